@@ -1,0 +1,40 @@
+"""How kernels run: devices, sharded launches, growing output, arrays in and out, errors.
+
+Everything above imports Warp through this room first, so that it starts silently.
+"""
+
+from tangere.runtime.arrays import Arrays, as_indices, as_points, choose_device, device_of, like, to_numpy
+from tangere.runtime.collecting import COUNTER_STRIDE, collect, where
+from tangere.runtime.errors import CapacityError, InputError, MissingExtraError, TangereError, UnsupportedError
+from tangere.runtime.kernels import SOUND, load
+from tangere.runtime.launching import launch, run_shards, shard_ranges
+from tangere.runtime.sorting import offsets, run_lengths, sort_pairs
+from tangere.runtime.threads import thread_count, using_threads
+
+__all__ = [
+    "COUNTER_STRIDE",
+    "SOUND",
+    "Arrays",
+    "CapacityError",
+    "InputError",
+    "MissingExtraError",
+    "TangereError",
+    "UnsupportedError",
+    "as_indices",
+    "as_points",
+    "choose_device",
+    "collect",
+    "device_of",
+    "launch",
+    "like",
+    "load",
+    "offsets",
+    "run_lengths",
+    "run_shards",
+    "shard_ranges",
+    "sort_pairs",
+    "thread_count",
+    "to_numpy",
+    "using_threads",
+    "where",
+]

@@ -1,0 +1,109 @@
+"""Variable-size kernel output: append now, grow and run again when it did not fit.
+
+An appending kernel is `kernel(first, shard, *inputs, counts, capacity, out)` and appends with
+
+    slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)
+    if slot < capacity:
+        out[shard * capacity + slot] = item
+
+Each CPU shard has a segment of its own, so no two threads write to one place, and the segments put together are in
+index order whatever the number of threads. On CUDA there is one segment and its order is not defined: sort it by a
+key where order matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.runtime.arrays import device_of
+from tangere.runtime.errors import CapacityError
+from tangere.runtime.kernels import load
+from tangere.runtime.launching import run_shards, shard_ranges
+
+__all__ = ["COUNTER_STRIDE", "collect", "where"]
+
+#: Counters of two shards never share a cache line.
+COUNTER_STRIDE = wp.constant(16)
+
+_LARGEST = 2**31 - 1
+_START = 1024
+_segment_capacity: dict[tuple[wp.Kernel, str, int], int] = {}
+
+
+def collect(
+    kernel: wp.Kernel,
+    dim: int,
+    inputs: Sequence[Any],
+    dtype: Any,
+    *,
+    device: wp.Device,
+    grain: int = 256,
+    threads: int | None = None,
+    capacity: int | None = None,
+) -> wp.array:
+    """Everything the appending `kernel` appends over indices 0 … dim-1, as one array.
+
+    Args:
+        dtype: type of an appended item.
+        grain: smallest number of indices worth a thread.
+        capacity: items per shard to allow for at first; None means what the last call of this kernel needed.
+    """
+    if dim <= 0:
+        return wp.empty(0, dtype=dtype, device=device)
+    load(kernel, device)
+    ranges = [(0, dim)] if device.is_cuda else shard_ranges(dim, grain, threads)
+    key = (kernel, device.alias, len(ranges))
+    capacity = capacity or _segment_capacity.get(key, _START)
+    while True:
+        counts = wp.zeros(len(ranges) * COUNTER_STRIDE, dtype=wp.int32, device=device)
+        segments = wp.empty(len(ranges) * capacity, dtype=dtype, device=device)
+
+        def run(shard: int, first: int, count: int, tail: list[Any] = [counts, capacity, segments]) -> None:  # noqa: B006
+            wp.launch(kernel, count, [first, shard, *inputs, *tail], device=device, record_tape=False)
+
+        run_shards(run, ranges, threads)
+        filled = counts.numpy()[::COUNTER_STRIDE]
+        needed = int(filled.max())
+        if needed <= capacity:
+            return _joined(segments, filled, capacity)
+        capacity = 1 << int(np.ceil(np.log2(needed * 1.1)))
+        if capacity * len(ranges) > _LARGEST:
+            raise CapacityError(f"{kernel.key} found {int(filled.sum())} items, more than one array can hold")
+        _segment_capacity[key] = capacity
+
+
+def _joined(segments: wp.array, filled: np.ndarray, capacity: int) -> wp.array:
+    if len(filled) == 1:
+        return segments[: int(filled[0])]
+    rows = segments.numpy()
+    joined = np.concatenate([rows[s * capacity : s * capacity + count] for s, count in enumerate(filled)])
+    return wp.array(joined, dtype=segments.dtype, device=segments.device, copy=False)
+
+
+def where(codes: wp.array, code: int) -> wp.array:
+    """The indices i with codes[i] == code, as int32; in rising order on CPU, in any order on CUDA."""
+    if device_of(codes).is_cpu:
+        found = np.flatnonzero(codes.numpy() == code).astype(np.int32)
+        return wp.array(found, dtype=wp.int32, device=codes.device, copy=False)
+    return collect(_append_where, len(codes), [codes, wp.uint8(code)], wp.int32, device=codes.device)
+
+
+@wp.kernel(enable_backward=False)
+def _append_where(
+    first: int,
+    shard: int,
+    codes: wp.array[wp.uint8],
+    code: wp.uint8,
+    counts: wp.array[int],
+    capacity: int,
+    out: wp.array[int],
+):
+    i = first + wp.tid()
+    if codes[i] == code:
+        slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)
+        if slot < capacity:
+            out[shard * capacity + slot] = i

@@ -1,0 +1,28 @@
+"""What can go wrong, as exceptions whose message is one helpful sentence."""
+
+from __future__ import annotations
+
+__all__ = ["CapacityError", "InputError", "MissingExtraError", "TangereError", "UnsupportedError"]
+
+
+class TangereError(Exception):
+    """Any error tangere raises on purpose."""
+
+
+class InputError(TangereError, ValueError):
+    """An array, file or option that cannot be used; the message names it, the index and the reason."""
+
+
+class UnsupportedError(TangereError, TypeError):
+    """A combination nobody has written; the message lists the ones that exist."""
+
+
+class CapacityError(TangereError, MemoryError):
+    """A result that does not fit; nothing is ever truncated silently."""
+
+
+class MissingExtraError(TangereError, ImportError):
+    """An optional package is needed; the message says which extra installs it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs the package {package!r}: pip install 'tangere[{extra}]'")

@@ -1,0 +1,94 @@
+"""Warp, started quietly, and kernels loaded before they are used.
+
+Importing this module imports Warp but touches no GPU: Warp starts with the first array or launch, or at once on a
+machine without a CUDA driver, where it would otherwise complain on stderr.
+Setting TANGERE_DEBUG=1 compiles every kernel with bounds checks (Warp's debug mode).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import warp as wp
+
+__all__ = ["SOUND", "load"]
+
+wp.config.log_level = wp.LOG_ERROR
+if os.environ.get("TANGERE_DEBUG") == "1":
+    wp.config.mode = "debug"
+
+#: Options of every module whose kernels decide a contact: no gradients (half the compile time) and no fused
+#: multiply-add, so that error bounds and exact zeros hold alike on CPU and CUDA.
+SOUND = {"enable_backward": False, "fuse_fp": False, "fast_math": False}
+
+_NOTICE_AFTER_SECONDS = 0.5
+_loaded: set[tuple[wp.Kernel, str]] = set()
+_loading = threading.Lock()
+_announced = False
+
+
+def load(kernel: wp.Kernel, device: wp.Device) -> None:
+    """Compile `kernel` for `device` unless that is done; says so on stderr, once, when it takes a while."""
+    key = (kernel, device.alias)
+    if key in _loaded:
+        return
+    with _loading, _notice():
+        wp.load_module(kernel.module, device=device)
+    _loaded.add(key)
+
+
+def _has_cuda_driver() -> bool:
+    """Whether the driver library Warp looks for can be loaded; loading it touches no GPU."""
+    for library in ["nvcuda.dll"] if sys.platform == "win32" else ["libcuda.so", "libcuda.so.1"]:
+        try:
+            ctypes.CDLL(library)
+        except OSError:
+            continue
+        return True
+    return False
+
+
+def _start_without_driver() -> None:
+    """Start Warp with file descriptor 2 aside: its native code warns there of a missing driver at any log level."""
+    try:
+        stderr = os.dup(2)
+    except OSError:  # a process without stderr has nobody to disturb
+        wp.init()
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        wp.init()
+    finally:
+        os.dup2(stderr, 2)
+        os.close(nowhere)
+        os.close(stderr)
+
+
+@contextmanager
+def _notice() -> Iterator[None]:
+    timer = threading.Timer(_NOTICE_AFTER_SECONDS, _announce)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _announce() -> None:
+    global _announced
+    if not _announced:
+        _announced = True
+        from rich.console import Console
+
+        Console(stderr=True).print("[dim]tangere: compiling kernels (once)[/dim]")
+
+
+if not _has_cuda_driver():
+    _start_without_driver()

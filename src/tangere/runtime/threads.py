@@ -1,0 +1,42 @@
+"""How many CPU threads a launch may use: an argument, else TANGERE_THREADS, else every core this process may run on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from tangere.runtime.errors import InputError
+
+__all__ = ["thread_count", "using_threads"]
+
+_chosen: ContextVar[int | None] = ContextVar("tangere_threads", default=None)
+
+
+def thread_count() -> int:
+    """The number of threads a sharded launch uses here and now."""
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
+    text = os.environ.get("TANGERE_THREADS")
+    if text is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not text.isdigit() or int(text) < 1:
+        raise InputError(f"TANGERE_THREADS must be a positive whole number, not {text!r}")
+    return int(text)
+
+
+@contextmanager
+def using_threads(count: int | None) -> Iterator[None]:
+    """Every launch inside uses `count` CPU threads; None leaves things as they are."""
+    if count is None:
+        yield
+        return
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InputError(f"threads must be a positive whole number, not {count!r}")
+    token = _chosen.set(count)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
