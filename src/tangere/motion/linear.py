@@ -1,0 +1,39 @@
+"""Linear motion: every vertex goes along its own straight line at constant speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.runtime import Arrays, InputError, to_numpy
+
+__all__ = ["Linear"]
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Vertices go from where the shape has them (t = 0) to `end` (t = 1), independently of each other.
+
+    Args:
+        end: positions at t = 1, shape (n, 3) [m].
+    """
+
+    end: Arrays
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.end, "shape"):
+            object.__setattr__(self, "end", to_numpy(self.end, "Linear: end positions"))
+        shape = tuple(self.end.shape)
+        if getattr(self.end, "dtype", None) is wp.vec3d:
+            shape = (*shape, 3)
+        if len(shape) != 2 or shape[1] != 3:
+            raise InputError(f"Linear: end positions must have shape (n, 3), not {shape}")
+
+    def positions(self, start: Arrays, time: float) -> np.ndarray:
+        """Where vertices that start at `start` are at `time`, shape (n, 3) [m]; exact at 0 and 1."""
+        start, end = to_numpy(start, "start"), to_numpy(self.end, "end")
+        if len(start) != len(end):
+            raise InputError(f"Linear: the shape has {len(start)} vertices, the motion ends with {len(end)}")
+        return start * (1.0 - time) + end * time

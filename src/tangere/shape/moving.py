@@ -1,0 +1,61 @@
+"""A shape and how it moves within one step: what the continuous queries take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tangere.motion import Linear
+from tangere.runtime import InputError
+
+if TYPE_CHECKING:
+    from tangere.shape.mesh import Mesh
+
+__all__ = ["Moving"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """A shape together with its motion over t in [0, 1].
+
+    Args:
+        shape: the shape; its vertices are where the motion starts from.
+        motion: how it moves, for instance `Linear`.
+    """
+
+    shape: Mesh
+    motion: Any
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.motion, "positions"):
+            raise InputError(f"Mesh {self.shape.name!r}: {self.motion!r} is not a motion")
+        if isinstance(self.motion, Linear) and len(self.motion.end) != len(self.shape.vertices):
+            raise InputError(
+                f"Mesh {self.shape.name!r}: has {len(self.shape.vertices)} vertices"
+                f" but the motion ends with {len(self.motion.end)}"
+            )
+
+    def __repr__(self) -> str:
+        return f"Moving({self.shape!r}, {type(self.motion).__name__})"
+
+    def __reduce__(self):
+        return Moving, (self.shape, self.motion)
+
+    def at(self, time: float) -> Mesh:
+        """The shape where it is at `time` in [0, 1]; topology is shared."""
+        if not 0.0 <= time <= 1.0:
+            raise InputError(f"Mesh {self.shape.name!r}: a motion is defined for times in [0, 1], not {time}")
+        return self.shape.replace(vertices=self.motion.positions(self.shape.vertices, time))
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """Positions at t = 0, shape (n, 3) [m]."""
+        return self.at(0.0).vertices
+
+    @cached_property
+    def end(self) -> np.ndarray:
+        """Positions at t = 1, shape (n, 3) [m]."""
+        return self.at(1.0).vertices
