@@ -1,0 +1,159 @@
+"""One step of one or two meshes whose vertices move along straight lines: positions and trees on a device.
+
+Trees over vertices, edges and faces are built once per topology and kept with it; every query fits new boxes to them.
+After `FITS_PER_ORDER` fits the order of the items is made anew, because a mesh that crumples leaves it behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import warp as wp
+
+from tangere.bound import Frame, LinearTree, TreeBoxes, vertex_boxes
+from tangere.motion import Linear
+from tangere.runtime import InputError, UnsupportedError, as_points, choose_device, device_of, launch
+from tangere.shape import Mesh, Moving
+
+__all__ = ["Body", "FittedBody", "Step"]
+
+FITS_PER_ORDER = 64
+
+
+@dataclass(frozen=True)
+class FittedBody:
+    """Boxes of a body's trees over part of a step; trees are fitted when first asked for."""
+
+    body: Body
+    boxes: wp.array = field(repr=False)
+
+    @cached_property
+    def vertices(self) -> TreeBoxes:
+        return self.body.vertices.fit(self.boxes)
+
+    @cached_property
+    def edges(self) -> TreeBoxes:
+        return self.body.edges.fit(self.boxes)
+
+    @cached_property
+    def faces(self) -> TreeBoxes:
+        return self.body.faces.fit(self.boxes)
+
+
+@dataclass(frozen=True)
+class Body:
+    """One mesh of a step: its trees, and where its vertices begin in the step's arrays."""
+
+    mesh: Mesh
+    base: int
+    device: wp.Device
+
+    @property
+    def vertices(self) -> LinearTree:
+        return self._tree("vertices", lambda: np.unique(self.mesh.faces).astype(np.int32)[:, None])
+
+    @property
+    def edges(self) -> LinearTree:
+        return self._tree("edges", lambda: self.mesh.edges)
+
+    @property
+    def faces(self) -> LinearTree:
+        return self._tree("faces", lambda: self.mesh.faces)
+
+    def _tree(self, name: str, items: Callable[[], np.ndarray]) -> LinearTree:
+        cache = self.mesh.topology.cache
+        key = ("linear tree", name, self.device.alias)
+        tree, fits = cache.get(key, (None, 0))
+        if tree is None or fits >= FITS_PER_ORDER:
+            vertices = as_points(self.mesh.vertices, "vertices", self.device)
+            on_device = wp.array(items(), dtype=wp.int32, device=self.device)
+            tree, fits = LinearTree.build(on_device, vertices, self.mesh.bounds), 0
+        cache[key] = (tree, fits + 1)
+        return tree
+
+
+@dataclass(frozen=True)
+class Step:
+    """Meshes in motion from t = 0 to t = 1, on one device; vertex v of body k is number `bodies[k].base + v`."""
+
+    bodies: tuple[Body, ...]
+    start: wp.array  #: positions at t = 0, vec3d [m]
+    end: wp.array  #: positions at t = 1
+    frame: Frame
+
+    @staticmethod
+    def of(things: list[Mesh | Moving], device: str | None) -> Step:
+        """The step of one or two things, at rest or in linear motion."""
+        moves = [_mesh_and_end(thing) for thing in things]
+        where = choose_device(device, *(end for _, end in moves))
+        bodies, base = [], 0
+        for mesh, _ in moves:
+            bodies.append(Body(mesh, base, where))
+            base += len(mesh.vertices)
+        # Start and end of a vertex side by side: a query reads both.
+        path = wp.empty((base, 2), dtype=wp.vec3d, device=where)
+        for body, (mesh, end) in zip(bodies, moves, strict=True):
+            rows = path[body.base : body.base + len(mesh.vertices)]
+            start = as_points(mesh.vertices, f"{mesh.name}: vertices", where)
+            wp.copy(rows[:, 0], start)
+            wp.copy(rows[:, 1], start if end is None else as_points(end, f"{mesh.name}: end positions", where))
+        step = Step(
+            bodies=tuple(bodies),
+            start=path[:, 0],
+            end=path[:, 1],
+            frame=Frame.around(
+                np.stack(
+                    [
+                        np.min([mesh.bounds[0] for mesh, _ in moves], axis=0),
+                        np.max([mesh.bounds[1] for mesh, _ in moves], axis=0),
+                    ]
+                )
+            ),
+        )
+        step.check()
+        return step
+
+    @property
+    def device(self) -> wp.Device:
+        return device_of(self.start)
+
+    def check(self) -> None:
+        """Raise if a position is not finite or too large."""
+        worst = wp.zeros(1, dtype=wp.int32, device=self.device)
+        launch(_find_unusable, len(self.start), [self.start, self.end], [worst], device=self.device, threads=1)
+        number = int(worst.numpy()[0]) - 1
+        if number >= 0:
+            body = max((b for b in self.bodies if b.base <= number), key=lambda b: b.base)
+            vertex = number - body.base
+            raise InputError(f"Mesh {body.mesh.name!r}: vertex {vertex} moves to a place that is not finite")
+
+    def fitted(self, until: float, margin: float = 0.0) -> list[FittedBody]:
+        """Boxes of every body over times 0 … `until`, grown by `margin` [m]."""
+        boxes = vertex_boxes(self.start, self.end, until, margin, self.frame)
+        return [
+            FittedBody(body, boxes[2 * body.base : 2 * (body.base + len(body.mesh.vertices))]) for body in self.bodies
+        ]
+
+
+def _mesh_and_end(thing: Mesh | Moving) -> tuple[Mesh, object]:
+    if isinstance(thing, Mesh):
+        return thing, None
+    if isinstance(thing, Moving) and isinstance(thing.shape, Mesh) and isinstance(thing.motion, Linear):
+        return thing.shape, thing.motion.end
+    what = type(thing).__name__
+    if isinstance(thing, Moving):
+        what = f"{type(thing.shape).__name__} in {type(thing.motion).__name__} motion"
+    raise UnsupportedError(f"first contact of a {what} is not known; known: a Mesh at rest, a Mesh in Linear motion")
+
+
+@wp.kernel(enable_backward=False)
+def _find_unusable(first: int, start: wp.array[wp.vec3d], end: wp.array[wp.vec3d], worst: wp.array[int]):
+    """The largest number (plus one) of a vertex with a coordinate that is not a number or above 1e100."""
+    i = first + wp.tid()
+    a = wp.abs(start[i])
+    b = wp.abs(end[i])
+    if not (a[0] + a[1] + a[2] + b[0] + b[1] + b[2] < wp.float64(1.0e100)):
+        wp.atomic_max(worst, 0, i + 1)

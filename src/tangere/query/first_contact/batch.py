@@ -1,0 +1,90 @@
+"""A batch of primitive queries, from arrays to `FirstContacts`: check, solve in the mode asked for, describe, wrap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.query.contacts import Status
+from tangere.query.first_contact import published, sound
+from tangere.query.first_contact.details import describe
+from tangere.query.first_contact.exact import decide_many
+from tangere.query.first_contact.features import Features
+from tangere.query.first_contact.options import Options
+from tangere.query.first_contact.result import FirstContacts
+from tangere.query.first_contact.sound import Answers
+from tangere.runtime import Arrays, InputError, as_points, choose_device, device_of, using_threads
+
+__all__ = ["answer", "first_contacts", "intake", "settle"]
+
+
+#: Exact decisions take some 0.2 ms each; show a bar from here on.
+PROGRESS_FROM = 20_000
+
+
+def intake(x0: Arrays, x1: Arrays, width: int, device: str | None) -> tuple[wp.array, wp.array]:
+    """Both ends of the motion as (n, width) arrays of points on one device."""
+    where = choose_device(device, x0, x1)
+    start, end = as_points(x0, "x0", where, width), as_points(x1, "x1", where, width)
+    if len(start) != len(end):
+        raise InputError(f"x0 has {len(start)} queries and x1 has {len(end)}: they must be as many")
+    return start, end
+
+
+def first_contacts(
+    features: Features,
+    start: wp.array,
+    end: wp.array,
+    options: Options,
+    *,
+    details: bool,
+    threads: int | None,
+    convert: Callable[[wp.array], Any],
+) -> FirstContacts:
+    """First contact of each query of four points, (n, 4); `convert` turns columns into what the user computes with."""
+    start, end = start.flatten(), end.flatten()
+    with using_threads(threads):
+        answers = answer(features, start, end, None, options)
+        columns = vars(answers)
+        if details:
+            columns = columns | vars(describe(features, start, end, None, answers.time, answers.status))
+    return FirstContacts(**{name: convert(column) for name, column in columns.items()})
+
+
+def answer(features: Features, start: wp.array, end: wp.array, quads: wp.array | None, options: Options) -> Answers:
+    """Time and status of each query, by the mode of the options; arguments as for `sound.solve`."""
+    if options.mode == "published":
+        if quads is None:
+            x0, x1 = start.reshape((-1, 4)), end.reshape((-1, 4))
+        else:
+            x0, x1 = gather(start, quads), gather(end, quads)
+        time, status = published.solve(features.kind, x0, x1, options.reading)
+        return Answers(time, wp.full(len(time), np.inf, dtype=wp.float64, device=time.device), status)
+    answers = sound.solve(features, start, end, quads, separation=options.separation, tolerance=options.tolerance)
+    if options.mode == "exact":
+        settle(features, start, end, quads, answers)
+    return answers
+
+
+def settle(features: Features, start: wp.array, end: wp.array, quads: wp.array | None, answers: Answers) -> None:
+    """Decide by exact arithmetic what `answers` leaves open: every contact that is not proved."""
+    time, upper, status = answers.time.numpy(), answers.time_upper.numpy(), answers.status.numpy()
+    open_ = np.flatnonzero((status != Status.FREE) & np.isinf(upper))
+    if not len(open_):
+        return
+    rows = open_[:, None] * 4 + np.arange(4) if quads is None else quads.numpy()[open_]
+    points = np.concatenate([start.numpy()[rows], end.numpy()[rows]], axis=1)
+    exact = decide_many(features.kind, points, progress=len(open_) > PROGRESS_FROM)
+    time[open_], upper[open_] = exact.time_below, exact.time_above
+    status[open_] = np.where(exact.hit, np.where(exact.time_above > 0.0, Status.CONTACT, Status.START), Status.FREE)
+    for array, values in ((answers.time, time), (answers.time_upper, upper), (answers.status, status)):
+        if not device_of(array).is_cpu:
+            array.assign(values)
+
+
+def gather(points: wp.array, quads: wp.array) -> wp.array:
+    """The four points of each query, side by side."""
+    return wp.array(points.numpy()[quads.numpy()], dtype=wp.vec3d, device=points.device)

@@ -1,0 +1,253 @@
+"""Pass 1: almost every query decided at once, with a certificate.
+
+Question: do these two features touch within the step, and when first?
+Method:   swept boxes; the coplanarity cubic with a bound of its rounding error; each of its roots in a bracket whose
+          ends have certified signs; the orientation signs at the root. The iteration that finds a root may be as
+          careless as it likes: only the certificates count.
+Sound:    FREE is certain, and so is CONTACT with a finite time_upper. Without one, two actual points come within 1e-14
+          of the query's size of each other at a time that is certainly not late. What is left, UNRESOLVED, goes to
+          `march`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import warp as wp
+
+from tangere.query.contacts import Status
+from tangere.query.first_contact.bernstein import (
+    CUBIC_BOUND,
+    UNDERFLOW,
+    UNIT_ROUNDOFF,
+    at,
+    coplanarity,
+    largest,
+    real,
+    restricted,
+    restricted_from_zero,
+    sign_of,
+    slope,
+    value,
+    vec,
+)
+from tangere.query.first_contact.features import INSIDE, OUTSIDE, Features
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+__all__ = ["CONTACT", "FREE", "INVALID", "START", "UNRESOLVED", "decide_function"]
+
+# `Status`, for kernels. Contact that is proved has a finite time_upper.
+FREE = wp.constant(wp.uint8(Status.FREE))
+CONTACT = wp.constant(wp.uint8(Status.CONTACT))
+START = wp.constant(wp.uint8(Status.START))
+UNRESOLVED = wp.constant(wp.uint8(Status.UNRESOLVED))
+#: A coordinate is NaN, infinite or too large: raised by the driver, never returned.
+INVALID = wp.constant(wp.uint8(255))
+
+#: Products of three differences must not overflow.
+LARGEST_COORDINATE = wp.constant(wp.float64(1e100))
+#: Two actual points this close, relative to the query's size, are reported as touching.
+TOUCHING = wp.constant(wp.float64(1e-14))
+#: A bracket this narrow is good enough; a wider one (a nearly double root) is left to march.
+WIDEST_BRACKET = wp.constant(wp.float64(2.5e-7))
+#: Halley's iteration stops here: its next error is of third order.
+LAST_STEP = wp.constant(wp.float64(6.0e-5))
+
+
+@wp.func
+def finite(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
+    """Every coordinate is a number of usable size (a NaN or an infinity survives any sum of them)."""
+    total = (wp.abs(x0) + wp.abs(x1) + wp.abs(x2) + wp.abs(x3)) + (wp.abs(y0) + wp.abs(y1) + wp.abs(y2) + wp.abs(y3))
+    return total[0] + total[1] + total[2] < LARGEST_COORDINATE
+
+
+@wp.func
+def monotone_ends(c: wp.vec4d):
+    """Ends k1 <= k2 of the monotone pieces [0, k1], [k1, k2], [k2, 1] of a cubic (to rounding)."""
+    zero = real(0.0)
+    one = real(1.0)
+    d0 = c[1] - c[0]
+    d1 = c[2] - c[1]
+    d2 = c[3] - c[2]
+    if (d0 > zero and d1 > zero and d2 > zero) or (d0 < zero and d1 < zero and d2 < zero):
+        return one, one
+    second = d0 - real(2.0) * d1 + d2
+    half = d1 - d0
+    discriminant = half * half - second * d0
+    if not (discriminant > zero):
+        return one, one
+    root = wp.sqrt(discriminant)
+    q = -(half + wp.where(half > zero, root, -root))
+    r1 = one
+    r2 = one
+    if second != zero:
+        r1 = q / second
+    if q != zero:
+        r2 = d0 / q
+    if not (r1 > zero and r1 < one):
+        r1 = one
+    if not (r2 > zero and r2 < one):
+        r2 = one
+    return wp.min(r1, r2), wp.max(r1, r2)
+
+
+@wp.func
+def approximate_root(c: wp.vec4d, left: real, right: real, at_left: real, at_right: real):
+    """A root of the cubic between two points of opposite sign, and about how far the value there is from zero."""
+    first = real(3.0) * (c[1] - c[0])
+    second = real(3.0) * (c[2] - real(2.0) * c[1] + c[0])
+    third = c[3] - c[0] + real(3.0) * (c[1] - c[2])
+    low = left
+    high = right
+    x = left + (right - left) * (at_left / (at_left - at_right))
+    step = real(1.0)
+    for _ in range(40):
+        p = ((third * x + second) * x + first) * x + c[0]
+        dp = (real(3.0) * third * x + real(2.0) * second) * x + first
+        half_ddp = real(3.0) * third * x + second
+        if p * at_left > real(0.0):
+            low = x
+        else:
+            high = x
+        halley = x - p * dp / (dp * dp - p * half_ddp)
+        if not (halley >= low and halley <= high):
+            halley = real(0.5) * (low + high)
+        step = wp.abs(halley - x)
+        x = halley
+        if step < LAST_STEP:
+            break
+    curvature = wp.abs(real(3.0) * third * x + second) + wp.abs(third)
+    return x, real(8.0) * curvature * step * step * step
+
+
+@wp.func
+def dropped(e: vec, axis: int) -> wp.vec2d:
+    """Projection along a coordinate axis."""
+    if axis == 0:
+        return wp.vec2d(e[1], e[2])
+    if axis == 1:
+        return wp.vec2d(e[2], e[0])
+    return wp.vec2d(e[0], e[1])
+
+
+@wp.func
+def area(a: wp.vec2d, b: wp.vec2d) -> real:
+    return a[0] * b[1] - a[1] * b[0]
+
+
+@wp.func
+def main_axis(n: vec) -> int:
+    x = wp.abs(n[0])
+    y = wp.abs(n[1])
+    z = wp.abs(n[2])
+    if x > y and x > z:
+        return 0
+    if y > z:
+        return 1
+    return 2
+
+
+@cache
+def decide_function(features: Features) -> wp.Function:
+    """The pass as a function of the four points at the start and at the end: (time, time_upper, status)."""
+    boxes_apart, frame = features.boxes_apart, features.frame
+    apart, normal, verdict_at = features.apart, features.normal, features.verdict_at
+
+    @wp.func
+    def inside_around(e1: vec, e2: vec, e3: vec, radius: real, m1: real, m2: real, m3: real) -> int:
+        """Inside, outside or unknown at every time within `radius` of the instant of e1, e2, e3.
+
+        Bound: at the instant 20u (each factor 4u, product, difference); |e(t) - e| <= 2 m radius for each factor.
+        """
+        axis = main_axis(normal(e1, e2, e3))
+        a1 = dropped(e1, axis)
+        a2 = dropped(e2, axis)
+        a3 = dropped(e3, axis)
+        q1 = area(a1, a2)
+        q2 = area(a1, a3)
+        q3 = area(a2, a3)
+        relative = real(32.0) * UNIT_ROUNDOFF + real(10.0) * radius
+        bound1 = relative * m1 * m2 + UNDERFLOW
+        bound2 = relative * m1 * m3 + UNDERFLOW
+        bound3 = relative * m2 * m3 + UNDERFLOW
+        bound4 = (bound1 + bound2 + bound3) * real(1.25)
+        return verdict_at(q1, q2, q3, q1 - q2 + q3, bound1, bound2, bound3, bound4)
+
+    @wp.func
+    def decide(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec):
+        zero = real(0.0)
+        one = real(1.0)
+        never = real(wp.inf)
+        if not finite(x0, x1, x2, x3, y0, y1, y2, y3):
+            return never, never, INVALID
+        if boxes_apart(x0, x1, x2, x3, y0, y1, y2, y3):
+            return never, never, FREE
+        a1, a2, a3 = frame(x0, x1, x2, x3)
+        b1, b2, b3 = frame(y0, y1, y2, y3)
+        m1 = wp.max(largest(a1), largest(b1))
+        m2 = wp.max(largest(a2), largest(b2))
+        m3 = wp.max(largest(a3), largest(b3))
+        size = m1 + m2 + m3
+        c = coplanarity(a1, a2, a3, b1, b2, b3)
+        bound = CUBIC_BOUND * m1 * m2 * m3 + UNDERFLOW
+        if sign_of(c, bound) != 0:
+            return never, never, FREE
+        if not (wp.abs(c[0]) > bound):
+            if largest(apart(a1, a2, a3)) <= TOUCHING * size:
+                return zero, never, START
+            return zero, never, UNRESOLVED
+        if not (wp.abs(c[3]) > bound):
+            return zero, never, UNRESOLVED
+
+        k1, k2 = monotone_ends(c)
+        passed = zero  # certified free until here
+        left = zero
+        at_left = c[0]
+        side = wp.sign(c[0])
+        for piece in range(3):
+            right = k1
+            if piece == 1:
+                right = k2
+            if piece == 2:
+                right = one
+            if right > left:
+                at_right = c[3]
+                if right < one:
+                    at_right = value(c, right)
+                if not (wp.abs(at_right) > bound):
+                    return zero, never, UNRESOLVED
+                if at_left * at_right < zero:
+                    t, residue = approximate_root(c, left, right, at_left, at_right)
+                    half = (real(2.0) * bound + residue) / wp.abs(slope(c, t)) + real(1.0e-15)
+                    low = wp.max(zero, t - half)
+                    high = wp.min(one, t + half)
+                    if not (half < WIDEST_BRACKET) or low < passed:
+                        return zero, never, UNRESOLVED
+                    before = wp.vec4d()
+                    if passed == zero:
+                        before = restricted_from_zero(c, low)
+                    else:
+                        before = restricted(c, passed, low)
+                    if not (sign_of(before * side, bound) == 1 and value(c, high) * side < -bound):
+                        return zero, never, UNRESOLVED
+                    e1 = at(a1, b1, t)
+                    e2 = at(a2, b2, t)
+                    e3 = at(a3, b3, t)
+                    verdict = inside_around(e1, e2, e3, half, m1, m2, m3)
+                    if verdict == INSIDE:
+                        return low, high, CONTACT
+                    if verdict != OUTSIDE:
+                        if largest(apart(e1, e2, e3)) <= TOUCHING * size:
+                            return low, never, CONTACT
+                        return zero, never, UNRESOLVED
+                    passed = high
+                    side = -side
+                left = right
+                at_left = at_right
+        if sign_of(restricted(c, passed, one) * side, bound) != 1:
+            return zero, never, UNRESOLVED
+        return never, never, FREE
+
+    return decide

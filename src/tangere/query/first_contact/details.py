@@ -1,0 +1,241 @@
+"""Where and how: contact points, weights, the features that meet, and the normal, at the time that was found.
+
+The normal (spec section 2): across the face, or across both edges, against the approach. Where that says nothing (a
+collapsed face, parallel edges, motion within the plane of the face) it is the direction against the relative velocity,
+without the part along the edge in contact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import warp as wp
+
+from tangere.query.closest_points import closest_on_segments, closest_on_triangle
+from tangere.query.contacts import Kind
+from tangere.query.first_contact.bernstein import at, largest, real, vec
+from tangere.query.first_contact.decide import FREE
+from tangere.query.first_contact.features import Features
+from tangere.query.first_contact.march import unit
+from tangere.query.first_contact.sound import DECIDE_GRAIN, chosen, consecutive
+from tangere.runtime import SOUND, launch
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Details", "describe"]
+
+VERTEX_FACE_KIND = wp.constant(wp.uint8(Kind.VERTEX_FACE))
+EDGE_EDGE_KIND = wp.constant(wp.uint8(Kind.EDGE_EDGE))
+VERTEX_EDGE_KIND = wp.constant(wp.uint8(Kind.VERTEX_EDGE))
+VERTEX_VERTEX_KIND = wp.constant(wp.uint8(Kind.VERTEX_VERTEX))
+
+#: A weight below this is on the boundary of its feature.
+ON_BOUNDARY = wp.constant(wp.float64(1e-12))
+#: The sine of an angle below this does not tell a plane.
+FLAT = wp.constant(wp.float64(1e-12))
+#: A relative speed or distance below this part of the whole is none.
+NEGLIGIBLE = wp.constant(wp.float64(1e-9))
+
+
+@dataclass(frozen=True)
+class Details:
+    """Columns of `FirstContacts`, on the device; NaN where the query is free."""
+
+    kind: wp.array
+    weights: wp.array
+    point_a: wp.array
+    point_b: wp.array
+    normal: wp.array
+
+
+def describe(
+    features: Features, start: wp.array, end: wp.array, quads: wp.array | None, time: wp.array, status: wp.array
+) -> Details:
+    """Contact details of each query that is not free; arguments as for `sound.solve`."""
+    device, count, indexed = start.device, len(time), quads is not None
+    details = Details(
+        kind=wp.empty(count, dtype=wp.uint8, device=device),
+        weights=wp.empty(count, dtype=wp.vec4d, device=device),
+        point_a=wp.empty(count, dtype=vec, device=device),
+        point_b=wp.empty(count, dtype=vec, device=device),
+        normal=wp.empty(count, dtype=vec, device=device),
+    )
+    launch(
+        _describe_kernel(features, indexed),
+        count,
+        [quads if indexed else wp.empty(0, dtype=wp.vec4i, device=device), start, end, time, status],
+        [details.kind, details.weights, details.point_a, details.point_b, details.normal],
+        device=device,
+        grain=DECIDE_GRAIN,
+    )
+    return details
+
+
+@wp.func
+def without_part_along(v: vec, edge: vec) -> vec:
+    direction = unit(edge)
+    return v - direction * wp.dot(v, direction)
+
+
+@wp.func
+def any_across(edge: vec) -> vec:
+    """Some unit vector across the edge."""
+    across = wp.cross(edge, vec(real(1.0), real(0.0), real(0.0)))
+    if wp.abs(edge[0]) > wp.abs(edge[1]):
+        across = wp.cross(edge, vec(real(0.0), real(1.0), real(0.0)))
+    if largest(across) > real(0.0):
+        return unit(across)
+    return vec(real(0.0), real(0.0), real(1.0))
+
+
+@wp.func
+def contact_normal(side_a: vec, side_b: vec, edge: vec, velocity: vec, before: vec) -> vec:
+    """Unit vector that pushes a away from b.
+
+    side_a, side_b: two directions in the contact plane; edge: the edge in contact, zero if none; velocity: of a against
+    b at the contact; before: from b's to a's contact point at the start of the step. All relative to the query's size.
+    """
+    plane = wp.cross(side_a, side_b)
+    if wp.length(plane) > FLAT * wp.length(side_a) * wp.length(side_b):
+        n = unit(plane)
+        approach = wp.dot(n, velocity)
+        if wp.abs(approach) > NEGLIGIBLE * wp.length(velocity):
+            return n * -wp.sign(approach)
+        offset = wp.dot(n, before)
+        if wp.abs(offset) > NEGLIGIBLE:
+            return n * wp.sign(offset)
+    back = -without_part_along(velocity, edge)
+    if largest(back) > NEGLIGIBLE * largest(velocity):
+        return unit(back)
+    offset_across = without_part_along(before, edge)
+    if largest(offset_across) > NEGLIGIBLE:
+        return unit(offset_across)
+    return any_across(edge)
+
+
+@wp.func
+def count_on_boundary(w: vec) -> int:
+    """How many of the weights of a face vanish."""
+    n = int(0)
+    for k in range(3):
+        if w[k] <= ON_BOUNDARY:
+            n += 1
+    return n
+
+
+@wp.func
+def vertex_face_details(e1: vec, e2: vec, e3: vec, v1: vec, v2: vec, v3: vec, a1: vec, a2: vec, a3: vec):
+    """(kind, weights, normal) from the frame at the contact, its velocity and the frame at the start."""
+    w = closest_on_triangle(e3, vec(), e1, e2)
+    vanishing = count_on_boundary(w)
+    kind = VERTEX_FACE_KIND
+    edge = vec()
+    if vanishing == 1:
+        kind = VERTEX_EDGE_KIND
+        edge = e2 - e1
+        if w[1] <= ON_BOUNDARY:
+            edge = e2
+        if w[2] <= ON_BOUNDARY:
+            edge = e1
+    if vanishing == 2:
+        kind = VERTEX_VERTEX_KIND
+    velocity = v3 - v1 * w[1] - v2 * w[2]
+    before = a3 - a1 * w[1] - a2 * w[2]
+    return kind, wp.vec4d(real(1.0), w[0], w[1], w[2]), contact_normal(e1, e2, edge, velocity, before)
+
+
+@wp.func
+def edge_edge_details(e1: vec, e2: vec, e3: vec, v1: vec, v2: vec, v3: vec, a1: vec, a2: vec, a3: vec):
+    """(kind, weights, normal) from the frame at the contact, its velocity and the frame at the start."""
+    one = real(1.0)
+    p = closest_on_segments(vec(), e1, e2, e3)
+    end_a = p[0] <= ON_BOUNDARY or p[0] >= one - ON_BOUNDARY
+    end_b = p[1] <= ON_BOUNDARY or p[1] >= one - ON_BOUNDARY
+    kind = EDGE_EDGE_KIND
+    along_b = e3 - e2
+    edge = e1
+    if largest(e1) < largest(along_b) * FLAT or (end_a and not end_b):
+        edge = along_b
+    if end_a or end_b:
+        kind = VERTEX_EDGE_KIND
+    if end_a and end_b:
+        kind = VERTEX_VERTEX_KIND
+        edge = vec()
+    velocity = v1 * p[0] - (v2 * (one - p[1]) + v3 * p[1])
+    before = a1 * p[0] - (a2 * (one - p[1]) + a3 * p[1])
+    weights = wp.vec4d(one - p[0], p[0], one - p[1], p[1])
+    return kind, weights, contact_normal(e1, along_b, edge, velocity, before)
+
+
+@wp.func
+def vertex_face_points(w: wp.vec4d, p0: vec, p1: vec, p2: vec, p3: vec):
+    return p0, p1 * w[1] + p2 * w[2] + p3 * w[3]
+
+
+@wp.func
+def edge_edge_points(w: wp.vec4d, p0: vec, p1: vec, p2: vec, p3: vec):
+    return p0 * w[0] + p1 * w[1], p2 * w[2] + p3 * w[3]
+
+
+@cache
+def _describe_kernel(features: Features, indexed: bool) -> wp.Kernel:
+    frame = features.frame
+    corners = chosen if indexed else consecutive
+    is_face = features.kind == Kind.VERTEX_FACE
+    details_of = vertex_face_details if is_face else edge_edge_details
+    points_of = vertex_face_points if is_face else edge_edge_points
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def describe_contacts(
+        first: int,
+        quads: wp.array[wp.vec4i],
+        start: wp.array[vec],
+        end: wp.array[vec],
+        time: wp.array[real],
+        status: wp.array[wp.uint8],
+        kind: wp.array[wp.uint8],
+        weights: wp.array[wp.vec4d],
+        point_a: wp.array[vec],
+        point_b: wp.array[vec],
+        normal: wp.array[vec],
+    ):
+        i = first + wp.tid()
+        if status[i] == FREE:
+            nothing = real(wp.nan)
+            kind[i] = wp.uint8(0)
+            weights[i] = wp.vec4d(nothing, nothing, nothing, nothing)
+            point_a[i] = vec(nothing, nothing, nothing)
+            point_b[i] = vec(nothing, nothing, nothing)
+            normal[i] = vec(nothing, nothing, nothing)
+            return
+        k = corners(quads, i)
+        x0 = start[k[0]]
+        x1 = start[k[1]]
+        x2 = start[k[2]]
+        x3 = start[k[3]]
+        y0 = end[k[0]]
+        y1 = end[k[1]]
+        y2 = end[k[2]]
+        y3 = end[k[3]]
+        t = time[i]
+        a1, a2, a3 = frame(x0, x1, x2, x3)
+        b1, b2, b3 = frame(y0, y1, y2, y3)
+        size = wp.max(wp.max(largest(a1), largest(b1)), wp.max(largest(a2), largest(b2)))
+        size = wp.max(size, wp.max(largest(a3), largest(b3)))
+        scale = real(1.0) / wp.max(size, real(1e-300))
+        a1 = a1 * scale
+        a2 = a2 * scale
+        a3 = a3 * scale
+        b1 = b1 * scale
+        b2 = b2 * scale
+        b3 = b3 * scale
+        what, w, n = details_of(at(a1, b1, t), at(a2, b2, t), at(a3, b3, t), b1 - a1, b2 - a2, b3 - a3, a1, a2, a3)
+        on_a, on_b = points_of(w, at(x0, y0, t), at(x1, y1, t), at(x2, y2, t), at(x3, y3, t))
+        kind[i] = what
+        weights[i] = w
+        point_a[i] = on_a
+        point_b[i] = on_b
+        normal[i] = n
+
+    return describe_contacts

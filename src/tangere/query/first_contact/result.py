@@ -1,0 +1,67 @@
+"""Answers to "when do they first touch": one for bodies, one for batches of primitives.
+
+The contract of time: `time` is never later than the true first contact; at `time` the distance is at most
+separation + tolerance; by `time_upper` contact is certain (inf where that is not known).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tangere.query.contacts import Contacts, Kind, Status
+
+__all__ = ["FirstContact", "FirstContacts"]
+
+
+@dataclass(frozen=True)
+class FirstContacts:
+    """First contact of each of n pairs of primitives. Arrays are of the library the query was given.
+
+    `point_a` … `kind` are None if the query was asked with `details=False`.
+    """
+
+    time: Any  #: (n,) in [0, 1], inf when free
+    time_upper: Any  #: (n,) contact is certain by then, inf when that is not proved
+    status: Any  #: (n,) `Status`
+    kind: Any = None  #: (n,) `Kind` of the features that meet: vertex-edge if a weight of the face is zero, and so on
+    weights: Any = None  #: (n, 4) of the four vertices: vertex-face (1, w0, w1, w2), edge-edge (1-u, u, 1-w, w)
+    point_a: Any = None  #: (n, 3) on the first primitive at `time` [m]
+    point_b: Any = None  #: (n, 3) on the second primitive at `time` [m]
+    normal: Any = None  #: (n, 3) unit, pushes the first primitive away from the second
+    test: Any = None  #: (n,) triangle-triangle only: which of the 15 tests touched first, -1 when free or overlapping
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def hit(self) -> Any:
+        """(n,) True where there is a contact or none could be excluded."""
+        return self.status != Status.FREE if not hasattr(self.status, "numpy") else self.status.numpy() != Status.FREE
+
+    def __repr__(self) -> str:
+        status = np.asarray(self.status.numpy() if hasattr(self.status, "numpy") else self.status)
+        counts = ", ".join(f"{int((status == s).sum())} {s.name.lower()}" for s in Status if (status == s).any())
+        return f"FirstContacts({len(self)} queries: {counts or 'none'})"
+
+
+@dataclass(frozen=True)
+class FirstContact:
+    """First contact of two bodies, or of one body with itself, within a step."""
+
+    time: float  #: in [0, 1], inf when free
+    time_upper: float  #: contact is certain by then, inf when that is not proved
+    status: Status
+    contacts: Contacts = field(default_factory=Contacts)  #: the contact at `time` (empty when free)
+
+    def __bool__(self) -> bool:
+        """True where there is a contact or none could be excluded."""
+        return self.status != Status.FREE
+
+    def __repr__(self) -> str:
+        if self.status == Status.FREE:
+            return "FirstContact(free)"
+        what = Kind(self.contacts.kind[0]).name.lower().replace("_", "-") if len(self.contacts) else "no detail"
+        return f"FirstContact({self.status.name.lower()} at t={self.time:.9g}, {what})"

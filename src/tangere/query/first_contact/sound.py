@@ -1,0 +1,190 @@
+"""The sound solver: pass 1 over every query, pass 2 over what it left undecided.
+
+Queries are read from two arrays of positions, at the start and at the end of the step: query i uses the points
+4i … 4i+3, or the four numbers of `quads[i]` where those are given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import warp as wp
+
+from tangere.query.contacts import Status
+from tangere.query.first_contact.bernstein import real, vec
+from tangere.query.first_contact.decide import INVALID, decide_function, finite
+from tangere.query.first_contact.features import Features
+from tangere.query.first_contact.march import march_function, march_separated_function
+from tangere.runtime import SOUND, InputError, launch, where
+
+__all__ = ["Answers", "solve"]
+
+#: A query of pass 1 takes about 0.1 us, one of pass 2 some 2 us: below this many, threads do not pay.
+DECIDE_GRAIN = 2048
+MARCH_GRAIN = 128
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Time, certain time and status of each query, on the device."""
+
+    time: wp.array
+    time_upper: wp.array
+    status: wp.array
+
+
+def solve(
+    features: Features,
+    start: wp.array,
+    end: wp.array,
+    quads: wp.array | None = None,
+    *,
+    separation: float = 0.0,
+    tolerance: float | None = None,
+) -> Answers:
+    """First contact of each query.
+
+    Args:
+        start, end: positions at t = 0 and t = 1, flat arrays of vec3d.
+        quads: four positions each, vec4i; None means consecutive fours.
+        separation: distance that already counts as contact [m].
+        tolerance: see the contract of time; None means 1e-6 of each query's size.
+    """
+    device = start.device
+    count = len(start) // 4 if quads is None else len(quads)
+    answers = Answers(
+        time=wp.empty(count, dtype=real, device=device),
+        time_upper=wp.empty(count, dtype=real, device=device),
+        status=wp.empty(count, dtype=wp.uint8, device=device),
+    )
+    if count == 0:
+        return answers
+    indexed = quads is not None
+    points = [quads if indexed else wp.empty(0, dtype=wp.vec4i, device=device), start, end]
+    outputs = [answers.time, answers.time_upper, answers.status]
+    allowed = -1.0 if tolerance is None else tolerance
+    if separation > 0.0:
+        kernel = _march_separated_kernel(features, indexed)
+        launch(kernel, count, [*points, separation, allowed], outputs, device=device, grain=MARCH_GRAIN)
+    else:
+        launch(_decide_kernel(features, indexed), count, points, outputs, device=device, grain=DECIDE_GRAIN)
+        undecided = where(answers.status, Status.UNRESOLVED)
+        kernel = _march_kernel(features, indexed)
+        launch(kernel, len(undecided), [undecided, *points, allowed], outputs, device=device, grain=MARCH_GRAIN)
+    _refuse_invalid(answers.status)
+    return answers
+
+
+def _refuse_invalid(status: wp.array) -> None:
+    bad = where(status, int(INVALID))
+    if len(bad):
+        first = int(np.min(bad.numpy()))
+        raise InputError(
+            f"query {first} has a coordinate that is not finite or larger than 1e100 ({len(bad)} such queries)"
+        )
+
+
+@wp.func
+def consecutive(quads: wp.array[wp.vec4i], i: int) -> wp.vec4i:
+    return wp.vec4i(4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3)
+
+
+@wp.func
+def chosen(quads: wp.array[wp.vec4i], i: int) -> wp.vec4i:
+    return quads[i]
+
+
+@cache
+def _decide_kernel(features: Features, indexed: bool) -> wp.Kernel:
+    decide = decide_function(features)
+    corners = chosen if indexed else consecutive
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def decide_queries(
+        first: int,
+        quads: wp.array[wp.vec4i],
+        start: wp.array[vec],
+        end: wp.array[vec],
+        time: wp.array[real],
+        time_upper: wp.array[real],
+        status: wp.array[wp.uint8],
+    ):
+        i = first + wp.tid()
+        k = corners(quads, i)
+        t, upper, found = decide(
+            start[k[0]], start[k[1]], start[k[2]], start[k[3]], end[k[0]], end[k[1]], end[k[2]], end[k[3]]
+        )
+        time[i] = t
+        time_upper[i] = upper
+        status[i] = found
+
+    return decide_queries
+
+
+@cache
+def _march_kernel(features: Features, indexed: bool) -> wp.Kernel:
+    march = march_function(features)
+    corners = chosen if indexed else consecutive
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def march_queries(
+        first: int,
+        undecided: wp.array[int],
+        quads: wp.array[wp.vec4i],
+        start: wp.array[vec],
+        end: wp.array[vec],
+        tolerance: real,
+        time: wp.array[real],
+        time_upper: wp.array[real],
+        status: wp.array[wp.uint8],
+    ):
+        i = undecided[first + wp.tid()]
+        k = corners(quads, i)
+        t, found = march(
+            start[k[0]], start[k[1]], start[k[2]], start[k[3]], end[k[0]], end[k[1]], end[k[2]], end[k[3]], tolerance
+        )
+        time[i] = t
+        time_upper[i] = real(wp.inf)
+        status[i] = found
+
+    return march_queries
+
+
+@cache
+def _march_separated_kernel(features: Features, indexed: bool) -> wp.Kernel:
+    march = march_separated_function(features)
+    corners = chosen if indexed else consecutive
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def march_separated_queries(
+        first: int,
+        quads: wp.array[wp.vec4i],
+        start: wp.array[vec],
+        end: wp.array[vec],
+        separation: real,
+        tolerance: real,
+        time: wp.array[real],
+        time_upper: wp.array[real],
+        status: wp.array[wp.uint8],
+    ):
+        i = first + wp.tid()
+        k = corners(quads, i)
+        x0 = start[k[0]]
+        x1 = start[k[1]]
+        x2 = start[k[2]]
+        x3 = start[k[3]]
+        y0 = end[k[0]]
+        y1 = end[k[1]]
+        y2 = end[k[2]]
+        y3 = end[k[3]]
+        t = real(wp.inf)
+        found = INVALID
+        if finite(x0, x1, x2, x3, y0, y1, y2, y3):
+            t, found = march(x0, x1, x2, x3, y0, y1, y2, y3, separation, tolerance)
+        time[i] = t
+        time_upper[i] = real(wp.inf)
+        status[i] = found
+
+    return march_separated_queries
