@@ -17,7 +17,7 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Frame", "boxes_meet", "item_boxes", "vertex_boxes"]
+__all__ = ["Frame", "boxes_meet", "vertex_boxes"]
 
 #: Two roundings to float32 (conversion, subtraction) of 2^-24 each, and a little more.
 ROUND_OUT = wp.constant(wp.float32(1.2e-7))
@@ -49,13 +49,6 @@ def vertex_boxes(start: wp.array, end: wp.array, until: float, margin: float, fr
     inputs = [start, end, until, margin, wp.vec3d(*frame.origin), frame.scale]
     launch(_vertex_boxes, len(start), inputs, [boxes], device=start.device)
     return boxes
-
-
-def item_boxes(items: wp.array, boxes: wp.array) -> wp.array:
-    """Box of each item (n, w) of vertices, from the boxes of the vertices."""
-    result = wp.empty(2 * len(items), dtype=wp.vec3, device=items.device)
-    launch(_item_boxes, len(items), [items, items.shape[1], boxes], [result], device=items.device)
-    return result
 
 
 @wp.func
@@ -107,17 +100,3 @@ def _vertex_boxes(
         upper[k] = above((wp.max(a[k], reached) - origin[k] + error) * scale)
     boxes[2 * i] = lower
     boxes[2 * i + 1] = upper
-
-
-@wp.kernel
-def _item_boxes(first: int, items: wp.array2d[int], width: int, boxes: wp.array[wp.vec3], result: wp.array[wp.vec3]):
-    i = first + wp.tid()
-    v = items[i, 0]
-    lower = boxes[2 * v]
-    upper = boxes[2 * v + 1]
-    for k in range(1, width):
-        v = items[i, k]
-        lower = wp.min(lower, boxes[2 * v])
-        upper = wp.max(upper, boxes[2 * v + 1])
-    result[2 * i] = lower
-    result[2 * i + 1] = upper

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.bound.boxes import item_boxes
 from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, collect, device_of, launch, sort_pairs
 
 wp.set_module_options(SOUND)
@@ -29,8 +28,9 @@ CLUSTER = wp.constant(8)
 #: Bits of a Morton code for each axis, and of the rank below it that makes codes unique: 63, so keys stay positive.
 AXIS_BITS = wp.constant(13)
 RANK_BITS = wp.constant(24)
-#: The sample is 1/128 of the units, at least 64 (1/128 to 1/8: 132 to 226 ms on a cloth; any early hit helps a lot).
-SAMPLE_PART = 128
+#: The sample is 1/128 of the units, at least 64 (1/128 to 1/8: 132 to 226 ms on a cloth; any early hit helps a lot). On
+#: CUDA, where a unit is a single item and threads are many, it is 1/16.
+SAMPLE_PART = {"cpu": 128, "cuda": 16}
 SAMPLE_LEAST = 64
 LARGE = wp.constant(wp.float32(3.0e38))
 
@@ -77,8 +77,12 @@ class LinearTree:
     def fit(self, boxes: wp.array) -> TreeBoxes:
         """The boxes of items and nodes, from the boxes of the vertices."""
         device, nodes = self.items.device, len(self.first)
-        fitted = TreeBoxes(item_boxes(self.items, boxes), wp.empty(2 * nodes, dtype=wp.vec3, device=device))
-        launch(_cluster_boxes, nodes, [self.first, self.last, fitted.items], [fitted.nodes], device=device)
+        fitted = TreeBoxes(
+            items=wp.empty(2 * len(self.items), dtype=wp.vec3, device=device),
+            nodes=wp.empty(2 * nodes, dtype=wp.vec3, device=device),
+        )
+        inputs = [self.first, self.last, self.items, self.items.shape[1], boxes]
+        launch(_cluster_boxes, nodes, inputs, [fitted.items, fitted.nodes], device=device)
         # Several clusters write to one ancestor: atomics on CUDA, one thread on CPU.
         launch(_climb, len(self.clusters), [self.clusters, self.parent], [fitted.nodes], device=device, threads=1)
         return fitted
@@ -98,7 +102,7 @@ def _in_preorder(order: wp.array, placed: wp.array, keys: wp.array) -> LinearTre
     if device.is_cuda:
         places = np.arange(count, dtype=np.int32)
         units = np.stack([places, places, np.repeat(clusters, units[:, 1] - units[:, 0] + 1)], axis=1)
-    size = min(len(units), max(SAMPLE_LEAST, len(units) // SAMPLE_PART))
+    size = min(len(units), max(SAMPLE_LEAST, len(units) // SAMPLE_PART["cuda" if device.is_cuda else "cpu"]))
     sample = units[np.random.default_rng(0).permutation(len(units))[:size]]
     return LinearTree(
         order=order,
@@ -300,15 +304,32 @@ def _adopt(
 
 @wp.kernel
 def _cluster_boxes(
-    first: int, begin: wp.array[int], end: wp.array[int], items: wp.array[wp.vec3], nodes: wp.array[wp.vec3]
+    first: int,
+    begin: wp.array[int],
+    end: wp.array[int],
+    items: wp.array2d[int],
+    width: int,
+    boxes: wp.array[wp.vec3],
+    item_boxes: wp.array[wp.vec3],
+    nodes: wp.array[wp.vec3],
 ):
+    """Boxes of each cluster and of its items; nodes above get an empty box."""
     k = first + wp.tid()
     lower = wp.vec3(LARGE, LARGE, LARGE)
     upper = -lower
     if end[k] - begin[k] < CLUSTER:
         for place in range(begin[k], end[k] + 1):
-            lower = wp.min(lower, items[2 * place])
-            upper = wp.max(upper, items[2 * place + 1])
+            v = items[place, 0]
+            item_lower = boxes[2 * v]
+            item_upper = boxes[2 * v + 1]
+            for c in range(1, width):
+                v = items[place, c]
+                item_lower = wp.min(item_lower, boxes[2 * v])
+                item_upper = wp.max(item_upper, boxes[2 * v + 1])
+            item_boxes[2 * place] = item_lower
+            item_boxes[2 * place + 1] = item_upper
+            lower = wp.min(lower, item_lower)
+            upper = wp.max(upper, item_upper)
     nodes[2 * k] = lower
     nodes[2 * k + 1] = upper
 

@@ -13,12 +13,17 @@ from functools import cache
 import warp as wp
 
 from tangere.bound import CLUSTER, LinearTree, TreeBoxes, boxes_meet
-from tangere.runtime import COUNTER_STRIDE, SOUND, collect
+from tangere.runtime import COUNTER_STRIDE, SOUND, collect, device_of, shard_ranges
 
 __all__ = ["Side", "pairs"]
 
 #: Clusters, not items: a cluster's way down a tree takes some 10 us.
 GRAIN = 64
+#: A sampled unit stops after showing this many pairs: one crowded unit must not hold up the rest.
+SAMPLE_MOST = 256
+ALL = 2**31 - 1
+#: Pairs kept per item to make room for at first; more make the traversal run twice.
+EXPECTED_PAIRS = 4
 
 
 @dataclass(frozen=True)
@@ -47,19 +52,23 @@ def pairs(
         keep: (items of a, place i, base of a, items of b, place j, base of b, start, end, until, margin) -> bool.
         a, b: the same tree twice means pairs within it, each once.
         until, margin: handed to `keep`; the boxes were made for them.
-        sampled: only the tree's sample of a's units.
+        sampled: only the tree's sample of a's units, and of each no more than its first few hundred pairs.
     """
     within = a.tree is b.tree
     units = a.tree.sample if sampled else a.tree.units
     tree = b.tree
+    most = SAMPLE_MOST if sampled else ALL
     inputs = [
-        *(units, int(within)),
+        *(units, int(within), most),
         *(a.tree.items, a.boxes.items, a.base),
         *(tree.first, tree.last, tree.skip, b.boxes.nodes),
         *(tree.items, b.boxes.items, b.base),
         *(start, end, until, margin),
     ]
-    return collect(_pairs_kernel(keep), len(units), inputs, wp.vec2i, device=start.device, grain=GRAIN)
+    device = device_of(start)
+    shards = 1 if device.is_cuda else len(shard_ranges(len(units), GRAIN))
+    expected = EXPECTED_PAIRS * len(a.tree.items) * len(units) // len(a.tree.units) // shards
+    return collect(_pairs_kernel(keep), len(units), inputs, wp.vec2i, device=device, grain=GRAIN, capacity=expected)
 
 
 @cache
@@ -70,6 +79,7 @@ def _pairs_kernel(keep: wp.Function) -> wp.Kernel:
         shard: int,
         units: wp.array[wp.vec3i],
         within: int,
+        most: int,
         items_a: wp.array2d[int],
         boxes_a: wp.array[wp.vec3],
         base_a: int,
@@ -99,7 +109,8 @@ def _pairs_kernel(keep: wp.Function) -> wp.Kernel:
         if within == 1:
             own = unit[2]
             node = unit[2]
-        while node < skip.shape[0]:
+        shown = int(0)
+        while node < skip.shape[0] and shown < most:
             node_lower = nodes[2 * node]
             node_upper = nodes[2 * node + 1]
             if not boxes_meet(lower, upper, node_lower, node_upper):
@@ -116,6 +127,7 @@ def _pairs_kernel(keep: wp.Function) -> wp.Kernel:
                             begin = i + 1
                         for j in range(begin, node_last[node] + 1):
                             if boxes_meet(lower_i, upper_i, boxes_b[2 * j], boxes_b[2 * j + 1]):
+                                shown += 1
                                 if keep(items_a, i, base_a, items_b, j, base_b, start, end, until, margin):
                                     slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)
                                     if slot < capacity:

@@ -55,7 +55,7 @@ def as_points(data: Arrays, name: str, device: wp.Device, width: int | None = No
         name: what to call it in an error.
     """
     expected = "(n, 3)" if width is None else f"(n, {width}, 3)"
-    if isinstance(data, wp.array) and data.dtype == wp.vec3d:
+    if isinstance(data, wp.array) and data.dtype in (wp.vec3d, wp.vec3f):
         shape = (*data.shape, 3)
     else:
         if not isinstance(data, wp.array) and _library(data) is None:
@@ -77,6 +77,8 @@ def as_indices(data: Arrays, name: str, device: wp.Device, width: int) -> wp.arr
         raise InputError(f"{name} must have shape (n, {width}), not {host.shape}")
     if not np.issubdtype(host.dtype, np.integer):
         raise InputError(f"{name} must hold whole numbers, not {host.dtype}")
+    if host.size and not (host.min() >= -(2**31) and host.max() < 2**31):
+        raise InputError(f"{name} holds a number too large for an index: {host.min()} to {host.max()}")
     if isinstance(data, wp.array) and data.dtype == wp.int32 and data.device == device and data.is_contiguous:
         return data
     return wp.array(np.ascontiguousarray(host, dtype=np.int32), dtype=wp.int32, device=device)

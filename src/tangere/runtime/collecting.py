@@ -21,7 +21,7 @@ import warp as wp
 
 from tangere.runtime.arrays import device_of
 from tangere.runtime.errors import CapacityError
-from tangere.runtime.kernels import load
+from tangere.runtime.kernels import BLOCK, load
 from tangere.runtime.launching import run_shards, shard_ranges
 
 __all__ = ["COUNTER_STRIDE", "collect", "where"]
@@ -50,20 +50,21 @@ def collect(
     Args:
         dtype: type of an appended item.
         grain: smallest number of indices worth a thread.
-        capacity: items per shard to allow for at first; None means what the last call of this kernel needed.
+        capacity: items per shard to allow for at first; what the last call of this kernel needed, if that is more.
     """
     if dim <= 0:
         return wp.empty(0, dtype=dtype, device=device)
     load(kernel, device)
     ranges = [(0, dim)] if device.is_cuda else shard_ranges(dim, grain, threads)
     key = (kernel, device.alias, len(ranges))
-    capacity = capacity or _segment_capacity.get(key, _START)
+    capacity = max(capacity or _START, _segment_capacity.get(key, 0))
     while True:
         counts = wp.zeros(len(ranges) * COUNTER_STRIDE, dtype=wp.int32, device=device)
         segments = wp.empty(len(ranges) * capacity, dtype=dtype, device=device)
 
         def run(shard: int, first: int, count: int, tail: list[Any] = [counts, capacity, segments]) -> None:  # noqa: B006
-            wp.launch(kernel, count, [first, shard, *inputs, *tail], device=device, record_tape=False)
+            arguments = [first, shard, *inputs, *tail]
+            wp.launch(kernel, count, arguments, device=device, record_tape=False, block_dim=BLOCK)
 
         run_shards(run, ranges, threads)
         filled = counts.numpy()[::COUNTER_STRIDE]
@@ -84,12 +85,12 @@ def _joined(segments: wp.array, filled: np.ndarray, capacity: int) -> wp.array:
     return wp.array(joined, dtype=segments.dtype, device=segments.device, copy=False)
 
 
-def where(codes: wp.array, code: int) -> wp.array:
-    """The indices i with codes[i] == code, as int32; in rising order on CPU, in any order on CUDA."""
+def where(codes: wp.array, least: int) -> wp.array:
+    """The indices i with codes[i] >= least (uint8), as int32; in rising order on CPU, in any order on CUDA."""
     if device_of(codes).is_cpu:
-        found = np.flatnonzero(codes.numpy() == code).astype(np.int32)
+        found = np.flatnonzero(codes.numpy() >= least).astype(np.int32)
         return wp.array(found, dtype=wp.int32, device=codes.device, copy=False)
-    return collect(_append_where, len(codes), [codes, wp.uint8(code)], wp.int32, device=codes.device)
+    return collect(_append_where, len(codes), [codes, wp.uint8(least)], wp.int32, device=codes.device)
 
 
 @wp.kernel(enable_backward=False)
@@ -97,13 +98,13 @@ def _append_where(
     first: int,
     shard: int,
     codes: wp.array[wp.uint8],
-    code: wp.uint8,
+    least: wp.uint8,
     counts: wp.array[int],
     capacity: int,
     out: wp.array[int],
 ):
     i = first + wp.tid()
-    if codes[i] == code:
+    if codes[i] >= least:
         slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)
         if slot < capacity:
             out[shard * capacity + slot] = i

@@ -15,7 +15,7 @@ from typing import Any
 
 import warp as wp
 
-from tangere.runtime.kernels import load
+from tangere.runtime.kernels import BLOCK, load
 from tangere.runtime.threads import thread_count
 
 __all__ = ["launch", "run_shards", "shard_ranges"]
@@ -53,7 +53,7 @@ def launch(
     load(kernel, device)
     arguments = [*inputs, *outputs]
     if device.is_cuda:
-        wp.launch(kernel, dim, [0, *arguments], device=device, record_tape=False)
+        wp.launch(kernel, dim, [0, *arguments], device=device, record_tape=False, block_dim=BLOCK)
         return
 
     def run(shard: int, first: int, count: int) -> None:

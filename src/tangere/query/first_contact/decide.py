@@ -202,50 +202,65 @@ def decide_function(features: Features) -> wp.Function:
             return zero, never, UNRESOLVED
 
         k1, k2 = monotone_ends(c)
-        passed = zero  # certified free until here
-        left = zero
-        at_left = c[0]
+        at_k1 = c[3]
+        at_k2 = c[3]
+        if k1 < one:
+            at_k1 = value(c, k1)
+        if k2 < one:
+            at_k2 = value(c, k2)
+        if not (wp.abs(at_k1) > bound and wp.abs(at_k2) > bound):
+            return zero, never, UNRESOLVED
+
+        passed = real(0.0)  # certified free until here
         side = wp.sign(c[0])
-        for piece in range(3):
-            right = k1
-            if piece == 1:
-                right = k2
-            if piece == 2:
-                right = one
-            if right > left:
-                at_right = c[3]
-                if right < one:
-                    at_right = value(c, right)
-                if not (wp.abs(at_right) > bound):
+        piece = int(0)
+        while piece < 3:
+            # On to the next piece with a root, first of all: so the threads of a warp look for their roots together.
+            if piece == 0 and c[0] * at_k1 > zero:
+                piece = 1
+            if piece == 1 and at_k1 * at_k2 > zero:
+                piece = 2
+            if piece == 2 and at_k2 * c[3] > zero:
+                piece = 3
+            if piece < 3:
+                left = zero
+                right = k1
+                at_left = c[0]
+                at_right = at_k1
+                if piece == 1:
+                    left = k1
+                    right = k2
+                    at_left = at_k1
+                    at_right = at_k2
+                if piece == 2:
+                    left = k2
+                    right = one
+                    at_left = at_k2
+                    at_right = c[3]
+                t, residue = approximate_root(c, left, right, at_left, at_right)
+                half = (real(2.0) * bound + residue) / wp.abs(slope(c, t)) + real(1.0e-15)
+                low = wp.max(zero, t - half)
+                high = wp.min(one, t + half)
+                if not (half < WIDEST_BRACKET) or low < passed:
                     return zero, never, UNRESOLVED
-                if at_left * at_right < zero:
-                    t, residue = approximate_root(c, left, right, at_left, at_right)
-                    half = (real(2.0) * bound + residue) / wp.abs(slope(c, t)) + real(1.0e-15)
-                    low = wp.max(zero, t - half)
-                    high = wp.min(one, t + half)
-                    if not (half < WIDEST_BRACKET) or low < passed:
-                        return zero, never, UNRESOLVED
-                    before = wp.vec4d()
-                    if passed == zero:
-                        before = restricted_from_zero(c, low)
-                    else:
-                        before = restricted(c, passed, low)
-                    if not (sign_of(before * side, bound) == 1 and value(c, high) * side < -bound):
-                        return zero, never, UNRESOLVED
-                    e1 = at(a1, b1, t)
-                    e2 = at(a2, b2, t)
-                    e3 = at(a3, b3, t)
-                    verdict = inside_around(e1, e2, e3, half, m1, m2, m3)
-                    if verdict == INSIDE:
-                        return low, high, CONTACT
-                    if verdict != OUTSIDE:
-                        if largest(apart(e1, e2, e3)) <= TOUCHING * size:
-                            return low, never, CONTACT
-                        return zero, never, UNRESOLVED
-                    passed = high
-                    side = -side
-                left = right
-                at_left = at_right
+                before = restricted_from_zero(c, low)
+                if passed > zero:
+                    before = restricted(c, passed, low)
+                if not (sign_of(before * side, bound) == 1 and value(c, high) * side < -bound):
+                    return zero, never, UNRESOLVED
+                e1 = at(a1, b1, t)
+                e2 = at(a2, b2, t)
+                e3 = at(a3, b3, t)
+                verdict = inside_around(e1, e2, e3, half, m1, m2, m3)
+                if verdict == INSIDE:
+                    return low, high, CONTACT
+                if verdict != OUTSIDE:
+                    if largest(apart(e1, e2, e3)) <= TOUCHING * size:
+                        return low, never, CONTACT
+                    return zero, never, UNRESOLVED
+                passed = high
+                side = -side
+                piece += 1
         if sign_of(restricted(c, passed, one) * side, bound) != 1:
             return zero, never, UNRESOLVED
         return never, never, FREE

@@ -23,13 +23,15 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Details", "describe"]
+__all__ = ["Details", "describe", "describe_function"]
 
 VERTEX_FACE_KIND = wp.constant(wp.uint8(Kind.VERTEX_FACE))
 EDGE_EDGE_KIND = wp.constant(wp.uint8(Kind.EDGE_EDGE))
 VERTEX_EDGE_KIND = wp.constant(wp.uint8(Kind.VERTEX_EDGE))
 VERTEX_VERTEX_KIND = wp.constant(wp.uint8(Kind.VERTEX_VERTEX))
 
+#: Where there is no contact there are no details.
+NOTHING = wp.constant(wp.float64(float("nan")))
 #: A weight below this is on the boundary of its feature.
 ON_BOUNDARY = wp.constant(wp.float64(1e-12))
 #: The sine of an angle below this does not tell a plane.
@@ -179,12 +181,39 @@ def edge_edge_points(w: wp.vec4d, p0: vec, p1: vec, p2: vec, p3: vec):
 
 
 @cache
-def _describe_kernel(features: Features, indexed: bool) -> wp.Kernel:
+def describe_function(features: Features) -> wp.Function:
+    """(four points at the start, four at the end, time) -> (kind, weights, point on a, point on b, normal)."""
     frame = features.frame
-    corners = chosen if indexed else consecutive
     is_face = features.kind == Kind.VERTEX_FACE
     details_of = vertex_face_details if is_face else edge_edge_details
     points_of = vertex_face_points if is_face else edge_edge_points
+
+    @wp.func
+    def describe_at(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, t: real):
+        a1, a2, a3 = frame(x0, x1, x2, x3)
+        b1, b2, b3 = frame(y0, y1, y2, y3)
+        size = wp.max(wp.max(largest(a1), largest(b1)), wp.max(largest(a2), largest(b2)))
+        size = wp.max(size, wp.max(largest(a3), largest(b3)))
+        scale = real(1.0) / wp.max(size, real(1e-300))
+        a1 = a1 * scale
+        a2 = a2 * scale
+        a3 = a3 * scale
+        b1 = b1 * scale
+        b2 = b2 * scale
+        b3 = b3 * scale
+        kind, weights, normal = details_of(
+            at(a1, b1, t), at(a2, b2, t), at(a3, b3, t), b1 - a1, b2 - a2, b3 - a3, a1, a2, a3
+        )
+        point_a, point_b = points_of(weights, at(x0, y0, t), at(x1, y1, t), at(x2, y2, t), at(x3, y3, t))
+        return kind, weights, point_a, point_b, normal
+
+    return describe_at
+
+
+@cache
+def _describe_kernel(features: Features, indexed: bool) -> wp.Kernel:
+    corners = chosen if indexed else consecutive
+    describe_at = describe_function(features)
 
     @wp.kernel(module="unique", module_options=SOUND)
     def describe_contacts(
@@ -202,36 +231,16 @@ def _describe_kernel(features: Features, indexed: bool) -> wp.Kernel:
     ):
         i = first + wp.tid()
         if status[i] == FREE:
-            nothing = real(wp.nan)
             kind[i] = wp.uint8(0)
-            weights[i] = wp.vec4d(nothing, nothing, nothing, nothing)
-            point_a[i] = vec(nothing, nothing, nothing)
-            point_b[i] = vec(nothing, nothing, nothing)
-            normal[i] = vec(nothing, nothing, nothing)
+            weights[i] = wp.vec4d(NOTHING, NOTHING, NOTHING, NOTHING)
+            point_a[i] = vec(NOTHING, NOTHING, NOTHING)
+            point_b[i] = vec(NOTHING, NOTHING, NOTHING)
+            normal[i] = vec(NOTHING, NOTHING, NOTHING)
             return
         k = corners(quads, i)
-        x0 = start[k[0]]
-        x1 = start[k[1]]
-        x2 = start[k[2]]
-        x3 = start[k[3]]
-        y0 = end[k[0]]
-        y1 = end[k[1]]
-        y2 = end[k[2]]
-        y3 = end[k[3]]
-        t = time[i]
-        a1, a2, a3 = frame(x0, x1, x2, x3)
-        b1, b2, b3 = frame(y0, y1, y2, y3)
-        size = wp.max(wp.max(largest(a1), largest(b1)), wp.max(largest(a2), largest(b2)))
-        size = wp.max(size, wp.max(largest(a3), largest(b3)))
-        scale = real(1.0) / wp.max(size, real(1e-300))
-        a1 = a1 * scale
-        a2 = a2 * scale
-        a3 = a3 * scale
-        b1 = b1 * scale
-        b2 = b2 * scale
-        b3 = b3 * scale
-        what, w, n = details_of(at(a1, b1, t), at(a2, b2, t), at(a3, b3, t), b1 - a1, b2 - a2, b3 - a3, a1, a2, a3)
-        on_a, on_b = points_of(w, at(x0, y0, t), at(x1, y1, t), at(x2, y2, t), at(x3, y3, t))
+        what, w, on_a, on_b, n = describe_at(
+            start[k[0]], start[k[1]], start[k[2]], start[k[3]], end[k[0]], end[k[1]], end[k[2]], end[k[3]], time[i]
+        )
         kind[i] = what
         weights[i] = w
         point_a[i] = on_a

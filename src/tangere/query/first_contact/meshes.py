@@ -229,7 +229,11 @@ class _Found:
 
     def order(self) -> np.ndarray:
         """By time, then kind, then feature numbers: the same whatever tree, thread or device found them."""
-        return np.lexsort((self.numbers[:, 1], self.numbers[:, 0], self.vertex_on, self.kind, self.time))
+        return np.lexsort((self.key, self.time))
+
+    @property
+    def key(self) -> np.ndarray:
+        return contact_key(self.kind, self.vertex_on, self.numbers[:, 0], self.numbers[:, 1])
 
 
 def _search(step: Step, options: Options, broad_phase: BroadPhase, until: float, sampled: bool) -> _Found:
@@ -332,7 +336,7 @@ def _contacts(step: Step, found: _Found) -> Contacts:
         weights=columns["weights"],
         kind=found.kind.astype(np.uint8),
         vertex_on=found.vertex_on.astype(np.uint8),
-        key=contact_key(found.kind, found.vertex_on, found.numbers[:, 0], found.numbers[:, 1]),
+        key=found.key,
     )
 
 

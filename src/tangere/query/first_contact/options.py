@@ -18,12 +18,13 @@ Mode = Literal["sound", "exact", "published"]
 class Options:
     """How to answer.
 
-    mode: "sound" never misses a contact and is never late; "exact" also decides what sound leaves at rounding level, by
-        integer arithmetic; "published" is the course as printed, which is not safe.
-    separation: distance that already counts as contact [m].
-    tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the query's
-        size.
-    reading: how "published" reads what the course leaves open.
+    Args:
+        mode: "sound" never misses a contact and is never late; "exact" also decides what sound leaves at rounding
+            level, by integer arithmetic; "published" is the course as printed, which is not safe.
+        separation: distance that already counts as contact [m].
+        tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
+            query's size.
+        reading: how "published" reads what the course leaves open.
     """
 
     mode: Mode = "sound"

@@ -7,6 +7,7 @@ from tangere.query.first_contact.features import VERTEX_FACE
 from tangere.query.first_contact.options import Mode, Options
 from tangere.query.first_contact.published import Reading
 from tangere.query.first_contact.result import FirstContacts
+from tangere.query.first_contact.small import is_small, small_batch
 from tangere.runtime import Arrays, like
 
 __all__ = ["vertex_face"]
@@ -41,5 +42,7 @@ def vertex_face(
         0.5
     """
     options = Options(mode, separation, tolerance, reading or Reading())
+    if is_small(x0, x1, options, device):
+        return small_batch(VERTEX_FACE, x0, x1, options, details)
     start, end = intake(x0, x1, 4, device)
     return first_contacts(VERTEX_FACE, start, end, options, details=details, threads=threads, convert=like(x0))

@@ -1,0 +1,58 @@
+"""The command line: thin, every command is one library call. Commands and Warp load only when a command runs.
+
+Exit codes: 0 fine (for first-contact: free), 1 contact, 2 bad input, told in one sentence on stderr.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+
+import click
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "bench": "Measure the main queries on this machine, in about a minute.",
+    "demo": "See it work: contacts, a picture and speeds, in about a minute.",
+    "first-contact": "When do two moving meshes, or one and itself, first touch?",
+    "info": "What is in a mesh file, and what is unusual about it?",
+    "view": "Look at meshes, or at a recorded scene, in the browser.",
+}
+
+
+class _Group(click.Group):
+    """Loads a command's module when it is called, and turns the library's errors into one sentence and exit code 2."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        name = cmd_name.replace("-", "_")
+        return getattr(import_module(f"tangere.cli.{name}"), name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context):
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            # Imported here, because it loads Warp, which a mere --help should not wait for.
+            from tangere.runtime.errors import TangereError
+
+            if not isinstance(error, TangereError):
+                raise
+            click.echo(f"tangere: {' '.join(str(error).split())}", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("tangere"), prog_name="tangere")
+def main() -> None:
+    """When, where and how do moving things first touch?"""

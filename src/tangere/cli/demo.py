@@ -1,0 +1,103 @@
+"""`tangere demo`: three moving scenes, a million queries of each kind, one picture and one table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tangere.cli.options import machine_options
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tangere.cli.showcase import Case
+
+__all__ = ["demo"]
+
+_SCENES = ["scene", "triangles", "first contact", "found in", "all contacts", "found in "]
+_BATCHES = ["batch", "queries", "contacts", "queries/s"]
+
+
+@click.command()
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder to write to."
+)
+@click.option("--queries", default=1_000_000, show_default=True, type=click.IntRange(min=1), help="Size of a batch.")
+@click.option("--width", default=440, show_default=True, type=click.IntRange(min=16), help="Of one frame, in pixels.")
+@machine_options
+def demo(out: Path, queries: int, width: int, threads: int | None, device: str | None) -> None:
+    """See it work in about a minute, without GPU or browser; leaves demo.png and demo.md in the folder OUT."""
+    from rich.console import Console
+
+    from tangere.cli.showcase import cases
+    from tangere.cli.tables import markdown_table, screen_table
+    from tangere.runtime import choose_device, thread_count, using_threads
+
+    console = Console()
+    with using_threads(threads), console.status("") as status:
+        scenes, frames = [], []
+        for case in cases():
+            status.update(f"first contact: {case.name}")
+            row, frame = _scene(case, width, device)
+            scenes.append(row)
+            frames.append(frame)
+        batches = []
+        for kind in ("vertex_face", "edge_edge"):
+            status.update(f"{queries} queries: {kind.replace('_', '-')}")
+            batches.append(_batch(kind, queries, device))
+        where = f"{choose_device(device).name}, {thread_count()} threads"
+    console.print(screen_table(f"Moving scenes ({where})", _SCENES, scenes))
+    console.print(screen_table("Random vertex-face and edge-edge queries", _BATCHES, batches))
+    text = f"# tangere demo\n\n{where}\n\n{markdown_table(_SCENES, scenes)}\n\n{markdown_table(_BATCHES, batches)}\n"
+    _leave(out, frames, text)
+    console.print(f"wrote {out / 'demo.png'} and {out / 'demo.md'}", highlight=False)
+
+
+def _scene(case: Case, width: int, device: str | None) -> tuple[list[str], np.ndarray]:
+    """One row of the table, and one row of the picture: before, at the first contact, and all contacts at the end."""
+    import tangere as tg
+    from tangere.scene import Scene
+    from tangere.view import strip
+
+    hit, first_seconds = _timed(lambda: tg.first_contact(*case.anew(), device=device))
+    contacts, all_seconds = _timed(lambda: tg.all_contacts(*case.anew(), device=device))
+    answer = f"t = {hit.time:.6f}" if hit else "free"
+    row = [case.name, str(case.triangles), answer, f"{first_seconds:.3f} s", str(len(contacts)), f"{all_seconds:.3f} s"]
+    scene = Scene.of(*case.bodies, contacts=contacts, camera=case.camera)
+    times = [0.0, float(contacts.time.min()) if len(contacts) else 0.5, 1.0]
+    labels = [f"{case.name}, t = 0", f"first contact, {answer}", f"{len(contacts)} contacts by t = 1"]
+    return row, strip(scene, times, labels=labels, size=(width, width * 3 // 4), device=device)
+
+
+def _batch(kind: str, count: int, device: str | None) -> list[str]:
+    from tangere import query
+    from tangere.cli.showcase import random_batch
+    from tangere.cli.tables import quantity
+
+    x0, x1 = random_batch(count)
+    ask = getattr(query, kind)
+    found, seconds = _timed(lambda: ask(x0, x1, device=device))
+    return [kind.replace("_", "-"), str(count), str(int(found.hit.sum())), quantity(count / seconds)]
+
+
+def _leave(out: Path, frames: list[np.ndarray], text: str) -> None:
+    from tangere.runtime import InputError
+    from tangere.view.picture import stacked, write_png
+
+    write_png(stacked(frames), out / "demo.png")
+    try:
+        (out / "demo.md").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out / 'demo.md'}: cannot be written: {error.strerror}") from error
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """The answer and the seconds of a second run: the first also compiles kernels, which happens once."""
+    work()
+    start = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - start

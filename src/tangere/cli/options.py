@@ -1,0 +1,28 @@
+"""Options that the commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+__all__ = ["machine_options", "query_options"]
+
+
+def machine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--threads and --device."""
+    threads = click.option("--threads", type=click.IntRange(min=1), help="CPU threads; default: every core.")
+    device = click.option("--device", help="cpu, cuda, cuda:0 …; default: CUDA if present, else the CPU.")
+    return threads(device(command))
+
+
+def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--mode, --separation and --tolerance."""
+    modes = click.Choice(["sound", "exact", "published"])
+    mode = click.option("--mode", type=modes, default="sound", show_default=True, help="How contacts are decided.")
+    separation = click.option(
+        "--separation", type=float, default=0.0, show_default=True, help="Distance that already counts as contact [m]."
+    )
+    tolerance = click.option("--tolerance", type=float, help="How early the time may be, as a length [m].")
+    return mode(separation(tolerance(command)))

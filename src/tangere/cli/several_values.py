@@ -1,0 +1,26 @@
+"""An option that takes as many values as follow it: `--to A2.ply B2.ply`, which click itself does not offer."""
+
+from __future__ import annotations
+
+import click
+
+__all__ = ["SeveralValues"]
+
+_OPTION = "--to"
+
+
+class SeveralValues(click.Command):
+    """A command whose `--to` takes every value up to the next option, as if `--to` stood before each."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        collecting = False
+        for number, word in enumerate(args):
+            if word.startswith("-"):
+                collecting = word == _OPTION
+                # The last word stays, so that click can say that a value is missing.
+                if not collecting or number == len(args) - 1:
+                    spread.append(word)
+            else:
+                spread += [_OPTION, word] if collecting else [word]
+        return super().parse_args(ctx, spread)

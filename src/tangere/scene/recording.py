@@ -1,0 +1,91 @@
+"""Record and replay: a scene as one `.npz` file of plain arrays, written whole and read without pickle.
+
+Keys: `format`, `version`, `time_range`, `title`, `camera/…`, `contacts/<column>`, and for thing number i `i/name`,
+`i/colour`, `i/opacity`, `i/frame`, `i/faces`, `i/start` and, where it moves, `i/end` (linear motion between the two).
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import numpy as np
+
+from tangere.motion import Linear
+from tangere.query.contacts import Contacts
+from tangere.runtime import InputError, TangereError, UnsupportedError, to_numpy
+from tangere.scene.camera import Camera
+from tangere.scene.scene import Scene, Thing
+from tangere.shape import Mesh, Moving
+
+__all__ = ["FORMAT", "VERSION", "load_scene", "save_scene"]
+
+FORMAT = "tangere.scene"
+VERSION = 1
+
+
+def save_scene(scene: Scene, path: str | Path) -> None:
+    """Write `scene` to `path`; its things may rest or move linearly."""
+    arrays = {"format": FORMAT, "version": VERSION, "time_range": np.array(scene.time_range), "title": scene.title}
+    arrays |= {f"camera/{key}": value for key, value in asdict(scene.camera).items() if value is not None}
+    arrays |= {f"contacts/{f.name}": getattr(scene.contacts, f.name) for f in fields(Contacts)}
+    for number, thing in enumerate(scene.things):
+        arrays |= {f"{number}/{key}": value for key, value in _thing_arrays(thing).items()}
+    try:
+        with open(path, "wb") as file:
+            np.savez_compressed(file, **arrays)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def load_scene(path: str | Path) -> Scene:
+    """The scene recorded at `path`."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files} if isinstance(file, np.lib.npyio.NpzFile) else {}
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
+        raise InputError(f"{path}: not a scene recording, or a damaged one: {error}") from error
+    if str(arrays.get("format")) != FORMAT:
+        raise InputError(f"{path}: a file of arrays, but not a scene recording")
+    if int(arrays["version"]) != VERSION:
+        raise InputError(f"{path}: recorded with version {int(arrays['version'])}; this tangere reads {VERSION}")
+    try:
+        return _scene(arrays)
+    except KeyError as error:
+        raise InputError(f"{path}: the recording lacks {error}") from error
+    except (TangereError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: the recording is damaged: {error}") from error
+
+
+def _thing_arrays(thing: Thing) -> dict:
+    arrays = {"name": thing.name, "colour": thing.colour, "opacity": thing.opacity, "frame": thing.frame}
+    arrays |= {"faces": thing.faces, "start": to_numpy(thing.mesh.vertices, "vertices")}
+    if isinstance(thing.shape, Moving):
+        if not isinstance(thing.shape.motion, Linear):
+            kind = type(thing.shape.motion).__name__
+            raise UnsupportedError(f"Thing {thing.name!r} moves by {kind}; a recording takes rest and Linear")
+        arrays["end"] = to_numpy(thing.shape.motion.end, "end")
+    return arrays
+
+
+def _scene(arrays: dict[str, np.ndarray]) -> Scene:
+    numbers = sorted({int(key.split("/")[0]) for key in arrays if key.split("/")[0].isdigit()})
+    columns = {f.name: arrays[f"contacts/{f.name}"] for f in fields(Contacts)}
+    if len({len(column) for column in columns.values()}) != 1:
+        raise ValueError("contact columns have different lengths")
+    camera = {key.removeprefix("camera/"): value.tolist() for key, value in arrays.items() if key.startswith("camera/")}
+    camera = {key: tuple(value) if isinstance(value, list) else value for key, value in camera.items()}
+    start, end = arrays["time_range"].tolist()
+    things = tuple(_thing(arrays, number) for number in numbers)
+    return Scene(things, Contacts(**columns), (start, end), Camera(**camera), str(arrays["title"]))
+
+
+def _thing(arrays: dict[str, np.ndarray], number: int) -> Thing:
+    name, colour = str(arrays[f"{number}/name"]), tuple(arrays[f"{number}/colour"].tolist())
+    shape: Mesh | Moving = Mesh(arrays[f"{number}/start"], arrays[f"{number}/faces"], name=name)
+    if f"{number}/end" in arrays:
+        shape = shape.moving(Linear(arrays[f"{number}/end"]))
+    return Thing(name, shape, colour, float(arrays[f"{number}/opacity"]), arrays[f"{number}/frame"])

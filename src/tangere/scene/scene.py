@@ -1,0 +1,156 @@
+"""The scene: things in their frames, moving over one stretch of time, and the contacts between them.
+
+Every picture, the viewer and the recorder are fed by this one description; nothing here knows how it is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from tangere.query.contacts import Contacts
+from tangere.runtime import InputError, to_numpy
+from tangere.scene.camera import Camera
+from tangere.shape import Mesh, Moving
+
+__all__ = ["PALETTE", "Colour", "Scene", "Thing"]
+
+Colour = tuple[float, float, float]
+
+#: Body colours (sRGB, 0 to 1): muted, so that contacts in strong colours stand out, and told apart by the colour-blind.
+PALETTE: tuple[Colour, ...] = (
+    (0.36, 0.55, 0.75),
+    (0.93, 0.68, 0.42),
+    (0.45, 0.70, 0.62),
+    (0.78, 0.55, 0.66),
+    (0.62, 0.60, 0.78),
+    (0.74, 0.73, 0.55),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Thing:
+    """One body: a mesh at rest, or a moving one.
+
+    Args:
+        name: unique in its scene.
+        shape: a `Mesh`, or what `mesh.moving(motion)` gives.
+        colour: sRGB, each 0 to 1.
+        opacity: 1 is solid, 0 invisible.
+        frame: pose of the shape's coordinates in the world, shape (4, 4).
+    """
+
+    name: str
+    shape: Mesh | Moving
+    colour: Colour = PALETTE[0]
+    opacity: float = 1.0
+    frame: np.ndarray = field(default_factory=lambda: np.eye(4))
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, (Mesh, Moving)):
+            raise InputError(f"Thing {self.name!r}: shape must be a Mesh or a Moving, not {type(self.shape).__name__}")
+        if len(self.colour) != 3 or not all(0.0 <= c <= 1.0 for c in self.colour) or not 0.0 <= self.opacity <= 1.0:
+            raise InputError(f"Thing {self.name!r}: colour and opacity must be between 0 and 1")
+        frame = np.asarray(self.frame, float)
+        if frame.shape != (4, 4) or not np.isfinite(frame).all():
+            raise InputError(f"Thing {self.name!r}: frame must be a finite (4, 4) pose")
+        object.__setattr__(self, "frame", frame)
+
+    @property
+    def moves(self) -> bool:
+        """Whether its vertices depend on time."""
+        return isinstance(self.shape, Moving)
+
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh at time 0, in its own coordinates."""
+        return self.shape.shape if isinstance(self.shape, Moving) else self.shape
+
+    @property
+    def faces(self) -> np.ndarray:
+        """Vertex numbers, shape (m, 3)."""
+        return to_numpy(self.mesh.faces, "faces", np.int32)
+
+    def vertices(self, time: float) -> np.ndarray:
+        """Positions in the world at `time`, shape (n, 3) [m]."""
+        mesh = self.shape.at(time) if isinstance(self.shape, Moving) else self.shape
+        return to_numpy(mesh.vertices, "vertices") @ self.frame[:3, :3].T + self.frame[:3, 3]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Things, the contacts between them (in the world frame), and the stretch of time they are shown over."""
+
+    things: tuple[Thing, ...]
+    contacts: Contacts = field(default_factory=Contacts)
+    time_range: tuple[float, float] = (0.0, 1.0)
+    camera: Camera = field(default_factory=Camera)
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "things", tuple(self.things))
+        names = [thing.name for thing in self.things]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if not names:
+            raise InputError("Scene: there must be at least one thing")
+        if twice is not None:
+            raise InputError(f"Scene: two things are called {twice!r}")
+        start, end = self.time_range
+        if not (np.isfinite(start) and np.isfinite(end) and start <= end):
+            raise InputError(f"Scene: time_range must rise, not {self.time_range}")
+
+    @classmethod
+    def of(
+        cls,
+        *bodies: Mesh | Moving,
+        contacts: Contacts | None = None,
+        time_range: tuple[float, float] = (0.0, 1.0),
+        camera: Camera | None = None,
+        title: str = "",
+    ) -> Scene:
+        """A scene of bodies, each in a colour of its own and named after its mesh."""
+        things: list[Thing] = []
+        for number, body in enumerate(bodies):
+            mesh = body.shape if isinstance(body, Moving) else body
+            name = getattr(mesh, "name", None) or f"body {number}"
+            if any(name == thing.name for thing in things):
+                name = f"{name} ({number})"
+            things.append(Thing(name, body, PALETTE[number % len(PALETTE)]))
+        return cls(tuple(things), contacts or Contacts(), time_range, camera or Camera(), title)
+
+    def contacts_by(self, time: float) -> Contacts:
+        """The contacts that have happened by `time`."""
+        return self.contacts[self.contacts.time <= time]
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """Every vertex at both ends of the time range, shape (n, 3) [m]: what a camera has to see."""
+        return np.concatenate(
+            [t.vertices(time) for t in self.things for time in (self.time_range if t.moves else (0,))]
+        )
+
+    @cached_property
+    def extent(self) -> float:
+        """Diagonal of the box around everything over the whole time [m]."""
+        points = self.points
+        return float(np.linalg.norm(points.max(0) - points.min(0)))
+
+    def save(self, path: str | Path) -> None:
+        """Record the scene in one `.npz` file."""
+        from tangere.scene.recording import save_scene
+
+        save_scene(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Scene:
+        """Read back what `save` wrote; anything else raises an `InputError` that says why."""
+        from tangere.scene.recording import load_scene
+
+        return load_scene(path)
+
+    def __repr__(self) -> str:
+        names = ", ".join(thing.name for thing in self.things)
+        return f"Scene({names}; {len(self.contacts)} contacts; time {self.time_range[0]:g} to {self.time_range[1]:g})"
