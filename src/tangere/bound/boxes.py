@@ -24,6 +24,8 @@ ROUND_OUT = wp.constant(wp.float32(1.2e-7))
 #: Below the smallest normal float32 the relative margin is none.
 ROUND_OUT_TINY = wp.constant(wp.float32(1.0e-37))
 LARGEST = wp.constant(wp.float64(1.0e38))
+#: Of subnormal coordinates the error above rounds to nothing.
+UNDERFLOW = wp.constant(wp.float64(1.0e-320))
 #: A lerp, a difference and a scaling, each at most 4 roundings of the largest coordinate.
 LERP_ERROR = wp.constant(wp.float64(16.0 * 2.0**-53))
 
@@ -95,7 +97,7 @@ def _vertex_boxes(
     upper = wp.vec3()
     for k in range(3):
         reached = a[k] * (wp.float64(1.0) - until) + b[k] * until
-        error = LERP_ERROR * (wp.abs(a[k]) + wp.abs(b[k]) + wp.abs(origin[k]) + margin) + margin
+        error = LERP_ERROR * (wp.abs(a[k]) + wp.abs(b[k]) + wp.abs(origin[k]) + margin) + margin + UNDERFLOW
         lower[k] = below((wp.min(a[k], reached) - origin[k] - error) * scale)
         upper[k] = above((wp.max(a[k], reached) - origin[k] + error) * scale)
     boxes[2 * i] = lower

@@ -30,7 +30,8 @@ AXIS_BITS = wp.constant(13)
 RANK_BITS = wp.constant(24)
 #: The sample is 1/128 of the units, at least 64 (1/128 to 1/8: 132 to 226 ms on a cloth; any early hit helps a lot). On
 #: CUDA, where a unit is a single item and threads are many, it is 1/16.
-SAMPLE_PART = {"cpu": 128, "cuda": 16}
+SAMPLE_PART = 128
+SAMPLE_PART_CUDA = 16
 SAMPLE_LEAST = 64
 LARGE = wp.constant(wp.float32(3.0e38))
 
@@ -102,7 +103,7 @@ def _in_preorder(order: wp.array, placed: wp.array, keys: wp.array) -> LinearTre
     if device.is_cuda:
         places = np.arange(count, dtype=np.int32)
         units = np.stack([places, places, np.repeat(clusters, units[:, 1] - units[:, 0] + 1)], axis=1)
-    size = min(len(units), max(SAMPLE_LEAST, len(units) // SAMPLE_PART["cuda" if device.is_cuda else "cpu"]))
+    size = min(len(units), max(SAMPLE_LEAST, len(units) // (SAMPLE_PART_CUDA if device.is_cuda else SAMPLE_PART)))
     sample = units[np.random.default_rng(0).permutation(len(units))[:size]]
     return LinearTree(
         order=order,

@@ -45,21 +45,21 @@ class FittedBody:
 
 @dataclass(frozen=True)
 class Body:
-    """One mesh of a step: its trees, and where its vertices begin in the step's arrays."""
+    """One mesh of a step: its trees, the same ones throughout, and where its vertices begin in the step's arrays."""
 
     mesh: Mesh
     base: int
     device: wp.Device
 
-    @property
+    @cached_property
     def vertices(self) -> LinearTree:
         return self._tree("vertices", lambda: np.unique(self.mesh.faces).astype(np.int32)[:, None])
 
-    @property
+    @cached_property
     def edges(self) -> LinearTree:
         return self._tree("edges", lambda: self.mesh.edges)
 
-    @property
+    @cached_property
     def faces(self) -> LinearTree:
         return self._tree("faces", lambda: self.mesh.faces)
 

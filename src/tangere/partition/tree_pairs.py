@@ -50,11 +50,11 @@ def pairs(
 
     Args:
         keep: (items of a, place i, base of a, items of b, place j, base of b, start, end, until, margin) -> bool.
-        a, b: the same tree twice means pairs within it, each once.
+        a, b: the same side twice means pairs within it, each once.
         until, margin: handed to `keep`; the boxes were made for them.
         sampled: only the tree's sample of a's units, and of each no more than its first few hundred pairs.
     """
-    within = a.tree is b.tree
+    within = a is b  # not a.tree is b.tree: copies of one part share their trees
     units = a.tree.sample if sampled else a.tree.units
     tree = b.tree
     most = SAMPLE_MOST if sampled else ALL

@@ -129,5 +129,6 @@ def _as_vectors(data: Arrays, name: str, shape: tuple[int, ...], device: wp.Devi
             data = data.numpy()
     if isinstance(data, wp.array):
         return data.contiguous().to(device)
-    host = np.ascontiguousarray(data, dtype=np.float64)
+    # An axis of length one may have any stride, which Warp takes for a gap: flatten it away.
+    host = np.ascontiguousarray(data, dtype=np.float64).reshape(-1).reshape(shape)
     return wp.array(host, dtype=wp.vec3d, shape=shape[:-1], device=device, copy=not device.is_cpu)

@@ -274,10 +274,10 @@ class Viewer:
                 )
             )
         if self._show_normals.value:
-            ends = points + (8.0 * radius * contacts.normal).astype(np.float32)
+            ends = points + (6.0 * radius * contacts.normal).astype(np.float32)
             segments, paint = np.stack([points, ends], axis=1), np.repeat(colours[:, None], 2, axis=1)
             self._marks.append(
-                self.server.scene.add_line_segments("/contacts/normals", segments, paint, thickness=0.6 * radius)
+                self.server.scene.add_line_segments("/contacts/normals", segments, paint, thickness=0.4 * radius)
             )
 
 

@@ -10,6 +10,7 @@ import warp as wp
 
 from tangere.query.contacts import Status
 from tangere.query.first_contact import published, sound
+from tangere.query.first_contact.decide import LARGEST_COORDINATE
 from tangere.query.first_contact.details import describe
 from tangere.query.first_contact.exact import decide_many
 from tangere.query.first_contact.features import Features
@@ -18,7 +19,7 @@ from tangere.query.first_contact.result import FirstContacts
 from tangere.query.first_contact.sound import Answers
 from tangere.runtime import Arrays, InputError, as_points, choose_device, device_of, using_threads
 
-__all__ = ["answer", "first_contacts", "intake", "settle"]
+__all__ = ["answer", "first_contacts", "intake", "refuse_unusable", "settle"]
 
 
 #: Exact decisions take some 0.2 ms each; show a bar from here on.
@@ -61,12 +62,22 @@ def answer(features: Features, start: wp.array, end: wp.array, quads: wp.array |
             x0, x1 = start.reshape((-1, 4)), end.reshape((-1, 4))
         else:
             x0, x1 = gather(start, quads), gather(end, quads)
+        refuse_unusable(x0.numpy(), x1.numpy())
         time, status = published.solve(features.kind, x0, x1, options.reading)
         return Answers(time, wp.full(len(time), np.inf, dtype=wp.float64, device=time.device), status)
     answers = sound.solve(features, start, end, quads, separation=options.separation, tolerance=options.tolerance)
     if options.mode == "exact":
         settle(features, start, end, quads, answers)
     return answers
+
+
+def refuse_unusable(*positions: np.ndarray) -> None:
+    """Raise if a coordinate of a query, (n, width, 3), is not finite or too large for products of three."""
+    for points in positions:
+        usable = (np.abs(points) < LARGEST_COORDINATE).all(axis=(1, 2))
+        if not usable.all():
+            first = int(np.argmin(usable))
+            raise InputError(f"query {first} has a coordinate that is not finite or larger than 1e100")
 
 
 def settle(features: Features, start: wp.array, end: wp.array, quads: wp.array | None, answers: Answers) -> None:

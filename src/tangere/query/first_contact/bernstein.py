@@ -62,6 +62,15 @@ def coplanarity(a1: vec, a2: vec, a3: vec, b1: vec, b2: vec, b3: vec) -> wp.vec4
 
 
 @wp.func
+def coplanarity_bound(m1: real, m2: real, m3: real) -> real:
+    """Bound of the rounding error of `coplanarity`, also restricted, where m_k bounds the components of e_k.
+
+    A product of two may lose all its digits to underflow before the third factor, which may be huge, comes in.
+    """
+    return CUBIC_BOUND * m1 * m2 * m3 + UNDERFLOW * wp.max(real(1.0), m3)
+
+
+@wp.func
 def permanent(a1: vec, a2: vec, a3: vec, b1: vec, b2: vec, b3: vec) -> real:
     """Permanent of the componentwise maxima of |e1|, |e2|, |e3|: bounds the terms of the determinant at any time."""
     m1 = wp.max(wp.abs(a1), wp.abs(b1))

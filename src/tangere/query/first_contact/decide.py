@@ -17,11 +17,11 @@ import warp as wp
 
 from tangere.query.contacts import Status
 from tangere.query.first_contact.bernstein import (
-    CUBIC_BOUND,
     UNDERFLOW,
     UNIT_ROUNDOFF,
     at,
     coplanarity,
+    coplanarity_bound,
     largest,
     real,
     restricted,
@@ -48,6 +48,8 @@ INVALID = wp.constant(wp.uint8(255))
 
 #: Products of three differences must not overflow.
 LARGEST_COORDINATE = wp.constant(wp.float64(1e100))
+#: Relative to the query's size.
+DEFAULT_TOLERANCE = wp.constant(wp.float64(1e-6))
 #: Two actual points this close, relative to the query's size, are reported as touching.
 TOUCHING = wp.constant(wp.float64(1e-14))
 #: A bracket this narrow is good enough; a wider one (a nearly double root) is left to march.
@@ -61,6 +63,14 @@ def finite(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: ve
     """Every coordinate is a number of usable size (a NaN or an infinity survives any sum of them)."""
     total = (wp.abs(x0) + wp.abs(x1) + wp.abs(x2) + wp.abs(x3)) + (wp.abs(y0) + wp.abs(y1) + wp.abs(y2) + wp.abs(y3))
     return total[0] + total[1] + total[2] < LARGEST_COORDINATE
+
+
+@wp.func
+def allowed(tolerance: real, size: real) -> real:
+    """The tolerance [m]: as given, or by default (negative) a part of the query's size."""
+    if tolerance < real(0.0):
+        return DEFAULT_TOLERANCE * size
+    return tolerance
 
 
 @wp.func
@@ -176,7 +186,7 @@ def decide_function(features: Features) -> wp.Function:
         return verdict_at(q1, q2, q3, q1 - q2 + q3, bound1, bound2, bound3, bound4)
 
     @wp.func
-    def decide(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec):
+    def decide(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, tolerance: real):
         zero = real(0.0)
         one = real(1.0)
         never = real(wp.inf)
@@ -190,8 +200,10 @@ def decide_function(features: Features) -> wp.Function:
         m2 = wp.max(largest(a2), largest(b2))
         m3 = wp.max(largest(a3), largest(b3))
         size = m1 + m2 + m3
+        # A gap changes by at most twice the size in a step, so at the left end of this bracket it is within tolerance.
+        widest = wp.min(WIDEST_BRACKET, allowed(tolerance, wp.max(m1, wp.max(m2, m3))) / (real(4.0) * size))
         c = coplanarity(a1, a2, a3, b1, b2, b3)
-        bound = CUBIC_BOUND * m1 * m2 * m3 + UNDERFLOW
+        bound = coplanarity_bound(m1, m2, m3)
         if sign_of(c, bound) != 0:
             return never, never, FREE
         if not (wp.abs(c[0]) > bound):
@@ -241,7 +253,7 @@ def decide_function(features: Features) -> wp.Function:
                 half = (real(2.0) * bound + residue) / wp.abs(slope(c, t)) + real(1.0e-15)
                 low = wp.max(zero, t - half)
                 high = wp.min(one, t + half)
-                if not (half < WIDEST_BRACKET) or low < passed:
+                if not (half < widest) or low < passed:
                     return zero, never, UNRESOLVED
                 before = restricted_from_zero(c, low)
                 if passed > zero:

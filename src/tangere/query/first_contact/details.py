@@ -32,6 +32,8 @@ VERTEX_VERTEX_KIND = wp.constant(wp.uint8(Kind.VERTEX_VERTEX))
 
 #: Where there is no contact there are no details.
 NOTHING = wp.constant(wp.float64(float("nan")))
+#: With a separation the points are this far apart, and the normal is the way from one to the other.
+CLEARLY_APART = wp.constant(wp.float64(1e-5))
 #: A weight below this is on the boundary of its feature.
 ON_BOUNDARY = wp.constant(wp.float64(1e-12))
 #: The sine of an angle below this does not tell a plane.
@@ -92,12 +94,15 @@ def any_across(edge: vec) -> vec:
 
 
 @wp.func
-def contact_normal(side_a: vec, side_b: vec, edge: vec, velocity: vec, before: vec) -> vec:
+def contact_normal(side_a: vec, side_b: vec, edge: vec, velocity: vec, before: vec, now: vec) -> vec:
     """Unit vector that pushes a away from b.
 
     side_a, side_b: two directions in the contact plane; edge: the edge in contact, zero if none; velocity: of a against
-    b at the contact; before: from b's to a's contact point at the start of the step. All relative to the query's size.
+    b at the contact; before, now: from b's to a's contact point at the start of the step and at the contact. All
+    relative to the query's size.
     """
+    if largest(now) > CLEARLY_APART:
+        return unit(now)
     plane = wp.cross(side_a, side_b)
     if wp.length(plane) > FLAT * wp.length(side_a) * wp.length(side_b):
         n = unit(plane)
@@ -144,7 +149,8 @@ def vertex_face_details(e1: vec, e2: vec, e3: vec, v1: vec, v2: vec, v3: vec, a1
         kind = VERTEX_VERTEX_KIND
     velocity = v3 - v1 * w[1] - v2 * w[2]
     before = a3 - a1 * w[1] - a2 * w[2]
-    return kind, wp.vec4d(real(1.0), w[0], w[1], w[2]), contact_normal(e1, e2, edge, velocity, before)
+    now = e3 - e1 * w[1] - e2 * w[2]
+    return kind, wp.vec4d(real(1.0), w[0], w[1], w[2]), contact_normal(e1, e2, edge, velocity, before, now)
 
 
 @wp.func
@@ -166,8 +172,9 @@ def edge_edge_details(e1: vec, e2: vec, e3: vec, v1: vec, v2: vec, v3: vec, a1: 
         edge = vec()
     velocity = v1 * p[0] - (v2 * (one - p[1]) + v3 * p[1])
     before = a1 * p[0] - (a2 * (one - p[1]) + a3 * p[1])
+    now = e1 * p[0] - (e2 * (one - p[1]) + e3 * p[1])
     weights = wp.vec4d(one - p[0], p[0], one - p[1], p[1])
-    return kind, weights, contact_normal(e1, along_b, edge, velocity, before)
+    return kind, weights, contact_normal(e1, along_b, edge, velocity, before, now)
 
 
 @wp.func

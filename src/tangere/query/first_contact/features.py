@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import warp as wp
 
+from tangere.query.closest_points import closest_on_segments, closest_on_triangle
 from tangere.query.contacts import Kind
 from tangere.query.first_contact.bernstein import UNDERFLOW, real, sign_of_quadratic, vec
 from tangere.runtime import SOUND
@@ -39,6 +40,7 @@ class Features:
     normal: wp.Function  #: (e1, e2, e3) -> normal of the common plane when coplanar
     apart: wp.Function  #: (e1, e2, e3) -> vector from the second feature's closest point to the first's
     direction: wp.Function  #: (e1, e2, e3) -> the same direction, without its cancellation when the features are close
+    exactly_apart: wp.Function  #: `apart`, slower, and right for slivers too
     verdict_at: wp.Function  #: (q1..q4, bounds) -> OUTSIDE, INSIDE or UNKNOWN from orientations at one instant
     verdict_over: wp.Function  #: the same over a time interval, from quadratics
 
@@ -176,6 +178,12 @@ def vertex_face_direction(e1: vec, e2: vec, e3: vec) -> vec:
 
 
 @wp.func
+def vertex_face_exactly_apart(e1: vec, e2: vec, e3: vec) -> vec:
+    w = closest_on_triangle(e3, vec(), e1, e2)
+    return e3 - e1 * w[1] - e2 * w[2]
+
+
+@wp.func
 def edge_parameters(e1: vec, e2: vec, e3: vec):
     """Closest points of the segments 0…e1 and e2…e3: (both inside their edge, parameter on a, parameter on b)."""
     zero = real(0.0)
@@ -223,6 +231,12 @@ def edge_edge_direction(e1: vec, e2: vec, e3: vec) -> vec:
             return -normal
         return normal
     return e1 * s - (e2 + (e3 - e2) * w)
+
+
+@wp.func
+def edge_edge_exactly_apart(e1: vec, e2: vec, e3: vec) -> vec:
+    p = closest_on_segments(vec(), e1, e2, e3)
+    return e1 * p[0] - (e2 + (e3 - e2) * p[1])
 
 
 @wp.func
@@ -294,6 +308,7 @@ VERTEX_FACE = Features(
     gap_bound=vertex_face_gap_bound,
     normal=vertex_face_normal,
     apart=vertex_face_apart,
+    exactly_apart=vertex_face_exactly_apart,
     direction=vertex_face_direction,
     verdict_at=vertex_face_verdict_at,
     verdict_over=vertex_face_verdict_over,
@@ -307,6 +322,7 @@ EDGE_EDGE = Features(
     gap_bound=edge_edge_gap_bound,
     normal=edge_edge_normal,
     apart=edge_edge_apart,
+    exactly_apart=edge_edge_exactly_apart,
     direction=edge_edge_direction,
     verdict_at=edge_edge_verdict_at,
     verdict_over=edge_edge_verdict_over,

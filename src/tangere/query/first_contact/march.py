@@ -27,7 +27,7 @@ from tangere.query.first_contact.bernstein import (
     sign_of,
     vec,
 )
-from tangere.query.first_contact.decide import CONTACT, FREE, START, UNRESOLVED, area, dropped
+from tangere.query.first_contact.decide import CONTACT, FREE, START, UNRESOLVED, allowed, area, dropped
 from tangere.query.first_contact.features import ORIENTATION_BOUND, OUTSIDE, Features
 from tangere.runtime import SOUND
 
@@ -42,9 +42,9 @@ SEPARATED_STEP_BUDGET = wp.constant(4096)
 SURE_PART = wp.constant(wp.float64(0.98))
 #: Below this many rounding bounds the gap says little about where it vanishes: shrink by a fixed factor instead.
 CLEAR_GAP = wp.constant(wp.float64(256.0))
+#: Relative to the query's size: no tolerance can ask for less.
+ROUNDING_LEVEL = wp.constant(wp.float64(1e-12))
 SHRINK = wp.constant(wp.float64(0.25))
-#: Relative to the query's size.
-DEFAULT_TOLERANCE = wp.constant(wp.float64(1e-6))
 #: The separation itself, with room for the rounding of a unit vector.
 SEPARATION_MARGIN = wp.constant(wp.float64(1.0 + 1e-13))
 
@@ -72,14 +72,6 @@ def contact_or_start(t: real) -> wp.uint8:
     if t > real(0.0):
         return CONTACT
     return START
-
-
-@wp.func
-def allowed(tolerance: real, size: real) -> real:
-    """The tolerance [m]: as given, or by default (negative) a part of the query's size."""
-    if tolerance < real(0.0):
-        return DEFAULT_TOLERANCE * size
-    return tolerance
 
 
 @wp.func
@@ -215,9 +207,9 @@ def march_function(features: Features) -> wp.Function:
             else:
                 step = (right - t) * part
                 if step < SMALLEST_STEP:
-                    return t, contact_or_start(t)
+                    break
         nearest = length(apart(at(a1, b1, t), at(a2, b2, t), at(a3, b3, t)))
-        if nearest <= allowed(tolerance, one / scale) * scale:
+        if nearest <= wp.max(allowed(tolerance, one / scale) * scale, ROUNDING_LEVEL):
             return t, contact_or_start(t)
         return t, UNRESOLVED
 
@@ -228,7 +220,21 @@ def march_function(features: Features) -> wp.Function:
 def march_separated_function(features: Features) -> wp.Function:
     """The march for a separation > 0, where only moving planes are valid: (time, status)."""
     frame, gap, gap_bound = features.frame, features.gap, features.gap_bound
-    apart, direction = features.apart, features.direction
+    apart, direction = features.exactly_apart, features.direction
+
+    @wp.func
+    def gap_along(n: vec, e1: vec, e2: vec, e3: vec) -> real:
+        return gap(wp.dot(n, e1), wp.dot(n, e2), wp.dot(n, e3))
+
+    @wp.func
+    def best_direction(e1: vec, e2: vec, e3: vec) -> vec:
+        """The unit vector along which the features are further apart: across a face or two edges, which is noise where
+        they are nearly collapsed, or from closest point to closest point, which cancels where they are close."""
+        n = unit(direction(e1, e2, e3))
+        m = unit(apart(e1, e2, e3))
+        if gap_along(m, e1, e2, e3) > gap_along(n, e1, e2, e3):
+            return m
+        return n
 
     @wp.func
     def march_separated(
@@ -240,14 +246,23 @@ def march_separated_function(features: Features) -> wp.Function:
         m1 = wp.max(largest(a1), largest(b1))
         m2 = wp.max(largest(a2), largest(b2))
         m3 = wp.max(largest(a3), largest(b3))
-        bound = gap_bound(m1, m2, m3) + separation * SEPARATION_MARGIN
+        size = wp.max(wp.max(m1, wp.max(m2, m3)), real(1.0e-300))
+        scale = one / size
+        a1 = a1 * scale
+        a2 = a2 * scale
+        a3 = a3 * scale
+        b1 = b1 * scale
+        b2 = b2 * scale
+        b3 = b3 * scale
+        wanted = separation * scale * SEPARATION_MARGIN
+        bound = gap_bound(m1 * scale, m2 * scale, m3 * scale) + wanted
         t = real(0.0)
         step = one
         l1 = a1
         l2 = a2
         l3 = a3
-        n = unit(direction(l1, l2, l3))
-        gap_left = gap(wp.dot(n, l1), wp.dot(n, l2), wp.dot(n, l3))
+        n = best_direction(l1, l2, l3)
+        gap_left = gap_along(n, l1, l2, l3)
         for _ in range(SEPARATED_STEP_BUDGET):
             if not (gap_left > bound) or step < SMALLEST_STEP:
                 return t, contact_or_start(t)
@@ -255,8 +270,8 @@ def march_separated_function(features: Features) -> wp.Function:
             r1 = at(a1, b1, right)
             r2 = at(a2, b2, right)
             r3 = at(a3, b3, right)
-            m = unit(direction(r1, r2, r3))
-            gap_right = gap(wp.dot(m, r1), wp.dot(m, r2), wp.dot(m, r3))
+            m = best_direction(r1, r2, r3)
+            gap_right = gap_along(m, r1, r2, r3)
             nr1 = wp.dot(n, r1)
             nr2 = wp.dot(n, r2)
             nr3 = wp.dot(n, r3)
@@ -284,7 +299,7 @@ def march_separated_function(features: Features) -> wp.Function:
             else:
                 step = (right - t) * SURE_PART * (gap_left - bound) / (gap_left - gap_end)
         nearest = length(apart(l1, l2, l3))
-        if nearest <= separation + allowed(tolerance, wp.max(m1, wp.max(m2, m3))):
+        if nearest <= wanted + allowed(tolerance, size) * scale:
             return t, contact_or_start(t)
         return t, UNRESOLVED
 

@@ -37,6 +37,9 @@ __all__ = ["Candidates", "all_contacts", "candidates", "first_contact"]
 
 BroadPhase = Literal["tree", "brute"]
 
+#: Times are early by up to this; pairs that tie with the sampled one must be seen, or the answer would depend on it.
+TIE = 1e-6
+
 
 def first_contact(
     a: Mesh | Moving,
@@ -65,10 +68,11 @@ def first_contact(
         >>> import tangere as tg
         >>> ball = tg.generate.icosphere(subdivisions=2)
         >>> other = ball.at([[1, 0, 0, 3], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
-        >>> tg.first_contact(ball.moving(tg.Linear(ball.vertices + [2, 0, 0])), other, device="cpu")
-        FirstContact(contact at t=0.5, vertex-vertex)
+        >>> hit = tg.first_contact(ball.moving(tg.Linear(ball.vertices + [2, 0, 0])), other, device="cpu")
+        >>> hit.status.name, round(hit.time, 9)
+        ('CONTACT', 0.5)
     """
-    options, trusted = _options(mode, separation, tolerance, reading, start)
+    options, trusted = _options(mode, separation, tolerance, reading, start, broad_phase)
     with using_threads(threads):
         step = Step.of([a] if b is None else [a, b], device)
         if not trusted:
@@ -76,7 +80,7 @@ def first_contact(
             if overlap is not None:
                 return FirstContact(0.0, 0.0, Status.START, overlap)
         found = _search(step, options, broad_phase, until=1.0, sampled=True) if broad_phase == "tree" else _Found.none()
-        until = min(1.0, found.earliest)
+        until = min(1.0, found.earliest + TIE)
         found = found.joined(_search(step, options, broad_phase, until, sampled=False))
         return _first(step, found)
 
@@ -96,10 +100,10 @@ def all_contacts(
 ) -> Contacts:
     """The first contact of every pair of features that touch within the step, by rising time.
 
-    Arguments as for `first_contact`. An overlap at t = 0 that is no feature contact (an edge through a face) appears
-    once, as a contact of kind OVERLAP.
+    Arguments as for `first_contact`. If the meshes overlap at t = 0 (an edge meets a face), the first row says so once,
+    as a contact of kind OVERLAP.
     """
-    options, trusted = _options(mode, separation, tolerance, reading, start)
+    options, trusted = _options(mode, separation, tolerance, reading, start, broad_phase)
     with using_threads(threads):
         step = Step.of([a] if b is None else [a, b], device)
         overlap = None if trusted else first_overlap(step)
@@ -163,7 +167,7 @@ class _Job:
         numbers = wp.empty((count, 2), dtype=wp.int32, device=device)
         quads = wp.empty(count, dtype=wp.vec4i, device=device)
         a, b = self.first, self.second
-        ordered = int(a.tree is b.tree)
+        ordered = int(a is b)
         inputs = [
             found,
             ordered,
@@ -181,8 +185,9 @@ class _Job:
 
 def _jobs(bodies: list[FittedBody]) -> list[_Job]:
     a, b = bodies[0], bodies[-1]
+    edges = [Side(body.body.edges, body.edges, body.body.base) for body in bodies]
     jobs = [
-        _Job(EDGE_EDGE, Side(a.body.edges, a.edges, a.body.base), Side(b.body.edges, b.edges, b.body.base), 0),
+        _Job(EDGE_EDGE, edges[0], edges[-1], 0),
         _Job(VERTEX_FACE, Side(a.body.vertices, a.vertices, a.body.base), Side(b.body.faces, b.faces, b.body.base), 0),
     ]
     if a is not b:
@@ -238,8 +243,6 @@ class _Found:
 
 def _search(step: Step, options: Options, broad_phase: BroadPhase, until: float, sampled: bool) -> _Found:
     """Every pair of features that may touch by `until`, solved over the whole step."""
-    if broad_phase not in ("tree", "brute"):
-        raise InputError(f"broad_phase must be 'tree' or 'brute', not {broad_phase!r}")
     found = _Found.none()
     for job in _jobs(step.fitted(until, 0.5 * options.separation)):
         if broad_phase == "brute":
@@ -275,7 +278,7 @@ def _every_pair(job: _Job, device: wp.Device) -> wp.array:
     """All places (i, j) whose features share no vertex: the oracle of the tree."""
     a, b = job.first, job.second
     i, j = np.indices((len(a.tree.order), len(b.tree.order))).reshape(2, -1)
-    if a.tree is b.tree:
+    if a is b:
         i, j = i[i < j], j[i < j]
     va, vb = a.tree.items.numpy()[i] + a.base, b.tree.items.numpy()[j] + b.base
     apart = ~(va[:, :, None] == vb[:, None, :]).any(axis=(1, 2))
@@ -340,7 +343,9 @@ def _contacts(step: Step, found: _Found) -> Contacts:
     )
 
 
-def _options(mode, separation, tolerance, reading, start) -> tuple[Options, bool]:
+def _options(mode, separation, tolerance, reading, start, broad_phase) -> tuple[Options, bool]:
+    if broad_phase not in ("tree", "brute"):
+        raise InputError(f"broad_phase must be 'tree' or 'brute', not {broad_phase!r}")
     if start not in ("checked", "trusted"):
         raise InputError(f"start must be 'checked' or 'trusted', not {start!r}")
     return Options(mode, separation, tolerance, reading or Reading()), start == "trusted"
@@ -373,6 +378,8 @@ def _numbers(
         i = j
         j = other
     numbers[k, 0] = order_a[i]
+    if width == 1:
+        numbers[k, 0] = items_a[i, 0]  # loose vertices are not in the tree
     numbers[k, 1] = order_b[j]
     quad = wp.vec4i()
     for c in range(4):

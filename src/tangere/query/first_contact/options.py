@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Literal
 
 from tangere.query.first_contact.published import Reading
@@ -35,11 +36,14 @@ class Options:
     def __post_init__(self) -> None:
         if self.mode not in ("sound", "exact", "published"):
             raise InputError(f"mode must be 'sound', 'exact' or 'published', not {self.mode!r}")
-        if not (isinstance(self.separation, (int, float)) and 0.0 <= self.separation < math.inf):
-            raise InputError(f"separation must be a length >= 0, not {self.separation!r}")
-        if self.tolerance is not None and not (
-            isinstance(self.tolerance, (int, float)) and 0.0 <= self.tolerance < math.inf
-        ):
-            raise InputError(f"tolerance must be a length >= 0, not {self.tolerance!r}")
+        object.__setattr__(self, "separation", _length("separation", self.separation))
+        if self.tolerance is not None:
+            object.__setattr__(self, "tolerance", _length("tolerance", self.tolerance))
         if self.separation > 0.0 and self.mode != "sound":
             raise InputError(f"mode {self.mode!r} decides contact only: separation must be 0, not {self.separation!r}")
+
+
+def _length(name: str, value: object) -> float:
+    if isinstance(value, Real) and not isinstance(value, bool) and 0.0 <= float(value) < math.inf:
+        return float(value)
+    raise InputError(f"{name} must be a length >= 0, not {value!r}")

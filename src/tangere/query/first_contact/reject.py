@@ -13,10 +13,9 @@ import warp as wp
 
 from tangere.query.contacts import Kind
 from tangere.query.first_contact.bernstein import (
-    CUBIC_BOUND,
-    UNDERFLOW,
     at,
     coplanarity,
+    coplanarity_bound,
     largest,
     real,
     restricted_from_zero,
@@ -172,7 +171,7 @@ def apart_function(features: Features, separated: bool) -> wp.Function:
         m3 = wp.max(largest(a3), largest(b3))
         if wp.static(not separated):
             c = coplanarity(a1, a2, a3, b1, b2, b3)
-            if sign_of(restricted_from_zero(c, until), CUBIC_BOUND * m1 * m2 * m3 + UNDERFLOW) != 0:
+            if sign_of(restricted_from_zero(c, until), coplanarity_bound(m1, m2, m3)) != 0:
                 return True
         bound = gap_bound(m1, m2, m3) + margin * SEPARATION_MARGIN
         r1 = at(a1, b1, until)

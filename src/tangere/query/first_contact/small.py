@@ -118,7 +118,7 @@ def _small_kernel(features: Features) -> wp.Kernel:
         y1 = end[i, 1]
         y2 = end[i, 2]
         y3 = end[i, 3]
-        t, upper, found = decide(x0, x1, x2, x3, y0, y1, y2, y3)
+        t, upper, found = decide(x0, x1, x2, x3, y0, y1, y2, y3, tolerance)
         if found == UNRESOLVED:
             t, found = march(x0, x1, x2, x3, y0, y1, y2, y3, tolerance)
         time[i] = t

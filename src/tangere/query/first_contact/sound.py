@@ -72,7 +72,8 @@ def solve(
         launch(kernel, count, [*points, separation, allowed], outputs, device=device, grain=MARCH_GRAIN)
         refuse_invalid(answers.status.numpy())
         return answers
-    launch(_decide_kernel(features, indexed), count, points, outputs, device=device, grain=DECIDE_GRAIN)
+    kernel = _decide_kernel(features, indexed)
+    launch(kernel, count, [*points, allowed], outputs, device=device, grain=DECIDE_GRAIN)
     left = where(answers.status, Status.UNRESOLVED)
     if len(left):
         any_invalid = wp.zeros(1, dtype=wp.int32, device=device)
@@ -114,6 +115,7 @@ def _decide_kernel(features: Features, indexed: bool) -> wp.Kernel:
         quads: wp.array[wp.vec4i],
         start: wp.array[vec],
         end: wp.array[vec],
+        tolerance: real,
         time: wp.array[real],
         time_upper: wp.array[real],
         status: wp.array[wp.uint8],
@@ -121,7 +123,7 @@ def _decide_kernel(features: Features, indexed: bool) -> wp.Kernel:
         i = first + wp.tid()
         k = corners(quads, i)
         t, upper, found = decide(
-            start[k[0]], start[k[1]], start[k[2]], start[k[3]], end[k[0]], end[k[1]], end[k[2]], end[k[3]]
+            start[k[0]], start[k[1]], start[k[2]], start[k[3]], end[k[0]], end[k[1]], end[k[2]], end[k[3]], tolerance
         )
         time[i] = t
         time_upper[i] = upper

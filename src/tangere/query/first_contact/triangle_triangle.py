@@ -14,7 +14,7 @@ import warp as wp
 
 from tangere.query.contacts import Kind, Status
 from tangere.query.first_contact import published
-from tangere.query.first_contact.batch import answer, intake
+from tangere.query.first_contact.batch import answer, intake, refuse_unusable
 from tangere.query.first_contact.details import describe
 from tangere.query.first_contact.features import EDGE_EDGE, VERTEX_FACE
 from tangere.query.first_contact.fifteen import EDGE_EDGE_TESTS, VERTEX_FACE_TESTS
@@ -62,6 +62,7 @@ def triangle_triangle(
     if start not in ("checked", "trusted"):
         raise InputError(f"start must be 'checked' or 'trusted', not {start!r}")
     before, after = intake(x0, x1, 6, device)
+    refuse_unusable(before.numpy(), after.numpy())
     with using_threads(threads):
         if options.mode == "published":
             time, status = published.solve_triangles(before, after, options.reading)
@@ -124,6 +125,8 @@ def _earliest(before: wp.array, after: wp.array, options: Options, details: bool
 def _mark_overlaps(before: wp.array, columns: dict[str, Any]) -> None:
     """Overwrite the answer of each pair of triangles that meet at t = 0."""
     count = len(before) // 6
+    if count == 0:
+        return
     base = 6 * np.arange(count, dtype=np.int32)[:, None, None]
     edges = (base + np.array([edge for edge, _ in EDGE_FACE_PAIRS], dtype=np.int32)).reshape(-1, 2)
     faces = (base + np.array([face for _, face in EDGE_FACE_PAIRS], dtype=np.int32)).reshape(-1, 3)

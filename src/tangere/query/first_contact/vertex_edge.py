@@ -9,7 +9,7 @@ import warp as wp
 
 from tangere.query.contacts import Kind
 from tangere.query.first_contact import published
-from tangere.query.first_contact.batch import first_contacts, intake
+from tangere.query.first_contact.batch import first_contacts, intake, refuse_unusable
 from tangere.query.first_contact.features import EDGE_EDGE
 from tangere.query.first_contact.options import Mode, Options
 from tangere.query.first_contact.published import Reading
@@ -45,6 +45,7 @@ def vertex_edge(
     start, end = intake(x0, x1, 3, device)
     convert = like(x0)
     if options.mode == "published":
+        refuse_unusable(start.numpy(), end.numpy())
         time, status = published.solve(Kind.VERTEX_EDGE, start, end, options.reading)
         never = wp.full(len(time), wp.inf, dtype=wp.float64, device=time.device)
         return FirstContacts(time=convert(time), time_upper=convert(never), status=convert(status))

@@ -1,0 +1,223 @@
+"""The command line: answers, exit codes, and one sentence for everything that can be wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tangere.cli import main
+from tangere.motion import Linear
+from tangere.scene import Scene
+from tangere.shape import Mesh
+from tangere.shape.generate import icosphere, sheet
+
+
+def call(*arguments) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command."""
+    result = CliRunner().invoke(main, [str(word) for word in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def saved(folder, name, vertices, faces) -> str:
+    path = folder / name
+    Mesh(vertices, faces).save(path)
+    return str(path)
+
+
+@pytest.fixture
+def falling(tmp_path) -> list[str]:
+    """A ball of radius 1 that falls from height 3 by 4, and a floor: they touch at t = (3 - 1) / 4."""
+    ball, floor = icosphere(2, radius=1.0), sheet(8, size=(6.0, 6.0))
+    start, end = ball.vertices + (0.1, 0.2, 3.0), ball.vertices + (0.1, 0.2, -1.0)
+    lowest = start[:, 2].min()
+    return [
+        saved(tmp_path, "ball.ply", start, ball.faces),
+        saved(tmp_path, "floor.ply", floor.vertices, floor.faces),
+        saved(tmp_path, "ball_later.ply", end, ball.faces),
+        str(lowest / 4.0),
+    ]
+
+
+def test_first_contact_says_when_and_exits_with_1(falling):
+    ball, floor, later, expected = falling
+    code, out, err = call("first-contact", ball, floor, "--to", later, floor)
+    assert (code, err) == (1, "")
+    assert "contact at t = " in out
+    assert "floor.ply" in out
+    assert float(out.split("t = ")[1].split(",")[0].split()[0]) == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_json_holds_the_same_answer_with_every_column(falling):
+    ball, floor, later, expected = falling
+    code, out, _ = call("first-contact", ball, floor, "--to", later, "--json")  # a mesh without an end file rests
+    answer = json.loads(out)
+    assert code == 1
+    assert answer["status"] == "contact"
+    assert float(expected) - 1e-5 < answer["time"] <= float(expected)
+    assert {"point_a", "normal", "gap", "kind"} <= answer["contacts"][0].keys()
+    assert abs(answer["contacts"][0]["normal"][2]) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_free_exits_with_0_and_infinity_is_null(falling):
+    ball, floor, *_ = falling
+    code, out, _ = call("first-contact", ball, floor, "--to", ball, floor, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert (answer["status"], answer["time"], answer["time_upper"], answer["contacts"]) == ("free", None, None, [])
+
+
+def test_all_lists_more_contacts_than_the_first(falling):
+    ball, floor, later, _ = falling
+    first = json.loads(call("first-contact", ball, floor, "--to", later, "--json")[1])["contacts"]
+    every = json.loads(call("first-contact", ball, floor, "--to", later, "--json", "--all")[1])["contacts"]
+    assert len(every) > len(first) >= 1
+    code, out, _ = call("first-contact", ball, floor, "--to", later, "--all")
+    assert code == 1
+    assert f"and {len(every) - 20} more" in out
+
+
+def test_one_mesh_is_tested_against_itself(tmp_path):
+    flat = sheet(128, size=(2.0, 2.0))
+    x, y, _ = flat.vertices.T
+    folded = np.stack([np.abs(x) - 0.2 * (x > 0), y, 0.4 * np.sign(x) * np.abs(x)], axis=1)
+    through = folded * (1.0, 1.0, -1.0)
+    start, end = (saved(tmp_path, n, v, flat.faces) for n, v in (("a.ply", folded), ("b.ply", through)))
+    code, out, _ = call("first-contact", start, "--to", end, "--json")
+    assert code == 1
+    assert 0.0 <= json.loads(out)["time"] <= 0.5
+    assert call("first-contact", start, "--to", start, "--json")[0] == 0
+
+
+def test_a_soup_of_triangles_is_welded_only_where_both_files_agree(tmp_path):
+    """An STL file repeats every vertex; two files must be welded alike, or their triangles would not match."""
+    flat = sheet(32, size=(2.0, 2.0))
+    collapsed = flat.vertices * (1.0, 0.0, 1.0)  # many vertices coincide here that are apart at the start
+    start, end = (saved(tmp_path, n, v, flat.faces) for n, v in (("a.stl", flat.vertices), ("b.stl", collapsed)))
+    code, out, _ = call("first-contact", start, "--to", end, "--json")
+    assert code in (0, 1)
+    assert json.loads(out)["status"] != "start"
+
+
+def test_picture_and_recording_are_left_where_asked(falling, tmp_path):
+    image_module = pytest.importorskip("PIL.Image")
+    ball, floor, later, _ = falling
+    png, npz = tmp_path / "out.png", tmp_path / "scene.npz"
+    code, *_ = call("first-contact", ball, floor, "--to", later, "--png", png, "--save", npz)
+    assert code == 1
+    assert image_module.open(png).size[0] > 1000
+    scene = Scene.load(npz)
+    assert [thing.moves for thing in scene.things] == [True, False]
+    assert len(scene.contacts) >= 1
+    code, out, _ = call("view", npz, "--png", tmp_path / "again.png", "--time", 0.4)
+    assert code == 0
+    assert "again.png" in out
+    assert image_module.open(tmp_path / "again.png").size == (960, 640)
+
+
+def test_the_view_option_serves_the_scene_at_the_contact(falling, monkeypatch):
+    pytest.importorskip("viser", reason="the viewer needs the extra [view]")
+    from tangere.view import Viewer
+
+    shown = []
+    monkeypatch.setattr(Viewer, "wait", lambda self: shown.append((self.time, self.url)))
+    ball, floor, later, expected = falling
+    code, _, err = call("first-contact", ball, floor, "--to", later, "--view")
+    assert code == 1
+    assert shown[0][0] == pytest.approx(float(expected), abs=1e-5)
+    assert shown[0][1] in err
+    assert shown[0][1].startswith("http://127.0.0.1:")
+
+
+def test_info_counts_what_is_there_and_names_what_is_unusual(tmp_path):
+    open_mesh = saved(tmp_path, "open.ply", *(lambda m: (m.vertices, m.faces[:-2]))(icosphere(1)))
+    code, out, _ = call("info", open_mesh, "--json")
+    data = json.loads(out)
+    assert code == 0
+    assert (data["triangles"], data["closed"]) == (78, False)
+    code, out, _ = call("info", open_mesh)
+    assert code == 0
+    assert "78" in out
+    assert "one triangle only" in out
+
+
+BAD_FILES = {
+    "text.ply": "hello",
+    "empty.ply": "ply\nformat ascii 1.0\nelement vertex 0\nproperty float x\nproperty float y\nproperty float z\n"
+    "element face 0\nproperty list uchar int vertex_indices\nend_header\n",
+    "nan.ply": "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+    "element face 1\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n1 0 nan\n0 1 0\n3 0 1 2\n",
+    "wild.obj": "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n",
+    "unknown.xyz123": "1 2 3",
+}
+
+
+def complaint(*arguments) -> str:
+    """What a command that must fail with 2 says: one line, and no traceback."""
+    code, out, err = call(*arguments)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_file_gets_one_sentence_and_exit_code_2(name, tmp_path, falling):
+    bad = tmp_path / name
+    bad.write_text(BAD_FILES[name])
+    for words in (["info", bad], ["first-contact", bad, falling[1]], ["view", bad, "--png", tmp_path / "x.png"]):
+        assert name in complaint(*words)
+
+
+def test_other_bad_input_gets_one_sentence_too(tmp_path, falling):
+    ball, floor, later, _ = falling
+    assert "no file" in complaint("info", tmp_path / "absent.ply")
+    assert "vertices" in complaint("first-contact", ball, "--to", floor)
+    flipped = Mesh.load(ball)
+    turned = saved(tmp_path, "turned.ply", flipped.vertices, flipped.faces[::-1])
+    assert "triangles differ" in complaint("first-contact", ball, "--to", turned)
+    assert "one or two meshes" in complaint("first-contact", ball, ball, ball)
+    assert "must not be more" in complaint("first-contact", ball, "--to", later, later)
+    assert "separation" in complaint("first-contact", ball, floor, "--to", later, "--separation", "-1")
+    assert "device" in complaint("first-contact", ball, floor, "--to", later, "--device", "abacus")
+    assert "scene" in complaint("view", saved_text(tmp_path / "scene.npz"))
+    assert "--to" in complaint("view", tmp_path / "scene.npz", "--to", later)
+
+
+def saved_text(path):
+    path.write_text("no arrays here")
+    return path
+
+
+def test_wrong_words_are_explained_by_click_with_exit_code_2(falling):
+    for words in (["first-contact"], ["first-contact", falling[0], "--to"], ["dance"], ["bench", "--threads", "0"]):
+        code, out, err = call(*words)
+        assert (code, out) == (2, "")
+        assert "Error: " in err
+
+
+def test_a_recorded_scene_is_served_until_it_is_closed(tmp_path, monkeypatch):
+    pytest.importorskip("viser", reason="the viewer needs the extra [view]")
+    from tangere.view import Viewer
+
+    mesh = icosphere(1)
+    Scene.of(mesh.moving(Linear(mesh.vertices + 1.0))).save(tmp_path / "scene.npz")
+    monkeypatch.setattr(Viewer, "wait", lambda self: None)
+    code, out, _ = call("view", tmp_path / "scene.npz")
+    assert code == 0
+    assert "http://127.0.0.1:" in out
+
+
+def test_help_comes_at_once_without_loading_warp():
+    script = "import sys; from tangere.cli import main; main(['--help'], standalone_mode=False);"
+    script += "print('warp' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "first-contact" in out
+    assert out.rstrip().endswith("False")

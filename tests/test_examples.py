@@ -1,0 +1,48 @@
+"""Every example runs, is short, tells its title, and writes a picture only when it is given a path."""
+
+from __future__ import annotations
+
+import ast
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+#: What an example is called with so that it ends by itself and soon.
+QUICKLY = {"watch_it": ["--check"], "a_million_queries": []}
+
+
+def run(path: Path, arguments: list[str], monkeypatch) -> None:
+    monkeypatch.setattr(sys, "argv", [path.name, *arguments])
+    runpy.run_path(str(path), run_name="__main__")
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 5
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_short_and_starts_with_its_title(path):
+    text = path.read_text(encoding="utf-8")
+    title = (ast.get_docstring(ast.parse(text)) or "").splitlines()[0]
+    assert len(text.splitlines()) <= 40
+    assert ":" in title
+    assert title.endswith(".")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_and_its_own_checks_hold(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run(path, QUICKLY.get(path.stem, []), monkeypatch)
+    assert capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_writes_its_picture_where_it_is_told(path, tmp_path, monkeypatch):
+    image_module = pytest.importorskip("PIL.Image")
+    more = ["2000"] if path.stem == "a_million_queries" else []
+    run(path, [str(tmp_path / "picture.png"), *more], monkeypatch)
+    assert image_module.open(tmp_path / "picture.png").size[0] >= 400

@@ -1,0 +1,155 @@
+"""The viewer, driven by a real browser where there is one, and by its own methods everywhere."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from urllib.parse import urlparse
+
+import numpy as np
+import pytest
+
+from scenes import approaching_squares, contacts_at
+from tangere.runtime import InputError, MissingExtraError
+from tangere.view import Viewer, view
+
+pytest.importorskip("viser", reason="the viewer needs the extra [view]")
+
+
+def scene():
+    return approaching_squares(
+        contacts_at([0.25, 0.75], [[-0.5, -0.6, 0.3], [0.5, -0.6, 0.3]], np.eye(3)[[2, 2]], [1, 2])
+    )
+
+
+@pytest.fixture
+def viewer() -> Iterator[Viewer]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with view(scene(), port=port, block=False) as opened:
+        yield opened
+
+
+def test_it_listens_on_loopback_only(viewer):
+    host, port = urlparse(viewer.url).hostname, urlparse(viewer.url).port
+    assert host == "127.0.0.1"
+    socket.create_connection((host, port), timeout=5.0).close()
+    others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    for address in others - {"127.0.0.1", "127.0.1.1"}:
+        with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
+            socket.create_connection((address, port), timeout=2.0)
+
+
+def test_set_time_moves_vertices_and_shows_the_contacts_so_far(viewer):
+    thing = viewer.scene.things[0]
+    for moment, so_far in ((0.0, 0), (0.5, 1), (1.0, 2), (0.3, 1)):
+        viewer.set_time(moment)
+        assert viewer.time == moment
+        assert viewer.body("small").vertices == pytest.approx(thing.vertices(moment), abs=1e-6)
+        assert f"{so_far} of 2 contacts" in viewer.summary()
+    assert "vertex-face" in viewer.summary()
+    assert "first contact at t = 0.25" in viewer.summary()
+
+
+def test_bad_times_and_ports_are_refused_and_closing_twice_is_fine(viewer):
+    for moment in (-0.1, 1.1, float("nan")):
+        with pytest.raises(InputError, match="from 0 to 1"):
+            viewer.set_time(moment)
+    with pytest.raises(InputError, match="no browser"):
+        viewer.screenshot()
+    viewer.close()
+    viewer.close()
+
+
+def test_without_viser_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(MissingExtraError, match=r"tangere\[view\]"):
+        view(scene(), block=False)
+
+
+@pytest.fixture
+def page(viewer):
+    """The viewer's page in headless Chromium with software WebGL."""
+    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = os.environ.get("TANGERE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("there is no chromium on the path")
+    switches = [
+        "--no-sandbox",
+        "--disable-background-networking",
+        "--use-angle=swiftshader",
+        "--enable-unsafe-swiftshader",
+    ]
+    with driver.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=switches)
+        opened = browser.new_page(viewport={"width": 860, "height": 480})
+        opened.asked_for = []
+        opened.on("request", lambda request: opened.asked_for.append(request.url))
+        opened.goto(viewer.url)
+        until(lambda: viewer.server.get_clients(), opened)
+        yield opened
+        browser.close()
+
+
+def until(condition, page, seconds: float = 90.0) -> None:
+    """Let the browser work until the condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the browser did not get there in time"
+        page.wait_for_timeout(100)
+
+
+def blue_column(image) -> float:
+    """Mean column of the small square's pixels, as a fraction of the width; 0 while there are too few of them."""
+    image = image.astype(int)
+    columns = np.nonzero(image[..., 2] > image[..., 0] + 60)[1]
+    return float(columns.mean() / image.shape[1]) if len(columns) > 200 else 0.0
+
+
+def seen(page, wanted) -> np.ndarray:
+    """What the page shows, left of its panel, once that is what is wanted; waits for the browser to draw it."""
+    image_module = pytest.importorskip("PIL.Image")
+    shots = []
+
+    def drawn() -> bool:
+        shot = image_module.open(io.BytesIO(page.screenshot(timeout=60_000))).convert("RGB")
+        shots.append(np.asarray(shot)[:, :520])
+        return wanted(shots[-1])
+
+    until(drawn, page)
+    return shots[-1]
+
+
+def test_in_chromium_the_scrubber_moves_the_thing_and_the_screenshot_button_saves_a_png(viewer, page, tmp_path):
+    image_module = pytest.importorskip("PIL.Image")
+    before = seen(page, lambda image: 0.1 < blue_column(image) < 0.45)
+
+    scrubber = page.get_by_role("slider").first
+    scrubber.focus()
+    page.keyboard.press("End")
+    until(lambda: viewer.time == 1.0, page)
+    after = seen(page, lambda image: blue_column(image) > 0.55)
+    assert (np.abs(before.astype(int) - after).max(axis=2) > 40).sum() > 2000
+
+    shot = viewer.screenshot((300, 200), timeout=90.0)
+    assert shot.shape == (200, 300, 3)
+    assert blue_column(shot) > 0.5
+    with page.expect_download(timeout=90_000) as download:
+        page.get_by_role("button", name="Screenshot").click()
+    assert download.value.suggested_filename == "tangere-1.0000.png"
+    download.value.save_as(tmp_path / "shot.png")
+    saved = np.asarray(image_module.open(tmp_path / "shot.png"))
+    assert saved.shape[2] == 3
+    assert blue_column(saved) > 0.5
+
+    page.get_by_role("button", name="Go to first contact").click()
+    until(lambda: viewer.time == 0.25, page)
+    page.get_by_role("button", name="Play").click()
+    until(lambda: viewer.time > 0.4, page)
+    assert {urlparse(url).hostname for url in page.asked_for if url.startswith(("http", "ws"))} == {"127.0.0.1"}
