@@ -74,7 +74,8 @@ def answer(features: Features, start: wp.array, end: wp.array, quads: wp.array |
 def refuse_unusable(*positions: np.ndarray) -> None:
     """Raise if a coordinate of a query, (n, width, 3), is not finite or too large for products of three."""
     for points in positions:
-        usable = (np.abs(points) < LARGEST_COORDINATE).all(axis=(1, 2))
+        with np.errstate(invalid="ignore"):
+            usable = (np.abs(points) < LARGEST_COORDINATE).all(axis=(1, 2))
         if not usable.all():
             first = int(np.argmin(usable))
             raise InputError(f"query {first} has a coordinate that is not finite or larger than 1e100")

@@ -50,6 +50,8 @@ INVALID = wp.constant(wp.uint8(255))
 LARGEST_COORDINATE = wp.constant(wp.float64(1e100))
 #: Relative to the query's size.
 DEFAULT_TOLERANCE = wp.constant(wp.float64(1e-6))
+#: Rounding level: nobody can ask for less.
+SMALLEST_TOLERANCE = wp.constant(wp.float64(1e-12))
 #: Two actual points this close, relative to the query's size, are reported as touching.
 TOUCHING = wp.constant(wp.float64(1e-14))
 #: A bracket this narrow is good enough; a wider one (a nearly double root) is left to march.
@@ -70,7 +72,7 @@ def allowed(tolerance: real, size: real) -> real:
     """The tolerance [m]: as given, or by default (negative) a part of the query's size."""
     if tolerance < real(0.0):
         return DEFAULT_TOLERANCE * size
-    return tolerance
+    return wp.max(tolerance, SMALLEST_TOLERANCE * size)
 
 
 @wp.func

@@ -42,8 +42,6 @@ SEPARATED_STEP_BUDGET = wp.constant(4096)
 SURE_PART = wp.constant(wp.float64(0.98))
 #: Below this many rounding bounds the gap says little about where it vanishes: shrink by a fixed factor instead.
 CLEAR_GAP = wp.constant(wp.float64(256.0))
-#: Relative to the query's size: no tolerance can ask for less.
-ROUNDING_LEVEL = wp.constant(wp.float64(1e-12))
 SHRINK = wp.constant(wp.float64(0.25))
 #: The separation itself, with room for the rounding of a unit vector.
 SEPARATION_MARGIN = wp.constant(wp.float64(1.0 + 1e-13))
@@ -94,7 +92,7 @@ def area_over(al: wp.vec2d, bl: wp.vec2d, ar: wp.vec2d, br: wp.vec2d) -> vec:
 def march_function(features: Features) -> wp.Function:
     """The march for contact (separation 0), as a function of the four points at start and end: (time, status)."""
     frame, gap, gap_bound = features.frame, features.gap, features.gap_bound
-    apart, direction, verdict_over = features.apart, features.direction, features.verdict_over
+    apart, direction, verdict_over = features.exactly_apart, features.direction, features.verdict_over
 
     @wp.func
     def outside_over(
@@ -209,7 +207,7 @@ def march_function(features: Features) -> wp.Function:
                 if step < SMALLEST_STEP:
                     break
         nearest = length(apart(at(a1, b1, t), at(a2, b2, t), at(a3, b3, t)))
-        if nearest <= wp.max(allowed(tolerance, one / scale) * scale, ROUNDING_LEVEL):
+        if nearest <= allowed(tolerance, one / scale) * scale:
             return t, contact_or_start(t)
         return t, UNRESOLVED
 

@@ -1,0 +1,66 @@
+# Everything runs in .venv, which each target sets up as far as it needs: core and [view] for the demo, [dev] for the
+# rest, [bench] as well for the benchmarks. Versions are those of constraints.txt.
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
+            $(shell $(p) -c 'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
+JOBS ?= 2
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
+
+.PHONY: help demo test test-release test-debug test-slow lint coverage bench docs clean
+.DELETE_ON_ERROR:
+
+help: ## what the targets do
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
+
+demo: .venv/view.stamp ## two meshes meet: pictures and the time of first contact (5 minutes at most, set-up included)
+	$(BIN)/tangere demo
+
+test: test-release test-debug ## the test suite, and its kernels once more with bounds checks
+
+test-release: .venv/dev.stamp
+	$(PYTEST) -m "not slow"
+
+# Warp's debug mode checks every array index in a kernel and stops the process at the first one out of range. It is
+# slow, so sizes are a tenth. Its kernels have names of their own in Warp's cache.
+test-debug: .venv/dev.stamp
+	TANGERE_DEBUG=1 TANGERE_EFFORT=0.1 $(PYTEST) -m "not slow and not release"
+
+test-slow: .venv/dev.stamp ## the tests too long for every run
+	$(PYTEST) -m slow
+
+lint: .venv/dev.stamp ## style, format, types, and which room imports which
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+coverage: .venv/dev.stamp ## docs/coverage.md: which test or benchmark proves which feature
+	$(BIN)/python -m tools.coverage
+
+bench: .venv/bench.stamp ## ours beside the peers, into docs/benchmarks/ (BENCH="meshes ..." chooses)
+	$(BIN)/python -m bench $(BENCH)
+
+docs: .venv/dev.stamp ## the documentation, into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+clean: ## remove what was built, but not .venv
+	rm -rf docs/_build docs/gallery out dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "tangere needs Python 3.11 or later; name one with PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/view.stamp: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable '.[view]'
+	@touch $@
+
+.venv/dev.stamp: .venv/view.stamp
+	$(PIP) --editable '.[view,dev]'
+	@touch $@
+
+.venv/bench.stamp: .venv/dev.stamp
+	$(PIP) --editable '.[view,dev,bench]'
+	@touch $@

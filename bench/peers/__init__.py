@@ -1,0 +1,1 @@
+"""Other libraries, each behind the smallest wrapper that asks it our question."""

@@ -1,0 +1,56 @@
+"""What every test gets: fixed seeds, sizes that shrink with TANGERE_EFFORT, and the data folder when there is one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+#: How hard to try: 1 is the usual size of samples; the run with bounds checks uses a tenth.
+EFFORT = float(os.environ.get("TANGERE_EFFORT", "1"))
+
+_examples = {
+    "deadline": None,
+    "max_examples": max(5, round(100 * EFFORT)),
+    "suppress_health_check": [HealthCheck.too_slow],
+}
+settings.register_profile("fixed", derandomize=True, database=None, **_examples)
+settings.register_profile("explore", **_examples)
+settings.load_profile("fixed")  # `pytest --hypothesis-profile=explore` looks for new examples instead
+
+
+@pytest.fixture
+def effort() -> Callable[..., int]:
+    """`effort(100_000)` is that many, less when TANGERE_EFFORT is below 1, and never below `least`."""
+    return lambda count, least=10: max(min(least, count), round(count * EFFORT))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers, the same ones on every run."""
+    return np.random.default_rng(20261115)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of public query sets and meshes that TANGERE_DATA names."""
+    folder = os.environ.get("TANGERE_DATA")
+    if not folder:
+        pytest.skip("TANGERE_DATA does not name a folder of query sets and meshes")
+    return Path(folder)
+
+
+def _devices() -> list[str]:
+    from tangere.runtime import choose_device
+
+    return ["cpu", "cuda:0"] if choose_device(None).is_cuda else ["cpu"]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for `device` runs on every kind of device there is."""
+    if "device" in metafunc.fixturenames:
+        metafunc.parametrize("device", _devices())

@@ -1,0 +1,105 @@
+"""The package as a whole: what it declares about itself is true, and its pages are up to date."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import inspect
+import pkgutil
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tangere
+from tools import coverage
+
+ROOT = Path(__file__).resolve().parents[1]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+MODULES = sorted(m.name for m in pkgutil.walk_packages(tangere.__path__, "tangere.") if not m.name.endswith("__main__"))
+
+
+def test_the_coverage_page_is_up_to_date():
+    assert coverage.PAGE.read_text() == coverage.page(), "run `make coverage`"
+
+
+def test_coverage_sees_marks_on_functions_classes_parameters_and_modules(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "tests" / "query").mkdir(parents=True)
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "tests" / "query" / "test_a.py").write_text(
+        "import pytest\n"
+        "pytestmark = [pytest.mark.feature('F-T-1')]\n"
+        "@pytest.mark.feature('F-T-2', 'F-T-3')\n"
+        "def test_f(): pass\n"
+        "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.feature('F-T-4')), 2])\n"
+        "def test_g(x): pass\n"
+        "class TestC:\n"
+        "    @pytest.mark.feature('F-T-5')\n"
+        "    def test_h(self): pass\n"
+    )
+    (tmp_path / "bench" / "b.py").write_text("FEATURES = ['F-T-6']\n")
+    assert set(coverage.claims(tmp_path)) == {
+        ("F-T-1", "tests/query/test_a.py"),
+        ("F-T-2", "tests/query/test_a.py::test_f"),
+        ("F-T-3", "tests/query/test_a.py::test_f"),
+        ("F-T-4", "tests/query/test_a.py::test_g"),
+        ("F-T-5", "tests/query/test_a.py::TestC::test_h"),
+        ("F-T-6", "bench/b.py"),
+    }
+    features = '[T]\nname = "T"\n[T.features]\nF-T-1 = "one"\nF-T-7 = "seven | eight"\n'
+    (tmp_path / "docs" / "features.toml").write_text(features)
+    with pytest.raises(SystemExit, match="F-T-2"):
+        coverage.page(tmp_path)
+    (tmp_path / "bench" / "b.py").unlink()
+    (tmp_path / "tests" / "query" / "test_a.py").write_text(
+        "import pytest\npytestmark = pytest.mark.feature('F-T-1')\n"
+    )
+    page = coverage.page(tmp_path)
+    assert "| F-T-1 | one | `tests/query/test_a.py` |" in page
+    assert "| F-T-7 | seven \\| eight | not yet |" in page
+
+
+def test_the_version_is_the_same_everywhere():
+    assert tangere.__version__ == VERSION
+    assert importlib.metadata.version("tangere") == VERSION
+    assert f'version: "{VERSION}"' in (ROOT / "CITATION.cff").read_text()
+    newest = re.search(r"^## \[?([\d.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == VERSION
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (Path(tangere.__path__[0]) / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_exists_and_explains_itself(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} has no docstring"
+    for symbol in getattr(module, "__all__", []):
+        value = getattr(module, symbol)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__doc__, f"{name}.{symbol} has no docstring"
+
+
+def test_every_pinned_version_is_one_the_project_allows():
+    requirement = pytest.importorskip("packaging.requirements").Requirement
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = dict(line.lower().replace("_", "-").split("==") for line in lines if "==" in line)
+    wanted = [*project["dependencies"], *(r for extra in project["optional-dependencies"].values() for r in extra)]
+    for entry in map(requirement, wanted):
+        assert entry.specifier.contains(pins[entry.name.lower().replace("_", "-")]), entry
+
+
+@pytest.mark.release
+def test_the_example_in_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert example is not None
+    names: dict = {}
+    exec(compile(example[1], "README.md", "exec"), names)
+    assert names["hit"].status == tangere.Status.CONTACT
+    assert (tmp_path / "touch.png").is_file()
