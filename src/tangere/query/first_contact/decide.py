@@ -1,9 +1,10 @@
 """Pass 1: almost every query decided at once, with a certificate.
 
 Question: do these two features touch within the step, and when first?
-Method:   swept boxes; the coplanarity cubic with a bound of its rounding error; each of its roots in a bracket whose
-          ends have certified signs; the orientation signs at the root. The iteration that finds a root may be as
-          careless as it likes: only the certificates count.
+Method:   sides kept along an axis (differences are linear in time, so comparing the ends is exact); the coplanarity
+          cubic with a bound of its rounding error; each of its roots in a bracket whose ends have certified signs; the
+          orientation signs at the root. The iteration that finds a root may be as careless as it likes: only the
+          certificates count.
 Sound:    FREE is certain, and so is CONTACT with a finite time_upper. Without one, two actual points come within 1e-14
           of the query's size of each other at a time that is certainly not late. What is left, UNRESOLVED, goes to
           `march`.
@@ -164,7 +165,7 @@ def main_axis(n: vec) -> int:
 @cache
 def decide_function(features: Features) -> wp.Function:
     """The pass as a function of the four points at the start and at the end: (time, time_upper, status)."""
-    boxes_apart, frame = features.boxes_apart, features.frame
+    stays_aside, frame = features.stays_aside, features.frame
     apart, normal, verdict_at = features.apart, features.normal, features.verdict_at
 
     @wp.func
@@ -194,7 +195,7 @@ def decide_function(features: Features) -> wp.Function:
         never = real(wp.inf)
         if not finite(x0, x1, x2, x3, y0, y1, y2, y3):
             return never, never, INVALID
-        if boxes_apart(x0, x1, x2, x3, y0, y1, y2, y3):
+        if stays_aside(x0, x1, x2, x3, y0, y1, y2, y3):
             return never, never, FREE
         a1, a2, a3 = frame(x0, x1, x2, x3)
         b1, b2, b3 = frame(y0, y1, y2, y3)

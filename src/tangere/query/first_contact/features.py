@@ -33,7 +33,7 @@ class Features:
     """The functions in which one kind of query differs from the other."""
 
     kind: Kind
-    boxes_apart: wp.Function  #: (x0..x3, y0..y3) -> the swept boxes of the two features do not meet
+    stays_aside: wp.Function  #: (x0..x3, y0..y3) -> on one axis, the features are apart the same way at both ends
     frame: wp.Function  #: (x0..x3) -> e1, e2, e3
     gap: wp.Function  #: (p1, p2, p3) -> gap between the two features along a direction, from the dots with e1, e2, e3
     gap_bound: wp.Function  #: (m1, m2, m3) -> bound of the rounding error of a gap
@@ -56,31 +56,31 @@ ORIENTATION_BOUND = wp.constant(wp.float64(36.0 * 2.0**-53))
 
 
 @wp.func
-def spans_apart(lo_a: vec, hi_a: vec, lo_b: vec, hi_b: vec) -> bool:
+def before_on_an_axis(hi_start: vec, lo_start: vec, hi_end: vec, lo_end: vec) -> bool:
+    """On some axis one feature ends (hi) before the other begins (lo), at the start of the step and at its end."""
     return (
-        lo_a[0] > hi_b[0]
-        or lo_a[1] > hi_b[1]
-        or lo_a[2] > hi_b[2]
-        or lo_b[0] > hi_a[0]
-        or lo_b[1] > hi_a[1]
-        or lo_b[2] > hi_a[2]
+        (hi_start[0] < lo_start[0] and hi_end[0] < lo_end[0])
+        or (hi_start[1] < lo_start[1] and hi_end[1] < lo_end[1])
+        or (hi_start[2] < lo_start[2] and hi_end[2] < lo_end[2])
     )
 
 
 @wp.func
-def vertex_face_boxes_apart(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
-    lo = wp.min(wp.min(wp.min(x1, y1), wp.min(x2, y2)), wp.min(x3, y3))
-    hi = wp.max(wp.max(wp.max(x1, y1), wp.max(x2, y2)), wp.max(x3, y3))
-    return spans_apart(wp.min(x0, y0), wp.max(x0, y0), lo, hi)
+def vertex_face_stays_aside(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
+    lo_start = wp.min(x1, wp.min(x2, x3))
+    lo_end = wp.min(y1, wp.min(y2, y3))
+    if before_on_an_axis(x0, lo_start, y0, lo_end):
+        return True
+    hi_start = wp.max(x1, wp.max(x2, x3))
+    hi_end = wp.max(y1, wp.max(y2, y3))
+    return before_on_an_axis(hi_start, x0, hi_end, y0)
 
 
 @wp.func
-def edge_edge_boxes_apart(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
-    lo_a = wp.min(wp.min(x0, y0), wp.min(x1, y1))
-    hi_a = wp.max(wp.max(x0, y0), wp.max(x1, y1))
-    lo_b = wp.min(wp.min(x2, y2), wp.min(x3, y3))
-    hi_b = wp.max(wp.max(x2, y2), wp.max(x3, y3))
-    return spans_apart(lo_a, hi_a, lo_b, hi_b)
+def edge_edge_stays_aside(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
+    if before_on_an_axis(wp.max(x0, x1), wp.min(x2, x3), wp.max(y0, y1), wp.min(y2, y3)):
+        return True
+    return before_on_an_axis(wp.max(x2, x3), wp.min(x0, x1), wp.max(y2, y3), wp.min(y0, y1))
 
 
 @wp.func
@@ -302,7 +302,7 @@ def edge_edge_verdict_over(
 
 VERTEX_FACE = Features(
     kind=Kind.VERTEX_FACE,
-    boxes_apart=vertex_face_boxes_apart,
+    stays_aside=vertex_face_stays_aside,
     frame=vertex_face_frame,
     gap=vertex_face_gap,
     gap_bound=vertex_face_gap_bound,
@@ -316,7 +316,7 @@ VERTEX_FACE = Features(
 
 EDGE_EDGE = Features(
     kind=Kind.EDGE_EDGE,
-    boxes_apart=edge_edge_boxes_apart,
+    stays_aside=edge_edge_stays_aside,
     frame=edge_edge_frame,
     gap=edge_edge_gap,
     gap_bound=edge_edge_gap_bound,

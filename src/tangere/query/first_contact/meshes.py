@@ -234,7 +234,9 @@ class _Found:
 
     def order(self) -> np.ndarray:
         """By time, then kind, then feature numbers: the same whatever tree, thread or device found them."""
-        return np.lexsort((self.key, self.time))
+        by_time = np.argsort(self.time)
+        time = self.time[by_time]
+        return np.lexsort((self.key, self.time)) if (time[1:] == time[:-1]).any() else by_time
 
     @property
     def key(self) -> np.ndarray:
@@ -320,11 +322,12 @@ def _contacts(step: Step, found: _Found) -> Contacts:
         )
         for name, column in columns.items():
             column[rows] = getattr(details, name).numpy()
-    swapped = (found.vertex_on == 1)[:, None]
-    point_a = np.where(swapped, columns["point_b"], columns["point_a"])
-    point_b = np.where(swapped, columns["point_a"], columns["point_b"])
-    normal = np.where(swapped, -columns["normal"], columns["normal"])
-    numbers = np.where(swapped, found.numbers[:, ::-1], found.numbers)
+    point_a, point_b, normal, numbers = columns["point_a"], columns["point_b"], columns["normal"], found.numbers.copy()
+    swapped = np.flatnonzero(found.vertex_on)
+    if len(swapped):
+        point_a[swapped], point_b[swapped] = point_b[swapped], point_a[swapped]
+        normal[swapped] *= -1.0
+        numbers[swapped] = numbers[swapped, ::-1]
     return Contacts(
         query=np.zeros(total, np.int32),
         time=found.time,

@@ -157,13 +157,18 @@ def overlap_function() -> wp.Function:
 @cache
 def apart_function(features: Features, separated: bool) -> wp.Function:
     """The certificates: (four points at the start, four at the end, until, margin) -> certainly apart until `until`."""
-    frame, gap, gap_bound, direction = features.frame, features.gap, features.gap_bound, features.direction
+    frame, stays_aside, direction = features.frame, features.stays_aside, features.direction
+    gap, gap_bound = features.gap, features.gap_bound
     normalised = unit if separated else scaled
 
     @wp.func
     def certainly_apart(
         x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, until: real, margin: real
     ) -> bool:
+        if wp.static(not separated):
+            # Of little use for a short time, when the boxes have said it already.
+            if until > real(0.5) and stays_aside(x0, x1, x2, x3, y0, y1, y2, y3):
+                return True
         a1, a2, a3 = frame(x0, x1, x2, x3)
         b1, b2, b3 = frame(y0, y1, y2, y3)
         m1 = wp.max(largest(a1), largest(b1))
