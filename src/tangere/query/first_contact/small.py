@@ -28,7 +28,8 @@ from tangere.runtime import SOUND, Arrays, load
 
 __all__ = ["is_small", "small_batch"]
 
-MOST = 64
+#: Beyond this many, threads pay, and so does the general way.
+MOST = 2048
 _desks = threading.local()
 
 
@@ -70,12 +71,13 @@ class _Desk:
         self.bare = {name: self.columns[name] for name in ("time", "time_upper", "status")}
         self._kept = [start, end, columns]  # the views above do not own their memory
         self._launch: Any = wp.launch(
-            kernel, MOST, [start, end, -1.0], columns, device=cpu, record_tape=False, record_cmd=True
+            kernel, MOST, [start, end, -1.0, 1], columns, device=cpu, record_tape=False, record_cmd=True
         )
 
     def answer(self, count: int, tolerance: float, details: bool) -> FirstContacts:
         self._launch.set_dim(count)
         self._launch.set_param_at_index(2, tolerance)
+        self._launch.set_param_at_index(3, int(details))
         self._launch.launch()
         columns = self.columns if details else self.bare
         answer = FirstContacts(**{name: column[:count].copy() for name, column in columns.items()})
@@ -100,6 +102,7 @@ def _small_kernel(features: Features) -> wp.Kernel:
         start: wp.array2d[vec],
         end: wp.array2d[vec],
         tolerance: real,
+        details: int,
         time: wp.array[real],
         time_upper: wp.array[real],
         status: wp.array[wp.uint8],
@@ -124,6 +127,8 @@ def _small_kernel(features: Features) -> wp.Kernel:
         time[i] = t
         time_upper[i] = upper
         status[i] = found
+        if details == 0:
+            return
         kind[i] = wp.uint8(0)
         weights[i] = wp.vec4d(NOTHING, NOTHING, NOTHING, NOTHING)
         point_a[i] = vec(NOTHING, NOTHING, NOTHING)
