@@ -24,8 +24,8 @@ def searches(monkeypatch) -> list[tuple[bool, float, int]]:
     monkeypatch.setattr(linear_tree, "SAMPLE_PART", 10**9)
     seen, search = [], meshes._search
 
-    def spy(step, options, broad_phase, until, sampled):
-        found = search(step, options, broad_phase, until, sampled)
+    def spy(step, bodies, options, broad_phase, until, sampled):
+        found = search(step, bodies, options, broad_phase, until, sampled)
         seen.append((sampled, until, len(found.time)))
         return found
 

@@ -5,9 +5,10 @@ of the radix tree over the codes, found by binary search, all in parallel (Karra
 become clusters, and only the nodes above them and the clusters are kept. Sorted by first item, then by falling size,
 they are in preorder: the left child of node k is k + 1, and `skip[k]` is where to go on after the subtree of k.
 
-Fit (every query): cluster boxes from item boxes, then every cluster climbs and enlarges its ancestors, stopping where
-it no longer adds anything (what is there already came from others, who carry it on). Boxes belong to the fit, so one
-tree may serve several threads at once.
+Fit (every query): boxes of items and clusters, then of the nodes above. On CPU that is one sweep from the last node to
+the first, some 10 ns a node; on CUDA every cluster climbs and enlarges its ancestors, stopping where it no longer adds
+anything (what is there already came from others, who carry it on). Boxes belong to the fit, so one tree may serve
+several threads at once.
 """
 
 from __future__ import annotations
@@ -83,9 +84,11 @@ class LinearTree:
             nodes=wp.empty(2 * nodes, dtype=wp.vec3, device=device),
         )
         inputs = [self.first, self.last, self.items, self.items.shape[1], boxes]
-        launch(_cluster_boxes, nodes, inputs, [fitted.items, fitted.nodes], device=device)
-        # Several clusters write to one ancestor: atomics on CUDA, one thread on CPU.
-        launch(_climb, len(self.clusters), [self.clusters, self.parent], [fitted.nodes], device=device, threads=1)
+        launch(_cluster_boxes, nodes, inputs, [fitted.items, fitted.nodes], device=device, grain=8192)
+        if device_of(self.items).is_cuda:
+            launch(_climb, len(self.clusters), [self.clusters, self.parent], [fitted.nodes], device=device)
+        else:
+            launch(_sweep_up, 1, [self.first, self.last, self.skip], [fitted.nodes], device=device)
         return fitted
 
 
@@ -333,6 +336,19 @@ def _cluster_boxes(
             upper = wp.max(upper, item_upper)
     nodes[2 * k] = lower
     nodes[2 * k + 1] = upper
+
+
+@wp.kernel
+def _sweep_up(first: int, begin: wp.array[int], end: wp.array[int], skip: wp.array[int], nodes: wp.array[wp.vec3]):
+    """Boxes of all nodes above clusters, children before parents (one thread)."""
+    k = begin.shape[0] - 1
+    while k >= 0:
+        if end[k] - begin[k] >= CLUSTER:
+            left = k + 1
+            right = skip[left]
+            nodes[2 * k] = wp.min(nodes[2 * left], nodes[2 * right])
+            nodes[2 * k + 1] = wp.max(nodes[2 * left + 1], nodes[2 * right + 1])
+        k = k - 1
 
 
 @wp.func

@@ -12,13 +12,13 @@ from functools import cache
 
 import warp as wp
 
-from tangere.bound import CLUSTER, LinearTree, TreeBoxes, boxes_meet
+from tangere.bound import CLUSTER, LinearTree, TreeBoxes, boxes_meet, boxes_meet_flag
 from tangere.runtime import COUNTER_STRIDE, SOUND, collect, device_of, shard_ranges
 
 __all__ = ["Side", "pairs"]
 
 #: Clusters, not items: a cluster's way down a tree takes some 10 us.
-GRAIN = 64
+GRAIN = 256
 #: A sampled unit stops after showing this many pairs: one crowded unit must not hold up the rest.
 SAMPLE_MOST = 256
 ALL = 2**31 - 1
@@ -45,6 +45,7 @@ def pairs(
     until: float,
     margin: float = 0.0,
     sampled: bool = False,
+    shares: wp.Function | None = None,
 ) -> wp.array:
     """Places (i in a, j in b), as vec2i, of the pairs whose boxes meet and that `keep` keeps.
 
@@ -52,6 +53,8 @@ def pairs(
         keep: (items of a, place i, base of a, items of b, place j, base of b, start, end, until, margin) -> bool.
         a, b: the same side twice means pairs within it, each once.
         until, margin: handed to `keep`; the boxes were made for them.
+        shares: (items of a, place i, base of a, items of b, place j, base of b) -> 1 if they share a vertex, else 0;
+            such pairs are left out. None means that none do.
         sampled: only the tree's sample of a's units, and of each no more than its first few hundred pairs.
     """
     within = a is b  # not a.tree is b.tree: copies of one part share their trees
@@ -68,11 +71,17 @@ def pairs(
     device = device_of(start)
     shards = 1 if device.is_cuda else len(shard_ranges(len(units), GRAIN))
     expected = EXPECTED_PAIRS * len(a.tree.items) * len(units) // len(a.tree.units) // shards
-    return collect(_pairs_kernel(keep), len(units), inputs, wp.vec2i, device=device, grain=GRAIN, capacity=expected)
+    kernel = _pairs_kernel(keep, shares or nothing_shared)
+    return collect(kernel, len(units), inputs, wp.vec2i, device=device, grain=GRAIN, capacity=expected)
+
+
+@wp.func
+def nothing_shared(items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int) -> int:
+    return 0
 
 
 @cache
-def _pairs_kernel(keep: wp.Function) -> wp.Kernel:
+def _pairs_kernel(keep: wp.Function, shares: wp.Function) -> wp.Kernel:
     @wp.kernel(module="unique", module_options=SOUND)
     def tree_pairs(
         first: int,
@@ -126,7 +135,10 @@ def _pairs_kernel(keep: wp.Function) -> wp.Kernel:
                         if node == own:
                             begin = i + 1
                         for j in range(begin, node_last[node] + 1):
-                            if boxes_meet(lower_i, upper_i, boxes_b[2 * j], boxes_b[2 * j + 1]):
+                            # Neighbours in a mesh meet and share vertices, unpredictably: one branch for both (a third
+                            # faster than two).
+                            meet = boxes_meet_flag(lower_i, upper_i, boxes_b[2 * j], boxes_b[2 * j + 1])
+                            if meet > shares(items_a, i, base_a, items_b, j, base_b):
                                 shown += 1
                                 if keep(items_a, i, base_a, items_b, j, base_b, start, end, until, margin):
                                     slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)

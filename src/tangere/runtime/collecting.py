@@ -21,8 +21,8 @@ import warp as wp
 
 from tangere.runtime.arrays import device_of
 from tangere.runtime.errors import CapacityError
-from tangere.runtime.kernels import BLOCK, load
-from tangere.runtime.launching import run_shards, shard_ranges
+from tangere.runtime.kernels import load
+from tangere.runtime.launching import Recorded, run_shards, shard_ranges
 
 __all__ = ["COUNTER_STRIDE", "collect", "where"]
 
@@ -61,12 +61,8 @@ def collect(
     while True:
         counts = wp.zeros(len(ranges) * COUNTER_STRIDE, dtype=wp.int32, device=device)
         segments = wp.empty(len(ranges) * capacity, dtype=dtype, device=device)
-
-        def run(shard: int, first: int, count: int, tail: list[Any] = [counts, capacity, segments]) -> None:  # noqa: B006
-            arguments = [first, shard, *inputs, *tail]
-            wp.launch(kernel, count, arguments, device=device, record_tape=False, block_dim=BLOCK)
-
-        run_shards(run, ranges, threads)
+        recorded = Recorded(kernel, [*inputs, counts, capacity, segments], device)
+        run_shards(lambda shard, first, count, on=recorded: on.launch(count, first, shard), ranges, threads)
         filled = counts.numpy()[::COUNTER_STRIDE]
         needed = int(filled.max())
         if needed <= capacity:

@@ -26,7 +26,7 @@ from tangere.query.first_contact.features import EDGE_EDGE, VERTEX_FACE, Feature
 from tangere.query.first_contact.options import Mode, Options
 from tangere.query.first_contact.overlap import first_overlap
 from tangere.query.first_contact.published import Reading
-from tangere.query.first_contact.reject import candidate_function, keep_function
+from tangere.query.first_contact.reject import every_candidate, keep_function, shares_function
 from tangere.query.first_contact.result import FirstContact
 from tangere.runtime import SOUND, InputError, launch, using_threads
 from tangere.shape import Mesh, Moving
@@ -39,6 +39,8 @@ BroadPhase = Literal["tree", "brute"]
 
 #: Times are early by up to this; pairs that tie with the sampled one must be seen, or the answer would depend on it.
 TIE = 1e-6
+#: Boxes of the whole step serve as well if the time to cover is not much shorter.
+WORTH_FITTING = 0.6
 
 
 def first_contact(
@@ -79,10 +81,14 @@ def first_contact(
             overlap = first_overlap(step)
             if overlap is not None:
                 return FirstContact(0.0, 0.0, Status.START, overlap)
-        found = _search(step, options, broad_phase, until=1.0, sampled=True) if broad_phase == "tree" else _Found.none()
-        until = min(1.0, found.earliest + TIE)
-        found = found.joined(_search(step, options, broad_phase, until, sampled=False))
-        return _first(step, found)
+        bodies = step.fitted(1.0, 0.5 * options.separation)
+        found, until = _Found.none(), 1.0
+        if broad_phase == "tree":
+            found = _search(step, bodies, options, broad_phase, until, sampled=True)
+            until = min(1.0, found.earliest + TIE)
+        if until < WORTH_FITTING:
+            bodies = step.fitted(until, 0.5 * options.separation)
+        return _first(step, found.joined(_search(step, bodies, options, broad_phase, until, sampled=False)))
 
 
 def all_contacts(
@@ -107,7 +113,8 @@ def all_contacts(
     with using_threads(threads):
         step = Step.of([a] if b is None else [a, b], device)
         overlap = None if trusted else first_overlap(step)
-        contacts = _contacts(step, _search(step, options, broad_phase, until=1.0, sampled=False))
+        bodies = step.fitted(1.0, 0.5 * options.separation)
+        contacts = _contacts(step, _search(step, bodies, options, broad_phase, until=1.0, sampled=False))
         return contacts if overlap is None else Contacts.joined([overlap, contacts])
 
 
@@ -135,7 +142,7 @@ def candidates(
         bodies = step.fitted(1.0, 0.5 * options.separation)
         tables = {}
         for job in _jobs(bodies):
-            found = job.pairs(step, candidate_function(job.features), 1.0, options.separation, False)
+            found = job.pairs(step, every_candidate, 1.0, options.separation, False)
             tables[job.vertex_on, job.features.kind] = _sorted_rows(job.numbers(step, found)[0])
         return Candidates(
             vertex_face=tables[0, Kind.VERTEX_FACE],
@@ -155,7 +162,15 @@ class _Job:
 
     def pairs(self, step: Step, keep: wp.Function, until: float, separation: float, sampled: bool) -> wp.array:
         return pairs(
-            keep, self.first, self.second, step.start, step.end, until=until, margin=separation, sampled=sampled
+            keep,
+            self.first,
+            self.second,
+            step.start,
+            step.end,
+            until=until,
+            margin=separation,
+            sampled=sampled,
+            shares=shares_function(self.features),
         )
 
     def numbers(self, step: Step, found: wp.array) -> tuple[np.ndarray, wp.array]:
@@ -243,15 +258,17 @@ class _Found:
         return contact_key(self.kind, self.vertex_on, self.numbers[:, 0], self.numbers[:, 1])
 
 
-def _search(step: Step, options: Options, broad_phase: BroadPhase, until: float, sampled: bool) -> _Found:
-    """Every pair of features that may touch by `until`, solved over the whole step."""
+def _search(
+    step: Step, bodies: list[FittedBody], options: Options, broad_phase: BroadPhase, until: float, sampled: bool
+) -> _Found:
+    """Every pair of features that may touch by `until`, solved over the whole step; the boxes cover that time."""
     found = _Found.none()
-    for job in _jobs(step.fitted(until, 0.5 * options.separation)):
+    for job in _jobs(bodies):
         if broad_phase == "brute":
             survivors = _every_pair(job, step.device)
         else:
             keep = (
-                candidate_function(job.features)
+                every_candidate
                 if options.mode == "published"
                 else keep_function(job.features, options.separation > 0.0)
             )

@@ -1,7 +1,8 @@
 """Is this pair of mesh features worth a query? Cheap certificates, asked inside the tree traversal.
 
 A pair is dropped if it shares a vertex (its features always touch: that is no contact), or if it is certified free on
-[0, until]: by the sign of the coplanarity cubic, or by a plane that does not turn, from the closest points at one end.
+[0, until]: by sides kept along an axis, by the sign of the coplanarity cubic, or by a plane that does not turn, from
+the closest points at one end.
 The certificates use the end points of the whole step: a shortened motion would be rounded.
 """
 
@@ -28,7 +29,7 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["candidate_function", "keep_function", "overlap_function"]
+__all__ = ["edge_end_in_face", "every_candidate", "keep_function", "overlap_function", "shares_function"]
 
 
 @wp.func
@@ -42,48 +43,59 @@ def edge_edge_corners(items_a: wp.array2d[int], i: int, base_a: int, items_b: wp
 
 
 @wp.func
-def vertex_in_face(k: wp.vec4i) -> bool:
-    return k[0] == k[1] or k[0] == k[2] or k[0] == k[3]
+def vertex_in_face(items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int) -> int:
+    v = items_a[i, 0] + base_a - base_b
+    return int(v == items_b[j, 0]) | int(v == items_b[j, 1]) | int(v == items_b[j, 2])
 
 
 @wp.func
-def edges_share_end(k: wp.vec4i) -> bool:
-    return k[0] == k[2] or k[0] == k[3] or k[1] == k[2] or k[1] == k[3]
+def edges_share_end(
+    items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int
+) -> int:
+    p = items_a[i, 0] + base_a - base_b
+    q = items_a[i, 1] + base_a - base_b
+    r = items_b[j, 0]
+    s = items_b[j, 1]
+    return int(p == r) | int(p == s) | int(q == r) | int(q == s)
 
 
-def _corners_and_adjacency(features: Features) -> tuple[wp.Function, wp.Function]:
-    if features.kind == Kind.VERTEX_FACE:
-        return vertex_face_corners, vertex_in_face
-    return edge_edge_corners, edges_share_end
+@wp.func
+def edge_end_in_face(
+    items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int
+) -> int:
+    p = items_a[i, 0] + base_a - base_b
+    q = items_a[i, 1] + base_a - base_b
+    f0 = items_b[j, 0]
+    f1 = items_b[j, 1]
+    f2 = items_b[j, 2]
+    return int(p == f0) | int(p == f1) | int(p == f2) | int(q == f0) | int(q == f1) | int(q == f2)
 
 
-@cache
-def candidate_function(features: Features) -> wp.Function:
-    """Keeps every pair that shares no vertex."""
-    corners, adjacent = _corners_and_adjacency(features)
+@wp.func
+def every_candidate(
+    items_a: wp.array2d[int],
+    i: int,
+    base_a: int,
+    items_b: wp.array2d[int],
+    j: int,
+    base_b: int,
+    start: wp.array[vec],
+    end: wp.array[vec],
+    until: real,
+    margin: real,
+) -> bool:
+    return True
 
-    @wp.func
-    def candidate(
-        items_a: wp.array2d[int],
-        i: int,
-        base_a: int,
-        items_b: wp.array2d[int],
-        j: int,
-        base_b: int,
-        start: wp.array[vec],
-        end: wp.array[vec],
-        until: real,
-        margin: real,
-    ) -> bool:
-        return not adjacent(corners(items_a, i, base_a, items_b, j, base_b))
 
-    return candidate
+def shares_function(features: Features) -> wp.Function:
+    """Whether the two features share a vertex."""
+    return vertex_in_face if features.kind == Kind.VERTEX_FACE else edges_share_end
 
 
 @cache
 def keep_function(features: Features, separated: bool) -> wp.Function:
-    """Keeps the pairs that share no vertex and are not certified apart (by more than the separation) until `until`."""
-    corners, adjacent = _corners_and_adjacency(features)
+    """Keeps the pairs that are not certified apart (by more than the separation) until `until`."""
+    corners = vertex_face_corners if features.kind == Kind.VERTEX_FACE else edge_edge_corners
     apart = apart_function(features, separated)
 
     @wp.func
@@ -100,8 +112,6 @@ def keep_function(features: Features, separated: bool) -> wp.Function:
         margin: real,
     ) -> bool:
         k = corners(items_a, i, base_a, items_b, j, base_b)
-        if adjacent(k):
-            return False
         return not apart(
             start[k[0]],
             start[k[1]],
@@ -120,7 +130,7 @@ def keep_function(features: Features, separated: bool) -> wp.Function:
 
 @cache
 def overlap_function() -> wp.Function:
-    """Keeps the pairs of an edge and a face that share no vertex and may meet at t = 0.
+    """Keeps the pairs of an edge and a face that may meet at t = 0.
 
     A vertex that runs along the edge while the face rests must meet it: the vertex-face certificates apply.
     """
@@ -144,8 +154,6 @@ def overlap_function() -> wp.Function:
         f0 = items_b[j, 0] + base_b
         f1 = items_b[j, 1] + base_b
         f2 = items_b[j, 2] + base_b
-        if vertex_in_face(wp.vec4i(p, f0, f1, f2)) or vertex_in_face(wp.vec4i(q, f0, f1, f2)):
-            return False
         x0 = start[f0]
         x1 = start[f1]
         x2 = start[f2]
