@@ -49,7 +49,7 @@ def _agreement(report: Report, n: int) -> None:
             total += n
             other_hits += int((np.isfinite(cpu.time) != np.isfinite(gpu.time)).sum())
             other_status += int((cpu.status != gpu.status).sum())
-            difference = max(difference, float(np.abs(cpu.time - gpu.time)[both].max(initial=0.0)))
+            difference = max(difference, float(np.abs(cpu.time[both] - gpu.time[both]).max(initial=0.0)))
         rows.append([kind.name.lower().replace("_", "-"), count(total), other_hits, other_status, f"{difference:.1e}"])
     report.table(["queries", "how many", "other hit", "other status", "largest difference of time"], rows)
     report.note("All families of tests/families.py, random and degenerate, in equal parts.")

@@ -68,9 +68,8 @@ class Body:
         key = ("linear tree", name, self.device.alias)
         tree, fits = cache.get(key, (None, 0))
         if tree is None or fits >= FITS_PER_ORDER:
-            vertices = as_points(self.mesh.vertices, "vertices", self.device)
             on_device = wp.array(items(), dtype=wp.int32, device=self.device)
-            tree, fits = LinearTree.build(on_device, vertices, self.mesh.bounds), 0
+            tree, fits = LinearTree.build(on_device, _positions(self.mesh, self.device), self.mesh.bounds), 0
         cache[key] = (tree, fits + 1)
         return tree
 
@@ -97,7 +96,7 @@ class Step:
         path = wp.empty((base, 2), dtype=wp.vec3d, device=where)
         for body, (mesh, end) in zip(bodies, moves, strict=True):
             rows = path[body.base : body.base + len(mesh.vertices)]
-            start = as_points(mesh.vertices, f"{mesh.name}: vertices", where)
+            start = _positions(mesh, where)
             wp.copy(rows[:, 0], start)
             wp.copy(rows[:, 1], start if end is None else as_points(end, f"{mesh.name}: end positions", where))
         step = Step(
@@ -136,6 +135,14 @@ class Step:
         return [
             FittedBody(body, boxes[2 * body.base : 2 * (body.base + len(body.mesh.vertices))]) for body in self.bodies
         ]
+
+
+def _positions(mesh: Mesh, device: wp.Device) -> wp.array:
+    """The vertices of a mesh on a device; they never change, so they are copied there once."""
+    key = ("positions", device.alias)
+    if key not in mesh.cache:
+        mesh.cache[key] = as_points(mesh.vertices, f"{mesh.name}: vertices", device)
+    return mesh.cache[key]
 
 
 def _mesh_and_end(thing: Mesh | Moving) -> tuple[Mesh, object]:

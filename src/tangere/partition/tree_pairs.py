@@ -19,8 +19,10 @@ __all__ = ["Side", "pairs"]
 
 #: Clusters, not items: a cluster's way down a tree takes some 10 us.
 GRAIN = 256
-#: A sampled unit stops after showing this many pairs: one crowded unit must not hold up the rest.
+#: A sampled unit stops after showing this many pairs: one crowded unit must not hold up the rest. On CUDA a unit is one
+#: item, and a launch takes as long as its slowest thread.
 SAMPLE_MOST = 256
+SAMPLE_MOST_CUDA = 48
 ALL = 2**31 - 1
 #: Pairs kept per item to make room for at first; more make the traversal run twice.
 EXPECTED_PAIRS = 4
@@ -60,7 +62,8 @@ def pairs(
     within = a is b  # not a.tree is b.tree: copies of one part share their trees
     units = a.tree.sample if sampled else a.tree.units
     tree = b.tree
-    most = SAMPLE_MOST if sampled else ALL
+    device = device_of(start)
+    most = (SAMPLE_MOST_CUDA if device.is_cuda else SAMPLE_MOST) if sampled else ALL
     inputs = [
         *(units, int(within), most),
         *(a.tree.items, a.boxes.items, a.base),
@@ -68,7 +71,6 @@ def pairs(
         *(tree.items, b.boxes.items, b.base),
         *(start, end, until, margin),
     ]
-    device = device_of(start)
     shards = 1 if device.is_cuda else len(shard_ranges(len(units), GRAIN))
     expected = EXPECTED_PAIRS * len(a.tree.items) * len(units) // len(a.tree.units) // shards
     kernel = _pairs_kernel(keep, shares or nothing_shared)

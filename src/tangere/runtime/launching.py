@@ -23,7 +23,7 @@ __all__ = ["Recorded", "launch", "run_shards", "shard_ranges"]
 #: Below this many indices a range is run inline: light kernels take some 10 ns an index. Heavier ones pass their own.
 GRAIN = 32768
 #: Shards per thread: enough to even out unequal work, few enough that their cost (about 10 us each) is not seen.
-SHARDS_PER_THREAD = 4
+SHARDS_PER_THREAD = 8
 
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
@@ -69,7 +69,7 @@ class Recorded:
 
     def launch(self, count: int, *leading: int) -> None:
         """Run `kernel(*leading, *arguments)` for `count` indices on the calling thread."""
-        command = self._commands.get(threading.get_ident())
+        command: Any = self._commands.get(threading.get_ident())
         if command is None:
             command = wp.launch(
                 self._kernel,

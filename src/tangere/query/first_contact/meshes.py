@@ -264,6 +264,8 @@ def _search(
     """Every pair of features that may touch by `until`, solved over the whole step; the boxes cover that time."""
     found = _Found.none()
     for job in _jobs(bodies):
+        if sampled and len(found.time):
+            break  # any early time will do
         if broad_phase == "brute":
             survivors = _every_pair(job, step.device)
         else:
