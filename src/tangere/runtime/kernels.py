@@ -31,8 +31,8 @@ SOUND = {"enable_backward": False, "fuse_fp": False, "fast_math": False}
 #: CUDA threads per block: float64 kernels hold many registers (4 M queries decided with 256: 0.76 ms, with 128: 0.51).
 BLOCK = 128
 
-#: CUDA memory kept for the next query.
-KEPT_BYTES = 2**31
+#: The part of a CUDA device's memory that may stay with the process for the next query.
+KEPT_PART = 0.25
 
 _NOTICE_AFTER_SECONDS = 0.5
 _loaded: set[tuple[wp.Kernel, str]] = set()
@@ -53,8 +53,10 @@ def load(kernel: wp.Kernel, device: wp.Device) -> None:
 
 def _keep_memory(device: wp.Device) -> None:
     """Let freed memory stay with the process: by default every synchronisation returns it to the driver."""
-    if device.is_cuda and wp.is_mempool_enabled(device) and wp.get_mempool_release_threshold(device) < KEPT_BYTES:
-        wp.set_mempool_release_threshold(device, KEPT_BYTES)
+    if device.is_cuda and wp.is_mempool_enabled(device):
+        kept = int(KEPT_PART * device.total_memory)
+        if wp.get_mempool_release_threshold(device) < kept:
+            wp.set_mempool_release_threshold(device, kept)
 
 
 def _has_cuda_driver() -> bool:
