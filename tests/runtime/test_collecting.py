@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.runtime import COUNTER_STRIDE, SOUND, collect
+from tangere.runtime import SOUND, collect, take
 from tangere.runtime import collecting as collecting_module
 from tangere.runtime.errors import CapacityError
 
@@ -18,16 +18,24 @@ def _repeat(
     first: int,
     shard: int,
     times: wp.array[wp.int32],
-    counts: wp.array[wp.int32],
+    counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.vec2i],
 ):
     """Appends (i, 0) … (i, times[i] - 1)."""
     i = first + wp.tid()
     for k in range(times[i]):
-        slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)
-        if slot < capacity:
-            out[shard * capacity + slot] = wp.vec2i(i, k)
+        place = take(counts, shard, 1, capacity)
+        if place >= 0:
+            out[place] = wp.vec2i(i, k)
+
+
+@wp.kernel
+def _reserve(first: int, shard: int, amount: int, counts: wp.array[wp.int64], capacity: int, out: wp.array[wp.int32]):
+    """Takes room for `amount` items at a time, as something that finds very many pairs does."""
+    place = take(counts, shard, amount, capacity)
+    if place >= 0:
+        out[place] = first + wp.tid()
 
 
 def _expected(times: np.ndarray) -> np.ndarray:
@@ -84,3 +92,20 @@ def test_more_than_an_array_can_hold_is_an_error_not_a_truncation(monkeypatch):
     monkeypatch.setattr(collecting_module, "_segment_capacity", {})
     with pytest.raises(CapacityError, match="8000 items"):
         _collected(np.full(400, 20), threads=1, capacity=1)
+
+
+@pytest.mark.parametrize("indices", [3, 5])
+def test_counting_beyond_32_bits_neither_wraps_nor_writes_astray(indices):
+    with pytest.raises(CapacityError, match=f"{indices * 2**30} items"):
+        collect(_reserve, indices, [2**30], wp.int32, device=wp.get_device("cpu"), threads=1)
+
+
+def test_a_crowded_call_is_forgotten_step_by_step(monkeypatch):
+    monkeypatch.setattr(collecting_module, "_segment_capacity", {})
+    _collected(np.full(400, 500), threads=1)
+    (crowded,) = collecting_module._segment_capacity.values()
+    for _ in range(20):
+        _collected(np.full(400, 1), threads=1)
+    (quiet,) = collecting_module._segment_capacity.values()
+    assert crowded >= 200_000
+    assert quiet < 1000

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, collect, device_of, launch, sort_pairs
+from tangere.runtime import SOUND, CapacityError, collect, device_of, launch, sort_pairs, take
 
 wp.set_module_options(SOUND)
 
@@ -197,7 +197,7 @@ def _nodes(
     shard: int,
     codes: wp.array[wp.int64],
     count: int,
-    counts: wp.array[int],
+    counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.int64],
 ):
@@ -231,9 +231,9 @@ def _nodes(
     size = end - begin + 1
     if size <= CLUSTER:
         if i == 0:
-            slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)
-            if slot < capacity:
-                out[shard * capacity + slot] = packed(begin, size, count)
+            place = take(counts, shard, 1, capacity)
+            if place >= 0:
+                out[place] = packed(begin, size, count)
         return
     # The last place of the left child: the furthest one from `begin` that shares more with it than `end` does.
     whole = codes[begin] ^ codes[end]
@@ -251,9 +251,8 @@ def _nodes(
         emitted += 1
     if right <= CLUSTER:
         emitted += 1
-    slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, emitted)
-    if slot + emitted <= capacity:
-        place = shard * capacity + slot
+    place = take(counts, shard, emitted, capacity)
+    if place >= 0:
         out[place] = packed(begin, size, count)
         if left <= CLUSTER:
             place += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from tangere.cli.json_text import json_text
 from tangere.cli.options import machine_options
 
 __all__ = ["bench"]
@@ -51,10 +51,12 @@ def bench(seconds: float, as_json: bool, png: Path | None, threads: int | None, 
     """Measure batches of primitive queries and three moving scenes on this machine, in about a minute."""
     from rich.console import Console
 
+    from tangere.cli.out_files import check_out_file
     from tangere.cli.showcase import cases
     from tangere.cli.tables import quantity, screen_table
     from tangere.runtime import choose_device, thread_count, using_threads
 
+    check_out_file(png, "--png", ".png")
     where = choose_device(device)
     with using_threads(threads), Console(stderr=True).status("") as status:
         machine = {"device": where.name, "threads": thread_count()}
@@ -66,7 +68,7 @@ def bench(seconds: float, as_json: bool, png: Path | None, threads: int | None, 
     if png is not None:
         _plot(png, measured, f"{machine['device']}, {machine['threads']} threads")
     if as_json:
-        click.echo(json.dumps({**machine, "results": [row._asdict() for row in measured]}))
+        click.echo(json_text({**machine, "results": [row._asdict() for row in measured]}))
         return
     rows = [
         [row.name, f"{row.items} {row.unit}", f"{row.seconds:.3g}", str(row.runs), f"{quantity(row.per_second)}/s"]

@@ -33,10 +33,12 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
     """See it work in about a minute, without GPU or browser; leaves demo.png and demo.md in the folder OUT."""
     from rich.console import Console
 
+    from tangere.cli.out_files import make_out_folder
     from tangere.cli.showcase import cases
     from tangere.cli.tables import markdown_table, screen_table
     from tangere.runtime import choose_device, thread_count, using_threads
 
+    make_out_folder(out)
     console = Console()
     with using_threads(threads), console.status("") as status:
         scenes, frames = [], []

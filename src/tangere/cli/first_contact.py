@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tangere.cli.json_text import json_text
 from tangere.cli.options import machine_options, query_options
 from tangere.cli.several_values import SeveralValues
 
@@ -60,28 +60,31 @@ def first_contact(
 
     import tangere as tg
     from tangere.cli.moving_files import load_bodies
+    from tangere.cli.out_files import check_out_file
     from tangere.runtime import InputError, using_threads
     from tangere.scene import Scene
 
     if len(meshes) > 2:
         raise InputError(f"first-contact takes one or two meshes, not {len(meshes)}")
+    check_out_file(png, "--png", ".png")
+    check_out_file(save, "--save", ".npz")
     bodies = load_bodies(meshes, ends)
     with using_threads(threads), Console(stderr=True).status("looking for contacts"):
         hit = tg.first_contact(*bodies, device=device, **query)
         contacts = tg.all_contacts(*bodies, device=device, **query) if everything else hit.contacts
     scene = Scene.of(*bodies, contacts=contacts, title=" and ".join(path.name for path in meshes))
-    click.echo(json.dumps(_as_data(hit, contacts))) if as_json else _print(hit, contacts, scene)
     if png is not None:
         _write_picture(hit, scene, png)
     if save is not None:
         scene.save(save)
+    click.echo(json_text(_as_data(hit, contacts))) if as_json else _print(hit, contacts, scene)
     if look:
         _look(hit, scene)
     ctx.exit(1 if hit else 0)
 
 
 def _as_data(hit: FirstContact, contacts: Contacts) -> dict[str, Any]:
-    """The answer in JSON's types; infinity, which JSON lacks, is null."""
+    """The answer in the types of JSON."""
     from dataclasses import fields
 
     from tangere.query.contacts import Kind
@@ -90,8 +93,8 @@ def _as_data(hit: FirstContact, contacts: Contacts) -> dict[str, Any]:
     columns["kind"] = [Kind(kind).name.lower() for kind in columns["kind"]]
     return {
         "status": hit.status.name.lower(),
-        "time": hit.time if math.isfinite(hit.time) else None,
-        "time_upper": hit.time_upper if math.isfinite(hit.time_upper) else None,
+        "time": hit.time,
+        "time_upper": hit.time_upper,
         "contacts": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
+
+from tangere.cli.json_text import json_text
 
 __all__ = ["info"]
 
@@ -37,7 +38,7 @@ def info(mesh: Path, as_json: bool) -> None:
         "notes": list(report.notes),
     }
     if as_json:
-        click.echo(json.dumps({"file": str(mesh), **rows}))
+        click.echo(json_text({"file": str(mesh), **rows}))
         return
     table = Table(title=report.name, show_header=False, title_justify="left")
     low, high = ("(" + ", ".join(f"{x:.6g}" for x in corner) + ")" for corner in report.bounds)

@@ -17,34 +17,41 @@ __all__ = ["view"]
     "--to", "ends", multiple=True, type=click.Path(path_type=Path), help="The same meshes at time 1, in order."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Interface to serve on; the page has no password.")
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535))
+@click.option("--port", type=click.IntRange(1, 65535), help="Default: 8080, or the next free one.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the default browser.")
 @click.option("--png", type=click.Path(path_type=Path), help="Write a picture there instead of serving a page.")
-@click.option("--time", default=0.0, show_default=True, help="Time of the picture.")
+@click.option("--time", type=float, help="Time to show; default: the start.")
 def view(
     files: tuple[Path, ...],
     ends: tuple[Path, ...],
     host: str,
-    port: int,
+    port: int | None,
     open_browser: bool,
     png: Path | None,
-    time: float,
+    time: float | None,
 ) -> None:
     """Look at mesh FILES, or at one recorded scene (.npz), until Ctrl-C."""
     from tangere.cli.moving_files import load_bodies
+    from tangere.cli.out_files import check_out_file
     from tangere.runtime import InputError
     from tangere.scene import Scene
     from tangere.view import picture
     from tangere.view import view as serve
+    from tangere.view.address import DEFAULT_PORT
 
+    check_out_file(png, "--png", ".png")
     recorded = len(files) == 1 and files[0].suffix == ".npz"
     if recorded and ends:
         raise InputError(f"{files[0]}: a recorded scene knows where its things go; --to is for meshes")
     scene = Scene.load(files[0]) if recorded else Scene.of(*load_bodies(files, ends))
+    time = scene.time_range[0] if time is None else scene.checked_time(time)
     if png is not None:
         picture(scene, time, path=png)
         click.echo(f"wrote {png}")
         return
     with serve(scene, host=host, port=port, open_browser=open_browser, block=False) as viewer:
+        viewer.set_time(time)
+        if port is None and viewer.port != DEFAULT_PORT:
+            click.echo(f"port {DEFAULT_PORT} is taken; this is port {viewer.port}", err=True)
         click.echo(f"{viewer.url} shows {scene!r}; Ctrl-C ends")
         viewer.wait()

@@ -17,7 +17,7 @@ class Linear:
     """Vertices go from where the shape has them (t = 0) to `end` (t = 1), independently of each other.
 
     Args:
-        end: positions at t = 1, shape (n, 3) [m].
+        end: positions at t = 1, shape (n, 3) [m]; kept as it is, not copied.
     """
 
     end: Arrays
@@ -26,7 +26,7 @@ class Linear:
         if not hasattr(self.end, "shape"):
             object.__setattr__(self, "end", to_numpy(self.end, "Linear: end positions"))
         shape = tuple(self.end.shape)
-        if getattr(self.end, "dtype", None) is wp.vec3d:
+        if getattr(self.end, "dtype", None) in (wp.vec3d, wp.vec3f):
             shape = (*shape, 3)
         if len(shape) != 2 or shape[1] != 3:
             raise InputError(f"Linear: end positions must have shape (n, 3), not {shape}")

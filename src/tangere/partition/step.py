@@ -123,11 +123,11 @@ class Step:
         """Raise if a position is not finite or too large."""
         worst = wp.zeros(1, dtype=wp.int32, device=self.device)
         launch(_find_unusable, len(self.start), [self.start, self.end], [worst], device=self.device, threads=1)
-        number = int(worst.numpy()[0]) - 1
-        if number >= 0:
+        number = len(self.start) - int(worst.numpy()[0])
+        if number < len(self.start):
             body = max((b for b in self.bodies if b.base <= number), key=lambda b: b.base)
             vertex = number - body.base
-            raise InputError(f"Mesh {body.mesh.name!r}: vertex {vertex} moves to a place that is not finite")
+            raise InputError(f"Mesh {body.mesh.name!r}: vertex {vertex} has a place that is not finite or above 1e98")
 
     def fitted(self, until: float, margin: float = 0.0) -> list[FittedBody]:
         """Boxes of every body over times 0 … `until`, grown by `margin` [m]."""
@@ -158,9 +158,9 @@ def _mesh_and_end(thing: Mesh | Moving) -> tuple[Mesh, object]:
 
 @wp.kernel(enable_backward=False)
 def _find_unusable(first: int, start: wp.array[wp.vec3d], end: wp.array[wp.vec3d], worst: wp.array[int]):
-    """The largest number (plus one) of a vertex with a coordinate that is not a number or above 1e100."""
+    """How many vertices there are from the first one on whose coordinates are not finite or too large; else 0."""
     i = first + wp.tid()
     a = wp.abs(start[i])
     b = wp.abs(end[i])
     if not (a[0] + a[1] + a[2] + b[0] + b[1] + b[2] < wp.float64(1.0e100)):
-        wp.atomic_max(worst, 0, i + 1)
+        wp.atomic_max(worst, 0, start.shape[0] - i)

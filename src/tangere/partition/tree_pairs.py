@@ -13,7 +13,7 @@ from functools import cache
 import warp as wp
 
 from tangere.bound import CLUSTER, LinearTree, TreeBoxes, boxes_meet, boxes_meet_flag
-from tangere.runtime import COUNTER_STRIDE, SOUND, collect, device_of, shard_ranges
+from tangere.runtime import SOUND, collect, device_of, shard_ranges, take
 
 __all__ = ["Side", "pairs"]
 
@@ -105,7 +105,7 @@ def _pairs_kernel(keep: wp.Function, shares: wp.Function) -> wp.Kernel:
         end: wp.array[wp.vec3d],
         until: wp.float64,
         margin: wp.float64,
-        counts: wp.array[int],
+        counts: wp.array[wp.int64],
         capacity: int,
         out: wp.array[wp.vec2i],
     ):
@@ -143,9 +143,9 @@ def _pairs_kernel(keep: wp.Function, shares: wp.Function) -> wp.Kernel:
                             if meet > shares(items_a, i, base_a, items_b, j, base_b):
                                 shown += 1
                                 if keep(items_a, i, base_a, items_b, j, base_b, start, end, until, margin):
-                                    slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)
-                                    if slot < capacity:
-                                        out[shard * capacity + slot] = wp.vec2i(i, j)
+                                    place = take(counts, shard, 1, capacity)
+                                    if place >= 0:
+                                        out[place] = wp.vec2i(i, j)
                 node = skip[node]
 
     return tree_pairs

@@ -20,6 +20,9 @@ class Status(IntEnum):
     START = 2  #: in contact, or overlapping, at time 0 already
     UNRESOLVED = 3  #: certified free until `time`, undecided after it; `mode="exact"` decides
 
+    def __str__(self) -> str:
+        return self.name.lower()
+
 
 class Kind(IntEnum):
     """Which features meet."""
@@ -31,13 +34,16 @@ class Kind(IntEnum):
     VERTEX_VERTEX = 4
     OVERLAP = 5  #: an edge pierces a face at time 0
 
+    def __str__(self) -> str:
+        return self.name.lower().replace("_", "-")
+
 
 def _column(dtype: type, *shape: int) -> Any:
     """A column without rows."""
     return field(default_factory=lambda: np.zeros((0, *shape), dtype))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contacts:
     """n contacts. Every query that finds contacts returns this, every response consumes it, the viewer draws it.
 
@@ -79,8 +85,7 @@ class Contacts:
         if not len(self):
             return "Contacts(none)"
         kinds = ", ".join(
-            f"{count} {Kind(kind).name.lower().replace('_', '-')}"
-            for kind, count in zip(*np.unique(self.kind, return_counts=True), strict=True)
+            f"{count} {Kind(kind)}" for kind, count in zip(*np.unique(self.kind, return_counts=True), strict=True)
         )
         return f"Contacts({len(self)}: {kinds}; time {self.time.min():.6g} to {self.time.max():.6g})"
 

@@ -4,7 +4,7 @@ Everything above imports Warp through this room first, so that it starts silentl
 """
 
 from tangere.runtime.arrays import Arrays, as_indices, as_points, choose_device, device_of, like, to_numpy
-from tangere.runtime.collecting import COUNTER_STRIDE, collect, where
+from tangere.runtime.collecting import collect, take, where
 from tangere.runtime.errors import CapacityError, InputError, MissingExtraError, TangereError, UnsupportedError
 from tangere.runtime.kernels import SOUND, load
 from tangere.runtime.launching import launch, run_shards, shard_ranges
@@ -12,7 +12,6 @@ from tangere.runtime.sorting import offsets, run_lengths, sort_pairs
 from tangere.runtime.threads import thread_count, using_threads
 
 __all__ = [
-    "COUNTER_STRIDE",
     "SOUND",
     "Arrays",
     "CapacityError",
@@ -33,6 +32,7 @@ __all__ = [
     "run_shards",
     "shard_ranges",
     "sort_pairs",
+    "take",
     "thread_count",
     "to_numpy",
     "using_threads",

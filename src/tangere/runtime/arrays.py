@@ -19,17 +19,18 @@ __all__ = ["Arrays", "as_indices", "as_points", "choose_device", "device_of", "l
 #: Anything the intake takes: numpy.ndarray, nested lists, wp.array, torch.Tensor, jax.Array.
 Arrays = Any
 
-_SCALARS = {wp.float64: np.float64, wp.float32: np.float32, wp.int32: np.int32, wp.uint8: np.uint8}
-
 
 def choose_device(device: str | wp.Device | None, *data: Arrays) -> wp.Device:
     """The device to work on: the one asked for, else where the data is, else CUDA if present, else the CPU."""
     if device is not None:
+        known = ", ".join(d.alias for d in wp.get_devices())
+        refused = InputError(f"device {device!r} is not one of: {known}")
+        if str(device).startswith("cuda") and not wp.is_cuda_available():
+            raise refused  # Warp would complain on stderr as well
         try:
             return wp.get_device(device)
         except Exception as error:
-            known = ", ".join(d.alias for d in wp.get_devices())
-            raise InputError(f"device {device!r} is not one of: {known}") from error
+            raise refused from error
     for array in data:
         if isinstance(array, wp.array):
             return array.device

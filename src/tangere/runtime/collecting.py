@@ -2,9 +2,9 @@
 
 An appending kernel is `kernel(first, shard, *inputs, counts, capacity, out)` and appends with
 
-    slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)
-    if slot < capacity:
-        out[shard * capacity + slot] = item
+    place = take(counts, shard, 1, capacity)
+    if place >= 0:
+        out[place] = item
 
 Each CPU shard has a segment of its own, so no two threads write to one place, and the segments put together are in
 index order whatever the number of threads. On CUDA there is one segment and its order is not defined: sort it by a
@@ -24,10 +24,10 @@ from tangere.runtime.errors import CapacityError
 from tangere.runtime.kernels import load
 from tangere.runtime.launching import Recorded, run_shards, shard_ranges
 
-__all__ = ["COUNTER_STRIDE", "collect", "where"]
+__all__ = ["collect", "take", "where"]
 
 #: Counters of two shards never share a cache line.
-COUNTER_STRIDE = wp.constant(16)
+COUNTER_STRIDE = wp.constant(8)
 
 _LARGEST = 2**31 - 1
 _START = 1024
@@ -59,18 +59,19 @@ def collect(
     key = (kernel, device.alias, len(ranges))
     capacity = max(capacity or _START, _segment_capacity.get(key, 0))
     while True:
-        counts = wp.zeros(len(ranges) * COUNTER_STRIDE, dtype=wp.int32, device=device)
+        counts = wp.zeros(len(ranges) * COUNTER_STRIDE, dtype=wp.int64, device=device)
         segments = wp.empty(len(ranges) * capacity, dtype=dtype, device=device)
         recorded = Recorded(kernel, [*inputs, counts, capacity, segments], device)
         run_shards(lambda shard, first, count, on=recorded: on.launch(count, first, shard), ranges, threads)
         filled = counts.numpy()[::COUNTER_STRIDE]
         needed = int(filled.max())
         if needed <= capacity:
+            # What is remembered halves from call to call unless it is needed: one crowded step is soon forgotten.
+            _segment_capacity[key] = max(needed + needed // 8, _segment_capacity.get(key, 0) // 2)
             return _joined(segments, filled, capacity)
-        capacity = 1 << int(np.ceil(np.log2(needed * 1.1)))
+        capacity = needed + needed // 8
         if capacity * len(ranges) > _LARGEST:
             raise CapacityError(f"{kernel.key} found {int(filled.sum())} items, more than one array can hold")
-        _segment_capacity[key] = capacity
 
 
 def _joined(segments: wp.array, filled: np.ndarray, capacity: int) -> wp.array:
@@ -79,6 +80,18 @@ def _joined(segments: wp.array, filled: np.ndarray, capacity: int) -> wp.array:
     rows = segments.numpy()
     joined = np.concatenate([rows[s * capacity : s * capacity + count] for s, count in enumerate(filled)])
     return wp.array(joined, dtype=segments.dtype, device=segments.device, copy=False)
+
+
+@wp.func
+def take(counts: wp.array[wp.int64], shard: int, amount: int, capacity: int) -> int:
+    """The first of `amount` places in the shard's segment, or -1 if they no longer fit (they are counted all the same).
+
+    Counted in 64 bits: what does not fit may be more than 2^31.
+    """
+    slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, wp.int64(amount))
+    if slot + wp.int64(amount) > wp.int64(capacity):
+        return -1
+    return shard * capacity + int(slot)
 
 
 def where(codes: wp.array, least: int) -> wp.array:
@@ -95,12 +108,12 @@ def _append_where(
     shard: int,
     codes: wp.array[wp.uint8],
     least: wp.uint8,
-    counts: wp.array[int],
+    counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[int],
 ):
     i = first + wp.tid()
     if codes[i] >= least:
-        slot = wp.atomic_add(counts, shard * COUNTER_STRIDE, 1)
-        if slot < capacity:
-            out[shard * capacity + slot] = i
+        place = take(counts, shard, 1, capacity)
+        if place >= 0:
+            out[place] = i

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Integral
 
 from tangere.runtime.errors import InputError
 
@@ -33,9 +34,9 @@ def using_threads(count: int | None) -> Iterator[None]:
     if count is None:
         yield
         return
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
         raise InputError(f"threads must be a positive whole number, not {count!r}")
-    token = _chosen.set(count)
+    token = _chosen.set(int(count))
     try:
         yield
     finally:

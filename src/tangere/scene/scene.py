@@ -121,6 +121,18 @@ class Scene:
             things.append(Thing(name, body, PALETTE[number % len(PALETTE)]))
         return cls(tuple(things), contacts or Contacts(), time_range, camera or Camera(), title)
 
+    @classmethod
+    def around(cls, shown: Scene | Mesh | Moving) -> Scene:
+        """`shown` itself if it is a scene; a mesh, at rest or moving, alone in a scene of its own."""
+        return shown if isinstance(shown, Scene) else cls.of(shown)
+
+    def checked_time(self, time: float) -> float:
+        """`time`, which must be in the time range."""
+        start, end = self.time_range
+        if not start <= time <= end:
+            raise InputError(f"the scene is described for times from {start:g} to {end:g}, not {time:g}")
+        return time
+
     def contacts_by(self, time: float) -> Contacts:
         """The contacts that have happened by `time`."""
         return self.contacts[self.contacts.time <= time]

@@ -9,6 +9,7 @@ import numpy as np
 
 from tangere.runtime import InputError, MissingExtraError, choose_device
 from tangere.scene import Scene, Viewpoint
+from tangere.shape import Mesh, Moving
 from tangere.view.markers import marker_radius, markers
 from tangere.view.ray_caster import Surface, cast
 
@@ -18,7 +19,7 @@ _GAP = 6  #: white pixels between the frames of a strip
 
 
 def picture(
-    scene: Scene,
+    scene: Scene | Mesh | Moving,
     time: float = 0.0,
     *,
     size: tuple[int, int] = (960, 640),
@@ -29,21 +30,20 @@ def picture(
     """The scene at `time` with the contacts that have happened by then, shape (height, width, 3) uint8.
 
     Args:
+        scene: what to draw; a mesh stands for a scene of it alone.
+        time: in the scene's time range.
         size: width and height in pixels.
         path: also write it there as PNG.
         samples: samples per pixel along each side of the pixel: 1 is a draft, 3 is fine.
     """
-    if min(size) < 1 or samples < 1:
-        raise InputError(f"picture: size {size} and samples {samples} must be positive")
-    viewpoint = scene.camera.placed(scene.points, size[0] / size[1])
-    image = _render(scene, time, viewpoint, size, samples, device)
+    (image,) = _frames(Scene.around(scene), [time], size, samples, device)
     if path is not None:
         write_png(image, path)
     return image
 
 
 def strip(
-    scene: Scene,
+    scene: Scene | Mesh | Moving,
     times: Sequence[float],
     *,
     size: tuple[int, int] = (480, 480),
@@ -55,14 +55,15 @@ def strip(
     """Frames at several times side by side, all seen by one camera, uint8.
 
     Args:
+        scene: what to draw; a mesh stands for a scene of it alone.
+        times: one for each frame, in the scene's time range.
         size: width and height of one frame in pixels.
         labels: a line of text under the upper edge of each frame; needs the extra [view].
         path: also write it there as PNG.
     """
     if not len(times) or (labels is not None and len(labels) != len(times)):
         raise InputError(f"strip: {len(times)} times and {len(labels or times)} labels must be equally many, and some")
-    viewpoint = scene.camera.placed(scene.points, size[0] / size[1])
-    frames = [_render(scene, time, viewpoint, size, samples, device) for time in times]
+    frames = _frames(Scene.around(scene), times, size, samples, device)
     if labels is not None:
         frames = [_labelled(frame, label) for frame, label in zip(frames, labels, strict=True)]
     image = stacked(frames, axis=1)
@@ -90,6 +91,17 @@ def write_png(image: np.ndarray, path: str | Path) -> None:
         Image.fromarray(image).save(path, format="PNG")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _frames(
+    scene: Scene, times: Sequence[float], size: tuple[int, int], samples: int, device: str | None
+) -> list[np.ndarray]:
+    """One image for each time, all seen from one place."""
+    if min(size) < 1 or samples < 1:
+        raise InputError(f"a picture's size {size} and samples {samples} must be positive")
+    times = [scene.checked_time(time) for time in times]
+    viewpoint = scene.camera.placed(scene.points, size[0] / size[1])
+    return [_render(scene, time, viewpoint, size, samples, device) for time in times]
 
 
 def _render(

@@ -16,6 +16,8 @@ import numpy as np
 
 from tangere.runtime import InputError, MissingExtraError
 from tangere.scene import Scene, Thing
+from tangere.shape import Mesh, Moving
+from tangere.view.address import free_address
 from tangere.view.markers import KIND_COLOURS, contact_colours, marker_radius
 
 __all__ = ["Viewer", "view"]
@@ -26,18 +28,19 @@ _FRAME_SECONDS = 1 / 20
 
 
 def view(
-    scene: Scene,
+    scene: Scene | Mesh | Moving,
     *,
     host: str = "127.0.0.1",
-    port: int = 8080,
+    port: int | None = None,
     open_browser: bool = False,
     block: bool = True,
 ) -> Viewer:
     """Serve a page that shows `scene`.
 
     Args:
+        scene: what to show; a mesh stands for a scene of it alone.
         host: interface to serve on; the default is reachable from this machine only.
-        port: if it is taken, the next free one is used; `viewer.url` says which.
+        port: must be free; None means 8080 or the next free one, and `viewer.url` says which.
         open_browser: also open the page in the default browser.
         block: stay until the user presses Ctrl-C; otherwise return at once and serve until `viewer.close()`.
     """
@@ -55,17 +58,15 @@ def view(
 class Viewer:
     """A page that shows one scene. Use it as a context manager, or call `close`."""
 
-    def __init__(self, scene: Scene, *, host: str = "127.0.0.1", port: int = 8080) -> None:
+    def __init__(self, scene: Scene | Mesh | Moving, *, host: str = "127.0.0.1", port: int | None = None) -> None:
         viser = _viser()
-        self.scene = scene
+        self.scene = scene = Scene.around(scene)
+        address, free_port = free_address(host, port)
         self._closed = threading.Event()
         self._playing = threading.Event()
         self._lock = threading.RLock()
-        try:
-            with _quiet():
-                self.server = viser.ViserServer(host=host, port=port, label=scene.title or "tangere", verbose=False)
-        except OSError as error:
-            raise InputError(f"the viewer cannot be served on {host}:{port}: {error.strerror or error}") from error
+        with _quiet():
+            self.server = viser.ViserServer(address, free_port, label=scene.title or "tangere", verbose=False)
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         self.server.gui.main_panel.dock_right()
         self._place_camera()
@@ -81,7 +82,12 @@ class Viewer:
     @property
     def url(self) -> str:
         """Address of the page."""
-        return f"http://{self.server.get_host()}:{self.server.get_port()}"
+        return f"http://{self.server.get_host()}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """Port of the page."""
+        return self.server.get_port()
 
     @property
     def time(self) -> float:
@@ -90,11 +96,8 @@ class Viewer:
 
     def set_time(self, time: float) -> None:
         """Show the scene at `time`, which must be in its time range."""
-        start, end = self.scene.time_range
-        if not start <= time <= end:
-            raise InputError(f"the scene is described for times from {start:g} to {end:g}, not {time:g}")
         with self._lock:
-            self._time = time
+            self._time = self.scene.checked_time(time)
             for thing in self.scene.things:
                 if thing.moves:
                     self._bodies[thing.name].vertices = thing.vertices(time).astype(np.float32)

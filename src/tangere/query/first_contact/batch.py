@@ -10,7 +10,6 @@ import warp as wp
 
 from tangere.query.contacts import Status
 from tangere.query.first_contact import published, sound
-from tangere.query.first_contact.decide import LARGEST_COORDINATE
 from tangere.query.first_contact.details import describe
 from tangere.query.first_contact.exact import decide_many
 from tangere.query.first_contact.features import Features
@@ -22,6 +21,8 @@ from tangere.runtime import Arrays, InputError, as_points, choose_device, device
 __all__ = ["answer", "first_contacts", "intake", "refuse_unusable", "settle"]
 
 
+#: The largest coordinate: the magnitudes of a query must add up to less than 1e100.
+LARGEST = 1e98
 #: Exact decisions take some 0.2 ms each; show a bar from here on.
 PROGRESS_FROM = 20_000
 
@@ -75,10 +76,10 @@ def refuse_unusable(*positions: np.ndarray) -> None:
     """Raise if a coordinate of a query, (n, width, 3), is not finite or too large for products of three."""
     for points in positions:
         with np.errstate(invalid="ignore"):
-            usable = (np.abs(points) < LARGEST_COORDINATE).all(axis=(1, 2))
+            usable = (np.abs(points) <= LARGEST).all(axis=(1, 2))
         if not usable.all():
             first = int(np.argmin(usable))
-            raise InputError(f"query {first} has a coordinate that is not finite or larger than 1e100")
+            raise InputError(f"query {first} has a coordinate that is not finite or above 1e98")
 
 
 def settle(features: Features, start: wp.array, end: wp.array, quads: wp.array | None, answers: Answers) -> None:

@@ -47,8 +47,8 @@ UNRESOLVED = wp.constant(wp.uint8(Status.UNRESOLVED))
 #: A coordinate is NaN, infinite or too large: raised by the driver, never returned.
 INVALID = wp.constant(wp.uint8(255))
 
-#: Products of three differences must not overflow.
-LARGEST_COORDINATE = wp.constant(wp.float64(1e100))
+#: Products of three differences must not overflow, so the magnitudes of a query's coordinates add up to less than this.
+LARGEST_SUM = wp.constant(wp.float64(1e100))
 #: Relative to the query's size.
 DEFAULT_TOLERANCE = wp.constant(wp.float64(1e-6))
 #: Rounding level: nobody can ask for less.
@@ -65,7 +65,7 @@ LAST_STEP = wp.constant(wp.float64(6.0e-5))
 def finite(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
     """Every coordinate is a number of usable size (a NaN or an infinity survives any sum of them)."""
     total = (wp.abs(x0) + wp.abs(x1) + wp.abs(x2) + wp.abs(x3)) + (wp.abs(y0) + wp.abs(y1) + wp.abs(y2) + wp.abs(y3))
-    return total[0] + total[1] + total[2] < LARGEST_COORDINATE
+    return total[0] + total[1] + total[2] < LARGEST_SUM
 
 
 @wp.func

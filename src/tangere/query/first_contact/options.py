@@ -39,6 +39,8 @@ class Options:
         object.__setattr__(self, "separation", _length("separation", self.separation))
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", _length("tolerance", self.tolerance))
+        if not isinstance(self.reading, Reading):
+            raise InputError(f"reading must be a Reading, not {self.reading!r}")
         if self.separation > 0.0 and self.mode != "sound":
             raise InputError(f"mode {self.mode!r} decides contact only: separation must be 0, not {self.separation!r}")
 

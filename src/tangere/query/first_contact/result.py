@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from tangere.query.contacts import Contacts, Kind, Status
+from tangere.runtime import to_numpy
 
 __all__ = ["FirstContact", "FirstContacts"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FirstContacts:
     """First contact of each of n pairs of primitives. Arrays are of the library the query was given.
 
@@ -38,16 +40,18 @@ class FirstContacts:
 
     @property
     def hit(self) -> Any:
-        """(n,) True where there is a contact or none could be excluded."""
-        return self.status != Status.FREE if not hasattr(self.status, "numpy") else self.status.numpy() != Status.FREE
+        """(n,) True where there is a contact or none could be excluded; NumPy where the query was given Warp arrays."""
+        if isinstance(self.status, wp.array):
+            return self.status.numpy() != Status.FREE
+        return self.status != Status.FREE
 
     def __repr__(self) -> str:
-        status = np.asarray(self.status.numpy() if hasattr(self.status, "numpy") else self.status)
-        counts = ", ".join(f"{int((status == s).sum())} {s.name.lower()}" for s in Status if (status == s).any())
+        status = to_numpy(self.status, "status", np.uint8)
+        counts = ", ".join(f"{int((status == s).sum())} {s}" for s in Status if (status == s).any())
         return f"FirstContacts({len(self)} queries: {counts or 'none'})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FirstContact:
     """First contact of two bodies, or of one body with itself, within a step."""
 
@@ -63,5 +67,5 @@ class FirstContact:
     def __repr__(self) -> str:
         if self.status == Status.FREE:
             return "FirstContact(free)"
-        what = Kind(self.contacts.kind[0]).name.lower().replace("_", "-") if len(self.contacts) else "no detail"
-        return f"FirstContact({self.status.name.lower()} at t={self.time:.9g}, {what})"
+        what = Kind(self.contacts.kind[0]) if len(self.contacts) else "no detail"
+        return f"FirstContact({self.status} at t={self.time:.9g}, {what})"

@@ -38,6 +38,8 @@ def is_small(x0: Arrays, x1: Arrays, options: Options, device: str | None) -> bo
     return (
         type(x0) is np.ndarray
         and type(x1) is np.ndarray
+        and x0.dtype.kind in "fiu"
+        and x1.dtype.kind in "fiu"
         and x0.shape == x1.shape
         and x0.shape[1:] == (4, 3)
         and 0 < len(x0) <= MOST

@@ -89,9 +89,7 @@ def refuse_invalid(status: np.ndarray) -> None:
     bad = np.flatnonzero(status == INVALID)
     if len(bad):
         first = int(bad[0])
-        raise InputError(
-            f"query {first} has a coordinate that is not finite or larger than 1e100 ({len(bad)} such queries)"
-        )
+        raise InputError(f"query {first} has a coordinate that is not finite or above 1e98 ({len(bad)} such queries)")
 
 
 @wp.func

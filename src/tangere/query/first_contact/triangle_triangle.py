@@ -149,6 +149,7 @@ def _mark_overlaps(before: wp.array, columns: dict[str, Any]) -> None:
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(across, axis=1, keepdims=True)
     across = np.divide(across, length, out=np.broadcast_to([0.0, 0.0, 1.0], across.shape).copy(), where=length > 0.0)
+    across[np.array([edge[0] >= 3 for edge, _ in EDGE_FACE_PAIRS])[pair]] *= -1.0  # the face is a's: push the other way
     columns["kind"][overlapping] = Kind.OVERLAP
     columns["weights"][overlapping] = np.nan
     for name, value in (("point_a", point), ("point_b", point), ("normal", across)):
