@@ -50,7 +50,9 @@ def _agreement(report: Report, n: int) -> None:
             other_hits += int((np.isfinite(cpu.time) != np.isfinite(gpu.time)).sum())
             other_status += int((cpu.status != gpu.status).sum())
             difference = max(difference, float(np.abs(cpu.time[both] - gpu.time[both]).max(initial=0.0)))
-        rows.append([kind.name.lower().replace("_", "-"), count(total), other_hits, other_status, f"{difference:.1e}"])
+        rows.append([kind, count(total), other_hits, other_status, f"{difference:.1e}"])
+        assert other_hits == 0, "CPU and GPU disagree about who touches"
+        assert difference <= 1e-9, "CPU and GPU disagree about when"
     report.table(["queries", "how many", "other hit", "other status", "largest difference of time"], rows)
     report.note("All families of tests/families.py, random and degenerate, in equal parts.")
 
@@ -70,7 +72,7 @@ def _throughput(report: Report, sizes: list[int]) -> None:
             for name, timing in measure(contenders, rounds=9).items():
                 traffic = n * BYTES / timing.median / 1e12
                 rate = f"{count(n / timing.median)}/s"
-                rows.append([kind.name.lower().replace("_", "-"), count(n), name, timing, rate, f"{traffic:.2f} TB/s"])
+                rows.append([kind, count(n), name, timing, rate, f"{traffic:.2f} TB/s"])
     report.table(["queries", "batch", "answer", "time", "rate", "memory traffic"], rows)
     report.note(
         f"""The floor is reading and writing {BYTES} bytes a query once: an H200 moves 4.8 TB/s, so 23 G queries/s. The

@@ -58,6 +58,7 @@ def run(report: Report, quick: bool = False) -> None:
                 found.append(_times(step, timings, peer))
     report.table(["step", "threads", "method", "time", "against ours"], rows)
     report.plot("first-contact", Plot("Time for one step, one thread", "", "seconds", [s.name for s in steps], bars))
+    _two_bodies(report, quick)
     report.section("What was found")
     report.table(
         ["step", "first contact", "contacts in the step", *(f"ipctk {m}" for m in ipctk.METHODS), "peer's candidates"],
@@ -78,6 +79,24 @@ def _tori(distance: float, quick: bool) -> Step:
     end = mesh.vertices.copy()
     end[len(torus.vertices) :, 0] += distance
     return Step(f"two tori, {distance:g} along x", mesh, end)
+
+
+def _two_bodies(report: Report, quick: bool) -> None:
+    """The tori as two bodies: what a user asks who has two parts."""
+    report.section("The tori as two bodies")
+    rows = []
+    for distance in (0.4, 0.8):
+        step = _tori(distance, quick)
+        half, faces = len(step.mesh.vertices) // 2, len(step.mesh.faces) // 2
+        bodies = [Mesh(step.mesh.vertices[part], step.mesh.faces[:faces]) for part in (slice(half), slice(half, None))]
+        moving = bodies[1].moving(tg.Linear(step.end[half:]))
+        for start in ("trusted", "checked"):
+            ask = partial(tg.first_contact, bodies[0], moving, start=start, device="cpu")
+            timings = measure({str(n): partial(ask, threads=n) for n in (1, machine.cores())}, rounds=7)
+            found = timings["1"].result
+            rows.append([step.name, start, *timings.values(), f"{found.time:.9g}"])
+    report.table(["step", "start", "1 thread", f"{machine.cores()} threads", "first contact"], rows)
+    report.note("The peer has no way to leave out pairs within one body from Python, so it has no row here.")
 
 
 def _first(step: Step, threads: int) -> tg.FirstContact:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 
@@ -23,6 +24,15 @@ def call(*arguments) -> tuple[int, str, str]:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr
+
+
+def strictly_parsed(text: str):
+    """JSON as its standard has it: Python's parser alone would also take NaN and Infinity."""
+
+    def refuse(word: str):
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
 
 
 def saved(folder, name, vertices, faces) -> str:
@@ -71,6 +81,18 @@ def test_free_exits_with_0_and_infinity_is_null(falling):
     answer = json.loads(out)
     assert code == 0
     assert (answer["status"], answer["time"], answer["time_upper"], answer["contacts"]) == ("free", None, None, [])
+
+
+def test_an_overlap_at_the_start_is_json_that_a_strict_parser_takes(falling, tmp_path):
+    ball, floor, *_ = falling
+    pierced = Mesh.load(ball)
+    through = saved(tmp_path, "through.ply", pierced.vertices - (0.0, 0.0, 3.0), pierced.faces)
+    for extra in ([], ["--all"]):
+        code, out, _ = call("first-contact", through, floor, "--json", *extra)
+        answer = strictly_parsed(out)
+        assert (code, answer["status"], answer["time"]) == (1, "start", 0.0)
+        assert answer["contacts"][0]["kind"] == "overlap"
+        assert answer["contacts"][0]["weights"] == [None] * 4
 
 
 def test_all_lists_more_contacts_than_the_first(falling):
@@ -201,6 +223,74 @@ def test_wrong_words_are_explained_by_click_with_exit_code_2(falling):
         code, out, err = call(*words)
         assert (code, out) == (2, "")
         assert "Error: " in err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--png", "picture.jpg"], ".png"),
+        (["--png", "absent/picture.png"], "no folder"),
+        (["--png", "folder.png"], "folder"),
+        (["--save", "scene.npy"], ".npz"),
+        (["--save", "absent/scene.npz"], "no folder"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(words, reason, falling, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.png").mkdir()
+    monkeypatch.setattr("tangere.first_contact", lambda *_, **__: pytest.fail("the work was begun"))
+    before = sorted(tmp_path.rglob("*"))
+    commands = [["first-contact", falling[0], falling[1]]]
+    if words[0] == "--png":
+        commands += [["view", falling[0]], ["bench", "--seconds", "0"]]
+    for command in commands:
+        message = complaint(*command, *words)
+        assert reason in message
+        assert words[1] in message
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("time", [-0.5, 1.5, float("nan"), float("inf")])
+def test_a_time_outside_the_scene_is_refused_even_where_nothing_moves(time, falling, tmp_path):
+    png = tmp_path / "x.png"
+    assert "from 0 to 1" in complaint("view", falling[1], "--png", png, "--time", time)
+    assert "from 0 to 1" in complaint("view", falling[1], "--time", time)
+    assert not png.exists()
+
+
+def test_an_address_that_cannot_be_bound_is_refused(falling):
+    pytest.importorskip("viser", reason="the viewer needs the extra [view]")
+    for host in ("192.0.2.1", "no-such-host.invalid", "a..b"):  # 192.0.2.0/24 is nobody's, for documentation only
+        assert host in complaint("view", falling[1], "--host", host)
+
+
+def test_a_taken_port_is_refused_if_asked_for_and_told_if_it_is_the_default(falling, monkeypatch):
+    pytest.importorskip("viser", reason="the viewer needs the extra [view]")
+    from tangere.view import Viewer
+
+    monkeypatch.setattr(Viewer, "wait", lambda self: None)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"port {port} is taken" in complaint("view", falling[1], "--port", port)
+        monkeypatch.setattr("tangere.view.address.DEFAULT_PORT", port)
+        code, out, err = call("view", falling[1])
+    assert code == 0
+    assert f"port {port} is taken" in err
+    assert f"http://127.0.0.1:{port} " not in out
+    assert "http://127.0.0.1:" in out
+
+
+def test_the_page_shows_the_time_asked_for(falling, monkeypatch):
+    pytest.importorskip("viser", reason="the viewer needs the extra [view]")
+    from tangere.view import Viewer
+
+    shown = []
+    monkeypatch.setattr(Viewer, "wait", lambda self: shown.append(self.time))
+    assert call("view", falling[0], "--to", falling[2], "--time", "0.25")[0] == 0
+    assert call("view", falling[0], "--to", falling[2])[0] == 0
+    assert shown == [0.25, 0.0]
 
 
 def test_a_recorded_scene_is_served_until_it_is_closed(tmp_path, monkeypatch):

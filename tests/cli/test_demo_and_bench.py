@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tangere.cli import bench, main
+from tangere.cli.json_text import json_text
 from tangere.cli.showcase import cases, random_batch
 from tangere.cli.tables import markdown_table, quantity
 
@@ -32,6 +33,14 @@ def test_the_demo_leaves_a_picture_and_a_table_of_real_answers(tmp_path):
         assert kind in result.stdout
 
 
+def test_the_demo_refuses_a_folder_that_cannot_be_made_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("tangere.first_contact", lambda *_, **__: pytest.fail("the work was begun"))
+    (tmp_path / "file").write_text("")
+    result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "file" / "out")])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "folder cannot be made" in result.stderr
+
+
 def test_bench_reports_every_query_with_its_rate(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "_SIZES", (100, 1000))
     png = tmp_path / "rates.png"
@@ -46,6 +55,11 @@ def test_bench_reports_every_query_with_its_rate(tmp_path, monkeypatch):
         assert row["runs"] >= 1
         assert row["per_second"] == pytest.approx(row["items"] / row["seconds"])
     assert png.stat().st_size > 1000
+
+
+def test_numbers_that_json_lacks_are_null_at_any_depth():
+    data = {"a": [float("nan"), 1.5, [float("-inf")]], "b": (True, "inf", 2), "c": float("inf")}
+    assert json_text(data) == '{"a": [null, 1.5, [null]], "b": [true, "inf", 2], "c": null}'
 
 
 def test_random_batches_repeat_and_hold_hits_and_misses():

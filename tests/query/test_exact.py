@@ -67,6 +67,7 @@ def test_all_stored_degenerate_queries_are_decided_as_the_oracle_did(kind):
     np.testing.assert_array_equal(answers.time_above, stored["time_above"])
 
 
+@pytest.mark.feature("F-T-24")
 def test_every_public_sample_query_is_decided_as_its_ground_truth_says(data_folder):
     for queries in read_families(data_folder):
         hit = decide_many(queries.kind, queries.points).hit

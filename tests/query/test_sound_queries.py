@@ -48,6 +48,7 @@ def test_no_public_sample_query_is_missed_and_false_alarms_are_near_touches(kind
         assert_false_alarms_are_near_touches(kind, queries.points, answer, queries.truth)
 
 
+@pytest.mark.feature("F-T-24")
 @each_kind
 def test_every_public_sample_query_is_decided_by_exact_mode(kind, data_folder):
     for queries in sample_queries(data_folder, kind):

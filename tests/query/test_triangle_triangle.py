@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import tangere as tg
 from oracles.distances import feature_distance
 from oracles.fraction_ccd import hulls_meet
 from tangere.query import FirstContacts, Kind, Status, edge_edge, triangle_triangle, vertex_face
@@ -129,6 +130,14 @@ def test_an_overlap_that_no_boundary_event_shows_is_of_kind_overlap_at_a_common_
         assert feature_distance(Kind.VERTEX_FACE, np.stack([answer.point_a[0], *triangle])) < 1e-12
     assert np.linalg.norm(answer.normal[0]) == pytest.approx(1.0)
     assert solve(x0, x0 + 1.0, start="trusted").status[0] == Status.FREE
+
+
+def test_the_normal_of_an_overlap_pushes_the_first_away_whoever_has_the_edge():
+    flat, piercing = BELOW, [[0, 0, -1], [0.5, 0, 1], [-0.5, 0.5, 1]]
+    there, back = (solve(x0, x0).normal[0] for x0 in (both(flat, piercing), both(piercing, flat)))
+    np.testing.assert_array_equal(there, -back)
+    meshes = [tg.Mesh(triangle, [[0, 1, 2]]) for triangle in (flat, piercing)]
+    np.testing.assert_array_equal(there, tg.first_contact(*meshes, device="cpu").contacts.normal[0])
 
 
 def test_a_contact_later_than_an_overlap_at_the_start_does_not_hide_it():

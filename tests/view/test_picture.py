@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from scenes import FROM_THE_FRONT, approaching_squares, contacts_at, square
+from tangere.motion import Linear
 from tangere.query.contacts import Kind
 from tangere.runtime import InputError, MissingExtraError, using_threads
 from tangere.scene import Scene, Thing
@@ -160,6 +161,23 @@ def test_without_pillow_the_error_says_what_to_install(tmp_path, monkeypatch):
         picture(approaching_squares(), size=(8, 8), path=tmp_path / "a.png")
 
 
+@pytest.mark.parametrize("time", [-0.1, 1.1, float("nan")])
+def test_times_outside_the_scene_are_refused_even_where_nothing_moves(time):
+    for scene in (approaching_squares(), Scene.of(square(0.0))):
+        with pytest.raises(InputError, match="from 0 to 1"):
+            picture(scene, time, size=SIZE)
+        with pytest.raises(InputError, match="from 0 to 1"):
+            strip(scene, [0.0, time], size=SIZE)
+
+
+def test_a_mesh_is_drawn_as_a_scene_of_it_alone():
+    mesh = square(0.0)
+    moving = mesh.moving(Linear(mesh.vertices + (2.0, 0.0, 0.0)))
+    for body in (mesh, moving):
+        assert (picture(body, 0.5, size=SIZE) == picture(Scene.of(body), 0.5, size=SIZE)).all()
+        assert (strip(body, [0.0, 1.0], size=SIZE) == strip(Scene.of(body), [0.0, 1.0], size=SIZE)).all()
+
+
 def test_bad_arguments_are_refused(tmp_path):
     scene = approaching_squares()
     with pytest.raises(InputError, match="positive"):
@@ -168,6 +186,10 @@ def test_bad_arguments_are_refused(tmp_path):
         strip(scene, [0.0, 1.0], labels=["one"])
     with pytest.raises(InputError, match="equally many"):
         strip(scene, [])
+    with pytest.raises(InputError, match="positive"):
+        strip(scene, [0.0], size=(10, 0))
+    with pytest.raises(InputError, match="not list"):
+        picture([1, 2, 3])  # pyright: ignore[reportArgumentType]
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         picture(scene, size=(8, 8), path=tmp_path / "file" / "a.png")

@@ -14,7 +14,7 @@ from urllib.parse import urlparse
 import numpy as np
 import pytest
 
-from scenes import approaching_squares, contacts_at
+from scenes import approaching_squares, contacts_at, square
 from tangere.runtime import InputError, MissingExtraError
 from tangere.view import Viewer, view
 
@@ -65,6 +65,26 @@ def test_bad_times_and_ports_are_refused_and_closing_twice_is_fine(viewer):
         viewer.screenshot()
     viewer.close()
     viewer.close()
+
+
+def test_only_the_default_port_gives_way_to_the_next_free_one(viewer, monkeypatch):
+    with pytest.raises(InputError, match=f"port {viewer.port} is taken"):
+        view(scene(), port=viewer.port, block=False)
+    monkeypatch.setattr("tangere.view.address.DEFAULT_PORT", viewer.port)
+    with view(scene(), block=False) as other:
+        assert other.port > viewer.port
+        socket.create_connection(("127.0.0.1", other.port), timeout=5.0).close()
+
+
+@pytest.mark.parametrize(("host", "port"), [("192.0.2.1", None), ("no-such-host.invalid", None), ("127.0.0.1", 70000)])
+def test_an_address_that_cannot_be_bound_is_refused(host, port):
+    with pytest.raises(InputError, match=f"cannot be served on {host}"):
+        view(scene(), host=host, port=port, block=False)
+
+
+def test_a_mesh_is_shown_as_a_scene_of_it_alone():
+    with view(square(0.0, name="tile"), block=False) as viewer:
+        assert viewer.body("tile").vertices == pytest.approx(square(0.0).vertices)
 
 
 def test_without_viser_the_error_says_what_to_install(monkeypatch):

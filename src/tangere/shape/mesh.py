@@ -73,7 +73,7 @@ class Mesh:
 
         Args:
             path: the file.
-            weld: merge vertices whose coordinates are equal bit by bit; `report` says how many. Nothing else is
+            weld: merge vertices whose coordinates are equal; `report` says how many. Nothing else is
                 changed. Turn it off where two frames of one simulation must keep the topology of the file.
         """
         name = Path(fspath(path)).name

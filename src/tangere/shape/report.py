@@ -21,7 +21,7 @@ class Report:
     vertices: int
     edges: int
     triangles: int
-    welded_vertices: int  #: vertices merged on loading because their coordinates were equal bit by bit
+    welded_vertices: int  #: vertices merged on loading because their coordinates were equal
     zero_area_triangles: int
     closed: bool
     oriented: bool

@@ -70,7 +70,6 @@ def contacts_of(step: Step, found: Found) -> Contacts:
     found = found.rows(found.order())
     total = len(found.time)
     columns = {
-        "kind": np.zeros(total, np.uint8),
         "weights": np.zeros((total, 4)),
         "point_a": np.zeros((total, 3)),
         "point_b": np.zeros((total, 3)),

@@ -33,7 +33,8 @@ __all__ = ["Candidates", "all_contacts", "candidates", "first_contact"]
 
 BroadPhase = Literal["tree", "brute"]
 
-#: Times are early by up to this; pairs that tie with the sampled one must be seen, or the answer would depend on it.
+#: Reported times are early, by up to 1e-6 as a rule: pairs that tie with the sampled one must be seen by the full pass
+#: as well, or which of them is told would depend on the sample. The time is never late, whatever this is.
 TIE = 1e-6
 #: Boxes of the whole step serve as well if the time to cover is not much shorter.
 WORTH_FITTING = 0.6
