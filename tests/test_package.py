@@ -95,11 +95,24 @@ def test_every_pinned_version_is_one_the_project_allows():
 
 
 @pytest.mark.release
-def test_the_example_in_the_readme_runs(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md", "docs/index.md"])
+def test_the_python_code_on_a_page_runs_and_finds_a_contact_within_the_step(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert example is not None
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
     names: dict = {}
-    exec(compile(example[1], "README.md", "exec"), names)
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
     assert names["hit"].status == tangere.Status.CONTACT
-    assert (tmp_path / "touch.png").is_file()
+    assert 0.0 < names["hit"].time <= names["hit"].time_upper < 1.0
+    if "found" in names:
+        assert 0 < names["found"].hit.sum() < len(names["found"].time)
+    assert (tmp_path / "touch.png").is_file() == (page == "README.md")
+
+
+def test_readme_and_index_link_every_page_of_benchmarks():
+    folder = ROOT / "docs" / "benchmarks"
+    pages = {path.stem for path in folder.glob("*.md")} - {"index"}
+    assert set(re.findall(r"\(docs/benchmarks/(\w+)\.md\)", (ROOT / "README.md").read_text())) == pages
+    listed = re.search(r"```{toctree}(.*?)```", (folder / "index.md").read_text(), re.DOTALL)
+    assert listed is not None
+    assert set(re.findall(r"^\w+$", listed[1], re.MULTILINE)) == pages

@@ -30,6 +30,9 @@ def free_address(host: str, port: int | None) -> tuple[str, int]:
 
 def _bound(host: str, port: int) -> str | None:
     """The first address of `host` that takes a listener at `port`; None if the port is taken there."""
+    # The resolver would take a larger one modulo 65536.
+    if not 0 <= port <= 65535:
+        raise InputError(f"the viewer cannot be served on {host}:{port}: a port is at most 65535")
     failure: Exception | None = None
     try:
         for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -44,7 +47,7 @@ def _bound(host: str, port: int) -> str | None:
                 if error.errno == errno.EADDRINUSE:
                     return None
                 failure = error
-    except (OSError, OverflowError, UnicodeError) as error:
+    except (OSError, UnicodeError) as error:
         failure = error
     reason = getattr(failure, "strerror", None) or failure
     raise InputError(f"the viewer cannot be served on {host}:{port}: {reason}") from failure
