@@ -35,7 +35,7 @@ def run(report: Report, quick: bool = False) -> None:
     scale = 100 if quick else 1
     queries = {kind: _queries(kind, 1_000_000 // scale) for kind in ASK}
     _throughput(report, queries, 2_000_000 // scale // 100)
-    _candidate_loop(report, queries, 100_000 // scale)
+    _candidate_loop(report, queries, 400_000 // scale)
     _batch_sizes(report, queries, 10_000_000 // scale)
     _one_by_one(report, queries, 2_000 // (10 if quick else 1))
     _memory(report, 1_000_000 // scale)

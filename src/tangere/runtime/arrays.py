@@ -22,6 +22,7 @@ Arrays = Any
 
 def choose_device(device: str | wp.Device | None, *data: Arrays) -> wp.Device:
     """The device to work on: the one asked for, else where the data is, else CUDA if present, else the CPU."""
+    wp.init()  # asking Torch for a device does not
     if device is not None:
         known = ", ".join(d.alias for d in wp.get_devices())
         refused = InputError(f"device {device!r} is not one of: {known}")
