@@ -5,6 +5,7 @@ from tangere.query.first_contact.meshes import Candidates, all_contacts, candida
 from tangere.query.first_contact.options import Options
 from tangere.query.first_contact.published import Reading
 from tangere.query.first_contact.result import FirstContact, FirstContacts
+from tangere.query.first_contact.robust import robust_filter, robust_triangles
 from tangere.query.first_contact.triangle_triangle import triangle_triangle
 from tangere.query.first_contact.vertex_edge import vertex_edge
 from tangere.query.first_contact.vertex_face import vertex_face
@@ -20,6 +21,8 @@ __all__ = [
     "candidates",
     "edge_edge",
     "first_contact",
+    "robust_filter",
+    "robust_triangles",
     "triangle_triangle",
     "vertex_edge",
     "vertex_face",
