@@ -17,13 +17,13 @@ from tangere.shape import Mesh, Moving
 
 __all__ = [
     "FeaturePairs",
-    "boxes_meet",
     "corners_at",
     "distances",
     "edges_of",
     "ends",
     "feature_pairs",
     "first_time",
+    "moving_boxes_meet",
     "names",
     "overlaps",
     "sizes",
@@ -137,13 +137,13 @@ def feature_pairs(a: Thing, b: Thing | None = None) -> list[FeaturePairs]:
     return pairs
 
 
-def boxes_meet(pairs: FeaturePairs, start: np.ndarray, end: np.ndarray, margin: float = 0.0) -> np.ndarray:
-    """(n,) whether the boxes swept by both features, each grown by `margin`, meet."""
+def moving_boxes_meet(pairs: FeaturePairs, start: np.ndarray, end: np.ndarray, margin: float = 0.0) -> np.ndarray:
+    """(n,) whether no axis separates the boxes of both features, each grown by `margin`, at both ends alike."""
     points = np.stack([start[pairs.corners], end[pairs.corners]])
     split = 1 if pairs.kind == Kind.VERTEX_FACE else 2
     one, other = points[:, :, :split], points[:, :, split:]
-    gap = np.maximum(other.min((0, 2)) - one.max((0, 2)), one.min((0, 2)) - other.max((0, 2)))
-    return (gap <= 2.0 * margin).all(axis=1)
+    above, below = other.min(2) - one.max(2), one.min(2) - other.max(2)
+    return (np.maximum(above.min(0), below.min(0)) <= 2.0 * margin).all(axis=1)
 
 
 def ends(a: Thing, b: Thing | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -226,7 +226,7 @@ def _maybe_touching(pairs: FeaturePairs, start: np.ndarray, end: np.ndarray) -> 
     )
     clear = CLEARLY * np.maximum(np.abs(a), np.abs(b)).max(axis=(1, 2), initial=0.0) ** 3
     apart = (coefficients > clear).all(axis=0) | (coefficients < -clear).all(axis=0)
-    return boxes_meet(pairs, start, end) & ~apart
+    return moving_boxes_meet(pairs, start, end) & ~apart
 
 
 def _point_to_segment(p, a, b) -> float:

@@ -1,4 +1,4 @@
-"""Float32 boxes against exact rational positions: nothing sticks out, at any scale, and little is wasted."""
+"""Moving boxes against exact rational positions: nothing sticks out, at any scale, and little is wasted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import warp as wp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from box_codes import corners
 from tangere.bound import Frame, vertex_boxes
 
 #: Size and place of a scene; 1e60 is far beyond float32, 1e-30 squared is below it.
@@ -25,9 +26,9 @@ SCENES = {
 
 
 def boxes_of(start, end, until, margin, frame) -> np.ndarray:
-    """(n, 2, 3) lower and upper corners, as float32."""
+    """(n, 2, 2, 3) lower and upper corners at the beginning and at the end, as float32."""
     points = (wp.array(x, dtype=wp.vec3d, device="cpu") for x in (start, end))
-    return vertex_boxes(*points, until, margin, frame).numpy().reshape(-1, 2, 3)
+    return corners(vertex_boxes(*points, until, margin, frame))
 
 
 def local(x: float, frame: Frame, axis: int) -> Fraction:
@@ -36,16 +37,17 @@ def local(x: float, frame: Frame, axis: int) -> Fraction:
 
 
 def sticks_out(start, end, until, margin, frame, boxes) -> list[tuple[int, int, float]]:
-    """(vertex, axis, time) of the positions, grown by the margin, that a box does not hold."""
+    """(vertex, axis, part of the time) of the positions, grown by the margin, that a box does not hold."""
     outside = []
     for i, axis in np.ndindex(start.shape):
-        lower, upper = (Fraction(float(x)) for x in boxes[i, :, axis])
+        lower, upper = ([Fraction(float(x)) for x in boxes[i, :, side, axis]] for side in (0, 1))
         grown = Fraction(margin) * Fraction(frame.scale)
         a, b = (local(float(x[i, axis]), frame, axis) for x in (start, end))
-        for time in (0.0, until / 3, until):
-            x = a + (b - a) * Fraction(time)
-            if not lower <= x - grown <= x + grown <= upper:
-                outside.append((i, axis, time))
+        for part in (Fraction(0), Fraction(1, 3), Fraction(1)):
+            x = a + (b - a) * Fraction(until) * part
+            low, high = (side[0] + (side[1] - side[0]) * part for side in (lower, upper))
+            if not low <= x - grown <= x + grown <= high:
+                outside.append((i, axis, float(part)))
     return outside
 
 
@@ -70,12 +72,12 @@ def test_a_box_is_tight_to_a_few_steps_of_float32(name, rng):
     end = start + size * rng.uniform(-1, 1, (200, 3))
     frame = Frame.around(np.stack([start.min(axis=0), start.max(axis=0)]))
     boxes = boxes_of(start, end, 1.0, 0.0, frame).astype(float)
-    lower = (np.minimum(start, end) - frame.origin) * frame.scale
-    upper = (np.maximum(start, end) - frame.origin) * frame.scale
-    # Three steps of float32 at the scene's size, and what float64 itself lost by being far away.
-    spare = 3 * 2.0**-23 * 2.0 + 60 * 2.0**-53 * place * frame.scale
-    assert (lower - boxes[:, 0] <= spare).all()
-    assert (boxes[:, 1] - upper <= spare).all()
+    # Five steps of float32 at the scene's size, and what float64 itself lost by being far away.
+    spare = 5 * 2.0**-23 * 2.0 + 60 * 2.0**-53 * place * frame.scale
+    for when, points in enumerate((start, end)):
+        x = (points - frame.origin) * frame.scale
+        assert (x - boxes[:, when, 0] <= spare).all()
+        assert (boxes[:, when, 1] - x <= spare).all()
 
 
 def test_the_frame_of_a_scene_makes_its_size_about_one():
@@ -88,17 +90,17 @@ def test_the_frame_of_a_scene_makes_its_size_about_one():
 def test_the_frame_of_a_single_point_is_usable():
     frame = Frame.around(np.full((2, 3), 5.0))
     boxes = boxes_of(np.full((1, 3), 5.0), np.full((1, 3), 6.0), 1.0, 0.0, frame)
-    assert (boxes[0, 0] <= 0.0).all()
-    assert (boxes[0, 1] >= 1.0).all()
+    assert (boxes[0, 0, 0] <= 0.0).all()
+    assert (boxes[0, 1, 1] >= 1.0).all()
 
 
 def test_boxes_beyond_float32_still_overlap_what_they_meet():
-    """A vertex that leaves a small scene for 1e90 has a box without end on that side."""
+    """Vertices that leave a small scene for 1e90 are held to meet there."""
     frame = Frame.around(np.array([[0.0] * 3, [1.0] * 3]))
     leaving, far = boxes_of(np.zeros((2, 3)) + [[0], [1e89]], np.full((2, 3), 1e90), 1.0, 0.0, frame)
     assert np.isfinite([leaving, far]).all()
-    assert (leaving[0] <= far[1]).all()
-    assert (far[0] <= leaving[1]).all()
+    assert (leaving[1, 0] <= far[1, 1]).all()
+    assert (far[1, 0] <= leaving[1, 1]).all()
 
 
 @given(

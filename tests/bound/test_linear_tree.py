@@ -8,7 +8,8 @@ import warp as wp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tangere.bound import CLUSTER, LinearTree
+from box_codes import at_rest, corners, on_device
+from tangere.bound import LANES, LinearTree
 from tangere.runtime import using_threads
 
 PLACES = {
@@ -28,6 +29,12 @@ def tree_over(points: np.ndarray, items: np.ndarray | None = None) -> LinearTree
     return LinearTree.build(wp.array(items, device="cpu"), wp.array(points, dtype=wp.vec3d, device="cpu"), bounds)
 
 
+def random_boxes(rng: np.random.Generator, count: int) -> np.ndarray:
+    """(n, 2, 2, 3) moving boxes of all sizes."""
+    begin, end = (at_rest(np.sort(rng.normal(size=(count, 2, 3)), axis=1))[:, 0] for _ in range(2))
+    return np.stack([begin, end], axis=1)
+
+
 def check_structure(tree: LinearTree, items: np.ndarray) -> None:
     """Walk the tree from the root, as a reader of the docstring would, and see that everything fits together."""
     first, last, skip, parent = (x.numpy() for x in (tree.first, tree.last, tree.skip, tree.parent))
@@ -40,7 +47,7 @@ def check_structure(tree: LinearTree, items: np.ndarray) -> None:
     while waiting:
         node = waiting.pop()
         seen.append(node)
-        if last[node] - first[node] < CLUSTER:
+        if last[node] - first[node] < LANES:
             leaves.append(node)
             covered += range(first[node], last[node] + 1)
             assert skip[node] == node + 1
@@ -63,15 +70,21 @@ def check_structure(tree: LinearTree, items: np.ndarray) -> None:
 
 
 def check_boxes(tree: LinearTree, boxes: np.ndarray) -> None:
-    """Boxes of items and nodes are unions of vertex boxes, bit for bit."""
-    fitted = tree.fit(wp.array(boxes.reshape(-1, 3), dtype=wp.vec3, device="cpu"))
-    items, nodes = fitted.items.numpy().reshape(-1, 2, 3), fitted.nodes.numpy().reshape(-1, 2, 3)
-    vertices = tree.items.numpy()
-    assert np.array_equal(items[:, 0], boxes[vertices, 0].min(axis=1))
-    assert np.array_equal(items[:, 1], boxes[vertices, 1].max(axis=1))
+    """Boxes of items and nodes are unions of vertex boxes, bit for bit, and the lanes repeat them."""
+    fitted = tree.fit(on_device(boxes))
+    items, nodes, vertices = corners(fitted.items), corners(fitted.nodes), tree.items.numpy()
+    assert np.array_equal(items[:, :, 0], boxes[vertices, :, 0].min(axis=1))
+    assert np.array_equal(items[:, :, 1], boxes[vertices, :, 1].max(axis=1))
     for node, (first, last) in enumerate(zip(tree.first.numpy(), tree.last.numpy(), strict=True)):
-        assert np.array_equal(nodes[node, 0], items[first : last + 1, 0].min(axis=0))
-        assert np.array_equal(nodes[node, 1], items[first : last + 1, 1].max(axis=0))
+        assert np.array_equal(nodes[node, :, 0], items[first : last + 1, :, 0].min(axis=0))
+        assert np.array_equal(nodes[node, :, 1], items[first : last + 1, :, 1].max(axis=0))
+    rows, numbers = fitted.lanes.numpy().reshape(-1, 12, LANES), tree.corners.numpy()
+    for cluster, node in enumerate(tree.clusters.numpy()):
+        first, last = tree.first.numpy()[node], tree.last.numpy()[node]
+        assert tree.cluster.numpy()[node] == cluster
+        assert np.array_equal(rows[cluster, :, : last - first + 1].T, fitted.items.numpy()[first : last + 1])
+        assert np.array_equal(numbers[cluster, :, : last - first + 1].T, vertices[first : last + 1])
+        assert (numbers[cluster, :, last - first + 1 :] == -1).all()
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -80,7 +93,7 @@ def test_every_item_is_in_one_small_cluster_of_a_tree_in_preorder(place, count, 
     points = PLACES[place](rng, count)
     tree = tree_over(points)
     check_structure(tree, np.arange(count)[:, None])
-    check_boxes(tree, np.sort(rng.normal(size=(count, 2, 3)).astype(np.float32), axis=1))
+    check_boxes(tree, random_boxes(rng, count))
 
 
 @given(st.lists(st.tuples(*[st.integers(-2, 2)] * 3), min_size=1, max_size=60), st.integers(-300, 90))
@@ -95,12 +108,11 @@ def test_a_tree_of_edges_or_faces_keeps_their_vertices_in_order(width, rng):
     items = rng.integers(0, 100, (333, width)).astype(np.int32)
     tree = tree_over(points, items)
     check_structure(tree, items)
-    check_boxes(tree, np.sort(rng.normal(size=(100, 2, 3)).astype(np.float32), axis=1))
+    check_boxes(tree, random_boxes(rng, 100))
 
 
 def test_boxes_as_large_as_float32_allows_are_kept(rng):
-    boxes = np.sort(rng.uniform(-1e38, 1e38, (50, 2, 3)).astype(np.float32), axis=1)
-    check_boxes(tree_over(rng.normal(size=(50, 3))), boxes)
+    check_boxes(tree_over(rng.normal(size=(50, 3))), 2.0**124 * random_boxes(rng, 50).clip(-4, 4))
 
 
 def test_neighbours_in_space_are_neighbours_in_the_tree():
@@ -114,21 +126,21 @@ def test_neighbours_in_space_are_neighbours_in_the_tree():
 
 def test_two_fits_of_one_tree_do_not_disturb_each_other(rng):
     tree = tree_over(rng.normal(size=(300, 3)))
-    one, other = (np.sort(rng.normal(size=(300, 2, 3)).astype(np.float32), axis=1) for _ in range(2))
-    first = tree.fit(wp.array(one.reshape(-1, 3), dtype=wp.vec3, device="cpu"))
+    first = tree.fit(on_device(random_boxes(rng, 300)))
     before = first.nodes.numpy().copy()
-    tree.fit(wp.array(other.reshape(-1, 3), dtype=wp.vec3, device="cpu"))
+    tree.fit(on_device(random_boxes(rng, 300)))
     assert np.array_equal(first.nodes.numpy(), before)
 
 
 def test_the_tree_and_its_boxes_are_the_same_for_any_number_of_threads(rng):
     points = rng.normal(size=(20_000, 3))
-    boxes = wp.array(np.repeat(points, 2, axis=0).astype(np.float32), dtype=wp.vec3, device="cpu")
+    boxes = on_device(random_boxes(rng, 20_000))
     seen = []
     for threads in (1, 2, 7):
         with using_threads(threads):
             tree = tree_over(points)
             fitted = tree.fit(boxes)
-        columns = (tree.order, tree.first, tree.last, tree.skip, tree.parent, tree.sample, fitted.items, fitted.nodes)
+        columns = (tree.order, tree.first, tree.last, tree.skip, tree.parent, tree.sample, tree.corners)
+        columns += (fitted.items, fitted.lanes, fitted.nodes)
         seen.append([column.numpy().tobytes() for column in columns])
     assert seen[0] == seen[1] == seen[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from box_codes import corners
 from mesh_families import ONE_MESH, grid, scene, tetrahedron
 from mesh_oracle import ends
 from tangere.motion import Linear
@@ -20,7 +21,7 @@ def tables(step: Step):
             (fitted.body.edges, fitted.edges),
             (fitted.body.faces, fitted.faces),
         ):
-            yield fitted, tree, boxes.items.numpy().reshape(-1, 2, 3), boxes.nodes.numpy().reshape(-1, 2, 3)
+            yield fitted, tree, corners(boxes.items), corners(boxes.nodes)
 
 
 def test_vertices_of_two_bodies_lie_one_after_the_other():
@@ -38,11 +39,11 @@ def test_the_boxes_of_every_tree_hold_the_whole_motion(family):
     path = np.stack(ends(thing))
     path = (path - step.frame.origin) * step.frame.scale
     for _, tree, items, nodes in tables(step):
-        swept = path[:, tree.items.numpy()]
-        assert (items[:, 0] <= swept.min(axis=(0, 2))).all()
-        assert (items[:, 1] >= swept.max(axis=(0, 2))).all()
-        assert (nodes[0, 0] <= items[:, 0].min(axis=0)).all()
-        assert (nodes[0, 1] >= items[:, 1].max(axis=0)).all()
+        for when, points in enumerate(path[:, tree.items.numpy()]):
+            assert (items[:, when, 0] <= points.min(axis=1)).all()
+            assert (items[:, when, 1] >= points.max(axis=1)).all()
+            assert (nodes[0, when, 0] <= items[:, when, 0].min(axis=0)).all()
+            assert (nodes[0, when, 1] >= items[:, when, 1].max(axis=0)).all()
 
 
 def test_however_many_queries_share_a_tree_its_boxes_are_fitted_to_the_tree_in_use():
@@ -54,8 +55,8 @@ def test_however_many_queries_share_a_tree_its_boxes_are_fitted_to_the_tree_in_u
         step.bodies[0].edges.order.numpy()  # one more look
         points = (mesh.vertices - step.frame.origin) * step.frame.scale
         for _, tree, items, _ in tables(step):
-            assert (items[:, 0] <= points[tree.items.numpy()].min(axis=1)).all()
-            assert (items[:, 1] >= points[tree.items.numpy()].max(axis=1)).all()
+            assert (items[:, 0, 0] <= points[tree.items.numpy()].min(axis=1)).all()
+            assert (items[:, 0, 1] >= points[tree.items.numpy()].max(axis=1)).all()
 
 
 def test_one_body_shows_one_tree_during_a_step():

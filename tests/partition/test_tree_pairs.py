@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
+from box_codes import at_rest, on_device
 from tangere.bound import LinearTree
 from tangere.partition.tree_pairs import Side, pairs
 from tangere.runtime import SOUND, collecting, using_threads
@@ -55,20 +56,24 @@ LAYOUTS = {
 
 
 def boxes_of(layout: str, count: int, rng: np.random.Generator) -> np.ndarray:
-    """(n, 2, 3) float32 boxes of different shapes around points."""
+    """(n, 2, 2, 3) boxes of different shapes around points, that go their own ways."""
     centres, size = LAYOUTS[layout](rng, count)
     half = size * (rng.choice([0.5, 1.0], (count, 3)) if layout == "on a grid, touching" else rng.random((count, 3)))
-    return np.stack([centres - half, centres + half], axis=1).astype(np.float32)
+    boxes = at_rest(np.stack([centres - half, centres + half], axis=1))
+    if layout == "on a grid, touching":
+        return boxes
+    moved = boxes[:, 1] + rng.normal(size=(count, 1, 3)) * size
+    return np.stack([boxes[:, 0], at_rest(moved)[:, 0]], axis=1)
 
 
 def side(boxes: np.ndarray, base: int = 0, tree: LinearTree | None = None) -> Side:
     """A partner whose items are single vertices with these boxes."""
-    points = boxes.mean(axis=1).astype(np.float64)
+    points = boxes[:, 0].mean(axis=1).astype(np.float64)
     if tree is None:
         items = wp.array(np.arange(len(boxes), dtype=np.int32)[:, None], device="cpu")
         bounds = np.stack([points.min(axis=0), points.max(axis=0)])
         tree = LinearTree.build(items, wp.array(points, dtype=wp.vec3d, device="cpu"), bounds)
-    return Side(tree, tree.fit(wp.array(boxes.reshape(-1, 3), dtype=wp.vec3, device="cpu")), base)
+    return Side(tree, tree.fit(on_device(boxes)), base)
 
 
 def found(a: Side, b: Side, keep=keep_all, **options) -> list[tuple[int, int]]:
@@ -80,9 +85,10 @@ def found(a: Side, b: Side, keep=keep_all, **options) -> list[tuple[int, int]]:
 
 
 def meeting(a: np.ndarray, b: np.ndarray) -> set[tuple[int, int]]:
-    """Brute force."""
-    overlap = (a[:, None, 0] <= b[None, :, 1]).all(axis=2) & (b[None, :, 0] <= a[:, None, 1]).all(axis=2)
-    return {(int(i), int(j)) for i, j in np.argwhere(overlap)}
+    """Brute force: no axis separates them at both ends the same way round."""
+    above, below = a[:, None, :, 0] > b[None, :, :, 1], a[:, None, :, 1] < b[None, :, :, 0]
+    apart = (above.all(axis=2) | below.all(axis=2)).any(axis=2)
+    return {(int(i), int(j)) for i, j in np.argwhere(~apart)}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

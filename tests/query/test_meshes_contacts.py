@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from mesh_families import FAMILIES, TWO_MESHES, scene, tetrahedron
-from mesh_oracle import boxes_meet, corners_at, distances, ends, feature_pairs, first_time, names, sizes, touching
+from mesh_oracle import (
+    corners_at,
+    distances,
+    ends,
+    feature_pairs,
+    first_time,
+    moving_boxes_meet,
+    names,
+    sizes,
+    touching,
+)
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts, Kind, Status
 from tangere.query.first_contact import all_contacts, candidates, first_contact
@@ -90,7 +100,7 @@ def test_tree_and_brute_force_broad_phase_agree_bit_for_bit(family, seed):
 
 @pytest.mark.parametrize(("family", "seed"), SCENES)
 @pytest.mark.parametrize("separation", [0.0, 0.05])
-def test_candidates_are_the_pairs_whose_swept_boxes_meet_each_once(family, seed, separation):
+def test_candidates_are_the_pairs_whose_moving_boxes_meet_each_once(family, seed, separation):
     a, b = scene(family, seed)
     start, end = ends(a, b)
     result = candidates(a, b, separation=separation, device="cpu")
@@ -104,7 +114,7 @@ def test_candidates_are_the_pairs_whose_swept_boxes_meet_each_once(family, seed,
         found = [tuple(pair) for pair in tables.pop((pairs.kind, pairs.vertex_on)).tolist()]
         assert len(found) == len(set(found))
         for slack, holds in ((0.0, set.issuperset), (rounding, set.issubset)):
-            meeting = pairs.rows(boxes_meet(pairs, start, end, 0.5 * separation + slack)).numbers
+            meeting = pairs.rows(moving_boxes_meet(pairs, start, end, 0.5 * separation + slack)).numbers
             assert holds(set(found), {tuple(pair) for pair in meeting.tolist()})
     assert all(not len(table) for table in tables.values())
 

@@ -18,14 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from tangere.bound.boxes import LANES, Lanes, MovingBox
 from tangere.runtime import SOUND, CapacityError, collect, device_of, launch, sort_pairs, take
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CLUSTER", "LinearTree", "TreeBoxes"]
+__all__ = ["LinearTree", "TreeBoxes"]
 
-#: Most items in a cluster (2, 4, 8: 207, 200, 194 ms on a cloth; 16 no better).
-CLUSTER = wp.constant(8)
 #: Bits of a Morton code for each axis, and of the rank below it that makes codes unique: 63, so keys stay positive.
 AXIS_BITS = wp.constant(13)
 RANK_BITS = wp.constant(24)
@@ -34,15 +33,17 @@ RANK_BITS = wp.constant(24)
 SAMPLE_PART = 128
 SAMPLE_PART_CUDA = 16
 SAMPLE_LEAST = 64
-LARGE = wp.constant(wp.float32(3.0e38))
+#: Beyond every number's code: the box of nothing.
+NOWHERE = wp.constant(wp.int32(2**30 - 1))
 
 
 @dataclass(frozen=True)
 class TreeBoxes:
-    """The boxes of one fit of a tree; lower corner of box i at 2i, upper at 2i + 1."""
+    """The boxes of one fit of a tree."""
 
-    items: wp.array  #: (2n,) in tree order
-    nodes: wp.array  #: (2N,)
+    items: wp.array  #: (n,) `MovingBox`, in tree order
+    lanes: wp.array  #: (12c,) `Lanes`: the same by cluster, eight boxes side by side
+    nodes: wp.array  #: (N,) `MovingBox`
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class LinearTree:
     skip: wp.array  #: (N,) node after its subtree, N at the end
     parent: wp.array  #: (N,)
     clusters: wp.array  #: (c,) the nodes without children
+    cluster: wp.array  #: (N,) which cluster a node is, -1 for nodes with children
+    corners: wp.array  #: (c, w) `Lanes`: the vertices of the items of a cluster, eight side by side, -1 for none
     units: wp.array  #: what one thread queries with: first place, last place, cluster; clusters on CPU, places on CUDA
     sample: wp.array  #: a random hundredth or so of the units
 
@@ -80,11 +83,13 @@ class LinearTree:
         """The boxes of items and nodes, from the boxes of the vertices."""
         device, nodes = self.items.device, len(self.first)
         fitted = TreeBoxes(
-            items=wp.empty(2 * len(self.items), dtype=wp.vec3, device=device),
-            nodes=wp.empty(2 * nodes, dtype=wp.vec3, device=device),
+            items=wp.empty(len(self.items), dtype=MovingBox, device=device),
+            lanes=wp.empty(12 * len(self.clusters), dtype=Lanes, device=device),
+            nodes=wp.empty(nodes, dtype=MovingBox, device=device),
         )
-        inputs = [self.first, self.last, self.items, self.items.shape[1], boxes]
-        launch(_cluster_boxes, nodes, inputs, [fitted.items, fitted.nodes], device=device, grain=8192)
+        inputs = [self.first, self.last, self.cluster, self.items, self.items.shape[1], boxes]
+        outputs = [fitted.items, fitted.lanes, fitted.nodes]
+        launch(_cluster_boxes, nodes, inputs, outputs, device=device, grain=8192)
         if device_of(self.items).is_cuda:
             launch(_climb, len(self.clusters), [self.clusters, self.parent], [fitted.nodes], device=device)
         else:
@@ -101,13 +106,18 @@ def _in_preorder(order: wp.array, placed: wp.array, keys: wp.array) -> LinearTre
     launch(_link, nodes, [first, last, top_at, count], [skip], device=device)
     launch(_adopt, nodes, [first, last, skip], [parent], device=device)
     begin, end = first.numpy(), last.numpy()
-    clusters = np.flatnonzero(end - begin < CLUSTER).astype(np.int32)
+    clusters = np.flatnonzero(end - begin < LANES).astype(np.int32)
+    cluster = np.full(nodes, -1, np.int32)
+    cluster[clusters] = np.arange(len(clusters))
     units = np.stack([begin[clusters], end[clusters], clusters], axis=1)
     if device.is_cuda:
         places = np.arange(count, dtype=np.int32)
         units = np.stack([places, places, np.repeat(clusters, units[:, 1] - units[:, 0] + 1)], axis=1)
     size = min(len(units), max(SAMPLE_LEAST, len(units) // (SAMPLE_PART_CUDA if device.is_cuda else SAMPLE_PART)))
     sample = units[np.random.default_rng(0).permutation(len(units))[:size]]
+    corners = wp.empty((len(clusters), placed.shape[1]), dtype=Lanes, device=device)
+    on_device = wp.array(clusters, dtype=wp.int32, device=device)
+    launch(_corners, len(clusters), [on_device, first, last, placed, placed.shape[1]], [corners], device=device)
     return LinearTree(
         order=order,
         items=placed,
@@ -115,7 +125,9 @@ def _in_preorder(order: wp.array, placed: wp.array, keys: wp.array) -> LinearTre
         last=last,
         skip=skip,
         parent=parent,
-        clusters=wp.array(clusters, dtype=wp.int32, device=device),
+        clusters=on_device,
+        cluster=wp.array(cluster, dtype=wp.int32, device=device),
+        corners=corners,
         units=wp.array(units, dtype=wp.vec3i, device=device),
         sample=wp.array(sample, dtype=wp.vec3i, device=device),
     )
@@ -229,7 +241,7 @@ def _nodes(
         begin = wp.min(i, i + length * step)
         end = wp.max(i, i + length * step)
     size = end - begin + 1
-    if size <= CLUSTER:
+    if size <= LANES:
         if i == 0:
             place = take(counts, shard, 1, capacity)
             if place >= 0:
@@ -247,17 +259,17 @@ def _nodes(
     emitted = int(1)
     left = split - begin + 1
     right = end - split
-    if left <= CLUSTER:
+    if left <= LANES:
         emitted += 1
-    if right <= CLUSTER:
+    if right <= LANES:
         emitted += 1
     place = take(counts, shard, emitted, capacity)
     if place >= 0:
         out[place] = packed(begin, size, count)
-        if left <= CLUSTER:
+        if left <= LANES:
             place += 1
             out[place] = packed(begin, left, count)
-        if right <= CLUSTER:
+        if right <= LANES:
             place += 1
             out[place] = packed(split + 1, right, count)
 
@@ -300,9 +312,27 @@ def _adopt(
     k = first + wp.tid()
     if k == 0:
         parent[k] = -1
-    if end[k] - begin[k] >= CLUSTER:
+    if end[k] - begin[k] >= LANES:
         parent[k + 1] = k
         parent[skip[k + 1]] = k
+
+
+@wp.kernel
+def _corners(
+    first: int,
+    clusters: wp.array[int],
+    begin: wp.array[int],
+    end: wp.array[int],
+    items: wp.array2d[int],
+    width: int,
+    corners: wp.array2d[Lanes],
+):
+    k = first + wp.tid()
+    for c in range(width):
+        row = Lanes(-1)
+        for place in range(begin[clusters[k]], end[clusters[k]] + 1):
+            row[place - begin[clusters[k]]] = items[place, c]
+        corners[k, c] = row
 
 
 @wp.kernel
@@ -310,68 +340,64 @@ def _cluster_boxes(
     first: int,
     begin: wp.array[int],
     end: wp.array[int],
+    cluster: wp.array[int],
     items: wp.array2d[int],
     width: int,
-    boxes: wp.array[wp.vec3],
-    item_boxes: wp.array[wp.vec3],
-    nodes: wp.array[wp.vec3],
+    boxes: wp.array[MovingBox],
+    item_boxes: wp.array[MovingBox],
+    lanes: wp.array[Lanes],
+    nodes: wp.array[MovingBox],
 ):
     """Boxes of each cluster and of its items; nodes above get an empty box."""
     k = first + wp.tid()
-    lower = wp.vec3(LARGE, LARGE, LARGE)
-    upper = -lower
-    if end[k] - begin[k] < CLUSTER:
+    whole = MovingBox(NOWHERE)
+    if cluster[k] >= 0:
         for place in range(begin[k], end[k] + 1):
-            v = items[place, 0]
-            item_lower = boxes[2 * v]
-            item_upper = boxes[2 * v + 1]
+            box = boxes[items[place, 0]]
             for c in range(1, width):
-                v = items[place, c]
-                item_lower = wp.min(item_lower, boxes[2 * v])
-                item_upper = wp.max(item_upper, boxes[2 * v + 1])
-            item_boxes[2 * place] = item_lower
-            item_boxes[2 * place + 1] = item_upper
-            lower = wp.min(lower, item_lower)
-            upper = wp.max(upper, item_upper)
-    nodes[2 * k] = lower
-    nodes[2 * k + 1] = upper
+                box = wp.min(box, boxes[items[place, c]])
+            item_boxes[place] = box
+            whole = wp.min(whole, box)
+        # Unused lanes repeat the last item.
+        b0 = item_boxes[begin[k]]
+        b1 = item_boxes[wp.min(begin[k] + 1, end[k])]
+        b2 = item_boxes[wp.min(begin[k] + 2, end[k])]
+        b3 = item_boxes[wp.min(begin[k] + 3, end[k])]
+        b4 = item_boxes[wp.min(begin[k] + 4, end[k])]
+        b5 = item_boxes[wp.min(begin[k] + 5, end[k])]
+        b6 = item_boxes[wp.min(begin[k] + 6, end[k])]
+        b7 = item_boxes[end[k]]
+        for row in range(12):
+            lanes[12 * cluster[k] + row] = Lanes(b0[row], b1[row], b2[row], b3[row], b4[row], b5[row], b6[row], b7[row])
+    nodes[k] = whole
 
 
 @wp.kernel
-def _sweep_up(first: int, begin: wp.array[int], end: wp.array[int], skip: wp.array[int], nodes: wp.array[wp.vec3]):
+def _sweep_up(first: int, begin: wp.array[int], end: wp.array[int], skip: wp.array[int], nodes: wp.array[MovingBox]):
     """Boxes of all nodes above clusters, children before parents (one thread)."""
     k = begin.shape[0] - 1
     while k >= 0:
-        if end[k] - begin[k] >= CLUSTER:
-            left = k + 1
-            right = skip[left]
-            nodes[2 * k] = wp.min(nodes[2 * left], nodes[2 * right])
-            nodes[2 * k + 1] = wp.max(nodes[2 * left + 1], nodes[2 * right + 1])
+        if end[k] - begin[k] >= LANES:
+            nodes[k] = wp.min(nodes[k + 1], nodes[skip[k + 1]])
         k = k - 1
 
 
 @wp.func
-def within(lower: wp.vec3, upper: wp.vec3, outer_lower: wp.vec3, outer_upper: wp.vec3) -> bool:
-    return (
-        outer_lower[0] <= lower[0]
-        and outer_lower[1] <= lower[1]
-        and outer_lower[2] <= lower[2]
-        and outer_upper[0] >= upper[0]
-        and outer_upper[1] >= upper[1]
-        and outer_upper[2] >= upper[2]
-    )
+def within(box: MovingBox, outer: MovingBox) -> bool:
+    inside = int(1)
+    for k in range(12):
+        inside = inside & int(outer[k] <= box[k])
+    return inside == 1
 
 
 @wp.kernel
-def _climb(first: int, clusters: wp.array[int], parent: wp.array[int], nodes: wp.array[wp.vec3]):
+def _climb(first: int, clusters: wp.array[int], parent: wp.array[int], nodes: wp.array[MovingBox]):
     cluster = clusters[first + wp.tid()]
-    lower = nodes[2 * cluster]
-    upper = nodes[2 * cluster + 1]
+    box = nodes[cluster]
     node = parent[cluster]
     while node >= 0:
-        if within(lower, upper, nodes[2 * node], nodes[2 * node + 1]):
+        if within(box, nodes[node]):
             node = int(-1)
         else:
-            wp.atomic_min(nodes, 2 * node, lower)
-            wp.atomic_max(nodes, 2 * node + 1, upper)
+            wp.atomic_min(nodes, node, box)
             node = parent[node]

@@ -132,9 +132,7 @@ class Step:
     def fitted(self, until: float, margin: float = 0.0) -> list[FittedBody]:
         """Boxes of every body over times 0 … `until`, grown by `margin` [m]."""
         boxes = vertex_boxes(self.start, self.end, until, margin, self.frame)
-        return [
-            FittedBody(body, boxes[2 * body.base : 2 * (body.base + len(body.mesh.vertices))]) for body in self.bodies
-        ]
+        return [FittedBody(body, boxes[body.base : body.base + len(body.mesh.vertices)]) for body in self.bodies]
 
 
 def _positions(mesh: Mesh, device: wp.Device) -> wp.array:

@@ -3,6 +3,9 @@
 One thread takes a cluster of one tree (a single item on CUDA) down the other tree, in preorder with skip pointers; at
 a leaf every pair of items whose boxes meet is shown to a `keep` function, and what it keeps is appended. Within one
 tree a cluster starts at itself and goes on with what follows it in preorder, so that each pair is seen once.
+
+Most boxes that meet belong to neighbours in a mesh, which share a vertex and are left out. Which ones do is beyond any
+prediction, so an item is tested against all eight of a cluster at once, boxes and vertex numbers, without a branch.
 """
 
 from __future__ import annotations
@@ -12,7 +15,14 @@ from functools import cache
 
 import warp as wp
 
-from tangere.bound import CLUSTER, LinearTree, TreeBoxes, boxes_meet, boxes_meet_flag
+from tangere.bound import (
+    Lanes,
+    LinearTree,
+    MovingBox,
+    TreeBoxes,
+    apart_in_lanes,
+    boxes_meet,
+)
 from tangere.runtime import SOUND, collect, device_of, shard_ranges, take
 
 __all__ = ["Side", "pairs"]
@@ -47,7 +57,7 @@ def pairs(
     until: float,
     margin: float = 0.0,
     sampled: bool = False,
-    shares: wp.Function | None = None,
+    sharing: bool = True,
 ) -> wp.array:
     """Places (i in a, j in b), as vec2i, of the pairs whose boxes meet and that `keep` keeps.
 
@@ -55,8 +65,7 @@ def pairs(
         keep: (items of a, place i, base of a, items of b, place j, base of b, start, end, until, margin) -> bool.
         a, b: the same side twice means pairs within it, each once.
         until, margin: handed to `keep`; the boxes were made for them.
-        shares: (items of a, place i, base of a, items of b, place j, base of b) -> 1 if they share a vertex, else 0;
-            such pairs are left out. None means that none do.
+        sharing: False leaves out the pairs that have a vertex in common.
         sampled: only the tree's sample of a's units, and of each no more than its first few hundred pairs.
     """
     within = a is b  # not a.tree is b.tree: copies of one part share their trees
@@ -65,25 +74,30 @@ def pairs(
     device = device_of(start)
     most = (SAMPLE_MOST_CUDA if device.is_cuda else SAMPLE_MOST) if sampled else ALL
     inputs = [
-        *(units, int(within), most),
-        *(a.tree.items, a.boxes.items, a.base),
-        *(tree.first, tree.last, tree.skip, b.boxes.nodes),
-        *(tree.items, b.boxes.items, b.base),
+        *(units, int(within), most, int(sharing)),
+        *(a.tree.items, a.boxes.items, a.tree.cluster, a.boxes.lanes, a.base),
+        *(tree.first, tree.last, tree.skip, tree.cluster, b.boxes.nodes),
+        *(tree.items, b.boxes.lanes, tree.corners, b.base),
         *(start, end, until, margin),
     ]
     shards = 1 if device.is_cuda else len(shard_ranges(len(units), GRAIN))
     expected = EXPECTED_PAIRS * len(a.tree.items) * len(units) // len(a.tree.units) // shards
-    kernel = _pairs_kernel(keep, shares or nothing_shared)
+    kernel = _pairs_kernel(keep, a.tree.items.shape[1], tree.items.shape[1])
     return collect(kernel, len(units), inputs, wp.vec2i, device=device, grain=GRAIN, capacity=expected)
 
 
-@wp.func
-def nothing_shared(items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int) -> int:
-    return 0
-
-
 @cache
-def _pairs_kernel(keep: wp.Function, shares: wp.Function) -> wp.Kernel:
+def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int) -> wp.Kernel:
+    @wp.func
+    def sharing_in_lanes(items_a: wp.array2d[int], i: int, shift: int, corners_b: wp.array2d[Lanes], k: int):
+        """Positive in the lanes of cluster k whose item has a vertex in common with item i."""
+        nearest = wp.abs(corners_b[k, 0] - Lanes(items_a[i, 0] + shift))
+        for c in range(wp.static(width_a)):
+            own = Lanes(items_a[i, c] + shift)
+            for d in range(wp.static(width_b)):
+                nearest = wp.min(nearest, wp.abs(corners_b[k, d] - own))
+        return Lanes(1) - nearest
+
     @wp.kernel(module="unique", module_options=SOUND)
     def tree_pairs(
         first: int,
@@ -91,15 +105,20 @@ def _pairs_kernel(keep: wp.Function, shares: wp.Function) -> wp.Kernel:
         units: wp.array[wp.vec3i],
         within: int,
         most: int,
+        sharing: int,
         items_a: wp.array2d[int],
-        boxes_a: wp.array[wp.vec3],
+        boxes_a: wp.array[MovingBox],
+        cluster_a: wp.array[int],
+        lanes_a: wp.array[Lanes],
         base_a: int,
         node_first: wp.array[int],
         node_last: wp.array[int],
         skip: wp.array[int],
-        nodes: wp.array[wp.vec3],
+        cluster: wp.array[int],
+        nodes: wp.array[MovingBox],
         items_b: wp.array2d[int],
-        boxes_b: wp.array[wp.vec3],
+        lanes_b: wp.array[Lanes],
+        corners_b: wp.array2d[Lanes],
         base_b: int,
         start: wp.array[wp.vec3d],
         end: wp.array[wp.vec3d],
@@ -110,11 +129,9 @@ def _pairs_kernel(keep: wp.Function, shares: wp.Function) -> wp.Kernel:
         out: wp.array[wp.vec2i],
     ):
         unit = units[first + wp.tid()]
-        lower = boxes_a[2 * unit[0]]
-        upper = boxes_a[2 * unit[0] + 1]
+        whole = boxes_a[unit[0]]
         for i in range(unit[0] + 1, unit[1] + 1):
-            lower = wp.min(lower, boxes_a[2 * i])
-            upper = wp.max(upper, boxes_a[2 * i + 1])
+            whole = wp.min(whole, boxes_a[i])
         own = int(-1)
         node = int(0)
         if within == 1:
@@ -122,30 +139,33 @@ def _pairs_kernel(keep: wp.Function, shares: wp.Function) -> wp.Kernel:
             node = unit[2]
         shown = int(0)
         while node < skip.shape[0] and shown < most:
-            node_lower = nodes[2 * node]
-            node_upper = nodes[2 * node + 1]
-            if not boxes_meet(lower, upper, node_lower, node_upper):
+            if not boxes_meet(whole, nodes[node]):
                 node = skip[node]
-            elif node_last[node] - node_first[node] >= CLUSTER:
+            elif cluster[node] < 0:
                 node = node + 1
             else:
+                begin = node_first[node]
+                items_apart = Lanes()
+                if unit[1] > unit[0]:
+                    items_apart = apart_in_lanes(nodes[node], lanes_a, 12 * cluster_a[unit[2]])
                 for i in range(unit[0], unit[1] + 1):
-                    lower_i = boxes_a[2 * i]
-                    upper_i = boxes_a[2 * i + 1]
-                    if boxes_meet(lower_i, upper_i, node_lower, node_upper):
-                        begin = node_first[node]
-                        if node == own:
-                            begin = i + 1
-                        for j in range(begin, node_last[node] + 1):
-                            # Neighbours in a mesh meet and share vertices, unpredictably: one branch for both (a third
-                            # faster than two).
-                            meet = boxes_meet_flag(lower_i, upper_i, boxes_b[2 * j], boxes_b[2 * j + 1])
-                            if meet > shares(items_a, i, base_a, items_b, j, base_b):
-                                shown += 1
-                                if keep(items_a, i, base_a, items_b, j, base_b, start, end, until, margin):
-                                    place = take(counts, shard, 1, capacity)
-                                    if place >= 0:
-                                        out[place] = wp.vec2i(i, j)
+                    if items_apart[i - unit[0]] <= 0:
+                        barred = apart_in_lanes(boxes_a[i], lanes_b, 12 * cluster[node])
+                        if sharing == 0:
+                            barred = wp.max(
+                                barred, sharing_in_lanes(items_a, i, base_a - base_b, corners_b, cluster[node])
+                            )
+                        if wp.min(barred) <= 0:
+                            after = begin
+                            if node == own:
+                                after = i + 1
+                            for j in range(after, node_last[node] + 1):
+                                if barred[j - begin] <= 0:
+                                    shown += 1
+                                    if keep(items_a, i, base_a, items_b, j, base_b, start, end, until, margin):
+                                        place = take(counts, shard, 1, capacity)
+                                        if place >= 0:
+                                            out[place] = wp.vec2i(i, j)
                 node = skip[node]
 
     return tree_pairs

@@ -11,7 +11,6 @@ import warp as wp
 from tangere.partition.step import FittedBody, Step
 from tangere.partition.tree_pairs import Side, pairs
 from tangere.query.first_contact.features import EDGE_EDGE, VERTEX_FACE, Features
-from tangere.query.first_contact.reject import shares_function
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -38,7 +37,7 @@ class Job:
             until=until,
             margin=separation,
             sampled=sampled,
-            shares=shares_function(self.features),
+            sharing=False,
         )
 
     def numbers(self, step: Step, found: wp.array) -> tuple[np.ndarray, wp.array]:

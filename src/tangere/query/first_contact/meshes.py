@@ -1,6 +1,6 @@
 """First contact of meshes whose vertices move along lines: two of them, or one with itself.
 
-Method: trees over vertices, edges and faces, with swept boxes; certificates inside the traversal drop almost every
+Method: trees over vertices, edges and faces, with moving boxes; certificates inside the traversal drop almost every
         pair; what is left is solved by the primitive queries. For the earliest time a random hundredth of the pairs is
         solved first: its earliest time t_c bounds all the rest, so boxes and certificates only need to cover [0, t_c].
         The pass over everything certifies [0, t_c], and t_c is a lower bound of the contact that gave it: so the answer
@@ -117,7 +117,7 @@ def all_contacts(
 
 @dataclass(frozen=True)
 class Candidates:
-    """Pairs whose swept boxes meet and that share no vertex, as numbers of features of a and b."""
+    """Pairs whose moving boxes meet and that share no vertex, as numbers of features of a and b."""
 
     vertex_face: np.ndarray  #: (n, 2): vertex of a, face of b
     edge_edge: np.ndarray  #: (n, 2): edge of a, edge of b

@@ -8,7 +8,7 @@ import warp as wp
 from tangere.partition.step import Step
 from tangere.partition.tree_pairs import Side, pairs
 from tangere.query.contacts import Contacts, Kind, contact_key
-from tangere.query.first_contact.reject import edge_end_in_face, overlap_function
+from tangere.query.first_contact.reject import overlap_function
 from tangere.query.intersection.edge_face import edges_meet_faces
 
 __all__ = ["first_overlap"]
@@ -22,9 +22,8 @@ def first_overlap(step: Step) -> Contacts | None:
         a, b = bodies[of_edge], bodies[of_face]
         edge_side = Side(a.body.edges, a.edges, a.body.base)
         face_side = Side(b.body.faces, b.faces, b.body.base)
-        found = pairs(
-            overlap_function(), edge_side, face_side, step.start, step.end, until=0.0, shares=edge_end_in_face
-        ).numpy()
+        keep = overlap_function()
+        found = pairs(keep, edge_side, face_side, step.start, step.end, until=0.0, sharing=False).numpy()
         if not len(found):
             continue
         edges = a.body.edges.items.numpy()[found[:, 0]] + a.body.base

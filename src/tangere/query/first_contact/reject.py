@@ -1,8 +1,8 @@
 """Is this pair of mesh features worth a query? Cheap certificates, asked inside the tree traversal.
 
-A pair is dropped if it shares a vertex (its features always touch: that is no contact), or if it is certified free on
-[0, until]: by sides kept along an axis, by the sign of the coplanarity cubic, or by a plane that does not turn, from
-the closest points at one end.
+A pair is dropped if it is certified free on [0, until]: by the sign of the coplanarity cubic, or by a plane that does
+not turn, from the closest points at one end. (Sides kept along an axis its moving boxes have seen already. Pairs that
+share a vertex always touch, which is no contact: the traversal leaves them out.)
 The certificates use the end points of the whole step: a shortened motion would be rounded.
 """
 
@@ -29,7 +29,7 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["edge_end_in_face", "every_candidate", "keep_function", "overlap_function", "shares_function"]
+__all__ = ["every_candidate", "keep_function", "overlap_function"]
 
 
 @wp.func
@@ -40,35 +40,6 @@ def vertex_face_corners(items_a: wp.array2d[int], i: int, base_a: int, items_b: 
 @wp.func
 def edge_edge_corners(items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int):
     return wp.vec4i(items_a[i, 0] + base_a, items_a[i, 1] + base_a, items_b[j, 0] + base_b, items_b[j, 1] + base_b)
-
-
-@wp.func
-def vertex_in_face(items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int) -> int:
-    v = items_a[i, 0] + base_a - base_b
-    return int(v == items_b[j, 0]) | int(v == items_b[j, 1]) | int(v == items_b[j, 2])
-
-
-@wp.func
-def edges_share_end(
-    items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int
-) -> int:
-    p = items_a[i, 0] + base_a - base_b
-    q = items_a[i, 1] + base_a - base_b
-    r = items_b[j, 0]
-    s = items_b[j, 1]
-    return int(p == r) | int(p == s) | int(q == r) | int(q == s)
-
-
-@wp.func
-def edge_end_in_face(
-    items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int
-) -> int:
-    p = items_a[i, 0] + base_a - base_b
-    q = items_a[i, 1] + base_a - base_b
-    f0 = items_b[j, 0]
-    f1 = items_b[j, 1]
-    f2 = items_b[j, 2]
-    return int(p == f0) | int(p == f1) | int(p == f2) | int(q == f0) | int(q == f1) | int(q == f2)
 
 
 @wp.func
@@ -85,11 +56,6 @@ def every_candidate(
     margin: real,
 ) -> bool:
     return True
-
-
-def shares_function(features: Features) -> wp.Function:
-    """Whether the two features share a vertex."""
-    return vertex_in_face if features.kind == Kind.VERTEX_FACE else edges_share_end
 
 
 @cache
@@ -165,18 +131,13 @@ def overlap_function() -> wp.Function:
 @cache
 def apart_function(features: Features, separated: bool) -> wp.Function:
     """The certificates: (four points at the start, four at the end, until, margin) -> certainly apart until `until`."""
-    frame, stays_aside, direction = features.frame, features.stays_aside, features.direction
-    gap, gap_bound = features.gap, features.gap_bound
+    frame, direction, gap, gap_bound = features.frame, features.direction, features.gap, features.gap_bound
     normalised = unit if separated else scaled
 
     @wp.func
     def certainly_apart(
         x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, until: real, margin: real
     ) -> bool:
-        if wp.static(not separated):
-            # Of little use for a short time, when the boxes have said it already.
-            if until > real(0.5) and stays_aside(x0, x1, x2, x3, y0, y1, y2, y3):
-                return True
         a1, a2, a3 = frame(x0, x1, x2, x3)
         b1, b2, b3 = frame(y0, y1, y2, y3)
         m1 = wp.max(largest(a1), largest(b1))
