@@ -23,10 +23,12 @@ from tangere.query.first_contact.bernstein import (
     at,
     coplanarity,
     coplanarity_bound,
+    greater,
     largest,
     real,
     restricted,
     restricted_from_zero,
+    restricted_to_one,
     sign_of,
     slope,
     value,
@@ -137,12 +139,12 @@ def approximate_root(c: wp.vec4d, left: real, right: real, at_left: real, at_rig
 
 @wp.func
 def dropped(e: vec, axis: int) -> wp.vec2d:
-    """Projection along a coordinate axis."""
-    if axis == 0:
-        return wp.vec2d(e[1], e[2])
-    if axis == 1:
-        return wp.vec2d(e[2], e[0])
-    return wp.vec2d(e[0], e[1])
+    """Projection along a coordinate axis; which one nobody can predict, so without a branch."""
+    along_x = axis == 0
+    along_y = axis == 1
+    return wp.vec2d(
+        wp.where(along_x, e[1], wp.where(along_y, e[2], e[0])), wp.where(along_x, e[2], wp.where(along_y, e[0], e[1]))
+    )
 
 
 @wp.func
@@ -155,11 +157,7 @@ def main_axis(n: vec) -> int:
     x = wp.abs(n[0])
     y = wp.abs(n[1])
     z = wp.abs(n[2])
-    if x > y and x > z:
-        return 0
-    if y > z:
-        return 1
-    return 2
+    return wp.where(x > greater(y, z), 0, wp.where(y > z, 1, 2))
 
 
 @cache
@@ -199,9 +197,9 @@ def decide_function(features: Features) -> wp.Function:
             return never, never, FREE
         a1, a2, a3 = frame(x0, x1, x2, x3)
         b1, b2, b3 = frame(y0, y1, y2, y3)
-        m1 = wp.max(largest(a1), largest(b1))
-        m2 = wp.max(largest(a2), largest(b2))
-        m3 = wp.max(largest(a3), largest(b3))
+        m1 = greater(largest(a1), largest(b1))
+        m2 = greater(largest(a2), largest(b2))
+        m3 = greater(largest(a3), largest(b3))
         size = m1 + m2 + m3
         # A gap changes by at most twice the size in a step, so at the left end of this bracket it is within tolerance.
         widest = wp.min(WIDEST_BRACKET, allowed(tolerance, wp.max(m1, wp.max(m2, m3))) / (real(4.0) * size))
@@ -216,7 +214,12 @@ def decide_function(features: Features) -> wp.Function:
         if not (wp.abs(c[3]) > bound):
             return zero, never, UNRESOLVED
 
-        k1, k2 = monotone_ends(c)
+        k1 = one
+        k2 = one
+        # Coefficients that change sign once have one root: monotone or not, it is bracketed by 0 and 1.
+        changes = int(c[0] * c[1] < zero) + int(c[1] * c[2] < zero) + int(c[2] * c[3] < zero)
+        if changes != 1 or c[0] * c[3] > zero:
+            k1, k2 = monotone_ends(c)
         at_k1 = c[3]
         at_k2 = c[3]
         if k1 < one:
@@ -261,7 +264,8 @@ def decide_function(features: Features) -> wp.Function:
                 before = restricted_from_zero(c, low)
                 if passed > zero:
                     before = restricted(c, passed, low)
-                if not (sign_of(before * side, bound) == 1 and value(c, high) * side < -bound):
+                after = restricted_to_one(c, high) * -side
+                if not (sign_of(before * side, bound) == 1 and after[0] > bound):
                     return zero, never, UNRESOLVED
                 e1 = at(a1, b1, t)
                 e2 = at(a2, b2, t)
@@ -273,11 +277,17 @@ def decide_function(features: Features) -> wp.Function:
                     if largest(apart(e1, e2, e3)) <= TOUCHING * size:
                         return low, never, CONTACT
                     return zero, never, UNRESOLVED
+                if sign_of(after, bound) == 1:
+                    return never, never, FREE
                 passed = high
                 side = -side
                 piece += 1
-        if sign_of(restricted(c, passed, one) * side, bound) != 1:
-            return zero, never, UNRESOLVED
-        return never, never, FREE
+        if passed == zero:
+            # No root at all, though the coefficients do not show it: they do on both sides of where it comes nearest.
+            nearest = wp.where(wp.abs(at_k1) < wp.abs(at_k2), k1, k2)
+            if sign_of(restricted_from_zero(c, nearest) * side, bound) == 1:
+                if sign_of(restricted_to_one(c, nearest) * side, bound) == 1:
+                    return never, never, FREE
+        return zero, never, UNRESOLVED
 
     return decide

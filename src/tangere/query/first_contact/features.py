@@ -20,7 +20,7 @@ import warp as wp
 
 from tangere.query.closest_points import closest_on_segments, closest_on_triangle
 from tangere.query.contacts import Kind
-from tangere.query.first_contact.bernstein import UNDERFLOW, real, sign_of_quadratic, vec
+from tangere.query.first_contact.bernstein import UNDERFLOW, greater, lesser, real, sign_of_quadratic, vec
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -66,21 +66,31 @@ def before_on_an_axis(hi_start: vec, lo_start: vec, hi_end: vec, lo_end: vec) ->
 
 
 @wp.func
+def lower(a: vec, b: vec) -> vec:
+    return vec(lesser(a[0], b[0]), lesser(a[1], b[1]), lesser(a[2], b[2]))
+
+
+@wp.func
+def upper(a: vec, b: vec) -> vec:
+    return vec(greater(a[0], b[0]), greater(a[1], b[1]), greater(a[2], b[2]))
+
+
+@wp.func
 def vertex_face_stays_aside(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
-    lo_start = wp.min(x1, wp.min(x2, x3))
-    lo_end = wp.min(y1, wp.min(y2, y3))
+    lo_start = lower(x1, lower(x2, x3))
+    lo_end = lower(y1, lower(y2, y3))
     if before_on_an_axis(x0, lo_start, y0, lo_end):
         return True
-    hi_start = wp.max(x1, wp.max(x2, x3))
-    hi_end = wp.max(y1, wp.max(y2, y3))
+    hi_start = upper(x1, upper(x2, x3))
+    hi_end = upper(y1, upper(y2, y3))
     return before_on_an_axis(hi_start, x0, hi_end, y0)
 
 
 @wp.func
 def edge_edge_stays_aside(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
-    if before_on_an_axis(wp.max(x0, x1), wp.min(x2, x3), wp.max(y0, y1), wp.min(y2, y3)):
+    if before_on_an_axis(upper(x0, x1), lower(x2, x3), upper(y0, y1), lower(y2, y3)):
         return True
-    return before_on_an_axis(wp.max(x2, x3), wp.min(x0, x1), wp.max(y2, y3), wp.min(y0, y1))
+    return before_on_an_axis(upper(x2, x3), lower(x0, x1), upper(y2, y3), lower(y0, y1))
 
 
 @wp.func
