@@ -78,7 +78,8 @@ def _joined(segments: wp.array, filled: np.ndarray, capacity: int) -> wp.array:
     if len(filled) == 1:
         return segments[: int(filled[0])]
     rows = segments.numpy()
-    joined = np.concatenate([rows[s * capacity : s * capacity + count] for s, count in enumerate(filled)])
+    joined = np.empty((int(filled.sum()), *rows.shape[1:]), rows.dtype)  # np.concatenate would repack structs
+    np.concatenate([rows[s * capacity : s * capacity + count] for s, count in enumerate(filled)], out=joined)
     return wp.array(joined, dtype=segments.dtype, device=segments.device, copy=False)
 
 
