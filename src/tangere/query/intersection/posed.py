@@ -1,0 +1,125 @@
+"""A mesh where it rests or, within its motion, where it is at given times: what the instantaneous queries take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.motion import Rest, Rigid
+from tangere.motion.rigid import RigidPose
+from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, to_numpy
+from tangere.shape import Mesh, Moving
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Posed", "as_posed", "paired", "placement_error", "pose_of", "relative_pose", "world_corners"]
+
+
+_ROUNDING = wp.constant(wp.float64(2.0**-49))
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """A rigid mesh in n poses."""
+
+    mesh: Mesh
+    poses: np.ndarray  #: (n, 4, 4)
+    single: bool  #: one pose, not a batch of one
+
+
+def as_posed(thing: Mesh | Moving, time: Arrays = 0.0) -> Posed:
+    """Where `thing` is at `time`, one or (n,) times in [0, 1]."""
+    times = to_numpy(time, "time")
+    if times.ndim > 1:
+        raise InputError(f"time must be one number or have shape (n,), not {times.shape}")
+    if not ((times >= 0.0) & (times <= 1.0)).all():
+        raise InputError(f"time must be in [0, 1], not {times.tolist()}")
+    if isinstance(thing, Mesh):
+        return _posed(thing, _still(np.eye(4), times))
+    if isinstance(thing, Moving) and isinstance(thing.motion, Rest):
+        return _posed(thing.shape, _still(_rest_pose(thing.motion), times))
+    if isinstance(thing, Moving) and isinstance(thing.motion, Rigid):
+        return _posed(thing.shape, thing.motion.pose(times))
+    if isinstance(thing, Moving) and times.ndim == 0:
+        return _posed(thing.at(float(times)), np.eye(4))
+    raise UnsupportedError(
+        f"{type(thing).__name__} is neither a Mesh nor a rigidly Moving one (many times at once need a rigid motion)"
+    )
+
+
+def paired(a: Posed, b: Posed, device: wp.Device) -> wp.array:
+    """The poses of a and of b of each query, (n, 2) mat44d: n with n, or n with 1."""
+    counts = {len(a.poses), len(b.poses)} - {1}
+    if len(counts) > 1:
+        raise InputError(f"{len(a.poses)} poses of a do not pair off with {len(b.poses)} poses of b")
+    rows = np.empty((counts.pop() if counts else 1, 2, 4, 4))
+    rows[:, 0], rows[:, 1] = a.poses, b.poses
+    return wp.array(rows, dtype=wp.mat44d, device=device, copy=not device.is_cpu)
+
+
+def _posed(mesh: Mesh, poses: np.ndarray) -> Posed:
+    return Posed(mesh, poses.reshape(-1, 4, 4), poses.ndim == 2)
+
+
+def _rest_pose(motion: Rest) -> np.ndarray:
+    """The pose of a body at rest, read from its record: evaluating a motion costs as much as a small query."""
+    records = motion.records()
+    poses = np.zeros((len(records), 4, 4))
+    poses[:, :3, :3] = records["rotation"]
+    poses[:, :3, 3] = records["origin"] - np.einsum("nij,nj->ni", records["rotation"], records["pivot"])
+    poses[:, 3, 3] = 1.0
+    return poses.reshape(*motion.shape, 4, 4)
+
+
+def _still(poses: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Poses that do not depend on time, paired off with the times."""
+    if times.ndim == 1 and poses.ndim == 2:
+        return np.broadcast_to(poses, (len(times), 4, 4))
+    return poses
+
+
+@wp.func
+def pose_of(matrix: wp.mat44d) -> RigidPose:
+    """Rotation and translation of a (4, 4) matrix."""
+    pose = RigidPose()
+    pose.rotation = wp.mat33d(
+        matrix[0, 0],
+        matrix[0, 1],
+        matrix[0, 2],
+        matrix[1, 0],
+        matrix[1, 1],
+        matrix[1, 2],
+        matrix[2, 0],
+        matrix[2, 1],
+        matrix[2, 2],
+    )
+    pose.translation = wp.vec3d(matrix[0, 3], matrix[1, 3], matrix[2, 3])
+    return pose
+
+
+@wp.func
+def relative_pose(a: RigidPose, b: RigidPose) -> RigidPose:
+    """Where body b is in the frame of body a."""
+    pose = RigidPose()
+    pose.rotation = wp.transpose(a.rotation) * b.rotation
+    pose.translation = wp.transpose(a.rotation) * (b.translation - a.translation)
+    return pose
+
+
+@wp.func
+def placement_error(a: RigidPose, b: RigidPose) -> wp.float64:
+    """More than what rounding does to corners in the world and to a relative pose, apart from the bodies' own size."""
+    sizes = wp.abs(a.translation) + wp.abs(b.translation)
+    return _ROUNDING * (sizes[0] + sizes[1] + sizes[2])
+
+
+@wp.func
+def world_corners(corners: wp.array[wp.vec3d], triangle: int, pose: RigidPose) -> wp.mat33d:
+    """The corners of a triangle in the world; exact for a body at the identity."""
+    return wp.matrix_from_rows(
+        pose.rotation * corners[3 * triangle] + pose.translation,
+        pose.rotation * corners[3 * triangle + 1] + pose.translation,
+        pose.rotation * corners[3 * triangle + 2] + pose.translation,
+    )
