@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tangere import query, runtime, scene, shape, view
-    from tangere.motion import Linear
+    from tangere.motion import Chain, CosineScrew, Linear, Path, Rest, Screw, TanScrew, Twist
     from tangere.query.contacts import Contacts, Kind, Status
+    from tangere.query.distance import Distance, distance
     from tangere.query.first_contact import FirstContact, FirstContacts, all_contacts, candidates, first_contact
+    from tangere.query.path_check import PathCheck, check_path
     from tangere.runtime.errors import TangereError
     from tangere.scene import Scene
     from tangere.shape import Mesh, generate
@@ -21,17 +23,28 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Chain",
     "Contacts",
+    "CosineScrew",
+    "Distance",
     "FirstContact",
     "FirstContacts",
     "Kind",
     "Linear",
     "Mesh",
+    "Path",
+    "PathCheck",
+    "Rest",
     "Scene",
+    "Screw",
     "Status",
+    "TanScrew",
     "TangereError",
+    "Twist",
     "all_contacts",
     "candidates",
+    "check_path",
+    "distance",
     "first_contact",
     "generate",
     "picture",
@@ -52,9 +65,20 @@ _HOMES = {
     "candidates": "tangere.query.first_contact",
     "first_contact": "tangere.query.first_contact",
     "Linear": "tangere.motion",
+    "CosineScrew": "tangere.motion",
+    "TanScrew": "tangere.motion",
+    "Chain": "tangere.motion",
+    "Rest": "tangere.motion",
+    "Twist": "tangere.motion",
+    "Screw": "tangere.motion",
+    "Path": "tangere.motion",
     "Mesh": "tangere.shape",
     "generate": "tangere.shape",
     "Scene": "tangere.scene",
+    "PathCheck": "tangere.query.path_check",
+    "check_path": "tangere.query.path_check",
+    "Distance": "tangere.query.distance",
+    "distance": "tangere.query.distance",
     "TangereError": "tangere.runtime.errors",
     "picture": "tangere.view",
 }

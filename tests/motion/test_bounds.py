@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
-from rigid_families import KINDS, random_motion, random_poses
 from scipy.spatial.transform import Rotation
 
+from rigid_families import KINDS, random_motion, random_poses
 from tangere.motion import Linear, Screw
 from tangere.motion.bounds import (
     Bounds,

@@ -1,6 +1,6 @@
 """The command line: thin, every command is one library call. Commands and Warp load only when a command runs.
 
-Exit codes: 0 fine (for first-contact: free), 1 contact, 2 bad input, told in one sentence on stderr.
+Exit codes: 0 fine (for first-contact and check: free), 1 contact, 2 bad input, told in one sentence on stderr.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "bench": "Measure the main queries on this machine, in about a minute.",
+    "check": "Can a part be moved along a path without touching anything?",
+    "convert": "Prepare parts: a mesh with its trees, cones and mass in one file.",
     "demo": "See it work: contacts, a picture and speeds, in about a minute.",
     "first-contact": "When do two moving meshes, or one and itself, first touch?",
     "info": "What is in a mesh file, and what is unusual about it?",

@@ -19,9 +19,9 @@ def info(mesh: Path, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from tangere.shape import Mesh
+    from tangere.cli.mesh_files import load_mesh
 
-    loaded = Mesh.load(mesh)
+    loaded = load_mesh(mesh)
     report = loaded.report
     rows = {
         "vertices": report.vertices,

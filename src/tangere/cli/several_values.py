@@ -1,4 +1,4 @@
-"""An option that takes as many values as follow it: `--to A2.ply B2.ply`, which click itself does not offer."""
+"""Options that take as many values as follow them: `--to A2.ply B2.ply`, which click itself does not offer."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import click
 
 __all__ = ["SeveralValues"]
 
-_OPTION = "--to"
+_OPTIONS = ("--to", "--against")
 
 
 class SeveralValues(click.Command):
-    """A command whose `--to` takes every value up to the next option, as if `--to` stood before each."""
+    """A command whose `--to` and `--against` take every value up to the next option, as if they stood before each."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spread: list[str] = []
-        collecting = False
+        collecting = ""
         for number, word in enumerate(args):
             if word.startswith("-"):
-                collecting = word == _OPTION
+                collecting = word if word in _OPTIONS else ""
                 # The last word stays, so that click can say that a value is missing.
                 if not collecting or number == len(args) - 1:
                     spread.append(word)
             else:
-                spread += [_OPTION, word] if collecting else [word]
+                spread += [collecting, word] if collecting else [word]
         return super().parse_args(ctx, spread)

@@ -63,8 +63,7 @@ class Bounds:
 class MotionSpan:
     """What all bounds of one motion over one interval of time share."""
 
-    first: wp.vec2d  # cosine and sine of the angle at the start of the interval
-    last: wp.vec2d  # ... and at its end
+    ends: wp.vec4d  # cosine and sine of the angle at the start of the interval, and at its end
     more_than_half: int  # 1 if it turns by more than half a turn in between: then sinusoids reach their amplitude
     way: wp.vec2d  # b at the start and at the end
     turning: wp.vec2d  # least and largest da/db
@@ -84,8 +83,7 @@ def span_of(motion: RigidMotion, t0: wp.float64, t1: wp.float64) -> MotionSpan:
     start = part_way(motion, t0)
     end = part_way(motion, t1)
     span = MotionSpan()
-    span.first = wp.vec2d(wp.cos(start[0]), wp.sin(start[0]))
-    span.last = wp.vec2d(wp.cos(end[0]), wp.sin(end[0]))
+    span.ends = wp.vec4d(wp.cos(start[0]), wp.sin(start[0]), wp.cos(end[0]), wp.sin(end[0]))
     span.more_than_half = int(end[0] - start[0] > HALF_TURN)
     span.way = wp.vec2d(start[1], end[1])
     span.axis = motion.axis
@@ -124,7 +122,7 @@ def span_of(motion: RigidMotion, t0: wp.float64, t1: wp.float64) -> MotionSpan:
 
 @wp.func
 def _pivot_as_chord(motion: RigidMotion, start: wp.vec2d, end: wp.vec2d, turning: MotionSpan) -> MotionSpan:
-    """Where the axis is too far away to turn about: the pivot goes along a chord of its arc, but for a small sagitta."""
+    """Where the axis is too far to turn about it: the pivot goes along a chord of its arc, but for a small sagitta."""
     span = turning
     arc0 = pivot_at(motion, start) - motion.origin - start[1] * motion.velocity
     arc1 = pivot_at(motion, end) - motion.origin - end[1] * motion.velocity
@@ -186,7 +184,17 @@ def point_bounds(span: MotionSpan, p: wp.vec3d) -> Bounds:
     bounds = Bounds()
     for i in range(3):
         size = wp.abs(span.base[i]) + wp.abs(span.velocity[i]) + reach
-        range_ = _coordinate(span, k[i], span.velocity[i], wave.a[i], wave.b[i], span.doubt * size + span.slack[i])
+        range_ = _coordinate(
+            span.ends,
+            span.more_than_half,
+            span.way,
+            span.turning,
+            k[i],
+            span.velocity[i],
+            wave.a[i],
+            wave.b[i],
+            span.doubt * size + span.slack[i],
+        )
         bounds.lower[i] = range_[0]
         bounds.upper[i] = range_[1]
     return bounds
@@ -199,7 +207,7 @@ def vector_bounds(span: MotionSpan, v: wp.vec3d) -> Bounds:
     most = wave.length * (ONE + ROUNDING)
     bounds = Bounds()
     for i in range(3):
-        range_ = _sinusoid(span, wave.a[i], wave.b[i])
+        range_ = _sinusoid(span.ends, span.more_than_half, wave.a[i], wave.b[i])
         margin = span.doubt * wave.length
         bounds.lower[i] = wp.max(wave.level[i] + range_[0] - margin, -most)
         bounds.upper[i] = wp.min(wave.level[i] + range_[1] + margin, most)
@@ -212,7 +220,10 @@ def along(span: MotionSpan, arm: Wave, n: wp.vec3d, from_: wp.vec3d) -> wp.vec2d
     slack = wp.dot(wp.abs(n), span.slack)
     size = wp.length(span.base) + wp.length(from_) + wp.length(span.velocity) + arm.length + wp.length(span.pivot)
     return _coordinate(
-        span,
+        span.ends,
+        span.more_than_half,
+        span.way,
+        span.turning,
         wp.dot(n, (span.base - from_) + arm.level),
         wp.dot(n, span.velocity),
         wp.dot(n, arm.a),
@@ -225,7 +236,7 @@ def along(span: MotionSpan, arm: Wave, n: wp.vec3d, from_: wp.vec3d) -> wp.vec2d
 def turned_along(span: MotionSpan, wave: Wave, n: wp.vec3d, size: wp.float64) -> wp.vec2d:
     """The component of a vector (its `wave_of`) along the fixed direction n; `size` is at least the length of n."""
     most = TWO * wave.length * size
-    range_ = _sinusoid(span, wp.dot(n, wave.a), wp.dot(n, wave.b))
+    range_ = _sinusoid(span.ends, span.more_than_half, wp.dot(n, wave.a), wp.dot(n, wave.b))
     level = wp.dot(n, wave.level)
     margin = span.doubt * most
     return overlap(wp.vec2d(level + range_[0] - margin, level + range_[1] + margin), wp.vec2d(-most, most))
@@ -305,35 +316,46 @@ def apart(a: Bounds, b: Bounds, separation: wp.float64) -> bool:
     )
 
 
+# The two below are called for every coordinate: they take what they need, since a struct is copied to be passed.
+
+
 @wp.func
-def _sinusoid(span: MotionSpan, a: wp.float64, b: wp.float64) -> wp.vec2d:
-    """The range of a cos + b sin over the angles of the span."""
-    first = a * span.first[0] + b * span.first[1]
-    last = a * span.last[0] + b * span.last[1]
-    slope = b * span.first[0] - a * span.first[1]
-    final = b * span.last[0] - a * span.last[1]
+def _sinusoid(ends: wp.vec4d, more_than_half: int, a: wp.float64, b: wp.float64) -> wp.vec2d:
+    """The range of a cos + b sin over the angles of a span."""
+    first = a * ends[0] + b * ends[1]
+    last = a * ends[2] + b * ends[3]
+    slope = b * ends[0] - a * ends[1]
+    final = b * ends[2] - a * ends[3]
     range_ = wp.vec2d(wp.min(first, last), wp.max(first, last))
     # Within half a turn the slope changes sign at most once.
-    if span.more_than_half == 1 or (slope > ZERO and final < ZERO):
+    if more_than_half == 1 or (slope > ZERO and final < ZERO):
         range_[1] = wp.sqrt(a * a + b * b)
-    if span.more_than_half == 1 or (slope < ZERO and final > ZERO):
+    if more_than_half == 1 or (slope < ZERO and final > ZERO):
         range_[0] = -wp.sqrt(a * a + b * b)
     return range_
 
 
 @wp.func
 def _coordinate(
-    span: MotionSpan, k: wp.float64, v: wp.float64, a: wp.float64, b: wp.float64, margin: wp.float64
+    ends: wp.vec4d,
+    more_than_half: int,
+    way: wp.vec2d,
+    turning: wp.vec2d,
+    k: wp.float64,
+    v: wp.float64,
+    a: wp.float64,
+    b: wp.float64,
+    margin: wp.float64,
 ) -> wp.vec2d:
     """The range of k + way v + a cos + b sin, widened by the margin."""
-    waves = _sinusoid(span, a, b)
-    slide0 = span.way[0] * v
-    slide1 = span.way[1] * v
+    waves = _sinusoid(ends, more_than_half, a, b)
+    slide0 = way[0] * v
+    slide1 = way[1] * v
     range_ = wp.vec2d(waves[0] + wp.min(slide0, slide1), waves[1] + wp.max(slide0, slide1))
     if v != ZERO:
-        slope = plus(wp.vec2d(v, v), times(span.turning, _sinusoid(span, b, -a)))
+        slope = plus(wp.vec2d(v, v), times(turning, _sinusoid(ends, more_than_half, b, -a)))
         if slope[0] > ZERO or slope[1] < ZERO:
-            first = slide0 + (a * span.first[0] + b * span.first[1])
-            last = slide1 + (a * span.last[0] + b * span.last[1])
+            first = slide0 + (a * ends[0] + b * ends[1])
+            last = slide1 + (a * ends[2] + b * ends[3])
             range_ = wp.vec2d(wp.min(first, last), wp.max(first, last))
     return wp.vec2d(k + range_[0] - margin, k + range_[1] + margin)

@@ -83,15 +83,18 @@ def clock_time(smooth: wp.bool, tau: wp.float64) -> wp.float64:
 @wp.func
 def state_of(motions: wp.array[RigidMotion], first: int, count: int, smooth: wp.bool, tau: wp.float64) -> BodyState:
     """Pose and velocity of the body at tau."""
-    state = link_state(motions[first], smooth, tau)
-    for k in range(1, count):
+    state = BodyState()
+    for k in range(count):
         inner = link_state(motions[first + k], smooth, tau)
-        # The frame moves with its pivot; a point y in it is at point + rotation (y - pivot).
-        r = state.rotation * (inner.point - motions[first + k - 1].pivot)
-        state.linear += wp.cross(state.angular, r) + state.rotation * inner.linear
-        state.point += r
-        state.angular += state.rotation * inner.angular
-        state.rotation = state.rotation * inner.rotation
+        if k == 0:
+            state = inner
+        else:
+            # The frame moves with its pivot; a point y in it is at point + rotation (y - pivot).
+            r = state.rotation * (inner.point - motions[first + k - 1].pivot)
+            state.linear += wp.cross(state.angular, r) + state.rotation * inner.linear
+            state.point += r
+            state.angular += state.rotation * inner.angular
+            state.rotation = state.rotation * inner.rotation
     return state
 
 

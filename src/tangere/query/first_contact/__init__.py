@@ -1,7 +1,8 @@
 """When do they first touch?"""
 
+from tangere.query.first_contact.dispatch import all_contacts, first_contact
 from tangere.query.first_contact.edge_edge import edge_edge
-from tangere.query.first_contact.meshes import Candidates, all_contacts, candidates, first_contact
+from tangere.query.first_contact.meshes import Candidates, candidates
 from tangere.query.first_contact.options import Options
 from tangere.query.first_contact.published import Reading
 from tangere.query.first_contact.result import FirstContact, FirstContacts

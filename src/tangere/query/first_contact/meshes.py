@@ -62,14 +62,6 @@ def first_contact(
         broad_phase: "tree", or "brute": every pair, for checks on small meshes.
         device: where to compute; None means where the motion's data is, else CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
-
-    Example:
-        >>> import tangere as tg
-        >>> ball = tg.generate.icosphere(subdivisions=2)
-        >>> other = ball.at([[1, 0, 0, 3], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
-        >>> hit = tg.first_contact(ball.moving(tg.Linear(ball.vertices + [2, 0, 0])), other, device="cpu")
-        >>> hit.status.name, round(hit.time, 9)
-        ('CONTACT', 0.5)
     """
     options, trusted = _options(mode, separation, tolerance, reading, start, broad_phase)
     with using_threads(threads):

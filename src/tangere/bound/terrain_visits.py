@@ -1,0 +1,42 @@
+"""Which part of a terrain a batch of bodies needs, and that part made ready for kernels.
+
+A heightfield in memory is ready as a whole. Of one in tiles only some are resident: bodies are taken in groups, near
+ones together, such that the tiles of a group fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.bound.height_pyramid import HeightPyramid
+from tangere.bound.paged_pyramid import PagedPyramid
+from tangere.runtime import UnsupportedError
+from tangere.shape.heightfield import Heightfield
+from tangere.shape.terrain_tiles import TiledHeightfield
+
+__all__ = ["terrain_visits"]
+
+
+def terrain_visits(
+    field: Heightfield | TiledHeightfield, centres: np.ndarray, reach: np.ndarray, device: wp.Device
+) -> Iterator[tuple[Any, Any]]:
+    """Pairs of rows (an index of the batch: slice or array) and the `Terrain` that has all they need.
+
+    Args:
+        field: the ground.
+        centres: a point of each body, world, shape (n, 3) [m].
+        reach: how far from it the body, wherever it goes, may be, shape (n,) or (1,) [m].
+        device: where the kernels run.
+
+    The terrain of one visit is valid until the next.
+    """
+    if isinstance(field, Heightfield):
+        yield slice(None), HeightPyramid.of(field, device).terrain
+    elif isinstance(field, TiledHeightfield):
+        yield from PagedPyramid.of(field, device).visits(centres, reach)
+    else:
+        raise UnsupportedError(f"a terrain is a Heightfield or a TiledHeightfield, not {field!r}")

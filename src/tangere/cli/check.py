@@ -1,0 +1,225 @@
+"""`tangere check`: can a part be moved along a path without touching anything?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tangere.cli.json_text import json_text
+from tangere.cli.options import machine_options
+from tangere.cli.several_values import SeveralValues
+
+if TYPE_CHECKING:
+    from tangere.query.path_check import PathCheck
+    from tangere.scene import Scene
+
+__all__ = ["check"]
+
+_ROWS = 20  #: segments listed on the screen; --json lists all
+_GLASS = 0.3  #: opacity of obstacles
+
+
+@click.command(cls=SeveralValues)
+@click.argument("part", type=click.Path(path_type=Path))
+@click.option("--against", multiple=True, required=True, type=click.Path(path_type=Path), help="The obstacles.")
+@click.option("--path", "poses", required=True, type=click.Path(path_type=Path), help="CSV: t,x,y,z,qw,qx,qy,qz.")
+@click.option("--separation", type=float, default=0.0, show_default=True, help="Distance that counts as contact [m].")
+@click.option("--tolerance", type=float, help="How early the time may be, as a length [m].")
+@click.option("--instants", default=4, show_default=True, type=click.IntRange(min=1), help="Clearances per segment.")
+@click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON.")
+@click.option("--png", type=click.Path(path_type=Path), help="Write a picture: start, contact and end of the path.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write a plot of the clearance over time (.png).")
+@click.option("--view", "look", is_flag=True, help="Show it in the browser with a time slider, until Ctrl-C.")
+@machine_options
+@click.pass_context
+def check(
+    ctx: click.Context,
+    part: Path,
+    against: tuple[Path, ...],
+    poses: Path,
+    separation: float,
+    tolerance: float | None,
+    instants: int,
+    as_json: bool,
+    png: Path | None,
+    plot: Path | None,
+    look: bool,
+    threads: int | None,
+    device: str | None,
+) -> None:
+    """Move PART along a path past the obstacles: where does it first touch, and how much clearance is there?
+
+    The path is a CSV file of poses; between two of them the part moves by a screw.
+
+    \b
+    tangere check part.stl --against door.stl body.glb --path poses.csv
+    Exit code: 0 free, 1 contact, 2 bad input.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    import tangere as tg
+    from tangere.cli.mesh_files import load_mesh
+    from tangere.cli.out_files import check_out_file
+    from tangere.motion.path_files import load_path
+    from tangere.scene import Scene
+
+    check_out_file(png, "--png", ".png")
+    check_out_file(plot, "--plot", ".png")
+    path, clock = load_path(poses)
+    body, obstacles = load_mesh(part), [load_mesh(file) for file in against]
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("checking the path")
+        found = tg.check_path(
+            body,
+            obstacles,
+            path,
+            separation=separation,
+            tolerance=tolerance,
+            instants=instants,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            device=device,
+            threads=threads,
+        )
+    title = f"{part.name} along {poses.name}"
+    scene = _see_through(Scene.of(body.moving(path), *obstacles, contacts=found.contacts, title=title))
+    if png is not None:
+        _write_picture(found, scene, clock, png)
+    if plot is not None:
+        _write_plot(found, clock, plot)
+    names = [file.name for file in against]
+    click.echo(json_text(_as_data(found, names, clock))) if as_json else _print(found, names, clock, scene)
+    if look:
+        _look(found, scene)
+    ctx.exit(1 if found else 0)
+
+
+def _see_through(scene: Scene) -> Scene:
+    """The same scene with obstacles of glass: parts are mostly moved inside of something."""
+    from dataclasses import replace
+
+    part, *obstacles = scene.things
+    return replace(scene, things=(part, *(replace(thing, opacity=_GLASS) for thing in obstacles)))
+
+
+def _on(clock: tuple[float, float], time: Any) -> Any:
+    """Times of the file for times along the path."""
+    return clock[0] + (clock[1] - clock[0]) * time
+
+
+def _as_data(found: PathCheck, names: list[str], clock: tuple[float, float]) -> dict[str, Any]:
+    """The answer in the types of JSON; times are those of the file."""
+    from tangere.query.contacts import Kind, Status
+
+    starts = _on(clock, found.path.times)
+    contacts = found.contacts
+    return {
+        "status": found.status.name.lower(),
+        "time": _on(clock, found.time),
+        "time_upper": _on(clock, found.time_upper),
+        "pose": found.pose.tolist(),
+        "segments": [
+            {
+                "from": float(starts[k]),
+                "to": float(starts[k + 1]),
+                "status": Status(int(status)).name.lower(),
+                "time": _on(clock, float(found.segment_time[k])),
+                "obstacle": names[found.segment_obstacle[k]] if found.segment_obstacle[k] >= 0 else None,
+            }
+            for k, status in enumerate(found.segment_status)
+        ],
+        "contacts": [
+            {
+                "kind": Kind(contacts.kind[row]).name.lower(),
+                "point": contacts.point_b[row].tolist(),
+                "normal": contacts.normal[row].tolist(),
+                "gap": float(contacts.gap[row]),
+                "obstacle": names[contacts.body_b[row]],
+            }
+            for row in range(len(contacts))
+        ],
+        "clearance": {
+            "least": found.clearance.least,
+            "certain": found.clearance.certain,
+            "time": _on(clock, found.clearance.time).tolist(),
+            "lower": found.clearance.lower.tolist(),
+            "upper": found.clearance.upper.tolist(),
+            "obstacle": [names[k] for k in found.clearance.obstacle],
+        },
+    }
+
+
+def _print(found: PathCheck, names: list[str], clock: tuple[float, float], scene: Scene) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tangere.query.contacts import Status
+
+    console = Console()
+    verdict = found.status.name.lower()
+    if found:
+        obstacle = names[found.contacts.body_b[0]] if len(found.contacts) else names[found.segment_obstacle.max()]
+        verdict += f" at t = {_on(clock, found.time):.9g} with {obstacle}"
+    console.print(f"[bold]{verdict}[/bold]   ({scene.title})", highlight=False)
+    clearance = found.clearance
+    nearest = int(clearance.upper.argmin())
+    console.print(
+        f"clearance: {clearance.least:.6g} m at t = {_on(clock, clearance.time[nearest]):.6g}"
+        f" ({names[clearance.obstacle[nearest]]}); certainly {clearance.certain:.6g} m all the way",
+        highlight=False,
+    )
+    touching = [k for k, status in enumerate(found.segment_status) if status != Status.FREE]
+    if not touching:
+        return
+    table = Table("segment", "from", "to", "verdict", "at", "obstacle")
+    for k in touching[:_ROWS]:
+        begin, end, at = (f"{_on(clock, t):.6g}" for t in (*found.path.times[k : k + 2], found.segment_time[k]))
+        status = Status(int(found.segment_status[k])).name.lower()
+        table.add_row(str(k), begin, end, status, at, names[found.segment_obstacle[k]])
+    console.print(table)
+    free = len(found.segment_status) - len(touching)
+    more = f"; {len(touching) - _ROWS} more touch, --json lists them" if len(touching) > _ROWS else ""
+    console.print(f"{free} of {len(found.segment_status)} segments are free{more}", highlight=False)
+
+
+def _write_picture(found: PathCheck, scene: Scene, clock: tuple[float, float], path: Path) -> None:
+    from tangere.view import strip
+
+    middle = found.time if math.isfinite(found.time) else 0.5
+    label = f"t = {_on(clock, middle):.6g}: {found.status.name.lower()}"
+    labels = [f"t = {clock[0]:.6g}", label, f"t = {clock[1]:.6g}"]
+    strip(scene, [0.0, middle, 1.0], labels=labels, size=(560, 520), path=path)
+    click.echo(f"wrote {path}", err=True)
+
+
+def _write_plot(found: PathCheck, clock: tuple[float, float], path: Path) -> None:
+    from tangere.view.plots import plot_lines
+
+    times = _on(clock, found.clearance.time)
+    plot_lines(
+        path,
+        {
+            "measured": (times.tolist(), found.clearance.upper.tolist()),
+            "certain between two measurements": (
+                (0.5 * (times[1:] + times[:-1])).tolist(),
+                found.clearance.between.tolist(),
+            ),
+        },
+        title=f"Clearance along the path: {found.status.name.lower()}",
+        x_label="t",
+        y_label="distance to the nearest obstacle [m]",
+    )
+    click.echo(f"wrote {path}", err=True)
+
+
+def _look(found: PathCheck, scene: Scene) -> None:
+    from tangere.view import view
+
+    with view(scene, block=False) as viewer:
+        if math.isfinite(found.time):
+            viewer.set_time(found.time)
+        click.echo(f"{viewer.url}; Ctrl-C ends", err=True)
+        viewer.wait()

@@ -1,0 +1,47 @@
+"""`tangere convert`: prepare parts, so that no tree is ever built twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["convert"]
+
+
+@click.command()
+@click.argument("meshes", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write to; default: beside each mesh.")
+@click.option("--density", type=click.FloatRange(min=0.0, min_open=True), help="Store mass and inertia too [kg/m^3].")
+@click.option("--cone-vectors", default=6, show_default=True, type=click.IntRange(min=1), help="Of a recession cone.")
+def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, cone_vectors: int) -> None:
+    """Write a prepared part (.npz) for each of MESHES: the mesh, its box tree, recession cones and, if asked, mass.
+
+    Every command that reads a mesh reads prepared parts as well.
+
+    \b
+    tangere convert door.stl body.glb --out parts
+    """
+    from rich.console import Console
+    from rich.progress import track
+
+    from tangere.bound.prepared import save_part
+    from tangere.cli.out_files import make_out_folder
+    from tangere.cli.tables import screen_table
+    from tangere.runtime import InputError
+    from tangere.shape import Mesh
+
+    if out is not None:
+        make_out_folder(out)
+    targets = [(out or mesh.parent) / f"{mesh.stem}.npz" for mesh in meshes]
+    twice = next((target for target in targets if targets.count(target) > 1), None)
+    if twice is not None:
+        raise InputError(f"two of the meshes would be written to {twice}")
+    rows = []
+    for source, target in track(list(zip(meshes, targets, strict=True)), "preparing", console=Console(stderr=True)):
+        mesh = Mesh.load(source)
+        part = save_part(target, mesh, density=density, cone_vectors=cone_vectors)
+        closed = "closed" if mesh.report.closed and mesh.report.oriented else "open: never culled"
+        size = f"{target.stat().st_size / 1e6:.1f} MB"
+        rows.append([str(target), f"{len(mesh.faces):,}", closed, f"{part.tree.depth}", size])
+    Console().print(screen_table("Prepared parts", ["file", "triangles", "surface", "depth", "size"], rows))

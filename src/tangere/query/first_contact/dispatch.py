@@ -1,0 +1,214 @@
+"""Who knows the answer? One table from what the two things are to the routine that finds their first contact.
+
+A new shape or motion adds a kind and a row here; no caller changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from tangere.motion import Linear, Path, Rigid
+from tangere.partition.step import Step
+from tangere.query.contacts import Contacts, Status
+from tangere.query.first_contact import meshes
+from tangere.query.first_contact.options import Mode
+from tangere.query.first_contact.overlap import first_overlap
+from tangere.query.first_contact.published import Reading
+from tangere.query.first_contact.result import FirstContact, FirstContacts
+from tangere.runtime import InputError, UnsupportedError
+from tangere.shape import Mesh, Moving
+from tangere.shape.analytic import Analytic
+from tangere.shape.heightfield import Heightfield
+from tangere.shape.terrain_tiles import TiledHeightfield
+
+__all__ = ["all_contacts", "first_contact"]
+
+Thing = Mesh | Moving | Heightfield | TiledHeightfield
+Settings = dict[str, Any]
+
+#: What the routines do not all take; the rest they do.
+_OPTIONS: Settings = {"mode": "sound", "reading": None, "broad_phase": "tree", "contacts": "first", "recession": False}
+
+
+def first_contact(
+    a: Thing,
+    b: Thing | None = None,
+    *,
+    mode: Mode = "sound",
+    start: Literal["checked", "trusted"] = "checked",
+    separation: float = 0.0,
+    tolerance: float | None = None,
+    contacts: Literal["first", "all"] = "first",
+    recession: bool = False,
+    reading: Reading | None = None,
+    broad_phase: meshes.BroadPhase = "tree",
+    device: str | None = None,
+    threads: int | None = None,
+) -> FirstContact | FirstContacts:
+    """The earliest time in [0, 1] at which `a` touches `b`, or itself if there is no `b`.
+
+    Args:
+        a, b: meshes at rest or moving, `mesh.moving(motion)`: by `Linear` (every vertex its own way) or rigidly, by
+            `Twist`, `Screw`, `Path`, a link of a `Chain` …; or analytic bodies moving over a `Heightfield`.
+        mode: "sound" is never late; "exact" decides what rounding leaves open (Linear motion); "published" is the
+            method as its document prints it, not safe.
+        start: "trusted" skips the search for overlap at t = 0 (for step loops that never leave an overlap behind).
+        separation: distance that already counts as contact [m].
+        tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
+            size of the query.
+        contacts: "all" also tells every other pair of features that touch at that time (rigid motion).
+        recession: drop parts that move away from the other body (rigid motion); see `rigid_first_contact`.
+        reading: of the published method (Linear motion).
+        broad_phase: "tree", or "brute": every pair, for checks on small meshes (Linear motion).
+        device: where to compute; None means where the motion's data is, else CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
+
+    Returns:
+        A `FirstContact`; for n motions, or n analytic bodies, `FirstContacts` with a row for each.
+
+    Example:
+        >>> import numpy as np, tangere as tg
+        >>> ball, start = tg.generate.icosphere(subdivisions=3), np.eye(4)
+        >>> start[0, 3] = -3.0
+        >>> spinning = ball.moving(tg.Twist(start, velocity=[2.0, 0.0, 0.0], rotation=[0.0, 0.0, 6.0]))
+        >>> hit = tg.first_contact(spinning, ball, device="cpu")
+        >>> hit.status.name, 0.49 < hit.time < 0.52
+        ('CONTACT', True)
+    """
+    settings = {
+        "mode": mode,
+        "start": start,
+        "separation": separation,
+        "tolerance": tolerance,
+        "contacts": contacts,
+        "recession": recession,
+        "reading": reading,
+        "broad_phase": broad_phase,
+        "device": device,
+        "threads": threads,
+    }
+    kinds = (_kind(a), None if b is None else _kind(b))
+    for (firsts, seconds), routine in _ROUTINES.items():
+        if kinds[0] in firsts and kinds[1] in seconds:
+            return routine(a, b, settings)
+        if kinds[1] in firsts and kinds[0] in seconds:
+            raise UnsupportedError(f"first contact of a {kinds[0]} with a {kinds[1]}: ask with the {kinds[1]} first")
+    raise UnsupportedError(f"first contact of {_told(kinds)} is not known; known: {_KNOWN}")
+
+
+def all_contacts(a: Mesh | Moving, b: Mesh | Moving | None = None, **settings: Any) -> Contacts:
+    """The first contact of every pair of features that touch within the step, by rising time (Linear motion).
+
+    Arguments as for `first_contact`. If the meshes overlap at t = 0 (an edge meets a face), the first row says so once,
+    as a contact of kind OVERLAP.
+    """
+    return meshes.all_contacts(a, b, **settings)
+
+
+def _kind(thing: Thing) -> str:
+    """What a thing is, as the table has it."""
+    if isinstance(thing, (Heightfield, TiledHeightfield)):
+        return "terrain"
+    if isinstance(thing, Mesh):
+        return "Mesh at rest"
+    if isinstance(thing, Moving) and isinstance(thing.shape, Analytic):
+        return "moving analytic body"
+    if isinstance(thing, Moving) and isinstance(thing.motion, Linear):
+        return "Mesh in Linear motion"
+    if isinstance(thing, Moving) and isinstance(thing.motion, (Rigid, Path)):
+        return "Mesh in rigid motion"
+    if isinstance(thing, Analytic):
+        return "analytic body at rest"
+    if isinstance(thing, Moving):
+        return f"{type(thing.shape).__name__} in {type(thing.motion).__name__} motion"
+    return type(thing).__name__
+
+
+def _taken(settings: Settings, what: str, *names: str) -> Settings:
+    """The settings a routine takes; others must be as they are by default."""
+    for name, usual in _OPTIONS.items():
+        if name not in names and settings[name] != usual:
+            raise InputError(f"first contact of {what} takes no {name}={settings[name]!r}")
+    return {name: value for name, value in settings.items() if name not in _OPTIONS or name in names}
+
+
+def _linear(a: Any, b: Any, settings: Settings) -> FirstContact:
+    taken = _taken(settings, "meshes in Linear motion", "mode", "reading", "broad_phase")
+    return meshes.first_contact(a, b, **taken)
+
+
+def _rigid(a: Any, b: Any, settings: Settings) -> FirstContact | FirstContacts:
+    taken = _taken(settings, "rigid meshes", "mode", "contacts", "recession")
+    mode, contacts = taken.pop("mode"), taken.pop("contacts")
+    taken.pop("start")  # an overlap at the start costs nothing to see
+    many = any(isinstance(thing, Moving) and getattr(thing.motion, "shape", ()) for thing in (a, b))
+    if mode == "published":
+        return _by_intervals(a, b, taken, many)
+    if mode != "sound":
+        raise InputError(f"first contact of rigid meshes knows the modes 'sound' and 'published', not {mode!r}")
+    from tangere.query.first_contact.rigid import rigid_first_contact, rigid_first_contacts
+
+    if not many:
+        return rigid_first_contact(a, b, contacts=contacts, **taken)
+    if contacts != "first":
+        raise InputError("contacts='all' takes one motion, not a batch")
+    return rigid_first_contacts(a, b, **taken)
+
+
+def _by_intervals(a: Any, b: Any, taken: Settings, many: bool) -> FirstContact | FirstContacts:
+    """The thesis's engine B as printed."""
+    from tangere.query.first_contact.interval import IntervalOptions, first_contacts_by_intervals
+
+    if taken["separation"] or taken["recession"]:
+        raise InputError("mode='published' takes no separation and no recession; see `interval.IntervalOptions`")
+    options = IntervalOptions.printed(tolerance=taken["tolerance"])
+    found = first_contacts_by_intervals(a, b, options, device=taken["device"], threads=taken["threads"])
+    if many:
+        return FirstContacts(found.time, np.full(len(found), np.inf), found.status)
+    return FirstContact(float(found.time[0]), np.inf, Status(int(found.status[0])), found.contacts)
+
+
+def _by_bounds(a: Any, b: Any, settings: Settings) -> FirstContact:
+    from tangere.query.first_contact.interval import IntervalOptions, first_contact_by_bounds
+
+    taken = _taken(settings, "a deforming and a rigid mesh")
+    if taken["separation"]:
+        raise InputError("first contact of a deforming and a rigid mesh takes no separation")
+    if taken["start"] != "trusted":
+        overlap = first_overlap(Step.of([a.at(0.0), b.at(0.0)], taken["device"]))
+        if overlap is not None:
+            return FirstContact(0.0, 0.0, Status.START, overlap)
+    options = IntervalOptions(tolerance=taken["tolerance"])
+    found = first_contact_by_bounds(a, b, options, device=taken["device"], threads=taken["threads"])
+    return FirstContact(float(found.time[0]), np.inf, Status(int(found.status[0])), found.contacts)
+
+
+def _on_terrain(a: Any, b: Any, settings: Settings) -> FirstContacts:
+    from tangere.query.first_contact.terrain import bodies_terrain
+
+    return bodies_terrain(a, b, **_taken(settings, "bodies and terrain"))
+
+
+_FLEXIBLE = ("Mesh at rest", "Mesh in Linear motion")
+_STIFF = ("Mesh at rest", "Mesh in rigid motion")
+
+_KNOWN = (
+    "a Mesh at rest, a Mesh in Linear motion (each also with itself), a Mesh in rigid motion,"
+    " and analytic bodies moving over a terrain"
+)
+
+#: (what a may be, what b may be) -> who knows; the first row that fits.
+_ROUTINES: dict[tuple[tuple[str, ...], tuple[str | None, ...]], Callable[[Any, Any, Settings], Any]] = {
+    (_FLEXIBLE, (*_FLEXIBLE, None)): _linear,
+    (_STIFF, _STIFF): _rigid,
+    (("Mesh in Linear motion",), ("Mesh in rigid motion",)): _by_bounds,
+    (("Mesh in rigid motion",), ("Mesh in Linear motion",)): _by_bounds,
+    (("moving analytic body",), ("terrain",)): _on_terrain,
+}
+
+
+def _told(kinds: tuple[str, str | None]) -> str:
+    return f"a {kinds[0]} with itself" if kinds[1] is None else f"a {kinds[0]} and a {kinds[1]}"

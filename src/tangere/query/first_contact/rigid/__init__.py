@@ -1,0 +1,6 @@
+"""First contact of rigid meshes by certified advancement of every pair of boxes."""
+
+from tangere.query.first_contact.rigid.bodies import Bodies
+from tangere.query.first_contact.rigid.meshes import Counters, rigid_first_contact, rigid_first_contacts
+
+__all__ = ["Bodies", "Counters", "rigid_first_contact", "rigid_first_contacts"]

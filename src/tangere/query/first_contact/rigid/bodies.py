@@ -1,0 +1,138 @@
+"""The moving bodies of a batch of questions: shapes, which of them each body has, and how each moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.bound.obb_node import ObbNode
+from tangere.bound.obb_tree import ObbTree
+from tangere.bound.recession import RecessionCones
+from tangere.motion import Rest, Rigid
+from tangere.runtime import Arrays, InputError, UnsupportedError, device_of, to_numpy
+from tangere.shape import Mesh, Moving
+
+__all__ = ["Bodies", "Forest", "bodies_of", "no_cones"]
+
+AT_REST = Rest()
+
+
+@dataclass(frozen=True)
+class Forest:
+    """The trees of several shapes, one after the other."""
+
+    nodes: wp.array
+    corners: wp.array
+    first_node: np.ndarray  #: (shapes,) int32
+    first_triangle: np.ndarray  #: (shapes,) int32
+    depth: int
+    shapes: tuple[Mesh, ...]
+
+    @cached_property
+    def cones(self) -> tuple[wp.array, wp.array]:
+        """Recession vectors of all nodes, as `culling.Cones` has them; nodes of open meshes have none."""
+        device = device_of(self.nodes)
+        each = [RecessionCones.of(shape, ObbTree.of(shape, device), device=device) for shape in self.shapes]
+        vectors = np.concatenate([cones.vectors.numpy().reshape(-1, 3) for cones in each])
+        before = np.cumsum([0] + [len(cones.vectors) for cones in each])
+        first = [cones.first.numpy()[:-1] + offset for cones, offset in zip(each, before[:-1], strict=True)]
+        rows = np.concatenate([*first, before[-1:]]).astype(np.int32)
+        return (
+            wp.array(rows, dtype=wp.int32, device=device),
+            wp.array(vectors, dtype=wp.vec3d, device=device),
+        )
+
+    @staticmethod
+    def of(shapes: Sequence[Mesh], device: wp.Device) -> Forest:
+        """The forest of `shapes` on `device`, kept with the first of them."""
+        shapes = tuple(shapes)
+        key = (Forest, device.alias, *map(id, shapes))
+        forest = shapes[0].cache.get(key)
+        if forest is None:
+            trees = [ObbTree.of(shape, device) for shape in shapes]
+            forest = shapes[0].cache[key] = Forest(
+                _joined([tree.nodes for tree in trees], ObbNode, device),
+                _joined([tree.corners for tree in trees], wp.vec3d, device),
+                np.cumsum([0] + [len(tree.nodes) for tree in trees[:-1]], dtype=np.int32),
+                np.cumsum([0] + [len(shape.faces) for shape in shapes[:-1]], dtype=np.int32),
+                max(tree.depth for tree in trees),
+                shapes,
+            )
+        return forest
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """n bodies: body i is `shapes[shape[i]]` under motion i.
+
+    Args:
+        shapes: the meshes there are.
+        motion: n rigid motions, or one for all.
+        shape: which mesh each body is, shape (n,); None means the first one.
+    """
+
+    shapes: Sequence[Mesh]
+    motion: Any
+    shape: Arrays | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.shapes):
+            raise InputError("Bodies: there are no shapes")
+        if not isinstance(self.motion, Rigid):
+            raise UnsupportedError(f"Bodies: the motion must be rigid, not {type(self.motion).__name__}")
+        if self.shape is not None:
+            chosen = to_numpy(self.shape, "Bodies: shape", None)
+            if chosen.ndim != 1 or not np.issubdtype(chosen.dtype, np.integer):
+                raise InputError(f"Bodies: shape must be a row of whole numbers, not {chosen.dtype} {chosen.shape}")
+            wrong = (chosen < 0) | (chosen >= len(self.shapes))
+            if wrong.any():
+                at = int(np.argmax(wrong))
+                raise InputError(f"Bodies: shape[{at}] is {chosen[at]} but there are {len(self.shapes)} shapes")
+            if self.motion.shape not in ((), chosen.shape):
+                raise InputError(f"Bodies: {len(chosen)} bodies and {self.motion.shape[0]} motions")
+            object.__setattr__(self, "shape", chosen.astype(np.int32))
+
+    @property
+    def count(self) -> int | None:
+        """How many bodies; None for one that serves every query."""
+        if self.shape is not None:
+            return len(self.shape)
+        return self.motion.shape[0] if self.motion.shape else None
+
+    @cached_property
+    def extent(self) -> Any:
+        """Size of each body, or of the only one [m]."""
+        sizes = np.array([shape.extent for shape in self.shapes])
+        return sizes[0] if self.shape is None else sizes[self.shape]
+
+
+def bodies_of(thing: Mesh | Moving | Bodies, name: str) -> Bodies:
+    """A mesh at rest or moving as bodies."""
+    if isinstance(thing, Bodies):
+        return thing
+    if isinstance(thing, Mesh):
+        return Bodies((thing,), AT_REST)
+    if isinstance(thing, Moving):
+        return Bodies((thing.shape,), thing.motion)
+    raise InputError(f"{name} must be a Mesh, a moving Mesh or Bodies, not {type(thing).__name__}")
+
+
+def no_cones(device: wp.Device) -> tuple[wp.array, wp.array]:
+    """Cones of a desk that does not cull."""
+    return wp.zeros(1, dtype=wp.int32, device=device), wp.zeros(1, dtype=wp.vec3d, device=device)
+
+
+def _joined(parts: list[wp.array], dtype: Any, device: wp.Device) -> wp.array:
+    if len(parts) == 1:
+        return parts[0]
+    joined = wp.empty(sum(map(len, parts)), dtype=dtype, device=device)
+    place = 0
+    for part in parts:
+        wp.copy(joined, part, place, 0, len(part))
+        place += len(part)
+    return joined

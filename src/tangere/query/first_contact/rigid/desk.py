@@ -1,0 +1,172 @@
+"""A batch of questions laid out for kernels, and the launches that answer it.
+
+A desk holds all that a batch of a given size about given shapes needs, packed into recorded launches: asking again
+costs little more than the search. On CPU each question is searched by one thread; a question that is alone is shared by
+all (`sharing`), and on CUDA answered in rounds (`rounds`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.motion.rigid import COSINE, RigidMotion
+from tangere.query.first_contact.rigid.advance import RigidQuery
+from tangere.query.first_contact.rigid.bodies import Bodies, Forest, no_cones
+from tangere.query.first_contact.rigid.culling import Cones
+from tangere.query.first_contact.rigid.describe import Touch, describe
+from tangere.query.first_contact.rigid.search import COUNTERS, Best, Candidate, Places, search
+from tangere.runtime import InputError, load, run_shards, shard_ranges
+from tangere.runtime.launching import Recorded
+
+__all__ = ["NONE_YET", "Desk", "Search"]
+
+#: Candidates taken best-first: beyond, a heap costs more than it saves.
+BEST_FIRST = 1000
+#: Queries worth a thread.
+GRAIN = 4
+#: float64 numbers in a cache line: threads do not write into the same one.
+LINE = 8
+#: The default tolerance, in sizes of the larger body.
+TOLERANCE = 1e-6
+
+#: A best before anything was found.
+NONE_YET = np.zeros(1, Best.numpy_dtype())
+NONE_YET["time"], NONE_YET["pierced"] = 2.0, -1
+
+
+class Desk:
+    """`count` questions about the bodies of two forests."""
+
+    def __init__(
+        self, a: Forest, b: Forest, count: int, motions: int, device: wp.Device, *, recession: bool = False
+    ) -> None:
+        self.a, self.b, self.count, self.device, self.recession = a, b, count, device, recession
+        self.cones: Any = Cones()
+        self.cones.first_a, self.cones.vectors_a = a.cones if recession else no_cones(device)
+        self.cones.first_b, self.cones.vectors_b = b.cones if recession else no_cones(device)
+        self.queries = wp.zeros(count, dtype=RigidQuery, device=device)
+        self.motions = wp.zeros(motions, dtype=RigidMotion, device=device)
+        self.bests = wp.zeros(count, dtype=Best, device=device)
+        self.touches = wp.zeros(count, dtype=Touch, device=device)
+        self.counters = wp.zeros((count, COUNTERS), dtype=wp.int64, device=device)
+        self.searches: dict[Any, Search] = {}
+        # What NumPy reads and writes: the arrays themselves on the CPU (a view takes Warp 20 us to make), else copies.
+        self._host_queries = self._host(self.queries)
+        self._host_motions = self._host(self.motions)
+        self.host_bests = self._host(self.bests)
+        self.host_touches = self._host(self.touches)
+        self.host_counters = self._host(self.counters)
+        load(describe, device)
+        self._describe = Recorded(describe, [*self.inputs, self.bests, self.touches], device)
+
+    @property
+    def inputs(self) -> list[wp.array]:
+        """What every kernel about these questions takes first."""
+        return [self.queries, self.motions, self.a.nodes, self.a.corners, self.b.nodes, self.b.corners]
+
+    def ask(self, a: Bodies, b: Bodies, separation: float, tolerance: float | None) -> None:
+        """Write the questions down."""
+        queries, motions = self._host_queries, self._host_motions
+        smooth: Any = False
+        base = 0
+        for side, bodies, forest in (("a", a, self.a), ("b", b, self.b)):
+            records, links = bodies.motion.records(), bodies.motion.links
+            motions[base : base + len(records)] = records
+            queries[f"motion_{side}"] = base + links * np.arange(self.count) if bodies.motion.shape else base
+            queries[f"links_{side}"] = links
+            shape = 0 if bodies.shape is None else bodies.shape
+            queries[f"node_{side}"] = forest.first_node[shape]
+            queries[f"triangle_{side}"] = forest.first_triangle[shape]
+            smooth = smooth | (records["kind"].reshape(-1, links) == COSINE).any(axis=1)
+            base += len(records)
+        queries["smooth"] = smooth
+        queries["recession"] = self.recession
+        queries["separation"] = separation
+        queries["tolerance"] = TOLERANCE * np.maximum(a.extent, b.extent) if tolerance is None else tolerance
+        self._upload(self.queries, queries)
+        self._upload(self.motions, motions)
+
+    def search_each(self) -> None:
+        """Every question by a thread of its own."""
+        ranges = [(0, self.count)] if self.device.is_cuda else shard_ranges(self.count, GRAIN)
+        slots = self.count if self.device.is_cuda else len(ranges)
+        search = self.searches.get(slots)
+        if search is None:
+            search = self.searches[slots] = Search(self, slots, pops=0 if self.device.is_cuda else BEST_FIRST)
+        self.host_bests[:] = NONE_YET
+        self._upload(self.bests, self.host_bests)
+        run_shards(lambda shard, first, count: search.launch(count, first, shard), ranges)
+        if self.device.is_cuda:
+            self.fetch()
+
+    def described(self) -> np.ndarray:
+        """The contact of each question as `Touch` records, shape (count,)."""
+        self._describe.launch(self.count, 0)
+        if self.device.is_cuda:
+            self.host_touches = self.touches.numpy()
+        return self.host_touches
+
+    def fetch(self) -> None:
+        """Bring what a search on CUDA found to main memory."""
+        self.host_bests, self.host_counters = self.bests.numpy(), self.counters.numpy()
+
+    def refuse_small(self, tolerance: float | None) -> None:
+        """Raise if a tolerance that was asked for could not be kept."""
+        if tolerance is None:
+            return
+        kept = self.host_touches["tolerance"]
+        worst = int(np.argmax(kept))
+        if kept[worst] > tolerance:
+            raise InputError(
+                f"tolerance {tolerance!r} is below 1e-12 of the size of query {worst}, its motion included: rounding"
+                f" would hide contacts; at least {kept[worst]:.3g} is possible"
+            )
+
+    def _host(self, array: wp.array) -> np.ndarray:
+        return array.numpy() if self.device.is_cpu else array.numpy().copy()
+
+    def _upload(self, array: wp.array, host: np.ndarray) -> None:
+        if self.device.is_cuda:
+            array.assign(host)
+
+
+class Search:
+    """A recorded launch of `search`, with the room its slots need."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        slots: int,
+        *,
+        pops: int,
+        heap: int | None = None,
+        stop: bool = False,
+        sharing: bool = False,
+    ) -> None:
+        """`sharing`: every slot is a job of its own about the desk's only question."""
+        device = desk.device
+        heap = pops + 2 if heap is None else heap
+        room = heap + desk.a.depth + desk.b.depth + 2  # depth-first never holds more than that many pairs
+        places: Any = Places()
+        places.heap, places.pops, places.stop, places.by_job = heap, pops, stop, sharing or device.is_cuda
+        # Threads of a warp look at the same place of their slots at the same time, a CPU thread at its own slot.
+        places.place_stride, places.slot_stride = (slots, 1) if device.is_cuda else (1, room)
+        jobs = slots if sharing else desk.count
+        self.room = room
+        self.candidates = wp.empty(slots * room, dtype=Candidate, device=device)
+        self.loaded = wp.zeros(jobs, dtype=wp.int32, device=device)
+        self.shared = wp.full(jobs * LINE, 2.0, dtype=wp.float64, device=device)
+        self.queries = wp.zeros(jobs, dtype=RigidQuery, device=device) if sharing else desk.queries
+        self.bests = wp.zeros(jobs, dtype=Best, device=device) if sharing else desk.bests
+        self.counters = wp.zeros((jobs, COUNTERS), dtype=wp.int64, device=device) if sharing else desk.counters
+        asked = [self.queries, *desk.inputs[1:], desk.cones]
+        shared = [self.loaded, self.shared, jobs if sharing else 0, LINE]
+        load(search, device)
+        self._recorded = Recorded(search, [*asked, places, *shared, self.candidates, self.bests, self.counters], device)
+
+    def launch(self, count: int, first: int, shard: int) -> None:
+        """Search jobs first … first + count - 1 on the calling thread."""
+        self._recorded.launch(count, first, shard)

@@ -1,0 +1,428 @@
+"""The search for a body's first contact with the ground: one thread per body, depth first through the pyramid.
+
+Each node of the pyramid has its own time until which the body certainly stays clear of it: a plane between the body now
+and the node's box, kept for as long as the body's motion allows (`travel`). Its children start from there. Nodes beyond
+the earliest contact known are dropped. Squares of planar ground, and triangles, are approached with the direction of
+their nearest points (`gap`) until `separation + tolerance` is reached; a step leaves half of the tolerance.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import warp as wp
+
+from tangere.bound.terrain import (
+    GAP,
+    PLANAR,
+    NodeStack,
+    Terrain,
+    cell_window,
+    height_at,
+    node_bounds,
+    node_column,
+    node_flags,
+    node_key,
+    node_level,
+    node_row,
+    square_heights,
+    start_level,
+)
+from tangere.motion.course import clock_time
+from tangere.motion.rigid import RigidMotion
+from tangere.query.contacts import Status
+from tangere.query.first_contact.terrain.gap import Corners, Gap, gap_of
+from tangere.query.first_contact.terrain.supports import certain_support_of
+from tangere.query.first_contact.terrain.travel import Outline, Traveller, outline_at, safe_time_of, traveller_of
+from tangere.runtime import SOUND
+from tangere.shape.analytic import AnalyticShape
+from tangere.shape.analytic_body import Hulls
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Answer", "search_kernel"]
+
+#: Steps after which ground that is neither reached nor left behind is given up as undecided from there on.
+MOST_STEPS = wp.constant(10_000)
+#: Attempts to prove that contact does happen, each twice as long after the first time.
+PROOFS = wp.constant(5)
+
+#: The body's lowest point is looked at so many times, evenly, and this often in all, halving the time between two.
+SAMPLES = wp.constant(16)
+LOOKS = wp.constant(21)
+
+TimeStack = wp.types.vector(length=80, dtype=wp.float64)
+
+_ZERO = wp.constant(wp.float64(0.0))
+_HALF = wp.constant(wp.float64(0.5))
+_ONE = wp.constant(wp.float64(1.0))
+_TWO = wp.constant(wp.float64(2.0))
+_NEVER = wp.constant(wp.float64(1.0e30))
+_INFINITE = wp.constant(wp.float64(float("inf")))
+
+FREE = wp.constant(int(Status.FREE))
+CONTACT = wp.constant(int(Status.CONTACT))
+START = wp.constant(int(Status.START))
+UNRESOLVED = wp.constant(int(Status.UNRESOLVED))
+
+
+@wp.struct
+class Answer:
+    """What one body finds; lengths in metres, world."""
+
+    time: wp.float64
+    time_upper: wp.float64
+    status: wp.int32
+    point_a: wp.vec3d  # of the body
+    point_b: wp.vec3d  # of the ground
+    normal: wp.vec3d
+
+
+@wp.struct
+class Leaf:
+    time: wp.float64
+    status: wp.int32
+    gap: Gap
+
+
+@wp.struct
+class Found:
+    """The piece of ground that is reached first."""
+
+    leaf: Leaf
+    key: wp.int64
+    corners: Corners
+    part: wp.int32
+
+
+@wp.func
+def comes_before(leaf: Leaf, key: wp.int64, best: Found) -> bool:
+    """Whether a contact is to be told instead of the one known: earlier, or an overlap, or first in the grid."""
+    if best.leaf.status == FREE or leaf.time != best.leaf.time:
+        return best.leaf.status == FREE or leaf.time < best.leaf.time
+    if (leaf.status == START) != (best.leaf.status == START):
+        return leaf.status == START
+    return key < best.key
+
+
+@wp.func
+def direction_of(k: int, x: wp.vec3d, y: wp.vec3d) -> wp.vec3d:
+    """The k-th direction that may separate a body at the origin from the box [x, y]: up or down, along x, along y, and
+    from the box's nearest point."""
+    n = wp.vec3d(wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
+    if k == 0:
+        if x[2] > _ZERO:
+            n = -n
+    elif k < 3:
+        axis = k - 1
+        n = wp.vec3d()
+        n[axis] = wp.where(x[axis] + y[axis] > _ZERO, -_ONE, _ONE)
+    else:
+        nearest = wp.vec3d(wp.clamp(_ZERO, x[0], y[0]), wp.clamp(_ZERO, x[1], y[1]), wp.clamp(_ZERO, x[2], y[2]))
+        length = wp.length(nearest)
+        if length > _ZERO:
+            n = -nearest / length
+    return n
+
+
+@wp.func
+def facing(corners: Corners, part: int) -> wp.vec3d:
+    """Upward unit normal of the square, or of its triangle T0 (part 1) or T1 (part 2)."""
+    along_x = wp.vec3d(corners[1, 0] - corners[0, 0], _ZERO, corners[1, 2] - corners[0, 2])
+    along_y = wp.vec3d(_ZERO, corners[2, 1] - corners[0, 1], corners[2, 2] - corners[0, 2])
+    if part == 2:
+        along_x[2] = corners[3, 2] - corners[2, 2]
+        along_y[2] = corners[3, 2] - corners[1, 2]
+    return wp.normalize(wp.cross(along_x, along_y))
+
+
+@wp.func
+def square_corners(t: Terrain, row: int, column: int, size: int) -> Corners:
+    """Corners V0, V1, V2, V3 of a square of cells, relative to the terrain's origin."""
+    h = square_heights(t, row, column, size)
+    x = wp.float64(column) * t.dx
+    y = wp.float64(row) * t.dy
+    far_x = wp.float64(column + size) * t.dx
+    far_y = wp.float64(row + size) * t.dy
+    return Corners(x, y, h[0], far_x, y, h[1], x, far_y, h[2], far_x, far_y, h[3])
+
+
+@wp.func
+def seen_from(corners: Corners, centre: wp.vec3d, part: int) -> Corners:
+    """The square (part 0), or its triangle T0 (1) or T1 (2), relative to a body's origin."""
+    seen = Corners()
+    for k in range(4):
+        own = wp.clamp(k, wp.where(part == 2, 1, 0), wp.where(part == 1, 2, 3))
+        for c in range(3):
+            seen[k, c] = corners[own, c] - centre[c]
+    return seen
+
+
+@cache
+def search_kernel(kind: int) -> wp.Kernel:
+    """The search for bodies of a kind (ROUND, CYLINDER, CONE or HULL)."""
+    support = certain_support_of(kind)
+    gap = gap_of(kind)
+    safe_time = safe_time_of(kind)
+
+    @wp.func
+    def clear_until(
+        t: Terrain, m: Traveller, o: Outline, hulls: Hulls, level: int, row: int, column: int, tau: wp.float64
+    ) -> wp.float64:
+        """Until when the body certainly stays clear of a node; tau itself where nothing separates them now."""
+        bounds = node_bounds(t, level, row, column)
+        if bounds[0] > bounds[1]:
+            return _NEVER
+        low = wp.vec3d(wp.float64(column << level) * t.dx, wp.float64(row << level) * t.dy, wp.float64(bounds[0]))
+        high = wp.vec3d(
+            wp.float64((column + 1) << level) * t.dx,
+            wp.float64((row + 1) << level) * t.dy,
+            wp.float64(bounds[1]),
+        )
+        x = low - o.centre
+        y = high - o.centre
+        keep = m.radius + m.separation + _HALF * m.tolerance + m.slack
+        until = tau + _ZERO  # a copy: a loop would change tau itself
+        k = int(0)
+        while k < 4:  # not a range, which would be unrolled
+            n = direction_of(k, x, y)
+            k += 1
+            ground = wp.max(n[0] * x[0], n[0] * y[0]) + wp.max(n[1] * x[1], n[1] * y[1])
+            ground += wp.max(n[2] * x[2], n[2] * y[2])
+            spare = -wp.dot(-n, support(o.core, hulls, -n)) - ground - keep
+            if spare > _ZERO:
+                until = wp.max(until, safe_time(m, o, hulls, n, spare, tau))
+        return until
+
+    @wp.func
+    def reached(
+        t: Terrain,
+        m: Traveller,
+        motions: wp.array[RigidMotion],
+        at: int,
+        hulls: Hulls,
+        corners: Corners,
+        part: int,
+        tau: wp.float64,
+        until: wp.float64,
+    ) -> Leaf:
+        """When the body first comes within tolerance of a piece of ground; status FREE if not before `until`."""
+        leaf = Leaf()
+        leaf.time = tau
+        contact = m.separation + m.tolerance
+        keep = m.separation + _HALF * m.tolerance
+        n = facing(corners, part)
+        careful = bool(False)
+        steps = int(0)
+        while steps < MOST_STEPS:
+            steps += 1
+            o = outline_at(m, motions, at, leaf.time, t.origin)
+            seen = seen_from(corners, o.centre, part)
+            # Every other time the last direction will do: what it separates is evaluated all the same.
+            low = wp.dot(n, support(o.core, hulls, -n)) - wp.max(seen * n) - m.radius
+            if careful:
+                leaf.gap = gap(o.core, hulls, m.radius, seen, n, wp.float64(0.1) * m.tolerance)
+                n = leaf.gap.normal
+                low = leaf.gap.low
+                if leaf.gap.high <= contact or not low > keep:
+                    leaf.status = CONTACT
+                    if leaf.gap.high > contact:
+                        leaf.status = UNRESOLVED
+                    elif leaf.gap.high <= _ZERO and leaf.time == _ZERO:
+                        leaf.status = START
+                    return leaf
+            if low > keep:
+                time = safe_time(m, o, hulls, n, low - keep, leaf.time)
+                if time > until:
+                    leaf.time = time
+                    return leaf
+                if careful and not time > leaf.time:
+                    leaf.status = UNRESOLVED
+                    return leaf
+                leaf.time = wp.max(time, leaf.time)
+            careful = not careful
+        leaf.status = UNRESOLVED
+        return leaf
+
+    @wp.func
+    def below_ground_by(t: Terrain, m: Traveller, motions: wp.array[RigidMotion], at: int, hulls: Hulls) -> wp.float64:
+        """A time when the body's lowest point is below the surface; 1 if none was found.
+
+        What touches the ground later need not be looked at. Sampled, then halved towards the first such time.
+        """
+        down = wp.vec3d(_ZERO, _ZERO, -_ONE)
+        above = _ZERO + _ZERO
+        below = _TWO + _ZERO
+        k = int(0)
+        while k < LOOKS:
+            k += 1
+            tau = _HALF * (above + below)
+            if below > _ONE:
+                if k > SAMPLES:
+                    return _ONE
+                tau = wp.float64(k) / wp.float64(SAMPLES)
+            o = outline_at(m, motions, at, tau, t.origin)
+            lowest = o.centre + support(o.core, hulls, down) + m.radius * down
+            if height_at(t, lowest[0], lowest[1]) > lowest[2] + m.slack:
+                below = tau
+            else:
+                above = tau
+        return wp.min(below, _ONE)
+
+    @wp.func
+    def first_reached(
+        t: Terrain,
+        m: Traveller,
+        motions: wp.array[RigidMotion],
+        at: int,
+        hulls: Hulls,
+        window: wp.vec4i,
+        latest: wp.float64,
+    ) -> Found:
+        """The ground the body reaches first, not after `latest`; ties go to what comes first in the grid."""
+        nodes = NodeStack()
+        times = TimeStack()
+        count = int(0)
+        level = start_level(t, window)
+        for a in range(window[0] >> level, (window[1] >> level) + 1):
+            for b in range(window[2] >> level, (window[3] >> level) + 1):
+                nodes[count] = node_key(level, a, b)
+                times[count] = _ZERO
+                count += 1
+        until = latest + _ZERO
+        best = Found()
+        while count > 0:
+            count -= 1
+            key = nodes[count]
+            tau = times[count]
+            if tau > until:
+                continue
+            level = node_level(key)
+            row = node_row(key)
+            column = node_column(key)
+            flags = node_flags(t, level, row, column)
+            if (flags & PLANAR) != 0 or level == 0:
+                if (flags & GAP) == 0:
+                    corners = square_corners(t, row << level, column << level, 1 << level)
+                    part = int(0)
+                    last = int(0)
+                    if (flags & PLANAR) == 0:
+                        part = 1
+                        last = 2
+                    while part <= last:
+                        leaf = reached(t, m, motions, at, hulls, corners, part, tau, until)
+                        if leaf.status != FREE and comes_before(leaf, key, best):
+                            best.leaf = leaf
+                            best.key = key
+                            best.corners = corners
+                            best.part = part
+                            until = leaf.time
+                        part += 1
+                continue
+            now = outline_at(m, motions, at, tau, t.origin)
+            level -= 1
+            clear = wp.vec4d(_NEVER, _NEVER, _NEVER, _NEVER)
+            q = int(0)
+            while q < 4:
+                a = 2 * row + (q >> 1)
+                b = 2 * column + (q & 1)
+                if (a << level) <= window[1] and ((a + 1) << level) > window[0]:
+                    if (b << level) <= window[3] and ((b + 1) << level) > window[2]:
+                        clear[q] = clear_until(t, m, now, hulls, level, a, b, tau)
+                q += 1
+            for _turn in range(4):  # the earliest comes last: it is visited first
+                latest_q = int(-1)
+                for k in range(4):
+                    if clear[k] <= until and (latest_q < 0 or clear[k] > clear[latest_q]):
+                        latest_q = k
+                if latest_q >= 0:
+                    nodes[count] = node_key(level, 2 * row + (latest_q >> 1), 2 * column + (latest_q & 1))
+                    times[count] = clear[latest_q]
+                    count += 1
+                    clear[latest_q] = _NEVER
+        return best
+
+    @wp.func
+    def touches_after(
+        t: Terrain, m: Traveller, motions: wp.array[RigidMotion], at: int, hulls: Hulls, best: Found
+    ) -> wp.float64:
+        """A time not much after a contact when the body certainly touches that ground; inf if none was found."""
+        leaf = best.leaf
+        o = outline_at(m, motions, at, leaf.time, t.origin)
+        speed = -wp.dot(leaf.gap.normal, o.velocity + wp.cross(o.turning, leaf.gap.point))
+        if not speed > _ZERO:
+            return _INFINITE
+        wait = _TWO * (leaf.gap.high - m.separation + m.slack) / speed
+        tries = int(0)
+        while tries < PROOFS:
+            tries += 1
+            tau = wp.min(leaf.time + wait, _ONE)
+            o = outline_at(m, motions, at, tau, t.origin)
+            seen = seen_from(best.corners, o.centre, best.part)
+            later = gap(o.core, hulls, m.radius, seen, leaf.gap.normal, m.slack)
+            if later.high <= wp.max(m.separation - m.slack, _ZERO):
+                return clock_time(m.smooth, tau)
+            wait = wait * _TWO
+        return _INFINITE
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def search(
+        first: int,
+        t: Terrain,
+        motions: wp.array[RigidMotion],
+        shapes: wp.array[AnalyticShape],
+        poses: wp.array[wp.mat44d],
+        reach: wp.array[wp.float64],
+        centres: wp.array[wp.vec3d],
+        ways: wp.array[wp.float64],
+        hulls: Hulls,
+        separation: wp.float64,
+        tolerance: wp.float64,
+        ground_error: wp.float64,
+        trusted: int,
+        answers: wp.array[Answer],
+    ):
+        i = first + wp.tid()
+        at = wp.min(i, motions.shape[0] - 1)
+        shape = shapes[wp.min(i, shapes.shape[0] - 1)]
+        far = reach[wp.min(i, reach.shape[0] - 1)]
+        m = traveller_of(motions, at, shape, poses[i], far, separation, tolerance, ground_error, t.origin)
+        around = wp.vec3d(ways[i], ways[i], ways[i])
+        window = cell_window(t, centres[i] - t.origin - around, centres[i] - t.origin + around)
+        answer = Answer()
+        answer.time = _INFINITE
+        answer.time_upper = _INFINITE
+        answer.normal = wp.vec3d(_ZERO, _ZERO, _ONE)
+        now = outline_at(m, motions, at, _ZERO, t.origin)
+        if trusted == 0:
+            up = wp.vec3d(_ZERO, _ZERO, _ONE)
+            top = now.centre + support(now.core, hulls, up) + m.radius * up
+            if height_at(t, top[0], top[1]) > top[2]:
+                answer.status = START
+        until = below_ground_by(t, m, motions, at, hulls)
+        best = Found()
+        if answer.status != START:
+            best = first_reached(t, m, motions, at, hulls, window, until)
+            if best.leaf.status == FREE and until < _ONE:
+                # It got below the ground beside the surface: through a hole or from beyond the border.
+                best = first_reached(t, m, motions, at, hulls, window, _ONE)
+        if answer.status == START:
+            answer.time = _ZERO
+            answer.time_upper = _ZERO
+            answer.point_a = now.centre + t.origin
+            answer.point_b = answer.point_a
+        elif best.leaf.status != FREE:
+            leaf = best.leaf
+            answer.status = leaf.status
+            answer.time = clock_time(m.smooth, leaf.time)
+            if leaf.status == START:
+                answer.time_upper = _ZERO
+            if leaf.status == CONTACT:
+                answer.time_upper = touches_after(t, m, motions, at, hulls, best)
+            now = outline_at(m, motions, at, leaf.time, t.origin)
+            answer.normal = leaf.gap.normal
+            answer.point_b = leaf.gap.point + now.centre + t.origin
+            answer.point_a = answer.point_b + leaf.gap.high * leaf.gap.normal
+        answers[i] = answer
+
+    return search

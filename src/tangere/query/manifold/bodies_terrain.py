@@ -1,0 +1,330 @@
+"""Contact manifolds of analytic bodies on height grids: few points, all that matter, at any cell size.
+
+Question: where does each body rest on the ground, how deep, and which way is out?
+Method:   one thread per body sweeps the ground below it (`sweep`), groups what it finds by normal and keeps at most
+          four points of each group (`groups`). What is kept is appended to one array in the order of the bodies.
+Sound:    a cylinder that touches always has a contact; no contact is deeper than the vertical penetration; a body with
+          more groups than there was room for is done again with more room.
+Spec:     specs/strashnov-cylinder-terrain 3 to 11, F-S-4 to F-S-23.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+
+from tangere.bound.height_pyramid import HeightPyramid
+from tangere.bound.terrain import Terrain
+from tangere.query.contacts import Contacts
+from tangere.query.manifold.found import Row, contacts_of, few_contacts, row_of
+from tangere.query.manifold.groups import KEPT, Groups, empty_groups, reduce_group
+from tangere.query.manifold.sweep import Place, sweep_of
+from tangere.query.manifold.walls import Walls, empty_walls
+from tangere.runtime import (
+    SOUND,
+    Arrays,
+    InputError,
+    UnsupportedError,
+    choose_device,
+    collect,
+    load,
+    take,
+    to_numpy,
+    using_threads,
+)
+from tangere.shape.analytic import HULL, Analytic, AnalyticShape
+from tangere.shape.analytic_body import Hulls, hull_tables, place
+from tangere.shape.heightfield import Heightfield
+
+wp.set_module_options(SOUND)
+
+__all__ = ["manifold"]
+
+#: Gaps up to this part of a body's size count as contacts, unless a margin is given.
+MARGIN = 0.01
+#: Groups of normals a body has room for at first, and how much more room is made where that does not suffice.
+ROOM, MORE_ROOM = 8, 8
+#: Bodies worth a thread.
+GRAIN = 256
+#: Bodies that are answered with arrays and a launch that are kept.
+FEW = 64
+#: Bodies done at once on CUDA, each with room of its own (6 KB).
+CHUNK = 1 << 18
+
+#: What can be wrong with a body, 0 being nothing.
+NO_ROOM = wp.constant(1)
+NOT_FINITE = wp.constant(2)
+
+
+def manifold(
+    bodies: Analytic,
+    terrain: Heightfield | Sequence[Heightfield],
+    *,
+    world: Arrays | None = None,
+    mode: Literal["sound", "published"] = "sound",
+    margin: float | None = None,
+    device: str | wp.Device | None = None,
+    threads: int | None = None,
+) -> Contacts:
+    """Where n bodies rest on the ground: at most four contacts for each group of like normals.
+
+    Args:
+        bodies: placed cylinders, spheres, capsules, boxes, cones or convex meshes.
+        terrain: the ground, or one for each of several worlds.
+        world: with several terrains, the number of each body's, shape (n,).
+        mode: "sound"; or "published": the algorithm as printed, for cylinders, which misses contacts.
+        margin: gaps up to this count [m]; None means a hundredth of the body's radius (of a hull: half its thickness).
+        device: where to compute; None means where the poses are, else CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
+
+    Returns:
+        Contacts by rising body (`query` and `body_a` are its number, `body_b` that of its world), with gaps: negative
+        inside the ground. `key` names body point and ground feature, for warm starts.
+
+    Example:
+        >>> import numpy as np
+        >>> from tangere.shape.analytic import Cylinder
+        >>> pose = np.eye(4)
+        >>> pose[:3, 3] = [5.0, 5.0, 0.595]
+        >>> found = manifold(Cylinder(0.5, 1.2).at(pose), Heightfield(np.zeros((11, 11))), device="cpu")
+        >>> len(found), found.gap.round(6).tolist()
+        (4, [-0.005, -0.005, -0.005, -0.005])
+    """
+    terrains, worlds = _checked(bodies, terrain, world, margin)
+    if mode == "published":
+        from tangere.query.manifold.three_cases import published_manifold
+
+        return published_manifold(bodies, terrains, worlds)
+    if mode != "sound":
+        raise InputError(f"mode must be 'sound' or 'published', not {mode!r}")
+    if len(bodies) <= FEW and worlds is None and type(bodies.poses) is np.ndarray:
+        if device == "cpu" or choose_device(device).is_cpu:
+            return _desk(terrains[0], bodies).answer(bodies, margin)
+    with using_threads(threads):
+        return _swept(bodies, terrains, worlds, margin, choose_device(device, bodies.poses))
+
+
+def _checked(bodies: Any, terrain: Any, world: Any, margin: Any) -> tuple[list[Heightfield], np.ndarray | None]:
+    if not isinstance(bodies, Analytic):
+        raise UnsupportedError(f"manifold() takes cylinders, spheres, capsules, boxes, cones or hulls, not {bodies!r}")
+    if margin is not None and not 0.0 <= margin < np.inf:
+        raise InputError(f"margin must be a length, not {margin!r}")
+    terrains = [terrain] if isinstance(terrain, Heightfield) else list(terrain)
+    if not terrains or not all(isinstance(one, Heightfield) for one in terrains):
+        raise UnsupportedError(f"manifold() takes a Heightfield or several of them, not {terrain!r}")
+    if world is None:
+        if len(terrains) > 1:
+            raise InputError(f"world must say which of the {len(terrains)} terrains each body is on")
+        return terrains, None
+    numbers = to_numpy(world, "world", None)
+    if numbers.shape != (len(bodies),) or not np.issubdtype(numbers.dtype, np.integer):
+        raise InputError(f"world must be {len(bodies)} whole numbers, not {numbers.dtype} of shape {numbers.shape}")
+    wrong = (numbers < 0) | (numbers >= len(terrains))
+    if wrong.any():
+        raise InputError(
+            f"world[{int(np.argmax(wrong))}] is {numbers[wrong][0]}, but there are {len(terrains)} terrains"
+        )
+    return terrains, numbers.astype(np.int32)
+
+
+def _swept(
+    bodies: Analytic, terrains: list[Heightfield], worlds: np.ndarray | None, margin: float | None, device: wp.Device
+) -> Contacts:
+    """All bodies in one launch, or in as many as their room in memory asks for."""
+    count = len(bodies)
+    poses = bodies.poses
+    if not isinstance(poses, wp.array):
+        poses = wp.array(poses, dtype=wp.mat44d, device=device)
+    inputs = [
+        wp.array(bodies.records, dtype=AnalyticShape, device=device),
+        poses.to(device),
+        wp.array(_margins(bodies, margin), dtype=wp.float64, device=device),
+        hull_tables(bodies.hull, device.alias),
+        wp.array([HeightPyramid.of(one, device).terrain for one in terrains], dtype=Terrain, device=device),
+        wp.array(np.zeros(1, np.int32) if worlds is None else worlds, dtype=wp.int32, device=device),
+    ]
+    kernel = manifold_kernel(bodies.kind)
+    status = wp.zeros(count, dtype=wp.uint8, device=device)
+    parts = []
+    for first in range(0, count, CHUNK):
+        chosen = wp.array(np.arange(first, min(first + CHUNK, count), dtype=np.int32), dtype=wp.int32, device=device)
+        parts.append(_swept_some(kernel, chosen, ROOM, inputs, status, device))
+    codes = status.numpy()
+    if (codes == NOT_FINITE).any():
+        raise InputError(f"body {int(np.argmax(codes == NOT_FINITE))}: its pose is not finite")
+    room = ROOM
+    while (codes == NO_ROOM).any():
+        room *= MORE_ROOM
+        again = np.flatnonzero(codes == NO_ROOM).astype(np.int32)
+        status = wp.zeros(count, dtype=wp.uint8, device=device)
+        for first in range(0, len(again), max(1, CHUNK // room)):
+            chosen = wp.array(again[first : first + max(1, CHUNK // room)], dtype=wp.int32, device=device)
+            parts.append(_swept_some(kernel, chosen, room, inputs, status, device))
+        codes = status.numpy()
+    rows = parts[0]
+    if len(parts) > 1:
+        rows = wp.array(np.concatenate([part.numpy() for part in parts]), dtype=Row, device=device)
+    return contacts_of(rows, worlds, bodies.poses, ordered=device.is_cpu and room == ROOM)
+
+
+def _swept_some(
+    kernel: wp.Kernel, chosen: wp.array, room: int, inputs: list[Any], status: wp.array, device: wp.Device
+) -> wp.array:
+    """The rows of the chosen bodies. A CPU shard needs room for one body at a time, CUDA for all of them."""
+    slots = len(chosen) if device.is_cuda else -(-len(chosen) // GRAIN)
+    groups, walls = empty_groups(slots, room, device), empty_walls(slots, device)
+    arguments = [chosen, int(device.is_cuda), *inputs, groups, walls, status]
+    capacity = 4 * len(chosen) if device.is_cuda else 4 * min(len(chosen), 4096)
+    return collect(kernel, len(chosen), arguments, Row, device=device, grain=GRAIN, capacity=capacity)
+
+
+def _margins(bodies: Analytic, margin: float | None) -> np.ndarray:
+    """(1,) or (n,) [m]."""
+    if margin is not None:
+        return np.array([float(margin)])
+    records = bodies.records
+    if bodies.kind == HULL:
+        return MARGIN * 0.5 * (np.ptp(bodies.hull.corners, axis=0) * records["half"]).min(axis=1)
+    return MARGIN * records["radius"]
+
+
+class _Desk:
+    """Arrays for a few bodies on one terrain, and a launch recorded over them: a Warp array costs some 15 us."""
+
+    def __init__(self, terrain: Heightfield, kind: int, hulls: Any, device: wp.Device) -> None:
+        self.lock = threading.Lock()
+        arrays = {
+            "chosen": wp.array(np.arange(FEW, dtype=np.int32), dtype=wp.int32, device=device),
+            "shapes": wp.empty(FEW, dtype=AnalyticShape, device=device),
+            "poses": wp.empty(FEW, dtype=wp.mat44d, device=device),
+            "margins": wp.empty(FEW, dtype=wp.float64, device=device),
+            "status": wp.empty(FEW, dtype=wp.uint8, device=device),
+            "counts": wp.zeros(8, dtype=wp.int64, device=device),
+        }
+        self._kept = arrays
+        self._views = {name: array.numpy() for name, array in arrays.items()}
+        self._inputs = [
+            arrays["chosen"],
+            0,
+            arrays["shapes"],
+            arrays["poses"],
+            arrays["margins"],
+            hulls,
+            wp.array([HeightPyramid.of(terrain, device).terrain], dtype=Terrain, device=device),
+            wp.zeros(1, dtype=wp.int32, device=device),
+        ]
+        self._kernel, self._device = manifold_kernel(kind), device
+        self._room, self._capacity = ROOM, 32 * FEW
+        self._record()
+
+    def _record(self) -> None:
+        load(self._kernel, self._device)
+        rows = wp.empty(self._capacity, dtype=Row, device=self._device)
+        groups, walls = empty_groups(1, self._room, self._device), empty_walls(1, self._device)
+        arguments = [*self._inputs, groups, walls, self._kept["status"], self._kept["counts"], self._capacity, rows]
+        self._launch: Any = wp.launch(
+            self._kernel, FEW, [0, 0, *arguments], device=self._device, record_tape=False, record_cmd=True
+        )
+        self._dim = FEW
+        self._rows = (rows, rows.numpy())
+
+    def answer(self, bodies: Analytic, margin: float | None) -> Contacts:
+        count = len(bodies)
+        view = self._views
+        with self.lock:
+            view["shapes"][:count] = bodies.records
+            view["poses"][:count] = bodies.poses
+            view["margins"][:count] = _margins(bodies, margin)
+            while True:
+                view["counts"][0] = 0
+                view["status"][:count] = 0
+                if self._dim != count:
+                    self._launch.set_dim(count)
+                    self._dim = count
+                self._launch.launch()
+                found = int(view["counts"][0])
+                lacking = bool(view["status"][:count].any())
+                if found <= self._capacity and not lacking:
+                    break
+                self._room *= MORE_ROOM if lacking else 1
+                self._capacity = max(self._capacity, 2 * found)
+                self._record()
+            return few_contacts(self._rows[1][:found], None)
+
+
+def _desk(terrain: Heightfield, bodies: Analytic) -> _Desk:
+    key = ("manifold desk", bodies.hull, bodies.kind)
+    desk = terrain.cache.get(key)
+    if desk is None:
+        desk = terrain.cache[key] = _Desk(terrain, bodies.kind, hull_tables(bodies.hull, "cpu"), wp.get_device("cpu"))
+    return desk
+
+
+@cache
+def manifold_kernel(kind: int) -> wp.Kernel:
+    """The kernel for one kind of body."""
+    sweep = sweep_of(kind)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def sweep_bodies(
+        first: int,
+        shard: int,
+        chosen: wp.array[int],
+        own_room: int,
+        shapes: wp.array[AnalyticShape],
+        poses: wp.array[wp.mat44d],
+        margins: wp.array[wp.float64],
+        hulls: Hulls,
+        terrains: wp.array[Terrain],
+        worlds: wp.array[int],
+        groups: Groups,
+        walls: Walls,
+        status: wp.array[wp.uint8],
+        counts: wp.array[wp.int64],
+        capacity: int,
+        out: wp.array[Row],
+    ):
+        k = first + wp.tid()
+        i = chosen[k]
+        pose = poses[i]
+        shape = shapes[wp.min(i, shapes.shape[0] - 1)]
+        t = terrains[worlds[wp.min(i, worlds.shape[0] - 1)]]
+        body = place(shape, pose)
+        origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+        here = Place()
+        here.centre = origin - t.origin
+        here.slot = wp.where(own_room != 0, k, shard)
+        here.margin = margins[wp.min(i, margins.shape[0] - 1)]
+        here.slack = wp.float64(4.0) * t.flatness / wp.min(t.dx, t.dy) * (body.radius + wp.length(body.half))
+        sum = body.axis + here.centre + body.rotation * wp.vec3d(wp.float64(1.0), wp.float64(1.0), wp.float64(1.0))
+        if not wp.isfinite(wp.length_sq(sum)):
+            status[i] = wp.uint8(NOT_FINITE)
+            return
+        sweep(t, body, hulls, here, groups, walls)
+        if groups.count[here.slot] > groups.room:
+            status[i] = wp.uint8(NO_ROOM)
+            return
+        total = int(0)
+        for g in range(groups.count[here.slot]):
+            stay = reduce_group(groups, here.slot, g)
+            for c in range(4):
+                if stay[c] >= 0:
+                    total += 1
+        if total == 0:
+            return
+        at = take(counts, shard, total, capacity)
+        if at < 0:
+            return
+        for g in range(groups.count[here.slot]):
+            stay = reduce_group(groups, here.slot, g)
+            for c in range(4):
+                if stay[c] >= 0:
+                    out[at] = row_of(groups.kept[(here.slot * groups.room + g) * KEPT + stay[c]], i, g, origin)
+                    at += 1
+
+    return sweep_bodies

@@ -1,0 +1,206 @@
+"""Few contacts out of many, as they stream by: groups of like normals, and of each group at most four points.
+
+Question: which points of a group carry the body: the deepest one, and those that span the largest area?
+Method:   a group keeps nine points and no list: the deepest, and the farthest in eight directions of its plane. At the
+          end the deepest stays, the farthest from it joins, then the one farthest from their line, then the one that
+          makes the hull of the four largest; points on one line leave its two ends (and the deepest).
+          Every point keeps its own normal and depth; a group is only a reason to leave points out.
+Limits:   a normal that finds no room for its group is counted: the caller comes back with more room, nothing is lost.
+Spec:     specs/strashnov-cylinder-terrain 8.3 (ERR-11: hull area), F-S-19 to F-S-21.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+__all__ = ["KEPT", "Groups", "Touch", "add_touch", "clear_groups", "empty_groups", "in_group", "reduce_group"]
+
+real = wp.float64
+vec = wp.vec3d
+
+#: Points kept for each group: the deepest and the extremes in eight directions.
+KEPT = wp.constant(9)
+#: Normals within one degree are alike.
+ALIKE = wp.constant(real(0.9998476951563913))
+DIAGONAL = wp.constant(real(0.7071067811865476))
+NOTHING = wp.constant(real(-1.0e300))
+#: Points must lead by this much [m], so that rounding does not choose among those that are the same.
+LEAD = wp.constant(real(1.0e-9))
+#: Points nearer to a line than this part of its length are on it (eps_2 of spec 9.3).
+COLLINEAR = wp.constant(real(1.0e-6))
+
+
+@wp.struct
+class Touch:
+    """A point where a body and the ground touch or nearly do; relative to the body's origin."""
+
+    point: wp.vec3d  #: on the body
+    normal: wp.vec3d  #: unit, out of the ground
+    depth: wp.float64  #: along the normal; negative is a gap
+    code: wp.int32  #: which features meet and which part of the body this is
+    feature: wp.int32  #: number of the ground's vertex, edge or face
+
+
+@wp.struct
+class Groups:
+    """Room for the groups of some bodies: `room` groups each."""
+
+    room: wp.int32
+    count: wp.array[int]  # groups of each body, more than `room` where it did not suffice
+    normal: wp.array[wp.vec3d]  # (body * room + group)
+    side: wp.array[wp.vec3d]  # unit, across the normal
+    score: wp.array[wp.float64]  # ((body * room + group) * KEPT + k)
+    kept: wp.array[Touch]
+
+
+def empty_groups(bodies: int, room: int, device: wp.Device) -> Any:
+    """Room for so many groups of so many bodies."""
+    groups: Any = Groups()
+    groups.room = room
+    groups.count = wp.empty(bodies, dtype=int, device=device)
+    groups.normal = wp.empty(bodies * room, dtype=wp.vec3d, device=device)
+    groups.side = wp.empty(bodies * room, dtype=wp.vec3d, device=device)
+    groups.score = wp.empty(bodies * room * KEPT, dtype=real, device=device)
+    groups.kept = wp.empty(bodies * room * KEPT, dtype=Touch, device=device)
+    return groups
+
+
+@wp.func
+def clear_groups(groups: Groups, body: int):
+    groups.count[body] = 0
+
+
+@wp.func
+def in_group(groups: Groups, body: int, normal: vec) -> int:
+    """The group of this body whose normal is nearest, if it is near enough, else -1."""
+    best = int(-1)
+    most = ALIKE + real(0.0)
+    for g in range(wp.min(groups.count[body], groups.room)):
+        along = wp.dot(groups.normal[body * groups.room + g], normal)
+        if along >= most:
+            most = along
+            best = g
+    return best
+
+
+@wp.func
+def across(n: vec) -> vec:
+    """A unit vector across n that changes little when n does."""
+    e = vec(real(1.0), real(0.0), real(0.0))
+    if wp.abs(n[0]) > real(0.7):
+        e = vec(real(0.0), real(1.0), real(0.0))
+    return wp.normalize(e - wp.dot(e, n) * n)
+
+
+@wp.func
+def add_touch(groups: Groups, body: int, touch: Touch):
+    """Let a touch compete in the group of its normal."""
+    g = in_group(groups, body, touch.normal)
+    if g < 0:
+        g = groups.count[body]
+        groups.count[body] = g + 1
+        if g >= groups.room:
+            return
+        groups.normal[body * groups.room + g] = touch.normal
+        groups.side[body * groups.room + g] = across(touch.normal)
+        for k in range(KEPT):
+            groups.score[(body * groups.room + g) * KEPT + k] = NOTHING
+    at = body * groups.room + g
+    e = groups.side[at]
+    x = wp.dot(e, touch.point)
+    y = wp.dot(wp.cross(groups.normal[at], e), touch.point)
+    at = at * KEPT
+    ahead = touch.depth - groups.score[at]
+    if ahead > LEAD or (ahead > -LEAD and is_preferred(touch, groups.kept[at])):
+        groups.score[at] = touch.depth
+        groups.kept[at] = touch
+    for k in range(4):
+        s = x + real(0.0)
+        if k == 1:
+            s = (x + y) * DIAGONAL
+        if k == 2:
+            s = y
+        if k == 3:
+            s = (y - x) * DIAGONAL
+        if s > groups.score[at + 1 + k] + LEAD:
+            groups.score[at + 1 + k] = s
+            groups.kept[at + 1 + k] = touch
+        if -s > groups.score[at + 5 + k] + LEAD:
+            groups.score[at + 5 + k] = -s
+            groups.kept[at + 5 + k] = touch
+
+
+@wp.func
+def is_preferred(touch: Touch, other: Touch) -> bool:
+    """Of equally deep points the outermost, then the one with the smallest code, wherever the search began."""
+    ahead = wp.length(touch.point) - wp.length(other.point)
+    return ahead > LEAD or (ahead > -LEAD and touch.code < other.code)
+
+
+@wp.func
+def turn(n: vec, a: vec, b: vec, c: vec) -> real:
+    """Twice the area of abc seen along n; positive if counter-clockwise."""
+    return wp.dot(n, wp.cross(b - a, c - a))
+
+
+@wp.func
+def reduce_group(groups: Groups, body: int, g: int) -> wp.vec4i:
+    """Which of the kept points of a group stay, deepest first; -1 for none."""
+    at = (body * groups.room + g) * KEPT
+    n = groups.normal[body * groups.room + g]
+    p1 = groups.kept[at].point
+    second = int(-1)
+    longest = LEAD * LEAD
+    for k in range(1, KEPT):
+        d = wp.length_sq(groups.kept[at + k].point - p1)
+        if d > longest:
+            longest = d
+            second = k
+    if second < 0:
+        return wp.vec4i(0, -1, -1, -1)
+    p2 = groups.kept[at + second].point
+    # The third lies farthest to either side of the line, the fourth adds most to the triangle.
+    third = int(-1)
+    widest = COLLINEAR * longest
+    for k in range(1, KEPT):
+        w = wp.abs(turn(n, p1, p2, groups.kept[at + k].point))
+        if w > widest:
+            widest = w
+            third = k
+    if third < 0:
+        return on_one_line(groups, at, second)
+    p3 = groups.kept[at + third].point
+    if turn(n, p1, p2, p3) < real(0.0):
+        n = -n
+    fourth = int(-1)
+    gain = COLLINEAR * longest
+    for k in range(1, KEPT):
+        q = groups.kept[at + k].point
+        # What a point outside an edge adds; a point outside two edges adds the two and hides nothing of the three.
+        more = wp.max(-turn(n, p1, p2, q), real(0.0)) + wp.max(-turn(n, p2, p3, q), real(0.0))
+        more += wp.max(-turn(n, p3, p1, q), real(0.0))
+        if more > gain:
+            gain = more
+            fourth = k
+    return wp.vec4i(0, second, third, fourth)
+
+
+@wp.func
+def on_one_line(groups: Groups, at: int, second: int) -> wp.vec4i:
+    """The deepest, the farthest from it, and the other end of the line if the deepest is not that."""
+    p1 = groups.kept[at].point
+    away = groups.kept[at + second].point - p1
+    other = int(-1)
+    least = -LEAD * wp.length(away)
+    for k in range(1, KEPT):
+        along = wp.dot(groups.kept[at + k].point - p1, away)
+        if along < least:
+            least = along
+            other = k
+    return wp.vec4i(0, second, other, -1)

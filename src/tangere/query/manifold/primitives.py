@@ -1,0 +1,199 @@
+"""Contacts of bodies with a plane, and of cylinders with spheres.
+
+A plane: the points of `supports`, cut to four; upright cylinders have four, lying ones two, oblique ones one
+(specs/strashnov-cylinder-terrain 3.1). A sphere: the point of the cylinder nearest to its centre; where the centre is
+inside, the nearest way out through base or side.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import warp as wp
+
+from tangere.query.contacts import Contacts
+from tangere.query.manifold.found import Row, contacts_of, row_of
+from tangere.query.manifold.groups import (
+    KEPT,
+    Groups,
+    Touch,
+    across,
+    add_touch,
+    clear_groups,
+    empty_groups,
+    reduce_group,
+)
+from tangere.query.manifold.supports import FLAT_ANGLE, support_point_of
+from tangere.runtime import SOUND, Arrays, InputError, choose_device, collect, take, to_numpy
+from tangere.shape.analytic import Analytic, AnalyticShape, Cylinder, Sphere
+from tangere.shape.analytic_body import Hulls, hull_tables, place, support_of
+
+wp.set_module_options(SOUND)
+
+__all__ = ["cylinder_sphere", "on_plane"]
+
+GRAIN = 4096
+_ZERO = wp.constant(wp.float64(0.0))
+_SLACK = wp.constant(wp.float64(1.0e-9))
+
+
+def on_plane(
+    bodies: Analytic, normal: Arrays, offset: float, *, margin: float = 0.0, device: str | wp.Device | None = None
+) -> Contacts:
+    """Where n bodies rest on the half space normal . p <= offset: at most four contacts each.
+
+    Args:
+        bodies: placed bodies.
+        normal: unit, shape (3,).
+        offset: of the plane along it [m].
+        margin: gaps up to this count [m].
+    """
+    up = to_numpy(normal, "normal")
+    if up.shape != (3,) or not abs(float(up @ up) - 1.0) < 1e-9:
+        raise InputError(f"normal must be a unit vector, not {up.tolist()}")
+    device = choose_device(device, bodies.poses)
+    slots = len(bodies) if device.is_cuda else -(-len(bodies) // GRAIN)
+    inputs = [
+        wp.array(bodies.records, dtype=AnalyticShape, device=device),
+        wp.array(to_numpy(bodies.poses, "poses"), dtype=wp.mat44d, device=device),
+        hull_tables(bodies.hull, device.alias),
+        wp.vec3d(*up),
+        float(offset),
+        float(margin),
+        empty_groups(slots, 1, device),
+        int(device.is_cuda),
+    ]
+    rows = collect(_plane_kernel(bodies.kind), len(bodies), inputs, Row, device=device, grain=GRAIN)
+    return contacts_of(rows, None, bodies.poses, ordered=device.is_cpu)
+
+
+def cylinder_sphere(
+    cylinders: Cylinder, spheres: Sphere, *, margin: float = 0.0, device: str | wp.Device | None = None
+) -> Contacts:
+    """The contact of each of n cylinders with its sphere (n with n, or with 1); normals push the cylinder away.
+
+    Args:
+        cylinders, spheres: placed bodies.
+        margin: gaps up to this count [m].
+    """
+    count = max(len(cylinders), len(spheres))
+    if len(cylinders) not in (1, count) or len(spheres) not in (1, count):
+        raise InputError(f"{len(cylinders)} cylinders do not pair off with {len(spheres)} spheres")
+    device = choose_device(device, cylinders.poses)
+    inputs = [
+        wp.array(cylinders.records, dtype=AnalyticShape, device=device),
+        wp.array(to_numpy(cylinders.poses, "poses"), dtype=wp.mat44d, device=device),
+        wp.array(np.array(spheres.records["radius"]), dtype=wp.float64, device=device),
+        wp.array(np.ascontiguousarray(to_numpy(spheres.poses, "poses")[:, :3, 3]), dtype=wp.vec3d, device=device),
+        float(margin),
+    ]
+    rows = collect(_cylinder_sphere, count, inputs, Row, device=device, grain=GRAIN)
+    return contacts_of(rows, None, cylinders.poses, ordered=device.is_cpu)
+
+
+@cache
+def _plane_kernel(kind: int) -> wp.Kernel:
+    support = support_of(kind)
+    point, point_count = support_point_of(kind)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def rest_on_plane(
+        first: int,
+        shard: int,
+        shapes: wp.array[AnalyticShape],
+        poses: wp.array[wp.mat44d],
+        hulls: Hulls,
+        n: wp.vec3d,
+        offset: wp.float64,
+        margin: wp.float64,
+        groups: Groups,
+        own_room: int,
+        counts: wp.array[wp.int64],
+        capacity: int,
+        out: wp.array[Row],
+    ):
+        i = first + wp.tid()
+        slot = wp.where(own_room != 0, i, shard)
+        pose = poses[i]
+        body = place(shapes[wp.min(i, shapes.shape[0] - 1)], pose)
+        origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+        height = offset - wp.dot(origin, n)
+        deepest = support(body, hulls, -n)
+        most = height - wp.dot(deepest, n)
+        if most < -margin:
+            return
+        clear_groups(groups, slot)
+        for k in range(point_count(body, hulls, n)):
+            p = point(body, hulls, n, k)
+            depth = height - wp.dot(p, n)
+            if depth >= -margin and most - depth <= FLAT_ANGLE * wp.length(p - deepest) + _SLACK * wp.length(p):
+                touch = Touch()
+                touch.point = p
+                touch.normal = n
+                touch.depth = depth
+                touch.code = 4 * k
+                add_touch(groups, slot, touch)
+        stay = reduce_group(groups, slot, 0)
+        total = int(0)
+        for c in range(4):
+            if stay[c] >= 0:
+                total += 1
+        at = take(counts, shard, total, capacity)
+        if at >= 0:
+            for c in range(4):
+                if stay[c] >= 0:
+                    out[at] = row_of(groups.kept[slot * KEPT + stay[c]], i, 0, origin)
+                    at += 1
+
+    return rest_on_plane
+
+
+@wp.kernel
+def _cylinder_sphere(
+    first: int,
+    shard: int,
+    shapes: wp.array[AnalyticShape],
+    poses: wp.array[wp.mat44d],
+    radii: wp.array[wp.float64],
+    centres: wp.array[wp.vec3d],
+    margin: wp.float64,
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[Row],
+):
+    i = first + wp.tid()
+    pose = poses[wp.min(i, poses.shape[0] - 1)]
+    body = place(shapes[wp.min(i, shapes.shape[0] - 1)], pose)
+    origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+    radius = radii[wp.min(i, radii.shape[0] - 1)]
+    c = centres[wp.min(i, centres.shape[0] - 1)] - origin
+    along = wp.dot(c, body.axis)
+    flat = c - along * body.axis
+    beside = wp.length(flat)
+    outward = across(body.axis)
+    if beside > _ZERO:
+        outward = flat / beside
+    to_side = body.radius - beside
+    to_base = body.reach - wp.abs(along)
+    up = wp.where(along < _ZERO, -body.axis, body.axis)
+    touch = Touch()
+    if to_side >= _ZERO and to_base >= _ZERO:  # the centre is inside: out through whatever is nearer
+        if to_side < to_base:
+            touch.normal = -outward
+            touch.point = along * body.axis + body.radius * outward
+            touch.depth = to_side + radius
+        else:
+            touch.normal = -up
+            touch.point = flat + body.reach * up
+            touch.depth = to_base + radius
+    else:
+        near = wp.clamp(along, -body.reach, body.reach) * body.axis + wp.min(beside, body.radius) * outward
+        away = wp.length(c - near)
+        touch.normal = (near - c) / away
+        touch.point = near
+        touch.depth = radius - away
+    if touch.depth >= -margin:
+        at = take(counts, shard, 1, capacity)
+        if at >= 0:
+            out[at] = row_of(touch, i, 0, origin)

@@ -1,0 +1,86 @@
+"""Steep faces beside a body: the way out past a kerb is sideways, not up over its top.
+
+A barrel that overlaps a kerb by a centimetre is as deep below the kerb's top as the kerb is high, but the wall of the
+kerb is a centimetre away (specs/strashnov-cylinder-terrain ERR-12, 11.3). A steep face that the body's centre is in
+front of is a wall; its depth is that of the body's deepest point behind it. When the body has moved out along the
+wall's normal it is in front of the wall's whole plane: so every touch behind that plane is gone as well, and where the
+wall is the shorter way, the wall's touch stands for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+from tangere.query.manifold.groups import Touch
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+__all__ = ["STEEP", "WALLS", "Walls", "add_wall", "clear_walls", "empty_walls", "wall_before"]
+
+real = wp.float64
+
+#: A face with a smaller n_z is steep.
+STEEP = wp.constant(real(0.7))
+#: Walls kept for a body; of more, those with the shortest way out (a touch behind none of them goes up, as ever).
+WALLS = wp.constant(8)
+_ALIKE = wp.constant(real(1.0 - 1.0e-9))
+
+
+@wp.struct
+class Walls:
+    """Room for the walls of some bodies, WALLS each."""
+
+    count: wp.array[int]
+    used: wp.array[int]  # whether a wall stands for a touch
+    kept: wp.array[Touch]
+
+
+def empty_walls(bodies: int, device: wp.Device) -> Any:
+    """Room for the walls of so many bodies."""
+    walls: Any = Walls()
+    walls.count = wp.empty(bodies, dtype=int, device=device)
+    walls.used = wp.empty(bodies * WALLS, dtype=int, device=device)
+    walls.kept = wp.empty(bodies * WALLS, dtype=Touch, device=device)
+    return walls
+
+
+@wp.func
+def clear_walls(walls: Walls, body: int):
+    walls.count[body] = 0
+
+
+@wp.func
+def add_wall(walls: Walls, body: int, touch: Touch, tolerance: real):
+    """Remember a wall, unless one in the same plane is known or all known ones are shorter ways out."""
+    place = walls.count[body]
+    farthest = touch.depth + real(0.0)
+    for w in range(walls.count[body]):
+        other = walls.kept[body * WALLS + w]
+        if wp.dot(other.normal, touch.normal) > _ALIKE and wp.abs(other.depth - touch.depth) <= tolerance:
+            return
+        if walls.count[body] == WALLS and other.depth > farthest:
+            farthest = other.depth
+            place = w
+    if place == WALLS:
+        return
+    walls.kept[body * WALLS + place] = touch
+    walls.used[body * WALLS + place] = 0
+    walls.count[body] = wp.max(walls.count[body], place + 1)
+
+
+@wp.func
+def wall_before(walls: Walls, body: int, touch: Touch, tolerance: real) -> int:
+    """The wall with the shortest way out that makes this touch unnecessary; -1 if there is none."""
+    best = int(-1)
+    least = touch.depth - tolerance
+    for w in range(walls.count[body]):
+        wall = walls.kept[body * WALLS + w]
+        if wall.depth < least:
+            ground = touch.point + wp.vec3d(real(0.0), real(0.0), touch.depth / touch.normal[2])
+            if wp.dot(wall.normal, wall.point - ground) + wall.depth >= -tolerance:
+                least = wall.depth
+                best = w
+    return best

@@ -1,0 +1,140 @@
+"""Heights in and out of files: .npy and .npz, 16-bit .png (pillow), GeoTIFF (rasterio).
+
+Pictures and maps have their first row at the top, or north; heightfields have it where y is smallest: rows are turned
+round. A map has its heights in the middle of its pixels, so vertex (0, 0) is the middle of the last row's first pixel.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+
+from tangere.runtime import InputError, MissingExtraError
+
+__all__ = ["FileHeights", "read_heights", "write_heights"]
+
+_STEPS = 65535
+
+
+@dataclass(frozen=True)
+class FileHeights:
+    """What a file says about a terrain; what it does not say has the default."""
+
+    heights: np.ndarray
+    spacing: tuple[float, float] = (1.0, 1.0)
+    origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    holes: np.ndarray | None = None
+    scale: float = 1.0  #: metres per unit
+
+
+def read_heights(path: str | PathLike[str]) -> FileHeights:
+    """The heights in a file, lowest y first."""
+    path = Path(fspath(path))
+    readers = {".npy": _read_npy, ".npz": _read_npz, ".png": _read_png, ".tif": _read_tiff, ".tiff": _read_tiff}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(f"cannot read heights from {str(path)!r}: the known types are {', '.join(readers)}")
+    if not path.is_file():
+        raise InputError(f"Heightfield {path.name!r}: there is no file {str(path)!r}")
+    return reader(path)
+
+
+def write_heights(
+    path: str | PathLike[str],
+    heights: np.ndarray,
+    spacing: tuple[float, float],
+    origin: tuple[float, float, float],
+    holes: np.ndarray | None,
+) -> None:
+    """Write heights as the suffix says: .npz (everything), .npy (heights only), .png (16 bits, no holes)."""
+    path = Path(fspath(path))
+    kind = path.suffix.lower()
+    try:
+        if kind == ".npy":
+            np.save(path, heights, allow_pickle=False)
+        elif kind == ".npz":
+            mask = np.zeros((0, 0), bool) if holes is None else holes
+            np.savez_compressed(path, heights=heights, spacing=spacing, origin=origin, holes=mask)
+        elif kind == ".png":
+            _write_png(path, heights)
+        else:
+            raise InputError(f"cannot write {str(path)!r}: the known types are .npy, .npz, .png")
+    except OSError as error:
+        raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from error
+
+
+def _read_npy(path: Path) -> FileHeights:
+    try:
+        return FileHeights(np.load(path, allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise InputError(f"Heightfield {path.name!r}: cannot be read ({error})") from error
+
+
+def _read_npz(path: Path) -> FileHeights:
+    try:
+        with np.load(path, allow_pickle=False) as parts:
+            dx, dy = (float(v) for v in parts["spacing"])
+            x, y, z = (float(v) for v in parts["origin"])
+            holes = parts["holes"] if parts["holes"].size else None
+            return FileHeights(parts["heights"], (dx, dy), (x, y, z), holes)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise InputError(f"Heightfield {path.name!r}: cannot be read ({error})") from error
+
+
+def _read_png(path: Path) -> FileHeights:
+    image_module = _pillow()
+    try:
+        with image_module.open(path) as picture:
+            text = dict(getattr(picture, "text", {}))
+            steps = np.array(picture)
+    except (OSError, ValueError) as error:
+        raise InputError(f"Heightfield {path.name!r}: cannot be read ({error})") from error
+    if steps.ndim != 2:
+        raise InputError(f"Heightfield {path.name!r}: a picture of heights has one channel, this one {steps.shape[-1]}")
+    scale, offset = float(text.get("scale", 1.0)), float(text.get("offset", 0.0))
+    return FileHeights(steps[::-1].astype(np.float64), origin=(0.0, 0.0, offset), scale=scale)
+
+
+def _write_png(path: Path, heights: np.ndarray) -> None:
+    image_module = _pillow()
+    from PIL.PngImagePlugin import PngInfo
+
+    lowest = float(heights.min())
+    step = (float(heights.max()) - lowest) / _STEPS or 1.0
+    steps = np.rint((heights[::-1].astype(np.float64) - lowest) / step).astype(np.uint16)
+    text = PngInfo()
+    text.add_text("scale", repr(step))
+    text.add_text("offset", repr(lowest))
+    image_module.fromarray(steps).save(path, pnginfo=text)
+
+
+def _read_tiff(path: Path) -> FileHeights:
+    try:
+        import rasterio
+    except ImportError as error:
+        raise MissingExtraError("rasterio", "terrain") from error
+    try:
+        with rasterio.open(path) as source:
+            heights, valid, step = source.read(1)[::-1], source.read_masks(1)[::-1] > 0, source.transform
+    except rasterio.errors.RasterioError as error:
+        raise InputError(f"Heightfield {path.name!r}: cannot be read ({error})") from error
+    if step.b or step.d or step.e >= 0.0:
+        raise InputError(f"Heightfield {path.name!r}: the map is turned; only north-up maps can be read")
+    holes = None
+    if not valid.all():  # a cell without one of its corners is a hole
+        holes = ~(valid[:-1, :-1] & valid[:-1, 1:] & valid[1:, :-1] & valid[1:, 1:])
+        heights = np.where(valid, heights, heights[valid].min() if valid.any() else 0)
+    x, y = step * (0.5, len(heights) - 0.5)
+    return FileHeights(heights, (step.a, -step.e), (x, y, 0.0), holes)
+
+
+def _pillow():
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtraError("pillow", "view") from error
+    return Image

@@ -1,0 +1,110 @@
+"""`tangere check`: verdicts, exit codes, and files left behind."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tangere.cli import main
+from tangere.motion import Path
+from tangere.motion.path_files import save_path
+from tangere.shape.generate import box
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A box of side 1, two obstacles, and two paths from t = 10 to t = 20: one ends inside the first obstacle."""
+    box(size=(1.0, 1.0, 1.0)).save(tmp_path / "part.ply")
+    for name, place in (("near.ply", (4, 0, 0)), ("other.ply", (0, 6, 0))):
+        pose = np.eye(4)
+        pose[:3, 3] = place
+        box(size=(1.0, 1.0, 1.0)).at(pose).save(tmp_path / name)
+    for name, end in (("bad.csv", (4, 0, 0)), ("good.csv", (2, 0, 0))):
+        poses = np.tile(np.eye(4), (2, 1, 1))
+        poses[1, :3, 3] = end
+        save_path(Path(poses), tmp_path / name, (10.0, 20.0))
+    return tmp_path
+
+
+def call(folder, path: str, *more: str):
+    obstacles = [str(folder / name) for name in ("other.ply", "near.ply")]
+    words = ["check", str(folder / "part.ply"), "--against", *obstacles, "--path", str(folder / path), *more]
+    return CliRunner().invoke(main, words)
+
+
+def test_a_path_that_touches_says_when_and_with_what_and_exits_with_1(folder):
+    result = call(folder, "bad.csv")
+    assert result.exit_code == 1
+    assert "contact at t = 17.4999" in result.stdout or "contact at t = 17.5" in result.stdout
+    assert "near.ply" in result.stdout
+
+
+def test_a_free_path_tells_its_clearance_and_exits_with_0(folder):
+    result = call(folder, "good.csv")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("free")
+    assert "clearance: 1 m at t = 20 (near.ply)" in result.stdout
+
+
+def test_json_has_times_of_the_file_verdicts_and_clearances(folder):
+    answer = json.loads(call(folder, "bad.csv", "--json", "--instants", "2").stdout)
+    assert answer["status"] == "contact"
+    assert answer["time"] == pytest.approx(17.5, abs=1e-4)
+    assert [segment["obstacle"] for segment in answer["segments"]] == ["near.ply"]
+    assert answer["clearance"]["time"] == [10.0, 15.0, 20.0]
+    assert answer["clearance"]["upper"] == pytest.approx([3.0, 1.0, 0.0], abs=1e-9)
+    assert abs(answer["contacts"][0]["normal"][0]) == pytest.approx(1.0)
+
+
+def test_pictures_and_plots_are_written(folder):
+    result = call(folder, "bad.csv", "--png", str(folder / "out.png"), "--plot", str(folder / "plot.png"))
+    assert result.exit_code == 1
+    for name in ("out.png", "plot.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "reason"),
+    [
+        ("missing.csv", (), "no such file"),
+        ("part.ply", (), "cannot be read as a CSV file"),
+        ("bad.csv", ("--png", "x.jpg"), ".png"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(folder, path, more, reason):
+    result = call(folder, path, *more)
+    assert result.exit_code == 2
+    assert reason in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_prepared_parts_give_the_same_verdict(folder):
+    runner = CliRunner()
+    meshes = [str(folder / name) for name in ("part.ply", "near.ply", "other.ply")]
+    result = runner.invoke(main, ["convert", *meshes, "--out", str(folder / "parts"), "--density", "7800"])
+    assert result.exit_code == 0, result.output
+    parts = [str(folder / "parts" / name) for name in ("part.npz", "other.npz", "near.npz")]
+    path = ["--path", str(folder / "bad.csv"), "--json"]
+    prepared = json.loads(runner.invoke(main, ["check", parts[0], "--against", *parts[1:], *path]).stdout)
+    plain = json.loads(call(folder, "bad.csv", "--json").stdout)
+    assert prepared["time"] == plain["time"]
+    assert prepared["contacts"][0]["obstacle"] == "near.npz"
+
+
+def test_a_foreign_archive_is_refused_as_a_part(folder):
+    np.savez(folder / "foreign.npz", a=np.zeros(3))
+    result = CliRunner().invoke(main, ["info", str(folder / "foreign.npz")])
+    assert result.exit_code == 2
+    assert "foreign.npz" in result.stderr
+
+
+def test_two_meshes_with_one_name_are_not_written_over_each_other(folder):
+    (folder / "b").mkdir()
+    box().save(folder / "b" / "part.ply")
+    words = ["convert", str(folder / "part.ply"), str(folder / "b" / "part.ply"), "--out", str(folder / "parts")]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "part.npz" in result.stderr

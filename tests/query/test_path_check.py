@@ -1,0 +1,161 @@
+"""Checking a path: analytic cases, dense sampling of everything in between, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from rigid_oracle import mesh_distances
+from tangere.motion import Linear, Path, Rest
+from tangere.motion.path_files import load_path, save_path
+from tangere.query.contacts import Status
+from tangere.query.path_check import check_path
+from tangere.runtime import InputError
+from tangere.shape.generate import box, icosphere, torus, window_lifter
+
+
+def shifted(*places) -> np.ndarray:
+    poses = np.tile(np.eye(4), (len(places), 1, 1))
+    poses[:, :3, 3] = places
+    return poses
+
+
+def random_path(rng: np.random.Generator, count: int = 5, turn: float = 0.6) -> Path:
+    poses = shifted(*rng.uniform(-2.2, 2.2, (count, 3)))
+    vectors = turn * rng.normal(size=(count, 3))
+    poses[:, :3, :3] = Rotation.from_rotvec(vectors).as_matrix()
+    return Path(poses)
+
+
+def test_a_box_that_slides_into_another_touches_where_arithmetic_says():
+    cube = box(size=(1.0, 1.0, 1.0))
+    path = Path(shifted((-3, 0, 0), (-1.5, 0, 0), (1, 0, 0)), [0.0, 0.25, 1.0])
+    check = check_path(cube, cube, path, device="cpu")
+    expected = 0.25 + 0.75 * 0.5 / 2.5
+    assert check.status == Status.CONTACT
+    assert expected - 1e-6 < check.time <= expected
+    assert check.segment_status.tolist() == [Status.FREE, Status.CONTACT]
+    assert check.segment_obstacle.tolist() == [-1, 0]
+    assert np.abs(check.contacts.normal).max(axis=0)[0] == pytest.approx(1.0)
+    assert (check.contacts.time == check.time).all()
+    assert np.allclose(check.pose, path.pose(check.time))
+
+
+def test_of_several_obstacles_the_first_one_met_is_told():
+    cube = box(size=(1.0, 1.0, 1.0))
+    far, near = cube.moving(Rest(shifted((6, 0, 0))[0])), cube.moving(Rest(shifted((4, 0, 0))[0]))
+    check = check_path(
+        cube,
+        [far, near, box(size=(0.5, 0.5, 0.5)).at(shifted((0, 9, 0))[0])],
+        Path(shifted((0, 0, 0), (8, 0, 0))),
+        device="cpu",
+    )
+    assert check.contacts.body_b[0] == 1
+    assert check.time == pytest.approx(3.0 / 8.0, abs=1e-6)
+    assert check.clearance.obstacle[0] == 1
+
+
+def test_a_free_path_has_the_clearance_of_its_nearest_instant():
+    ball = icosphere(3, radius=1.0)
+    check = check_path(ball, ball, Path(shifted((-3, 2.5, 0), (3, 2.5, 0))), instants=8, device="cpu")
+    assert not check
+    assert check.status == Status.FREE
+    assert check.clearance.least == pytest.approx(0.5, abs=0.02)
+    assert check.clearance.certain <= check.clearance.least
+    assert len(check.contacts) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_before_the_first_contact_nothing_is_nearer_and_clearances_hold_in_between(seed):
+    rng = np.random.default_rng(seed)
+    part, obstacle = torus(grid=(12, 8)), icosphere(2, radius=0.7)
+    path = random_path(rng)
+    check = check_path(part, obstacle, path, instants=3, device="cpu")
+
+    def apart_at(times: np.ndarray) -> np.ndarray:
+        return mesh_distances(part, obstacle, path.pose(times), np.tile(np.eye(4), (len(times), 1, 1)))
+
+    times = np.linspace(0.0, 1.0, 200)
+    apart = apart_at(times)
+    assert (apart[times < check.time] > 0.0).all()
+    interval = np.minimum(
+        np.searchsorted(check.clearance.time, times, side="right") - 1, len(check.clearance.between) - 1
+    )
+    assert (apart >= check.clearance.between[interval] - 1e-9).all()
+    measured = apart_at(check.clearance.time)
+    assert (check.clearance.lower - 1e-9 <= measured).all()
+    assert (measured <= check.clearance.upper + 1e-9).all()
+    if check:
+        assert apart_at(np.array([check.time]))[0] <= 1e-6 * max(part.extent, obstacle.extent)
+
+
+def test_a_part_that_starts_inside_its_obstacle_is_told_so():
+    cube = box(size=(1.0, 1.0, 1.0))
+    check = check_path(cube, cube, Path(shifted((0.3, 0.2, 0.1), (5, 0, 0))), device="cpu")
+    assert check.status == Status.START
+    assert check.time == 0.0
+
+
+def test_the_window_lifter_comes_out_one_way_and_not_the_other():
+    task = window_lifter()
+    free = check_path(task.part, task.fixed, Path(task.free_path), instants=1, device="cpu")
+    touching = check_path(task.part, task.fixed, Path(task.touching_path), instants=1, device="cpu")
+    assert not free
+    assert free.clearance.certain >= 0.0
+    assert touching.status == Status.CONTACT
+    assert 0.0 < touching.time < 1.0
+
+
+def test_progress_counts_up_to_its_total():
+    calls = []
+    cube = box(size=(1.0, 1.0, 1.0))
+    places = [(3.0 + 0.01 * k, 0.0, 0.0) for k in range(200)]
+    check_path(
+        cube, [cube, cube], Path(shifted(*places)), instants=1, progress=lambda *at: calls.append(at), device="cpu"
+    )
+    assert [done for done, _ in calls] == list(range(1, calls[-1][1] + 1))
+    assert calls[-1][0] == calls[-1][1]
+
+
+def test_what_cannot_be_checked_is_refused_by_name():
+    cube = box()
+    path = Path(shifted((3, 0, 0), (4, 0, 0)))
+    moving = cube.moving(Linear(cube.vertices))
+    for wrong, reason in (
+        (lambda: check_path(moving, cube, path), "part must be a Mesh"),
+        (lambda: check_path(cube, [], path), "no obstacles"),
+        (lambda: check_path(cube, [cube, moving], path), "obstacle 1"),
+        (lambda: check_path(cube, cube, shifted((0, 0, 0))), "must be a Path"),
+        (lambda: check_path(cube, cube, path, instants=0), "instants"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            wrong()
+
+
+def test_a_path_survives_its_file(tmp_path, rng):
+    path = random_path(rng, 7)
+    save_path(path, tmp_path / "path.csv", (2.0, 5.0))
+    again, clock = load_path(tmp_path / "path.csv")
+    assert clock == (2.0, 5.0)
+    assert np.allclose(again.poses, path.poses, atol=1e-14)
+    assert np.allclose(again.times, path.times, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "begins with the line t,x,y,z"),
+        ("t,x,y\n0,1,2\n", "begins with the line t,x,y,z"),
+        ("t,x,y,z,qw,qx,qy,qz\n0,0,0,0,1,0,0,0\n", "at least two poses, not 1"),
+        ("t,x,y,z,qw,qx,qy,qz\n0,0,0,0,1,0,0,0\n0,1,0,0,1,0,0,0\n", "times must rise"),
+        ("t,x,y,z,qw,qx,qy,qz\n0,0,0,0,1,0,0,0\n1,1,0,0,0,0,0,0\n", "must not be zero"),
+        ("t,x,y,z,qw,qx,qy,qz\n0,0,0,0,1,0,0,0\n1,1,0,0,1,0,0\n", "line 3 has 7 columns"),
+        ("t,x,y,z,qw,qx,qy,qz\n0,0,0,0,1,0,0,0\n1,nan,0,0,1,0,0,0\n", "line 3 has a number that is not finite"),
+        ("t,x,y,z,qw,qx,qy,qz\n0,0,0,0,1,0,0,0\n1,a,0,0,1,0,0,0\n", "line 3"),
+    ],
+)
+def test_a_bad_path_file_is_refused_with_the_line(tmp_path, text, reason):
+    (tmp_path / "path.csv").write_text(text)
+    with pytest.raises(InputError, match=reason):
+        load_path(tmp_path / "path.csv")

@@ -1,0 +1,172 @@
+"""Heightfields: where vertices are, what cells are made of, files, edits, meshes."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from tangere.runtime import InputError, MissingExtraError
+from tangere.shape.heightfield import HOLE, RECTANGLE, TRIANGLES, Heightfield
+
+
+def random_field(rng, rows=7, columns=5, **options) -> Heightfield:
+    return Heightfield(rng.normal(size=(rows + 1, columns + 1)), (0.5, 0.8), (3.0, -2.0, 1.5), **options)
+
+
+@pytest.mark.feature("F-S-1")
+def test_vertices_go_to_their_place_and_back_with_dx_and_dy_apart(rng):
+    field = random_field(rng)
+    vertices = field.vertices
+    assert vertices.shape == (8, 6, 3)
+    for i in range(8):
+        for j in range(6):
+            assert vertices[i, j] == pytest.approx(
+                [3.0 + 0.5 * j, -2.0 + 0.8 * i, 1.5 + field.heights[i, j]], abs=1e-15
+            )
+    index = (vertices[..., :2] - field.origin[:2]) / field.spacing
+    assert np.array_equal(np.rint(index[..., 0]), np.tile(np.arange(6), (8, 1)))
+    assert np.array_equal(np.rint(index[..., 1]), np.tile(np.arange(8)[:, None], (1, 6)))
+    assert field.height_at(vertices.reshape(-1, 3)) == pytest.approx(vertices[..., 2].ravel(), abs=1e-12)
+
+
+@pytest.mark.feature("F-S-2")
+def test_cells_are_rectangles_where_planar_and_level_along_an_axis():
+    x, y = np.meshgrid(np.arange(4.0), np.arange(4.0))
+    saddle = x * y
+    for heights, kind in ((0.0 * x, RECTANGLE), (0.3 * x, RECTANGLE), (-2.0 * y, RECTANGLE), (x + y, TRIANGLES)):
+        assert (Heightfield(heights).elements == kind).all()
+    assert (Heightfield(saddle).elements[1:, 1:] == TRIANGLES).all()
+    noise = np.random.default_rng(0).uniform(-1.0, 1.0, (4, 4))
+    assert (Heightfield(0.3 * x + 1e-7 * noise).elements == RECTANGLE).all()
+    assert (Heightfield(0.3 * x + 1e-4 * noise).elements == TRIANGLES).any()
+    holes = np.zeros((3, 3), bool)
+    holes[1, 2] = True
+    assert np.argwhere(Heightfield(0.0 * x, holes=holes).elements == HOLE).tolist() == [[1, 2]]
+
+
+@pytest.mark.feature("F-S-3")
+def test_planes_pass_through_their_vertices_and_face_up(rng):
+    field = Heightfield(rng.normal(0.0, 20.0, (9, 7)), (0.5, 0.8), (3.0, -2.0, 1.5))
+    normals, offsets = field.planes()
+    v = field.vertices
+    corners = (v[:-1, :-1], v[:-1, 1:], v[1:, :-1], v[1:, 1:])
+    assert (normals[..., 2] > 0.0).all()
+    for triangle, used in ((0, (0, 1, 2)), (1, (3, 2, 1))):
+        for corner in used:
+            s = offsets[..., triangle] - (normals[..., triangle, :] * corners[corner]).sum(-1)
+            assert np.abs(s).max() < 1e-12
+
+
+def test_height_between_vertices_is_that_of_the_triangle_cut_from_v1_to_v2():
+    field = Heightfield([[0.0, 1.0], [1.0, 5.0]])
+    assert field.height_at([[0.5, 0.5], [0.25, 0.25], [0.75, 0.75], [1.0, 1.0]]).tolist() == [1.0, 0.5, 3.0, 5.0]
+    assert np.isnan(field.height_at([[-0.1, 0.5], [0.5, 1.1], [np.nan, 0.0]])).all()
+
+
+def test_the_mesh_has_the_surface_and_leaves_holes_out(rng):
+    holes = np.zeros((7, 5), bool)
+    holes[2, 3] = True
+    mesh = random_field(rng, holes=holes).to_mesh()
+    assert len(mesh.faces) == 2 * (35 - 1)
+    assert (mesh.face_normals[:, 2] > 0.0).all()
+    level = (mesh.face_areas * mesh.face_normals[:, 2]).sum()  # the area seen from above
+    assert level == pytest.approx(34 * 0.5 * 0.8)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_npz_keeps_everything_and_npy_the_heights(rng, tmp_path, dtype):
+    field = Heightfield(rng.normal(size=(5, 4)).astype(dtype), (0.5, 0.8), (1.0, 2.0, 3.0), rng.random((4, 3)) < 0.4)
+    field.save(tmp_path / "a.npz")
+    read = Heightfield.load(tmp_path / "a.npz")
+    assert read.heights.dtype == dtype
+    assert np.array_equal(read.heights, field.heights)
+    assert (read.spacing, read.origin) == (field.spacing, field.origin)
+    assert np.array_equal(read.holes, field.holes)
+    field.save(tmp_path / "a.npy")
+    assert np.array_equal(Heightfield.load(tmp_path / "a.npy", spacing=2.0).heights, field.heights)
+    assert np.array_equal(pickle.loads(pickle.dumps(field)).heights, field.heights)
+
+
+def test_a_16_bit_picture_keeps_heights_to_half_a_step(rng, tmp_path):
+    pytest.importorskip("PIL")
+    field = Heightfield(rng.normal(size=(9, 6)), (0.5, 0.8))
+    field.save(tmp_path / "a.png")
+    read = Heightfield.load(tmp_path / "a.png", spacing=(0.5, 0.8))
+    step = np.ptp(field.heights) / 65535
+    assert np.abs(read.vertices - field.vertices).max() <= 0.5 * step + 1e-12
+
+
+def test_a_geotiff_brings_its_spacing_and_its_origin_and_makes_holes_of_nodata(rng, tmp_path):
+    rasterio = pytest.importorskip("rasterio")
+    heights = rng.normal(size=(4, 3)).astype(np.float32)
+    heights[0, 0] = -9999.0
+    transform = rasterio.transform.from_origin(100.0, 200.0, 2.0, 5.0)
+    kind = {"driver": "GTiff", "height": 4, "width": 3, "count": 1, "dtype": "float32", "nodata": -9999.0}
+    with rasterio.open(tmp_path / "a.tif", "w", transform=transform, **kind) as file:
+        file.write(heights, 1)
+    field = Heightfield.load(tmp_path / "a.tif")
+    assert field.spacing == (2.0, 5.0)
+    assert field.origin == (101.0, 182.5, 0.0)
+    assert np.array_equal(field.heights[0], heights[-1])
+    assert np.argwhere(field.holes).tolist() == [[2, 0]]
+
+
+@pytest.mark.parametrize(("package", "file"), [("rasterio", "a.tif"), ("PIL", "a.png")])
+def test_a_missing_package_is_told_by_name(package, file, tmp_path, monkeypatch):
+    (tmp_path / file).write_bytes(b"")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match="pip install"):
+        Heightfield.load(tmp_path / file)
+
+
+def test_an_edit_is_a_new_field_and_leaves_the_old_one_alone(rng):
+    field = random_field(rng)
+    before = field.heights.copy()
+    dug = field.edit((2, 1), np.full((2, 3), -7.0))
+    assert np.array_equal(field.heights, before)
+    assert (dug.heights[2:4, 1:4] == -7.0).all()
+    assert (dug.heights != before).sum() == 6
+    with pytest.raises(ValueError, match="read-only"):
+        dug.heights[0, 0] = 1.0
+    with pytest.raises(AttributeError, match="immutable"):
+        dug.spacing = (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[0.0, 1.0]],), "2 by 2"),
+        ((np.zeros(5),), "shape"),
+        (([[0.0, np.nan], [0.0, 0.0]],), r"height \(0, 1\)"),
+        (([[0.0, 0.0], [0.0, np.inf]],), r"height \(1, 1\)"),
+        ((np.zeros((3, 3)), 0.0), "spacing"),
+        ((np.zeros((3, 3)), (1.0, -1.0)), "spacing"),
+        ((np.zeros((3, 3)), 1.0, (0.0, 0.0)), "origin"),
+        ((np.zeros((3, 3)), 1.0, (0.0, 0.0, np.nan)), "origin"),
+        ((np.zeros((3, 3)), 1.0, (0.0, 0.0, 0.0), np.zeros((3, 3), bool)), "holes"),
+        ((np.zeros((3, 3)), 1.0, (0.0, 0.0, 0.0), np.zeros((2, 2))), "holes"),
+    ],
+)
+def test_bad_input_is_refused_by_name(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Heightfield(*arguments)
+
+
+def test_a_window_beyond_the_border_and_unknown_files_are_refused(rng, tmp_path):
+    field = random_field(rng)
+    with pytest.raises(InputError, match="window"):
+        field.edit((7, 0), np.zeros((2, 2)))
+    with pytest.raises(InputError, match="window"):
+        field.edit((-1, 0), np.zeros((2, 2)))
+    with pytest.raises(InputError, match="there is no file"):
+        Heightfield.load(tmp_path / "none.npy")
+    with pytest.raises(InputError, match="known types"):
+        Heightfield.load(tmp_path / "none.doc")
+    with pytest.raises(InputError, match="known types"):
+        field.save(tmp_path / "none.tif")
+    (tmp_path / "bad.npz").write_bytes(b"nothing")
+    with pytest.raises(InputError, match="cannot be read"):
+        Heightfield.load(tmp_path / "bad.npz")
