@@ -6,7 +6,7 @@ Everything above imports Warp through this room first, so that it starts silentl
 from tangere.runtime.arrays import Arrays, as_indices, as_points, choose_device, device_of, like, to_numpy
 from tangere.runtime.collecting import collect, take, where
 from tangere.runtime.errors import CapacityError, InputError, MissingExtraError, TangereError, UnsupportedError
-from tangere.runtime.kernels import SOUND, load, struct
+from tangere.runtime.kernels import SOUND, load
 from tangere.runtime.launching import launch, run_shards, shard_ranges
 from tangere.runtime.sorting import offsets, run_lengths, sort_pairs
 from tangere.runtime.threads import thread_count, using_threads
@@ -32,7 +32,6 @@ __all__ = [
     "run_shards",
     "shard_ranges",
     "sort_pairs",
-    "struct",
     "take",
     "thread_count",
     "to_numpy",

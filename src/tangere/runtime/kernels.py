@@ -13,19 +13,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
 
 import warp as wp
 
-__all__ = ["BLOCK", "SOUND", "load", "struct"]
-
-if TYPE_CHECKING:
-    T = TypeVar("T")
-
-    def struct(cls: type[T]) -> type[T]: ...
-else:
-    #: wp.struct, for which type checkers still see the class with its fields.
-    struct = wp.struct
+__all__ = ["BLOCK", "SOUND", "load"]
 
 wp.config.log_level = wp.LOG_ERROR
 # Warp keeps the address of a launch's tile memory in one static per module: two launches at once would share it.
