@@ -1,0 +1,1 @@
+"""Partitioned space: combinatorial maps, tracking through their cells, registration, adaptive cells."""

@@ -1,0 +1,282 @@
+"""A partitioned plane, surface or volume: a combinatorial map whose cells split and merge.
+
+Question: which cells are there, who is next to whom, and how fine is each?
+Method:   an implicit multiresolution map (only the finest links are stored, labels find the coarser ones), in flat
+          arrays that kernels share. Cells are numbered for life; a split cell keeps its record and gets children.
+Promise:  topology that breaks a law is refused with the dart and the law; a merge undoes a split.
+Spec: specs/pitiot-multiresolution-interactions 2.1-2.5.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps import build
+from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.maps.centres import renew_centres
+from tangere.cells.maps.convexity import all_convex
+from tangere.cells.maps.rings import Rings, fresh_rings
+from tangere.cells.maps.visibility import see_whole_cells
+from tangere.runtime import Arrays, InputError, choose_device, to_numpy
+
+__all__ = ["CellMap"]
+
+_DART_INTS = ("phi1", "phi_1", "phi2", "phi3", "origin", "cell", "tag", "link", "back", "free_darts")
+_CELL_INTS = ("cell_level", "parent", "first_child", "sibling", "anchor", "obstacle", "free_cells")
+_RING_WIDTH = {2: 16, 3: 48}
+_EMPTY = {"cell_level": -1, "tag": -1}
+
+
+class CellMap:
+    """Cells and their neighbours; made by `from_polygons`, `from_polyhedra` or a generator.
+
+    Positions are always (n, 3); a planar map has z = 0.
+    """
+
+    def __init__(self, links: build.Links, dimension: int, device: wp.Device) -> None:
+        darts, vertices = len(links.phi1), len(links.positions)
+        cells = int(links.cell.max()) + 1
+        self.device = device
+        self.dimension = dimension  #: 2: cells are faces, 3: cells are volumes
+        self.flat = dimension == 2 and not np.any(links.positions[:, 2])
+        self.version = 0  #: counts splits, merges and moves
+        first = np.unique(links.cell, return_index=True)[1]
+        if len(first) < cells:
+            raise InputError(f"cells: cell {np.setdiff1d(np.arange(cells), links.cell)[0]} has no face")
+        link, back = _chains(links.cell)
+        given = {
+            **{name: getattr(links, name) for name in ("phi1", "phi_1", "phi2", "phi3", "origin", "cell")},
+            **{"tag": np.zeros(darts, np.int32), "link": link, "back": back, "free_darts": np.zeros(darts, np.int32)},
+            "cell_level": np.zeros(cells, np.int32),
+            **{name: np.full(cells, -1, np.int32) for name in ("parent", "first_child", "sibling")},
+            "anchor": first.astype(np.int32),
+            **{name: np.zeros(cells, np.int32) for name in ("obstacle", "free_cells")},
+            "free_vertices": np.zeros(vertices, np.int32),
+            "counts": np.array([darts, 0, vertices, 0, cells, 0], np.int32),
+        }
+        m = MapArrays()
+        m.dimension = dimension
+        for name, values in given.items():
+            setattr(m, name, wp.array(values, dtype=wp.int32, device=device))
+        m.position = wp.array(links.positions, dtype=wp.vec3d, device=device)
+        m.centre = wp.zeros(cells, dtype=wp.vec3d, device=device)
+        m.face_centre = wp.zeros(darts if dimension == 3 else 1, dtype=wp.vec3d, device=device)
+        self.arrays: MapArrays = m
+        self._rings: Rings | None = None
+        self._convex: tuple[int, bool] = (-1, False)
+        renew_centres(m, device)
+        _refuse_blind(see_whole_cells(self), self)
+
+    @classmethod
+    def from_polygons(cls, vertices: Arrays, polygons: object, *, device: str | wp.Device | None = None) -> CellMap:
+        """The 2-map of polygons that run counter-clockwise (seen from the side that counts as above).
+
+        Args:
+            vertices: (n, 2) for a map of the plane, (n, 3) for a surface [m].
+            polygons: (m, k) array of vertex numbers, or a sequence of polygons of any sizes.
+        """
+        positions = _positions(vertices, (2, 3))
+        half = build.half_faces_of_polygons(polygons)
+        return cls(build.link_polygons(half, positions), 2, choose_device(device))
+
+    @classmethod
+    def from_polyhedra(cls, vertices: Arrays, cells: object, *, device: str | wp.Device | None = None) -> CellMap:
+        """The 3-map of polyhedra whose faces run counter-clockwise seen from outside.
+
+        Args:
+            vertices: (n, 3) [m].
+            cells: (m, 4 | 5 | 6 | 8) array of tetrahedra, pyramids, wedges or hexahedra in VTK order, or a sequence of
+                cells, each of them such a row or a sequence of faces.
+        """
+        positions = _positions(vertices, (3,))
+        half = build.half_faces_of_polyhedra(cells)
+        return cls(build.link_polyhedra(half, positions), 3, choose_device(device))
+
+    def __repr__(self) -> str:
+        kind = {2: "faces", 3: "volumes"}[self.dimension]
+        return f"CellMap({len(self.leaves)} {kind}, {self.dart_count} darts, levels 0-{self.levels.max()})"
+
+    @property
+    def dart_count(self) -> int:
+        """How many darts are alive."""
+        counts = self.arrays.counts.numpy()
+        return int(counts[0] - counts[1])
+
+    @property
+    def vertex_count(self) -> int:
+        """How many vertices are alive."""
+        counts = self.arrays.counts.numpy()
+        return int(counts[2] - counts[3])
+
+    @property
+    def cell_capacity(self) -> int:
+        """Cell numbers are below this."""
+        return len(self.arrays.cell_level)
+
+    @property
+    def darts(self) -> np.ndarray:
+        """The numbers of all live darts."""
+        return np.flatnonzero(self.arrays.tag.numpy()[: self._used(0)] >= 0)
+
+    @property
+    def leaves(self) -> np.ndarray:
+        """The numbers of all cells that are not split."""
+        levels, child = self.arrays.cell_level.numpy(), self.arrays.first_child.numpy()
+        return np.flatnonzero((levels >= 0) & (child < 0))
+
+    @property
+    def levels(self) -> np.ndarray:
+        """The level of each cell number; -1 where there is no such cell."""
+        return self.arrays.cell_level.numpy()
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(v, 3) where the vertices are [m]; rows of vertices that are gone are meaningless."""
+        return self.arrays.position.numpy()[: self._used(2)]
+
+    @property
+    def rings(self) -> Rings:
+        """The one-ring of every leaf."""
+        if self._rings is None:
+            self._rings = fresh_rings(self.arrays, _RING_WIDTH[self.dimension], self.device)
+        return self._rings
+
+    @rings.setter
+    def rings(self, rings: Rings) -> None:
+        self._rings = rings
+
+    @property
+    def has_convex_cells(self) -> bool:
+        """Whether every leaf is convex."""
+        if self._convex[0] != self.version:
+            self._convex = self.version, all_convex(self)
+        return self._convex[1]
+
+    def numpy(self, name: str) -> np.ndarray:
+        """A copy of one of the arrays in `arrays`, as far as it is in use."""
+        array = getattr(self.arrays, name).numpy()
+        if name in _DART_INTS or name == "face_centre":
+            return array[: self._used(0)].copy()
+        return array[: self._used(2 if name in ("position", "free_vertices") else 4)].copy()
+
+    def children(self, cell: int) -> list[int]:
+        """The cells that `cell` was split into, in the order of its corners; empty for a leaf."""
+        sibling, found = self.arrays.sibling.numpy(), []
+        child = int(self.arrays.first_child.numpy()[cell])
+        while child >= 0:
+            found.append(child)
+            child = int(sibling[child])
+        return found
+
+    def move(self, vertices: Arrays) -> None:
+        """Put every vertex at a new place, (v, 3) as in `positions`; the cells' centres follow.
+
+        Refused, with everything left as it was, if a cell would no longer be star-shaped.
+        """
+        there = to_numpy(vertices, "vertices")
+        if there.shape != (self._used(2), 3):
+            raise InputError(f"vertices must have shape {(self._used(2), 3)}, not {there.shape}")
+        if not np.isfinite(there).all():
+            raise InputError(f"vertices: vertex {np.argwhere(~np.isfinite(there))[0, 0]} is not finite")
+        before, was_flat = self.arrays.position.numpy().copy(), self.flat
+        place = before.copy()
+        place[: len(there)] = there
+        self._put(place, was_flat and not np.any(there[:, 2]))
+        hopeless = see_whole_cells(self)
+        if len(hopeless):
+            self._put(before, was_flat)
+            see_whole_cells(self)
+            _refuse_blind(hopeless, self)
+
+    def block(self, kind: Literal["cell", "dart"], numbers: Arrays, *, blocked: bool = True) -> None:
+        """Mark cells as obstacles, or the edges (2-maps) or faces (3-maps) of darts as walls, from both sides."""
+        chosen = np.asarray(numbers, dtype=np.int64).reshape(-1)
+        across = self.numpy("phi3" if self.dimension == 3 else "phi2")
+        words = self.arrays.tag.numpy().copy()
+        if kind == "cell":
+            obstacle = self.arrays.obstacle.numpy().copy()
+            obstacle[chosen] = int(blocked)
+            self.arrays.obstacle.assign(obstacle)
+            darts = self.darts
+            darts = darts[np.isin(self.numpy("cell")[darts], chosen)]
+        else:
+            darts = chosen
+            if self.dimension == 3:
+                darts = self.face_darts(darts)
+        darts = np.concatenate([darts, across[darts]])
+        darts = darts[darts >= 0]
+        words[darts] = words[darts] | 4096 if blocked else words[darts] & ~4096
+        self.arrays.tag.assign(words)
+
+    def face_darts(self, darts: np.ndarray) -> np.ndarray:
+        """All darts of the faces of `darts`, on their side."""
+        phi1, found = self.numpy("phi1"), [np.asarray(darts)]
+        turning = phi1[found[0]]
+        while (turning != found[0]).any():
+            found.append(turning)
+            turning = np.where(turning != found[0], phi1[turning], turning)
+        return np.unique(np.concatenate(found))
+
+    def reserve(self, darts: int, vertices: int, cells: int) -> None:
+        """Make room for so many more darts, vertices and cells."""
+        m, counts = self.arrays, self.arrays.counts.numpy()
+        wanted = {
+            0: (darts, len(m.phi1), (*_DART_INTS, "face_centre")),
+            2: (vertices, len(m.position), ("position", "free_vertices")),
+            4: (cells, len(m.cell_level), (*_CELL_INTS, "centre")),
+        }
+        for place, (more, capacity, names) in wanted.items():
+            if counts[place] + more <= capacity:
+                continue
+            room = max(int(counts[place]) + more, capacity + capacity // 2)
+            for name in names:
+                if name != "face_centre" or self.dimension == 3:
+                    setattr(m, name, _grown(getattr(m, name), room, _EMPTY.get(name, 0)))
+            if place == 4 and self._rings is not None:
+                table = self._rings.table
+                table.size = _grown(table.size, room, 0)
+                table.cells = _grown(table.cells, room * table.width, -1)
+
+    def _put(self, positions: np.ndarray, flat: bool) -> None:
+        self.arrays.position.assign(positions)
+        self.flat = flat
+        renew_centres(self.arrays, self.device)
+        self.version += 1
+
+    def _used(self, counter: int) -> int:
+        return int(self.arrays.counts.numpy()[counter])
+
+
+def _grown(array: wp.array, room: int, fill: int) -> wp.array:
+    shape = (room, *array.shape[1:])
+    grown = wp.full(shape, fill, dtype=array.dtype, device=array.device)
+    wp.copy(grown, array, count=array.size)
+    return grown
+
+
+def _refuse_blind(cells: np.ndarray, map: CellMap) -> None:
+    if len(cells):
+        dart = map.darts[map.numpy("cell")[map.darts] == cells[0]][0]
+        reason = "a cell is star-shaped, its faces counter-clockwise: every simplex has a positive size"
+        raise InputError(f"cell {cells[0]} (dart {dart}) breaks a law: {reason}")
+
+
+def _positions(vertices: Arrays, widths: tuple[int, ...]) -> np.ndarray:
+    array = to_numpy(vertices, "vertices")
+    if array.ndim != 2 or array.shape[1] not in widths:
+        raise InputError(f"vertices must have shape (n, {' or '.join(map(str, widths))}), not {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"vertices: vertex {np.argwhere(~np.isfinite(array))[0, 0]} is not finite")
+    return np.concatenate([array, np.zeros((len(array), 3 - array.shape[1]))], axis=1)
+
+
+def _chains(cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Doubly linked lists of the darts of each cell, in rising order."""
+    order = np.argsort(cell, kind="stable")
+    same = cell[order][1:] == cell[order][:-1]
+    link, back = np.full(len(cell), -1, np.int32), np.full(len(cell), -1, np.int32)
+    link[order[:-1][same]], back[order[1:][same]] = order[1:][same], order[:-1][same]
+    return link, back

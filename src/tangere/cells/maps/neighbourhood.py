@@ -1,0 +1,53 @@
+"""Neighbourhoods of sets of cells, on the finest or any coarser level.
+
+`ring(E)`: the cells outside E that share a vertex with a cell of E, however many pieces the ring is in. On level k the
+cells are those of level k and the leaves above it, and the vertices those of darts up to level k.
+Spec: specs/pitiot-multiresolution-interactions 2.3 (multi-level neighbourhoods), 2.5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tangere.cells.maps.cell_map import CellMap
+from tangere.runtime import Arrays
+
+__all__ = ["ancestors", "hanging_vertices", "ring"]
+
+
+def ring(map: CellMap, cells: Arrays, *, level: int | None = None) -> np.ndarray:
+    """The cells that share a vertex with one of `cells` and are not among them, sorted.
+
+    Args:
+        cells: leaves; with a level, their level-k ancestors are meant.
+    """
+    chosen = np.unique(np.asarray(cells, dtype=np.int64))
+    if level is None:
+        return np.setdiff1d(map.rings.rows(chosen), chosen)
+    up = ancestors(map, level)
+    chosen = np.unique(up[chosen])
+    darts = map.darts
+    darts = darts[(map.numpy("tag")[darts] & 255) <= level]
+    cell, vertex = up[map.numpy("cell")[darts]], map.numpy("origin")[darts]
+    touched = np.zeros(len(map.positions), bool)
+    touched[vertex[np.isin(cell, chosen)]] = True
+    return np.setdiff1d(cell[touched[vertex]], chosen)
+
+
+def ancestors(map: CellMap, level: int) -> np.ndarray:
+    """For every cell number its ancestor on a level, or the cell itself if it is not finer."""
+    parent, levels = map.arrays.parent.numpy(), map.levels
+    up = np.arange(len(levels))
+    while True:
+        finer = levels[up] > level
+        if not finer.any():
+            return up
+        up = np.where(finer, parent[up], up)
+
+
+def hanging_vertices(map: CellMap) -> np.ndarray:
+    """(k, 2) vertex and cell of every vertex that a finer neighbour set into an edge or face of a leaf, sorted."""
+    darts = map.darts
+    cell = map.numpy("cell")[darts]
+    late = (map.numpy("tag")[darts] & 255) > map.levels[cell]
+    return np.unique(np.stack([map.numpy("origin")[darts[late]], cell[late]], axis=1), axis=0)

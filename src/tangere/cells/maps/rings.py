@@ -1,0 +1,165 @@
+"""The one-ring of every leaf cell: the cells that share a vertex with it, in a table with one row per cell.
+
+Rows have a fixed width that grows when a cell has more neighbours than fit, so that after a split or a merge only the
+rows of the touched cells and of their neighbours are written again.
+Spec: specs/pitiot-multiresolution-interactions 2.5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps.arrays import MapArrays
+from tangere.runtime import SOUND, launch
+
+__all__ = ["RingTable", "Rings", "fresh_rings", "renew_rings"]
+
+wp.set_module_options(SOUND)
+
+_GRAIN = 2048
+
+
+@wp.struct
+class RingTable:
+    cells: wp.array[int]  # neighbours of cell c from c * width on, in no particular order
+    size: wp.array[int]
+    width: int
+
+
+class Rings:
+    """Neighbours as kernels want them (`table`) and as NumPy arrays."""
+
+    def __init__(self, capacity: int, width: int, device: wp.Device) -> None:
+        self.table = RingTable()
+        self.table.cells = wp.full(capacity * width, -1, dtype=wp.int32, device=device)
+        self.table.size = wp.zeros(capacity, dtype=wp.int32, device=device)
+        self.table.width = width
+
+    def row(self, cell: int) -> np.ndarray:
+        """The sorted one-ring of a leaf cell."""
+        return np.setdiff1d(self.rows(np.array([cell]))[0], [cell])
+
+    def rows(self, cells: np.ndarray) -> np.ndarray:
+        """(n, width) the one-rings of leaf cells, unsorted, padded with the cell itself."""
+        cells = np.asarray(cells, dtype=np.int64)
+        rows = self.table.cells.numpy().reshape(-1, self.table.width)[cells]
+        size = self.table.size.numpy()[cells]
+        return np.where(np.arange(rows.shape[1]) < size[:, None], rows, cells[:, None])
+
+
+def fresh_rings(m: MapArrays, width: int, device: wp.Device) -> Rings:
+    """The rings of all leaf cells."""
+    capacity = len(m.cell_level)
+    rings = Rings(capacity, width, device)
+    return renew_rings(m, rings, wp.full(capacity, 1, dtype=wp.int32, device=device), device)
+
+
+def renew_rings(m: MapArrays, rings: Rings, dirty: wp.array, device: wp.Device) -> Rings:
+    """Write the rows of cells marked in `dirty` again (cleared on return); a wider table if a ring does not fit."""
+    kernel = _rings3 if m.dimension == 3 else _rings2
+    launch(kernel, len(dirty), [m, dirty], [rings.table], device=device, grain=_GRAIN)
+    most = int(rings.table.size.numpy().max(initial=0))
+    if most > rings.table.width:
+        return fresh_rings(m, most + most // 4, device)
+    dirty.zero_()
+    return rings
+
+
+@wp.func
+def _noted(c: int, b: int, count: int, table: RingTable) -> int:
+    """Put b into the row of c unless it is there; returns the new size, which may be more than the width."""
+    if b == c:
+        return count
+    for i in range(wp.min(count, table.width)):
+        if table.cells[c * table.width + i] == b:
+            return count
+    if count < table.width:
+        table.cells[c * table.width + count] = b
+    return count + 1
+
+
+@wp.kernel
+def _rings2(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable):
+    c = first + wp.tid()
+    if dirty[c] == 0:
+        return
+    count = int(0)
+    if m.cell_level[c] >= 0 and m.first_child[c] < 0:
+        start = m.anchor[c]
+        d = int(start)
+        turning = bool(True)
+        while turning:
+            # Around the origin of d, one way, and from a border the other way.
+            x = int(m.phi2[m.phi_1[d]])
+            while x >= 0 and x != d:
+                count = _noted(c, m.cell[x], count, table)
+                x = m.phi2[m.phi_1[x]]
+            if x < 0:
+                x = m.phi2[d]
+                while x >= 0:
+                    x = m.phi1[x]
+                    count = _noted(c, m.cell[x], count, table)
+                    x = m.phi2[x]
+            d = m.phi1[d]
+            turning = d != start
+    table.size[c] = count
+
+
+@wp.kernel
+def _rings3(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable):
+    c = first + wp.tid()
+    if dirty[c] == 0:
+        return
+    count = int(0)
+    if m.cell_level[c] >= 0 and m.first_child[c] < 0:
+        d = int(m.anchor[c])
+        while d >= 0 and count <= table.width:
+            if _is_first_at_corner(m, d):
+                count = _around_vertex(m, c, d, count, table)
+            d = m.link[d]
+    table.size[c] = count
+
+
+@wp.func
+def _is_first_at_corner(m: MapArrays, d: int) -> bool:
+    x = int(m.phi2[m.phi_1[d]])
+    while x > d:
+        x = m.phi2[m.phi_1[x]]
+    return x == d
+
+
+@wp.func
+def _around_vertex(m: MapArrays, c: int, d: int, count: int, table: RingTable) -> int:
+    """Note all cells around the origin of d; the end of the row is the queue of the search, one dart per cell."""
+    width = table.width
+    end = int(count)
+    if end < width:
+        table.cells[c * table.width + end] = d
+    end += 1
+    head = int(count)
+    while head < end and end <= width:
+        start = table.cells[c * table.width + head]
+        x = int(start)
+        turning = bool(True)
+        while turning and end <= width:
+            y = int(m.phi3[x])
+            if y >= 0:
+                y = m.phi1[y]
+                known = bool(False)
+                for i in range(count, end):
+                    if m.cell[table.cells[c * table.width + i]] == m.cell[y]:
+                        known = True
+                if not known:
+                    if end < width:
+                        table.cells[c * table.width + end] = y
+                    end += 1
+            x = m.phi2[m.phi_1[x]]
+            turning = x != start
+        head += 1
+    if end > width:
+        return end + 16  # does not fit: ask for more
+    noted = int(count)
+    for i in range(count, end):
+        noted = _noted(c, m.cell[table.cells[c * table.width + i]], noted, table)
+    return noted

@@ -1,0 +1,120 @@
+"""When cells split and merge: by density, near a point, or as a function says; within a level and a budget.
+
+A criterion looks at a registration and gives two numbers per cell: how much a leaf wants to be split and how much a
+split cell wants its children merged; not above zero is no wish. `adapt` grants the strongest wishes first, merges
+before splits.
+Spec: specs/pitiot-multiresolution-interactions 2.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tangere.cells.registration.registration import Registration
+from tangere.runtime import Arrays, InputError
+
+__all__ = ["Criterion", "Density", "NearPoint", "adapt"]
+
+#: (split, merge) wishes, one number per cell.
+Criterion = Callable[[Registration], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Density:
+    """Split a cell with more than `split` points, merge children with at most `merge` points together.
+
+    `merge` is at most half of `split`, so that a merge is not undone at once.
+    """
+
+    split: int = 8
+    merge: int = 4
+
+    def __post_init__(self) -> None:
+        if not 0 <= 2 * self.merge <= self.split:
+            raise InputError(f"Density needs 0 <= 2 merge <= split, not split {self.split} and merge {self.merge}")
+
+    def __call__(self, registration: Registration) -> tuple[np.ndarray, np.ndarray]:
+        capacity = registration.map.cell_capacity
+        count = np.bincount(registration.cells, minlength=capacity)
+        total = np.zeros(capacity)
+        leaves, parent = registration.map.leaves, registration.map.arrays.parent.numpy()
+        children = leaves[parent[leaves] >= 0]
+        np.add.at(total, parent[children], count[children])
+        return (count - self.split).astype(float), self.merge + 1 - total
+
+
+@dataclass(frozen=True)
+class NearPoint:
+    """Cells within `radius` [m] of a point go up to `level`; cells farther than 1.5 times that go back."""
+
+    point: Arrays
+    radius: float
+    level: int
+
+    def __call__(self, registration: Registration) -> tuple[np.ndarray, np.ndarray]:
+        map = registration.map
+        point = np.zeros(3)
+        point[: len(np.asarray(self.point))] = self.point
+        away = np.full(map.cell_capacity, np.inf)
+        darts = map.darts
+        cell = map.numpy("cell")[darts]
+        np.minimum.at(away, cell, np.linalg.norm(map.positions[map.numpy("origin")[darts]] - point, axis=1))
+        leaves, parent = map.leaves, map.arrays.parent.numpy()
+        away[leaves] = np.minimum(away[leaves], np.linalg.norm(map.arrays.centre.numpy()[leaves] - point, axis=1))
+        nearest = np.full(map.cell_capacity, np.inf)
+        children = leaves[parent[leaves] >= 0]
+        np.minimum.at(nearest, parent[children], away[children])
+        wish = np.where(map.levels < self.level, self.radius - away, -1.0)
+        # The cell the point is in is near whatever its size.
+        held = registration.map.arrays.cell.numpy()[_dart_of(registration, point)]
+        if map.levels[held] < self.level:
+            wish[held] = self.radius
+        keep = parent[held] if map.levels[held] > 0 else -1
+        merge = np.where(np.isfinite(nearest), nearest - 1.5 * self.radius, -1.0)
+        if keep >= 0:
+            merge[keep] = -1.0
+        return wish, merge
+
+
+def adapt(
+    registration: Registration,
+    criterion: Criterion,
+    *,
+    level_limit: int = 8,
+    budget: int | None = None,
+    balanced: bool = True,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Merge and split cells as a criterion wishes, once; returns the cells merged and the cells split.
+
+    Args:
+        level_limit: no cell gets finer than this level.
+        budget: at most so many merges and as many splits, the strongest wishes first; None: all. Splits that balance
+            asks for come on top.
+        balanced: keep cells that share a vertex within one level of each other.
+    """
+    map = registration.map
+    _, wish = criterion(registration)
+    levels, child, parent = map.levels, map.arrays.first_child.numpy(), map.arrays.parent.numpy()
+    inner = (levels >= 0) & (child >= 0)
+    has_inner_child = np.zeros(len(levels), bool)
+    has_inner_child[parent[inner & (parent >= 0)]] = True
+    merged = registration.merge(_strongest(wish, inner & ~has_inner_child, budget), balanced=balanced)
+    wish, _ = criterion(registration)
+    leaf = np.zeros(map.cell_capacity, bool)
+    leaf[map.leaves] = True
+    split = registration.split(_strongest(wish, leaf & (map.levels < level_limit), budget), balanced=balanced)
+    return merged, split
+
+
+def _strongest(wish: np.ndarray, allowed: np.ndarray, budget: int | None) -> np.ndarray:
+    cells = np.flatnonzero(allowed & (wish > 0))
+    return cells[np.argsort(-wish[cells], kind="stable")][:budget]
+
+
+def _dart_of(registration: Registration, point: np.ndarray) -> int:
+    from tangere.cells.tracking.locate import locate
+
+    return int(locate(registration.map, point[None]).dart[0])

@@ -1,0 +1,234 @@
+"""The straight way from a to b: every cell it crosses, and where it meets a border, a wall or an obstacle.
+
+Question: which cells does a segment cross, and does it get to its end?
+Method:   from dart simplex to dart simplex through the first side the segment leaves by. Where it passes through an
+          edge or a vertex, any of the tied sides will do; should rounding turn it around such a point, it steps over.
+Promise:  consecutive cells are neighbours, the first holds a and the last holds b (or is where the way is blocked); a
+          segment in a common face is given to the cells of one side.
+Spec: specs/pitiot-multiresolution-interactions 2.7 (collisions), 2.9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.tracking.locate import darts_of, points_of
+from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind, chunk_of, first_exit, walk
+from tangere.runtime import SOUND, Arrays, CapacityError, InputError, collect, launch, take
+
+__all__ = ["Moved", "crossed", "march_cells", "move", "move_darts"]
+
+wp.set_module_options(SOUND)
+
+_GRAIN = 2048
+#: Steps of a march; a segment of this many simplices must be cut.
+MARCH_LIMIT = wp.constant(1000000)
+#: So many steps without getting anywhere are a circle around an edge or vertex, which is then stepped over by this part
+#: of the segment.
+CIRCLE = wp.constant(64)
+STEP_OVER = wp.constant(wp.float64(1.0e-9))
+_SAME = wp.constant(wp.float64(1.0e-12))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How far each point came on the straight way to its target."""
+
+    position: np.ndarray  #: (n, 3) [m] the target, or where the way is blocked
+    dart: np.ndarray  #: (n,) int32; blocked: the dart whose edge (2-maps) or face (3-maps) is in the way
+    cell: np.ndarray  #: (n,) int32
+    time: np.ndarray  #: (n,) part of the way done: 1 unless blocked
+    blocked: np.ndarray  #: (n,) bool
+
+    def __repr__(self) -> str:
+        return f"Moved({len(self.dart)} points, {int(self.blocked.sum())} blocked)"
+
+
+def move(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> Moved:
+    """Move points straight to their targets, up to the first border, wall or obstacle.
+
+    Args:
+        points, targets: (n, 2) or (n, 3) [m].
+        darts: (n,) a dart of the cell that holds each point.
+    """
+    a, b = points_of(map, points, "points"), points_of(map, targets, "targets")
+    if len(a) != len(b):
+        raise InputError(f"targets: there are {len(b)} for {len(a)} points")
+    dart, time, status = move_darts(map, a, b, darts_of(map, darts, len(a)))
+    part = time.numpy()
+    start, end = a.numpy(), b.numpy()
+    position = np.where((part < 1)[:, None], start + part[:, None] * (end - start), end)
+    found = dart.numpy()
+    return Moved(position, found, map.arrays.cell.numpy()[found], part, status.numpy() == BLOCKED)
+
+
+def move_darts(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple[wp.array, wp.array, wp.array]:
+    """The same on the device: end darts, times and how each march ended (INSIDE or BLOCKED)."""
+    count, device = len(a), map.device
+    out, status = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
+    time = wp.empty(count, dtype=wp.float64, device=device)
+    chunk = chunk_of(device)
+    indices = -(-count // chunk)
+    inputs = [map.arrays, a, b, darts, chunk]
+    launch(_move, indices, inputs, [out, time, status], device=device, grain=_GRAIN // chunk)
+    _check_not_lost(status)
+    return out, time, status
+
+
+def crossed(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cells that segments cross, each once: offsets (n + 1,), cells in order, and whether each is blocked (n,).
+
+    Args:
+        points, targets: (n, 2) or (n, 3) [m] the ends.
+        darts: (n,) a dart of the cell that holds each first end.
+    """
+    a, b = points_of(map, points, "points"), points_of(map, targets, "targets")
+    pairs, status = march_cells(map, a, b, darts_of(map, darts, len(a)))
+    segment, cell = pairs.T
+    offsets = np.searchsorted(segment, np.arange(len(a) + 1))
+    return offsets, cell, status.numpy() == BLOCKED
+
+
+def march_cells(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple[np.ndarray, wp.array]:
+    """(k, 2) pairs of segment and cell, sorted, each once, and how each march ended."""
+    status = wp.empty(len(a), dtype=wp.int32, device=map.device)
+    inputs = [map.arrays, a, b, darts, status]
+    found = collect(_cells, len(a), inputs, wp.vec2i, device=map.device, grain=256, capacity=4 * len(a))
+    _check_not_lost(status)
+    pairs = found.numpy().reshape(-1, 2)
+    # A cell that is not convex may be crossed twice.
+    key = np.unique(pairs[:, 0].astype(np.int64) * map.cell_capacity + pairs[:, 1])
+    return np.stack(np.divmod(key, map.cell_capacity), axis=1), status
+
+
+def _check_not_lost(status: wp.array) -> None:
+    lost = status.numpy() == LOST
+    if lost.any():
+        raise CapacityError(f"segment {int(np.argmax(lost))} crosses more than {MARCH_LIMIT} simplices: cut it")
+
+
+@wp.struct
+class March:
+    """A march under way."""
+
+    dart: int
+    time: wp.float64
+    idle: int
+    status: int
+
+
+@wp.func
+def _started(m: MapArrays, a: wp.vec3d, d: int) -> March:
+    now = March()
+    now.dart = walk(m, a, d)[0]
+    now.status = -1
+    return now
+
+
+@wp.func
+def _stepped(m: MapArrays, a: wp.vec3d, b: wp.vec3d, now: March) -> March:
+    """One simplex further; the status stays -1 on the way."""
+    after = March()
+    after.dart = now.dart
+    after.time = now.time
+    after.status = -1
+    way = first_exit(m, now.dart, a, b)
+    if way.side < 0:
+        # On a side within rounding: the walk decides which of the simplices there holds b.
+        end = walk(m, b, now.dart)
+        after.dart = end[0]
+        after.status = end[1]
+        after.time = wp.float64(1.0)
+        return after
+    after.time = wp.max(now.time, wp.min(way.time, wp.float64(1.0)))
+    if after.time <= now.time + _SAME:
+        after.idle = now.idle + 1
+    if after.idle > CIRCLE:
+        after.idle = 0
+        after.time = wp.min(after.time + STEP_OVER, wp.float64(1.0))
+        end = walk(m, a + after.time * (b - a), now.dart)
+        after.dart = end[0]
+        if end[1] != INSIDE:
+            after.status = BLOCKED
+        return after
+    there = behind(m, now.dart, way.side)
+    if there < 0:
+        after.status = BLOCKED
+        return after
+    after.dart = there
+    return after
+
+
+@wp.kernel
+def _move(
+    first: int,
+    m: MapArrays,
+    a: wp.array[wp.vec3d],
+    b: wp.array[wp.vec3d],
+    darts: wp.array[int],
+    chunk: int,
+    out: wp.array[int],
+    time: wp.array[wp.float64],
+    status: wp.array[int],
+):
+    begin = (first + wp.tid()) * chunk
+    for i in range(begin, wp.min(begin + chunk, a.shape[0])):
+        now = _started(m, a[i], darts[i])
+        steps = int(0)
+        while now.status < 0 and steps < MARCH_LIMIT:
+            now = _stepped(m, a[i], b[i], now)
+            steps += 1
+        if now.status < 0:
+            now.status = LOST
+        out[i] = now.dart
+        time[i] = now.time
+        status[i] = now.status
+
+
+@wp.func
+def _note(
+    segment: int,
+    cell: int,
+    last: int,
+    shard: int,
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.vec2i],
+) -> int:
+    if cell != last:
+        place = take(counts, shard, 1, capacity)
+        if place >= 0:
+            out[place] = wp.vec2i(segment, cell)
+    return cell
+
+
+@wp.kernel
+def _cells(
+    first: int,
+    shard: int,
+    m: MapArrays,
+    a: wp.array[wp.vec3d],
+    b: wp.array[wp.vec3d],
+    darts: wp.array[int],
+    status: wp.array[int],
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.vec2i],
+):
+    i = first + wp.tid()
+    now = _started(m, a[i], darts[i])
+    steps = int(0)
+    last = int(-1)
+    while now.status < 0 and steps < MARCH_LIMIT:
+        last = _note(i, m.cell[now.dart], last, shard, counts, capacity, out)
+        now = _stepped(m, a[i], b[i], now)
+        steps += 1
+    _note(i, m.cell[now.dart], last, shard, counts, capacity, out)
+    if now.status < 0:
+        now.status = LOST
+    status[i] = now.status

@@ -1,0 +1,162 @@
+"""Points that move on a surface in space: straight on as seen from the surface, over every edge it bends at.
+
+Question: where is a point of a surface after a displacement, and in which cell?
+Method:   the displacement is laid into the plane of the point's dart triangle and followed to its first side; across
+          the edge the rest is unfolded: its part along the edge stays, its part across goes on in the next triangle, so
+          its length is kept. A heading is carried along in the same way.
+Promise:  points stay on their triangles to rounding; a border, wall or obstacle stops them.
+Spec: specs/pitiot-multiresolution-interactions 2.10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.tracking.locate import darts_of, points_of
+from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind
+from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch
+
+__all__ = ["Glided", "glide", "on_surface"]
+
+wp.set_module_options(SOUND)
+
+_ZERO = wp.constant(wp.float64(0.0))
+#: Triangles crossed in one move.
+_LIMIT = wp.constant(100000)
+
+
+@dataclass(frozen=True)
+class Glided:
+    """Where points of a surface came to."""
+
+    position: np.ndarray  #: (n, 3) [m]
+    dart: np.ndarray  #: (n,) int32
+    cell: np.ndarray  #: (n,) int32
+    heading: np.ndarray  #: (n, 3) what was the heading, in the plane it is in now
+    blocked: np.ndarray  #: (n,) bool
+
+
+def on_surface(map: CellMap, darts: Arrays, weights: Arrays) -> np.ndarray:
+    """Points of dart triangles, (n, 3) [m]: weights (n, 3) of the cell centre and of the dart's two ends."""
+    darts, weights = np.asarray(darts), np.asarray(weights, dtype=np.float64)
+    ends = map.numpy("origin")[np.stack([darts, map.numpy("phi1")[darts]])]
+    centre = map.numpy("centre")[map.numpy("cell")[darts]]
+    return weights[:, :1] * centre + weights[:, 1:2] * map.positions[ends[0]] + weights[:, 2:] * map.positions[ends[1]]
+
+
+def glide(map: CellMap, points: Arrays, displacements: Arrays, darts: Arrays, headings: Arrays | None = None) -> Glided:
+    """Move points of a 2-map along its surface.
+
+    Args:
+        points: (n, 3) on the triangles of `darts` [m].
+        displacements: (n, 3) [m]; what is not in the plane of the point's triangle is left out.
+        headings: (n, 3) directions to carry along; None: the displacements.
+    """
+    if map.dimension != 2:
+        raise InputError("glide needs a 2-map; points of a 3-map move with `move`")
+    start, by = points_of(map, points, "points"), points_of(map, displacements, "displacements")
+    if len(start) != len(by):
+        raise InputError(f"displacements: there are {len(by)} for {len(start)} points")
+    heading = by if headings is None else points_of(map, headings, "headings")
+    count, device = len(start), map.device
+    position, direction = (wp.empty(count, dtype=wp.vec3d, device=device) for _ in range(2))
+    dart, status = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
+    inputs = [map.arrays, start, by, heading, darts_of(map, darts, count)]
+    launch(_glide, count, inputs, [position, direction, dart, status], device=device, grain=1024)
+    ended = status.numpy()
+    if (ended == LOST).any():
+        raise CapacityError(f"point {int(np.argmax(ended == LOST))} crosses more than {_LIMIT} triangles: cut its move")
+    found = dart.numpy()
+    cells = map.arrays.cell.numpy()[found]
+    return Glided(position.numpy(), found, cells, direction.numpy(), ended == BLOCKED)
+
+
+@wp.func
+def _corner(m: MapArrays, d: int, k: int) -> wp.vec3d:
+    """Corners of a dart's triangle: the cell centre, its origin, its end."""
+    if k == 0:
+        return m.centre[m.cell[d]]
+    if k == 1:
+        return m.position[m.origin[d]]
+    return m.position[m.origin[m.phi1[d]]]
+
+
+@wp.func
+def _normal(m: MapArrays, d: int) -> wp.vec3d:
+    c = _corner(m, d, 0)
+    return wp.normalize(wp.cross(_corner(m, d, 1) - c, _corner(m, d, 2) - c))
+
+
+@wp.func
+def _turned(w: wp.vec3d, edge: wp.vec3d, n0: wp.vec3d, n1: wp.vec3d) -> wp.vec3d:
+    """A tangent vector unfolded across an edge of unit direction `edge`, from normal n0 to normal n1."""
+    across = wp.dot(w, wp.cross(edge, n0))
+    return wp.dot(w, edge) * edge + across * wp.cross(edge, n1)
+
+
+@wp.kernel
+def _glide(
+    first: int,
+    m: MapArrays,
+    points: wp.array[wp.vec3d],
+    by: wp.array[wp.vec3d],
+    headings: wp.array[wp.vec3d],
+    darts: wp.array[int],
+    position: wp.array[wp.vec3d],
+    direction: wp.array[wp.vec3d],
+    out: wp.array[int],
+    status: wp.array[int],
+):
+    i = first + wp.tid()
+    d = int(darts[i])
+    p = points[i]
+    n = _normal(m, d)
+    w = by[i] - wp.dot(by[i], n) * n
+    h = headings[i] - wp.dot(headings[i], n) * n
+    ended = LOST + 0
+    entry = int(-1)
+    for _step in range(_LIMIT):
+        way = int(-1)
+        least = wp.float64(1.0)
+        edge = wp.vec3d()
+        for k in range(3):
+            # Sides in the order of `behind`: from the centre to the origin, from the end to the centre, the edge.
+            a = _corner(m, d, 2 * k % 3)
+            along = _corner(m, d, (2 * k + 1) % 3) - a
+            inward = wp.cross(n, along)
+            here = wp.dot(inward, p - a)
+            speed = wp.dot(inward, w)
+            if speed < _ZERO and k != entry:
+                time = wp.max(here, _ZERO) / -speed
+                if time < least:
+                    least = time
+                    way = k
+                    edge = wp.normalize(along)
+        p += least * w
+        w = (wp.float64(1.0) - least) * w
+        if way < 0:
+            ended = INSIDE
+            break
+        there = behind(m, d, way)
+        if there < 0:
+            ended = BLOCKED
+            break
+        d = there
+        entry = way
+        if way < 2:
+            entry = 1 - way
+        n1 = _normal(m, d)
+        w = _turned(w, edge, n, n1)
+        h = _turned(h, edge, n, n1)
+        n = n1
+        # Back into the plane of the triangle: rounding must not add up over many steps.
+        p -= wp.dot(p - _corner(m, d, 1), n) * n
+    position[i] = p
+    direction[i] = h
+    out[i] = d
+    status[i] = ended

@@ -1,0 +1,243 @@
+"""Maps from meshes: laws, borders, orbits, embeddings, and refusals that name the dart and the law."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cells.operations import GRIDS, random_operation
+from cells.verifier import check_map, check_rings
+from tangere.cells.maps import (
+    CellMap,
+    adjacent,
+    blind_cells,
+    hanging_vertices,
+    hex_grid,
+    incident,
+    is_border,
+    load_map,
+    map_of_mesh,
+    map_of_meshio,
+    orbits,
+    quad_grid,
+    split,
+    triangle_grid,
+)
+from tangere.runtime import InputError, UnsupportedError
+from tangere.shape import generate
+
+L_SHAPE = [[0, 0], [4, 0], [4, 1], [1, 1], [1, 4], [0, 4]]
+
+
+@pytest.mark.feature("F-P-4")
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_law_of_a_map_holds_on_random_meshes(name, rng, device):
+    make, _, size, _ = GRIDS[name]
+    for seed in range(3):
+        map = make(jitter=0.2, seed=seed, device=device)
+        check_map(map, area=size)
+        check_rings(map)
+
+
+def test_mixed_polygons_and_polyhedra_make_valid_maps():
+    plane = CellMap.from_polygons(
+        [[0, 0], [1, 0], [2, 0], [2, 1], [1, 1.5], [0, 1]], [[0, 1, 4, 5], [1, 2, 3], [1, 3, 4]]
+    )
+    check_map(plane, area=1.25 + 0.5 + 0.75)
+    corners = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1], [0.5, 0.5, 2]]
+    house = CellMap.from_polyhedra(corners, [[0, 1, 2, 3, 4, 5, 6, 7], [4, 5, 6, 7, 8]])
+    check_map(house, area=1 + 1 / 3)
+    check_rings(house)
+
+
+@pytest.mark.parametrize("kind", ["tetra", "pyramid", "wedge", "hexahedron"])
+def test_vtk_order_gives_outward_faces(kind):
+    points = {
+        "tetra": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        "pyramid": [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0.5, 0.5, 1]],
+        "wedge": [[0, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1]],
+        "hexahedron": [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]],
+    }[kind]
+    volume = {"tetra": 1 / 6, "pyramid": 1 / 3, "wedge": 1 / 2, "hexahedron": 1}[kind]
+    check_map(CellMap.from_polyhedra(points, np.arange(len(points))[None]), area=volume)
+
+
+def test_a_meshio_mesh_becomes_volumes_or_faces():
+    # What meshio.read returns, as far as it is used: points, and blocks with a type and data.
+    hexes = hex_grid(1, 1, 1)
+    mesh = _meshio(hexes.positions, hexahedron=[[0, 4, 6, 2, 1, 5, 7, 3]], line=[[0, 1]])
+    check_map(map_of_meshio(mesh), area=1.0)
+    flat = _meshio([[0, 0], [1, 0], [1, 1], [0, 1], [2, 0]], quad=[[0, 1, 2, 3]], triangle=[[1, 4, 2]])
+    check_map(map_of_meshio(flat), area=1.5)
+    with pytest.raises(UnsupportedError, match="hexahedron20"):
+        map_of_meshio(_meshio(np.zeros((20, 3)), hexahedron20=[list(range(20))]))
+    with pytest.raises(InputError, match="neither faces nor volumes"):
+        map_of_meshio(_meshio(np.zeros((2, 3)), line=[[0, 1]]))
+
+
+def _meshio(points, **blocks):
+    cells = [SimpleNamespace(type=kind, data=np.array(rows)) for kind, rows in blocks.items()]
+    return SimpleNamespace(points=np.array(points, float), cells=cells)
+
+
+def test_a_surface_file_becomes_a_map(tmp_path):
+    generate.icosphere(1).save(tmp_path / "ball.ply")
+    check_map(load_map(tmp_path / "ball.ply"))
+
+
+def test_a_closed_surface_has_no_border_and_an_euler_number_of_two():
+    ball = map_of_mesh(generate.icosphere(2))
+    check_map(ball)
+    assert not is_border(ball).any()
+    assert len(orbits(ball, "vertex")) - len(orbits(ball, "edge")) + len(orbits(ball, "face")) == 2
+
+
+@pytest.mark.feature("F-P-5")
+def test_borders_are_where_the_mesh_ends_and_rings_turn_around_them():
+    map = quad_grid(4, 3)
+    darts = np.flatnonzero(is_border(map))
+    assert len(darts) == 14
+    ends = map.positions[map.numpy("origin")[np.stack([darts, map.numpy("phi1")[darts]])]]
+    on_rim = (np.isin(ends[..., 0], [0, 4]).all(axis=0)) | (np.isin(ends[..., 1], [0, 3]).all(axis=0))
+    assert on_rim.all()
+    check_rings(map)
+    annulus = CellMap.from_polygons(*_annulus())
+    check_rings(annulus)
+    assert is_border(annulus).sum() == 24
+    block = hex_grid(2, 2, 2)
+    assert is_border(block).sum() == 24 * 4
+    check_rings(block)
+
+
+def _annulus(n=12):
+    angle = 2 * np.pi * np.arange(n) / n
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    i, j = np.arange(n), (np.arange(n) + 1) % n
+    return np.concatenate([ring, 2 * ring]), np.stack([i, n + i, n + j, j], axis=1)
+
+
+@pytest.mark.feature("F-P-6")
+@pytest.mark.parametrize("name", ["quads", "hexahedra"])
+def test_embeddings_and_marks_are_one_value_per_orbit(name, rng):
+    map = GRIDS[name][0]()
+    for _ in range(3):
+        random_operation(map, rng, 2)
+    origin, cell, darts = map.numpy("origin"), map.numpy("cell"), map.darts
+    for orbit, steps in (("edge", ("phi2", "phi3")), ("face", ("phi1", "phi3"))):
+        numbers = orbits(map, orbit)
+        values = rng.random(len(numbers))
+        seen = values[numbers.number[darts]]  # one step from any dart
+        for step in steps:
+            there = map.numpy(step)[darts]
+            inside = there >= 0
+            assert (values[numbers.number[there[inside]]] == seen[inside]).all()
+    assert len(np.unique(np.stack([orbits(map, "vertex").number[darts], origin[darts]], 1), axis=0)) == map.vertex_count
+    top = orbits(map, "volume" if map.dimension == 3 else "face").number[darts]
+    pairs = np.unique(np.stack([top if map.dimension == 3 else cell[darts], cell[darts]], 1), axis=0)
+    assert len(pairs) == len(map.leaves)
+    map.block("cell", [map.leaves[0]])
+    walls = (map.numpy("tag") >> 12) & 1
+    across = map.numpy("phi3" if map.dimension == 3 else "phi2")
+    mine = darts[cell[darts] == map.leaves[0]]
+    assert walls[mine].all()
+    assert walls[across[mine][across[mine] >= 0]].all()
+    map.block("cell", [map.leaves[0]], blocked=False)
+    assert not ((map.numpy("tag")[darts] >> 12) & 1).any()
+
+
+@pytest.mark.feature("F-P-7")
+def test_traversers_count_what_brute_force_counts():
+    for n in (1, 2, 3):
+        block = hex_grid(n, n, n)
+        m = n + 1
+        sizes = {"vertex": m**3, "edge": 3 * n * m**2, "face": 3 * n**2 * m, "volume": n**3}
+        for orbit, count in sizes.items():
+            assert len(orbits(block, orbit)) == count
+        assert len(incident(block, "volume", "vertex")) == 8 * n**3
+        assert len(incident(block, "volume", "edge")) == 12 * n**3
+        assert len(incident(block, "face", "edge")) == 4 * sizes["face"]
+        index = np.stack(np.meshgrid(*[np.arange(n)] * 3, indexing="ij"), -1).reshape(-1, 3)
+        apart = np.abs(index[:, None] - index[None]).max(axis=2)
+        assert len(adjacent(block, "volume", "vertex")) == (apart == 1).sum()
+        steps = np.abs(index[:, None] - index[None]).sum(axis=2)
+        assert len(adjacent(block, "volume", "face")) == (steps == 1).sum()
+    plane = triangle_grid(3, 2)
+    assert len(orbits(plane, "edge")) == 3 * 3 + 4 * 2 + 6
+    assert len(incident(plane, "vertex", "face")) == 3 * 12
+
+
+def test_a_vertex_where_only_corners_meet_is_doubled():
+    bow_tie = CellMap.from_polygons([[0, 0], [1, 0], [1, 1], [2, 1], [2, 2]], [[0, 1, 2], [2, 3, 4]])
+    check_map(bow_tie, area=1.0)
+    assert bow_tie.vertex_count == 6
+    assert len(bow_tie.rings.row(0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("polygons", "message"),
+    [
+        ([[0, 1, 2], [0, 1, 3]], r"darts 0 and 3 \(from vertex 0 to 1\) break a law: .*phi2"),
+        ([[0, 1, 2], [0, 2, 9]], "dart 5 uses vertex 9 but there are 4"),
+        ([[0, 1, 1]], r"dart 2 \(face 0\) breaks a law: a face has vertex 1 only once"),
+        ([[0, 1]], "face 0 has 2 corners"),
+        ([], "there are none"),
+        ([[0, 2, 1]], "cell 0 .* breaks a law: .*positive size"),
+        ([[0.5, 1, 2]], "whole numbers"),
+    ],
+)
+def test_bad_polygons_are_refused_by_dart_and_law(polygons, message):
+    corners = [[0, 0], [1, 0], [0, 1], [1, 1]]
+    with pytest.raises(InputError, match=message):
+        CellMap.from_polygons(corners, polygons)
+
+
+def test_bad_polyhedra_and_positions_are_refused():
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1.0]])
+    with pytest.raises(InputError, match="each edge of a volume has two of its faces"):
+        CellMap.from_polyhedra(corners, [[[0, 2, 1], [0, 1, 3], [1, 2, 3]]])
+    with pytest.raises(InputError, match="a face has at most one volume on each side"):
+        CellMap.from_polyhedra(corners, np.array([[0, 1, 2, 3], [0, 1, 2, 3]]))
+    with pytest.raises(InputError, match="positive size"):
+        CellMap.from_polyhedra(corners, np.array([[0, 2, 1, 3]]))
+    with pytest.raises(InputError, match="vertex 4 is not finite"):
+        CellMap.from_polyhedra(np.vstack([corners[:4], [[0, np.nan, 1]]]), np.array([[0, 1, 2, 3]]))
+    with pytest.raises(InputError, match="cell 0 has no face"):
+        CellMap.from_polyhedra(corners, [[], [0, 1, 2, 3]])
+    with pytest.raises(InputError, match="has 7 corners"):
+        CellMap.from_polyhedra(corners, [[0, 1, 2, 3, 4, 0, 1]])
+
+
+@pytest.mark.feature("F-P-38")
+def test_a_cell_that_its_mean_does_not_see_gets_a_centre_that_does():
+    corner = CellMap.from_polygons(L_SHAPE, [[0, 1, 2, 3, 4, 5]])  # the mean of the corners is outside its kernel
+    assert len(blind_cells(corner)) == 0
+    check_map(corner, area=7.0)
+    centre = corner.numpy("centre")[0]
+    assert 0 < centre[0] < 1
+    assert 0 < centre[1] < 1
+    zigzag = [[0, 0], [3, 0], [3, 3], [2, 3], [2, 1], [1, 1], [1, 3], [0, 3]]  # a U: no point sees it all
+    with pytest.raises(InputError, match="star-shaped"):
+        CellMap.from_polygons(zigzag, [list(range(8))])
+
+
+def test_a_deformation_that_turns_a_cell_inside_out_is_refused_and_undone():
+    map = hex_grid(2, 2, 2)
+    before = map.positions.copy()
+    after = before.copy()
+    after[np.flatnonzero((before == 1).all(axis=1))] = [5, 5, 5]
+    with pytest.raises(InputError, match="star-shaped"):
+        map.move(after)
+    assert np.array_equal(map.positions, before)
+    check_map(map, area=8.0)
+    with pytest.raises(InputError, match="vertex 3 is not finite"):
+        map.move(np.where(np.arange(27)[:, None] == 3, np.nan, before))
+
+
+def test_hanging_vertices_are_those_set_into_coarser_cells():
+    map = quad_grid(2, 1)
+    split(map, [0])
+    hanging = hanging_vertices(map)
+    assert hanging[:, 1].tolist() == [1]
+    assert map.positions[hanging[0, 0]].tolist() == [1, 0.5, 0]

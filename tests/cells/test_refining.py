@@ -1,0 +1,141 @@
+"""Splits and merges: laws after every operation, sizes kept, everything reversible, every level reachable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cells.operations import GRIDS, merge_all, mergeable, random_operation
+from cells.verifier import check_map, check_rings, simplices
+from tangere.cells.maps import ancestors, explicit_levels, hex_grid, level_links, merge, quad_grid, split
+from tangere.runtime import InputError
+
+
+@pytest.mark.feature("F-P-10", "F-P-11")
+@pytest.mark.parametrize("jitter", [0.0, 0.15])
+@pytest.mark.parametrize("name", GRIDS)
+def test_random_splits_and_merges_keep_every_law_and_come_back(name, jitter, rng, device, effort):
+    make, _, size, deepest = GRIDS[name]
+    map = make(jitter=jitter, device=device)
+    darts, vertices, before = map.dart_count, map.vertex_count, np.sort(simplices(map)[map.darts].ravel())
+    warped = jitter > 0 and map.dimension == 3
+    for _ in range(effort(60 if map.dimension == 2 else 25)):
+        random_operation(map, rng, deepest)
+        check_map(map, area=None if warped else size)
+        check_rings(map)
+    merge_all(map)
+    check_map(map, area=size, tolerance=1e-9 if warped else 1e-12)
+    assert (map.dart_count, map.vertex_count) == (darts, vertices)
+    np.testing.assert_allclose(np.sort(simplices(map)[map.darts].ravel()), before, atol=1e-14)
+
+
+@pytest.mark.feature("F-P-9")
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_level_is_a_map_and_level_zero_is_the_first_mesh(name, rng):
+    make, _, _, deepest = GRIDS[name]
+    map = make()
+    first = {key: map.numpy(key) for key in ("phi1", "phi2", "phi3")}
+    count = map.dart_count
+    for _ in range(12):
+        random_operation(map, rng, deepest)
+    level = map.numpy("tag") & 255
+    explicit = explicit_levels(map)
+    for k in range(map.levels.max() + 1):
+        links = level_links(map, k)
+        here = map.darts[level[map.darts] <= k]
+        assert np.array_equal(np.sort(links.phi1[here]), here)  # a permutation
+        for phi in (links.phi2, links.phi3):
+            inside = here[phi[here] >= 0]
+            assert np.array_equal(phi[phi[inside]], inside)
+        inside = here[links.phi3[here] >= 0]
+        assert np.array_equal(links.phi1[links.phi3[links.phi1[inside]]], links.phi3[inside])
+        assert np.array_equal(explicit.phi1(here, k), links.phi1[here])
+        assert np.array_equal(explicit.phi2(here, k), links.phi2[here])
+        assert np.array_equal(explicit.phi3(here, k), links.phi3[here])
+    level0 = level_links(map, 0)
+    for key in first:
+        assert np.array_equal(getattr(level0, key)[:count], first[key])
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_independent_sets_make_the_same_cells_as_one_after_the_other(name, rng):
+    make, _, size, deepest = GRIDS[name]
+    one, other = make(), make()
+    for step in range(8):
+        for map, method in ((one, "sequential"), (other, "sets")):
+            choice = np.random.default_rng(step)
+            centres = map.arrays.centre.numpy()
+            ready = mergeable(map)
+            if step % 4 == 3:
+                ready = ready[np.lexsort(np.round(centres[ready], 9).T)]
+                merge(map, choice.choice(ready, max(1, len(ready) // 2), replace=False), method=method)
+            else:
+                leaves = map.leaves[map.levels[map.leaves] < deepest]
+                leaves = leaves[np.lexsort(np.round(centres[leaves], 9).T)]
+                split(map, choice.choice(leaves, -(-len(leaves) // 3), replace=False), method=method)
+            check_map(map, area=size)
+            check_rings(map)
+        a, b = (np.round(simplices(m)[m.darts].reshape(m.dart_count, -1), 9) for m in (one, other))
+        assert np.array_equal(np.unique(a, axis=0), np.unique(b, axis=0))
+        assert one.dart_count == other.dart_count
+
+
+@pytest.mark.parametrize("name", ["quads", "triangles", "hexahedra"])
+def test_balance_keeps_neighbours_within_one_level(name, rng):
+    make, _, size, deepest = GRIDS[name]
+    map = make()
+    for _ in range(10):
+        random_operation(map, rng, deepest, balanced=True)
+        check_map(map, area=size)
+        for c in map.leaves:
+            assert (np.abs(map.levels[map.rings.row(c)] - map.levels[c]) <= 1).all()
+    if name == "quads":
+        assert max(len(map.rings.row(c)) for c in map.leaves) <= 12
+
+
+def test_deep_unbalanced_refinement_widens_the_ring_table():
+    map = quad_grid(2, 1)
+    for _ in range(5):
+        finest = map.leaves[map.levels[map.leaves] == map.levels.max()]
+        near = finest[np.abs(map.numpy("centre")[finest, 0] - 1) < 1]
+        split(map, near[map.numpy("centre")[near, 0] < 1] if map.levels.max() else [0])
+    check_map(map, area=2.0)
+    check_rings(map)
+    assert len(map.rings.row(1)) == 32
+
+
+def test_children_know_their_parent_and_ancestors_are_found():
+    map = hex_grid(1, 1, 1)
+    split(map, [0])
+    assert len(map.children(0)) == 8
+    split(map, [map.children(0)[3]])
+    grandchildren = map.children(map.children(0)[3])
+    assert (ancestors(map, 0)[grandchildren] == 0).all()
+    assert (ancestors(map, 1)[grandchildren] == map.children(0)[3]).all()
+
+
+def test_cells_that_cannot_be_split_or_merged_are_refused():
+    map = quad_grid(2, 2)
+    split(map, [0])
+    with pytest.raises(InputError, match="cell 0 is not a leaf"):
+        split(map, [0])
+    with pytest.raises(InputError, match="cell 1 is not a cell whose children"):
+        merge(map, [1])
+    with pytest.raises(InputError, match="no cell 99999"):
+        split(map, [99999])
+    split(map, [map.children(0)[0]])
+    with pytest.raises(InputError, match="cell 0 is not a cell whose children"):
+        merge(map, [0])
+
+
+@pytest.mark.slow
+@pytest.mark.feature("F-P-37")
+def test_three_dimensional_maps_survive_many_random_operations(rng, effort):
+    map = hex_grid(2, 2, 2, jitter=0.2)
+    darts = map.dart_count
+    for _ in range(effort(300)):
+        random_operation(map, rng, 4)
+        check_map(map)
+        check_rings(map)
+    merge_all(map)
+    assert map.dart_count == darts

@@ -1,0 +1,270 @@
+"""Registration: the brute-force verifier after every move, split, merge, deformation, addition and removal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cells.operations import GRIDS, inside, mergeable
+from cells.verifier import check_map, check_registration, owners, segment_cells
+from tangere.cells.maps import CellMap, hex_grid, quad_grid
+from tangere.cells.registration import Registration, divide_large_triangles, group, large_triangles
+from tangere.runtime import InputError, using_threads
+
+FORMS = ["sorted", "incremental"]
+
+
+def crowd(map, size, rng, form="sorted", points=24, segments=6, triangles=3, **options):
+    rows = rng.integers(0, points, (segments, 2)), rng.integers(0, points, (triangles, 3))
+    return Registration(map, inside(rng, map, size, points), *rows, form=form, **options)
+
+
+def step(registration, size, rng, far=0.2):
+    targets = registration.points + rng.normal(0, far, registration.points.shape)
+    targets = np.clip(targets, 0.01, size - 0.01)
+    targets[:, 2] *= registration.map.dimension == 3
+    return registration.move(targets)
+
+
+@pytest.mark.feature("F-P-20", "F-P-24", "F-P-31", "F-P-32", "F-P-33", "F-P-34")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("name", "jitter"), [("quads", 0.0), ("quads", 0.2), ("triangles", 0.0), ("hexahedra", 0.0), ("hexahedra", 0.2)]
+)
+def test_everyone_is_where_they_are_after_every_operation(name, jitter, form, rng, device, effort):
+    make, size, _, _ = GRIDS[name]
+    map = make(jitter=jitter, device=device)
+    registration = crowd(map, size, rng, form)
+    check_registration(registration)
+    for count in range(effort(8 if map.dimension == 2 else 4)):
+        assert not step(registration, size, rng).any()
+        check_registration(registration)
+        leaves = map.leaves[map.levels[map.leaves] < (3 if map.dimension == 2 else 2)]
+        registration.split(rng.choice(leaves, min(3, len(leaves)), replace=False), balanced=bool(count % 2))
+        check_map(map)
+        check_registration(registration)
+        ready = mergeable(map)
+        if len(ready) and count % 2:
+            registration.merge(rng.choice(ready, min(2, len(ready)), replace=False))
+            check_map(map)
+            check_registration(registration)
+
+
+@pytest.mark.slow
+@pytest.mark.feature("F-P-35")
+@pytest.mark.parametrize(("cells", "merges"), [(40, 70_000), (8, 30_000)])
+def test_no_dart_dangles_through_a_hundred_thousand_merges(cells, merges, rng, effort):
+    map = quad_grid(cells, cells) if cells == 40 else hex_grid(cells, cells, cells)
+    registration = Registration(map, inside(rng, map, cells, 2000))
+    done = 0
+    while done < effort(merges):
+        leaves = map.leaves[map.levels[map.leaves] < 2]
+        registration.split(rng.choice(leaves, 400, replace=False))
+        ready = mergeable(map)
+        done += len(registration.merge(rng.choice(ready, min(400, len(ready)), replace=False)))
+        alive = np.zeros(len(map.numpy("tag")), bool)
+        alive[map.darts] = True
+        assert alive[registration.darts].all()
+        half = 0.5 ** (1.0 + map.levels[registration.cells])[:, None]
+        away = np.abs(registration.points - map.numpy("centre")[registration.cells])
+        assert (away[:, : map.dimension] <= half * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("name", ["quads", "hexahedra"])
+def test_both_forms_agree_and_do_not_depend_on_threads(name, rng):
+    make, size, _, _ = GRIDS[name]
+    answers = []
+    for form, threads in (("sorted", 1), ("sorted", 2), ("incremental", 2)):
+        with using_threads(threads):
+            again = np.random.default_rng(5)
+            registration = crowd(make(jitter=0.1), size, again, form, points=60)
+            for _ in range(3):
+                step(registration, size, again)
+                registration.split(again.choice(registration.map.leaves, 2, replace=False))
+            registration.merge(mergeable(registration.map)[:1])
+            rows = [registration.present(kind) for kind in ("points", "segments", "triangles")]
+            leaves = registration.map.leaves
+            answers.append([[row.row(int(c)).tolist() for c in leaves] for row in rows])
+    assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.feature("F-P-19")
+def test_only_points_that_change_cell_cost_an_update(rng):
+    map = quad_grid(10, 10)
+    registration = Registration(map, inside(rng, map, 10, 500), form="incremental")
+    for _ in range(5):
+        before = registration.cells.copy()
+        step(registration, 10, rng, 0.1)
+        cells = [next(iter(c)) for c in owners(map, registration.points)]
+        assert registration.counters["points changed"] == (before != cells).sum()
+
+
+@pytest.mark.feature("F-P-25")
+def test_a_segment_that_stays_in_its_cell_is_not_marched_and_one_whose_middle_moves_is():
+    map = quad_grid(3, 3)
+    ends = np.array([[0.2, 0.2], [0.8, 0.3]])
+    registration = Registration(map, ends, [[0, 1]])
+    registration.move(ends + 0.1)
+    assert registration.counters["edges marched"] == 0
+    registration.move([[0.9, 0.5], [1.1, 0.5]])
+    assert registration.counters["edges marched"] == 1
+    assert registration.crossed("segments", 0).tolist() == [0, 3]
+    # Both ends stay in their cells, the middle goes from one side of a vertex to the other.
+    ends = np.array([[0.5, 1.2], [1.2, 0.5]])
+    registration = Registration(map, ends, [[0, 1]])
+    assert registration.crossed("segments", 0).tolist() == [0, 1, 3]
+    registration.move([[0.5, 1.8], [1.8, 0.5]])
+    assert registration.counters["points changed"] == 0
+    assert registration.crossed("segments", 0).tolist() == [1, 3, 4]
+
+
+@pytest.mark.feature("F-P-26", "F-P-28")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_deforming_surface_stays_registered_and_covers_what_it_crosses(form, rng, device):
+    map = hex_grid(3, 3, 3, device=device)
+    u, v = np.meshgrid(np.linspace(0.4, 2.6, 5), np.linspace(0.4, 2.6, 5), indexing="ij")
+    sheet = np.stack([u.ravel(), v.ravel(), np.full(25, 1.5)], axis=1)
+    low = (np.arange(4)[:, None] * 5 + np.arange(4)).ravel()
+    triangles = np.concatenate([np.stack([low, low + 5, low + 6], 1), np.stack([low, low + 6, low + 1], 1)])
+    registration = Registration(map, sheet, None, triangles, form=form)
+    for k in range(3):
+        wave = sheet + np.stack([0 * u, 0 * u, 0.8 * np.sin(k + 2 * u)], -1).reshape(-1, 3)
+        registration.move(wave)
+        if k == 1:
+            registration.split(registration.map.leaves[::5])
+        check_registration(registration)
+        for t, corners in enumerate(registration.triangles):
+            found = set(registration.crossed("triangles", t).tolist())
+            around = found.union(*[map.rings.row(c).tolist() for c in found])
+            weights = rng.dirichlet([1, 1, 1], 8)
+            for cells in owners(map, weights @ registration.points[corners], slack=-1e-9):
+                assert cells <= around
+
+
+def test_a_large_triangle_is_filled_when_asked_for(rng, device):
+    map = quad_grid(6, 6, jitter=0.1, device=device)
+    corners = np.array([[0.3, 0.4], [5.6, 0.9], [2.5, 5.7]])
+    hollow, filled = (Registration(map, corners, None, [[0, 1, 2]], fill=fill) for fill in (False, True))
+    inner = set().union(*owners(map, np.c_[rng.dirichlet([1, 1, 1], 4000) @ corners, np.zeros(4000)], slack=-1e-9))
+    assert not inner <= set(hollow.crossed("triangles", 0).tolist())
+    assert set(filled.crossed("triangles", 0).tolist()) == inner | set(hollow.crossed("triangles", 0).tolist())
+    block = hex_grid(4, 4, 4, device=device)
+    corners = np.array([[0.3, 0.4, 0.5], [3.6, 0.9, 1.2], [1.5, 3.7, 3.1]])
+    sheet = Registration(block, corners, None, [[0, 1, 2]], fill=True)
+    inner = set().union(*owners(block, rng.dirichlet([1, 1, 1], 6000) @ corners, slack=-1e-9))
+    assert inner <= set(sheet.crossed("triangles", 0).tolist())
+    assert len(set(sheet.crossed("triangles", 0).tolist()) - inner) <= 3  # clipped too briefly to be sampled
+
+
+@pytest.mark.feature("F-P-44")
+def test_fast_and_exact_modes_differ_only_by_cells_that_have_the_segment_near(rng):
+    corners = [[0, 0], [4, 0], [4, 1], [1, 1], [1, 4], [0, 4], [4, 4]]
+    map = CellMap.from_polygons(corners, [[0, 1, 2, 3, 4, 5], [3, 2, 6, 4]])  # an L around a square
+    assert not map.has_convex_cells
+    arms = np.concatenate([rng.uniform([0, 0], [4, 1], (200, 2)), rng.uniform([0, 0], [1, 4], (200, 2))])
+    rows = np.stack([np.arange(200), 200 + np.arange(200)], axis=1)
+    exact, fast = (Registration(map, arms, rows, mode=mode) for mode in ("exact", "fast"))
+    across = 0
+    for i in range(200):
+        (x, y), (u, v) = arms[i], arms[200 + i]
+        # From one arm to the other through the square: above the corner (1, 1).
+        leaves = x > 1 and v > 1 and y + (v - y) * (1 - x) / (u - x) > 1
+        assert fast.crossed("segments", i).tolist() == [0]
+        assert exact.crossed("segments", i).tolist() == ([0, 1] if leaves else [0])
+        if leaves:
+            assert i in fast.near("segments", 1)
+            across += 1
+    assert 20 < across < 180
+    check_registration(exact)
+
+
+@pytest.mark.feature("F-P-27")
+def test_triangles_too_large_for_small_cells_are_found_and_divided(rng):
+    map = hex_grid(3, 3, 3)
+    corners = np.array([[0.3, 0.3, 1.4], [2.7, 0.4, 1.5], [1.5, 2.7, 1.6]])
+    surface = Registration(map, corners, None, [[0, 1, 2]])
+    assert len(large_triangles(surface)) == 0
+    surface.split(map.leaves)
+    surface.split(map.leaves[np.abs(map.numpy("centre")[map.leaves] - 1.5).max(axis=1) < 0.6])
+    assert large_triangles(surface).tolist() == [0]
+    repaired = divide_large_triangles(surface)
+    assert len(large_triangles(repaired)) == 0
+    check_registration(repaired, near=False)
+    groups = repaired.present("triangles")
+    for cells in owners(map, rng.dirichlet([1, 1, 1], 500) @ corners, slack=-1e-9):
+        for c in cells:  # everything the surface crosses knows of it
+            assert len(groups.row(c)) or len(repaired.near("triangles", c))
+
+
+def test_a_segment_through_a_wall_is_registered_from_both_ends():
+    map = quad_grid(5, 1)
+    map.block("cell", [2])
+    registration = Registration(map, [[0.5, 0.5], [4.5, 0.5]], [[0, 1]])
+    assert registration.crossed("segments", 0).tolist() == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["quads", "hexahedra"])
+def test_points_go_along_with_a_deforming_map_or_change_cells(name, rng, device):
+    make, size, _, _ = GRIDS[name]
+    map = make(device=device)
+    registration = crowd(map, size, rng)
+    registration.split(map.leaves[:2])
+    before, cells = map.positions.copy(), registration.cells.copy()
+    bent = before + 0.12 * np.sin(2 * before[:, [1, 2, 0]]) * [1, 1, map.dimension == 3]
+    registration.deform(bent)
+    check_map(map)
+    check_registration(registration)
+    assert np.array_equal(registration.cells, cells)
+    registration.deform(before)
+    check_registration(registration)
+    registration.deform(bent, carried=False)
+    check_registration(registration)
+    assert not np.array_equal(registration.cells, cells)
+
+
+def test_points_are_added_and_removed(rng):
+    map = quad_grid(4, 4)
+    for form in FORMS:
+        registration = crowd(map, 4, rng, form, points=10, segments=2, triangles=1)
+        numbers = registration.add(inside(rng, map, 4, 5))
+        assert numbers.tolist() == [10, 11, 12, 13, 14]
+        check_registration(registration)
+        free = np.setdiff1d(np.arange(15), np.r_[registration.segments.ravel(), registration.triangles.ravel()])
+        left = registration.remove(free[:2])
+        assert not np.isin(free[:2], left).any()
+        check_registration(registration)
+        step(registration, 4, rng)
+        check_registration(registration)
+    with pytest.raises(InputError, match="belongs to a segment or triangle"):
+        registration.remove([registration.segments[0, 0]])
+
+
+def test_bad_registrations_are_refused():
+    map = quad_grid(2, 2)
+    with pytest.raises(InputError, match="point 1 is outside"):
+        Registration(map, [[0.5, 0.5], [5, 5]])
+    with pytest.raises(InputError, match="number 0 uses points"):
+        Registration(map, [[0.5, 0.5]], [[0, 1]])
+    with pytest.raises(InputError, match="form is"):
+        Registration(map, [[0.5, 0.5]], form="magic")
+    with pytest.raises(InputError, match="targets: there are 2 for 1"):
+        Registration(map, [[0.5, 0.5]]).move([[1, 1], [1, 1]])
+
+
+def test_grouping_is_a_stable_sort(rng, device):
+    import warp as wp
+
+    cells = rng.integers(0, 37, 200_000).astype(np.int32)
+    for threads in (1, 3):
+        with using_threads(threads):
+            groups = group(wp.array(cells, dtype=wp.int32, device=device), 40)
+        assert np.array_equal(groups.order.numpy(), np.argsort(cells, kind="stable"))
+        assert np.array_equal(groups.start.numpy(), np.searchsorted(np.sort(cells), np.arange(41)))
+
+
+def test_a_segment_crosses_the_same_cells_whoever_asks(rng):
+    map = quad_grid(5, 5, jitter=0.3)
+    registration = crowd(map, 5, rng, points=40, segments=40, triangles=0)
+    for i, (a, b) in enumerate(registration.segments):
+        found = set(registration.crossed("segments", i).tolist())
+        assert segment_cells(map, registration.points[a], registration.points[b], 1e-9) <= found
