@@ -10,9 +10,18 @@ from scipy.spatial.transform import Rotation
 from tangere.motion import CosineScrew, Rest, Rigid, Screw, TanScrew, Twist
 from tangere.shape import Mesh, generate
 
-__all__ = ["FAMILIES", "KINDS", "Scene", "random_motion", "random_poses", "scene", "shape"]
+__all__ = ["FAMILIES", "KINDS", "Scene", "at", "random_motion", "random_poses", "scene", "shape"]
 
 KINDS = ["rest", "twist", "screw", "tan screw", "cosine screw"]
+
+
+def at(position, rotation=None) -> np.ndarray:
+    """A pose at a position, turned by a matrix."""
+    pose = np.eye(4)
+    pose[:3, 3] = position
+    if rotation is not None:
+        pose[:3, :3] = rotation
+    return pose
 
 
 def random_poses(rng, count: int, spread: float = 2.0) -> np.ndarray:

@@ -14,21 +14,45 @@ if TYPE_CHECKING:
     from tangere.query.contacts import Contacts, Kind, Status
     from tangere.query.distance import Distance, distance
     from tangere.query.first_contact import FirstContact, FirstContacts, all_contacts, candidates, first_contact
+    from tangere.query.intersection import intersecting_pairs, intersects
+    from tangere.query.intersection.cylinder_terrain import touches
+    from tangere.query.manifold import manifold
     from tangere.query.path_check import PathCheck, check_path
+    from tangere.query.proximity import Exclusion, detect, proximity
+    from tangere.query.signed_distance import DistanceField, signed_distance
     from tangere.runtime.errors import TangereError
     from tangere.scene import Scene
-    from tangere.shape import Mesh, generate
+    from tangere.shape import (
+        Box,
+        Capsule,
+        Cone,
+        ConvexMesh,
+        Cylinder,
+        Heightfield,
+        Mesh,
+        Sphere,
+        TiledHeightfield,
+        generate,
+    )
     from tangere.view import picture
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Box",
+    "Capsule",
     "Chain",
+    "Cone",
     "Contacts",
+    "ConvexMesh",
     "CosineScrew",
+    "Cylinder",
     "Distance",
+    "DistanceField",
+    "Exclusion",
     "FirstContact",
     "FirstContacts",
+    "Heightfield",
     "Kind",
     "Linear",
     "Mesh",
@@ -37,21 +61,30 @@ __all__ = [
     "Rest",
     "Scene",
     "Screw",
+    "Sphere",
     "Status",
     "TanScrew",
     "TangereError",
+    "TiledHeightfield",
     "Twist",
     "all_contacts",
     "candidates",
     "check_path",
+    "detect",
     "distance",
     "first_contact",
     "generate",
+    "intersecting_pairs",
+    "intersects",
+    "manifold",
     "picture",
+    "proximity",
     "query",
     "runtime",
     "scene",
     "shape",
+    "signed_distance",
+    "touches",
     "view",
 ]
 
@@ -72,13 +105,30 @@ _HOMES = {
     "Twist": "tangere.motion",
     "Screw": "tangere.motion",
     "Path": "tangere.motion",
+    "Box": "tangere.shape",
+    "Capsule": "tangere.shape",
+    "Cone": "tangere.shape",
+    "ConvexMesh": "tangere.shape",
+    "Cylinder": "tangere.shape",
+    "Heightfield": "tangere.shape",
     "Mesh": "tangere.shape",
+    "Sphere": "tangere.shape",
+    "TiledHeightfield": "tangere.shape",
     "generate": "tangere.shape",
     "Scene": "tangere.scene",
     "PathCheck": "tangere.query.path_check",
     "check_path": "tangere.query.path_check",
     "Distance": "tangere.query.distance",
     "distance": "tangere.query.distance",
+    "Exclusion": "tangere.query.proximity",
+    "detect": "tangere.query.proximity",
+    "proximity": "tangere.query.proximity",
+    "DistanceField": "tangere.query.signed_distance",
+    "signed_distance": "tangere.query.signed_distance",
+    "intersecting_pairs": "tangere.query.intersection",
+    "intersects": "tangere.query.intersection",
+    "manifold": "tangere.query.manifold",
+    "touches": "tangere.query.intersection.cylinder_terrain",
     "TangereError": "tangere.runtime.errors",
     "picture": "tangere.view",
 }

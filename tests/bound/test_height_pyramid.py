@@ -19,7 +19,7 @@ from tangere.bound.terrain import (
     height_at,
     node_bounds,
     node_flags,
-    vertex_height,
+    node_heights,
 )
 from tangere.query.intersection.cylinder_terrain import touches
 from tangere.runtime import CapacityError, InputError, choose_device, launch
@@ -43,7 +43,7 @@ def _read_nodes(
     bounds[k] = node_bounds(t, level, k // width, k % width)
     flags[k] = node_flags(t, level, k // width, k % width)
     if level == 0:
-        heights[k] = vertex_height(t, k // width, k % width)
+        heights[k] = node_heights(t, 0, k // width, k % width)[0]
 
 
 @wp.kernel(enable_backward=False)

@@ -19,7 +19,7 @@ def _stream(first: int, touches: wp.array2d[Touch], groups: Groups, stay: wp.arr
     for k in range(touches.shape[1]):
         add_touch(groups, i, touches[i, k])
     for g in range(wp.min(groups.count[i], groups.room)):
-        stay[i, g] = reduce_group(groups, i, g)
+        stay[i, g] = reduce_group(groups, i, g, wp.float64(0.0))
 
 
 def chosen(points, normals, depths, room: int = 8) -> tuple[np.ndarray, list[list[np.ndarray]]]:

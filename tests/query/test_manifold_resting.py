@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
 
 from manifold_oracle import ground, random_rotations
 from tangere.query.contacts import Contacts
@@ -96,11 +97,12 @@ def test_over_seams_of_coplanar_cells_the_normal_never_tilts(rng):
         foot = poses[:, :3, 3] * [1.0, 1.0, 0.0]
         foot[:, 2] = slope[0] * foot[:, 0] + slope[1] * foot[:, 1]
         poses[:, :3, 3] = foot + (support - 0.01)[:, None] * up
-        found = manifold(Cylinder(0.5, 1.2).at(poses), field, device="cpu")
-        np.testing.assert_allclose(found.normal, np.tile(up, (len(found), 1)), atol=1e-9)
-        deepest = np.full(3000, -np.inf)
-        np.maximum.at(deepest, found.query, -found.gap)
-        np.testing.assert_allclose(deepest, 0.01, atol=1e-9)
+        for margin, tie in ((0.0, 1e-9), (0.005, 0.1 * 0.005)):
+            found = manifold(Cylinder(0.5, 1.2).at(poses), field, margin=margin, device="cpu")
+            np.testing.assert_allclose(found.normal, np.tile(up, (len(found), 1)), atol=1e-9)
+            deepest = np.full(3000, -np.inf)
+            np.maximum.at(deepest, found.query, -found.gap)
+            np.testing.assert_allclose(deepest, 0.01, atol=tie)
 
 
 def test_a_body_that_rocks_by_a_fraction_of_a_degree_keeps_its_four_points():
@@ -123,6 +125,22 @@ def test_keys_are_unique_and_stay_while_a_body_slides_and_sinks_a_little():
     assert len(set(before.key)) == 4
     np.testing.assert_array_equal(before.key, after.key)
     np.testing.assert_allclose(after.point_a - before.point_a, [[0.001, 0.001, -0.001]] * 4, atol=1e-12)
+
+
+@pytest.mark.parametrize("lying", [False, True])
+def test_keys_stay_while_a_body_rocks_by_a_hair(lying):
+    """By 1e-4 in every direction, touching or hovering: the same points of the body on the same ground."""
+    field = flat(0.1)
+    rest = tilted(0.5 * np.pi, 0.3) if lying else np.eye(3)
+    for height in (0.498, 0.5002) if lying else (0.598, 0.6002):
+        keys = set()
+        for heading in np.linspace(0.0, 2.0 * np.pi, 37):
+            about = 1e-4 * np.array([np.cos(heading), np.sin(heading), 0.0])
+            turn = Rotation.from_rotvec(about).as_matrix() @ rest
+            found = manifold(Cylinder(0.5, 1.2).at(at(3.02, 3.03, height, turn=turn)), field, device="cpu")
+            assert len(found) == (2 if lying else 4)
+            keys.add(tuple(found.key))
+        assert len(keys) == 1
 
 
 def kerb(cell: float = 0.01, height: float = 0.15) -> Heightfield:

@@ -69,24 +69,3 @@ def test_answers_are_never_late_and_never_early_by_more_than_the_tolerance(rng, 
 def test_separation_counts_as_contact(rng, effort):
     scenes = [scene(family, rng) for family in ("solids", "grazing", "turns") for _ in range(effort(12, least=3))]
     check(scenes, 0.07, 1e-3)
-
-
-@pytest.mark.feature("F-R-17")
-def test_a_thin_plate_at_ten_thousand_widths_a_step_never_tunnels(rng, effort):
-    """Straight through the middle of another plate: contact in every trial."""
-    scenes = []
-    while len(scenes) < effort(100):
-        s = scene("thin", rng)
-        start, end = s.motion_b.pose(0.0)[:3, 3], s.motion_b.pose(1.0)[:3, 3]
-        if s.b == "ball" and np.linalg.norm(np.cross(start, end - start)) / np.linalg.norm(end - start) < 0.3:
-            if type(s.motion_b).__name__ == "Twist":
-                scenes.append(s)
-    found = answers(scenes, tolerance=TOLERANCE)
-    assert (found.status == Status.CONTACT).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
-def test_many_random_scenes_are_never_late(rng, effort, family):
-    for _ in range(10):
-        check([scene(family, rng) for _ in range(effort(1500))], 0.0, TOLERANCE, 48, 10)

@@ -1,54 +1,24 @@
-"""First contact of rigid meshes: the record, the start, threads, batches, paths, chains, and bad input."""
+"""First contact of rigid meshes: the record, the start, tolerances, and bad input."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import warp as wp
 from scipy.spatial.transform import Rotation
 
-from rigid_families import FAMILIES, scene, shape
-from rigid_oracle import closest_approach, mesh_distances
-from tangere.motion import Chain, CosineScrew, Linear, Path, Rest, Screw, TanScrew, Twist
+from rigid_families import at, scene, shape
+from rigid_oracle import mesh_distances
+from tangere.motion import CosineScrew, Linear, Rest, Screw, TanScrew, Twist
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.rigid import Bodies, Counters, rigid_first_contact, rigid_first_contacts, rounds
-from tangere.query.first_contact.rigid.bodies import Forest, bodies_of
-from tangere.query.first_contact.rigid.desk import Desk
+from tangere.query.first_contact.rigid import Bodies, rigid_first_contact, rigid_first_contacts
 from tangere.runtime import InputError, UnsupportedError
 from tangere.shape import Mesh, generate
-
-TURNED = Rotation.from_rotvec([np.pi / 2, 0.0, 0.0]).as_matrix()
-#: The six motions of the bumpy tori: start, velocity, rotation vector.
-SIX = {
-    "translation": ([1.05, 0, 0], [0.4, 0, 0], [0, 0, 0]),
-    "turn z": ([1.05, 0, 0], [0.3, 0, 0], [0, 0, 1.0]),
-    "turn y": ([1.05, 0, 0], [0, 0.2, 0], [0, np.pi / 2, 0]),
-    "approach": ([0, 5.0, 0], [0, -4.5, 0], [1.0, 2.0, 0.5]),
-    "approach, 20 rad": ([0, 5.0, 0], [0, -4.5, 0], [3.0, 20.0, 1.5]),
-    "far": ([0, 5.0, 0], [0, -1.0, 0], [1.0, 2.0, 0.5]),
-}
-
-
-def at(position, rotation=None) -> np.ndarray:
-    pose = np.eye(4)
-    pose[:3, 3] = position
-    if rotation is not None:
-        pose[:3, :3] = rotation
-    return pose
 
 
 def rising_block(height: float, way: float):
     """A block that moves up or down by `way`, its lower face `height` above that of the other block's upper one."""
     block = generate.box((1.0, 1.0, 1.0), name="upper")
     return block.moving(Twist(at([0.25, 0.125, 1.0 + height]), [0.0, 0.0, way], [0.0, 0.0, 0.0]))
-
-
-def same_bits(one, other) -> bool:
-    columns = ("time", "point_a", "point_b", "normal", "gap", "feature_a", "feature_b", "weights", "kind", "key")
-    equal = one.time == other.time and one.time_upper == other.time_upper and one.status == other.status
-    return equal and all(
-        np.array_equal(getattr(one.contacts, c), getattr(other.contacts, c), equal_nan=c == "weights") for c in columns
-    )
 
 
 def test_a_ball_turning_into_a_wall_touches_when_it_should():
@@ -186,236 +156,6 @@ def near_vertex_faces(of_vertex: Mesh, of_face: Mesh, limit: float) -> set[tuple
             if weights.min() >= -1e-9 and np.linalg.norm(weights @ corners - p) <= limit:
                 found.add((v, f))
     return found
-
-
-@pytest.mark.parametrize("family", ["solids", "linked", "touching", "turns"])
-def test_the_answer_has_the_same_bits_for_any_number_of_threads(rng, effort, family):
-    for _ in range(effort(8, least=2)):
-        s = scene(family, rng)
-        a, b = shape(s.a).moving(s.motion_a), shape(s.b).moving(s.motion_b)
-        one, two, seven = (rigid_first_contact(a, b, tolerance=1e-6, threads=n, device="cpu") for n in (1, 2, 7))
-        assert same_bits(one, two)
-        assert same_bits(one, seven)
-
-
-def test_sharing_a_long_search_among_threads_keeps_the_bits():
-    """Nearly conforming cylinders that slide: thousands of pairs are alive after the opening."""
-    outer = generate.torus(grid=(96, 48), radius=2.0, tube=0.52)
-    inner = generate.torus(grid=(96, 48), radius=2.0, tube=0.5)
-    answers = []
-    for threads in (1, 2, 7):
-        counters = Counters()
-        moving = inner.moving(Twist(np.eye(4), [0.0, 0.0, 0.03], [0.0, 0.0, 0.3]))
-        answers.append(rigid_first_contact(outer, moving, threads=threads, counters=counters, device="cpu"))
-        assert counters.box_tests > 2000
-        assert counters.triangle_tests >= counters.triangle_pairs > 0
-    assert answers[0].status == Status.CONTACT
-    assert same_bits(answers[0], answers[1])
-    assert same_bits(answers[0], answers[2])
-
-
-def test_rounds_find_the_same_contact_as_a_search_by_one_thread(rng, effort, monkeypatch):
-    """The search for GPUs, run on the CPU; narrow rounds make it sort and block."""
-    monkeypatch.setattr(rounds, "WIDTH", 64)
-    monkeypatch.setattr(rounds, "HITS", 1)
-    cpu = wp.get_device("cpu")
-    for family in FAMILIES:
-        for _ in range(effort(4, least=1)):
-            s = scene(family, rng)
-            sides = bodies_of(shape(s.a).moving(s.motion_a), "a"), bodies_of(shape(s.b).moving(s.motion_b), "b")
-            forests = [Forest.of(bodies.shapes, cpu) for bodies in sides]
-            desk = Desk(*forests, 1, 2, cpu)
-            desk.ask(*sides, 0.0, 1e-6)
-            desk.search_each()
-            expected = desk.host_bests.copy()
-            rounds.search_rounds(desk)
-            assert desk.host_bests["time"] == expected["time"]
-            if expected["time"] <= 1.0:
-                assert desk.host_bests == expected
-            assert desk.host_counters[0, 0] > 0
-
-
-def test_recession_culling_finds_the_same_contacts_with_less_work(rng, effort):
-    """Closed bodies that start apart, small turns: the same times up to the tolerance."""
-    culled = without = 0
-    ball, ring = generate.icosphere(triangles=1280), generate.torus(grid=(40, 20), tube=0.3)
-    for _ in range(effort(20, least=4)):
-        away = rng.normal(size=3)
-        away *= 2.6 / np.linalg.norm(away)
-        turn = rng.choice([0.0, 0.2]) * rng.normal(size=3)
-        start = at(away, Rotation.from_rotvec(rng.normal(size=3)).as_matrix())
-        end = at(0.2 * rng.normal(size=3), Rotation.from_rotvec(turn).as_matrix() @ start[:3, :3])
-        for motion in (Screw(start, end), Twist(start, end[:3, 3] - away, turn)):
-            counts = [Counters(), Counters()]
-            plain, fast = (
-                rigid_first_contact(
-                    ball,
-                    ring.moving(motion),
-                    tolerance=1e-7,
-                    recession=on,
-                    counters=counts[on],
-                    threads=1,
-                    device="cpu",
-                )
-                for on in (False, True)
-            )
-            assert plain.status == fast.status
-            assert plain.time == fast.time or fast.time == pytest.approx(plain.time, abs=1e-6)
-            assert counts[0].receding == 0
-            culled += counts[1].receding
-            without += counts[0].box_tests - counts[1].box_tests
-    assert culled > 0
-    assert without > 0
-
-
-def test_recession_culling_leaves_open_meshes_alone(rng):
-    pot, needle = shape("pot"), shape("needle")
-    counters = Counters()
-    moving = needle.moving(Twist(at([3.0, 0, 0.5]), [-6.0, 0, 0], [0, 0, 0]))
-    hit = rigid_first_contact(pot, moving, recession=True, counters=counters, device="cpu")
-    assert hit.time == rigid_first_contact(pot, moving, device="cpu").time
-    assert counters.receding == 0
-
-
-def test_counters_are_the_same_every_time_on_one_thread():
-    s = scene("solids", np.random.default_rng(3))
-    totals = []
-    for _ in range(2):
-        counters = Counters()
-        a, b = shape(s.a).moving(s.motion_a), shape(s.b).moving(s.motion_b)
-        rigid_first_contact(a, b, threads=1, counters=counters, device="cpu")
-        totals.append(counters)
-    assert totals[0] == totals[1]
-    assert totals[0].box_tests > 0
-
-
-def test_a_batch_answers_like_single_questions(rng, effort, device):
-    scenes = [scene(family, rng) for family in FAMILIES for _ in range(effort(6, least=2))]
-    shapes = {name: shape(name) for s in scenes for name in (s.a, s.b)}
-    names = list(shapes)
-    sides = [
-        Bodies(
-            list(shapes.values()),
-            type(scenes[0].motion_a).join([getattr(s, f"motion_{side}") for s in scenes]),
-            np.array([names.index(getattr(s, side)) for s in scenes]),
-        )
-        for side in "ab"
-    ]
-    batch = rigid_first_contacts(*sides, tolerance=1e-6, device=device)
-    for i, s in enumerate(scenes):
-        a, b = shapes[s.a].moving(s.motion_a), shapes[s.b].moving(s.motion_b)
-        one = rigid_first_contact(a, b, tolerance=1e-6, device="cpu")
-        if device == "cpu":
-            assert (batch.time[i], batch.time_upper[i], batch.status[i]) == (one.time, one.time_upper, one.status)
-        else:
-            assert (batch.status[i] == Status.FREE) == (one.status == Status.FREE)
-            assert not one or batch.time[i] == pytest.approx(one.time, abs=1e-6)
-        if one and device == "cpu":
-            assert (batch.point_a[i] == one.contacts.point_a[0]).all()
-            assert (batch.normal[i] == one.contacts.normal[0]).all()
-    assert batch.kind[batch.status == Status.FREE].max(initial=0) == Kind.NONE
-
-
-def test_n_motions_of_one_body_meet_one_other_body(rng):
-    ball = generate.icosphere(triangles=320)
-    starts = np.tile(np.eye(4), (50, 1, 1))
-    starts[:, 0, 3] = 3.0
-    motions = Twist(starts, np.linspace([-0.5, 0, 0], [-3.0, 0, 0], 50), rng.normal(size=(50, 3)))
-    found = rigid_first_contacts(ball, ball.moving(motions), device="cpu")
-    reach = -np.linspace(-0.5, -3.0, 50)
-    hit = found.status == Status.CONTACT
-    assert (hit == (reach > 1.05)).sum() >= 48
-    assert found.time[hit] * reach[hit] == pytest.approx(1.0, abs=0.06)
-
-
-def test_a_path_is_followed_through_all_its_segments():
-    ball, ring = generate.icosphere(triangles=320, radius=0.3), shape("ring")
-    poses = np.stack([at([2.5, 0, 0]), at([0, 2.5, 0.0], TURNED), at([-2.5, 0, 0]), at([0, -2.5, 0]), at([0.5, 0, 0])])
-    path = Path(poses)
-    moving = ball.moving(path)
-    hit = rigid_first_contact(ring, moving, tolerance=1e-6, device="cpu")
-    assert hit.status == Status.CONTACT
-    assert 0.75 < hit.time < 1.0
-    still = Rest()
-    assert closest_approach(ring, ball, still, path, hit.time) >= 0.5e-6 * (1 - 1e-6)
-    assert mesh_distances(ring, ball, still.pose([hit.time]), path.pose([hit.time]))[0] <= 1e-6
-    assert hit.contacts.time[0] == hit.time
-    # the other way round, and both on paths with other poses in between
-    assert rigid_first_contact(moving, ring, tolerance=1e-6, device="cpu").time == pytest.approx(hit.time, abs=1e-6)
-    resting = ring.moving(Path(np.stack([np.eye(4)] * 4), [0.0, 0.3, 0.31, 1.0]))
-    assert rigid_first_contact(resting, moving, tolerance=1e-6, device="cpu").time == pytest.approx(hit.time, abs=1e-6)
-    assert not rigid_first_contact(ring, ball.moving(Path(poses[:-1])), device="cpu")
-
-
-@pytest.mark.feature("F-R-24")
-def test_the_links_of_a_six_link_chain_touch_obstacles_when_sampling_says_so(rng, effort):
-    bar = generate.box((1.0, 0.1, 0.1)).at(at([0.5, 0, 0]))
-    obstacle = generate.icosphere(triangles=80, radius=0.3)
-    touched = 0
-    for _ in range(effort(3, least=1)):
-        joints = [Twist(np.eye(4), [0, 0, 0], rng.normal(size=3))]
-        for _ in range(5):
-            joint = at([1.0, 0, 0], Rotation.from_rotvec(0.3 * rng.normal(size=3)).as_matrix())
-            joints.append(Twist(joint, [0, 0, 0], rng.normal(size=3)))
-        chain = Chain(joints)
-        place = Rest(at(rng.uniform(-3, 3, size=3)))
-        for k in range(6):
-            link = chain.link(k)
-            hit = rigid_first_contact(obstacle.moving(place), bar.moving(link), tolerance=1e-5, device="cpu")
-            nearest = closest_approach(obstacle, bar, place, link, min(hit.time, 1.0), 24, 4) if hit.time > 0 else 1.0
-            assert nearest >= 0.5e-5 * (1 - 1e-6)
-            if hit:
-                touched += 1
-                assert mesh_distances(obstacle, bar, place.pose([hit.time]), link.pose([hit.time]))[0] <= 1e-5
-    assert touched > 0
-    with pytest.raises(InputError, match="form a loop"):
-        Chain(joints, [5, 0, 1, 2, 3, 4])
-
-
-def test_the_six_motions_of_the_bumpy_tori_are_answered_right():
-    """Truth by refinement: clear at the time before, contact within the tolerance at the time."""
-    torus = generate.bumpy_torus(24, 12)
-    proved = 0
-    for name, (position, velocity, rotation) in SIX.items():
-        motion = Twist(at(position, TURNED), velocity, rotation)
-        hit = rigid_first_contact(torus, torus.moving(motion), tolerance=1e-6, device="cpu")
-        assert (hit.status == Status.FREE) == (name in ("turn y", "far"))
-        nearest = closest_approach(torus, torus, Rest(), motion, min(hit.time, 1.0), samples=4, rounds=1)
-        assert nearest >= 0.5e-6 * (1 - 1e-6)
-        if hit:
-            distance = mesh_distances(torus, torus, Rest().pose([hit.time]), motion.pose([hit.time]))[0]
-            assert distance <= 1e-6
-            assert hit.time < hit.time_upper
-            proved += hit.time_upper < hit.time + 1e-4
-    assert proved >= 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SIX)
-def test_the_six_motions_of_the_full_tori_agree_with_a_peer(name):
-    """69,696 triangles each: python-fcl sees them apart at every sampled time before the answer, and meet after it."""
-    fcl = pytest.importorskip("fcl")
-    torus = generate.bumpy_torus()
-    position, velocity, rotation = SIX[name]
-    motion = Twist(at(position, TURNED), velocity, rotation)
-    hit = rigid_first_contact(torus, torus.moving(motion), tolerance=1e-6, device="cpu")
-    model = fcl.BVHModel()
-    model.beginModel(len(torus.vertices), len(torus.faces))
-    model.addSubModel(torus.vertices, torus.faces)
-    model.endModel()
-    still = fcl.CollisionObject(model, fcl.Transform())
-
-    def meet(t: float) -> bool:
-        pose = motion.pose(t)
-        other = fcl.CollisionObject(model, fcl.Transform(pose[:3, :3], pose[:3, 3]))
-        return fcl.collide(still, other, fcl.CollisionRequest(), fcl.CollisionResult()) > 0
-
-    until = min(hit.time, 1.0)
-    times = np.unique(np.concatenate([np.linspace(0, until, 2000), until * (1 - 10.0 ** -np.arange(1.0, 13))]))
-    assert not any(meet(t) for t in times)
-    if hit:
-        assert hit.time_upper - hit.time < 1e-5
-        assert meet(hit.time_upper)
 
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9, 1e-10])

@@ -51,7 +51,7 @@ def test_scenes_and_things_that_make_no_sense_are_refused():
         Scene.of(mesh, time_range=(1.0, 0.0))
     with pytest.raises(InputError, match="colour and opacity"):
         Thing("x", mesh, opacity=1.5)
-    with pytest.raises(InputError, match="Mesh or a Moving, not ndarray"):
+    with pytest.raises(InputError, match="a Moving, not ndarray"):
         Thing("x", mesh.vertices)
     with pytest.raises(InputError, match="frame"):
         Thing("x", mesh, frame=np.eye(3))

@@ -7,10 +7,13 @@ import pytest
 import warp as wp
 
 from manifold_oracle import outside, random_rotations, surface_points
-from tangere.runtime import launch
+from tangere.motion import Linear
+from tangere.motion.twist import Twist
+from tangere.runtime import InputError, launch
 from tangere.shape import Mesh
 from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, ConvexMesh, Cylinder, Sphere
-from tangere.shape.analytic_body import Hulls, bounds_of, column_of, hull_tables, place, support_of
+from tangere.shape.analytic_body import Hulls, bounds_of, hull_tables, place, reach_of, support_of
+from tangere.shape.analytic_column import column_of
 from tangere.shape.generate import icosphere
 
 SIZES = {
@@ -29,7 +32,7 @@ def made(kind: str) -> Analytic:
 def asked(bodies: Analytic, points: np.ndarray) -> dict[str, np.ndarray]:
     """Bounds of each body, and support along and column through a vector of its own."""
     kind, device = bodies.kind, wp.get_device("cpu")
-    bounds, support, column = bounds_of(kind), support_of(kind), column_of(kind)
+    bounds, support, reach, column = bounds_of(kind), support_of(kind), reach_of(kind), column_of(kind)
 
     @wp.kernel(module="unique", enable_backward=False)
     def ask(
@@ -47,7 +50,7 @@ def asked(bodies: Analytic, points: np.ndarray) -> dict[str, np.ndarray]:
         out[1, i] = box.upper
         out[2, i] = support(body, hulls, given[i])
         line = column(body, hulls, given[i][0], given[i][1])
-        out[3, i] = wp.vec3d(line.low, line.high, wp.float64(0.0))
+        out[3, i] = wp.vec3d(line.low, line.high, reach(body, hulls, given[i]))
         out[4, i] = line.normal
 
     count = len(bodies)
@@ -73,10 +76,10 @@ def test_boxes_hold_sampled_points_and_are_tight(kind, rng):
         placed = samples @ poses[k, :3, :3].T
         assert (placed >= found["lower"][k] - 1e-12).all()
         assert (placed <= found["upper"][k] + 1e-12).all()
-        # Support points reach the sides exactly.
+    # Support points reach the sides exactly, also of upright bodies.
     for axis in range(3):
         for sign, side in ((-1.0, "lower"), (1.0, "upper")):
-            along = np.tile(sign * np.eye(3)[axis] + 1e-14, (60, 1))
+            along = np.tile(sign * np.eye(3)[axis], (60, 1))
             reached = asked(made(kind).at(poses), along)["support"]
             np.testing.assert_allclose(reached[:, axis], found[side][:, axis], atol=1e-7)
             local = np.einsum("nji,nj->ni", poses[:, :3, :3], reached)
@@ -88,9 +91,37 @@ def test_no_sampled_point_is_farther_than_the_support(kind, rng):
     poses = np.tile(np.eye(4), (200, 1, 1))
     poses[:, :3, :3] = random_rotations(200, rng)
     along = rng.normal(size=(200, 3))
-    support = asked(made(kind).at(poses), along)["support"]
+    found = asked(made(kind).at(poses), along)
+    support = found["support"]
+    np.testing.assert_allclose(found["column"][:, 2], np.einsum("ni,ni->n", support, along), atol=1e-14)
     samples = np.einsum("nij,kj->nki", poses[:, :3, :3], surface_points(kind, SIZES[kind][1], rng, 3000))
     assert (np.einsum("nki,ni->nk", samples, along).max(axis=1) <= np.einsum("ni,ni->n", support, along) + 1e-12).all()
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("kind", ["cylinder", "cone"])
+def test_the_support_along_the_axis_and_near_it_is_on_the_body_and_extremal(kind, scale, rng):
+    count = 3000
+    make, size = SIZES[kind]
+    poses = np.tile(np.eye(4), (count, 1, 1))
+    poses[:, :3, :3] = random_rotations(count, rng)
+    axis = poses[:, :3, 2]
+    aside = np.cross(axis, rng.normal(size=(count, 3))) * 10.0 ** rng.uniform(-20.0, -1.0, (count, 1))
+    aside[: count // 3] = 0.0  # exactly along it, but for the rounding of the product
+    along = (rng.choice([-1.0, 1.0], (count, 1)) * axis + aside) * 10.0 ** rng.uniform(-9.0, 9.0, (count, 1))
+    found = asked(make(*(scale * size)).at(poses), along)
+    support = found["support"]
+    local = np.einsum("nji,nj->ni", poses[:, :3, :3], support) / scale
+    np.testing.assert_allclose(outside(kind, size, local), 0.0, atol=1e-14)
+    # h(u) of a cylinder is half |u.v| + r |u x v|; of a cone the tip's or its rim's; in extended precision.
+    u, v = along.astype(np.longdouble), axis.astype(np.longdouble)
+    v /= np.linalg.norm(v, axis=1, keepdims=True)
+    up, rim = (u * v).sum(axis=1), np.linalg.norm(np.cross(u, v), axis=1)
+    radius, half = size[0], 0.5 * size[1]
+    most = half * np.abs(up) + radius * rim if kind == "cylinder" else np.maximum(half * up, radius * rim - half * up)
+    reached = (u * support).sum(axis=1) / scale
+    assert (np.abs(reached - most) <= 2e-15 * np.linalg.norm(u, axis=1)).all()
+    assert (np.abs(found["column"][:, 2] / scale - most) <= 2e-15 * np.linalg.norm(u, axis=1)).all()
 
 
 @pytest.mark.parametrize("kind", SIZES)
@@ -166,3 +197,19 @@ def test_a_hull_has_each_face_once_and_edges_between_two():
     assert len(hull.corners) - len(hull.edges) + len(hull.planes) == 2
     assert (hull.corners @ hull.planes[:, :3].T <= hull.planes[:, 3] + 1e-9).all()
     assert ConvexMesh(ball).hull is hull
+
+
+def test_moving_bodies_are_where_their_motion_has_them(rng):
+    starts = np.tile(np.eye(4), (4, 1, 1))
+    starts[:, :3, 3] = rng.normal(size=(4, 3))
+    motion = Twist(starts, rng.normal(size=(4, 3)), rng.normal(size=(4, 3)))
+    placed = np.tile(np.eye(4), (4, 1, 1))
+    placed[:, :3, :3], placed[:, :3, 3] = random_rotations(4, rng), rng.normal(size=(4, 3))
+    one, four = Cylinder(0.5, 1.2).moving(motion), Cylinder(0.5, 1.2).at(placed).moving(motion)
+    for time in (0.0, 0.3, 1.0):
+        np.testing.assert_allclose(one.at(time).poses, motion.pose(time), atol=1e-14)
+        np.testing.assert_allclose(four.at(time).poses, motion.pose(time) @ placed, atol=1e-14)
+    with pytest.raises(InputError, match=r"Cylinder\(1 body\): a motion is defined for times in \[0, 1\], not 1.5"):
+        one.at(1.5)
+    with pytest.raises(InputError, match="has 0 vertices but the motion ends with 3"):
+        Cylinder(0.5, 1.2).moving(Linear(np.zeros((3, 3))))

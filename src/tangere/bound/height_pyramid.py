@@ -16,37 +16,24 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.bound.height_cells import build_cells, copy_heights, merge_quarters
 from tangere.bound.terrain import (
-    CONVEX_DIAGONAL,
-    CONVEX_VERTEX,
-    CONVEX_X,
-    CONVEX_Y,
     GAP,
     PAGE_HEIGHTS,
     PAGE_NODES,
-    PAGE_SIDE,
     PLANAR,
     TILE,
     TOP,
     Terrain,
-    level_offset,
-    morton,
 )
-from tangere.runtime import SOUND, choose_device, launch
+from tangere.runtime import choose_device, launch
 from tangere.shape.heightfield import Heightfield
-
-wp.set_module_options(SOUND)
 
 __all__ = ["HeightPyramid", "TileRoots", "build_pages", "planar_tolerance", "terrain_struct", "tile_counts"]
 
 #: Ground this near to a plane is planar: some roundings of the largest height, or of so many cells if that is more.
 HEIGHT_ROUNDING = 4.0 * 2.0**-53
 TALL = 1024.0
-
-#: Conversion to float32 and the subtraction here, 2^-24 each, and a little more; below the smallest normal it is none.
-ROUND_OUT = wp.constant(wp.float32(1.3e-7))
-ROUND_OUT_TINY = wp.constant(wp.float32(1.0e-37))
-INFINITE = wp.constant(wp.float32(float("inf")))
 
 
 class HeightPyramid:
@@ -65,6 +52,8 @@ class HeightPyramid:
         table = wp.array(np.arange(counts[0] * counts[1], dtype=np.int32), dtype=wp.int32, device=pages.device)
         self.pages, self.roots = pages, roots
         self.terrain: Any = terrain_struct(field, pages, table, roots, planar_tolerance(field))
+        #: The same as one row of an array, (1,): making it takes longer than many a query.
+        self.row = wp.array([self.terrain], dtype=Terrain, device=pages.device)
 
     @staticmethod
     def of(field: Heightfield, device: str | wp.Device | None = None) -> HeightPyramid:
@@ -156,9 +145,9 @@ def build_pages(field: Any, tiles: np.ndarray, pages: Pages, slots: np.ndarray, 
     loaded = wp.array(heights.reshape(-1), dtype=wp.float64, device=device)
     ground = wp.array(_ground(field, first_i, first_j).reshape(-1), dtype=wp.uint8, device=device)
     where = wp.array(slots.astype(np.int32), dtype=wp.int32, device=device)
-    launch(_copy_heights, count * PAGE_HEIGHTS, [loaded, where], [pages.heights], device=device)
+    launch(copy_heights, count * PAGE_HEIGHTS, [loaded, where], [pages.heights], device=device)
     launch(
-        _build_cells,
+        build_cells,
         count * TILE * TILE,
         [pages.heights, ground, where, planar, field.flatness],
         [pages.bounds, pages.flags],
@@ -169,7 +158,7 @@ def build_pages(field: Any, tiles: np.ndarray, pages: Pages, slots: np.ndarray, 
     top_flags = wp.empty(count, dtype=wp.uint8, device=device)
     for level in range(1, TOP + 1):
         launch(
-            _merge,
+            merge_quarters,
             count << (2 * (TOP - level)),
             [pages.heights, where, level, planar],
             [pages.bounds, pages.flags, top_bounds, top_flags],
@@ -182,12 +171,13 @@ def build_pages(field: Any, tiles: np.ndarray, pages: Pages, slots: np.ndarray, 
 
 def terrain_struct(field: Any, pages: Pages, table: wp.array, roots: TileRoots, planar: float) -> Any:
     """What kernels take: the pages, where each tile's is, and the levels above the tiles."""
-    bounds, flags, offset = _upper_levels(roots, tile_counts(field.shape), planar)
+    bounds, flags, corners, offset = _upper_levels(roots, tile_counts(field.shape), planar)
     device = pages.device
     terrain: Any = Terrain()
     terrain.heights, terrain.bounds, terrain.flags, terrain.page = pages.heights, pages.bounds, pages.flags, table
     terrain.top_bounds = wp.array(bounds, dtype=wp.vec2f, device=device)
     terrain.top_flags = wp.array(flags, dtype=wp.uint8, device=device)
+    terrain.top_corners = wp.array(corners, dtype=wp.vec4d, device=device)
     terrain.top_offset = wp.array(offset, dtype=wp.int32, device=device)
     terrain.rows, terrain.columns = field.shape
     terrain.tiles_y, terrain.tiles_x = tile_counts(field.shape)
@@ -218,18 +208,20 @@ def _ground(field: Any, first_i: np.ndarray, first_j: np.ndarray) -> np.ndarray:
 
 
 def _upper_levels(roots: TileRoots, counts: tuple[int, int], planar: float):
-    """Bounds, flags and offsets of the levels from TOP to the one with a single node."""
+    """Bounds, flags, corners and offsets of the levels from TOP to the one with a single node."""
     lo, hi = (roots.bounds[:, k].reshape(counts) for k in (0, 1))
     flags = roots.flags.reshape(counts)
     corners = roots.corners.reshape(*counts, 4)
-    bounds_of, flags_of, offset, used = [], [], [], 0
+    bounds_of, flags_of, corners_of, offset, used = [], [], [], [], 0
     while True:
         bounds_of.append(np.stack([lo, hi], axis=-1).reshape(-1, 2))
         flags_of.append(flags.ravel())
+        corners_of.append(corners.reshape(-1, 4))
         offset.append(used)
         used += flags.size
         if flags.size == 1:
-            return np.concatenate(bounds_of), np.concatenate(flags_of), np.array(offset, np.int32)
+            levels = (np.concatenate(parts) for parts in (bounds_of, flags_of, corners_of))
+            return *levels, np.array(offset, np.int32)
         lo, hi = np.minimum.reduce(_quarters(lo, np.inf)), np.maximum.reduce(_quarters(hi, -np.inf))
         four = _quarters(flags.astype(np.int32), GAP)
         c0, c1, c2, c3 = _quarters(corners, 0.0)
@@ -249,169 +241,3 @@ def _quarters(grid: np.ndarray, fill: float) -> list[np.ndarray]:
     padding = [(0, rows % 2), (0, columns % 2)] + [(0, 0)] * (grid.ndim - 2)
     grid = np.pad(grid, padding, constant_values=fill)
     return [grid[a::2, b::2] for a in (0, 1) for b in (0, 1)]
-
-
-@wp.kernel
-def _copy_heights(first: int, loaded: wp.array[wp.float64], slots: wp.array[int], heights: wp.array[wp.float64]):
-    k = first + wp.tid()
-    heights[slots[k // PAGE_HEIGHTS] * PAGE_HEIGHTS + k % PAGE_HEIGHTS] = loaded[k]
-
-
-@wp.func
-def is_ridge(ground_a: wp.uint8, ground_b: wp.uint8, bend: wp.float64, flatness: wp.float64) -> bool:
-    """Whether a body can touch an edge from above: ground on one side only, or bent; `bend` is what its ends have
-    together over the opposite vertices."""
-    if ground_a != ground_b:
-        return True
-    return ground_a != wp.uint8(0) and bend > flatness
-
-
-@wp.func
-def ridge_x(h: wp.array[wp.float64], v: int, ground: wp.array[wp.uint8], c: int, flatness: wp.float64) -> bool:
-    """Edge from vertex v along x, between the cells below and c."""
-    bend = h[v] + h[v + 1] - h[v + PAGE_SIDE] - h[v - PAGE_SIDE + 1]
-    return is_ridge(ground[c], ground[c - (TILE + 1)], bend, flatness)
-
-
-@wp.func
-def ridge_y(h: wp.array[wp.float64], v: int, ground: wp.array[wp.uint8], c: int, flatness: wp.float64) -> bool:
-    """Edge from vertex v along y, between the cells to the left and c."""
-    bend = h[v] + h[v + PAGE_SIDE] - h[v + 1] - h[v + PAGE_SIDE - 1]
-    return is_ridge(ground[c], ground[c - 1], bend, flatness)
-
-
-@wp.func
-def ridge_diagonal(h: wp.array[wp.float64], v: int, ground: wp.array[wp.uint8], c: int, flatness: wp.float64) -> bool:
-    """Diagonal of cell c, whose first vertex is v."""
-    bend = h[v + 1] + h[v + PAGE_SIDE] - h[v] - h[v + PAGE_SIDE + 1]
-    return is_ridge(ground[c], ground[c], bend, flatness)
-
-
-@wp.kernel
-def _build_cells(
-    first: int,
-    heights: wp.array[wp.float64],
-    ground: wp.array[wp.uint8],
-    slots: wp.array[int],
-    planar: wp.float64,
-    flatness: wp.float64,
-    bounds: wp.array[wp.vec2f],
-    flags: wp.array[wp.uint8],
-):
-    k = first + wp.tid()
-    tile = k // (TILE * TILE)
-    i = (k % (TILE * TILE)) // TILE
-    j = k % TILE
-    v = slots[tile] * PAGE_HEIGHTS + (i + 1) * PAGE_SIDE + j + 1
-    c = tile * (TILE + 1) * (TILE + 1) + (i + 1) * (TILE + 1) + j + 1
-    below_cell = c - (TILE + 1)
-    none = wp.uint8(0)
-    flag = int(0)
-    lo = wp.float64(INFINITE)
-    hi = -wp.float64(INFINITE)
-    h0 = heights[v]
-    h1 = heights[v + 1]
-    h2 = heights[v + PAGE_SIDE]
-    h3 = heights[v + PAGE_SIDE + 1]
-    if ground[c] != none:
-        lo = wp.min(wp.min(h0, h1), wp.min(h2, h3))
-        hi = wp.max(wp.max(h0, h1), wp.max(h2, h3))
-        if wp.abs(h0 - h1 - h2 + h3) <= planar:
-            flag = flag | PLANAR
-    else:
-        flag = flag | GAP
-        # What it owns may border on ground.
-        if ground[c - 1] != none or ground[below_cell] != none or ground[below_cell - 1] != none:
-            lo = h0
-            hi = h0
-        if ground[below_cell] != none:
-            lo = wp.min(lo, h1)
-            hi = wp.max(hi, h1)
-        if ground[c - 1] != none:
-            lo = wp.min(lo, h2)
-            hi = wp.max(hi, h2)
-    if ridge_x(heights, v, ground, c, flatness):
-        flag = flag | CONVEX_X | CONVEX_VERTEX
-    if ridge_y(heights, v, ground, c, flatness):
-        flag = flag | CONVEX_Y | CONVEX_VERTEX
-    if ridge_diagonal(heights, v, ground, c, flatness):
-        flag = flag | CONVEX_DIAGONAL
-    if (flag & CONVEX_VERTEX) == 0:
-        if ridge_x(heights, v - 1, ground, c - 1, flatness) or ridge_diagonal(heights, v - 1, ground, c - 1, flatness):
-            flag = flag | CONVEX_VERTEX
-        if ridge_y(heights, v - PAGE_SIDE, ground, below_cell, flatness):
-            flag = flag | CONVEX_VERTEX
-        if ridge_diagonal(heights, v - PAGE_SIDE, ground, below_cell, flatness):
-            flag = flag | CONVEX_VERTEX
-    at = slots[tile] * PAGE_NODES + morton(i, j)
-    bounds[at] = outward(lo, hi)
-    flags[at] = wp.uint8(flag)
-
-
-@wp.func
-def outward(lo: wp.float64, hi: wp.float64) -> wp.vec2f:
-    if lo > hi:
-        return wp.vec2f(INFINITE, -INFINITE)
-    a = wp.float32(lo)
-    b = wp.float32(hi)
-    return wp.vec2f(a - wp.abs(a) * ROUND_OUT - ROUND_OUT_TINY, b + wp.abs(b) * ROUND_OUT + ROUND_OUT_TINY)
-
-
-@wp.func
-def is_plane(h: wp.array[wp.float64], v: int, half: int, planar: wp.float64) -> bool:
-    """Whether the corners of the quarters of a square of 2 `half` cells from v on lie on the plane of V0, V1, V2."""
-    down = half * PAGE_SIDE
-    h0 = h[v]
-    h1 = h[v + 2 * half]
-    h2 = h[v + 2 * down]
-    a = wp.float64(0.5)
-    return (
-        wp.abs(h0 - h1 - h2 + h[v + 2 * down + 2 * half]) <= planar
-        and wp.abs(h[v + half] - a * (h0 + h1)) <= planar
-        and wp.abs(h[v + down] - a * (h0 + h2)) <= planar
-        and wp.abs(h[v + down + half] - a * (h1 + h2)) <= planar
-        and wp.abs(h[v + down + 2 * half] - (h1 + a * (h2 - h0))) <= planar
-        and wp.abs(h[v + 2 * down + half] - (h2 + a * (h1 - h0))) <= planar
-    )
-
-
-@wp.kernel
-def _merge(
-    first: int,
-    heights: wp.array[wp.float64],
-    slots: wp.array[int],
-    level: int,
-    planar: wp.float64,
-    bounds: wp.array[wp.vec2f],
-    flags: wp.array[wp.uint8],
-    top_bounds: wp.array[wp.vec2f],
-    top_flags: wp.array[wp.uint8],
-):
-    k = first + wp.tid()
-    side = TILE >> level
-    tile = k // (side * side)
-    i = (k % (side * side)) // side
-    j = k % side
-    slot = slots[tile]
-    code = morton(i, j)
-    child = slot * PAGE_NODES + level_offset(level - 1) + 4 * code
-    low = bounds[child]
-    every = int(flags[child])
-    any_of = every
-    for q in range(1, 4):
-        other = bounds[child + q]
-        low = wp.vec2f(wp.min(low[0], other[0]), wp.max(low[1], other[1]))
-        every = every & int(flags[child + q])
-        any_of = any_of | int(flags[child + q])
-    flag = any_of & (255 - PLANAR)
-    if (every & PLANAR) != 0:
-        v = slot * PAGE_HEIGHTS + ((i << level) + 1) * PAGE_SIDE + (j << level) + 1
-        if is_plane(heights, v, 1 << (level - 1), planar):
-            flag = flag | PLANAR
-    if level == TOP:
-        top_bounds[tile] = low
-        top_flags[tile] = wp.uint8(flag)
-    else:
-        at = slot * PAGE_NODES + level_offset(level) + code
-        bounds[at] = low
-        flags[at] = wp.uint8(flag)

@@ -3,8 +3,8 @@
 The grid is cut into tiles of TILE x TILE cells. A resident tile has a page: its vertices with one more row and column
 before them (so creases are known at seams), and the pyramid's levels 0 to TOP - 1 in Morton order, the four children
 of a node side by side. `page` says where a tile's page is, -1 where it is not resident; a terrain in memory has all.
-Levels from TOP on, one node per tile and up, are always there, row by row. A node (level, i, j) spans the cells
-i 2^level … (i+1) 2^level - 1 and likewise for j. All heights are relative to `origin`.
+Levels from TOP on, one node per tile and up, are always there, row by row, with the heights of their corners. A node
+(level, i, j) spans the cells i 2^level … (i+1) 2^level - 1 and likewise for j. All heights are relative to `origin`.
 
 Each vertex has an owner: the node of level 0 of the same number, with the edges that leave it along x, along y, and the
 diagonal of its cell (from (i, j+1) to (i+1, j)). Vertices of the last row and column are owned by cells beyond the
@@ -42,12 +42,11 @@ __all__ = [
     "node_bounds",
     "node_column",
     "node_flags",
+    "node_heights",
     "node_key",
     "node_level",
     "node_row",
-    "square_heights",
     "start_level",
-    "vertex_height",
 ]
 
 PLANAR = wp.constant(1)
@@ -84,6 +83,7 @@ class Terrain:
     page: wp.array[int]  # (tiles_y * tiles_x) page of a tile or -1
     top_bounds: wp.array[wp.vec2f]  # levels TOP to root
     top_flags: wp.array[wp.uint8]
+    top_corners: wp.array[wp.vec4d]  # heights of V0, V1, V2, V3 [m]
     top_offset: wp.array[int]  # (root - TOP + 1) where a level begins
     rows: int  # cells along y
     columns: int  # cells along x
@@ -98,28 +98,21 @@ class Terrain:
 
 
 @wp.func
-def vertex_height(t: Terrain, i: int, j: int) -> wp.float64:
-    """Height over the origin of vertex (i, j), -1 <= i <= rows + 1 and likewise j; beyond the border, of the border."""
-    tile_i = wp.clamp(i >> TOP, 0, t.tiles_y - 1)
-    tile_j = wp.clamp(j >> TOP, 0, t.tiles_x - 1)
-    page = t.page[tile_i * t.tiles_x + tile_j]
-    return t.heights[page * PAGE_HEIGHTS + (i - tile_i * TILE + 1) * PAGE_SIDE + (j - tile_j * TILE + 1)]
+def node_heights(t: Terrain, level: int, i: int, j: int) -> wp.vec4d:
+    """Heights of V0, V1, V2, V3 of a node without GAP; of level 0: of the cell (i, j).
 
-
-@wp.func
-def square_heights(t: Terrain, i: int, j: int, size: int) -> wp.vec4d:
-    """Heights of V0, V1, V2, V3 of the square of `size` cells from vertex (i, j) on; size 1 is the cell (i, j)."""
-    if size <= TILE - (i & (TILE - 1)) and size <= TILE - (j & (TILE - 1)):
-        page = t.page[(i >> TOP) * t.tiles_x + (j >> TOP)]
-        at = page * PAGE_HEIGHTS + ((i & (TILE - 1)) + 1) * PAGE_SIDE + (j & (TILE - 1)) + 1
-        far = at + size * PAGE_SIDE
-        return wp.vec4d(t.heights[at], t.heights[at + size], t.heights[far], t.heights[far + size])
-    return wp.vec4d(
-        vertex_height(t, i, j),
-        vertex_height(t, i, j + size),
-        vertex_height(t, i + size, j),
-        vertex_height(t, i + size, j + size),
-    )
+    A node may reach beyond the tiles that are resident: what it needs of them is beside its bounds.
+    """
+    if level >= TOP:
+        return t.top_corners[top_node(t, level, i, j)]
+    up = TOP - level
+    page = t.page[(i >> up) * t.tiles_x + (j >> up)]
+    row = (i << level) & (TILE - 1)
+    column = (j << level) & (TILE - 1)
+    at = page * PAGE_HEIGHTS + (row + 1) * PAGE_SIDE + column + 1
+    size = 1 << level
+    far = at + size * PAGE_SIDE
+    return wp.vec4d(t.heights[at], t.heights[at + size], t.heights[far], t.heights[far + size])
 
 
 @wp.func
@@ -133,7 +126,7 @@ def height_at(t: Terrain, x: wp.float64, y: wp.float64) -> wp.float64:
     i = wp.min(int(v), t.rows - 1)
     if (node_flags(t, 0, i, j) & GAP) != 0:
         return NOT_A_NUMBER
-    h = square_heights(t, i, j, 1)
+    h = node_heights(t, 0, i, j)
     a = u - wp.float64(j)
     b = v - wp.float64(i)
     one = wp.float64(1.0)
@@ -174,7 +167,12 @@ def cell_window(t: Terrain, lower: wp.vec3d, upper: wp.vec3d) -> wp.vec4i:
 
 @wp.func
 def start_level(t: Terrain, window: wp.vec4i) -> int:
-    """The lowest level at which a window lies in 2 x 2 nodes."""
+    """The level to start from: the lowest at which a window lies in 2 x 2 nodes, or in a single one that is planar."""
+    single = int(0)
+    while single < t.root and ((window[0] ^ window[1]) | (window[2] ^ window[3])) >> single != 0:
+        single += 1
+    if (node_flags(t, single, window[0] >> single, window[2] >> single) & PLANAR) != 0:
+        return single
     size = wp.max(window[1] - window[0], window[3] - window[2])
     level = int(0)
     while (1 << level) < size and level < t.root:

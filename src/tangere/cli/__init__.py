@@ -1,6 +1,7 @@
 """The command line: thin, every command is one library call. Commands and Warp load only when a command runs.
 
-Exit codes: 0 fine (for first-contact and check: free), 1 contact, 2 bad input, told in one sentence on stderr.
+Exit codes: 0 fine (for first-contact, check and terrain check: free), 1 contact, 2 bad input, told in one sentence on
+stderr.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ _COMMANDS = {
     "demo": "See it work: contacts, a picture and speeds, in about a minute.",
     "first-contact": "When do two moving meshes, or one and itself, first touch?",
     "info": "What is in a mesh file, and what is unusual about it?",
+    "terrain": "Wheels, barrels and other bodies on height grids: a demo, and a check of your own.",
     "view": "Look at meshes, or at a recorded scene, in the browser.",
 }
 

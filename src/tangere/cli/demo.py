@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tangere.cli.options import machine_options
+from tangere.cli.timing import timed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,8 +64,8 @@ def _scene(case: Case, width: int, device: str | None) -> tuple[list[str], np.nd
     from tangere.scene import Scene
     from tangere.view import strip
 
-    hit, first_seconds = _timed(lambda: tg.first_contact(*case.anew(), device=device))
-    contacts, all_seconds = _timed(lambda: tg.all_contacts(*case.anew(), device=device))
+    hit, first_seconds = timed(lambda: tg.first_contact(*case.anew(), device=device))
+    contacts, all_seconds = timed(lambda: tg.all_contacts(*case.anew(), device=device))
     answer = f"t = {hit.time:.6f}" if hit else "free"
     row = [case.name, str(case.triangles), answer, f"{first_seconds:.3f} s", str(len(contacts)), f"{all_seconds:.3f} s"]
     scene = Scene.of(*case.bodies, contacts=contacts, camera=case.camera)
@@ -82,7 +81,7 @@ def _batch(kind: str, count: int, device: str | None) -> list[str]:
 
     x0, x1 = random_batch(count)
     ask = getattr(query, kind)
-    found, seconds = _timed(lambda: ask(x0, x1, device=device))
+    found, seconds = timed(lambda: ask(x0, x1, device=device))
     return [kind.replace("_", "-"), str(count), str(int(found.hit.sum())), quantity(count / seconds)]
 
 
@@ -95,11 +94,3 @@ def _leave(out: Path, frames: list[np.ndarray], text: str) -> None:
         (out / "demo.md").write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{out / 'demo.md'}: cannot be written: {error.strerror}") from error
-
-
-def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """The answer and the seconds of a second run: the first also compiles kernels, which happens once."""
-    work()
-    start = time.perf_counter()
-    result = work()
-    return result, time.perf_counter() - start

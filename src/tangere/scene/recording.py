@@ -1,7 +1,8 @@
 """Record and replay: a scene as one `.npz` file of plain arrays, written whole and read without pickle.
 
-Keys: `format`, `version`, `time_range`, `title`, `camera/…`, `contacts/<column>`, and for thing number i `i/name`,
-`i/colour`, `i/opacity`, `i/frame`, `i/faces`, `i/start` and, where it moves, `i/end` (linear motion between the two).
+Keys: `format`, `version`, `time_range`, `title`, `mark_size`, `camera/…`, `contacts/<column>`, and for thing number i
+`i/name`, `i/colour`, `i/opacity`, `i/frame`, `i/faces`, `i/start` and, where it moves, `i/end` (linear motion between
+the two). What has no mesh is recorded as the mesh that is drawn of it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ VERSION = 1
 def save_scene(scene: Scene, path: str | Path) -> None:
     """Write `scene` to `path`; its things may rest or move linearly."""
     arrays = {"format": FORMAT, "version": VERSION, "time_range": np.array(scene.time_range), "title": scene.title}
+    arrays["mark_size"] = scene.mark_size
     arrays |= {f"camera/{key}": value for key, value in asdict(scene.camera).items() if value is not None}
     arrays |= {f"contacts/{f.name}": getattr(scene.contacts, f.name) for f in fields(Contacts)}
     for number, thing in enumerate(scene.things):
@@ -80,7 +82,14 @@ def _scene(arrays: dict[str, np.ndarray]) -> Scene:
     camera = {key: tuple(value) if isinstance(value, list) else value for key, value in camera.items()}
     start, end = arrays["time_range"].tolist()
     things = tuple(_thing(arrays, number) for number in numbers)
-    return Scene(things, Contacts(**columns), (start, end), Camera(**camera), str(arrays["title"]))
+    return Scene(
+        things,
+        Contacts(**columns),
+        (start, end),
+        Camera(**camera),
+        str(arrays["title"]),
+        float(arrays.get("mark_size", 1.0)),
+    )
 
 
 def _thing(arrays: dict[str, np.ndarray], number: int) -> Thing:

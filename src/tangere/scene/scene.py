@@ -8,17 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, to_numpy
 from tangere.scene.camera import Camera
-from tangere.shape import Mesh, Moving
+from tangere.scene.tessellation import mesh_of
+from tangere.shape import Analytic, Heightfield, Mesh, Moving
 
-__all__ = ["PALETTE", "Colour", "Scene", "Thing"]
+__all__ = ["PALETTE", "Colour", "Drawable", "Scene", "Thing"]
 
 Colour = tuple[float, float, float]
+#: What can be a thing.
+Drawable = Mesh | Moving | Heightfield | Analytic
 
 #: Body colours (sRGB, 0 to 1): muted, so that contacts in strong colours stand out, and told apart by the colour-blind.
 PALETTE: tuple[Colour, ...] = (
@@ -33,25 +37,28 @@ PALETTE: tuple[Colour, ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Thing:
-    """One body: a mesh at rest, or a moving one.
+    """One body, or one batch of bodies: at rest, or moving.
 
     Args:
         name: unique in its scene.
-        shape: a `Mesh`, or what `mesh.moving(motion)` gives.
+        shape: a `Mesh`, a `Heightfield`, placed cylinders, spheres, boxes and the like, or what `moving(motion)` gives.
         colour: sRGB, each 0 to 1.
         opacity: 1 is solid, 0 invisible.
         frame: pose of the shape's coordinates in the world, shape (4, 4).
     """
 
     name: str
-    shape: Mesh | Moving
+    shape: Drawable
     colour: Colour = PALETTE[0]
     opacity: float = 1.0
     frame: np.ndarray = field(default_factory=lambda: np.eye(4))
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shape, (Mesh, Moving)):
-            raise InputError(f"Thing {self.name!r}: shape must be a Mesh or a Moving, not {type(self.shape).__name__}")
+        if not isinstance(self.shape, Drawable):
+            raise InputError(
+                f"Thing {self.name!r}: shape must be a Mesh, a Heightfield, analytic bodies or a Moving,"
+                f" not {type(self.shape).__name__}"
+            )
         if len(self.colour) != 3 or not all(0.0 <= c <= 1.0 for c in self.colour) or not 0.0 <= self.opacity <= 1.0:
             raise InputError(f"Thing {self.name!r}: colour and opacity must be between 0 and 1")
         frame = np.asarray(self.frame, float)
@@ -64,10 +71,12 @@ class Thing:
         """Whether its vertices depend on time."""
         return isinstance(self.shape, Moving)
 
-    @property
+    @cached_property
     def mesh(self) -> Mesh:
-        """The mesh at time 0, in its own coordinates."""
-        return self.shape.shape if isinstance(self.shape, Moving) else self.shape
+        """The mesh that is drawn, in its own coordinates: where a motion starts from."""
+        if isinstance(self.shape, Moving):
+            return self.shape.shape if isinstance(self.shape.shape, Mesh) else mesh_of(self.shape.at(0.0))
+        return mesh_of(self.shape)
 
     @property
     def faces(self) -> np.ndarray:
@@ -76,7 +85,7 @@ class Thing:
 
     def vertices(self, time: float) -> np.ndarray:
         """Positions in the world at `time`, shape (n, 3) [m]."""
-        mesh = self.shape.at(time) if isinstance(self.shape, Moving) else self.shape
+        mesh = mesh_of(self.shape.at(time)) if isinstance(self.shape, Moving) else self.mesh
         return to_numpy(mesh.vertices, "vertices") @ self.frame[:3, :3].T + self.frame[:3, 3]
 
 
@@ -89,6 +98,7 @@ class Scene:
     time_range: tuple[float, float] = (0.0, 1.0)
     camera: Camera = field(default_factory=Camera)
     title: str = ""
+    mark_size: float = 1.0  #: of the marks at contacts, as a part of what suits the extent of the scene
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "things", tuple(self.things))
@@ -101,29 +111,33 @@ class Scene:
         start, end = self.time_range
         if not (np.isfinite(start) and np.isfinite(end) and start <= end):
             raise InputError(f"Scene: time_range must rise, not {self.time_range}")
+        if not 0.0 < self.mark_size < np.inf:
+            raise InputError(f"Scene: mark_size must be positive, not {self.mark_size}")
 
     @classmethod
     def of(
         cls,
-        *bodies: Mesh | Moving,
+        *bodies: Drawable,
         contacts: Contacts | None = None,
         time_range: tuple[float, float] = (0.0, 1.0),
         camera: Camera | None = None,
         title: str = "",
+        mark_size: float = 1.0,
     ) -> Scene:
-        """A scene of bodies, each in a colour of its own and named after its mesh."""
+        """A scene of bodies, each in a colour of its own and named after its mesh or kind."""
         things: list[Thing] = []
         for number, body in enumerate(bodies):
-            mesh = body.shape if isinstance(body, Moving) else body
-            name = getattr(mesh, "name", None) or f"body {number}"
+            shape: Any = body.shape if isinstance(body, Moving) else body
+            kind = f"{len(shape)} x {type(shape).__name__.lower()}" if isinstance(shape, Analytic) else None
+            name = kind or getattr(shape, "name", None) or f"body {number}"
             if any(name == thing.name for thing in things):
                 name = f"{name} ({number})"
             things.append(Thing(name, body, PALETTE[number % len(PALETTE)]))
-        return cls(tuple(things), contacts or Contacts(), time_range, camera or Camera(), title)
+        return cls(tuple(things), contacts or Contacts(), time_range, camera or Camera(), title, mark_size)
 
     @classmethod
-    def around(cls, shown: Scene | Mesh | Moving) -> Scene:
-        """`shown` itself if it is a scene; a mesh, at rest or moving, alone in a scene of its own."""
+    def around(cls, shown: Scene | Drawable) -> Scene:
+        """`shown` itself if it is a scene; a body, at rest or moving, alone in a scene of its own."""
         return shown if isinstance(shown, Scene) else cls.of(shown)
 
     def checked_time(self, time: float) -> float:
@@ -139,7 +153,7 @@ class Scene:
 
     @cached_property
     def points(self) -> np.ndarray:
-        """Every vertex at both ends of the time range, shape (n, 3) [m]: what a camera has to see."""
+        """What a camera has to see, shape (n, 3) [m]; every vertex, at both ends of the time range."""
         return np.concatenate(
             [t.vertices(time) for t in self.things for time in (self.time_range if t.moves else (0,))]
         )

@@ -1,7 +1,7 @@
-"""A placed body as kernels see it: how far it reaches in a direction, and where a vertical line enters it.
+"""A placed body as kernels see it, and how far it reaches in a direction.
 
 All coordinates are relative to the body's origin, along the axes of the world. The functions come in one per kind, so
-that a kernel made for one kind carries nothing of the others (`support_of`, `column_of`).
+that a kernel made for one kind carries nothing of the others (`support_of`, `bounds_of`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ from tangere.shape.analytic_hull import Hull
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Body", "Bounds", "Column", "Hulls", "bounds_of", "column_of", "hull_tables", "place", "support_of"]
+__all__ = [
+    "Body",
+    "Bounds",
+    "Hulls",
+    "across",
+    "bounds_of",
+    "hull_tables",
+    "one_of",
+    "place",
+    "reach_of",
+    "support_of",
+]
 
 real = wp.float64
 vec = wp.vec3d
@@ -25,8 +36,8 @@ vec = wp.vec3d
 _ZERO = wp.constant(real(0.0))
 _ONE = wp.constant(real(1.0))
 _FAR = wp.constant(real(1.0e300))
-#: Directions this near to vertical or level count as such: the quadratics below lose their leading term.
-_LEVEL = wp.constant(real(1.0e-12))
+#: A direction with less than this part of it across an axis is along the axis: the part is rounding, 2^-53 a term.
+_NOISE = wp.constant(real(4.0 * 2.0**-53))
 
 
 @wp.struct
@@ -45,17 +56,9 @@ class Body:
     radius: wp.float64
     reach: wp.float64  #: half the length along the axis
     axis: wp.vec3d  #: unit; of a body that is the same upside down, the end that points up
+    side: wp.vec3d  #: unit, across the axis; changes little when the axis does
     half: wp.vec3d  #: what the table of a hull is scaled by
     rotation: wp.mat33d
-
-
-@wp.struct
-class Column:
-    """What a vertical line has in common with a body: from `low` to `high`; nothing where low > high."""
-
-    low: wp.float64
-    high: wp.float64
-    normal: wp.vec3d  #: unit, at `low`, into the body
 
 
 @wp.struct
@@ -84,7 +87,17 @@ def place(shape: AnalyticShape, pose: wp.mat44d) -> Body:
         if down:
             axis = -axis
     body.axis = axis
+    body.side = across(axis)
     return body
+
+
+@wp.func
+def across(n: vec) -> vec:
+    """A unit vector across n that changes little when n does."""
+    e = vec(_ONE, _ZERO, _ZERO)
+    if wp.abs(n[0]) > real(0.7):
+        e = vec(_ZERO, _ONE, _ZERO)
+    return wp.normalize(e - wp.dot(e, n) * n)
 
 
 @cache
@@ -98,21 +111,22 @@ def hull_tables(hull: Hull, device: str) -> Any:
 
 
 def support_of(kind: int) -> wp.Function:
-    """`support(body, hulls, u) -> vec3d`: the point of the body that is farthest along u (not zero)."""
-    return _chosen(kind, _round_support, _cylinder_support, _cone_support, _hull_support)
+    """`support(body, hulls, u) -> vec3d`: the point of the body that is farthest along u, of length 1e-100 to 1e100."""
+    return one_of(kind, _round_support, _cylinder_support, _cone_support, _hull_support)
+
+
+def reach_of(kind: int) -> wp.Function:
+    """`reach(body, hulls, u) -> float64`: the largest u.p of the body's points p; cheaper than the point, and exact."""
+    return one_of(kind, _round_reach, _cylinder_reach, _cone_reach, _hull_reach)
 
 
 def bounds_of(kind: int) -> wp.Function:
     """`bounds(body, hulls) -> Bounds`: the smallest box along the axes of the world."""
-    return _chosen(kind, _round_bounds, _cylinder_bounds, _cone_bounds, _hull_bounds)
+    return one_of(kind, _round_bounds, _cylinder_bounds, _cone_bounds, _hull_bounds)
 
 
-def column_of(kind: int) -> wp.Function:
-    """`column(body, hulls, x, y) -> Column`: what the vertical line through (x, y) has in common with the body."""
-    return _chosen(kind, _round_column, _cylinder_column, _cone_column, _hull_column)
-
-
-def _chosen(kind: int, *of: wp.Function) -> wp.Function:
+def one_of(kind: int, *of: wp.Function) -> wp.Function:
+    """The function for a kind, of those for ROUND, CYLINDER, CONE and HULL."""
     if not 0 <= kind < len(of):
         raise InputError(f"kind must be ROUND, CYLINDER, CONE or HULL, not {kind}")
     return of[kind]
@@ -127,16 +141,27 @@ def _round_support(body: Body, hulls: Hulls, u: vec) -> vec:
 
 
 @wp.func
+def across_axis(u: vec, axis: vec) -> vec:
+    """The unit vector across the axis that is nearest to u; zero where u is along the axis up to rounding."""
+    e = u - (wp.dot(u, axis) / wp.dot(axis, axis)) * axis
+    rest = wp.length(e)
+    if rest <= _NOISE * wp.length(u):
+        return vec()
+    e = e / rest
+    # What rounding has left along the axis has grown with the division: without this the rim would be off the body.
+    e = e - (wp.dot(e, axis) / wp.dot(axis, axis)) * axis
+    return e / wp.length(e)
+
+
+@wp.func
 def _cylinder_support(body: Body, hulls: Hulls, u: vec) -> vec:
-    along = wp.dot(u, body.axis)
-    return wp.where(along < _ZERO, -body.reach, body.reach) * body.axis + body.radius * wp.normalize(
-        u - along * body.axis
-    )
+    end = wp.where(wp.dot(u, body.axis) < _ZERO, -body.reach, body.reach)
+    return end * body.axis + body.radius * across_axis(u, body.axis)
 
 
 @wp.func
 def _cone_support(body: Body, hulls: Hulls, u: vec) -> vec:
-    rim = -body.reach * body.axis + body.radius * wp.normalize(u - wp.dot(u, body.axis) * body.axis)
+    rim = -body.reach * body.axis + body.radius * across_axis(u, body.axis)
     tip = body.reach * body.axis
     return wp.where(wp.dot(u, tip) > wp.dot(u, rim), tip, rim)
 
@@ -152,6 +177,31 @@ def _hull_support(body: Body, hulls: Hulls, u: vec) -> vec:
             most = here
             best = k
     return body.rotation * wp.cw_mul(body.half, hulls.corners[best])
+
+
+@wp.func
+def _round_reach(body: Body, hulls: Hulls, u: vec) -> real:
+    return body.reach * wp.abs(wp.dot(u, body.axis)) + body.radius * wp.length(u)
+
+
+@wp.func
+def _cylinder_reach(body: Body, hulls: Hulls, u: vec) -> real:
+    return body.reach * wp.abs(wp.dot(u, body.axis)) + body.radius * wp.length(wp.cross(u, body.axis))
+
+
+@wp.func
+def _cone_reach(body: Body, hulls: Hulls, u: vec) -> real:
+    tip = body.reach * wp.dot(u, body.axis)
+    return wp.max(tip, body.radius * wp.length(wp.cross(u, body.axis)) - tip)
+
+
+@wp.func
+def _hull_reach(body: Body, hulls: Hulls, u: vec) -> real:
+    along = wp.cw_mul(wp.transpose(body.rotation) * u, body.half)
+    most = -_FAR
+    for k in range(hulls.corners.shape[0]):
+        most = wp.max(most, wp.dot(along, hulls.corners[k]))
+    return most
 
 
 @wp.func
@@ -199,172 +249,3 @@ def _hull_bounds(body: Body, hulls: Hulls) -> Bounds:
         bounds.lower = wp.min(bounds.lower, p)
         bounds.upper = wp.max(bounds.upper, p)
     return bounds
-
-
-# -- where a vertical line enters -------------------------------------------------------------------------------------
-
-
-@wp.func
-def _nothing() -> Column:
-    column = Column()
-    column.low = _ONE
-    column.high = -_ONE
-    return column
-
-
-@wp.func
-def _side_column(body: Body, x: real, y: real) -> Column:
-    """The endless cylinder: (1 - vz^2) z^2 - 2 vz s z + x^2 + y^2 - s^2 - r^2 <= 0 with s = vx x + vy y."""
-    v = body.axis
-    s = v[0] * x + v[1] * y
-    column = Column()
-    column.low = -_FAR
-    column.high = _FAR
-    a = v[0] * v[0] + v[1] * v[1]
-    c = x * x + y * y - s * s - body.radius * body.radius
-    if a <= _LEVEL:
-        if c > _ZERO:
-            return _nothing()
-        return column
-    b = v[2] * s
-    inside = b * b - a * c
-    if inside < _ZERO:
-        return _nothing()
-    root = wp.sqrt(inside)
-    column.low = (b - root) / a
-    column.high = (b + root) / a
-    p = vec(x, y, column.low)
-    column.normal = (wp.dot(p, v) * v - p) / body.radius
-    return column
-
-
-@wp.func
-def _cylinder_column(body: Body, hulls: Hulls, x: real, y: real) -> Column:
-    column = _side_column(body, x, y)
-    if column.low > column.high:
-        return column
-    v = body.axis
-    s = v[0] * x + v[1] * y
-    if v[2] > _LEVEL:
-        base = (-body.reach - s) / v[2]
-        if base > column.low:
-            column.low = base
-            column.normal = v
-        column.high = wp.min(column.high, (body.reach - s) / v[2])
-    elif wp.abs(s) > body.reach:
-        return _nothing()
-    return column
-
-
-@wp.func
-def _ball_column(body: Body, centre: vec, x: real, y: real) -> Column:
-    dx = x - centre[0]
-    dy = y - centre[1]
-    inside = body.radius * body.radius - dx * dx - dy * dy
-    if inside < _ZERO:
-        return _nothing()
-    column = Column()
-    root = wp.sqrt(inside)
-    column.low = centre[2] - root
-    column.high = centre[2] + root
-    column.normal = vec(-dx, -dy, root) / body.radius
-    return column
-
-
-@wp.func
-def _round_column(body: Body, hulls: Hulls, x: real, y: real) -> Column:
-    """The union of two balls and the cylinder between them: lowest and highest of what belongs to it."""
-    v = body.axis
-    column = _ball_column(body, -body.reach * v, x, y)
-    if body.reach == _ZERO:
-        return column
-    if column.low > column.high:
-        column.low = _FAR
-        column.high = -_FAR
-    s = v[0] * x + v[1] * y
-    for k in range(2):
-        part = _side_column(body, x, y)
-        # Of the endless cylinder only what lies between the ends; a vertical one has no lowest point.
-        lowest = wp.abs(s + v[2] * part.low) <= body.reach
-        highest = wp.abs(s + v[2] * part.high) <= body.reach
-        if k == 1:
-            part = _ball_column(body, body.reach * v, x, y)
-            lowest = True
-            highest = True
-        if part.low <= part.high:
-            if lowest and part.low < column.low:
-                column.low = part.low
-                column.normal = part.normal
-            if highest and part.high > column.high:
-                column.high = part.high
-    return column
-
-
-@wp.func
-def _in_cone(body: Body, p: vec, slope: real) -> bool:
-    along = wp.dot(p, body.axis)
-    beside = wp.length(p - along * body.axis)
-    slack = real(1.0e-9) * (body.radius + body.reach)
-    return along >= -body.reach - slack and beside <= (body.reach - along) * slope + slack
-
-
-@wp.func
-def _cone_column(body: Body, hulls: Hulls, x: real, y: real) -> Column:
-    """Where the line crosses the base or the side, as far as these points belong to the cone."""
-    v = body.axis
-    slope = body.radius / (real(2.0) * body.reach)
-    s = v[0] * x + v[1] * y
-    t = body.reach - s
-    # x^2 + y^2 + z^2 - (p.v)^2 = slope^2 (reach - p.v)^2
-    a = v[0] * v[0] + v[1] * v[1] - slope * slope * v[2] * v[2]
-    b = v[2] * (slope * slope * t - s)
-    c = x * x + y * y - s * s - slope * slope * t * t
-    column = _nothing()
-    column.low = _FAR
-    column.high = -_FAR
-    for k in range(3):
-        z = _FAR + _ZERO
-        if k == 2:
-            if wp.abs(v[2]) > _LEVEL:
-                z = (-body.reach - s) / v[2]
-        elif wp.abs(a) > _LEVEL:
-            inside = b * b - a * c
-            if inside >= _ZERO:
-                z = (-b + wp.where(k == 0, -_ONE, _ONE) * wp.sqrt(inside)) / a
-        elif wp.abs(b) > _LEVEL:
-            z = -c / (real(2.0) * b)
-        if wp.abs(z) < _FAR:
-            p = vec(x, y, z)
-            if _in_cone(body, p, slope):
-                if z < column.low:
-                    column.low = z
-                    if k == 2:
-                        column.normal = v
-                    else:
-                        column.normal = -wp.normalize(wp.normalize(p - wp.dot(p, v) * v) + slope * v)
-                column.high = wp.max(column.high, z)
-    return column
-
-
-@wp.func
-def _hull_column(body: Body, hulls: Hulls, x: real, y: real) -> Column:
-    column = Column()
-    column.low = -_FAR
-    column.high = _FAR
-    steepest = int(0)
-    for k in range(hulls.planes.shape[0]):
-        plane = hulls.planes[k]
-        n = body.rotation * wp.cw_div(vec(plane[0], plane[1], plane[2]), body.half)
-        room = plane[3] - n[0] * x - n[1] * y
-        if wp.abs(n[2]) <= _LEVEL * wp.length(n):
-            if room < _ZERO:
-                return _nothing()
-        elif n[2] < _ZERO:
-            if room / n[2] > column.low:
-                column.low = room / n[2]
-                steepest = k
-        else:
-            column.high = wp.min(column.high, room / n[2])
-    plane = hulls.planes[steepest]
-    column.normal = -wp.normalize(body.rotation * wp.cw_div(vec(plane[0], plane[1], plane[2]), body.half))
-    return column

@@ -3,20 +3,25 @@
 Reading keeps the order of vertices and triangles of the file. Scenes become one mesh, every part where its transforms
 put it. Welding merges vertices whose coordinates are equal and nothing else; the first of them keeps its place.
 Writing keeps every bit in .ply and 17 decimals in .obj and .off; .stl and .glb hold single precision.
+Solids of .step and .stp files are cut into triangles by cascadio (extra [cad]), in metres whatever the file's unit.
 """
 
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError
+from tangere.runtime import InputError, MissingExtraError
 
 __all__ = ["read_mesh", "weld_vertices", "write_mesh"]
+
+#: Files of solids, which trimesh reads only with cascadio.
+_SOLIDS = (".step", ".stp")
 
 #: The types that can be written, with what makes trimesh keep decimals and add nothing.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -35,6 +40,8 @@ def read_mesh(path: str | PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     path = Path(fspath(path))
     if not path.is_file():
         raise InputError(f"Mesh {path.name!r}: there is no file {str(path)!r}")
+    if path.suffix.lower() in _SOLIDS and find_spec("cascadio") is None:
+        raise MissingExtraError("cascadio", "cad")
     try:
         with warnings.catch_warnings(action="ignore"):  # trimesh's own, about normals and colours we do not read
             scene = trimesh.load_scene(path, process=False, maintain_order=True, skip_materials=True)

@@ -21,7 +21,7 @@ from tangere.cells.tracking.locate import darts_of, points_of
 from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind
 from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch
 
-__all__ = ["Glided", "glide", "on_surface"]
+__all__ = ["Glided", "Gliding", "glide", "glided", "on_surface", "triangle_normal"]
 
 wp.set_module_options(SOUND)
 
@@ -87,7 +87,8 @@ def _corner(m: MapArrays, d: int, k: int) -> wp.vec3d:
 
 
 @wp.func
-def _normal(m: MapArrays, d: int) -> wp.vec3d:
+def triangle_normal(m: MapArrays, d: int) -> wp.vec3d:
+    """Unit normal of the triangle of a dart, on the side that counts as above."""
     c = _corner(m, d, 0)
     return wp.normalize(wp.cross(_corner(m, d, 1) - c, _corner(m, d, 2) - c))
 
@@ -99,25 +100,24 @@ def _turned(w: wp.vec3d, edge: wp.vec3d, n0: wp.vec3d, n1: wp.vec3d) -> wp.vec3d
     return wp.dot(w, edge) * edge + across * wp.cross(edge, n1)
 
 
-@wp.kernel
-def _glide(
-    first: int,
-    m: MapArrays,
-    points: wp.array[wp.vec3d],
-    by: wp.array[wp.vec3d],
-    headings: wp.array[wp.vec3d],
-    darts: wp.array[int],
-    position: wp.array[wp.vec3d],
-    direction: wp.array[wp.vec3d],
-    out: wp.array[int],
-    status: wp.array[int],
-):
-    i = first + wp.tid()
-    d = int(darts[i])
-    p = points[i]
-    n = _normal(m, d)
-    w = by[i] - wp.dot(by[i], n) * n
-    h = headings[i] - wp.dot(headings[i], n) * n
+@wp.struct
+class Gliding:
+    """Where a glide has come to, and how it ended."""
+
+    position: wp.vec3d
+    heading: wp.vec3d
+    dart: int
+    status: int
+
+
+@wp.func
+def glided(m: MapArrays, dart: int, point: wp.vec3d, by: wp.vec3d, heading: wp.vec3d) -> Gliding:
+    """Move a point of a dart's triangle along the surface; its heading turns with it."""
+    d = int(dart)
+    p = point
+    n = triangle_normal(m, d)
+    w = by - wp.dot(by, n) * n
+    h = heading - wp.dot(heading, n) * n
     ended = LOST + 0
     entry = int(-1)
     for _step in range(_LIMIT):
@@ -150,13 +150,36 @@ def _glide(
         entry = way
         if way < 2:
             entry = 1 - way
-        n1 = _normal(m, d)
+        n1 = triangle_normal(m, d)
         w = _turned(w, edge, n, n1)
         h = _turned(h, edge, n, n1)
         n = n1
         # Back into the plane of the triangle: rounding must not add up over many steps.
         p -= wp.dot(p - _corner(m, d, 1), n) * n
-    position[i] = p
-    direction[i] = h
-    out[i] = d
-    status[i] = ended
+    end = Gliding()
+    end.position = p
+    end.heading = h
+    end.dart = d
+    end.status = ended
+    return end
+
+
+@wp.kernel
+def _glide(
+    first: int,
+    m: MapArrays,
+    points: wp.array[wp.vec3d],
+    by: wp.array[wp.vec3d],
+    headings: wp.array[wp.vec3d],
+    darts: wp.array[int],
+    position: wp.array[wp.vec3d],
+    direction: wp.array[wp.vec3d],
+    out: wp.array[int],
+    status: wp.array[int],
+):
+    i = first + wp.tid()
+    end = glided(m, darts[i], points[i], by[i], headings[i])
+    position[i] = end.position
+    direction[i] = end.heading
+    out[i] = end.dart
+    status[i] = end.status

@@ -28,10 +28,10 @@ from tangere.bound.terrain import (
     node_bounds,
     node_column,
     node_flags,
+    node_heights,
     node_key,
     node_level,
     node_row,
-    square_heights,
     start_level,
 )
 from tangere.bound.terrain_visits import terrain_visits
@@ -195,7 +195,7 @@ def cylinder_touches(t: Terrain, b: UprightCylinder) -> bool:
         flags = node_flags(t, level, row, column)
         if (flags & PLANAR) != 0 or level == 0:
             if (flags & GAP) == 0:
-                h = square_heights(t, row << level, column << level, 1 << level)
+                h = node_heights(t, level, row, column)
                 p0 = in_frame(b, x, y, h[0])
                 p1 = in_frame(b, x + width, y, h[1])
                 p2 = in_frame(b, x, y + depth, h[2])

@@ -25,6 +25,7 @@ from tangere.query.intersection.posed import (
     relative_pose,
     world_corners,
 )
+from tangere.query.intersection.self_meshes import intersects_itself
 from tangere.query.intersection.triangles import APART, MEET, UNSURE, triangles_meet
 from tangere.runtime import SOUND, InputError, choose_device, collect, launch, take
 from tangere.shape import Mesh, Moving
@@ -63,8 +64,15 @@ def intersecting_pairs(
     return found[np.lexsort((found[:, 1], found[:, 0]))]
 
 
-def intersects(a: Mesh | Moving, b: Mesh | Moving, *, time: float = 0.0, device: str | wp.Device | None = None) -> bool:
-    """Whether any triangles of two meshes meet at one instant; arguments as for `intersecting_pairs`."""
+def intersects(
+    a: Mesh | Moving, b: Mesh | Moving | None = None, *, time: float = 0.0, device: str | wp.Device | None = None
+) -> bool:
+    """Whether any triangles of two meshes meet at one instant, or one mesh passes through itself.
+
+    Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh?
+    """
+    if b is None:
+        return intersects_itself(a if isinstance(a, Mesh) else a.at(time), device=device)
     return len(_meeting(a, b, time, device, every=False)) > 0
 
 

@@ -11,8 +11,8 @@ Spec:     specs/strashnov-cylinder-terrain 3 to 11, F-S-4 to F-S-23.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -20,14 +20,16 @@ import warp as wp
 
 from tangere.bound.height_pyramid import HeightPyramid
 from tangere.bound.terrain import Terrain
+from tangere.bound.terrain_visits import terrain_visits
 from tangere.query.contacts import Contacts
 from tangere.query.manifold.found import Row, contacts_of, few_contacts, row_of
-from tangere.query.manifold.groups import KEPT, Groups, empty_groups, reduce_group
+from tangere.query.manifold.groups import KEPT, TIE, Groups, empty_groups, reduce_group
 from tangere.query.manifold.sweep import Place, sweep_of
 from tangere.query.manifold.walls import Walls, empty_walls
 from tangere.runtime import (
     SOUND,
     Arrays,
+    CapacityError,
     InputError,
     UnsupportedError,
     choose_device,
@@ -40,10 +42,13 @@ from tangere.runtime import (
 from tangere.shape.analytic import HULL, Analytic, AnalyticShape
 from tangere.shape.analytic_body import Hulls, hull_tables, place
 from tangere.shape.heightfield import Heightfield
+from tangere.shape.terrain_tiles import TiledHeightfield
 
 wp.set_module_options(SOUND)
 
 __all__ = ["manifold"]
+
+Ground = Heightfield | TiledHeightfield
 
 #: Gaps up to this part of a body's size count as contacts, unless a margin is given.
 MARGIN = 0.01
@@ -63,7 +68,7 @@ NOT_FINITE = wp.constant(2)
 
 def manifold(
     bodies: Analytic,
-    terrain: Heightfield | Sequence[Heightfield],
+    terrain: Ground | Sequence[Ground],
     *,
     world: Arrays | None = None,
     mode: Literal["sound", "published"] = "sound",
@@ -75,7 +80,7 @@ def manifold(
 
     Args:
         bodies: placed cylinders, spheres, capsules, boxes, cones or convex meshes.
-        terrain: the ground, or one for each of several worlds.
+        terrain: the ground, in memory or in tiles, or one for each of several worlds.
         world: with several terrains, the number of each body's, shape (n,).
         mode: "sound"; or "published": the algorithm as printed, for cylinders, which misses contacts.
         margin: gaps up to this count [m]; None means a hundredth of the body's radius (of a hull: half its thickness).
@@ -99,24 +104,31 @@ def manifold(
     if mode == "published":
         from tangere.query.manifold.three_cases import published_manifold
 
-        return published_manifold(bodies, terrains, worlds)
+        in_memory = [one for one in terrains if isinstance(one, Heightfield)]
+        if len(in_memory) < len(terrains):
+            raise UnsupportedError("mode='published' takes heightfields in memory, not tiles")
+        return published_manifold(bodies, in_memory, worlds)
     if mode != "sound":
         raise InputError(f"mode must be 'sound' or 'published', not {mode!r}")
     if len(bodies) <= FEW and worlds is None and type(bodies.poses) is np.ndarray:
-        if device == "cpu" or choose_device(device).is_cpu:
-            return _desk(terrains[0], bodies).answer(bodies, margin)
+        field = terrains[0]
+        if isinstance(field, Heightfield) and (device == "cpu" or choose_device(device).is_cpu):
+            return _desk(field, bodies).answer(bodies, margin)
     with using_threads(threads):
         return _swept(bodies, terrains, worlds, margin, choose_device(device, bodies.poses))
 
 
-def _checked(bodies: Any, terrain: Any, world: Any, margin: Any) -> tuple[list[Heightfield], np.ndarray | None]:
+def _checked(bodies: Any, terrain: Any, world: Any, margin: Any) -> tuple[list[Ground], np.ndarray | None]:
     if not isinstance(bodies, Analytic):
         raise UnsupportedError(f"manifold() takes cylinders, spheres, capsules, boxes, cones or hulls, not {bodies!r}")
     if margin is not None and not 0.0 <= margin < np.inf:
         raise InputError(f"margin must be a length, not {margin!r}")
-    terrains = [terrain] if isinstance(terrain, Heightfield) else list(terrain)
-    if not terrains or not all(isinstance(one, Heightfield) for one in terrains):
-        raise UnsupportedError(f"manifold() takes a Heightfield or several of them, not {terrain!r}")
+    terrains = [terrain] if isinstance(terrain, Ground) else list(terrain)
+    if not terrains or not all(isinstance(one, Ground) for one in terrains):
+        raise UnsupportedError(f"manifold() takes a Heightfield, a TiledHeightfield or several, not {terrain!r}")
+    for one in terrains:
+        if 3 * (one.shape[0] + 1) * (one.shape[1] + 1) >= 2**31:
+            raise CapacityError(f"{one!r} has more edges than keys of contacts can number (2^31)")
     if world is None:
         if len(terrains) > 1:
             raise InputError(f"world must say which of the {len(terrains)} terrains each body is on")
@@ -133,9 +145,9 @@ def _checked(bodies: Any, terrain: Any, world: Any, margin: Any) -> tuple[list[H
 
 
 def _swept(
-    bodies: Analytic, terrains: list[Heightfield], worlds: np.ndarray | None, margin: float | None, device: wp.Device
+    bodies: Analytic, terrains: list[Ground], worlds: np.ndarray | None, margin: float | None, device: wp.Device
 ) -> Contacts:
-    """All bodies in one launch, or in as many as their room in memory asks for."""
+    """All bodies in one launch, or in as many as their room in memory and the resident tiles ask for."""
     count = len(bodies)
     poses = bodies.poses
     if not isinstance(poses, wp.array):
@@ -145,31 +157,70 @@ def _swept(
         poses.to(device),
         wp.array(_margins(bodies, margin), dtype=wp.float64, device=device),
         hull_tables(bodies.hull, device.alias),
-        wp.array([HeightPyramid.of(one, device).terrain for one in terrains], dtype=Terrain, device=device),
         wp.array(np.zeros(1, np.int32) if worlds is None else worlds, dtype=wp.int32, device=device),
     ]
     kernel = manifold_kernel(bodies.kind)
     status = wp.zeros(count, dtype=wp.uint8, device=device)
-    parts = []
-    for first in range(0, count, CHUNK):
-        chosen = wp.array(np.arange(first, min(first + CHUNK, count), dtype=np.int32), dtype=wp.int32, device=device)
-        parts.append(_swept_some(kernel, chosen, ROOM, inputs, status, device))
-    codes = status.numpy()
-    if (codes == NOT_FINITE).any():
-        raise InputError(f"body {int(np.argmax(codes == NOT_FINITE))}: its pose is not finite")
-    room = ROOM
-    while (codes == NO_ROOM).any():
-        room *= MORE_ROOM
-        again = np.flatnonzero(codes == NO_ROOM).astype(np.int32)
-        status = wp.zeros(count, dtype=wp.uint8, device=device)
-        for first in range(0, len(again), max(1, CHUNK // room)):
-            chosen = wp.array(again[first : first + max(1, CHUNK // room)], dtype=wp.int32, device=device)
-            parts.append(_swept_some(kernel, chosen, room, inputs, status, device))
-        codes = status.numpy()
-    rows = parts[0]
-    if len(parts) > 1:
-        rows = wp.array(np.concatenate([part.numpy() for part in parts]), dtype=Row, device=device)
-    return contacts_of(rows, worlds, bodies.poses, ordered=device.is_cpu and room == ROOM)
+    parts, ordered = [], device.is_cpu
+    for rows, ground in _visits(bodies, terrains, worlds, margin, device):
+        ordered = ordered and isinstance(rows, slice)
+        chosen = _numbers(count, device.alias)
+        if not isinstance(rows, slice):
+            chosen = wp.array(rows.astype(np.int32), dtype=wp.int32, device=device)
+        room = ROOM
+        while len(chosen):
+            together = max(1, CHUNK * ROOM // room)
+            for first in range(0, len(chosen), together):
+                some = chosen[first : min(first + together, len(chosen))]
+                parts.append(_swept_some(kernel, some, room, [ground, *inputs], status, device))
+            codes = status.numpy()
+            if (codes == NOT_FINITE).any():
+                raise InputError(f"body {int(np.argmax(codes == NOT_FINITE))}: its pose is not finite")
+            chosen = wp.array(np.flatnonzero(codes == NO_ROOM).astype(np.int32), dtype=wp.int32, device=device)
+            if len(chosen):
+                ordered, room = False, room * MORE_ROOM
+                status = wp.zeros(count, dtype=wp.uint8, device=device)
+    return contacts_of(_joined(parts, device), worlds, bodies.poses, ordered)
+
+
+@lru_cache(maxsize=4)
+def _numbers(count: int, device: str) -> wp.array:
+    """0 … count - 1 on a device, by its alias; nobody writes to it."""
+    return wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
+
+
+def _joined(parts: list[wp.array], device: wp.Device) -> wp.array:
+    """All rows, in order, without a way over the host."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = wp.empty(sum(len(part) for part in parts), dtype=Row, device=device)
+    at = 0
+    for part in parts:
+        if len(part):
+            wp.copy(rows, part, dest_offset=at, count=len(part))
+        at += len(part)
+    return rows
+
+
+def _visits(
+    bodies: Analytic, terrains: list[Ground], worlds: np.ndarray | None, margin: float | None, device: wp.Device
+) -> Iterator[tuple[Any, wp.array]]:
+    """Bodies (an index) and the terrains of all worlds, of which those of these bodies are ready."""
+    in_memory = [one for one in terrains if isinstance(one, Heightfield)]
+    if len(in_memory) == len(terrains) == 1:
+        yield slice(None), HeightPyramid.of(in_memory[0], device).row
+        return
+    if len(in_memory) == len(terrains):
+        structs = [HeightPyramid.of(one, device).terrain for one in in_memory]
+        yield slice(None), wp.array(structs, dtype=Terrain, device=device)
+        return
+    centres = to_numpy(bodies.poses, "poses").reshape(-1, 4, 4)[:, :3, 3]
+    reach = np.broadcast_to(_reach(bodies) + 2.0 * _margins(bodies, margin), len(bodies))
+    for number, field in enumerate(terrains):
+        mine = np.arange(len(bodies)) if worlds is None else np.flatnonzero(worlds == number)
+        for rows, ground in terrain_visits(field, centres[mine], reach[mine], device) if len(mine) else ():
+            whole = isinstance(rows, slice) and len(mine) == len(bodies)
+            yield rows if whole else mine[rows], wp.array([ground] * len(terrains), dtype=Terrain, device=device)
 
 
 def _swept_some(
@@ -181,6 +232,14 @@ def _swept_some(
     arguments = [chosen, int(device.is_cuda), *inputs, groups, walls, status]
     capacity = 4 * len(chosen) if device.is_cuda else 4 * min(len(chosen), 4096)
     return collect(kernel, len(chosen), arguments, Row, device=device, grain=GRAIN, capacity=capacity)
+
+
+def _reach(bodies: Analytic) -> np.ndarray:
+    """How far any point of a body is from its origin at most, (1,) or (n,) [m]."""
+    records = bodies.records
+    if bodies.kind == HULL:
+        return np.linalg.norm(records["half"][:, None] * bodies.hull.corners, axis=2).max(axis=1)
+    return records["radius"] + records["half"][:, 2]
 
 
 def _margins(bodies: Analytic, margin: float | None) -> np.ndarray:
@@ -211,11 +270,11 @@ class _Desk:
         self._inputs = [
             arrays["chosen"],
             0,
+            HeightPyramid.of(terrain, device).row,
             arrays["shapes"],
             arrays["poses"],
             arrays["margins"],
             hulls,
-            wp.array([HeightPyramid.of(terrain, device).terrain], dtype=Terrain, device=device),
             wp.zeros(1, dtype=wp.int32, device=device),
         ]
         self._kernel, self._device = manifold_kernel(kind), device
@@ -276,11 +335,11 @@ def manifold_kernel(kind: int) -> wp.Kernel:
         shard: int,
         chosen: wp.array[int],
         own_room: int,
+        terrains: wp.array[Terrain],
         shapes: wp.array[AnalyticShape],
         poses: wp.array[wp.mat44d],
         margins: wp.array[wp.float64],
         hulls: Hulls,
-        terrains: wp.array[Terrain],
         worlds: wp.array[int],
         groups: Groups,
         walls: Walls,
@@ -311,7 +370,8 @@ def manifold_kernel(kind: int) -> wp.Kernel:
             return
         total = int(0)
         for g in range(groups.count[here.slot]):
-            stay = reduce_group(groups, here.slot, g)
+            stay = reduce_group(groups, here.slot, g, TIE * here.margin)
+            groups.group[here.slot * groups.room + g].stay = stay
             for c in range(4):
                 if stay[c] >= 0:
                     total += 1
@@ -321,7 +381,7 @@ def manifold_kernel(kind: int) -> wp.Kernel:
         if at < 0:
             return
         for g in range(groups.count[here.slot]):
-            stay = reduce_group(groups, here.slot, g)
+            stay = groups.group[here.slot * groups.room + g].stay
             for c in range(4):
                 if stay[c] >= 0:
                     out[at] = row_of(groups.kept[(here.slot * groups.room + g) * KEPT + stay[c]], i, g, origin)

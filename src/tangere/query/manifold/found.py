@@ -55,7 +55,6 @@ def contacts_of(rows: wp.array, worlds: np.ndarray | None, poses: Arrays, ordere
     if len(rows) <= FEW and not isinstance(poses, wp.array):
         return few_contacts(rows.numpy(), worlds)
     count, device = len(rows), device_of(rows)
-    order = wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
     types = {
         "query": wp.int32,
         "point_a": wp.vec3d,
@@ -70,9 +69,10 @@ def contacts_of(rows: wp.array, worlds: np.ndarray | None, poses: Arrays, ordere
         "key": wp.int64,
     }
     columns = {name: wp.empty(count, dtype=dtype, device=device) for name, dtype in types.items()}
+    order = wp.empty(0 if ordered else count, dtype=wp.int32, device=device)
     if not ordered:
         queries = wp.empty(count, dtype=wp.int32, device=device)
-        launch(_queries, count, [rows], [queries], device=device)
+        launch(_queries, count, [rows], [queries, order], device=device)
         _, order = sort_pairs(queries, order)
     given = wp.array(np.zeros(1, np.int32) if worlds is None else worlds, dtype=wp.int32, device=device)
     kinds = wp.array(_KINDS, dtype=wp.uint8, device=device)
@@ -118,16 +118,17 @@ def few_contacts(rows: np.ndarray, worlds: np.ndarray | None) -> Contacts:
 
 
 @wp.kernel
-def _queries(first: int, rows: wp.array[Row], query: wp.array[int]):
+def _queries(first: int, rows: wp.array[Row], query: wp.array[int], number: wp.array[int]):
     i = first + wp.tid()
     query[i] = rows[i].query
+    number[i] = i
 
 
 @wp.kernel
 def _take_apart(
     first: int,
     rows: wp.array[Row],
-    order: wp.array[int],
+    order: wp.array[int],  # empty where the rows are in order
     worlds: wp.array[int],
     kinds: wp.array[wp.uint8],
     sides: wp.array[wp.uint8],
@@ -144,7 +145,10 @@ def _take_apart(
     key: wp.array[wp.int64],
 ):
     i = first + wp.tid()
-    row = rows[order[i]]
+    at = i
+    if order.shape[0] > 0:
+        at = order[i]
+    row = rows[at]
     what = row.code & 3
     part = row.code >> 2
     query[i] = row.query

@@ -5,6 +5,9 @@ Method:   a group keeps nine points and no list: the deepest, and the farthest i
           end the deepest stays, the farthest from it joins, then the one farthest from their line, then the one that
           makes the hull of the four largest; points on one line leave its two ends (and the deepest).
           Every point keeps its own normal and depth; a group is only a reason to leave points out.
+Steady:   the deepest point of a standing body runs round its rim when it rocks by a hair. Points that are as deep but
+          for a small part of the margin therefore tie, as do distances and areas but for a hundredth, and the first in
+          the world's directions is taken: a body at rest keeps its points and their keys.
 Limits:   a normal that finds no room for its group is counted: the caller comes back with more room, nothing is lost.
 Spec:     specs/strashnov-cylinder-terrain 8.3 (ERR-11: hull area), F-S-19 to F-S-21.
 """
@@ -16,10 +19,11 @@ from typing import Any
 import warp as wp
 
 from tangere.runtime import SOUND
+from tangere.shape.analytic_body import across
 
 wp.set_module_options(SOUND)
 
-__all__ = ["KEPT", "Groups", "Touch", "add_touch", "clear_groups", "empty_groups", "in_group", "reduce_group"]
+__all__ = ["KEPT", "TIE", "Groups", "Touch", "add_touch", "clear_groups", "empty_groups", "reduce_group"]
 
 real = wp.float64
 vec = wp.vec3d
@@ -32,6 +36,12 @@ DIAGONAL = wp.constant(real(0.7071067811865476))
 NOTHING = wp.constant(real(-1.0e300))
 #: Points must lead by this much [m], so that rounding does not choose among those that are the same.
 LEAD = wp.constant(real(1.0e-9))
+#: Points that are as far in a direction but for this part of their distance from the body's origin tie.
+SAME = wp.constant(real(1.0e-6))
+#: Depths that differ by less than this part of the margin tie.
+TIE = wp.constant(real(0.1))
+#: Distances and areas must lead by this factor, lest a hair's tilt choose among equal ones (of distances the square).
+STEADY = wp.constant(real(1.01))
 #: Points nearer to a line than this part of its length are on it (eps_2 of spec 9.3).
 COLLINEAR = wp.constant(real(1.0e-6))
 
@@ -45,6 +55,16 @@ class Touch:
     depth: wp.float64  #: along the normal; negative is a gap
     code: wp.int32  #: which features meet and which part of the body this is
     feature: wp.int32  #: number of the ground's vertex, edge or face
+    score: wp.float64  #: what it was kept for: its depth, or how far it is in a direction
+
+
+@wp.struct
+class Group:
+    """Touches with like normals."""
+
+    normal: wp.vec3d  #: of the first
+    side: wp.vec3d  #: unit, across the normal
+    stay: wp.vec4i  #: which of the kept are told, -1 for none
 
 
 @wp.struct
@@ -53,10 +73,8 @@ class Groups:
 
     room: wp.int32
     count: wp.array[int]  # groups of each body, more than `room` where it did not suffice
-    normal: wp.array[wp.vec3d]  # (body * room + group)
-    side: wp.array[wp.vec3d]  # unit, across the normal
-    score: wp.array[wp.float64]  # ((body * room + group) * KEPT + k)
-    kept: wp.array[Touch]
+    group: wp.array[Group]  # (body * room + group)
+    kept: wp.array[Touch]  # ((body * room + group) * KEPT + k)
 
 
 def empty_groups(bodies: int, room: int, device: wp.Device) -> Any:
@@ -64,9 +82,7 @@ def empty_groups(bodies: int, room: int, device: wp.Device) -> Any:
     groups: Any = Groups()
     groups.room = room
     groups.count = wp.empty(bodies, dtype=int, device=device)
-    groups.normal = wp.empty(bodies * room, dtype=wp.vec3d, device=device)
-    groups.side = wp.empty(bodies * room, dtype=wp.vec3d, device=device)
-    groups.score = wp.empty(bodies * room * KEPT, dtype=real, device=device)
+    groups.group = wp.empty(bodies * room, dtype=Group, device=device)
     groups.kept = wp.empty(bodies * room * KEPT, dtype=Touch, device=device)
     return groups
 
@@ -82,20 +98,11 @@ def in_group(groups: Groups, body: int, normal: vec) -> int:
     best = int(-1)
     most = ALIKE + real(0.0)
     for g in range(wp.min(groups.count[body], groups.room)):
-        along = wp.dot(groups.normal[body * groups.room + g], normal)
+        along = wp.dot(groups.group[body * groups.room + g].normal, normal)
         if along >= most:
             most = along
             best = g
     return best
-
-
-@wp.func
-def across(n: vec) -> vec:
-    """A unit vector across n that changes little when n does."""
-    e = vec(real(1.0), real(0.0), real(0.0))
-    if wp.abs(n[0]) > real(0.7):
-        e = vec(real(0.0), real(1.0), real(0.0))
-    return wp.normalize(e - wp.dot(e, n) * n)
 
 
 @wp.func
@@ -107,33 +114,32 @@ def add_touch(groups: Groups, body: int, touch: Touch):
         groups.count[body] = g + 1
         if g >= groups.room:
             return
-        groups.normal[body * groups.room + g] = touch.normal
-        groups.side[body * groups.room + g] = across(touch.normal)
+        group = Group()
+        group.normal = touch.normal
+        group.side = across(touch.normal)
+        groups.group[body * groups.room + g] = group
         for k in range(KEPT):
-            groups.score[(body * groups.room + g) * KEPT + k] = NOTHING
-    at = body * groups.room + g
-    e = groups.side[at]
-    x = wp.dot(e, touch.point)
-    y = wp.dot(wp.cross(groups.normal[at], e), touch.point)
-    at = at * KEPT
-    ahead = touch.depth - groups.score[at]
+            groups.kept[(body * groups.room + g) * KEPT + k].score = NOTHING
+    group = groups.group[body * groups.room + g]
+    at = (body * groups.room + g) * KEPT
+    ahead = touch.depth - groups.kept[at].score
     if ahead > LEAD or (ahead > -LEAD and is_preferred(touch, groups.kept[at])):
-        groups.score[at] = touch.depth
+        touch.score = touch.depth
         groups.kept[at] = touch
-    for k in range(4):
-        s = x + real(0.0)
-        if k == 1:
-            s = (x + y) * DIAGONAL
-        if k == 2:
-            s = y
-        if k == 3:
-            s = (y - x) * DIAGONAL
-        if s > groups.score[at + 1 + k] + LEAD:
-            groups.score[at + 1 + k] = s
-            groups.kept[at + 1 + k] = touch
-        if -s > groups.score[at + 5 + k] + LEAD:
-            groups.score[at + 5 + k] = -s
-            groups.kept[at + 5 + k] = touch
+    x = wp.dot(group.side, touch.point)
+    y = wp.dot(wp.cross(group.normal, group.side), touch.point)
+    # Of points in the same place those fixed to the body, which have the larger codes, not the one that runs round it.
+    lead = SAME * wp.length(touch.point)
+    k = int(1)
+    while k < KEPT:  # the eighths of a turn from side on
+        ahead = x - groups.kept[at + k].score
+        if ahead > lead or (ahead > -lead and touch.code > groups.kept[at + k].code):
+            touch.score = x
+            groups.kept[at + k] = touch
+        ahead = (x + y) * DIAGONAL
+        y = (y - x) * DIAGONAL
+        x = ahead
+        k += 1
 
 
 @wp.func
@@ -150,20 +156,34 @@ def turn(n: vec, a: vec, b: vec, c: vec) -> real:
 
 
 @wp.func
-def reduce_group(groups: Groups, body: int, g: int) -> wp.vec4i:
-    """Which of the kept points of a group stay, deepest first; -1 for none."""
+def leader(groups: Groups, at: int, tie: real) -> int:
+    """The first of the kept points that is as deep as the deepest but for `tie`, and touches if that does."""
+    most = groups.kept[at].depth
+    k = int(1)
+    while k < KEPT:
+        depth = groups.kept[at + k].depth
+        if most - depth < tie and (depth >= real(0.0) or most < real(0.0)):
+            return k
+        k += 1
+    return 0
+
+
+@wp.func
+def reduce_group(groups: Groups, body: int, g: int, tie: real) -> wp.vec4i:
+    """Which of the kept points of a group stay, the deepest (but for `tie` [m]) first; -1 for none."""
     at = (body * groups.room + g) * KEPT
-    n = groups.normal[body * groups.room + g]
-    p1 = groups.kept[at].point
+    n = groups.group[body * groups.room + g].normal
+    top = leader(groups, at, tie)
+    p1 = groups.kept[at + top].point
     second = int(-1)
     longest = LEAD * LEAD
     for k in range(1, KEPT):
         d = wp.length_sq(groups.kept[at + k].point - p1)
         if d > longest:
-            longest = d
+            longest = d * STEADY
             second = k
     if second < 0:
-        return wp.vec4i(0, -1, -1, -1)
+        return wp.vec4i(top, -1, -1, -1)
     p2 = groups.kept[at + second].point
     # The third lies farthest to either side of the line, the fourth adds most to the triangle.
     third = int(-1)
@@ -171,10 +191,10 @@ def reduce_group(groups: Groups, body: int, g: int) -> wp.vec4i:
     for k in range(1, KEPT):
         w = wp.abs(turn(n, p1, p2, groups.kept[at + k].point))
         if w > widest:
-            widest = w
+            widest = w * STEADY
             third = k
     if third < 0:
-        return on_one_line(groups, at, second)
+        return on_one_line(groups, at, top, second)
     p3 = groups.kept[at + third].point
     if turn(n, p1, p2, p3) < real(0.0):
         n = -n
@@ -186,15 +206,15 @@ def reduce_group(groups: Groups, body: int, g: int) -> wp.vec4i:
         more = wp.max(-turn(n, p1, p2, q), real(0.0)) + wp.max(-turn(n, p2, p3, q), real(0.0))
         more += wp.max(-turn(n, p3, p1, q), real(0.0))
         if more > gain:
-            gain = more
+            gain = more * STEADY
             fourth = k
-    return wp.vec4i(0, second, third, fourth)
+    return wp.vec4i(top, second, third, fourth)
 
 
 @wp.func
-def on_one_line(groups: Groups, at: int, second: int) -> wp.vec4i:
+def on_one_line(groups: Groups, at: int, top: int, second: int) -> wp.vec4i:
     """The deepest, the farthest from it, and the other end of the line if the deepest is not that."""
-    p1 = groups.kept[at].point
+    p1 = groups.kept[at + top].point
     away = groups.kept[at + second].point - p1
     other = int(-1)
     least = -LEAD * wp.length(away)
@@ -203,4 +223,4 @@ def on_one_line(groups: Groups, at: int, second: int) -> wp.vec4i:
         if along < least:
             least = along
             other = k
-    return wp.vec4i(0, second, other, -1)
+    return wp.vec4i(top, second, other, -1)

@@ -16,9 +16,9 @@ from tangere.query.contacts import Contacts
 from tangere.query.manifold.found import Row, contacts_of, row_of
 from tangere.query.manifold.groups import (
     KEPT,
+    TIE,
     Groups,
     Touch,
-    across,
     add_touch,
     clear_groups,
     empty_groups,
@@ -134,7 +134,7 @@ def _plane_kernel(kind: int) -> wp.Kernel:
                 touch.depth = depth
                 touch.code = 4 * k
                 add_touch(groups, slot, touch)
-        stay = reduce_group(groups, slot, 0)
+        stay = reduce_group(groups, slot, 0, TIE * margin)
         total = int(0)
         for c in range(4):
             if stay[c] >= 0:
@@ -171,7 +171,7 @@ def _cylinder_sphere(
     along = wp.dot(c, body.axis)
     flat = c - along * body.axis
     beside = wp.length(flat)
-    outward = across(body.axis)
+    outward = body.side
     if beside > _ZERO:
         outward = flat / beside
     to_side = body.radius - beside

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.query.manifold.groups import DIAGONAL, across
+from tangere.query.manifold.groups import DIAGONAL
 from tangere.runtime import SOUND
 from tangere.shape.analytic_body import Body, Hulls
 
@@ -24,7 +24,10 @@ vec = wp.vec3d
 #: Sine of the angle below which a base or a side lies on a plane: 11.5 degrees.
 FLAT_ANGLE = wp.constant(real(0.2))
 _ZERO = wp.constant(real(0.0))
+_HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
+#: A level direction that few things are across to.
+_HEADING = wp.constant(vec(0.8660254, 0.5, 0.0))
 _TINY = wp.constant(real(1.0e-9))
 
 
@@ -45,14 +48,14 @@ def deepest_rim_point(body: Body, centre: vec, n: vec) -> vec:
     w = wp.dot(v, n) * v - n
     length = wp.length(w)
     if length < _TINY:
-        return centre + body.radius * across(v)
+        return centre + body.radius * body.side
     return centre + (body.radius / length) * w
 
 
 @wp.func
 def rim_point(body: Body, centre: vec, eighth: int) -> vec:
     """Eight points of a rim, fixed in the world."""
-    e = across(body.axis)
+    e = body.side
     f = wp.cross(body.axis, e)
     if (eighth & 2) != 0:
         g = e
@@ -66,13 +69,20 @@ def rim_point(body: Body, centre: vec, eighth: int) -> vec:
 
 
 @wp.func
+def first_end(body: Body, n: vec) -> real:
+    """The end of the axis that is numbered first: the lower one, or of a lying body one that a hair's tilt leaves."""
+    along = wp.dot(body.axis, n)
+    if along * along < _HALF:
+        along = wp.dot(body.axis, _HEADING)
+    return wp.where(along < _ZERO, body.reach, -body.reach)
+
+
+@wp.func
 def _cylinder_point(body: Body, hulls: Hulls, n: vec, k: int) -> vec:
-    base = wp.where(wp.dot(body.axis, n) < _ZERO, body.reach, -body.reach)
-    if k == 0:
-        return deepest_rim_point(body, base * body.axis, n)
-    if k == 1:
-        return deepest_rim_point(body, -base * body.axis, n)
-    return rim_point(body, base * body.axis, k - 2)
+    end = first_end(body, n)
+    if k < 2:
+        return deepest_rim_point(body, wp.where(k == 0, end, -end) * body.axis, n)
+    return rim_point(body, end * body.axis, k - 2)
 
 
 @wp.func
@@ -86,10 +96,11 @@ def _cone_point(body: Body, hulls: Hulls, n: vec, k: int) -> vec:
 
 @wp.func
 def _round_point(body: Body, hulls: Hulls, n: vec, k: int) -> vec:
-    base = wp.where(wp.dot(body.axis, n) < _ZERO, body.reach, -body.reach)
-    if k == 0:
-        return base * body.axis - body.radius * n
-    return deepest_rim_point(body, -base * body.axis, n)
+    end = first_end(body, n)
+    centre = wp.where(k == 0, end, -end) * body.axis
+    if wp.dot(centre, n) <= _ZERO:
+        return centre - body.radius * n
+    return deepest_rim_point(body, centre, n)
 
 
 @wp.func

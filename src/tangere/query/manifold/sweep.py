@@ -30,10 +30,10 @@ from tangere.bound.terrain import (
     node_bounds,
     node_column,
     node_flags,
+    node_heights,
     node_key,
     node_level,
     node_row,
-    square_heights,
     start_level,
 )
 from tangere.query.intersection.cylinder_terrain import cylinder_touches, upright_cylinder
@@ -45,7 +45,8 @@ from tangere.query.manifold.supports import FLAT_ANGLE, support_point_of
 from tangere.query.manifold.walls import STEEP, WALLS, Walls, add_wall, clear_walls, wall_before
 from tangere.runtime import SOUND
 from tangere.shape.analytic import CYLINDER
-from tangere.shape.analytic_body import Body, Hulls, bounds_of, column_of, support_of
+from tangere.shape.analytic_body import Body, Hulls, bounds_of, reach_of, support_of
+from tangere.shape.analytic_column import column_of
 
 wp.set_module_options(SOUND)
 
@@ -84,7 +85,7 @@ class Place:
 @cache
 def sweep_of(kind: int) -> wp.Function:
     """`sweep(t, body, hulls, place, groups, walls)`: fills the groups of `place.slot`; for one kind of body."""
-    bounds_function, column, support = bounds_of(kind), column_of(kind), support_of(kind)
+    bounds_function, column, support, reach = bounds_of(kind), column_of(kind), support_of(kind), reach_of(kind)
     point, point_count = support_point_of(kind)
     crossing, crossing_count = crossing_of(kind)
     is_clear, lift = clear_of(kind), _lift_cylinder if kind == CYLINDER else _lift_nothing
@@ -105,10 +106,10 @@ def sweep_of(kind: int) -> wp.Function:
     ):
         """A face with normal n through `corner`, over the rectangle from `low` to `high`; or its triangle 0 or 1."""
         height = wp.dot(corner, n)
-        deepest = support(body, hulls, -n)
-        most = height - wp.dot(deepest, n)
+        most = height + reach(body, hulls, -n)
         if most < -place.margin:
             return
+        deepest = support(body, hulls, -n)
         slack = place.slack
         for k in range(point_count(body, hulls, n)):
             p = point(body, hulls, n, k)
@@ -200,9 +201,11 @@ def sweep_of(kind: int) -> wp.Function:
         here = owner(t, place.centre, i, j)
         if (flags & CONVEX_VERTEX) != 0:
             visit_vertex(t, body, hulls, place, groups, walls, here)
-        for family in range(3):
+        family = int(0)
+        while family < 3:  # not a range, which would be unrolled: what is called from one place only is inlined
             if (flags & (CONVEX_X << family)) != 0:
                 visit_edge(t, body, hulls, place, groups, walls, here, family)
+            family += 1
 
     @wp.func
     def traverse(t: Terrain, body: Body, hulls: Hulls, place: Place, groups: Groups, walls: Walls):
@@ -251,7 +254,7 @@ def sweep_of(kind: int) -> wp.Function:
             i = row << level
             j = col << level
             if (flags & GAP) == 0:
-                h = square_heights(t, i, j, size)
+                h = node_heights(t, level, row, col)
                 z = place.centre[2]
                 low = vec(x0, y0, wp.min(wp.min(h[0], h[1]), wp.min(h[2], h[3])) - z)
                 high = vec(x1, y1, wp.max(wp.max(h[0], h[1]), wp.max(h[2], h[3])) - z)
@@ -261,30 +264,36 @@ def sweep_of(kind: int) -> wp.Function:
                 n = wp.normalize(vec(deep * (h[0] - h[1]), wide * (h[0] - h[2]), wide * deep))
                 corner = vec(x0, y0, h[0] - z)
                 part = wp.where((flags & PLANAR) != 0, 2, 0)
-                visit_face(body, hulls, place, groups, walls, corner, n, low, high, part, number)
-                if part == 0:
-                    n = wp.normalize(vec(deep * (h[2] - h[3]), wide * (h[1] - h[3]), wide * deep))
-                    corner = vec(x1, y1, h[3] - z)
-                    visit_face(body, hulls, place, groups, walls, corner, n, low, high, 1, number + 1)
+                last = wp.max(part, 1)
+                while part <= last:
+                    if part == 1:
+                        n = wp.normalize(vec(deep * (h[2] - h[3]), wide * (h[1] - h[3]), wide * deep))
+                        corner = vec(x1, y1, h[3] - z)
+                    visit_face(body, hulls, place, groups, walls, corner, n, low, high, part, number + (part & 1))
+                    part += 1
             if (flags & _CONVEX) != 0:
                 # Creases of planar ground are on its border: its first row, then the rest of its first column.
-                for c in range(wp.max(j, window[2]), wp.min(j + size - 1, window[3]) + 1):
-                    if i >= window[0]:
-                        visit_owner(t, body, hulls, place, groups, walls, i, c)
-                for r in range(wp.max(i + 1, window[0]), wp.min(i + size - 1, window[1]) + 1):
-                    if j >= window[2]:
-                        visit_owner(t, body, hulls, place, groups, walls, r, j)
+                left = wp.max(j, window[2])
+                in_row = wp.where(i >= window[0], wp.min(j + size - 1, window[3]) + 1 - left, 0)
+                low_end = wp.max(i + 1, window[0])
+                in_column = wp.where(j >= window[2], wp.min(i + size - 1, window[1]) + 1 - low_end, 0)
+                for k in range(in_row + wp.max(in_column, 0)):
+                    r = wp.where(k < in_row, i, low_end + k - in_row)
+                    c = wp.where(k < in_row, left + k, j)
+                    visit_owner(t, body, hulls, place, groups, walls, r, c)
 
     @wp.func
     def sweep(t: Terrain, body: Body, hulls: Hulls, place: Place, groups: Groups, walls: Walls):
         slot = place.slot
         clear_walls(walls, slot)
-        for turn in range(2):
+        turn = int(0)
+        while turn < 2:
             # What a wall stands for must not hide what it does not: where there is such, all over again without it.
             if turn == 0 or is_any_behind(groups, walls, place):
                 place.filtered = turn
                 clear_groups(groups, slot)
                 traverse(t, body, hulls, place, groups, walls)
+            turn += 1
         if place.filtered != 0:
             for w in range(walls.count[slot]):
                 if walls.used[slot * WALLS + w] != 0:
@@ -351,7 +360,7 @@ def is_any_behind(groups: Groups, walls: Walls, place: Place) -> bool:
 def deepest_kept(groups: Groups, slot: int) -> real:
     deepest = -_FAR
     for g in range(wp.min(groups.count[slot], groups.room)):
-        deepest = wp.max(deepest, groups.score[(slot * groups.room + g) * KEPT])
+        deepest = wp.max(deepest, groups.kept[(slot * groups.room + g) * KEPT].depth)
     return deepest
 
 

@@ -3,8 +3,11 @@
 Each function gives a `Mesh` with exactly the number of triangles asked for, or raises an error that names the nearest
 numbers it can give. All are closed and oriented outwards except `sheet` and `pot`. Same arguments, same bits.
 Functions that give an `Assembly` put a part into its surroundings, with a free way out and one that touches.
+`terrain` holds the grounds (`terrain.dunes()`, `terrain.kerbs()` …); functions that give a `TerrainScene` put cylinders
+on one.
 """
 
+from tangere.shape.generate import terrain
 from tangere.shape.generate.assembly import Assembly
 from tangere.shape.generate.car_body import body_frame, door_on_body
 from tangere.shape.generate.door import door_cavity, door_panel, lifter_motor, window_lifter
@@ -17,12 +20,22 @@ from tangere.shape.generate.plate import box, plate, sheet
 from tangere.shape.generate.pot import pot
 from tangere.shape.generate.pylon import bent_bracket, pylon_bay, pylon_frame
 from tangere.shape.generate.sphere import bumpy_sphere, icosphere
+from tangere.shape.generate.terrain_scenes import (
+    TerrainScene,
+    barrel_on_slope,
+    barrels,
+    lowered_wheels,
+    robot_with_trailer,
+)
 from tangere.shape.generate.torus import bumpy_torus, torus
 from tangere.shape.generate.traps import comb_plates, peg_hole, thin_plate, two_hoops
 from tangere.shape.generate.wheel import steering_wheel
 
 __all__ = [
     "Assembly",
+    "TerrainScene",
+    "barrel_on_slope",
+    "barrels",
     "bent_bracket",
     "bent_pipe",
     "body_frame",
@@ -37,6 +50,7 @@ __all__ = [
     "gear",
     "icosphere",
     "lifter_motor",
+    "lowered_wheels",
     "nozzle",
     "peg",
     "peg_hole",
@@ -47,8 +61,10 @@ __all__ = [
     "prism",
     "pylon_bay",
     "pylon_frame",
+    "robot_with_trailer",
     "sheet",
     "steering_wheel",
+    "terrain",
     "thin_plate",
     "torus",
     "trefoil_knot",

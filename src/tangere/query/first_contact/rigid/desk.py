@@ -7,12 +7,14 @@ all (`sharing`), and on CUDA answered in rounds (`rounds`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from tangere.motion.rigid import COSINE, RigidMotion
+from tangere.query.contacts import Status
 from tangere.query.first_contact.rigid.advance import RigidQuery
 from tangere.query.first_contact.rigid.bodies import Bodies, Forest, no_cones
 from tangere.query.first_contact.rigid.culling import Cones
@@ -25,6 +27,9 @@ __all__ = ["NONE_YET", "Desk", "Search"]
 
 #: Candidates taken best-first: beyond, a heap costs more than it saves.
 BEST_FIRST = 1000
+#: On CUDA, where every query needs room of its own; and queries searched at a time (some 4 KB each).
+BEST_FIRST_CUDA = 128
+CHUNK = 1 << 18
 #: Queries worth a thread.
 GRAIN = 4
 #: float64 numbers in a cache line: threads do not write into the same one.
@@ -32,9 +37,16 @@ LINE = 8
 #: The default tolerance, in sizes of the larger body.
 TOLERANCE = 1e-6
 
+# As plain numbers: looking an enum up takes as long as a small search.
+_FREE, _CONTACT, _START, _UNRESOLVED = (
+    np.uint8(s) for s in (Status.FREE, Status.CONTACT, Status.START, Status.UNRESOLVED)
+)
+
 #: A best before anything was found.
 NONE_YET = np.zeros(1, Best.numpy_dtype())
 NONE_YET["time"], NONE_YET["pierced"] = 2.0, -1
+#: Comes after every triangle.
+NO_TRIANGLE = 2**31 - 1
 
 
 class Desk:
@@ -69,38 +81,86 @@ class Desk:
 
     def ask(self, a: Bodies, b: Bodies, separation: float, tolerance: float | None) -> None:
         """Write the questions down."""
-        queries, motions = self._host_queries, self._host_motions
+        columns: dict[str, Any] = {}
+        parts, base = [], 0
         smooth: Any = False
-        base = 0
-        for side, bodies, forest in (("a", a, self.a), ("b", b, self.b)):
+        for side, bodies in (("a", a), ("b", b)):
             records, links = bodies.motion.records(), bodies.motion.links
-            motions[base : base + len(records)] = records
-            queries[f"motion_{side}"] = base + links * np.arange(self.count) if bodies.motion.shape else base
-            queries[f"links_{side}"] = links
-            shape = 0 if bodies.shape is None else bodies.shape
-            queries[f"node_{side}"] = forest.first_node[shape]
-            queries[f"triangle_{side}"] = forest.first_triangle[shape]
+            columns[f"motion_{side}"] = base + links * np.arange(self.count) if bodies.motion.shape else base
+            columns[f"links_{side}"] = links
+            columns[f"shape_{side}"] = 0 if bodies.shape is None else bodies.shape
             smooth = smooth | (records["kind"].reshape(-1, links) == COSINE).any(axis=1)
             base += len(records)
-        queries["smooth"] = smooth
-        queries["recession"] = self.recession
-        queries["separation"] = separation
-        queries["tolerance"] = TOLERANCE * np.maximum(a.extent, b.extent) if tolerance is None else tolerance
-        self._upload(self.queries, queries)
-        self._upload(self.motions, motions)
+            parts.append(records)
+        columns["smooth"] = smooth
+        columns["separation"] = separation
+        columns["tolerance"] = TOLERANCE * np.maximum(a.extent, b.extent) if tolerance is None else tolerance
+        self.write(parts, columns)
 
-    def search_each(self) -> None:
-        """Every question by a thread of its own."""
-        ranges = [(0, self.count)] if self.device.is_cuda else shard_ranges(self.count, GRAIN)
-        slots = self.count if self.device.is_cuda else len(ranges)
+    def write(self, motions: Sequence[np.ndarray], columns: dict[str, Any]) -> None:
+        """Write motions and queries down.
+
+        Args:
+            motions: records, one part after the other.
+            columns: of `RigidQuery`, and `shape_a`, `shape_b`: which shapes of the forests; numbers or shape (count,).
+        """
+        place = 0
+        for records in motions:
+            self._host_motions[place : place + len(records)] = records
+            place += len(records)
+        queries = self._host_queries
+        for side, forest in (("a", self.a), ("b", self.b)):
+            shape = columns.pop(f"shape_{side}")
+            queries[f"node_{side}"] = forest.first_node[shape]
+            queries[f"triangle_{side}"] = forest.first_triangle[shape]
+        for name, column in columns.items():
+            queries[name] = column
+        self._set_recession(self.recession)
+        self._upload(self.motions, self._host_motions)
+
+    def search_each(self, until: np.ndarray | None = None) -> None:
+        """Every question by a thread of its own.
+
+        Args:
+            until: times of the clock, (count,): later contacts are not searched for, and not told either.
+        """
+        ranges = shard_ranges(self.count, GRAIN)
+        if self.device.is_cuda:
+            ranges = [(first, min(CHUNK, self.count - first)) for first in range(0, self.count, CHUNK)]
+        slots = min(self.count, CHUNK) if self.device.is_cuda else len(ranges)
         search = self.searches.get(slots)
         if search is None:
-            search = self.searches[slots] = Search(self, slots, pops=0 if self.device.is_cuda else BEST_FIRST)
+            pops = BEST_FIRST_CUDA if self.device.is_cuda else BEST_FIRST
+            search = self.searches[slots] = Search(self, slots, pops=pops)
         self.host_bests[:] = NONE_YET
+        if until is not None:
+            self.host_bests["time"] = until
+            self.host_bests["a"] = self.host_bests["b"] = NO_TRIANGLE
         self._upload(self.bests, self.host_bests)
-        run_shards(lambda shard, first, count: search.launch(count, first, shard), ranges)
         if self.device.is_cuda:
+            for first, count in ranges:
+                search.launch(count, first, 0)
             self.fetch()
+        else:
+            run_shards(lambda shard, first, count: search.launch(count, first, shard), ranges)
+        if until is not None:
+            nothing = self.host_bests["a"] == NO_TRIANGLE
+            self.host_bests[nothing] = NONE_YET
+            self._upload(self.bests, self.host_bests)
+
+    def at_start(self) -> np.ndarray:
+        """What touches or overlaps at t = 0, however it moves, as `Best` records: (count,)."""
+        self._set_recession(False)
+        self.search_each(np.zeros(self.count))
+        self._set_recession(self.recession)
+        return self.host_bests.copy()
+
+    def put(self, found: np.ndarray) -> None:
+        """Put what `at_start` found in the place of what a search did."""
+        rows = found["time"] <= 1.0
+        if rows.any():
+            self.host_bests[rows] = found[rows]
+            self._upload(self.bests, self.host_bests)
 
     def described(self) -> np.ndarray:
         """The contact of each question as `Touch` records, shape (count,)."""
@@ -108,6 +168,12 @@ class Desk:
         if self.device.is_cuda:
             self.host_touches = self.touches.numpy()
         return self.host_touches
+
+    def status(self) -> np.ndarray:
+        """(count,) `Status` of each question."""
+        bests = self.host_bests
+        found = np.where(bests["pierced"] >= 0, _START, np.where(bests["decided"], _CONTACT, _UNRESOLVED))
+        return np.where(bests["time"] <= 1.0, found, _FREE)
 
     def fetch(self) -> None:
         """Bring what a search on CUDA found to main memory."""
@@ -124,6 +190,10 @@ class Desk:
                 f"tolerance {tolerance!r} is below 1e-12 of the size of query {worst}, its motion included: rounding"
                 f" would hide contacts; at least {kept[worst]:.3g} is possible"
             )
+
+    def _set_recession(self, on: bool) -> None:
+        self._host_queries["recession"] = on
+        self._upload(self.queries, self._host_queries)
 
     def _host(self, array: wp.array) -> np.ndarray:
         return array.numpy() if self.device.is_cpu else array.numpy().copy()
@@ -151,7 +221,8 @@ class Search:
         heap = pops + 2 if heap is None else heap
         room = heap + desk.a.depth + desk.b.depth + 2  # depth-first never holds more than that many pairs
         places: Any = Places()
-        places.heap, places.pops, places.stop, places.by_job = heap, pops, stop, sharing or device.is_cuda
+        places.heap, places.pops, places.stop = heap, pops, stop
+        places.slots = slots if sharing or device.is_cuda else 0
         # Threads of a warp look at the same place of their slots at the same time, a CPU thread at its own slot.
         places.place_stride, places.slot_stride = (slots, 1) if device.is_cuda else (1, room)
         jobs = slots if sharing else desk.count

@@ -1,9 +1,11 @@
-"""One question by a whole GPU: the earliest few thousand pairs at a time, each by its own thread.
+"""Questions by a whole GPU: the earliest pairs of boxes of every question at a time, each child by a thread of its own.
 
-Method:   pairs wait in one array, the earliest at its end. A round takes up to `WIDTH` of them from there, expands each
-          (or solves it, if both boxes are leaves), and puts the children back, sorted only when they are more than
-          a round takes. So the search is depth-first in blocks, and the array never holds more than WIDTH pairs for
-          every level of the trees. The earliest time found is shared through one number.
+Method:   every question has a stack of pairs. A round takes up to `width` of them from its top and puts their children
+          there, the earliest on top; pairs of triangles go to one list and are solved after that, so that the threads
+          of a warp do alike things. The fewer the questions, the wider: a stack never holds more than `width` pairs for
+          every level of the trees. The earliest time of a question is shared by its pairs through one number. All
+          counting is done on the device, and rounds are launched several at once, on CUDA as one graph; the host looks
+          in between only to see whether anything is left.
 Bits:     as for `search`, the order does not matter: the same answer as on one CPU thread up to the device's own sines.
 Also:     runs on the CPU, on one thread, so that it can be tested there.
 """
@@ -21,102 +23,146 @@ from tangere.query.first_contact.rigid.advance import RigidQuery, advanced, pair
 from tangere.query.first_contact.rigid.culling import Cones, culling_of, recedes
 from tangere.query.first_contact.rigid.desk import NONE_YET, Desk
 from tangere.query.first_contact.rigid.search import COUNTERS, Best, Candidate, solve_leaf
-from tangere.runtime import SOUND, launch, load, sort_pairs
-from tangere.runtime.launching import Recorded
+from tangere.runtime import SOUND, launch, load
 
 wp.set_module_options(SOUND)
 
 __all__ = ["search_rounds"]
 
-#: Pairs per round: fewer rounds when it is larger, but more pairs that a contact found meanwhile would have dropped.
-WIDTH = 4096
-#: Contacts kept at first; when they are more (many pairs at the same instant), the search is done again.
-HITS = 4096
+#: Pairs of all questions in a round, about: enough threads to fill a GPU.
+PAIRS = 1 << 19
+#: Pairs of one question in a round, least and most.
+NARROWEST, WIDEST = 4, 4096
+#: Children are sorted up to this width: beyond, ranks cost more than order saves.
+SORTED = 64
+#: Questions searched at a time.
+CHUNK = 1 << 18
+#: Rounds between two looks of the host.
+TOGETHER = 8
+#: Contacts kept for each question at first; when they are more, the search is done again.
+HITS = 64
+
+# Numbers counted on the device.
+ACTIVE = wp.constant(0)  #: questions with pairs left
+NEXT = wp.constant(1)
+LEAVES = wp.constant(2)
+FOUND = wp.constant(3)
+FULL = wp.constant(4)  #: whether a stack lacked room
+NO_KEY = wp.constant(wp.int64(2**63 - 1))
 
 
-def search_rounds(desk: Desk) -> None:
-    """Search the only question of `desk` in rounds."""
-    hits = HITS
-    rounds = _Rounds(desk, hits)
-    while not rounds.run():
-        hits *= 8
-        rounds = _Rounds(desk, hits)
+def search_rounds(desk: Desk, until: np.ndarray | None = None) -> None:
+    """Search every question of `desk` in rounds.
+
+    Args:
+        until: (n,) times of the clock after which nothing is of interest; None means 1.
+    """
+    bounds = np.ones(desk.count) if until is None else np.minimum(until, 1.0)
+    counted = np.zeros((1, COUNTERS), np.int64)
+    desk.bests.assign(np.repeat(NONE_YET, desk.count))
+    for first in range(0, desk.count, CHUNK):
+        count = min(CHUNK, desk.count - first)
+        rounds = desk.searches.get(("rounds", count)) or _Rounds(desk, count, HITS, 1)
+        while not rounds.run(first, bounds[first : first + count]):
+            rounds = _Rounds(desk, count, 8 * rounds.kept, 2 * rounds.room)
+        desk.searches["rounds", count] = rounds
+        counted += rounds.counters.numpy().sum(axis=0, keepdims=True)
+    desk.fetch()
+    desk.host_counters = counted
 
 
 class _Rounds:
-    """Buffers and recorded launches of a search in rounds."""
+    """Buffers and launches of a search in rounds."""
 
-    def __init__(self, desk: Desk, hits: int) -> None:
-        device = desk.device
-        levels = desk.a.depth + desk.b.depth + 2
-        self.desk, self.capacity = desk, hits
-        self.waiting = wp.empty((levels + 1) * WIDTH, dtype=Candidate, device=device)
-        self.children = wp.empty(2 * WIDTH, dtype=Candidate, device=device)
-        self.bound = wp.zeros(1, dtype=wp.float64, device=device)
-        self.counts = wp.zeros(2, dtype=wp.int32, device=device)  # children, hits
-        self.hits = wp.empty(hits, dtype=Best, device=device)
-        self.counters = wp.zeros((WIDTH, COUNTERS), dtype=wp.int64, device=device)
-        load(_round, device)
-        shared = [self.bound, self.counts, self.hits, hits, self.counters]
-        self._round = Recorded(_round, [*desk.inputs, desk.cones, self.waiting, self.children, *shared], device)
+    def __init__(self, desk: Desk, count: int, kept: int, room: int) -> None:
+        device = self.device = desk.device
+        self.desk, self.count, self.kept, self.room = desk, count, kept, room
+        self.width = min(max(PAIRS // count, NARROWEST), WIDEST)
+        self.height = room * (desk.a.depth + desk.b.depth + 4) * self.width  #: of a stack
+        threads = 2 * self.width * count
 
-    def run(self) -> bool:
-        """Whether all contacts found had room."""
-        root: Any = np.zeros(1, Candidate.numpy_dtype())
-        root["a"] = -1  # not yet looked at
-        wp.copy(self.waiting, wp.array(root, dtype=Candidate, device=self.desk.device), count=1)
-        self.bound.fill_(1.0)
-        self.counts.zero_()
+        def empty(size: int, dtype: Any) -> wp.array:
+            return wp.empty(size, dtype=dtype, device=device)
+
+        self.stacks, self.sizes = empty(count * self.height, Candidate), empty(count, wp.int32)
+        self.children, self.child_counts = empty(threads, Candidate), wp.zeros(count, dtype=wp.int32, device=device)
+        self.leaves = empty(threads, Candidate)
+        self.active, self.next = empty(count, wp.int32), empty(count, wp.int32)
+        self.bounds, self.keys = empty(desk.count, wp.float64), empty(desk.count, wp.int64)
+        self.counts = empty(5, wp.int32)
+        capacity = max(kept * count, 4096)
+        self.hits, self.hit_queries = empty(capacity, Best), empty(capacity, wp.int32)
+        self.counters = wp.zeros((threads, COUNTERS), dtype=wp.int64, device=device)
+        for kernel in (_begin, _expand, _solve, _put_back, _count, _list, _relist, _claim, _tell):
+            load(kernel, device)
+        self._graph = None
+        if device.is_cuda:
+            with wp.ScopedCapture(device) as capture:
+                self._several()
+            self._graph = capture.graph
+
+    def run(self, first: int, until: np.ndarray) -> bool:
+        """Search the questions from `first` on; whether everything had room."""
+        desk, count = self.desk, self.count
+        bounds = np.ones(desk.count)
+        bounds[first : first + count] = until
+        self.bounds.assign(bounds)
+        self.counts.assign([count, 0, 0, 0, 0])
         self.counters.zero_()
-        end = 1
-        while end:
-            taken = min(end, WIDTH)
-            end -= taken
-            self._round.launch(taken, 0, end)
-            found, hits = (int(n) for n in self.counts.numpy())
-            if hits > self.capacity:
+        self._launch(_begin, count, [first, self.height], [self.stacks, self.sizes, self.active])
+        active = count
+        found = 0
+        while active:
+            if self._graph is None:
+                self._several()
+            else:
+                wp.capture_launch(self._graph)
+            active, _, _, found, full = (int(n) for n in self.counts.numpy())
+            if found > len(self.hits) or full:
                 return False
-            self.counts[:1].zero_()
-            if found > WIDTH:
-                self._sorted(found)
-            if found:
-                wp.copy(self.waiting, self.children, end, 0, found)
-            end += found
-        best = self.hits.numpy()[:hits]
-        first = np.lexsort((best["b"], best["a"], best["pierced"] < 0, best["time"]))[:1]
-        self.desk.bests.assign(best[first] if hits else NONE_YET)
-        self.desk.fetch()
-        self.desk.host_counters = self.counters.numpy().sum(axis=0, keepdims=True)
+        self.keys.fill_(NO_KEY)
+        inputs = [self.hits, self.hit_queries, self.bounds]
+        self._launch(_claim, found, inputs, [self.keys])
+        self._launch(_tell, found, [*inputs, self.keys], [desk.bests])
         return True
 
-    def _sorted(self, count: int) -> None:
-        """Put the earliest of the children last."""
-        device = self.desk.device
-        keys = wp.empty(count, dtype=wp.float64, device=device)
-        order = wp.empty(count, dtype=wp.int32, device=device)
-        launch(_keys, count, [self.children], [keys, order], device=device, threads=1)
-        _, order = sort_pairs(keys, order)
-        unsorted = wp.clone(self.children)
-        launch(_gather, count, [unsorted, order], [self.children], device=device, threads=1)
+    def _several(self) -> None:
+        """`TOGETHER` rounds, whether there is anything to do or not, and a new list of who has anything left."""
+        desk, threads, shape = self.desk, 2 * self.width * self.count, [self.width, self.height]
+        stacks = [self.active, self.stacks, self.sizes, self.children, self.child_counts]
+        found = [self.bounds, self.counts, self.hits, self.hit_queries, self.counters]
+        for _ in range(TOGETHER):
+            boxes = [desk.cones, *shape, *stacks, self.leaves, self.bounds, self.counts, self.counters]
+            self._launch(_expand, threads, [*desk.inputs, *boxes])
+            self._launch(_solve, threads, [*desk.inputs, self.leaves, *found])
+            self._launch(_put_back, threads, [*shape, *stacks, self.counts])
+            self._launch(_count, self.count, [*shape, self.active, self.sizes, self.child_counts, self.counts])
+        self._launch(_list, self.count, [self.active, self.sizes, self.counts], [self.next])
+        self._launch(_relist, self.count, [self.next, self.counts], [self.active])
+        wp.copy(self.counts, self.counts, ACTIVE, NEXT, 1)
+        self.counts[NEXT : NEXT + 1].zero_()
+
+    def _launch(self, kernel: wp.Kernel, size: int, inputs: list[Any], outputs: list[Any] | None = None) -> None:
+        launch(kernel, size, inputs, outputs or [], device=self.device, threads=1)
 
 
 @wp.kernel
-def _keys(first: int, children: wp.array[Candidate], keys: wp.array[wp.float64], order: wp.array[int]):
+def _begin(
+    first: int, base: int, height: int, stacks: wp.array[Candidate], sizes: wp.array[int], active: wp.array[int]
+):
+    """Every question starts with its roots, not yet looked at."""
     i = first + wp.tid()
-    keys[i] = -children[i].time
-    order[i] = i
+    root = Candidate()
+    root.a = -1
+    root.query = base + i
+    stacks[i * height] = root
+    sizes[i] = 1
+    active[i] = i
 
 
 @wp.kernel
-def _gather(first: int, unsorted: wp.array[Candidate], order: wp.array[int], children: wp.array[Candidate]):
-    i = first + wp.tid()
-    children[i] = unsorted[order[i]]
-
-
-@wp.kernel
-def _round(
+def _expand(
     first: int,
-    begin: int,
     queries: wp.array[RigidQuery],
     motions: wp.array[RigidMotion],
     nodes_a: wp.array[ObbNode],
@@ -124,56 +170,204 @@ def _round(
     nodes_b: wp.array[ObbNode],
     corners_b: wp.array[wp.vec3d],
     cones: Cones,
-    waiting: wp.array[Candidate],
+    width: int,
+    height: int,
+    active: wp.array[int],
+    stacks: wp.array[Candidate],
+    sizes: wp.array[int],
     children: wp.array[Candidate],
-    bound: wp.array[wp.float64],
+    child_counts: wp.array[int],
+    leaves: wp.array[Candidate],
+    bounds: wp.array[wp.float64],
     counts: wp.array[int],
-    hits: wp.array[Best],
-    capacity: int,
     counters: wp.array2d[wp.int64],
 ):
-    """Expand or solve pair `begin + i`; counters are per thread."""
+    """Child k of pair j from the top of a question's stack; counters are per thread."""
     i = first + wp.tid()
-    item = waiting[begin + i]
-    until = bound[0]
-    if not item.time > until:
-        query = queries[0]
-        pair = pair_of(query, motions, nodes_a, nodes_b)
-        a = nodes_a[query.node_a + wp.max(item.a, 0)]
+    row = i / (2 * width)
+    if row >= counts[ACTIVE]:
+        return
+    stack = active[row]
+    j = (i % (2 * width)) / 2
+    k = i % 2
+    if j >= sizes[stack]:
+        return
+    item = stacks[stack * height + sizes[stack] - 1 - j]
+    until = bounds[item.query]
+    if item.time > until:
+        return
+    query = queries[item.query]
+    pair = pair_of(query, motions, nodes_a, nodes_b)
+    child = Candidate()
+    child.query = item.query
+    child.b = item.b
+    if item.a < 0:
+        if k == 1:
+            return
+    else:
+        a = nodes_a[query.node_a + item.a]
         b = nodes_b[query.node_b + item.b]
-        culling = culling_of(query, pair, motions)
-        if recedes(culling, cones, a, b, query.node_a + wp.max(item.a, 0), query.node_b + item.b):
-            counters[i, 3] = counters[i, 3] + wp.int64(1)
-        elif item.a >= 0 and a.right < 0 and b.right < 0:
-            found = solve_leaf(
-                query, pair, motions, corners_a, corners_b, a.triangle, b.triangle, item.time, until, counters, i
-            )
-            if found.time <= wp.float64(1.0) and found.time <= until:
-                wp.atomic_min(bound, 0, found.time)
-                place = wp.atomic_add(counts, 1, 1)
-                if place < capacity:
-                    hits[place] = found
+        child.a = item.a
+        if b.right < 0 or (a.right >= 0 and a.radius >= b.radius):
+            child.a = wp.where(k == 0, item.a + 1, a.right)
         else:
-            now = relative_at(query, pair, motions, item.time)
-            fresh = int(2)
-            if item.a < 0:
-                fresh = 1
-            for k in range(fresh):
-                child = Candidate()
-                child.a = wp.max(item.a, 0)
-                child.b = item.b
-                if item.a >= 0:
-                    if b.right < 0 or (a.right >= 0 and a.radius >= b.radius):
-                        child.a = item.a + 1
-                        if k == 1:
-                            child.a = a.right
-                    else:
-                        child.b = item.b + 1
-                        if k == 1:
-                            child.b = b.right
-                box_a = nodes_a[query.node_a + child.a]
-                box_b = nodes_b[query.node_b + child.b]
-                child.size = box_a.radius + box_b.radius
-                child.time = advanced(query, pair, motions, box_a, box_b, now, item.time, until, counters, i)
-                if not child.time > until:
-                    children[wp.atomic_add(counts, 0, 1)] = child
+            child.b = wp.where(k == 0, item.b + 1, b.right)
+    box_a = nodes_a[query.node_a + child.a]
+    box_b = nodes_b[query.node_b + child.b]
+    now = relative_at(query, pair, motions, item.time)
+    child.size = box_a.radius + box_b.radius
+    child.time = advanced(query, pair, motions, box_a, box_b, now, item.time, until, counters, i)
+    if child.time > until:
+        return
+    culling = culling_of(query, pair, motions)
+    if recedes(culling, cones, box_a, box_b, query.node_a + child.a, query.node_b + child.b):
+        counters[i, 3] = counters[i, 3] + wp.int64(1)
+    elif box_a.right < 0 and box_b.right < 0:
+        leaves[wp.atomic_add(counts, LEAVES, 1)] = child
+    else:
+        children[row * 2 * width + wp.atomic_add(child_counts, row, 1)] = child
+
+
+@wp.kernel
+def _solve(
+    first: int,
+    queries: wp.array[RigidQuery],
+    motions: wp.array[RigidMotion],
+    nodes_a: wp.array[ObbNode],
+    corners_a: wp.array[wp.vec3d],
+    nodes_b: wp.array[ObbNode],
+    corners_b: wp.array[wp.vec3d],
+    leaves: wp.array[Candidate],
+    bounds: wp.array[wp.float64],
+    counts: wp.array[int],
+    hits: wp.array[Best],
+    hit_queries: wp.array[int],
+    counters: wp.array2d[wp.int64],
+):
+    """The pairs of triangles that came up in this round."""
+    i = first + wp.tid()
+    if i >= counts[LEAVES]:
+        return
+    item = leaves[i]
+    until = bounds[item.query]
+    if item.time > until:
+        return
+    query = queries[item.query]
+    pair = pair_of(query, motions, nodes_a, nodes_b)
+    triangle_a = nodes_a[query.node_a + item.a].triangle
+    triangle_b = nodes_b[query.node_b + item.b].triangle
+    found = solve_leaf(
+        query, pair, motions, corners_a, corners_b, triangle_a, triangle_b, item.time, until, counters, i
+    )
+    if found.time <= until:
+        wp.atomic_min(bounds, item.query, found.time)
+        place = wp.atomic_add(counts, FOUND, 1)
+        if place < hits.shape[0]:
+            hits[place] = found
+            hit_queries[place] = item.query
+
+
+@wp.kernel
+def _put_back(
+    first: int,
+    width: int,
+    height: int,
+    active: wp.array[int],
+    stacks: wp.array[Candidate],
+    sizes: wp.array[int],
+    children: wp.array[Candidate],
+    child_counts: wp.array[int],
+    counts: wp.array[int],
+):
+    """The children take the place of the pairs that were taken, the earliest on top unless they are too many."""
+    i = first + wp.tid()
+    row = i / (2 * width)
+    if row >= counts[ACTIVE]:
+        return
+    own = i % (2 * width)
+    count = child_counts[row]
+    if own >= count:
+        return
+    child = children[row * 2 * width + own]
+    later = int(0)
+    for j in range(wp.where(width <= wp.static(SORTED), count, 0)):
+        time = children[row * 2 * width + j].time
+        if time > child.time or (time == child.time and j < own):
+            later += 1
+    stack = active[row]
+    at = wp.max(sizes[stack] - width, 0) + wp.where(width <= wp.static(SORTED), later, own)
+    if at < height:
+        stacks[stack * height + at] = child
+    else:
+        counts[FULL] = 1  # every writer writes the same
+
+
+@wp.kernel
+def _count(
+    first: int,
+    width: int,
+    height: int,
+    active: wp.array[int],
+    sizes: wp.array[int],
+    child_counts: wp.array[int],
+    counts: wp.array[int],
+):
+    row = first + wp.tid()
+    if row < counts[ACTIVE]:
+        stack = active[row]
+        sizes[stack] = wp.min(wp.max(sizes[stack] - width, 0) + child_counts[row], height)
+        child_counts[row] = 0
+    if row == 0:
+        counts[LEAVES] = 0
+
+
+@wp.kernel
+def _list(first: int, active: wp.array[int], sizes: wp.array[int], counts: wp.array[int], following: wp.array[int]):
+    """Who has pairs left."""
+    row = first + wp.tid()
+    if row < counts[ACTIVE] and sizes[active[row]] > 0:
+        following[wp.atomic_add(counts, NEXT, 1)] = active[row]
+
+
+@wp.kernel
+def _relist(first: int, following: wp.array[int], counts: wp.array[int], active: wp.array[int]):
+    row = first + wp.tid()
+    if row < counts[NEXT]:
+        active[row] = following[row]
+
+
+@wp.func
+def key_of(hit: Best) -> wp.int64:
+    """Smaller is better at the same time: piercing, then smaller triangle numbers."""
+    key = (wp.int64(hit.a) << wp.int64(31)) | wp.int64(hit.b)
+    if hit.pierced < 0:
+        key = key | (wp.int64(1) << wp.int64(62))
+    return key
+
+
+@wp.kernel
+def _claim(
+    first: int,
+    hits: wp.array[Best],
+    hit_queries: wp.array[int],
+    bounds: wp.array[wp.float64],
+    keys: wp.array[wp.int64],
+):
+    i = first + wp.tid()
+    if hits[i].time == bounds[hit_queries[i]]:
+        wp.atomic_min(keys, hit_queries[i], key_of(hits[i]))
+
+
+@wp.kernel
+def _tell(
+    first: int,
+    hits: wp.array[Best],
+    hit_queries: wp.array[int],
+    bounds: wp.array[wp.float64],
+    keys: wp.array[wp.int64],
+    bests: wp.array[Best],
+):
+    i = first + wp.tid()
+    q = hit_queries[i]
+    if hits[i].time == bounds[q] and key_of(hits[i]) == keys[q]:
+        bests[q] = hits[i]

@@ -41,6 +41,7 @@ class Candidate:
     size: wp.float32  #: sum of the radii
     a: wp.int32  #: node of a, counted from its root
     b: wp.int32
+    query: wp.int32  #: which one, for searches of many at once
 
 
 @wp.struct
@@ -63,7 +64,7 @@ class Places:
     stop: wp.bool  #: leave what is in the heap then, instead of going on depth-first
     place_stride: wp.int32
     slot_stride: wp.int32
-    by_job: wp.bool  #: a slot for every job (CUDA, or shared queries), else one for every shard
+    slots: wp.int32  #: of jobs, used in turn (CUDA, or shared queries); 0: one for every shard
 
 
 @wp.func
@@ -184,8 +185,8 @@ def search(
     pair = pair_of(query, motions, nodes_a, nodes_b)
     culling = culling_of(query, pair, motions)
     slot = shard
-    if places.by_job:
-        slot = job
+    if places.slots > 0:
+        slot = job % places.slots
     stride = places.place_stride
     base = slot * places.slot_stride
     stack = base + places.heap * stride
@@ -208,76 +209,83 @@ def search(
         fresh = 1
     going = bool(True)
     while going:
-        if fresh > 0:
-            now = relative_at(query, pair, motions, tau)
-            other = Candidate()
-            other.time = wp.float64(2.0)
-            for k in range(fresh):
-                item = Candidate()
-                item.a = a0
-                item.b = b0
-                if k == 1:
-                    item.a = a1
-                    item.b = b1
+        # Boxes until there is a pair of triangles: on a GPU the threads of a warp then solve theirs together.
+        leaf_a = int(-1)
+        leaf_b = int(-1)
+        item = Candidate()
+        while going and leaf_a < 0:
+            if fresh > 0:
+                now = relative_at(query, pair, motions, tau)
+                other = Candidate()
+                other.time = wp.float64(2.0)
+                for k in range(fresh):
+                    item = Candidate()
+                    item.a = a0
+                    item.b = b0
+                    if k == 1:
+                        item.a = a1
+                        item.b = b1
+                    a = nodes_a[query.node_a + item.a]
+                    b = nodes_b[query.node_b + item.b]
+                    item.size = a.radius + b.radius
+                    item.time = advanced(query, pair, motions, a, b, now, tau, until, counters, job)
+                    if not item.time > until:
+                        if pops < places.pops:
+                            push(candidates, base, stride, heap_count, item)
+                            heap_count += 1
+                        else:
+                            # Of two children the earlier one lies on top.
+                            if k == 1 and other.time < item.time:
+                                candidates[stack + (stack_count - 1) * stride] = item
+                                candidates[stack + stack_count * stride] = other
+                            else:
+                                candidates[stack + stack_count * stride] = item
+                            stack_count += 1
+                            other = item
+                fresh = 0
+            if stack_count > 0:
+                stack_count -= 1
+                item = candidates[stack + stack_count * stride]
+            elif heap_count > 0 and not (places.stop and pops >= places.pops):
+                item = candidates[base]
+                heap_count -= 1
+                pop(candidates, base, stride, heap_count)
+                pops += 1
+                if item.time > until:
+                    heap_count = 0  # so are all the others
+            else:
+                going = False
+            for k in range(shared_count):
+                until = wp.min(until, shared[k * shared_stride])
+            if going and not item.time > until:
                 a = nodes_a[query.node_a + item.a]
                 b = nodes_b[query.node_b + item.b]
-                item.size = a.radius + b.radius
-                item.time = advanced(query, pair, motions, a, b, now, tau, until, counters, job)
-                if not item.time > until:
-                    if pops < places.pops:
-                        push(candidates, base, stride, heap_count, item)
-                        heap_count += 1
-                    else:
-                        # Of two children the earlier one lies on top.
-                        if k == 1 and other.time < item.time:
-                            candidates[stack + (stack_count - 1) * stride] = item
-                            candidates[stack + stack_count * stride] = other
-                        else:
-                            candidates[stack + stack_count * stride] = item
-                        stack_count += 1
-                        other = item
-            fresh = 0
-        item = Candidate()
-        if stack_count > 0:
-            stack_count -= 1
-            item = candidates[stack + stack_count * stride]
-        elif heap_count > 0 and not (places.stop and pops >= places.pops):
-            item = candidates[base]
-            heap_count -= 1
-            pop(candidates, base, stride, heap_count)
-            pops += 1
-            if item.time > until:
-                heap_count = 0  # so are all the others
-        else:
-            going = False
-        for k in range(shared_count):
-            until = wp.min(until, shared[k * shared_stride])
-        if going and not item.time > until:
-            a = nodes_a[query.node_a + item.a]
-            b = nodes_b[query.node_b + item.b]
-            if recedes(culling, cones, a, b, query.node_a + item.a, query.node_b + item.b):
-                counters[job, 3] = counters[job, 3] + wp.int64(1)
-            elif a.right < 0 and b.right < 0:
-                found = solve_leaf(
-                    query, pair, motions, corners_a, corners_b, a.triangle, b.triangle, item.time, until, counters, job
-                )
-                if found.time <= _ONE and better(found, best):
-                    best = found
-                    until = wp.min(until, found.time)
-                    if shared_count > 0:
-                        shared[job * shared_stride] = until
-            else:
-                a0 = item.a
-                b0 = item.b
-                a1 = item.a
-                b1 = item.b
-                if b.right < 0 or (a.right >= 0 and a.radius >= b.radius):
-                    a0 = item.a + 1
-                    a1 = a.right
+                if recedes(culling, cones, a, b, query.node_a + item.a, query.node_b + item.b):
+                    counters[job, 3] = counters[job, 3] + wp.int64(1)
+                elif a.right < 0 and b.right < 0:
+                    leaf_a = a.triangle
+                    leaf_b = b.triangle
                 else:
-                    b0 = item.b + 1
-                    b1 = b.right
-                tau = item.time
-                fresh = 2
+                    a0 = item.a
+                    b0 = item.b
+                    a1 = item.a
+                    b1 = item.b
+                    if b.right < 0 or (a.right >= 0 and a.radius >= b.radius):
+                        a0 = item.a + 1
+                        a1 = a.right
+                    else:
+                        b0 = item.b + 1
+                        b1 = b.right
+                    tau = item.time
+                    fresh = 2
+        if leaf_a >= 0:
+            found = solve_leaf(
+                query, pair, motions, corners_a, corners_b, leaf_a, leaf_b, item.time, until, counters, job
+            )
+            if found.time <= _ONE and better(found, best):
+                best = found
+                until = wp.min(until, found.time)
+                if shared_count > 0:
+                    shared[job * shared_stride] = until
     bests[job] = best
     counters[job, 4] = wp.int64(heap_count)

@@ -14,8 +14,9 @@ from tangere.runtime import run_shards
 
 __all__ = ["search_shared"]
 
-#: Candidates taken best-first before the rest is shared: enough for shares of equal weight.
-BEFORE_SHARING = 256
+#: Candidates taken best-first before the rest is shared. Shares of equal weight need a few hundred; waking a thread
+#: costs as much as a thousand, so a search that ends soon after is better off alone.
+BEFORE_SHARING = 2048
 
 
 def search_shared(desk: Desk, threads: int) -> None:

@@ -26,7 +26,7 @@ from tangere.shape.moving import Moving
 
 wp.set_module_options(SOUND)
 
-__all__ = ["bodies_terrain"]
+__all__ = ["bodies_terrain", "core_reach"]
 
 #: Bodies worth a thread: some tens of microseconds each.
 GRAIN = 32
@@ -66,7 +66,7 @@ def bodies_terrain(
     limit = -1.0 if options.tolerance is None else options.tolerance
     answers = np.empty(len(poses), Answer.numpy_dtype())
     with using_threads(threads):
-        reach = wp.array(_core_reach(bodies.shape), dtype=wp.float64, device=device)
+        reach = wp.array(core_reach(bodies.shape), dtype=wp.float64, device=device)
         everything = _Batch(shapes, motions, poses, device)
         centres, ways = everything.ways(reach, options.separation, limit)
         for rows, ground in terrain_visits(terrain, centres.numpy(), ways.numpy(), device):
@@ -146,7 +146,7 @@ def _checked(bodies: Any, start: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return shapes, motions, np.broadcast_to(poses, (count, 4, 4))
 
 
-def _core_reach(shape: Analytic) -> np.ndarray:
+def core_reach(shape: Analytic) -> np.ndarray:
     """Largest distance of a core's points from its origin, (1,) or (n,) [m]: of a round body the radius is apart."""
     records = shape.records
     if records["kind"][0] == HULL:

@@ -14,9 +14,8 @@ from functools import cache
 import warp as wp
 
 from tangere.query.closest_points import closest_on_segment, closest_on_triangle
-from tangere.query.first_contact.terrain.supports import certain_support_of
 from tangere.runtime import SOUND
-from tangere.shape.analytic_body import Body, Hulls
+from tangere.shape.analytic_body import Body, Hulls, support_of
 
 wp.set_module_options(SOUND)
 
@@ -60,7 +59,7 @@ def gap_of(kind: int) -> wp.Function:
     `body` is the core, `radius` what is around it, `ground` the corners relative to the body's origin, `guess` a unit
     direction, `least` an error of the distance that does not matter [m].
     """
-    support = certain_support_of(kind)
+    support = support_of(kind)
 
     @wp.func
     def gap(body: Body, hulls: Hulls, radius: wp.float64, ground: Corners, guess: wp.vec3d, least: wp.float64) -> Gap:

@@ -1,9 +1,10 @@
 """The search for a body's first contact with the ground: one thread per body, depth first through the pyramid.
 
 Each node of the pyramid has its own time until which the body certainly stays clear of it: a plane between the body now
-and the node's box, kept for as long as the body's motion allows (`travel`). Its children start from there. Nodes beyond
-the earliest contact known are dropped. Squares of planar ground, and triangles, are approached with the direction of
-their nearest points (`gap`) until `separation + tolerance` is reached; a step leaves half of the tolerance.
+and the node's box, kept for as long as the body's motion allows (`travel`). A node is asked again from there as long as
+that takes the body on; then its children are. What comes after the earliest contact known is dropped, and one that is
+known beforehand, by looking at some instants, makes that bound tight from the start. Measured at 4 cm cells: asking a
+node again, and directions from the body's axis, leave 31 of 355 triangles to approach (`leaf`).
 """
 
 from __future__ import annotations
@@ -25,31 +26,34 @@ from tangere.bound.terrain import (
     node_key,
     node_level,
     node_row,
-    square_heights,
     start_level,
 )
 from tangere.motion.course import clock_time
 from tangere.motion.rigid import RigidMotion
 from tangere.query.contacts import Status
-from tangere.query.first_contact.terrain.gap import Corners, Gap, gap_of
-from tangere.query.first_contact.terrain.supports import certain_support_of
+from tangere.query.first_contact.terrain.gap import Corners, gap_of
+from tangere.query.first_contact.terrain.leaf import Leaf, reached_of, seen_from, square_corners
 from tangere.query.first_contact.terrain.travel import Outline, Traveller, outline_at, safe_time_of, traveller_of
+from tangere.query.intersection.cylinder_terrain import cylinder_touches, upright_cylinder
 from tangere.runtime import SOUND
-from tangere.shape.analytic import AnalyticShape
-from tangere.shape.analytic_body import Hulls
+from tangere.shape.analytic import CYLINDER, AnalyticShape
+from tangere.shape.analytic_body import Hulls, reach_of, support_of
 
 wp.set_module_options(SOUND)
 
 __all__ = ["Answer", "search_kernel"]
 
-#: Steps after which ground that is neither reached nor left behind is given up as undecided from there on.
-MOST_STEPS = wp.constant(10_000)
 #: Attempts to prove that contact does happen, each twice as long after the first time.
 PROOFS = wp.constant(5)
 
-#: The body's lowest point is looked at so many times, evenly, and this often in all, halving the time between two.
+#: A node is asked again after a step that is this part of the time left, else its children are.
+ON = wp.constant(wp.float64(0.1))
+#: Directions tried between a body and a node.
+DIRECTIONS = wp.constant(6)
+
+#: The body is looked at so many times, evenly, and this often in all, halving the time between two.
 SAMPLES = wp.constant(16)
-LOOKS = wp.constant(21)
+LOOKS = wp.constant(22)
 
 TimeStack = wp.types.vector(length=80, dtype=wp.float64)
 
@@ -63,7 +67,6 @@ _INFINITE = wp.constant(wp.float64(float("inf")))
 FREE = wp.constant(int(Status.FREE))
 CONTACT = wp.constant(int(Status.CONTACT))
 START = wp.constant(int(Status.START))
-UNRESOLVED = wp.constant(int(Status.UNRESOLVED))
 
 
 @wp.struct
@@ -76,13 +79,6 @@ class Answer:
     point_a: wp.vec3d  # of the body
     point_b: wp.vec3d  # of the ground
     normal: wp.vec3d
-
-
-@wp.struct
-class Leaf:
-    time: wp.float64
-    status: wp.int32
-    gap: Gap
 
 
 @wp.struct
@@ -106,68 +102,54 @@ def comes_before(leaf: Leaf, key: wp.int64, best: Found) -> bool:
 
 
 @wp.func
-def direction_of(k: int, x: wp.vec3d, y: wp.vec3d) -> wp.vec3d:
-    """The k-th direction that may separate a body at the origin from the box [x, y]: up or down, along x, along y, and
-    from the box's nearest point."""
-    n = wp.vec3d(wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
+def direction_of(k: int, x: wp.vec3d, y: wp.vec3d, axis: wp.vec3d) -> wp.vec3d:
+    """The k-th unit direction that may separate a body at the origin from the box [x, y]; zero where there is none.
+
+    Up or down; from the box's nearest point to the axis; along the axis; from the nearest point to the origin; along x
+    and along y.
+    """
+    n = wp.vec3d()
+    nearest = wp.vec3d(wp.clamp(_ZERO, x[0], y[0]), wp.clamp(_ZERO, x[1], y[1]), wp.clamp(_ZERO, x[2], y[2]))
     if k == 0:
-        if x[2] > _ZERO:
-            n = -n
-    elif k < 3:
-        axis = k - 1
-        n = wp.vec3d()
-        n[axis] = wp.where(x[axis] + y[axis] > _ZERO, -_ONE, _ONE)
+        n[2] = wp.where(x[2] > _ZERO, -_ONE, _ONE)
+    elif k == 1:
+        n = wp.normalize(wp.dot(nearest, axis) * axis - nearest)
+    elif k == 2:
+        n = wp.where(wp.dot(nearest, axis) > _ZERO, -axis, axis)
+    elif k == 3:
+        n = -wp.normalize(nearest)
     else:
-        nearest = wp.vec3d(wp.clamp(_ZERO, x[0], y[0]), wp.clamp(_ZERO, x[1], y[1]), wp.clamp(_ZERO, x[2], y[2]))
-        length = wp.length(nearest)
-        if length > _ZERO:
-            n = -nearest / length
+        n[k - 4] = wp.where(x[k - 4] + y[k - 4] > _ZERO, -_ONE, _ONE)
     return n
 
 
 @wp.func
-def facing(corners: Corners, part: int) -> wp.vec3d:
-    """Upward unit normal of the square, or of its triangle T0 (part 1) or T1 (part 2)."""
-    along_x = wp.vec3d(corners[1, 0] - corners[0, 0], _ZERO, corners[1, 2] - corners[0, 2])
-    along_y = wp.vec3d(_ZERO, corners[2, 1] - corners[0, 1], corners[2, 2] - corners[0, 2])
-    if part == 2:
-        along_x[2] = corners[3, 2] - corners[2, 2]
-        along_y[2] = corners[3, 2] - corners[1, 2]
-    return wp.normalize(wp.cross(along_x, along_y))
+def _cylinder_is_touching(t: Terrain, o: Outline) -> bool:
+    return cylinder_touches(t, upright_cylinder(o.centre, o.core.axis, o.core.radius, o.core.reach))
 
 
 @wp.func
-def square_corners(t: Terrain, row: int, column: int, size: int) -> Corners:
-    """Corners V0, V1, V2, V3 of a square of cells, relative to the terrain's origin."""
-    h = square_heights(t, row, column, size)
-    x = wp.float64(column) * t.dx
-    y = wp.float64(row) * t.dy
-    far_x = wp.float64(column + size) * t.dx
-    far_y = wp.float64(row + size) * t.dy
-    return Corners(x, y, h[0], far_x, y, h[1], x, far_y, h[2], far_x, far_y, h[3])
-
-
-@wp.func
-def seen_from(corners: Corners, centre: wp.vec3d, part: int) -> Corners:
-    """The square (part 0), or its triangle T0 (1) or T1 (2), relative to a body's origin."""
-    seen = Corners()
-    for k in range(4):
-        own = wp.clamp(k, wp.where(part == 2, 1, 0), wp.where(part == 1, 2, 3))
-        for c in range(3):
-            seen[k, c] = corners[own, c] - centre[c]
-    return seen
+def _is_touching_unknown(t: Terrain, o: Outline) -> bool:
+    return False
 
 
 @cache
 def search_kernel(kind: int) -> wp.Kernel:
     """The search for bodies of a kind (ROUND, CYLINDER, CONE or HULL)."""
-    support = certain_support_of(kind)
-    gap = gap_of(kind)
-    safe_time = safe_time_of(kind)
+    support, reach = support_of(kind), reach_of(kind)
+    gap, reached, safe_time = gap_of(kind), reached_of(kind), safe_time_of(kind)
+    is_touching = _cylinder_is_touching if kind == CYLINDER else _is_touching_unknown
 
     @wp.func
     def clear_until(
-        t: Terrain, m: Traveller, o: Outline, hulls: Hulls, level: int, row: int, column: int, tau: wp.float64
+        t: Terrain,
+        m: Traveller,
+        o: Outline,
+        hulls: Hulls,
+        level: int,
+        row: int,
+        column: int,
+        tau: wp.float64,
     ) -> wp.float64:
         """Until when the body certainly stays clear of a node; tau itself where nothing separates them now."""
         bounds = node_bounds(t, level, row, column)
@@ -182,71 +164,26 @@ def search_kernel(kind: int) -> wp.Kernel:
         x = low - o.centre
         y = high - o.centre
         keep = m.radius + m.separation + _HALF * m.tolerance + m.slack
-        until = tau + _ZERO  # a copy: a loop would change tau itself
+        best = wp.vec3d()
+        most = _ZERO + _ZERO
         k = int(0)
-        while k < 4:  # not a range, which would be unrolled
-            n = direction_of(k, x, y)
+        while k < DIRECTIONS:  # not a range, which would be unrolled
+            n = direction_of(k, x, y, o.core.axis)
             k += 1
             ground = wp.max(n[0] * x[0], n[0] * y[0]) + wp.max(n[1] * x[1], n[1] * y[1])
             ground += wp.max(n[2] * x[2], n[2] * y[2])
-            spare = -wp.dot(-n, support(o.core, hulls, -n)) - ground - keep
-            if spare > _ZERO:
-                until = wp.max(until, safe_time(m, o, hulls, n, spare, tau))
+            spare = -reach(o.core, hulls, -n) - ground - keep
+            if spare > most:
+                most = spare
+                best = n
+        until = tau + _ZERO  # a copy
+        if most > _ZERO:
+            until = safe_time(m, o, hulls, best, most, tau)
         return until
 
     @wp.func
-    def reached(
-        t: Terrain,
-        m: Traveller,
-        motions: wp.array[RigidMotion],
-        at: int,
-        hulls: Hulls,
-        corners: Corners,
-        part: int,
-        tau: wp.float64,
-        until: wp.float64,
-    ) -> Leaf:
-        """When the body first comes within tolerance of a piece of ground; status FREE if not before `until`."""
-        leaf = Leaf()
-        leaf.time = tau
-        contact = m.separation + m.tolerance
-        keep = m.separation + _HALF * m.tolerance
-        n = facing(corners, part)
-        careful = bool(False)
-        steps = int(0)
-        while steps < MOST_STEPS:
-            steps += 1
-            o = outline_at(m, motions, at, leaf.time, t.origin)
-            seen = seen_from(corners, o.centre, part)
-            # Every other time the last direction will do: what it separates is evaluated all the same.
-            low = wp.dot(n, support(o.core, hulls, -n)) - wp.max(seen * n) - m.radius
-            if careful:
-                leaf.gap = gap(o.core, hulls, m.radius, seen, n, wp.float64(0.1) * m.tolerance)
-                n = leaf.gap.normal
-                low = leaf.gap.low
-                if leaf.gap.high <= contact or not low > keep:
-                    leaf.status = CONTACT
-                    if leaf.gap.high > contact:
-                        leaf.status = UNRESOLVED
-                    elif leaf.gap.high <= _ZERO and leaf.time == _ZERO:
-                        leaf.status = START
-                    return leaf
-            if low > keep:
-                time = safe_time(m, o, hulls, n, low - keep, leaf.time)
-                if time > until:
-                    leaf.time = time
-                    return leaf
-                if careful and not time > leaf.time:
-                    leaf.status = UNRESOLVED
-                    return leaf
-                leaf.time = wp.max(time, leaf.time)
-            careful = not careful
-        leaf.status = UNRESOLVED
-        return leaf
-
-    @wp.func
-    def below_ground_by(t: Terrain, m: Traveller, motions: wp.array[RigidMotion], at: int, hulls: Hulls) -> wp.float64:
-        """A time when the body's lowest point is below the surface; 1 if none was found.
+    def in_ground_by(t: Terrain, m: Traveller, motions: wp.array[RigidMotion], at: int, hulls: Hulls) -> wp.float64:
+        """A time when the body touches the surface or its lowest point is below; 1 if none was found.
 
         What touches the ground later need not be looked at. Sampled, then halved towards the first such time.
         """
@@ -263,7 +200,7 @@ def search_kernel(kind: int) -> wp.Kernel:
                 tau = wp.float64(k) / wp.float64(SAMPLES)
             o = outline_at(m, motions, at, tau, t.origin)
             lowest = o.centre + support(o.core, hulls, down) + m.radius * down
-            if height_at(t, lowest[0], lowest[1]) > lowest[2] + m.slack:
+            if height_at(t, lowest[0], lowest[1]) > lowest[2] + m.slack or is_touching(t, o):
                 below = tau
             else:
                 above = tau
@@ -301,9 +238,18 @@ def search_kernel(kind: int) -> wp.Kernel:
             row = node_row(key)
             column = node_column(key)
             flags = node_flags(t, level, row, column)
+            now = outline_at(m, motions, at, tau, t.origin)
+            if (flags & PLANAR) == 0:
+                # As long as the node as a whole takes the body on, its parts need not be asked one by one.
+                later = clear_until(t, m, now, hulls, level, row, column, tau)
+                if later - tau > ON * (until - tau):
+                    if later <= until:
+                        times[count] = later
+                        count += 1
+                    continue
             if (flags & PLANAR) != 0 or level == 0:
                 if (flags & GAP) == 0:
-                    corners = square_corners(t, row << level, column << level, 1 << level)
+                    corners = square_corners(t, level, row, column)
                     part = int(0)
                     last = int(0)
                     if (flags & PLANAR) == 0:
@@ -319,7 +265,6 @@ def search_kernel(kind: int) -> wp.Kernel:
                             until = leaf.time
                         part += 1
                 continue
-            now = outline_at(m, motions, at, tau, t.origin)
             level -= 1
             clear = wp.vec4d(_NEVER, _NEVER, _NEVER, _NEVER)
             q = int(0)
@@ -399,7 +344,7 @@ def search_kernel(kind: int) -> wp.Kernel:
             top = now.centre + support(now.core, hulls, up) + m.radius * up
             if height_at(t, top[0], top[1]) > top[2]:
                 answer.status = START
-        until = below_ground_by(t, m, motions, at, hulls)
+        until = in_ground_by(t, m, motions, at, hulls)
         best = Found()
         if answer.status != START:
             best = first_reached(t, m, motions, at, hulls, window, until)

@@ -15,10 +15,9 @@ import warp as wp
 from tangere.motion.course import Course, course_of, state_of
 from tangere.motion.rigid import COSINE, RigidMotion
 from tangere.query.first_contact.rigid.advance import step_of
-from tangere.query.first_contact.terrain.supports import certain_support_of
 from tangere.runtime import SOUND
 from tangere.shape.analytic import HULL, ROUND, AnalyticShape
-from tangere.shape.analytic_body import Body, Hulls
+from tangere.shape.analytic_body import Body, Hulls, reach_of, support_of
 
 wp.set_module_options(SOUND)
 
@@ -141,7 +140,7 @@ def outline_at(m: Traveller, motions: wp.array[RigidMotion], at: int, tau: wp.fl
 @cache
 def safe_time_of(kind: int) -> wp.Function:
     """`safe_time(m, outline, hulls, n, gap, tau) -> float64`: until when a gap along n stays open."""
-    support = certain_support_of(kind)
+    support, reach = support_of(kind), reach_of(kind)
 
     @wp.func
     def safe_time(m: Traveller, o: Outline, hulls: Hulls, n: wp.vec3d, gap: wp.float64, tau: wp.float64) -> wp.float64:
@@ -149,6 +148,7 @@ def safe_time_of(kind: int) -> wp.Function:
         # outline. That is concave in h: chords lie below it, and their zeros are safe.
         q = wp.cross(n, o.turning)
         lowest = support(o.core, hulls, -n)
+        down = reach(o.core, hulls, -n)
         nearer = wp.dot(n, o.velocity)
         far = wp.min(step_of(gap, -nearer - wp.dot(lowest, q), m.bend), _TWO)
         h = _ZERO + _ZERO
@@ -156,7 +156,7 @@ def safe_time_of(kind: int) -> wp.Function:
         steps = int(0)
         while steps < CHORDS:
             u = n + far * q
-            there = gap + far * nearer + wp.dot(u, support(o.core, hulls, -u)) - wp.dot(n, lowest)
+            there = gap + far * nearer + down - reach(o.core, hulls, -u)
             there -= m.bend * far * far
             steps += 1
             if there >= -m.slack:
@@ -167,7 +167,7 @@ def safe_time_of(kind: int) -> wp.Function:
                 h += (far - h) * here / (here - there)
                 far = h + (far - h) * _HALF
                 u = n + h * q
-                here = gap + h * nearer + wp.dot(u, support(o.core, hulls, -u)) - wp.dot(n, lowest)
+                here = gap + h * nearer + down - reach(o.core, hulls, -u)
                 here = wp.max(here - m.bend * h * h, _ZERO)
         lever = _ONE + _ZERO
         if m.course.fixed_axis:

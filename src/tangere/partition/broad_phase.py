@@ -1,0 +1,60 @@
+"""Broad phases behind one question: which pairs of triangles of a scene have boxes that overlap?
+
+All compare the same boxes and find the same pairs, so that each is an oracle of the others
+(specs/leonard-deformable-gpu C21). What suits when: "tree" as a rule; "grid" for triangles of similar size, above all
+on CUDA and where the topology changes at every step; "levels", a hierarchical grid, for mixed sizes; "sweep" for few or
+scattered triangles; "brute" for checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+import warp as wp
+
+from tangere.partition.broad_phase_boxes import Crowd, every_job
+from tangere.partition.broad_phase_tree import tree_pairs_of
+from tangere.partition.brute import brute_pairs
+from tangere.partition.grid import define_grid
+from tangere.partition.grid_entries import cell_runs, grid_entries, sorted_entries
+from tangere.partition.grid_pairs import cell_pairs
+from tangere.partition.pipeline_surfaces import Surfaces
+from tangere.partition.sweep_prune import sweep_pairs
+from tangere.runtime import InputError
+
+__all__ = ["BroadPhase", "triangle_pairs"]
+
+BroadPhase = Literal["tree", "grid", "levels", "sweep", "brute"]
+
+
+def triangle_pairs(
+    surfaces: Surfaces, distance: float, jobs: np.ndarray | None = None, *, broad_phase: BroadPhase = "tree"
+) -> wp.array:
+    """All pairs (i, j), i < j, of triangles whose boxes, grown by half of `distance`, overlap: (n,) vec2i, any order.
+
+    Args:
+        distance: [m].
+        jobs: (k, 2) pairs of meshes to compare, (a, a) for a mesh with itself; None means all.
+    """
+    if broad_phase not in get_args(BroadPhase):
+        raise InputError(f"broad_phase must be one of {', '.join(get_args(BroadPhase))}, not {broad_phase!r}")
+    jobs = every_job(len(surfaces.meshes)) if jobs is None else jobs
+    if broad_phase == "tree":
+        return tree_pairs_of(surfaces, distance, jobs)
+    return _BY_BOXES[broad_phase](Crowd.of(surfaces, distance, jobs))
+
+
+def _grid_pairs(crowd: Crowd, levels: bool) -> wp.array:
+    grid = define_grid(crowd, levels=levels)
+    entries = sorted_entries(grid_entries(crowd, grid))
+    return cell_pairs(crowd, grid, entries, cell_runs(entries))
+
+
+_BY_BOXES: dict[str, Callable[[Crowd], wp.array]] = {
+    "brute": brute_pairs,
+    "sweep": sweep_pairs,
+    "grid": lambda crowd: _grid_pairs(crowd, False),
+    "levels": lambda crowd: _grid_pairs(crowd, True),
+}

@@ -1,0 +1,231 @@
+"""Which triangle is in which cell: stages 4 and 5 of the grid pipeline, and the runs of cells that stage 6 begins with.
+
+Stage 4: an entry (cell, triangle) for each cell a box overlaps. With several levels a triangle lives at the finest one
+         whose cells are no smaller than its box, in at most 8 of them, and visits the cells it overlaps at coarser
+         levels where larger triangles live; so mixed sizes cost little more than equal ones
+         (specs/leonard-deformable-gpu C4b, C5).
+Stage 5: entries sorted by cell, those who live there first (C6); equal keys keep the order of triangles.
+Runs:    where each cell begins (C7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import warp as wp
+import warp.utils
+
+from tangere.partition.broad_phase_boxes import Box, Crowd, is_empty, lower_corner, upper_corner
+from tangere.partition.grid import Grid, Spec, level_count, size_of
+from tangere.runtime import SOUND, CapacityError, device_of, launch, offsets, sort_pairs
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Entries", "Runs", "cell_at", "cell_number", "cell_of", "cell_runs", "grid_entries", "sorted_entries"]
+
+#: Bytes of the map that tells a visitor whether anyone lives in a coarse cell.
+MAP_BITS = wp.constant(20)
+#: 2^32 over the golden ratio: neighbouring cells fall on different places of the map.
+SPREAD = wp.constant(wp.uint32(2654435769))
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Stages 4 and 5: which triangle is in which cell."""
+
+    keys: wp.array  #: (E,) int32: twice the cell, plus 1 for a visitor (published: for all but the home cell)
+    triangles: wp.array  #: (E,) int32
+    low: wp.array  #: (n,) vec3i: lowest of the finest cells of each triangle
+    level: wp.array  #: (n,) int32, -1 where a triangle takes no part
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Stage 6, first part: the entries of each occupied cell."""
+
+    start: wp.array  #: (C,) int32: the first entry of each cell
+    number: wp.array  #: (E,) int32: which cell, of the occupied ones, each entry is in
+
+
+def grid_entries(crowd: Crowd, grid: Grid) -> Entries:
+    """Stage 4: an entry for each cell that a box overlaps, by rising triangle."""
+    device, count = device_of(crowd.boxes), len(crowd.boxes)
+    low, high = (wp.empty(count, dtype=wp.vec3i, device=device) for _ in range(2))
+    level, counts = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
+    lived_in = wp.zeros(1 << MAP_BITS, dtype=wp.uint8, device=device)
+    launch(_place, count, [crowd.boxes, grid.spec, grid.first_cell], [low, high, level, lived_in], device=device)
+    shared = [low, high, level, grid.spec, grid.first_cell, lived_in]
+    launch(_count_entries, count, shared, [counts], device=device)
+    starts, total = offsets(counts)
+    if total < 0:
+        raise CapacityError("the grid has more than 2^31 entries: its cells are too small for its largest triangles")
+    keys = wp.empty(total, dtype=wp.int32, device=device)
+    triangles = wp.empty(total, dtype=wp.int32, device=device)
+    launch(_fill_entries, count, [*shared, starts], [keys, triangles], device=device)
+    return Entries(keys, triangles, low, level)
+
+
+def sorted_entries(entries: Entries) -> Entries:
+    """Stage 5: the entries by rising key, those of equal key by rising triangle."""
+    keys, triangles = sort_pairs(entries.keys, entries.triangles, bits=31)
+    return Entries(keys, triangles, entries.low, entries.level)
+
+
+def cell_runs(entries: Entries) -> Runs:
+    """Stage 6, first part: where each cell begins among the sorted entries."""
+    device, count = device_of(entries.keys), len(entries.keys)
+    if count == 0:
+        return Runs(wp.empty(0, dtype=wp.int32, device=device), wp.empty(0, dtype=wp.int32, device=device))
+    begins = wp.empty(count, dtype=wp.int32, device=device)
+    launch(_begins, count, [entries.keys], [begins], device=device)
+    number = wp.empty(count, dtype=wp.int32, device=device)
+    warp.utils.array_scan(begins, number, inclusive=True)
+    # As many as there can be: how many there are is known on the device, and to whom reads it.
+    start = wp.empty(count, dtype=wp.int32, device=device)
+    launch(_starts, count, [begins, number], [start], device=device)
+    if device.is_cpu:
+        start = start[: int(number.numpy()[-1]) + 1]
+    return Runs(start, number)
+
+
+@wp.func
+def cell_of(x: wp.vec3d, grid: Spec) -> wp.vec3i:
+    y = (x - grid.origin) / grid.cell
+    return wp.vec3i(
+        wp.clamp(int(wp.floor(y[0])), 0, grid.counts[0] - 1),
+        wp.clamp(int(wp.floor(y[1])), 0, grid.counts[1] - 1),
+        wp.clamp(int(wp.floor(y[2])), 0, grid.counts[2] - 1),
+    )
+
+
+@wp.func
+def cell_number(x: int, y: int, z: int, level: int, counts: wp.vec3i, first_cell: wp.array[int]) -> int:
+    nx = level_count(counts[0], level)
+    ny = level_count(counts[1], level)
+    return first_cell[level] + (z * ny + y) * nx + x
+
+
+@wp.func
+def cell_at(number: int, level: int, counts: wp.vec3i) -> wp.vec3i:
+    """The cell with a number, counted from the first of its level."""
+    nx = level_count(counts[0], level)
+    ny = level_count(counts[1], level)
+    return wp.vec3i(number % nx, (number / nx) % ny, number / (nx * ny))
+
+
+@wp.func
+def place_in_map(cell: int) -> int:
+    return int((wp.uint32(cell) * SPREAD) >> wp.uint32(32 - MAP_BITS))
+
+
+@wp.kernel
+def _place(
+    first: int,
+    boxes: wp.array[Box],
+    spec: wp.array[Spec],
+    first_cell: wp.array[int],
+    low: wp.array[wp.vec3i],
+    high: wp.array[wp.vec3i],
+    level: wp.array[int],
+    lived_in: wp.array[wp.uint8],
+):
+    """Cells and level of each triangle; coarse cells are marked as lived in (all who mark write the same)."""
+    i = first + wp.tid()
+    grid = spec[0]
+    box = boxes[i]
+    own = int(-1)
+    if not is_empty(box):
+        a = cell_of(lower_corner(box), grid)
+        b = cell_of(upper_corner(box), grid)
+        low[i] = a
+        high[i] = b
+        own = int(0)
+        edge = grid.cell
+        size = size_of(box)
+        while edge < size and own < grid.levels - 1:
+            edge = edge * wp.float64(2.0)
+            own += 1
+        if own > 0:
+            for z in range(a[2] >> own, (b[2] >> own) + 1):
+                for y in range(a[1] >> own, (b[1] >> own) + 1):
+                    for x in range(a[0] >> own, (b[0] >> own) + 1):
+                        lived_in[place_in_map(cell_number(x, y, z, own, grid.counts, first_cell))] = wp.uint8(1)
+    level[i] = own
+
+
+@wp.func
+def entries_of(
+    i: int,
+    low: wp.array[wp.vec3i],
+    high: wp.array[wp.vec3i],
+    level: wp.array[int],
+    grid: Spec,
+    first_cell: wp.array[int],
+    lived_in: wp.array[wp.uint8],
+    place: int,
+    keys: wp.array[int],
+    triangles: wp.array[int],
+) -> int:
+    """How many entries triangle i has; they are written from `place` on unless it is negative."""
+    number = int(0)
+    if level[i] >= 0:
+        for k in range(level[i], grid.levels):
+            visitor = wp.min(k - level[i], 1)
+            for z in range(low[i][2] >> k, (high[i][2] >> k) + 1):
+                for y in range(low[i][1] >> k, (high[i][1] >> k) + 1):
+                    for x in range(low[i][0] >> k, (high[i][0] >> k) + 1):
+                        cell = cell_number(x, y, z, k, grid.counts, first_cell)
+                        if visitor == 0 or lived_in[place_in_map(cell)] == wp.uint8(1):
+                            if place >= 0:
+                                keys[place + number] = 2 * cell + visitor
+                                triangles[place + number] = i
+                            number += 1
+    return number
+
+
+@wp.kernel
+def _count_entries(
+    first: int,
+    low: wp.array[wp.vec3i],
+    high: wp.array[wp.vec3i],
+    level: wp.array[int],
+    spec: wp.array[Spec],
+    first_cell: wp.array[int],
+    lived_in: wp.array[wp.uint8],
+    counts: wp.array[int],
+):
+    i = first + wp.tid()
+    counts[i] = entries_of(i, low, high, level, spec[0], first_cell, lived_in, -1, counts, counts)
+
+
+@wp.kernel
+def _fill_entries(
+    first: int,
+    low: wp.array[wp.vec3i],
+    high: wp.array[wp.vec3i],
+    level: wp.array[int],
+    spec: wp.array[Spec],
+    first_cell: wp.array[int],
+    lived_in: wp.array[wp.uint8],
+    starts: wp.array[int],
+    keys: wp.array[int],
+    triangles: wp.array[int],
+):
+    i = first + wp.tid()
+    entries_of(i, low, high, level, spec[0], first_cell, lived_in, starts[i], keys, triangles)
+
+
+@wp.kernel
+def _begins(first: int, keys: wp.array[int], begins: wp.array[int]):
+    e = first + wp.tid()
+    begins[e] = 1
+    if e > 0 and keys[wp.max(e - 1, 0)] >> 1 == keys[e] >> 1:
+        begins[e] = 0
+
+
+@wp.kernel
+def _starts(first: int, begins: wp.array[int], number: wp.array[int], start: wp.array[int]):
+    e = first + wp.tid()
+    number[e] = number[e] - 1
+    if begins[e] == 1:
+        start[number[e]] = e

@@ -1,0 +1,7 @@
+"""Which features are nearer than a distance, at one instant."""
+
+from tangere.query.proximity.exclusion import Exclusion
+from tangere.query.proximity.meshes import proximity
+from tangere.query.proximity.stages import Detection, detect
+
+__all__ = ["Detection", "Exclusion", "detect", "proximity"]

@@ -1,0 +1,280 @@
+"""Pairs of features of one mesh that are near without being in contact: neighbours, and what is near at rest.
+
+Three kinds (specs/leonard-deformable-gpu C9):
+  rings     features less than k edges apart along the mesh;
+  at_rest   features nearer than a length at rest, if the surface joins them within that length: the two walls of a thin
+            slit are near, but not joined, and stay in contact;
+  gaps      features nearer than the contact distance at rest come into contact only when they are nearer than they
+            were then, or than they have been since: no force at rest, the full margin once they have come apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.partition.pipeline_surfaces import Surfaces
+from tangere.query.contacts import Contacts, Kind, contact_key
+from tangere.query.proximity.near import EDGE_EDGE, body_of, number_bits
+from tangere.query.proximity.primitives import (
+    edges_offset,
+    face_offset,
+    nearest_on_edges,
+    nearest_on_face,
+)
+from tangere.runtime import SOUND, InputError, collect, launch, take
+from tangere.shape import Adjacency, Mesh, Topology
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Exclude", "Exclusion", "listed", "that_count"]
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Pairs of features of one topology, and how near each must come to count."""
+
+    topology: Topology
+    keys: np.ndarray  #: (n,) int64, rising: contact keys of a mesh with itself
+    activation: np.ndarray  #: (n,) [m]: only nearer than this is a contact; 0: never
+    within: float = 0.0  #: all pairs nearer than this at rest, and joined there, are listed [m]
+    rest: np.ndarray | None = None  #: (v, 3) where that was
+
+    @staticmethod
+    def rings(mesh: Mesh, count: int) -> Exclusion:
+        """Features with vertices less than `count` edges apart; 1 are those that share a vertex, left out anyway."""
+        from scipy.sparse import csr_matrix, identity
+
+        if count < 1:
+            raise InputError(f"rings must be at least 1, not {count!r}")
+        topology, vertices = mesh.topology, len(mesh.vertices)
+
+        def incidence(features: np.ndarray):
+            rows = np.repeat(np.arange(len(features)), features.shape[1])
+            ones = np.ones(features.size, np.float32)
+            return csr_matrix((ones, (rows, features.ravel())), shape=(len(features), vertices))
+
+        near = identity(vertices, np.float32, format="csr")
+        edges = incidence(topology.edges)
+        for _ in range(count - 1):
+            near = ((near @ (edges.T @ edges)) > 0).astype(np.float32)
+        vertex, face = (near @ incidence(topology.faces).T).nonzero()
+        one, other = (edges @ near @ edges.T).nonzero()
+        one, other = one[one < other], other[one < other]
+        keys = [contact_key(Kind.VERTEX_FACE, 0, vertex, face), contact_key(Kind.EDGE_EDGE, 0, one, other)]
+        return _excluding(topology, np.concatenate(keys))
+
+    @staticmethod
+    def at_rest(mesh: Mesh, within: float, *, device: str | None = None) -> Exclusion:
+        """Features nearer than `within` [m] in the mesh as it is, if triangles nearer than that join them."""
+        contacts = _contacts(mesh, within, device)
+        keys = np.sort(contacts.key[_joined_nearby(mesh.topology, contacts)])
+        return Exclusion(mesh.topology, keys, np.zeros(len(keys)), within, mesh.vertices)
+
+    @staticmethod
+    def gaps(mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
+        """Features nearer than `distance` [m] in the mesh as it is, in contact only when they come nearer still."""
+        return _excluding(mesh.topology, _contacts(mesh, distance, device).key).widened(mesh, distance, device=device)
+
+    def widened(self, mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
+        """The same pairs where each that has come apart counts again: up to how far it is now, at most `distance`."""
+        surfaces = self._surfaces(mesh, device)
+        apart = wp.empty(len(self.keys), dtype=wp.float64, device=surfaces.device)
+        keys = wp.array(self.keys, dtype=wp.int64, device=surfaces.device)
+        inputs = [keys, surfaces.layout.faces, surfaces.layout.edges, surfaces.positions]
+        launch(_distances, len(keys), inputs, [apart], device=surfaces.device)
+        return Exclusion(self.topology, self.keys, np.minimum(distance, np.maximum(self.activation, apart.numpy())))
+
+    def removed_from(self, surfaces: Surfaces, names: wp.array) -> wp.array:
+        """Those of the named pairs of features that count, in any order."""
+        layout, device = surfaces.layout, surfaces.device
+        mine = np.array([topology is self.topology for topology in layout.topologies], np.uint8)
+        if not mine.any():
+            raise InputError("exclude was made for a mesh with another topology")
+        bases = np.stack([layout.vertex_base, layout.edge_base, layout.face_base]).astype(np.int32)
+        inputs = [names, wp.int64(number_bits(layout)), wp.array(bases, dtype=wp.int32, device=device)]
+        inputs += [wp.array(mine, dtype=wp.uint8, device=device)]
+        inputs += [wp.array(self.keys, dtype=wp.int64, device=device)]
+        inputs += [wp.array(self.activation, dtype=wp.float64, device=device)]
+        inputs += [layout.faces, layout.edges, surfaces.positions]
+        return collect(_that_count, len(names), inputs, wp.int64, device=device, grain=4096, capacity=len(names))
+
+    def _surfaces(self, mesh: Mesh, device: str | None) -> Surfaces:
+        if mesh.topology is not self.topology:
+            raise InputError(f"Mesh {mesh.name!r}: these exclusions were made for another topology")
+        return Surfaces.of([mesh], device)
+
+
+#: What is to be left out: one exclusion, or one for each mesh that has any.
+Exclude = Exclusion | Sequence[Exclusion] | None
+
+
+def listed(exclude: Exclude) -> list[Exclusion]:
+    """None, one, or several exclusions as a list."""
+    if exclude is None:
+        return []
+    return [exclude] if isinstance(exclude, Exclusion) else list(exclude)
+
+
+def that_count(surfaces: Surfaces, names: wp.array, exclude: Exclude) -> wp.array:
+    """Those of the named pairs that no exclusion names, in any order."""
+    for exclusion in listed(exclude):
+        names = exclusion.removed_from(surfaces, names)
+    return names
+
+
+def _excluding(topology: Topology, keys: np.ndarray) -> Exclusion:
+    return Exclusion(topology, np.sort(keys), np.zeros(len(keys)))
+
+
+def _contacts(mesh: Mesh, distance: float, device: str | None) -> Contacts:
+    from tangere.query.proximity.meshes import proximity
+
+    return proximity(mesh, distance=distance, device=device)
+
+
+def _joined_nearby(topology: Topology, contacts: Contacts) -> np.ndarray:
+    """Which contacts have features that triangles near the first one join.
+
+    From each triangle the others are reached through edges, by steps that stay among those as near as the contacts say;
+    a path on the surface shorter than the distance cannot leave them.
+    """
+    from scipy.sparse import csr_matrix
+
+    contact, one, other = _triangles_at(topology, contacts)
+    faces = len(topology.faces)
+    rows, columns = np.concatenate([one, other]), np.concatenate([other, one])
+    neighbours = topology.edge_faces
+    sides = np.repeat(np.arange(len(topology.edges)), np.diff(neighbours.offsets))
+    touching = csr_matrix((np.ones(len(sides), np.float32), (neighbours.indices, sides)), (faces, len(topology.edges)))
+    across = ((touching @ touching.T) > 0).astype(np.float32)
+    corners = csr_matrix(
+        (np.ones(3 * faces, np.float32), (np.repeat(np.arange(faces), 3), topology.faces.ravel())),
+        (faces, topology.vertex_count),
+    )
+    near = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), (faces, faces))
+    near = ((near + corners @ corners.T) > 0).astype(np.float32)
+    reached, size = across.multiply(near).tocsr(), -1
+    while reached.nnz != size:
+        size = reached.nnz
+        reached = ((reached @ across).multiply(near) > 0).astype(np.float32).tocsr()
+    pairs = np.asarray(reached[one, other]).ravel() > 0
+    joined = np.zeros(len(contacts), bool)
+    joined[contact[pairs]] = True
+    return joined
+
+
+def _triangles_at(topology: Topology, contacts: Contacts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All pairs of triangles that have the features of a contact: the contact, and both triangles."""
+    columns = []
+    for kind, users in ((Kind.VERTEX_FACE, topology.vertex_faces), (Kind.EDGE_EDGE, topology.edge_faces)):
+        contact = np.flatnonzero(contacts.kind == kind)
+        row, one = _expanded(users, contacts.feature_a[contact])
+        contact, other = contact[row], contacts.feature_b[contact[row]]
+        if kind == Kind.EDGE_EDGE:
+            row, other = _expanded(topology.edge_faces, other)
+            contact, one = contact[row], one[row]
+        columns.append((contact, one, other))
+    contact, one, other = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    return contact, one, other
+
+
+def _expanded(lists: Adjacency, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lists of some items, one after the other: which of the items, and what is in its list."""
+    begin = lists.offsets[items]
+    sizes = lists.offsets[items + 1] - begin
+    row = np.repeat(np.arange(len(items)), sizes)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return row, lists.indices[begin[row] + within]
+
+
+@wp.func
+def features_apart(
+    edges_pair: bool,
+    one: int,
+    other: int,
+    faces: wp.array2d[int],
+    edges: wp.array2d[int],
+    positions: wp.array[wp.vec3d],
+) -> wp.float64:
+    """The distance of two features."""
+    if edges_pair:
+        a0 = positions[edges[one, 0]]
+        a1 = positions[edges[one, 1]]
+        b0 = positions[edges[other, 0]]
+        b1 = positions[edges[other, 1]]
+        return wp.length(edges_offset(a0, a1, b0, b1, nearest_on_edges(a0, a1, b0, b1)))
+    p = positions[one]
+    a = positions[faces[other, 0]]
+    b = positions[faces[other, 1]]
+    c = positions[faces[other, 2]]
+    return wp.length(face_offset(p, a, b, c, nearest_on_face(p, a, b, c)))
+
+
+@wp.kernel
+def _that_count(
+    first: int,
+    shard: int,
+    names: wp.array[wp.int64],
+    bits: wp.int64,
+    bases: wp.array2d[int],
+    mine: wp.array[wp.uint8],
+    keys: wp.array[wp.int64],
+    activation: wp.array[wp.float64],
+    faces: wp.array2d[int],
+    edges: wp.array2d[int],
+    positions: wp.array[wp.vec3d],
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.int64],
+):
+    k = first + wp.tid()
+    mask = (wp.int64(1) << bits) - wp.int64(1)
+    other = int(names[k] & mask)
+    one = int((names[k] >> bits) & mask)
+    code = names[k] >> (wp.int64(2) * bits)
+    edges_pair = code >> wp.int64(1) == EDGE_EDGE
+    row_one = int(0)
+    row_other = int(2)
+    if edges_pair:
+        row_one = 1
+        row_other = 1
+    body = body_of(bases, row_one, one)
+    listed = True
+    if mine[body] == wp.uint8(1) and body == body_of(bases, row_other, other):
+        key = (code << wp.int64(58)) | (wp.int64(one - bases[row_one, body]) << wp.int64(29))
+        key = key | wp.int64(other - bases[row_other, body])
+        low = int(0)
+        high = keys.shape[0]
+        while low < high:
+            middle = (low + high) / 2
+            if keys[middle] < key:
+                low = middle + 1
+            else:
+                high = middle
+        if low < keys.shape[0]:
+            if keys[low] == key:
+                listed = features_apart(edges_pair, one, other, faces, edges, positions) < activation[low]
+    if listed:
+        place = take(counts, shard, 1, capacity)
+        if place >= 0:
+            out[place] = names[k]
+
+
+@wp.kernel
+def _distances(
+    first: int,
+    keys: wp.array[wp.int64],
+    faces: wp.array2d[int],
+    edges: wp.array2d[int],
+    positions: wp.array[wp.vec3d],
+    apart: wp.array[wp.float64],
+):
+    k = first + wp.tid()
+    mask = (wp.int64(1) << wp.int64(29)) - wp.int64(1)
+    edges_pair = keys[k] >> wp.int64(59) == EDGE_EDGE
+    one = int((keys[k] >> wp.int64(29)) & mask)
+    apart[k] = features_apart(edges_pair, one, int(keys[k] & mask), faces, edges, positions)

@@ -1,0 +1,108 @@
+"""Which features of meshes are nearer than a distance, at one instant: two meshes, one with itself, or a whole scene.
+
+Method:    a broad phase finds pairs whose boxes, grown by half the distance, meet; vertices are compared with faces and
+           edges with edges in float64. By default trees over vertices, edges and faces with the test inside the
+           traversal; any other broad phase gives pairs of triangles, which compare the features they own.
+Guarantee: the contacts are exactly the vertex-face and edge-edge pairs without a common vertex whose distance, as the
+           same function computes it everywhere, is below `distance`, less the ones that `exclude` names; each once, in
+           canonical order, the same for every broad phase and number of threads. CPU and CUDA may differ for distances
+           within 1e-12 of the size of the features (specs/leonard-deformable-gpu C9 to C14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tangere.partition.broad_phase import BroadPhase, triangle_pairs
+from tangere.partition.broad_phase_boxes import every_job
+from tangere.partition.pipeline_surfaces import LARGEST, SMALLEST, Surfaces
+from tangere.query.contacts import Contacts
+from tangere.query.proximity.exclusion import Exclude, that_count
+from tangere.query.proximity.near import Near, describe
+from tangere.query.proximity.owned import near_features
+from tangere.query.proximity.tree_search import search_trees
+from tangere.runtime import InputError, using_threads
+from tangere.shape import Mesh
+
+__all__ = ["checked_distance", "find_near", "nearest_of_each", "proximity"]
+
+
+def proximity(
+    a: Mesh | Sequence[Mesh],
+    b: Mesh | None = None,
+    *,
+    distance: float,
+    broad_phase: BroadPhase = "tree",
+    exclude: Exclude = None,
+    nearest: bool = False,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Contacts:
+    """The contacts of `a` with `b`, or of `a` with itself if there is no `b`.
+
+    Args:
+        a, b: meshes at the instant in question; `a` may be a list of meshes: all with all, and each with itself.
+        distance: features nearer than this are in contact [m].
+        broad_phase: "tree", "grid", "levels" (hierarchical grid), "sweep" or "brute": the answer is the same.
+        exclude: pairs to leave out, besides those that share a vertex: `Exclusion.at_rest(mesh, distance)` and others;
+            one for each mesh that has any.
+        nearest: of several contacts of a vertex, or of the first edge, keep the nearest only.
+        device: where to compute; None means CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
+
+    Example:
+        >>> import tangere as tg
+        >>> from tangere.query.proximity import proximity
+        >>> ball = tg.generate.icosphere(subdivisions=2)
+        >>> other = ball.at([[1, 0, 0, 2.01], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+        >>> found = proximity(ball, other, distance=0.02, device="cpu")
+        >>> round(float(found.gap.min()), 9)
+        0.01
+    """
+    checked_distance(distance)
+    if b is None:
+        meshes = [a] if isinstance(a, Mesh) else list(a)
+        jobs = every_job(len(meshes))
+    else:
+        if not isinstance(a, Mesh):
+            raise InputError("with a second mesh the first argument must be a single mesh")
+        meshes, jobs = [a, b], np.array([[0, 1]], np.int32)
+    with using_threads(threads):
+        surfaces = Surfaces.of(meshes, device)
+        found = find_near(surfaces, jobs, distance, broad_phase=broad_phase, exclude=exclude).contacts
+        return nearest_of_each(found) if nearest else found
+
+
+def find_near(
+    surfaces: Surfaces,
+    jobs: np.ndarray,
+    distance: float,
+    *,
+    broad_phase: BroadPhase = "tree",
+    exclude: Exclude = None,
+) -> Near:
+    """The contacts of a scene, left on its device; `jobs` (k, 2) says which meshes are compared."""
+    if broad_phase == "tree":
+        names = search_trees(surfaces, jobs, distance)
+    else:
+        names = near_features(surfaces, triangle_pairs(surfaces, distance, jobs, broad_phase=broad_phase), distance)
+    return describe(surfaces, that_count(surfaces, names, exclude))
+
+
+def nearest_of_each(contacts: Contacts) -> Contacts:
+    """Of the contacts of each vertex with faces, and of each first edge with edges, the nearest (C14)."""
+    if not len(contacts):
+        return contacts
+    groups = contacts.key >> 29  # kind, side and first feature: contacts come sorted by key
+    begins = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
+    least = np.repeat(np.minimum.reduceat(contacts.gap, begins), np.diff(np.append(begins, len(groups))))
+    chosen = np.flatnonzero(contacts.gap == least)
+    return contacts[chosen[np.concatenate([[True], groups[chosen][1:] != groups[chosen][:-1]])]]
+
+
+def checked_distance(distance: float) -> None:
+    """Raise unless the distance is a length whose fourth power is a number."""
+    if not (SMALLEST <= distance <= LARGEST):
+        raise InputError(f"distance must be a positive length, {SMALLEST:g} to {LARGEST:g}, not {distance!r}")

@@ -1,0 +1,140 @@
+"""Nearest points of a vertex and a triangle, and of two edges: Warp functions made for many pairs.
+
+Method: the seven regions of the plane of a triangle, and the clamped lines of two edges (specs/leonard-deformable-gpu
+        C12, C13, with the corrections A1, A1b and A2). Both solve a 2 x 2 system; where it is badly conditioned, for
+        slivers and nearly parallel edges, `closest_points` compares candidates instead.
+Error:  distances are right to 1e-12 of the size of the features, also for degenerate ones.
+Where edges are parallel every point of their overlap is as near as any other; a contact belongs in its middle.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.query.closest_points import closest_on_segments, closest_on_triangle
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+__all__ = ["centred_on_edges", "edges_offset", "face_offset", "nearest_on_edges", "nearest_on_face"]
+
+#: Determinants below this part of their diagonal product know too few digits: sin^2 of the angle of the sides.
+_CONDITIONED = wp.constant(wp.float64(1.0e-6))
+#: Edges are parallel where sin^2 of their angle is below this.
+_PARALLEL = wp.constant(wp.float64(1.0e-12))
+#: How much farther than the nearest points the middle of the overlap may be, relative to the edges.
+_AS_NEAR = wp.constant(wp.float64(1.0e-12))
+
+
+@wp.func
+def nearest_on_face(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec3d:
+    """Weights of a, b, c of the point of the triangle nearest to p."""
+    zero = wp.float64(0.0)
+    one = wp.float64(1.0)
+    e0 = b - a
+    e1 = c - a
+    offset = a - p
+    aa = wp.dot(e0, e0)
+    bb = wp.dot(e0, e1)
+    cc = wp.dot(e1, e1)
+    d = wp.dot(e0, offset)
+    e = wp.dot(e1, offset)
+    determinant = aa * cc - bb * bb
+    if not (determinant > _CONDITIONED * aa * cc):
+        return closest_on_triangle(p, a, b, c)
+    u = bb * e - cc * d
+    v = bb * d - aa * e
+    # Region 0 is the inside, 1 lies beyond the edge u + v = 1, 3 beyond u = 0, 5 beyond v = 0, 2, 4, 6 at the corners.
+    on_far_edge = False
+    on_first = False
+    if u + v <= determinant:
+        if u >= zero and v >= zero:
+            u = u / determinant
+            v = v / determinant
+            return wp.vec3d(wp.max(one - u - v, zero), u, v)
+        if u < zero and v < zero:  # 4
+            on_first = d < zero
+        else:  # 3 or 5
+            on_first = v < zero
+    elif u < zero:  # 2
+        on_far_edge = (bb + d) - (cc + e) < zero
+    elif v < zero:  # 6
+        on_far_edge = (bb + e) - (aa + d) < zero
+        on_first = True
+    else:  # 1
+        on_far_edge = True
+    if on_far_edge:
+        u = wp.clamp((cc + e - bb - d) / (aa - wp.float64(2.0) * bb + cc), zero, one)
+        return wp.vec3d(zero, u, one - u)
+    if on_first:
+        u = wp.clamp(-d / aa, zero, one)
+        return wp.vec3d(one - u, u, zero)
+    v = wp.clamp(-e / cc, zero, one)
+    return wp.vec3d(one - v, zero, v)
+
+
+@wp.func
+def face_offset(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, weights: wp.vec3d) -> wp.vec3d:
+    """The way from the point of the triangle with these weights to p."""
+    return weights[0] * (p - a) + weights[1] * (p - b) + weights[2] * (p - c)
+
+
+@wp.func
+def nearest_on_edges(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d) -> wp.vec2d:
+    """Parameters (u, v), each in [0, 1], of the points of two edges nearest to each other."""
+    zero = wp.float64(0.0)
+    one = wp.float64(1.0)
+    d1 = a1 - a0
+    d2 = b1 - b0
+    r = a0 - b0
+    a = wp.dot(d1, d1)
+    b = wp.dot(d1, d2)
+    e = wp.dot(d2, d2)
+    c = wp.dot(d1, r)
+    f = wp.dot(d2, r)
+    determinant = a * e - b * b
+    if not (determinant > _CONDITIONED * a * e):
+        return closest_on_segments(a0, a1, b0, b1)
+    u = wp.clamp((b * f - c * e) / determinant, zero, one)
+    v = (b * u + f) / e
+    if v < zero:
+        v = zero
+        u = wp.clamp(-c / a, zero, one)
+    elif v > one:
+        v = one
+        u = wp.clamp((b - c) / a, zero, one)
+    return wp.vec2d(u, v)
+
+
+@wp.func
+def edges_offset(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d, at: wp.vec2d) -> wp.vec3d:
+    """The way from the point of edge b to the point of edge a with these parameters."""
+    return (a0 - b0) + at[0] * (a1 - a0) - at[1] * (b1 - b0)
+
+
+@wp.func
+def centred_on_edges(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d) -> wp.vec2d:
+    """Parameters of nearest points; for parallel edges those in the middle of their overlap."""
+    zero = wp.float64(0.0)
+    one = wp.float64(1.0)
+    nearest = nearest_on_edges(a0, a1, b0, b1)
+    d1 = a1 - a0
+    d2 = b1 - b0
+    a = wp.dot(d1, d1)
+    b = wp.dot(d1, d2)
+    e = wp.dot(d2, d2)
+    if a == zero or e == zero or a * e - b * b > _PARALLEL * a * e:
+        return nearest
+    begin = wp.dot(b0 - a0, d1) / a
+    end = wp.dot(b1 - a0, d1) / a
+    low = wp.max(zero, wp.min(begin, end))
+    high = wp.min(one, wp.max(begin, end))
+    if low > high:
+        return nearest  # no overlap: two ends
+    u = wp.float64(0.5) * (low + high)
+    v = wp.clamp(wp.dot(a0 + u * d1 - b0, d2) / e, zero, one)
+    middle = wp.length(edges_offset(a0, a1, b0, b1, wp.vec2d(u, v)))
+    least = wp.length(edges_offset(a0, a1, b0, b1, nearest))
+    if middle <= least + _AS_NEAR * wp.sqrt(wp.max(a, e)):
+        return wp.vec2d(u, v)
+    return nearest

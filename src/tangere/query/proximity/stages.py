@@ -1,0 +1,157 @@
+"""All seven stages of the grid pipeline for a scene, timed: the contacts, and what each stage made and took.
+
+Stages 1 to 6 are `partition.pipeline`; stage 7 tests the features that pairs of triangles own and describes what is
+near (specs/leonard-deformable-gpu 1.2, C22). In published mode the losses of the printed rules are counted as well,
+outside of the times: pairs of triangles and contacts that the sound rules find and the printed ones do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tangere.partition.kdop import Objects
+from tangere.partition.pipeline import Clock, Settings, Shelter, Stages, compared_objects, find_pairs
+from tangere.partition.pipeline_surfaces import Surfaces
+from tangere.query.contacts import Contacts
+from tangere.query.proximity.exclusion import Exclude, listed, that_count
+from tangere.query.proximity.meshes import checked_distance
+from tangere.query.proximity.near import Near, describe
+from tangere.query.proximity.owned import near_features
+from tangere.query.proximity.tree_search import joined
+from tangere.runtime import using_threads
+from tangere.shape import Mesh
+
+__all__ = ["Detection", "detect"]
+
+
+@dataclass(frozen=True)
+class Detection:
+    """The contacts of a scene at an instant, and how they were found."""
+
+    near: Near  #: contacts, on the device
+    grids: tuple[Stages, ...]  #: what stages 1 to 6 made, for each grid
+    seconds: dict[str, float]  #: by stage [s]
+    losses: dict[str, int]  #: in published mode: pairs of triangles and contacts that only the sound rules find
+
+    @property
+    def stages(self) -> Stages:
+        """What the last, as a rule the only, grid made."""
+        return self.grids[-1]
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Triangles, cells, entries, pairs and contacts, over all grids, and losses; read when asked for."""
+        total: dict[str, int] = {}
+        for grid in self.grids:
+            for what, number in grid.counts.items():
+                total[what] = total.get(what, 0) + number
+        return total | {"contacts": len(self.near)} | self.losses
+
+    @property
+    def contacts(self) -> Contacts:
+        return self.near.contacts
+
+    @property
+    def total(self) -> float:
+        """All stages together [s]."""
+        return sum(self.seconds.values())
+
+
+def detect(
+    meshes: Mesh | Sequence[Mesh] | Surfaces,
+    *,
+    distance: float,
+    settings: Settings | None = None,
+    exclude: Exclude = None,
+    per_pair: bool = False,
+    count_losses: bool = True,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Detection:
+    """Run the seven stages once.
+
+    Args:
+        meshes: the bodies, at the instant.
+        distance: contact distance [m].
+        settings: what is switched on; sound by default.
+        exclude: pairs of features to leave out; one made by `Exclusion.at_rest` lets sound cones work.
+        per_pair: one grid for each pair of bodies and each body alone, as published, instead of one for all.
+        count_losses: in published mode, compare with the sound rules.
+        device, threads: as for `proximity`.
+    """
+    checked_distance(distance)
+    settings = settings or Settings()
+    with using_threads(threads):
+        surfaces = meshes if isinstance(meshes, Surfaces) else _surfaces(meshes, device)
+        shelter = _shelter(surfaces, exclude)
+        seconds: dict[str, float] = {}
+        clock = Clock(surfaces.device, seconds)
+        everything = compared_objects(surfaces, distance, settings)
+        clock.lap("objects")
+        names, grids = [], []
+        for objects in _one_by_one(everything) if per_pair else [everything]:
+            done = find_pairs(surfaces, distance, settings, shelter=shelter, objects=objects)
+            grids.append(done)
+            for stage, took in done.seconds.items():
+                seconds[stage] = seconds.get(stage, 0.0) + took
+            if done.pairs is not None:
+                clock = Clock(surfaces.device, seconds)
+                names.append(near_features(surfaces, done.pairs, distance, boxes=settings.primitive_boxes))
+                clock.lap("features")
+        clock = Clock(surfaces.device, seconds)
+        near = describe(surfaces, that_count(surfaces, joined(names, surfaces.device), exclude))
+        clock.lap("contacts")
+        losses = {}
+        if settings.mode == "published" and count_losses:
+            losses = _losses(surfaces, distance, settings, exclude, grids, near)
+        return Detection(near, tuple(grids) or (Stages(everything),), seconds, losses)
+
+
+def _surfaces(meshes: Mesh | Sequence[Mesh], device: str | None) -> Surfaces:
+    return Surfaces.of([meshes] if isinstance(meshes, Mesh) else list(meshes), device)
+
+
+def _shelter(surfaces: Surfaces, exclude: Exclude) -> Shelter | None:
+    """What sound cones may rely on: exclusions at rest that cover every body."""
+    by_topology = {id(e.topology): e for e in listed(exclude) if e.rest is not None}
+    found = [by_topology.get(id(topology)) for topology in surfaces.layout.topologies]
+    covering = [e for e in found if e is not None]
+    if len(covering) < len(found):
+        return None
+    return Shelter(min(e.within for e in covering), np.concatenate([e.rest for e in covering if e.rest is not None]))
+
+
+def _one_by_one(everything: Objects) -> list[Objects]:
+    rows = [slice(k, k + 1) for k in range(len(everything.jobs))]
+    return [Objects(everything.boxes, everything.jobs[row], everything.regions[row]) for row in rows]
+
+
+def _losses(
+    surfaces: Surfaces,
+    distance: float,
+    settings: Settings,
+    exclude: Exclude,
+    grids: list[Stages],
+    near: Near,
+) -> dict[str, int]:
+    """Contacts, and pairs of triangles without a common vertex, that only the sound rules find."""
+    sound = replace(settings, mode="sound", cones=False)
+    reference = detect(surfaces, distance=distance, settings=sound, exclude=exclude)
+    lost = np.setdiff1d(reference.near.names.numpy(), near.names.numpy(), assume_unique=True)
+    counts = {"contacts lost": len(lost)}
+    found = [grid.pairs.numpy().reshape(-1, 2) for grid in grids if grid.pairs is not None]
+    every = reference.stages.pairs
+    if found and every is not None:
+        faces, pairs = surfaces.layout.faces.numpy(), every.numpy().reshape(-1, 2)
+        apart = ~(faces[pairs[:, 0], :, None] == faces[pairs[:, 1], None, :]).any(axis=(1, 2))
+        printed = _packed(np.concatenate(found))
+        counts["pairs lost"] = len(np.setdiff1d(_packed(pairs[apart]), printed, assume_unique=True))
+    return counts
+
+
+def _packed(pairs: np.ndarray) -> np.ndarray:
+    return (pairs[:, 0].astype(np.int64) << 32) | pairs[:, 1]

@@ -1,0 +1,195 @@
+"""The seven stages together: the same contacts whatever is switched on in sound mode, counted losses as published."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from mesh_families import grid as sheet
+from proximity_oracle import SCENES, assert_same_contacts, crossing_plates, reach
+from tangere.partition.pipeline import Settings
+from tangere.partition.pipeline_surfaces import Surfaces
+from tangere.query.proximity import Exclusion, detect, proximity
+from tangere.runtime import InputError
+from tangere.shape import Mesh, generate
+
+SWITCHES = {
+    "plain": Settings(),
+    "spheres": Settings(bounds="spheres"),
+    "all triangles": Settings(regions=False),
+    "levels": Settings(levels=True),
+    "primitive boxes": Settings(primitive_boxes=True),
+    "small cells": Settings(cell=0.21),
+    "26 faces": Settings(object_faces=26),
+    "cones without exclusions": Settings(cones=True),
+}
+
+
+@pytest.mark.feature("F-L-14", "F-L-19", "F-L-20", "F-L-32")
+@pytest.mark.parametrize("switch", SWITCHES)
+@pytest.mark.parametrize("name", ["tori", "three bodies", "knot", "plates 2"])
+def test_in_sound_mode_nothing_that_is_switched_on_changes_the_contacts(name, switch, device):
+    meshes = SCENES[name]
+    distance = reach(meshes)
+    found = detect(meshes, distance=distance, settings=SWITCHES[switch], device=device)
+    assert_same_contacts(found.contacts, meshes, distance)
+    assert {"objects", "triangles", "grid", "entries", "sort", "runs", "pairs", "features", "contacts"} <= set(
+        found.seconds
+    )
+    stages = found.stages
+    assert stages.crowd
+    assert stages.grid
+    assert stages.entries
+    assert stages.runs
+    assert stages.pairs is not None
+    assert found.counts["pairs"] == len(stages.pairs)
+    assert found.counts["contacts"] == len(found.contacts)
+
+
+@pytest.mark.feature("F-L-65")
+@pytest.mark.parametrize("mode", ["sound"])
+def test_one_grid_for_the_scene_finds_what_one_grid_per_pair_finds(mode):
+    meshes = [*SCENES["tori"], SCENES["tori"][0].replace(vertices=SCENES["tori"][0].vertices * 0.8)]
+    distance = reach(meshes)
+    together = detect(meshes, distance=distance, settings=Settings(mode=mode), device="cpu")
+    apart = detect(meshes, distance=distance, settings=Settings(mode=mode), per_pair=True, device="cpu")
+    assert len(together.contacts) > 100
+    assert np.array_equal(together.contacts.key, apart.contacts.key)
+    assert np.array_equal(together.contacts.gap, apart.contacts.gap)
+
+
+@pytest.mark.feature("F-L-60")
+def test_fused_and_listed_pairs_give_the_same_contacts():
+    """The tree tests distances inside the traversal and stores no pairs; the grid stores them."""
+    mesh = generate.trefoil_knot(3960)
+    fused = proximity(mesh, distance=0.9, device="cpu")
+    listed = detect(mesh, distance=0.9, device="cpu")
+    assert len(fused) > 500
+    assert np.array_equal(fused.key, listed.contacts.key)
+    assert np.array_equal(fused.gap, listed.contacts.gap)
+    assert listed.counts["pairs"] > 0
+
+
+@pytest.mark.parametrize("degrees", [2.0, 5.0, 20.0])
+def test_published_cones_lose_the_contacts_of_crossing_plates_and_the_losses_are_counted(degrees):
+    plates = crossing_plates(degrees, 12)
+    sound = detect(plates, distance=0.1, device="cpu")
+    published = detect(plates, distance=0.1, settings=Settings(mode="published", cones=True), device="cpu")
+    assert len(sound.contacts) > 20
+    assert published.counts["contacts lost"] == len(np.setdiff1d(sound.contacts.key, published.contacts.key))
+    assert published.counts["contacts lost"] > 0.9 * len(sound.contacts)
+    assert published.counts["cells skipped"] > 0
+
+
+def rippled(cells: int = 24) -> Mesh:
+    """A smooth sheet, fine against the contact distance."""
+    flat = sheet(cells + 1, cells + 1)
+    x, y, _ = flat.vertices.T
+    return flat.replace(vertices=np.stack([x, y, 0.6 * np.sin(0.5 * x) * np.cos(0.4 * y)], axis=1))
+
+
+@pytest.mark.feature("F-L-26")
+@pytest.mark.parametrize("name", ["plates 2", "plates 5", "plates 20", "rippled", "knot", "folded", "stretched"])
+def test_sound_cones_lose_no_contact(name):
+    """With an exclusion at rest; the same contacts with and without cones, in cells large and small."""
+    rest = {"rippled": rippled(), "folded": rippled(), "stretched": rippled(), "knot": generate.trefoil_knot(1440)}.get(
+        name
+    )
+    if rest is None:
+        rest = crossing_plates(float(name.split()[1]), 16)
+    now = rest
+    if name == "folded":
+        x, y, z = rest.vertices.T
+        angle = np.clip(x - 12.0, 0.0, np.pi)
+        far = np.maximum(x - 12.0 - np.pi, 0.0)
+        folded = [np.minimum(x, 12.0) + np.sin(angle) - far, y, z + 1.0 - np.cos(angle)]
+        now = rest.replace(vertices=np.stack(folded, axis=1) * [1.0, 1.0, 0.4])
+    if name == "stretched":
+        now = rest.replace(vertices=rest.vertices * [0.7, 1.4, 1.0])
+    edge = float(np.linalg.norm(rest.vertices[rest.edges[:, 0]] - rest.vertices[rest.edges[:, 1]], axis=1).mean())
+    distance = 0.6 * edge
+    exclude = Exclusion.at_rest(rest, 2.5 * edge, device="cpu")
+    skipped = 0
+    for cell in (2.5 * edge, 6.0 * edge):
+        with_cones = detect(
+            now, distance=distance, settings=Settings(cones=True, cell=cell), exclude=exclude, device="cpu"
+        )
+        without = detect(now, distance=distance, settings=Settings(cell=cell), exclude=exclude, device="cpu")
+        assert np.array_equal(with_cones.contacts.key, without.contacts.key)
+        skipped += without.counts["pairs"] - with_cones.counts["pairs"]
+    if name in ("rippled", "folded", "stretched"):
+        assert skipped > 0
+    if name in ("plates 2", "plates 5", "plates 20", "folded"):
+        assert len(without.contacts) > 0
+
+
+def test_the_published_knot_skips_about_as_many_cells_as_printed():
+    """At rest 56 to 60 % of the cells and 32 to 35 % of the entries: specs/leonard-deformable-gpu 3.8."""
+    knot = generate.trefoil_knot(3960)
+    distance = 0.55 * knot.extent / extent_of_the_document(knot)
+    found = detect(knot, distance=distance, settings=Settings(mode="published", cones=True), device="cpu")
+    assert 0.4 < found.counts["cells skipped"] / found.counts["cells"] < 0.75
+    assert 0.2 < found.counts["entries skipped"] / found.counts["entries"] < 0.5
+
+
+def extent_of_the_document(knot: Mesh) -> float:
+    """The extent of the document's knot, by our guess of its size (scale 3, tube 1.4)."""
+    t = np.linspace(0.0, 2.0 * np.pi, 400)
+    curve = 3.0 * np.stack([np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)], axis=1)
+    return float(np.linalg.norm(np.ptp(curve, axis=0) + 2.8))
+
+
+@pytest.mark.feature("F-L-79")
+def test_the_cone_of_a_moving_triangle_holds_its_normal_all_the_time(rng):
+    from tangere.partition.cones import normal_cones
+
+    start = rng.normal(size=(3000, 3, 3))
+    end = start + rng.normal(size=(3000, 3, 3)) * rng.choice([0.02, 0.2, 1.0], (3000, 1, 1))
+    faces = np.arange(9000).reshape(-1, 3)
+    axis, angle = normal_cones(start.reshape(-1, 3), end.reshape(-1, 3), faces, device="cpu")
+    narrow = angle < 0.5 * np.pi
+    assert 500 < narrow.sum() < 2900
+    for t in np.linspace(0.0, 1.0, 41):
+        x = (1.0 - t) * start + t * end
+        normal = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
+        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+        away = np.arccos(np.clip((normal * axis).sum(axis=1), -1.0, 1.0))
+        assert (away[narrow] <= angle[narrow]).all()
+    still, none = normal_cones(start.reshape(-1, 3), start.reshape(-1, 3), faces, device="cpu")
+    assert none.max() < 1e-6
+    assert np.allclose(np.linalg.norm(still, axis=1), 1.0)
+
+
+def test_topology_may_change_from_step_to_step():
+    """Triangles come and go between two calls; nothing is kept that would know of the old ones."""
+    mesh = generate.trefoil_knot(720)
+    distance = 1.5
+    for keep in (slice(None), slice(0, 500), slice(100, 720), slice(None)):
+        step = Mesh(mesh.vertices, mesh.faces[keep])
+        assert np.array_equal(
+            detect(step, distance=distance, device="cpu").contacts.key,
+            proximity(step, distance=distance, broad_phase="brute", device="cpu").key,
+        )
+
+
+def test_positions_that_live_on_the_device_need_no_new_mesh(device):
+    """As a solver has them: the topology stays, the positions are given, nothing is copied."""
+    meshes = SCENES["tori"]
+    surfaces = Surfaces.of(meshes, device)
+    distance = reach(meshes)
+    moved = [mesh.replace(vertices=mesh.vertices * 0.8 + 0.1) for mesh in meshes]
+    positions = wp.array(np.concatenate([mesh.vertices for mesh in moved]), dtype=wp.vec3d, device=device)
+    elsewhere = surfaces.replaced(positions)
+    assert elsewhere.positions.ptr == positions.ptr
+    found = detect(elsewhere, distance=distance)
+    assert_same_contacts(found.contacts, moved, distance)
+    with pytest.raises(InputError, match="published mode needs bounds"):
+        detect(elsewhere, distance=distance, settings=Settings(mode="published"))
+    with pytest.raises(InputError, match="positions must be"):
+        surfaces.replaced(positions[1:])
+
+
+def test_distances_that_make_no_sense_are_refused():
+    with pytest.raises(InputError, match="distance must be"):
+        detect(SCENES["knot"], distance=-1.0)

@@ -1,0 +1,74 @@
+"""The search for GPUs, run on the CPU: whatever its width and room, the same contacts as a search by one thread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from rigid_families import random_motion
+from tangere.query.first_contact.rigid import rounds
+from tangere.query.first_contact.rigid.bodies import Forest, bodies_of
+from tangere.query.first_contact.rigid.desk import Desk
+from tangere.shape.generate import icosphere, torus
+
+
+def desk_of(count: int, rng: np.random.Generator) -> Desk:
+    cpu = wp.get_device("cpu")
+    sides = (
+        bodies_of(torus(576).moving(random_motion("twist", rng, count)), "a"),
+        bodies_of(icosphere(2, radius=0.8), "b"),
+    )
+    desk = Desk(*(Forest.of(bodies.shapes, cpu) for bodies in sides), count, count + 1, cpu)
+    desk.ask(*sides, 0.0, None)
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("count", "pairs", "widest"), [(1, 64, 64), (1, 4096, 4096), (7, 64, 64), (40, 1, 4), (40, 4096, 128)]
+)
+def test_rounds_of_any_width_find_what_one_thread_finds(count, pairs, widest, rng, monkeypatch):
+    monkeypatch.setattr(rounds, "PAIRS", pairs)
+    monkeypatch.setattr(rounds, "WIDEST", widest)
+    desk = desk_of(count, rng)
+    desk.search_each()
+    expected = desk.host_bests.copy()
+    assert count == 1 or (expected["time"] <= 1.0).any()
+    rounds.search_rounds(desk)
+    for name in ("time", "a", "b", "pierced", "decided"):
+        assert np.array_equal(desk.host_bests[name], expected[name]), name
+    assert desk.host_counters[0, 0] >= count
+
+
+def test_questions_in_several_chunks_are_all_answered(rng, monkeypatch):
+    monkeypatch.setattr(rounds, "CHUNK", 8)
+    monkeypatch.setattr(rounds, "PAIRS", 32)
+    desk = desk_of(19, rng)
+    desk.search_each()
+    expected = desk.host_bests["time"].copy()
+    rounds.search_rounds(desk)
+    assert np.array_equal(desk.host_bests["time"], expected)
+
+
+def test_contacts_and_stacks_that_lack_room_get_more(rng, monkeypatch):
+    desk = desk_of(3, rng)
+    desk.search_each()
+    expected = desk.host_bests["time"].copy()
+    small = rounds._Rounds(desk, 3, 1, 1)
+    small.height = 2  # a stack of two pairs
+    small.hits = small.hits[:1]
+    desk.searches["rounds", 3] = small
+    rounds.search_rounds(desk)
+    assert desk.searches["rounds", 3].room > 1
+    assert np.array_equal(desk.host_bests["time"], expected)
+
+
+def test_what_comes_after_a_given_time_is_not_told(rng):
+    desk = desk_of(12, rng)
+    desk.search_each()
+    times = desk.host_bests["time"].copy()
+    hit = (times > 0.0) & (times <= 1.0)
+    assert hit.any()
+    until = np.where(hit, 0.5 * times, 1.0)
+    rounds.search_rounds(desk, until)
+    assert (desk.host_bests["time"][hit] > 1.0).all()

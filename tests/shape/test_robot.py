@@ -1,0 +1,126 @@
+"""Robots from URDF files: links where another reader's kinematics puts them, bodies that hold the round shapes."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tangere.runtime import InputError, MissingExtraError, UnsupportedError
+from tangere.shape import generate
+from tangere.shape.robot import load_urdf
+
+ARM = """<robot name="arm">
+  <link name="base"><collision><geometry><box size="0.4 0.4 0.1"/></geometry></collision></link>
+  <link name="mast">
+    <collision><origin xyz="0 0 0.5"/><geometry><cylinder radius="0.1" length="1.0"/></geometry></collision>
+  </link>
+  <link name="slide"><visual><geometry><mesh filename="bar.stl" scale="2 1 1"/></geometry></visual></link>
+  <link name="frame"/>
+  <link name="hand">
+    <collision><geometry><sphere radius="0.2"/></geometry></collision>
+    <collision><origin xyz="0.3 0 0" rpy="0 1.0 0"/><geometry><box size="0.1 0.1 0.1"/></geometry></collision>
+  </link>
+  <link name="finger"><collision><geometry><box size="0.1 0.02 0.02"/></geometry></collision></link>
+  <joint name="turn" type="continuous">
+    <parent link="base"/><child link="mast"/><origin xyz="0 0 0.05"/><axis xyz="0 0 1"/>
+  </joint>
+  <joint name="reach" type="prismatic">
+    <parent link="mast"/><child link="slide"/><origin xyz="0 0 1.0" rpy="0.1 0.2 0.3"/><axis xyz="1 0 0"/>
+    <limit lower="0" upper="1" effort="1" velocity="1"/>
+  </joint>
+  <joint name="mount" type="fixed">
+    <parent link="slide"/><child link="frame"/><origin xyz="0.5 0 0" rpy="0 0 0.4"/>
+  </joint>
+  <joint name="wrist" type="revolute">
+    <parent link="frame"/><child link="hand"/><origin xyz="0 0.1 0" rpy="0.3 0 0"/><axis xyz="0 1 1"/>
+    <limit lower="-3" upper="3" effort="1" velocity="1"/>
+  </joint>
+  <joint name="grip" type="revolute">
+    <parent link="hand"/><child link="finger"/><origin xyz="0.4 0 0"/><axis xyz="0 0 1"/>
+    <limit lower="-3" upper="3" effort="1" velocity="1"/><mimic joint="wrist" multiplier="-0.5" offset="0.1"/>
+  </joint>
+</robot>
+"""
+
+
+@pytest.fixture
+def arm_file(tmp_path):
+    generate.box((1.0, 0.1, 0.1)).save(tmp_path / "bar.stl")
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    return path
+
+
+def test_links_are_where_another_reader_puts_them(arm_file, rng):
+    """The reader's own kinematics at the start, at the end, and at every configuration in between."""
+    yourdfpy = pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    robot = load_urdf(arm_file)
+    assert robot.joint_names == ("turn", "reach", "wrist")
+    peer = yourdfpy.URDF.load(str(arm_file), load_meshes=False)
+    start, end = rng.uniform(-1, 1, 3), rng.uniform(-1, 1, 3) + [9.0, 0.0, 0.0]
+    chain = robot.chain(start, end)
+    for t in (0.0, 0.3, 1.0):
+        values = (1 - t) * start + t * end
+        peer.update_cfg(dict(zip(robot.joint_names, values, strict=True)))
+        for k, name in enumerate(robot.links):
+            assert np.allclose(chain.link(k).pose(t), peer.get_transform(name, "base"), atol=1e-9), name
+
+
+def test_bodies_hold_the_shapes_the_file_tells(arm_file):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    robot = load_urdf(arm_file)
+    shapes: dict[str, Any] = dict(zip(robot.links, robot.shapes, strict=True))
+    assert shapes["frame"] is None
+    assert np.allclose(shapes["base"].bounds, [[-0.2, -0.2, -0.05], [0.2, 0.2, 0.05]])
+    assert np.allclose(shapes["slide"].bounds, [[-1.0, -0.05, -0.05], [1.0, 0.05, 0.05]])
+    mast = shapes["mast"].mass_properties().volume
+    assert np.pi * 0.01 < mast < 1.02 * np.pi * 0.01
+    hand = shapes["hand"].mass_properties().volume
+    assert 4 / 3 * np.pi * 0.008 + 0.001 < hand < 1.05 * 4 / 3 * np.pi * 0.008 + 0.001
+    assert all(shape.topology.is_closed for shape in robot.shapes if shape is not None)
+
+
+def test_neighbours_are_told_across_links_without_a_body(arm_file):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    robot = load_urdf(arm_file)
+    moving = robot.moving({"turn": 0.5}, {"turn": 1.0, "reach": 0.2})
+    assert [body.shape.name for body in moving] == ["base", "mast", "slide", "hand", "finger"]
+    assert robot.linked_pairs().tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
+
+
+def test_configurations_and_files_that_make_no_sense_are_refused(arm_file, tmp_path):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    robot = load_urdf(arm_file)
+    with pytest.raises(InputError, match="arm: start has 2 values for 3 joints"):
+        robot.chain([0, 0], [0, 0, 0])
+    with pytest.raises(InputError, match="arm: end names joint 'elbow'; there are turn, reach, wrist"):
+        robot.chain({}, {"elbow": 1.0})
+    with pytest.raises(InputError, match="arm: start has nan for joint 'turn'"):
+        robot.chain({"turn": np.nan}, {})
+    with pytest.raises(InputError, match="there is no file"):
+        load_urdf(tmp_path / "none.urdf")
+    (tmp_path / "odd.urdf").write_text(ARM.replace('type="continuous"', 'type="floating"'))
+    with pytest.raises(UnsupportedError, match="joint 'turn' is floating"):
+        load_urdf(tmp_path / "odd.urdf")
+    (tmp_path / "loop.urdf").write_text(
+        '<robot name="loop"><link name="a"/><link name="b"/><joint name="x" type="fixed"><parent link="a"/><child'
+        ' link="b"/></joint><joint name="y" type="fixed"><parent link="b"/><child link="a"/></joint></robot>'
+    )
+    with pytest.raises(InputError, match="links a, b hang in a loop"):
+        load_urdf(tmp_path / "loop.urdf")
+
+
+def test_without_the_extra_a_robot_says_what_to_install(arm_file, monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *arguments, **settings):
+        if name == "yourdfpy":
+            raise ImportError(name)
+        return real(name, *arguments, **settings)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(MissingExtraError, match=r"'yourdfpy': pip install 'tangere\[robot\]'"):
+        load_urdf(arm_file)
