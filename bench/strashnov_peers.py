@@ -42,7 +42,7 @@ class Ground:
 def run(report: Report, quick: bool = False) -> None:
     report.packages += ["coal", "mujoco"]
     grids = (50,) if quick else (100, 1000)
-    grounds = [_ground(name, cells) for cells in grids for name in ("flat", "rough", "kerbs")]
+    grounds = [ground_of(name, cells) for cells in grids for name in ("flat", "rough", "kerbs")]
     _speeds(report, grounds, quick)
     _one_call(report, grounds[:3], quick)
     _budget(report, grounds[:3], quick)
@@ -54,7 +54,7 @@ def _speeds(report: Report, grounds: list[Ground], quick: bool) -> None:
     for ground in grounds:
         coal, mujoco = CoalScene(ground.field), MujocoScene(ground.field)
         for tilt, angle in TILTS.items():
-            poses = _lowered(ground.field, angle, 50 if quick else 5000)
+            poses = lowered_poses(ground.field, angle, 50 if quick else 5000)
             few = poses[: 3 if quick else 20]
             ask = partial(
                 manifold, Cylinder(RADIUS, HEIGHT).at(poses), ground.field, margin=0.0, device="cpu", threads=1
@@ -95,7 +95,7 @@ def _one_call(report: Report, grounds: list[Ground], quick: bool) -> None:
     rows = []
     for ground in grounds:
         for tilt, angle in TILTS.items():
-            one = Cylinder(RADIUS, HEIGHT).at(_lowered(ground.field, angle, 1))
+            one = Cylinder(RADIUS, HEIGHT).at(lowered_poses(ground.field, angle, 1))
             taken = _frames(partial(manifold, one, ground.field, device="cpu"), 100 if quick else 5000)
             rows.append([ground.name, tilt, seconds(float(np.median(taken))), seconds(float(np.quantile(taken, 0.99)))])
     report.table(["ground", "pose", "median", "99 % of calls within"], rows)
@@ -107,7 +107,7 @@ def _budget(report: Report, grounds: list[Ground], quick: bool) -> None:
     frames = 20 if quick else 10_000
     for ground in grounds:
         for threads in sorted({1, machine.cores()}):
-            poses = _lowered(ground.field, TILTS["tilted"], 200 if quick else 2000)
+            poses = lowered_poses(ground.field, TILTS["tilted"], 200 if quick else 2000)
             sample = Cylinder(RADIUS, HEIGHT).at(poses)
             once = float(np.median(_frames(partial(manifold, sample, ground.field, device="cpu", threads=threads), 9)))
             count = max(1, int(0.7 * FRAME / once * len(poses)))
@@ -136,7 +136,7 @@ def _told(counts: list[int]) -> str:
     return f"{np.mean(counts):.0f}, {max(counts)}"
 
 
-def _ground(name: str, cells: int) -> Ground:
+def ground_of(name: str, cells: int) -> Ground:
     x = np.linspace(0.0, SIZE, cells + 1)
     if name == "flat":
         heights = np.zeros((cells + 1, cells + 1))
@@ -151,7 +151,7 @@ def _ground(name: str, cells: int) -> Ground:
     return Ground(f"{name}, {cells} x {cells}", Heightfield(heights, SIZE / cells))
 
 
-def _lowered(field: Heightfield, tilt: float, count: int) -> np.ndarray:
+def lowered_poses(field: Heightfield, tilt: float, count: int) -> np.ndarray:
     """Poses of cylinders that must be lifted by DEPTH to be free."""
     rng = np.random.default_rng(4)
     heading = rng.uniform(0.0, 2.0 * np.pi, count)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 _ROWS = 20  #: segments listed on the screen; --json lists all
-_GLASS = 0.3  #: opacity of obstacles
 
 
 @click.command(cls=SeveralValues)
@@ -85,7 +84,8 @@ def check(
             threads=threads,
         )
     title = f"{part.name} along {poses.name}"
-    scene = _see_through(Scene.of(body.moving(path), *obstacles, contacts=found.contacts, title=title))
+    scene = Scene.of(body.moving(path), *obstacles, contacts=found.contacts, title=title)
+    scene = scene.with_glass(*(thing.name for thing in scene.things[1:]))
     if png is not None:
         _write_picture(found, scene, clock, png)
     if plot is not None:
@@ -95,14 +95,6 @@ def check(
     if look:
         _look(found, scene)
     ctx.exit(1 if found else 0)
-
-
-def _see_through(scene: Scene) -> Scene:
-    """The same scene with obstacles of glass: parts are mostly moved inside of something."""
-    from dataclasses import replace
-
-    part, *obstacles = scene.things
-    return replace(scene, things=(part, *(replace(thing, opacity=_GLASS) for thing in obstacles)))
 
 
 def _on(clock: tuple[float, float], time: Any) -> Any:

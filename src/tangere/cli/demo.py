@@ -1,4 +1,4 @@
-"""`tangere demo`: three moving scenes, a million queries of each kind, one picture and one table."""
+"""`tangere demo`: a part taken out of a door, three moving scenes, a million queries of each kind."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 _SCENES = ["scene", "triangles", "first contact", "found in", "all contacts", "found in "]
+_PATHS = ["path", "segments", "triangles", "verdict", "clearance", "checked in"]
 _BATCHES = ["batch", "queries", "contacts", "queries/s"]
 
 
@@ -40,7 +41,9 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
     make_out_folder(out)
     console = Console()
     with using_threads(threads), console.status("") as status:
-        scenes, frames = [], []
+        status.update("taking a motor out of a door")
+        paths, frames = _paths(width, device)
+        scenes = []
         for case in cases():
             status.update(f"first contact: {case.name}")
             row, frame = _scene(case, width, device)
@@ -51,11 +54,35 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
             status.update(f"{queries} queries: {kind.replace('_', '-')}")
             batches.append(_batch(kind, queries, device))
         where = f"{choose_device(device).name}, {thread_count()} threads"
-    console.print(screen_table(f"Moving scenes ({where})", _SCENES, scenes))
+    console.print(screen_table(f"A window-lifter motor out of a door ({where})", _PATHS, paths))
+    console.print(screen_table("Moving scenes", _SCENES, scenes))
     console.print(screen_table("Random vertex-face and edge-edge queries", _BATCHES, batches))
-    text = f"# tangere demo\n\n{where}\n\n{markdown_table(_SCENES, scenes)}\n\n{markdown_table(_BATCHES, batches)}\n"
+    tables = (markdown_table(*table) for table in ((_PATHS, paths), (_SCENES, scenes), (_BATCHES, batches)))
+    text = "\n\n".join(["# tangere demo", where, *tables]) + "\n"
     _leave(out, frames, text)
     console.print(f"wrote {out / 'demo.png'} and {out / 'demo.md'}", highlight=False)
+
+
+def _paths(width: int, device: str | None) -> tuple[list[list[str]], list[np.ndarray]]:
+    """The removal of a motor through the slot of a door: one path is free, the other touches; rows and a picture."""
+    import tangere as tg
+    from tangere.scene import Scene
+    from tangere.view import strip
+
+    task = tg.generate.window_lifter()
+    triangles = str(len(task.part.faces) + len(task.fixed.faces))
+    rows, frames = [], []
+    for name, poses in (("good", task.free_path), ("bad", task.touching_path)):
+        path = tg.Path(poses)
+        check, seconds = timed(lambda path=path: tg.check_path(task.part, task.fixed, path, device=device))
+        verdict = f"{check.status} at t = {check.time:.6f}" if check else "free"
+        clearance = f"{1e3 * check.clearance.least:.1f} mm"
+        rows.append([name, str(len(path)), triangles, verdict, clearance, f"{seconds:.3f} s"])
+        scene = Scene.of(task.part.moving(path), task.fixed, contacts=check.contacts).with_glass(task.fixed.name)
+        times = [0.0, min(check.time, 0.6), 1.0]
+        labels = [f"{name} path, t = 0", verdict if check else "t = 0.6", "t = 1" if check else "free all the way"]
+        frames.append(strip(scene, times, labels=labels, size=(width, width * 3 // 4), device=device))
+    return rows, frames
 
 
 def _scene(case: Case, width: int, device: str | None) -> tuple[list[str], np.ndarray]:

@@ -5,7 +5,7 @@ Every picture, the viewer and the recorder are fed by this one description; noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -139,6 +139,14 @@ class Scene:
     def around(cls, shown: Scene | Drawable) -> Scene:
         """`shown` itself if it is a scene; a body, at rest or moving, alone in a scene of its own."""
         return shown if isinstance(shown, Scene) else cls.of(shown)
+
+    def with_glass(self, *names: str, opacity: float = 0.3) -> Scene:
+        """The same scene with these things see-through: parts are mostly moved inside of something."""
+        missing = next((name for name in names if all(name != thing.name for thing in self.things)), None)
+        if missing is not None:
+            raise InputError(f"Scene: nothing is called {missing!r}")
+        things = (replace(thing, opacity=opacity) if thing.name in names else thing for thing in self.things)
+        return replace(self, things=tuple(things))
 
     def checked_time(self, time: float) -> float:
         """`time`, which must be in the time range."""

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tangere.runtime import InputError, MissingExtraError, choose_device
-from tangere.scene import Scene, Viewpoint
-from tangere.shape import Mesh, Moving
+from tangere.scene import Drawable, Scene, Viewpoint
 from tangere.view.markers import marker_radius, markers
 from tangere.view.ray_caster import Surface, cast
 
@@ -19,7 +18,7 @@ _GAP = 6  #: white pixels between the frames of a strip
 
 
 def picture(
-    scene: Scene | Mesh | Moving,
+    scene: Scene | Drawable,
     time: float = 0.0,
     *,
     size: tuple[int, int] = (960, 640),
@@ -30,7 +29,7 @@ def picture(
     """The scene at `time` with the contacts that have happened by then, shape (height, width, 3) uint8.
 
     Args:
-        scene: what to draw; a mesh stands for a scene of it alone.
+        scene: what to draw; a body stands for a scene of it alone.
         time: in the scene's time range.
         size: width and height in pixels.
         path: also write it there as PNG.
@@ -43,7 +42,7 @@ def picture(
 
 
 def strip(
-    scene: Scene | Mesh | Moving,
+    scene: Scene | Drawable,
     times: Sequence[float],
     *,
     size: tuple[int, int] = (480, 480),
@@ -55,7 +54,7 @@ def strip(
     """Frames at several times side by side, all seen by one camera, uint8.
 
     Args:
-        scene: what to draw; a mesh stands for a scene of it alone.
+        scene: what to draw; a body stands for a scene of it alone.
         times: one for each frame, in the scene's time range.
         size: width and height of one frame in pixels.
         labels: a line of text under the upper edge of each frame; needs the extra [view].
@@ -140,7 +139,7 @@ def _bodies(scene: Scene, time: float, origin: np.ndarray, unit: float) -> Surfa
 def _marks(scene: Scene, time: float, origin: np.ndarray, unit: float) -> Surface:
     """Marks of the contacts that have happened by `time`, in the same coordinates; nearer cameras see smaller marks."""
     contacts = scene.contacts_by(time)
-    drawn = markers(contacts, marker_radius(len(contacts), scene.extent) / scene.camera.zoom)
+    drawn = markers(contacts, scene.mark_size * marker_radius(len(contacts), scene.extent) / scene.camera.zoom)
     colours = np.concatenate([drawn.colours**2.2, np.ones((len(drawn.colours), 1))], axis=1)
     return Surface((drawn.vertices - origin) / unit, drawn.normals, drawn.faces, colours)
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from tangere.runtime import InputError, MissingExtraError
-from tangere.scene import Scene, Thing
-from tangere.shape import Mesh, Moving
+from tangere.scene import Drawable, Scene, Thing
 from tangere.view.address import free_address
 from tangere.view.markers import KIND_COLOURS, contact_colours, marker_radius
 
@@ -28,7 +27,7 @@ _FRAME_SECONDS = 1 / 20
 
 
 def view(
-    scene: Scene | Mesh | Moving,
+    scene: Scene | Drawable,
     *,
     host: str = "127.0.0.1",
     port: int | None = None,
@@ -38,7 +37,7 @@ def view(
     """Serve a page that shows `scene`.
 
     Args:
-        scene: what to show; a mesh stands for a scene of it alone.
+        scene: what to show; a body stands for a scene of it alone.
         host: interface to serve on; the default is reachable from this machine only.
         port: must be free; None means 8080 or the next free one, and `viewer.url` says which.
         open_browser: also open the page in the default browser.
@@ -58,7 +57,7 @@ def view(
 class Viewer:
     """A page that shows one scene. Use it as a context manager, or call `close`."""
 
-    def __init__(self, scene: Scene | Mesh | Moving, *, host: str = "127.0.0.1", port: int | None = None) -> None:
+    def __init__(self, scene: Scene | Drawable, *, host: str = "127.0.0.1", port: int | None = None) -> None:
         viser = _viser()
         self.scene = scene = Scene.around(scene)
         address, free_port = free_address(host, port)
@@ -261,6 +260,7 @@ class Viewer:
         if not len(contacts):
             return
         radius = marker_radius(len(self.scene.contacts), self.scene.extent) / self.scene.camera.zoom
+        radius *= self.scene.mark_size
         points = ((contacts.point_a + contacts.point_b) / 2.0).astype(np.float32)
         colours = np.round(255 * contact_colours(contacts)).astype(np.uint8)
         if self._show_points.value:

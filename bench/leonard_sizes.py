@@ -1,0 +1,53 @@
+"""Deforming bodies: what do triangles of mixed sizes cost a uniform grid, a hierarchical one, and a tree?
+
+Experiment E10: many small triangles over a table of two, which are 1 to 100 times as large. A grid whose cells fit the
+largest triangle, as the document's does, has all others in a few cells then; levels of cells keep the cost flat.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from bench.harness import Report, count, measure
+from tangere.partition.broad_phase import triangle_pairs
+from tangere.partition.pipeline import Settings, find_pairs
+from tangere.partition.pipeline_surfaces import Surfaces
+from tangere.shape import Mesh
+
+FEATURES = ["F-L-69"]
+
+
+def run(report: Report, quick: bool = False) -> None:
+    triangles, rows = (2_000 if quick else 20_000), []
+    for ratio in (1.0, 10.0, 100.0):
+        surfaces = Surfaces.of([small_over_large(triangles, ratio)], "cpu")
+        largest = largest_box(surfaces)
+        contenders = {
+            "cells of the largest": partial(find_pairs, surfaces, 1e-3, Settings(cell=largest)),
+            **{
+                name: partial(triangle_pairs, surfaces, 1e-3, broad_phase=name)
+                for name in ("grid", "levels", "tree", "sweep")
+            },
+        }
+        timings = measure(contenders, rounds=5, at_most=10.0)
+        rows.append([f"{ratio:g}", count(len(timings["levels"].result)), *timings.values()])
+    report.section(f"Pairs of {triangles} triangles, one instant")
+    report.table(["large / small", "pairs", "cells of the largest", "grid", "levels", "tree", "sweep"], rows)
+
+
+def small_over_large(triangles: int, ratio: float) -> Mesh:
+    """Loose triangles of size 1 in a layer 16 deep, and a table of two triangles `ratio` times as large below."""
+    rng = np.random.default_rng(7)
+    side = np.sqrt(triangles / 0.4 / 16.0)
+    corners = rng.random((triangles, 1, 3)) * [side, side, 16.0] + rng.random((triangles, 3, 3))
+    table = ratio * np.array([[[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 0, 0], [1, 1, 0], [0, 1, 0]]], float)
+    table += [0.5 * (side - ratio), 0.5 * (side - ratio), -0.1]
+    corners = np.concatenate([corners, table])
+    return Mesh(corners.reshape(-1, 3), np.arange(corners.size // 3).reshape(-1, 3))
+
+
+def largest_box(surfaces: Surfaces) -> float:
+    corners = surfaces.meshes[0].vertices[surfaces.meshes[0].faces]
+    return float((corners.max(axis=1) - corners.min(axis=1)).max()) + 2e-3

@@ -1,0 +1,99 @@
+"""Cylinders on terrain on a CUDA device: do the manifolds agree with the CPU's, and how many fit in 10 ms?
+
+The ground and poses of `strashnov_peers`: flat, rough and kerbed, upright, lying and tilted, five millimetres deep.
+Poses lie on the device before the clock starts and contacts stay there; a run ends with a synchronisation. Skipped on a
+machine without one.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from bench.harness import Report, SkippedError, count, measure, seconds
+from bench.strashnov_peers import FRAME, HEIGHT, RADIUS, TILTS, Ground, ground_of, lowered_poses
+from tangere.query.contacts import Contacts
+from tangere.query.manifold import manifold
+from tangere.shape.analytic import Cylinder
+
+FEATURES = ["F-S-22", "F-S-23"]
+
+#: Contacts of CPU and GPU may differ by this much [m] (F-S-23).
+AGREE = 1e-5
+
+
+def run(report: Report, quick: bool = False) -> None:
+    if not wp.is_cuda_available():
+        raise SkippedError("there is no CUDA device")
+    grounds = [ground_of(name, 50 if quick else 100) for name in ("flat", "rough", "kerbs")]
+    _agreement(report, grounds, 500 if quick else 100_000)
+    _many(report, [*grounds, *([] if quick else [ground_of("rough", 1000)])], 10_000 if quick else 1_000_000)
+    _budget(report, grounds, quick)
+
+
+def _agreement(report: Report, grounds: list[Ground], n: int) -> None:
+    report.section("Agreement with the CPU")
+    rows = []
+    for ground in grounds:
+        for tilt, angle in TILTS.items():
+            bodies = Cylinder(RADIUS, HEIGHT).at(lowered_poses(ground.field, angle, n))
+            cpu, gpu = (_sorted(manifold(bodies, ground.field, device=device)) for device in ("cpu", "cuda"))
+            same = len(cpu.key) == len(gpu.key) and bool((cpu.key == gpu.key).all() and (cpu.query == gpu.query).all())
+            assert same, f"{ground.name}, {tilt}: CPU and GPU have other contacts"
+            off = [
+                float(np.abs(getattr(cpu, name) - getattr(gpu, name)).max()) for name in ("point_a", "normal", "gap")
+            ]
+            assert max(off) <= AGREE, f"{ground.name}, {tilt}: contacts of CPU and GPU differ by {max(off)}"
+            rows.append([ground.name, tilt, count(n), count(len(cpu)), *(f"{value:.1e}" for value in off)])
+    report.table(["ground", "pose", "cylinders", "contacts, the same keys", "points [m]", "normals", "gaps [m]"], rows)
+
+
+def _sorted(found: Contacts) -> Contacts:
+    order = np.lexsort([found.key, found.query])
+    return Contacts(**{name: np.asarray(getattr(found, name))[order] for name in Contacts.__dataclass_fields__})
+
+
+def _many(report: Report, grounds: list[Ground], n: int) -> None:
+    report.section(f"{count(n)} cylinders in one call")
+    rows = []
+    for ground in grounds:
+        for tilt, angle in TILTS.items():
+            bodies = _on_device(lowered_poses(ground.field, angle, min(n, 100_000)), n)
+            timing = measure({"gpu": partial(_synchronised, bodies, ground)}, rounds=9)["gpu"]
+            contacts = len(timing.result.gap)
+            rows.append([ground.name, tilt, timing, seconds(timing.median / n), count(contacts)])
+    report.table(["ground", "pose", "time", "per cylinder", "contacts"], rows)
+
+
+def _budget(report: Report, grounds: list[Ground], quick: bool) -> None:
+    report.section("Cylinders in 10 ms")
+    rows = []
+    frames = 20 if quick else 10_000
+    for ground in grounds:
+        poses = lowered_poses(ground.field, TILTS["tilted"], 1000 if quick else 100_000)
+        once = measure({"gpu": partial(_synchronised, _on_device(poses, len(poses)), ground)}, rounds=9)["gpu"].median
+        fits = max(1, int(0.7 * FRAME / once * len(poses)))
+        bodies = _on_device(poses, fits)
+        taken = np.empty(frames)
+        for k in range(frames):
+            begin = time.perf_counter()
+            _synchronised(bodies, ground)
+            taken[k] = time.perf_counter() - begin
+        late = f"{100.0 * np.mean(taken > FRAME):.2g} %"
+        rows.append([ground.name, count(fits), *(seconds(float(np.quantile(taken, q))) for q in (0.5, 0.99)), late])
+    report.table(["ground", "cylinders", "median frame", "99 % of frames within", "frames over 10 ms"], rows)
+    report.note(f"Tilted cylinders with the default margin, contacts made anew in each of {frames:,} frames.")
+
+
+def _on_device(poses: np.ndarray, n: int) -> Cylinder:
+    return Cylinder(RADIUS, HEIGHT).at(wp.array(np.resize(poses, (n, 4, 4)), dtype=wp.mat44d, device="cuda"))
+
+
+def _synchronised(bodies: Cylinder, ground: Ground) -> Any:
+    found = manifold(bodies, ground.field, device="cuda")
+    wp.synchronize_device("cuda")
+    return found
