@@ -84,17 +84,62 @@ def box_gaps(a: np.ndarray, b: np.ndarray, axes_a: np.ndarray, axes_b: np.ndarra
     Args:
         axes_a, axes_b: (n, 3, 3), axes as columns.
     """
-    directions = [axes_a[:, :, i] for i in range(3)] + [axes_b[:, :, j] for j in range(3)]
-    directions += [np.cross(axes_a[:, :, i], axes_b[:, :, j]) for i in range(3) for j in range(3)]
-    best = np.full(len(a), -np.inf)
-    for direction in directions:
-        length = np.linalg.norm(direction, axis=1)
-        usable = length > 1e-6
-        unit = direction / np.where(usable, length, 1.0)[:, None]
-        p, q = np.einsum("nki,ni->nk", a, unit), np.einsum("nki,ni->nk", b, unit)
-        gap = np.maximum(q.min(axis=1) - p.max(axis=1), p.min(axis=1) - q.max(axis=1))
-        best = np.where(usable, np.maximum(best, gap), best)
-    return best
+    count, cpu = len(a), wp.get_device("cpu")
+    out = np.zeros(count)
+    corners = [wp.array(np.ascontiguousarray(x).reshape(-1, 3), dtype=wp.vec3d, device=cpu) for x in (a, b)]
+    axes = [wp.array(np.ascontiguousarray(x), dtype=wp.mat33d, device=cpu) for x in (axes_a, axes_b)]
+    launch(
+        _boxes,
+        count,
+        [*corners, *axes],
+        [wp.array(out, dtype=wp.float64, device=cpu, copy=False)],
+        device=cpu,
+        grain=512,
+    )
+    return out
+
+
+@wp.kernel
+def _boxes(
+    first: int,
+    a: wp.array[wp.vec3d],
+    b: wp.array[wp.vec3d],
+    axes_a: wp.array[wp.mat33d],
+    axes_b: wp.array[wp.mat33d],
+    out: wp.array[wp.float64],
+):
+    i = first + wp.tid()
+    best = wp.float64(-1.0e300)
+    k = int(0)
+    while k < 15:
+        n = wp.vec3d()
+        if k < 3:
+            n = column(axes_a[i], k)
+        elif k < 6:
+            n = column(axes_b[i], k - 3)
+        else:
+            n = wp.cross(column(axes_a[i], (k - 6) / 3), column(axes_b[i], (k - 6) % 3))
+        length = wp.length(n)
+        if length > wp.float64(1.0e-6):
+            low_a = wp.float64(1.0e300)
+            high_a = wp.float64(-1.0e300)
+            low_b = wp.float64(1.0e300)
+            high_b = wp.float64(-1.0e300)
+            for c in range(8):
+                p = wp.dot(a[8 * i + c], n) / length
+                q = wp.dot(b[8 * i + c], n) / length
+                low_a = wp.min(low_a, p)
+                high_a = wp.max(high_a, p)
+                low_b = wp.min(low_b, q)
+                high_b = wp.max(high_b, q)
+            best = wp.max(best, wp.max(low_b - high_a, low_a - high_b))
+        k += 1
+    out[i] = best
+
+
+@wp.func
+def column(m: wp.mat33d, k: int) -> wp.vec3d:
+    return wp.vec3d(m[0, k], m[1, k], m[2, k])
 
 
 @wp.func

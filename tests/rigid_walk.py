@@ -28,6 +28,8 @@ BUNCH = wp.constant(8)
 #: Steps for the whole way where the bodies are near, and of the refinement.
 STEPS = wp.constant(wp.float64(500.0))
 REFINEMENTS = wp.constant(24)
+#: What is certainly farther apart needs no refinement [m].
+APART = wp.constant(wp.float64(1.0e-3))
 #: Speeds are measured between so many times, and taken to be so much larger.
 SPEED_TIMES, SPEED_MARGIN = 64, 1.3
 
@@ -245,6 +247,9 @@ def _walk(
     at_p = distance_at(a, b, motion_a, motion_b, smooth, p, near)[0]
     at_q = distance_at(a, b, motion_a, motion_b, smooth, q, near)[0]
     k = int(0)
+    # At this speed the bodies stay well apart between the neighbours as well: nothing to refine.
+    if best - wp.float64(0.5) * speeds[i] * (high - low) > APART:
+        k = REFINEMENTS + 0
     while k < REFINEMENTS and best > ZERO:
         best = wp.min(best, wp.min(at_p, at_q))
         if at_p < at_q:

@@ -3,9 +3,10 @@
 Method:   the broad phase (`partition.moving_bodies`) tells which pairs may meet and when at the earliest. Pairs are
           asked about in batches by that time; the earliest contact so far is passed on to every search, and pairs that
           cannot meet before it are dropped unasked.
-Sound:    at the time told, every two bodies that were compared are at least separation + tolerance / 2 apart before,
-          so all of them can be placed there (specs/redon-rigid-ccd-and-dynamics C3.4, C12). Equal times go to the
-          smallest pair: the answer does not depend on batches, threads or the broad phase.
+Sound:    up to the time told, any two bodies that are compared stay more than separation + tolerance / 2 apart, so all
+          of them can be placed there. Equal times go to the smallest pair: the answer does not depend on batches,
+          threads or the broad phase.
+Spec:     specs/redon-rigid-ccd-and-dynamics C3.3, C12.
 """
 
 from __future__ import annotations
