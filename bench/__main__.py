@@ -13,7 +13,7 @@ import bench
 from bench.harness import Report, SkippedError
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
-PARTS = {"__main__", "harness", "machine", "plots", "data", "peers"}
+PARTS = {"__main__", "harness", "machine", "plots", "data", "peers", "tori"}
 
 
 def main() -> int:

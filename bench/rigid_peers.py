@@ -8,7 +8,6 @@ virtual operator, step by step, through the public call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,6 +16,7 @@ from bench.harness import Report, count, measure, ratio, seconds
 from bench.operator import SCENES, recorded
 from bench.peers import fcl, rapier
 from bench.redon_table_3_2 import percentiles
+from bench.tori import TASKS
 from tangere.bound.obb_tree import ObbTree
 from tangere.bound.recession import RecessionCones
 from tangere.motion import Rest, Twist
@@ -34,28 +34,6 @@ FEATURES: list[str] = []
 RIGHT = 1e-3
 
 
-@dataclass(frozen=True)
-class Task:
-    """A torus turned by 90 degrees about x starts at `at` and moves with constant velocities."""
-
-    name: str
-    at: tuple[float, float, float]
-    velocity: tuple[float, float, float]
-    rotation: tuple[float, float, float]
-
-    @property
-    def motion(self) -> Twist:
-        return Twist(pose(self.at, axis=0, angle=0.5 * np.pi), self.velocity, self.rotation)
-
-
-TASKS = [
-    Task("translation", (1.05, 0.0, 0.0), (0.4, 0.0, 0.0), (0.0, 0.0, 0.0)),
-    Task("turn about z", (1.05, 0.0, 0.0), (0.3, 0.0, 0.0), (0.0, 0.0, 1.0)),
-    Task("turn about y", (1.05, 0.0, 0.0), (0.0, 0.2, 0.0), (0.0, 0.5 * np.pi, 0.0)),
-    Task("approach, 2.3 rad", (0.0, 5.0, 0.0), (0.0, -4.5, 0.0), (1.0, 2.0, 0.5)),
-    Task("approach, 20 rad", (0.0, 5.0, 0.0), (0.0, -4.5, 0.0), (3.0, 20.0, 1.5)),
-    Task("far apart", (0.0, 5.0, 0.0), (0.0, -1.0, 0.0), (1.0, 2.0, 0.5)),
-]
 #: Steps per second, or seconds per step, asked for, by scene; the regime that counts.
 ASKED = {
     "lifter": ("", "660 steps/s, better 6,600"),

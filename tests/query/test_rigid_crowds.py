@@ -18,9 +18,9 @@ from tangere.query.first_contact.rigid import rigid_first_contacts
 TOLERANCE = 1e-5
 
 
-def answers(crowd):
+def answers(crowd, separation: float = 0.0, tolerance: float = TOLERANCE):
     moving = crowd.a.moving(crowd.motion_a), crowd.b.moving(crowd.motion_b)
-    return rigid_first_contacts(*moving, tolerance=TOLERANCE, details=False, device="cpu")
+    return rigid_first_contacts(*moving, separation=separation, tolerance=tolerance, details=False, device="cpu")
 
 
 def late(crowd, times: np.ndarray) -> np.ndarray:
@@ -29,15 +29,15 @@ def late(crowd, times: np.ndarray) -> np.ndarray:
     return (times > 0.0) & (least < 0.5 * TOLERANCE * (1.0 - 1e-6))
 
 
-def check(family: str, rng, count: int) -> np.ndarray:
+def check(family: str, rng, count: int, separation: float = 0.0, tolerance: float = TOLERANCE) -> np.ndarray:
     """Every answer of a family against the walk; returns the statuses."""
     statuses = []
     for crowd in crowds(family, rng, count):
-        found = answers(crowd)
+        found = answers(crowd, separation, tolerance)
         least, last = least_distances(crowd.a, crowd.b, crowd.motion_a, crowd.motion_b, found.time)
         told = f"{family}: {crowd.a.name} and {crowd.b.name}"
-        assert not ((found.time > 0.0) & (least < 0.5 * TOLERANCE * (1.0 - 1e-6))).any(), told
-        assert not (found.hit & (last > TOLERANCE * (1.0 + 1e-9))).any(), told
+        assert not ((found.time > 0.0) & (least < separation + 0.5 * tolerance * (1.0 - 1e-6))).any(), told
+        assert not (found.hit & (last > separation + tolerance * (1.0 + 1e-9))).any(), told
         assert (found.time[found.status == Status.START] == 0.0).all()
         assert (last[found.status == Status.START] == 0.0).all()
         statuses.append(found.status)
@@ -50,6 +50,11 @@ def test_answers_are_never_late_and_never_early_by_more_than_the_tolerance(rng, 
     assert (status != Status.UNRESOLVED).all()
     if len(status) >= 120:
         assert (status == Status.CONTACT).sum() >= 10
+
+
+@pytest.mark.parametrize("family", ["solids", "grazing", "turns"])
+def test_separation_counts_as_contact(rng, effort, family):
+    check(family, rng, effort(60, least=5), 0.07, 1e-3)
 
 
 @pytest.mark.slow

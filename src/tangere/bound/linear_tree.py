@@ -14,6 +14,7 @@ several threads at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import warp as wp
@@ -41,9 +42,18 @@ NOWHERE = wp.constant(wp.int32(2**30 - 1))
 class TreeBoxes:
     """The boxes of one fit of a tree."""
 
+    tree: LinearTree
     items: wp.array  #: (n,) `MovingBox`, in tree order
-    lanes: wp.array  #: (12c,) `Lanes`: the same by cluster, eight boxes side by side
     nodes: wp.array  #: (N,) `MovingBox`
+
+    @cached_property
+    def lanes(self) -> wp.array:
+        """(12c,) `Lanes`: the boxes of the items by cluster, eight side by side."""
+        tree, device = self.tree, self.items.device
+        rows = wp.empty(12 * len(tree.clusters), dtype=Lanes, device=device)
+        inputs = [tree.clusters, tree.first, tree.last, self.items]
+        launch(_lanes, len(tree.clusters), inputs, [rows], device=device, grain=8192)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -83,12 +93,12 @@ class LinearTree:
         """The boxes of items and nodes, from the boxes of the vertices."""
         device, nodes = self.items.device, len(self.first)
         fitted = TreeBoxes(
+            self,
             items=wp.empty(len(self.items), dtype=MovingBox, device=device),
-            lanes=wp.empty(12 * len(self.clusters), dtype=Lanes, device=device),
             nodes=wp.empty(nodes, dtype=MovingBox, device=device),
         )
         inputs = [self.first, self.last, self.cluster, self.items, self.items.shape[1], boxes]
-        outputs = [fitted.items, fitted.lanes, fitted.nodes]
+        outputs = [fitted.items, fitted.nodes]
         launch(_cluster_boxes, nodes, inputs, outputs, device=device, grain=8192)
         if device_of(self.items).is_cuda:
             launch(_climb, len(self.clusters), [self.clusters, self.parent], [fitted.nodes], device=device)
@@ -345,7 +355,6 @@ def _cluster_boxes(
     width: int,
     boxes: wp.array[MovingBox],
     item_boxes: wp.array[MovingBox],
-    lanes: wp.array[Lanes],
     nodes: wp.array[MovingBox],
 ):
     """Boxes of each cluster and of its items; nodes above get an empty box."""
@@ -358,18 +367,32 @@ def _cluster_boxes(
                 box = wp.min(box, boxes[items[place, c]])
             item_boxes[place] = box
             whole = wp.min(whole, box)
-        # Unused lanes repeat the last item.
-        b0 = item_boxes[begin[k]]
-        b1 = item_boxes[wp.min(begin[k] + 1, end[k])]
-        b2 = item_boxes[wp.min(begin[k] + 2, end[k])]
-        b3 = item_boxes[wp.min(begin[k] + 3, end[k])]
-        b4 = item_boxes[wp.min(begin[k] + 4, end[k])]
-        b5 = item_boxes[wp.min(begin[k] + 5, end[k])]
-        b6 = item_boxes[wp.min(begin[k] + 6, end[k])]
-        b7 = item_boxes[end[k]]
-        for row in range(12):
-            lanes[12 * cluster[k] + row] = Lanes(b0[row], b1[row], b2[row], b3[row], b4[row], b5[row], b6[row], b7[row])
     nodes[k] = whole
+
+
+@wp.kernel
+def _lanes(
+    first: int,
+    clusters: wp.array[int],
+    begin: wp.array[int],
+    end: wp.array[int],
+    boxes: wp.array[MovingBox],
+    lanes: wp.array[Lanes],
+):
+    """Unused lanes repeat the last item."""
+    k = first + wp.tid()
+    at = begin[clusters[k]]
+    last = end[clusters[k]]
+    b0 = boxes[at]
+    b1 = boxes[wp.min(at + 1, last)]
+    b2 = boxes[wp.min(at + 2, last)]
+    b3 = boxes[wp.min(at + 3, last)]
+    b4 = boxes[wp.min(at + 4, last)]
+    b5 = boxes[wp.min(at + 5, last)]
+    b6 = boxes[wp.min(at + 6, last)]
+    b7 = boxes[last]
+    for row in range(12):
+        lanes[12 * k + row] = Lanes(b0[row], b1[row], b2[row], b3[row], b4[row], b5[row], b6[row], b7[row])
 
 
 @wp.kernel

@@ -5,7 +5,8 @@ a leaf every pair of items whose boxes meet is shown to a `keep` function, and w
 tree a cluster starts at itself and goes on with what follows it in preorder, so that each pair is seen once.
 
 Most boxes that meet belong to neighbours in a mesh, which share a vertex and are left out. Which ones do is beyond any
-prediction, so an item is tested against all eight of a cluster at once, boxes and vertex numbers, without a branch.
+prediction, so a CPU tests an item against all eight of a cluster at once, boxes and vertex numbers, without a branch.
+On CUDA, where threads are what is many, items are tested one by one.
 """
 
 from __future__ import annotations
@@ -73,21 +74,23 @@ def pairs(
     tree = b.tree
     device = device_of(start)
     most = (SAMPLE_MOST_CUDA if device.is_cuda else SAMPLE_MOST) if sampled else ALL
+    none = wp.empty(0, dtype=Lanes, device=device)
+    lanes_a, lanes_b = (side.boxes.lanes if device.is_cpu else none for side in (a, b))
     inputs = [
         *(units, int(within), most, int(sharing)),
-        *(a.tree.items, a.boxes.items, a.tree.cluster, a.boxes.lanes, a.base),
+        *(a.tree.items, a.boxes.items, a.tree.cluster, lanes_a, a.base),
         *(tree.first, tree.last, tree.skip, tree.cluster, b.boxes.nodes),
-        *(tree.items, b.boxes.lanes, tree.corners, b.base),
+        *(tree.items, b.boxes.items, lanes_b, tree.corners, b.base),
         *(start, end, until, margin),
     ]
     shards = 1 if device.is_cuda else len(shard_ranges(len(units), GRAIN))
     expected = EXPECTED_PAIRS * len(a.tree.items) * len(units) // len(a.tree.units) // shards
-    kernel = _pairs_kernel(keep, a.tree.items.shape[1], tree.items.shape[1])
+    kernel = _pairs_kernel(keep, a.tree.items.shape[1], tree.items.shape[1], device.is_cpu)
     return collect(kernel, len(units), inputs, wp.vec2i, device=device, grain=GRAIN, capacity=expected)
 
 
 @cache
-def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int) -> wp.Kernel:
+def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int, in_lanes: bool) -> wp.Kernel:
     @wp.func
     def sharing_in_lanes(items_a: wp.array2d[int], i: int, shift: int, corners_b: wp.array2d[Lanes], k: int):
         """Positive in the lanes of cluster k whose item has a vertex in common with item i."""
@@ -97,6 +100,14 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int) -> wp.Kernel:
             for d in range(wp.static(width_b)):
                 nearest = wp.min(nearest, wp.abs(corners_b[k, d] - own))
         return Lanes(1) - nearest
+
+    @wp.func
+    def shares_vertex(items_a: wp.array2d[int], i: int, shift: int, items_b: wp.array2d[int], j: int) -> bool:
+        shared = int(0)
+        for c in range(wp.static(width_a)):
+            for d in range(wp.static(width_b)):
+                shared = shared | int(items_a[i, c] + shift == items_b[j, d])
+        return shared == 1
 
     @wp.kernel(module="unique", module_options=SOUND)
     def tree_pairs(
@@ -117,6 +128,7 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int) -> wp.Kernel:
         cluster: wp.array[int],
         nodes: wp.array[MovingBox],
         items_b: wp.array2d[int],
+        boxes_b: wp.array[MovingBox],
         lanes_b: wp.array[Lanes],
         corners_b: wp.array2d[Lanes],
         base_b: int,
@@ -144,28 +156,42 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int) -> wp.Kernel:
             elif cluster[node] < 0:
                 node = node + 1
             else:
-                begin = node_first[node]
-                items_apart = Lanes()
-                if unit[1] > unit[0]:
-                    items_apart = apart_in_lanes(nodes[node], lanes_a, 12 * cluster_a[unit[2]])
-                for i in range(unit[0], unit[1] + 1):
-                    if items_apart[i - unit[0]] <= 0:
-                        barred = apart_in_lanes(boxes_a[i], lanes_b, 12 * cluster[node])
-                        if sharing == 0:
-                            barred = wp.max(
-                                barred, sharing_in_lanes(items_a, i, base_a - base_b, corners_b, cluster[node])
-                            )
-                        if wp.min(barred) <= 0:
-                            after = begin
-                            if node == own:
-                                after = i + 1
-                            for j in range(after, node_last[node] + 1):
-                                if barred[j - begin] <= 0:
-                                    shown += 1
-                                    if keep(items_a, i, base_a, items_b, j, base_b, start, end, until, margin):
-                                        place = take(counts, shard, 1, capacity)
-                                        if place >= 0:
-                                            out[place] = wp.vec2i(i, j)
+                if wp.static(in_lanes):
+                    begin = node_first[node]
+                    items_apart = Lanes()
+                    if unit[1] > unit[0]:
+                        items_apart = apart_in_lanes(nodes[node], lanes_a, 12 * cluster_a[unit[2]])
+                    for i in range(unit[0], unit[1] + 1):
+                        if items_apart[i - unit[0]] <= 0:
+                            barred = apart_in_lanes(boxes_a[i], lanes_b, 12 * cluster[node])
+                            if sharing == 0:
+                                barred = wp.max(
+                                    barred, sharing_in_lanes(items_a, i, base_a - base_b, corners_b, cluster[node])
+                                )
+                            if wp.min(barred) <= 0:
+                                after = begin
+                                if node == own:
+                                    after = i + 1
+                                for j in range(after, node_last[node] + 1):
+                                    if barred[j - begin] <= 0:
+                                        shown += 1
+                                        if keep(items_a, i, base_a, items_b, j, base_b, start, end, until, margin):
+                                            place = take(counts, shard, 1, capacity)
+                                            if place >= 0:
+                                                out[place] = wp.vec2i(i, j)
+                else:
+                    box = boxes_a[unit[0]]
+                    begin = node_first[node]
+                    if node == own:
+                        begin = unit[0] + 1
+                    for j in range(begin, node_last[node] + 1):
+                        if boxes_meet(box, boxes_b[j]):
+                            if sharing == 1 or not shares_vertex(items_a, unit[0], base_a - base_b, items_b, j):
+                                shown += 1
+                                if keep(items_a, unit[0], base_a, items_b, j, base_b, start, end, until, margin):
+                                    place = take(counts, shard, 1, capacity)
+                                    if place >= 0:
+                                        out[place] = wp.vec2i(unit[0], j)
                 node = skip[node]
 
     return tree_pairs

@@ -143,7 +143,7 @@ def _linear(a: Any, b: Any, settings: Settings) -> FirstContact:
 def _rigid(a: Any, b: Any, settings: Settings) -> FirstContact | FirstContacts:
     taken = _taken(settings, "rigid meshes", "mode", "contacts", "recession")
     mode, contacts = taken.pop("mode"), taken.pop("contacts")
-    taken.pop("start")  # an overlap at the start costs nothing to see
+    start = taken.pop("start")
     many = any(isinstance(thing, Moving) and getattr(thing.motion, "shape", ()) for thing in (a, b))
     if mode == "published":
         return _by_intervals(a, b, taken, many)
@@ -152,10 +152,10 @@ def _rigid(a: Any, b: Any, settings: Settings) -> FirstContact | FirstContacts:
     from tangere.query.first_contact.rigid import rigid_first_contact, rigid_first_contacts
 
     if not many:
-        return rigid_first_contact(a, b, contacts=contacts, **taken)
+        return rigid_first_contact(a, b, contacts=contacts, start=start, **taken)
     if contacts != "first":
         raise InputError("contacts='all' takes one motion, not a batch")
-    return rigid_first_contacts(a, b, **taken)
+    return rigid_first_contacts(a, b, start=start, **taken)
 
 
 def _by_intervals(a: Any, b: Any, taken: Settings, many: bool) -> FirstContact | FirstContacts:

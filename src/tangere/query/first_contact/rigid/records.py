@@ -64,6 +64,13 @@ def details_of(touches: np.ndarray, status: np.ndarray) -> dict[str, Any]:
 
 def _numbers(mesh: Mesh, triangle: np.ndarray, feature: np.ndarray, way: np.ndarray, vertex: int) -> np.ndarray:
     """Vertex, edge or face numbers of one side; `vertex` is the way that has the vertex here."""
+    if len(way) == 1:  # arrays would take a tenth of a small search
+        face, kind, place = int(triangle[0]), int(way[0]), int(feature[0])
+        if kind == vertex:
+            face = mesh.faces[face, place]
+        elif kind == 0 or (kind == THROUGH and place >= 0):
+            face = mesh.topology.face_edges[face, place]
+        return np.array([face], np.int32)
     number = triangle.astype(np.int32)  # of the face
     corner = way == vertex
     number[corner] = mesh.faces[triangle[corner], feature[corner]]

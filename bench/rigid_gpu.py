@@ -1,0 +1,74 @@
+"""Rigid parts on a CUDA device: batches of motions of parts of 5,000 triangles, and one question about 70,000.
+
+The parts are a torus and a bumpy sphere that fly at each other and spin; nearly all of them touch. A batch goes in as
+NumPy motions and comes back as NumPy times, transfers included. Skipped on a machine without CUDA.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import warp as wp
+
+from bench.harness import Report, SkippedError, count, measure, ratio
+from bench.tori import TASKS
+from tangere.motion import Twist
+from tangere.query.first_contact.rigid import rigid_first_contact, rigid_first_contacts
+from tangere.shape import generate
+
+FEATURES: list[str] = []
+
+
+def run(report: Report, quick: bool = False) -> None:
+    if not wp.is_cuda_available():
+        raise SkippedError("there is no CUDA device")
+    part, other = generate.torus(5000), generate.bumpy_sphere(5120)
+    rng = np.random.default_rng(0)
+    report.section("Agreement with the CPU")
+    flights = part.moving(thrown(rng, 200 if quick else 5000))
+    cpu, gpu = (rigid_first_contacts(flights, other, details=False, device=device) for device in ("cpu", "cuda"))
+    both = np.isfinite(cpu.time) & np.isfinite(gpu.time)
+    difference = float(np.abs(cpu.time[both] - gpu.time[both]).max())
+    assert (np.isfinite(cpu.time) == np.isfinite(gpu.time)).all(), "CPU and GPU disagree about who touches"
+    assert difference <= 1e-9, "CPU and GPU disagree about when"
+    rows = [[count(len(cpu)), int(both.sum()), int((cpu.status != gpu.status).sum()), f"{difference:.1e}"]]
+    report.table(["motions", "touch", "other status", "largest difference of time"], rows)
+
+    report.section("Batches")
+    rows = []
+    for n in (1000,) if quick else (1000, 10_000, 100_000, 400_000):
+        flights = part.moving(thrown(rng, n))
+        ask = partial(rigid_first_contacts, flights, other, details=False, device="cuda")
+        timing = measure({"cuda": ask}, rounds=3)["cuda"]
+        rows.append([count(n), timing, count(n / timing.median)])
+    report.table(["motions", "time", "queries/s"], rows)
+
+    report.section("One question, two tori of 69,696 triangles")
+    torus = generate.bumpy_torus() if not quick else generate.bumpy_torus(48, 24)
+    rows = []
+    for task in TASKS:
+        moving = torus.moving(task.motion)
+        ways = {
+            "cuda": partial(rigid_first_contact, moving, torus, device="cuda"),
+            "one CPU core": partial(rigid_first_contact, moving, torus, device="cpu", threads=1),
+        }
+        timings = measure(ways, rounds=9)
+        times = [timings[way].result.time for way in ways]
+        assert times[0] == times[1] or abs(times[0] - times[1]) <= 1e-9
+        cuda, core = timings["cuda"], timings["one CPU core"]
+        rows.append([task.name, f"{times[0]:.9g}", cuda, core, ratio(core.median, cuda.median)])
+    report.table(["motion", "first contact", "CUDA", "one CPU core", "core / CUDA"], rows)
+    report.note(
+        """One question is a chain of some forty rounds that wait for each other, each tens of microseconds of double
+        precision latency: a CPU core is faster. A GPU is for batches."""
+    )
+
+
+def thrown(rng: np.random.Generator, n: int) -> Twist:
+    """Motions from 4 m away towards the origin and a little past it, turning by some radians."""
+    poses = np.tile(np.eye(4), (n, 1, 1))
+    away = rng.normal(size=(n, 3))
+    away /= np.linalg.norm(away, axis=1, keepdims=True)
+    poses[:, :3, 3] = 4.0 * away
+    return Twist(poses, 0.5 * rng.normal(size=(n, 3)) - 4.0 * away, 3.0 * rng.normal(size=(n, 3)))
