@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tangere import query, runtime, scene, shape, view
+    from tangere import cells, crowd, query, runtime, scene, shape, soft, view
     from tangere.motion import Chain, CosineScrew, Linear, Path, Rest, Screw, TanScrew, Twist
     from tangere.query.contacts import Contacts, Kind, Status
     from tangere.query.distance import Distance, distance
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         TiledHeightfield,
         generate,
     )
+    from tangere.shape.tets import TetMesh
     from tangere.view import picture
 
 __version__ = "0.1.0"
@@ -65,11 +66,14 @@ __all__ = [
     "Status",
     "TanScrew",
     "TangereError",
+    "TetMesh",
     "TiledHeightfield",
     "Twist",
     "all_contacts",
     "candidates",
+    "cells",
     "check_path",
+    "crowd",
     "detect",
     "distance",
     "first_contact",
@@ -84,6 +88,7 @@ __all__ = [
     "scene",
     "shape",
     "signed_distance",
+    "soft",
     "touches",
     "view",
 ]
@@ -113,6 +118,7 @@ _HOMES = {
     "Heightfield": "tangere.shape",
     "Mesh": "tangere.shape",
     "Sphere": "tangere.shape",
+    "TetMesh": "tangere.shape.tets",
     "TiledHeightfield": "tangere.shape",
     "generate": "tangere.shape",
     "Scene": "tangere.scene",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import dataclass
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -114,7 +115,7 @@ def _write_png(path: Path, heights: np.ndarray) -> None:
 
 def _read_tiff(path: Path) -> FileHeights:
     try:
-        import rasterio
+        rasterio = import_module("rasterio")  # not installed with tangere itself
     except ImportError as error:
         raise MissingExtraError("rasterio", "terrain") from error
     try:

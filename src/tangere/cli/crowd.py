@@ -1,0 +1,97 @@
+"""`tangere crowd`: the scenarios of crowds, with progress, measures, a picture and trajectories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tangere.cli.options import machine_options
+
+__all__ = ["crowd"]
+
+_SCENES = ["corridor", "circle", "city", "snake", "planet", "knot", "potatoid", "swarm"]
+#: Which scenarios have agents with a shape, and how the number of them is called there.
+_SHAPED = {"corridor": "bodies", "circle": "bodies", "city": "bodies", "snake": "snakes"} | dict.fromkeys(
+    ("planet", "knot", "potatoid"), "slugs"
+)
+
+
+@click.command()
+@click.argument("scenario", type=click.Choice(_SCENES))
+@click.option("--points", type=click.IntRange(min=1), default=500, show_default=True, help="Point agents.")
+@click.option("--bodies", type=click.IntRange(min=0), help="Agents with a shape; default: a few, in space none.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=20.0, show_default=True, help="Simulated time.")
+@click.option("--behaviour", type=click.Choice(["bubbles", "orca"]), default="bubbles", show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder to write to."
+)
+@click.option("--save", type=click.Choice(["npz", "csv", "parquet"]), help="Also write the trajectories.")
+@click.option("--view", "look", is_flag=True, help="Look at the end in the browser.")
+@machine_options
+def crowd(
+    scenario: str,
+    points: int,
+    bodies: int | None,
+    seconds: float,
+    behaviour: str,
+    seed: int,
+    out: Path,
+    save: str | None,
+    look: bool,
+    threads: int | None,
+    device: str | None,
+) -> None:
+    """Run a crowd; leaves SCENARIO.png and SCENARIO-measures.png in the folder OUT."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from tangere.cli.out_files import make_out_folder
+    from tangere.cli.tables import screen_table
+    from tangere.crowd import Bubbles, Orca, plot_measures, scenarios
+    from tangere.runtime import InputError, using_threads
+
+    if bodies is not None and scenario not in _SHAPED:
+        raise InputError(f"--bodies: agents of the scenario {scenario} have no shape")
+    if behaviour == "orca" and scenario == "swarm":
+        raise InputError("--behaviour: orca is planar, and the swarm is in space")
+    make_out_folder(out)
+    console = Console()
+    given = {} if bodies is None else {_SHAPED[scenario]: bodies}
+    rule = Orca() if behaviour == "orca" else Bubbles()
+    with using_threads(threads):
+        with console.status(f"preparing {scenario}"):
+            simulation = getattr(scenarios, scenario)(points, behaviour=rule, seed=seed, device=device, **given)
+        with Progress(console=console, transient=True) as progress:
+            task = progress.add_task(scenario, total=1.0)
+            result = simulation.run(seconds, progress=lambda part: progress.update(task, completed=part))
+        _draw(simulation, out / f"{scenario}.png", device)
+    plot_measures(result, out / f"{scenario}-measures.png")
+    written = [out / f"{scenario}.png", out / f"{scenario}-measures.png"]
+    if save is not None:
+        written.append(out / f"{scenario}.{save}")
+        result.save(written[-1])
+    last = {name: values[-1] for name, values in result.measures.items()}
+    rows = [[name, f"{value:.4g}"] for name, value in last.items()] + [
+        ["mean travel time", f"{result.travel_time:.4g} s"]
+    ]
+    console.print(screen_table(f"{simulation!r}", ["measure", "at the end"], rows))
+    console.print("wrote " + ", ".join(map(str, written)), highlight=False)
+    if look:
+        from tangere.crowd.drawing import scene_of
+        from tangere.view import view
+
+        view(scene_of(simulation))
+
+
+def _draw(simulation, path: Path, device: str | None) -> None:
+    from tangere.crowd import top_view
+    from tangere.crowd.drawing import scene_of
+
+    if simulation.map.dimension == 2 and simulation.map.flat:
+        top_view(simulation, path)
+    else:
+        from tangere.view import picture
+
+        picture(scene_of(simulation), path=path, device=device)

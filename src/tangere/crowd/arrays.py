@@ -1,0 +1,133 @@
+"""What a step of a crowd reads: the agents in the order of their cells, moving edges by cell, and routes.
+
+Agents are physically sorted by cell after every step, so that the agents of cell c are the range
+start[c] … start[c + 1] and neighbours in space are neighbours in memory. What an agent keeps for life (radius, speed,
+route) is stored by its number.
+Spec: specs/pitiot-multiresolution-interactions 2.17-2.19, 5.3.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.cells.maps.rings import RingTable
+from tangere.crowd.sight import Sight
+from tangere.runtime import SOUND
+
+__all__ = ["Crowd", "Edges", "Routes", "comes_first", "ring_cell", "wish"]
+
+wp.set_module_options(SOUND)
+
+_ZERO = wp.constant(wp.float64(0.0))
+#: A waypoint may be passed at so many times the distance that counts as near: others may be in the way.
+_BESIDE = wp.constant(wp.float64(4.0))
+#: An agent brakes for its last goal over this time [s].
+_BRAKING = wp.constant(wp.float64(0.5))
+
+
+@wp.struct
+class Crowd:
+    position: wp.array[wp.vec3d]
+    velocity: wp.array[wp.vec3d]
+    dart: wp.array[int]
+    number: wp.array[int]
+    start: wp.array[int]  # per cell, and one more
+    radius: wp.array[wp.float64]  # by number, like all below
+    speed: wp.array[wp.float64]
+    group: wp.array[int]  # -1: alone
+    group_centre: wp.array[wp.vec3d]  # by group
+    sight: Sight
+    surface: int  # 1: a 2-map that is not flat
+    dt: wp.float64
+    step: int
+    seed: int
+
+
+@wp.struct
+class Edges:
+    """Edges of polygonal agents. Edge e crosses the cells cells[first[e]] … cells[first[e + 1] - 1], in rising order.
+
+    The places (numbers into `cells`) that hold cell c are entry[start[c]] … entry[start[c + 1] - 1].
+    """
+
+    a: wp.array[wp.vec3d]
+    b: wp.array[wp.vec3d]
+    rate_a: wp.array[wp.vec3d]
+    rate_b: wp.array[wp.vec3d]
+    owner: wp.array[int]
+    ahead: wp.array[int]  # 1: a virtual edge of anticipation
+    first: wp.array[int]
+    cells: wp.array[int]
+    edge: wp.array[int]  # per place
+    start: wp.array[int]
+    entry: wp.array[int]
+
+
+@wp.struct
+class Routes:
+    """Waypoints of agent n: points[begin[n]] … points[end[n] - 1]; at[n] is the one it heads for, end[n] when done."""
+
+    points: wp.array[wp.vec3d]
+    begin: wp.array[int]
+    end: wp.array[int]
+    at: wp.array[int]
+    repeat: wp.array[int]
+    arrived: wp.array[wp.float64]  # when it was done, for the first time [s]; inf before
+    detoured: wp.array[int]  # 1: the waypoint is hidden, and a place from where to go on comes first
+    detour: wp.array[wp.vec3d]
+    near: wp.float64  # a waypoint is reached within this distance [m]
+
+
+@wp.func
+def ring_cell(rings: RingTable, c: int, k: int) -> int:
+    """The cells an agent of cell c sees: k = 0 is c itself, then its ring."""
+    if k == 0:
+        return c
+    return rings.cells[c * rings.width + k - 1]
+
+
+@wp.func
+def comes_first(e: Edges, rings: RingTable, c: int, place: int) -> bool:
+    """Whether an edge seen from cell c has no earlier cell that c sees as well: so it counts once."""
+    for q in range(e.first[e.edge[place]], place):
+        for k in range(rings.size[c] + 1):
+            if ring_cell(rings, c, k) == e.cells[q]:
+                return False
+    return True
+
+
+@wp.func
+def _reached(r: Routes, at: int, end: int, x: wp.vec3d) -> bool:
+    """Whether waypoint `at` is reached: x is near it or, before the last one, beside it and past it."""
+    away = wp.length(r.points[at] - x)
+    if away <= r.near:
+        return True
+    if at + 1 == end:
+        return False
+    return away <= _BESIDE * r.near and wp.dot(x - r.points[at], r.points[at + 1] - r.points[at]) > _ZERO
+
+
+@wp.func
+def wish(r: Routes, n: int, x: wp.vec3d, speed: wp.float64, time: wp.float64) -> wp.vec3d:
+    """The velocity agent n wants at x, all else apart; goes on to the next waypoint where one is reached."""
+    at = int(r.at[n])
+    end = r.end[n]
+    turned = bool(False)
+    while at < end and _reached(r, at, end, x):
+        at += 1
+        if at == end:
+            r.arrived[n] = wp.min(r.arrived[n], time)
+            if r.repeat[n] == 1 and not turned:
+                at = r.begin[n]
+                turned = True
+    r.at[n] = at
+    if at >= end:
+        return wp.vec3d()
+    way = r.points[at] - x
+    if r.detoured[n] == 1:
+        way = r.detour[n] - x
+    length = wp.length(way)
+    fast = speed
+    if at == end - 1 and r.repeat[n] == 0 and r.detoured[n] == 0:
+        fast = wp.min(speed, length / _BRAKING)
+    return way * (fast / wp.max(length, wp.float64(1.0e-12)))

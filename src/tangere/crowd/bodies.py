@@ -1,0 +1,136 @@
+"""Agents with a shape: rigid boxes, chains of sections, deformable and concave outlines, and meshes carried by them.
+
+A body is a set of particles and closed sections of them, each kept in shape by shape matching. Its outline at rest
+looks along +x with the head's centroid at the origin. Sections of a chain share one particle, their hinge.
+Spec: specs/pitiot-multiresolution-interactions 2.18, 2.20.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tangere.runtime import Arrays, InputError, to_numpy
+
+__all__ = ["Body", "Cage", "box", "chain", "deformable", "rigid"]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A shape of agents.
+
+    Args:
+        particles: (k, 2) at rest [m].
+        sections: particle numbers of each section, counter-clockwise, head first.
+        alpha: part of the way to the matched shape that is made up for in a step, 0 to 1.
+        beta_linear: how much of the match may be a linear map instead of a rotation, 0 to 1.
+        plastic_yield, plastic_creep, plastic_max: deformation that stays: from which size, how fast [1/s], how much.
+    """
+
+    particles: np.ndarray
+    sections: tuple[tuple[int, ...], ...]
+    alpha: float = 1.0
+    beta_linear: float = 0.0
+    plastic_yield: float = np.inf
+    plastic_creep: float = 0.0
+    plastic_max: float = 0.0
+    width: float = field(init=False, default=0.0)  #: across the direction of motion [m]
+
+    def __post_init__(self) -> None:
+        points = to_numpy(self.particles, "particles")
+        if points.ndim != 2 or points.shape[1] != 2 or len(points) < 3 or not np.isfinite(points).all():
+            raise InputError(f"particles must be finite with shape (k, 2), k >= 3, not {points.shape}")
+        if not (0 < self.alpha <= 1 and 0 <= self.beta_linear <= 1):
+            raise InputError(f"alpha and beta_linear are parts, not {self.alpha} and {self.beta_linear}")
+        for number, section in enumerate(self.sections):
+            if len(section) < 3 or not _area(points[list(section)]) > 0:
+                raise InputError(f"sections: section {number} must run counter-clockwise around an area")
+        points = points - points[list(self.sections[0])].mean(axis=0)
+        object.__setattr__(self, "particles", points)
+        object.__setattr__(self, "width", float(np.ptp(points[list(self.sections[0]), 1])))
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(e, 2) particles of each edge of all sections."""
+        pairs = [(s[k], s[(k + 1) % len(s)]) for s in self.sections for k in range(len(s))]
+        return np.array(pairs)
+
+
+def rigid(outline: Arrays) -> Body:
+    """One section that keeps its shape; the outline (k, 2) may be concave [m]."""
+    return Body(np.asarray(outline, float), (tuple(range(len(np.asarray(outline)))),))
+
+
+def box(length: float, width: float) -> Body:
+    """A rigid rectangle: a car [m]."""
+    x, y = length / 2, width / 2
+    return rigid([(-x, -y), (x, -y), (x, y), (-x, y)])
+
+
+def deformable(outline: Arrays, *, alpha: float = 0.4, beta_linear: float = 0.5, **plastic: float) -> Body:
+    """One section that gives way and comes back, or partly stays as it is pressed (see `Body`)."""
+    return Body(np.asarray(outline, float), (tuple(range(len(np.asarray(outline)))),), alpha, beta_linear, **plastic)
+
+
+def chain(count: int, length: float, width: float) -> Body:
+    """`count` rigid sections of that size one behind the other, tip to tip on a shared hinge: a snake [m]."""
+    if count < 1:
+        raise InputError(f"count must be at least 1, not {count}")
+    x, y = length / 2, width / 2
+    points, sections = [(x, 0.0)], []
+    for k in range(count):
+        middle, front = -k * length, 5 * k
+        points += [(middle + y, y), (middle - y, y), (middle - x, 0.0), (middle - y, -y), (middle + y, -y)]
+        sections.append((front if k == 0 else front - 2, front + 1, front + 2, front + 3, front + 4, front + 5))
+    if not 0 < width < length:
+        raise InputError(f"a section must be longer than wide, not {length} x {width}")
+    return Body(np.array(points), tuple(sections))
+
+
+class Cage:
+    """A mesh carried by the footprint of a body: mean value coordinates of its vertices in the outline.
+
+    Args:
+        outline: (k, 2) a simple polygon at rest, counter-clockwise [m].
+        vertices: (n, 3) of the mesh at rest; z is kept [m].
+    """
+
+    def __init__(self, outline: Arrays, vertices: Arrays) -> None:
+        polygon, points = to_numpy(outline, "outline"), to_numpy(vertices, "vertices")
+        self.weights = _mean_values(polygon, points[:, :2])  #: (n, k), rows sum to one
+        self.heights = points[:, 2].copy()
+
+    def follow(self, outline: Arrays) -> np.ndarray:
+        """(n, 3) where the vertices are when the outline is here, (k, 2) or (k, 3)."""
+        now = to_numpy(outline, "outline")
+        return np.concatenate([self.weights @ now[:, :2], self.heights[:, None]], axis=1)
+
+
+def _area(polygon: np.ndarray) -> float:
+    after = np.roll(polygon, -1, axis=0)
+    return 0.5 * float(np.sum(polygon[:, 0] * after[:, 1] - polygon[:, 1] * after[:, 0]))
+
+
+def _mean_values(polygon: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Floater's coordinates; on a corner or an edge the limit of them."""
+    to = polygon[None] - points[:, None]
+    after = np.roll(to, -1, axis=1)
+    length = np.linalg.norm(to, axis=2)
+    length_after = np.roll(length, -1, axis=1)
+    cross = to[..., 0] * after[..., 1] - to[..., 1] * after[..., 0]
+    dot = (to * after).sum(axis=2)
+    scale = np.abs(polygon).max()
+    on_edge = (np.abs(cross) <= 1e-12 * scale**2) & (dot <= 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = (length * length_after - dot) / cross  # tan of half the angle a side is seen under
+        weights = (np.roll(half, 1, axis=1) + half) / length
+        weights /= weights.sum(axis=1, keepdims=True)
+    for row in np.flatnonzero(on_edge.any(axis=1)):
+        side = int(np.argmax(on_edge[row]))
+        other = (side + 1) % len(polygon)
+        part = length[row, side] / max(length[row, side] + length[row, other], 1e-300)
+        weights[row] = 0.0
+        weights[row, side] += 1.0 - part
+        weights[row, other] += part
+    return weights

@@ -1,0 +1,203 @@
+"""The agents with a shape: their particles, sections and edges on the device, step by step.
+
+Spec: specs/pitiot-multiresolution-interactions 2.12, 2.18, 2.20, 2.21.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.tracking.surface import glide
+from tangere.crowd.bodies import Body
+from tangere.crowd.edges import MovingEdges
+from tangere.crowd.population import routes_of
+from tangere.crowd.relocating import place_points, relocated
+from tangere.crowd.shape_matching import Bodies, match_sections, move_particles
+from tangere.runtime import InputError
+
+__all__ = ["BodyAgents"]
+
+_POINTS = ("position", "velocity", "centre", "axis_x", "axis_y", "forward", "normal", "drift", "plastic", "want")
+_NUMBERS = ("dart", "owner", "member_a", "member_b", "first", "particle", "section", "body", "head_section", "hinge")
+
+
+class BodyAgents:
+    """Bodies in a map.
+
+    Args:
+        anticipation: how far ahead virtual edges reach [s]; 0: there are none.
+    """
+
+    def __init__(self, map: CellMap, anticipation: float) -> None:
+        self.map, self.anticipation = map, anticipation
+        self.bodies: list[Body] = []
+        self.ways: list[np.ndarray] = []
+        self.speed, self.repeat = np.empty(0), np.empty(0, np.int64)
+        self.offsets = np.zeros(1, np.int64)  #: particles of body k are offsets[k] … offsets[k + 1] - 1
+        self.position = np.empty((0, 3))  #: (p, 3) of all particles [m]
+        self._velocity, self._darts = np.empty((0, 3)), np.empty(0, np.int64)
+        self.arrays = Bodies()
+        self.routes = routes_of([], self.repeat, np.empty(0), map.device)
+        self.edges = MovingEdges(map, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), 0.0)
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """(p, 3) of all particles [m/s]."""
+        return self._velocity
+
+    def outline(self, number: int, section: int = 0) -> np.ndarray:
+        """(k, 3) where the corners of one section of a body are [m]."""
+        return self.position[self.offsets[number] + np.array(self.bodies[number].sections[section])]
+
+    def add(
+        self,
+        body: Body,
+        centres: np.ndarray,
+        darts: np.ndarray,
+        headings: np.ndarray,
+        ways: list[np.ndarray],
+        speed: Any,
+        repeat: bool,
+    ) -> np.ndarray:
+        """Take in bodies of one shape at rest; returns their numbers.
+
+        Args:
+            centres: (n, 3) of the heads. headings: (n, 3) tangent directions.
+        """
+        count, before = len(centres), len(self)
+        normals = np.broadcast_to([0.0, 0.0, 1.0], (count, 3))
+        if not self.map.flat:
+            normals = self._normals(darts)
+        ahead = headings - (headings * normals).sum(axis=1, keepdims=True) * normals
+        length = np.linalg.norm(ahead, axis=1)
+        if not (length > 0).all():
+            raise InputError(f"headings: heading {int(np.argmin(length))} has no direction along the ground")
+        ahead = ahead / length[:, None]
+        left = np.cross(normals, ahead)
+        offset = body.particles[None, :, :1] * ahead[:, None] + body.particles[None, :, 1:] * left[:, None]
+        each = len(body.particles)
+        place = (centres[:, None] + offset).reshape(-1, 3)
+        if self.map.flat:
+            place, there = place_points(self.map, place, "particles of bodies")
+        else:
+            moved = glide(self.map, np.repeat(centres, each, axis=0), offset.reshape(-1, 3), np.repeat(darts, each))
+            place, there = moved.position, moved.dart
+            if moved.blocked.any():
+                raise InputError(f"positions: body {int(np.argmax(moved.blocked)) // each} reaches into an obstacle")
+        self._download()
+        self.position = np.concatenate([self.position, place])
+        self._velocity = np.concatenate([self._velocity, np.zeros_like(place)])
+        self._darts = np.concatenate([self._darts, there])
+        self.bodies += [body] * count
+        self.offsets = np.concatenate([self.offsets, self.offsets[-1] + each * np.arange(1, count + 1)])
+        self.speed = np.concatenate([self.speed, np.broadcast_to(speed, count)])
+        self.repeat = np.concatenate([self.repeat, np.full(count, int(repeat))])
+        self.ways += ways
+        self._upload()
+        return np.arange(before, before + count)
+
+    def step(self, map_inputs: list[Any], push: wp.vec3d, dt: float, time: float) -> None:
+        """Move all bodies. Map inputs: map, rings, walled."""
+        b, device = self.arrays, self.map.device
+        b.dt = dt
+        match_sections(b, self.map.arrays, self.routes, time, device)
+        outputs = [wp.empty_like(x) for x in (b.position, b.velocity, b.dart)]
+        move_particles(b, [*map_inputs, self.edges.arrays, push], outputs, device)
+        b.position, b.velocity, b.dart = outputs
+        self._download()
+
+    def register(self) -> None:
+        """List the edges by cell, where they are now."""
+        if not len(self):
+            self.edges.update(self.position, self._velocity, self._darts, [])
+            return
+        heads = [np.add.reduceat(x[self._head_particles], self._head_first) for x in (self.position, self._velocity)]
+        centre, velocity = (total / self._head_size[:, None] for total in heads)
+        speed = np.maximum(np.linalg.norm(velocity, axis=1, keepdims=True), 1e-12)
+        left = np.cross([0.0, 0.0, 1.0], velocity / speed)
+        self.edges.update(self.position, self._velocity, self._darts, [centre, velocity, left])
+
+    def relocate(self) -> None:
+        """After cells were split or merged: find the darts of all particles again, and list the edges."""
+        if len(self):
+            b = self.arrays
+            b.position, b.dart = relocated(self.map, b.position, b.dart)
+            self._download()
+        self.register()
+
+    def _download(self) -> None:
+        if len(self):
+            b = self.arrays
+            self.position, self._velocity = b.position.numpy().copy(), b.velocity.numpy().copy()
+            self._darts = b.dart.numpy().copy()
+
+    def _upload(self) -> None:
+        columns: dict[str, list] = {
+            name: [] for name in ("particle", "section", "body", "head_section", "hinge", "first")
+        }
+        rest, member = [], np.full((len(self.position), 2), -1)
+        contours, owners = [], []
+        heads: list[np.ndarray] = []
+        for number, body in enumerate(self.bodies):
+            base = int(self.offsets[number])
+            contours.append(body.edges + base)
+            owners.append(np.full(len(body.edges), number))
+            columns["head_section"].append(len(columns["body"]))
+            for section in body.sections:
+                columns["first"].append(len(columns["particle"]))
+                shape = body.particles[list(section)]
+                for particle in section:
+                    place = len(columns["particle"])
+                    member[base + particle, 0 if member[base + particle, 0] < 0 else 1] = place
+                    columns["particle"].append(base + particle)
+                    columns["section"].append(len(columns["body"]))
+                rest.append(shape - shape.mean(axis=0))
+                columns["body"].append(number)
+                columns["hinge"].append(base + section[0])
+            heads.append(base + np.array(body.sections[0]))
+        columns["first"].append(len(columns["particle"]))
+        self._head_particles = np.concatenate(heads)
+        self._head_size = np.array([len(head) for head in heads])
+        self._head_first = np.cumsum(self._head_size) - self._head_size
+        sections, device = len(columns["body"]), self.map.device
+        values: dict[str, Any] = {
+            **{name: np.array(column) for name, column in columns.items()},
+            **{"position": self.position, "velocity": self._velocity, "dart": self._darts},
+            **{"owner": np.repeat(np.arange(len(self)), np.diff(self.offsets))},
+            **{"member_a": member[:, 0], "member_b": member[:, 1]},
+            **{name: np.zeros((sections, 3)) for name in _POINTS[2:8]},
+            "plastic": np.array([(b.plastic_yield, b.plastic_creep, b.plastic_max) for b in self.bodies]),
+            "want": np.zeros((len(self), 3)),
+        }
+        b = self.arrays
+        for name in _POINTS:
+            setattr(b, name, wp.array(values[name], dtype=wp.vec3d, device=device))
+        for name in _NUMBERS:
+            setattr(b, name, wp.array(values[name].astype(np.int32), dtype=wp.int32, device=device))
+        b.rest, b.shape = (wp.array(np.concatenate(rest), dtype=wp.vec2d, device=device) for _ in range(2))
+        b.set = wp.array(np.broadcast_to(np.eye(2), (sections, 2, 2)).copy(), dtype=wp.mat22d, device=device)
+        b.spin = wp.zeros(sections, dtype=wp.float64, device=device)
+        numbers = {"speed": self.speed, "alpha": [x.alpha for x in self.bodies]}
+        numbers["beta"] = [x.beta_linear for x in self.bodies]
+        for name, column in numbers.items():
+            setattr(b, name, wp.array(np.array(column, float), dtype=wp.float64, device=device))
+        b.surface = int(not self.map.flat)
+        self.routes = routes_of(self.ways, self.repeat, np.full(len(self), np.inf), device)
+        widths = np.array([body.width for body in self.bodies])
+        pairs = np.concatenate(contours)
+        self.edges = MovingEdges(self.map, pairs, np.concatenate(owners), widths, self.anticipation)
+        self.register()
+
+    def _normals(self, darts: np.ndarray) -> np.ndarray:
+        map = self.map
+        s, e = (map.positions[map.numpy("origin")[d]] for d in (darts, map.numpy("phi1")[darts]))
+        c = map.numpy("centre")[map.numpy("cell")[darts]]
+        normal = np.cross(s - c, e - c)
+        return normal / np.linalg.norm(normal, axis=1, keepdims=True)

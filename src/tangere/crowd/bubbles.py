@@ -1,0 +1,257 @@
+"""Potential bubbles: agents are drawn to their goal and pushed by whoever comes within the range.
+
+Force on an agent: (wish - v) / tau + pushes, each k (R - d)^2 - z d' within R, 0 beyond, away from its source. The
+distance to an edge of a polygonal agent is d = (|x - a| + |x - b| - |a - b|) / 2, whose level sets are ellipses; its
+gradient is half the sum of two unit vectors. Points never push polygons.
+With `careful` (default) the damping fades out towards R and no push ever pulls (spec erratum A10).
+Agents too close to the virtual edge in front of a fast polygonal agent panic: they forget their goal and may
+accelerate and run faster for as long.
+Spec: specs/pitiot-multiresolution-interactions 2.19, 2.21; 5.1 (field of view, groups).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.maps.rings import RingTable
+from tangere.crowd.arrays import Crowd, Edges, comes_first
+from tangere.crowd.walls import nearest_on_segment, nearest_wall
+from tangere.runtime import SOUND, InputError
+
+__all__ = ["Bubbles", "Field", "bubble", "edge_field", "perturbation", "segment_field"]
+
+wp.set_module_options(SOUND)
+
+_ZERO, _HALF, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 1.0))
+_TINY = wp.constant(wp.float64(1.0e-12))
+#: Walls are firmer than agents, over their shorter range.
+_FIRM = wp.constant(wp.float64(2.0))
+#: Places of the parameters in the array a kernel gets.
+_K, _Z, _R, _TAU, _ACCELERATION, _FASTER, _NOISE = (wp.constant(i) for i in range(7))
+_COSINE, _PANIC, _PANIC_FACTOR, _COHESION, _CAREFUL, _ELLIPSE, _WALL = (wp.constant(i) for i in range(7, 14))
+
+
+@dataclass(frozen=True)
+class Bubbles:
+    """The behaviour of the thesis.
+
+    Args:
+        range: R, who is farther does not matter [m].
+        stiffness: k [1/(m s^2)]. damping: z [1/s].
+        wall_range: the same for walls, not more: within it an agent cannot follow a way along the wall [m].
+        relaxation: tau, time to take up the wanted velocity [s].
+        acceleration: at most [m/s^2]. faster: speed at most, as a part of the wanted one.
+        noise: random acceleration against equilibria [m/s^2].
+        view: angle of the field of view [degrees]; 360: all around.
+        panic: distance from a virtual edge that makes panic [m]; 0: nobody panics.
+        panic_factor: on acceleration and speed.
+        cohesion: pull to the centre of the own group [1/s^2].
+        field: distance to polygon edges, "ellipse" (the thesis) or "distance" (true distance).
+        careful: damping fades and no push pulls; False: the formula as printed.
+    """
+
+    range: float = 1.5
+    stiffness: float = 14.0
+    damping: float = 2.0
+    wall_range: float = 0.8
+    relaxation: float = 0.5
+    acceleration: float = 12.0
+    faster: float = 1.3
+    noise: float = 0.2
+    view: float = 360.0
+    panic: float = 2.25
+    panic_factor: float = 2.5
+    cohesion: float = 0.0
+    field: Literal["ellipse", "distance"] = "ellipse"
+    careful: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("range", "wall_range", "relaxation", "acceleration", "faster"):
+            if not (getattr(self, name) > 0 and math.isfinite(getattr(self, name))):
+                raise InputError(f"Bubbles: {name} must be positive, not {getattr(self, name)}")
+        if self.wall_range > self.range:
+            raise InputError(f"Bubbles: wall_range {self.wall_range} is more than the range {self.range}")
+        if not 0 < self.view <= 360:
+            raise InputError(f"Bubbles: view must be an angle up to 360 degrees, not {self.view}")
+        if self.field not in ("ellipse", "distance"):
+            raise InputError(f"Bubbles: field is 'ellipse' or 'distance', not {self.field!r}")
+
+    @property
+    def steer(self) -> Any:
+        """The function a step calls for each agent."""
+        return steer
+
+    def parameters(self) -> np.ndarray:
+        """What the function gets."""
+        cosine = -2.0 if self.view == 360.0 else math.cos(math.radians(self.view / 2))
+        values = [self.stiffness, self.damping, self.range, self.relaxation, self.acceleration, self.faster]
+        values += [self.noise, cosine, self.panic, self.panic_factor, self.cohesion]
+        return np.array([*values, float(self.careful), float(self.field == "ellipse"), self.wall_range])
+
+
+@wp.func
+def bubble(d: wp.float64, rate: wp.float64, k: wp.float64, z: wp.float64, r: wp.float64, careful: bool) -> wp.float64:
+    """Push of a bubble at distance d that changes at `rate`."""
+    if d >= r:
+        return _ZERO
+    push = k * (r - d) * (r - d)
+    if careful:
+        return wp.max(push - z * rate * (_ONE - wp.max(d, _ZERO) / r), _ZERO)
+    return push - z * rate
+
+
+@wp.struct
+class Field:
+    """Distance from a source, how fast it changes, and the unit direction away from it."""
+
+    distance: wp.float64
+    rate: wp.float64
+    away: wp.vec3d
+
+
+@wp.func
+def edge_field(
+    x: wp.vec3d, v: wp.vec3d, a: wp.vec3d, b: wp.vec3d, rate_a: wp.vec3d, rate_b: wp.vec3d, normal: wp.vec3d
+) -> Field:
+    """Elliptic distance of x from the edge ab; `normal` of the ground says which way is aside on the edge itself."""
+    along = b - a
+    length = wp.length(along)
+    from_a = x - a
+    from_b = x - b
+    ua = from_a / wp.max(wp.length(from_a), _TINY)
+    ub = from_b / wp.max(wp.length(from_b), _TINY)
+    unit = along / wp.max(length, _TINY)
+    found = Field()
+    found.distance = wp.max(_HALF * (wp.length(from_a) + wp.length(from_b) - length), _ZERO)
+    found.rate = _HALF * (wp.dot(ua, v - rate_a) + wp.dot(ub, v - rate_b) - wp.dot(unit, rate_b - rate_a))
+    gradient = _HALF * (ua + ub)
+    size = wp.length(gradient)
+    if size > wp.float64(1.0e-6):
+        found.away = gradient / size
+    else:
+        aside = wp.cross(normal, unit)
+        if wp.dot(from_a, aside) < _ZERO:
+            aside = -aside
+        found.away = aside
+    return found
+
+
+@wp.func
+def segment_field(
+    x: wp.vec3d, v: wp.vec3d, a: wp.vec3d, b: wp.vec3d, rate_a: wp.vec3d, rate_b: wp.vec3d, normal: wp.vec3d
+) -> Field:
+    """The same for the true distance from the segment ab."""
+    near = nearest_on_segment(a, b, x)
+    found = Field()
+    found.distance = wp.length(x - near)
+    length = wp.length(b - a)
+    part = wp.length(near - a) / wp.max(length, _TINY)
+    if found.distance > _TINY:
+        found.away = (x - near) / found.distance
+    else:
+        found.away = wp.cross(normal, (b - a) / wp.max(length, _TINY))
+    found.rate = wp.dot(found.away, v - (rate_a + part * (rate_b - rate_a)))
+    return found
+
+
+@wp.func
+def perturbation(seed: int, step: int, flat: bool) -> wp.vec3d:
+    """A random vector of this seed and step, each part between -1 and 1; the same for any number of threads."""
+    state = wp.rand_init(seed, step)
+    x = wp.float64(wp.randf(state, -1.0, 1.0))
+    y = wp.float64(wp.randf(state, -1.0, 1.0))
+    z = wp.float64(wp.randf(state, -1.0, 1.0))
+    if flat:
+        z = wp.float64(0.0)
+    return wp.vec3d(x, y, z)
+
+
+@wp.func
+def limited(v: wp.vec3d, most: wp.float64) -> wp.vec3d:
+    length = wp.length(v)
+    if length > most:
+        return v * (most / length)
+    return v
+
+
+@wp.func
+def steer(
+    c: Crowd,
+    m: MapArrays,
+    rings: RingTable,
+    e: Edges,
+    p: wp.array[wp.float64],
+    i: int,
+    wanted: wp.vec3d,
+    normal: wp.vec3d,
+) -> wp.vec3d:
+    """The next velocity of agent i."""
+    x = c.position[i]
+    v = c.velocity[i]
+    cell = m.cell[c.dart[i]]
+    number = c.number[i]
+    r = p[_R]
+    careful = p[_CAREFUL] > _HALF
+    seeing = p[_COSINE] > -_ONE
+    speed = wp.length(v)
+    flat = m.dimension == 2 and c.surface == 0
+    push = wp.vec3d()
+    fear = wp.vec3d()
+    afraid = bool(False)
+    row = cell * c.sight.width
+    for k in range(row, row + c.sight.count[cell]):
+        run = c.sight.run[k]
+        for j in range(c.start[run[0]], c.start[run[1] + 1]):
+            w = x - c.position[j]
+            square = wp.dot(w, w)
+            if square < r * r and j != i:
+                d = wp.sqrt(square)
+                seen = bool(True)
+                if seeing:
+                    seen = -wp.dot(v, w) >= p[_COSINE] * speed * d
+                if seen:
+                    if d > _TINY:
+                        w = w / d
+                    else:
+                        w = wp.normalize(perturbation(c.seed + number, c.step, flat))
+                    push += bubble(d, wp.dot(w, v - c.velocity[j]), p[_K], p[_Z], r, careful) * w
+        for q in range(e.start[run[0]], e.start[run[1] + 1]):
+            place = e.entry[q]
+            if comes_first(e, rings, cell, place):
+                g = e.edge[place]
+                f = Field()
+                if p[_ELLIPSE] > _HALF:
+                    f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
+                else:
+                    f = segment_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
+                one = bubble(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
+                push += one
+                if e.ahead[g] == 1 and f.distance < p[_PANIC]:
+                    afraid = True
+                    fear += f.away * (p[_PANIC] - f.distance) + one
+    if c.sight.by_wall[cell] == 1:
+        wall = nearest_wall(m, rings, c.sight.walled, cell, x)
+        if wall.distance < p[_WALL]:
+            w = (x - wall.point) / wp.max(wall.distance, _TINY)
+            push += bubble(wall.distance, wp.dot(w, v), _FIRM * p[_K], p[_Z], p[_WALL], careful) * w
+    force = push + p[_NOISE] * perturbation(c.seed + number, c.step, flat)
+    limit = p[_ACCELERATION]
+    fastest = p[_FASTER] * c.speed[number]
+    if afraid:
+        limit *= p[_PANIC_FACTOR]
+        fastest *= p[_PANIC_FACTOR]
+        aside = fear - wp.dot(fear, normal) * normal
+        force += (wp.normalize(aside) * fastest - v) / p[_TAU]
+    else:
+        force += (wanted - v) / p[_TAU]
+        if c.group[number] >= 0:
+            force += p[_COHESION] * (c.group_centre[c.group[number]] - x)
+    # Whoever is faster than he may, because his panic is over, brakes no harder than he accelerates.
+    next_velocity = limited(v + c.dt * limited(force, limit), fastest)
+    return v + limited(next_velocity - v, c.dt * limit)

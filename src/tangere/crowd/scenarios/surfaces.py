@@ -1,0 +1,109 @@
+"""Crowds on closed surfaces: a planet with buildings, a knotted tube, blobs; walkers and slugs that give way.
+
+Spec: specs/pitiot-multiresolution-interactions 2.10, 2.22 (generators), 3.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.maps.generate import map_of_mesh
+from tangere.cells.tracking.surface import on_surface
+from tangere.crowd.bodies import deformable
+from tangere.crowd.planning import Planner
+from tangere.crowd.simulation import Simulation
+from tangere.shape import Mesh
+from tangere.shape.generate import bumpy_sphere, icosphere, trefoil_knot
+
+__all__ = ["knot", "planet", "potatoid"]
+
+
+def planet(
+    points: int = 1000, slugs: int = 50, *, radius: float = 30.0, buildings: int = 12, **more: Any
+) -> Simulation:
+    """A sphere with buildings: obstacle cells, each with its ring."""
+    return _on_mesh(icosphere(triangles=1280, radius=radius), points, slugs, buildings, **more)
+
+
+def knot(points: int = 1000, slugs: int = 50, **more: Any) -> Simulation:
+    """The tube of a (2, 3) torus knot."""
+    return _on_mesh(trefoil_knot(2400), points, slugs, 0, extent=150.0, **more)
+
+
+def potatoid(points: int = 1000, slugs: int = 50, *, seed: int = 0, **more: Any) -> Simulation:
+    """A sphere with low bumps."""
+    return _on_mesh(bumpy_sphere(1280, seed=seed), points, slugs, 0, extent=60.0, seed=seed, **more)
+
+
+def _on_mesh(
+    mesh: Mesh,
+    points: int,
+    slugs: int,
+    buildings: int,
+    *,
+    extent: float | None = None,
+    seed: int = 0,
+    device: str | None = None,
+    **options: Any,
+) -> Simulation:
+    vertices = np.asarray(mesh.vertices, float)
+    if extent is not None:
+        vertices = vertices * (extent / np.ptp(vertices, axis=0).max())
+    map = map_of_mesh(Mesh(vertices, mesh.faces), device=device)
+    random = np.random.default_rng(seed)
+    leaves = map.leaves
+    if buildings:
+        chosen = random.choice(leaves, buildings, replace=False)
+        map.block("cell", np.union1d(chosen, map.rings.rows(chosen)))
+    simulation = Simulation(map, seed=seed, **options)
+    free = leaves[map.arrays.obstacle.numpy()[leaves] == 0]
+    blocked = np.setdiff1d(leaves, free)
+    quiet = np.setdiff1d(free, map.rings.rows(blocked)) if len(blocked) else free
+    planner = Planner(map, clearance=0.3)
+    homes = _reachable(planner, quiet, random)
+    starts = homes[random.integers(0, len(homes), points)]
+    goals = homes[random.integers(0, len(homes), min(16, len(homes)))][random.integers(0, min(16, len(homes)), points)]
+    place = _scattered(map, starts, random)
+    ways = planner.routes(place, map.numpy("centre")[goals])
+    simulation.add_points(place, goals=ways, speed=random.uniform(1.0, 1.8, points))
+    if slugs:
+        turn = 2 * np.pi * np.arange(16) / 16
+        body = deformable(np.stack([1.2 * np.cos(turn), 0.5 * np.sin(turn)], axis=1))
+        cells = random.choice(homes, slugs, replace=slugs > len(homes))
+        place = map.numpy("centre")[cells]
+        ends = goals[random.integers(0, len(goals), slugs)]
+        ways = planner.routes(place, map.numpy("centre")[ends])
+        heading = np.stack([_ahead(way, here) for way, here in zip(ways, place, strict=True)])
+        simulation.add_bodies(body, place, headings=heading, goals=ways, speed=1.0)
+    return simulation
+
+
+def _reachable(planner: Planner, cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Those of the cells from which one of them, the first to reach most, can be reached."""
+    for seat in random.permutation(cells)[:8]:
+        before = planner._searched(np.array([seat]))[0]
+        found = cells[(before[cells] >= 0) | (cells == seat)]
+        if 2 * len(found) > len(cells):
+            return found
+    return cells
+
+
+def _scattered(map: CellMap, cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """A random point of each cell, not too near its sides."""
+    darts = map.numpy("anchor")[cells]
+    phi1 = map.numpy("phi1")
+    for _ in range(2):
+        darts = np.where(random.random(len(darts)) < 0.5, phi1[darts], darts)
+    weights = random.dirichlet([2.0, 1.0, 1.0], len(darts)) * [0.9, 0.9, 0.9] + [0.1, 0.0, 0.0]
+    return on_surface(map, darts, weights)
+
+
+def _ahead(way: np.ndarray, here: np.ndarray) -> np.ndarray:
+    """Towards the first waypoint that is not here."""
+    for point in way:
+        if np.linalg.norm(point - here) > 1e-6:
+            return point - here
+    return np.array([1.0, 0.7, 0.3])

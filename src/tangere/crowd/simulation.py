@@ -1,0 +1,354 @@
+"""A crowd in a map: point agents and bodies that go to their goals and keep clear of each other.
+
+One step: bodies move (they do not mind points), points look around, steer and go in one kernel, everybody is sorted
+by cell, and every few steps cells are split where it is crowded and merged where it is not. All reads are of the step
+before, so that the same numbers come out for any number of threads.
+Spec: specs/pitiot-multiresolution-interactions 1.2, 2.16-2.23.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.maps.refining import merge, split
+from tangere.cells.registration.criteria import Density
+from tangere.cells.tracking.locate import locate
+from tangere.cells.tracking.march import move
+from tangere.crowd.bodies import Body
+from tangere.crowd.body_agents import BodyAgents
+from tangere.crowd.bubbles import Bubbles
+from tangere.crowd.observing import Surroundings, observe
+from tangere.crowd.planning import Planner
+from tangere.crowd.population import Population
+from tangere.crowd.relocating import place_points
+from tangere.crowd.sight import sight_of
+from tangere.crowd.sizes import finest_level
+from tangere.crowd.stepping import Behaviour, keep_velocity, step_agents
+from tangere.crowd.trajectories import Recorder, Trajectories
+from tangere.runtime import Arrays, InputError
+
+__all__ = ["Simulation"]
+
+#: Stiffness and damping of the bubbles of bodies [1/(m s^2), 1/s].
+_BODY_PUSH = 30.0, 4.0
+#: Cells of more than 8 agents are split, four with at most 4 together are merged.
+_CROWDED = Density()
+Goals = Arrays | Sequence[Arrays] | None
+
+
+class Simulation:
+    """Agents in a map.
+
+    Args:
+        map: the ground (flat or a surface) or space they are in; it is split and merged as they go.
+        behaviour: how points steer: `Bubbles`, `Orca` or your own.
+        adaptive: when cells split and merge; None: never. `levels`: at most so fine; None: as fine as the range allows.
+        adapt_every: steps between looks at the density. budget: at most so many splits and merges at a look.
+        dt: length of a step [s]. goal_radius: a waypoint is reached within this distance [m].
+        anticipation: how far ahead bodies push points aside [s]; 0: not at all.
+        reroute: how often points whose waypoint is hidden by an obstacle look for a way around it [s]; 0: never.
+        separate: run steering and going apart, so that each has its time in `timers`.
+    """
+
+    def __init__(
+        self,
+        map: CellMap,
+        *,
+        behaviour: Behaviour | None = None,
+        adaptive: Density | None = _CROWDED,
+        levels: int | None = None,
+        adapt_every: int = 5,
+        budget: int | None = None,
+        dt: float = 1.0 / 30.0,
+        goal_radius: float = 0.5,
+        anticipation: float = 1.0,
+        reroute: float = 1.0,
+        seed: int = 0,
+        separate: bool = False,
+    ) -> None:
+        if not dt > 0 or not goal_radius > 0 or anticipation < 0 or adapt_every < 1:
+            raise InputError("dt, goal_radius and adapt_every must be positive, anticipation not negative")
+        self.map, self.dt, self.adaptive = map, dt, adaptive
+        self.behaviour = Bubbles() if behaviour is None else behaviour
+        self.goal_radius, self.adapt_every, self.budget, self.separate = goal_radius, adapt_every, budget, separate
+        finest = finest_level(map, self.behaviour.range)
+        self.levels = finest if levels is None else min(levels, finest)  #: no cell gets finer
+        self._reroute_every = round(reroute / dt)
+        self.steps = 0  #: done so far
+        self.timers = dict.fromkeys(("behaviour", "tracking", "registration", "bodies", "multiresolution"), 0.0)  #: [s]
+        self.operations = [0, 0]  #: merges and splits so far
+        self.points = Population(map)
+        self.bodies = BodyAgents(map, anticipation)
+        self._seed = seed
+        self._version = -1
+        self.points.relocate()
+
+    def __repr__(self) -> str:
+        who = f"{len(self.points)} points, {len(self.bodies)} bodies"
+        return f"Simulation({who}, {len(self.map.leaves)} cells, t = {self.time:.2f} s)"
+
+    @property
+    def time(self) -> float:
+        """Since the start [s]."""
+        return self.steps * self.dt
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(n, 3) of the points [m]."""
+        return self.points.by_number("position")
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """(n, 3) of the points [m/s]."""
+        return self.points.by_number("velocity")
+
+    @property
+    def cells(self) -> np.ndarray:
+        """(n,) the cell of each point."""
+        return self.map.arrays.cell.numpy()[self.points.by_number("dart")]
+
+    @property
+    def arrived(self) -> np.ndarray:
+        """(n,) when each point was done with its route, for the first time [s]; inf before."""
+        return self.points.arrived()
+
+    def add_points(
+        self,
+        positions: Arrays,
+        *,
+        goals: Goals = None,
+        speed: float | Arrays = 1.4,
+        radius: float | Arrays = 0.3,
+        groups: Arrays | None = None,
+        repeat: bool = False,
+    ) -> np.ndarray:
+        """Add point agents; returns their numbers.
+
+        Args:
+            positions: (n, 2) or (n, 3) [m].
+            goals: (n, 2 | 3), or for each agent its waypoints (k, 2 | 3) [m]; None: stay here.
+            speed: wanted [m/s]. radius: of the disc or ball that should not overlap [m].
+            groups: a number for each agent; those of one group stay together (see `Bubbles.cohesion`). None: alone.
+            repeat: after the last waypoint comes the first.
+        """
+        places, darts = place_points(self.map, positions, "positions")
+        count = len(places)
+        traits = {
+            "radius": _positive(radius, "radius", count),
+            "speed": _positive(speed, "speed", count),
+            "group": np.full(count, -1) if groups is None else np.asarray(groups, dtype=np.int64),
+            "repeat": int(repeat),
+        }
+        numbers = self.points.add(places, darts, _ways(goals, places), traits)
+        self._version = -1
+        return numbers
+
+    def add_bodies(
+        self,
+        body: Body,
+        positions: Arrays,
+        *,
+        headings: Arrays,
+        goals: Goals = None,
+        speed: float | Arrays = 3.0,
+        repeat: bool = False,
+    ) -> np.ndarray:
+        """Add bodies of one shape; returns their numbers.
+
+        Args:
+            positions: (n, 2) or (n, 3) of their heads [m]. headings: (n, 2) or (n, 3), where they look.
+        """
+        if self.map.dimension != 2:
+            raise InputError("bodies live in 2-maps: in the plane or on a surface")
+        places, darts = place_points(self.map, positions, "positions")
+        ahead = np.asarray(headings, float)
+        ahead = np.concatenate([ahead, np.zeros((len(ahead), 3 - ahead.shape[1]))], axis=1)
+        speeds = _positive(speed, "speed", len(places))
+        numbers = self.bodies.add(body, places, darts, ahead, _ways(goals, places), speeds, repeat)
+        self._version = -1
+        return numbers
+
+    def retarget(self, numbers: Arrays, goals: Goals) -> None:
+        """Give points new goals, as in `add_points`."""
+        chosen = np.asarray(numbers, dtype=np.int64).reshape(-1)
+        self.points.retarget(chosen, _ways(goals, self.positions[chosen]))
+        self._version = -1
+
+    def plan(self, starts: Arrays, goals: Arrays, *, clearance: float = 0.4, penalty: float = 0.0) -> list[np.ndarray]:
+        """Waypoints around obstacles, and with a penalty around crowds (see `Planner`), to be used as goals."""
+        counts = self.points.counts() if penalty > 0 else None
+        return Planner(self.map, clearance=clearance, counts=counts, penalty=penalty).routes(starts, goals)
+
+    def step(self, count: int = 1) -> None:
+        """Go on by so many steps."""
+        for _ in range(count):
+            self._prepare()
+            self._step_bodies()
+            self._step_points()
+            self.steps += 1
+            if self._reroute_every and self.steps % self._reroute_every == 0:
+                self.reroute()
+            if self.adaptive is not None and self.steps % self.adapt_every == 0:
+                self.adapt()
+
+    def run(
+        self, seconds: float, *, record: float = 0.5, progress: Callable[[float], None] | None = None
+    ) -> Trajectories:
+        """Go on for so long and note everything every `record` seconds; `progress` hears the part done."""
+        recorder = Recorder(self)
+        steps, every = max(1, round(seconds / self.dt)), max(1, round(record / self.dt))
+        recorder.note()
+        for k in range(steps):
+            self.step()
+            if (k + 1) % every == 0 or k + 1 == steps:
+                recorder.note()
+            if progress is not None:
+                progress((k + 1) / steps)
+        return recorder.result()
+
+    def observe(self, reach: float | None = None) -> Surroundings:
+        """Neighbours within `reach` [m] (default: the behaviour's range), overlaps, and the nearest of each point."""
+        distance = self.behaviour.range if reach is None else reach
+        if distance > self.behaviour.range:
+            raise InputError(f"reach {distance} m is more than cells are sure to show, {self.behaviour.range} m")
+        return observe([self.points.crowd, self.map.arrays, self.map.rings.table], distance, self.map.device)
+
+    def adapt(self) -> None:
+        """Merge and split cells by density, once."""
+        if self.adaptive is None:
+            return
+        with self._timed("multiresolution"):
+            map, counts = self.map, self.points.counts()
+            levels, parent = map.levels, map.arrays.parent.numpy()
+            leaves = map.leaves
+            merging = self._mergeable(counts, leaves, levels, parent)
+            done = merge(map, merging, balanced=True) if len(merging) else merging
+            full = leaves[(counts[leaves] > self.adaptive.split) & (levels[leaves] < self.levels)]
+            full = full[np.argsort(-counts[full], kind="stable")][: self.budget]
+            new = split(map, full, balanced=True) if len(full) else full
+            self.operations = [self.operations[0] + len(done), self.operations[1] + len(new)]
+            self._prepare()
+
+    def block(self, cells: Arrays, *, blocked: bool = True) -> None:
+        """Make leaf cells without agents obstacles, or free them again."""
+        chosen = np.asarray(cells, dtype=np.int64).reshape(-1)
+        taken = chosen[(self.points.counts()[chosen] > 0)]
+        if blocked and len(taken):
+            raise InputError(f"cells: there are agents in cell {taken[0]}")
+        self.map.block("cell", chosen, blocked=blocked)
+        self._version = -1
+
+    def reroute(self, *, clearance: float = 0.6) -> np.ndarray:
+        """Send points whose waypoint is hidden behind an obstacle around it; returns their numbers. Flat maps only."""
+        map = self.map
+        if not (map.dimension == 2 and map.flat and len(self.points) and map.arrays.obstacle.numpy().any()):
+            return np.empty(0, np.int64)
+        here, there = self.positions, self.points.waypoints()
+        darts = self.points.by_number("dart")
+        hidden = np.flatnonzero(move(map, here, there, darts).blocked)
+        if len(hidden):
+            # Goals outside the map are hidden too, and there is no way to them.
+            inside = ~locate(map, there[hidden]).blocked
+            hidden = hidden[inside]
+        ways = Planner(map, clearance=clearance).routes(here[hidden], there[hidden]) if len(hidden) else []
+        # Whoever is at the first corner already goes for the next one.
+        away = [np.linalg.norm(way - x, axis=1) > 2.0 * self.goal_radius for way, x in zip(ways, here[hidden])]
+        around = np.array([way[np.argmax(far)] for way, far in zip(ways, away)]).reshape(-1, 3)
+        self.points.send_around(hidden, around)
+        return hidden
+
+    def _mergeable(self, counts: np.ndarray, leaves: np.ndarray, levels: np.ndarray, parent: np.ndarray) -> np.ndarray:
+        """Cells whose children are all leaves and hold few together."""
+        assert self.adaptive is not None
+        children = leaves[parent[leaves] >= 0]
+        if len(children) == 0:
+            return children
+        total = np.bincount(parent[children], counts[children], minlength=len(levels))
+        few = np.unique(parent[children])
+        inner = np.flatnonzero((levels >= 0) & (self.map.arrays.first_child.numpy() >= 0))
+        has_inner = np.zeros(len(levels) + 1, bool)
+        has_inner[parent[inner]] = True  # parent -1 marks the last place, which nobody reads
+        few = few[(total[few] <= self.adaptive.merge) & ~has_inner[few]]
+        return few[np.argsort(total[few], kind="stable")][: self.budget]
+
+    def _prepare(self) -> None:
+        """Bring what kernels read up to date after the map or the agents have changed."""
+        if self._version == self.map.version:
+            return
+        c = self.points.crowd
+        c.sight = sight_of(self.map)
+        c.surface = int(self.map.dimension == 2 and not self.map.flat)
+        c.dt, c.seed = self.dt, self._seed
+        self.points.relocate()
+        self.bodies.relocate()
+        parameters = np.asarray(self.behaviour.parameters(), float)
+        self._parameters = wp.array(parameters, dtype=wp.float64, device=self.map.device)
+        self._version = self.map.version
+
+    def _step_bodies(self) -> None:
+        if not len(self.bodies):
+            return
+        with self._timed("bodies"):
+            inputs = [self.map.arrays, self.map.rings.table, self.points.crowd.sight.walled]
+            self.bodies.routes.near = max(self.goal_radius, 1.0)
+            push = wp.vec3d(*_BODY_PUSH, self.behaviour.range)
+            self.bodies.step(inputs, push, self.dt, self.time)
+
+    def _step_points(self) -> None:
+        if len(self.points):
+            c, device = self.points.crowd, self.map.device
+            c.step = self.steps
+            self.points.routes.near = self.goal_radius
+            with self._timed("behaviour"):
+                if self.points.has_groups:
+                    self.points.centre_groups()
+                edges = self.bodies.edges.arrays
+                inputs = [c, self.map.arrays, self.map.rings.table, edges, self.points.routes, self._parameters]
+                outputs = self.points.targets()
+                step_agents(self.behaviour.steer, not self.separate, inputs, self.time, outputs, device)
+            if self.separate:
+                with self._timed("tracking"):
+                    wp.copy(c.velocity, outputs[1])
+                    step_agents(keep_velocity, True, inputs, self.time, outputs, device)
+            with self._timed("registration"):
+                self.points.settle()
+        if len(self.bodies):
+            with self._timed("bodies"):
+                self.bodies.register()
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        begin = clock.perf_counter()
+        yield
+        if self.separate:
+            wp.synchronize_device(self.map.device)
+        self.timers[stage] += clock.perf_counter() - begin
+
+
+def _positive(values: float | Arrays, name: str, count: int) -> np.ndarray:
+    array = np.broadcast_to(np.asarray(values, float), count)
+    wrong = ~(np.isfinite(array) & (array > 0))
+    if wrong.any():
+        raise InputError(f"{name}: that of agent {int(np.argmax(wrong))} is {array[np.argmax(wrong)]}, not positive")
+    return array
+
+
+def _ways(goals: Goals, places: np.ndarray) -> list[np.ndarray]:
+    """Waypoints (k, 3) of each agent."""
+    if goals is None:
+        return [np.empty((0, 3)) for _ in places]
+    if len(goals) != len(places):
+        raise InputError(f"goals: there are {len(goals)} for {len(places)} agents")
+    ways = []
+    for number, goal in enumerate(goals):
+        way = np.atleast_2d(np.asarray(goal, float))
+        if way.ndim != 2 or way.shape[1] not in (2, 3):
+            raise InputError(f"goals: those of agent {number} must have shape (k, 2) or (k, 3), not {way.shape}")
+        ways.append(np.concatenate([way, np.zeros((len(way), 3 - way.shape[1]))], axis=1))
+    return ways

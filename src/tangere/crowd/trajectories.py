@@ -1,0 +1,138 @@
+"""What a crowd did: positions over time, measures of how well it went, and files of both.
+
+Measures, one number per noted time: `stalling` (part of the agents still under way that are slower than a tenth of what
+they want), `density` (mean over agents of others within the range, per area or volume), `overlaps` (pairs nearer than
+the sum of their radii), `deepest` (worst overlap [m]), `speed` (mean [m/s]), `cells` and `arrived`.
+Spec: specs/pitiot-multiresolution-interactions 5.1 (realism), F-P-84.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tangere.runtime import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from tangere.crowd.simulation import Simulation
+
+__all__ = ["Recorder", "Trajectories"]
+
+_STALLED = 0.1  #: part of the wanted speed
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """A crowd over time."""
+
+    times: np.ndarray  #: (f,) [s]
+    positions: np.ndarray  #: (f, n, 3) of points [m]
+    velocities: np.ndarray  #: (f, n, 3) [m/s]
+    particles: np.ndarray  #: (f, p, 3) of bodies [m]
+    bodies: np.ndarray  #: (b + 1,) particles of body k are bodies[k] … bodies[k + 1] - 1
+    arrived: np.ndarray  #: (n,) when each point was done [s]; inf: not yet
+    measures: dict[str, np.ndarray]  #: (f,) each
+
+    def __repr__(self) -> str:
+        _, points, _ = self.positions.shape
+        return f"Trajectories({points} points, {len(self.bodies) - 1} bodies, {len(self.times)} times)"
+
+    @property
+    def travel_time(self) -> float:
+        """Mean over the points that were done [s]; nan when nobody was."""
+        done = self.arrived[np.isfinite(self.arrived)]
+        return float(done.mean()) if len(done) else math.nan
+
+    def save(self, path: str | Path) -> None:
+        """Write .npz (everything), .csv or .parquet (one row per time and agent: time, agent, x, y, z, vx, vy, vz)."""
+        path = Path(path)
+        try:
+            if path.suffix == ".npz":
+                names = ("times", "positions", "velocities", "particles", "bodies", "arrived")
+                measures = {f"measure_{name}": values for name, values in self.measures.items()}
+                np.savez_compressed(path, **{name: getattr(self, name) for name in names}, **measures)
+            elif path.suffix == ".csv":
+                with path.open("w", newline="", encoding="utf-8") as file:
+                    writer = csv.writer(file)
+                    writer.writerow(_COLUMNS)
+                    writer.writerows(zip(*(column.tolist() for column in self._columns()), strict=True))
+            elif path.suffix == ".parquet":
+                _write_parquet(path, dict(zip(_COLUMNS, self._columns(), strict=True)))
+            else:
+                raise InputError(f"{path}: trajectories are written as .npz, .csv or .parquet")
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trajectories:
+        """Read what `save` wrote as .npz."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                given = {name: file[name] for name in file.files}
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read as trajectories: {error}") from error
+        measures = {name[8:]: given.pop(name) for name in list(given) if name.startswith("measure_")}
+        return cls(**given, measures=measures)
+
+    def _columns(self) -> list[np.ndarray]:
+        frames, agents, _ = self.positions.shape
+        time, agent = np.repeat(self.times, agents), np.tile(np.arange(agents), frames)
+        return [time, agent, *self.positions.reshape(-1, 3).T, *self.velocities.reshape(-1, 3).T]
+
+
+_COLUMNS = ("time", "agent", "x", "y", "z", "vx", "vy", "vz")
+
+
+class Recorder:
+    """Notes a simulation from time to time."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._frames: list[tuple[float, np.ndarray, np.ndarray, np.ndarray]] = []
+        self._measures: list[dict[str, float]] = []
+
+    def note(self) -> None:
+        """Add the state as it is now."""
+        s = self._simulation
+        velocities = s.velocities
+        self._frames.append((s.time, s.positions, velocities, s.bodies.position.copy()))
+        seen, speed, arrived = s.observe(), np.linalg.norm(velocities, axis=1), s.arrived
+        under_way, wanted = s.points.under_way(), s.points.traits["speed"]
+        reach, dimension = s.behaviour.range, s.map.dimension
+        ball = math.pi * reach**2 if dimension == 2 else 4.0 / 3.0 * math.pi * reach**3
+        slow = speed[under_way] < _STALLED * wanted[under_way]
+        self._measures.append(
+            {
+                "stalling": float(slow.mean()) if len(slow) and s.steps else 0.0,
+                "density": float(seen.neighbours.mean() / ball) if len(speed) else 0.0,
+                "overlaps": float(seen.overlaps.sum() / 2),
+                "deepest": seen.deepest,
+                "speed": float(speed.mean()) if len(speed) else 0.0,
+                "cells": float(len(s.map.leaves)),
+                "arrived": float(np.isfinite(arrived).sum()),
+            }
+        )
+
+    def result(self) -> Trajectories:
+        """Everything noted so far."""
+        s = self._simulation
+        times, *states = zip(*self._frames, strict=True)
+        measures = {name: np.array([row[name] for row in self._measures]) for name in self._measures[0]}
+        position, velocity, particles = (np.stack(state) for state in states)
+        return Trajectories(
+            np.array(times), position, velocity, particles, s.bodies.offsets.copy(), s.arrived, measures
+        )
+
+
+def _write_parquet(path: Path, columns: dict[str, np.ndarray]) -> None:
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "crowd") from error
+    parquet.write_table(arrow.table(columns), path)

@@ -1,0 +1,150 @@
+"""A deformable body: what it is made of, what is held, and the surface it touches others with.
+
+A solid of tetrahedra carries its own surface or any other one near it (a coarse solid, a fine surface); a triangle mesh
+is a thin sheet, cloth or membrane, and its own surface. With every vertex fixed a body is an obstacle.
+Spec: specs/leonard-deformable-gpu C1, C18.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from tangere.runtime import Arrays, InputError, to_numpy
+from tangere.shape import Mesh
+from tangere.shape.tets import TetMesh
+
+__all__ = ["Body"]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A body at rest, ready to be simulated.
+
+    Args:
+        shape: a solid of tetrahedra, or a mesh that is a thin sheet; its vertices are the degrees of freedom.
+        surface: what touches others, moved along with a solid; None means the surface of the shape itself.
+        stiffness: Young's modulus [Pa].
+        poisson: Poisson's ratio, 0 to 0.49; near 0.5 the solver needs many sweeps.
+        density: [kg/m^3].
+        thickness: of a sheet [m]; it sets mass, membrane stiffness and bending stiffness.
+        damping: rate at which velocities fade [1/s].
+        fixed: vertices of the shape that do not move: a mask (n,), numbers, or True for all of them.
+        velocity: at the start, shape (3,) or (n, 3) [m/s].
+        name: what to call it; None means the name of the shape.
+
+    Example:
+        >>> import tangere as tg
+        >>> from tangere.soft import Body
+        >>> Body(tg.generate.sheet(200), fixed=[0, 10], name="flag")
+        Body('flag', sheet of 121 vertices, 200 surface triangles)
+    """
+
+    shape: TetMesh | Mesh
+    surface: Mesh = cast(Mesh, None)
+    stiffness: float = 1e4
+    poisson: float = 0.4
+    density: float = 1.0
+    thickness: float = 0.01
+    damping: float = 0.0
+    fixed: Arrays = False
+    velocity: Arrays = (0.0, 0.0, 0.0)
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, TetMesh | Mesh):
+            raise InputError(f"Body: a shape is a TetMesh or a Mesh, not a {type(self.shape).__name__}")
+        if self.name is None:
+            object.__setattr__(self, "name", self.shape.name)
+        if self.surface is None:
+            object.__setattr__(self, "surface", self.shape.surface if self.is_solid else self.shape)
+        elif not self.is_solid:
+            raise InputError(f"Body {self.name!r}: a sheet is its own surface; only a solid can carry another one")
+        for what in ("stiffness", "density", "thickness"):
+            if not 0.0 < getattr(self, what) < np.inf:
+                raise InputError(f"Body {self.name!r}: {what} must be positive, not {getattr(self, what)!r}")
+        if not 0.0 <= self.poisson <= 0.49:
+            raise InputError(f"Body {self.name!r}: poisson must be between 0 and 0.49, not {self.poisson!r}")
+        if not 0.0 <= self.damping < np.inf:
+            raise InputError(f"Body {self.name!r}: damping must not be negative, not {self.damping!r}")
+        object.__setattr__(self, "fixed", self._mask(self.fixed))
+        object.__setattr__(self, "velocity", self._start_velocity(self.velocity))
+        if not self.is_solid:
+            flat = np.flatnonzero(self.shape.face_areas <= 0.0)
+            if len(flat):
+                raise InputError(f"Body {self.name!r}: triangle {flat[0]} has no area and cannot be part of a sheet")
+
+    def __repr__(self) -> str:
+        kind = "solid" if self.is_solid else "sheet"
+        return (
+            f"Body({self.name!r}, {kind} of {len(self.shape.vertices)} vertices,"
+            f" {len(self.surface.faces)} surface triangles)"
+        )
+
+    @property
+    def is_solid(self) -> bool:
+        return isinstance(self.shape, TetMesh)
+
+    @property
+    def is_obstacle(self) -> bool:
+        """Whether nothing of it can move."""
+        return bool(self.fixed.all())
+
+    @cached_property
+    def vertex_mass(self) -> np.ndarray:
+        """(n,) mass of each vertex of the shape [kg]: its share of the elements around it."""
+        if self.is_solid:
+            elements, size = self.shape.tets, self.shape.volumes
+        else:
+            elements, size = self.shape.faces, self.shape.face_areas * self.thickness
+        corners = elements.shape[1]
+        share = np.repeat(self.density * size / corners, corners)
+        return np.bincount(elements.ravel(), share, len(self.shape.vertices))
+
+    @cached_property
+    def carriers(self) -> tuple[np.ndarray, np.ndarray]:
+        """The vertices of the shape, (k, 4), and their weights, (k, 4), that move each vertex of the surface."""
+        if self.is_solid and self.surface is not self.shape.surface:
+            return self.shape.weights_at(self.surface.vertices)
+        own = self.shape.surface_vertices if self.is_solid else np.arange(len(self.shape.vertices), dtype=np.int32)
+        return np.repeat(own[:, None], 4, axis=1), np.tile([1.0, 0.0, 0.0, 0.0], (len(own), 1))
+
+    def sweeps_needed(self, dt: float) -> int:
+        """Sweeps after which a step of `dt` [s] is about 10 % from its solution: 3.5 crossings of an edge by sound."""
+        if self.is_obstacle:
+            return 0
+        edges = self.shape.vertices[self.shape.edges]
+        edge = float(np.median(np.linalg.norm(edges[:, 0] - edges[:, 1], axis=1)))
+        return int(np.ceil(3.5 * dt * np.sqrt(self.stiffness / self.density) / edge))
+
+    def _mask(self, fixed: Arrays) -> np.ndarray:
+        count = len(self.shape.vertices)
+        array = to_numpy(fixed, f"Body {self.name!r}: fixed", dtype=None)
+        if array.dtype == bool:
+            if array.shape not in ((), (count,)):
+                raise InputError(
+                    f"Body {self.name!r}: the mask of fixed vertices has shape {array.shape}, not ({count},)"
+                )
+            return np.array(np.broadcast_to(array, count))
+        if array.size == 0:
+            return np.zeros(count, bool)
+        if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+            raise InputError(f"Body {self.name!r}: fixed is a mask or a list of vertex numbers")
+        if array.min() < 0 or array.max() >= count:
+            wrong = array[(array < 0) | (array >= count)][0]
+            raise InputError(f"Body {self.name!r}: vertex {wrong} cannot be fixed: there are {count} vertices")
+        mask = np.zeros(count, bool)
+        mask[array] = True
+        return mask
+
+    def _start_velocity(self, velocity: Arrays) -> np.ndarray:
+        array = to_numpy(velocity, f"Body {self.name!r}: velocity")
+        count = len(self.shape.vertices)
+        if array.shape not in ((3,), (count, 3)):
+            raise InputError(f"Body {self.name!r}: velocity has shape {array.shape}, not (3,) or ({count}, 3)")
+        if not np.isfinite(array).all():
+            raise InputError(f"Body {self.name!r}: a velocity is not finite")
+        return np.where(self.fixed[:, None], 0.0, np.broadcast_to(array, (count, 3)))

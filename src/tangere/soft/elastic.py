@@ -1,0 +1,114 @@
+"""Vertex block descent: every vertex goes to the minimum of its own part of the step's energy, colour after colour.
+
+Energy of a step: inertia m/(2 dt^2) |x - y|^2 about the free motion y, the materials, and the contact rows.
+Block:  with all other vertices held it is quadratic in one vertex for solids, and bounded from above by a quadratic
+        that touches it for sheets (|A|^2 - 2 a |A| <= |A|^2 - 2 a n.A, n the unit normal now). Its matrix is positive
+        definite for any state, stiffness and step, so a sweep never raises the energy; no line search, no projection.
+Rows:   contacts act with the forces of the sweep's start and a diagonal that bounds them, so all may move together.
+On CPU one launch goes through all colours in order on one thread, on CUDA one launch per colour: same arithmetic.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import warp as wp
+
+from tangere.runtime import SOUND
+from tangere.soft.assembly import Assembly
+from tangere.soft.prepared import Prepared
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Sweeper", "element_energy"]
+
+#: Dofs of one colour that are worth a second thread: a vertex takes about 0.3 us.
+GRAIN = 2048
+
+
+class Sweeper:
+    """One sweep over all dofs that move."""
+
+    def __init__(self, assembly: Assembly, y: wp.array, inertia: wp.array, rows: list[wp.array]) -> None:
+        """`inertia` is m / dt^2; `rows` as `ContactRows.by_dof` gives them."""
+        arguments = [assembly.order, assembly.x, y, inertia, *assembly.material, *rows]
+        self._colours = assembly.colours
+        self._on_cuda = assembly.device.is_cuda
+        self._in_order = Prepared(_sweep, arguments, assembly.device, serial=True)
+        self._at_once = Prepared(_sweep, arguments, assembly.device, grain=GRAIN)
+
+    def __call__(self) -> None:
+        begins = self._colours.tolist()
+        largest = max((b - a for a, b in pairwise(begins)), default=0)
+        if self._on_cuda or largest > 2 * GRAIN:
+            for begin, end in pairwise(begins):
+                self._at_once(end - begin, begin)
+        else:
+            self._in_order(begins[-1])
+
+
+@wp.func
+def element_energy(xi: wp.vec3d, x: wp.array[wp.vec3d], opposite: wp.vec3i, law: wp.vec3d) -> wp.float64:
+    """lam/2 (J - a)^2 of the element of vertex i [J]."""
+    origin = x[opposite[0]]
+    along = x[opposite[1]] - origin
+    ratio = wp.float64(0.0)
+    if opposite[2] >= 0:
+        ratio = wp.dot(xi - origin, wp.cross(along, x[opposite[2]] - origin)) * law[1]
+    else:
+        ratio = wp.length(wp.cross(along, xi - origin)) * law[1]
+    return wp.float64(0.5) * law[0] * (ratio - law[2]) * (ratio - law[2])
+
+
+@wp.kernel
+def _sweep(
+    first: int,
+    order: wp.array[int],
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    inertia: wp.array[wp.float64],
+    neighbour_offsets: wp.array[int],
+    neighbours: wp.array[int],
+    weights: wp.array[wp.float64],
+    diagonal: wp.array[wp.float64],
+    element_offsets: wp.array[int],
+    opposite: wp.array[wp.vec3i],
+    laws: wp.array[wp.vec3d],
+    row_begin: wp.array[int],
+    row_end: wp.array[int],
+    entry_row: wp.array[int],
+    entry_pull: wp.array[wp.vec2d],
+    row_force: wp.array[wp.vec3d],
+    row_stiffness: wp.array[wp.mat33d],
+):
+    i = order[first + wp.tid()]
+    here = x[i]
+    force = inertia[i] * (y[i] - here)
+    for e in range(neighbour_offsets[i], neighbour_offsets[i + 1]):
+        force -= weights[e] * (x[neighbours[e]] - here)
+    stiff = inertia[i] + diagonal[i]
+    outer = wp.mat33d()
+    for e in range(element_offsets[i], element_offsets[i + 1]):
+        other = opposite[e]
+        law = laws[e]
+        origin = x[other[0]]
+        along = x[other[1]] - origin
+        if other[2] >= 0:
+            change = wp.cross(along, x[other[2]] - origin) * law[1]
+            force -= (law[0] * (wp.dot(here - origin, change) - law[2])) * change
+            outer += wp.outer(law[0] * change, change)
+        else:
+            area = wp.cross(along, here - origin) * law[1]
+            ratio = wp.length(area)
+            if ratio > wp.float64(0.0):
+                force -= (law[0] * law[1] * (ratio - law[2]) / ratio) * wp.cross(area, along)
+            scale = law[0] * law[1] * law[1]
+            stiff += scale * wp.dot(along, along)
+            outer -= wp.outer(scale * along, along)
+    for e in range(row_begin[i], row_end[i]):
+        pull = entry_pull[e]
+        force += pull[0] * row_force[entry_row[e]]
+        outer += pull[1] * row_stiffness[entry_row[e]]
+    for k in range(3):
+        outer[k, k] = outer[k, k] + stiff
+    x[i] = here + wp.inverse(outer) * force

@@ -1,0 +1,62 @@
+"""Which way clusters of faces look: closed surfaces that look the same way can only meet from inside.
+
+A cluster's cone has an axis and the cosine of the largest angle of its normals to it. Only for finding contacts to
+respond to; what must not be missed does not ask it.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bound import LinearTree
+from tangere.runtime import SOUND, launch
+from tangere.soft.assembly import CLOSED, Assembly
+
+wp.set_module_options(SOUND)
+
+__all__ = ["cones_of", "looks_along"]
+
+
+def cones_of(assembly: Assembly, tree: LinearTree, positions: wp.array) -> wp.array:
+    """(c,) vec4d: axis and cosine of each cluster of faces; a cosine of -1 tells nothing, as for open surfaces."""
+    cones = wp.empty(len(tree.clusters), dtype=wp.vec4d, device=assembly.device)
+    inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.traits]
+    launch(_cones, len(cones), inputs, [cones], device=assembly.device, grain=2048)
+    return cones
+
+
+@wp.func
+def looks_along(a: wp.vec4d, b: wp.vec4d) -> bool:
+    """Whether all directions of one cone are less than a right angle from all of the other."""
+    sine_a = wp.sqrt(wp.max(wp.float64(0.0), wp.float64(1.0) - a[3] * a[3]))
+    sine_b = wp.sqrt(wp.max(wp.float64(0.0), wp.float64(1.0) - b[3] * b[3]))
+    narrow = a[3] > wp.float64(0.0) and b[3] > wp.float64(0.0) and a[3] * b[3] > sine_a * sine_b
+    return narrow and a[0] * b[0] + a[1] * b[1] + a[2] * b[2] > sine_a * b[3] + a[3] * sine_b
+
+
+@wp.kernel
+def _cones(
+    first: int,
+    clusters: wp.array[int],
+    node_first: wp.array[int],
+    node_last: wp.array[int],
+    items: wp.array2d[int],
+    positions: wp.array[wp.vec3d],
+    traits: wp.array[int],
+    cones: wp.array[wp.vec4d],
+):
+    k = first + wp.tid()
+    node = clusters[k]
+    axis = wp.vec3d()
+    for j in range(node_first[node], node_last[node] + 1):
+        a = positions[items[j, 0]]
+        axis += wp.normalize(wp.cross(positions[items[j, 1]] - a, positions[items[j, 2]] - a))
+    axis = wp.normalize(axis)
+    cosine = wp.float64(1.0)
+    for j in range(node_first[node], node_last[node] + 1):
+        a = positions[items[j, 0]]
+        normal = wp.normalize(wp.cross(positions[items[j, 1]] - a, positions[items[j, 2]] - a))
+        cosine = wp.min(cosine, wp.dot(axis, normal))
+        if (traits[items[j, 0]] & CLOSED) == 0:
+            cosine = wp.float64(-1.0)
+    cones[k] = wp.vec4d(axis[0], axis[1], axis[2], cosine)

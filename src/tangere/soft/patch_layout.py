@@ -1,0 +1,191 @@
+"""How surfaces are cut into patches: lists made once, from the tree over the faces and from how they lie at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.bound import LinearTree
+from tangere.shape import Topology
+from tangere.soft.assembly import Assembly
+
+__all__ = ["PatchLists", "edges_and_ears", "lay_out"]
+
+#: Faces of a patch, at most.
+PATCH = 32
+#: Edges between a patch and the end of its surroundings.
+RINGS = 1
+
+
+@dataclass(frozen=True)
+class PatchLists:
+    """p patches; lists of different lengths are offsets and entries."""
+
+    count: int
+    node: wp.array  #: (p,) node of the tree that is the patch
+    cluster_offsets: wp.array  #: clusters of the patch and around it, rising
+    clusters: wp.array
+    around_offsets: wp.array  #: vertices of those clusters
+    around: wp.array
+    own: wp.array  #: for each: 1 if it is a vertex of the patch itself
+    rest: wp.array  #: vec3d for each: where it is at rest, from the middle of them all [m]
+    dual: wp.array  #: vec3d for each: x times this, summed, is the map along the tangents
+    tangents: wp.array  #: (p,) mat33d: two tangents and the normal at rest
+    apart: wp.array  #: (p,) least distance at rest of an edge of the patch and a face around it [m]; 0: never certified
+    patch_of_edge: wp.array  #: (e,) of `edges_and_ears`
+    patch_of_vertex: wp.array  #: (s,)
+    edges: tuple[np.ndarray, np.ndarray]  #: how many edges each cluster has, and which; each belongs to one
+    vertices: tuple[np.ndarray, np.ndarray]  #: the same for vertices
+
+
+def edges_and_ears(topology: Topology) -> np.ndarray:
+    """(k, 2) int32: what must not meet a face it has no vertex in common with: edges, and ears as edges without length.
+
+    The edges of an ear, a vertex with at most three neighbours, may all have a vertex in common with a face that it
+    passes through: the corner of a sheet that folds over.
+    """
+    return np.concatenate([topology.edges, np.repeat(_ears(topology)[:, None], 2, axis=1)]).astype(np.int32)
+
+
+def _ears(topology: Topology) -> np.ndarray:
+    degree = np.diff(topology.vertex_neighbours.offsets)
+    return np.flatnonzero((degree > 0) & (degree <= 3))
+
+
+def lay_out(tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.ndarray, np.ndarray, float]) -> PatchLists:
+    """The lists of all patches; `near` as `Patches` finds it: edges, places of faces, distances, reach."""
+    first, last, parent = tree.first.numpy(), tree.last.numpy(), tree.parent.numpy()
+    size = last - first + 1
+    node = np.flatnonzero((size <= PATCH) & ((parent < 0) | (size[np.maximum(parent, 0)] > PATCH)))
+    node = node[np.argsort(first[node])]
+    patch_of_place = np.repeat(np.arange(len(node)), size[node])
+    items, topology = tree.items.numpy(), assembly.whole.topology
+    clusters = tree.clusters.numpy()
+    cluster_of_place = np.repeat(np.arange(len(clusters)), size[clusters])
+    body = assembly.body_of_vertex.numpy()[items[:, 0]]
+    mixed = np.maximum.reduceat(body, first[node]) != np.minimum.reduceat(body, first[node])
+
+    reached = _reached(items, patch_of_place, len(node), topology)
+    patch, cluster = _clusters_around(reached, items, cluster_of_place, body, node, first, mixed)
+    vertex_patch, vertex = _vertices_of(patch, cluster, items, cluster_of_place)
+    ours = patch_of_place.repeat(3) * topology.vertex_count + items.ravel()
+    own = np.isin(vertex_patch * topology.vertex_count + vertex, ours)
+    rest, dual, tangents = _maps(vertex_patch, vertex, assembly.whole, len(node))
+
+    place_of_face = np.empty(len(items), np.int64)
+    place_of_face[tree.order.numpy()] = np.arange(len(items))
+    # An edge belongs where its first face does, a vertex of a face where its last one does; others are of no interest.
+    place_of_edge = place_of_face[topology.edge_faces.indices[topology.edge_faces.offsets[:-1]]]
+    place_of_vertex = np.full(topology.vertex_count, -1)
+    place_of_vertex[items.ravel()] = np.repeat(np.arange(len(items)), 3)
+    place_of_edge = np.concatenate([place_of_edge, place_of_vertex[_ears(topology)]])
+    patch_of_edge = patch_of_place[place_of_edge]
+    apart = _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
+    apart[mixed] = 0.0
+
+    def on_device(array, dtype=wp.int32) -> wp.array:
+        return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
+
+    return PatchLists(
+        count=len(node),
+        node=on_device(node),
+        cluster_offsets=on_device(_offsets(patch, len(node))),
+        clusters=on_device(cluster),
+        around_offsets=on_device(_offsets(vertex_patch, len(node))),
+        around=on_device(vertex),
+        own=on_device(own),
+        rest=on_device(rest, wp.vec3d),
+        dual=on_device(dual, wp.vec3d),
+        tangents=on_device(tangents, wp.mat33d),
+        apart=on_device(apart, wp.float64),
+        patch_of_edge=on_device(patch_of_edge),
+        patch_of_vertex=on_device(patch_of_place[place_of_vertex]),
+        edges=_members(cluster_of_place[place_of_edge], len(clusters)),
+        vertices=_members(cluster_of_place[place_of_vertex], len(clusters), place_of_vertex >= 0),
+    )
+
+
+def _reached(items: np.ndarray, patch_of_place: np.ndarray, count: int, topology):
+    """Sparse (p, s): the vertices within a few edges of each patch."""
+    from scipy.sparse import csr_matrix, identity
+
+    vertices = topology.vertex_count
+    ones = np.ones(items.size, np.int32)
+    of_patch = csr_matrix((ones, (np.repeat(patch_of_place, 3), items.ravel())), shape=(count, vertices))
+    edges = topology.edges
+    links = csr_matrix((np.ones(len(edges), np.int32), (edges[:, 0], edges[:, 1])), shape=(vertices, vertices))
+    step = links + links.T + identity(vertices, np.int32, format="csr")
+    for _ in range(RINGS):
+        of_patch = of_patch @ step
+        of_patch.data[:] = 1
+    return of_patch
+
+
+def _clusters_around(reached, items, cluster_of_place, body, node, first, mixed) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (patch, cluster), rising: the clusters of the patch's body with a face at a vertex it reaches."""
+    from scipy.sparse import csr_matrix
+
+    ones = np.ones(items.size, np.int32)
+    shape = (reached.shape[1], int(cluster_of_place[-1]) + 1)
+    at_vertex = csr_matrix((ones, (items.ravel(), np.repeat(cluster_of_place, 3))), shape=shape)
+    found = (reached @ at_vertex).tocsr()
+    found.sort_indices()
+    patch = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
+    cluster = found.indices
+    begin = np.searchsorted(cluster_of_place, np.arange(shape[1]))
+    least, most = np.minimum.reduceat(body, begin), np.maximum.reduceat(body, begin)
+    keep = (least == most)[cluster] & (least[cluster] == body[first[node]][patch]) & ~mixed[patch]
+    return patch[keep], cluster[keep]
+
+
+def _vertices_of(patch, cluster, items, cluster_of_place) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (patch, vertex), rising: the vertices of the clusters."""
+    begin = np.searchsorted(cluster_of_place, cluster)
+    size = np.searchsorted(cluster_of_place, cluster, side="right") - begin
+    row = np.repeat(np.arange(len(cluster)), size)
+    place = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
+    count = int(items.max()) + 1
+    keys = np.unique(np.repeat(patch[row], 3).astype(np.int64) * count + items[place].ravel())
+    return keys // count, keys % count
+
+
+def _maps(patch, vertex, whole, count) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each vertex its place from the middle and its dual; for each patch its tangents and normal."""
+    x = whole.vertices[vertex]
+    number = np.maximum(np.bincount(patch, minlength=count), 1)
+    middle = np.stack([np.bincount(patch, x[:, k], count) for k in range(3)], axis=1) / number[:, None]
+    rest = x - middle[patch]
+    moment = np.zeros((count, 3, 3))
+    np.add.at(moment, patch, rest[:, :, None] * rest[:, None, :])
+    # The direction in which a patch extends least is filled in from how the others turn: nothing is fitted to it.
+    extents, axes = np.linalg.eigh(moment)
+    one, other, normal = axes[:, :, 2], axes[:, :, 1], axes[:, :, 0]
+    other = np.where((np.cross(one, other) * normal).sum(axis=1, keepdims=True) < 0.0, -other, other)
+    inverse = 1.0 / np.maximum(extents, np.maximum(1e-12 * extents[:, 2:], 1e-300))
+    inverse[:, 0] = 0.0
+    moment = np.einsum("pik,pk,pjk->pij", axes, inverse, axes)
+    dual = np.einsum("nij,nj->ni", moment[patch], rest)
+    return rest, dual, np.stack([one, other, normal], axis=1)
+
+
+def _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, clusters, count) -> np.ndarray:
+    edge, place, distance, reach = near
+    known = patch.astype(np.int64) * clusters + cluster
+    keys = patch_of_edge[edge].astype(np.int64) * clusters + cluster_of_place[place]
+    mine = np.isin(keys, known)
+    apart = np.full(count, reach)
+    np.minimum.at(apart, patch_of_edge[edge[mine]], distance[mine])
+    return apart
+
+
+def _offsets(owner: np.ndarray, count: int) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))])
+
+
+def _members(owner: np.ndarray, count: int, used: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """How many members each owner has, and which, owner after owner."""
+    members = np.arange(len(owner)) if used is None else np.flatnonzero(used)
+    members = members[np.argsort(owner[members], kind="stable")].astype(np.int32)
+    return np.bincount(owner[members], minlength=count), members

@@ -1,0 +1,369 @@
+"""Contact rows: for each contact a spring along its normal and friction across it, mapped to the degrees of freedom.
+
+A row is a combination of dofs: g = n . sum_k c_k q_k, the gap along a normal kept for the step, with sum_k c_k = 0.
+Force:  fn = k max(0, d - g) along n, the published F = k (dx - d) (specs/leonard-deformable-gpu C17); friction
+        mu fn against the slip u of the step, proportional to it below a small slip (lagged Coulomb). It goes to the
+        dofs with the weights c: sums of forces vanish exactly as the weights do.
+Block:  |c_k| sum_j |c_j| K bounds what the row adds to all dofs at once, so no row needs a colour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.query.contacts import Kind
+from tangere.query.proximity.near import Near
+from tangere.query.proximity.primitives import nearest_on_face
+from tangere.runtime import SOUND, launch, offsets, sort_pairs
+from tangere.soft.assembly import Assembly
+from tangere.soft.nearest_faces import activation
+from tangere.soft.prepared import Prepared
+
+wp.set_module_options(SOUND)
+
+__all__ = ["ContactRows", "Touching", "touching_faces", "touching_near"]
+
+#: Dofs of a row: four surface vertices carried by four dofs each.
+WIDTH = wp.constant(16)
+RowDofs = wp.types.vector(length=16, dtype=wp.int32)
+RowWeights = wp.types.vector(length=16, dtype=wp.float64)
+#: Friction is proportional to slip below this part of the contact distance.
+SLIP = 1e-3
+_EDGE_EDGE = wp.constant(wp.uint8(Kind.EDGE_EDGE))
+_VERTEX_FACE = wp.constant(wp.uint8(Kind.VERTEX_FACE))
+
+
+@dataclass(frozen=True)
+class Touching:
+    """n contacts as combinations of surface vertices: the gap vector is sum_k weights[k] x[quads[k]]."""
+
+    quads: wp.array  #: (n,) vec4i
+    weights: wp.array  #: (n,) vec4d, adding up to 0
+    features: wp.array  #: (n,) vec2i: vertex and face, or two edges
+    kind: wp.array  #: (n,) uint8, `Kind`
+
+    @staticmethod
+    def empty(count: int, device: wp.Device) -> Touching:
+        """Room for some contacts."""
+        types = (wp.vec4i, wp.vec4d, wp.vec2i, wp.uint8)
+        return Touching(*(wp.empty(count, dtype=dtype, device=device) for dtype in types))
+
+    def __len__(self) -> int:
+        return len(self.quads)
+
+
+def touching_faces(assembly: Assembly, positions: wp.array, pairs: wp.array) -> Touching:
+    """The contacts of pairs (vertex, face)."""
+    found = Touching.empty(len(pairs), assembly.device)
+    outputs = [found.quads, found.weights, found.features, found.kind]
+    launch(_from_faces, len(pairs), [positions, assembly.faces, pairs], outputs, device=assembly.device, grain=4096)
+    return found
+
+
+def touching_near(near: Near, device: wp.Device) -> Touching:
+    """The contacts that `tangere.query.proximity` found."""
+    weights = wp.empty(len(near), dtype=wp.vec4d, device=device)
+    launch(_from_near, len(near), [near.weights, near.kind], [weights], device=device)
+    return Touching(near.quads, weights, near.features, near.kind)
+
+
+class ContactRows:
+    """The rows of a step, in buffers that grow."""
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        start: wp.array,
+        *,
+        dt: float,
+        distance: float,
+        friction: float,
+        stiffness: float | None,
+    ) -> None:
+        """`start` is where the dofs are when the step begins; `stiffness` None means what the bodies ask for [N/m]."""
+        self._assembly, self._start = assembly, start
+        self._dt, self._distance, self._friction, self._stiffness = dt, distance, friction, stiffness
+        self._bits = max(len(assembly.x).bit_length(), 1)
+        self.count = 0
+        self._grow(256)
+
+    def set(self, touching: Touching, positions: wp.array) -> None:
+        """Make these contacts the rows of the step; `positions` of the surface when it begins."""
+        self.count = count = len(touching)
+        assembly, device = self._assembly, self._assembly.device
+        if count > self.capacity:
+            self._grow(count + count // 2)
+        self.live.fill_(count)
+        self._begin.zero_()
+        self._end.zero_()
+        if not count:
+            return
+        inputs = [touching.quads, touching.weights, positions, assembly.rest, assembly.body_of_vertex]
+        inputs += [assembly.contact_area, assembly.contact_mass, self._distance, self._dt, self._stiffness or 0.0]
+        launch(_laws, count, inputs, [self.normal, self.law, self.bodies], device=device)
+        inputs = [touching.quads, touching.weights, assembly.carriers, assembly.weights, assembly.free]
+        sizes = wp.empty(count, dtype=wp.int32, device=device)
+        outputs = [self.dofs, self.weights, self.bound, sizes]
+        launch(_merge, count, inputs, outputs, device=device, grain=1024)
+        wp.copy(self._sizes, sizes, count=count)
+        begins, entries = offsets(sizes)
+        keys = wp.empty(entries, dtype=wp.int32, device=device)
+        places = wp.empty(entries, dtype=wp.int32, device=device)
+        launch(_entries, count, [begins, sizes, self.dofs], [keys, places], device=device)
+        keys, places = sort_pairs(keys, places, bits=self._bits)
+        inputs = [keys, places, self.weights, self.bound]
+        outputs = [self._begin, self._end, self._entry_row, self._entry_pull]
+        launch(_by_dof, entries, inputs, outputs, device=device)
+
+    def update_forces(self) -> None:
+        """Forces and stiffnesses of all rows where the dofs are now."""
+        self._forces(self.launched)
+
+    @property
+    def launched(self) -> int:
+        """Rows to launch for: on CUDA, where launches are captured, all there is room for; `live` says which count."""
+        return self.capacity if self._assembly.device.is_cuda else self.count
+
+    def dof_forces(self) -> np.ndarray:
+        """(n, 3) what the rows do to the dofs, as `update_forces` left them [N]."""
+        total = np.zeros((len(self._assembly.x), 3))
+        sizes, force = self._sizes.numpy()[: self.count], self.force.numpy()[: self.count]
+        dofs, weights = self.dofs.numpy()[: self.count], self.weights.numpy()[: self.count]
+        used = np.arange(int(WIDTH)) < sizes[:, None]
+        row = np.nonzero(used)[0]
+        np.add.at(total, dofs[used], weights[used][:, None] * force[row])
+        return total
+
+    @property
+    def by_dof(self) -> list[wp.array]:
+        """What a sweep needs: first and last entry of each dof, row and pull of each entry, forces and stiffnesses."""
+        return [self._begin, self._end, self._entry_row, self._entry_pull, self.force, self.stiffness]
+
+    def _grow(self, capacity: int) -> None:
+        assembly, device = self._assembly, self._assembly.device
+        self.capacity = capacity
+
+        def column(dtype, size: int = capacity) -> wp.array:
+            return wp.zeros(size, dtype=dtype, device=device)
+
+        self.normal, self.law, self.bound = column(wp.vec3d), column(wp.vec2d), column(wp.float64)
+        self.force, self.stiffness = column(wp.vec3d), column(wp.mat33d)
+        self.dofs, self.weights, self.bodies = column(RowDofs), column(RowWeights), column(wp.vec2i)
+        self._sizes = column(wp.int32)
+        self._entry_row = column(wp.int32, capacity * int(WIDTH))
+        self._entry_pull = column(wp.vec2d, capacity * int(WIDTH))
+        self._begin, self._end = column(wp.int32, len(assembly.x)), column(wp.int32, len(assembly.x))
+        self.live = column(wp.int32, 1)
+        self.live.fill_(self.count)
+        arguments = [self.live, assembly.x, self._start, self.dofs, self.weights, self._sizes, self.normal, self.law]
+        arguments += [self._friction, SLIP * self._distance, self.force, self.stiffness]
+        self._forces = Prepared(_forces, arguments, device, grain=4096)
+
+
+@wp.kernel
+def _from_faces(
+    first: int,
+    positions: wp.array[wp.vec3d],
+    faces: wp.array2d[int],
+    pairs: wp.array[wp.vec2i],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    features: wp.array[wp.vec2i],
+    kind: wp.array[wp.uint8],
+):
+    k = first + wp.tid()
+    features[k] = pairs[k]
+    kind[k] = _VERTEX_FACE
+    v = pairs[k][0]
+    f = pairs[k][1]
+    w = nearest_on_face(positions[v], positions[faces[f, 0]], positions[faces[f, 1]], positions[faces[f, 2]])
+    quads[k] = wp.vec4i(v, faces[f, 0], faces[f, 1], faces[f, 2])
+    weights[k] = wp.vec4d(wp.float64(1.0), -w[0], -w[1], -w[2])
+
+
+@wp.kernel
+def _from_near(
+    first: int,
+    near_weights: wp.array[wp.vec4d],
+    kind: wp.array[wp.uint8],
+    weights: wp.array[wp.vec4d],
+):
+    k = first + wp.tid()
+    w = wp.abs(near_weights[k])
+    if kind[k] == _EDGE_EDGE:
+        weights[k] = wp.vec4d(w[0], w[1], -w[2], -w[3])
+    else:
+        weights[k] = wp.vec4d(wp.float64(1.0), -w[1], -w[2], -w[3])
+
+
+@wp.kernel
+def _laws(
+    first: int,
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    positions: wp.array[wp.vec3d],
+    rest: wp.array[wp.vec3d],
+    body: wp.array[int],
+    area: wp.array[wp.float64],
+    mass: wp.array[wp.float64],
+    distance: wp.float64,
+    dt: wp.float64,
+    stiffness: wp.float64,
+    normal: wp.array[wp.vec3d],
+    law: wp.array[wp.vec2d],
+    bodies: wp.array[wp.vec2i],
+):
+    """Normal, stiffness, activation distance and bodies of each row."""
+    r = first + wp.tid()
+    zero = wp.float64(0.0)
+    gap = wp.vec3d()
+    apart = wp.vec3d()
+    area_a = wp.float64(0.0)
+    area_b = wp.float64(0.0)
+    mass_a = wp.float64(0.0)
+    mass_b = wp.float64(0.0)
+    for k in range(4):
+        v = quads[r][k]
+        w = weights[r][k]
+        gap += w * positions[v]
+        apart += w * rest[v]
+        area_a += wp.max(w, zero) * area[v]
+        area_b += wp.max(-w, zero) * area[v]
+        mass_a += wp.max(w, zero) * mass[v]
+        mass_b += wp.max(-w, zero) * mass[v]
+    length = wp.length(gap)
+    n = wp.vec3d()
+    if length > zero:
+        n = gap / length
+    normal[r] = n
+    spring = stiffness + zero
+    if spring == zero:
+        spring = wp.max(wp.max(area_a, area_b) / distance, wp.float64(4.0) * wp.max(mass_a, mass_b) / (dt * dt))
+    pair = wp.vec2i(body[quads[r][0]], body[quads[r][3]])
+    bodies[r] = pair
+    law[r] = wp.vec2d(spring, activation(distance, wp.length(apart), pair[0] == pair[1]))
+
+
+@wp.kernel
+def _merge(
+    first: int,
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    carriers: wp.array[wp.vec4i],
+    carrier_weights: wp.array[wp.vec4d],
+    free: wp.array[int],
+    dofs: wp.array[RowDofs],
+    row_weights: wp.array[RowWeights],
+    bound: wp.array[wp.float64],
+    sizes: wp.array[int],
+):
+    """The dofs of each row, each once, with their weights."""
+    r = first + wp.tid()
+    names = RowDofs()
+    values = RowWeights()
+    count = int(0)
+    for k in range(4):
+        carrier = carriers[quads[r][k]]
+        for c in range(4):
+            value = weights[r][k] * carrier_weights[quads[r][k]][c]
+            if value != wp.float64(0.0):
+                at = int(0)
+                while at < count and names[wp.min(at, 15)] != carrier[c]:
+                    at += 1
+                if at == count:
+                    names[at] = carrier[c]
+                    count += 1
+                values[at] = values[at] + value
+    total = wp.float64(0.0)
+    for k in range(count):
+        if free[names[k]] == 1:
+            total += wp.abs(values[k])
+    dofs[r] = names
+    row_weights[r] = values
+    bound[r] = total
+    sizes[r] = count
+
+
+@wp.kernel
+def _entries(
+    first: int,
+    begins: wp.array[int],
+    sizes: wp.array[int],
+    dofs: wp.array[RowDofs],
+    keys: wp.array[int],
+    places: wp.array[int],
+):
+    r = first + wp.tid()
+    for k in range(sizes[r]):
+        keys[begins[r] + k] = dofs[r][k]
+        places[begins[r] + k] = r * WIDTH + k
+
+
+@wp.kernel
+def _by_dof(
+    first: int,
+    keys: wp.array[int],
+    places: wp.array[int],
+    weights: wp.array[RowWeights],
+    bound: wp.array[wp.float64],
+    begin: wp.array[int],
+    end: wp.array[int],
+    entry_row: wp.array[int],
+    entry_pull: wp.array[wp.vec2d],
+):
+    e = first + wp.tid()
+    r = places[e] / WIDTH
+    w = weights[r][places[e] - r * WIDTH]
+    entry_row[e] = r
+    entry_pull[e] = wp.vec2d(w, wp.abs(w) * bound[r])
+    dof = keys[e]
+    if e == 0 or keys[wp.max(e - 1, 0)] != dof:
+        begin[dof] = e
+    if e == keys.shape[0] - 1 or keys[wp.min(e + 1, keys.shape[0] - 1)] != dof:
+        end[dof] = e + 1
+
+
+@wp.kernel
+def _forces(
+    first: int,
+    live: wp.array[int],
+    x: wp.array[wp.vec3d],
+    start: wp.array[wp.vec3d],
+    dofs: wp.array[RowDofs],
+    weights: wp.array[RowWeights],
+    sizes: wp.array[int],
+    normal: wp.array[wp.vec3d],
+    law: wp.array[wp.vec2d],
+    friction: wp.float64,
+    slip: wp.float64,
+    force: wp.array[wp.vec3d],
+    stiffness: wp.array[wp.mat33d],
+):
+    r = first + wp.tid()
+    if r >= live[0]:
+        return
+    gap = wp.vec3d()
+    moved = wp.vec3d()
+    names = dofs[r]
+    values = weights[r]
+    for k in range(sizes[r]):
+        here = x[names[k]]
+        gap += values[k] * here
+        moved += values[k] * (here - start[names[k]])
+    n = normal[r]
+    spring = law[r][0]
+    deep = law[r][1] - wp.dot(n, gap)
+    push = wp.vec3d()
+    matrix = wp.mat33d()
+    if deep > wp.float64(0.0):
+        across = moved - wp.dot(moved, n) * n
+        drag = friction * spring * deep / wp.max(wp.length(across), slip)
+        push = (spring * deep) * n - drag * across
+        matrix = wp.outer((spring - drag) * n, n)
+        for c in range(3):
+            matrix[c, c] = matrix[c, c] + drag
+    force[r] = push
+    stiffness[r] = matrix

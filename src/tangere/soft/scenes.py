@@ -1,0 +1,92 @@
+"""Ready scenes: the tori and the knot of the document, a cloth that drops, at any resolution and stiffness.
+
+Sizes are those of specs/leonard-deformable-gpu 3.8: two tori of radius 5 and tube 2, the lower one upright with its
+base held, the upper one falling on it and sliding off; a trefoil knot with its base held that collapses on itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tangere.runtime import InputError
+from tangere.shape import generate
+from tangere.shape.tets_solids import solid_knot, solid_torus
+from tangere.soft.body import Body
+from tangere.soft.simulation import Simulation
+
+__all__ = ["cloth", "knot", "tori"]
+
+#: Vertices round the axis and round the tube of each torus, by the triangles of the scene.
+_TORI = {3_200: (40, 20), 12_800: (80, 40), 51_200: (160, 80)}
+
+
+def tori(
+    triangles: int = 3_200, *, stiffness: float = 1e4, tets: tuple[int, int] = (24, 4), **options: Any
+) -> Simulation:
+    """Two tori, the upper one falls on the lower one, which stands upright.
+
+    Args:
+        triangles: of both surfaces together: 3,200, 12,800 or 51,200.
+        stiffness: Young's modulus [Pa]; at 100 a torus cannot carry its own weight.
+        tets: segments and cubes across of the solids that carry the surfaces, see `solid_torus`.
+        options: of the `Simulation`; the contact distance is 0.15 m unless given.
+    """
+    if triangles not in _TORI:
+        raise InputError(f"the tori have 3200, 12800 or 51200 triangles, not {triangles!r}")
+    surface = generate.torus(grid=_TORI[triangles], radius=5.0, tube=2.0)
+    solid = solid_torus(tets)
+    upright = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+    cos, sin = np.cos(0.3), np.sin(0.3)
+    tilted = np.array([[cos, 0, sin, 1.5], [0, 1, 0, 0.6], [-sin, 0, cos, 11.7], [0, 0, 0, 1]])
+    lower = solid.at(upright)
+    return Simulation(
+        [
+            Body(
+                lower,
+                surface=surface.at(upright),
+                stiffness=stiffness,
+                fixed=lower.vertices[:, 2] < -5.5,
+                name="lower torus",
+            ),
+            Body(solid.at(tilted), surface=surface.at(tilted), stiffness=stiffness, name="upper torus"),
+        ],
+        **{"distance": 0.15, **options},
+    )
+
+
+def knot(*, stiffness: float = 3e3, tets: tuple[int, int] = (80, 2), **options: Any) -> Simulation:
+    """A knot of 3,960 triangles with its base held collapses on itself.
+
+    Args:
+        stiffness: Young's modulus [Pa].
+        tets: segments and cubes across of the solid that carries the surface, see `solid_knot`.
+        options: of the `Simulation`; the contact distance is 0.4 m unless given.
+    """
+    upright = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+    solid = solid_knot(tets).at(upright)
+    surface = generate.trefoil_knot(grid=(165, 12)).at(upright)
+    base = solid.vertices[:, 2] < solid.vertices[:, 2].min() + 2.0
+    body = Body(solid, surface=surface, stiffness=stiffness, fixed=base, name="knot")
+    return Simulation([body], **{"distance": 0.4, **options})
+
+
+def cloth(triangles: int = 19_602, *, stiffness: float = 1e5, **options: Any) -> Simulation:
+    """A square cloth of 1 m by 1 m falls on a ball, drapes and folds over itself.
+
+    Args:
+        triangles: of the cloth: 2 n^2.
+        stiffness: Young's modulus [Pa].
+        options: of the `Simulation`.
+    """
+    sheet = generate.sheet(triangles, size=(1.0, 1.0))
+    sheet = sheet.replace(vertices=sheet.vertices + [0.0, 0.0, 0.32])
+    ball = generate.icosphere(subdivisions=4, radius=0.3)
+    return Simulation(
+        [
+            Body(sheet, stiffness=stiffness, poisson=0.3, density=300.0, thickness=1e-3, name="cloth"),
+            Body(ball, fixed=True, name="ball"),
+        ],
+        **options,
+    )

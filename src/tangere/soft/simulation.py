@@ -1,0 +1,365 @@
+"""Deformable bodies in time: one step is a list of named phases, each timed and replaceable.
+
+    reset     forget the contacts of the last step
+    predict   where everything would go without forces from inside: x + dt v + dt^2 g
+    detect    which surfaces touch
+    respond   contacts become springs and friction on the degrees of freedom
+    solve     sweeps of vertex block descent, accelerated; momentum of free groups put right
+    truncate  (response "hard") moves shortened until no surface passes through any other
+    record    velocities, time
+
+Detection comes before the solver (specs/leonard-deformable-gpu C17, C18). All arrays stay on one device; on CUDA the
+sweeps are one captured graph until buffers grow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+
+from tangere.partition.step import Step
+from tangere.query.contacts import Contacts
+from tangere.query.first_contact.overlap import first_overlap
+from tangere.runtime import InputError, choose_device, using_threads
+from tangere.shape import Mesh
+from tangere.soft.anderson import Anderson
+from tangere.soft.assembly import Assembly
+from tangere.soft.body import Body
+from tangere.soft.body_step import BodyStep
+from tangere.soft.detection import Detection
+from tangere.soft.elastic import Sweeper
+from tangere.soft.first_guess import FirstGuess
+from tangere.soft.groups import Groups
+from tangere.soft.measures import Energy, elastic_energy, energy_of
+from tangere.soft.motion import carry_surface, find_velocity, move_bodies, predict
+from tangere.soft.patches import Patches
+from tangere.soft.prepared import Prepared
+from tangere.soft.rows import ContactRows
+from tangere.soft.truncation import Held, Truncation
+
+__all__ = ["Simulation"]
+
+#: Least and most sweeps chosen for a step.
+SWEEPS = (8, 40)
+#: Part of the contact distance that surfaces always keep.
+LEAST_GAP = 1e-4
+#: The contact distance chosen, as part of the mean edge of the surfaces.
+DISTANCE_PART = 0.75
+
+
+class Simulation:
+    """Bodies that move, deform and touch.
+
+    Args:
+        bodies: what takes part; obstacles are bodies with every vertex fixed.
+        dt: length of a step [s].
+        gravity: [m/s^2].
+        response: "hard" never lets surfaces pass through each other; "penalty" only pushes them apart, as published;
+            "none" ignores contact.
+        distance: surfaces nearer than this push each other [m]; None means three quarters of their mean edge.
+        friction: coefficient of Coulomb friction.
+        contact_stiffness: of the springs between surfaces [N/m]; None means what the bodies and the step ask for.
+        sweeps: of the solver in each step; None means what the stiffest body needs, 8 to 40.
+        device: where to compute; None means CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
+
+    Example:
+        >>> import tangere as tg
+        >>> from tangere.soft import Body, Simulation
+        >>> cloth = Body(tg.generate.sheet(200, size=(1.0, 1.0)), stiffness=1e4, density=100.0, name="cloth")
+        >>> simulation = Simulation([cloth], device="cpu")
+        >>> simulation.run(5)
+        >>> f"fallen {-simulation.positions()[:, 2].mean():.4f} m"  # g dt^2 (1 + 2 + 3 + 4 + 5)
+        'fallen 0.0589 m'
+    """
+
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        *,
+        dt: float = 0.02,
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        response: Literal["hard", "penalty", "none"] = "hard",
+        distance: float | None = None,
+        friction: float = 0.3,
+        contact_stiffness: float | None = None,
+        sweeps: int | None = None,
+        device: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        bodies = _checked_bodies(bodies)
+        self.dt = _positive("dt", dt)
+        self.gravity = _checked_gravity(gravity)
+        if response not in ("hard", "penalty", "none"):
+            raise InputError(f"response must be 'hard', 'penalty' or 'none', not {response!r}")
+        if not 0.0 <= friction < np.inf:
+            raise InputError(f"friction must not be negative, not {friction!r}")
+        if contact_stiffness is not None:
+            _positive("contact_stiffness", contact_stiffness)
+        if sweeps is not None and (not isinstance(sweeps, int | np.integer) or sweeps < 1):
+            raise InputError(f"sweeps must be a positive whole number, not {sweeps!r}")
+        self.response, self._threads = response, threads
+        with using_threads(threads):
+            self._assembly = assembly = Assembly.of(bodies, choose_device(device))
+            self.distance = _mean_edge(bodies) * DISTANCE_PART if distance is None else _positive("distance", distance)
+            needed = max(body.sweeps_needed(self.dt) for body in bodies)
+            self.sweeps = int(np.clip(needed, *SWEEPS)) if sweeps is None else int(sweeps)
+            self._too_few_sweeps = needed > self.sweeps
+            if response == "hard":
+                _refuse_overlap(assembly)
+            self._rest_energy = elastic_energy(assembly)
+            self._allocate(friction, contact_stiffness)
+        self.time, self.steps = 0.0, 0
+        self.held = Held()  #: what the truncation of the last step did
+        self.timings: dict[str, float] = {}  #: seconds each phase of the last step took
+        #: The phases of a step in order; put a function of the simulation in the place of any.
+        self.phases: dict[str, Callable[[Simulation], None]] = {
+            "reset": Simulation.reset,
+            "predict": Simulation.predict,
+            "detect": Simulation.detect,
+            "respond": Simulation.respond,
+            "solve": Simulation.solve,
+            "truncate": Simulation.truncate,
+            "record": Simulation.record,
+        }
+        if response != "hard":
+            del self.phases["truncate"]
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(body.name) for body in self._assembly.bodies)
+        return f"Simulation({names}; {self.response}, {self.sweeps} sweeps of {self.dt:g} s, now at {self.time:g} s)"
+
+    # -- going on ------------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """One step of `dt`."""
+        with using_threads(self._threads):
+            for name, phase in self.phases.items():
+                begin = time.perf_counter()
+                phase(self)
+                self.timings[name] = time.perf_counter() - begin
+
+    def run(self, steps: int, *, progress: Callable[[Simulation], Any] | bool = False) -> None:
+        """Many steps.
+
+        Args:
+            steps: how many.
+            progress: True shows a bar; a function is called with the simulation after each step.
+        """
+        if progress is True:
+            from rich.progress import track
+
+            numbers = track(range(steps), description="steps", transient=True)
+        else:
+            numbers = range(steps)
+        for _ in numbers:
+            self.step()
+            if callable(progress):
+                progress(self)
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        return self._assembly.bodies
+
+    @property
+    def device(self) -> wp.Device:
+        return self._assembly.device
+
+    def meshes(self) -> list[Mesh]:
+        """The surface of each body where it is now; topologies are those of the bodies."""
+        with using_threads(self._threads):
+            self._map_start(len(self._surface_start))
+        places, base = self._surface_start.numpy(), self._assembly.vertex_base
+        return [
+            body.surface.replace(vertices=places[base[k] : base[k + 1]].copy()) for k, body in enumerate(self.bodies)
+        ]
+
+    def positions(self, body: int = 0) -> np.ndarray:
+        """Where the vertices of a body's shape are, shape (n, 3) [m]; a copy."""
+        return self._of_body(self._assembly.x, body)
+
+    def velocities(self, body: int = 0) -> np.ndarray:
+        """Velocities of the vertices of a body's shape, shape (n, 3) [m/s]; a copy."""
+        return self._of_body(self._assembly.v, body)
+
+    def set_state(self, body: int, *, positions: Any = None, velocities: Any = None) -> None:
+        """Put a body elsewhere, or give it other velocities, shapes (n, 3); whether it then overlaps is not checked."""
+        begin, end = self._assembly.dof_base[body : body + 2]
+        for target, given, what in (
+            (self._assembly.x, positions, "positions"),
+            (self._assembly.v, velocities, "velocities"),
+        ):
+            if given is not None:
+                array = np.asarray(given, np.float64)
+                if array.shape != (end - begin, 3) or not np.isfinite(array).all():
+                    raise InputError(f"{what} of body {body} must be finite and have shape ({end - begin}, 3)")
+                wp.copy(
+                    target, wp.array(array, dtype=wp.vec3d, device=self.device), dest_offset=begin, count=end - begin
+                )
+
+    def energy(self) -> Energy:
+        """Kinetic, elastic and gravitational energy of all bodies now [J]."""
+        return energy_of(self._assembly, self.gravity, self._rest_energy)
+
+    def momentum(self) -> np.ndarray:
+        """(3,) the momentum of all bodies [kg m/s]."""
+        return self._assembly.mass.numpy() @ self._assembly.v.numpy()
+
+    @property
+    def contacts(self) -> Contacts:
+        """The contacts the last step responded to, where it began."""
+        return self._detection.contacts
+
+    @property
+    def rows(self) -> ContactRows:
+        """The contacts as springs on the degrees of freedom."""
+        return self._rows
+
+    # -- the phases ----------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget the contacts of the last step; surfaces follow the dofs, wherever they were put."""
+        self._detection.clear()
+        self._groups.clear()
+        self.held = Held()
+        self._map_start(len(self._surface_start))
+
+    def predict(self) -> None:
+        """The free motion of the step is where the solver starts."""
+        self._predict(len(self._assembly.x))
+        if self._too_few_sweeps:
+            self._first_guess()
+
+    def detect(self) -> None:
+        """Find the contacts where the step begins."""
+        if self.response != "none":
+            self._detection.find(self._surface_start, nearest=self.response == "hard")
+
+    def respond(self) -> None:
+        """Turn contacts into rows."""
+        capacity = self._rows.capacity
+        self._rows.set(self._detection.touching, self._surface_start)
+        if self._rows.capacity != capacity:
+            self._prepare_sweeps()
+        self._groups.merge(self._detection.touching_bodies())
+
+    def solve(self) -> None:
+        """Minimise the energy of the step, nearly."""
+        if self.device.is_cuda:
+            if self._graph is None:
+                with wp.ScopedCapture(self.device) as capture:
+                    self._sweep_all()
+                self._graph = capture.graph
+            wp.capture_launch(self._graph)
+        else:
+            self._sweep_all()
+        self._shift.assign(self._groups.lost_momentum(self._assembly.x, self._free))
+        self._move_bodies(len(self._assembly.x))
+
+    def truncate(self) -> None:
+        """Hold back what would pass through something."""
+        self._map_end(len(self._surface_end))
+        self.held = self._truncation(self._surface_start, self._surface_end, self._map_end, self._groups)
+
+    def record(self) -> None:
+        """Velocities follow from the moves."""
+        self._velocity(len(self._assembly.x))
+        self.steps += 1
+        self.time = self.steps * self.dt
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _sweep_all(self) -> None:
+        self._anderson.begin()
+        for sweep in range(self.sweeps):
+            self._rows.update_forces()
+            self._sweeper()
+            self._rows.update_forces()
+            self._body_step()
+            if sweep < self.sweeps - 1:
+                self._anderson(sweep)
+
+    def _prepare_sweeps(self) -> None:
+        self._sweeper = Sweeper(self._assembly, self._free, self._inertia, self._rows.by_dof)
+        self._body_step = BodyStep(self._assembly, self._free, self._rows, self.dt)
+        self._graph = None
+
+    def _allocate(self, friction: float, contact_stiffness: float | None) -> None:
+        a, device = self._assembly, self._assembly.device
+        self._start, self._free = wp.zeros_like(a.x), wp.zeros_like(a.x)
+        self._inertia = wp.array(a.mass.numpy() / self.dt**2, dtype=wp.float64, device=device)
+        self._surface_start, self._surface_end = wp.zeros_like(a.rest), wp.zeros_like(a.rest)
+        self._shift = wp.zeros(len(a.bodies), dtype=wp.vec3d, device=device)
+        self._map_start = carry_surface(a, self._surface_start)
+        self._map_end = carry_surface(a, self._surface_end)
+        self._predict: Prepared = predict(a, self._start, self._free, self.dt, self.gravity)
+        self._velocity = find_velocity(a, self._start, self.dt)
+        self._move_bodies = move_bodies(a, self._shift)
+        self._map_start(len(self._surface_start))
+        self._patches = Patches(a)
+        self._groups = Groups(a)
+        self._first_guess = FirstGuess(a, self._start, self._free, self._inertia, self._groups)
+        self._detection = Detection(a, self._patches, self.distance)
+        self._rows = ContactRows(
+            a,
+            self._start,
+            dt=self.dt,
+            distance=self.distance,
+            friction=friction,
+            stiffness=contact_stiffness,
+        )
+        self._anderson = Anderson(a)
+        self._truncation = Truncation(a, self._patches, self._start, LEAST_GAP * self.distance)
+        self._prepare_sweeps()
+
+    def _of_body(self, array: wp.array, body: int) -> np.ndarray:
+        begin, end = self._assembly.dof_base[body : body + 2]
+        return array.numpy()[begin:end].copy()
+
+
+def _checked_bodies(bodies: Sequence[Body]) -> list[Body]:
+    bodies = list(bodies)
+    if not bodies:
+        raise InputError("a simulation needs at least one body")
+    for number, body in enumerate(bodies):
+        if not isinstance(body, Body):
+            raise InputError(f"body {number} is a {type(body).__name__}, not a Body")
+    if all(body.is_obstacle for body in bodies):
+        raise InputError("nothing can move: every vertex of every body is fixed")
+    return bodies
+
+
+def _checked_gravity(gravity: Sequence[float]) -> np.ndarray:
+    array = np.asarray(gravity, np.float64)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"gravity must be three finite numbers, not {gravity!r}")
+    return array
+
+
+def _positive(what: str, value: float) -> float:
+    if not 0.0 < value < np.inf:
+        raise InputError(f"{what} must be positive, not {value!r}")
+    return float(value)
+
+
+def _mean_edge(bodies: Sequence[Body]) -> float:
+    """Of the surfaces that can move [m]."""
+    lengths = []
+    for body in bodies:
+        if not body.is_obstacle:
+            ends = body.surface.vertices[body.surface.edges]
+            lengths.append(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1))
+    return float(np.concatenate(lengths).mean())
+
+
+def _refuse_overlap(assembly: Assembly) -> None:
+    overlap = first_overlap(Step.of([assembly.whole], "cpu"))
+    if overlap is not None:
+        place = overlap.point_a[0].round(6).tolist()
+        raise InputError(f"surfaces overlap at the start, near {place}: response 'hard' needs them apart")

@@ -1,0 +1,210 @@
+"""A step against sums over all pairs, walls nobody passes, and the same bits for any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tangere.cells.maps import hex_grid, quad_grid
+from tangere.cells.registration import Density
+from tangere.crowd import Bubbles, Simulation, box
+from tangere.runtime import InputError, using_threads
+
+
+def crowd(rng, count=300, size=24.0, cell=6.0, **options):
+    simulation = Simulation(quad_grid(round(size / cell), round(size / cell), size=cell, device="cpu"), **options)
+    middle = rng.normal(size / 2, size / 8, (count, 2)).clip(1.6, size - 1.6)
+    simulation.add_points(middle, goals=rng.uniform(1.6, size - 1.6, (count, 2)), speed=rng.uniform(1, 1.8, count))
+    return simulation
+
+
+def in_cells(simulation):
+    """Whether everybody's cell holds him, by his coordinates alone."""
+    map = simulation.map
+    phi1, origin = map.numpy("phi1"), map.numpy("origin")
+    for place, cell in zip(simulation.positions, simulation.cells, strict=True):
+        start = d = int(map.numpy("anchor")[cell])
+        while True:
+            s, e = map.positions[origin[d]], map.positions[origin[phi1[d]]]
+            if (e[0] - s[0]) * (place[1] - s[1]) - (e[1] - s[1]) * (place[0] - s[0]) < -1e-9:
+                return False
+            d = int(phi1[d])
+            if d == start:
+                break
+    return True
+
+
+def test_neighbours_are_those_of_all_pairs_while_cells_split_and_merge(rng):
+    simulation = crowd(rng, size=36.0)
+    for _ in range(15):
+        simulation.step(20)
+        seen = simulation.observe(1.5)
+        away = np.linalg.norm(simulation.positions[:, None] - simulation.positions[None], axis=2)
+        np.fill_diagonal(away, np.inf)
+        np.testing.assert_array_equal(seen.neighbours, (away <= 1.5).sum(axis=1))
+        np.testing.assert_array_equal(seen.overlaps, (away < 0.6).sum(axis=1))
+        assert in_cells(simulation)
+    assert min(simulation.operations) > 0
+    assert simulation.map.levels.max() == simulation.levels == 2
+
+
+@pytest.mark.feature("F-P-53")
+def test_the_sum_over_the_ring_is_the_sum_over_everybody(rng):
+    rule = Bubbles(noise=0.0, acceleration=1e9, faster=1e9)
+    simulation = crowd(rng, behaviour=rule)
+    simulation.step(20)
+    x, v = simulation.positions, simulation.velocities
+    at = simulation.points.routes.at.numpy()
+    goal = simulation.points.routes.points.numpy()[at.clip(max=len(x) - 1)]
+    speed, under_way = simulation.points.traits["speed"], ~np.isfinite(simulation.arrived)
+    w = x[:, None] - x[None]
+    d = np.linalg.norm(w, axis=2)
+    np.fill_diagonal(d, np.inf)
+    unit = w / d[..., None]
+    rate = (unit * (v[:, None] - v[None])).sum(axis=2)
+    d = np.where(np.isinf(d), 2 * rule.range, d)
+    push = np.maximum(rule.stiffness * (rule.range - d) ** 2 - rule.damping * rate * (1 - d / rule.range), 0)
+    force = (np.where(d < rule.range, push, 0)[..., None] * unit).sum(axis=1)
+    way = goal - x
+    length = np.linalg.norm(way, axis=1)
+    fast = np.minimum(speed, length / 0.5)
+    still_going = under_way & (length > simulation.goal_radius)
+    wish = np.where(still_going[:, None], way / length[:, None] * fast[:, None], 0)
+    expected = v + simulation.dt * (force + (wish - v) / rule.relaxation)
+    simulation.step()
+    free = (x[:, :2].min(axis=1) > 1.6) & (x[:, :2].max(axis=1) < 24 - 1.6)  # of walls
+    np.testing.assert_allclose(simulation.velocities[free], expected[free], atol=1e-9)
+    np.testing.assert_allclose(simulation.positions[free], x[free] + simulation.dt * expected[free], atol=1e-9)
+
+
+def test_the_same_bits_come_out_for_any_number_of_threads(rng):
+    results = []
+    for threads in (1, 2, 7):
+        with using_threads(threads):
+            simulation = crowd(np.random.default_rng(5), count=1500, size=48.0)
+            simulation.add_bodies(
+                box(2.0, 1.0), [[10.0, 10.0], [30.0, 30.0]], headings=[[1, 0], [0, 1]], goals=[[40, 10], [30, 8]]
+            )
+            simulation.step(15)
+            results.append((simulation.positions, simulation.velocities, simulation.bodies.position))
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_steering_and_going_apart_is_the_same_step_and_has_its_times(rng):
+    together, apart = (crowd(np.random.default_rng(1), separate=flag) for flag in (False, True))
+    for simulation in (together, apart):
+        simulation.step(20)
+    assert together.positions.tobytes() == apart.positions.tobytes()
+
+
+@pytest.mark.feature("F-P-1")
+def test_a_step_runs_its_five_stages_and_times_each(rng):
+    simulation = crowd(rng, separate=True)
+    simulation.add_bodies(box(2.0, 1.0), [[4.0, 4.0]], headings=[[1, 0]], goals=[[20, 4]])
+    simulation.step(10)
+    assert set(simulation.timers) == {"behaviour", "tracking", "registration", "bodies", "multiresolution"}
+    assert all(seconds > 0 for seconds in simulation.timers.values())
+
+
+@pytest.mark.feature("F-P-54")
+def test_two_agents_head_on_pass_each_other_thanks_to_the_noise():
+    goals = [[28.0, 6.0], [2.0, 6.0]]
+    arrived = {}
+    for noise in (0.0, 0.2):
+        simulation = Simulation(quad_grid(10, 4, size=3.0, device="cpu"), behaviour=Bubbles(noise=noise))
+        simulation.add_points([[2.0, 6.0], [28.0, 6.0]], goals=goals, speed=1.4)
+        simulation.step(30 * 40)
+        arrived[noise] = np.isfinite(simulation.arrived)
+    assert not arrived[0.0].any()
+    assert arrived[0.2].all()
+
+
+def test_nobody_gets_into_an_obstacle_even_when_pushed(rng):
+    map = quad_grid(8, 8, size=3.0, device="cpu")
+    centre = map.numpy("centre")
+    blocked = np.flatnonzero((np.abs(centre[:, 0] - 12) < 3) & (np.abs(centre[:, 1] - 12) < 3))
+    map.block("cell", blocked)
+    weak = Bubbles(stiffness=0.5, damping=0.0, range=1.0)
+    simulation = Simulation(map, behaviour=weak)
+    start = rng.uniform(0.2, 8.8, (150, 2))
+    simulation.add_points(start, goals=24.0 - start, speed=3.0)  # straight through the obstacle and into the borders
+    for _ in range(20):
+        simulation.step(10)
+        x = simulation.positions
+        assert (x[:, :2] >= 0).all()
+        assert (x[:, :2] <= 24).all()
+        assert not ((np.abs(x[:, 0] - 12) < 3 - 1e-12) & (np.abs(x[:, 1] - 12) < 3 - 1e-12)).any()
+        assert not np.isin(simulation.cells, blocked).any()
+
+
+def test_in_space_neighbours_and_walls_hold_as_well(rng):
+    simulation = Simulation(hex_grid(3, 3, 3, size=4.0, device="cpu"), adaptive=Density(16, 6))
+    simulation.add_points(rng.normal(6, 1.5, (200, 3)).clip(0.5, 11.5), goals=rng.uniform(-20, 30, (200, 3)), speed=2.0)
+    for _ in range(8):
+        simulation.step(10)
+        x = simulation.positions
+        assert (x >= 0).all()
+        assert (x <= 12).all()
+        away = np.linalg.norm(x[:, None] - x[None], axis=2)
+        np.fill_diagonal(away, np.inf)
+        np.testing.assert_array_equal(simulation.observe().neighbours, (away <= 1.5).sum(axis=1))
+    assert simulation.operations[1] > 0
+
+
+@pytest.mark.feature("F-P-83")
+def test_who_looks_ahead_only_does_not_mind_those_behind():
+    for view, minds in ((360.0, True), (120.0, False)):
+        rule = Bubbles(view=view, noise=0.0)
+        simulation = Simulation(quad_grid(10, 10, size=3.0, device="cpu"), behaviour=rule, adaptive=None)
+        simulation.add_points([[15.0, 15.0], [10.0, 15.0]], goals=[[28.0, 15.0], [28.0, 15.0]], speed=[1.0, 1.6])
+        alone = Simulation(quad_grid(10, 10, size=3.0, device="cpu"), behaviour=rule, adaptive=None)
+        alone.add_points([[15.0, 15.0]], goals=[[28.0, 15.0]], speed=1.0)
+        for each in (simulation, alone):
+            each.step(30 * 7)
+        assert (simulation.positions[0] != alone.positions[0]).any() == minds
+
+
+def test_groups_stay_closer_together_than_strangers(rng):
+    spread = {}
+    for cohesion in (0.0, 2.0):
+        simulation = Simulation(quad_grid(15, 15, size=3.0, device="cpu"), behaviour=Bubbles(cohesion=cohesion))
+        start = np.random.default_rng(3).uniform(4, 41, (60, 2))
+        simulation.add_points(start, groups=np.arange(60) % 4)
+        simulation.step(150)
+        x = simulation.positions
+        spread[cohesion] = np.mean([np.linalg.norm(x[k::4] - x[k::4].mean(axis=0), axis=1).mean() for k in range(4)])
+    assert spread[2.0] < 0.7 * spread[0.0]
+
+
+def test_agents_may_be_added_and_sent_elsewhere_while_it_runs(rng):
+    simulation = crowd(rng, count=20)
+    simulation.step(30)
+    before = simulation.positions
+    new = simulation.add_points([[3.0, 3.0]], goals=[[20.0, 3.0]])
+    assert new.tolist() == [20]
+    np.testing.assert_array_equal(simulation.positions[:20], before)
+    simulation.step(60)
+    simulation.retarget(new, [[3.0, 3.0]])
+    simulation.step(600)
+    assert np.linalg.norm(simulation.positions[20, :2] - 3.0) < 1.0
+
+
+def test_bad_input_is_named():
+    map = quad_grid(4, 4, size=3.0, device="cpu")
+    simulation = Simulation(map)
+    with pytest.raises(InputError, match="point 1 is outside"):
+        simulation.add_points([[1.0, 1.0], [99.0, 1.0]])
+    with pytest.raises(InputError, match="point 0 is not finite"):
+        simulation.add_points([[np.nan, 1.0]])
+    with pytest.raises(InputError, match="goals: there are 1 for 2"):
+        simulation.add_points([[1.0, 1.0], [2.0, 2.0]], goals=[[1.0, 1.0]])
+    with pytest.raises(InputError, match="agent 0 has a waypoint that is not finite"):
+        simulation.add_points([[1.0, 1.0]], goals=[[np.inf, 0.0]])
+    with pytest.raises(InputError, match="speed: that of agent 1"):
+        simulation.add_points([[1.0, 1.0], [2.0, 2.0]], speed=[1.0, -1.0])
+    with pytest.raises(InputError, match="narrowest cell, 3 m"):
+        Simulation(map, behaviour=Bubbles(range=4.0))
+    with pytest.raises(InputError, match="more than cells are sure to show"):
+        simulation.observe(2.5)

@@ -1,0 +1,202 @@
+"""Bodies, scenes and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from soft_oracle import overlaps
+from tangere.runtime import InputError
+from tangere.shape import generate
+from tangere.shape.tets_solids import solid_block, solid_torus
+from tangere.soft import Body, Simulation, scenes
+
+
+@pytest.mark.feature("F-L-40")
+def test_a_coarse_solid_carries_a_fine_surface_and_feels_its_contacts():
+    surface = generate.torus(grid=(64, 32), radius=5.0, tube=2.0)
+    fine = Body(solid_torus((16, 2)), surface=surface, stiffness=1e4)
+    assert len(surface.vertices) > 10 * len(fine.shape.vertices)
+    floor = Body(generate.sheet(2, size=(40.0, 40.0)).replace(vertices=_floor(-2.3)), fixed=True)
+    simulation = Simulation([fine, floor], device="cpu", distance=0.2)
+    corners, weights = fine.carriers
+    touched = 0
+    for _ in range(40):
+        simulation.step()
+        carried = (weights[:, :, None] * simulation.positions()[corners]).sum(axis=1)
+        assert np.allclose(simulation.meshes()[0].vertices, carried, atol=1e-12)
+        touched = max(touched, simulation.rows.count)
+    assert touched > 50
+    lowest = simulation.meshes()[0].vertices[:, 2].min()
+    assert -2.3 < lowest < -2.0  # it lies on the floor
+    assert not overlaps(simulation)
+
+
+def _floor(height: float) -> np.ndarray:
+    return generate.sheet(2, size=(40.0, 40.0)).vertices + [0.0, 0.0, height]
+
+
+def test_mass_is_density_times_size():
+    block = Body(solid_block((2, 2, 2), size=(1.0, 2.0, 3.0)), density=5.0)
+    assert block.vertex_mass.sum() == pytest.approx(30.0)
+    sheet = Body(generate.sheet(8, size=(2.0, 3.0)), density=10.0, thickness=0.1)
+    assert sheet.vertex_mass.sum() == pytest.approx(6.0)
+
+
+@pytest.mark.feature("F-L-80")
+@pytest.mark.parametrize("triangles", [3_200, 12_800, 51_200])
+def test_the_tori_have_exactly_the_triangles_of_the_document(triangles):
+    simulation = scenes.tori(triangles, device="cpu")
+    assert [len(mesh.faces) for mesh in simulation.meshes()] == [triangles // 2] * 2
+    assert simulation.bodies[0].fixed.any()
+    assert not simulation.bodies[1].fixed.any()
+
+
+@pytest.mark.feature("F-L-81")
+def test_the_knot_has_exactly_the_triangles_of_the_document_and_starts_well():
+    simulation = scenes.knot(device="cpu")
+    assert len(simulation.meshes()[0].faces) == 3960
+    for _ in range(6):
+        simulation.run(10)
+        assert not overlaps(simulation)
+    assert simulation.rows.count > 0  # strands touch
+
+
+def test_the_tori_touch_without_passing_through():
+    simulation = scenes.tori(3_200, device="cpu")
+    start = simulation.energy().total
+    for _ in range(12):
+        simulation.run(6)
+        assert not overlaps(simulation)
+        assert simulation.energy().total <= start
+    assert simulation.rows.count > 0
+
+
+@pytest.mark.slow
+@pytest.mark.feature("F-L-44")
+@pytest.mark.parametrize(("scene", "steps"), [(scenes.tori, 300), (scenes.knot, 370)], ids=["tori", "knot"])
+def test_the_scenes_of_the_document_run_to_their_end(scene, steps):
+    simulation = scene(device="cpu")
+    start, most = simulation.energy().total, -np.inf
+    for step in range(steps):
+        simulation.step()
+        most = max(most, simulation.energy().total)
+        if step % 3 == 0:
+            assert not overlaps(simulation)
+    assert most <= start + 0.01 * abs(start)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stiffness", [1e2, 1e3, 1e5, 1e6])
+def test_tori_of_any_stiffness_never_pass_through(stiffness):
+    simulation = scenes.tori(3_200, stiffness=stiffness, device="cpu")
+    start = simulation.energy().total
+    for _ in range(40):
+        simulation.run(4)
+        assert not overlaps(simulation)
+        assert simulation.energy().total <= start + 0.02 * abs(start)
+
+
+@pytest.mark.slow
+@pytest.mark.feature("F-L-45")
+@pytest.mark.parametrize("response", ["penalty", "hard"])
+@pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6])
+def test_contact_springs_of_any_stiffness_keep_the_solver_finite(response, stiffness):
+    simulation = scenes.tori(3_200, response=response, contact_stiffness=stiffness, device="cpu")
+    start = simulation.energy().total
+    for _ in range(90):
+        simulation.step()
+        assert np.isfinite(simulation.energy().total)
+    assert simulation.energy().total <= start + 0.02 * abs(start)
+
+
+@pytest.mark.slow
+@pytest.mark.feature("F-L-42")
+@pytest.mark.parametrize("response", ["penalty", "hard"])
+def test_both_responses_run_the_tori_without_deep_penetration(response):
+    simulation = scenes.tori(3_200, response=response, device="cpu")
+    tube = simulation.bodies[1].shape
+    centre = tube.vertices.reshape(24, 25, 3).mean(axis=1)
+    assert np.allclose(np.linalg.norm(centre - centre.mean(axis=0), axis=1), 5.0, atol=1e-6)
+    for _ in range(30):
+        simulation.run(5)
+        rings = simulation.positions(1).reshape(24, 25, 3).mean(axis=1)
+        others = simulation.meshes()[0].vertices
+        nearest = np.linalg.norm(rings[:, None] - others[None], axis=2).min()
+        assert nearest > 1.0  # half a tube: surfaces are nowhere near each other's middle
+
+
+def test_a_simulation_of_many_bodies_keeps_them_apart():
+    bodies = [Body(generate.sheet(2, size=(20.0, 20.0)), fixed=True, name="floor")]
+    for number in range(9):
+        pose = np.eye(4)
+        pose[:3, 3] = [1.3 * (number % 3), 1.3 * (number // 3), 0.6 + 0.05 * number]
+        bodies.append(Body(solid_block((1, 1, 1)).at(pose), stiffness=1e3))
+    simulation = Simulation(bodies, device="cpu", distance=0.05)
+    simulation.run(30)
+    assert not overlaps(simulation)
+    heights = [mesh.vertices[:, 2].min() for mesh in simulation.meshes()[1:]]
+    assert 0.0 < min(heights) < max(heights) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stiffness": -1.0}, "stiffness must be positive"),
+        ({"poisson": 0.5}, "poisson must be between 0 and 0.49"),
+        ({"density": np.nan}, "density must be positive"),
+        ({"damping": -1.0}, "damping must not be negative"),
+        ({"fixed": [0, 99]}, "vertex 99 cannot be fixed: there are 8"),
+        ({"fixed": np.ones(3, bool)}, r"mask of fixed vertices has shape \(3,\)"),
+        ({"velocity": (1.0, 2.0)}, r"velocity has shape \(2,\)"),
+        ({"velocity": (1.0, 2.0, np.inf)}, "velocity is not finite"),
+        ({"surface": generate.icosphere(radius=9.0)}, "too far outside"),
+    ],
+)
+def test_bad_bodies_are_named(options, message):
+    with pytest.raises(InputError, match=message):
+        _ = Body(solid_block((1, 1, 1)), **options).carriers
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dt": 0.0}, "dt must be positive"),
+        ({"gravity": (0.0, 1.0)}, "gravity must be three finite numbers"),
+        ({"response": "soft"}, "response must be"),
+        ({"friction": -0.1}, "friction must not be negative"),
+        ({"distance": 0.0}, "distance must be positive"),
+        ({"sweeps": 0}, "sweeps must be a positive whole number"),
+        ({"contact_stiffness": -5.0}, "contact_stiffness must be positive"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(InputError, match=message):
+        Simulation([Body(solid_block((1, 1, 1)))], device="cpu", **options)
+
+
+def test_what_is_not_a_body_is_refused():
+    with pytest.raises(InputError, match="at least one body"):
+        Simulation([])
+    with pytest.raises(InputError, match="body 0 is a Mesh"):
+        Simulation([generate.sheet(2)])
+    with pytest.raises(InputError, match="nothing can move"):
+        Simulation([Body(generate.sheet(2), fixed=True)])
+    with pytest.raises(InputError, match="TetMesh or a Mesh"):
+        Body("block")
+    with pytest.raises(InputError, match="its own surface"):
+        Body(generate.sheet(2), surface=generate.sheet(8))
+    with pytest.raises(InputError, match="triangle 0 has no area"):
+        Body(generate.sheet(2).replace(vertices=np.zeros((4, 3))))
+    simulation = Simulation([Body(generate.sheet(2))], device="cpu")
+    with pytest.raises(InputError, match=r"positions of body 0 must be finite and have shape \(4, 3\)"):
+        simulation.set_state(0, positions=np.zeros((3, 3)))
+
+
+def test_progress_is_told_after_each_step():
+    simulation = Simulation([Body(generate.sheet(2))], device="cpu")
+    times = []
+    simulation.run(3, progress=lambda s: times.append(s.time))
+    assert times == pytest.approx([0.02, 0.04, 0.06])
+    simulation.run(2, progress=True)
+    assert simulation.steps == 5

@@ -1,0 +1,84 @@
+"""The certificate of a patch: what it says is apart is apart, and smooth motions have it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from tangere.query.first_contact import edge_edge, vertex_face
+from tangere.runtime import choose_device
+from tangere.shape import generate
+from tangere.soft import Body
+from tangere.soft.assembly import Assembly
+from tangere.soft.patches import Patches
+
+
+def patches_of(mesh) -> Patches:
+    return Patches(Assembly.of([Body(mesh)], choose_device("cpu")))
+
+
+def certified(patches: Patches, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    x0, x1 = (wp.array(x, dtype=wp.vec3d, device="cpu") for x in (start, end))
+    return patches.over(x0, x1, 0.0).certified.numpy() == 1
+
+
+def smooth(x: np.ndarray, rng: np.random.Generator, size: float) -> np.ndarray:
+    """A turn of about 5 degrees, a stretch, a shift and some waves of a size."""
+    turn = np.linalg.qr(np.eye(3) + 0.05 * rng.standard_normal((3, 3)))[0]
+    turn *= np.sign(np.diag(turn))
+    waves = sum(
+        np.sin(x @ rng.standard_normal(3) * 2.0 + rng.uniform(0, 6))[:, None] * rng.standard_normal(3) for _ in range(4)
+    )
+    return (x * rng.uniform(0.9, 1.1, 3) + size * waves) @ turn.T + rng.standard_normal(3)
+
+
+@pytest.mark.parametrize("mesh", [generate.sheet(450, size=(3.0, 3.0)), generate.torus(600)], ids=["sheet", "torus"])
+def test_in_a_certified_patch_no_edge_meets_a_face_around_it(mesh, rng, effort):
+    """Against exact queries of every edge of the patch and every face around it that share no vertex."""
+    patches = patches_of(mesh)
+    lists, tree = patches.lists, patches.tree
+    edges, faces = patches.edges.numpy(), tree.items.numpy()
+    patch_of_edge, offsets, clusters = (a.numpy() for a in (lists.patch_of_edge, lists.cluster_offsets, lists.clusters))
+    nodes = tree.clusters.numpy()
+    spans = np.stack([tree.first.numpy()[nodes], tree.last.numpy()[nodes] + 1], axis=1)
+    seen, refused = 0, 0
+    for size in (0.002, 0.02, 0.1, 0.5):
+        start = smooth(mesh.vertices, rng, size)
+        end = smooth(start, rng, size)
+        good = certified(patches, start, end)
+        refused += int((~good).sum())
+        for patch in np.flatnonzero(good)[: effort(3, least=1)]:
+            mine = edges[patch_of_edge == patch]
+            around = np.concatenate([faces[slice(*spans[c])] for c in clusters[offsets[patch] : offsets[patch + 1]]])
+            one, other = (a.ravel() for a in np.meshgrid(np.arange(len(mine)), np.arange(len(around)), indexing="ij"))
+            apart = ~(mine[one][:, :, None] == around[other][:, None, :]).any(axis=(1, 2))
+            edge, face = mine[one[apart]], around[other[apart]]
+            corners = [np.column_stack([edge[:, k], face]) for k in range(2)]
+            sides = [np.column_stack([edge, face[:, [k, (k + 1) % 3]]]) for k in range(3)]
+            for ask, quads in ((vertex_face, np.concatenate(corners)), (edge_edge, np.concatenate(sides))):
+                assert np.isinf(ask(start[quads], end[quads], mode="exact", device="cpu").time).all()
+                seen += len(quads)
+    assert seen > 1000
+    assert refused > 0  # rough motions are not waved through
+
+
+def test_rigid_motions_are_certified_and_nearly_all_stretches(rng):
+    mesh = generate.torus(2400)
+    patches = patches_of(mesh)
+    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    turn *= np.linalg.det(turn)
+    moved = mesh.vertices @ turn.T + [5.0, 6.0, 7.0]
+    assert certified(patches, moved, moved).all()
+    assert certified(patches, moved, moved * [1.1, 0.95, 1.05] + 20.0).mean() > 0.9
+
+
+def test_a_fold_is_not_certified():
+    mesh = generate.sheet(450, size=(3.0, 3.0))
+    folded = mesh.vertices.copy()
+    beyond = folded[:, 0] > 0.05
+    folded[beyond, 0] = 0.1 - folded[beyond, 0]
+    folded[beyond, 2] += 0.01
+    good = certified(patches_of(mesh), mesh.vertices, folded)
+    assert not good.all()
+    assert good.any()  # far from the crease nothing has happened but a half turn
