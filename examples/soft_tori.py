@@ -28,6 +28,6 @@ print(f"up to {most} contacts; the last step took {1e3 * sum(simulation.timings.
 assert most > 0
 
 meshes = simulation.meshes()
-assert not tg.query.intersection.intersects(*meshes, device="cpu")
+assert not tg.intersects(*meshes, device="cpu")
 if len(sys.argv) > 1:
     tg.picture(tg.Scene.of(*meshes), path=sys.argv[1])
