@@ -26,10 +26,11 @@ test-release: .venv/dev.stamp
 # Warp's debug mode checks every array index in a kernel and stops the process at the first one out of range. It is
 # slow, so sizes are a tenth. Its kernels have names of their own in Warp's cache.
 test-debug: .venv/dev.stamp
-	TANGERE_DEBUG=1 TANGERE_EFFORT=0.1 $(PYTEST) -m "not slow and not release"
+	TANGERE_DEBUG=1 TANGERE_EFFORT=0.1 $(PYTEST) -m "not slow and not release and not long_in_debug"
 
 test-slow: .venv/dev.stamp ## the tests too long for every run
 	$(PYTEST) -m slow
+	TANGERE_DEBUG=1 $(PYTEST) -m "long_in_debug and not slow and not release"
 
 lint: .venv/dev.stamp ## style, format, types, and which room imports which
 	$(BIN)/ruff check .

@@ -54,3 +54,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that asks for `device` runs on every kind of device there is."""
     if "device" in metafunc.fixturenames:
         metafunc.parametrize("device", _devices())
+
+
+#: What asks the library as a user does: the kernels behind it have tests of their own.
+_USE = ("cli", "view", "scene", "test_examples.py", "test_package.py")
+#: Rooms whose kernels take minutes to compile and run with bounds checks: `make test-slow` does that.
+_LONG = ("soft", "crowd", "cells")
+_LONG_QUERIES = ("test_rigid", "test_manifold", "test_terrain", "test_interval", "test_screw", "test_proximity")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what the run with bounds checks leaves out: commands, pictures, examples, and what would take too long."""
+    here = Path(__file__).parent
+    for item in items:
+        place = item.path.relative_to(here).parts
+        if place[0] in _USE:
+            item.add_marker(pytest.mark.release)
+        if place[0] in _LONG or (place[0] == "query" and place[1].startswith(_LONG_QUERIES)):
+            item.add_marker(pytest.mark.long_in_debug)
