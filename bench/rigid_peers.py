@@ -22,7 +22,7 @@ from tangere.bound.recession import RecessionCones
 from tangere.motion import Rest, Twist
 from tangere.motion.poses import quaternions_of
 from tangere.query.distance import distance
-from tangere.query.first_contact.rigid import rigid_first_contact
+from tangere.query.first_contact import first_contact
 from tangere.query.intersection import intersecting_pairs
 from tangere.scene.trajectory import Replay, replay
 from tangere.shape import Mesh, generate
@@ -148,7 +148,7 @@ def _trajectories(report: Report, quick: bool) -> None:
 
 
 def _first_contact(torus: Mesh, motion: Twist) -> float:
-    return rigid_first_contact(torus.moving(motion), torus, device="cpu", threads=1).time
+    return first_contact(torus.moving(motion), torus, device="cpu", threads=1).time
 
 
 def _alone(question):

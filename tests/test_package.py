@@ -40,6 +40,9 @@ def test_coverage_sees_marks_on_functions_classes_parameters_and_modules(tmp_pat
         "    def test_h(self): pass\n"
     )
     (tmp_path / "bench" / "b.py").write_text("FEATURES = ['F-T-6']\n")
+    (tmp_path / "bench" / "never_recorded.py").write_text("FEATURES = ['F-T-8']\n")
+    (tmp_path / "docs" / "benchmarks").mkdir()
+    (tmp_path / "docs" / "benchmarks" / "b.md").write_text("# Results\n")
     assert set(coverage.claims(tmp_path)) == {
         ("F-T-1", "tests/query/test_a.py"),
         ("F-T-2", "tests/query/test_a.py::test_f"),

@@ -86,7 +86,6 @@ def test_points_stay_on_curved_surfaces_and_in_their_cells(name, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.feature("F-P-45")
 @pytest.mark.parametrize("name", SURFACES)
 def test_points_stay_on_curved_surfaces_for_ten_thousand_steps(name, rng, effort):
     wander(name, rng, effort(10_000))

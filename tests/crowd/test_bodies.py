@@ -197,7 +197,6 @@ def test_virtual_edges_reach_ahead_stop_at_walls_and_become_a_wedge_for_wide_bod
     assert np.linalg.norm(wedge[0] - wedge[1]) == pytest.approx(6.0, rel=1e-6)
 
 
-@pytest.mark.feature("F-P-56", "F-P-57")
 def test_anticipation_and_panic_save_most_of_a_dense_crowd_from_a_fast_snake():
     overrun = {}
     for horizon, panic in ((0.0, 0.0), (1.0, 2.25)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +17,6 @@ __all__ = ["Barrel", "Lowering", "article_barrels", "barrel_scene", "wheel_scene
 _ASPHALT, _SAND = (0.60, 0.61, 0.63), (0.88, 0.77, 0.58)
 _BARREL, _TYRE, _HUB = (0.36, 0.55, 0.75), (0.17, 0.18, 0.20), (0.86, 0.87, 0.88)
 _GLASS = 0.45  #: opacity of a barrel: its contacts are below it
-_KERB = 0.15  #: height of a kerb [m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +60,9 @@ class Lowering:
 def article_barrels(cell: float = 0.05) -> dict[str, Barrel]:
     """The barrels of the article, "base", "side" and "kerb": what each rests on."""
     scene = barrels(cell=cell)
-    poses = scene.bodies.poses.copy()
-    radius, half = float(scene.bodies.records["radius"][0]), float(scene.bodies.records["half"][0, 2])
-    poses[0] = _against_kerb(edge=4.0, y=float(poses[0, 1, 3]), radius=radius, half=half)
-    bodies = tg.Cylinder(radius, 2.0 * half).at(poses)
     told = {"base": (2, "on its base"), "side": (1, "on its side"), "kerb": (0, "on road and kerb")}
     return {
-        name: Barrel(words, bodies[k], patch(scene.terrain, poses[k, :2, 3], (0.92, 0.75)))
+        name: Barrel(words, scene.bodies[k], patch(scene.terrain, scene.bodies.poses[k, :2, 3], (0.92, 0.75)))
         for name, (k, words) in told.items()
     }
 
@@ -126,14 +120,3 @@ def _spread_out(places: np.ndarray, apart: float) -> np.ndarray:
 def _lowered(bodies: tg.Cylinder, way: float | np.ndarray) -> tg.shape.Moving:
     down = np.multiply.outer(way, [0.0, 0.0, 1.0])
     return bodies.moving(tg.Twist(np.eye(4), down, np.zeros(3)))
-
-
-def _against_kerb(edge: float, y: float, radius: float, half: float) -> np.ndarray:
-    """Pose of a barrel whose rim is on the road and whose base leans on a kerb along x = `edge`."""
-    reach = 1.5 * radius  # from the rim on the road to the kerb, along the base
-    tilt = math.asin(_KERB / reach)
-    up_base, axis = np.array([math.cos(tilt), 0.0, math.sin(tilt)]), np.array([-math.sin(tilt), 0.0, math.cos(tilt)])
-    pose = np.eye(4)
-    pose[:3, :3] = np.stack([up_base, [0.0, 1.0, 0.0], axis], axis=1)
-    pose[:3, 3] = np.array([edge, y, _KERB]) + (radius - reach) * up_base + half * axis
-    return pose

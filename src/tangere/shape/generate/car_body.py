@@ -47,7 +47,7 @@ def body_frame(triangles: int = 29_000, *, clearance: float = 0.004, name: str =
     """A car body, 4.4 m long, of tubes and a floor; closed pieces that go through each other where they are welded.
 
     The front openings on both sides fit `door_panel` in its own frame: seen from the side, the door's outline keeps at
-    least `clearance` from the tube round it, and nowhere on its straight edges more than 1.1 times that.
+    least `clearance` from the tube round it.
 
     Args:
         triangles: exactly how many; even and at least 18,204.

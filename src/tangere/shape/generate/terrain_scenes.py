@@ -18,6 +18,9 @@ from tangere.shape.heightfield import Heightfield
 __all__ = ["TerrainScene", "barrel_on_slope", "barrels", "lowered_wheels", "robot_with_trailer"]
 
 
+_KERB = 0.15  #: height of a kerb [m]
+
+
 @dataclass(frozen=True)
 class TerrainScene:
     """Ground and the cylinders on it, placed."""
@@ -28,13 +31,12 @@ class TerrainScene:
 
 
 def barrels(*, cell: float = 0.1, drop: float = 0.0) -> TerrainScene:
-    """Three barrels (r 0.3, h 0.9): one half on asphalt and half on a kerb, one on its side, one on its base."""
-    terrain = kerbs((12.0, 12.0), cell)
+    """Three barrels (r 0.3, h 0.9): its rim on the road and its base on a kerb, on its side, on its base."""
+    terrain = kerbs((12.0, 12.0), cell, height=_KERB)
     radius, height = 0.3, 0.9
-    edge = 4.0 - 0.5 * cell  # the middle of the kerb's face
-    tilt = math.asin(0.15 / (2.0 * radius))  # on asphalt at one end of a diameter and on the kerb at the other, about
-    kerb = _pose([edge, 3.0, 0.0], about_y=-tilt)
-    kerb[2, 3] += _lift(terrain, radius, height, kerb) + drop
+    reach = 1.5 * radius  # from the rim on the road to the kerb's edge at x = 4, along the base
+    kerb = _pose([4.0, 3.0, _KERB + drop], about_y=-math.asin(_KERB / reach))
+    kerb[:3, 3] += (radius - reach) * kerb[:3, 0] + 0.5 * height * kerb[:3, 2]
     side = _pose([2.0, 6.0, radius + drop], about_y=0.5 * math.pi)
     base = _pose([2.0, 9.0, 0.5 * height + drop])
     return TerrainScene(

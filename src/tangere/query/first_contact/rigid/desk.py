@@ -19,17 +19,15 @@ from tangere.query.first_contact.rigid.advance import RigidQuery
 from tangere.query.first_contact.rigid.bodies import Bodies, Forest, no_cones
 from tangere.query.first_contact.rigid.culling import Cones
 from tangere.query.first_contact.rigid.describe import Touch, describe
-from tangere.query.first_contact.rigid.search import COUNTERS, Best, Candidate, Places, search
+from tangere.query.first_contact.rigid.rounds import search_rounds
+from tangere.query.first_contact.rigid.search import COUNTERS, NONE_YET, Best, Candidate, Places, search
 from tangere.runtime import InputError, load, run_shards, shard_ranges
 from tangere.runtime.launching import Recorded
 
-__all__ = ["NONE_YET", "Desk", "Search"]
+__all__ = ["Desk", "Search"]
 
 #: Candidates taken best-first: beyond, a heap costs more than it saves.
 BEST_FIRST = 1000
-#: On CUDA, where every query needs room of its own; and queries searched at a time (some 4 KB each).
-BEST_FIRST_CUDA = 128
-CHUNK = 1 << 18
 #: Queries worth a thread.
 GRAIN = 4
 #: float64 numbers in a cache line: threads do not write into the same one.
@@ -42,9 +40,6 @@ _FREE, _CONTACT, _START, _UNRESOLVED = (
     np.uint8(s) for s in (Status.FREE, Status.CONTACT, Status.START, Status.UNRESOLVED)
 )
 
-#: A best before anything was found.
-NONE_YET = np.zeros(1, Best.numpy_dtype())
-NONE_YET["time"], NONE_YET["pierced"] = 2.0, -1
 #: Comes after every triangle.
 NO_TRIANGLE = 2**31 - 1
 
@@ -119,34 +114,25 @@ class Desk:
         self._upload(self.motions, self._host_motions)
 
     def search_each(self, until: np.ndarray | None = None) -> None:
-        """Every question by a thread of its own.
+        """Every question by itself: by a thread of its own on the CPU, by all of them together on CUDA.
 
         Args:
             until: times of the clock, (count,): later contacts are not searched for, and not told either.
         """
-        ranges = shard_ranges(self.count, GRAIN)
         if self.device.is_cuda:
-            ranges = [(first, min(CHUNK, self.count - first)) for first in range(0, self.count, CHUNK)]
-        slots = min(self.count, CHUNK) if self.device.is_cuda else len(ranges)
-        search = self.searches.get(slots)
+            search_rounds(self, until)
+            return
+        ranges = shard_ranges(self.count, GRAIN)
+        search = self.searches.get(len(ranges))
         if search is None:
-            pops = BEST_FIRST_CUDA if self.device.is_cuda else BEST_FIRST
-            search = self.searches[slots] = Search(self, slots, pops=pops)
+            search = self.searches[len(ranges)] = Search(self, len(ranges), pops=BEST_FIRST)
         self.host_bests[:] = NONE_YET
         if until is not None:
             self.host_bests["time"] = until
             self.host_bests["a"] = self.host_bests["b"] = NO_TRIANGLE
-        self._upload(self.bests, self.host_bests)
-        if self.device.is_cuda:
-            for first, count in ranges:
-                search.launch(count, first, 0)
-            self.fetch()
-        else:
-            run_shards(lambda shard, first, count: search.launch(count, first, shard), ranges)
+        run_shards(lambda shard, first, count: search.launch(count, first, shard), ranges)
         if until is not None:
-            nothing = self.host_bests["a"] == NO_TRIANGLE
-            self.host_bests[nothing] = NONE_YET
-            self._upload(self.bests, self.host_bests)
+            self.host_bests[self.host_bests["a"] == NO_TRIANGLE] = NONE_YET
 
     def at_start(self) -> np.ndarray:
         """What touches or overlaps at t = 0, however it moves, as `Best` records: (count,)."""
@@ -222,9 +208,7 @@ class Search:
         room = heap + desk.a.depth + desk.b.depth + 2  # depth-first never holds more than that many pairs
         places: Any = Places()
         places.heap, places.pops, places.stop = heap, pops, stop
-        places.slots = slots if sharing or device.is_cuda else 0
-        # Threads of a warp look at the same place of their slots at the same time, a CPU thread at its own slot.
-        places.place_stride, places.slot_stride = (slots, 1) if device.is_cuda else (1, room)
+        places.room, places.by_job = room, sharing
         jobs = slots if sharing else desk.count
         self.room = room
         self.candidates = wp.empty(slots * room, dtype=Candidate, device=device)

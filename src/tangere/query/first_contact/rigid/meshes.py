@@ -25,7 +25,6 @@ from tangere.query.first_contact.rigid.bodies import Bodies, Forest, bodies_of
 from tangere.query.first_contact.rigid.desk import Desk
 from tangere.query.first_contact.rigid.paths import first_along, has_path
 from tangere.query.first_contact.rigid.records import contacts_of, details_of
-from tangere.query.first_contact.rigid.rounds import search_rounds
 from tangere.query.first_contact.rigid.sharing import search_shared
 from tangere.query.first_contact.rigid.touching import touching
 from tangere.runtime import InputError, choose_device, thread_count, using_threads
@@ -78,7 +77,7 @@ def rigid_first_contact(
             larger body's size.
         contacts: "all" also tells every other pair of features within separation + tolerance at that time.
         recession: drop parts that move away from the other body, by recession cones. On conforming parts (41k on 33k
-            triangles, one thread) lifting was 3 to 15 times as fast, sliding 1 to 2 times, pressing a tenth slower.
+            triangles, one thread) lifting was 3 to 22 times as fast, sliding 1 to 2.3 times, pressing a fifth slower.
             Meshes that are open or not oriented lose nothing.
         start: the cones take the bodies to be apart at t = 0. "checked" looks first for what touches or overlaps then,
             which takes about as long as the search; "trusted" does not (for step loops that leave no overlap behind),
@@ -181,9 +180,7 @@ def _asked(a: Bodies, b: Bodies, options: Options, recession: bool, start: str, 
     desk.ask(a, b, options.separation, options.tolerance)
     before = desk.at_start() if recession and start == "checked" else None
     threads = thread_count()
-    if place.is_cuda:
-        search_rounds(desk)
-    elif count == 1 and threads > 1:
+    if count == 1 and threads > 1 and place.is_cpu:
         search_shared(desk, threads)
     else:
         desk.search_each()

@@ -12,7 +12,7 @@ Also:     runs on the CPU, on one thread, so that it can be tested there.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -21,9 +21,11 @@ from tangere.bound.obb_node import ObbNode
 from tangere.motion.rigid import RigidMotion
 from tangere.query.first_contact.rigid.advance import RigidQuery, advanced, pair_of, relative_at
 from tangere.query.first_contact.rigid.culling import Cones, culling_of, recedes
-from tangere.query.first_contact.rigid.desk import NONE_YET, Desk
-from tangere.query.first_contact.rigid.search import COUNTERS, Best, Candidate, solve_leaf
+from tangere.query.first_contact.rigid.search import COUNTERS, NONE_YET, Best, Candidate, solve_leaf
 from tangere.runtime import SOUND, launch, load
+
+if TYPE_CHECKING:
+    from tangere.query.first_contact.rigid.desk import Desk
 
 wp.set_module_options(SOUND)
 

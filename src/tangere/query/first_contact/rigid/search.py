@@ -11,6 +11,7 @@ Spec:     specs/redon-rigid-ccd-and-dynamics C12 (time of contact passed on to e
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from tangere.bound.obb_node import ObbNode
@@ -23,7 +24,7 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["COUNTERS", "Best", "Candidate", "Places", "better", "search", "solve_leaf"]
+__all__ = ["COUNTERS", "NONE_YET", "Best", "Candidate", "Places", "better", "search", "solve_leaf"]
 
 #: Counters of a job: box pairs evaluated, triangle pairs evaluated, triangle pairs visited, pairs culled, and how many
 #: are left in the heap.
@@ -55,16 +56,20 @@ class Best:
     decided: wp.bool
 
 
+#: A best before anything was found.
+NONE_YET = np.zeros(1, Best.numpy_dtype())
+NONE_YET["time"], NONE_YET["pierced"] = 2.0, -1
+
+
 @wp.struct
 class Places:
-    """Where a job keeps its candidates: place k of slot s is at k place_stride + s slot_stride."""
+    """Where a job keeps its candidates: slot s begins at s room."""
 
     heap: wp.int32  #: places for the heap; the stack follows
     pops: wp.int32  #: so many candidates are taken best-first
     stop: wp.bool  #: leave what is in the heap then, instead of going on depth-first
-    place_stride: wp.int32
-    slot_stride: wp.int32
-    slots: wp.int32  #: of jobs, used in turn (CUDA, or shared queries); 0: one for every shard
+    room: wp.int32  #: places of a slot
+    by_job: wp.bool  #: a slot for every job (shared queries), else one for every shard
 
 
 @wp.func
@@ -86,41 +91,41 @@ def before(p: Candidate, q: Candidate) -> bool:
 
 
 @wp.func
-def push(heap: wp.array[Candidate], base: int, stride: int, count: int, item: Candidate):
+def push(heap: wp.array[Candidate], base: int, count: int, item: Candidate):
     """Put `item` into a heap of `count`."""
     i = int(count)
     going = bool(True)
     while going and i > 0:
         up = (i - 1) / 2
-        parent = heap[base + up * stride]
+        parent = heap[base + up]
         if before(item, parent):
-            heap[base + i * stride] = parent
+            heap[base + i] = parent
             i = up
         else:
             going = False
-    heap[base + i * stride] = item
+    heap[base + i] = item
 
 
 @wp.func
-def pop(heap: wp.array[Candidate], base: int, stride: int, count: int):
+def pop(heap: wp.array[Candidate], base: int, count: int):
     """Take the first of a heap of `count + 1` away."""
-    item = heap[base + count * stride]
+    item = heap[base + count]
     i = int(0)
     going = bool(True)
     while going and 2 * i + 1 < count:
         down = 2 * i + 1
-        child = heap[base + down * stride]
+        child = heap[base + down]
         if down + 1 < count:
-            other = heap[base + (down + 1) * stride]
+            other = heap[base + down + 1]
             if before(other, child):
                 child = other
                 down += 1
         if before(child, item):
-            heap[base + i * stride] = child
+            heap[base + i] = child
             i = down
         else:
             going = False
-    heap[base + i * stride] = item
+    heap[base + i] = item
 
 
 @wp.func
@@ -185,11 +190,10 @@ def search(
     pair = pair_of(query, motions, nodes_a, nodes_b)
     culling = culling_of(query, pair, motions)
     slot = shard
-    if places.slots > 0:
-        slot = job % places.slots
-    stride = places.place_stride
-    base = slot * places.slot_stride
-    stack = base + places.heap * stride
+    if places.by_job:
+        slot = job
+    base = slot * places.room
+    stack = base + places.heap
     heap_count = int(loaded[job])
     stack_count = int(0)
     pops = int(0)
@@ -209,7 +213,6 @@ def search(
         fresh = 1
     going = bool(True)
     while going:
-        # Boxes until there is a pair of triangles: on a GPU the threads of a warp then solve theirs together.
         leaf_a = int(-1)
         leaf_b = int(-1)
         item = Candidate()
@@ -231,25 +234,25 @@ def search(
                     item.time = advanced(query, pair, motions, a, b, now, tau, until, counters, job)
                     if not item.time > until:
                         if pops < places.pops:
-                            push(candidates, base, stride, heap_count, item)
+                            push(candidates, base, heap_count, item)
                             heap_count += 1
                         else:
                             # Of two children the earlier one lies on top.
                             if k == 1 and other.time < item.time:
-                                candidates[stack + (stack_count - 1) * stride] = item
-                                candidates[stack + stack_count * stride] = other
+                                candidates[stack + stack_count - 1] = item
+                                candidates[stack + stack_count] = other
                             else:
-                                candidates[stack + stack_count * stride] = item
+                                candidates[stack + stack_count] = item
                             stack_count += 1
                             other = item
                 fresh = 0
             if stack_count > 0:
                 stack_count -= 1
-                item = candidates[stack + stack_count * stride]
+                item = candidates[stack + stack_count]
             elif heap_count > 0 and not (places.stop and pops >= places.pops):
                 item = candidates[base]
                 heap_count -= 1
-                pop(candidates, base, stride, heap_count)
+                pop(candidates, base, heap_count)
                 pops += 1
                 if item.time > until:
                     heap_count = 0  # so are all the others

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.query.first_contact.rigid.desk import LINE, NONE_YET, Desk, Search
+from tangere.query.first_contact.rigid.desk import LINE, Desk, Search
+from tangere.query.first_contact.rigid.search import NONE_YET
 from tangere.runtime import run_shards
 
 __all__ = ["search_shared"]
