@@ -21,6 +21,8 @@ from tangere.shape import Mesh, Moving
 __all__ = ["Body", "FittedBody", "Step"]
 
 FITS_PER_ORDER = 64
+#: The magnitudes of a vertex add up to less than this, so those of any query to less than 1e100.
+LARGEST = wp.constant(wp.float64(1.0e98))
 
 
 @dataclass(frozen=True)
@@ -160,5 +162,5 @@ def _find_unusable(first: int, start: wp.array[wp.vec3d], end: wp.array[wp.vec3d
     i = first + wp.tid()
     a = wp.abs(start[i])
     b = wp.abs(end[i])
-    if not (a[0] + a[1] + a[2] + b[0] + b[1] + b[2] < wp.float64(1.0e100)):
+    if not (a[0] + a[1] + a[2] + b[0] + b[1] + b[2] < LARGEST):
         wp.atomic_max(worst, 0, start.shape[0] - i)

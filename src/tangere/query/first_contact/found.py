@@ -8,10 +8,12 @@ import numpy as np
 import warp as wp
 
 from tangere.partition.step import Step
-from tangere.query.contacts import Contacts, contact_key
+from tangere.query.contacts import Contacts, Kind, contact_key
+from tangere.query.first_contact.decide import FREE
 from tangere.query.first_contact.details import describe
 from tangere.query.first_contact.features import EDGE_EDGE, VERTEX_FACE
-from tangere.runtime import SOUND, launch
+from tangere.query.first_contact.sound import Answers
+from tangere.runtime import SOUND, collect, device_of, launch, take
 
 wp.set_module_options(SOUND)
 
@@ -19,6 +21,21 @@ __all__ = ["Found", "contacts_of"]
 
 #: Contacts that cost less on the CPU than in launches and copies.
 FEW = 64
+#: Queries a thread picks hits from.
+GRAIN = 32768
+#: Hits to make room for at first; more make the picking run twice.
+ROOM = 65536
+
+
+@wp.struct
+class Hit:
+    """What is read back of a query that is not free; the columns of `Found` that differ from row to row."""
+
+    numbers: wp.vec2i
+    quads: wp.vec4i
+    time: wp.float64
+    time_upper: wp.float64
+    status: int
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,19 @@ class Found:
         ints = np.zeros(0, np.int32)
         reals = np.zeros(0)
         return Found(ints, ints, ints.reshape(0, 2), ints.reshape(0, 4), reals, reals, ints)
+
+    @staticmethod
+    def of(kind: Kind, vertex_on: int, numbers: wp.array, quads: wp.array, answers: Answers) -> Found:
+        """The queries of one kind that are not free, picked where they were answered."""
+        inputs = [numbers, quads, answers.time, answers.time_upper, answers.status]
+        count, device = len(quads), device_of(quads)
+        room = min(count, ROOM)
+        hits = collect(_append_hits, count, inputs, Hit, device=device, grain=GRAIN, capacity=room).numpy()
+        return Found(
+            kind=np.full(len(hits), kind, np.int32),
+            vertex_on=np.full(len(hits), vertex_on, np.int32),
+            **{name: np.ascontiguousarray(hits[name]) for name in hits.dtype.names or ()},
+        )
 
     @property
     def earliest(self) -> float:
@@ -123,6 +153,26 @@ def _where_they_are(step: Step, quads: np.ndarray) -> tuple[wp.array, wp.array, 
     launch(_fetch, len(quads), [on_device, step.start, step.end], [both], device=step.device)
     start, end = both.numpy()
     return wp.array(start, dtype=wp.vec3d, device="cpu"), wp.array(end, dtype=wp.vec3d, device="cpu"), None
+
+
+@wp.kernel
+def _append_hits(
+    first: int,
+    shard: int,
+    numbers: wp.array[wp.vec2i],
+    quads: wp.array[wp.vec4i],
+    time: wp.array[wp.float64],
+    time_upper: wp.array[wp.float64],
+    status: wp.array[wp.uint8],
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[Hit],
+):
+    i = first + wp.tid()
+    if status[i] != FREE:
+        place = take(counts, shard, 1, capacity)
+        if place >= 0:
+            out[place] = Hit(numbers[i], quads[i], time[i], time_upper[i], int(status[i]))
 
 
 @wp.kernel

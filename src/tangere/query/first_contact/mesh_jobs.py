@@ -40,13 +40,13 @@ class Job:
             sharing=False,
         )
 
-    def numbers(self, step: Step, found: wp.array) -> tuple[np.ndarray, wp.array]:
-        """Feature numbers (n, 2) of places in the trees, and the four vertices of each query.
+    def queries(self, step: Step, found: wp.array) -> tuple[wp.array, wp.array]:
+        """Feature numbers (n,) vec2i of places in the trees, and the four vertices of each query.
 
         Within one mesh the smaller edge comes first: the answer must not depend on the tree.
         """
         count, device = len(found), step.device
-        numbers = wp.empty((count, 2), dtype=wp.int32, device=device)
+        numbers = wp.empty(count, dtype=wp.vec2i, device=device)
         quads = wp.empty(count, dtype=wp.vec4i, device=device)
         a, b = self.first, self.second
         ordered = int(a is b)
@@ -61,8 +61,8 @@ class Job:
             b.tree.items,
             b.base,
         ]
-        launch(_numbers, count, inputs, [numbers, quads], device=device)
-        return numbers.numpy(), quads
+        launch(_queries, count, inputs, [numbers, quads], device=device)
+        return numbers, quads
 
 
 def jobs(bodies: list[FittedBody]) -> Iterator[Job]:
@@ -88,7 +88,7 @@ def every_pair(job: Job, device: wp.Device) -> wp.array:
 
 
 @wp.kernel
-def _numbers(
+def _queries(
     first: int,
     found: wp.array[wp.vec2i],
     ordered: int,
@@ -99,7 +99,7 @@ def _numbers(
     order_b: wp.array[int],
     items_b: wp.array2d[int],
     base_b: int,
-    numbers: wp.array2d[int],
+    numbers: wp.array[wp.vec2i],
     quads: wp.array[wp.vec4i],
 ):
     k = first + wp.tid()
@@ -109,10 +109,10 @@ def _numbers(
         other = i
         i = j
         j = other
-    numbers[k, 0] = order_a[i]
+    number_a = order_a[i]
     if width == 1:
-        numbers[k, 0] = items_a[i, 0]  # loose vertices are not in the tree
-    numbers[k, 1] = order_b[j]
+        number_a = items_a[i, 0]  # loose vertices are not in the tree
+    numbers[k] = wp.vec2i(number_a, order_b[j])
     quad = wp.vec4i()
     for c in range(4):
         if c < width:

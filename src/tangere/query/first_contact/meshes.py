@@ -132,7 +132,7 @@ def candidates(
         tables = {}
         for job in jobs(bodies):
             found = job.pairs(step, every_candidate, 1.0, options.separation, False)
-            tables[job.vertex_on, job.features.kind] = _sorted_rows(job.numbers(step, found)[0])
+            tables[job.vertex_on, job.features.kind] = _sorted_rows(job.queries(step, found)[0].numpy())
         return Candidates(
             vertex_face=tables[0, Kind.VERTEX_FACE],
             edge_edge=tables[0, Kind.EDGE_EDGE],
@@ -159,28 +159,17 @@ def _search(
             survivors = job.pairs(step, keep, until, options.separation, sampled)
         if not len(survivors):
             continue
-        numbers, quads = job.numbers(step, survivors)
+        numbers, quads = job.queries(step, survivors)
         answers = answer(job.features, step.start, step.end, quads, options)
-        status = answers.status.numpy()
-        hit = np.flatnonzero(status != Status.FREE)
-        found = found.joined(
-            Found(
-                kind=np.full(len(hit), job.features.kind, np.int32),
-                vertex_on=np.full(len(hit), job.vertex_on, np.int32),
-                numbers=numbers[hit],
-                quads=quads.numpy()[hit],
-                time=answers.time.numpy()[hit],
-                time_upper=answers.time_upper.numpy()[hit],
-                status=status[hit].astype(np.int32),
-            )
-        )
+        found = found.joined(Found.of(job.features.kind, job.vertex_on, numbers, quads, answers))
     return found
 
 
 def _first(step: Step, found: Found) -> FirstContact:
     if not len(found.time):
         return FirstContact(np.inf, np.inf, Status.FREE)
-    chosen = found.order()[:1]
+    tied = np.flatnonzero(found.time == found.earliest)
+    chosen = tied[found.rows(tied).order()[:1]]
     contact = contacts_of(step, found.rows(chosen))
     status = Status(int(found.status[chosen[0]]))
     return FirstContact(float(found.time[chosen[0]]), float(found.time_upper.min()), status, contact)

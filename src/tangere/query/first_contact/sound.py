@@ -50,7 +50,8 @@ def solve(
 
     Args:
         start, end: positions at t = 0 and t = 1, flat arrays of vec3d.
-        quads: four positions each, vec4i; None means consecutive fours.
+        quads: four positions each, vec4i; None means consecutive fours. Positions that quads choose from have been
+            checked: on CUDA every look takes as long as a small kernel.
         separation: distance that already counts as contact [m].
         tolerance: see the contract of time; None means 1e-6 of each query's size.
     """
@@ -70,7 +71,8 @@ def solve(
     if separation > 0.0:
         kernel = _march_separated_kernel(features, indexed)
         launch(kernel, count, [*points, separation, allowed], outputs, device=device, grain=MARCH_GRAIN)
-        refuse_invalid(answers.status.numpy())
+        if not indexed:
+            refuse_invalid(answers.status.numpy())
         return answers
     kernel = _decide_kernel(features, indexed)
     launch(kernel, count, [*points, allowed], outputs, device=device, grain=DECIDE_GRAIN)
@@ -79,7 +81,7 @@ def solve(
         any_invalid = wp.zeros(1, dtype=wp.int32, device=device)
         kernel = _march_kernel(features, indexed)
         launch(kernel, len(left), [left, *points, allowed], [*outputs, any_invalid], device=device, grain=MARCH_GRAIN)
-        if any_invalid.numpy()[0]:
+        if not indexed and any_invalid.numpy()[0]:
             refuse_invalid(answers.status.numpy())
     return answers
 

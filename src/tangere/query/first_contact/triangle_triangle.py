@@ -21,6 +21,7 @@ from tangere.query.first_contact.fifteen import EDGE_EDGE_TESTS, VERTEX_FACE_TES
 from tangere.query.first_contact.options import Mode, Options
 from tangere.query.first_contact.published import Reading
 from tangere.query.first_contact.result import FirstContacts
+from tangere.query.first_contact.sound import refuse_invalid
 from tangere.query.intersection.edge_face import edges_meet_faces
 from tangere.runtime import Arrays, InputError, like, using_threads
 
@@ -104,6 +105,7 @@ def _earliest(before: wp.array, after: wp.array, options: Options, details: bool
         quads = (base + np.array(tests, dtype=np.int32)).reshape(-1, 4)
         on_device = wp.array(quads, dtype=wp.vec4i, device=before.device)
         part = answer(features, before, after, on_device, options)
+        refuse_invalid(part.status.numpy().reshape(count, len(tests)).max(axis=1, initial=0))
         columns = {**vars(part)}
         if details:
             columns |= vars(describe(features, before, after, on_device, part.time, part.status))
