@@ -13,6 +13,7 @@ key where order matters.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ import warp as wp
 
 from tangere.runtime.arrays import device_of
 from tangere.runtime.errors import CapacityError
-from tangere.runtime.kernels import load
+from tangere.runtime.kernels import BLOCK, load
 from tangere.runtime.launching import Recorded, run_shards, shard_ranges
 
 __all__ = ["collect", "take", "where"]
@@ -31,6 +32,7 @@ COUNTER_STRIDE = wp.constant(8)
 
 _LARGEST = 2**31 - 1
 _START = 1024
+_landing = threading.local()
 _segment_capacity: dict[tuple[wp.Kernel, str, int], int] = {}
 
 
@@ -61,9 +63,13 @@ def collect(
     while True:
         counts = wp.zeros(len(ranges) * COUNTER_STRIDE, dtype=wp.int64, device=device)
         segments = wp.empty(len(ranges) * capacity, dtype=dtype, device=device)
-        recorded = Recorded(kernel, [*inputs, counts, capacity, segments], device)
-        run_shards(lambda shard, first, count, on=recorded: on.launch(count, first, shard), ranges, threads)
-        filled = counts.numpy()[::COUNTER_STRIDE]
+        arguments = [*inputs, counts, capacity, segments]
+        if device.is_cuda:
+            wp.launch(kernel, dim, [0, 0, *arguments], device=device, record_tape=False, block_dim=BLOCK)
+        else:
+            recorded = Recorded(kernel, arguments, device)
+            run_shards(lambda shard, first, count, on=recorded: on.launch(count, first, shard), ranges, threads)
+        filled = _read(counts)[::COUNTER_STRIDE]
         needed = int(filled.max())
         if needed <= capacity:
             # What is remembered halves from call to call unless it is needed: one crowded step is soon forgotten.
@@ -72,6 +78,17 @@ def collect(
         capacity = needed + needed // 8
         if capacity * len(ranges) > _LARGEST:
             raise CapacityError(f"{kernel.key} found {int(filled.sum())} items, more than one array can hold")
+
+
+def _read(counts: wp.array) -> np.ndarray:
+    """The counters, from CUDA by way of pinned memory that is kept: half the time of making room anew."""
+    if device_of(counts).is_cpu:
+        return counts.numpy()
+    if not hasattr(_landing, "counts"):
+        _landing.counts = wp.empty(COUNTER_STRIDE, dtype=wp.int64, device="cpu", pinned=True)
+    wp.copy(_landing.counts, counts)
+    wp.synchronize_stream(counts.device)
+    return _landing.counts.numpy()
 
 
 def _joined(segments: wp.array, filled: np.ndarray, capacity: int) -> wp.array:

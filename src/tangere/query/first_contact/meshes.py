@@ -146,8 +146,6 @@ def _search(
     """Every pair of features that may touch by `until`, solved over the whole step; the boxes cover that time."""
     found = Found.none()
     for job in jobs(bodies):
-        if sampled and len(found.time):
-            break  # any early time will do
         if broad_phase == "brute":
             survivors = every_pair(job, step.device)
         else:
@@ -162,6 +160,8 @@ def _search(
         numbers, quads = job.queries(step, survivors)
         answers = answer(job.features, step.start, step.end, quads, options)
         found = found.joined(Found.of(job.features.kind, job.vertex_on, numbers, quads, answers))
+        if sampled and len(found.time):
+            break  # any early time will do, and the trees of the next job need not be fitted
     return found
 
 

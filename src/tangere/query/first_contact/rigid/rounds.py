@@ -41,6 +41,8 @@ SORTED = 64
 CHUNK = 1 << 18
 #: Rounds between two looks of the host.
 TOGETHER = 8
+#: Threads that add up each counter.
+ADDING = 1024
 #: Contacts kept for each question at first; when they are more, the search is done again.
 HITS = 64
 
@@ -68,7 +70,7 @@ def search_rounds(desk: Desk, until: np.ndarray | None = None) -> None:
         while not rounds.run(first, bounds[first : first + count]):
             rounds = _Rounds(desk, count, 8 * rounds.kept, 2 * rounds.room)
         desk.searches["rounds", count] = rounds
-        counted += rounds.counters.numpy().sum(axis=0, keepdims=True)
+        counted += rounds.counted()
     desk.fetch()
     desk.host_counters = counted
 
@@ -95,7 +97,7 @@ class _Rounds:
         capacity = max(kept * count, 4096)
         self.hits, self.hit_queries = empty(capacity, Best), empty(capacity, wp.int32)
         self.counters = wp.zeros((threads, COUNTERS), dtype=wp.int64, device=device)
-        for kernel in (_begin, _expand, _solve, _put_back, _count, _list, _relist, _claim, _tell):
+        for kernel in (_begin, _expand, _solve, _put_back, _count, _list, _relist, _sum, _claim, _tell):
             load(kernel, device)
         self._graph = None
         if device.is_cuda:
@@ -127,6 +129,12 @@ class _Rounds:
         self._launch(_claim, found, inputs, [self.keys])
         self._launch(_tell, found, [*inputs, self.keys], [desk.bests])
         return True
+
+    def counted(self) -> np.ndarray:
+        """(COUNTERS,) what all threads counted, added up where it was counted: they are many."""
+        sums = wp.zeros(COUNTERS, dtype=wp.int64, device=self.device)
+        self._launch(_sum, min(len(self.counters), ADDING) * COUNTERS, [self.counters.flatten()], [sums])
+        return sums.numpy()
 
     def _several(self) -> None:
         """`TOGETHER` rounds, whether there is anything to do or not, and a new list of who has anything left."""
@@ -336,6 +344,15 @@ def _relist(first: int, following: wp.array[int], counts: wp.array[int], active:
     row = first + wp.tid()
     if row < counts[NEXT]:
         active[row] = following[row]
+
+
+@wp.kernel
+def _sum(first: int, counters: wp.array[wp.int64], sums: wp.array[wp.int64]):
+    i = first + wp.tid()
+    total = wp.int64(0)
+    for k in range(i, counters.shape[0], wp.min(counters.shape[0], wp.static(ADDING * COUNTERS))):
+        total += counters[k]
+    wp.atomic_add(sums, i % wp.static(COUNTERS), total)
 
 
 @wp.func
