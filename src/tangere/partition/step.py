@@ -96,45 +96,36 @@ class Step:
             base += len(mesh.vertices)
         # Start and end of a vertex side by side: a query reads both.
         path = wp.empty((base, 2), dtype=wp.vec3d, device=where)
+        worst = wp.zeros(1, dtype=wp.int32, device=where)
         for body, (mesh, end) in zip(bodies, moves, strict=True):
-            rows = path[body.base : body.base + len(mesh.vertices)]
             start = _positions(mesh, where)
-            wp.copy(rows[:, 0], start)
-            wp.copy(rows[:, 1], start if end is None else as_points(end, f"{mesh.name}: end positions", where))
-        step = Step(
-            bodies=tuple(bodies),
-            start=path[:, 0],
-            end=path[:, 1],
-            frame=Frame.around(
-                np.stack(
-                    [
-                        np.min([mesh.bounds[0] for mesh, _ in moves], axis=0),
-                        np.max([mesh.bounds[1] for mesh, _ in moves], axis=0),
-                    ]
-                )
-            ),
+            end = start if end is None else as_points(end, f"{mesh.name}: end positions", where)
+            launch(_lay_out, len(start), [start, end, body.base], [path, worst], device=where, threads=1)
+        _refuse_unusable(bodies, base - int(worst.numpy()[0]))
+        corners = np.stack(
+            [
+                np.min([mesh.bounds[0] for mesh, _ in moves], axis=0),
+                np.max([mesh.bounds[1] for mesh, _ in moves], axis=0),
+            ]
         )
-        step.check()
-        return step
+        return Step(bodies=tuple(bodies), start=path[:, 0], end=path[:, 1], frame=Frame.around(corners))
 
     @property
     def device(self) -> wp.Device:
         return device_of(self.start)
 
-    def check(self) -> None:
-        """Raise if a position is not finite or too large."""
-        worst = wp.zeros(1, dtype=wp.int32, device=self.device)
-        launch(_find_unusable, len(self.start), [self.start, self.end], [worst], device=self.device, threads=1)
-        number = len(self.start) - int(worst.numpy()[0])
-        if number < len(self.start):
-            body = max((b for b in self.bodies if b.base <= number), key=lambda b: b.base)
-            vertex = number - body.base
-            raise InputError(f"Mesh {body.mesh.name!r}: vertex {vertex} has a place that is not finite or above 1e98")
-
     def fitted(self, until: float, margin: float = 0.0) -> list[FittedBody]:
         """Boxes of every body over times 0 … `until`, grown by `margin` [m]."""
         boxes = vertex_boxes(self.start, self.end, until, margin, self.frame)
         return [FittedBody(body, boxes[body.base : body.base + len(body.mesh.vertices)]) for body in self.bodies]
+
+
+def _refuse_unusable(bodies: list[Body], number: int) -> None:
+    """Raise if vertex `number` of the step is one of a body."""
+    for body in bodies:
+        if body.base <= number < body.base + len(body.mesh.vertices):
+            vertex = number - body.base
+            raise InputError(f"Mesh {body.mesh.name!r}: vertex {vertex} has a place that is not finite or above 1e98")
 
 
 def _positions(mesh: Mesh, device: wp.Device) -> wp.array:
@@ -157,10 +148,20 @@ def _mesh_and_end(thing: Mesh | Moving) -> tuple[Mesh, object]:
 
 
 @wp.kernel(enable_backward=False)
-def _find_unusable(first: int, start: wp.array[wp.vec3d], end: wp.array[wp.vec3d], worst: wp.array[int]):
-    """How many vertices there are from the first one on whose coordinates are not finite or too large; else 0."""
+def _lay_out(
+    first: int,
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    base: int,
+    path: wp.array2d[wp.vec3d],
+    worst: wp.array[int],
+):
+    """Start and end side by side; and how many vertices of the step there are from the first unusable one on."""
     i = first + wp.tid()
-    a = wp.abs(start[i])
-    b = wp.abs(end[i])
-    if not (a[0] + a[1] + a[2] + b[0] + b[1] + b[2] < LARGEST):
-        wp.atomic_max(worst, 0, start.shape[0] - i)
+    a = start[i]
+    b = end[i]
+    path[base + i, 0] = a
+    path[base + i, 1] = b
+    size = wp.abs(a) + wp.abs(b)
+    if not (size[0] + size[1] + size[2] < LARGEST):
+        wp.atomic_max(worst, 0, path.shape[0] - base - i)

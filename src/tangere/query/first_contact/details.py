@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 import warp as wp
 
 from tangere.query.closest_points import closest_on_segments, closest_on_triangle
@@ -23,7 +24,7 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Details", "describe", "describe_function"]
+__all__ = ["Details", "describe", "describe_function", "describe_rows"]
 
 VERTEX_FACE_KIND = wp.constant(wp.uint8(Kind.VERTEX_FACE))
 EDGE_EDGE_KIND = wp.constant(wp.uint8(Kind.EDGE_EDGE))
@@ -40,6 +41,11 @@ ON_BOUNDARY = wp.constant(wp.float64(1e-12))
 FLAT = wp.constant(wp.float64(1e-12))
 #: A relative speed or distance below this part of the whole is none.
 NEGLIGIBLE = wp.constant(wp.float64(1e-9))
+
+
+#: Four positions and a time, and what `describe_rows` tells of them: rows of numbers pass to NumPy fastest.
+Row = wp.types.vector(length=5, dtype=real)
+Touch = wp.types.vector(length=13, dtype=real)
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,17 @@ def describe(
         grain=DECIDE_GRAIN,
     )
     return details
+
+
+def describe_rows(features: Features, start: wp.array, end: wp.array, rows: np.ndarray) -> np.ndarray:
+    """Weights, points and normal (n, 13) of contacts; each row (n, 5) names four positions and a time.
+
+    As `describe`, in one copy there and one back.
+    """
+    inputs = [wp.array(rows, dtype=Row, device=start.device), start, end]
+    touches = wp.empty(len(rows), dtype=Touch, device=start.device)
+    launch(_describe_rows_kernel(features), len(rows), inputs, [touches], device=start.device, grain=DECIDE_GRAIN)
+    return touches.numpy()
 
 
 @wp.func
@@ -255,3 +272,28 @@ def _describe_kernel(features: Features, indexed: bool) -> wp.Kernel:
         normal[i] = n
 
     return describe_contacts
+
+
+@cache
+def _describe_rows_kernel(features: Features) -> wp.Kernel:
+    describe_at = describe_function(features)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def describe_rows_of_numbers(
+        first: int, rows: wp.array[Row], start: wp.array[vec], end: wp.array[vec], touches: wp.array[Touch]
+    ):
+        i = first + wp.tid()
+        k = wp.vec4i(int(rows[i][0]), int(rows[i][1]), int(rows[i][2]), int(rows[i][3]))
+        what, w, on_a, on_b, n = describe_at(
+            start[k[0]], start[k[1]], start[k[2]], start[k[3]], end[k[0]], end[k[1]], end[k[2]], end[k[3]], rows[i][4]
+        )
+        touch = Touch()
+        for c in range(4):
+            touch[c] = w[c]
+        for c in range(3):
+            touch[4 + c] = on_a[c]
+            touch[7 + c] = on_b[c]
+            touch[10 + c] = n[c]
+        touches[i] = touch
+
+    return describe_rows_of_numbers

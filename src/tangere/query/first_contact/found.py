@@ -10,32 +10,22 @@ import warp as wp
 from tangere.partition.step import Step
 from tangere.query.contacts import Contacts, Kind, contact_key
 from tangere.query.first_contact.decide import FREE
-from tangere.query.first_contact.details import describe
+from tangere.query.first_contact.details import describe_rows
 from tangere.query.first_contact.features import EDGE_EDGE, VERTEX_FACE
 from tangere.query.first_contact.sound import Answers
-from tangere.runtime import SOUND, collect, device_of, launch, take
+from tangere.runtime import SOUND, collect, device_of, take
 
 wp.set_module_options(SOUND)
 
 __all__ = ["Found", "contacts_of"]
 
-#: Contacts that cost less on the CPU than in launches and copies.
-FEW = 64
+#: A query that is not free, as it is read back: feature numbers, corners, times and status, exact in float64. A struct
+#: of ten columns takes ten times as long to get to NumPy.
+Hit = wp.types.vector(length=9, dtype=wp.float64)
 #: Queries a thread picks hits from.
 GRAIN = 32768
 #: Hits to make room for at first; more make the picking run twice.
 ROOM = 65536
-
-
-@wp.struct
-class Hit:
-    """What is read back of a query that is not free; the columns of `Found` that differ from row to row."""
-
-    numbers: wp.vec2i
-    quads: wp.vec4i
-    time: wp.float64
-    time_upper: wp.float64
-    status: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +56,11 @@ class Found:
         return Found(
             kind=np.full(len(hits), kind, np.int32),
             vertex_on=np.full(len(hits), vertex_on, np.int32),
-            **{name: np.ascontiguousarray(hits[name]) for name in hits.dtype.names or ()},
+            numbers=hits[:, :2].astype(np.int32),
+            quads=hits[:, 2:6].astype(np.int32),
+            time=hits[:, 6].copy(),
+            time_upper=hits[:, 7].copy(),
+            status=hits[:, 8].astype(np.int32),
         )
 
     @property
@@ -99,28 +93,14 @@ def contacts_of(step: Step, found: Found) -> Contacts:
     """The contact record of what was found, in canonical order, each pair once."""
     found = found.rows(found.order())
     total = len(found.time)
-    columns = {
-        "weights": np.zeros((total, 4)),
-        "point_a": np.zeros((total, 3)),
-        "point_b": np.zeros((total, 3)),
-        "normal": np.zeros((total, 3)),
-    }
+    touches = np.zeros((total, 13))
     for features in (EDGE_EDGE, VERTEX_FACE):
         rows = np.flatnonzero(found.kind == features.kind)
-        if not len(rows):
-            continue
-        start, end, quads = _where_they_are(step, found.quads[rows])
-        details = describe(
-            features,
-            start,
-            end,
-            quads,
-            wp.array(found.time[rows], dtype=wp.float64, device=start.device),
-            wp.array(found.status[rows].astype(np.uint8), dtype=wp.uint8, device=start.device),
-        )
-        for name, column in columns.items():
-            column[rows] = getattr(details, name).numpy()
-    point_a, point_b, normal, numbers = columns["point_a"], columns["point_b"], columns["normal"], found.numbers.copy()
+        if len(rows):
+            when = np.column_stack([found.quads[rows], found.time[rows]])
+            touches[rows] = describe_rows(features, step.start, step.end, when)
+    weights, point_a, point_b, normal = np.split(touches, [4, 7, 10], axis=1)
+    numbers = found.numbers.copy()
     swapped = np.flatnonzero(found.vertex_on)
     if len(swapped):
         point_a[swapped], point_b[swapped] = point_b[swapped], point_a[swapped]
@@ -129,30 +109,19 @@ def contacts_of(step: Step, found: Found) -> Contacts:
     return Contacts(
         query=np.zeros(total, np.int32),
         time=found.time,
-        point_a=point_a,
-        point_b=point_b,
-        normal=normal,
+        point_a=np.ascontiguousarray(point_a),
+        point_b=np.ascontiguousarray(point_b),
+        normal=np.ascontiguousarray(normal),
         gap=np.einsum("ij,ij->i", point_a - point_b, normal),
         body_a=np.zeros(total, np.int32),
         body_b=np.full(total, len(step.bodies) - 1, np.int32),
         feature_a=numbers[:, 0].astype(np.int32),
         feature_b=numbers[:, 1].astype(np.int32),
-        weights=columns["weights"],
+        weights=np.ascontiguousarray(weights),
         kind=found.kind.astype(np.uint8),
         vertex_on=found.vertex_on.astype(np.uint8),
         key=found.key,
     )
-
-
-def _where_they_are(step: Step, quads: np.ndarray) -> tuple[wp.array, wp.array, wp.array | None]:
-    """Start, end and quads for `describe`; a few contacts are fetched from CUDA in one go and described on the CPU."""
-    on_device = wp.array(quads, dtype=wp.vec4i, device=step.device)
-    if len(quads) > FEW or not step.device.is_cuda:
-        return step.start, step.end, on_device
-    both = wp.empty((2, 4 * len(quads)), dtype=wp.vec3d, device=step.device)
-    launch(_fetch, len(quads), [on_device, step.start, step.end], [both], device=step.device)
-    start, end = both.numpy()
-    return wp.array(start, dtype=wp.vec3d, device="cpu"), wp.array(end, dtype=wp.vec3d, device="cpu"), None
 
 
 @wp.kernel
@@ -172,18 +141,12 @@ def _append_hits(
     if status[i] != FREE:
         place = take(counts, shard, 1, capacity)
         if place >= 0:
-            out[place] = Hit(numbers[i], quads[i], time[i], time_upper[i], int(status[i]))
-
-
-@wp.kernel
-def _fetch(
-    first: int,
-    quads: wp.array[wp.vec4i],
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
-    both: wp.array2d[wp.vec3d],
-):
-    k = first + wp.tid()
-    for c in range(4):
-        both[0, 4 * k + c] = start[quads[k][c]]
-        both[1, 4 * k + c] = end[quads[k][c]]
+            hit = Hit()
+            hit[0] = wp.float64(numbers[i][0])
+            hit[1] = wp.float64(numbers[i][1])
+            for c in range(4):
+                hit[2 + c] = wp.float64(quads[i][c])
+            hit[6] = time[i]
+            hit[7] = time_upper[i]
+            hit[8] = wp.float64(status[i])
+            out[place] = hit

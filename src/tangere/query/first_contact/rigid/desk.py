@@ -161,10 +161,6 @@ class Desk:
         found = np.where(bests["pierced"] >= 0, _START, np.where(bests["decided"], _CONTACT, _UNRESOLVED))
         return np.where(bests["time"] <= 1.0, found, _FREE)
 
-    def fetch(self) -> None:
-        """Bring what a search on CUDA found to main memory."""
-        self.host_bests, self.host_counters = self.bests.numpy(), self.counters.numpy()
-
     def refuse_small(self, tolerance: float | None) -> None:
         """Raise if a tolerance that was asked for could not be kept."""
         if tolerance is None:

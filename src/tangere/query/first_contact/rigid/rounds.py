@@ -21,7 +21,7 @@ from tangere.bound.obb_node import ObbNode
 from tangere.motion.rigid import RigidMotion
 from tangere.query.first_contact.rigid.advance import RigidQuery, advanced, pair_of, relative_at
 from tangere.query.first_contact.rigid.culling import Cones, culling_of, recedes
-from tangere.query.first_contact.rigid.search import COUNTERS, NONE_YET, Best, Candidate, solve_leaf
+from tangere.query.first_contact.rigid.search import COUNTERS, Best, Candidate, none_yet, solve_leaf
 from tangere.runtime import SOUND, launch, load
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ SORTED = 64
 CHUNK = 1 << 18
 #: Rounds between two looks of the host.
 TOGETHER = 8
+#: Few questions wait for the slowest of their triangles: then these are solved every so many rounds. Divides TOGETHER.
+SOLVED_EVERY = 2
 #: Threads that add up each counter.
 ADDING = 1024
 #: Contacts kept for each question at first; when they are more, the search is done again.
@@ -61,18 +63,16 @@ def search_rounds(desk: Desk, until: np.ndarray | None = None) -> None:
     Args:
         until: (n,) times of the clock after which nothing is of interest; None means 1.
     """
-    bounds = np.ones(desk.count) if until is None else np.minimum(until, 1.0)
+    limits = wp.array([] if until is None else np.minimum(until, 1.0), dtype=wp.float64, device=desk.device)
     counted = np.zeros((1, COUNTERS), np.int64)
-    desk.bests.assign(np.repeat(NONE_YET, desk.count))
     for first in range(0, desk.count, CHUNK):
         count = min(CHUNK, desk.count - first)
         rounds = desk.searches.get(("rounds", count)) or _Rounds(desk, count, HITS, 1)
-        while not rounds.run(first, bounds[first : first + count]):
+        while not rounds.run(first, limits):
             rounds = _Rounds(desk, count, 8 * rounds.kept, 2 * rounds.room)
         desk.searches["rounds", count] = rounds
         counted += rounds.counted()
-    desk.fetch()
-    desk.host_counters = counted
+    desk.host_bests, desk.host_counters = desk.bests.numpy(), counted
 
 
 class _Rounds:
@@ -90,13 +90,14 @@ class _Rounds:
 
         self.stacks, self.sizes = empty(count * self.height, Candidate), empty(count, wp.int32)
         self.children, self.child_counts = empty(threads, Candidate), wp.zeros(count, dtype=wp.int32, device=device)
-        self.leaves = empty(threads, Candidate)
+        self.every = SOLVED_EVERY if self.width > SORTED else 1
+        self.leaves = empty(self.every * threads, Candidate)
         self.active, self.next = empty(count, wp.int32), empty(count, wp.int32)
         self.bounds, self.keys = empty(desk.count, wp.float64), empty(desk.count, wp.int64)
         self.counts = empty(5, wp.int32)
         capacity = max(kept * count, 4096)
         self.hits, self.hit_queries = empty(capacity, Best), empty(capacity, wp.int32)
-        self.counters = wp.zeros((threads, COUNTERS), dtype=wp.int64, device=device)
+        self.counters = wp.zeros((self.every * threads, COUNTERS), dtype=wp.int64, device=device)
         for kernel in (_begin, _expand, _solve, _put_back, _count, _list, _relist, _sum, _claim, _tell):
             load(kernel, device)
         self._graph = None
@@ -105,15 +106,13 @@ class _Rounds:
                 self._several()
             self._graph = capture.graph
 
-    def run(self, first: int, until: np.ndarray) -> bool:
-        """Search the questions from `first` on; whether everything had room."""
+    def run(self, first: int, limits: wp.array) -> bool:
+        """Search the questions from `first` on, up to their limits, or 1 without; whether everything had room."""
         desk, count = self.desk, self.count
-        bounds = np.ones(desk.count)
-        bounds[first : first + count] = until
-        self.bounds.assign(bounds)
-        self.counts.assign([count, 0, 0, 0, 0])
         self.counters.zero_()
-        self._launch(_begin, count, [first, self.height], [self.stacks, self.sizes, self.active])
+        stacks = [self.stacks, self.sizes, self.active]
+        found = [self.bounds, self.keys, desk.bests, self.counts]
+        self._launch(_begin, count, [first, count, self.height, limits], [*stacks, *found])
         active = count
         found = 0
         while active:
@@ -124,7 +123,6 @@ class _Rounds:
             active, _, _, found, full = (int(n) for n in self.counts.numpy())
             if found > len(self.hits) or full:
                 return False
-        self.keys.fill_(NO_KEY)
         inputs = [self.hits, self.hit_queries, self.bounds]
         self._launch(_claim, found, inputs, [self.keys])
         self._launch(_tell, found, [*inputs, self.keys], [desk.bests])
@@ -141,12 +139,15 @@ class _Rounds:
         desk, threads, shape = self.desk, 2 * self.width * self.count, [self.width, self.height]
         stacks = [self.active, self.stacks, self.sizes, self.children, self.child_counts]
         found = [self.bounds, self.counts, self.hits, self.hit_queries, self.counters]
-        for _ in range(TOGETHER):
+        for k in range(TOGETHER):
+            solving = (k + 1) % self.every == 0
             boxes = [desk.cones, *shape, *stacks, self.leaves, self.bounds, self.counts, self.counters]
             self._launch(_expand, threads, [*desk.inputs, *boxes])
-            self._launch(_solve, threads, [*desk.inputs, self.leaves, *found])
+            if solving:
+                self._launch(_solve, len(self.leaves), [*desk.inputs, self.leaves, *found])
             self._launch(_put_back, threads, [*shape, *stacks, self.counts])
-            self._launch(_count, self.count, [*shape, self.active, self.sizes, self.child_counts, self.counts])
+            sizes = [self.active, self.sizes, self.child_counts, self.counts]
+            self._launch(_count, self.count, [*shape, int(solving), *sizes])
         self._launch(_list, self.count, [self.active, self.sizes, self.counts], [self.next])
         self._launch(_relist, self.count, [self.next, self.counts], [self.active])
         wp.copy(self.counts, self.counts, ACTIVE, NEXT, 1)
@@ -158,9 +159,20 @@ class _Rounds:
 
 @wp.kernel
 def _begin(
-    first: int, base: int, height: int, stacks: wp.array[Candidate], sizes: wp.array[int], active: wp.array[int]
+    first: int,
+    base: int,
+    count: int,
+    height: int,
+    limits: wp.array[wp.float64],
+    stacks: wp.array[Candidate],
+    sizes: wp.array[int],
+    active: wp.array[int],
+    bounds: wp.array[wp.float64],
+    keys: wp.array[wp.int64],
+    bests: wp.array[Best],
+    counts: wp.array[int],
 ):
-    """Every question starts with its roots, not yet looked at."""
+    """Every question starts with its roots, not yet looked at, and without a contact."""
     i = first + wp.tid()
     root = Candidate()
     root.a = -1
@@ -168,6 +180,14 @@ def _begin(
     stacks[i * height] = root
     sizes[i] = 1
     active[i] = i
+    bounds[base + i] = wp.float64(1.0)
+    if limits.shape[0] > 0:
+        bounds[base + i] = limits[base + i]
+    keys[base + i] = NO_KEY
+    bests[base + i] = none_yet()
+    if i == 0:
+        for k in range(counts.shape[0]):
+            counts[k] = wp.where(k == ACTIVE, count, 0)
 
 
 @wp.kernel
@@ -317,6 +337,7 @@ def _count(
     first: int,
     width: int,
     height: int,
+    solved: int,
     active: wp.array[int],
     sizes: wp.array[int],
     child_counts: wp.array[int],
@@ -327,7 +348,7 @@ def _count(
         stack = active[row]
         sizes[stack] = wp.min(wp.max(sizes[stack] - width, 0) + child_counts[row], height)
         child_counts[row] = 0
-    if row == 0:
+    if row == 0 and solved == 1:
         counts[LEAVES] = 0
 
 

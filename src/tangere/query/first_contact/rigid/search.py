@@ -24,7 +24,7 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["COUNTERS", "NONE_YET", "Best", "Candidate", "Places", "better", "search", "solve_leaf"]
+__all__ = ["COUNTERS", "NONE_YET", "Best", "Candidate", "Places", "better", "none_yet", "search", "solve_leaf"]
 
 #: Counters of a job: box pairs evaluated, triangle pairs evaluated, triangle pairs visited, pairs culled, and how many
 #: are left in the heap.
@@ -59,6 +59,14 @@ class Best:
 #: A best before anything was found.
 NONE_YET = np.zeros(1, Best.numpy_dtype())
 NONE_YET["time"], NONE_YET["pierced"] = 2.0, -1
+
+
+@wp.func
+def none_yet() -> Best:
+    best = Best()
+    best.time = wp.float64(2.0)
+    best.pierced = -1
+    return best
 
 
 @wp.struct
@@ -211,6 +219,9 @@ def search(
     tau = wp.float64(0.0)
     if heap_count == 0:
         fresh = 1
+    # Boxes that overlap leave their time to their children: most pairs are asked at the instant of the pair before.
+    instant = wp.float64(0.0)
+    now = relative_at(query, pair, motions, instant)
     going = bool(True)
     while going:
         leaf_a = int(-1)
@@ -218,7 +229,9 @@ def search(
         item = Candidate()
         while going and leaf_a < 0:
             if fresh > 0:
-                now = relative_at(query, pair, motions, tau)
+                if tau != instant:
+                    now = relative_at(query, pair, motions, tau)
+                    instant = tau
                 other = Candidate()
                 other.time = wp.float64(2.0)
                 for k in range(fresh):
