@@ -3,7 +3,8 @@
 Question: until when do two boxes certainly stay more than separation + tolerance / 2 apart?
 Method:   the gap along a fixed direction n is at least g - a h - b h^2 after a time h: a from the velocities at the
           instant, b from bounds of the accelerations; or g - a1 h from bounds of the velocities. Step to the root of
-          whichever reaches further (`tangere.motion.course`; it serves specs/redon-rigid-ccd-and-dynamics C12).
+          whichever reaches further (`tangere.motion.course`; it serves specs/redon-rigid-ccd-and-dynamics C12). What
+          spins fast is also taken as the ball it stays in, whose spin does not matter.
 Sound:    each step starts from an evaluated gap less what must be left of it, and less the rounding error of positions.
 """
 
@@ -20,6 +21,7 @@ from tangere.runtime import SOUND
 wp.set_module_options(SOUND)
 
 __all__ = [
+    "FAST",
     "Pair",
     "Relative",
     "RigidQuery",
@@ -29,6 +31,7 @@ __all__ = [
     "rate_bound",
     "relative_at",
     "step_of",
+    "step_of_balls",
 ]
 
 #: A tolerance below this part of the query's size drowns in rounding.
@@ -38,6 +41,8 @@ _ROUNDING = wp.constant(wp.float64(64.0 * 2.0**-53))
 #: A box pair is evaluated again while its gap is this part of the smaller radius, so many times.
 _WORTH_REPEATING = wp.constant(wp.float64(0.5))
 _EVALUATIONS = wp.constant(4)
+#: An angular speed, per unit of the clock, from which balls are worth their cost.
+FAST = wp.constant(wp.float64(12.0))
 
 _ZERO = wp.constant(wp.float64(0.0))
 _HALF = wp.constant(wp.float64(0.5))
@@ -188,6 +193,44 @@ def closing_bound(pair: Pair, rho_a: wp.float64, rho_b: wp.float64) -> wp.float6
 
 
 @wp.func
+def distance_to_box(centre: wp.vec3d, axes: wp.mat33d, half: wp.vec3d) -> wp.float64:
+    """How far the origin is from a box."""
+    along = centre * axes
+    beyond = wp.vec3d(wp.abs(along[0]) - half[0], wp.abs(along[1]) - half[1], wp.abs(along[2]) - half[2])
+    return wp.length(wp.max(beyond, wp.vec3d(_ZERO, _ZERO, _ZERO)))
+
+
+@wp.func
+def step_of_balls(
+    now: Relative,
+    pair: Pair,
+    from_a: wp.float64,
+    from_b: wp.float64,
+    ball_a: wp.float64,
+    ball_b: wp.float64,
+    rho_a: wp.float64,
+    rho_b: wp.float64,
+) -> wp.float64:
+    """How long boxes stay apart if one of them, or both, may be turned about their pivots at will.
+
+    from_a: distance of a's pivot to b's box; ball_a: radius of the ball about a's pivot that holds a's box; rho_a:
+    distance of a's box to the axis of a's turns.
+    """
+    rate = LONGEST * (wp.length(now.drift) + pair.course_a.swing + pair.course_b.swing)
+    h = _ZERO
+    gap = from_a - ball_a - pair.keep
+    if gap > _ZERO:
+        h = step_of(gap, rate + LONGEST * pair.course_b.spin * rho_b, _ZERO)
+    gap = from_b - ball_b - pair.keep
+    if gap > _ZERO:
+        h = wp.max(h, step_of(gap, rate + LONGEST * pair.course_a.spin * rho_a, _ZERO))
+    gap = wp.length(now.point) - ball_a - ball_b - pair.keep
+    if gap > _ZERO:
+        h = wp.max(h, step_of(gap, rate, _ZERO))
+    return h
+
+
+@wp.func
 def evaluated(
     now: Relative, pair: Pair, back_a: wp.mat33d, a: ObbNode, b: ObbNode, tau: wp.float64, until: wp.float64
 ) -> wp.vec2d:
@@ -213,6 +256,12 @@ def evaluated(
         h = step_of(gap, rate, closing_bound(pair, rho_a, rho_b))
         if tau + h <= until:  # else it is dropped anyway
             h = wp.max(h, step_of(gap, rate_bound(now, pair, n, rho_a, rho_b), _ZERO))
+            if pair.course_a.spin + pair.course_b.spin > FAST:
+                from_a = distance_to_box(now.point + arm_b, axes_b, half_b)
+                from_b = distance_to_box(arm_a - now.point, wp.transpose(back_a), half_a)
+                ball_a = wp.length(arm_a) + wp.float64(a.radius)
+                ball_b = wp.length(arm_b) + wp.float64(b.radius)
+                h = wp.max(h, step_of_balls(now, pair, from_a, from_b, ball_a, ball_b, rho_a, rho_b))
         if h > _ZERO:  # and not NaN
             time = tau + h
     return wp.vec2d(gap, time)

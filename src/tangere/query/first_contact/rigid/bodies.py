@@ -20,6 +20,8 @@ from tangere.shape import Mesh, Moving
 __all__ = ["Bodies", "Forest", "bodies_of", "no_cones"]
 
 AT_REST = Rest()
+#: Meshes below this size [m] are refused: their boxes are float32 and would not be theirs.
+SMALLEST = 1e-40
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class Forest:
         key = (Forest, device.alias, *map(id, shapes))
         forest = shapes[0].cache.get(key)
         if forest is None:
+            for shape in shapes:
+                if 0.0 < shape.extent < SMALLEST:
+                    raise InputError(f"Mesh {shape.name!r}: is {shape.extent:.3g} in size; the least is {SMALLEST:g}")
             trees = [ObbTree.of(shape, device) for shape in shapes]
             forest = shapes[0].cache[key] = Forest(
                 _joined([tree.nodes for tree in trees], ObbNode, device),

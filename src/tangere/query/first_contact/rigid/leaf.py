@@ -13,7 +13,9 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.motion.rigid import RigidMotion
+from tangere.query.closest_points import closest_on_triangle
 from tangere.query.first_contact.rigid.advance import (
+    FAST,
     Pair,
     Relative,
     RigidQuery,
@@ -22,6 +24,7 @@ from tangere.query.first_contact.rigid.advance import (
     rate_bound,
     relative_at,
     step_of,
+    step_of_balls,
 )
 from tangere.query.first_contact.rigid.triangle_gap import (
     Triangle,
@@ -80,6 +83,15 @@ def placed(now: Relative, b: Triangle) -> Triangle:
 
 
 @wp.func
+def least_distance(p: wp.vec3d, t: Triangle) -> wp.float64:
+    """No more than the distance of p to a triangle: along the way to the nearest point, however well that is known."""
+    w = closest_on_triangle(p, corner(t, 0), corner(t, 1), corner(t, 2))
+    n = corner(t, 0) * w[0] + corner(t, 1) * w[1] + corner(t, 2) * w[2] - p
+    n = n / wp.max(wp.length(n), _TINY)
+    return wp.min(wp.vec3d(wp.dot(n, corner(t, 0) - p), wp.dot(n, corner(t, 1) - p), wp.dot(n, corner(t, 2) - p)))
+
+
+@wp.func
 def leaf_time(
     query: RigidQuery,
     pair: Pair,
@@ -95,6 +107,11 @@ def leaf_time(
     for k in range(3):
         rho_a[k] = radius_about(pair.course_a, corner(a, k) + pair.course_a.pivot, _ZERO)
         rho_b[k] = radius_about(pair.course_b, corner(b, k) + pair.course_b.pivot, _ZERO)
+    ball_a = wp.float64(0.0)
+    ball_b = wp.float64(0.0)
+    for k in range(3):
+        ball_a = wp.max(ball_a, wp.length(corner(a, k)))
+        ball_b = wp.max(ball_b, wp.length(corner(b, k)))
     contact = pair.separation + pair.tolerance
     keep = pair.separation + _HALF * pair.tolerance
     result = LeafTime()
@@ -120,6 +137,12 @@ def leaf_time(
             h = longest_step(now, pair, a, at, n, rho_a, rho_b, keep)
             if result.time + h <= until:
                 h = wp.max(h, step_of(spare, rate_bound(now, pair, n, wp.max(rho_a), wp.max(rho_b)), _ZERO))
+                if pair.course_a.spin + pair.course_b.spin > FAST:
+                    from_a = least_distance(wp.vec3d(_ZERO, _ZERO, _ZERO), at)
+                    from_b = least_distance(now.point, a)
+                    h = wp.max(
+                        h, step_of_balls(now, pair, from_a, from_b, ball_a, ball_b, wp.max(rho_a), wp.max(rho_b))
+                    )
             going = result.time + h > result.time
             result.decided = going
             result.time += h

@@ -22,6 +22,7 @@ from tangere.query.contacts import Status
 from tangere.query.first_contact.options import Options
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.query.first_contact.rigid.bodies import Bodies, Forest, bodies_of
+from tangere.query.first_contact.rigid.describe import Touch
 from tangere.query.first_contact.rigid.desk import Desk
 from tangere.query.first_contact.rigid.paths import first_along, has_path
 from tangere.query.first_contact.rigid.records import contacts_of, details_of
@@ -151,6 +152,9 @@ def rigid_first_contacts(
     options = Options(separation=separation, tolerance=tolerance)
     _check_start(start)
     ones = bodies_of(a, "a"), bodies_of(b, "b")
+    if {bodies.count for bodies in ones} in ({0}, {0, None}):
+        nothing, status = np.zeros(0, Touch.numpy_dtype()), np.zeros(0, np.uint8)
+        return FirstContacts(np.zeros(0), np.zeros(0), status, **(details_of(nothing, status) if details else {}))
     with using_threads(threads):
         desk = _asked(*ones, options, recession, start, device)
         touches = desk.described()

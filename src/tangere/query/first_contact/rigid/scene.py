@@ -68,6 +68,8 @@ def first_contact_of_scene(
         (0, 2)
     """
     options = Options(separation=separation, tolerance=tolerance)
+    if isinstance(bodies, (Mesh, Moving)):
+        raise InputError("bodies must be a list of bodies, not one body")
     place = choose_device(device)
     with using_threads(threads):
         shapes, motions = zip(*(_body(k, body) for k, body in enumerate(bodies)), strict=True) if bodies else ((), ())

@@ -1,0 +1,49 @@
+"""Bodies that spin many times within a step: never late, and in the time of bodies that do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rigid_families import at, shape
+from rigid_oracle import closest_approach
+from tangere.motion import Rest, Twist
+from tangere.query.contacts import Status
+from tangere.query.first_contact.rigid import Counters, rigid_first_contact
+from tangere.shape import generate
+
+TOLERANCE = 1e-5
+
+
+def flight(rng, start, spin):
+    """Through the origin, nearly, turning by `spin` about a pivot near the middle of the body."""
+    way = -2.0 * np.asarray(start) + rng.normal(scale=0.3, size=3)
+    axis = rng.normal(size=3)
+    return Twist(at(start), way, spin * axis / np.linalg.norm(axis), pivot=rng.normal(scale=0.2, size=3))
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_fast_spin_is_never_told_late(rng, effort, both):
+    a, b = shape("cone"), shape("ring")
+    hits = 0
+    for _ in range(effort(20)):
+        one = flight(rng, [3.0, 0.2, 0.1], rng.uniform(13.0, 200.0))
+        other = flight(rng, [-2.0, 0.1, -0.3], rng.uniform(0.0, 100.0)) if both else Rest(np.eye(4))
+        found = rigid_first_contact(a.moving(one), b.moving(other), tolerance=TOLERANCE, device="cpu", threads=1)
+        assert closest_approach(a, b, one, other, min(found.time, 1.0), samples=600) > 0.49 * TOLERANCE
+        hits += found.status == Status.CONTACT
+    assert hits > 0
+
+
+def test_work_does_not_grow_with_the_turns_on_the_way():
+    """Until the balls around both bodies meet, turns do not matter."""
+    ball = generate.icosphere(triangles=320)
+    work = []
+    for turns in (100.0, 10_000.0):
+        spinning = ball.moving(Twist(at([-3.0, 0.0, 0.0]), [2.0, 0.0, 0.0], [0.0, 0.0, 2.0 * np.pi * turns]))
+        counters = Counters()
+        found = rigid_first_contact(spinning, ball, counters=counters, device="cpu", threads=1)
+        assert found.status == Status.CONTACT
+        assert 0.499 <= found.time <= 0.51
+        work.append(counters.box_tests)
+    assert work[1] < 2 * work[0]  # a hundred times as many steps without the balls
