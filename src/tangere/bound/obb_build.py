@@ -1,8 +1,8 @@
 """Building an OBB tree: fit a box to a set of triangles, cut the set in two, and so on down to single triangles.
 
 The method, and what is promised, is told in `obb_tree`. A job is (first place, end, node, depth): the places of
-`order` that a node owns. A set is cut across its longest axis at the mean or at the median of its centroids, whichever
-makes the larger of the two child boxes smallest. Spec: specs/redon-rigid-ccd-and-dynamics C9.
+`order` that a node owns. A set is cut across an axis of its box at the mean or at the median of its centroids, where
+that makes the larger of the two child boxes smallest. Spec: specs/redon-rigid-ccd-and-dynamics C9.
 """
 
 from __future__ import annotations
@@ -87,6 +87,9 @@ _SKEW = wp.constant(wp.float64(2.0**-21))
 _UP = wp.constant(wp.float64(1.0 + 2.0**-22))
 _TINY = wp.constant(wp.float64(1.0e-37))
 _DEPTH_LIMIT = wp.constant(DEPTH_LIMIT)
+#: Boxes are compared with a padding of this part of their parent's longest half: what is flat anyway is cut across its
+#: length, and the two faces of a sheet of metal are parted long before its boxes are as small as it is thick.
+_PADDING = wp.constant(wp.float64(0.05))
 
 
 @wp.kernel
@@ -178,18 +181,10 @@ def fit(build: Build, begin: int, end: int) -> ObbNode:
 
 
 @wp.func
-def box_volume(node: ObbNode) -> wp.float64:
-    return wp.float64(node.half[0]) * wp.float64(node.half[1]) * wp.float64(node.half[2])
-
-
-@wp.func
-def longest_axis(node: ObbNode) -> wp.vec3d:
-    k = int(0)
-    if node.half[1] > node.half[0]:
-        k = 1
-    if node.half[2] > node.half[k]:
-        k = 2
-    return box_axis(box_axes(node), k)
+def padded_volume(node: ObbNode, padding: wp.float64) -> wp.float64:
+    """An eighth of the volume of a box with `padding` on all sides."""
+    half = box_half(node) + wp.vec3d(padding, padding, padding)
+    return half[0] * half[1] * half[2]
 
 
 @wp.func
@@ -243,43 +238,68 @@ def part_at(build: Build, begin: int, end: int, middle: int):
 
 
 @wp.func
-def split(build: Build, begin: int, end: int, node: int, depth: int) -> int:
-    """Cut the places of a node in two and write the boxes of its children; the first place of the right child."""
-    axis = longest_axis(build.nodes[node])
-    mean = wp.float64(0.0)
+def project(build: Build, begin: int, end: int, axis: wp.vec3d) -> wp.float64:
+    """Take the places of the centroids along `axis` for keys; their mean."""
+    sum = wp.float64(0.0)
     for place in range(begin, end):
         i = build.order[place]
         key = wp.dot(axis, build.points[3 * i] + build.points[3 * i + 1] + build.points[3 * i + 2])
         build.keys[place] = key
-        mean += key
-    mean = mean / wp.float64(end - begin)
+        sum += key
+    return sum / wp.float64(end - begin)
 
-    middle = (begin + end) / 2
-    cut = middle
-    if build.median_only == 0 and end - begin > 2:
-        cut = part_below(build, begin, end, mean)
-    larger = wp.max(cut - begin, end - cut)
-    fits = larger <= (1 << wp.clamp(_DEPTH_LIMIT - depth - 1, 0, 30))  # below the depth limit, cut in halves from there
+
+@wp.func
+def split(build: Build, begin: int, end: int, node: int, depth: int) -> int:
+    """Cut the places of a node in two and write the boxes of its children; the first place of the right child.
+
+    Up to four ways are tried: across the longest axis at the mean, across the others at the mean, and last across the
+    longest at the median, which always leads to an end.
+    """
+    box = build.nodes[node]
+    axes = box_axes(box)
+    longest = int(0)
+    if box.half[1] > box.half[0]:
+        longest = 1
+    if box.half[2] > box.half[longest]:
+        longest = 2
+    padding = _PADDING * wp.float64(box.half[longest])
+    room = 1 << wp.clamp(_DEPTH_LIMIT - depth - 1, 0, 30)  # triangles that still fit below the depth limit
     left = ObbNode()
     right = ObbNode()
-    if cut == middle or larger == end - begin or not fits:
-        if cut != middle or build.median_only == 1:
-            cut = middle
-            part_at(build, begin, end, cut)
-        left = fit(build, begin, cut)
-        right = fit(build, cut, end)
-    else:
-        left = fit(build, begin, cut)
-        right = fit(build, cut, end)
-        part_at(build, begin, end, middle)
-        left_half = fit(build, begin, middle)
-        right_half = fit(build, middle, end)
-        if wp.max(box_volume(left_half), box_volume(right_half)) < wp.max(box_volume(left), box_volume(right)):
-            cut = middle
-            left = left_half
-            right = right_half
-        else:
-            part_below(build, begin, end, mean)
+    cut = int(begin)
+    least = wp.float64(0.0)
+    chosen = int(0)
+    plane = wp.float64(0.0)
+    way = int(0)
+    if build.median_only == 1 or end - begin == 2:
+        way = 3
+    while way < 4:
+        k = (longest + way) % 3
+        place = int(begin)
+        mean = wp.float64(0.0)
+        if way == 3:
+            project(build, begin, end, box_axis(axes, k))
+            place = (begin + end) / 2
+            part_at(build, begin, end, place)
+        elif wp.float64(box.half[k]) > padding:  # a flatter one has nothing to gain from a cut across its thickness
+            mean = project(build, begin, end, box_axis(axes, k))
+            place = part_below(build, begin, end, mean)
+        if place > begin and place < end and (way == 3 or wp.max(place - begin, end - place) <= room):
+            low = fit(build, begin, place)
+            high = fit(build, place, end)
+            size = wp.max(padded_volume(low, padding), padded_volume(high, padding))
+            if cut == begin or size < least:
+                left = low
+                right = high
+                cut = place
+                least = size
+                chosen = way
+                plane = mean
+        way += 1
+    if chosen < 3:  # the places are in the order of the last way: back to that of the best
+        project(build, begin, end, box_axis(axes, (longest + chosen) % 3))
+        part_below(build, begin, end, plane)
     build.nodes[node + 1] = left
     build.nodes[node + 2 * (cut - begin)] = right
     build.nodes[node].right = node + 2 * (cut - begin)
