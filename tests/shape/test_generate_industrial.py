@@ -191,3 +191,16 @@ def path_touches(part: Mesh, fixed: Mesh, path: np.ndarray) -> bool:
         if tg.first_contact(step, fixed, separation=slack, start="trusted").time <= 1.0:
             return True
     return False
+
+
+def test_a_crowned_door_is_the_same_door_bent_in_a_second_direction():
+    plain, crowned = tg.generate.door_panel(), tg.generate.door_panel(crown=0.05)
+    assert np.array_equal(plain.faces, crowned.faces)
+    offset = crowned.vertices - plain.vertices
+    assert not offset[:, [0, 2]].any()
+    along = plain.vertices[:, 0] / 1.1
+    assert offset[:, 1] == pytest.approx(
+        -0.2 * along * (1.0 - along), abs=1e-12
+    )  # 5 cm in the middle, nothing at the ends
+    with pytest.raises(InputError, match="crown"):
+        tg.generate.door_panel(crown=-0.1)

@@ -12,6 +12,8 @@ __all__ = ["as_poses", "as_vectors", "quaternions_of", "rotation_between", "rota
 NOT_A_ROTATION = 1e-5
 #: … and this near it is left as it is.
 ROUNDING = 1e-14
+#: Lengths and angles beyond this are refused: their squares and cubes would overflow, and contacts be missed.
+LARGEST = 1e100
 
 
 def as_poses(data: Arrays, name: str) -> np.ndarray:
@@ -26,6 +28,7 @@ def as_poses(data: Arrays, name: str) -> np.ndarray:
         raise InputError(f"{name} must have shape (4, 4) or (n, 4, 4), not {poses.shape}")
     every = poses.reshape(-1, 4, 4)
     _refuse(~np.isfinite(every).all(axis=(1, 2)), name, "contains numbers that are not finite")
+    _refuse((np.abs(every) > LARGEST).any(axis=(1, 2)), name, f"contains numbers beyond {LARGEST:g}")
     _refuse((every[:, 3] != [0.0, 0.0, 0.0, 1.0]).any(axis=1), name, "has a last row that is not 0 0 0 1")
     turns = every[:, :3, :3]
     off = _off(turns)
@@ -42,7 +45,9 @@ def as_vectors(data: Arrays, name: str) -> np.ndarray:
     vectors = np.array(to_numpy(data, name))
     if vectors.ndim not in (1, 2) or vectors.shape[-1] != 3:
         raise InputError(f"{name} must have shape (3,) or (n, 3), not {vectors.shape}")
-    _refuse(~np.isfinite(vectors.reshape(-1, 3)).all(axis=1), name, "is not finite")
+    every = vectors.reshape(-1, 3)
+    _refuse(~np.isfinite(every).all(axis=1), name, "is not finite")
+    _refuse((np.abs(every) > LARGEST).any(axis=1), name, f"contains numbers beyond {LARGEST:g}")
     return vectors
 
 

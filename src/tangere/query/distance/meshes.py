@@ -30,10 +30,12 @@ from tangere.query.distance.search import (
     WEIGHTS_B,
     find_nearest,
 )
+from tangere.query.intersection.kept import Kept, PosedPair
 from tangere.query.intersection.meshes import decide_exactly, intersecting_pairs
 from tangere.query.intersection.posed import as_posed, paired
 from tangere.query.intersection.triangles import MEET, UNSURE
-from tangere.runtime import Arrays, choose_device, launch
+from tangere.runtime import Arrays, choose_device, launch, load
+from tangere.runtime.launching import Recorded
 from tangere.shape import Mesh, Moving
 
 __all__ = ["Distance", "distance"]
@@ -89,19 +91,48 @@ def distance(
     one, other = as_posed(a, time), as_posed(b, time)
     place = choose_device(device)
     trees = ObbTree.of(one.mesh, place), ObbTree.of(other.mesh, place)
-    poses = paired(one, other, place)
-    numbers_found = wp.zeros((len(poses), NUMBERS), dtype=wp.int32, device=place)
-    vectors_found = wp.zeros((len(poses), VECTORS), dtype=wp.vec3d, device=place)
-    inputs = [trees[0].nodes, trees[1].nodes, trees[0].corners, trees[1].corners, poses]
-    launch(find_nearest, len(poses), inputs, [numbers_found, vectors_found], device=place, grain=1)
-    numbers, vectors = numbers_found.numpy(), vectors_found.numpy()
+    single = one.single and other.single
+    if single and place.is_cpu:
+        search = _searches.of(trees)
+        search.rows[:, 0], search.rows[:, 1] = one.poses, other.poses
+        poses, numbers, vectors = search.poses, *search.found()
+    else:
+        poses = paired(one, other, place)
+        numbers_found = wp.zeros((len(poses), NUMBERS), dtype=wp.int32, device=place)
+        vectors_found = wp.zeros((len(poses), VECTORS), dtype=wp.vec3d, device=place)
+        inputs = [trees[0].nodes, trees[1].nodes, trees[0].corners, trees[1].corners, poses]
+        launch(find_nearest, len(poses), inputs, [numbers_found, vectors_found], device=place, grain=1)
+        numbers, vectors = numbers_found.numpy(), vectors_found.numpy()
     for query in np.flatnonzero(numbers[:, MEETING] == UNSURE):
         _settle(query, numbers, vectors, (one.mesh, other.mesh), trees, poses)
     result = _columns(numbers, vectors, _scales(poses.numpy(), (one.mesh, other.mesh)))
-    if one.single and other.single:
+    if single:
         result = {name: column[0] if column.ndim > 1 else column[0].item() for name, column in result.items()}
         result["kind"] = Kind(result["kind"])
     return Distance(**result)
+
+
+class _Search(PosedPair):
+    """The search at one pose of each mesh."""
+
+    def __init__(self, trees: tuple[ObbTree, ObbTree]) -> None:
+        super().__init__(trees)
+        load(find_nearest, wp.get_device("cpu"))
+        numbers = wp.zeros((1, NUMBERS), dtype=wp.int32, device="cpu")
+        vectors = wp.zeros((1, VECTORS), dtype=wp.vec3d, device="cpu")
+        self._host_numbers, self._host_vectors = numbers.numpy(), vectors.numpy()
+        a, b = trees
+        arguments = [a.nodes, b.nodes, a.corners, b.corners, self.poses, numbers, vectors]
+        self._recorded = Recorded(find_nearest, arguments, wp.get_device("cpu"))
+
+    def found(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers and vectors found at the poses in `rows`; valid until the next call."""
+        self._host_vectors[:] = 0.0
+        self._recorded.launch(1, 0)
+        return self._host_numbers, self._host_vectors
+
+
+_searches = Kept(_Search)
 
 
 def _settle(

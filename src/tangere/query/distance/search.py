@@ -1,7 +1,9 @@
 """The descent of two OBB trees for the nearest pair of triangles; one thread a query.
 
-Of two children the one whose box is nearer goes first, so a good upper bound is there early; a pair of boxes is dropped
-when its lower bound, from face normals or along the direction between the nearest points so far, reaches it.
+First a descent for any pair that meets: it takes a tenth of the time of the other, and where meshes go through each
+other a search for the smallest distance would wander among boxes that are all at distance 0. Then, of two children the
+one whose box is nearer goes first, so a good upper bound is there early; a pair of boxes is dropped when its lower
+bound, from face normals or along the direction between the nearest points so far, reaches it.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ from tangere.bound.obb_node import ObbNode
 from tangere.bound.obb_overlap import boxes_at_least
 from tangere.bound.obb_tree import DEPTH_LIMIT
 from tangere.query.distance.triangles import gap_along, nearest_of_triangles
-from tangere.query.intersection.meshes import Waiting, opens_first
+from tangere.query.intersection.meshes import Waiting, any_meeting, opens_first
 from tangere.query.intersection.posed import placement_error, pose_of, relative_pose, world_corners
-from tangere.query.intersection.triangles import MEET, UNSURE, common_point, triangles_meet
+from tangere.query.intersection.triangles import MEET, common_point, triangles_meet
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -74,10 +76,22 @@ def find_nearest(
     waiting_b = Waiting()
     bounds = Bounds()
     count = int(1)
-    meeting = int(0)
     normal = wp.vec3d()
     lower = _BEYOND + wp.float64(0.0)
     distance = _BEYOND + wp.float64(0.0)
+    meeting = any_meeting(nodes_a, nodes_b, corners_a, corners_b, pose_a, pose_b)
+    if meeting[2] == MEET:
+        count = 0
+        distance = wp.float64(0.0)
+        numbers[q, TRIANGLE_A] = meeting[0]
+        numbers[q, TRIANGLE_B] = meeting[1]
+        meeting_a = world_corners(corners_a, meeting[0], pose_a)
+        meeting_b = world_corners(corners_b, meeting[1], pose_b)
+        common = nearest_of_triangles(meeting_a, meeting_b).weights_a * meeting_a
+        if triangles_meet(meeting_a, meeting_b) == MEET:  # they do not just touch
+            common = common_point(meeting_a, meeting_b)
+        vectors[q, POINT_A] = common
+        vectors[q, POINT_B] = common
     while count > 0:
         count -= 1
         if bounds[count] < distance:
@@ -88,19 +102,7 @@ def find_nearest(
             if a.right < 0 and b.right < 0:
                 corners_of_a = world_corners(corners_a, a.triangle, pose_a)
                 corners_of_b = world_corners(corners_b, b.triangle, pose_b)
-                if bounds[count] == wp.float64(0.0):
-                    meet = triangles_meet(corners_of_a, corners_of_b)
-                    if meet == UNSURE:
-                        meeting = UNSURE
-                    if meet == MEET:
-                        meeting = MEET
-                        distance = wp.float64(0.0)
-                        count = 0
-                        numbers[q, TRIANGLE_A] = a.triangle
-                        numbers[q, TRIANGLE_B] = b.triangle
-                        vectors[q, POINT_A] = common_point(corners_of_a, corners_of_b)
-                        vectors[q, POINT_B] = vectors[q, POINT_A]
-                if meeting != MEET and gap_along(corners_of_a, corners_of_b, normal) < distance:
+                if gap_along(corners_of_a, corners_of_b, normal) < distance:
                     nearest = nearest_of_triangles(corners_of_a, corners_of_b)
                     towards = nearest.weights_b * corners_of_b - nearest.weights_a * corners_of_a
                     reached = wp.length(towards)
@@ -152,5 +154,5 @@ def find_nearest(
                     waiting_b[count] = j0
                     bounds[count] = one[0]
                     count += 1
-    numbers[q, MEETING] = meeting
+    numbers[q, MEETING] = meeting[2]
     vectors[q, BOUNDS] = wp.vec3d(wp.max(wp.min(lower, distance), wp.float64(0.0)), distance, wp.float64(0.0))

@@ -1,8 +1,9 @@
 """Which triangles of two rigid meshes meet, at one instant?
 
 Method: both OBB trees are descended together, the larger box first; pairs of boxes that one of 15 axes separates are
-        dropped. Pairs of triangles are decided in double precision where rounding cannot matter, the few others
-        exactly. Spec: specs/redon-rigid-ccd-and-dynamics C9, C10.
+        dropped. Pairs of triangles are decided in double precision where rounding cannot matter, the others by sums
+        without error (`exact_triangles`), and what has no area in rational arithmetic.
+        Spec: specs/redon-rigid-ccd-and-dynamics C9, C10.
 Exact:  for the positions as rounded to double precision in the world. Closed sets: touching counts. One mesh wholly
         inside another does not meet it.
 """
@@ -15,7 +16,10 @@ import warp as wp
 from tangere.bound.obb_node import ObbNode
 from tangere.bound.obb_overlap import SKEW, boxes_apart, place_boxes
 from tangere.bound.obb_tree import DEPTH_LIMIT, ObbTree
+from tangere.motion.rigid import RigidPose
 from tangere.query.intersection.edge_face import edges_meet_faces
+from tangere.query.intersection.exact_triangles import triangles_meet_or_not
+from tangere.query.intersection.kept import Kept, PosedPair
 from tangere.query.intersection.posed import (
     Posed,
     as_posed,
@@ -26,19 +30,23 @@ from tangere.query.intersection.posed import (
     world_corners,
 )
 from tangere.query.intersection.self_meshes import intersects_itself
-from tangere.query.intersection.triangles import APART, MEET, UNSURE, triangles_meet
-from tangere.runtime import SOUND, InputError, choose_device, collect, launch, take
+from tangere.query.intersection.triangles import APART, MEET, UNSURE
+from tangere.runtime import SOUND, InputError, UnsupportedError, choose_device, collect, launch, load, take
+from tangere.runtime.collecting import COUNTER_STRIDE
+from tangere.runtime.launching import Recorded
 from tangere.shape import Mesh, Moving
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Waiting", "decide_exactly", "intersecting_pairs", "intersects", "opens_first"]
+__all__ = ["Waiting", "any_meeting", "decide_exactly", "intersecting_pairs", "intersects", "opens_first"]
 
 #: Pairs of nodes that can wait in a depth-first descent of two trees.
 Waiting = wp.types.vector(length=2 * DEPTH_LIMIT + 2, dtype=wp.int32)
 
 #: On CUDA the descent is spread over threads once there are this many pairs of boxes.
 _FRONT = 4096
+#: Pairs to allow for at first on CPU.
+_START = 1024
 #: Edges of two triangles with corners 0 1 2 and 3 4 5, and the face each of them may meet.
 _EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], np.int32)
 _FACES = np.array([[3, 4, 5]] * 3 + [[0, 1, 2]] * 3, np.int32)
@@ -71,6 +79,8 @@ def intersects(
 
     Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh?
     """
+    if not isinstance(a, (Mesh, Moving)):
+        raise UnsupportedError(f"{type(a).__name__} is neither a Mesh nor a Moving one")
     if b is None:
         return intersects_itself(a if isinstance(a, Mesh) else a.at(time), device=device)
     return len(_meeting(a, b, time, device, every=False)) > 0
@@ -88,29 +98,76 @@ def _meeting(
 def _pairs_meet(a: Posed, b: Posed, device: wp.Device, every: bool = True) -> np.ndarray:
     """The pairs of triangles that meet, (n, 2), in any order; only some of them unless `every`."""
     trees = ObbTree.of(a.mesh, device), ObbTree.of(b.mesh, device)
-    poses = paired(a, b, device)
+    if device.is_cpu:
+        search = _searches.of(trees)
+        search.rows[:, 0], search.rows[:, 1] = a.poses, b.poses
+        found, poses = search.found(every), search.poses
+    else:
+        poses = paired(a, b, device)
+        found = _found_in_rounds(trees, poses, every)
+    codes = found[:, 2]
+    sure = found[codes == MEET, :2]
+    if len(sure) == len(found) or (len(sure) and not every):
+        return sure
+    unsure = found[codes == UNSURE, :2]
+    meets, _ = decide_exactly(trees, poses, np.zeros(len(unsure), np.int32), unsure)
+    return np.concatenate([sure, unsure[meets]])
+
+
+class _Search(PosedPair):
+    """The depth-first descent of two trees by one thread."""
+
+    def __init__(self, trees: tuple[ObbTree, ObbTree]) -> None:
+        super().__init__(trees)
+        load(_search, wp.get_device("cpu"))
+        self._front = wp.zeros(1, dtype=wp.vec2i, device="cpu")
+        self._any = wp.zeros(1, dtype=wp.int32, device="cpu")
+        self._counts = wp.zeros(COUNTER_STRIDE, dtype=wp.int64, device="cpu")
+        self._host_any, self._host_counts = self._any.numpy(), self._counts.numpy()
+        self._make_room(_START)
+
+    def found(self, every: bool) -> np.ndarray:
+        """(n, 3): triangle, triangle, MEET or UNSURE, at the poses in `rows`; valid until the next call."""
+        self._host_any[0] = not every
+        while True:
+            self._host_counts[0] = 0
+            self._recorded.launch(1, 0, 0)
+            count = int(self._host_counts[0])
+            if count <= len(self._host_found):
+                return self._host_found[:count]
+            self._make_room(count + count // 8)
+
+    def _make_room(self, capacity: int) -> None:
+        found = wp.empty(capacity, dtype=wp.vec3i, device="cpu")
+        self._host_found = found.numpy()
+        a, b = self.trees
+        inputs = [self._front, a.nodes, b.nodes, self.poses, a.corners, b.corners, self._any]
+        self._recorded = Recorded(_search, [*inputs, self._counts, capacity, found], wp.get_device("cpu"))
+
+
+_searches = Kept(_Search)
+
+
+def _found_in_rounds(trees: tuple[ObbTree, ObbTree], poses: wp.array, every: bool) -> np.ndarray:
+    """What `_Search.found` finds, by many threads on CUDA."""
+    device = poses.device
     shared = [trees[0].nodes, trees[1].nodes, poses]
     front = wp.zeros(1, dtype=wp.vec2i, device=device)
-    if device.is_cuda:
-        rounds = trees[0].depth + trees[1].depth
-        while rounds > 0 and 0 < len(front) < _FRONT:
-            front = collect(_open_pairs, len(front), [front, *shared], wp.vec2i, device=device)
-            rounds -= 1
-    inputs = [front, *shared, trees[0].corners, trees[1].corners, int(not every)]
-    found = collect(_search, len(front), inputs, wp.vec3i, device=device).numpy().reshape(-1, 3)
-    sure = found[found[:, 2] == MEET, :2]
-    unsure = found[found[:, 2] == UNSURE, :2]
-    if not len(unsure) or (len(sure) and not every):
-        return sure
-    queries = np.zeros(len(unsure), np.int32)
-    meets, _ = decide_exactly(trees, poses, queries, unsure)
-    return np.concatenate([sure, unsure[meets]])
+    rounds = trees[0].depth + trees[1].depth
+    while rounds > 0 and 0 < len(front) < _FRONT:
+        front = collect(_open_pairs, len(front), [front, *shared], wp.vec2i, device=device)
+        rounds -= 1
+    any_will_do = wp.full(1, int(not every), dtype=wp.int32, device=device)
+    inputs = [front, *shared, trees[0].corners, trees[1].corners, any_will_do]
+    return collect(_search, len(front), inputs, wp.vec3i, device=device).numpy().reshape(-1, 3)
 
 
 def decide_exactly(
     trees: tuple[ObbTree, ObbTree], poses: wp.array, queries: np.ndarray, pairs: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Whether pairs of triangles meet, decided in exact arithmetic, and a point (rounded) where each does.
+    """Whether pairs of triangles meet, decided in rational arithmetic, and a point (rounded) where each does.
+
+    A millisecond a pair: for what nothing faster decides.
 
     Args:
         poses: (q, 2) mat44d.
@@ -138,6 +195,52 @@ def decide_exactly(
 def opens_first(a: ObbNode, b: ObbNode) -> bool:
     """Whether a is the one of two nodes to replace by its children: the larger that has any."""
     return b.right < 0 or (a.right >= 0 and a.radius >= b.radius)
+
+
+@wp.func
+def any_meeting(
+    nodes_a: wp.array[ObbNode],
+    nodes_b: wp.array[ObbNode],
+    corners_a: wp.array[wp.vec3d],
+    corners_b: wp.array[wp.vec3d],
+    pose_a: RigidPose,
+    pose_b: RigidPose,
+) -> wp.vec3i:
+    """Triangle, triangle and MEET of any pair that meets; else UNSURE if there is one of those, else APART."""
+    placed = relative_pose(pose_a, pose_b)
+    uncertain = placement_error(pose_a, pose_b)
+    waiting_a = Waiting()
+    waiting_b = Waiting()
+    count = int(1)
+    found = wp.vec3i(0, 0, APART)
+    while count > 0:
+        count -= 1
+        i = waiting_a[count]
+        j = waiting_b[count]
+        a = nodes_a[i]
+        b = nodes_b[j]
+        if not boxes_apart(place_boxes(a, b, placed.rotation, placed.translation, uncertain), 1, SKEW):
+            if a.right < 0 and b.right < 0:
+                code = triangles_meet_or_not(
+                    world_corners(corners_a, a.triangle, pose_a), world_corners(corners_b, b.triangle, pose_b)
+                )
+                if code != APART:
+                    found = wp.vec3i(a.triangle, b.triangle, code)
+                if code == MEET:
+                    count = 0
+            elif opens_first(a, b):
+                waiting_a[count] = a.right
+                waiting_b[count] = j
+                waiting_a[count + 1] = i + 1
+                waiting_b[count + 1] = j
+                count += 2
+            else:
+                waiting_a[count] = i
+                waiting_b[count] = b.right
+                waiting_a[count + 1] = i
+                waiting_b[count + 1] = j + 1
+                count += 2
+    return found
 
 
 @wp.kernel
@@ -191,7 +294,7 @@ def _search(
     poses: wp.array2d[wp.mat44d],
     corners_a: wp.array[wp.vec3d],
     corners_b: wp.array[wp.vec3d],
-    any_will_do: int,
+    any_will_do: wp.array[int],
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.vec3i],
@@ -215,14 +318,14 @@ def _search(
         b = nodes_b[j]
         if not boxes_apart(place_boxes(a, b, placed.rotation, placed.translation, uncertain), 1, SKEW):
             if a.right < 0 and b.right < 0:
-                code = triangles_meet(
+                code = triangles_meet_or_not(
                     world_corners(corners_a, a.triangle, pose_a), world_corners(corners_b, b.triangle, pose_b)
                 )
                 if code != APART:
                     place = take(counts, shard, 1, capacity)
                     if place >= 0:
                         out[place] = wp.vec3i(a.triangle, b.triangle, code)
-                    if any_will_do == 1 and code == MEET:
+                    if any_will_do[0] == 1 and code == MEET:
                         count = 0
             elif opens_first(a, b):
                 waiting_a[count] = a.right

@@ -31,7 +31,7 @@ class Posed:
 
 def as_posed(thing: Mesh | Moving, time: Arrays = 0.0) -> Posed:
     """Where `thing` is at `time`, one or (n,) times in [0, 1]."""
-    times = to_numpy(time, "time")
+    times = np.array(time) if isinstance(time, float) else to_numpy(time, "time")
     if times.ndim > 1:
         raise InputError(f"time must be one number or have shape (n,), not {times.shape}")
     if not ((times >= 0.0) & (times <= 1.0)).all():
@@ -68,7 +68,7 @@ def _rest_pose(motion: Rest) -> np.ndarray:
     records = motion.records()
     poses = np.zeros((len(records), 4, 4))
     poses[:, :3, :3] = records["rotation"]
-    poses[:, :3, 3] = records["origin"] - np.einsum("nij,nj->ni", records["rotation"], records["pivot"])
+    poses[:, :3, 3] = records["origin"] - (records["rotation"] @ records["pivot"][..., None])[..., 0]
     poses[:, 3, 3] = 1.0
     return poses.reshape(*motion.shape, 4, 4)
 

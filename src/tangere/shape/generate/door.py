@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tangere.runtime import InputError
 from tangere.shape.generate.assembly import Assembly, pose, steps
 from tangere.shape.generate.blocks import Box, add, block_solid, cut, cut_holes, rounded
 from tangere.shape.generate.lattice import revolve
@@ -26,12 +27,15 @@ DOOR_OUTLINE = np.array(
 )
 
 
-def door_panel(triangles: int = 3530, *, name: str = "door panel") -> Mesh:
+def door_panel(triangles: int = 3530, *, crown: float = 0.0, name: str = "door panel") -> Mesh:
     """A car door: two bent skins with ribs between them, a window, and round holes in the inner skin; closed.
 
     Args:
         triangles: exactly how many; even and at least 3,456.
+        crown: how far the middle is also bent outwards from front to rear [m]; 0 leaves it bent in one direction.
     """
+    if not 0.0 <= crown <= 0.2:
+        raise InputError(f"door panel: crown must be between 0 and 0.2 m, not {crown!r}")
     depth = 0.07
     ribs = [(x, x + 0.02) for x in (0.34, 0.72)]
     bays = np.array([[0.19, 0.33], [0.53, 0.33], [0.89, 0.33]])
@@ -45,7 +49,7 @@ def door_panel(triangles: int = 3530, *, name: str = "door panel") -> Mesh:
     ]
     vertices, faces = divided("door panel", block_solid(boxes), triangles)
     vertices = rounded(rounded(vertices, 1, bays, 0.10), 1, small, 0.025)
-    return Mesh(_bent(vertices), faces, name=name)
+    return Mesh(_crowned(_bent(vertices), crown), faces, name=name)
 
 
 def door_cavity(triangles: int = 12_000, *, name: str = "door cavity") -> Mesh:
@@ -131,6 +135,12 @@ def _bent(vertices: np.ndarray) -> np.ndarray:
     x, y, z = vertices.T
     lean = _LEAN * np.maximum(z - _BELT, 0.0)
     return np.stack([x + lean * (1.0 - x / _LENGTH), y + bulge(z), z], axis=1)
+
+
+def _crowned(vertices: np.ndarray, crown: float) -> np.ndarray:
+    """The outside bent along x as well: a door that is curved in two directions."""
+    x, y, z = vertices.T
+    return np.stack([x, y - crown * (1.0 - (2.0 * x / _LENGTH - 1.0) ** 2), z], axis=1)
 
 
 def _drum(radii: list[float], heights: list[float], axis: int) -> Piece:
