@@ -16,7 +16,7 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -220,9 +220,9 @@ def _lifter() -> tuple[Mesh, Mesh, np.ndarray, list[Leg]]:
     return task.part, task.fixed, outside, legs
 
 
-def _doors() -> tuple[Mesh, Mesh, np.ndarray, list[Leg]]:
+def _doors(crown: float = 0.0) -> tuple[Mesh, Mesh, np.ndarray, list[Leg]]:
     """A door on the inside of an identical one: pressed against it, slid along it, lifted a little, pressed again."""
-    door = generate.door_panel()
+    door = generate.door_panel(crown=crown)
     spots = [(0.0, 0.0), (0.15, 0.0), (0.1, 0.05), (-0.1, 0.03), (-0.05, -0.05), (0.1, -0.05), (0.0, 0.05), (0.0, 0.0)]
     off = pose((0.3, 0.4, 0.1), axis=2, angle=0.4)
     legs = [Leg("far", off, 60, 0.02, 0.02), Leg("sliding", pose((0.0, 0.06, 0.0)), 60, 0.02, 0.03, 0.2)]
@@ -276,6 +276,7 @@ def _pylon() -> tuple[Mesh, Mesh, np.ndarray, list[Leg]]:
 SCENES = {
     "lifter": Scene(_lifter, 2604, "window lifter in a door, 20,000 triangles"),
     "doors": Scene(_doors, 2390, "two identical doors, 3,530 triangles each"),
+    "crowned doors": Scene(partial(_doors, 0.05), 600, "two identical doors curved in two directions, 3,530 triangles"),
     "door on body": Scene(_door_on_body, 1000, "door on body, 16,000 and 29,000 triangles"),
     "conforming doors": Scene(
         _conforming, 200, "door on door, curved skins on each other, 16,000 and 29,000 triangles"

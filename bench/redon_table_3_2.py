@@ -1,13 +1,13 @@
 """Discrete pre-tests before the continuous box test: do they pay, and how many steps a second (Redon, tables 3.2, 3.3).
 
-The window lifter, 20,000 triangles, goes through the 2,604 actions of the virtual operator. Every action is replayed by
-the interval engine as printed (engine B), with the boxes tested at the end of the step first, at its start, at both, or
-at neither. The thesis's part and hand are not ours, so only the proportions can be compared.
+The window lifter, 20,000 triangles, goes through the 2,604 actions of the virtual operator. Every other one is replayed
+by the interval engine as printed (engine B), with the boxes tested at the end of the step first, at its start, at both,
+or at neither. The thesis's part and hand are not ours, so only the proportions can be compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from bench.operator import recorded
 from tangere.query.first_contact.interval import IntervalOptions
 from tangere.scene.trajectory import Replay, Trajectory, replay
 
-__all__ = ["box_time", "lifter", "percent", "played"]
+__all__ = ["box_time", "criteria", "lifter", "percent", "played"]
 
 FEATURES = ["F-R-33", "F-R-37"]
 
@@ -64,10 +64,9 @@ def run(report: Report, quick: bool = False) -> None:
     drop = 100.0 - 100.0 * box_time(results, "both") / box_time(results, "none")
     report.note(
         f"""{len(trajectory)} actions, {touching(results["both"])} of them with a contact; times and features of contact
-        are {"the same, bit for bit, in all four" if same else "NOT the same"}. Asked for: a T_BV at least 30 % smaller
-        with both pre-tests; found: {drop:.0f} % smaller. T is the sum over the actions of the least of
-        {2 if quick else 3} replays in turns; T_BV is its share by the thesis's own cost model (3.19), whose constants
-        are fitted to all steps of all replays."""
+        are {"the same, bit for bit, in all four" if same else "NOT the same"}. T is the sum over the actions of the
+        least of {2 if quick else 3} replays in turns; T_BV is its share by the thesis's own cost model (3.19), whose
+        constants are fitted to all steps of all replays."""
     )
     report.section("Steps per second")
     sound = played(trajectory, {"sound": None}, rounds=2 if quick else 5)["sound"]
@@ -80,14 +79,30 @@ def run(report: Report, quick: bool = False) -> None:
         ],
     )
     report.note(
-        """Asked for: at least 660 steps/s on one core, ten times the thesis. For the sound engine a step is the public
-        call, Python included; for the interval engine it is the search alone."""
+        """For the sound engine a step is the public call, Python included; for the interval engine it is the search
+        alone."""
+    )
+    least = min(results, key=lambda name: results[name].seconds.sum())
+    criteria(
+        report,
+        [
+            ("T_BV at least 30 % smaller with both pre-tests", f"{drop:.0f} %", drop >= 30.0),
+            ("both pre-tests are best", f"least T: {least}", least == "both"),
+            ("660 steps/s on one core, ten times the thesis", f"{count(sound.rate)} steps/s", sound.rate >= 660.0),
+        ],
     )
 
 
+def criteria(report: Report, asked: Sequence[tuple[str, str, bool]]) -> None:
+    """What the specification asks of an experiment, what was found, and whether that will do."""
+    report.section("Verdict")
+    rows = [[wanted, found, "pass" if fine else "**fail**"] for wanted, found, fine in asked]
+    report.table(["asked for", "found", "verdict"], rows)
+
+
 def lifter(quick: bool) -> Trajectory:
-    """The 2,604 actions of the window lifter, or a short rehearsal."""
-    return recorded("lifter", 80 if quick else None).trajectory
+    """Every other of the 2,604 actions of the window lifter, or a short rehearsal."""
+    return recorded("lifter", 80).trajectory if quick else recorded("lifter").trajectory[::2]
 
 
 def played(

@@ -12,12 +12,15 @@ import numpy as np
 import warp as wp
 
 from bench.harness import Report, SkippedError, count, measure, ratio
+from bench.redon_table_3_2 import criteria
 from bench.tori import TASKS
+from tangere.bound.obb_overlap import _boxes_apart
 from tangere.motion import Twist
 from tangere.query.first_contact.rigid import rigid_first_contact, rigid_first_contacts
+from tangere.runtime import launch
 from tangere.shape import generate
 
-FEATURES: list[str] = []
+FEATURES = ["F-R-36"]
 
 
 def run(report: Report, quick: bool = False) -> None:
@@ -62,6 +65,44 @@ def run(report: Report, quick: bool = False) -> None:
     report.note(
         """One question is a chain of some forty rounds that wait for each other, each tens of microseconds of double
         precision latency: a CPU core is faster. A GPU is for batches."""
+    )
+    _box_tests(report, rng, 100_000 if quick else 1_000_000)
+
+
+def _box_tests(report: Report, rng: np.random.Generator, pairs: int) -> None:
+    """The discrete 15-axis test of many pairs of boxes: one after the other, and thousands at a time."""
+    report.section("Discrete box tests")
+    frames = [np.linalg.qr(rng.normal(size=(pairs, 3, 3)))[0] for _ in range(2)]
+    columns = [
+        (rng.normal(size=(pairs, 3)), wp.vec3d),
+        (rng.uniform(0.05, 1.0, (pairs, 3)), wp.vec3d),
+        (frames[0], wp.mat33d),
+        (rng.normal(size=(pairs, 3)), wp.vec3d),
+        (rng.uniform(0.05, 1.0, (pairs, 3)), wp.vec3d),
+        (frames[1], wp.mat33d),
+    ]
+    answers, ways = {}, {}
+    for name in ("cpu", "cuda"):
+        device = wp.get_device(name)
+        boxes = [wp.array(data, dtype=dtype, device=device) for data, dtype in columns]
+        answers[name] = wp.empty(pairs, dtype=wp.bool, device=device)
+
+        def test(boxes=boxes, apart=answers[name], device=device) -> None:
+            launch(_boxes_apart, pairs, [*boxes, 1, 2.0**-46], [apart], device=device, threads=1)
+            wp.synchronize_device(device)
+
+        ways[name] = test
+    timings = measure(ways, rounds=9)
+    rows = [[name, timing, f"{count(pairs / timing.median)}/s"] for name, timing in timings.items()]
+    report.table(["one core, or all of a GPU", f"{count(pairs)} pairs", "pairs"], rows)
+    same = bool((answers["cpu"].numpy() == answers["cuda"].numpy()).all())
+    slow, fast = timings["cpu"].median, timings["cuda"].median
+    criteria(
+        report,
+        [
+            ("parallel box tests at least twice as fast as one by one", ratio(slow, fast), slow >= 2.0 * fast),
+            ("the same answers", "yes" if same else "no", same),
+        ],
     )
 
 
