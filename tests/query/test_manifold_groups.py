@@ -17,7 +17,7 @@ def _stream(first: int, touches: wp.array2d[Touch], groups: Groups, stay: wp.arr
     i = first + wp.tid()
     clear_groups(groups, i)
     for k in range(touches.shape[1]):
-        add_touch(groups, i, touches[i, k])
+        add_touch(groups, i, touches[i, k], -1)
     for g in range(wp.min(groups.count[i], groups.room)):
         stay[i, g] = reduce_group(groups, i, g, wp.float64(0.0))
 
@@ -32,7 +32,7 @@ def chosen(points, normals, depths, room: int = 8) -> tuple[np.ndarray, list[lis
     groups = empty_groups(count, room, device)
     stay = wp.empty((count, room), dtype=wp.vec4i, device=device)
     launch(_stream, count, [wp.array(rows, dtype=Touch, device=device), groups], [stay], device=device)
-    kept = groups.kept.numpy().reshape(count, room, KEPT)
+    kept = groups.touches.numpy().reshape(count, room, KEPT)
     counts, picks = groups.count.numpy(), stay.numpy()
     return counts, [
         [kept[i, g, picks[i, g][picks[i, g] >= 0]]["feature"] for g in range(min(counts[i], room))]

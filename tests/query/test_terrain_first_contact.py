@@ -44,6 +44,25 @@ def fast_and_tumbling(rng, field, count):
     return placed_at(starts, turns), velocity, rng.normal(0.0, 4.0, (count, 3))
 
 
+@pytest.mark.parametrize("separation", [0.01, 0.3])
+def test_a_separation_is_reached_as_surely_as_a_contact(separation, rng, device, effort):
+    field = rough_ground(rng)
+    starts, velocity, rotation = fast_and_tumbling(rng, field, effort(100))
+    moving = Cylinder(0.5, 1.2).moving(Twist(starts, velocity, rotation))
+    near = bodies_terrain(moving, field, separation=separation, tolerance=TOLERANCE, device=device)
+    touching = bodies_terrain(moving, field, tolerance=TOLERANCE, device=device)
+    assert set(near.status.tolist()) <= {Status.FREE, Status.CONTACT}
+    assert (near.time <= touching.time).all()
+    # What is within a distance of the ground touches it when it is grown by that distance.
+    hit = np.flatnonzero(near.status == Status.CONTACT)
+    grown = 1.001 * (separation + TOLERANCE)
+    poses = [Twist(starts[k], velocity[k], rotation[k]).pose(near.time[k]) for k in hit]
+    barrels = Cylinder(0.5 + grown, 1.2 + 2.0 * grown).at(np.array(poses).reshape(-1, 4, 4))
+    assert len(hit)
+    assert touches(barrels, field, device=device).surface.all()
+    assert not touches(Cylinder(0.5, 1.2).at(barrels.poses), field, device=device).surface.any()
+
+
 @pytest.mark.parametrize("name", list(BODIES))
 def test_time_is_never_late_and_the_gap_there_is_within_tolerance(name, rng, device, effort):
     body, size = BODIES[name]

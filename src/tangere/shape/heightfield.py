@@ -275,6 +275,7 @@ def _checked_heights(heights: Arrays, name: str) -> np.ndarray:
         raise InputError(f"Heightfield {name!r}: heights must have shape (rows, columns), not {grid.shape}")
     if not (np.issubdtype(grid.dtype, np.floating) or np.issubdtype(grid.dtype, np.integer)):
         raise InputError(f"Heightfield {name!r}: heights must be numbers, not {grid.dtype}")
+    grid = grid if grid.dtype == np.float32 else grid.astype(np.float64, copy=False)
     fine = np.abs(grid) <= LARGEST_HEIGHT  # NaN is not
     if not fine.all():
         i, j = np.unravel_index(int(np.argmin(fine)), grid.shape)
@@ -282,7 +283,7 @@ def _checked_heights(heights: Arrays, name: str) -> np.ndarray:
             f"Heightfield {name!r}: height ({i}, {j}) is {grid[i, j]}; heights are finite, below {LARGEST_HEIGHT:g} m;"
             " cells without ground are told by holes"
         )
-    return read_only_copy(grid, np.float32 if grid.dtype == np.float32 else np.float64)
+    return read_only_copy(grid, grid.dtype)
 
 
 def _checked_holes(holes: Arrays, shape: tuple[int, int], name: str) -> np.ndarray | None:

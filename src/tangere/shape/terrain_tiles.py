@@ -49,6 +49,8 @@ class TiledHeightfield:
         lowest: float | None = None,
         highest: float | None = None,
     ) -> None:
+        if not hasattr(heights, "shape") or not hasattr(heights, "dtype"):
+            raise InputError(f"TiledHeightfield {name!r}: heights must be a mapped array, not {type(heights).__name__}")
         if len(heights.shape) != 2 or min(heights.shape) < 2:
             raise InputError(f"TiledHeightfield {name!r}: heights must be 2 by 2 at least, not {tuple(heights.shape)}")
         rows, columns = heights.shape[0] - 1, heights.shape[1] - 1

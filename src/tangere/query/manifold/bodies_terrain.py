@@ -1,8 +1,8 @@
 """Contact manifolds of analytic bodies on height grids: few points, all that matter, at any cell size.
 
 Question: where does each body rest on the ground, how deep, and which way is out?
-Method:   one thread per body sweeps the ground below it (`sweep`), groups what it finds by normal and keeps at most
-          four points of each group (`groups`). What is kept is appended to one array in the order of the bodies.
+Method:   each body sweeps the ground below it (`sweep`), groups what it finds by normal and keeps at most four points
+          of each group (`groups`): on CPU one body after the other, on CUDA all at once in `rounds` of equal work.
 Sound:    a cylinder that touches always has a contact; no contact is deeper than the vertical penetration; a body with
           more groups than there was room for is done again with more room.
 Spec:     specs/strashnov-cylinder-terrain 3 to 11, F-S-4 to F-S-23.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +23,10 @@ from tangere.bound.terrain import Terrain
 from tangere.bound.terrain_visits import terrain_visits
 from tangere.query.contacts import Contacts
 from tangere.query.manifold.found import Row, contacts_of, few_contacts, row_of
-from tangere.query.manifold.groups import KEPT, TIE, Groups, empty_groups, reduce_group
-from tangere.query.manifold.sweep import Place, sweep_of
+from tangere.query.manifold.groups import TIE, Groups, empty_groups, group_at, kept_touch, reduce_group
+from tangere.query.manifold.rounds import MORE_ROOM, ROOM, numbers, swept_in_rounds
+from tangere.query.manifold.sweep import sweep_of
+from tangere.query.manifold.touching import is_finite, stand
 from tangere.query.manifold.walls import Walls, empty_walls
 from tangere.runtime import (
     SOUND,
@@ -52,14 +54,10 @@ Ground = Heightfield | TiledHeightfield
 
 #: Gaps up to this part of a body's size count as contacts, unless a margin is given.
 MARGIN = 0.01
-#: Groups of normals a body has room for at first, and how much more room is made where that does not suffice.
-ROOM, MORE_ROOM = 8, 8
 #: Bodies worth a thread.
 GRAIN = 256
 #: Bodies that are answered with arrays and a launch that are kept.
 FEW = 64
-#: Bodies done at once on CUDA, each with room of its own (6 KB).
-CHUNK = 1 << 18
 
 #: What can be wrong with a body, 0 being nothing.
 NO_ROOM = wp.constant(1)
@@ -121,9 +119,9 @@ def manifold(
 def _checked(bodies: Any, terrain: Any, world: Any, margin: Any) -> tuple[list[Ground], np.ndarray | None]:
     if not isinstance(bodies, Analytic):
         raise UnsupportedError(f"manifold() takes cylinders, spheres, capsules, boxes, cones or hulls, not {bodies!r}")
-    if margin is not None and not 0.0 <= margin < np.inf:
+    if margin is not None and not (isinstance(margin, int | float | np.number) and 0.0 <= margin < np.inf):
         raise InputError(f"margin must be a length, not {margin!r}")
-    terrains = [terrain] if isinstance(terrain, Ground) else list(terrain)
+    terrains = list(terrain) if isinstance(terrain, Sequence) else [terrain]
     if not terrains or not all(isinstance(one, Ground) for one in terrains):
         raise UnsupportedError(f"manifold() takes a Heightfield, a TiledHeightfield or several, not {terrain!r}")
     for one in terrains:
@@ -159,34 +157,38 @@ def _swept(
         hull_tables(bodies.hull, device.alias),
         wp.array(np.zeros(1, np.int32) if worlds is None else worlds, dtype=wp.int32, device=device),
     ]
-    kernel = manifold_kernel(bodies.kind)
-    status = wp.zeros(count, dtype=wp.uint8, device=device)
-    parts, ordered = [], device.is_cpu
+    parts, ordered = [], True
     for rows, ground in _visits(bodies, terrains, worlds, margin, device):
         ordered = ordered and isinstance(rows, slice)
-        chosen = _numbers(count, device.alias)
+        chosen = numbers(count, device.alias)
         if not isinstance(rows, slice):
             chosen = wp.array(rows.astype(np.int32), dtype=wp.int32, device=device)
-        room = ROOM
-        while len(chosen):
-            together = max(1, CHUNK * ROOM // room)
-            for first in range(0, len(chosen), together):
-                some = chosen[first : min(first + together, len(chosen))]
-                parts.append(_swept_some(kernel, some, room, [ground, *inputs], status, device))
-            codes = status.numpy()
-            if (codes == NOT_FINITE).any():
-                raise InputError(f"body {int(np.argmax(codes == NOT_FINITE))}: its pose is not finite")
-            chosen = wp.array(np.flatnonzero(codes == NO_ROOM).astype(np.int32), dtype=wp.int32, device=device)
-            if len(chosen):
-                ordered, room = False, room * MORE_ROOM
-                status = wp.zeros(count, dtype=wp.uint8, device=device)
+        if device.is_cuda:
+            parts += swept_in_rounds(bodies.kind, chosen, [ground, *inputs], device)
+            continue
+        swept = _swept_on_threads(bodies.kind, chosen, [ground, *inputs], count, device)
+        ordered = ordered and len(swept) == 1
+        parts += swept
     return contacts_of(_joined(parts, device), worlds, bodies.poses, ordered)
 
 
-@lru_cache(maxsize=4)
-def _numbers(count: int, device: str) -> wp.array:
-    """0 … count - 1 on a device, by its alias; nobody writes to it."""
-    return wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
+def _swept_on_threads(kind: int, chosen: wp.array, inputs: list[Any], count: int, device: wp.Device) -> list[wp.array]:
+    """The rows of the chosen of `count` bodies; those with many groups once more, with more room."""
+    parts, room = [], ROOM
+    while len(chosen):
+        status = wp.zeros(count, dtype=wp.uint8, device=device)
+        slots = -(-len(chosen) // GRAIN)
+        groups, walls = empty_groups(slots, room, device), empty_walls(slots, device)
+        arguments = [chosen, *inputs, groups, walls, status]
+        capacity = 4 * min(len(chosen), 4096)
+        kernel = manifold_kernel(kind)
+        parts.append(collect(kernel, len(chosen), arguments, Row, device=device, grain=GRAIN, capacity=capacity))
+        codes = status.numpy()
+        if (codes == NOT_FINITE).any():
+            raise InputError(f"body {int(np.argmax(codes == NOT_FINITE))}: its pose is not finite")
+        chosen = wp.array(np.flatnonzero(codes == NO_ROOM).astype(np.int32), dtype=wp.int32, device=device)
+        room *= MORE_ROOM
+    return parts
 
 
 def _joined(parts: list[wp.array], device: wp.Device) -> wp.array:
@@ -221,17 +223,6 @@ def _visits(
         for rows, ground in terrain_visits(field, centres[mine], reach[mine], device) if len(mine) else ():
             whole = isinstance(rows, slice) and len(mine) == len(bodies)
             yield rows if whole else mine[rows], wp.array([ground] * len(terrains), dtype=Terrain, device=device)
-
-
-def _swept_some(
-    kernel: wp.Kernel, chosen: wp.array, room: int, inputs: list[Any], status: wp.array, device: wp.Device
-) -> wp.array:
-    """The rows of the chosen bodies. A CPU shard needs room for one body at a time, CUDA for all of them."""
-    slots = len(chosen) if device.is_cuda else -(-len(chosen) // GRAIN)
-    groups, walls = empty_groups(slots, room, device), empty_walls(slots, device)
-    arguments = [chosen, int(device.is_cuda), *inputs, groups, walls, status]
-    capacity = 4 * len(chosen) if device.is_cuda else 4 * min(len(chosen), 4096)
-    return collect(kernel, len(chosen), arguments, Row, device=device, grain=GRAIN, capacity=capacity)
 
 
 def _reach(bodies: Analytic) -> np.ndarray:
@@ -269,7 +260,6 @@ class _Desk:
         self._views = {name: array.numpy() for name, array in arrays.items()}
         self._inputs = [
             arrays["chosen"],
-            0,
             HeightPyramid.of(terrain, device).row,
             arrays["shapes"],
             arrays["poses"],
@@ -307,7 +297,9 @@ class _Desk:
                     self._dim = count
                 self._launch.launch()
                 found = int(view["counts"][0])
-                lacking = bool(view["status"][:count].any())
+                lacking = view["status"][:count].max(initial=0)
+                if lacking == NOT_FINITE:
+                    raise InputError(f"body {int(np.argmax(view['status'][:count]))}: its pose is not finite")
                 if found <= self._capacity and not lacking:
                     break
                 self._room *= MORE_ROOM if lacking else 1
@@ -334,7 +326,6 @@ def manifold_kernel(kind: int) -> wp.Kernel:
         first: int,
         shard: int,
         chosen: wp.array[int],
-        own_room: int,
         terrains: wp.array[Terrain],
         shapes: wp.array[AnalyticShape],
         poses: wp.array[wp.mat44d],
@@ -354,24 +345,18 @@ def manifold_kernel(kind: int) -> wp.Kernel:
         shape = shapes[wp.min(i, shapes.shape[0] - 1)]
         t = terrains[worlds[wp.min(i, worlds.shape[0] - 1)]]
         body = place(shape, pose)
-        origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
-        here = Place()
-        here.centre = origin - t.origin
-        here.slot = wp.where(own_room != 0, k, shard)
-        here.margin = margins[wp.min(i, margins.shape[0] - 1)]
-        here.slack = wp.float64(4.0) * t.flatness / wp.min(t.dx, t.dy) * (body.radius + wp.length(body.half))
-        sum = body.axis + here.centre + body.rotation * wp.vec3d(wp.float64(1.0), wp.float64(1.0), wp.float64(1.0))
-        if not wp.isfinite(wp.length_sq(sum)):
+        here = stand(t, body, pose, margins[wp.min(i, margins.shape[0] - 1)], shard)
+        if not is_finite(body, here):
             status[i] = wp.uint8(NOT_FINITE)
             return
         sweep(t, body, hulls, here, groups, walls)
-        if groups.count[here.slot] > groups.room:
+        if groups.count[shard] > groups.room:
             status[i] = wp.uint8(NO_ROOM)
             return
         total = int(0)
-        for g in range(groups.count[here.slot]):
-            stay = reduce_group(groups, here.slot, g, TIE * here.margin)
-            groups.group[here.slot * groups.room + g].stay = stay
+        for g in range(groups.count[shard]):
+            stay = reduce_group(groups, shard, g, TIE * here.margin)
+            groups.group[group_at(groups, shard, g)].stay = stay
             for c in range(4):
                 if stay[c] >= 0:
                     total += 1
@@ -380,11 +365,12 @@ def manifold_kernel(kind: int) -> wp.Kernel:
         at = take(counts, shard, total, capacity)
         if at < 0:
             return
-        for g in range(groups.count[here.slot]):
-            stay = groups.group[here.slot * groups.room + g].stay
+        origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+        for g in range(groups.count[shard]):
+            stay = groups.group[group_at(groups, shard, g)].stay
             for c in range(4):
                 if stay[c] >= 0:
-                    out[at] = row_of(groups.kept[(here.slot * groups.room + g) * KEPT + stay[c]], i, g, origin)
+                    out[at] = row_of(kept_touch(groups, shard, g, stay[c]), i, g, origin)
                     at += 1
 
     return sweep_bodies

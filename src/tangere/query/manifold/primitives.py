@@ -15,13 +15,13 @@ import warp as wp
 from tangere.query.contacts import Contacts
 from tangere.query.manifold.found import Row, contacts_of, row_of
 from tangere.query.manifold.groups import (
-    KEPT,
     TIE,
     Groups,
     Touch,
     add_touch,
     clear_groups,
     empty_groups,
+    kept_touch,
     reduce_group,
 )
 from tangere.query.manifold.supports import FLAT_ANGLE, support_point_of
@@ -133,7 +133,7 @@ def _plane_kernel(kind: int) -> wp.Kernel:
                 touch.normal = n
                 touch.depth = depth
                 touch.code = 4 * k
-                add_touch(groups, slot, touch)
+                add_touch(groups, slot, touch, -1)
         stay = reduce_group(groups, slot, 0, TIE * margin)
         total = int(0)
         for c in range(4):
@@ -143,7 +143,7 @@ def _plane_kernel(kind: int) -> wp.Kernel:
         if at >= 0:
             for c in range(4):
                 if stay[c] >= 0:
-                    out[at] = row_of(groups.kept[slot * KEPT + stay[c]], i, 0, origin)
+                    out[at] = row_of(kept_touch(groups, slot, 0, stay[c]), i, 0, origin)
                     at += 1
 
     return rest_on_plane

@@ -37,6 +37,7 @@ class Crossing:
     """A point where a body may rest on an edge."""
 
     found: wp.bool
+    neither: wp.bool  #: not found, nor is the next of its pair
     along: wp.float64  #: t of the edge A + t D, in [0, 1]
     point: wp.vec3d  #: of the body, above or below that of the edge
     normal: wp.vec3d  #: unit, up, into the body
@@ -147,6 +148,7 @@ def rim_crossing(body: Body, end: real, slope: real, a: vec, d: vec, root: int) 
         qb = wp.dot(x, y)
         inside = qb * qb - qa * (wp.dot(x, x) - body.radius * body.radius)
         if inside < _ZERO:
+            found.neither = root == 0
             return found
         t = (-qb + wp.where(root == 0, -_ONE, _ONE) * wp.sqrt(inside)) / qa
         p = centre + x + t * y

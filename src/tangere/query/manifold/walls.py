@@ -18,7 +18,7 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["STEEP", "WALLS", "Walls", "add_wall", "clear_walls", "empty_walls", "wall_before"]
+__all__ = ["STEEP", "WALLS", "Walls", "add_wall", "clear_walls", "empty_walls", "wall_at", "wall_before"]
 
 real = wp.float64
 
@@ -33,16 +33,20 @@ _ALIKE = wp.constant(real(1.0 - 1.0e-9))
 class Walls:
     """Room for the walls of some bodies, WALLS each."""
 
+    step: wp.int32  # from a wall of a body to its next, as in `Groups`
     count: wp.array[int]
     used: wp.array[int]  # whether a wall stands for a touch
+    number: wp.array[int]  # where its touch is in the list of touches, -1 where there is none
     kept: wp.array[Touch]
 
 
-def empty_walls(bodies: int, device: wp.Device) -> Any:
-    """Room for the walls of so many bodies."""
+def empty_walls(bodies: int, device: wp.Device, listed: bool = False) -> Any:
+    """Room for the walls of so many bodies; `listed`: their touches come from a list, see `empty_groups`."""
     walls: Any = Walls()
+    walls.step = bodies if listed else 1
     walls.count = wp.empty(bodies, dtype=int, device=device)
     walls.used = wp.empty(bodies * WALLS, dtype=int, device=device)
+    walls.number = wp.empty(bodies * WALLS, dtype=int, device=device)
     walls.kept = wp.empty(bodies * WALLS, dtype=Touch, device=device)
     return walls
 
@@ -53,12 +57,20 @@ def clear_walls(walls: Walls, body: int):
 
 
 @wp.func
-def add_wall(walls: Walls, body: int, touch: Touch, tolerance: real):
+def wall_at(walls: Walls, body: int, w: int) -> int:
+    """Where wall w of a body is."""
+    if walls.step == 1:
+        return body * WALLS + w
+    return w * walls.step + body
+
+
+@wp.func
+def add_wall(walls: Walls, body: int, touch: Touch, number: int, tolerance: real):
     """Remember a wall, unless one in the same plane is known or all known ones are shorter ways out."""
     place = walls.count[body]
     farthest = touch.depth + real(0.0)
     for w in range(walls.count[body]):
-        other = walls.kept[body * WALLS + w]
+        other = walls.kept[wall_at(walls, body, w)]
         if wp.dot(other.normal, touch.normal) > _ALIKE and wp.abs(other.depth - touch.depth) <= tolerance:
             return
         if walls.count[body] == WALLS and other.depth > farthest:
@@ -66,21 +78,24 @@ def add_wall(walls: Walls, body: int, touch: Touch, tolerance: real):
             place = w
     if place == WALLS:
         return
-    walls.kept[body * WALLS + place] = touch
-    walls.used[body * WALLS + place] = 0
+    at = wall_at(walls, body, place)
+    walls.kept[at] = touch
+    walls.number[at] = number
+    walls.used[at] = 0
     walls.count[body] = wp.max(walls.count[body], place + 1)
 
 
 @wp.func
 def wall_before(walls: Walls, body: int, touch: Touch, tolerance: real) -> int:
-    """The wall with the shortest way out that makes this touch unnecessary; -1 if there is none."""
+    """Where the wall with the shortest way out is that makes this touch unnecessary; -1 if there is none."""
     best = int(-1)
     least = touch.depth - tolerance
     for w in range(walls.count[body]):
-        wall = walls.kept[body * WALLS + w]
+        at = wall_at(walls, body, w)
+        wall = walls.kept[at]
         if wall.depth < least:
             ground = touch.point + wp.vec3d(real(0.0), real(0.0), touch.depth / touch.normal[2])
             if wp.dot(wall.normal, wall.point - ground) + wall.depth >= -tolerance:
                 least = wall.depth
-                best = w
+                best = at
     return best

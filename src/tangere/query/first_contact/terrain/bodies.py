@@ -32,6 +32,8 @@ __all__ = ["bodies_terrain", "core_reach"]
 GRAIN = 32
 #: Levels of the pyramid, each of which may add `Terrain.planar` to the error of planar ground, twice for the answer.
 GROUND_ERRORS = 64.0
+#: Lengths and speeds beyond this are refused.
+LARGEST = 1e70
 
 
 def bodies_terrain(
@@ -137,13 +139,16 @@ def _checked(bodies: Any, start: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
     if len(motions) not in (1, count) or len(poses) not in (1, count):
         raise InputError(f"{len(poses)} bodies and {len(motions)} motions do not pair off")
     for name in ("origin", "velocity", "arc", "angle", "axis", "rotation", "pivot"):
-        finite = np.isfinite(motions[name].reshape(len(motions), -1)).all(axis=1)
-        if not finite.all():
-            raise InputError(f"motion {int(np.argmin(finite))}: its {name} is not finite")
-    finite = np.isfinite(poses).all(axis=(1, 2))
-    if not finite.all():
-        raise InputError(f"body {int(np.argmin(finite))}: its pose is not finite")
+        _check_size(motions[name], f"motion {{}}: its {name}")
+    _check_size(poses, "body {}: its pose")
     return shapes, motions, np.broadcast_to(poses, (count, 4, 4))
+
+
+def _check_size(values: np.ndarray, name: str) -> None:
+    """Squares of lengths, and theirs, must be finite."""
+    wrong = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST).all(axis=1)
+    if wrong.any():
+        raise InputError(f"{name.format(int(np.argmax(wrong)))} is not finite, or beyond {LARGEST:g}")
 
 
 def core_reach(shape: Analytic) -> np.ndarray:

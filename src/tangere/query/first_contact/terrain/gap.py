@@ -54,15 +54,25 @@ class Simplex:
 
 @cache
 def gap_of(kind: int) -> wp.Function:
-    """`gap(body, hulls, radius, ground, guess, least) -> Gap` for bodies of a kind.
+    """`gap(body, hulls, radius, ground, guess, aim, least, enough) -> Gap` for bodies of a kind.
 
     `body` is the core, `radius` what is around it, `ground` the corners relative to the body's origin, `guess` a unit
-    direction, `least` an error of the distance that does not matter [m].
+    direction, `aim` the distance it is about, `least` an error of it that does not matter; a distance that is certainly
+    `enough` need not be known better [m].
     """
     support = support_of(kind)
 
     @wp.func
-    def gap(body: Body, hulls: Hulls, radius: wp.float64, ground: Corners, guess: wp.vec3d, least: wp.float64) -> Gap:
+    def gap(
+        body: Body,
+        hulls: Hulls,
+        radius: wp.float64,
+        ground: Corners,
+        guess: wp.vec3d,
+        aim: wp.float64,
+        least: wp.float64,
+        enough: wp.float64,
+    ) -> Gap:
         best = Gap()
         best.low = -_FAR
         best.normal = guess
@@ -81,7 +91,9 @@ def gap_of(kind: int) -> wp.Function:
                 best.low = low
                 best.normal = n
             # The last v is an actual difference: the distance is between low and its length.
-            if steps > 1 and length - best.low <= wp.max(ENOUGH * (length - radius), least):
+            if steps > 1 and length - best.low <= wp.max(ENOUGH * (length - radius - aim), least):
+                break
+            if steps > 1 and best.low - radius >= enough:
                 break
             simplex.difference[simplex.count] = w
             simplex.ground[simplex.count] = under

@@ -70,7 +70,8 @@ def reached_of(kind: int) -> wp.Function:
             # Every other time the last direction will do: what it separates is evaluated all the same.
             low = -reach(o.core, hulls, -n) - wp.max(seen * n) - m.radius
             if careful:
-                leaf.gap = gap(o.core, hulls, m.radius, seen, n, wp.float64(0.1) * m.tolerance)
+                passing = keep + m.fastest * (until - leaf.time) + m.slack
+                leaf.gap = gap(o.core, hulls, m.radius, seen, n, m.separation, wp.float64(0.1) * m.tolerance, passing)
                 n = leaf.gap.normal
                 low = leaf.gap.low
                 if leaf.gap.high <= contact or not low > keep:

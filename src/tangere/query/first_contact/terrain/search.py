@@ -51,9 +51,9 @@ ON = wp.constant(wp.float64(0.1))
 #: Directions tried between a body and a node.
 DIRECTIONS = wp.constant(6)
 
-#: The body is looked at so many times, evenly, and this often in all, halving the time between two.
+#: The body is looked at so many times, evenly, until it is in the ground, then so often, halving the time before.
 SAMPLES = wp.constant(16)
-LOOKS = wp.constant(22)
+HALVINGS = wp.constant(10)
 
 TimeStack = wp.types.vector(length=80, dtype=wp.float64)
 
@@ -102,14 +102,13 @@ def comes_before(leaf: Leaf, key: wp.int64, best: Found) -> bool:
 
 
 @wp.func
-def direction_of(k: int, x: wp.vec3d, y: wp.vec3d, axis: wp.vec3d) -> wp.vec3d:
+def direction_of(k: int, x: wp.vec3d, y: wp.vec3d, nearest: wp.vec3d, axis: wp.vec3d) -> wp.vec3d:
     """The k-th unit direction that may separate a body at the origin from the box [x, y]; zero where there is none.
 
     Up or down; from the box's nearest point to the axis; along the axis; from the nearest point to the origin; along x
     and along y.
     """
     n = wp.vec3d()
-    nearest = wp.vec3d(wp.clamp(_ZERO, x[0], y[0]), wp.clamp(_ZERO, x[1], y[1]), wp.clamp(_ZERO, x[2], y[2]))
     if k == 0:
         n[2] = wp.where(x[2] > _ZERO, -_ONE, _ONE)
     elif k == 1:
@@ -121,6 +120,13 @@ def direction_of(k: int, x: wp.vec3d, y: wp.vec3d, axis: wp.vec3d) -> wp.vec3d:
     else:
         n[k - 4] = wp.where(x[k - 4] + y[k - 4] > _ZERO, -_ONE, _ONE)
     return n
+
+
+@wp.func
+def sample(k: int) -> wp.float64:
+    """1, 1/2, 3/4, 1/4, 7/8, …: the k-th of SAMPLES times, each half-way between those before."""
+    bits = (k & 1) * 8 + (k & 2) * 2 + ((k & 4) >> 1) + ((k & 8) >> 3)
+    return _ONE - wp.float64(bits) / wp.float64(SAMPLES)
 
 
 @wp.func
@@ -164,11 +170,12 @@ def search_kernel(kind: int) -> wp.Kernel:
         x = low - o.centre
         y = high - o.centre
         keep = m.radius + m.separation + _HALF * m.tolerance + m.slack
+        nearest = wp.vec3d(wp.clamp(_ZERO, x[0], y[0]), wp.clamp(_ZERO, x[1], y[1]), wp.clamp(_ZERO, x[2], y[2]))
         best = wp.vec3d()
         most = _ZERO + _ZERO
         k = int(0)
         while k < DIRECTIONS:  # not a range, which would be unrolled
-            n = direction_of(k, x, y, o.core.axis)
+            n = direction_of(k, x, y, nearest, o.core.axis)
             k += 1
             ground = wp.max(n[0] * x[0], n[0] * y[0]) + wp.max(n[1] * x[1], n[1] * y[1])
             ground += wp.max(n[2] * x[2], n[2] * y[2])
@@ -182,29 +189,39 @@ def search_kernel(kind: int) -> wp.Kernel:
         return until
 
     @wp.func
-    def in_ground_by(t: Terrain, m: Traveller, motions: wp.array[RigidMotion], at: int, hulls: Hulls) -> wp.float64:
-        """A time when the body touches the surface or its lowest point is below; 1 if none was found.
-
-        What touches the ground later need not be looked at. Sampled, then halved towards the first such time.
-        """
+    def is_in_ground(
+        t: Terrain, m: Traveller, motions: wp.array[RigidMotion], at: int, hulls: Hulls, tau: wp.float64
+    ) -> bool:
+        """Whether the body touches the surface or its lowest point is below."""
         down = wp.vec3d(_ZERO, _ZERO, -_ONE)
+        o = outline_at(m, motions, at, tau, t.origin)
+        lowest = o.centre + support(o.core, hulls, down) + m.radius * down
+        if height_at(t, lowest[0], lowest[1]) > lowest[2] + m.slack:
+            return True
+        return is_touching(t, o)
+
+    @wp.func
+    def in_ground_by(t: Terrain, m: Traveller, motions: wp.array[RigidMotion], at: int, hulls: Hulls) -> wp.float64:
+        """A time when the body is in the ground; 1 if none was found.
+
+        What touches the ground later need not be looked at. Sampled, from the end on, then halved towards the start.
+        """
         above = _ZERO + _ZERO
         below = _TWO + _ZERO
-        k = int(0)
-        while k < LOOKS:
-            k += 1
+        looks = int(0)
+        while looks < SAMPLES + HALVINGS:
             tau = _HALF * (above + below)
             if below > _ONE:
-                if k > SAMPLES:
+                if looks == SAMPLES:
                     return _ONE
-                tau = wp.float64(k) / wp.float64(SAMPLES)
-            o = outline_at(m, motions, at, tau, t.origin)
-            lowest = o.centre + support(o.core, hulls, down) + m.radius * down
-            if height_at(t, lowest[0], lowest[1]) > lowest[2] + m.slack or is_touching(t, o):
+                tau = sample(looks)
+            looks += 1
+            if is_in_ground(t, m, motions, at, hulls, tau):
                 below = tau
-            else:
+                looks = wp.max(looks, SAMPLES)
+            elif below <= _ONE:
                 above = tau
-        return wp.min(below, _ONE)
+        return below
 
     @wp.func
     def first_reached(
@@ -304,7 +321,7 @@ def search_kernel(kind: int) -> wp.Kernel:
             tau = wp.min(leaf.time + wait, _ONE)
             o = outline_at(m, motions, at, tau, t.origin)
             seen = seen_from(best.corners, o.centre, best.part)
-            later = gap(o.core, hulls, m.radius, seen, leaf.gap.normal, m.slack)
+            later = gap(o.core, hulls, m.radius, seen, leaf.gap.normal, m.separation, m.slack, _INFINITE)
             if later.high <= wp.max(m.separation - m.slack, _ZERO):
                 return clock_time(m.smooth, tau)
             wait = wait * _TWO

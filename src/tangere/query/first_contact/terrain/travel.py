@@ -50,6 +50,7 @@ class Traveller:
     radius: wp.float64  # around the core
     reach: wp.float64  # largest distance of the core's points from the origin
     outline_spin: wp.float64  # largest speed at which the outline turns
+    fastest: wp.float64  # largest speed of the outline's points
     bend: wp.float64  # half of the largest acceleration of the outline's points
     separation: wp.float64
     tolerance: wp.float64
@@ -107,6 +108,7 @@ def traveller_of(
         turn = _MOST_BEND * turn
     m.bend = _HALF * (m.course.acceleration + m.course.turn * m.rho + turn * reach)
     way = wp.length(m.course.drift) + m.course.swing + spin * m.rho
+    m.fastest = way + m.outline_spin * reach
     size = m.course.path + wp.length(origin) + way + (_ONE + spin) * (wp.length(m.arm) + reach) + m.radius + separation
     m.separation = separation
     m.tolerance = tolerance

@@ -1,0 +1,90 @@
+"""The rounds that CUDA runs in give what the sweep gives, bit for bit; here both run on the same device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from manifold_oracle import GROUNDS, Scene, random_scene
+from tangere.bound.height_pyramid import HeightPyramid
+from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.manifold import manifold, rounds
+from tangere.query.manifold.found import Row
+from tangere.runtime import InputError
+from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, Cylinder
+from tangere.shape.analytic_body import hull_tables
+from tangere.shape.heightfield import Heightfield
+
+
+def rows_in_rounds(bodies: Analytic, field: Heightfield, margin: float) -> np.ndarray:
+    """The rows of all parts."""
+    device = wp.get_device("cpu")
+    inputs = [
+        HeightPyramid.of(field, device).row,
+        wp.array(bodies.records, dtype=AnalyticShape, device=device),
+        wp.array(bodies.poses, dtype=wp.mat44d, device=device),
+        wp.array(np.array([margin]), dtype=wp.float64, device=device),
+        hull_tables(bodies.hull, "cpu"),
+        wp.zeros(1, dtype=wp.int32, device=device),
+    ]
+    parts = rounds.swept_in_rounds(bodies.kind, rounds.numbers(len(bodies), "cpu"), inputs, device)
+    return np.concatenate([part.numpy() for part in parts])
+
+
+def assert_same(bodies: Analytic, field: Heightfield, margin: float) -> int:
+    rows = rows_in_rounds(bodies, field, margin)
+    swept = manifold(bodies, field, margin=margin, device="cpu")
+    assert rows.dtype == Row.numpy_dtype() or len(rows) == 0
+    for ours, theirs in (("query", "query"), ("point", "point_a"), ("normal", "normal"), ("gap", "gap")):
+        np.testing.assert_array_equal(rows[ours], getattr(swept, theirs))
+    np.testing.assert_array_equal(rows["code"] >> 2, swept.feature_a)
+    np.testing.assert_array_equal(rows["feature"], swept.feature_b)
+    return len(rows)
+
+
+def lowered(scene: Scene, rng: np.random.Generator) -> np.ndarray:
+    """The poses of a scene, from half a radius in the ground to a little above it."""
+    poses, count = scene.poses.copy(), len(scene.poses)
+    low, high = (np.full(count, scene.field.bounds[k, 2] + away) for k, away in ((0, -10.0), (1, 10.0)))
+    for _ in range(40):
+        poses[:, 2, 3] = 0.5 * (low + high)
+        hit = touches(Cylinder(scene.radius, scene.height).at(poses), scene.field, device="cpu").hit
+        low, high = np.where(hit, poses[:, 2, 3], low), np.where(hit, high, poses[:, 2, 3])
+    poses[:, 2, 3] = high - scene.radius * rng.uniform(-0.02, 0.5, count) ** 2
+    return poses
+
+
+@pytest.mark.parametrize("kind", GROUNDS)
+def test_cylinders_have_the_same_contacts(kind, rng, effort):
+    scene = random_scene(kind, effort(150), rng)
+    assert assert_same(Cylinder(scene.radius, scene.height).at(lowered(scene, rng)), scene.field, 0.01) > 0
+
+
+def test_other_bodies_have_the_same_contacts(rng, effort):
+    scene = random_scene("rough", effort(60), rng)
+    for body in (Capsule(0.3, 0.5), Cone(0.3, 0.8), Box([0.3, 0.3, 0.4])):
+        assert assert_same(body.at(lowered(scene, rng)), scene.field, 0.01) > 0
+
+
+def test_it_does_not_matter_in_how_many_parts_and_with_how_much_room(rng, effort, monkeypatch):
+    scene = random_scene("rough", effort(80), rng)
+    bodies = Cylinder(scene.radius, scene.height).at(lowered(scene, rng))
+    whole = rows_in_rounds(bodies, scene.field, 0.02)
+    assert len(whole)
+    monkeypatch.setattr(rounds, "ITEMS", 50)
+    monkeypatch.setattr(rounds, "BODIES", 7)
+    monkeypatch.setattr(rounds, "ROOM", 1)
+    for name, value in (("FEW_ITEMS", 0.01), ("FEW_TOUCHES", 0.01), ("SPARE", 1)):
+        monkeypatch.setattr(rounds, name, value)
+    rounds._Need._kept.cache_clear()
+    np.testing.assert_array_equal(rows_in_rounds(bodies, scene.field, 0.02), whole)
+
+
+def test_a_pose_that_is_not_finite_is_named(rng):
+    poses = np.tile(np.eye(4), (5, 1, 1))
+    poses[3, 1, 3] = np.nan
+    bodies = Cylinder(0.5, 1.0).at(np.tile(np.eye(4), (5, 1, 1)))
+    object.__setattr__(bodies, "poses", poses)
+    with pytest.raises(InputError, match="body 3"):
+        rows_in_rounds(bodies, Heightfield(np.zeros((4, 4))), 0.0)
