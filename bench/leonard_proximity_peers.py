@@ -2,7 +2,9 @@
 
 A cloth over a ball against itself (46,598 vertices, 92,230 triangles; public data) and two bumpy tori as one mesh. The
 peer builds its set of collisions from the candidates of its fastest broad phase; it names each pair by the nearest
-features and lists it once, so ours are named the same way before the two are compared.
+features and lists it once, so ours are named the same way before the two are compared. `Detector` keeps trees as the
+peer keeps its collision mesh, and lists features, weights and gaps, as the peer lists features and weights;
+`proximity` adds points and normals in main memory.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from bench import machine
 from bench.data import cloth_ball
 from bench.harness import Report, SkippedError, count, measure, ratio
 from tangere.query.contacts import Contacts, Kind
-from tangere.query.proximity import proximity
+from tangere.query.proximity import Detector, proximity
 from tangere.shape import Mesh, generate
 
 FEATURES: list[str] = []
@@ -40,27 +42,23 @@ def run(report: Report, quick: bool = False) -> None:
         for part in (0.05, 0.2):
             for threads in sorted({1, machine.cores()}):
                 ask = partial(proximity, mesh, distance=part * edge, device="cpu", threads=threads)
-                contenders = {"trees": ask, "peer": partial(peer.build, part * edge, threads)}
-                contenders |= {"grid": partial(ask, broad_phase="grid"), "levels": partial(ask, broad_phase="levels")}
+                detector = Detector(mesh, distance=part * edge, device="cpu", threads=threads)
+                contenders = {
+                    "detector": partial(detector.find, mesh.vertices),
+                    "peer": partial(peer.build, part * edge, threads),
+                    "proximity": ask,
+                    "grid": partial(ask, broad_phase="grid"),
+                    "levels": partial(ask, broad_phase="levels"),
+                }
                 timings = measure(contenders, rounds=3 if quick else 7)
-                ours = timings["trees"]
+                ours, theirs = timings["detector"], timings["peer"]
                 rows.append(
-                    [
-                        name,
-                        f"{part:g}",
-                        threads,
-                        len(ours.result),
-                        ours,
-                        timings["grid"],
-                        timings["levels"],
-                        timings["peer"],
-                    ]
-                    + [ratio(timings["peer"].median, ours.median)]
+                    [name, f"{part:g}", threads, len(ours.result), ours, *list(timings.values())[2:], theirs]
+                    + [ratio(theirs.median, ours.median), ratio(theirs.median, timings["proximity"].median)]
                 )
-            equal.append([name, f"{part:g}", *_difference(named(ours.result, mesh), peer.named())])
-    report.table(
-        ["mesh", "distance / edge", "threads", "contacts", "trees", "grid", "levels", "ipctk", "ipctk / trees"], rows
-    )
+            equal.append([name, f"{part:g}", *_difference(named(ours.result.contacts, mesh), peer.named())])
+    columns = ["mesh", "distance / edge", "threads", "contacts", "detector", "proximity", "grid", "levels", "ipctk"]
+    report.table([*columns, "ipctk / detector", "ipctk / proximity"], rows)
     report.section("The same contacts, named by nearest features")
     report.table(["mesh", "distance / edge", "in both", "ours only", "ipctk only"], equal)
 

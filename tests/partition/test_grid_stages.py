@@ -11,7 +11,7 @@ from mesh_families import soup
 from tangere.partition.broad_phase import triangle_pairs
 from tangere.partition.broad_phase_boxes import Box, Crowd
 from tangere.partition.grid import define_grid, region_of
-from tangere.partition.grid_entries import cell_runs, grid_entries, sorted_entries
+from tangere.partition.grid_entries import Entries, cell_runs, grid_entries, sorted_entries
 from tangere.partition.grid_pairs import candidate_bound, cell_pairs
 from tangere.partition.grid_published import published_entries, published_grid
 from tangere.partition.kdop import near_objects
@@ -305,6 +305,41 @@ def test_pairs_come_out_the_same_for_any_number_of_threads():
             tables.append(rows(find_pairs(surfaces, 0.6, Settings()).pairs))
     assert np.array_equal(tables[0], tables[1])
     assert np.array_equal(tables[0], tables[2])
+
+
+@pytest.mark.feature("F-L-57")
+@pytest.mark.parametrize("levels", [False, True])
+def test_entries_that_threads_make_by_themselves_are_put_together_the_same(levels):
+    _, crowd = crowd_of(generate.torus(grid=(256, 128), radius=5.0, tube=2.0), 0.1)  # enough for several threads
+    tables = []
+    for threads in (1, 2, 7):
+        with using_threads(threads):
+            entries = sorted_entries(grid_entries(crowd, define_grid(crowd, levels=levels)))
+            runs = cell_runs(entries)
+            tables.append([a.numpy() for a in (entries.keys, entries.triangles, runs.start, runs.number)])
+    assert len(tables[0][0]) > 100_000
+    for other in tables[1:]:
+        assert all(np.array_equal(one, same) for one, same in zip(tables[0], other, strict=True))
+
+
+@pytest.mark.feature("F-L-59")
+def test_entries_that_stand_for_nothing_are_sorted_last_and_pair_with_no_one(rng):
+    _, crowd = crowd_of(generate.trefoil_knot(720), 1.0)
+    grid = define_grid(crowd, levels=False)
+    compact = grid_entries(crowd, grid)
+    count = len(compact.keys)
+    # As with an array that is allocated for the most entries there can be, and not filled everywhere.
+    places = np.sort(rng.permutation(3 * count)[:count])
+    keys, triangles = np.full(3 * count, 2**31 - 1, np.int32), np.zeros(3 * count, np.int32)
+    keys[places], triangles[places] = compact.keys.numpy(), compact.triangles.numpy()
+    arrays = (wp.array(a, dtype=wp.int32, device="cpu") for a in (keys, triangles))
+    loose = sorted_entries(Entries(*arrays, compact.low, compact.level))
+    compact = sorted_entries(compact)
+    assert np.array_equal(loose.keys.numpy()[:count], compact.keys.numpy())
+    assert np.array_equal(loose.triangles.numpy()[:count], compact.triangles.numpy())
+    found = [rows(cell_pairs(crowd, grid, entries, cell_runs(entries))) for entries in (compact, loose)]
+    assert len(found[0]) > 1000
+    assert np.array_equal(found[0], found[1])
 
 
 def test_settings_that_make_no_sense_are_refused():

@@ -10,7 +10,9 @@ from oracles.distances import feature_distance
 from tangere.query.contacts import Kind
 from tangere.query.proximity.primitives import (
     centred_on_edges,
+    edges_near,
     edges_offset,
+    face_near,
     face_offset,
     nearest_on_edges,
     nearest_on_face,
@@ -39,6 +41,21 @@ def _edge_parameters(
     if centred == 1:
         at[i] = centred_on_edges(x[i, 0], x[i, 1], x[i, 2], x[i, 3])
     distance[i] = wp.length(edges_offset(x[i, 0], x[i, 1], x[i, 2], x[i, 3], at[i]))
+
+
+@wp.kernel
+def _near(
+    first: int,
+    x: wp.array2d[wp.vec3d],
+    reach: wp.array[wp.float64],
+    face: wp.array[wp.uint8],
+    edge: wp.array[wp.uint8],
+    turned: wp.array[wp.uint8],
+):
+    i = first + wp.tid()
+    face[i] = wp.uint8(face_near(x[i, 0], x[i, 1], x[i, 2], x[i, 3], reach[i]))
+    edge[i] = wp.uint8(edges_near(x[i, 0], x[i, 1], x[i, 2], x[i, 3], False, reach[i]))
+    turned[i] = wp.uint8(edges_near(x[i, 2], x[i, 3], x[i, 0], x[i, 1], True, reach[i]))
 
 
 def faces(points: np.ndarray, device: str = "cpu") -> tuple[np.ndarray, np.ndarray]:
@@ -105,6 +122,38 @@ def test_the_distance_of_two_edges_is_right_on_generic_and_degenerate_pairs(coun
     assert (np.abs(distance - expected) <= ERROR * size(points)).all()
     _, centred = edges(points, centred=True, device=device)
     assert (np.abs(centred - expected) <= 2.0 * ERROR * size(points)).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-60, 1e60])
+def test_what_rejects_far_pairs_early_rejects_no_near_one_and_who_asks_does_not_matter(scale, rng, effort, device):
+    points = quadruples(rng, effort(100_000))
+    points = np.concatenate([points, points * [1.0, 1.0, 1e-6]]) * scale  # also all but flat
+    columns = [faces(points, device)[1], edges(points, device=device)[1]]
+    x = wp.array(points, dtype=wp.vec3d, device=device)
+    for part in (1.0 - 1e-9, 1.0, 1.0 + 1e-9, 0.3, 3.0):
+        for kind, distance in enumerate(columns):
+            reach = wp.array(part * distance, dtype=wp.float64, device=device)
+            flags = [wp.empty(len(points), dtype=wp.uint8, device=device) for _ in range(3)]
+            launch(_near, len(points), [x, reach], flags, device=wp.get_device(device))
+            face, edge, turned = (f.numpy().astype(bool) for f in flags)
+            expected = np.square(distance) < np.square(part * distance)
+            clear = np.abs(distance - part * distance) > 1e-14 * distance  # not a matter of the last digit
+            assert np.array_equal((face, edge)[kind][clear], expected[clear])
+            assert np.array_equal(edge, turned)
+
+
+def test_edges_that_cross_in_their_middles_and_a_vertex_in_the_middle_of_a_face_are_near(rng):
+    count = 20_000
+    middle, one, other = rng.normal(size=(3, count, 3)) * 10.0 ** rng.uniform(-8, 8, (count, 1))
+    crossing = np.stack([middle - one, middle + one, middle - other, middle + other], axis=1)
+    corners = np.stack([middle + one, middle + other, middle - one - other], axis=1)
+    inside = np.concatenate([corners.mean(axis=1, keepdims=True), corners], axis=1)
+    for kind, points in ((1, crossing), (0, inside)):
+        x = wp.array(points, dtype=wp.vec3d, device="cpu")
+        reach = wp.array(1e-6 * size(points), dtype=wp.float64, device="cpu")
+        flags = [wp.empty(count, dtype=wp.uint8, device="cpu") for _ in range(3)]
+        launch(_near, count, [x, reach], flags, device=wp.get_device("cpu"))
+        assert flags[kind].numpy().all()
 
 
 def test_every_region_of_the_plane_of_a_triangle_is_met(rng):

@@ -9,7 +9,8 @@ with it; a mesh with another topology, after a cut, brings its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -38,9 +39,11 @@ class Layout:
     face_edges: wp.array  #: (m, 3): edges (v0, v1), (v1, v2), (v2, v0)
     owns: wp.array  #: (m,) int32: bit k: owns vertex k; bit 3 + k: owns edge k
     body: wp.array  #: (m,) int32: mesh of each face
+    vertex_body: wp.array  #: (n,) int32: mesh of each vertex
     vertex_base: np.ndarray  #: (bodies + 1,) int32: number of the first vertex of each mesh, and the total
     edge_base: np.ndarray
     face_base: np.ndarray
+    cache: dict[Any, Any] = field(default_factory=dict, init=False)  #: what is built from these topologies together
 
     @staticmethod
     def of(topologies: tuple[Topology, ...], device: wp.Device) -> Layout:
@@ -69,6 +72,7 @@ class Layout:
             face_edges=on_device([t.face_edges + base for t, base in zip(topologies, edge_base, strict=False)]),
             owns=on_device([owned_features(t) for t in topologies]),
             body=on_device([np.full(len(t.faces), k) for k, t in enumerate(topologies)]),
+            vertex_body=on_device([np.full(t.vertex_count, k) for k, t in enumerate(topologies)]),
             vertex_base=vertex_base,
             edge_base=edge_base,
             face_base=face_base,

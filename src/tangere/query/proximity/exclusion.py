@@ -12,25 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
 
-from tangere.partition.pipeline_surfaces import Surfaces
+from tangere.partition.pipeline_surfaces import Layout, Surfaces
 from tangere.query.contacts import Contacts, Kind, contact_key
-from tangere.query.proximity.near import EDGE_EDGE, body_of, number_bits
+from tangere.query.proximity.near import EDGE_EDGE, bases_of, body_of, number_bits
 from tangere.query.proximity.primitives import (
     edges_offset,
     face_offset,
     nearest_on_edges,
     nearest_on_face,
 )
-from tangere.runtime import SOUND, InputError, collect, launch, take
+from tangere.runtime import SOUND, InputError, collect, device_of, launch, take
 from tangere.shape import Adjacency, Mesh, Topology
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Exclude", "Exclusion", "listed", "that_count"]
+__all__ = ["Exclude", "Exclusion", "listed", "that_count", "that_count_kernel"]
 
 
 @dataclass(frozen=True)
@@ -90,17 +91,21 @@ class Exclusion:
 
     def removed_from(self, surfaces: Surfaces, names: wp.array) -> wp.array:
         """Those of the named pairs of features that count, in any order."""
-        layout, device = surfaces.layout, surfaces.device
+        device, count = surfaces.device, len(names)
+        number = wp.full(1, wp.int64(count), dtype=wp.int64, device=device)
+        inputs = [number, names, *self.prepared(surfaces.layout), surfaces.positions]
+        return collect(that_count_kernel, count, inputs, wp.int64, device=device, grain=4096, capacity=count)
+
+    def prepared(self, layout: Layout) -> list[Any]:
+        """What `that_count_kernel` takes between names and positions, on the device of a scene."""
+        device = device_of(layout.faces)
         mine = np.array([topology is self.topology for topology in layout.topologies], np.uint8)
         if not mine.any():
             raise InputError("exclude was made for a mesh with another topology")
-        bases = np.stack([layout.vertex_base, layout.edge_base, layout.face_base]).astype(np.int32)
-        inputs = [names, wp.int64(number_bits(layout)), wp.array(bases, dtype=wp.int32, device=device)]
-        inputs += [wp.array(mine, dtype=wp.uint8, device=device)]
+        inputs = [wp.int64(number_bits(layout)), bases_of(layout), wp.array(mine, dtype=wp.uint8, device=device)]
         inputs += [wp.array(self.keys, dtype=wp.int64, device=device)]
         inputs += [wp.array(self.activation, dtype=wp.float64, device=device)]
-        inputs += [layout.faces, layout.edges, surfaces.positions]
-        return collect(_that_count, len(names), inputs, wp.int64, device=device, grain=4096, capacity=len(names))
+        return [*inputs, layout.faces, layout.edges]
 
     def _surfaces(self, mesh: Mesh, device: str | None) -> Surfaces:
         if mesh.topology is not self.topology:
@@ -215,9 +220,10 @@ def features_apart(
 
 
 @wp.kernel
-def _that_count(
+def that_count_kernel(
     first: int,
     shard: int,
+    number: wp.array[wp.int64],
     names: wp.array[wp.int64],
     bits: wp.int64,
     bases: wp.array2d[int],
@@ -232,6 +238,8 @@ def _that_count(
     out: wp.array[wp.int64],
 ):
     k = first + wp.tid()
+    if wp.int64(k) >= number[0]:
+        return
     mask = (wp.int64(1) << bits) - wp.int64(1)
     other = int(names[k] & mask)
     one = int((names[k] >> bits) & mask)

@@ -20,7 +20,18 @@ from tangere.runtime import SOUND, device_of, launch, sort_pairs
 
 wp.set_module_options(SOUND)
 
-__all__ = ["EDGE_EDGE", "VERTEX_FACE", "Near", "describe", "name_of", "number_bits"]
+__all__ = [
+    "EDGE_EDGE",
+    "VERTEX_FACE",
+    "Details",
+    "Near",
+    "bases_of",
+    "describe",
+    "fill",
+    "name_bits",
+    "name_of",
+    "number_bits",
+]
 
 VERTEX_FACE = wp.constant(wp.int64(Kind.VERTEX_FACE))
 EDGE_EDGE = wp.constant(wp.int64(Kind.EDGE_EDGE))
@@ -32,45 +43,82 @@ KEY_SHIFT = wp.constant(wp.int64(29))
 
 @dataclass(frozen=True)
 class Near:
-    """n contacts, as `Contacts` describes them, on the device."""
+    """n contacts on the device. Columns may be longer: only their first n rows count."""
 
-    surfaces: Surfaces
+    layout: Layout
+    positions: wp.array  #: (v,) vec3d [m]: where they were found
+    count: int
+    number: wp.array  #: (1,) int64: n, for kernels
     names: wp.array  #: (n,) int64, rising
     quads: wp.array  #: (n,) vec4i: the four vertices: v f0 f1 f2, or a0 a1 b0 b1
-    weights: wp.array  #: (n,) vec4d of the four vertices
-    point_a: wp.array  #: (n,) vec3d [m]
-    point_b: wp.array
-    normal: wp.array  #: (n,) vec3d, unit, pushes a away from b
+    weights: wp.array  #: (n,) vec4d of the four vertices, none negative
     gap: wp.array  #: (n,) float64 [m]
-    key: wp.array  #: (n,) int64
-    bodies: wp.array  #: (n,) vec2i
-    features: wp.array  #: (n,) vec2i
+    features: wp.array  #: (n,) vec2i: vertex and face, or two edges, as each mesh counts them
     kind: wp.array  #: (n,) uint8
-    vertex_on: wp.array  #: (n,) uint8
+
+    @staticmethod
+    def empty(layout: Layout, positions: wp.array, names: wp.array, number: wp.array, count: int) -> Near:
+        """Room for what names stand for."""
+        types = (wp.vec4i, wp.vec4d, wp.float64, wp.vec2i, wp.uint8)
+        columns = (wp.empty(len(names), dtype=dtype, device=names.device) for dtype in types)
+        return Near(layout, positions, count, number, names, *columns)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return self.count
+
+    @cached_property
+    def details(self) -> Details:
+        """Points, normals and who they belong to, made when first asked for."""
+        device = device_of(self.names)
+        types = (wp.vec3d, wp.vec3d, wp.vec3d, wp.int64, wp.vec2i, wp.uint8)
+        details = Details(*(wp.empty(self.count, dtype=dtype, device=device) for dtype in types))
+        inputs = [self.names, wp.int64(number_bits(self.layout)), bases_of(self.layout)]
+        inputs += [self.quads, self.weights, self.features, self.positions]
+        outputs = [details.point_a, details.point_b, details.normal, details.key, details.bodies, details.vertex_on]
+        launch(_detail, self.count, inputs, outputs, device=device, grain=4096)
+        return details
 
     @cached_property
     def contacts(self) -> Contacts:
         """The same in main memory, in canonical order."""
-        bodies, features = self.bodies.numpy().reshape(-1, 2), self.features.numpy().reshape(-1, 2)
+
+        def rows(column: wp.array, *shape: int) -> np.ndarray:
+            return (column if len(column) == self.count else column[: self.count]).numpy().reshape(-1, *shape)
+
+        details = self.details
+        bodies, features, side = rows(details.bodies, 2), rows(self.features, 2), rows(details.vertex_on)
+        later = np.flatnonzero(side)
+        if len(later):
+            features = features.copy()
+            features[later] = features[later, ::-1]
         return Contacts(
-            query=np.zeros(len(self), np.int32),
-            time=np.zeros(len(self)),
-            point_a=self.point_a.numpy().reshape(-1, 3),
-            point_b=self.point_b.numpy().reshape(-1, 3),
-            normal=self.normal.numpy().reshape(-1, 3),
-            gap=self.gap.numpy(),
+            query=np.zeros(self.count, np.int32),
+            time=np.zeros(self.count),
+            point_a=rows(details.point_a, 3),
+            point_b=rows(details.point_b, 3),
+            normal=rows(details.normal, 3),
+            gap=rows(self.gap),
             body_a=bodies[:, 0],
             body_b=bodies[:, 1],
             feature_a=features[:, 0],
             feature_b=features[:, 1],
-            weights=self.weights.numpy().reshape(-1, 4),
-            kind=self.kind.numpy(),
-            vertex_on=self.vertex_on.numpy(),
-            key=self.key.numpy(),
+            weights=rows(self.weights, 4),
+            kind=rows(self.kind),
+            vertex_on=side,
+            key=rows(details.key),
         )
+
+
+@dataclass(frozen=True)
+class Details:
+    """What else `Contacts` says of n contacts, on the device."""
+
+    point_a: wp.array  #: (n,) vec3d [m]
+    point_b: wp.array
+    normal: wp.array  #: (n,) vec3d, unit, pushes a away from b
+    key: wp.array  #: (n,) int64
+    bodies: wp.array  #: (n,) vec2i: a and b
+    vertex_on: wp.array  #: (n,) uint8
 
 
 def number_bits(layout: Layout) -> int:
@@ -80,35 +128,31 @@ def number_bits(layout: Layout) -> int:
 
 def describe(surfaces: Surfaces, names: wp.array) -> Near:
     """The contacts of named pairs of features, in canonical order."""
-    layout, device, count = surfaces.layout, surfaces.device, len(names)
-    bits = number_bits(layout)
-    names = _in_order(names, 2 * bits + CODE_BITS)
-
-    def column(dtype) -> wp.array:
-        return wp.empty(count, dtype=dtype, device=device)
-
-    bases = np.stack([layout.vertex_base, layout.edge_base, layout.face_base]).astype(np.int32)
-    near = Near(
-        surfaces,
-        names=names,
-        quads=column(wp.vec4i),
-        weights=column(wp.vec4d),
-        point_a=column(wp.vec3d),
-        point_b=column(wp.vec3d),
-        normal=column(wp.vec3d),
-        gap=column(wp.float64),
-        key=column(wp.int64),
-        bodies=column(wp.vec2i),
-        features=column(wp.vec2i),
-        kind=column(wp.uint8),
-        vertex_on=column(wp.uint8),
-    )
-    inputs = [names, wp.int64(bits), wp.array(bases, dtype=wp.int32, device=device)]
-    inputs += [layout.faces, layout.edges, layout.body, surfaces.positions]
-    outputs = [near.quads, near.weights, near.point_a, near.point_b, near.normal, near.gap]
-    outputs += [near.key, near.bodies, near.features, near.kind, near.vertex_on]
-    launch(_describe, count, inputs, outputs, device=device, grain=4096)
+    layout, count = surfaces.layout, len(names)
+    number = wp.full(1, wp.int64(count), dtype=wp.int64, device=surfaces.device)
+    near = Near.empty(layout, surfaces.positions, _in_order(names, name_bits(layout)), number, count)
+    fill(near, bases_of(layout))
     return near
+
+
+def fill(near: Near, bases: wp.array) -> None:
+    """Write the columns of contacts, as far as `near.number` says."""
+    layout = near.layout
+    inputs = [near.number, near.names, wp.int64(number_bits(layout)), bases]
+    inputs += [layout.faces, layout.edges, near.positions]
+    outputs = [near.quads, near.weights, near.gap, near.features, near.kind]
+    launch(_fill, len(near.names), inputs, outputs, device=device_of(near.names), grain=4096)
+
+
+def name_bits(layout: Layout) -> int:
+    """Bits that hold every name."""
+    return 2 * number_bits(layout) + CODE_BITS
+
+
+def bases_of(layout: Layout) -> wp.array:
+    """(3, bodies + 1) int32: numbers of the first vertex, edge and face of each mesh, and the totals."""
+    bases = np.stack([layout.vertex_base, layout.edge_base, layout.face_base]).astype(np.int32)
+    return wp.array(bases, dtype=wp.int32, device=layout.faces.device)
 
 
 def _in_order(names: wp.array, bits: int) -> wp.array:
@@ -153,51 +197,41 @@ def normal_between(offset: wp.vec3d, across: wp.vec3d) -> wp.vec3d:
 
 
 @wp.kernel
-def _describe(
+def _fill(
     first: int,
+    number: wp.array[wp.int64],
     names: wp.array[wp.int64],
     bits: wp.int64,
     bases: wp.array2d[int],
     faces: wp.array2d[int],
     edges: wp.array2d[int],
-    body: wp.array[int],
     positions: wp.array[wp.vec3d],
     quads: wp.array[wp.vec4i],
     weights: wp.array[wp.vec4d],
-    point_a: wp.array[wp.vec3d],
-    point_b: wp.array[wp.vec3d],
-    normal: wp.array[wp.vec3d],
     gap: wp.array[wp.float64],
-    key: wp.array[wp.int64],
-    bodies: wp.array[wp.vec2i],
     features: wp.array[wp.vec2i],
     kind: wp.array[wp.uint8],
-    vertex_on: wp.array[wp.uint8],
 ):
     k = first + wp.tid()
+    if wp.int64(k) >= number[0]:
+        return
     mask = (wp.int64(1) << bits) - wp.int64(1)
     name = names[k]
     other = int(name & mask)
     one = int((name >> bits) & mask)
-    code = name >> (wp.int64(2) * bits)
-    side = int(code & wp.int64(1))
+    code = name >> (wp.int64(2) * bits + wp.int64(1))
     unit = wp.float64(1.0)
-    if code >> wp.int64(1) == VERTEX_FACE:
+    if code == VERTEX_FACE:
         quad = wp.vec4i(one, faces[other, 0], faces[other, 1], faces[other, 2])
         p = positions[quad[0]]
         a = positions[quad[1]]
         b = positions[quad[2]]
         c = positions[quad[3]]
         w = nearest_on_face(p, a, b, c)
-        offset = face_offset(p, a, b, c, w)
-        across = wp.cross(b - a, c - a)
+        quads[k] = quad
         weights[k] = wp.vec4d(unit, w[0], w[1], w[2])
-        here = p
-        there = p - offset
-        body_one = body_of(bases, 0, one)
-        body_other = body[other]
-        one_base = bases[0, body_one]
-        other_base = bases[2, body_other]
+        gap[k] = wp.length(face_offset(p, a, b, c, w))
+        features[k] = wp.vec2i(one - bases[0, body_of(bases, 0, one)], other - bases[2, body_of(bases, 2, other)])
     else:
         quad = wp.vec4i(edges[one, 0], edges[one, 1], edges[other, 0], edges[other, 1])
         p = positions[quad[0]]
@@ -205,37 +239,66 @@ def _describe(
         b = positions[quad[2]]
         c = positions[quad[3]]
         at = centred_on_edges(p, a, b, c)
-        offset = edges_offset(p, a, b, c, at)
-        across = wp.cross(a - p, c - b)
+        quads[k] = quad
         weights[k] = wp.vec4d(unit - at[0], at[0], unit - at[1], at[1])
-        here = (unit - at[0]) * p + at[0] * a
-        there = (unit - at[1]) * b + at[1] * c
-        body_one = body_of(bases, 1, one)
-        body_other = body_of(bases, 1, other)
-        one_base = bases[1, body_one]
-        other_base = bases[1, body_other]
-    quads[k] = quad
-    gap[k] = wp.length(offset)
-    out = normal_between(offset, across)
-    one = one - one_base
-    other = other - other_base
+        gap[k] = wp.length(edges_offset(p, a, b, c, at))
+        features[k] = wp.vec2i(one - bases[1, body_of(bases, 1, one)], other - bases[1, body_of(bases, 1, other)])
+    kind[k] = wp.uint8(code)
+
+
+@wp.kernel
+def _detail(
+    first: int,
+    names: wp.array[wp.int64],
+    bits: wp.int64,
+    bases: wp.array2d[int],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    features: wp.array[wp.vec2i],
+    positions: wp.array[wp.vec3d],
+    point_a: wp.array[wp.vec3d],
+    point_b: wp.array[wp.vec3d],
+    normal: wp.array[wp.vec3d],
+    key: wp.array[wp.int64],
+    bodies: wp.array[wp.vec2i],
+    vertex_on: wp.array[wp.uint8],
+):
+    k = first + wp.tid()
+    mask = (wp.int64(1) << bits) - wp.int64(1)
+    other = int(names[k] & mask)
+    one = int((names[k] >> bits) & mask)
+    code = names[k] >> (wp.int64(2) * bits)
+    side = int(code & wp.int64(1))
+    w = weights[k]
+    p = positions[quads[k][0]]
+    a = positions[quads[k][1]]
+    b = positions[quads[k][2]]
+    c = positions[quads[k][3]]
+    if code >> wp.int64(1) == VERTEX_FACE:
+        offset = face_offset(p, a, b, c, wp.vec3d(w[1], w[2], w[3]))
+        out = normal_between(offset, wp.cross(b - a, c - a))
+        here = p
+        there = p - offset
+        pair = wp.vec2i(body_of(bases, 0, one), body_of(bases, 2, other))
+    else:
+        offset = edges_offset(p, a, b, c, wp.vec2d(w[1], w[3]))
+        out = normal_between(offset, wp.cross(a - p, c - b))
+        here = w[0] * p + w[1] * a
+        there = w[2] * b + w[3] * c
+        pair = wp.vec2i(body_of(bases, 1, one), body_of(bases, 1, other))
     # Two meshes have numbers of their own; among more, the numbers of the scene keep keys apart.
     if bases.shape[1] > 3:
-        key[k] = (code << (wp.int64(2) * KEY_SHIFT)) | (wp.int64(one + one_base) << KEY_SHIFT)
-        key[k] = key[k] | wp.int64(other + other_base)
+        key[k] = (((code << KEY_SHIFT) | wp.int64(one)) << KEY_SHIFT) | wp.int64(other)
     else:
-        key[k] = (code << (wp.int64(2) * KEY_SHIFT)) | (wp.int64(one) << KEY_SHIFT) | wp.int64(other)
+        key[k] = (((code << KEY_SHIFT) | wp.int64(features[k][0])) << KEY_SHIFT) | wp.int64(features[k][1])
     if side == 1:
         point_a[k] = there
         point_b[k] = here
         normal[k] = -out
-        bodies[k] = wp.vec2i(body_other, body_one)
-        features[k] = wp.vec2i(other, one)
+        bodies[k] = wp.vec2i(pair[1], pair[0])
     else:
         point_a[k] = here
         point_b[k] = there
         normal[k] = out
-        bodies[k] = wp.vec2i(body_one, body_other)
-        features[k] = wp.vec2i(one, other)
-    kind[k] = wp.uint8(code >> wp.int64(1))
+        bodies[k] = pair
     vertex_on[k] = wp.uint8(side)

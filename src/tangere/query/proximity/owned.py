@@ -14,8 +14,7 @@ import warp as wp
 from tangere.bound import MovingBox, boxes_meet
 from tangere.partition.pipeline_surfaces import Surfaces
 from tangere.query.proximity.near import EDGE_EDGE, VERTEX_FACE, name_of, number_bits
-from tangere.query.proximity.primitives import face_offset, nearest_on_face
-from tangere.query.proximity.tree_search import is_within, ordered_offset
+from tangere.query.proximity.primitives import edges_near, face_near
 from tangere.runtime import SOUND, collect, launch, take
 
 wp.set_module_options(SOUND)
@@ -107,7 +106,7 @@ def _near_features(
                     a = positions[f0]
                     b = positions[f1]
                     q = positions[f2]
-                    if is_within(face_offset(p, a, b, q, nearest_on_face(p, a, b, q)), distance):
+                    if face_near(p, a, b, q, distance):
                         place = take(counts, shard, 1, capacity)
                         if place >= 0:
                             side = int(0)
@@ -126,7 +125,11 @@ def _near_features(
                 b1 = wp.max(faces[t, d], faces[t, following(d)])
                 if ((owns[t] >> (3 + d)) & 1) == 1 and a0 != b0 and a0 != b1 and a1 != b0 and a1 != b1:
                     if compare_boxes == 0 or boxes_meet(edge_box(a0, a1, boxes), edge_box(b0, b1, boxes)):
-                        if is_within(ordered_offset(positions, a0, a1, b0, b1), distance):
+                        p = positions[a0]
+                        a = positions[a1]
+                        b = positions[b0]
+                        q = positions[b1]
+                        if edges_near(p, a, b, q, b0 < a0 or (b0 == a0 and b1 < a1), distance):
                             place = take(counts, shard, 1, capacity)
                             if place >= 0:
                                 one = face_edges[s, c]

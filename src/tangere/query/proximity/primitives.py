@@ -16,7 +16,15 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["centred_on_edges", "edges_offset", "face_offset", "nearest_on_edges", "nearest_on_face"]
+__all__ = [
+    "centred_on_edges",
+    "edges_near",
+    "edges_offset",
+    "face_near",
+    "face_offset",
+    "nearest_on_edges",
+    "nearest_on_face",
+]
 
 #: Determinants below this part of their diagonal product know too few digits: sin^2 of the angle of the sides.
 _CONDITIONED = wp.constant(wp.float64(1.0e-6))
@@ -24,6 +32,80 @@ _CONDITIONED = wp.constant(wp.float64(1.0e-6))
 _PARALLEL = wp.constant(wp.float64(1.0e-12))
 #: How much farther than the nearest points the middle of the overlap may be, relative to the edges.
 _AS_NEAR = wp.constant(wp.float64(1.0e-12))
+#: Rounding of projections on an axis, relative to the squared sizes that add up in them, and much more.
+_AXIS_ROOM = wp.constant(wp.float64(1.0e-12))
+#: (d n + rounding)^2 <= d^2 n^2 (1 + 1e-6) + 1e6 rounding^2, with some 1e-15 of the product of three lengths.
+_PLANE_ROOM = wp.constant(wp.float64(1.0 + 1.0e-6))
+_PLANE_ROUNDING = wp.constant(wp.float64(1.0e-22))
+
+
+@wp.func
+def face_near(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, distance: wp.float64) -> bool:
+    """Whether p is nearer to the triangle than `distance`.
+
+    Most pairs that are asked are not, and two axes tell: across the plane, for layers of a surface, and from p to the
+    middle of the triangle, for neighbours in a surface.
+    """
+    zero = wp.float64(0.0)
+    three = wp.float64(3.0)
+    within = distance * distance
+    e0 = b - a
+    e1 = c - a
+    offset = a - p
+    normal = wp.cross(e0, e1)
+    aa = wp.dot(e0, e0)
+    bb = wp.dot(e0, e1)
+    cc = wp.dot(e1, e1)
+    d = wp.dot(e0, offset)
+    e = wp.dot(e1, offset)
+    oo = wp.dot(offset, offset)
+    height = wp.dot(normal, offset)
+    # Projections on 3 offset + e0 + e1, which points from p to three times the middle.
+    at_a = three * oo + d + e
+    to_b = three * d + aa + bb
+    to_c = three * e + bb + cc
+    least = wp.max(at_a + wp.min(zero, wp.min(to_b, to_c)) - _AXIS_ROOM * (oo + aa + cc), zero)
+    across = height * height > within * wp.dot(normal, normal) * _PLANE_ROOM + _PLANE_ROUNDING * oo * aa * cc
+    # Rounding may make the square of an axis without length negative, which must not tell anything apart.
+    if across or least * least > within * wp.max(three * at_a + to_b + to_c, zero):
+        return False
+    apart = face_offset(p, a, b, c, nearest_on_face(p, a, b, c))
+    return wp.dot(apart, apart) < within
+
+
+@wp.func
+def edges_near(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d, swap: bool, distance: wp.float64) -> bool:
+    """Whether two edges are nearer than `distance`; across both of them and from middle to middle is asked first.
+
+    Rounding depends on which edge is the first: `swap` makes b the first.
+    """
+    two = wp.float64(2.0)
+    within = distance * distance
+    d1 = a1 - a0
+    d2 = b1 - b0
+    r = a0 - b0
+    normal = wp.cross(d1, d2)
+    a = wp.dot(d1, d1)
+    b = wp.dot(d1, d2)
+    e = wp.dot(d2, d2)
+    c = wp.dot(d1, r)
+    f = wp.dot(d2, r)
+    rr = wp.dot(r, r)
+    height = wp.dot(normal, r)
+    # The axis is 2 r + d1 - d2: twice the way between the middles.
+    along_a = two * c + a - b
+    along_b = two * f + b - e
+    squared = two * two * rr + two * (c - f) + along_a - along_b
+    least = wp.max(squared - wp.abs(along_a) - wp.abs(along_b) - _AXIS_ROOM * (rr + a + e), wp.float64(0.0))
+    across = height * height > within * wp.dot(normal, normal) * _PLANE_ROOM + _PLANE_ROUNDING * rr * a * e
+    if across or least * least > two * two * within * wp.max(squared, wp.float64(0.0)):
+        return False
+    p0 = wp.where(swap, b0, a0)
+    p1 = wp.where(swap, b1, a1)
+    q0 = wp.where(swap, a0, b0)
+    q1 = wp.where(swap, a1, b1)
+    apart = edges_offset(p0, p1, q0, q1, nearest_on_edges(p0, p1, q0, q1))
+    return wp.dot(apart, apart) < within
 
 
 @wp.func

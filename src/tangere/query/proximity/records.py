@@ -1,0 +1,18 @@
+"""The record of a box: six codes, as `bound.boxes` makes them, and two numbers for nodes of a tree: 32 bytes in all."""
+
+from __future__ import annotations
+
+import warp as wp
+
+__all__ = ["Record", "records_meet"]
+
+#: Lower corner and negated upper corner; then, of a node, the one after its subtree, and what is in it.
+Record = wp.types.vector(length=8, dtype=wp.int32)
+
+
+@wp.func
+def records_meet(a: Record, b: Record) -> bool:
+    """Whether two boxes have a point in common."""
+    return not (
+        a[0] + b[3] > 0 or b[0] + a[3] > 0 or a[1] + b[4] > 0 or b[1] + a[4] > 0 or a[2] + b[5] > 0 or b[2] + a[5] > 0
+    )

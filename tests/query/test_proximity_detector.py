@@ -1,0 +1,109 @@
+"""A detector gives, step after step, exactly the contacts that `proximity` finds in the meshes as they are then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from proximity_oracle import SCENES, assert_same_contacts, reach
+from tangere.query.proximity import Detector, Exclusion, proximity
+from tangere.runtime import InputError
+from tangere.shape import Mesh, generate
+
+COLUMNS = ("key", "gap", "point_a", "point_b", "normal", "weights", "body_a", "body_b", "feature_a", "feature_b")
+
+
+def moved(meshes: list[Mesh], rng: np.random.Generator, size: float) -> list[Mesh]:
+    """The meshes with every vertex, and every mesh, a little elsewhere."""
+    return [
+        mesh.replace(vertices=mesh.vertices + size * (rng.normal(size=3) + 0.1 * rng.normal(size=mesh.vertices.shape)))
+        for mesh in meshes
+    ]
+
+
+def assert_equal(found, expected) -> None:
+    assert len(found) == len(expected)
+    for column in COLUMNS:
+        assert np.array_equal(getattr(found, column), getattr(expected, column)), column
+
+
+@pytest.mark.parametrize("name", list(SCENES)[:6])
+def test_every_step_of_a_detector_finds_the_near_pairs_of_that_step(name, rng, device):
+    meshes = list(SCENES[name])
+    distance = reach(meshes)
+    detector = Detector(meshes, distance=distance, device=device)
+    for _ in range(3):
+        meshes = moved(meshes, rng, 0.3 * distance)
+        found = detector.contacts([mesh.vertices for mesh in meshes])
+        assert_same_contacts(found, meshes, distance)
+        assert_equal(found, proximity(meshes, distance=distance, device=device))
+
+
+def test_contacts_that_outgrow_their_room_are_all_found_and_so_are_none(device):
+    ball = generate.icosphere(subdivisions=4)
+    other = ball.replace(vertices=ball.vertices * [1.0, 1.0, 1.0])
+    detector = Detector([ball, other], distance=0.1, within=False, device=device)
+    for shift in (5.0, 0.02, 5.0, 2.05):
+        there = other.vertices + [shift, 0.0, 0.0]
+        found = detector.contacts(np.concatenate([ball.vertices, there]))
+        assert_equal(found, proximity(ball, other.replace(vertices=there), distance=0.1, device=device))
+        assert (len(found) == 0) == (shift == 5.0)
+        assert (len(found) > 10_000) == (shift == 0.02)
+
+
+def test_only_what_is_asked_for_is_compared(device):
+    knot = generate.trefoil_knot(3960)
+    distance = 1.3 * reach([knot])
+    beside = knot.replace(vertices=knot.vertices + [0.2, 0.0, 0.0])
+    kinds = {
+        (within, between): Detector([knot, beside], distance=distance, within=within, between=between, device=device)
+        for within, between in ((True, True), (True, False), (False, True))
+    }
+    found = {asked: detector.contacts([knot.vertices, beside.vertices]) for asked, detector in kinds.items()}
+    same = found[True, False].body_a == found[True, False].body_b
+    assert same.all()
+    assert (found[False, True].body_a != found[False, True].body_b).all()
+    assert len(found[True, True]) == len(found[True, False]) + len(found[False, True])
+
+
+def test_positions_and_contacts_stay_on_the_device_and_exclusions_hold(device):
+    sheet = generate.sheet(800, size=(1.0, 1.0))
+    distance = 0.08  # above the length of an edge: at rest neighbours are near
+    resting = Exclusion.gaps(sheet, distance, device=device)
+    detector = Detector(sheet, distance=distance, exclude=resting, device=device)
+    rest = wp.array(sheet.vertices, dtype=wp.vec3d, device=device)
+    assert len(detector.find(rest)) == 0
+    folded = sheet.vertices.copy()
+    beyond = folded[:, 0] > folded[:, 0].mean()
+    folded[beyond, 0] = 2.0 * folded[:, 0].mean() - folded[beyond, 0]
+    folded[beyond, 2] += 0.05
+    near = detector.find(wp.array(folded, dtype=wp.vec3d, device=device))
+    assert near.gap.device == rest.device
+    assert int(near.number.numpy()[0]) == len(near) > 100
+    expected = proximity(sheet.replace(vertices=folded), distance=distance, exclude=resting, device=device)
+    assert_equal(near.contacts, expected)
+
+
+def test_ordering_trees_anew_changes_no_contact(rng, device):
+    mesh = generate.trefoil_knot(3960)
+    detector = Detector(mesh, distance=0.4, device=device)
+    crumpled = mesh.vertices * [1.0, 1.0, 0.4]
+    before = detector.contacts(crumpled)
+    detector.reorder()
+    assert_equal(detector.contacts(crumpled), before)
+
+
+def test_positions_that_make_no_sense_are_refused_with_a_reason(device):
+    ball = generate.icosphere(subdivisions=1)
+    detector = Detector([ball, ball], distance=0.1, device=device)
+    with pytest.raises(InputError, match="84 points, not 42"):
+        detector.find(ball.vertices)
+    with pytest.raises(InputError, match="shape"):
+        detector.find(np.zeros((84, 2)))
+    bad = ball.vertices.copy()
+    bad[7, 1] = np.nan
+    with pytest.raises(InputError, match="vertex 7 is not finite"):
+        detector.find([ball.vertices, bad])
+    with pytest.raises(InputError, match="distance"):
+        Detector(ball, distance=-1.0, device=device)
