@@ -284,3 +284,46 @@ def test_surfaces_that_overlap_at_the_start_are_refused():
     with pytest.raises(InputError, match="overlap at the start"):
         Simulation(pair, device="cpu")
     Simulation(pair, device="cpu", response="penalty")
+
+
+def test_a_pulled_vertex_goes_where_it_is_pulled_and_is_stopped_by_a_wall():
+    ball = Body(shifted(solid_block((2, 2, 2)), 0.0, 0.0, 2.0), stiffness=1e3, density=10.0)
+    wall = Body(generate.sheet(8, size=(6.0, 6.0)), fixed=True)
+    simulation = Simulation([ball, wall], device="cpu", gravity=(0, 0, 0), distance=0.05)
+    corner = int(np.argmin(ball.surface.vertices.sum(axis=1)))
+    simulation.pull(0, corner, (0.5, 0.5, 2.5))
+    simulation.run(120)
+    assert simulation.meshes()[0].vertices[corner] == pytest.approx([0.5, 0.5, 2.5], abs=0.15)
+    simulation.let_go()
+    before = simulation.momentum()
+    simulation.run(3)
+    assert simulation.momentum() == pytest.approx(before, abs=1e-9)  # free again
+    simulation.pull(0, corner, (0.0, 0.0, -3.0))
+    for _ in range(60):
+        simulation.step()
+        assert simulation.meshes()[0].vertices[:, 2].min() > 0.0
+        assert not overlaps(simulation)
+    assert simulation.meshes()[0].vertices[corner, 2] < 0.1  # as far as it can go
+    for wrong in ((5, 0), (0, 10_000)):
+        with pytest.raises(InputError, match="pull"):
+            simulation.pull(*wrong, to=(0, 0, 0))
+
+
+def test_two_boxes_that_meet_edge_to_edge_push_each_other():
+    """Crossed edges: no vertex is near a face, so only the pair of edges knows the contact."""
+    roof = np.array([[1, 0, 0, 0], [0, 2**-0.5, -(2**-0.5), 0], [0, 2**-0.5, 2**-0.5, 0], [0, 0, 0, 1]])
+    turned = np.array([[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]) @ roof
+    lower, upper = solid_block((1, 1, 1)).at(roof), solid_block((1, 1, 1)).at(turned)
+    gap = 0.04
+    upper = shifted(upper, 0.0, 0.0, lower.vertices[:, 2].max() - upper.vertices[:, 2].min() + gap)
+    bodies = [Body(lower, fixed=True), Body(upper, stiffness=1e4, velocity=(0, 0, -0.5))]
+    simulation = Simulation(bodies, device="cpu", gravity=(0, 0, 0), distance=0.05)
+    kinds, deepest = set(), np.inf
+    for _ in range(30):
+        simulation.step()
+        kinds |= {Kind(kind) for kind in simulation.contacts.kind}
+        deepest = min(deepest, *simulation.contacts.gap, np.inf)
+        assert not overlaps(simulation)
+    assert kinds == {Kind.EDGE_EDGE}
+    assert deepest < 0.05
+    assert simulation.velocities(1)[:, 2].mean() > 0.1  # thrown back, which a truncated move would not be

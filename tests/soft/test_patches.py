@@ -46,6 +46,9 @@ def test_in_a_certified_patch_no_edge_meets_a_face_around_it(mesh, rng, effort):
     for size in (0.002, 0.02, 0.1, 0.5):
         start = smooth(mesh.vertices, rng, size)
         end = smooth(start, rng, size)
+        for part in (0.0, 0.5, 1.0):  # on the way there patches are compared with ever newer states
+            on_the_way = mesh.vertices * (1.0 - part) + start * part
+            certified(patches, on_the_way, on_the_way)
         good = certified(patches, start, end)
         refused += int((~good).sum())
         for patch in np.flatnonzero(good)[: effort(3, least=1)]:
@@ -82,3 +85,15 @@ def test_a_fold_is_not_certified():
     good = certified(patches_of(mesh), mesh.vertices, folded)
     assert not good.all()
     assert good.any()  # far from the crease nothing has happened but a half turn
+
+
+def test_a_surface_far_from_rest_is_certified_from_where_it_is():
+    """Rolled up, a quarter of a turn to a patch: nothing like the flat sheet it was at rest."""
+    mesh = generate.sheet(800, size=(2.0, 2.0))
+    angle = mesh.vertices[:, 0] / 0.33
+    radius = 0.33 + 0.03 * angle
+    rolled = np.stack([radius * np.cos(angle), mesh.vertices[:, 1], radius * np.sin(angle)], axis=1)
+    patient = patches_of(mesh)
+    patient._certificates._wait.fill_(1000)
+    assert certified(patient, rolled, rolled + 0.3).mean() < 0.5
+    assert certified(patches_of(mesh), rolled, rolled + 0.3).mean() > 0.9

@@ -21,6 +21,7 @@ _COMMANDS = {
     "demo": "See it work: contacts, a picture and speeds, in about a minute.",
     "first-contact": "When do two moving meshes, or one and itself, first touch?",
     "info": "What is in a mesh file, and what is unusual about it?",
+    "soft": "Soft bodies that fall, touch and never pass through: run, watch and pull, record, draw.",
     "terrain": "Wheels, barrels and other bodies on height grids: a demo, and a check of your own.",
     "view": "Look at meshes, or at a recorded scene, in the browser.",
 }

@@ -17,10 +17,10 @@ __all__ = ["fill_with_tets", "read_tets"]
 
 def read_tets(path: str | PathLike[str]) -> tuple[np.ndarray, np.ndarray, str]:
     """Vertices (n, 3) and tetrahedra (m, 4) of a file, as they are there, and a name; vertices of none are left out."""
-    meshio = _optional("meshio")
     path = Path(fspath(path))
     if not path.is_file():
         raise InputError(f"TetMesh {path.name!r}: there is no file {str(path)!r}")
+    meshio = _optional("meshio")
     try:
         content = meshio.read(path)
     except (Exception, SystemExit) as error:  # each reader fails in its own way, some by leaving the program

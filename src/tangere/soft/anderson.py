@@ -2,7 +2,8 @@
 
 Method: r = sweep(x) - x; among the last three differences of r, weighted by mass, those that cancel r best are found by
         least squares, and the same combination of the differences of sweep(x) is taken off. When |r|^2 grows by half
-        the memory is dropped. Dots are sums of fixed blocks: same bits for any number of threads, no host in the loop.
+        the memory is dropped. No host in the loop. On CPU dots are sums of fixed blocks, with the same bits for any
+        number of threads; on CUDA every dof adds to one of a few sums.
 The last sweep of a step should be left plain.
 """
 
@@ -18,8 +19,9 @@ wp.set_module_options(SOUND)
 
 __all__ = ["Anderson"]
 
-#: Dofs per partial sum.
-BLOCK = wp.constant(256)
+#: Dofs per partial sum on CPU, and how many sums there are on CUDA.
+BLOCK = 256
+SUMS_CUDA = 8
 WINDOW = 3
 #: |r|^2 may grow by this much before the memory is dropped.
 GROWTH = wp.constant(wp.float64(1.5))
@@ -36,21 +38,23 @@ class Anderson:
 
     def __init__(self, assembly: Assembly) -> None:
         device, count = assembly.device, len(assembly.x)
-        self._dofs, self._blocks = count, -(-count // 256)
+        size = 1 if device.is_cuda else BLOCK
+        self._dofs, self._blocks = count, -(-count // size)
 
         def vectors(*shape: int) -> wp.array:
             return wp.zeros(shape, dtype=wp.vec3d, device=device)
 
         before, last_r, last_x = vectors(count), vectors(count), vectors(count)
         differences_r, differences_x = vectors(WINDOW, count), vectors(WINDOW, count)
-        partial = wp.zeros(self._blocks, dtype=Dots, device=device)
+        partial = wp.zeros(SUMS_CUDA if device.is_cuda else self._blocks, dtype=Dots, device=device)
         valid = wp.zeros(1, dtype=wp.int32, device=device)
         last, theta = wp.zeros(1, dtype=wp.float64, device=device), wp.zeros(1, dtype=wp.vec3d, device=device)
         self._before, self._x, self._valid = before, assembly.x, valid
         memory = [before, last_r, last_x, differences_r, differences_x]
         mass = [assembly.mass, assembly.free]
         self._gather = [
-            Prepared(_gather, [slot, assembly.x, *mass, *memory, partial], device, grain=16) for slot in range(WINDOW)
+            Prepared(_gather, [slot, size, assembly.x, *mass, *memory, partial], device, grain=16)
+            for slot in range(WINDOW)
         ]
         self._solve = [
             Prepared(_solve, [slot, partial, valid, last, theta], device, serial=True) for slot in range(WINDOW)
@@ -74,6 +78,7 @@ class Anderson:
 def _gather(
     first: int,
     slot: int,
+    size: int,
     x: wp.array[wp.vec3d],
     mass: wp.array[wp.float64],
     free: wp.array[int],
@@ -87,7 +92,7 @@ def _gather(
     """Differences of this sweep against the last, and the dots of one block."""
     block = first + wp.tid()
     dots = Dots()
-    for i in range(block * BLOCK, wp.min(block * BLOCK + BLOCK, x.shape[0])):
+    for i in range(block * size, wp.min((block + 1) * size, x.shape[0])):
         if free[i] == 1:
             r = x[i] - before[i]
             differences_r[slot, i] = r - last_r[i]
@@ -108,7 +113,7 @@ def _gather(
             dots[7] = dots[7] + m * wp.dot(b, r)
             dots[8] = dots[8] + m * wp.dot(c, r)
             dots[9] = dots[9] + m * wp.dot(r, r)
-    partial[block] = dots
+    wp.atomic_add(partial, block % partial.shape[0], dots)  # on CPU each block has a sum of its own
 
 
 @wp.kernel
@@ -125,6 +130,7 @@ def _solve(
     dots = Dots()
     for k in range(partial.shape[0]):
         dots += partial[k]
+        partial[k] = Dots()
     good = valid[0] + 1
     if good > 0 and dots[9] > GROWTH * last[0]:
         good = 0

@@ -12,7 +12,7 @@ import warp as wp
 
 from tangere.runtime import SOUND
 from tangere.soft.assembly import Assembly
-from tangere.soft.groups import SLICES, mass_moves
+from tangere.soft.groups import SLICES, Groups, MassMoves
 from tangere.soft.motion import move_bodies
 from tangere.soft.prepared import Prepared
 from tangere.soft.rows import ContactRows
@@ -25,24 +25,26 @@ __all__ = ["BodyStep"]
 class BodyStep:
     """One shift of all bodies that are free."""
 
-    def __init__(self, assembly: Assembly, y: wp.array, rows: ContactRows, dt: float) -> None:
+    def __init__(self, assembly: Assembly, groups: Groups, y: wp.array, rows: ContactRows, dt: float) -> None:
         device, bodies = assembly.device, len(assembly.bodies)
         self._bodies, self._dofs = bodies, len(assembly.x)
-        free = wp.array([int(not body.fixed.any()) for body in assembly.bodies], dtype=wp.int32, device=device)
-        force = wp.zeros(bodies, dtype=wp.vec3d, device=device)
-        stiffness = wp.zeros(bodies, dtype=wp.mat33d, device=device)
+        # On CUDA rows add at once: to one of several sums of each body, so that few wait for each other.
+        slots = 8 if device.is_cuda else 1
+        force = wp.zeros((bodies, slots), dtype=wp.vec3d, device=device)
+        stiffness = wp.zeros((bodies, slots), dtype=wp.mat33d, device=device)
         shift = wp.zeros(bodies, dtype=wp.vec3d, device=device)
-        moves = wp.zeros(bodies * int(SLICES), dtype=wp.vec4d, device=device)
         self._rows = rows
-        self._moves = mass_moves(assembly, y, assembly.x, moves)
-        arguments = [rows.live, rows.bodies, rows.force, rows.stiffness, free, force, stiffness]
+        self._moves = MassMoves(assembly, y, assembly.x, consumed=True)
+        arguments = [rows.live, rows.bodies, rows.force, rows.stiffness, groups.held, force, stiffness]
         self._gather = Prepared(_gather, arguments, device, serial=True)
-        self._solve = Prepared(_solve, [free, moves, 1.0 / dt**2, force, stiffness, shift], device, serial=True)
+        self._solve = Prepared(
+            _solve, [groups.held, self._moves.sums, 1.0 / dt**2, force, stiffness, shift], device, serial=True
+        )
         self._move = move_bodies(assembly, shift)
 
     def __call__(self) -> None:
         self._gather(self._rows.launched)
-        self._moves(self._bodies * int(SLICES))
+        self._moves()
         self._solve(self._bodies)
         self._move(self._dofs)
 
@@ -54,9 +56,9 @@ def _gather(
     bodies: wp.array[wp.vec2i],
     row_force: wp.array[wp.vec3d],
     row_stiffness: wp.array[wp.mat33d],
-    free: wp.array[int],
-    force: wp.array[wp.vec3d],
-    stiffness: wp.array[wp.mat33d],
+    held: wp.array[int],
+    force: wp.array2d[wp.vec3d],
+    stiffness: wp.array2d[wp.mat33d],
 ):
     """What contacts between bodies do to them (one thread on CPU)."""
     r = first + wp.tid()
@@ -66,21 +68,27 @@ def _gather(
     b = bodies[r][1]
     if a == b:
         return
-    matrix = row_stiffness[r] * wp.float64(free[a] + free[b])
-    wp.atomic_add(force, a, row_force[r])
-    wp.atomic_add(force, b, -row_force[r])
-    wp.atomic_add(stiffness, a, matrix)
-    wp.atomic_add(stiffness, b, matrix)
+    push = row_force[r]
+    if wp.dot(push, push) == wp.float64(0.0):
+        return
+    matrix = row_stiffness[r] * wp.float64(2 - held[a] - held[b])
+    slot = r % force.shape[1]
+    if held[a] == 0:
+        wp.atomic_add(force, a, slot, push)
+        wp.atomic_add(stiffness, a, slot, matrix)
+    if held[b] == 0:
+        wp.atomic_add(force, b, slot, -push)
+        wp.atomic_add(stiffness, b, slot, matrix)
 
 
 @wp.kernel
 def _solve(
     first: int,
-    free: wp.array[int],
+    held: wp.array[int],
     moves: wp.array[wp.vec4d],
     per_dt2: wp.float64,
-    force: wp.array[wp.vec3d],
-    stiffness: wp.array[wp.mat33d],
+    force: wp.array2d[wp.vec3d],
+    stiffness: wp.array2d[wp.mat33d],
     shift: wp.array[wp.vec3d],
 ):
     """The shift of each body; sums start again from zero."""
@@ -88,11 +96,16 @@ def _solve(
     total = wp.vec4d()
     for k in range(b * SLICES, (b + 1) * SLICES):
         total += moves[k]
+        moves[k] = wp.vec4d()
+    push = wp.vec3d()
+    matrix = wp.mat33d()
+    for k in range(force.shape[1]):
+        push += force[b, k]
+        matrix += stiffness[b, k]
+        force[b, k] = wp.vec3d()
+        stiffness[b, k] = wp.mat33d()
     shift[b] = wp.vec3d()
-    if free[b] == 1:
-        matrix = stiffness[b]
+    if held[b] == 0:
         for k in range(3):
             matrix[k, k] = matrix[k, k] + per_dt2 * total[3]
-        shift[b] = wp.inverse(matrix) * (per_dt2 * wp.vec3d(total[0], total[1], total[2]) + force[b])
-    force[b] = wp.vec3d()
-    stiffness[b] = wp.mat33d()
+        shift[b] = wp.inverse(matrix) * (per_dt2 * wp.vec3d(total[0], total[1], total[2]) + push)

@@ -15,59 +15,73 @@ from tangere.partition.pipeline_surfaces import Layout, Surfaces
 from tangere.query.contacts import Contacts, Kind, contact_key
 from tangere.query.proximity.meshes import find_near
 from tangere.soft.assembly import Assembly
-from tangere.soft.nearest_faces import find_nearest_faces
+from tangere.soft.looking import cones_of
+from tangere.soft.nearest_edges import SharpEdges
+from tangere.soft.nearest_faces import REACH, find_nearest_faces
 from tangere.soft.patches import Patches
-from tangere.soft.rows import Touching, touching_faces, touching_near
+from tangere.soft.touching import Partners, Touching, touching_near
 
 __all__ = ["Detection"]
+
+#: Contacts there is room for at first.
+LEAST_ROOM = 4096
 
 
 class Detection:
     """Finds the contacts of a simulation's steps; `touching` are the last ones."""
 
-    touching: Touching
-
-    def __init__(self, assembly: Assembly, patches: Patches, distance: float) -> None:
+    def __init__(self, assembly: Assembly, patches: Patches, positions: wp.array, distance: float) -> None:
+        """`positions` are where the surface vertices are when a step begins [m]."""
         self._assembly, self._patches, self._distance = assembly, patches, distance
-        self.clear()
+        self._positions = positions
+        self._sharp = SharpEdges(assembly)
+        self._partners = Partners(assembly, self._sharp)
+        self.touching = Touching.empty(LEAST_ROOM, assembly.device)
 
     def clear(self) -> None:
         """No contacts."""
-        self.touching = Touching.empty(0, self._assembly.device)
-        self._positions = None
+        self.touching.live.zero_()
 
-    def find(self, positions: wp.array, *, nearest: bool) -> None:
-        """The contacts of surfaces at these positions."""
-        self._positions = positions
-        if nearest:
-            pairs = find_nearest_faces(self._assembly, self._patches, positions, self._distance)
-            self.touching = touching_faces(self._assembly, positions, pairs)
-        else:
-            layout = Layout.of((self._assembly.whole.topology,), self._assembly.device)
-            bounds = np.stack([positions.numpy().min(axis=0), positions.numpy().max(axis=0)])
-            surfaces = Surfaces((self._assembly.whole,), layout, positions, Frame.around(bounds))
-            near = find_near(surfaces, np.array([[0, 0]], np.int32), self._distance)
-            self.touching = touching_near(near, self._assembly.device)
+    def make_room(self, count: int) -> None:
+        """For at least so many contacts."""
+        if count > self.touching.room:
+            self.touching = Touching.empty(count + count // 2, self._assembly.device)
 
-    def touching_bodies(self) -> np.ndarray:
-        """(n, 2) the bodies of each contact."""
-        quads = self.touching.quads.numpy().reshape(-1, 4)
-        return np.searchsorted(self._assembly.vertex_base, quads[:, [0, 3]], side="right").astype(np.int32) - 1
+    def find_nearest(self) -> None:
+        """The nearest face on each side of every vertex, and the nearest crossing of sharp edges."""
+        assembly, patches, positions = self._assembly, self._patches, self._positions
+        cones = cones_of(assembly, patches.tree, positions)
+        fitted = patches.at(positions, 0.5 * float(REACH) * self._distance, cones)
+        partners = self._partners
+        partners.clear()
+        find_nearest_faces(assembly, patches, fitted, cones, positions, self._distance, partners.of)
+        self._sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.of)
+        self.touching = partners.list_to(self.touching, positions)
+
+    def find_all(self) -> None:
+        """Every pair of features nearer than the contact distance."""
+        assembly, places = self._assembly, self._positions.numpy()
+        layout = Layout.of((assembly.whole.topology,), assembly.device)
+        bounds = np.stack([places.min(axis=0), places.max(axis=0)])
+        surfaces = Surfaces((assembly.whole,), layout, self._positions, Frame.around(bounds))
+        near = find_near(surfaces, np.array([[0, 0]], np.int32), self._distance)
+        self.touching = touching_near(near, assembly.device)
 
     @property
     def contacts(self) -> Contacts:
         """The contacts as the rest of the library knows them."""
-        count = len(self.touching)
-        if not count or self._positions is None:
+        touching, count = self.touching, self.touching.count
+        if not count:
             return Contacts()
-        quads, weights = self.touching.quads.numpy().reshape(-1, 4), self.touching.weights.numpy().reshape(-1, 4)
+        quads, weights = (a.numpy()[:count].reshape(-1, 4) for a in (touching.quads, touching.weights))
         points = self._positions.numpy()[quads]
         ahead = np.maximum(weights, 0.0)[..., None], np.maximum(-weights, 0.0)[..., None]
         point_a, point_b = ((part * points).sum(axis=1) for part in ahead)
         gap = np.linalg.norm(point_a - point_b, axis=1)
         normal = (point_a - point_b) / np.where(gap > 0.0, gap, 1.0)[:, None]
-        bodies, kind = self.touching_bodies(), self.touching.kind.numpy()
-        features = self._within_bodies(self.touching.features.numpy().reshape(-1, 2), kind, bodies)
+        bodies = np.searchsorted(self._assembly.vertex_base, quads[:, [0, 3]], side="right").astype(np.int32) - 1
+        kind = touching.kind.numpy()[:count]
+        features = self._within_bodies(touching.features.numpy()[:count].reshape(-1, 2), kind, bodies)
         return Contacts(
             query=np.zeros(count, np.int32),
             time=np.zeros(count),

@@ -5,7 +5,8 @@ Block:  with all other vertices held it is quadratic in one vertex for solids, a
         that touches it for sheets (|A|^2 - 2 a |A| <= |A|^2 - 2 a n.A, n the unit normal now). Its matrix is positive
         definite for any state, stiffness and step, so a sweep never raises the energy; no line search, no projection.
 Rows:   contacts act with the forces of the sweep's start and a diagonal that bounds them, so all may move together.
-On CPU one launch goes through all colours in order on one thread, on CUDA one launch per colour: same arithmetic.
+On CPU one launch goes through all colours in order on one thread, or one launch per colour where those are large, with
+the same bits. On CUDA each colour is a launch in which a warp shares out what acts on a vertex (`elastic_lanes`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tangere.soft.prepared import Prepared
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Sweeper", "element_energy"]
+__all__ = ["Sweeper", "element_block", "element_energy"]
 
 #: Dofs of one colour that are worth a second thread: a vertex takes about 0.3 us.
 GRAIN = 2048
@@ -33,16 +34,20 @@ class Sweeper:
         """`inertia` is m / dt^2; `rows` as `ContactRows.by_dof` gives them."""
         arguments = [assembly.order, assembly.x, y, inertia, *assembly.material, *rows]
         self._colours = assembly.colours
-        self._on_cuda = assembly.device.is_cuda
+        self._by_lanes = None
+        if assembly.device.is_cuda:
+            from tangere.soft.elastic_lanes import SweepByLanes
+
+            self._by_lanes = SweepByLanes(arguments, assembly.device)
         self._in_order = Prepared(_sweep, arguments, assembly.device, serial=True)
         self._at_once = Prepared(_sweep, arguments, assembly.device, grain=GRAIN)
 
     def __call__(self) -> None:
         begins = self._colours.tolist()
         largest = max((b - a for a, b in pairwise(begins)), default=0)
-        if self._on_cuda or largest > 2 * GRAIN:
+        if self._by_lanes is not None or largest > 2 * GRAIN:
             for begin, end in pairwise(begins):
-                self._at_once(end - begin, begin)
+                (self._by_lanes or self._at_once)(end - begin, begin)
         else:
             self._in_order(begins[-1])
 
@@ -58,6 +63,29 @@ def element_energy(xi: wp.vec3d, x: wp.array[wp.vec3d], opposite: wp.vec3i, law:
     else:
         ratio = wp.length(wp.cross(along, xi - origin)) * law[1]
     return wp.float64(0.5) * law[0] * (ratio - law[2]) * (ratio - law[2])
+
+
+@wp.func
+def element_block(here: wp.vec3d, x: wp.array[wp.vec3d], opposite: wp.vec3i, law: wp.vec3d):
+    """What an element does to one of its vertices: force, and matrix of the block."""
+    origin = x[opposite[0]]
+    along = x[opposite[1]] - origin
+    force = wp.vec3d()
+    matrix = wp.mat33d()
+    if opposite[2] >= 0:
+        change = wp.cross(along, x[opposite[2]] - origin) * law[1]
+        force = (law[0] * (law[2] - wp.dot(here - origin, change))) * change
+        matrix = wp.outer(law[0] * change, change)
+    else:
+        area = wp.cross(along, here - origin) * law[1]
+        ratio = wp.length(area)
+        if ratio > wp.float64(0.0):
+            force = (law[0] * law[1] * (law[2] - ratio) / ratio) * wp.cross(area, along)
+        scale = law[0] * law[1] * law[1]
+        matrix = -wp.outer(scale * along, along)
+        for k in range(3):
+            matrix[k, k] = matrix[k, k] + scale * wp.dot(along, along)
+    return force, matrix
 
 
 @wp.kernel
@@ -89,26 +117,13 @@ def _sweep(
     stiff = inertia[i] + diagonal[i]
     outer = wp.mat33d()
     for e in range(element_offsets[i], element_offsets[i + 1]):
-        other = opposite[e]
-        law = laws[e]
-        origin = x[other[0]]
-        along = x[other[1]] - origin
-        if other[2] >= 0:
-            change = wp.cross(along, x[other[2]] - origin) * law[1]
-            force -= (law[0] * (wp.dot(here - origin, change) - law[2])) * change
-            outer += wp.outer(law[0] * change, change)
-        else:
-            area = wp.cross(along, here - origin) * law[1]
-            ratio = wp.length(area)
-            if ratio > wp.float64(0.0):
-                force -= (law[0] * law[1] * (ratio - law[2]) / ratio) * wp.cross(area, along)
-            scale = law[0] * law[1] * law[1]
-            stiff += scale * wp.dot(along, along)
-            outer -= wp.outer(scale * along, along)
+        pull, matrix = element_block(here, x, opposite[e], laws[e])
+        force += pull
+        outer += matrix
     for e in range(row_begin[i], row_end[i]):
-        pull = entry_pull[e]
-        force += pull[0] * row_force[entry_row[e]]
-        outer += pull[1] * row_stiffness[entry_row[e]]
+        share = entry_pull[e]
+        force += share[0] * row_force[entry_row[e]]
+        outer += share[1] * row_stiffness[entry_row[e]]
     for k in range(3):
         outer[k, k] = outer[k, k] + stiff
     x[i] = here + wp.inverse(outer) * force

@@ -8,13 +8,13 @@ of the last step and of the motion within the body, so none is gained, however f
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND
 from tangere.soft.assembly import Assembly
-from tangere.soft.groups import Groups
-from tangere.soft.measures import elastic_energy
+from tangere.soft.groups import Groups, MassMoves, MeanMoves
+from tangere.soft.measures import dof_energy
+from tangere.soft.prepared import Prepared
 
 wp.set_module_options(SOUND)
 
@@ -22,6 +22,9 @@ __all__ = ["FirstGuess"]
 
 #: Parts of the free motion within the body that are tried.
 PARTS = (1.0, 0.5, 0.0)
+#: Dofs per partial sum of the energies on CPU; on CUDA every dof adds to one of a few sums.
+BLOCK = 256
+SUMS_CUDA = 32
 
 
 class FirstGuess:
@@ -29,26 +32,31 @@ class FirstGuess:
 
     def __init__(self, assembly: Assembly, start: wp.array, y: wp.array, inertia: wp.array, groups: Groups) -> None:
         """`start` is where the step begins, `y` its free motion, `inertia` m / dt^2."""
-        device = assembly.device
-        self._assembly, self._start, self._y, self._groups = assembly, start, y, groups
-        self._inertia = inertia
-        self._drift = wp.zeros(len(assembly.bodies), dtype=wp.vec3d, device=device)
-        self._inner = wp.zeros(len(assembly.x), dtype=wp.float64, device=device)
+        device, count = assembly.device, len(assembly.x)
+        size = 1 if device.is_cuda else BLOCK
+        self._dofs, self._blocks = count, -(-count // size)
+        drift = wp.zeros(len(assembly.bodies), dtype=wp.vec3d, device=device)
+        self._moves = MassMoves(assembly, y, start)
+        self._drift = MeanMoves(groups, self._moves, drift)
+        parts = wp.array(PARTS, dtype=wp.float64, device=device)
+        chosen = wp.zeros(1, dtype=wp.int32, device=device)
+        sums = wp.zeros((len(PARTS), SUMS_CUDA if device.is_cuda else self._blocks), dtype=wp.float64, device=device)
+        motion = [start, y, assembly.body_of_dof, assembly.free, drift, parts]
+        self._try = [wp.full(1, number, dtype=wp.int32, device=device) for number in range(len(PARTS))]
+        self._place = [Prepared(_place, [*motion, which, assembly.x], device, grain=8192) for which in self._try]
+        weigh = [size, assembly.x, y, inertia, *assembly.material, sums]
+        self._weigh = [Prepared(_weigh, [number, *weigh], device, grain=16) for number in range(len(PARTS))]
+        self._choose = Prepared(_choose, [sums, chosen], device, serial=True)
+        self._take = Prepared(_place, [*motion, chosen, assembly.x], device, grain=8192)
 
     def __call__(self) -> None:
-        self._drift.assign(self._groups.drift(self._y, self._start))
-        energies = []
-        for part in PARTS:
-            self._place(part)
-            inertial = float(self._inner.numpy().sum())
-            energies.append(inertial + elastic_energy(self._assembly))
-        self._place(PARTS[int(np.argmin(energies))])
-
-    def _place(self, part: float) -> None:
-        assembly = self._assembly
-        inputs = [self._start, self._y, assembly.body_of_dof, assembly.free, self._drift, self._inertia, part]
-        outputs = [assembly.x, self._inner]
-        launch(_place, len(assembly.x), inputs, outputs, device=assembly.device, grain=8192)
+        self._moves()
+        self._drift()
+        for place, weigh in zip(self._place, self._weigh, strict=True):
+            place(self._dofs)
+            weigh(self._blocks)
+        self._choose(1)
+        self._take(self._dofs)
 
 
 @wp.kernel
@@ -59,15 +67,53 @@ def _place(
     body: wp.array[int],
     free: wp.array[int],
     drift: wp.array[wp.vec3d],
-    inertia: wp.array[wp.float64],
-    part: wp.float64,
+    parts: wp.array[wp.float64],
+    which: wp.array[int],
     x: wp.array[wp.vec3d],
-    inner: wp.array[wp.float64],
 ):
-    """A part of the free motion beyond the drift of the body, and the inertial energy of what is missing."""
+    """A part of the free motion beyond the drift of the body."""
     i = first + wp.tid()
-    inner[i] = wp.float64(0.0)
     if free[i] == 1:
-        missing = (wp.float64(1.0) - part) * (y[i] - start[i] - drift[body[i]])
-        x[i] = y[i] - missing
-        inner[i] = wp.float64(0.5) * inertia[i] * wp.dot(missing, missing)
+        part = parts[which[0]]
+        x[i] = y[i] - (wp.float64(1.0) - part) * (y[i] - start[i] - drift[body[i]])
+
+
+@wp.kernel
+def _weigh(
+    first: int,
+    number: int,
+    size: int,
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    inertia: wp.array[wp.float64],
+    neighbour_offsets: wp.array[int],
+    neighbours: wp.array[int],
+    weights: wp.array[wp.float64],
+    diagonal: wp.array[wp.float64],
+    element_offsets: wp.array[int],
+    opposite: wp.array[wp.vec3i],
+    laws: wp.array[wp.vec3d],
+    sums: wp.array2d[wp.float64],
+):
+    """The energy of the step, of some dofs: inertia for what is missing of the free motion, and their materials."""
+    block = first + wp.tid()
+    total = wp.float64(0.0)
+    for i in range(block * size, wp.min((block + 1) * size, x.shape[0])):
+        missing = y[i] - x[i]
+        total += wp.float64(0.5) * inertia[i] * wp.dot(missing, missing)
+        total += dof_energy(i, x, neighbour_offsets, neighbours, weights, element_offsets, opposite, laws)
+    wp.atomic_add(sums, number, block % sums.shape[1], total)  # on CPU each block has a sum of its own
+
+
+@wp.kernel
+def _choose(first: int, sums: wp.array2d[wp.float64], chosen: wp.array[int]):
+    """Which part has the least energy (one thread); sums start again from zero."""
+    least = wp.float64(wp.inf)
+    for number in range(sums.shape[0]):
+        total = wp.float64(0.0)
+        for k in range(sums.shape[1]):
+            total += sums[number, k]
+            sums[number, k] = wp.float64(0.0)
+        if total < least:
+            least = total
+            chosen[0] = number

@@ -13,7 +13,7 @@ from tangere.soft.elastic import element_energy
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Energy", "elastic_energy", "energy_of"]
+__all__ = ["Energy", "dof_energy", "elastic_energy", "energy_of"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,28 @@ def elastic_energy(assembly: Assembly) -> float:
     return float(energy.numpy().sum())
 
 
+@wp.func
+def dof_energy(
+    i: int,
+    x: wp.array[wp.vec3d],
+    neighbour_offsets: wp.array[int],
+    neighbours: wp.array[int],
+    weights: wp.array[wp.float64],
+    element_offsets: wp.array[int],
+    opposite: wp.array[wp.vec3i],
+    laws: wp.array[wp.vec3d],
+) -> wp.float64:
+    """The share of a dof: half of what couples it to a neighbour, a corner's share of its elements [J]."""
+    total = wp.float64(0.0)
+    for e in range(neighbour_offsets[i], neighbour_offsets[i + 1]):
+        apart = x[neighbours[e]] - x[i]
+        total -= wp.float64(0.25) * weights[e] * wp.dot(apart, apart)
+    for e in range(element_offsets[i], element_offsets[i + 1]):
+        corners = wp.where(opposite[e][2] >= 0, wp.float64(4.0), wp.float64(3.0))
+        total += element_energy(x[i], x, opposite[e], laws[e]) / corners
+    return total
+
+
 @wp.kernel
 def _energy(
     first: int,
@@ -57,13 +79,5 @@ def _energy(
     laws: wp.array[wp.vec3d],
     energy: wp.array[wp.float64],
 ):
-    """The share of each dof: half of what couples it to a neighbour, a corner's share of its elements."""
     i = first + wp.tid()
-    total = wp.float64(0.0)
-    for e in range(neighbour_offsets[i], neighbour_offsets[i + 1]):
-        apart = x[neighbours[e]] - x[i]
-        total -= wp.float64(0.25) * weights[e] * wp.dot(apart, apart)
-    for e in range(element_offsets[i], element_offsets[i + 1]):
-        corners = wp.where(opposite[e][2] >= 0, wp.float64(4.0), wp.float64(3.0))
-        total += element_energy(x[i], x, opposite[e], laws[e]) / corners
-    energy[i] = total
+    energy[i] = dof_energy(i, x, neighbour_offsets, neighbours, weights, element_offsets, opposite, laws)

@@ -5,24 +5,23 @@ Method: each vertex of a cluster that has company goes down one tree over the fa
         have the vertex are no contact; neither are faces of its own body that were about as near at rest: a pair counts
         below half its rest distance (specs/leonard-deformable-gpu C9 "gap"), so a body at rest has none, however fine
         its surface is. Of closed surfaces, sides that look the same way are left out: they can only meet from inside.
-What this leaves out, crossing edges among it, the truncation still holds back (`truncation`).
+What this leaves out the truncation still holds back (`truncation`).
 """
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
 from tangere.bound import Lanes, MovingBox, apart_in_lanes, boxes_meet
 from tangere.query.proximity.primitives import face_offset, nearest_on_face
-from tangere.runtime import SOUND, collect, take
+from tangere.runtime import SOUND, launch
 from tangere.soft.assembly import CLOSED, STILL, Assembly
-from tangere.soft.looking import cones_of, looks_along
-from tangere.soft.patches import Patches, around
+from tangere.soft.looking import looks_along
+from tangere.soft.patches import Fitted, Patches, around
 
 wp.set_module_options(SOUND)
 
-__all__ = ["activation", "find_nearest_faces"]
+__all__ = ["REACH", "activation", "find_nearest_faces"]
 
 #: Vertices worth a thread: each takes a microsecond or two.
 GRAIN = 256
@@ -32,31 +31,33 @@ REACH = wp.constant(wp.float64(1.5))
 REST_PART = wp.constant(wp.float64(0.5))
 
 
-def find_nearest_faces(assembly: Assembly, patches: Patches, positions: wp.array, distance: float) -> wp.array:
-    """Pairs (vertex, face) as vec2i, sorted by vertex.
+def find_nearest_faces(
+    assembly: Assembly,
+    patches: Patches,
+    fitted: Fitted,
+    cones: wp.array,
+    positions: wp.array,
+    distance: float,
+    partners: wp.array,
+) -> None:
+    """Writes the faces that vertex v touches in front of it and behind it to places 2 v and 2 v + 1 of `partners`.
 
     Args:
+        fitted: the tree at `positions`, boxes grown by half of what contacts are looked for.
+        cones: of the clusters, as `cones_of` gives them.
         positions: of the surface vertices [m].
         distance: below which surfaces touch [m].
+        partners: int32, -1 where nothing is written.
     """
-    device, tree, lists = assembly.device, patches.tree, patches.lists
-    cones = cones_of(assembly, tree, positions)
-    fitted = patches.at(positions, 0.5 * float(REACH) * distance, cones)
-    vertices = patches.vertices_of(fitted.busy)
-    inputs = [vertices, fitted.vertex_boxes, lists.patch_of_vertex, fitted.certified]
+    tree, lists = patches.tree, patches.lists
+    vertices = patches.busy_vertices(fitted)
+    inputs = [vertices, fitted.busy, lists.cluster_of_vertex]
+    inputs += [fitted.vertex_boxes, lists.patch_of_vertex, fitted.certified]
     inputs += [lists.cluster_offsets, lists.clusters, cones, tree.first, tree.last, tree.skip, tree.cluster]
     inputs += [fitted.boxes.nodes, fitted.boxes.lanes, tree.items, tree.order, positions]
     inputs += [assembly.face_offsets, assembly.faces_at, assembly.faces]
     inputs += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
-    found = collect(_nearest, len(vertices), inputs, wp.vec2i, device=device, grain=GRAIN)
-    return _sorted(found) if device.is_cuda else found
-
-
-def _sorted(pairs: wp.array) -> wp.array:
-    """On CUDA the order in which pairs are found changes from run to run."""
-    rows = pairs.numpy().reshape(-1, 2)
-    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-    return wp.array(rows, dtype=wp.vec2i, device=pairs.device)
+    launch(_nearest, len(vertices), inputs, [partners], device=assembly.device, grain=GRAIN)
 
 
 @wp.func
@@ -87,8 +88,9 @@ def vertex_normal(
 @wp.kernel
 def _nearest(
     first: int,
-    shard: int,
     vertices: wp.array[int],
+    busy: wp.array[wp.uint8],
+    cluster_of: wp.array[int],
     boxes: wp.array[MovingBox],
     patch_of: wp.array[int],
     certified: wp.array[int],
@@ -111,11 +113,11 @@ def _nearest(
     body: wp.array[int],
     traits: wp.array[int],
     distance: wp.float64,
-    counts: wp.array[wp.int64],
-    capacity: int,
-    out: wp.array[wp.vec2i],
+    partners: wp.array[int],
 ):
     v = vertices[first + wp.tid()]
+    if busy[cluster_of[v]] == wp.uint8(0):
+        return
     patch = patch_of[v]
     smooth = certified[patch] == 1
     box = boxes[v]
@@ -173,12 +175,5 @@ def _nearest(
                                 back_gap = gap
                                 back = f
             node = skip[node]
-    found = int(front >= 0) + int(back >= 0)
-    if found > 0:
-        place = take(counts, shard, found, capacity)
-        if place >= 0:
-            if front >= 0:
-                out[place] = wp.vec2i(v, front)
-                place += 1
-            if back >= 0:
-                out[place] = wp.vec2i(v, back)
+    partners[2 * v] = front
+    partners[2 * v + 1] = back

@@ -24,7 +24,8 @@ class PatchLists:
     """p patches; lists of different lengths are offsets and entries."""
 
     count: int
-    node: wp.array  #: (p,) node of the tree that is the patch
+    patch_of_cluster: wp.array  #: (c,)
+    units: wp.array  #: vec2i: patch and node of the tree of what one thread looks round for: patches, on CUDA clusters
     cluster_offsets: wp.array  #: clusters of the patch and around it, rising
     clusters: wp.array
     around_offsets: wp.array  #: vertices of those clusters
@@ -34,8 +35,13 @@ class PatchLists:
     dual: wp.array  #: vec3d for each: x times this, summed, is the map along the tangents
     tangents: wp.array  #: (p,) mat33d: two tangents and the normal at rest
     apart: wp.array  #: (p,) least distance at rest of an edge of the patch and a face around it [m]; 0: never certified
+    reach: float  #: what `apart` is at most [m]
+    edge_offsets: wp.array  #: edges of each patch
+    patch_edges: wp.array
     patch_of_edge: wp.array  #: (e,) of `edges_and_ears`
     patch_of_vertex: wp.array  #: (s,)
+    cluster_of_edge: wp.array  #: (e,)
+    cluster_of_vertex: wp.array  #: (s,); -1 for vertices of no face
     edges: tuple[np.ndarray, np.ndarray]  #: how many edges each cluster has, and which; each belongs to one
     vertices: tuple[np.ndarray, np.ndarray]  #: the same for vertices
 
@@ -85,12 +91,15 @@ def lay_out(tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.nda
     apart = _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
     apart[mixed] = 0.0
 
+    tops = clusters if assembly.device.is_cuda else node
+
     def on_device(array, dtype=wp.int32) -> wp.array:
         return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
 
     return PatchLists(
         count=len(node),
-        node=on_device(node),
+        patch_of_cluster=on_device(patch_of_place[first[clusters]]),
+        units=on_device(np.stack([patch_of_place[first[tops]], tops], axis=1), wp.vec2i),
         cluster_offsets=on_device(_offsets(patch, len(node))),
         clusters=on_device(cluster),
         around_offsets=on_device(_offsets(vertex_patch, len(node))),
@@ -100,8 +109,13 @@ def lay_out(tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.nda
         dual=on_device(dual, wp.vec3d),
         tangents=on_device(tangents, wp.mat33d),
         apart=on_device(apart, wp.float64),
+        reach=near[3],
+        edge_offsets=on_device(_offsets(patch_of_edge, len(node))),
+        patch_edges=on_device(np.argsort(patch_of_edge, kind="stable")),
         patch_of_edge=on_device(patch_of_edge),
         patch_of_vertex=on_device(patch_of_place[place_of_vertex]),
+        cluster_of_edge=on_device(cluster_of_place[place_of_edge]),
+        cluster_of_vertex=on_device(np.where(place_of_vertex >= 0, cluster_of_place[place_of_vertex], -1)),
         edges=_members(cluster_of_place[place_of_edge], len(clusters)),
         vertices=_members(cluster_of_place[place_of_vertex], len(clusters), place_of_vertex >= 0),
     )

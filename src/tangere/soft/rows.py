@@ -9,22 +9,20 @@ Block:  |c_k| sum_j |c_j| K bounds what the row adds to all dofs at once, so no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import warp as wp
+import warp.utils
 
-from tangere.query.contacts import Kind
-from tangere.query.proximity.near import Near
-from tangere.query.proximity.primitives import nearest_on_face
-from tangere.runtime import SOUND, launch, offsets, sort_pairs
+from tangere.runtime import SOUND, launch
 from tangere.soft.assembly import Assembly
+from tangere.soft.groups import Groups, join
 from tangere.soft.nearest_faces import activation
 from tangere.soft.prepared import Prepared
+from tangere.soft.touching import Touching
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ContactRows", "Touching", "touching_faces", "touching_near"]
+__all__ = ["ContactRows"]
 
 #: Dofs of a row: four surface vertices carried by four dofs each.
 WIDTH = wp.constant(16)
@@ -32,42 +30,8 @@ RowDofs = wp.types.vector(length=16, dtype=wp.int32)
 RowWeights = wp.types.vector(length=16, dtype=wp.float64)
 #: Friction is proportional to slip below this part of the contact distance.
 SLIP = 1e-3
-_EDGE_EDGE = wp.constant(wp.uint8(Kind.EDGE_EDGE))
-_VERTEX_FACE = wp.constant(wp.uint8(Kind.VERTEX_FACE))
-
-
-@dataclass(frozen=True)
-class Touching:
-    """n contacts as combinations of surface vertices: the gap vector is sum_k weights[k] x[quads[k]]."""
-
-    quads: wp.array  #: (n,) vec4i
-    weights: wp.array  #: (n,) vec4d, adding up to 0
-    features: wp.array  #: (n,) vec2i: vertex and face, or two edges
-    kind: wp.array  #: (n,) uint8, `Kind`
-
-    @staticmethod
-    def empty(count: int, device: wp.Device) -> Touching:
-        """Room for some contacts."""
-        types = (wp.vec4i, wp.vec4d, wp.vec2i, wp.uint8)
-        return Touching(*(wp.empty(count, dtype=dtype, device=device) for dtype in types))
-
-    def __len__(self) -> int:
-        return len(self.quads)
-
-
-def touching_faces(assembly: Assembly, positions: wp.array, pairs: wp.array) -> Touching:
-    """The contacts of pairs (vertex, face)."""
-    found = Touching.empty(len(pairs), assembly.device)
-    outputs = [found.quads, found.weights, found.features, found.kind]
-    launch(_from_faces, len(pairs), [positions, assembly.faces, pairs], outputs, device=assembly.device, grain=4096)
-    return found
-
-
-def touching_near(near: Near, device: wp.Device) -> Touching:
-    """The contacts that `tangere.query.proximity` found."""
-    weights = wp.empty(len(near), dtype=wp.vec4d, device=device)
-    launch(_from_near, len(near), [near.weights, near.kind], [weights], device=device)
-    return Touching(near.quads, weights, near.features, near.kind)
+#: Rows there is room for at first.
+LEAST_ROOM = 256
 
 
 class ContactRows:
@@ -87,36 +51,48 @@ class ContactRows:
         self._assembly, self._start = assembly, start
         self._dt, self._distance, self._friction, self._stiffness = dt, distance, friction, stiffness
         self._bits = max(len(assembly.x).bit_length(), 1)
-        self.count = 0
-        self._grow(256)
+        self.live = wp.zeros(1, dtype=wp.int32, device=assembly.device)  #: how many rows there are
+        self._grow(LEAST_ROOM)
 
     def set(self, touching: Touching, positions: wp.array) -> None:
         """Make these contacts the rows of the step; `positions` of the surface when it begins."""
-        self.count = count = len(touching)
         assembly, device = self._assembly, self._assembly.device
-        if count > self.capacity:
-            self._grow(count + count // 2)
-        self.live.fill_(count)
+        if touching.room > self.capacity:
+            self._grow(max(touching.room, self.capacity + self.capacity // 2))
+        wp.copy(self.live, touching.live)
         self._begin.zero_()
         self._end.zero_()
-        if not count:
+        rows = touching.room if device.is_cuda else self.count
+        if not rows:
             return
-        inputs = [touching.quads, touching.weights, positions, assembly.rest, assembly.body_of_vertex]
+        inputs = [self.live, touching.quads, touching.weights, positions, assembly.rest, assembly.body_of_vertex]
         inputs += [assembly.contact_area, assembly.contact_mass, self._distance, self._dt, self._stiffness or 0.0]
-        launch(_laws, count, inputs, [self.normal, self.law, self.bodies], device=device)
-        inputs = [touching.quads, touching.weights, assembly.carriers, assembly.weights, assembly.free]
-        sizes = wp.empty(count, dtype=wp.int32, device=device)
-        outputs = [self.dofs, self.weights, self.bound, sizes]
-        launch(_merge, count, inputs, outputs, device=device, grain=1024)
-        wp.copy(self._sizes, sizes, count=count)
-        begins, entries = offsets(sizes)
-        keys = wp.empty(entries, dtype=wp.int32, device=device)
-        places = wp.empty(entries, dtype=wp.int32, device=device)
-        launch(_entries, count, [begins, sizes, self.dofs], [keys, places], device=device)
-        keys, places = sort_pairs(keys, places, bits=self._bits)
-        inputs = [keys, places, self.weights, self.bound]
+        launch(_laws, rows, inputs, [self.normal, self.law, self.bodies], device=device)
+        inputs = [self.live, touching.quads, touching.weights, assembly.carriers, assembly.weights, assembly.free]
+        outputs = [self.dofs, self.weights, self.bound, self._sizes]
+        launch(_merge, rows, inputs, outputs, device=device, grain=1024)
+        ends = self._ends[:rows]
+        warp.utils.array_scan(self._sizes[:rows], ends, inclusive=True)
+        # On CUDA, where the host does not know how many entries there are, places without one sort to the end.
+        entries = rows * int(WIDTH) if device.is_cuda else int(ends.numpy()[-1])
+        if device.is_cuda:
+            self._keys.fill_(len(assembly.x))
+        launch(_entries, rows, [self.live, ends, self._sizes, self.dofs], [self._keys, self._places], device=device)
+        warp.utils.radix_sort_pairs(self._keys, self._places, entries, 0, self._bits)
+        inputs = [self._keys, self._places, entries, self.weights, self.bound]
         outputs = [self._begin, self._end, self._entry_row, self._entry_pull]
         launch(_by_dof, entries, inputs, outputs, device=device)
+
+    def join(self, groups: Groups) -> None:
+        """Put bodies that touch into one group."""
+        device, live = self._assembly.device, [self.live, self.bodies]
+        launch(_join, self.launched, live, [groups.label], device=device, threads=1)
+        groups.settle()
+
+    @property
+    def count(self) -> int:
+        """How many rows there are; on CUDA the device is asked."""
+        return int(self.live.numpy()[0])
 
     def update_forces(self) -> None:
         """Forces and stiffnesses of all rows where the dofs are now."""
@@ -130,8 +106,9 @@ class ContactRows:
     def dof_forces(self) -> np.ndarray:
         """(n, 3) what the rows do to the dofs, as `update_forces` left them [N]."""
         total = np.zeros((len(self._assembly.x), 3))
-        sizes, force = self._sizes.numpy()[: self.count], self.force.numpy()[: self.count]
-        dofs, weights = self.dofs.numpy()[: self.count], self.weights.numpy()[: self.count]
+        count = self.count
+        sizes, force = self._sizes.numpy()[:count], self.force.numpy()[:count]
+        dofs, weights = self.dofs.numpy()[:count], self.weights.numpy()[:count]
         used = np.arange(int(WIDTH)) < sizes[:, None]
         row = np.nonzero(used)[0]
         np.add.at(total, dofs[used], weights[used][:, None] * force[row])
@@ -152,56 +129,29 @@ class ContactRows:
         self.normal, self.law, self.bound = column(wp.vec3d), column(wp.vec2d), column(wp.float64)
         self.force, self.stiffness = column(wp.vec3d), column(wp.mat33d)
         self.dofs, self.weights, self.bodies = column(RowDofs), column(RowWeights), column(wp.vec2i)
-        self._sizes = column(wp.int32)
+        self._sizes, self._ends = column(wp.int32), column(wp.int32)
+        self._keys, self._places = (column(wp.int32, 2 * capacity * int(WIDTH)) for _ in range(2))
         self._entry_row = column(wp.int32, capacity * int(WIDTH))
         self._entry_pull = column(wp.vec2d, capacity * int(WIDTH))
         self._begin, self._end = column(wp.int32, len(assembly.x)), column(wp.int32, len(assembly.x))
-        self.live = column(wp.int32, 1)
-        self.live.fill_(self.count)
         arguments = [self.live, assembly.x, self._start, self.dofs, self.weights, self._sizes, self.normal, self.law]
         arguments += [self._friction, SLIP * self._distance, self.force, self.stiffness]
         self._forces = Prepared(_forces, arguments, device, grain=4096)
 
 
 @wp.kernel
-def _from_faces(
-    first: int,
-    positions: wp.array[wp.vec3d],
-    faces: wp.array2d[int],
-    pairs: wp.array[wp.vec2i],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    features: wp.array[wp.vec2i],
-    kind: wp.array[wp.uint8],
-):
-    k = first + wp.tid()
-    features[k] = pairs[k]
-    kind[k] = _VERTEX_FACE
-    v = pairs[k][0]
-    f = pairs[k][1]
-    w = nearest_on_face(positions[v], positions[faces[f, 0]], positions[faces[f, 1]], positions[faces[f, 2]])
-    quads[k] = wp.vec4i(v, faces[f, 0], faces[f, 1], faces[f, 2])
-    weights[k] = wp.vec4d(wp.float64(1.0), -w[0], -w[1], -w[2])
-
-
-@wp.kernel
-def _from_near(
-    first: int,
-    near_weights: wp.array[wp.vec4d],
-    kind: wp.array[wp.uint8],
-    weights: wp.array[wp.vec4d],
-):
-    k = first + wp.tid()
-    w = wp.abs(near_weights[k])
-    if kind[k] == _EDGE_EDGE:
-        weights[k] = wp.vec4d(w[0], w[1], -w[2], -w[3])
-    else:
-        weights[k] = wp.vec4d(wp.float64(1.0), -w[1], -w[2], -w[3])
+def _join(first: int, live: wp.array[int], bodies: wp.array[wp.vec2i], label: wp.array[int]):
+    """One thread on CPU."""
+    r = first + wp.tid()
+    if r < live[0]:
+        if bodies[r][0] != bodies[r][1]:
+            join(label, bodies[r][0], bodies[r][1])
 
 
 @wp.kernel
 def _laws(
     first: int,
+    live: wp.array[int],
     quads: wp.array[wp.vec4i],
     weights: wp.array[wp.vec4d],
     positions: wp.array[wp.vec3d],
@@ -218,6 +168,8 @@ def _laws(
 ):
     """Normal, stiffness, activation distance and bodies of each row."""
     r = first + wp.tid()
+    if r >= live[0]:
+        return
     zero = wp.float64(0.0)
     gap = wp.vec3d()
     apart = wp.vec3d()
@@ -250,6 +202,7 @@ def _laws(
 @wp.kernel
 def _merge(
     first: int,
+    live: wp.array[int],
     quads: wp.array[wp.vec4i],
     weights: wp.array[wp.vec4d],
     carriers: wp.array[wp.vec4i],
@@ -260,8 +213,11 @@ def _merge(
     bound: wp.array[wp.float64],
     sizes: wp.array[int],
 ):
-    """The dofs of each row, each once, with their weights."""
+    """The dofs of each row, each once, with their weights; rows beyond the last have none."""
     r = first + wp.tid()
+    if r >= live[0]:
+        sizes[r] = 0
+        return
     names = RowDofs()
     values = RowWeights()
     count = int(0)
@@ -290,16 +246,20 @@ def _merge(
 @wp.kernel
 def _entries(
     first: int,
-    begins: wp.array[int],
+    live: wp.array[int],
+    ends: wp.array[int],
     sizes: wp.array[int],
     dofs: wp.array[RowDofs],
     keys: wp.array[int],
     places: wp.array[int],
 ):
     r = first + wp.tid()
+    if r >= live[0]:
+        return
+    begin = ends[r] - sizes[r]
     for k in range(sizes[r]):
-        keys[begins[r] + k] = dofs[r][k]
-        places[begins[r] + k] = r * WIDTH + k
+        keys[begin + k] = dofs[r][k]
+        places[begin + k] = r * WIDTH + k
 
 
 @wp.kernel
@@ -307,6 +267,7 @@ def _by_dof(
     first: int,
     keys: wp.array[int],
     places: wp.array[int],
+    count: int,
     weights: wp.array[RowWeights],
     bound: wp.array[wp.float64],
     begin: wp.array[int],
@@ -315,14 +276,16 @@ def _by_dof(
     entry_pull: wp.array[wp.vec2d],
 ):
     e = first + wp.tid()
+    dof = keys[e]
+    if dof >= begin.shape[0]:
+        return
     r = places[e] / WIDTH
     w = weights[r][places[e] - r * WIDTH]
     entry_row[e] = r
     entry_pull[e] = wp.vec2d(w, wp.abs(w) * bound[r])
-    dof = keys[e]
     if e == 0 or keys[wp.max(e - 1, 0)] != dof:
         begin[dof] = e
-    if e == keys.shape[0] - 1 or keys[wp.min(e + 1, keys.shape[0] - 1)] != dof:
+    if e == count - 1 or keys[wp.min(e + 1, count - 1)] != dof:
         end[dof] = e + 1
 
 

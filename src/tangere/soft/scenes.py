@@ -1,4 +1,4 @@
-"""Ready scenes: the tori and the knot of the document, a cloth that drops, at any resolution and stiffness.
+"""Ready scenes: the tori and the knot of the document, a cloth and a solid that drop, at any resolution and stiffness.
 
 Sizes are those of specs/leonard-deformable-gpu 3.8: two tori of radius 5 and tube 2, the lower one upright with its
 base held, the upper one falling on it and sliding off; a trefoil knot with its base held that collapses on itself.
@@ -12,14 +12,15 @@ import numpy as np
 
 from tangere.runtime import InputError
 from tangere.shape import generate
-from tangere.shape.tets_solids import solid_knot, solid_torus
+from tangere.shape.tets import TetMesh
+from tangere.shape.tets_solids import solid_block, solid_knot, solid_torus
 from tangere.soft.body import Body
 from tangere.soft.simulation import Simulation
 
-__all__ = ["cloth", "knot", "tori"]
+__all__ = ["cloth", "drop", "knot", "tori"]
 
 #: Vertices round the axis and round the tube of each torus, by the triangles of the scene.
-_TORI = {3_200: (40, 20), 12_800: (80, 40), 51_200: (160, 80)}
+_TORI = {3_200: (40, 20), 12_800: (80, 40), 51_200: (160, 80), 204_800: (320, 160)}
 
 
 def tori(
@@ -28,13 +29,13 @@ def tori(
     """Two tori, the upper one falls on the lower one, which stands upright.
 
     Args:
-        triangles: of both surfaces together: 3,200, 12,800 or 51,200.
+        triangles: of both surfaces together: 3,200, 12,800 and 51,200 as in the document, or 204,800.
         stiffness: Young's modulus [Pa]; at 100 a torus cannot carry its own weight.
         tets: segments and cubes across of the solids that carry the surfaces, see `solid_torus`.
         options: of the `Simulation`; the contact distance is 0.15 m unless given.
     """
     if triangles not in _TORI:
-        raise InputError(f"the tori have 3200, 12800 or 51200 triangles, not {triangles!r}")
+        raise InputError(f"the tori have {', '.join(map(str, _TORI))} triangles, not {triangles!r}")
     surface = generate.torus(grid=_TORI[triangles], radius=5.0, tube=2.0)
     solid = solid_torus(tets)
     upright = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
@@ -90,3 +91,35 @@ def cloth(triangles: int = 19_602, *, stiffness: float = 1e5, **options: Any) ->
         ],
         **options,
     )
+
+
+def drop(shape: TetMesh | None = None, *, stiffness: float | None = None, **options: Any) -> Simulation:
+    """A solid of tetrahedra falls on a floor, from a quarter of its size above it.
+
+    Args:
+        shape: what falls, of any size, where it is; None means three blocks one above the other, each turned a bit.
+        stiffness: Young's modulus [Pa]; None means 400 times the pressure of the solid's weight.
+        options: of the `Simulation`; the contact distance is a fiftieth of the size unless given.
+    """
+    solids = [shape] if shape is not None else [_turned_block(number) for number in range(3)]
+    low = np.min([solid.vertices.min(axis=0) for solid in solids], axis=0)
+    high = np.max([solid.vertices.max(axis=0) for solid in solids], axis=0)
+    size = float(np.max(high - low))
+    if stiffness is None:
+        stiffness = 400.0 * 9.81 * size
+    floor = generate.sheet(2, size=(2.5 * size, 2.5 * size))
+    middle = 0.5 * (low + high)
+    under = floor.replace(vertices=floor.vertices + [middle[0], middle[1], low[2] - 0.25 * size])
+    bodies = [Body(solid, stiffness=stiffness, name=solid.name) for solid in solids]
+    floor_body = Body(under, fixed=True, name="floor")
+    return Simulation([*bodies, floor_body], **{"distance": 0.02 * size, **options})
+
+
+def _turned_block(number: int) -> TetMesh:
+    """A block of 2 m by 1 m by 0.5 m, the higher the more turned."""
+    angle, tilt = 0.7 * number, 0.15 * number
+    turn = np.array([[np.cos(angle), -np.sin(angle), 0.0], [np.sin(angle), np.cos(angle), 0.0], [0.0, 0.0, 1.0]])
+    lean = np.array([[np.cos(tilt), 0.0, np.sin(tilt)], [0.0, 1.0, 0.0], [-np.sin(tilt), 0.0, np.cos(tilt)]])
+    pose = np.eye(4)
+    pose[:3, :3], pose[2, 3] = turn @ lean, 1.1 * number
+    return solid_block((8, 4, 2), size=(2.0, 1.0, 0.5), name=f"block {number + 1}").at(pose)

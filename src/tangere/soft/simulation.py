@@ -8,22 +8,20 @@
     truncate  (response "hard") moves shortened until no surface passes through any other
     record    velocities, time
 
-Detection comes before the solver (specs/leonard-deformable-gpu C17, C18). All arrays stay on one device; on CUDA the
-sweeps are one captured graph until buffers grow.
+Detection comes before the solver (specs/leonard-deformable-gpu C17, C18). All arrays stay on one device. On CUDA each
+phase is a captured graph until buffers grow (`graphs`), and the host reads a few counters once a step: when a list did
+not fit, it is given more room and the step is done again.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import warp as wp
 
-from tangere.partition.step import Step
 from tangere.query.contacts import Contacts
-from tangere.query.first_contact.overlap import first_overlap
 from tangere.runtime import InputError, choose_device, using_threads
 from tangere.shape import Mesh
 from tangere.soft.anderson import Anderson
@@ -33,11 +31,14 @@ from tangere.soft.body_step import BodyStep
 from tangere.soft.detection import Detection
 from tangere.soft.elastic import Sweeper
 from tangere.soft.first_guess import FirstGuess
-from tangere.soft.groups import Groups
+from tangere.soft.good_start import checked_bodies, checked_gravity, mean_edge, positive, refuse_overlap
+from tangere.soft.graphs import Graphs, PhaseClock
+from tangere.soft.groups import Groups, MassMoves, MeanMoves
 from tangere.soft.measures import Energy, elastic_energy, energy_of
 from tangere.soft.motion import carry_surface, find_velocity, move_bodies, predict
 from tangere.soft.patches import Patches
 from tangere.soft.prepared import Prepared
+from tangere.soft.pulling import Pull
 from tangere.soft.rows import ContactRows
 from tangere.soft.truncation import Held, Truncation
 
@@ -49,6 +50,8 @@ SWEEPS = (8, 40)
 LEAST_GAP = 1e-4
 #: The contact distance chosen, as part of the mean edge of the surfaces.
 DISTANCE_PART = 0.75
+#: Rounds of the truncation in a captured graph; more are rarely needed.
+ROUNDS_AT_ONCE = 2
 
 
 class Simulation:
@@ -91,31 +94,30 @@ class Simulation:
         device: str | None = None,
         threads: int | None = None,
     ) -> None:
-        bodies = _checked_bodies(bodies)
-        self.dt = _positive("dt", dt)
-        self.gravity = _checked_gravity(gravity)
+        bodies = checked_bodies(bodies)
+        self.dt = positive("dt", dt)
+        self.gravity = checked_gravity(gravity)
         if response not in ("hard", "penalty", "none"):
             raise InputError(f"response must be 'hard', 'penalty' or 'none', not {response!r}")
         if not 0.0 <= friction < np.inf:
             raise InputError(f"friction must not be negative, not {friction!r}")
         if contact_stiffness is not None:
-            _positive("contact_stiffness", contact_stiffness)
+            positive("contact_stiffness", contact_stiffness)
         if sweeps is not None and (not isinstance(sweeps, int | np.integer) or sweeps < 1):
             raise InputError(f"sweeps must be a positive whole number, not {sweeps!r}")
         self.response, self._threads = response, threads
         with using_threads(threads):
             self._assembly = assembly = Assembly.of(bodies, choose_device(device))
-            self.distance = _mean_edge(bodies) * DISTANCE_PART if distance is None else _positive("distance", distance)
+            self.distance = mean_edge(bodies) * DISTANCE_PART if distance is None else positive("distance", distance)
             needed = max(body.sweeps_needed(self.dt) for body in bodies)
             self.sweeps = int(np.clip(needed, *SWEEPS)) if sweeps is None else int(sweeps)
             self._too_few_sweeps = needed > self.sweeps
             if response == "hard":
-                _refuse_overlap(assembly)
+                refuse_overlap(assembly)
             self._rest_energy = elastic_energy(assembly)
             self._allocate(friction, contact_stiffness)
         self.time, self.steps = 0.0, 0
-        self.held = Held()  #: what the truncation of the last step did
-        self.timings: dict[str, float] = {}  #: seconds each phase of the last step took
+        self._clock = PhaseClock(self.device)
         #: The phases of a step in order; put a function of the simulation in the place of any.
         self.phases: dict[str, Callable[[Simulation], None]] = {
             "reset": Simulation.reset,
@@ -138,10 +140,18 @@ class Simulation:
     def step(self) -> None:
         """One step of `dt`."""
         with using_threads(self._threads):
-            for name, phase in self.phases.items():
-                begin = time.perf_counter()
-                phase(self)
-                self.timings[name] = time.perf_counter() - begin
+            names = list(self.phases)
+            self._run(names[:-1])
+            while not self._fits():
+                wp.copy(self._assembly.x, self._start)
+                self._run(names[:-1])
+            self._run(names[-1:])
+            self._graphs.ready = True
+
+    def _run(self, names: list[str]) -> None:
+        for name in names:
+            with self._clock.timing(name):
+                self.phases[name](self)
 
     def run(self, steps: int, *, progress: Callable[[Simulation], Any] | bool = False) -> None:
         """Many steps.
@@ -203,6 +213,19 @@ class Simulation:
                     target, wp.array(array, dtype=wp.vec3d, device=self.device), dest_offset=begin, count=end - begin
                 )
 
+    def pull(self, body: int, vertex: int, to: Sequence[float], *, stiffness: float | None = None) -> None:
+        """From now on pull a vertex of a body's surface towards a point; whatever was pulled before is let go.
+
+        Args:
+            to: [m].
+            stiffness: of the spring [N/m]; None means that of the body over its extent.
+        """
+        self._pull.take(body, vertex, to, stiffness)
+
+    def let_go(self) -> None:
+        """Pull nothing any more."""
+        self._pull.release()
+
     def energy(self) -> Energy:
         """Kinetic, elastic and gravitational energy of all bodies now [J]."""
         return energy_of(self._assembly, self.gravity, self._rest_energy)
@@ -210,6 +233,16 @@ class Simulation:
     def momentum(self) -> np.ndarray:
         """(3,) the momentum of all bodies [kg m/s]."""
         return self._assembly.mass.numpy() @ self._assembly.v.numpy()
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds each phase of the last step took, on its device."""
+        return self._clock.seconds()
+
+    @property
+    def held(self) -> Held:
+        """What the truncation of the last step did."""
+        return self._truncation.held if self.steps else Held()
 
     @property
     def contacts(self) -> Contacts:
@@ -225,55 +258,61 @@ class Simulation:
 
     def reset(self) -> None:
         """Forget the contacts of the last step; surfaces follow the dofs, wherever they were put."""
-        self._detection.clear()
-        self._groups.clear()
-        self.held = Held()
-        self._map_start(len(self._surface_start))
+        self._graphs("reset", self._forget)
 
     def predict(self) -> None:
         """The free motion of the step is where the solver starts."""
-        self._predict(len(self._assembly.x))
-        if self._too_few_sweeps:
-            self._first_guess()
+        self._graphs("predict", self._guess)
 
     def detect(self) -> None:
         """Find the contacts where the step begins."""
-        if self.response != "none":
-            self._detection.find(self._surface_start, nearest=self.response == "hard")
+        if self.response == "hard":
+            self._graphs("detect", self._detection.find_nearest)
+        elif self.response == "penalty":
+            self._detection.find_all()
 
     def respond(self) -> None:
         """Turn contacts into rows."""
-        capacity = self._rows.capacity
-        self._rows.set(self._detection.touching, self._surface_start)
-        if self._rows.capacity != capacity:
-            self._prepare_sweeps()
-        self._groups.merge(self._detection.touching_bodies())
+        if self.response == "hard":
+            self._graphs("respond", self._make_rows)
+        elif self.response == "penalty":
+            self._make_rows()
 
     def solve(self) -> None:
         """Minimise the energy of the step, nearly."""
-        if self.device.is_cuda:
-            if self._graph is None:
-                with wp.ScopedCapture(self.device) as capture:
-                    self._sweep_all()
-                self._graph = capture.graph
-            wp.capture_launch(self._graph)
-        else:
-            self._sweep_all()
-        self._shift.assign(self._groups.lost_momentum(self._assembly.x, self._free))
-        self._move_bodies(len(self._assembly.x))
+        self._graphs("solve", self._sweep_all)
 
     def truncate(self) -> None:
         """Hold back what would pass through something."""
-        self._map_end(len(self._surface_end))
-        self.held = self._truncation(self._surface_start, self._surface_end, self._map_end, self._groups)
+        self._graphs("truncate", self._hold_back)
+        while not self._truncation.settled():
+            self._graphs("rounds", self._hold_back_more)
 
     def record(self) -> None:
         """Velocities follow from the moves."""
-        self._velocity(len(self._assembly.x))
+        self._graphs("record", lambda: self._velocity(len(self._assembly.x)))
         self.steps += 1
         self.time = self.steps * self.dt
 
     # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        self._detection.clear()
+        self._groups.clear()
+        self._map_start(len(self._surface_start))
+
+    def _guess(self) -> None:
+        self._predict(len(self._assembly.x))
+        self._pull()
+        if self._too_few_sweeps:
+            self._first_guess()
+
+    def _make_rows(self) -> None:
+        capacity = self._rows.capacity
+        self._rows.set(self._detection.touching, self._surface_start)
+        if self._rows.capacity != capacity:
+            self._prepare_sweeps()
+        self._rows.join(self._groups)
 
     def _sweep_all(self) -> None:
         self._anderson.begin()
@@ -284,11 +323,35 @@ class Simulation:
             self._body_step()
             if sweep < self.sweeps - 1:
                 self._anderson(sweep)
+        self._missing()
+        self._missing_mean()
+        self._move_bodies(len(self._assembly.x))
+
+    def _hold_back(self) -> None:
+        self._truncation.begin()
+        if self.device.is_cuda:
+            self._hold_back_more()
+
+    def _hold_back_more(self) -> None:
+        for _ in range(ROUNDS_AT_ONCE if self.device.is_cuda else 1):
+            self._truncation.round()
+
+    def _fits(self) -> bool:
+        """Whether all lists of the step had room; those that had not are given more."""
+        if self.device.is_cpu or self.response != "hard":
+            return True
+        rows, pairs = self._truncation.rows, self._truncation.overflow
+        if rows <= self._detection.touching.room and not pairs:
+            return True
+        self._detection.make_room(rows)
+        self._truncation.make_room(pairs)
+        self._graphs.forget()
+        return False
 
     def _prepare_sweeps(self) -> None:
         self._sweeper = Sweeper(self._assembly, self._free, self._inertia, self._rows.by_dof)
-        self._body_step = BodyStep(self._assembly, self._free, self._rows, self.dt)
-        self._graph = None
+        self._body_step = BodyStep(self._assembly, self._groups, self._free, self._rows, self.dt)
+        self._graphs.forget()
 
     def _allocate(self, friction: float, contact_stiffness: float | None) -> None:
         a, device = self._assembly, self._assembly.device
@@ -298,6 +361,7 @@ class Simulation:
         self._shift = wp.zeros(len(a.bodies), dtype=wp.vec3d, device=device)
         self._map_start = carry_surface(a, self._surface_start)
         self._map_end = carry_surface(a, self._surface_end)
+        self._graphs = Graphs(device)
         self._predict: Prepared = predict(a, self._start, self._free, self.dt, self.gravity)
         self._velocity = find_velocity(a, self._start, self.dt)
         self._move_bodies = move_bodies(a, self._shift)
@@ -305,7 +369,10 @@ class Simulation:
         self._patches = Patches(a)
         self._groups = Groups(a)
         self._first_guess = FirstGuess(a, self._start, self._free, self._inertia, self._groups)
-        self._detection = Detection(a, self._patches, self.distance)
+        self._pull = Pull(a, self._groups, self._start, self._free, self._inertia)
+        self._missing = MassMoves(a, self._free, a.x)
+        self._missing_mean = MeanMoves(self._groups, self._missing, self._shift)
+        self._detection = Detection(a, self._patches, self._surface_start, self.distance)
         self._rows = ContactRows(
             a,
             self._start,
@@ -315,51 +382,18 @@ class Simulation:
             stiffness=contact_stiffness,
         )
         self._anderson = Anderson(a)
-        self._truncation = Truncation(a, self._patches, self._start, LEAST_GAP * self.distance)
+        self._truncation = Truncation(
+            a,
+            self._patches,
+            self._groups,
+            self._start,
+            (self._surface_start, self._surface_end),
+            self._map_end,
+            self._rows.live,
+            LEAST_GAP * self.distance,
+        )
         self._prepare_sweeps()
 
     def _of_body(self, array: wp.array, body: int) -> np.ndarray:
         begin, end = self._assembly.dof_base[body : body + 2]
         return array.numpy()[begin:end].copy()
-
-
-def _checked_bodies(bodies: Sequence[Body]) -> list[Body]:
-    bodies = list(bodies)
-    if not bodies:
-        raise InputError("a simulation needs at least one body")
-    for number, body in enumerate(bodies):
-        if not isinstance(body, Body):
-            raise InputError(f"body {number} is a {type(body).__name__}, not a Body")
-    if all(body.is_obstacle for body in bodies):
-        raise InputError("nothing can move: every vertex of every body is fixed")
-    return bodies
-
-
-def _checked_gravity(gravity: Sequence[float]) -> np.ndarray:
-    array = np.asarray(gravity, np.float64)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"gravity must be three finite numbers, not {gravity!r}")
-    return array
-
-
-def _positive(what: str, value: float) -> float:
-    if not 0.0 < value < np.inf:
-        raise InputError(f"{what} must be positive, not {value!r}")
-    return float(value)
-
-
-def _mean_edge(bodies: Sequence[Body]) -> float:
-    """Of the surfaces that can move [m]."""
-    lengths = []
-    for body in bodies:
-        if not body.is_obstacle:
-            ends = body.surface.vertices[body.surface.edges]
-            lengths.append(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1))
-    return float(np.concatenate(lengths).mean())
-
-
-def _refuse_overlap(assembly: Assembly) -> None:
-    overlap = first_overlap(Step.of([assembly.whole], "cpu"))
-    if overlap is not None:
-        place = overlap.point_a[0].round(6).tolist()
-        raise InputError(f"surfaces overlap at the start, near {place}: response 'hard' needs them apart")

@@ -1,0 +1,187 @@
+"""`tangere soft`: soft bodies that fall, touch, slide and never pass through; to watch, to record, to draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tangere.cli.options import machine_options
+
+if TYPE_CHECKING:
+    from tangere.soft import Simulation
+    from tangere.soft.recording import Recording
+
+__all__ = ["soft"]
+
+#: Steps of 20 ms that tell the story of each scene.
+_STEPS = {"tori": 300, "knot": 370, "drop": 100}
+_FRAMES = 5  #: pictures in a strip
+
+
+@click.command()
+@click.argument("scene")
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of 20 ms; default: tori 300, knot 370, drop 100.")
+@click.option("--stiffness", type=float, help="Young's modulus [Pa]; default: what suits the scene.")
+@click.option(
+    "--triangles", type=click.Choice(["3200", "12800", "51200", "204800"]), help="Of the tori; default: 3200."
+)
+@click.option("--mesh", type=click.Path(path_type=Path), help="Drop your own tetrahedra: .msh, .vtu, .mesh, …")
+@click.option("--response", type=click.Choice(["hard", "penalty"]), default="hard", show_default=True)
+@click.option("--record", type=click.Path(path_type=Path), help="Write every frame there, to be replayed.")
+@click.option("--png", type=click.Path(path_type=Path), help="Write a strip of pictures.")
+@click.option("--view", "look", is_flag=True, help="Watch it live in the browser, and pull at it, until Ctrl-C.")
+@click.option("--width", default=360, show_default=True, type=click.IntRange(min=16), help="Of one picture, in pixels.")
+@machine_options
+def soft(
+    scene: str,
+    steps: int | None,
+    stiffness: float | None,
+    triangles: str | None,
+    mesh: Path | None,
+    response: str,
+    record: Path | None,
+    png: Path | None,
+    look: bool,
+    width: int,
+    threads: int | None,
+    device: str | None,
+) -> None:
+    """Run SCENE: tori, knot or drop; or replay one: the .npz file that --record wrote.
+
+    \\b
+    tangere soft tori --png tori.png --record tori.npz
+    tangere soft drop --mesh organ.msh --stiffness 5000 --view
+    tangere soft tori.npz --view
+    """
+    from tangere.cli.out_files import check_out_file
+    from tangere.runtime import InputError, using_threads
+
+    check_out_file(png, "--png", ".png")
+    check_out_file(record, "--record", ".npz")
+    replayed = Path(scene).suffix == ".npz"
+    if not replayed and scene not in _STEPS:
+        raise InputError(f"{scene}: a scene is {', '.join(_STEPS)}, or a .npz file that --record wrote")
+    given = {"--steps": steps, "--stiffness": stiffness, "--triangles": triangles, "--mesh": mesh, "--record": record}
+    if replayed:
+        unused = next((option for option, value in given.items() if value is not None), None)
+        if unused is not None:
+            raise InputError(f"{unused}: a recorded run is replayed as it is")
+        _replay(Path(scene), png, look, width, device)
+        return
+    if mesh is not None and scene != "drop":
+        raise InputError(f"--mesh: only the scene drop takes another mesh, not {scene}")
+    if triangles is not None and scene != "tori":
+        raise InputError(f"--triangles: only the tori come in several resolutions, not {scene}")
+    with using_threads(threads):
+        simulation = _simulation(scene, stiffness, triangles, mesh, response, device)
+        _run(simulation, scene, _STEPS[scene] if steps is None else steps, record, png, look, width)
+
+
+def _simulation(
+    scene: str, stiffness: float | None, triangles: str | None, mesh: Path | None, response: str, device: str | None
+) -> Simulation:
+    from tangere.shape.tets import TetMesh
+    from tangere.soft import scenes
+
+    options: dict[str, Any] = {"response": response, "device": device}
+    if stiffness is not None:
+        options["stiffness"] = stiffness
+    if triangles is not None:
+        options["triangles"] = int(triangles)
+    if mesh is not None:
+        options["shape"] = TetMesh.load(mesh)
+    return getattr(scenes, scene)(**options)
+
+
+def _run(
+    simulation: Simulation, name: str, steps: int, record: Path | None, png: Path | None, look: bool, width: int
+) -> None:
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from tangere.cli.tables import screen_table
+    from tangere.soft.recording import Recorder
+
+    console = Console()
+    recorder = Recorder(simulation)
+    shown = set(np.linspace(0, steps, _FRAMES).round().astype(int).tolist())
+    phases: dict[str, list[float]] = {}
+    counts: list[int] = []
+
+    def keep() -> None:
+        for phase, seconds in simulation.timings.items():
+            phases.setdefault(phase, []).append(seconds)
+        counts.append(simulation.rows.count)
+        if record is not None or (png is not None and simulation.steps in shown):
+            recorder()
+
+    if record is not None or png is not None:
+        recorder()
+    if look:
+        from tangere.view.live import LiveViewer
+
+        with LiveViewer(simulation) as viewer:
+            click.echo(f"{viewer.url} shows {name}; Ctrl-C ends", err=True)
+            viewer.run(after_step=keep)
+    else:
+        with Progress(console=console, transient=True) as progress:
+            task = progress.add_task(name, total=steps)
+            for _ in range(steps):
+                simulation.step()
+                keep()
+                progress.advance(task)
+    if phases:
+        rows = _rows(phases)
+        told = f"{simulation!r}; contacts: {np.mean(counts):.0f} on average, {max(counts)} at most"
+        console.print(screen_table(told, ["phase", "mean", "median", "p99", "slowest"], rows))
+    if record is not None:
+        recorder.recording().save(record)
+        console.print(f"wrote {record}", highlight=False)
+    if png is not None:
+        _draw(recorder.recording(), png, width, str(simulation.device))
+        console.print(f"wrote {png}", highlight=False)
+
+
+def _rows(phases: dict[str, list[float]]) -> list[list[str]]:
+    """Milliseconds of each phase, and of the whole step, without the first one, which compiles."""
+    import numpy as np
+
+    table = {name: 1e3 * np.array(taken[1:] or taken) for name, taken in phases.items()}
+    table["whole step"] = np.sum(list(table.values()), axis=0)
+    columns = {name: (t.mean(), np.median(t), np.percentile(t, 99), t.max()) for name, t in table.items()}
+    return [[name, *(f"{value:.2f} ms" for value in values)] for name, values in columns.items()]
+
+
+def _draw(recording: Recording, path: Path, width: int, device: str | None) -> None:
+    from tangere.view import strip
+
+    times = _times(recording)
+    labels = [f"{time * recording.seconds:.2f} s, {len(recording.contact_points(time))} contacts" for time in times]
+    strip(recording.scene(), times, labels=labels, size=(width, width), path=path, device=device)
+
+
+def _times(recording: Recording) -> list[float]:
+    import numpy as np
+
+    frames = np.unique(np.linspace(0, len(recording) - 1, _FRAMES).round())
+    return (frames / max(len(recording) - 1, 1)).tolist()
+
+
+def _replay(path: Path, png: Path | None, look: bool, width: int, device: str | None) -> None:
+    from tangere.runtime import InputError
+    from tangere.soft.recording import Recording
+    from tangere.view import view
+
+    recording = Recording.load(path)
+    if png is None and not look:
+        raise InputError(f"{path}: say what to do with a recorded run: --view or --png FILE")
+    if png is not None:
+        _draw(recording, png, width, device)
+        click.echo(f"wrote {png}")
+    if look:
+        with view(recording.scene(), block=False) as viewer:
+            click.echo(f"{viewer.url} replays {path.name}; Ctrl-C ends", err=True)
+            viewer.wait()

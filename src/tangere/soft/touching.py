@@ -1,0 +1,163 @@
+"""Contacts as combinations of surface vertices, in the order of their features.
+
+A search writes what each feature touches to a place of its own; counted, scanned and filled they become a list. How
+long it is the device knows (`live`); on CUDA the host asks once a step, and when the list was too short the step is
+done again with a longer one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+import warp.utils
+
+from tangere.query.contacts import Kind
+from tangere.query.proximity.near import Near
+from tangere.query.proximity.primitives import nearest_on_edges, nearest_on_face
+from tangere.runtime import SOUND, launch
+from tangere.soft.assembly import Assembly
+from tangere.soft.nearest_edges import SharpEdges
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Partners", "Touching", "touching_near"]
+
+_EDGE_EDGE = wp.constant(wp.uint8(Kind.EDGE_EDGE))
+_VERTEX_FACE = wp.constant(wp.uint8(Kind.VERTEX_FACE))
+
+
+@dataclass(frozen=True)
+class Touching:
+    """n contacts, in arrays with room for more: the gap vector is sum_k weights[k] x[quads[k]]."""
+
+    quads: wp.array  #: vec4i
+    weights: wp.array  #: vec4d, adding up to 0
+    features: wp.array  #: vec2i: vertex and face, or two edges
+    kind: wp.array  #: uint8, `Kind`
+    live: wp.array  #: (1,) int32: n
+
+    @staticmethod
+    def empty(room: int, device: wp.Device) -> Touching:
+        """No contacts, and room for some."""
+        types = (wp.vec4i, wp.vec4d, wp.vec2i, wp.uint8)
+        columns = (wp.empty(room, dtype=dtype, device=device) for dtype in types)
+        return Touching(*columns, live=wp.zeros(1, dtype=wp.int32, device=device))
+
+    @property
+    def room(self) -> int:
+        return len(self.quads)
+
+    @property
+    def count(self) -> int:
+        """n, which on CUDA must be asked for."""
+        return int(self.live.numpy()[0])
+
+
+class Partners:
+    """What each feature touches: vertex v at places 2 v and 2 v + 1, then the sharp edges; -1 for nothing."""
+
+    def __init__(self, assembly: Assembly, sharp: SharpEdges) -> None:
+        device = assembly.device
+        self._assembly, self._sharp = assembly, sharp
+        self.first_edge = 2 * len(assembly.rest)
+        self.of = wp.empty(self.first_edge + sharp.count, dtype=wp.int32, device=device)
+        self._ends = wp.empty_like(self.of)
+
+    def clear(self) -> None:
+        self.of.fill_(-1)
+
+    def list_to(self, touching: Touching, positions: wp.array) -> Touching:
+        """Fill a list with them; a longer one is made where the host can see that it is needed."""
+        device, places = self._assembly.device, len(self.of)
+        launch(_keep, places, [self.of, self.first_edge], [self._ends], device=device)
+        warp.utils.array_scan(self._ends, self._ends, inclusive=True)
+        if device.is_cpu and touching.room < (count := int(self._ends.numpy()[-1])):
+            touching = Touching.empty(count + count // 2, device)
+        inputs = [self.of, self._ends, self.first_edge, positions, self._assembly.faces]
+        inputs += [self._sharp.number, self._sharp.ends, touching.room]
+        outputs = [touching.quads, touching.weights, touching.features, touching.kind, touching.live]
+        launch(_fill, places, inputs, outputs, device=device)
+        return touching
+
+
+def touching_near(near: Near, device: wp.Device) -> Touching:
+    """The contacts that `tangere.query.proximity` found."""
+    weights = wp.empty(len(near), dtype=wp.vec4d, device=device)
+    launch(_from_near, len(near), [near.weights, near.kind], [weights], device=device)
+    live = wp.array(np.array([len(near)], np.int32), dtype=wp.int32, device=device)
+    return Touching(near.quads, weights, near.features, near.kind, live)
+
+
+@wp.kernel
+def _keep(first: int, partners: wp.array[int], first_edge: int, keep: wp.array[int]):
+    """Two edges may have found each other: then the first one tells."""
+    k = first + wp.tid()
+    kept = int(partners[k] >= 0)
+    if kept == 1 and k >= first_edge:
+        edge = k - first_edge
+        if partners[k] < edge and partners[first_edge + partners[k]] == edge:
+            kept = 0
+    keep[k] = kept
+
+
+@wp.kernel
+def _fill(
+    first: int,
+    partners: wp.array[int],
+    ends: wp.array[int],
+    first_edge: int,
+    positions: wp.array[wp.vec3d],
+    faces: wp.array2d[int],
+    edge_number: wp.array[int],
+    edges: wp.array2d[int],
+    room: int,
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    features: wp.array[wp.vec2i],
+    kind: wp.array[wp.uint8],
+    live: wp.array[int],
+):
+    k = first + wp.tid()
+    if k == partners.shape[0] - 1:
+        live[0] = ends[k]
+    before = int(0)
+    if k > 0:
+        before = ends[wp.max(k - 1, 0)]
+    if ends[k] == before or before >= room:
+        return
+    if k < first_edge:
+        v = k / 2
+        f = partners[k]
+        w = nearest_on_face(positions[v], positions[faces[f, 0]], positions[faces[f, 1]], positions[faces[f, 2]])
+        quads[before] = wp.vec4i(v, faces[f, 0], faces[f, 1], faces[f, 2])
+        weights[before] = wp.vec4d(wp.float64(1.0), -w[0], -w[1], -w[2])
+        features[before] = wp.vec2i(v, f)
+        kind[before] = _VERTEX_FACE
+    else:
+        i = k - first_edge
+        j = partners[k]
+        at = nearest_on_edges(
+            positions[edges[i, 0]], positions[edges[i, 1]], positions[edges[j, 0]], positions[edges[j, 1]]
+        )
+        one = wp.float64(1.0)
+        quads[before] = wp.vec4i(edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1])
+        weights[before] = wp.vec4d(one - at[0], at[0], at[1] - one, -at[1])
+        features[before] = wp.vec2i(edge_number[i], edge_number[j])
+        kind[before] = _EDGE_EDGE
+
+
+@wp.kernel
+def _from_near(
+    first: int,
+    near_weights: wp.array[wp.vec4d],
+    kind: wp.array[wp.uint8],
+    weights: wp.array[wp.vec4d],
+):
+    k = first + wp.tid()
+    w = wp.abs(near_weights[k])
+    if kind[k] == _EDGE_EDGE:
+        weights[k] = wp.vec4d(w[0], w[1], -w[2], -w[3])
+    else:
+        weights[k] = wp.vec4d(wp.float64(1.0), -w[1], -w[2], -w[3])

@@ -1,0 +1,188 @@
+"""A page that shows a simulation of soft bodies while it runs, and lets a person take hold of it.
+
+Bodies, contacts (vertices green, edges red), boxes and cells of the detection grid can be shown and hidden. A click on
+a body takes hold of the vertex nearest to it; the arrows that appear there pull it until it is let go.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tangere.query.contacts import Kind
+from tangere.scene import Scene
+from tangere.soft.drawing import (
+    CAMERA,
+    CONTACT_COLOURS,
+    ball_size,
+    body_things,
+    boxes_and_cells,
+    contact_points,
+    extent_of,
+)
+from tangere.soft.simulation import Simulation
+from tangere.view.web import Viewer
+
+__all__ = ["LiveViewer"]
+
+_BOX, _CELL = (64, 69, 82), (140, 102, 191)
+#: Corners of a box (0 lower, 1 upper, by axis) at the ends of its twelve edges.
+_EDGES = np.array(
+    [[c, c | 1 << axis] for axis in range(3) for c in range(8) if not c >> axis & 1],
+)
+_CORNERS = (np.arange(8)[:, None] >> np.arange(3)) & 1
+
+
+class LiveViewer(Viewer):
+    """A page of one simulation. Use it as a context manager; `run` makes the steps."""
+
+    def __init__(self, simulation: Simulation, *, host: str = "127.0.0.1", port: int | None = None) -> None:
+        self.simulation = simulation
+        meshes = simulation.meshes()
+        things = body_things(simulation, meshes)
+        self._extent, self._names = extent_of(simulation, meshes), [thing.name for thing in things]
+        self._running, self._single = threading.Event(), threading.Event()
+        self._running.set()
+        self._drawn: dict[str, Any] = {}
+        self._hand: Any = None
+        self._taken: tuple[int, int] | None = None
+        super().__init__(Scene(tuple(things), camera=CAMERA, title="tangere soft"), host=host, port=port)
+        for number, body in enumerate(simulation.bodies):
+            if not body.is_obstacle:
+                self.body(self._names[number]).on_click(lambda event, body=number: self._on_click(body, event))
+
+    @property
+    def taken(self) -> tuple[int, int] | None:
+        """Body and surface vertex that a person holds."""
+        return self._taken
+
+    def run(self, steps: int | None = None, after_step: Callable[[], Any] | None = None) -> int:
+        """Step, and show, until so many steps are done or the page is closed; never faster than time itself.
+
+        Args:
+            steps: how many; None means until the page is closed or the user presses Ctrl-C.
+            after_step: called after each step.
+        """
+        done = 0
+        try:
+            while not self._closed.is_set() and (steps is None or done < steps):
+                began = time.monotonic()
+                if self._running.is_set() or self._single.is_set():
+                    self._single.clear()
+                    with self._lock:
+                        self.simulation.step()
+                    self.show()
+                    done += 1
+                    if after_step is not None:
+                        after_step()
+                time.sleep(max(0.0, self.simulation.dt - (time.monotonic() - began)))
+        except KeyboardInterrupt:
+            pass
+        return done
+
+    def hold(self, body: int, vertex: int) -> None:
+        """Take hold of a vertex of a body's surface: arrows appear there, and where they are dragged it is pulled."""
+        with self._lock:
+            self.let_go()
+            place = self.simulation.meshes()[body].vertices[vertex]
+            self._taken = body, vertex
+            self._hand = self.server.scene.add_transform_controls(
+                "/hand", 0.15 * self._extent, disable_rotations=True, depth_test=False, position=tuple(place)
+            )
+            self._hand.on_update(lambda event: self.drag(event.target.position))
+            self.drag(place)
+
+    def drag(self, to: Any) -> None:
+        """Pull what is held towards a point [m]."""
+        with self._lock:
+            if self._taken is not None:
+                self.simulation.pull(*self._taken, to=np.asarray(to, float).tolist())
+
+    def let_go(self) -> None:
+        """Hold nothing."""
+        with self._lock:
+            self._taken = None
+            self.simulation.let_go()
+            if self._hand is not None:
+                self._hand.remove()
+                self._hand = None
+
+    def show(self) -> None:
+        """Draw the simulation as it is now."""
+        with self._lock:
+            meshes, contacts = self.simulation.meshes(), self.simulation.contacts
+            for name, mesh, body in zip(self._names, meshes, self.simulation.bodies, strict=True):
+                if not body.is_obstacle:
+                    self.body(name).vertices = mesh.vertices.astype(np.float32)
+            for kind in CONTACT_COLOURS:
+                self._draw_points(kind, contact_points(contacts, kind))
+            drawn = boxes_and_cells(self.simulation, meshes, contacts)
+            self._draw_boxes("boxes", drawn["boxes"], _BOX)
+            self._draw_boxes("grid", drawn["grid"], _CELL)
+            self._text.content = self.summary()
+
+    def summary(self) -> str:
+        """The text of the panel, in Markdown."""
+        simulation, contacts = self.simulation, self.simulation.contacts
+        taken = 1e3 * sum(simulation.timings.values())
+        lines = [f"t = {simulation.time:.2f} s", f"{len(contacts)} contacts", f"step {taken:.1f} ms"]
+        if self._taken is not None:
+            lines.append(f"holding vertex {self._taken[1]} of {simulation.bodies[self._taken[0]].name}")
+        return "  \n".join(lines)
+
+    def set_time(self, time: float) -> None:
+        """A simulation is always now."""
+        self.show()
+
+    def _add_controls(self) -> None:
+        gui = self.server.gui
+        self._pause = gui.add_button("Pause")
+        self._pause.on_click(lambda _: self._toggle())
+        gui.add_button("One step").on_click(lambda _: self._single.set())
+        gui.add_button("Let go").on_click(lambda _: self.let_go())
+        self._text = gui.add_markdown("")
+        with gui.add_folder("Show"):
+            labels = ("vertex-face contacts", "edge-edge contacts", "boxes", "grid")
+            self._shown = {label: gui.add_checkbox(label, label.endswith("contacts")) for label in labels}
+            for box in self._shown.values():
+                box.on_update(lambda _: self.show())
+
+    def _toggle(self) -> None:
+        (self._running.clear if self._running.is_set() else self._running.set)()
+        self._pause.label = "Pause" if self._running.is_set() else "Run"
+
+    def _on_click(self, body: int, event: Any) -> None:
+        """Take the vertex nearest to the ray of the click, of those that face the eye."""
+        origin, direction = np.asarray(event.ray_origin), np.asarray(event.ray_direction)
+        with self._lock:
+            vertices = self.simulation.meshes()[body].vertices
+        along = (vertices - origin) @ direction
+        across = np.linalg.norm(vertices - origin - along[:, None] * direction, axis=1)
+        near = np.flatnonzero(across <= across.min() + 0.02 * self._extent)
+        self.hold(body, int(near[np.argmin(along[near])]))
+
+    def _draw_points(self, kind: Kind, points: np.ndarray) -> None:
+        name = "vertex-face contacts" if kind == Kind.VERTEX_FACE else "edge-edge contacts"
+        self._forget(name)
+        if len(points) and self._shown[name].value:
+            colours = np.tile(np.round(255 * np.array(CONTACT_COLOURS[kind])).astype(np.uint8), (len(points), 1))
+            size = 2.0 * ball_size(len(points), self._extent)
+            self._drawn[name] = self.server.scene.add_point_cloud(
+                f"/{kind.name.lower()}", points.astype(np.float32), colours, point_size=size, point_shape="circle"
+            )
+
+    def _draw_boxes(self, name: str, boxes: np.ndarray, colour: tuple[int, int, int]) -> None:
+        self._forget(name)
+        if len(boxes) and self._shown[name].value:
+            corners = np.where(_CORNERS[None] == 0, boxes[:, None, 0], boxes[:, None, 1])
+            segments = corners[:, _EDGES].reshape(-1, 2, 3).astype(np.float32)
+            width = 2e-3 * self._extent
+            self._drawn[name] = self.server.scene.add_line_segments(f"/{name}", segments, colour, thickness=width)
+
+    def _forget(self, name: str) -> None:
+        if name in self._drawn:
+            self._drawn.pop(name).remove()

@@ -1,0 +1,100 @@
+"""`tangere soft` runs scenes and your own tetrahedra, tells how long each phase took, records, replays and draws."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tangere.cli import main
+from tangere.shape.tets_solids import solid_block
+from tangere.soft.recording import Recording
+
+
+def soft(*words: str):
+    return CliRunner().invoke(main, ["soft", *words])
+
+
+def test_the_tori_are_run_recorded_drawn_and_replayed(tmp_path):
+    image_module = pytest.importorskip("PIL.Image")
+    files = [str(tmp_path / name) for name in ("strip.png", "run.npz", "again.png")]
+    result = soft("tori", "--steps", "8", "--png", files[0], "--record", files[1], "--width", "90", "--device", "cpu")
+    assert result.exception is None, result.output
+    for told in ("detect", "solve", "truncate", "whole step", "contacts"):
+        assert told in result.output
+    recording = Recording.load(files[1])
+    assert len(recording) == 9
+    assert recording.seconds == pytest.approx(0.16)
+    upper = recording.bodies[1][2]
+    assert upper[-1, :, 2].mean() < upper[0, :, 2].mean() - 0.1  # it falls
+    assert soft(files[1], "--png", files[2], "--width", "90").exit_code == 0
+    images = [np.asarray(image_module.open(path).convert("RGB")) for path in (files[0], files[2])]
+    assert images[0].shape == images[1].shape
+    assert images[0].shape[1] >= 5 * 90
+    assert np.abs(images[0].astype(int) - images[1]).mean() < 2.0  # the recording shows what was seen
+    assert images[0].std() > 5
+
+
+def test_your_own_tetrahedra_are_dropped(tmp_path, monkeypatch):
+    """With a reader in place of meshio, which is optional and has many formats of its own."""
+    block = solid_block((3, 2, 2), size=(0.3, 0.2, 0.2))
+    content = SimpleNamespace(points=block.vertices, cells=[SimpleNamespace(type="tetra", data=block.tets)])
+    monkeypatch.setitem(sys.modules, "meshio", SimpleNamespace(read=lambda path: content))
+    (tmp_path / "brick.vtu").write_text("")
+    record = str(tmp_path / "run.npz")
+    words = ["drop", "--mesh", str(tmp_path / "brick.vtu"), "--steps", "25", "--stiffness", "2e4"]
+    result = soft(*words, "--record", record, "--device", "cpu")
+    assert result.exception is None, result.output
+    recording = Recording.load(record)
+    states, floor = recording.bodies[0][2], recording.bodies[1][2][0, :, 2].max()
+    assert len(recording.contact_points(1.0)) > 0
+    assert floor < states[-1, :, 2].min() < floor + 0.12  # it lies on the floor, a contact distance above
+
+
+def test_the_live_page_gets_the_simulation_that_was_asked_for(monkeypatch):
+    shown = []
+
+    @contextmanager
+    def page(simulation):
+        shown.append(simulation)
+        yield type("Page", (), {"url": "address", "run": lambda _, after_step: (simulation.step(), after_step())})()
+
+    monkeypatch.setattr("tangere.view.live.LiveViewer", page)
+    result = soft("knot", "--view", "--stiffness", "7e3", "--device", "cpu")
+    assert result.exception is None, result.output
+    assert [body.stiffness for body in shown[0].bodies] == [7e3]
+    assert "whole step" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["tory"], "a scene is tori, knot, drop"),
+        (["tori", "--mesh", "brick.vtu"], "only the scene drop"),
+        (["knot", "--triangles", "3200"], "only the tori"),
+        (["drop", "--mesh", "nowhere.msh"], "there is no file"),
+        (["tori", "--stiffness", "-1"], "stiffness must be positive"),
+        (["tori", "--png", "strip.jpg"], "must end in .png"),
+        (["tori", "--record", "nowhere/run.npz"], "there is no folder"),
+        (["nowhere.npz", "--view"], "no such file"),
+        (["nowhere.npz", "--steps", "3"], "replayed as it is"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_a_sentence(words, reason):
+    result = soft(*words, "--device", "cpu")
+    assert result.exit_code == 2
+    assert reason in result.output
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_damaged_recording_is_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", x=np.zeros(3))
+    (tmp_path / "torn.npz").write_bytes(b"PK\x03\x04 not all of it")
+    for name, reason in (("other.npz", "not a recorded run"), ("torn.npz", "damaged")):
+        result = soft(str(tmp_path / name), "--view")
+        assert result.exit_code == 2
+        assert reason in result.output

@@ -1,0 +1,87 @@
+"""The scenes of the document at any stiffness: bounded energy, and never an intersection, decided exactly each step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from soft_oracle import overlaps
+from tangere.runtime import InputError
+from tangere.shape.tets_solids import solid_torus
+from tangere.soft import scenes
+from tangere.soft.drawing import scene_of
+from tangere.soft.recording import Recorder
+
+SCENES = {"tori": (scenes.tori, 300), "knot": (scenes.knot, 370)}
+
+
+def run_soundly(name: str, stiffness: float, steps: int) -> int:
+    """The most contacts of any step."""
+    simulation = SCENES[name][0](stiffness=stiffness, device="cpu")
+    start, most = simulation.energy().total, 0
+    for _ in range(steps):
+        simulation.step()
+        most = max(most, simulation.rows.count)
+        assert not overlaps(simulation)
+        energy = simulation.energy()
+        assert np.isfinite(energy.total)
+        assert energy.total <= start + 0.02 * abs(start)
+    return most
+
+
+@pytest.mark.parametrize(("name", "stiffness"), [("tori", 1e2), ("tori", 1e6), ("knot", 1e2), ("knot", 1e6)])
+def test_the_softest_and_the_stiffest_scenes_begin_soundly(name, stiffness):
+    most = run_soundly(name, stiffness, 50 if name == "knot" else 62)
+    assert most > 0 or (name, stiffness) == ("knot", 1e6)  # a stiff knot takes longer to come down on itself
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("stiffness", [1e2, 1e3, 1e4, 1e5, 1e6])
+def test_every_scene_runs_soundly_to_its_end(name, stiffness):
+    run_soundly(name, stiffness, SCENES[name][1])
+
+
+def test_a_solid_dropped_comes_to_rest_on_the_floor():
+    simulation = scenes.drop(solid_torus((12, 2), radius=0.5, tube=0.2), device="cpu", friction=0.6)
+    floor = simulation.meshes()[1].vertices[:, 2].max()
+    simulation.run(70)
+    torus = simulation.meshes()[0].vertices
+    assert floor < torus[:, 2].min() < floor + simulation.distance
+    assert np.abs(simulation.velocities(0)).max() < 0.5
+
+
+@pytest.mark.feature("F-L-89")
+def test_a_picture_shows_boxes_the_grid_and_contacts_in_their_colours():
+    view = pytest.importorskip("tangere.view")
+    simulation = scenes.drop(device="cpu")
+    simulation.run(40)
+    assert {1, 2} <= set(simulation.contacts.kind.tolist())
+    scene = scene_of(simulation)
+    names = {thing.name for thing in scene.things}
+    assert {"vertex-face contacts", "edge-edge contacts", "boxes", "grid"} <= names
+    image = view.picture(scene, size=(480, 360), device="cpu").astype(int)
+    red, green, blue = (image[..., k] for k in range(3))
+    assert ((green > red + 40) & (green > blue + 40)).sum() > 40
+    assert ((red > green + 60) & (red > blue + 60)).sum() > 3
+    bare = view.picture(scene_of(simulation, boxes=False, grid=False), size=(480, 360), device="cpu")
+    assert (np.abs(image - bare).max(axis=2) > 40).sum() > 300
+
+
+def test_a_recording_says_what_was_where():
+    simulation = scenes.drop(device="cpu")
+    recorder = Recorder(simulation)
+    with pytest.raises(InputError, match="nothing has been kept"):
+        recorder.recording()
+    recorder()
+    for _ in range(3):
+        simulation.run(8)
+        recorder()
+    recording = recorder.recording()
+    scene = recording.scene()
+    assert len(recording) == 4
+    now = simulation.meshes()[0].vertices
+    assert scene.things[0].vertices(1.0) == pytest.approx(now, abs=1e-6)
+    between = 0.5 * (recording.bodies[0][2][0] + recording.bodies[0][2][1].astype(float))
+    assert scene.things[0].vertices(0.5 / 3.0) == pytest.approx(between, abs=1e-6)
+    assert len(recording.contact_points(1.0)) == len(simulation.contacts)
