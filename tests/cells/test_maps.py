@@ -13,7 +13,6 @@ from tangere.cells.maps import (
     CellMap,
     adjacent,
     blind_cells,
-    hanging_vertices,
     hex_grid,
     incident,
     is_border,
@@ -22,7 +21,6 @@ from tangere.cells.maps import (
     map_of_meshio,
     orbits,
     quad_grid,
-    split,
     triangle_grid,
 )
 from tangere.runtime import InputError, UnsupportedError
@@ -233,11 +231,3 @@ def test_a_deformation_that_turns_a_cell_inside_out_is_refused_and_undone():
     check_map(map, area=8.0)
     with pytest.raises(InputError, match="vertex 3 is not finite"):
         map.move(np.where(np.arange(27)[:, None] == 3, np.nan, before))
-
-
-def test_hanging_vertices_are_those_set_into_coarser_cells():
-    map = quad_grid(2, 1)
-    split(map, [0])
-    hanging = hanging_vertices(map)
-    assert hanging[:, 1].tolist() == [1]
-    assert map.positions[hanging[0, 0]].tolist() == [1, 0.5, 0]

@@ -30,3 +30,23 @@ def test_what_does_not_go_together_is_told_in_a_sentence(tmp_path):
         result = CliRunner().invoke(main, ["crowd", *words, "--out", str(tmp_path), "--device", "cpu"])
         assert result.exit_code == 2
         assert reason in result.output
+
+
+@pytest.mark.release
+def test_a_page_shows_a_crowd_and_an_obstacle_dragged_through_it():
+    pytest.importorskip("viser")
+    from tangere.cli.crowd_live import CrowdViewer
+    from tangere.crowd.scenarios import corridor
+
+    simulation = corridor(60, 2, length=60.0, width=24.0, device="cpu")
+    before = len(simulation.map.leaves)
+    with CrowdViewer(simulation) as viewer:
+        assert viewer.run(3) == 3
+        viewer.drag((30.0, 12.0, 0.0))
+        viewer.run(2)
+        assert len(simulation.map.leaves) > before
+        assert "the obstacle blocks" in viewer.summary()
+        viewer.drag((34.0, 12.0, 0.0))
+        viewer.take_away()
+        assert viewer.run(2) == 2
+        assert not simulation.map.arrays.obstacle.numpy().any()

@@ -168,7 +168,8 @@ def test_an_edge_is_listed_in_every_cell_it_crosses_and_counts_once(rng):
     a, b = e.a.numpy(), e.b.numpy()
     part = np.linspace(0, 1, 400)[:, None]
     centre = simulation.map.numpy("centre")
-    for k in range(len(a)):
+    assert (np.diff(first)[:48] > 0).all()  # four sides each; what comes after them is virtual, and nobody moves
+    for k in np.flatnonzero(np.diff(first)):
         at = np.floor((a[k] + part * (b[k] - a[k]))[:, :2] / 3.0)
         listed = np.floor(centre[cells[first[k] : first[k + 1]], :2] / 3.0)
         assert {tuple(x) for x in at} <= {tuple(x) for x in listed}

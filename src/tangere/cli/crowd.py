@@ -28,7 +28,7 @@ _SHAPED = {"corridor": "bodies", "circle": "bodies", "city": "bodies", "snake": 
     "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder to write to."
 )
 @click.option("--save", type=click.Choice(["npz", "csv", "parquet"]), help="Also write the trajectories.")
-@click.option("--view", "look", is_flag=True, help="Look at the end in the browser.")
+@click.option("--view", "look", is_flag=True, help="Watch it go on in the browser, and drag an obstacle through it.")
 @machine_options
 def crowd(
     scenario: str,
@@ -79,10 +79,11 @@ def crowd(
     console.print(screen_table(f"{simulation!r}", ["measure", "at the end"], rows))
     console.print("wrote " + ", ".join(map(str, written)), highlight=False)
     if look:
-        from tangere.crowd.drawing import scene_of
-        from tangere.view import view
+        from tangere.cli.crowd_live import CrowdViewer
 
-        view(scene_of(simulation))
+        with using_threads(threads), CrowdViewer(simulation) as viewer:
+            console.print(f"watch it at {viewer.url} (Ctrl-C ends)", highlight=False)
+            viewer.run()
 
 
 def _draw(simulation, path: Path, device: str | None) -> None:

@@ -5,6 +5,7 @@ from tangere.crowd.bodies import Body, Cage, box, chain, deformable, rigid
 from tangere.crowd.bubbles import Bubbles
 from tangere.crowd.drawing import plot_measures, top_view
 from tangere.crowd.observing import Surroundings
+from tangere.crowd.obstacles import Obstacle
 from tangere.crowd.orca import Orca
 from tangere.crowd.planning import Planner
 from tangere.crowd.simulation import Simulation
@@ -17,6 +18,7 @@ __all__ = [
     "Body",
     "Bubbles",
     "Cage",
+    "Obstacle",
     "Orca",
     "Planner",
     "Simulation",

@@ -14,7 +14,7 @@ from tangere.cells.maps.rings import RingTable
 from tangere.crowd.sight import Sight
 from tangere.runtime import SOUND
 
-__all__ = ["Crowd", "Edges", "Routes", "comes_first", "ring_cell", "wish"]
+__all__ = ["Agents", "Crowd", "Edges", "Routes", "comes_first", "ring_cell", "wish"]
 
 wp.set_module_options(SOUND)
 
@@ -23,6 +23,17 @@ _ZERO = wp.constant(wp.float64(0.0))
 _BESIDE = wp.constant(wp.float64(4.0))
 #: An agent brakes for its last goal over this time [s].
 _BRAKING = wp.constant(wp.float64(0.5))
+
+
+@wp.struct
+class Agents:
+    """Where a step puts agents, in the order it found them."""
+
+    position: wp.array[wp.vec3d]
+    velocity: wp.array[wp.vec3d]
+    dart: wp.array[int]
+    number: wp.array[int]
+    cell: wp.array[int]
 
 
 @wp.struct
@@ -39,7 +50,7 @@ class Crowd:
     sight: Sight
     surface: int  # 1: a 2-map that is not flat
     dt: wp.float64
-    step: int
+    clock: wp.array[int]  # one number: steps done
     seed: int
 
 
@@ -99,12 +110,15 @@ def comes_first(e: Edges, rings: RingTable, c: int, place: int) -> bool:
 @wp.func
 def _reached(r: Routes, at: int, end: int, x: wp.vec3d) -> bool:
     """Whether waypoint `at` is reached: x is near it or, before the last one, beside it and past it."""
-    away = wp.length(r.points[at] - x)
-    if away <= r.near:
+    square = wp.length_sq(r.points[at] - x)
+    if square <= r.near * r.near:
         return True
     if at + 1 == end:
         return False
-    return away <= _BESIDE * r.near and wp.dot(x - r.points[at], r.points[at + 1] - r.points[at]) > _ZERO
+    return (
+        square <= _BESIDE * _BESIDE * r.near * r.near
+        and wp.dot(x - r.points[at], r.points[at + 1] - r.points[at]) > _ZERO
+    )
 
 
 @wp.func

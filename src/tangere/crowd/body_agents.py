@@ -11,16 +11,18 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.maps.refining import follow_heirs
 from tangere.cells.tracking.surface import glide
 from tangere.crowd.bodies import Body
 from tangere.crowd.edges import MovingEdges
-from tangere.crowd.population import routes_of
 from tangere.crowd.relocating import place_points, relocated
+from tangere.crowd.routes import Ways, routes_of
 from tangere.crowd.shape_matching import Bodies, match_sections, move_particles
 from tangere.runtime import InputError
 
 __all__ = ["BodyAgents"]
 
+_MOVING = {"position": wp.vec3d, "velocity": wp.vec3d, "dart": wp.int32}
 _POINTS = ("position", "velocity", "centre", "axis_x", "axis_y", "forward", "normal", "drift", "plastic", "want")
 _NUMBERS = ("dart", "owner", "member_a", "member_b", "first", "particle", "section", "body", "head_section", "hinge")
 
@@ -35,22 +37,27 @@ class BodyAgents:
     def __init__(self, map: CellMap, anticipation: float) -> None:
         self.map, self.anticipation = map, anticipation
         self.bodies: list[Body] = []
-        self.ways: list[np.ndarray] = []
+        self.ways = Ways.of(None, 0)
         self.speed, self.repeat = np.empty(0), np.empty(0, np.int64)
         self.offsets = np.zeros(1, np.int64)  #: particles of body k are offsets[k] … offsets[k + 1] - 1
-        self.position = np.empty((0, 3))  #: (p, 3) of all particles [m]
-        self._velocity, self._darts = np.empty((0, 3)), np.empty(0, np.int64)
-        self.arrays = Bodies()
-        self.routes = routes_of([], self.repeat, np.empty(0), map.device)
-        self.edges = MovingEdges(map, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), 0.0)
+        self.arrays = Bodies()  #: as kernels see them
+        for name, kind in _MOVING.items():
+            setattr(self.arrays, name, wp.empty(0, dtype=kind, device=map.device))
+        self.routes = routes_of(self.ways, self.repeat, np.empty(0), map.device)
+        self.edges = _no_edges(map)
 
     def __len__(self) -> int:
         return len(self.bodies)
 
     @property
+    def position(self) -> np.ndarray:
+        """(p, 3) of all particles [m]."""
+        return self.arrays.position.numpy().copy()
+
+    @property
     def velocity(self) -> np.ndarray:
         """(p, 3) of all particles [m/s]."""
-        return self._velocity
+        return self.arrays.velocity.numpy().copy()
 
     def outline(self, number: int, section: int = 0) -> np.ndarray:
         """(k, 3) where the corners of one section of a body are [m]."""
@@ -62,7 +69,7 @@ class BodyAgents:
         centres: np.ndarray,
         darts: np.ndarray,
         headings: np.ndarray,
-        ways: list[np.ndarray],
+        ways: Ways,
         speed: Any,
         repeat: bool,
     ) -> np.ndarray:
@@ -91,16 +98,17 @@ class BodyAgents:
             place, there = moved.position, moved.dart
             if moved.blocked.any():
                 raise InputError(f"positions: body {int(np.argmax(moved.blocked)) // each} reaches into an obstacle")
-        self._download()
-        self.position = np.concatenate([self.position, place])
-        self._velocity = np.concatenate([self._velocity, np.zeros_like(place)])
-        self._darts = np.concatenate([self._darts, there])
+        state = {
+            "position": np.concatenate([self.position, place]),
+            "velocity": np.concatenate([self.velocity, np.zeros_like(place)]),
+            "dart": np.concatenate([self.arrays.dart.numpy(), there]),
+        }
         self.bodies += [body] * count
         self.offsets = np.concatenate([self.offsets, self.offsets[-1] + each * np.arange(1, count + 1)])
         self.speed = np.concatenate([self.speed, np.broadcast_to(speed, count)])
         self.repeat = np.concatenate([self.repeat, np.full(count, int(repeat))])
-        self.ways += ways
-        self._upload()
+        self.ways = self.ways.followed_by(ways)
+        self._upload(state)
         return np.arange(before, before + count)
 
     def step(self, map_inputs: list[Any], push: wp.vec3d, dt: float, time: float) -> None:
@@ -111,40 +119,31 @@ class BodyAgents:
         outputs = [wp.empty_like(x) for x in (b.position, b.velocity, b.dart)]
         move_particles(b, [*map_inputs, self.edges.arrays, push], outputs, device)
         b.position, b.velocity, b.dart = outputs
-        self._download()
 
     def register(self) -> None:
         """List the edges by cell, where they are now."""
-        if not len(self):
-            self.edges.update(self.position, self._velocity, self._darts, [])
-            return
-        heads = [np.add.reduceat(x[self._head_particles], self._head_first) for x in (self.position, self._velocity)]
-        centre, velocity = (total / self._head_size[:, None] for total in heads)
-        speed = np.maximum(np.linalg.norm(velocity, axis=1, keepdims=True), 1e-12)
-        left = np.cross([0.0, 0.0, 1.0], velocity / speed)
-        self.edges.update(self.position, self._velocity, self._darts, [centre, velocity, left])
+        if len(self):
+            self.edges.update(self.arrays)
+
+    def follow_heirs(self) -> None:
+        """After a merge: aim at darts that are left."""
+        follow_heirs(self.map, self.arrays.dart)
 
     def relocate(self) -> None:
         """After cells were split or merged: find the darts of all particles again, and list the edges."""
+        b = self.arrays
         if len(self):
-            b = self.arrays
             b.position, b.dart = relocated(self.map, b.position, b.dart)
-            self._download()
-        self.register()
+            self.register()
+        else:
+            self.edges = _no_edges(self.map)
 
-    def _download(self) -> None:
-        if len(self):
-            b = self.arrays
-            self.position, self._velocity = b.position.numpy().copy(), b.velocity.numpy().copy()
-            self._darts = b.dart.numpy().copy()
-
-    def _upload(self) -> None:
+    def _upload(self, state: dict[str, np.ndarray]) -> None:
         columns: dict[str, list] = {
             name: [] for name in ("particle", "section", "body", "head_section", "hinge", "first")
         }
-        rest, member = [], np.full((len(self.position), 2), -1)
+        rest, member = [], np.full((len(state["dart"]), 2), -1)
         contours, owners = [], []
-        heads: list[np.ndarray] = []
         for number, body in enumerate(self.bodies):
             base = int(self.offsets[number])
             contours.append(body.edges + base)
@@ -161,15 +160,11 @@ class BodyAgents:
                 rest.append(shape - shape.mean(axis=0))
                 columns["body"].append(number)
                 columns["hinge"].append(base + section[0])
-            heads.append(base + np.array(body.sections[0]))
         columns["first"].append(len(columns["particle"]))
-        self._head_particles = np.concatenate(heads)
-        self._head_size = np.array([len(head) for head in heads])
-        self._head_first = np.cumsum(self._head_size) - self._head_size
         sections, device = len(columns["body"]), self.map.device
         values: dict[str, Any] = {
             **{name: np.array(column) for name, column in columns.items()},
-            **{"position": self.position, "velocity": self._velocity, "dart": self._darts},
+            **state,
             **{"owner": np.repeat(np.arange(len(self)), np.diff(self.offsets))},
             **{"member_a": member[:, 0], "member_b": member[:, 1]},
             **{name: np.zeros((sections, 3)) for name in _POINTS[2:8]},
@@ -201,3 +196,7 @@ class BodyAgents:
         c = map.numpy("centre")[map.numpy("cell")[darts]]
         normal = np.cross(s - c, e - c)
         return normal / np.linalg.norm(normal, axis=1, keepdims=True)
+
+
+def _no_edges(map: CellMap) -> MovingEdges:
+    return MovingEdges(map, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), 0.0)

@@ -174,9 +174,9 @@ def perturbation(seed: int, step: int, flat: bool) -> wp.vec3d:
 
 @wp.func
 def limited(v: wp.vec3d, most: wp.float64) -> wp.vec3d:
-    length = wp.length(v)
-    if length > most:
-        return v * (most / length)
+    square = wp.dot(v, v)
+    if square > most * most:
+        return v * (most / wp.sqrt(square))
     return v
 
 
@@ -199,7 +199,6 @@ def steer(
     r = p[_R]
     careful = p[_CAREFUL] > _HALF
     seeing = p[_COSINE] > -_ONE
-    speed = wp.length(v)
     flat = m.dimension == 2 and c.surface == 0
     push = wp.vec3d()
     fear = wp.vec3d()
@@ -214,33 +213,34 @@ def steer(
                 d = wp.sqrt(square)
                 seen = bool(True)
                 if seeing:
-                    seen = -wp.dot(v, w) >= p[_COSINE] * speed * d
+                    seen = -wp.dot(v, w) >= p[_COSINE] * wp.length(v) * d
                 if seen:
                     if d > _TINY:
-                        w = w / d
+                        w = w * (_ONE / d)
                     else:
-                        w = wp.normalize(perturbation(c.seed + number, c.step, flat))
+                        w = wp.normalize(perturbation(c.seed + number, c.clock[0], flat))
                     push += bubble(d, wp.dot(w, v - c.velocity[j]), p[_K], p[_Z], r, careful) * w
-        for q in range(e.start[run[0]], e.start[run[1] + 1]):
-            place = e.entry[q]
-            if comes_first(e, rings, cell, place):
-                g = e.edge[place]
-                f = Field()
-                if p[_ELLIPSE] > _HALF:
-                    f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
-                else:
-                    f = segment_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
-                one = bubble(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
-                push += one
-                if e.ahead[g] == 1 and f.distance < p[_PANIC]:
-                    afraid = True
-                    fear += f.away * (p[_PANIC] - f.distance) + one
+        if e.entry.shape[0] > 0:
+            for q in range(e.start[run[0]], e.start[run[1] + 1]):
+                place = e.entry[q]
+                if comes_first(e, rings, cell, place):
+                    g = e.edge[place]
+                    f = Field()
+                    if p[_ELLIPSE] > _HALF:
+                        f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
+                    else:
+                        f = segment_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
+                    one = bubble(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
+                    push += one
+                    if e.ahead[g] == 1 and f.distance < p[_PANIC]:
+                        afraid = True
+                        fear += f.away * (p[_PANIC] - f.distance) + one
     if c.sight.by_wall[cell] == 1:
         wall = nearest_wall(m, rings, c.sight.walled, cell, x)
         if wall.distance < p[_WALL]:
             w = (x - wall.point) / wp.max(wall.distance, _TINY)
             push += bubble(wall.distance, wp.dot(w, v), _FIRM * p[_K], p[_Z], p[_WALL], careful) * w
-    force = push + p[_NOISE] * perturbation(c.seed + number, c.step, flat)
+    force = push + p[_NOISE] * perturbation(c.seed + number, c.clock[0], flat)
     limit = p[_ACCELERATION]
     fastest = p[_FASTER] * c.speed[number]
     if afraid:

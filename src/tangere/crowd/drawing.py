@@ -16,16 +16,21 @@ from tangere.runtime import InputError, MissingExtraError
 from tangere.scene import Camera, Scene, Thing
 from tangere.shape import Mesh, Sphere
 
-__all__ = ["plot_measures", "scene_of", "top_view"]
+__all__ = ["cell_colours", "cell_triangles", "plot_measures", "scene_of", "top_view"]
 
 _INK, _WALL, _BODY = "#3c4048", "#8c8f96", "#c8553d"
 _GROUND = (0.80, 0.82, 0.84)
+#: Cells: coarse, fine, crowded, blocked.
+_COARSE, _FINE, _CROWDED, _BLOCKED = (0.97, 0.97, 0.96), (0.45, 0.62, 0.80), (0.98, 0.80, 0.52), (0.45, 0.46, 0.50)
 #: Slow agents are blue, fast ones orange.
 _SPEEDS = ((0.27, 0.47, 0.67), (0.45, 0.70, 0.62), (0.93, 0.68, 0.42), (0.80, 0.36, 0.30))
 
 
 def top_view(simulation: Simulation, path: str | Path | None = None, *, width: int = 1200) -> np.ndarray:
-    """A flat crowd from above: cells by level, obstacles, bodies, points by wanted speed; (height, width, 3) uint8."""
+    """A flat crowd from above, (height, width, 3) uint8.
+
+    Cells are coloured by level and by how crowded they are, points by the speed they want.
+    """
     map = simulation.map
     if map.dimension != 2 or not map.flat:
         raise InputError("top_view draws flat maps; use scene_of for surfaces and space")
@@ -34,10 +39,7 @@ def top_view(simulation: Simulation, path: str | Path | None = None, *, width: i
     size = high - low
     figure.set_size_inches(10.0, max(2.0, 10.0 * size[1] / size[0]))
     polygons, cells = _cell_polygons(map)
-    blocked = map.arrays.obstacle.numpy()[cells] != 0
-    shade = 1.0 - 0.06 * map.levels[cells]
-    colours = np.repeat(shade[:, None], 3, axis=1)
-    colours[blocked] = (0.55, 0.56, 0.59)
+    colours = cell_colours(simulation, cells)
     axes.add_collection(collections.PolyCollection(polygons, facecolors=colours, edgecolors="#d2d5da", linewidths=0.4))
     bodies = [
         simulation.bodies.outline(k, s)[:, :2]
@@ -67,6 +69,21 @@ def top_view(simulation: Simulation, path: str | Path | None = None, *, width: i
     if path is not None:
         _save(figure, path, width / 10.0)
     return image
+
+
+def cell_colours(simulation: Simulation, cells: np.ndarray) -> np.ndarray:
+    """(n, 3) colours of cells, 0 to 1: bluer with each level, warmer the more agents are in them, obstacles grey."""
+    map = simulation.map
+    depth = np.minimum(0.12 * map.levels[cells], 0.5)[:, None]
+    counts = np.zeros(map.cell_capacity)
+    known = simulation.points.counts()
+    counts[: len(known)] = known
+    limit = simulation.adaptive.split if simulation.adaptive is not None else 8
+    crowded = np.minimum(counts[cells] / limit, 1.0)[:, None]
+    colours = (1.0 - depth) * np.array(_COARSE) + depth * np.array(_FINE)
+    colours = (1.0 - 0.6 * crowded) * colours + 0.6 * crowded * np.array(_CROWDED)
+    colours[map.arrays.obstacle.numpy()[cells] != 0] = _BLOCKED
+    return colours
 
 
 def scene_of(simulation: Simulation) -> Scene:
@@ -146,12 +163,18 @@ def _cell_polygons(map: Any) -> tuple[list[np.ndarray], np.ndarray]:
     return polygons, leaves
 
 
-def _dart_triangles(map: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 3, 3) triangles of the darts of a 2-map and the level of their cells; -1: obstacles, which stand out."""
+def cell_triangles(map: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 3, 3) triangles of the darts of a 2-map [m], and their cells."""
     darts, origin = map.darts, map.numpy("origin")
     cell = map.numpy("cell")[darts]
-    corners = [map.numpy("centre")[cell], map.positions[origin[darts]], map.positions[origin[map.numpy("phi1")[darts]]]]
-    triangles, blocked = np.stack(corners, axis=1), map.arrays.obstacle.numpy()[cell] != 0
+    ends = map.positions[origin[darts]], map.positions[origin[map.numpy("phi1")[darts]]]
+    return np.stack([map.numpy("centre")[cell], *ends], axis=1), cell
+
+
+def _dart_triangles(map: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 3, 3) triangles of the darts of a 2-map and the level of their cells; -1: obstacles, which stand out."""
+    triangles, cell = cell_triangles(map)
+    blocked = map.arrays.obstacle.numpy()[cell] != 0
     level = np.where(blocked, -1, map.levels[cell])
     if blocked.any():
         foot = triangles[blocked].copy()

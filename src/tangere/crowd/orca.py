@@ -232,14 +232,6 @@ def _stop_line(away: wp.vec2d, gap: wp.float64, moving: wp.float64, horizon: wp.
 
 
 @wp.func
-def _with_line(lines: Lines, k: int, line: wp.vec4d) -> Lines:
-    more = lines
-    for q in range(4):
-        more[k, q] = line[q]
-    return more
-
-
-@wp.func
 def steer(
     c: Crowd,
     m: MapArrays,
@@ -267,42 +259,55 @@ def steer(
     near = Lengths()
     most = int(p[_COUNT])
     count = int(0)
+    # Nobody beyond the range counts, nor beyond the farthest of as many as count.
+    within = r * r
+    if most == 0:
+        within = wp.float64(0.0)
     lines = Lines()
     rows = int(0)
     if c.sight.by_wall[cell] == 1:
         wall = nearest_wall(m, rings, c.sight.walled, cell, x)
         if wall.distance < r:
             away = _flat(x - wall.point, first, second) / wp.max(wall.distance, wp.float64(1.0e-12))
-            lines = _with_line(lines, rows, _stop_line(away, wall.distance - radius, _ZERO, p[_WALL_HORIZON]))
+            stop = _stop_line(away, wall.distance - radius, _ZERO, p[_WALL_HORIZON])
+            for q in range(4):
+                lines[rows, q] = stop[q]
             rows += 1
     row = cell * c.sight.width
     for k in range(row, row + c.sight.count[cell]):
         run = c.sight.run[k]
         for j in range(c.start[run[0]], c.start[run[1] + 1]):
             d = wp.length_sq(x - c.position[j])
-            if d < r * r and j != i and most > 0 and (count < most or d < near[most - 1]):
-                at = int(wp.min(count, most - 1))
-                while at > 0 and near[at - 1] > d:
+            if d < within and j != i:
+                at = int(count)
+                if count == most:
+                    at = most - 1
+                else:
+                    count += 1
+                while at > 0 and near[wp.max(at - 1, 0)] > d:
                     near[at] = near[at - 1]
                     who[at] = who[at - 1]
                     at -= 1
                 near[at] = d
                 who[at] = j
-                count = wp.min(count + 1, most)
-        for q in range(e.start[run[0]], e.start[run[1] + 1]):
-            place = e.entry[q]
-            if rows < 4 and comes_first(e, rings, cell, place):
-                g = e.edge[place]
-                if e.ahead[g] == 0:
-                    on = nearest_on_segment(e.a[g], e.b[g], x)
-                    d = wp.length(x - on)
-                    if d < r and d > _ZERO:
-                        away = _flat(x - on, first, second) / d
-                        part = wp.length(on - e.a[g]) / wp.max(wp.length(e.b[g] - e.a[g]), wp.float64(1.0e-12))
-                        rate = _flat(e.rate_a[g] + part * (e.rate_b[g] - e.rate_a[g]), first, second)
-                        line = _stop_line(away, d - radius, wp.dot(rate, away), p[_WALL_HORIZON])
-                        lines = _with_line(lines, rows, line)
-                        rows += 1
+                if count == most:
+                    within = near[most - 1]
+        if e.entry.shape[0] > 0:
+            for q in range(e.start[run[0]], e.start[run[1] + 1]):
+                place = e.entry[q]
+                if rows < 4 and comes_first(e, rings, cell, place):
+                    g = e.edge[place]
+                    if e.ahead[g] == 0:
+                        on = nearest_on_segment(e.a[g], e.b[g], x)
+                        d = wp.length(x - on)
+                        if d < r and d > _ZERO:
+                            away = _flat(x - on, first, second) / d
+                            part = wp.length(on - e.a[g]) / wp.max(wp.length(e.b[g] - e.a[g]), wp.float64(1.0e-12))
+                            rate = _flat(e.rate_a[g] + part * (e.rate_b[g] - e.rate_a[g]), first, second)
+                            stop = _stop_line(away, d - radius, wp.dot(rate, away), p[_WALL_HORIZON])
+                            for k in range(4):
+                                lines[rows, k] = stop[k]
+                            rows += 1
     hard = rows + 0
     own = _flat(c.velocity[i], first, second)
     for k in range(count):
@@ -310,7 +315,8 @@ def steer(
         between = _flat(c.position[j] - x, first, second)
         relative = own - _flat(c.velocity[j], first, second)
         line = pair_line(between, relative, own, radius + c.radius[c.number[j]], p[_HORIZON], c.dt)
-        lines = _with_line(lines, rows, line)
+        for q in range(4):
+            lines[rows, q] = line[q]
         rows += 1
     top = p[_FASTER] * c.speed[number]
     found = _best(lines, rows, top, _flat(wanted, first, second), False)

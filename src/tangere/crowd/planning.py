@@ -79,8 +79,8 @@ class Planner:
         """The chain of cells from one cell to another; empty when there is no way."""
         return self._chain(start, goal, self._searched(np.array([goal]))[0])
 
-    def routes(self, starts: Arrays, goals: Arrays) -> list[np.ndarray]:
-        """Waypoints (k, 3) of each way; the last is the goal."""
+    def routes(self, starts: Arrays, goals: Arrays, *, partial: bool = False) -> list[np.ndarray]:
+        """Waypoints (k, 3) of each way; the last is the goal. With `partial` a goal out of reach has none."""
         a, from_darts = place_points(self.map, starts, "starts")
         b, to_darts = place_points(self.map, goals, "goals")
         cell = self.map.numpy("cell")
@@ -91,7 +91,10 @@ class Planner:
         for k in range(len(a)):
             chain = self._chain(int(begin[k]), int(end[k]), before[which.reshape(-1)[k]])
             if len(chain) == 0:
-                raise InputError(f"goals: agent {k} cannot get to its goal")
+                if not partial:
+                    raise InputError(f"goals: agent {k} cannot get to its goal")
+                ways.append(np.empty((0, 3)))
+                continue
             sides = self._sides(chain)
             if len(sides) == 0:
                 ways.append(b[k : k + 1])

@@ -11,15 +11,17 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.registration.groups import group
-from tangere.crowd.arrays import Crowd, Routes
+from tangere.crowd.arrays import Agents, Crowd, Routes
 from tangere.crowd.relocating import relocated
-from tangere.crowd.stepping import gather_agents
-from tangere.runtime import SOUND, InputError, launch
+from tangere.crowd.routes import Ways, routes_of
+from tangere.crowd.settling import settling
+from tangere.runtime import SOUND, launch
 
-__all__ = ["Population", "routes_of"]
+__all__ = ["Population"]
 
 wp.set_module_options(SOUND)
+
+_STATE = {"position": wp.vec3d, "velocity": wp.vec3d, "dart": wp.int32, "number": wp.int32}
 
 
 class Population:
@@ -31,28 +33,26 @@ class Population:
             **{name: np.empty(0) for name in ("radius", "speed", "arrived")},
             **{name: np.empty(0, np.int64) for name in ("group", "repeat")},
         }
-        self.ways: list[np.ndarray] = []
-        self._arrays = {
-            name: wp.empty(0, dtype=kind, device=map.device)
-            for name, kind in {"position": wp.vec3d, "velocity": wp.vec3d, "dart": wp.int32, "number": wp.int32}.items()
-        }
-        self._spare: dict[str, wp.array] = {}
-        self.crowd = Crowd()
+        self.ways = Ways.of(None, 0)
         self.routes = Routes()
+        self.crowd = Crowd()  #: as kernels see it
+        self.moved = Agents()  #: where a step puts them
+        self.crowd.clock = wp.zeros(1, dtype=wp.int32, device=map.device)
+        self.crowd.start = wp.zeros(map.cell_capacity + 1, dtype=wp.int32, device=map.device)
+        for name, kind in _STATE.items():
+            setattr(self.crowd, name, wp.empty(0, dtype=kind, device=map.device))
 
     def __len__(self) -> int:
         return len(self.ways)
 
     def by_number(self, name: str) -> np.ndarray:
         """A copy of "position", "velocity" or "dart", by agent number."""
-        array = self._arrays[name].numpy()
+        array = getattr(self.crowd, name).numpy()
         result = np.empty_like(array)
-        result[self._arrays["number"].numpy()] = array
+        result[self.crowd.number.numpy()] = array
         return result
 
-    def add(
-        self, positions: np.ndarray, darts: np.ndarray, ways: list[np.ndarray], traits: dict[str, Any]
-    ) -> np.ndarray:
+    def add(self, positions: np.ndarray, darts: np.ndarray, ways: Ways, traits: dict[str, Any]) -> np.ndarray:
         """Take in agents at rest; returns their numbers."""
         before, count = len(self), len(positions)
         self._keep_progress()
@@ -64,37 +64,32 @@ class Population:
         }
         for name, values in {**traits, "arrived": np.inf}.items():
             self.traits[name] = np.concatenate([self.traits[name], np.broadcast_to(values, count)])
-        self.ways += ways
+        self.ways = self.ways.followed_by(ways)
         self._upload(merged)
         return np.arange(before, before + count)
 
-    def retarget(self, numbers: np.ndarray, ways: list[np.ndarray]) -> None:
+    def retarget(self, numbers: np.ndarray, ways: Ways) -> None:
         """Give agents new routes, from their start."""
         self._keep_progress()
-        for number, way in zip(numbers, ways, strict=True):
-            self.ways[int(number)] = way
+        self.ways = self.ways.replaced(numbers, ways)
         self.traits["arrived"][numbers] = np.inf
         self._send_routes()
 
-    def targets(self) -> list[wp.array]:
-        """Where a step writes position, velocity, dart and cell."""
-        return [self._spare[name] for name in ("position", "velocity", "dart", "cell")]
-
-    def settle(self) -> None:
-        """Sort the agents a step has moved by cell."""
-        self._sort([self._spare[name] for name in ("position", "velocity", "dart")], self._spare["cell"])
+    def settling(self) -> list[Any]:
+        """What to run after a step to sort the agents it has moved by cell."""
+        return settling(self.moved, self.crowd, 1, self.map.device)
 
     def relocate(self) -> None:
         """After cells were split or merged: find everybody's dart again and sort."""
+        c, map = self.crowd, self.map
+        if len(c.start) != map.cell_capacity + 1:
+            c.start = wp.zeros(map.cell_capacity + 1, dtype=wp.int32, device=map.device)
         if len(self) == 0:
-            self._renew_start()
             return
-        position, darts = relocated(self.map, self._arrays["position"], self._arrays["dart"])
-        cells = wp.empty(len(self), dtype=wp.int32, device=self.map.device)
-        launch(_cells_of, len(self), [self.map.arrays.cell, darts], [cells], device=self.map.device)
-        wp.copy(self._spare["position"], position)
-        wp.copy(self._spare["velocity"], self._arrays["velocity"])
-        self._sort([self._spare["position"], self._spare["velocity"], darts], cells)
+        position, darts = relocated(map, c.position, c.dart)
+        launch(_stage, len(self), [map.arrays.cell, position, darts, c], [self.moved], device=map.device)
+        for part in settling(self.moved, c, 0, map.device):
+            part.run()
 
     def counts(self) -> np.ndarray:
         """Agents in each cell."""
@@ -133,14 +128,15 @@ class Population:
     @property
     def has_groups(self) -> bool:
         """Whether anybody belongs to a group."""
-        return bool((self.traits["group"] >= 0).any())
+        return len(self._group_members) > 0
 
     def _upload(self, state: dict[str, np.ndarray]) -> None:
         device, count = self.map.device, len(state["number"])
-        kinds = {"position": wp.vec3d, "velocity": wp.vec3d, "dart": wp.int32, "number": wp.int32, "cell": wp.int32}
-        self._arrays = {name: wp.array(state[name], dtype=kinds[name], device=device) for name in state}
-        self._spare = {name: wp.empty(count, dtype=kind, device=device) for name, kind in kinds.items()}
         c, traits = self.crowd, self.traits
+        for name, kind in _STATE.items():
+            setattr(c, name, wp.array(state[name], dtype=kind, device=device))
+            setattr(self.moved, name, wp.empty(count, dtype=kind, device=device))
+        self.moved.cell = wp.empty(count, dtype=wp.int32, device=device)
         c.radius, c.speed = (wp.array(traits[name], dtype=wp.float64, device=device) for name in ("radius", "speed"))
         c.group = wp.array(traits["group"].astype(np.int32), dtype=wp.int32, device=device)
         members = np.argsort(traits["group"], kind="stable")
@@ -161,53 +157,21 @@ class Population:
         """Cut off what is done of each route, so that it may be sent again."""
         if len(self) == 0:
             return
-        at, begin = self.routes.at.numpy(), self.routes.begin.numpy()
+        done = self.routes.at.numpy() - self.routes.begin.numpy()
         self.traits["arrived"] = self.arrived()
-        for number, done in enumerate(at - begin):
-            if done:
-                way = self.ways[number]
-                self.ways[number] = np.roll(way, -done, axis=0) if self.traits["repeat"][number] else way[done:]
-
-    def _sort(self, state: list[wp.array], cells: wp.array) -> None:
-        groups = group(cells, self.map.cell_capacity)
-        source = [*state, self._arrays["number"]]
-        number = self._spare["number"]
-        self._spare["number"] = self._arrays["number"]
-        target = [self._arrays[name] for name in ("position", "velocity", "dart")]
-        gather_agents(groups.order, source, [*target, number], self.map.device)
-        self._arrays["number"] = number
-        c = self.crowd
-        c.start = groups.start
-        c.position, c.velocity, c.dart, c.number = (self._arrays[n] for n in ("position", "velocity", "dart", "number"))
-
-    def _renew_start(self) -> None:
-        c = self.crowd
-        c.start = wp.zeros(self.map.cell_capacity + 1, dtype=wp.int32, device=self.map.device)
-        c.position, c.velocity, c.dart, c.number = (self._arrays[n] for n in ("position", "velocity", "dart", "number"))
-
-
-def routes_of(ways: list[np.ndarray], repeat: np.ndarray, arrived: np.ndarray, device: wp.Device) -> Routes:
-    """Routes for kernels from the waypoints (k, 3) of each agent."""
-    r = Routes()
-    ends = np.cumsum([len(way) for way in ways], dtype=np.int64)
-    begins = ends - [len(way) for way in ways]
-    for number, way in enumerate(ways):
-        if not np.isfinite(way).all():
-            raise InputError(f"goals: agent {number} has a waypoint that is not finite")
-    points = np.concatenate([np.empty((0, 3)), *ways])
-    r.points = wp.array(points, dtype=wp.vec3d, device=device)
-    r.begin, r.end, r.at = (wp.array(x.astype(np.int32), dtype=wp.int32, device=device) for x in (begins, ends, begins))
-    r.repeat = wp.array(np.asarray(repeat).astype(np.int32), dtype=wp.int32, device=device)
-    r.detoured = wp.zeros(len(ways), dtype=wp.int32, device=device)
-    r.detour = wp.zeros(len(ways), dtype=wp.vec3d, device=device)
-    r.arrived = wp.array(np.asarray(arrived, float), dtype=wp.float64, device=device)
-    return r
+        self.ways = self.ways.remaining(done, self.traits["repeat"])
 
 
 @wp.kernel
-def _cells_of(first: int, cell: wp.array[int], darts: wp.array[int], cells: wp.array[int]):
+def _stage(
+    first: int, cell: wp.array[int], position: wp.array[wp.vec3d], darts: wp.array[int], c: Crowd, moved: Agents
+):
     i = first + wp.tid()
-    cells[i] = cell[darts[i]]
+    moved.position[i] = position[i]
+    moved.velocity[i] = c.velocity[i]
+    moved.dart[i] = int(darts[i])
+    moved.number[i] = int(c.number[i])
+    moved.cell[i] = int(cell[darts[i]])
 
 
 @wp.kernel

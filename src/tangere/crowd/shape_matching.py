@@ -74,14 +74,14 @@ class Bodies:
 
 def match_sections(b: Bodies, m: MapArrays, r: Routes, time: float, device: wp.Device) -> None:
     """Find where each section is and what it wants."""
-    launch(_want, len(b.speed), [b, r, wp.float64(time)], device=device, grain=256)
-    launch(_match, len(b.body), [b, m], device=device, grain=256)
+    launch(_want, len(b.speed), [b, r, wp.float64(time)], device=device, grain=1024)
+    launch(_match, len(b.body), [b, m], device=device, grain=1024)
 
 
 def move_particles(b: Bodies, inputs: list[Any], outputs: list[Any], device: wp.Device) -> None:
     """Move all particles. Inputs: map, rings, walled, edges, push (k, z, R). Outputs: position, velocity, dart."""
     kernel = _move_kernel(go_over_surface if b.surface else go_straight)
-    launch(kernel, len(b.position), [b, *inputs], outputs, device=device, grain=256)
+    launch(kernel, len(b.position), [b, *inputs], outputs, device=device, grain=512)
 
 
 @wp.func

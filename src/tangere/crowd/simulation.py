@@ -9,27 +9,29 @@ Spec: specs/pitiot-multiresolution-interactions 1.2, 2.16-2.23.
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import warp as wp
 
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.maps.refining import merge, split
+from tangere.cells.maps.refining import follow_heirs, merge, split
 from tangere.cells.registration.criteria import Density
 from tangere.cells.tracking.locate import locate
 from tangere.cells.tracking.march import move
 from tangere.crowd.bodies import Body
 from tangere.crowd.body_agents import BodyAgents
 from tangere.crowd.bubbles import Bubbles
+from tangere.crowd.crowding import crowded_cells, empty_cells
 from tangere.crowd.observing import Surroundings, observe
 from tangere.crowd.planning import Planner
 from tangere.crowd.population import Population
 from tangere.crowd.relocating import place_points
+from tangere.crowd.routes import Goals, Ways
 from tangere.crowd.sight import sight_of
 from tangere.crowd.sizes import finest_level
-from tangere.crowd.stepping import Behaviour, keep_velocity, step_agents
+from tangere.crowd.stepping import Behaviour, keep_velocity, stepping
 from tangere.crowd.trajectories import Recorder, Trajectories
 from tangere.runtime import Arrays, InputError
 
@@ -39,7 +41,6 @@ __all__ = ["Simulation"]
 _BODY_PUSH = 30.0, 4.0
 #: Cells of more than 8 agents are split, four with at most 4 together are merged.
 _CROWDED = Density()
-Goals = Arrays | Sequence[Arrays] | None
 
 
 class Simulation:
@@ -63,7 +64,7 @@ class Simulation:
         behaviour: Behaviour | None = None,
         adaptive: Density | None = _CROWDED,
         levels: int | None = None,
-        adapt_every: int = 5,
+        adapt_every: int = 10,
         budget: int | None = None,
         dt: float = 1.0 / 30.0,
         goal_radius: float = 0.5,
@@ -87,7 +88,7 @@ class Simulation:
         self.bodies = BodyAgents(map, anticipation)
         self._seed = seed
         self._version = -1
-        self.points.relocate()
+        self._recorded: tuple | None = None
 
     def __repr__(self) -> str:
         who = f"{len(self.points)} points, {len(self.bodies)} bodies"
@@ -145,7 +146,7 @@ class Simulation:
             "group": np.full(count, -1) if groups is None else np.asarray(groups, dtype=np.int64),
             "repeat": int(repeat),
         }
-        numbers = self.points.add(places, darts, _ways(goals, places), traits)
+        numbers = self.points.add(places, darts, Ways.of(goals, len(places)), traits)
         self._version = -1
         return numbers
 
@@ -170,14 +171,14 @@ class Simulation:
         ahead = np.asarray(headings, float)
         ahead = np.concatenate([ahead, np.zeros((len(ahead), 3 - ahead.shape[1]))], axis=1)
         speeds = _positive(speed, "speed", len(places))
-        numbers = self.bodies.add(body, places, darts, ahead, _ways(goals, places), speeds, repeat)
+        numbers = self.bodies.add(body, places, darts, ahead, Ways.of(goals, len(places)), speeds, repeat)
         self._version = -1
         return numbers
 
     def retarget(self, numbers: Arrays, goals: Goals) -> None:
         """Give points new goals, as in `add_points`."""
         chosen = np.asarray(numbers, dtype=np.int64).reshape(-1)
-        self.points.retarget(chosen, _ways(goals, self.positions[chosen]))
+        self.points.retarget(chosen, Ways.of(goals, len(chosen)))
         self._version = -1
 
     def plan(self, starts: Arrays, goals: Arrays, *, clearance: float = 0.4, penalty: float = 0.0) -> list[np.ndarray]:
@@ -188,7 +189,7 @@ class Simulation:
     def step(self, count: int = 1) -> None:
         """Go on by so many steps."""
         for _ in range(count):
-            self._prepare()
+            self.prepare()
             self._step_bodies()
             self._step_points()
             self.steps += 1
@@ -224,16 +225,17 @@ class Simulation:
         if self.adaptive is None:
             return
         with self._timed("multiresolution"):
-            map, counts = self.map, self.points.counts()
-            levels, parent = map.levels, map.arrays.parent.numpy()
-            leaves = map.leaves
-            merging = self._mergeable(counts, leaves, levels, parent)
-            done = merge(map, merging, balanced=True) if len(merging) else merging
-            full = leaves[(counts[leaves] > self.adaptive.split) & (levels[leaves] < self.levels)]
-            full = full[np.argsort(-counts[full], kind="stable")][: self.budget]
-            new = split(map, full, balanced=True) if len(full) else full
+            map, start = self.map, self.points.crowd.start
+            merging = empty_cells(map, start, self.adaptive, self.budget)
+            done = merge(map, merging, balanced=True)
+            full = crowded_cells(map, start, self.adaptive, self.levels, self.budget)
+            if len(done):
+                # Before a split takes the places of darts that are gone.
+                follow_heirs(map, self.points.crowd.dart)
+                self.bodies.follow_heirs()
+            new = split(map, full, balanced=True)
             self.operations = [self.operations[0] + len(done), self.operations[1] + len(new)]
-            self._prepare()
+            self.prepare()
 
     def block(self, cells: Arrays, *, blocked: bool = True) -> None:
         """Make leaf cells without agents obstacles, or free them again."""
@@ -253,43 +255,33 @@ class Simulation:
         darts = self.points.by_number("dart")
         hidden = np.flatnonzero(move(map, here, there, darts).blocked)
         if len(hidden):
-            # Goals outside the map are hidden too, and there is no way to them.
-            inside = ~locate(map, there[hidden]).blocked
-            hidden = hidden[inside]
-        ways = Planner(map, clearance=clearance).routes(here[hidden], there[hidden]) if len(hidden) else []
+            # Goals outside the map or in an obstacle are hidden too, and there is no way to them.
+            found = locate(map, there[hidden])
+            hidden = hidden[~found.blocked & (map.arrays.obstacle.numpy()[found.cell] == 0)]
+        planner = Planner(map, clearance=clearance) if len(hidden) else None
+        ways = planner.routes(here[hidden], there[hidden], partial=True) if planner else []
+        hidden, ways = hidden[[len(way) > 0 for way in ways]], [way for way in ways if len(way)]
         # Whoever is at the first corner already goes for the next one.
         away = [np.linalg.norm(way - x, axis=1) > 2.0 * self.goal_radius for way, x in zip(ways, here[hidden])]
         around = np.array([way[np.argmax(far)] for way, far in zip(ways, away)]).reshape(-1, 3)
         self.points.send_around(hidden, around)
         return hidden
 
-    def _mergeable(self, counts: np.ndarray, leaves: np.ndarray, levels: np.ndarray, parent: np.ndarray) -> np.ndarray:
-        """Cells whose children are all leaves and hold few together."""
-        assert self.adaptive is not None
-        children = leaves[parent[leaves] >= 0]
-        if len(children) == 0:
-            return children
-        total = np.bincount(parent[children], counts[children], minlength=len(levels))
-        few = np.unique(parent[children])
-        inner = np.flatnonzero((levels >= 0) & (self.map.arrays.first_child.numpy() >= 0))
-        has_inner = np.zeros(len(levels) + 1, bool)
-        has_inner[parent[inner]] = True  # parent -1 marks the last place, which nobody reads
-        few = few[(total[few] <= self.adaptive.merge) & ~has_inner[few]]
-        return few[np.argsort(total[few], kind="stable")][: self.budget]
-
-    def _prepare(self) -> None:
-        """Bring what kernels read up to date after the map or the agents have changed."""
+    def prepare(self) -> None:
+        """Bring what kernels read up to date after the map or the agents have changed; a step does so by itself."""
         if self._version == self.map.version:
             return
         c = self.points.crowd
         c.sight = sight_of(self.map)
         c.surface = int(self.map.dimension == 2 and not self.map.flat)
         c.dt, c.seed = self.dt, self._seed
+        c.clock.fill_(self.steps)
         self.points.relocate()
         self.bodies.relocate()
         parameters = np.asarray(self.behaviour.parameters(), float)
         self._parameters = wp.array(parameters, dtype=wp.float64, device=self.map.device)
         self._version = self.map.version
+        self._recorded = None
 
     def _step_bodies(self) -> None:
         if not len(self.bodies):
@@ -302,25 +294,35 @@ class Simulation:
 
     def _step_points(self) -> None:
         if len(self.points):
-            c, device = self.points.crowd, self.map.device
-            c.step = self.steps
-            self.points.routes.near = self.goal_radius
+            self._record()
             with self._timed("behaviour"):
                 if self.points.has_groups:
                     self.points.centre_groups()
-                edges = self.bodies.edges.arrays
-                inputs = [c, self.map.arrays, self.map.rings.table, edges, self.points.routes, self._parameters]
-                outputs = self.points.targets()
-                step_agents(self.behaviour.steer, not self.separate, inputs, self.time, outputs, device)
+                self._steer.run()
             if self.separate:
                 with self._timed("tracking"):
-                    wp.copy(c.velocity, outputs[1])
-                    step_agents(keep_velocity, True, inputs, self.time, outputs, device)
+                    wp.copy(self.points.crowd.velocity, self.points.moved.velocity)
+                    self._go.run()
             with self._timed("registration"):
-                self.points.settle()
+                for part in self._settle:
+                    part.run()
         if len(self.bodies):
             with self._timed("bodies"):
                 self.bodies.register()
+
+    def _record(self) -> None:
+        """Prepare the launches of a step, unless nothing they read has been replaced."""
+        key = self._version, self.separate, self.bodies.edges.arrays
+        if self._recorded == key:
+            return
+        c, device, moved = self.points.crowd, self.map.device, self.points.moved
+        self.points.routes.near = self.goal_radius
+        inputs = [c, self.map.arrays, self.map.rings.table, key[2], self.points.routes, self._parameters]
+        self._steer = stepping(self.behaviour.steer, not self.separate, inputs, moved, device)
+        if self.separate:
+            self._go = stepping(keep_velocity, True, inputs, moved, device)
+        self._settle = self.points.settling()
+        self._recorded = key
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
@@ -337,18 +339,3 @@ def _positive(values: float | Arrays, name: str, count: int) -> np.ndarray:
     if wrong.any():
         raise InputError(f"{name}: that of agent {int(np.argmax(wrong))} is {array[np.argmax(wrong)]}, not positive")
     return array
-
-
-def _ways(goals: Goals, places: np.ndarray) -> list[np.ndarray]:
-    """Waypoints (k, 3) of each agent."""
-    if goals is None:
-        return [np.empty((0, 3)) for _ in places]
-    if len(goals) != len(places):
-        raise InputError(f"goals: there are {len(goals)} for {len(places)} agents")
-    ways = []
-    for number, goal in enumerate(goals):
-        way = np.atleast_2d(np.asarray(goal, float))
-        if way.ndim != 2 or way.shape[1] not in (2, 3):
-            raise InputError(f"goals: those of agent {number} must have shape (k, 2) or (k, 3), not {way.shape}")
-        ways.append(np.concatenate([way, np.zeros((len(way), 3 - way.shape[1]))], axis=1))
-    return ways

@@ -17,17 +17,18 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
 from tangere.cells.tracking.surface import triangle_normal
-from tangere.crowd.arrays import Crowd, Edges, Routes, wish
+from tangere.crowd.arrays import Agents, Crowd, Edges, Routes, wish
 from tangere.crowd.going import Place, go_over_surface, go_straight
-from tangere.runtime import SOUND, launch
+from tangere.crowd.repeating import Repeated
+from tangere.runtime import SOUND
 
-__all__ = ["Behaviour", "gather_agents", "keep_velocity", "step_agents"]
+__all__ = ["Behaviour", "keep_velocity", "stepping"]
 
 wp.set_module_options(SOUND)
 
 #: Agents per kernel index on CPU, where every index costs a copy of the map's array headers.
 _CHUNK = 32
-_GRAIN = 16
+_GRAIN = 32
 
 
 class Behaviour(Protocol):
@@ -48,22 +49,17 @@ class Behaviour(Protocol):
         ...
 
 
-def step_agents(steer: Any, go: bool, inputs: list[Any], time: float, outputs: list[Any], device: wp.Device) -> None:
-    """Run one step.
+def stepping(steer: Any, go: bool, inputs: list[Any], out: Agents, device: wp.Device) -> Repeated:
+    """What to run for one step.
 
     Args:
         go: False: only steer, agents stay.
-        inputs: crowd, map, rings, edges, routes, parameters. outputs: position, velocity, dart, cell.
+        inputs: crowd, map, rings, edges, routes, parameters. out: where the agents go, in the order of the crowd.
     """
     crowd, chunk = inputs[0], 1 if device.is_cuda else _CHUNK
     kernel = _step_kernel(steer, _stay if not go else go_over_surface if crowd.surface else go_straight)
     indices = -(-len(crowd.position) // chunk)
-    launch(kernel, indices, [*inputs, wp.float64(time), chunk], outputs, device=device, grain=_GRAIN)
-
-
-def gather_agents(order: wp.array, source: list[wp.array], target: list[wp.array], device: wp.Device) -> None:
-    """Put position, velocity, dart and number of agent order[i] at place i."""
-    launch(_gather, len(order), [order, *source], target, device=device)
+    return Repeated(kernel, indices, [*inputs, chunk, out], device, grain=_GRAIN)
 
 
 @wp.func
@@ -101,13 +97,10 @@ def _step_kernel(steer: Any, go: Any) -> wp.Kernel:
         e: Edges,
         r: Routes,
         parameters: wp.array[wp.float64],
-        time: wp.float64,
         chunk: int,
-        position: wp.array[wp.vec3d],
-        velocity: wp.array[wp.vec3d],
-        dart: wp.array[int],
-        cell: wp.array[int],
+        out: Agents,
     ):
+        time = wp.float64(c.clock[0]) * c.dt
         begin = (first + wp.tid()) * chunk
         for i in range(begin, wp.min(begin + chunk, c.position.shape[0])):
             x = c.position[i]
@@ -122,30 +115,10 @@ def _step_kernel(steer: Any, go: Any) -> wp.Kernel:
             if c.surface == 1:
                 v = v - wp.dot(v, normal) * normal
             end = go(m, c.dart[i], x, v, c.dt)
-            position[i] = end.position
-            velocity[i] = end.velocity
-            dart[i] = end.dart
-            cell[i] = m.cell[end.dart]
+            out.position[i] = end.position
+            out.velocity[i] = end.velocity
+            out.dart[i] = end.dart
+            out.number[i] = int(c.number[i])
+            out.cell[i] = int(m.cell[end.dart])
 
     return step
-
-
-@wp.kernel
-def _gather(
-    first: int,
-    order: wp.array[int],
-    position: wp.array[wp.vec3d],
-    velocity: wp.array[wp.vec3d],
-    dart: wp.array[int],
-    number: wp.array[int],
-    position_out: wp.array[wp.vec3d],
-    velocity_out: wp.array[wp.vec3d],
-    dart_out: wp.array[int],
-    number_out: wp.array[int],
-):
-    i = first + wp.tid()
-    k = order[i]
-    position_out[i] = position[k]
-    velocity_out[i] = velocity[k]
-    dart_out[i] = dart[k]
-    number_out[i] = number[k]

@@ -6,31 +6,50 @@ plane, as far as rounding can tell. Spec: specs/pitiot-multiresolution-interacti
 
 from __future__ import annotations
 
-import numpy as np
+import warp as wp
+
+from tangere.cells.maps.arrays import MapArrays
+from tangere.runtime import SOUND, launch
 
 __all__ = ["all_convex"]
 
+wp.set_module_options(SOUND)
+
 #: Relative to the product of the lengths involved: flat faces and straight edges count as convex.
-_ROUNDING = 1e-12
+_ROUNDING = wp.constant(wp.float64(1.0e-12))
 
 
 def all_convex(map) -> bool:
     """Whether every leaf of a planar map or a 3-map is convex; surfaces in space are not."""
-    darts = map.darts
-    phi1, phi_1, origin = (map.numpy(name) for name in ("phi1", "phi_1", "origin"))
-    position = map.positions
-    s, e, before = position[origin[darts]], position[origin[phi1[darts]]], position[origin[phi_1[darts]]]
-    if map.dimension == 2:
-        into, out = s - before, e - s
-        turn = into[:, 0] * out[:, 1] - into[:, 1] * out[:, 0]
-        scale = np.linalg.norm(into, axis=1) * np.linalg.norm(out, axis=1)
-        return bool(map.flat and (turn >= -_ROUNDING * scale).all())
-    centre, phi2 = map.numpy("face_centre"), map.numpy("phi2")
-    f = centre[darts]
-    normal = np.cross(s - f, e - f)
-    for other in (centre[phi2[darts]], before):
-        above = np.einsum("ij,ij->i", normal, other - f)
-        scale = np.linalg.norm(normal, axis=1) * np.linalg.norm(other - f, axis=1)
-        if (above > _ROUNDING * scale).any():
-            return False
-    return True
+    if map.dimension == 2 and not map.flat:
+        return False
+    bent = wp.zeros(1, dtype=wp.int32, device=map.device)
+    launch(_bent, len(map.arrays.tag), [map.arrays], [bent], device=map.device, grain=8192)
+    return int(bent.numpy()[0]) == 0
+
+
+@wp.func
+def _above(normal: wp.vec3d, way: wp.vec3d) -> bool:
+    return wp.dot(normal, way) > _ROUNDING * wp.length(normal) * wp.length(way)
+
+
+@wp.kernel
+def _bent(first: int, m: MapArrays, bent: wp.array[int]):
+    d = first + wp.tid()
+    if d >= m.counts[0] or m.tag[d] < 0:
+        return
+    s = m.position[m.origin[d]]
+    e = m.position[m.origin[m.phi1[d]]]
+    before = m.position[m.origin[m.phi_1[d]]]
+    inward = bool(False)
+    if m.dimension == 2:
+        into = s - before
+        out = e - s
+        turn = into[0] * out[1] - into[1] * out[0]
+        inward = turn < -_ROUNDING * wp.length(into) * wp.length(out)
+    else:
+        f = m.face_centre[d]
+        normal = wp.cross(s - f, e - f)
+        inward = _above(normal, m.face_centre[m.phi2[d]] - f) or _above(normal, before - f)
+    if inward:
+        bent[0] = 1  # whoever writes here writes the same

@@ -12,7 +12,7 @@ import numpy as np
 from tangere.cells.maps.cell_map import CellMap
 from tangere.runtime import Arrays
 
-__all__ = ["ancestors", "hanging_vertices", "ring"]
+__all__ = ["ancestors", "ring"]
 
 
 def ring(map: CellMap, cells: Arrays, *, level: int | None = None) -> np.ndarray:
@@ -43,11 +43,3 @@ def ancestors(map: CellMap, level: int) -> np.ndarray:
         if not finer.any():
             return up
         up = np.where(finer, parent[up], up)
-
-
-def hanging_vertices(map: CellMap) -> np.ndarray:
-    """(k, 2) vertex and cell of every vertex that a finer neighbour set into an edge or face of a leaf, sorted."""
-    darts = map.darts
-    cell = map.numpy("cell")[darts]
-    late = (map.numpy("tag")[darts] & 255) > map.levels[cell]
-    return np.unique(np.stack([map.numpy("origin")[darts[late]], cell[late]], axis=1), axis=0)

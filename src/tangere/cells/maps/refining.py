@@ -100,12 +100,10 @@ def _coarse_first(map: CellMap, todo: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _finest_around(map: CellMap, parents: np.ndarray) -> np.ndarray:
     """The highest level in the rings of the children of each cell."""
-    leaves = map.leaves
-    leaves = leaves[np.isin(map.arrays.parent.numpy()[leaves], parents)]
-    finest = map.levels[map.rings.rows(leaves)].max(axis=1)
-    result = np.zeros(len(map.levels), np.int64)
-    np.maximum.at(result, map.arrays.parent.numpy()[leaves], finest)
-    return result[parents]
+    chosen = wp.array(parents.astype(np.int32), dtype=wp.int32, device=map.device)
+    finest = wp.zeros(len(parents), dtype=wp.int32, device=map.device)
+    launch(_finest, len(parents), [map.arrays, map.rings.table, chosen], [finest], device=map.device)
+    return finest.numpy()
 
 
 def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method | None) -> None:
@@ -386,6 +384,16 @@ def _win(
                 room[i] = volumes_room(m, c)
             else:
                 room[i] = faces_room(m, c)
+
+
+@wp.kernel
+def _finest(first: int, m: MapArrays, table: RingTable, parents: wp.array[int], finest: wp.array[int]):
+    i = first + wp.tid()
+    child = int(m.first_child[parents[i]])
+    while child >= 0:
+        for k in range(table.size[child]):
+            finest[i] = wp.max(finest[i], m.cell_level[table.cells[child * table.width + k]])
+        child = m.sibling[child]
 
 
 @wp.kernel

@@ -11,7 +11,7 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, device_of, launch
 
 __all__ = ["RingTable", "Rings", "fresh_rings", "renew_rings"]
 
@@ -43,9 +43,15 @@ class Rings:
     def rows(self, cells: np.ndarray) -> np.ndarray:
         """(n, width) the one-rings of leaf cells, unsorted, padded with the cell itself."""
         cells = np.asarray(cells, dtype=np.int64)
-        rows = self.table.cells.numpy().reshape(-1, self.table.width)[cells]
-        size = self.table.size.numpy()[cells]
-        return np.where(np.arange(rows.shape[1]) < size[:, None], rows, cells[:, None])
+        device = device_of(self.table.size)
+        if device.is_cpu:
+            rows = self.table.cells.numpy().reshape(-1, self.table.width)[cells]
+            size = self.table.size.numpy()[cells]
+            return np.where(np.arange(rows.shape[1]) < size[:, None], rows, cells[:, None])
+        chosen = wp.array(cells.astype(np.int32), dtype=wp.int32, device=device)
+        rows = wp.empty((len(cells), self.table.width), dtype=wp.int32, device=device)
+        launch(_rows, len(cells), [self.table, chosen], [rows], device=device)
+        return rows.numpy()
 
 
 def fresh_rings(m: MapArrays, width: int, device: wp.Device) -> Rings:
@@ -58,12 +64,23 @@ def fresh_rings(m: MapArrays, width: int, device: wp.Device) -> Rings:
 def renew_rings(m: MapArrays, rings: Rings, dirty: wp.array, device: wp.Device) -> Rings:
     """Write the rows of cells marked in `dirty` again (cleared on return); a wider table if a ring does not fit."""
     kernel = _rings3 if m.dimension == 3 else _rings2
-    launch(kernel, len(dirty), [m, dirty], [rings.table], device=device, grain=_GRAIN)
-    most = int(rings.table.size.numpy().max(initial=0))
-    if most > rings.table.width:
+    full = wp.zeros(1, dtype=wp.int32, device=device)
+    launch(kernel, len(dirty), [m, dirty], [rings.table, full], device=device, grain=_GRAIN)
+    if full.numpy()[0]:
+        most = int(rings.table.size.numpy().max())
         return fresh_rings(m, most + most // 4, device)
     dirty.zero_()
     return rings
+
+
+@wp.kernel
+def _rows(first: int, table: RingTable, cells: wp.array[int], rows: wp.array2d[int]):
+    i = first + wp.tid()
+    c = cells[i]
+    for k in range(table.width):
+        rows[i, k] = c
+        if k < table.size[c]:
+            rows[i, k] = int(table.cells[c * table.width + k])
 
 
 @wp.func
@@ -80,7 +97,7 @@ def _noted(c: int, b: int, count: int, table: RingTable) -> int:
 
 
 @wp.kernel
-def _rings2(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable):
+def _rings2(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, full: wp.array[int]):
     c = first + wp.tid()
     if dirty[c] == 0:
         return
@@ -104,10 +121,12 @@ def _rings2(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable):
             d = m.phi1[d]
             turning = d != start
     table.size[c] = count
+    if count > table.width:
+        full[0] = 1  # whoever writes here writes the same
 
 
 @wp.kernel
-def _rings3(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable):
+def _rings3(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, full: wp.array[int]):
     c = first + wp.tid()
     if dirty[c] == 0:
         return
@@ -119,6 +138,8 @@ def _rings3(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable):
                 count = _around_vertex(m, c, d, count, table)
             d = m.link[d]
     table.size[c] = count
+    if count > table.width:
+        full[0] = 1  # whoever writes here writes the same
 
 
 @wp.func

@@ -10,21 +10,23 @@ Spec: specs/pitiot-multiresolution-interactions 2.8.
 from __future__ import annotations
 
 import numpy as np
+import warp as wp
 
-__all__ = ["blind_cells", "see_whole_cells", "simplex_sizes"]
+from tangere.cells.maps.arrays import MapArrays
+from tangere.runtime import SOUND, launch, where
 
+__all__ = ["blind_cells", "see_whole_cells"]
 
-def simplex_sizes(map) -> np.ndarray:
-    """Twice the area (planar maps) or six times the volume (3-maps) of the simplex of every live dart, signed."""
-    facets, centre = _facets(map, map.darts), map.numpy("centre")[map.numpy("cell")[map.darts]]
-    return _heights(facets, centre)
+wp.set_module_options(SOUND)
 
 
 def blind_cells(map) -> np.ndarray:
     """The cells that their centre does not see whole."""
     if map.dimension == 2 and not map.flat:
         return np.empty(0, np.int64)
-    return np.unique(map.numpy("cell")[map.darts[~(simplex_sizes(map) > 0)]])
+    blind = wp.zeros(map.cell_capacity, dtype=wp.uint8, device=map.device)
+    launch(_mark_blind, map.cell_capacity, [map.arrays], [blind], device=map.device, grain=2048)
+    return np.sort(where(blind, 1).numpy()).astype(np.int64)
 
 
 def see_whole_cells(map) -> np.ndarray:
@@ -81,3 +83,22 @@ def _deepest_point(facets: np.ndarray, dimension: int) -> np.ndarray | None:
     if answer.status != 0 or not answer.x[-1] > 0:
         return None
     return middle + scale * np.concatenate([answer.x[:dimension], np.zeros(3 - dimension)])
+
+
+@wp.kernel
+def _mark_blind(first: int, m: MapArrays, blind: wp.array[wp.uint8]):
+    c = first + wp.tid()
+    if m.cell_level[c] < 0 or m.first_child[c] >= 0:
+        return
+    v = m.centre[c]
+    d = int(m.anchor[c])
+    while d >= 0:
+        s = m.position[m.origin[d]]
+        e = m.position[m.origin[m.phi1[d]]]
+        size = (s[0] - v[0]) * (e[1] - v[1]) - (s[1] - v[1]) * (e[0] - v[0])
+        if m.dimension == 3:
+            f = m.face_centre[d]
+            size = wp.dot(wp.cross(s - f, e - f), f - v)
+        if not size > wp.float64(0.0):
+            blind[c] = wp.uint8(1)
+        d = m.link[d]

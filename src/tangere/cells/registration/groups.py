@@ -16,7 +16,7 @@ import warp as wp
 
 from tangere.runtime import SOUND, device_of, launch, sort_pairs, thread_count
 
-__all__ = ["Groups", "group"]
+__all__ = ["Groups", "first_at_least", "group"]
 
 wp.set_module_options(SOUND)
 
@@ -47,15 +47,19 @@ def group(cells: wp.array, capacity: int) -> Groups:
     count, device = len(cells), device_of(cells)
     start = wp.zeros(capacity + 1, dtype=wp.int32, device=device)
     if device.is_cuda:
-        items = wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
+        items = wp.empty(count, dtype=wp.int32, device=device)
+        launch(_number, count, outputs=[items], device=device)
         keys, order = sort_pairs(cells, items)
-        launch(_starts, count + 1, [keys, capacity], [start], device=device)
+        launch(_starts, capacity + 1, [keys], [start], device=device)
         return Groups(start, order)
     shards = max(1, min(thread_count(), count // _SHARD))
     order = wp.empty(count, dtype=wp.int32, device=device)
     tally = wp.zeros((shards, capacity), dtype=wp.int32, device=device)
+    if shards == 1:
+        launch(_group_alone, 1, [cells, tally], [start, order], device=device)
+        return Groups(start, order)
     launch(_count, shards, [cells, shards], [tally], device=device, grain=1)
-    launch(_scan, 1, [tally, shards, capacity], [start], device=device)
+    launch(_scan, 1, [tally, shards], [start], device=device)
     launch(_fill, shards, [cells, shards, tally], [order], device=device, grain=1)
     return Groups(start, order)
 
@@ -65,28 +69,26 @@ def _begin(count: int, shard: int, shards: int) -> int:
     return int(wp.int64(count) * wp.int64(shard) / wp.int64(shards))
 
 
-@wp.kernel
-def _count(first: int, cells: wp.array[int], shards: int, tally: wp.array2d[int]):
-    s = first + wp.tid()
+@wp.func
+def _counted(cells: wp.array[int], s: int, shards: int, tally: wp.array2d[int]):
     for i in range(_begin(cells.shape[0], s, shards), _begin(cells.shape[0], s + 1, shards)):
         tally[s, cells[i]] = tally[s, cells[i]] + 1
 
 
-@wp.kernel
-def _scan(first: int, tally: wp.array2d[int], shards: int, capacity: int, start: wp.array[int]):
+@wp.func
+def _scanned(tally: wp.array2d[int], shards: int, start: wp.array[int]):
     total = int(0)
-    for c in range(capacity):
+    for c in range(tally.shape[1]):
         start[c] = total
         for s in range(shards):
-            here = tally[s, c]
+            here = int(tally[s, c])
             tally[s, c] = total
             total += here
-    start[capacity] = total
+    start[tally.shape[1]] = total
 
 
-@wp.kernel
-def _fill(first: int, cells: wp.array[int], shards: int, tally: wp.array2d[int], order: wp.array[int]):
-    s = first + wp.tid()
+@wp.func
+def _filled(cells: wp.array[int], s: int, shards: int, tally: wp.array2d[int], order: wp.array[int]):
     for i in range(_begin(cells.shape[0], s, shards), _begin(cells.shape[0], s + 1, shards)):
         place = int(tally[s, cells[i]])
         order[place] = i
@@ -94,13 +96,48 @@ def _fill(first: int, cells: wp.array[int], shards: int, tally: wp.array2d[int],
 
 
 @wp.kernel
-def _starts(first: int, keys: wp.array[int], capacity: int, start: wp.array[int]):
-    i = first + wp.tid()
+def _group_alone(first: int, cells: wp.array[int], tally: wp.array2d[int], start: wp.array[int], order: wp.array[int]):
+    _counted(cells, 0, 1, tally)
+    _scanned(tally, 1, start)
+    _filled(cells, 0, 1, tally, order)
+
+
+@wp.kernel
+def _count(first: int, cells: wp.array[int], shards: int, tally: wp.array2d[int]):
+    _counted(cells, first + wp.tid(), shards, tally)
+
+
+@wp.kernel
+def _scan(first: int, tally: wp.array2d[int], shards: int, start: wp.array[int]):
+    _scanned(tally, shards, start)
+
+
+@wp.kernel
+def _fill(first: int, cells: wp.array[int], shards: int, tally: wp.array2d[int], order: wp.array[int]):
+    _filled(cells, first + wp.tid(), shards, tally, order)
+
+
+@wp.func
+def first_at_least(keys: wp.array[int], count: int, key: int) -> int:
+    """The place of the first of `count` sorted keys that is not below `key`."""
     low = int(0)
-    if i > 0:
-        low = keys[i - 1] + 1
-    high = capacity
-    if i < keys.shape[0]:
-        high = keys[i]
-    for c in range(low, high + 1):
-        start[c] = i
+    high = int(count)
+    while low < high:
+        middle = (low + high) / 2
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@wp.kernel
+def _starts(first: int, keys: wp.array[int], start: wp.array[int]):
+    c = first + wp.tid()
+    start[c] = first_at_least(keys, keys.shape[0], c)
+
+
+@wp.kernel
+def _number(first: int, items: wp.array[int]):
+    i = first + wp.tid()
+    items[i] = i

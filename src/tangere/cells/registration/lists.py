@@ -8,7 +8,6 @@ Spec: specs/pitiot-multiresolution-interactions 2.11-2.13.
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
 from tangere.cells.registration.groups import Groups
@@ -43,17 +42,15 @@ class CellLists:
             setattr(self._entries, name, wp.full(max(16, entities), -1, dtype=wp.int32, device=device))
         self._entries.state = wp.array([0, -1, 0], dtype=wp.int32, device=device)
 
-    def replace(self, entities: np.ndarray, offsets: np.ndarray, cells: np.ndarray, cell_capacity: int) -> None:
-        """Put entity `entities[i]` into `cells[offsets[i]:offsets[i + 1]]` and nowhere else."""
+    def replace(self, entities: wp.array, first: wp.array, cells: wp.array, cell_capacity: int) -> None:
+        """Put each of `entities` (k,) into `cells[first[entity]:first[entity + 1]]` and nowhere else."""
         held = self._entries
         held.head = _grown(held.head, cell_capacity)
         used = int(held.state.numpy()[0])
         for name in ("entity", "cell", "after", "before", "further"):
             setattr(held, name, _grown(getattr(held, name), used + len(cells)))
-        arrays = [
-            wp.array(np.asarray(x, np.int32), dtype=wp.int32, device=self.device) for x in (entities, offsets, cells)
-        ]
-        launch(_replace, 1, [held, *arrays], device=self.device)
+        if len(entities):
+            launch(_replace, 1, [held, entities, first, cells], device=self.device)
 
     def groups(self) -> Groups:
         """The same lists as arrays."""
@@ -112,11 +109,12 @@ def _put_in(e: Entries, entity: int, cell: int):
 
 
 @wp.kernel
-def _replace(first: int, e: Entries, entities: wp.array[int], offsets: wp.array[int], cells: wp.array[int]):
+def _replace(first: int, e: Entries, entities: wp.array[int], rows: wp.array[int], cells: wp.array[int]):
     for i in range(entities.shape[0]):
-        _take_out(e, entities[i])
-        for k in range(offsets[i], offsets[i + 1]):
-            _put_in(e, entities[i], cells[k])
+        entity = entities[i]
+        _take_out(e, entity)
+        for k in range(rows[entity], rows[entity + 1]):
+            _put_in(e, entity, cells[k])
 
 
 @wp.kernel

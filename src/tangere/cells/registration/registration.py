@@ -19,19 +19,24 @@ from typing import Literal
 import numpy as np
 import warp as wp
 
+from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.refining import follow_heirs, merge, split
 from tangere.cells.registration.advecting import carry
+from tangere.cells.registration.crossing import ALONE, MARCH, Crossings, cross, joined
 from tangere.cells.registration.filling import fill_triangles
 from tangere.cells.registration.groups import Groups, group
 from tangere.cells.registration.lists import CellLists
 from tangere.cells.tracking.locate import darts_of, locate_darts, points_of
-from tangere.cells.tracking.march import march_cells, move_darts
-from tangere.runtime import Arrays, InputError, as_indices
+from tangere.cells.tracking.march import move_darts
+from tangere.runtime import SOUND, Arrays, InputError, as_indices, launch, where
 
 __all__ = ["Registration"]
 
+wp.set_module_options(SOUND)
+
 Kind = Literal["points", "segments", "triangles"]
+_KINDS: tuple[Kind, ...] = ("points", "segments", "triangles")
 
 
 class Registration:
@@ -70,14 +75,13 @@ class Registration:
         outside = status.numpy() != 0
         if outside.any():
             raise InputError(f"points: point {int(np.argmax(outside))} is outside the map")
-        self._edges, self._edge_of = _unique_edges(self.segments, self.triangles)
-        self._rows = _Rows(len(self._edges))
-        self.counters = {"points changed": 0, "edges marched": 0}  #: of the last move
+        self._marched = wp.empty(0, dtype=wp.uint8, device=map.device)
+        self._changed = wp.empty(0, dtype=wp.uint8, device=map.device)
         self._lists: dict[Kind, CellLists] = {}
         self._groups: dict[Kind, Groups] = {}
-        self._cells = self.cells.copy()
-        self._march(np.arange(len(self._edges)))
-        self._refresh(None)
+        self._rows: dict[Kind, Crossings] = {}
+        self._send_members()
+        self._refresh()
 
     def __repr__(self) -> str:
         sizes = len(self._points), len(self.segments), len(self.triangles)
@@ -98,15 +102,19 @@ class Registration:
         """(n,) the cell of each point."""
         return self.map.arrays.cell.numpy()[self._darts.numpy()]
 
+    @property
+    def counters(self) -> dict[str, int]:
+        """Of the last change: points that changed cell, edges that were marched."""
+        return {"points changed": int(self._changed.numpy().sum()), "edges marched": int(self._marched.numpy().sum())}
+
     def crossed(self, kind: Kind, number: int) -> np.ndarray:
         """The cells a segment or triangle is present in, sorted."""
-        offsets, cells = self._crossing(kind, np.array([number]))
-        return cells[offsets[0] : offsets[1]]
+        return self._rows[kind].row(number)
 
     def edge_cells(self, triangle: int) -> np.ndarray:
         """The cells that the edges of a triangle cross, sorted."""
-        sides = self._edge_of[len(self.segments) :].reshape(-1, 3)[triangle]
-        return np.unique(self._rows.get(sides)[1])
+        sides = self._triangle_edges.numpy()[triangle]
+        return np.unique(np.concatenate([self._edge_rows.row(int(k)) for k in sides]))
 
     def present(self, kind: Kind) -> Groups:
         """Who is in each cell."""
@@ -127,33 +135,25 @@ class Registration:
         there = points_of(self.map, targets, "targets")
         if len(there) != len(self._points):
             raise InputError(f"targets: there are {len(there)} for {len(self._points)} points")
-        darts, time, status = move_darts(self.map, self._points, there, self._darts)
-        stopped = status.numpy() == 1
-        place = there.numpy().copy()
-        if stopped.any():
-            part, before = time.numpy()[stopped, None], self.points[stopped]
-            place[stopped] = before + part * (place[stopped] - before)
-        self._points = wp.array(place, dtype=wp.vec3d, device=self.map.device)
+        before = self._points
+        darts, time, status = move_darts(self.map, before, there, self._darts)
+        self._points = wp.clone(there)
+        launch(_stop, len(there), [before, time], [self._points], device=self.map.device)
         self._darts = darts
-        self._after_points_moved()
-        return stopped
+        self._refresh()
+        return status.numpy() == 1
 
     def split(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
         """Split cells and keep everybody registered; returns the cells that were split."""
-        before = self._soon_touched(np.asarray(cells, dtype=np.int64).reshape(-1))
         done = split(self.map, cells, balanced=balanced)
-        self._after_cells_changed(np.union1d(before, done))
+        self._refresh(moved=False)
         return done
 
     def merge(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
         """Merge the children of cells and keep everybody registered; returns the cells that were merged."""
-        chosen = np.asarray(cells, dtype=np.int64).reshape(-1)
-        leaves = self.map.leaves
-        inside = leaves[np.isin(self.map.arrays.parent.numpy()[leaves], chosen)]
-        touched = self._soon_touched(inside)
-        done = merge(self.map, chosen, balanced=balanced)
+        done = merge(self.map, cells, balanced=balanced)
         follow_heirs(self.map, self._darts)
-        self._after_cells_changed(touched)
+        self._refresh(moved=False)
         return done
 
     def deform(self, vertices: Arrays, *, carried: bool = True) -> None:
@@ -166,8 +166,7 @@ class Registration:
             self._points = carry(self.map, self._points, self._darts, vertices)
         else:
             self.map.move(vertices)
-        self._darts = self._located()
-        self._changed_everything()
+        self._refresh(moved=False)
 
     def add(self, points: Arrays, darts: Arrays | None = None) -> np.ndarray:
         """Register more points; returns their numbers."""
@@ -190,171 +189,88 @@ class Registration:
         renumbered = np.full(len(self._points), -1)
         renumbered[keep] = np.arange(len(keep))
         self.segments, self.triangles = renumbered[self.segments], renumbered[self.triangles]
-        self._edges = renumbered[self._edges]
         self._set_points(self.points[keep], self.darts[keep])
         return keep
-
-    def _grouped(self, kind: Kind) -> Groups:
-        if self.form == "incremental":
-            return self._lists[kind].groups()
-        if kind == "points":
-            cells = wp.array(self.cells, dtype=wp.int32, device=self.map.device)
-            return group(cells, self.map.cell_capacity)
-        offsets, cells = self._crossing(kind, np.arange(len(self._members(kind))))
-        entity = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)).astype(np.int32)
-        found = group(wp.array(cells, dtype=wp.int32, device=self.map.device), self.map.cell_capacity)
-        order = wp.array(entity[found.order.numpy()], dtype=wp.int32, device=self.map.device)
-        return Groups(found.start, order)
 
     def _set_points(self, places: np.ndarray, darts: np.ndarray) -> None:
         self._points = wp.array(places, dtype=wp.vec3d, device=self.map.device)
         self._darts = wp.array(darts, dtype=wp.int32, device=self.map.device)
-        self._cells = self.cells.copy()
         self._lists.clear()
-        self._refresh(None)
+        self._rows.clear()
+        self._send_members()
+        self._refresh()
 
-    def _located(self) -> wp.array:
-        return locate_darts(self.map, self._points, self._darts)[0]
+    def _send_members(self) -> None:
+        """What the device needs to know of segments and triangles: all their edges, each once, and whose they are."""
+        edges, number = _unique_edges(self.segments, self.triangles)
+        count, device = len(self.segments), self.map.device
+        self._edges = wp.array(edges.astype(np.int32), dtype=wp.vec2i, device=device)
+        self._segment_edges, self._triangle_edges = (
+            wp.array(part.astype(np.int32), dtype=wp.int32, device=device)
+            for part in (number[:count].reshape(-1, 1), number[count:].reshape(-1, 3))
+        )
 
-    def _soon_touched(self, cells: np.ndarray) -> np.ndarray:
-        """Cells and their rings: on warped faces a split changes the owner of points next door too."""
-        return np.union1d(cells, self.map.rings.rows(cells))
-
-    def _after_cells_changed(self, touched: np.ndarray) -> None:
-        self._darts = self._located()
-        cells = self.cells
-        points = np.flatnonzero(cells != self._cells)
-        edges = self._rows.using(touched)
-        self._cells = cells.copy()
-        self._march(edges)
-        self._refresh((points, edges))
-
-    def _after_points_moved(self) -> None:
-        cells = self.cells
-        changed = cells != self._cells
-        single = self._rows.sizes == 1
-        if len(self._edges):
-            quiet = single & ~changed[self._edges].any(axis=1)
-            if self.mode == "exact" and not self.map.has_convex_cells:
-                quiet[:] = False
-            edges = np.flatnonzero(~quiet)
-        else:
-            edges = np.empty(0, np.int64)
-        self._cells = cells.copy()
-        self._march(edges)
-        self.counters = {"points changed": int(changed.sum()), "edges marched": len(edges)}
-        self._refresh((np.flatnonzero(changed), edges))
-
-    def _changed_everything(self) -> None:
-        self._cells = self.cells.copy()
-        self._march(np.arange(len(self._edges)))
-        self._refresh(None)
-
-    def _march(self, edges: np.ndarray) -> None:
-        """Find the cells that edges cross."""
-        if len(edges) == 0:
-            return
-        ends = self._edges[edges]
-        whole = np.ones(len(edges), bool)
-        if self.mode == "fast" or self.map.has_convex_cells:
-            whole = self._cells[ends[:, 0]] != self._cells[ends[:, 1]]
-        rows = [np.empty((0, 2), np.int64)]
-        inside = np.flatnonzero(~whole)
-        rows.append(np.stack([inside, self._cells[ends[inside, 0]]], axis=1))
-        far = np.flatnonzero(whole)
-        if len(far):
-            for a, b in ((0, 1), (1, 0)):
-                start = [self.points[ends[far, k]] for k in (a, b)]
-                first, last = (wp.array(x, dtype=wp.vec3d, device=self.map.device) for x in start)
-                darts = wp.array(self.darts[ends[far, a]], dtype=wp.int32, device=self.map.device)
-                pairs, status = march_cells(self.map, first, last, darts)
-                rows.append(np.stack([far[pairs[:, 0]], pairs[:, 1]], axis=1))
-                blocked = status.numpy() == 1
-                if not blocked.any():
-                    break
-                far = far[blocked]  # a wall is in the way: the cells from the other end as well
-        pairs = np.unique(np.concatenate(rows), axis=0)
-        self._rows.set(edges, np.searchsorted(pairs[:, 0], np.arange(len(edges) + 1)), pairs[:, 1])
-
-    def _members(self, kind: Kind) -> np.ndarray:
-        return self.segments if kind == "segments" else self.triangles
-
-    def _crossing(self, kind: Kind, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets and cells of segments or triangles."""
-        if kind == "points":
-            return np.arange(len(numbers) + 1), self._cells[numbers]
-        if kind == "segments":
-            return self._rows.get(self._edge_of[: len(self.segments)][numbers])
-        sides = self._edge_of[len(self.segments) :].reshape(-1, 3)[numbers]
-        offsets, cells = self._rows.get(sides.reshape(-1))
-        triangle = np.repeat(np.arange(len(numbers)), np.diff(offsets[::3]))
-        pairs = np.unique(np.stack([triangle, cells], axis=1), axis=0)
-        if self.fill:
-            corners = self.points[self.triangles[numbers]]
-            pairs = fill_triangles(self.map, corners, pairs)
-        return np.searchsorted(pairs[:, 0], np.arange(len(numbers) + 1)), pairs[:, 1]
-
-    def _refresh(self, changed: tuple[np.ndarray, np.ndarray] | None) -> None:
-        """Bring incremental lists up to date: everything, or the points and edges that changed."""
+    def _refresh(self, moved: bool = True) -> None:
+        """Find everybody's cells again; `moved`: darts are those of a march, else points are looked for from them."""
+        map, device, count = self.map, self.map.device, len(self._points)
+        if not moved:
+            self._darts = locate_darts(map, self._points, self._darts)[0]
+        before = self._rows.get("points")
+        cells, numbers = (wp.empty(n, dtype=wp.int32, device=device) for n in (count, count + 1))
+        self._changed = wp.empty(count, dtype=wp.uint8, device=device)
+        known = cells if before is None else before.cells
+        inputs = [map.arrays, self._darts, known, int(before is not None)]
+        launch(_cells_of, count + 1, inputs, [cells, numbers, self._changed], device=device)
+        self._cross_edges()
+        rows: dict[Kind, Crossings] = {"points": Crossings(numbers, cells)}
+        rows["segments"] = joined(self._edge_rows, self._segment_edges)
+        rows["triangles"] = self._filled(joined(self._edge_rows, self._triangle_edges))
         self._groups.clear()
-        if self.form != "incremental":
-            return
-        counts = {"points": len(self._points), "segments": len(self.segments), "triangles": len(self.triangles)}
-        for kind, count in counts.items():
-            if kind not in self._lists or changed is None:
-                self._lists[kind] = CellLists(count, self.map.cell_capacity, self.map.device)
-                numbers = np.arange(count)
-            elif kind == "points":
-                numbers = changed[0]
-            else:
-                touched = np.isin(self._edge_of, changed[1])
-                own = touched[: len(self.segments)]
-                numbers = np.flatnonzero(
-                    own if kind == "segments" else touched[len(self.segments) :].reshape(-1, 3).any(axis=1)
-                )
-            offsets, cells = self._crossing(kind, numbers)
-            self._lists[kind].replace(numbers, offsets, cells, self.map.cell_capacity)
+        if self.form == "incremental":
+            for kind in _KINDS:
+                self._replace(kind, rows[kind])
+        self._rows = rows
 
+    def _cross_edges(self) -> None:
+        map, device, count = self.map, self.map.device, len(self._edges)
+        trusting = self.mode == "fast" or map.has_convex_cells
+        how = wp.full(count, int(ALONE if trusting else MARCH), dtype=wp.int32, device=device)
+        ends = [wp.empty(count, dtype=kind, device=device) for kind in (wp.vec3d, wp.vec3d, wp.int32, wp.int32)]
+        launch(_ends, count, [self._edges, self._points, self._darts], ends, device=device)
+        self._edge_rows, self._marched = cross(map, *ends, how)
 
-class _Rows:
-    """A row of cells for each edge, replaced row by row."""
+    def _filled(self, rows: Crossings) -> Crossings:
+        """With `fill`, the rows of triangles and the cells that only their insides cross."""
+        if not self.fill or len(self.triangles) == 0:
+            return rows
+        pairs = np.stack([rows.owner.numpy(), rows.cells.numpy()], axis=1).astype(np.int64)
+        pairs = fill_triangles(self.map, self.points[self.triangles], pairs)
+        first = np.searchsorted(pairs[:, 0], np.arange(len(self.triangles) + 1))
+        return Crossings(
+            *(wp.array(x.astype(np.int32), dtype=wp.int32, device=self.map.device) for x in (first, pairs[:, 1]))
+        )
 
-    def __init__(self, count: int) -> None:
-        self._offsets = np.zeros(count + 1, np.int64)
-        self._cells = np.empty(0, np.int64)
+    def _grouped(self, kind: Kind) -> Groups:
+        if self.form == "incremental":
+            return self._lists[kind].groups()
+        rows = self._rows[kind]
+        found = group(rows.cells, self.map.cell_capacity)
+        if kind == "points":
+            return found
+        order, device = wp.empty_like(found.order), self.map.device
+        launch(_look_up, len(order), [found.order, rows.owner], [order], device=device)
+        return Groups(found.start, order)
 
-    @property
-    def sizes(self) -> np.ndarray:
-        return np.diff(self._offsets)
-
-    def get(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sizes = self.sizes[rows]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes) + np.repeat(self._offsets[rows], sizes)
-        return offsets, self._cells[place]
-
-    def set(self, rows: np.ndarray, offsets: np.ndarray, cells: np.ndarray) -> None:
-        sizes, old = self.sizes, self.sizes
-        kept = np.ones(len(sizes), bool)
-        kept[rows] = False
-        sizes[rows] = np.diff(offsets)
-        merged = np.concatenate([[0], np.cumsum(sizes)])
-        result = np.empty(merged[-1], np.int64)
-        result[np.repeat(kept, sizes)] = self._cells[np.repeat(kept, old)]
-        order = np.argsort(rows, kind="stable")
-        result[np.repeat(~kept, sizes)] = _Rows._of(offsets, cells).get(order)[1]
-        self._offsets, self._cells = merged, result
-
-    def using(self, cells: np.ndarray) -> np.ndarray:
-        """The rows with one of these cells."""
-        row = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        return np.unique(row[np.isin(self._cells, cells)])
-
-    @classmethod
-    def _of(cls, offsets: np.ndarray, cells: np.ndarray) -> _Rows:
-        rows = cls(0)
-        rows._offsets, rows._cells = np.asarray(offsets), np.asarray(cells)
-        return rows
+    def _replace(self, kind: Kind, rows: Crossings) -> None:
+        """Bring the lists of one kind up to date: only entities whose cells changed are taken out and put in."""
+        count, capacity, device = len(rows.first) - 1, self.map.cell_capacity, self.map.device
+        differ = wp.full(count, 1, dtype=wp.uint8, device=device)
+        if kind in self._lists:
+            before = self._rows[kind]
+            launch(_differ, count, [before.first, before.cells, rows.first, rows.cells], [differ], device=device)
+        else:
+            self._lists[kind] = CellLists(count, capacity, device)
+        self._lists[kind].replace(where(differ, 1), rows.first, rows.cells, capacity)
 
 
 def _members(data: Arrays | None, name: str, width: int, points: int) -> np.ndarray:
@@ -375,3 +291,78 @@ def _unique_edges(segments: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarr
         return both, np.empty(0, np.int64)
     edges, number = np.unique(both, axis=0, return_inverse=True)
     return edges, number.reshape(-1)
+
+
+@wp.kernel
+def _stop(first: int, before: wp.array[wp.vec3d], time: wp.array[wp.float64], points: wp.array[wp.vec3d]):
+    """Points whose way was blocked are where it was."""
+    i = first + wp.tid()
+    if time[i] < wp.float64(1.0):
+        points[i] = before[i] + time[i] * (points[i] - before[i])
+
+
+@wp.kernel
+def _cells_of(
+    first: int,
+    m: MapArrays,
+    darts: wp.array[int],
+    before: wp.array[int],
+    known: int,
+    cells: wp.array[int],
+    numbers: wp.array[int],
+    changed: wp.array[wp.uint8],
+):
+    i = first + wp.tid()
+    numbers[i] = i
+    if i < darts.shape[0]:
+        cell = m.cell[darts[i]]
+        cells[i] = cell
+        changed[i] = wp.uint8(0)
+        if known == 0 or before[i] != cell:
+            changed[i] = wp.uint8(1)
+
+
+@wp.kernel
+def _ends(
+    first: int,
+    edges: wp.array[wp.vec2i],
+    points: wp.array[wp.vec3d],
+    darts: wp.array[int],
+    a: wp.array[wp.vec3d],
+    b: wp.array[wp.vec3d],
+    dart_a: wp.array[int],
+    dart_b: wp.array[int],
+):
+    i = first + wp.tid()
+    edge = edges[i]
+    a[i] = points[edge[0]]
+    b[i] = points[edge[1]]
+    dart_a[i] = int(darts[edge[0]])
+    dart_b[i] = int(darts[edge[1]])
+
+
+@wp.kernel
+def _look_up(first: int, order: wp.array[int], owner: wp.array[int], out: wp.array[int]):
+    i = first + wp.tid()
+    out[i] = int(owner[order[i]])
+
+
+@wp.kernel
+def _differ(
+    first: int,
+    rows: wp.array[int],
+    cells: wp.array[int],
+    new_rows: wp.array[int],
+    new_cells: wp.array[int],
+    differ: wp.array[wp.uint8],
+):
+    i = first + wp.tid()
+    size = rows[i + 1] - rows[i]
+    same = bool(size == new_rows[i + 1] - new_rows[i])
+    k = int(0)
+    while same and k < size:
+        same = cells[rows[i] + k] == new_cells[new_rows[i] + k]
+        k += 1
+    differ[i] = wp.uint8(1)
+    if same:
+        differ[i] = wp.uint8(0)

@@ -20,7 +20,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, chunk_of, sides, walk
-from tangere.runtime import SOUND, Arrays, InputError, as_points, launch
+from tangere.runtime import SOUND, Arrays, InputError, as_points, launch, where
 
 __all__ = ["Located", "classify", "locate", "locate_darts"]
 
@@ -58,9 +58,9 @@ def locate(map: CellMap, points: Arrays, darts: Arrays | None = None) -> Located
 
 
 def locate_darts(map: CellMap, points: wp.array, darts: wp.array | None) -> tuple[wp.array, wp.array]:
-    """The same on the device: darts and how each walk ended (INSIDE or BLOCKED)."""
+    """The same on the device: darts (int32) and how each walk ended (uint8: INSIDE or BLOCKED)."""
     count, device, m = len(points), map.device, map.arrays
-    out, status = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
+    out, status = (wp.empty(count, dtype=kind, device=device) for kind in (wp.int32, wp.uint8))
     anywhere = darts is None
     if darts is None:
         darts = wp.empty(count, dtype=wp.int32, device=device)
@@ -71,11 +71,8 @@ def locate_darts(map: CellMap, points: wp.array, darts: wp.array | None) -> tupl
     chunk = chunk_of(device)
     indices = -(-count // chunk)
     launch(_walk, indices, [m, points, darts, chunk], [out, status], device=device, grain=_GRAIN // chunk)
-    ended = status.numpy()
-    lost = np.flatnonzero(ended != INSIDE if anywhere else ended == LOST).astype(np.int32)
-    if len(lost):
-        chosen = wp.array(lost, dtype=wp.int32, device=device)
-        launch(_search, len(lost), [m, points, chosen], [out, status], device=device, grain=16)
+    lost = where(status, int(BLOCKED if anywhere else LOST))
+    launch(_search, len(lost), [m, points, lost], [out, status], device=device, grain=16)
     return out, status
 
 
@@ -137,13 +134,13 @@ def _walk(
     darts: wp.array[int],
     chunk: int,
     out: wp.array[int],
-    status: wp.array[int],
+    status: wp.array[wp.uint8],
 ):
     begin = (first + wp.tid()) * chunk
     for i in range(begin, wp.min(begin + chunk, points.shape[0])):
         end = walk(m, points[i], darts[i])
         out[i] = end[0]
-        status[i] = end[1]
+        status[i] = wp.uint8(end[1])
 
 
 @wp.kernel
@@ -165,15 +162,15 @@ def _search(
     points: wp.array[wp.vec3d],
     chosen: wp.array[int],
     out: wp.array[int],
-    status: wp.array[int],
+    status: wp.array[wp.uint8],
 ):
     i = chosen[first + wp.tid()]
-    status[i] = BLOCKED
+    status[i] = wp.uint8(BLOCKED)
     for d in range(m.counts[0]):
         if m.tag[d] >= 0:
             if wp.min(sides(m, d, points[i])) >= wp.float64(0.0):
                 out[i] = d
-                status[i] = INSIDE
+                status[i] = wp.uint8(INSIDE)
                 return
 
 

@@ -19,9 +19,20 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.locate import darts_of, points_of
 from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind, chunk_of, first_exit, walk
-from tangere.runtime import SOUND, Arrays, CapacityError, InputError, collect, launch, take
+from tangere.runtime import SOUND, Arrays, CapacityError, InputError, collect, launch, take, where
 
-__all__ = ["Moved", "crossed", "march_cells", "move", "move_darts"]
+__all__ = [
+    "March",
+    "Moved",
+    "check_not_lost",
+    "crossed",
+    "march_cells",
+    "marched",
+    "move",
+    "move_darts",
+    "started",
+    "stepped",
+]
 
 wp.set_module_options(SOUND)
 
@@ -68,15 +79,15 @@ def move(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> Moved:
 
 
 def move_darts(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple[wp.array, wp.array, wp.array]:
-    """The same on the device: end darts, times and how each march ended (INSIDE or BLOCKED)."""
+    """The same on the device: end darts, times and how each march ended (uint8: INSIDE or BLOCKED)."""
     count, device = len(a), map.device
-    out, status = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
+    out, status = (wp.empty(count, dtype=kind, device=device) for kind in (wp.int32, wp.uint8))
     time = wp.empty(count, dtype=wp.float64, device=device)
     chunk = chunk_of(device)
     indices = -(-count // chunk)
     inputs = [map.arrays, a, b, darts, chunk]
     launch(_move, indices, inputs, [out, time, status], device=device, grain=_GRAIN // chunk)
-    _check_not_lost(status)
+    check_not_lost(status)
     return out, time, status
 
 
@@ -96,20 +107,21 @@ def crossed(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> tup
 
 def march_cells(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple[np.ndarray, wp.array]:
     """(k, 2) pairs of segment and cell, sorted, each once, and how each march ended."""
-    status = wp.empty(len(a), dtype=wp.int32, device=map.device)
+    status = wp.empty(len(a), dtype=wp.uint8, device=map.device)
     inputs = [map.arrays, a, b, darts, status]
     found = collect(_cells, len(a), inputs, wp.vec2i, device=map.device, grain=256, capacity=4 * len(a))
-    _check_not_lost(status)
+    check_not_lost(status)
     pairs = found.numpy().reshape(-1, 2)
     # A cell that is not convex may be crossed twice.
     key = np.unique(pairs[:, 0].astype(np.int64) * map.cell_capacity + pairs[:, 1])
     return np.stack(np.divmod(key, map.cell_capacity), axis=1), status
 
 
-def _check_not_lost(status: wp.array) -> None:
-    lost = status.numpy() == LOST
-    if lost.any():
-        raise CapacityError(f"segment {int(np.argmax(lost))} crosses more than {MARCH_LIMIT} simplices: cut it")
+def check_not_lost(status: wp.array) -> None:
+    """Raise if a march came to no end."""
+    lost = where(status, int(LOST))
+    if len(lost):
+        raise CapacityError(f"segment {lost.numpy().min()} crosses more than {MARCH_LIMIT} simplices: cut it")
 
 
 @wp.struct
@@ -123,7 +135,7 @@ class March:
 
 
 @wp.func
-def _started(m: MapArrays, a: wp.vec3d, d: int) -> March:
+def started(m: MapArrays, a: wp.vec3d, d: int) -> March:
     now = March()
     now.dart = walk(m, a, d)[0]
     now.status = -1
@@ -131,7 +143,7 @@ def _started(m: MapArrays, a: wp.vec3d, d: int) -> March:
 
 
 @wp.func
-def _stepped(m: MapArrays, a: wp.vec3d, b: wp.vec3d, now: March) -> March:
+def stepped(m: MapArrays, a: wp.vec3d, b: wp.vec3d, now: March) -> March:
     """One simplex further; the status stays -1 on the way."""
     after = March()
     after.dart = now.dart
@@ -164,6 +176,19 @@ def _stepped(m: MapArrays, a: wp.vec3d, b: wp.vec3d, now: March) -> March:
     return after
 
 
+@wp.func
+def marched(m: MapArrays, a: wp.vec3d, b: wp.vec3d, dart: int) -> March:
+    """The whole way."""
+    now = started(m, a, dart)
+    steps = int(0)
+    while now.status < 0 and steps < MARCH_LIMIT:
+        now = stepped(m, a, b, now)
+        steps += 1
+    if now.status < 0:
+        now.status = LOST
+    return now
+
+
 @wp.kernel
 def _move(
     first: int,
@@ -174,20 +199,14 @@ def _move(
     chunk: int,
     out: wp.array[int],
     time: wp.array[wp.float64],
-    status: wp.array[int],
+    status: wp.array[wp.uint8],
 ):
     begin = (first + wp.tid()) * chunk
     for i in range(begin, wp.min(begin + chunk, a.shape[0])):
-        now = _started(m, a[i], darts[i])
-        steps = int(0)
-        while now.status < 0 and steps < MARCH_LIMIT:
-            now = _stepped(m, a[i], b[i], now)
-            steps += 1
-        if now.status < 0:
-            now.status = LOST
-        out[i] = now.dart
-        time[i] = now.time
-        status[i] = now.status
+        end = marched(m, a[i], b[i], darts[i])
+        out[i] = end.dart
+        time[i] = end.time
+        status[i] = wp.uint8(end.status)
 
 
 @wp.func
@@ -215,20 +234,20 @@ def _cells(
     a: wp.array[wp.vec3d],
     b: wp.array[wp.vec3d],
     darts: wp.array[int],
-    status: wp.array[int],
+    status: wp.array[wp.uint8],
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.vec2i],
 ):
     i = first + wp.tid()
-    now = _started(m, a[i], darts[i])
+    now = started(m, a[i], darts[i])
     steps = int(0)
     last = int(-1)
     while now.status < 0 and steps < MARCH_LIMIT:
         last = _note(i, m.cell[now.dart], last, shard, counts, capacity, out)
-        now = _stepped(m, a[i], b[i], now)
+        now = stepped(m, a[i], b[i], now)
         steps += 1
     _note(i, m.cell[now.dart], last, shard, counts, capacity, out)
     if now.status < 0:
         now.status = LOST
-    status[i] = now.status
+    status[i] = wp.uint8(now.status)

@@ -25,11 +25,16 @@ def corridor(
     length: float = 200.0,
     width: float = 40.0,
     cell: float = 8.0,
+    shape: tuple[float, float] | None = None,
     seed: int = 0,
     device: str | None = None,
     **options: Any,
 ) -> Simulation:
-    """Two groups swap sides of a rectangle, again and again, while boxes of 4 x 2 m cross it to and fro."""
+    """Two groups swap sides of a rectangle, again and again, while boxes cross it to and fro.
+
+    Args:
+        shape: length and width of a box [m]; None: 4 x 2, or 2 x 1 where there are too many for that.
+    """
     map = quad_grid(round(length / cell), round(width / cell), size=cell, device=device)
     simulation = Simulation(map, seed=seed, **options)
     random = np.random.default_rng(seed)
@@ -52,7 +57,7 @@ def corridor(
         ways = [np.array([[a, b], [a, width - b]]) for a, b in zip(x, ends, strict=True)]
         heading = np.stack([np.zeros(bodies), np.where(side, 1.0, -1.0)], axis=1)
         simulation.add_bodies(
-            box(4.0, 2.0) if rows * 6.0 < 0.8 * length else box(2.0, 1.0),
+            box(*(shape or ((4.0, 2.0) if rows * 6.0 < 0.8 * length else (2.0, 1.0)))),
             np.stack([x, phase], axis=1),
             headings=heading,
             goals=ways,

@@ -41,11 +41,14 @@ def coulomb_sphere(count: int, *, iterations: int | None = None, seed: int = 0) 
     """(count, 3) unit vectors near the equilibrium of equal charges: random, then pushed apart.
 
     Args:
-        iterations: all pairs are looked at in each; None: 60, fewer for more than a thousand.
+        iterations: all pairs are looked at in each; None: 60, fewer for more than a thousand, and above 10,000 none:
+            then points lie along a spiral, which is as even.
     """
     if count < 1:
         raise InputError(f"count must be at least 1, not {count}")
     if iterations is None:
+        if count > 10_000:
+            return _spiral(count)
         iterations = min(60, max(2, 60_000_000 // count**2))
     x = np.random.default_rng(seed).normal(size=(count, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -63,3 +66,11 @@ def coulomb_sphere(count: int, *, iterations: int | None = None, seed: int = 0) 
         x += force * (0.3 * spacing * (1.0 - turn / iterations) / max(np.linalg.norm(force, axis=1).max(), 1e-300))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
     return x
+
+
+def _spiral(count: int) -> np.ndarray:
+    """(count, 3) unit vectors along a spiral from pole to pole, a golden angle apart."""
+    k = np.arange(count) + 0.5
+    height, angle = 1.0 - 2.0 * k / count, np.pi * (3.0 - np.sqrt(5.0)) * k
+    out = np.sqrt(1.0 - height**2)
+    return np.stack([out * np.cos(angle), out * np.sin(angle), height], axis=1)

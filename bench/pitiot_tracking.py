@@ -1,0 +1,113 @@
+"""Where points are, again after a small move: walks through 40,000 triangles and 134,000 tetrahedra.
+
+Peers in the same run: `scipy.spatial.Delaunay.find_simplex` and matplotlib's trifinder. All get the same points; ours
+start from the cells of the step before, cells numbered along a curve and points sorted by cell as a simulation keeps
+them (scipy goes from point to point, so that order helps it as well; it is also timed without). Answers are compared
+one by one.
+E11 of specs/pitiot-multiresolution-interactions is in `pitiot_deformation`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from bench.harness import Report, SkippedError, count, measure, ratio
+from tangere.cells.maps import CellMap
+from tangere.cells.tracking import Simplices
+from tangere.cells.tracking.locate import locate_darts, points_of
+from tangere.runtime import thread_count, using_threads
+
+FEATURES: list[str] = []
+
+#: Asked for on two cores [points/s].
+TARGETS = {2: 20e6, 3: 15e6}
+
+
+def run(report: Report, quick: bool = False) -> None:
+    try:
+        from scipy.spatial import Delaunay
+    except ImportError as error:
+        raise SkippedError("scipy is not installed") from error
+    report.packages += ["scipy", "matplotlib"]
+    rng = np.random.default_rng(0)
+    for dimension, sites in ((2, 20_300), (3, 20_100)):
+        mesh = Delaunay(rng.uniform(0, 1, (sites // 20 if quick else sites, dimension)))
+        _table(report, mesh, dimension, 2_000 if quick else 200_000, rng)
+
+
+def along_a_curve(points: np.ndarray) -> np.ndarray:
+    """The order of points of the unit square or cube along a Morton curve: neighbours in space are so in memory."""
+    whole, key = (1023 * points).astype(np.int64), np.zeros(len(points), np.int64)
+    for bit in range(10):
+        for axis in range(points.shape[1]):
+            key |= ((whole[:, axis] >> bit) & 1) << (points.shape[1] * bit + axis)
+    return np.argsort(key, kind="stable")
+
+
+def _table(report: Report, mesh, dimension: int, number: int, rng: np.random.Generator) -> None:
+    order = along_a_curve(mesh.points[mesh.simplices].mean(axis=1))
+    cells, place = mesh.simplices[order], np.argsort(order)
+    kind = "triangles" if dimension == 2 else "tetrahedra"
+    report.section(f"{count(number)} points in {count(len(cells))} {kind}")
+    start = np.sort(rng.integers(0, len(cells), number))
+    corners = mesh.points[cells[start]]
+    before = np.einsum("nk,nkd->nd", rng.dirichlet(np.ones(dimension + 1), number), corners)
+    width = np.median(np.ptp(corners, axis=1))
+    points = before + rng.normal(0, 0.08 * width, before.shape)
+    inside = mesh.find_simplex(points) >= 0
+    points[~inside] = before[~inside]
+    truth = place[mesh.find_simplex(points)]
+    vector = wp.vec2d if dimension == 2 else wp.vec3d
+    walk = Simplices(mesh.points, cells, device="cpu")
+    places, first = wp.array(points, dtype=vector, device="cpu"), wp.array(start, dtype=wp.int32, device="cpu")
+    # The map numbers its cells as they come, and turns those that are clockwise.
+    turned = _counter_clockwise(mesh.points, cells)
+    make = CellMap.from_polygons if dimension == 2 else CellMap.from_polyhedra
+    map = make(mesh.points, turned, device="cpu")
+    darts = wp.array(map.numpy("anchor")[start], dtype=wp.int32, device="cpu")
+    spots = points_of(map, points, "points")
+    aimed = locate_darts(map, points_of(map, before, "points"), darts)[0]
+    mixed = rng.permutation(number)
+    shuffled = points[mixed]
+    back = np.argsort(mixed)
+    contenders = {
+        "scipy find_simplex": lambda: place[mesh.find_simplex(points)],
+        "scipy, points in no order": lambda: place[mesh.find_simplex(shuffled)[back]],
+    }
+    if dimension == 2:
+        from matplotlib.tri import Triangulation
+
+        finder = Triangulation(*mesh.points.T, turned).get_trifinder()
+        contenders["matplotlib trifinder"] = lambda: finder(*points.T)
+    for threads in sorted({1, thread_count()}):
+
+        def simplices(threads: int = threads) -> np.ndarray:
+            with using_threads(threads):
+                return walk.walk(places, first)[0].numpy()
+
+        def dart_walk(threads: int = threads) -> np.ndarray:
+            with using_threads(threads):
+                return map.arrays.cell.numpy()[locate_darts(map, spots, aimed)[0].numpy()]
+
+        contenders[f"walk on cells, {threads} threads"] = simplices
+        contenders[f"walk on darts, {threads} threads"] = dart_walk
+    timings = measure(contenders, rounds=5, at_most=20.0)
+    best = timings["scipy find_simplex"].median
+    rows = []
+    for name, timing in timings.items():
+        wrong = int((np.asarray(timing.result) != truth).sum())
+        rows.append([name, str(timing), count(number / timing.median), ratio(best, timing.median), str(wrong)])
+    report.table(["", "time", "points/s", "against scipy", "other cells than scipy"], rows)
+    rate = number / timings[f"walk on cells, {thread_count()} threads"].median
+    passed = "pass" if rate >= TARGETS[dimension] else "fail"
+    report.note(
+        f"Asked for: {count(TARGETS[dimension])} points/s on two cores; {count(rate)} on {thread_count()}, {passed}. "
+        f"{100 * float((truth != start).mean()):.0f} % of the points change cell."
+    )
+
+
+def _counter_clockwise(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    size = np.linalg.det(points[cells[:, 1:]] - points[cells[:, :1]])
+    swap = [1, 0, *range(2, cells.shape[1])]
+    return np.where(size[:, None] < 0, cells[:, swap], cells)

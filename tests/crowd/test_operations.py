@@ -1,0 +1,72 @@
+"""Crowds on surfaces and in the plane after each of many random operations: everybody is on the ground and listed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cells.operations import mergeable
+from cells.test_surface import weights_in
+from cells.verifier import check_map
+from tangere.cells.maps import merge, split
+from tangere.cells.registration import Density
+from tangere.crowd.scenarios import knot, planet, potatoid
+
+SURFACES = {"planet": planet, "knot": knot, "potatoid": potatoid}
+
+
+def check(simulation):
+    """Agents are on the triangles of their darts, and the lists of cells are those of these darts."""
+    map, c = simulation.map, simulation.points.crowd
+    darts, cells = c.dart.numpy(), map.numpy("cell")[c.dart.numpy()]
+    assert (map.numpy("tag")[darts] >= 0).all()
+    size = np.ptp(map.positions, axis=0).max()
+    least, away = weights_in(map, c.position.numpy(), darts)
+    assert (least > -1e-9).all()
+    assert (away < 1e-9 * size).all()
+    start = c.start.numpy()
+    listed = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    assert np.array_equal(listed, cells)
+    assert sorted(c.number.numpy().tolist()) == list(range(len(simulation.points)))
+
+
+def operate(simulation, rng):
+    map = simulation.map
+    what = rng.choice(["step", "adapt", "split", "merge", "add", "retarget"])
+    if what == "step":
+        simulation.step()
+    elif what == "adapt":
+        simulation.adapt()
+    elif what == "split":
+        leaves = map.leaves[(map.levels[map.leaves] < simulation.levels)]
+        split(map, rng.choice(leaves, min(3, len(leaves)), replace=False), balanced=True)
+    elif what == "merge":
+        ready = mergeable(map)
+        done = merge(map, rng.choice(ready, min(3, len(ready)), replace=False), balanced=True)
+        assert np.isin(done, map.leaves).all()
+    elif what == "add" and len(simulation.points) < 60:
+        simulation.add_points(simulation.positions[:1] + rng.normal(0, 1e-3, 3), goals=simulation.positions[1:2])
+    elif what == "retarget":
+        simulation.retarget([0], simulation.positions[-1:])
+    if what != "step":
+        simulation.step()
+    if what in ("split", "merge", "adapt"):
+        check_map(map)
+
+
+def run(name, count, rng):
+    simulation = SURFACES[name](40, 0, adaptive=Density(2, 1), seed=1, device="cpu")
+    for _ in range(count):
+        operate(simulation, rng)
+        check(simulation)
+
+
+@pytest.mark.parametrize("name", SURFACES)
+def test_agents_on_surfaces_are_listed_rightly_after_each_random_operation(name, rng, effort):
+    run(name, effort(12), rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SURFACES)
+def test_agents_on_surfaces_are_listed_rightly_after_each_of_ten_thousand_operations(name, rng, effort):
+    run(name, effort(10_000), rng)
