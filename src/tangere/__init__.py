@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from tangere.query.contacts import Contacts, Kind, Status
     from tangere.query.distance import Distance, distance
     from tangere.query.first_contact import FirstContact, FirstContacts, all_contacts, candidates, first_contact
+    from tangere.query.first_contact.rigid import first_contact_of_scene
     from tangere.query.intersection import intersecting_pairs, intersects
     from tangere.query.intersection.cylinder_terrain import touches
     from tangere.query.manifold import manifold
     from tangere.query.path_check import PathCheck, check_path
-    from tangere.query.proximity import Exclusion, detect, proximity
+    from tangere.query.proximity import Detector, Exclusion, detect, proximity
     from tangere.query.signed_distance import DistanceField, signed_distance
     from tangere.runtime.errors import TangereError
     from tangere.scene import Scene
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         TiledHeightfield,
         generate,
     )
+    from tangere.shape.robot import load_urdf
     from tangere.shape.tets import TetMesh
     from tangere.view import picture
 
@@ -48,6 +50,7 @@ __all__ = [
     "ConvexMesh",
     "CosineScrew",
     "Cylinder",
+    "Detector",
     "Distance",
     "DistanceField",
     "Exclusion",
@@ -77,9 +80,11 @@ __all__ = [
     "detect",
     "distance",
     "first_contact",
+    "first_contact_of_scene",
     "generate",
     "intersecting_pairs",
     "intersects",
+    "load_urdf",
     "manifold",
     "picture",
     "proximity",
@@ -102,6 +107,7 @@ _HOMES = {
     "all_contacts": "tangere.query.first_contact",
     "candidates": "tangere.query.first_contact",
     "first_contact": "tangere.query.first_contact",
+    "first_contact_of_scene": "tangere.query.first_contact.rigid",
     "Linear": "tangere.motion",
     "CosineScrew": "tangere.motion",
     "TanScrew": "tangere.motion",
@@ -119,6 +125,7 @@ _HOMES = {
     "Mesh": "tangere.shape",
     "Sphere": "tangere.shape",
     "TetMesh": "tangere.shape.tets",
+    "load_urdf": "tangere.shape.robot",
     "TiledHeightfield": "tangere.shape",
     "generate": "tangere.shape",
     "Scene": "tangere.scene",
@@ -126,6 +133,7 @@ _HOMES = {
     "check_path": "tangere.query.path_check",
     "Distance": "tangere.query.distance",
     "distance": "tangere.query.distance",
+    "Detector": "tangere.query.proximity",
     "Exclusion": "tangere.query.proximity",
     "detect": "tangere.query.proximity",
     "proximity": "tangere.query.proximity",

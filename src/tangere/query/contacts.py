@@ -84,6 +84,8 @@ class Contacts:
     def __repr__(self) -> str:
         if not len(self):
             return "Contacts(none)"
+        if not isinstance(self.kind, np.ndarray):  # a text is no reason to fetch them
+            return f"Contacts({len(self)}, on {self.kind.device})"
         kinds = ", ".join(
             f"{count} {Kind(kind)}" for kind, count in zip(*np.unique(self.kind, return_counts=True), strict=True)
         )
