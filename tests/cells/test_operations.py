@@ -9,7 +9,7 @@ import pytest
 
 from cells.operations import GRIDS, inside, mergeable
 from cells.verifier import check_map, check_registration
-from tangere.cells.registration import Registration
+from tangere.cells.registration import Registration, crossing
 from tangere.runtime import InputError
 
 #: After so many operations things start anew: a map that is bent again and again wears out.
@@ -74,6 +74,21 @@ def run(form, name, count, rng, device, near=1):
 def test_everybody_is_registered_rightly_after_each_random_operation(form, name, rng, device, effort):
     done = run(form, name, effort(20), rng, device)
     assert len(done) >= 5 or effort(20) < 20
+
+
+@pytest.mark.parametrize("name", ["quads", "hexahedra"])
+def test_many_segments_are_registered_by_all_threads_as_few_are_by_one(name, rng, device, effort, monkeypatch):
+    monkeypatch.setattr(crossing, "_FEW", -1)
+    run("sorted", name, effort(20), rng, device)
+
+
+def test_the_last_of_many_segments_may_lie_in_one_cell(rng, device, monkeypatch):
+    monkeypatch.setattr(crossing, "_FEW", -1)
+    make, size, _, _ = GRIDS["quads"]
+    map = make(device=device)
+    registration = Registration(map, inside(rng, map, size, 4), np.array([[0, 1], [2, 3], [3, 3]]))
+    check_registration(registration)
+    assert len(registration.crossed("segments", 2)) == 1
 
 
 @pytest.mark.slow

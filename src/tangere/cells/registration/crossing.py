@@ -123,14 +123,14 @@ def _cut(first: wp.array, sizes: wp.array, cells: wp.array, room: int) -> Crossi
 @wp.func
 def _noted(base: int, size: int, cells: wp.array[int], cell: int) -> int:
     """Put a cell into its place of a sorted row unless it is there, or (without room) only count it."""
-    if base + size >= cells.shape[0]:
-        return size + 1
-    at = int(size)
+    at = wp.min(size, cells.shape[0] - base)
     while at > 0 and cells[base + wp.max(at, 1) - 1] > cell:
         at -= 1
     if at > 0:
         if cells[base + at - 1] == cell:
             return size
+    if base + size >= cells.shape[0]:
+        return size + 1
     for k in range(size - at):
         cells[base + size - k] = int(cells[base + size - k - 1])
     cells[base + at] = cell
