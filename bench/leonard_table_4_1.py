@@ -21,7 +21,7 @@ from tangere.query.proximity.owned import count_tests
 from tangere.shape import Mesh
 from tangere.soft import scenes as simulated
 
-FEATURES = ["F-L-30", "F-L-83", "F-L-88"]
+FEATURES = ["F-L-30", "F-L-83"]
 
 #: Our guess of the document's contact distance [m].
 DISTANCE = 0.55

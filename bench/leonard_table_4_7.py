@@ -19,7 +19,7 @@ from tangere.partition.pipeline import Settings
 from tangere.query.proximity import Detector, detect
 from tangere.soft import scenes as simulated
 
-FEATURES = ["F-L-6", "F-L-10", "F-L-13", "F-L-87"]
+FEATURES = ["F-L-6", "F-L-10", "F-L-13"]
 
 #: Printed totals of detection and of the whole step [ms]: serial, six cores.
 PRINTED = {

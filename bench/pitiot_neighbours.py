@@ -19,7 +19,7 @@ from tangere.cells.registration import Density, Registration, adapt, in_ring, wi
 
 #: Neighbours in the ring are near: 77. E8: 78. The checks of F-P-21 (a look is flat) and 29 (scaling) are printed too,
 #: and join the list when a recorded page shows that they pass.
-FEATURES = ["F-P-77", "F-P-78"]
+FEATURES = ["F-P-21", "F-P-29", "F-P-77", "F-P-78"]
 
 
 def run(report: Report, quick: bool = False) -> None:

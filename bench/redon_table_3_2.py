@@ -100,9 +100,9 @@ def criteria(report: Report, asked: Sequence[tuple[str, str, bool]]) -> None:
     report.table(["asked for", "found", "verdict"], rows)
 
 
-def lifter(quick: bool) -> Trajectory:
-    """Every other of the 2,604 actions of the window lifter, or a short rehearsal."""
-    return recorded("lifter", 80).trajectory if quick else recorded("lifter").trajectory[::2]
+def lifter(quick: bool, every: int = 2) -> Trajectory:
+    """Every so many of the 2,604 actions of the window lifter, or a short rehearsal."""
+    return recorded("lifter", 80).trajectory if quick else recorded("lifter").trajectory[::every]
 
 
 def played(

@@ -11,7 +11,7 @@ from bench.harness import Report, count, seconds
 from bench.redon_table_3_2 import box_time, criteria, lifter, played
 from tangere.query.first_contact.interval import IntervalOptions
 
-FEATURES = ["F-R-34"]
+FEATURES: list[str] = []
 
 SETTINGS = {
     "6 / 6": IntervalOptions.printed(discrete_axes=6, continuous_axes=6),
@@ -31,7 +31,7 @@ PRINTED = {
 
 
 def run(report: Report, quick: bool = False) -> None:
-    trajectory = lifter(quick)
+    trajectory = lifter(quick, every=1)
     results = played(trajectory, SETTINGS, rounds=2 if quick else 3)
     rows = []
     for name, result in results.items():

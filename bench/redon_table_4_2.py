@@ -19,7 +19,7 @@ from tangere.bound.recession import RecessionCones
 from tangere.query.first_contact.interval import IntervalOptions
 from tangere.shape import generate
 
-FEATURES = ["F-R-43"]
+FEATURES: list[str] = []
 
 #: r_max: gain in % bottom-up and top-down, seconds to build bottom-up and top-down.
 PRINTED = {
@@ -88,6 +88,11 @@ def run(report: Report, quick: bool = False) -> None:
             ("hulls build 100 times as fast as the thesis", f"{faster:,.0f} times", faster >= 100.0),
             ("cones of 16,000 triangles in less than 1 s", seconds(whole.median), whole.median < 1.0),
         ],
+    )
+    report.note(
+        """The thesis's top-down construction anneals the cone of every box from all normals below it, and took 16 times
+        as long as bottom-up; here the normals inside the cone of the others are dropped first, so that few are left to
+        anneal in either way, and the price of a box decides. That difference in building time is not reproduced."""
     )
 
 

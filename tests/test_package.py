@@ -114,10 +114,11 @@ def test_the_python_code_on_a_page_runs_and_finds_a_contact_within_the_step(page
     assert (tmp_path / "touch.png").is_file() == (page == "README.md")
 
 
-def test_readme_and_index_link_every_page_of_benchmarks():
+def test_the_index_lists_every_page_of_benchmarks_and_the_readme_links_none_that_is_missing():
     folder = ROOT / "docs" / "benchmarks"
     pages = {path.stem for path in folder.glob("*.md")} - {"index"}
-    assert set(re.findall(r"\(docs/benchmarks/(\w+)\.md\)", (ROOT / "README.md").read_text())) == pages
-    listed = re.search(r"```{toctree}(.*?)```", (folder / "index.md").read_text(), re.DOTALL)
-    assert listed is not None
-    assert set(re.findall(r"^\w+$", listed[1], re.MULTILINE)) == pages
+    linked = set(re.findall(r"\(docs/benchmarks/(\w+)\.md\)", (ROOT / "README.md").read_text()))
+    assert linked - {"index"} <= pages
+    lists = re.findall(r"```{toctree}(.*?)```", (folder / "index.md").read_text(), re.DOTALL)
+    listed = [name for one in lists for name in re.findall(r"^\w+$", one, re.MULTILINE)]
+    assert sorted(listed) == sorted(pages)
