@@ -106,6 +106,7 @@ def test_three_tetrahedra_on_one_face_have_no_surface():
 @pytest.mark.parametrize("package", ["meshio", "pytetwild"])
 def test_a_missing_package_is_named_with_its_extra(package, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, package, None)
+    (tmp_path / "a.msh").touch()
     with pytest.raises(MissingExtraError, match=package):
         TetMesh.load(tmp_path / "a.msh") if package == "meshio" else TetMesh.fill(generate.icosphere())
 

@@ -118,7 +118,8 @@ class RecessionCones:
                     return enclosing_cones(directions, first, most)
                 return published_cones(directions, first, most, rng)
 
-            counts, vectors = _attached(branches, mesh.face_normals, enclose, attach == "top-down")
+            handed = "vectors" if attach == "bottom-up" else "extremes" if builder == "hull" else "normals"
+            counts, vectors = _attached(branches, mesh.face_normals, enclose, handed)
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         return RecessionCones(
             wp.array(first, dtype=wp.int32, device="cpu"), wp.array(vectors, dtype=wp.vec3d, device="cpu"), most
@@ -156,12 +157,16 @@ def _faces_outwards(mesh: Mesh) -> bool:
 
 
 def _attached(
-    branches: Branches, normals: np.ndarray, enclose: Callable[[np.ndarray, np.ndarray], Enclosed], top_down: bool
+    branches: Branches,
+    normals: np.ndarray,
+    enclose: Callable[[np.ndarray, np.ndarray], Enclosed],
+    what: Literal["normals", "extremes", "vectors"],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Vectors of all nodes, deepest first: how many each has (N,), and all of them in the order of the nodes.
 
-    A node encloses what its children hand up: their extreme directions, which span the same cone as all normals below
-    (top-down), or their vectors (bottom-up). If a child has nothing to hand up, neither has the node.
+    A node encloses what its children hand up: all normals below (top-down, as printed), the extreme ones, which span
+    the same cone (top-down, quicker), or their vectors (bottom-up). If a child has nothing to hand up, neither has the
+    node.
     """
     count = len(branches.right)
     handed = normals[branches.triangles]
@@ -178,7 +183,10 @@ def _attached(
         first = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])
         below = handed[_ranges(np.stack([start[one], start[other]], axis=1).ravel(), sizes.ravel())]
         (extreme, directions), (enclosing, found) = enclose(below, first)
-        up, upwards = (extreme, directions) if top_down else (enclosing, found)
+        up, upwards = (enclosing, found) if what == "vectors" else (extreme, directions)
+        if what == "normals":
+            culls = extreme > 0
+            up, upwards = np.where(culls, np.diff(first), 0), below[np.repeat(culls, np.diff(first))]
         start[nodes], size[nodes] = len(handed) + np.cumsum(up) - up, up
         handed = np.concatenate([handed, upwards])
         vector_start[nodes], vector_size[nodes] = sum(map(len, vectors)) + np.cumsum(enclosing) - enclosing, enclosing
