@@ -90,9 +90,9 @@ def run(report: Report, quick: bool = False) -> None:
         ],
     )
     report.note(
-        """The thesis's top-down construction took 16 times as long as bottom-up. Here equal normals are dropped first and
-        boxes with normals all around are found by six projections, so that either way the many small boxes take the
-        time. That difference is not reproduced."""
+        """The thesis's top-down construction took 16 times as long as bottom-up. Here equal normals are dropped first
+        and boxes with normals all around are found by six projections, so that either way the many small boxes take
+        the time. That difference is not reproduced."""
     )
 
 
