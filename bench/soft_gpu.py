@@ -16,7 +16,7 @@ from bench.harness import Report, SkippedError, seconds
 from soft_oracle import overlaps
 from tangere.soft import Simulation, scenes
 
-FEATURES = ["F-L-8", "F-L-67"]
+FEATURES = ["F-L-67"]
 
 RESOLUTIONS = (3_200, 12_800, 51_200, 204_800)
 STIFFNESSES = (1e3, 1e5, 1e6)

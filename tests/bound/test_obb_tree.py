@@ -117,7 +117,7 @@ def test_the_larger_child_is_no_larger_than_in_a_median_split(bumps, rng):
 
 
 @pytest.mark.feature("F-R-20")
-def test_the_min_max_tree_is_no_larger_than_the_median_tree_on_every_level():
+def test_the_larger_children_of_all_nodes_take_no_more_room_than_in_a_tree_of_median_splits():
     mesh = tg.generate.torus(5000, bumps=0.2)
     larger = []
     for rule in ("min-max", "median"):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import os
-import shutil
 import socket
 import threading
-import time
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from browser import pixels, until
 from tangere.shape import generate
 from tangere.shape.tets_solids import solid_block
 from tangere.soft import Body, Simulation
@@ -66,43 +63,6 @@ def test_a_vertex_that_is_held_is_pulled_along_until_it_is_let_go(viewer):
     push, mass = viewer.simulation.momentum()[2], viewer.simulation.bodies[0].vertex_mass.sum()
     viewer.run(3)
     assert viewer.simulation.momentum()[2] == pytest.approx(push - mass * 3 * 0.02 * 9.81, abs=1e-9)  # it falls
-
-
-@pytest.fixture
-def page(viewer):
-    """The page in headless Chromium with software WebGL."""
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = os.environ.get("TANGERE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("there is no chromium on the path")
-    switches = [
-        "--no-sandbox",
-        "--disable-background-networking",
-        "--use-angle=swiftshader",
-        "--enable-unsafe-swiftshader",
-    ]
-    with driver.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=switches)
-        opened = browser.new_page(viewport={"width": 860, "height": 480})
-        opened.goto(viewer.url)
-        until(lambda: viewer.server.get_clients(), opened)
-        yield opened
-        browser.close()
-
-
-def until(condition, page, seconds: float = 90.0) -> None:
-    """Let the browser work until the condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the browser did not get there in time"
-        page.wait_for_timeout(100)
-
-
-def pixels(page) -> np.ndarray:
-    """What the page shows, left of its panel."""
-    image_module = pytest.importorskip("PIL.Image")
-    shot = image_module.open(io.BytesIO(page.screenshot(timeout=60_000))).convert("RGB")
-    return np.asarray(shot).astype(int)[:, :520]
 
 
 def blue(image: np.ndarray) -> np.ndarray:

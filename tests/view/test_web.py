@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import os
-import shutil
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from urllib.parse import urlparse
 
 import numpy as np
 import pytest
 
+from browser import pixels, until
 from scenes import approaching_squares, contacts_at, square
 from tangere.runtime import InputError, MissingExtraError
 from tangere.view import Viewer, view
@@ -93,38 +90,6 @@ def test_without_viser_the_error_says_what_to_install(monkeypatch):
         view(scene(), block=False)
 
 
-@pytest.fixture
-def page(viewer):
-    """The viewer's page in headless Chromium with software WebGL."""
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = os.environ.get("TANGERE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("there is no chromium on the path")
-    switches = [
-        "--no-sandbox",
-        "--disable-background-networking",
-        "--use-angle=swiftshader",
-        "--enable-unsafe-swiftshader",
-    ]
-    with driver.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=switches)
-        opened = browser.new_page(viewport={"width": 860, "height": 480})
-        opened.asked_for = []
-        opened.on("request", lambda request: opened.asked_for.append(request.url))
-        opened.goto(viewer.url)
-        until(lambda: viewer.server.get_clients(), opened)
-        yield opened
-        browser.close()
-
-
-def until(condition, page, seconds: float = 90.0) -> None:
-    """Let the browser work until the condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the browser did not get there in time"
-        page.wait_for_timeout(100)
-
-
 def blue_column(image) -> float:
     """Mean column of the small square's pixels, as a fraction of the width; 0 while there are too few of them."""
     image = image.astype(int)
@@ -134,12 +99,10 @@ def blue_column(image) -> float:
 
 def seen(page, wanted) -> np.ndarray:
     """What the page shows, left of its panel, once that is what is wanted; waits for the browser to draw it."""
-    image_module = pytest.importorskip("PIL.Image")
     shots = []
 
     def drawn() -> bool:
-        shot = image_module.open(io.BytesIO(page.screenshot(timeout=60_000))).convert("RGB")
-        shots.append(np.asarray(shot)[:, :520])
+        shots.append(pixels(page))
         return wanted(shots[-1])
 
     until(drawn, page)
@@ -155,7 +118,7 @@ def test_in_chromium_the_scrubber_moves_the_thing_and_the_screenshot_button_save
     page.keyboard.press("End")
     until(lambda: viewer.time == 1.0, page)
     after = seen(page, lambda image: blue_column(image) > 0.55)
-    assert (np.abs(before.astype(int) - after).max(axis=2) > 40).sum() > 2000
+    assert (np.abs(before - after).max(axis=2) > 40).sum() > 2000
 
     shot = viewer.screenshot((300, 200), timeout=90.0)
     assert shot.shape == (200, 300, 3)
