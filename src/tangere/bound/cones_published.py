@@ -31,7 +31,7 @@ def published_cones(
         normals, nothing = directions[begin:end], np.zeros((0, 3))
         subset = nothing if begin == end or is_whole_space(normals) else minimal_subset(normals)
         subsets.append(subset)
-        vectors.append(subset if len(subset) <= most else _few(subset, most, rng))
+        vectors.append(subset if len(subset) <= most else _few(subset, normals, most, rng))
     return _joined(subsets), _joined(vectors)
 
 
@@ -50,8 +50,7 @@ def is_whole_space(vectors: np.ndarray) -> bool:
 
 def minimal_subset(vectors: np.ndarray) -> np.ndarray:
     """The vectors without those that lie in the cone of the others, dropped one after the other."""
-    kept = np.unique(np.round(vectors, 12), axis=0)
-    place = 0
+    kept, place = vectors, 0
     while place < len(kept) and len(kept) > 1:
         others = np.delete(kept, place, axis=0)
         if _holds(others, kept[place]):
@@ -65,10 +64,10 @@ def _joined(lists: list[np.ndarray]) -> list[np.ndarray]:
     return [np.array([len(vectors) for vectors in lists], np.int64), np.concatenate(lists)]
 
 
-def _few(extreme: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    """`most` vectors that enclose the extreme ones, or none if they are not found."""
+def _few(extreme: np.ndarray, normals: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """`most` vectors that enclose the extreme normals, and so all of them, or none if they are not found."""
     started = _pushed_out(extreme, most, rng) if most >= 3 else None
-    return np.zeros((0, 3)) if started is None else _anneal(started, extreme, rng)
+    return np.zeros((0, 3)) if started is None else _anneal(started, normals, rng)
 
 
 def _holds(vectors: np.ndarray, x: np.ndarray) -> bool:
@@ -97,11 +96,11 @@ def _pushed_out(extreme: np.ndarray, most: int, rng: np.random.Generator) -> np.
     return None
 
 
-def _anneal(vectors: np.ndarray, extreme: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _anneal(vectors: np.ndarray, normals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Small changes that keep the inclusion, with a bar on how far vectors may move out that falls to nothing."""
 
     def excess(v: np.ndarray) -> float:
-        return sum(float(np.linalg.norm(x - cone_projection(extreme, x))) for x in v)
+        return sum(float(np.linalg.norm(x - cone_projection(normals, x))) for x in v)
 
     best = current = vectors
     least = size = excess(vectors)
@@ -110,7 +109,7 @@ def _anneal(vectors: np.ndarray, extreme: np.ndarray, rng: np.random.Generator) 
         changed[rng.integers(len(changed))] += rng.normal(size=3) * (0.02 + 0.5 * temperature)
         changed = _unit(changed)
         new = excess(changed)
-        if new <= size * (1.0 + temperature) and _encloses(changed, extreme):
+        if new <= size * (1.0 + temperature) and _encloses(changed, normals):
             current, size = changed, new
             if size < least:
                 best, least = current, size
