@@ -1,7 +1,9 @@
 """A cloth of 19,602 triangles in contact with itself, against rapier3d's soft bodies, step by step in one run.
 
 The cloth falls on a ball and folds over it; both take the same time step, the peer with self contacts. How far the
-cloth has stretched is told beside the time: a fast step that stretches more is no better.
+cloth has stretched is told beside the time: a fast step that stretches more is no better. The two are compared over the
+first 50 steps: those of the peer take a second each, and more and more as the cloth comes to lie on itself. Ours go on
+to 120.
 """
 
 from __future__ import annotations
@@ -24,16 +26,18 @@ World = tuple[Callable[[], None], Callable[[], np.ndarray], Mesh]
 
 
 def run(report: Report, quick: bool = False) -> None:
-    cells, steps = (29, 12) if quick else (99, 120)
+    cells, steps, more = (29, 6, 6) if quick else (99, 50, 70)
     report.packages.append("rapier3d")
     report.section(f"A cloth of {2 * cells**2} triangles falls on a ball")
-    ours = _measured(_ours(cells), steps)
-    rows = [["tangere", *_columns(ours), ""]]
+    world = _ours(cells)
+    ours = _measured(world, steps)
+    rows = [[f"tangere, steps 2 to {steps + 1}", *_columns(ours), ""]]
     try:
         theirs = _measured(_rapier(cells), steps)
-        rows.append(["rapier3d, self contacts", *_columns(theirs), ratio(theirs[0], ours[0])])
     except ImportError as error:
         raise SkippedError("rapier3d is not installed") from error
+    rows.append(["rapier3d, self contacts, the same steps", *_columns(theirs), ratio(theirs[0], ours[0])])
+    rows.append([f"tangere, steps {steps + 3} to {steps + more + 2}", *_columns(_measured(world, more)), ""])
     report.table(["", "step (median)", "slowest", "longest edge at the end, of its rest length", "against ours"], rows)
 
 
@@ -42,9 +46,9 @@ def _columns(result: tuple[float, float, float]) -> list[str]:
 
 
 def _measured(world: World, steps: int) -> tuple[float, float, float]:
-    """Median and longest step [s], and the largest stretch of an edge at the end."""
+    """Median and longest of so many steps after one that is not timed [s], and the largest stretch at the end."""
     step, positions, sheet = world
-    step()  # compiles
+    step()  # the first one compiles
     taken = []
     for _ in range(steps):
         began = time.perf_counter()
@@ -82,4 +86,10 @@ def _rapier(cells: int) -> World:
     edge = 1.0 / cells
     builder = rapier3d.SoftBody.cloth((-0.5, -0.5, 0.32), (edge, 0.0, 0.0), (0.0, edge, 0.0), side, side)
     handle = world.add_soft_body(builder.mass(0.3).self_contacts(True))
-    return world.step, lambda: np.asarray(world.soft_bodies.get(handle).particle_positions), sheet
+
+    def positions() -> np.ndarray:
+        cloth = world.soft_bodies.get(handle)
+        assert cloth is not None
+        return np.asarray(cloth.particle_positions)
+
+    return world.step, positions, sheet

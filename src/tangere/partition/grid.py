@@ -19,8 +19,9 @@ wp.set_module_options(SOUND)
 
 __all__ = ["Grid", "Spec", "define_grid", "level_count", "region_of", "size_of"]
 
-#: Chunks of triangles that are summed up by one thread each.
+#: Chunks of triangles that are summed up by one thread each, and how many triangles are worth one on a CPU.
 CHUNKS = 256
+CHUNK = 8192
 #: Classes of size, by powers of two below the extent of the scene.
 SIZES = wp.constant(32)
 #: The finest cells fit the triangles below this part of all.
@@ -52,6 +53,7 @@ class Grid:
 
     spec: wp.array  #: (1,) `Spec`
     first_cell: wp.array  #: (levels + 1,) int32: number of the first cell of each level
+    leveled: bool  #: whether there may be more than one level
 
 
 def define_grid(crowd: Crowd, *, levels: bool, cell: float | None = None) -> Grid:
@@ -64,16 +66,17 @@ def define_grid(crowd: Crowd, *, levels: bool, cell: float | None = None) -> Gri
     if cell is not None and not cell > 0.0:
         raise InputError(f"cell must be a positive length, not {cell!r}")
     device, count = device_of(crowd.boxes), len(crowd.boxes)
-    chunks = min(CHUNKS, count)
+    chunks = min(CHUNKS, count if device.is_cuda else -(-count // CHUNK))
     whole = wp.empty(chunks, dtype=Box, device=device)
     sizes = wp.empty(chunks, dtype=wp.vec3d, device=device)
     classes = wp.zeros((chunks, SIZES), dtype=wp.int32, device=device)
-    launch(_sum_up, chunks, [crowd.boxes, chunks, int(device.is_cpu)], [whole, sizes, classes], device=device, grain=8)
+    inputs = [crowd.boxes, chunks, int(device.is_cpu), int(levels)]
+    launch(_sum_up, chunks, inputs, [whole, sizes, classes], device=device, grain=4)
     spec = wp.empty(1, dtype=Spec, device=device)
     first_cell = wp.zeros(MOST_LEVELS + 1, dtype=wp.int32, device=device)
     inputs = [whole, sizes, classes, int(levels), 0.0 if cell is None else cell]
     launch(_define, 1, inputs, [spec, first_cell], device=device)
-    return Grid(spec, first_cell)
+    return Grid(spec, first_cell, levels)
 
 
 def region_of(grid: Grid) -> np.ndarray:
@@ -92,11 +95,12 @@ def _sum_up(
     boxes: wp.array[Box],
     chunks: int,
     contiguous: int,
+    levels: int,
     whole: wp.array[Box],
     sizes: wp.array[wp.vec3d],
     classes: wp.array2d[int],
 ):
-    """Of one chunk of triangles: hull, largest size, sum of sizes, number, and how many of each class of size."""
+    """Of one chunk of triangles: hull, largest size, sum of sizes, number; with levels, how many of each class."""
     c = first + wp.tid()
     hull = Box(EMPTY)
     largest = wp.float64(0.0)
@@ -118,8 +122,9 @@ def _sum_up(
             largest = wp.max(largest, size)
             total += size
             number += wp.float64(1.0)
-            k = wp.clamp(int(wp.floor(wp.log2(wp.max(size, wp.float64(1.0e-9))))) + SIZES - 2, 0, SIZES - 1)
-            classes[c, k] = classes[c, k] + 1
+            if levels == 1:
+                k = wp.clamp(int(wp.floor(wp.log2(wp.max(size, wp.float64(1.0e-9))))) + SIZES - 2, 0, SIZES - 1)
+                classes[c, k] = classes[c, k] + 1
         i += step
     whole[c] = hull
     sizes[c] = wp.vec3d(largest, total, number)

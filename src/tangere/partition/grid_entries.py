@@ -52,10 +52,12 @@ def grid_entries(crowd: Crowd, grid: Grid) -> Entries:
     device, count = device_of(crowd.boxes), len(crowd.boxes)
     low, high = (wp.empty(count, dtype=wp.vec3i, device=device) for _ in range(2))
     level, counts = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
-    lived_in = wp.zeros(1 << MAP_BITS, dtype=wp.uint8, device=device)
-    launch(_place, count, [crowd.boxes, grid.spec, grid.first_cell], [low, high, level, lived_in], device=device)
+    lived_in = wp.zeros(1 << MAP_BITS if grid.leveled else 0, dtype=wp.uint8, device=device)
+    inputs = [crowd.boxes, grid.spec, grid.first_cell]
+    launch(_place, count, inputs, [low, high, level, counts, lived_in], device=device)
     shared = [low, high, level, grid.spec, grid.first_cell, lived_in]
-    launch(_count_entries, count, shared, [counts], device=device)
+    if grid.leveled:
+        launch(_count_entries, count, shared, [counts], device=device)
     starts, total = offsets(counts)
     if total < 0:
         raise CapacityError("the grid has more than 2^31 entries: its cells are too small for its largest triangles")
@@ -76,15 +78,15 @@ def cell_runs(entries: Entries) -> Runs:
     device, count = device_of(entries.keys), len(entries.keys)
     if count == 0:
         return Runs(wp.empty(0, dtype=wp.int32, device=device), wp.empty(0, dtype=wp.int32, device=device))
+    # As many as there can be: how many there are is known on the device, and to whom reads it.
+    start, number = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
+    if device.is_cpu:
+        launch(_runs_in_order, 1, [entries.keys], [start, number], device=device)
+        return Runs(start[: int(number.numpy()[-1]) + 1], number)
     begins = wp.empty(count, dtype=wp.int32, device=device)
     launch(_begins, count, [entries.keys], [begins], device=device)
-    number = wp.empty(count, dtype=wp.int32, device=device)
     warp.utils.array_scan(begins, number, inclusive=True)
-    # As many as there can be: how many there are is known on the device, and to whom reads it.
-    start = wp.empty(count, dtype=wp.int32, device=device)
     launch(_starts, count, [begins, number], [start], device=device)
-    if device.is_cpu:
-        start = start[: int(number.numpy()[-1]) + 1]
     return Runs(start, number)
 
 
@@ -127,13 +129,17 @@ def _place(
     low: wp.array[wp.vec3i],
     high: wp.array[wp.vec3i],
     level: wp.array[int],
+    counts: wp.array[int],
     lived_in: wp.array[wp.uint8],
 ):
-    """Cells and level of each triangle; coarse cells are marked as lived in (all who mark write the same)."""
+    """Cells and level of each triangle, and how many cells it lives in; of several levels the coarse ones are marked as
+    lived in (all who mark write the same).
+    """
     i = first + wp.tid()
     grid = spec[0]
     box = boxes[i]
     own = int(-1)
+    number = int(0)
     if not is_empty(box):
         a = cell_of(lower_corner(box), grid)
         b = cell_of(upper_corner(box), grid)
@@ -145,12 +151,15 @@ def _place(
         while edge < size and own < grid.levels - 1:
             edge = edge * wp.float64(2.0)
             own += 1
+        number = ((b[0] >> own) - (a[0] >> own) + 1) * ((b[1] >> own) - (a[1] >> own) + 1)
+        number = number * ((b[2] >> own) - (a[2] >> own) + 1)
         if own > 0:
             for z in range(a[2] >> own, (b[2] >> own) + 1):
                 for y in range(a[1] >> own, (b[1] >> own) + 1):
                     for x in range(a[0] >> own, (b[0] >> own) + 1):
                         lived_in[place_in_map(cell_number(x, y, z, own, grid.counts, first_cell))] = wp.uint8(1)
     level[i] = own
+    counts[i] = number
 
 
 @wp.func
@@ -168,13 +177,17 @@ def entries_of(
 ) -> int:
     """How many entries triangle i has; they are written from `place` on unless it is negative."""
     number = int(0)
-    if level[i] >= 0:
-        for k in range(level[i], grid.levels):
-            visitor = wp.min(k - level[i], 1)
-            for z in range(low[i][2] >> k, (high[i][2] >> k) + 1):
-                for y in range(low[i][1] >> k, (high[i][1] >> k) + 1):
-                    for x in range(low[i][0] >> k, (high[i][0] >> k) + 1):
-                        cell = cell_number(x, y, z, k, grid.counts, first_cell)
+    own = level[i]
+    if own >= 0:
+        a = low[i]
+        b = high[i]
+        for k in range(own, grid.levels):
+            visitor = wp.min(k - own, 1)
+            for z in range(a[2] >> k, (b[2] >> k) + 1):
+                for y in range(a[1] >> k, (b[1] >> k) + 1):
+                    row = cell_number(0, y, z, k, grid.counts, first_cell)
+                    for x in range(a[0] >> k, (b[0] >> k) + 1):
+                        cell = row + x
                         if visitor == 0 or lived_in[place_in_map(cell)] == wp.uint8(1):
                             if place >= 0:
                                 keys[place + number] = 2 * cell + visitor
@@ -213,6 +226,18 @@ def _fill_entries(
 ):
     i = first + wp.tid()
     entries_of(i, low, high, level, spec[0], first_cell, lived_in, starts[i], keys, triangles)
+
+
+@wp.kernel
+def _runs_in_order(first: int, keys: wp.array[int], start: wp.array[int], number: wp.array[int]):
+    cell = int(-1)
+    last = int(-1)
+    for e in range(keys.shape[0]):
+        if keys[e] >> 1 != last:
+            last = keys[e] >> 1
+            cell += 1
+            start[cell] = e
+        number[e] = cell
 
 
 @wp.kernel

@@ -3,9 +3,12 @@
 Each entry of a cell meets the entries before it that live there. A pair may share several cells; it counts in one:
   sound:     the cell with the lower corner of the overlap of both boxes. Floor is monotone, so that is the larger of
              their lowest cells, in integers; for any cell size no pair is lost and none is doubled
-             (specs/leonard-deformable-gpu C8).
+             (specs/leonard-deformable-gpu C8). No lowest cell of an entry is above this one on any axis, so it is the
+             one where on each axis one of the two is at it.
   published: the rule of eight types of cells and control bits as printed, which loses pairs (A3), with pairs that share
              a vertex left out (C9).
+Triangles are numbered body after body, so the entries of a cell are, too: where a body is not compared with itself, its
+own are passed over at once.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.partition.broad_phase_boxes import Box, Crowd, boxes_overlap, may_pair
+from tangere.partition.broad_phase_boxes import Box, Crowd, may_pair
 from tangere.partition.grid import Grid, Spec
 from tangere.partition.grid_entries import Entries, Runs, cell_at
 from tangere.runtime import SOUND, collect, device_of, launch, take
@@ -23,6 +26,9 @@ from tangere.runtime import SOUND, collect, device_of, launch, take
 wp.set_module_options(SOUND)
 
 __all__ = ["TypeRule", "candidate_bound", "cell_pairs"]
+
+#: An entry: the six codes of its box, a bit for each axis on which its lowest cell is this one, its triangle.
+Placed = wp.types.vector(length=8, dtype=wp.int32)
 
 
 @dataclass(frozen=True)
@@ -53,16 +59,16 @@ def cell_pairs(
             that this holds of whatever their partner; -1 for none.
     """
     device, count = device_of(crowd.boxes), len(entries.keys)
-    placed, corner = (wp.empty(count, dtype=dtype, device=device) for dtype in (Box, wp.vec3i))
+    placed = wp.empty(count, dtype=Placed, device=device)
     inputs = [crowd.boxes, entries.keys, entries.triangles, grid.spec, grid.first_cell, entries.low]
-    launch(_place, count, inputs, [placed, corner], device=device)
+    launch(_place, count, inputs, [placed], device=device)
     nothing, no_faces = wp.empty(0, dtype=wp.int32, device=device), wp.empty((0, 3), dtype=wp.int32, device=device)
-    inputs = [entries.keys, entries.triangles, placed, corner, runs.start, runs.number, grid.spec]
+    inputs = [entries.keys, placed, runs.start, runs.number, grid.spec]
     inputs += [crowd.body, crowd.compared]
     inputs += [wp.empty(0, dtype=wp.vec4d, device=device) if spheres is None else spheres]
     inputs += [nothing if patches is None else patches]
     inputs += [nothing, nothing, no_faces] if rule is None else [rule.home, rule.types, rule.faces]
-    return collect(_cell_pairs, count, inputs, wp.vec2i, device=device, grain=2048)
+    return collect(_cell_pairs, count, inputs, wp.vec2i, device=device, grain=4096)
 
 
 def candidate_bound(entries: Entries, runs: Runs) -> np.ndarray:
@@ -86,27 +92,59 @@ def _place(
     spec: wp.array[Spec],
     first_cell: wp.array[int],
     low: wp.array[wp.vec3i],
-    placed: wp.array[Box],
-    corner: wp.array[wp.vec3i],
+    placed: wp.array[Placed],
 ):
-    """Box and lowest cell, relative to this one and at its level, of each entry: side by side as they are compared."""
+    """Entries side by side as they are compared."""
     e = first + wp.tid()
     i = triangles[e]
     cell = keys[e] >> 1
     level = int(0)
     while level + 1 < spec[0].levels and first_cell[level + 1] <= cell:
         level += 1
-    lowest = low[i]
-    placed[e] = boxes[i]
-    corner[e] = wp.vec3i(lowest[0] >> level, lowest[1] >> level, lowest[2] >> level) - cell_at(
-        cell - first_cell[level], level, spec[0].counts
-    )
+    at = cell_at(cell - first_cell[level], level, spec[0].counts)
+    begins = int(0)
+    for k in range(3):
+        if low[i][k] >> level == at[k]:
+            begins = begins | (1 << k)
+    box = boxes[i]
+    placed[e] = Placed(box[0], box[1], box[2], box[3], box[4], box[5], begins, i)
 
 
 @wp.func
-def counts_here(a: wp.vec3i, b: wp.vec3i) -> bool:
-    """The sound rule: the larger of the lowest cells of both boxes is this one."""
-    return wp.max(a[0], b[0]) == 0 and wp.max(a[1], b[1]) == 0 and wp.max(a[2], b[2]) == 0
+def overlap(a: Placed, b: Placed) -> bool:
+    """Whether two boxes have a point in common: no sum is positive. Without a branch, which no processor can guess."""
+    x = (a[0] + b[3] - 1) & (a[3] + b[0] - 1)
+    y = (a[1] + b[4] - 1) & (a[4] + b[1] - 1)
+    z = (a[2] + b[5] - 1) & (a[5] + b[2] - 1)
+    return (x & y & z) < 0
+
+
+@wp.func
+def first_from(wanted: int, begin: int, end: int, placed: wp.array[Placed], body: wp.array[int]) -> int:
+    """The first of the entries from begin to end, which come body after body, whose body is not below the wanted."""
+    low = int(begin)
+    high = int(end)
+    while low < high:
+        middle = (low + high) / 2
+        if body[placed[middle][7]] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@wp.func
+def first_visitor(begin: int, end: int, keys: wp.array[int]) -> int:
+    """The first of the entries of a cell, from begin to end, that does not live there."""
+    low = int(begin)
+    high = int(end)
+    while low < high:
+        middle = (low + high) / 2
+        if (keys[middle] & 1) == 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @wp.func
@@ -150,9 +188,7 @@ def _cell_pairs(
     first: int,
     shard: int,
     keys: wp.array[int],
-    triangles: wp.array[int],
-    placed: wp.array[Box],
-    corner: wp.array[wp.vec3i],
+    placed: wp.array[Placed],
     start: wp.array[int],
     number: wp.array[int],
     spec: wp.array[Spec],
@@ -168,34 +204,48 @@ def _cell_pairs(
     out: wp.array[wp.vec2i],
 ):
     e = first + wp.tid()
+    mine = placed[e]
+    i = mine[7]
+    own = body[i]
     published = home.shape[0] > 0
     here = int(0)
+    turns = int(1)  # visitors do not meet each other, except in published mode, where they are not what they are here
     if published:
         here = type_of(keys[e] >> 1, spec[0].counts)
-    box = placed[e]
-    lowest = corner[e]
-    i = triangles[e]
+        turns = 2
     patch = int(-1)
     if patches.shape[0] > 0:
         patch = patches[e]
-    f = start[number[e]]
-    while f < e:
-        if (keys[f] & 1) == 1 and not published:
-            f = e  # from here on visitors only, who do not meet each other
-        else:
-            if boxes_overlap(box, placed[f]) and (published or counts_here(lowest, corner[f])):
-                j = triangles[f]
+    begin = start[number[e]]
+    end = first_visitor(begin, e, keys)
+    for _turn in range(turns):
+        left_out = int(end)
+        resume = int(end)
+        if compared[own, own] == wp.uint8(0):
+            left_out = first_from(own, begin, end, placed, body)
+            resume = first_from(own + 1, left_out, end, placed, body)
+        f = int(begin)
+        if f == left_out:
+            f = resume
+        while f < end:
+            other = placed[f]
+            if overlap(mine, other) and (published or (mine[6] | other[6]) == 7):
+                j = other[7]
                 listed = may_pair(i, j, body, compared)
                 if listed and published:
                     listed = counts_here_by_type(i, j, here, home, types)
-                    listed = listed and not (body[i] == body[j] and share_a_vertex(i, j, faces))
+                    listed = listed and not (own == body[j] and share_a_vertex(i, j, faces))
                 if listed and spheres.shape[0] > 0:
                     listed = not spheres_apart(spheres[i], spheres[j])
                 if listed and patch >= 0:
-                    other = patches[f]
-                    listed = not (other >= 0 and patch >> 1 == other >> 1 and ((patch | other) & 1) == 1)
+                    joined = patches[f]
+                    listed = not (joined >= 0 and patch >> 1 == joined >> 1 and ((patch | joined) & 1) == 1)
                 if listed:
                     place = take(counts, shard, 1, capacity)
                     if place >= 0:
                         out[place] = wp.vec2i(wp.min(i, j), wp.max(i, j))
-            f = f + 1
+            f += 1
+            if f == left_out:
+                f = resume
+        begin = end + 0
+        end = e + 0

@@ -43,7 +43,7 @@ def published_grid(crowd: Crowd, region: np.ndarray, scale: float) -> Grid:
     first_cell = np.zeros(len(grid.first_cell), np.int32)
     first_cell[1] = int(counts.prod())
     spec = wp.array(np.array([row]), dtype=Spec, device=device)
-    return Grid(spec, wp.array(first_cell, dtype=wp.int32, device=device))
+    return Grid(spec, wp.array(first_cell, dtype=wp.int32, device=device), leveled=False)
 
 
 def published_entries(

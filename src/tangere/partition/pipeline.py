@@ -197,7 +197,9 @@ def _bounded(
     if settings.bounds == "spheres":
         spheres = triangle_spheres(surfaces, distance)
         crowd = Crowd(sphere_boxes(surfaces, spheres), crowd.body, crowd.compared, crowd.longest_axis)
-    if settings.regions and surfaces.bounded:
+    # A body that is compared with itself takes part as a whole.
+    wholes = np.count_nonzero(objects.jobs[:, 0] == objects.jobs[:, 1])
+    if settings.regions and surfaces.bounded and wholes < len(surfaces.meshes):
         inside_regions(surfaces, objects, crowd.boxes)
     return crowd, spheres
 

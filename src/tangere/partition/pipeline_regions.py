@@ -53,8 +53,9 @@ def inside_regions(surfaces: Surfaces, objects: Objects, boxes: wp.array) -> Non
     order = np.argsort(owner, kind="stable")
     first = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int32)
     local = (region[order] - frame.origin) * frame.scale + REGION_ROOM * np.array([[-1.0], [1.0]])
-    inputs = [surfaces.layout.body, wp.array(first, dtype=wp.int32, device=device)]
-    inputs += [wp.array(local, dtype=wp.vec3d, device=device)]
+    copied = not device.is_cpu
+    inputs = [surfaces.layout.body, wp.array(first, dtype=wp.int32, device=device, copy=copied)]
+    inputs += [wp.array(local, dtype=wp.vec3d, device=device, copy=copied)]
     launch(_inside, len(boxes), inputs, [boxes], device=device)
 
 

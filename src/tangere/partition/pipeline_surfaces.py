@@ -105,7 +105,8 @@ class Surfaces:
         if len(meshes) == 1:
             positions = as_points(meshes[0].vertices, f"{meshes[0].name}: vertices", where)
         else:
-            positions = wp.array(np.concatenate([m.vertices for m in meshes]), dtype=wp.vec3d, device=where)
+            joined = np.concatenate([m.vertices for m in meshes])
+            positions = wp.array(joined, dtype=wp.vec3d, device=where, copy=not where.is_cpu)
         bounds = np.stack(
             [np.min([m.bounds[0] for m in meshes], axis=0), np.max([m.bounds[1] for m in meshes], axis=0)]
         )
