@@ -19,7 +19,7 @@ import warp as wp
 
 from tangere.partition.pipeline_surfaces import Layout, Surfaces
 from tangere.query.contacts import Contacts, Kind, contact_key
-from tangere.query.proximity.near import EDGE_EDGE, bases_of, body_of, number_bits
+from tangere.query.proximity.names import EDGE_EDGE, bases_of, body_of, number_bits
 from tangere.query.proximity.primitives import (
     edges_offset,
     face_offset,

@@ -1,7 +1,8 @@
 """Eight boxes at a time, for CPUs: what Warp's own vectors leave to chance is said to the compiler here.
 
-The rows of a cluster hold one code of each of its eight boxes, so a box is compared with all of them by some ten
-instructions, and the answer is a mask: no branch depends on what cannot be predicted. Vector types and builtins are
+A row holds one number of each of eight boxes, so a box is compared with all of them by some ten instructions, and the
+answer is a mask. Which boxes meet is beyond any prediction, so nothing branches on a mask: the lanes it names are
+written to a list, all eight at once from a table, and the list grows by as many as count. Vector types and builtins are
 those of Clang, which compiles kernels for every CPU; nothing here is for CUDA.
 """
 
@@ -11,114 +12,229 @@ import warp as wp
 
 from tangere.bound import Lanes
 from tangere.query.proximity.records import Record
-from tangere.runtime import SOUND
 
-__all__ = ["fit_in_lanes", "lanes_meeting", "lanes_sharing", "lowest_bit", "node_apart"]
+__all__ = [
+    "CLUSTERS_AT_ONCE",
+    "SCRATCH",
+    "SHARD",
+    "candidate",
+    "fit_clusters",
+    "keep_rest",
+    "meeting_clusters",
+    "meeting_items",
+    "raise_box",
+]
 
+#: How many clusters are looked into before candidates are tested.
+CLUSTERS_AT_ONCE = wp.constant(32)
+#: Pairs of an item and a cluster that so many clusters can give, and the lanes written beyond the last.
+_PAIRS = 8 * int(CLUSTERS_AT_ONCE) + 8
+#: Candidates they can give, with some left from before, and the lanes written beyond the last.
+_CANDIDATES = 64 * int(CLUSTERS_AT_ONCE) + 16
+#: Numbers each shard keeps besides the nodes it visits.
+SCRATCH = 2 * _PAIRS + 2 * _CANDIDATES
 
-@wp.func_native("""
+#: The memory of a shard: pairs of an item and a cluster, candidates, and visited nodes.
+SHARD = f"""
+    int* with = &scratch.data[(long long)shard * scratch.shape[1]];
+    int* at_cluster = with + {_PAIRS};
+    int* one = at_cluster + {_PAIRS};
+    int* other = one + {_CANDIDATES};
+    int* visited = other + {_CANDIDATES};
+"""
+_TYPES = """
     typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
     typedef bool Bits __attribute__((ext_vector_type(8)));
-    const Row sums = *(const Row*)&nodes.data[node] + *(const Row*)&turned;
-    return __builtin_bit_cast(unsigned char, __builtin_convertvector(sums > 0, Bits)) != 0;
-""")
-def node_apart(turned: Record, nodes: wp.array[Record], node: int) -> bool:
-    """Whether a box is apart from that of a node; its halves are exchanged, and two very negative numbers follow."""
-    ...
+    typedef unsigned char Bytes __attribute__((ext_vector_type(8), aligned(8)));
+    auto bits = [](Row truth) -> int {
+        return __builtin_bit_cast(unsigned char, __builtin_convertvector(truth, Bits));
+    };
+"""
+_MEETING = """
+    auto meeting = [&](const int* box, const Row* row) -> int {
+        const Row x = __builtin_elementwise_max(row[3] + box[0], row[0] + box[3]);
+        const Row y = __builtin_elementwise_max(row[4] + box[1], row[1] + box[4]);
+        const Row z = __builtin_elementwise_max(row[5] + box[2], row[2] + box[5]);
+        return bits(__builtin_elementwise_max(__builtin_elementwise_max(x, y), z) <= 0);
+    };
+    auto chosen = [&](int mask) -> Row {
+        return __builtin_convertvector(*(const Bytes*)&lanes.data[mask], Row);
+    };
+"""
 
 
-@wp.func_native("""
-    typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
-    typedef bool Bits __attribute__((ext_vector_type(8)));
-    const Row* row = (const Row*)&rows.data[6 * k];
+@wp.func_native(
+    SHARD
+    + _TYPES
+    + _MEETING
+    + """
     const int* box = (const int*)&boxes.data[i];
-    const Row x = __builtin_elementwise_max(row[3] + box[0], row[0] + box[3]);
-    const Row y = __builtin_elementwise_max(row[4] + box[1], row[1] + box[4]);
-    const Row z = __builtin_elementwise_max(row[5] + box[2], row[2] + box[5]);
-    const Row most = __builtin_elementwise_max(__builtin_elementwise_max(x, y), z);
-    return __builtin_bit_cast(unsigned char, __builtin_convertvector(most <= 0, Bits));
-""")
-def lanes_meeting(boxes: wp.array[Record], i: int, rows: wp.array2d[Lanes], k: int) -> int:
-    """A bit for each of the eight boxes of cluster k that meets box i."""
-    ...
-
-
-@wp.func_native("""
-    typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
-    typedef bool Bits __attribute__((ext_vector_type(8)));
-    const Row* row = (const Row*)&corners.data[across * k];
-    const int* own = &items.data[wide * i];
-    Row same = row[0] == own[0];
-    for (int c = 0; c < wide; ++c)
-        for (int d = 0; d < across; ++d)
-            same |= row[d] == own[c];
-    return __builtin_bit_cast(unsigned char, __builtin_convertvector(same != 0, Bits));
-""")
-def lanes_sharing(items: wp.array2d[int], wide: int, i: int, corners: wp.array2d[Lanes], across: int, k: int) -> int:
-    """A bit for each item of cluster k with a vertex in common with item i; they have `across` and `wide` vertices."""
-    ...
-
-
-@wp.func_native("""
-    return __builtin_ctz(bits);
-""")
-def lowest_bit(bits: int) -> int:
-    """The number of the lowest bit that is set."""
-    ...
-
-
-@wp.func_native("""
-    typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
-    const int wide = items.shape[1];
-    int* rows = (int*)&lanes.data[6 * cluster];
-    const Row none = (Row)((1 << 30) - 1);
-    Row whole = none;
-    for (int lane = 0; lane < 8; ++lane) {
-        Row box = none;
-        if (begin + lane <= end) {
-            const int* own = &items.data[wide * (begin + lane)];
-            box = *(const Row*)&boxes.data[own[0]];
-            for (int c = 1; c < wide; ++c)
-                box = __builtin_elementwise_min(box, *(const Row*)&boxes.data[own[c]]);
-            *(Row*)&item_boxes.data[begin + lane] = box;
+    int begin = 0, end = 1;
+    visited[0] = 0;
+    for (int level = levels.shape[0] - 2; level > 0; --level) {
+        const Row* row = (const Row*)&rows.data[6 * levels.data[level]];
+        const int least = from_ >> (3 * (level - 1));
+        int next = end;
+        for (int at = begin; at < end; ++at) {
+            const int node = visited[at];
+            const int before = least > 8 * node ? least - 8 * node : 0;
+            const int mask = meeting(box, row + 6 * node) & (255 << before);
+            *(Row*)&visited[next] = chosen(mask) + 8 * node;
+            next += __builtin_popcount(mask);
         }
-        whole = __builtin_elementwise_min(whole, box);
-        for (int row = 0; row < 6; ++row)
-            rows[8 * row + lane] = box[row];
+        begin = end;
+        end = next;
     }
-    *(Row*)&nodes.data[node] = whole;
-""")
-def fit_cluster(
-    node: int,
+    return wp::vec_t<2, wp::int32>(begin, end);
+"""
+)
+def meeting_clusters(
+    boxes: wp.array[Record],
+    i: int,
+    rows: wp.array2d[Lanes],
+    levels: wp.array[int],
+    from_: int,
+    lanes: wp.array[wp.uint64],
+    shard: int,
+    scratch: wp.array2d[int],
+) -> wp.vec2i:
+    """The clusters of a tree, none before `from_`, whose box meets box i: where they begin and end in the scratch."""
+    ...
+
+
+@wp.func_native(
+    SHARD
+    + _TYPES
+    + _MEETING
+    + """
+    const Row* row = (const Row*)&rows_b.data[0];
+    const Row* corner = (const Row*)&corners_b.data[0];
+    int pairs = 0;
+    for (int k = begin; k < end; ++k) {
+        const int mask = meeting((const int*)&clusters_b.data[visited[k]], (const Row*)&rows_a.data[6 * cluster]);
+        *(Row*)&with[pairs] = chosen(mask) + 8 * cluster;
+        *(Row*)&at_cluster[pairs] = (Row)visited[k];
+        pairs += __builtin_popcount(mask);
+    }
+    for (int pair = 0; pair < pairs; ++pair) {
+        const int i = with[pair], k = at_cluster[pair];
+        int mask = meeting((const int*)&boxes_a.data[i], row + 6 * k);
+        if (related) {
+            Row same = corner[across * k] == items_a.data[wide * i];
+            for (int c = 0; c < wide; ++c)
+                for (int d = 0; d < across; ++d)
+                    same |= corner[across * k + d] == items_a.data[wide * i + c];
+            mask &= ~bits(same);
+        }
+        mask &= k == own ? 254 << (i & 7) : 255;
+        *(Row*)&one[pending] = (Row)i;
+        *(Row*)&other[pending] = chosen(mask) + 8 * k;
+        pending += __builtin_popcount(mask);
+    }
+    return pending;
+"""
+)
+def meeting_items(
     cluster: int,
+    own: int,
+    related: int,
+    items_a: wp.array2d[int],
+    wide: int,
+    boxes_a: wp.array[Record],
+    rows_a: wp.array2d[Lanes],
+    clusters_b: wp.array[Record],
+    rows_b: wp.array2d[Lanes],
+    corners_b: wp.array2d[Lanes],
+    across: int,
+    lanes: wp.array[wp.uint64],
     begin: int,
     end: int,
-    items: wp.array2d[int],
-    boxes: wp.array[Record],
-    item_boxes: wp.array[Record],
-    nodes: wp.array[Record],
-    lanes: wp.array2d[Lanes],
-):
-    """The boxes of the items of a cluster, in rows as well, and of its node; lanes without an item are empty."""
+    pending: int,
+    shard: int,
+    scratch: wp.array2d[int],
+) -> int:
+    """How many candidates there are after adding those of a cluster with the visited ones from `begin` to `end`.
+
+    Candidates are items whose boxes meet and which, if `related`, have no vertex in common; they have `wide` and
+    `across` vertices. Within one tree `own` is the cluster itself, where each pair counts once; else -1.
+    """
     ...
 
 
-@wp.kernel(module="unique", module_options=SOUND)
-def fit_in_lanes(
-    first: int,
-    clusters: wp.array[int],
-    begin: wp.array[int],
-    end: wp.array[int],
-    skip: wp.array[int],
+@wp.func_native(
+    SHARD
+    + """
+    for (int k = 0; k < 8; ++k) {
+        one[k] = one[from_ + k];
+        other[k] = other[from_ + k];
+    }
+    return pending - from_;
+"""
+)
+def keep_rest(from_: int, pending: int, shard: int, scratch: wp.array2d[int]) -> int:
+    """Move the candidates from `from_` on, at most eight, to the beginning; how many there are."""
+    ...
+
+
+@wp.func_native(
+    SHARD
+    + """
+    return wp::vec_t<2, wp::int32>(one[at], other[at]);
+"""
+)
+def candidate(at: int, shard: int, scratch: wp.array2d[int]) -> wp.vec2i:
+    """The items of one candidate."""
+    ...
+
+
+@wp.func_native(
+    _TYPES
+    + """
+    const int wide = items.shape[1];
+    const bool topped = levels.shape[0] > 2;
+    for (int lane = 0; lane < 8 && 8 * (8 * group + lane) < count; ++lane) {
+        const int cluster = 8 * group + lane;
+        int* own = (int*)&rows.data[6 * cluster];
+        Row whole = (Row)((1 << 30) - 1);
+        for (int k = 0; k < 8 && 8 * cluster + k < count; ++k) {
+            const int* corners = &items.data[wide * (8 * cluster + k)];
+            Row box = *(const Row*)&vertices.data[corners[0]];
+            for (int c = 1; c < wide; ++c)
+                box = __builtin_elementwise_min(box, *(const Row*)&vertices.data[corners[c]]);
+            *(Row*)&item_boxes.data[8 * cluster + k] = box;
+            whole = __builtin_elementwise_min(whole, box);
+            for (int r = 0; r < 6; ++r)
+                own[8 * r + k] = box[r];
+        }
+        *(Row*)&cluster_boxes.data[cluster] = whole;
+        if (topped)
+            for (int r = 0; r < 6; ++r)
+                ((int*)&rows.data[6 * (levels.data[1] + group)])[8 * r + lane] = whole[r];
+    }
+"""
+)
+def fit_clusters(
+    group: int,
     items: wp.array2d[int],
-    boxes: wp.array[Record],
+    count: int,
+    levels: wp.array[int],
+    vertices: wp.array[Record],
     item_boxes: wp.array[Record],
-    nodes: wp.array[Record],
-    lanes: wp.array2d[Lanes],
+    cluster_boxes: wp.array[Record],
+    rows: wp.array2d[Lanes],
 ):
-    """The boxes of all clusters and of their items."""
-    k = first + wp.tid()
-    node = clusters[k]
-    fit_cluster(node, k, begin[node], end[node], items, boxes, item_boxes, nodes, lanes)
-    nodes[node][6] = skip[node]
-    nodes[node][7] = k
+    """The boxes of the items of eight clusters, in rows as well, and of the clusters, in the rows of the node above."""
+    ...
+
+
+@wp.func_native(
+    _TYPES
+    + """
+    const Row* row = (const Row*)&rows.data[6 * node];
+    for (int r = 0; r < 6; ++r)
+        ((int*)&rows.data[6 * above])[8 * r + lane] = __builtin_reduce_min(row[r]);
+"""
+)
+def raise_box(rows: wp.array2d[Lanes], node: int, above: int, lane: int):
+    """Write the box of a node into a lane of the node above."""
+    ...

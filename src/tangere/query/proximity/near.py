@@ -1,44 +1,33 @@
 """Pairs of features that are near: their names, and the contacts made of them, on the device.
 
-A name is one integer: kind and side, number of the first feature (the vertex, or the smaller edge), number of the
-second. Names in rising order are the canonical order of contacts, whatever tree, grid, thread or device found them
-(specs/leonard-deformable-gpu C14).
+Contacts are in the order of their names (`names`); points and normals are made when asked for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import warp as wp
 
+from tangere.bound import LANES
 from tangere.partition.pipeline_surfaces import Layout, Surfaces
-from tangere.query.contacts import Contacts, Kind
-from tangere.query.proximity.primitives import centred_on_edges, edges_offset, face_offset, nearest_on_face
+from tangere.query.contacts import Contacts
+from tangere.query.proximity.filling import fill_by_eights, fill_one_by_one
+from tangere.query.proximity.names import VERTEX_FACE, bases_of, body_of, name_bits, number_bits
+from tangere.query.proximity.primitives import edges_offset, face_offset
 from tangere.runtime import SOUND, device_of, launch, sort_pairs
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "EDGE_EDGE",
-    "VERTEX_FACE",
-    "Details",
-    "Near",
-    "bases_of",
-    "describe",
-    "fill",
-    "name_bits",
-    "name_of",
-    "number_bits",
-]
+__all__ = ["FILL_GRAIN", "Details", "Near", "describe", "filling"]
 
-VERTEX_FACE = wp.constant(wp.int64(Kind.VERTEX_FACE))
-EDGE_EDGE = wp.constant(wp.int64(Kind.EDGE_EDGE))
-#: Kind (2 bits) and side (1 bit) above two numbers.
-CODE_BITS = 3
 #: Where numbers stand in the key of a contact.
 KEY_SHIFT = wp.constant(wp.int64(29))
+#: Eights of contacts, some 0.2 us each.
+FILL_GRAIN = 512
 
 
 @dataclass(frozen=True)
@@ -83,7 +72,10 @@ class Near:
         """The same in main memory, in canonical order."""
 
         def rows(column: wp.array, *shape: int) -> np.ndarray:
-            return (column if len(column) == self.count else column[: self.count]).numpy().reshape(-1, *shape)
+            if len(column) == self.count:
+                return column.numpy().reshape(-1, *shape)
+            some = column[: self.count].numpy().reshape(-1, *shape)
+            return some.copy() if device_of(column).is_cpu else some  # longer ones are used again
 
         details = self.details
         bodies, features, side = rows(details.bodies, 2), rows(self.features, 2), rows(details.vertex_on)
@@ -121,67 +113,36 @@ class Details:
     vertex_on: wp.array  #: (n,) uint8
 
 
-def number_bits(layout: Layout) -> int:
-    """Bits that hold every number of a feature."""
-    return max(int(base[-1]) for base in (layout.vertex_base, layout.edge_base, layout.face_base)).bit_length()
-
-
 def describe(surfaces: Surfaces, names: wp.array) -> Near:
     """The contacts of named pairs of features, in canonical order."""
     layout, count = surfaces.layout, len(names)
     number = wp.full(1, wp.int64(count), dtype=wp.int64, device=surfaces.device)
     near = Near.empty(layout, surfaces.positions, _in_order(names, name_bits(layout)), number, count)
-    fill(near, bases_of(layout))
+    kernel, dim, arguments = filling(near, bases_of(layout))
+    launch(kernel, dim, arguments, device=surfaces.device, grain=FILL_GRAIN)
     return near
 
 
-def fill(near: Near, bases: wp.array) -> None:
-    """Write the columns of contacts, as far as `near.number` says."""
+def filling(near: Near, bases: wp.array) -> tuple[wp.Kernel, int, list[Any]]:
+    """Kernel, number of indices and arguments of the launch that writes the columns, as far as `near.number` says."""
     layout = near.layout
-    inputs = [near.number, near.names, wp.int64(number_bits(layout)), bases]
-    inputs += [layout.faces, layout.edges, near.positions]
+    inputs = [near.number, near.names, wp.int64(number_bits(layout)), bases, layout.faces, layout.edges]
     outputs = [near.quads, near.weights, near.gap, near.features, near.kind]
-    launch(_fill, len(near.names), inputs, outputs, device=device_of(near.names), grain=4096)
-
-
-def name_bits(layout: Layout) -> int:
-    """Bits that hold every name."""
-    return 2 * number_bits(layout) + CODE_BITS
-
-
-def bases_of(layout: Layout) -> wp.array:
-    """(3, bodies + 1) int32: numbers of the first vertex, edge and face of each mesh, and the totals."""
-    bases = np.stack([layout.vertex_base, layout.edge_base, layout.face_base]).astype(np.int32)
-    return wp.array(bases, dtype=wp.int32, device=layout.faces.device)
+    arguments = [*inputs, near.positions, *outputs]
+    if device_of(near.names).is_cuda:
+        return fill_one_by_one, len(near.names), arguments
+    return fill_by_eights, -(-len(near.names) // LANES), arguments
 
 
 def _in_order(names: wp.array, bits: int) -> wp.array:
     """Names, which are all different, in rising order."""
     device = device_of(names)
     if device.is_cpu:  # NumPy sorts integers with vector instructions: 5 ms where a radix sort takes 25
-        return wp.array(np.sort(names.numpy()), dtype=wp.int64, device=device, copy=False)
+        rows = names.numpy()
+        if np.all(rows[1:] > rows[:-1]):
+            return names
+        return wp.array(np.sort(rows), dtype=wp.int64, device=device, copy=False)
     return sort_pairs(names, wp.empty(len(names), dtype=wp.int32, device=device), bits=bits)[0]
-
-
-@wp.func
-def name_of(kind: wp.int64, side: int, one: int, other: int, bits: wp.int64) -> wp.int64:
-    """The name of a pair; side is 1 where the vertex belongs to the later body."""
-    code = (kind << wp.int64(1)) | wp.int64(side)
-    return (((code << bits) | wp.int64(one)) << bits) | wp.int64(other)
-
-
-@wp.func
-def body_of(bases: wp.array2d[int], row: int, number: int) -> int:
-    """The mesh that a feature belongs to, by its number."""
-    low = int(0)
-    high = bases.shape[1] - 1
-    while high - low > 1:
-        middle = (low + high) / 2
-        if bases[row, middle] <= number:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 @wp.func
@@ -194,56 +155,6 @@ def normal_between(offset: wp.vec3d, across: wp.vec3d) -> wp.vec3d:
     if area > wp.float64(0.0):
         return across / area
     return wp.vec3d(wp.float64(1.0), wp.float64(0.0), wp.float64(0.0))
-
-
-@wp.kernel
-def _fill(
-    first: int,
-    number: wp.array[wp.int64],
-    names: wp.array[wp.int64],
-    bits: wp.int64,
-    bases: wp.array2d[int],
-    faces: wp.array2d[int],
-    edges: wp.array2d[int],
-    positions: wp.array[wp.vec3d],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    gap: wp.array[wp.float64],
-    features: wp.array[wp.vec2i],
-    kind: wp.array[wp.uint8],
-):
-    k = first + wp.tid()
-    if wp.int64(k) >= number[0]:
-        return
-    mask = (wp.int64(1) << bits) - wp.int64(1)
-    name = names[k]
-    other = int(name & mask)
-    one = int((name >> bits) & mask)
-    code = name >> (wp.int64(2) * bits + wp.int64(1))
-    unit = wp.float64(1.0)
-    if code == VERTEX_FACE:
-        quad = wp.vec4i(one, faces[other, 0], faces[other, 1], faces[other, 2])
-        p = positions[quad[0]]
-        a = positions[quad[1]]
-        b = positions[quad[2]]
-        c = positions[quad[3]]
-        w = nearest_on_face(p, a, b, c)
-        quads[k] = quad
-        weights[k] = wp.vec4d(unit, w[0], w[1], w[2])
-        gap[k] = wp.length(face_offset(p, a, b, c, w))
-        features[k] = wp.vec2i(one - bases[0, body_of(bases, 0, one)], other - bases[2, body_of(bases, 2, other)])
-    else:
-        quad = wp.vec4i(edges[one, 0], edges[one, 1], edges[other, 0], edges[other, 1])
-        p = positions[quad[0]]
-        a = positions[quad[1]]
-        b = positions[quad[2]]
-        c = positions[quad[3]]
-        at = centred_on_edges(p, a, b, c)
-        quads[k] = quad
-        weights[k] = wp.vec4d(unit - at[0], at[0], unit - at[1], at[1])
-        gap[k] = wp.length(edges_offset(p, a, b, c, at))
-        features[k] = wp.vec2i(one - bases[1, body_of(bases, 1, one)], other - bases[1, body_of(bases, 1, other)])
-    kind[k] = wp.uint8(code)
 
 
 @wp.kernel

@@ -13,7 +13,7 @@ import warp as wp
 
 from tangere.bound import MovingBox, boxes_meet
 from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.query.proximity.near import EDGE_EDGE, VERTEX_FACE, name_of, number_bits
+from tangere.query.proximity.names import EDGE_EDGE, VERTEX_FACE, name_of, number_bits
 from tangere.query.proximity.primitives import edges_near, face_near
 from tangere.runtime import SOUND, collect, launch, take
 

@@ -9,6 +9,8 @@ Where edges are parallel every point of their overlap is as near as any other; a
 
 from __future__ import annotations
 
+from functools import cache
+
 import warp as wp
 
 from tangere.query.closest_points import closest_on_segments, closest_on_triangle
@@ -17,6 +19,7 @@ from tangere.runtime import SOUND
 wp.set_module_options(SOUND)
 
 __all__ = [
+    "CONDITIONED",
     "centred_on_edges",
     "edges_near",
     "edges_offset",
@@ -24,10 +27,12 @@ __all__ = [
     "face_offset",
     "nearest_on_edges",
     "nearest_on_face",
+    "pair_near",
 ]
 
 #: Determinants below this part of their diagonal product know too few digits: sin^2 of the angle of the sides.
-_CONDITIONED = wp.constant(wp.float64(1.0e-6))
+CONDITIONED = 1.0e-6
+_CONDITIONED = wp.constant(wp.float64(CONDITIONED))
 #: Edges are parallel where sin^2 of their angle is below this.
 _PARALLEL = wp.constant(wp.float64(1.0e-12))
 #: How much farther than the nearest points the middle of the overlap may be, relative to the edges.
@@ -106,6 +111,38 @@ def edges_near(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d, swap: boo
     q1 = wp.where(swap, a1, b1)
     apart = edges_offset(p0, p1, q0, q1, nearest_on_edges(p0, p1, q0, q1))
     return wp.dot(apart, apart) < within
+
+
+@cache
+def pair_near(width: int) -> wp.Function:
+    """Whether item i of one list and item j of another are near: two edges (2), or a vertex and a face (1)."""
+
+    @wp.func
+    def is_near(
+        items_a: wp.array2d[int],
+        i: int,
+        positions_a: wp.array[wp.vec3d],
+        items_b: wp.array2d[int],
+        j: int,
+        positions_b: wp.array[wp.vec3d],
+        swap: bool,
+        distance: wp.float64,
+    ) -> bool:
+        """Whether a pair is near; `swap` asks for the second edge first."""
+        if wp.static(width == 1):
+            p = positions_a[items_a[i, 0]]
+            a = positions_b[items_b[j, 0]]
+            b = positions_b[items_b[j, 1]]
+            c = positions_b[items_b[j, 2]]
+            return face_near(p, a, b, c, distance)
+        else:
+            a0 = positions_a[items_a[i, 0]]
+            a1 = positions_a[items_a[i, 1]]
+            b0 = positions_b[items_b[j, 0]]
+            b1 = positions_b[items_b[j, 1]]
+            return edges_near(a0, a1, b0, b1, swap, distance)
+
+    return is_near
 
 
 @wp.func

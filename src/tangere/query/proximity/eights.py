@@ -1,0 +1,121 @@
+"""Trees of eights, for CPUs: clusters of eight items, and above them eight nodes in each node.
+
+Every node but the last of a level is full, so nothing points anywhere: the children of node p of a level are the nodes
+8 p to 8 p + 7 of the one below. Their boxes lie side by side in rows, and one comparison tells which of them meet a box
+(`lanes`). The order is made once (`compact_order`); boxes are fitted to the positions of every instant, grown by half
+the contact distance (specs/leonard-deformable-gpu C20, C21.7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.bound import LANES, Lanes
+from tangere.partition.broad_phase_boxes import EMPTY
+from tangere.query.proximity.kept import Kept
+from tangere.query.proximity.lanes import fit_clusters, raise_box
+from tangere.query.proximity.records import Record
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+__all__ = ["EightBoxes", "Eights"]
+
+#: Eights of clusters, some 0.5 us each.
+FIT_GRAIN = 256
+
+
+@dataclass(frozen=True)
+class Eights:
+    """The order of some features; places beyond the last one hold nothing."""
+
+    items: wp.array  #: (8c, w) int32: the vertices of the item at each place, by their places in the tree of vertices
+    numbers: wp.array  #: (8c,) int32: the feature at each place, counted through the scene
+    corners: wp.array  #: (c, w) `Lanes`: the vertices of the items of a cluster, eight side by side, -1 for none
+    levels: wp.array  #: (L + 1,) int32: the first node of each level, clusters first, and the number of nodes
+    count: int  #: of items
+
+    @staticmethod
+    def of(items: np.ndarray, numbers: np.ndarray) -> Eights:
+        """A tree over items (n, w), in their order, that have these numbers (n,)."""
+        count, width = items.shape
+        clusters = -(-count // LANES)
+        placed = np.full((LANES * clusters, width), -1, np.int32)
+        placed[:count] = items
+        known = np.zeros(LANES * clusters, np.int32)
+        known[:count] = numbers
+        sizes = [clusters]
+        while sizes[-1] > 1:
+            sizes.append(-(-sizes[-1] // LANES))
+        corners = placed.reshape(clusters, LANES, width).transpose(0, 2, 1)
+        return Eights(
+            items=wp.array(placed, dtype=wp.int32, device="cpu"),
+            numbers=wp.array(known, dtype=wp.int32, device="cpu"),
+            corners=wp.array(np.ascontiguousarray(corners), dtype=Lanes, device="cpu"),
+            levels=wp.array(np.cumsum([0, *sizes]), dtype=wp.int32, device="cpu"),
+            count=count,
+        )
+
+    def boxes(self) -> EightBoxes:
+        """Room for the boxes of an instant; lanes that hold nothing have the box of nothing."""
+        levels = self.levels.numpy()
+        items = wp.empty(LANES * self.clusters, dtype=Record, device="cpu")
+        rows = wp.empty((int(levels[-1]), 6), dtype=Lanes, device="cpu")
+        items.numpy()[-LANES:] = rows.numpy()[levels[1:] - 1] = EMPTY  # only the last node of a level is not full
+        return EightBoxes(self, items, wp.empty(self.clusters, dtype=Record, device="cpu"), rows)
+
+    @property
+    def clusters(self) -> int:
+        return len(self.corners)
+
+    @property
+    def groups(self) -> int:
+        """Clusters by eights: what is fitted, and searched with, at a time."""
+        return -(-self.clusters // LANES)
+
+
+@dataclass(frozen=True)
+class EightBoxes:
+    """The boxes of a tree at an instant."""
+
+    of: Eights
+    items: wp.array  #: (8c,) `Record`, by place
+    clusters: wp.array  #: (c,) `Record`
+    rows: wp.array  #: (N, 6) `Lanes`: the boxes of the items of each cluster, then of the children of each node
+
+    def fitting(self, vertices: wp.array) -> tuple[Kept, Kept]:
+        """The launches that make all boxes from those of the vertices, (v,) `Record`: first items, then nodes above."""
+        tree = self.of
+        groups = [tree.items, tree.count, tree.levels, vertices, self.items, self.clusters, self.rows]
+        return Kept(_fit_groups, tree.groups, groups, grain=FIT_GRAIN), Kept(
+            _fit_above, 1, [tree.levels, self.rows], grain=1
+        )
+
+
+@wp.kernel
+def _fit_groups(
+    first: int,
+    items: wp.array2d[int],
+    count: int,
+    levels: wp.array[int],
+    vertices: wp.array[Record],
+    item_boxes: wp.array[Record],
+    cluster_boxes: wp.array[Record],
+    rows: wp.array2d[Lanes],
+):
+    """The boxes of eight clusters, of their items, and of the node above."""
+    group = first + wp.tid()
+    fit_clusters(group, items, count, levels, vertices, item_boxes, cluster_boxes, rows)
+    if levels.shape[0] > 3:
+        raise_box(rows, levels[1] + group, levels[2] + group / LANES, group % LANES)
+
+
+@wp.kernel
+def _fit_above(first: int, levels: wp.array[int], rows: wp.array2d[Lanes]):
+    """The boxes of the nodes above, level by level (one thread: they are one in 64 of the clusters)."""
+    for level in range(2, levels.shape[0] - 2):
+        for p in range(levels[level + 1] - levels[level]):
+            raise_box(rows, levels[level] + p, levels[level + 1] + p / LANES, p % LANES)
