@@ -39,7 +39,8 @@ def test_in_a_certified_patch_no_edge_meets_a_face_around_it(mesh, rng, effort):
     patches = patches_of(mesh)
     lists, tree = patches.lists, patches.tree
     edges, faces = patches.edges.numpy(), tree.items.numpy()
-    patch_of_edge, offsets, clusters = (a.numpy() for a in (lists.patch_of_edge, lists.cluster_offsets, lists.clusters))
+    edge_offsets, patch_edges = lists.edge_offsets.numpy(), lists.patch_edges.numpy()
+    offsets, clusters = lists.cluster_offsets.numpy(), lists.clusters.numpy()
     nodes = tree.clusters.numpy()
     spans = np.stack([tree.first.numpy()[nodes], tree.last.numpy()[nodes] + 1], axis=1)
     seen, refused = 0, 0
@@ -52,7 +53,7 @@ def test_in_a_certified_patch_no_edge_meets_a_face_around_it(mesh, rng, effort):
         good = certified(patches, start, end)
         refused += int((~good).sum())
         for patch in np.flatnonzero(good)[: effort(3, least=1)]:
-            mine = edges[patch_of_edge == patch]
+            mine = edges[patch_edges[edge_offsets[patch] : edge_offsets[patch + 1]]]
             around = np.concatenate([faces[slice(*spans[c])] for c in clusters[offsets[patch] : offsets[patch + 1]]])
             one, other = (a.ravel() for a in np.meshgrid(np.arange(len(mine)), np.arange(len(around)), indexing="ij"))
             apart = ~(mine[one][:, :, None] == around[other][:, None, :]).any(axis=(1, 2))

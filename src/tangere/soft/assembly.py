@@ -1,7 +1,7 @@
 """All bodies of a simulation in common arrays on one device: degrees of freedom, materials, colours, surfaces.
 
 Vertices of the shapes ("dofs") and of the surfaces are numbered through, body after body. Dofs of one colour are not
-coupled by any material, so that they may move at once; colours are given greedily in index order. Obstacles have dofs
+coupled by any material, so that they may move at once; colours are given greedily, several times. Obstacles have dofs
 too, which never move.
 """
 
@@ -105,6 +105,8 @@ class Assembly:
         )
 
 
+#: Times colours are given; each time those given last come first, which never takes more of them (tori: 10, 9, 8).
+COLOURINGS = 4
 #: Bits of `Assembly.traits`.
 CLOSED = wp.constant(1)
 STILL = wp.constant(2)
@@ -147,27 +149,28 @@ def _joined_material(materials: list[Material], base: np.ndarray) -> list[np.nda
 def _by_colour(offsets: np.ndarray, neighbours: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The free dofs sorted by colour, and where each colour begins."""
     host = wp.get_device("cpu")
-    colour = wp.empty(len(free), dtype=wp.int32, device=host)
-    inputs = [wp.array(a.astype(np.int32), dtype=wp.int32, device=host) for a in (offsets, neighbours, free)]
-    launch(_colour, 1, inputs, [colour], device=host)
-    moving = np.flatnonzero(free)
-    found = colour.numpy()[moving]
-    return moving[np.argsort(found, kind="stable")], _bases(np.bincount(found).tolist())
+    order, links = np.flatnonzero(free), [wp.array(a, dtype=wp.int32, device=host) for a in (offsets, neighbours)]
+    for again in range(COLOURINGS):
+        colour = wp.full(len(free), -1, dtype=wp.int32, device=host)
+        launch(_colour, 1, [*links, wp.array(order, dtype=wp.int32, device=host)], [colour], device=host)
+        found = colour.numpy()
+        order = np.flatnonzero(free)
+        if again < COLOURINGS - 1:
+            order = order[np.argsort(-found[order], kind="stable")]
+    return order[np.argsort(found[order], kind="stable")], _bases(np.bincount(found[order]).tolist())
 
 
 @wp.kernel
-def _colour(first: int, offsets: wp.array[int], neighbours: wp.array[int], free: wp.array[int], colour: wp.array[int]):
-    """The smallest colour no earlier neighbour has, one dof after the other (one thread)."""
-    for i in range(free.shape[0]):
-        colour[i] = -1
-        if free[i] == 1:
-            chosen = int(0)
-            taken = int(1)
-            while taken == 1:
-                taken = int(0)
-                for e in range(offsets[i], offsets[i + 1]):
-                    if neighbours[e] < i:
-                        if colour[neighbours[e]] == chosen:
-                            taken = 1
-                chosen += taken
-            colour[i] = chosen
+def _colour(first: int, offsets: wp.array[int], neighbours: wp.array[int], order: wp.array[int], colour: wp.array[int]):
+    """The smallest colour no neighbour has yet, one dof after the other (one thread); all are -1 at first."""
+    for k in range(order.shape[0]):
+        i = order[k]
+        chosen = int(0)
+        taken = int(1)
+        while taken == 1:
+            taken = int(0)
+            for e in range(offsets[i], offsets[i + 1]):
+                if colour[neighbours[e]] == chosen:
+                    taken = 1
+            chosen += taken
+        colour[i] = chosen

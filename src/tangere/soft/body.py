@@ -113,15 +113,16 @@ class Body:
         return np.repeat(own[:, None], 4, axis=1), np.tile([1.0, 0.0, 0.0, 0.0], (len(own), 1))
 
     def sweeps_needed(self, dt: float) -> int:
-        """Sweeps after which a step of `dt` [s] is near its solution and gains no energy: 5 edges crossed by sound.
+        """Sweeps after which a step of `dt` [s] is near its solution and gains no energy: 5.5 edges crossed by sound.
 
-        3.5 would do for 10 % of error, but long thin bodies gain energy then (a knot of 1e5 Pa a tenth of its fall).
+        3.5 would do for 10 % of error, but long thin bodies gain energy then: a knot of 1e5 Pa 8 % with 4.8, 3 %
+        with 5, nothing with 5.4.
         """
         if self.is_obstacle:
             return 0
         edges = self.shape.vertices[self.shape.edges]
         edge = float(np.median(np.linalg.norm(edges[:, 0] - edges[:, 1], axis=1)))
-        return int(np.ceil(5.0 * dt * np.sqrt(self.stiffness / self.density) / edge))
+        return int(np.ceil(5.5 * dt * np.sqrt(self.stiffness / self.density) / edge))
 
     def _mask(self, fixed: Arrays) -> np.ndarray:
         count = len(self.shape.vertices)

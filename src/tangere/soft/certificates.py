@@ -7,8 +7,10 @@ over the whole step. Where that is positive the patch is certified: any rotation
 creases do not. Sound for every vertex on a straight way at its own constant pace: F, c and e are then linear in time.
 
 "Once" is at rest, and for a patch that is too far from that now, where the step begins: then R is found anew, which
-takes about as long as searching the patch, and lasts for some steps. (On CUDA one thread would take too long for that,
-and searching is cheap.)
+takes about as long as searching the patch twice, and lasts for some steps. (On CUDA one thread would take too long for
+that, and searching is cheap.) What such a certificate covers a search would find apart as well, but for pairs that turn
+a lot. Which contacts a step responds to must not depend on how things came where they are: there only rest counts
+(`near_rest`).
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import warp as wp
 
 from tangere.bound import LinearTree
 from tangere.runtime import SOUND, launch
+from tangere.soft.assembly import CLOSED
 from tangere.soft.patch_layout import PatchLists
-from tangere.soft.separation import nearest_way
+from tangere.soft.separation import further, nearest_way
 
 wp.set_module_options(SOUND)
 
@@ -35,16 +38,19 @@ ROUNDED = wp.constant(wp.float64(1.0 - 1.0e-9))
 
 
 class Certificates:
-    """`certified` is 1 for the patches with a certificate for the last moves asked for."""
+    """Says which patches are apart from their surroundings, 1 for those that are."""
 
     def __init__(self, tree: LinearTree, lists: PatchLists, edges: wp.array) -> None:
         device = edges.device
         assert device is not None
         self._device, self._tree, self._lists, self._edges = device, tree, lists, edges
-        self.certified = wp.zeros(lists.count, dtype=wp.int32, device=device)
+        self._certified, self._near = (wp.zeros(lists.count, dtype=wp.int32, device=device) for _ in range(2))
+        self._rest = [lists.rest, lists.dual, lists.tangents, lists.apart]
+        self._once = [wp.clone(array) for array in self._rest] if device.is_cpu else self._rest
         self._wait = wp.zeros(lists.count, dtype=wp.int32, device=device)
+        self._middles = wp.empty(len(edges), dtype=wp.vec4d, device=device)
 
-    def __call__(self, start: wp.array, end: wp.array, least: float, changed: wp.array, wanted: wp.array) -> None:
+    def __call__(self, start: wp.array, end: wp.array, least: float, changed: wp.array, wanted: wp.array) -> wp.array:
         """Certify moves from start to end, during which features stay further apart than `least` [m].
 
         Args:
@@ -52,14 +58,29 @@ class Certificates:
             wanted: nothing is done if its first number (int32) is 0.
         """
         lists, tree = self._lists, self._tree
-        once = [lists.around_offsets, lists.around, lists.own, lists.rest, lists.dual, lists.tangents, lists.apart]
+        once = [lists.around_offsets, lists.around, lists.own, *self._once]
         near = [lists.cluster_offsets, lists.clusters, changed, wanted]
         moves = [start, end, least]
-        launch(_certify, lists.count, [*near, *once, *moves], [self.certified], device=self._device, grain=GRAIN)
+        launch(_certify, lists.count, [*near, *once, *moves], [self._certified], device=self._device, grain=GRAIN)
         if self._device.is_cpu:
             inputs = [*near, *once, lists.edge_offsets, lists.patch_edges, self._edges]
             inputs += [tree.clusters, tree.first, tree.last, tree.items, lists.reach, *moves]
-            launch(_renew, lists.count, inputs, [self._wait, self.certified], device=self._device, grain=GRAIN)
+            launch(
+                _renew,
+                lists.count,
+                inputs,
+                [self._middles, self._wait, self._certified],
+                device=self._device,
+                grain=GRAIN,
+            )
+        return self._certified
+
+    def near_rest(self, positions: wp.array, traits: wp.array) -> wp.array:
+        """Certify patches of open surfaces where they are, by how they lay at rest and nothing else."""
+        lists = self._lists
+        inputs = [traits, lists.around_offsets, lists.around, lists.own, *self._rest, positions]
+        launch(_near_rest, lists.count, inputs, [self._near], device=self._device, grain=GRAIN)
+        return self._near
 
 
 @wp.func
@@ -167,6 +188,29 @@ def _certify(
         certified[p] = int(holds(p, offsets, vertices, own, rest, dual, tangents, apart, start, end, least))
 
 
+@wp.kernel
+def _near_rest(
+    first: int,
+    traits: wp.array[int],
+    offsets: wp.array[int],
+    vertices: wp.array[int],
+    own: wp.array[int],
+    rest: wp.array[wp.vec3d],
+    dual: wp.array[wp.vec3d],
+    tangents: wp.array[wp.mat33d],
+    apart: wp.array[wp.float64],
+    positions: wp.array[wp.vec3d],
+    certified: wp.array[int],
+):
+    p = first + wp.tid()
+    certified[p] = 0
+    if apart[p] > wp.float64(0.0):  # others may have nothing around them
+        if (traits[vertices[offsets[p]]] & CLOSED) == 0:
+            least = wp.float64(0.0)
+            held = holds(p, offsets, vertices, own, rest, dual, tangents, apart, positions, positions, least)
+            certified[p] = int(held)
+
+
 @wp.func
 def least_apart(
     p: int,
@@ -181,35 +225,40 @@ def least_apart(
     items: wp.array2d[int],
     x: wp.array[wp.vec3d],
     reach: wp.float64,
+    middles: wp.array[wp.vec4d],
 ) -> wp.float64:
     """The least distance of an edge of the patch and a face around it without a common vertex, at most the reach."""
-    third = wp.float64(1.0) / wp.float64(3.0)
+    half = wp.float64(0.5)
+    for e in range(edge_offsets[p], edge_offsets[p + 1]):
+        one = x[edges[patch_edges[e], 0]]
+        other = x[edges[patch_edges[e], 1]]
+        middle = half * (one + other)
+        middles[e] = wp.vec4d(middle[0], middle[1], middle[2], half * wp.length(other - one))
     least = reach + wp.float64(0.0)
     for c in range(cluster_offsets[p], cluster_offsets[p + 1]):
         node = nodes[clusters[c]]
+        centre = wp.vec3d()
         for j in range(node_first[node], node_last[node] + 1):
-            i0 = items[j, 0]
-            i1 = items[j, 1]
-            i2 = items[j, 2]
-            f0 = x[i0]
-            f1 = x[i1]
-            f2 = x[i2]
-            middle = third * (f0 + f1 + f2)
-            size = wp.sqrt(
-                wp.max(wp.length_sq(f0 - middle), wp.max(wp.length_sq(f1 - middle), wp.length_sq(f2 - middle)))
-            )
-            for e in range(edge_offsets[p], edge_offsets[p + 1]):
+            centre += x[items[j, 0]] + x[items[j, 1]] + x[items[j, 2]]
+        centre = centre / wp.float64(3 * (node_last[node] - node_first[node] + 1))
+        size = wp.float64(0.0)
+        for j in range(node_first[node], node_last[node] + 1):
+            for k in range(3):
+                size = wp.max(size, wp.length_sq(x[items[j, k]] - centre))
+        size = wp.sqrt(size)
+        for e in range(edge_offsets[p], edge_offsets[p + 1]):
+            middle = wp.vec3d(middles[e][0], middles[e][1], middles[e][2])
+            enough = least + size + middles[e][3]
+            if wp.length_sq(middle - centre) < enough * enough:
                 v0 = edges[patch_edges[e], 0]
                 v1 = edges[patch_edges[e], 1]
-                way = wp.float64(0.5) * (x[v0] + x[v1]) - middle
-                half = wp.float64(0.5) * wp.length(x[v1] - x[v0])
-                enough = least + size + half
-                if wp.length_sq(way) < enough * enough:
+                for j in range(node_first[node], node_last[node] + 1):
+                    i0 = items[j, 0]
+                    i1 = items[j, 1]
+                    i2 = items[j, 2]
                     if i0 != v0 and i1 != v0 and i2 != v0 and i0 != v1 and i1 != v1 and i2 != v1:
-                        n = wp.normalize(way)
-                        high = wp.max(wp.dot(n, f0), wp.max(wp.dot(n, f1), wp.dot(n, f2)))
-                        if wp.min(wp.dot(n, x[v0]), wp.dot(n, x[v1])) - high < least:
-                            least = wp.min(least, wp.length(nearest_way(x[v0], x[v1], f0, f1, f2)))
+                        if not further(x[v0], x[v1], x[i0], x[i1], x[i2], least):
+                            least = wp.min(least, wp.length(nearest_way(x[v0], x[v1], x[i0], x[i1], x[i2])))
     return least
 
 
@@ -238,6 +287,7 @@ def _renew(
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
     least: wp.float64,
+    middles: wp.array[wp.vec4d],
     wait: wp.array[int],
     certified: wp.array[int],
 ):
@@ -300,6 +350,7 @@ def _renew(
         items,
         start,
         reach,
+        middles,
     )
     apart[p] = wp.max(ROUNDED * found, wp.float64(1.0e-300))
     if holds(p, offsets, vertices, own, rest, dual, tangents, apart, start, end, least):

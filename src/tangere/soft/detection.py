@@ -15,7 +15,7 @@ from tangere.partition.pipeline_surfaces import Layout, Surfaces
 from tangere.query.contacts import Contacts, Kind, contact_key
 from tangere.query.proximity.meshes import find_near
 from tangere.soft.assembly import Assembly
-from tangere.soft.looking import cones_of
+from tangere.soft.looking import cones_of, patch_cones_of
 from tangere.soft.nearest_edges import SharpEdges
 from tangere.soft.nearest_faces import REACH, find_nearest_faces
 from tangere.soft.patches import Patches
@@ -51,10 +51,11 @@ class Detection:
         """The nearest face on each side of every vertex, and the nearest crossing of sharp edges."""
         assembly, patches, positions = self._assembly, self._patches, self._positions
         cones = cones_of(assembly, patches.tree, positions)
+        patch_cones = patch_cones_of(patches.lists, cones)
         fitted = patches.at(positions, 0.5 * float(REACH) * self._distance, cones)
         partners = self._partners
         partners.clear()
-        find_nearest_faces(assembly, patches, fitted, cones, positions, self._distance, partners.of)
+        find_nearest_faces(assembly, patches, fitted, cones, patch_cones, positions, self._distance, partners.of)
         self._sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.of)
         self.touching = partners.list_to(self.touching, positions)
 

@@ -5,51 +5,65 @@ Block:  with all other vertices held it is quadratic in one vertex for solids, a
         that touches it for sheets (|A|^2 - 2 a |A| <= |A|^2 - 2 a n.A, n the unit normal now). Its matrix is positive
         definite for any state, stiffness and step, so a sweep never raises the energy; no line search, no projection.
 Rows:   contacts act with the forces of the sweep's start and a diagonal that bounds them, so all may move together.
-On CPU one launch goes through all colours in order on one thread, or one launch per colour where those are large, with
-the same bits. On CUDA each colour is a launch in which a warp shares out what acts on a vertex (`elastic_lanes`).
+On CPU a thread goes through all colours of a body in order, and bodies, which no sweep couples, go side by side where
+that is worth it; where colours are large each is a launch. All have the same bits. On CUDA each colour is a launch in
+which a warp shares out what acts on a vertex (`elastic_lanes`).
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND
 from tangere.soft.assembly import Assembly
 from tangere.soft.prepared import Prepared
+from tangere.soft.rows import ContactRows
 
 wp.set_module_options(SOUND)
 
 __all__ = ["Sweeper", "element_block", "element_energy"]
 
-#: Dofs of one colour that are worth a second thread: a vertex takes about 0.3 us.
-GRAIN = 2048
+#: Dofs worth a second thread: one takes about 0.3 us, and as long again for every four contacts it has a part in.
+GRAIN = 1024
 
 
 class Sweeper:
     """One sweep over all dofs that move."""
 
-    def __init__(self, assembly: Assembly, y: wp.array, inertia: wp.array, rows: list[wp.array]) -> None:
-        """`inertia` is m / dt^2; `rows` as `ContactRows.by_dof` gives them."""
-        arguments = [assembly.order, assembly.x, y, inertia, *assembly.material, *rows]
-        self._colours = assembly.colours
+    def __init__(self, assembly: Assembly, y: wp.array, inertia: wp.array, rows: ContactRows) -> None:
+        """`inertia` is m / dt^2."""
+        device, self._rows = assembly.device, rows
+        self._colours = list(pairwise(assembly.colours.tolist()))
+        arguments = [assembly.x, y, inertia, *assembly.material, *rows.by_dof]
         self._by_lanes = None
-        if assembly.device.is_cuda:
+        if device.is_cuda:
             from tangere.soft.elastic_lanes import SweepByLanes
 
-            self._by_lanes = SweepByLanes(arguments, assembly.device)
-        self._in_order = Prepared(_sweep, arguments, assembly.device, serial=True)
-        self._at_once = Prepared(_sweep, arguments, assembly.device, grain=GRAIN)
+            self._by_lanes = SweepByLanes([assembly.order, *arguments], device)
+            return
+        self._by_colour = Prepared(_sweep, [assembly.order, *arguments], device, grain=GRAIN)
+        order = assembly.order.numpy()
+        body = assembly.body_of_dof.numpy()[order]
+        by_body = wp.array(order[np.argsort(body, kind="stable")], dtype=wp.int32, device=device)
+        self._by_body = Prepared(_sweep, [by_body, *arguments], device)
+        ends = np.cumsum(np.bincount(body, minlength=len(assembly.bodies))).tolist()
+        self._bodies = [(begin, end - begin) for begin, end in pairwise([0, *ends]) if end > begin]
+        self._dofs = len(order)
 
     def __call__(self) -> None:
-        begins = self._colours.tolist()
-        largest = max((b - a for a, b in pairwise(begins)), default=0)
-        if self._by_lanes is not None or largest > 2 * GRAIN:
-            for begin, end in pairwise(begins):
-                (self._by_lanes or self._at_once)(end - begin, begin)
+        if self._by_lanes is not None:
+            for begin, end in self._colours:
+                self._by_lanes(end - begin, begin)
+        elif max(end - begin for begin, end in self._colours) > 2 * GRAIN:
+            for begin, end in self._colours:
+                self._by_colour(end - begin, begin)
+        elif self._dofs + self._rows.count // 4 > 2 * GRAIN:
+            self._by_body.side_by_side(self._bodies)
         else:
-            self._in_order(begins[-1])
+            self._by_body.side_by_side([(0, self._dofs)])
 
 
 @wp.func

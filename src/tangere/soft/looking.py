@@ -9,12 +9,13 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bound import LinearTree
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, device_of, launch
 from tangere.soft.assembly import CLOSED, Assembly
+from tangere.soft.patch_layout import PatchLists
 
 wp.set_module_options(SOUND)
 
-__all__ = ["cones_of", "looks_along"]
+__all__ = ["cones_of", "looks_along", "patch_cones_of"]
 
 
 def cones_of(assembly: Assembly, tree: LinearTree, positions: wp.array) -> wp.array:
@@ -23,6 +24,14 @@ def cones_of(assembly: Assembly, tree: LinearTree, positions: wp.array) -> wp.ar
     inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.traits]
     launch(_cones, len(cones), inputs, [cones], device=assembly.device, grain=2048)
     return cones
+
+
+def patch_cones_of(lists: PatchLists, cones: wp.array) -> wp.array:
+    """(p,) vec4d: a cone around those of the clusters of each patch."""
+    device = device_of(cones)
+    around = wp.empty(lists.count, dtype=wp.vec4d, device=device)
+    launch(_patch_cones, lists.count, [lists.first_cluster, cones], [around], device=device, grain=4096)
+    return around
 
 
 @wp.func
@@ -60,3 +69,23 @@ def _cones(
         if (traits[items[j, 0]] & CLOSED) == 0:
             cosine = wp.float64(-1.0)
     cones[k] = wp.vec4d(axis[0], axis[1], axis[2], cosine)
+
+
+@wp.kernel
+def _patch_cones(first: int, first_cluster: wp.array[int], cones: wp.array[wp.vec4d], around: wp.array[wp.vec4d]):
+    p = first + wp.tid()
+    one = wp.float64(1.0)
+    axis = wp.vec3d()
+    for k in range(first_cluster[p], first_cluster[p + 1]):
+        axis += wp.vec3d(cones[k][0], cones[k][1], cones[k][2])
+    axis = wp.normalize(axis)
+    cosine = wp.float64(1.0)
+    for k in range(first_cluster[p], first_cluster[p + 1]):
+        cone = cones[k]
+        across = axis[0] * cone[0] + axis[1] * cone[1] + axis[2] * cone[2]
+        sines = wp.sqrt(wp.max(wp.float64(0.0), (one - across * across) * (one - cone[3] * cone[3])))
+        widest = across * cone[3] - sines
+        if across <= wp.float64(0.0) or cone[3] <= wp.float64(0.0):
+            widest = wp.float64(-1.0)
+        cosine = wp.min(cosine, widest)
+    around[p] = wp.vec4d(axis[0], axis[1], axis[2], cosine)

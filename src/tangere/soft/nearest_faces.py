@@ -1,7 +1,7 @@
 """Which face is nearest to each surface vertex, on either side of it: the contacts a step responds to.
 
-Method: each vertex of a cluster that has company goes down one tree over the faces of all bodies. On each side of its
-        tangent plane it keeps the nearest face within reach, so that a sheet between two others feels both. Faces that
+Method: the vertices of a patch go down one tree over the faces of all bodies. On each side of its tangent plane each
+        keeps the nearest face within reach, so that a sheet between two others feels both. Faces that
         have the vertex are no contact; neither are faces of its own body that were about as near at rest: a pair counts
         below half its rest distance (specs/leonard-deformable-gpu C9 "gap"), so a body at rest has none, however fine
         its surface is. Of closed surfaces, sides that look the same way are left out: they can only meet from inside.
@@ -23,8 +23,10 @@ wp.set_module_options(SOUND)
 
 __all__ = ["REACH", "activation", "find_nearest_faces"]
 
-#: Vertices worth a thread: each takes a microsecond or two.
-GRAIN = 256
+#: Patches worth a thread: each takes some microseconds.
+GRAIN = 32
+#: Further than anything is looked for.
+FAR = wp.constant(wp.float64(1.0e300))
 #: Contacts are looked for up to this many activation distances away: they may come into reach within the step.
 REACH = wp.constant(wp.float64(1.5))
 #: Points of one body touch below this part of their distance at rest.
@@ -36,6 +38,7 @@ def find_nearest_faces(
     patches: Patches,
     fitted: Fitted,
     cones: wp.array,
+    patch_cones: wp.array,
     positions: wp.array,
     distance: float,
     partners: wp.array,
@@ -44,20 +47,22 @@ def find_nearest_faces(
 
     Args:
         fitted: the tree at `positions`, boxes grown by half of what contacts are looked for.
-        cones: of the clusters, as `cones_of` gives them.
+        cones, patch_cones: of clusters and patches (`looking`).
         positions: of the surface vertices [m].
         distance: below which surfaces touch [m].
         partners: int32, -1 where nothing is written.
     """
     tree, lists = patches.tree, patches.lists
-    vertices = patches.busy_vertices(fitted)
-    inputs = [vertices, fitted.busy, lists.cluster_of_vertex]
-    inputs += [fitted.vertex_boxes, lists.patch_of_vertex, fitted.certified]
-    inputs += [lists.cluster_offsets, lists.clusters, cones, tree.first, tree.last, tree.skip, tree.cluster]
+    members = lists.vertices
+    normals = wp.empty(len(positions), dtype=wp.vec3d, device=assembly.device)
+    gaps = wp.zeros(len(positions), dtype=wp.vec2d, device=assembly.device)
+    inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes, fitted.busy, fitted.certified]
+    inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
+    inputs += [tree.first, tree.last, tree.skip, tree.cluster]
     inputs += [fitted.boxes.nodes, fitted.boxes.lanes, tree.items, tree.order, positions]
     inputs += [assembly.face_offsets, assembly.faces_at, assembly.faces]
     inputs += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
-    launch(_nearest, len(vertices), inputs, [partners], device=assembly.device, grain=GRAIN)
+    launch(_nearest, len(members.units), inputs, [normals, gaps, partners], device=assembly.device, grain=GRAIN)
 
 
 @wp.func
@@ -85,18 +90,58 @@ def vertex_normal(
     return total
 
 
+@wp.func
+def touch(
+    v: int,
+    normal: wp.vec3d,
+    items: wp.array2d[int],
+    j: int,
+    positions: wp.array[wp.vec3d],
+    rest: wp.array[wp.vec3d],
+    body: wp.array[int],
+    traits: wp.array[int],
+    distance: wp.float64,
+) -> wp.float64:
+    """The gap of a vertex to the face at place j, negative if the face is behind it; `FAR` if that is no contact."""
+    f0 = items[j, 0]
+    f1 = items[j, 1]
+    f2 = items[j, 2]
+    own = traits[v]
+    if f0 == v or f1 == v or f2 == v or (own & traits[f0] & traits[f1] & traits[f2] & STILL) != 0:
+        return FAR
+    p = positions[v]
+    a = positions[f0]
+    b = positions[f1]
+    c = positions[f2]
+    if (own & traits[f0] & CLOSED) != 0:
+        if wp.dot(normal, wp.cross(b - a, c - a)) > wp.float64(0.0):
+            return FAR
+    w = nearest_on_face(p, a, b, c)
+    offset = face_offset(p, a, b, c, w)
+    gap = wp.length(offset)
+    apart = wp.float64(0.0)
+    if body[v] == body[f0]:
+        apart = wp.length(face_offset(rest[v], rest[f0], rest[f1], rest[f2], w))
+    if not (gap < REACH * activation(distance, apart, body[v] == body[f0])):
+        return FAR
+    if wp.dot(offset, normal) > wp.float64(0.0):
+        return -gap
+    return gap
+
+
 @wp.kernel
 def _nearest(
     first: int,
-    vertices: wp.array[int],
-    busy: wp.array[wp.uint8],
-    cluster_of: wp.array[int],
+    units: wp.array[wp.vec4i],
+    features: wp.array[int],
+    offsets: wp.array[int],
     boxes: wp.array[MovingBox],
-    patch_of: wp.array[int],
+    busy: wp.array[wp.uint8],
     certified: wp.array[int],
     cluster_offsets: wp.array[int],
     clusters: wp.array[int],
     cones: wp.array[wp.vec4d],
+    patch_cones: wp.array[wp.vec4d],
     node_first: wp.array[int],
     node_last: wp.array[int],
     skip: wp.array[int],
@@ -113,67 +158,52 @@ def _nearest(
     body: wp.array[int],
     traits: wp.array[int],
     distance: wp.float64,
+    normals: wp.array[wp.vec3d],
+    gaps: wp.array[wp.vec2d],
     partners: wp.array[int],
 ):
-    v = vertices[first + wp.tid()]
-    if busy[cluster_of[v]] == wp.uint8(0):
+    """The vertices of a patch, or a single one; what each has found so far is kept in the output."""
+    unit = units[first + wp.tid()]
+    top = unit[0]
+    patch = unit[1]
+    if skip[top] == top + 1 and busy[cluster[top]] == wp.uint8(0):
         return
-    patch = patch_of[v]
     smooth = certified[patch] == 1
-    box = boxes[v]
-    p = positions[v]
-    normal = vertex_normal(v, positions, face_offsets, faces_at, faces)
-    own = traits[v]
-    looks = wp.vec4d(wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(-1.0))
-    if (own & CLOSED) != 0:
-        direction = wp.normalize(normal)
-        looks = wp.vec4d(direction[0], direction[1], direction[2], wp.float64(1.0))
-    front = int(-1)
-    back = int(-1)
-    front_gap = wp.float64(1.0e300)
-    back_gap = wp.float64(1.0e300)
+    box = nodes[top]
+    if unit[3] == unit[2] + 1:
+        box = boxes[features[unit[2]]]
+    cone = patch_cones[patch]
     node = int(0)
     while node < skip.shape[0]:
         if not boxes_meet(box, nodes[node]):
             node = skip[node]
         elif cluster[node] < 0:
             node = node + 1
-        elif looks_along(looks, cones[cluster[node]]) or (
+        elif looks_along(cone, cones[cluster[node]]) or (
             smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], cluster[node])
         ):
             node = skip[node]
         else:
-            barred = apart_in_lanes(box, lanes, 12 * cluster[node])
-            for j in range(node_first[node], node_last[node] + 1):
-                if barred[j - node_first[node]] <= 0:
-                    f0 = items[j, 0]
-                    f1 = items[j, 1]
-                    f2 = items[j, 2]
-                    excluded = f0 == v or f1 == v or f2 == v
-                    if (own & STILL) != 0 and (traits[f0] & traits[f1] & traits[f2] & STILL) != 0:
-                        excluded = True
-                    a = positions[f0]
-                    b = positions[f1]
-                    c = positions[f2]
-                    if (own & traits[f0] & CLOSED) != 0:
-                        if wp.dot(normal, wp.cross(b - a, c - a)) > wp.float64(0.0):
-                            excluded = True
-                    if not excluded:
-                        w = nearest_on_face(p, a, b, c)
-                        offset = face_offset(p, a, b, c, w)
-                        gap = wp.length(offset)
-                        apart = wp.float64(0.0)
-                        if body[v] == body[f0]:
-                            apart = wp.length(face_offset(rest[v], rest[f0], rest[f1], rest[f2], w))
-                        if gap < REACH * activation(distance, apart, body[v] == body[f0]):
-                            f = order[j]
-                            if wp.dot(offset, normal) <= wp.float64(0.0):
-                                if gap < front_gap or (gap == front_gap and f < front):
-                                    front_gap = gap
-                                    front = f
-                            elif gap < back_gap or (gap == back_gap and f < back):
-                                back_gap = gap
-                                back = f
+            for k in range(top, skip[top]):
+                own = cluster[k]
+                if own >= 0:
+                    if boxes_meet(nodes[k], nodes[node]) and not looks_along(cones[own], cones[cluster[node]]):
+                        for m in range(wp.max(unit[2], offsets[own]), wp.min(unit[3], offsets[own + 1])):
+                            v = features[m]
+                            barred = apart_in_lanes(boxes[v], lanes, 12 * cluster[node])
+                            for j in range(node_first[node], node_last[node] + 1):
+                                if barred[j - node_first[node]] <= 0:
+                                    if gaps[v][0] == wp.float64(0.0):  # the first time
+                                        gaps[v] = wp.vec2d(FAR, FAR)
+                                        normal = vertex_normal(v, positions, face_offsets, faces_at, faces)
+                                        normals[v] = wp.normalize(normal)
+                                    found = touch(v, normals[v], items, j, positions, rest, body, traits, distance)
+                                    side = int(found < wp.float64(0.0))
+                                    gap = wp.abs(found)
+                                    if gap < FAR:
+                                        f = order[j]
+                                        least = gaps[v][side]
+                                        if gap < least or (gap == least and f < partners[2 * v + side]):
+                                            gaps[v][side] = gap
+                                            partners[2 * v + side] = f
             node = skip[node]
-    partners[2 * v] = front
-    partners[2 * v + 1] = back

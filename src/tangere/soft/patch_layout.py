@@ -11,12 +11,23 @@ from tangere.bound import LinearTree
 from tangere.shape import Topology
 from tangere.soft.assembly import Assembly
 
-__all__ = ["PatchLists", "edges_and_ears", "lay_out"]
+__all__ = ["Members", "PatchLists", "edges_and_ears", "lay_out"]
 
 #: Faces of a patch, at most.
 PATCH = 32
 #: Edges between a patch and the end of its surroundings.
 RINGS = 1
+#: Patches are dealt out in runs, like cards, so that every thread has its part of those that touch something.
+RUN, HANDS = 16, 16
+
+
+@dataclass(frozen=True)
+class Members:
+    """Features by the cluster they belong to; each belongs to one."""
+
+    features: wp.array  #: cluster after cluster
+    offsets: wp.array  #: (c + 1,) where those of each cluster begin
+    units: wp.array  #: vec4i: what one thread searches for: node of the tree, patch, and features from … to below it
 
 
 @dataclass(frozen=True)
@@ -25,7 +36,7 @@ class PatchLists:
 
     count: int
     patch_of_cluster: wp.array  #: (c,)
-    units: wp.array  #: vec2i: patch and node of the tree of what one thread looks round for: patches, on CUDA clusters
+    first_cluster: wp.array  #: (p + 1,) its own clusters follow each other
     cluster_offsets: wp.array  #: clusters of the patch and around it, rising
     clusters: wp.array
     around_offsets: wp.array  #: vertices of those clusters
@@ -38,12 +49,8 @@ class PatchLists:
     reach: float  #: what `apart` is at most [m]
     edge_offsets: wp.array  #: edges of each patch
     patch_edges: wp.array
-    patch_of_edge: wp.array  #: (e,) of `edges_and_ears`
-    patch_of_vertex: wp.array  #: (s,)
-    cluster_of_edge: wp.array  #: (e,)
-    cluster_of_vertex: wp.array  #: (s,); -1 for vertices of no face
-    edges: tuple[np.ndarray, np.ndarray]  #: how many edges each cluster has, and which; each belongs to one
-    vertices: tuple[np.ndarray, np.ndarray]  #: the same for vertices
+    edges: Members  #: of `edges_and_ears`
+    vertices: Members  #: those of a face
 
 
 def edges_and_ears(topology: Topology) -> np.ndarray:
@@ -60,8 +67,15 @@ def _ears(topology: Topology) -> np.ndarray:
     return np.flatnonzero((degree > 0) & (degree <= 3))
 
 
-def lay_out(tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.ndarray, np.ndarray, float]) -> PatchLists:
-    """The lists of all patches; `near` as `Patches` finds it: edges, places of faces, distances, reach."""
+def lay_out(
+    tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.ndarray, np.ndarray, float], alone: bool
+) -> PatchLists:
+    """The lists of all patches.
+
+    Args:
+        near: as `Patches` finds it: edges, places of faces, distances, reach.
+        alone: whether a thread searches for one feature, else for those of a patch.
+    """
     first, last, parent = tree.first.numpy(), tree.last.numpy(), tree.parent.numpy()
     size = last - first + 1
     node = np.flatnonzero((size <= PATCH) & ((parent < 0) | (size[np.maximum(parent, 0)] > PATCH)))
@@ -91,15 +105,25 @@ def lay_out(tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.nda
     apart = _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
     apart[mixed] = 0.0
 
-    tops = clusters if assembly.device.is_cuda else node
-
     def on_device(array, dtype=wp.int32) -> wp.array:
         return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
+
+    def members(owner: np.ndarray) -> Members:
+        features = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
+        offsets = _offsets(owner[features], len(clusters))
+        if alone:
+            top, begin, end = clusters[owner[features]], np.arange(len(features)), np.arange(len(features)) + 1
+        else:
+            top = node[np.argsort(np.arange(len(node)) // RUN % HANDS, kind="stable")]
+            ends = np.searchsorted(first[clusters], np.stack([first[top], last[top] + 1]))
+            begin, end = offsets[ends[0]], offsets[ends[1]]
+        units = np.stack([top, patch_of_place[first[top]], begin, end], axis=1)
+        return Members(on_device(features), on_device(offsets), on_device(units[begin < end], wp.vec4i))
 
     return PatchLists(
         count=len(node),
         patch_of_cluster=on_device(patch_of_place[first[clusters]]),
-        units=on_device(np.stack([patch_of_place[first[tops]], tops], axis=1), wp.vec2i),
+        first_cluster=on_device(_offsets(patch_of_place[first[clusters]], len(node))),
         cluster_offsets=on_device(_offsets(patch, len(node))),
         clusters=on_device(cluster),
         around_offsets=on_device(_offsets(vertex_patch, len(node))),
@@ -112,12 +136,8 @@ def lay_out(tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.nda
         reach=near[3],
         edge_offsets=on_device(_offsets(patch_of_edge, len(node))),
         patch_edges=on_device(np.argsort(patch_of_edge, kind="stable")),
-        patch_of_edge=on_device(patch_of_edge),
-        patch_of_vertex=on_device(patch_of_place[place_of_vertex]),
-        cluster_of_edge=on_device(cluster_of_place[place_of_edge]),
-        cluster_of_vertex=on_device(np.where(place_of_vertex >= 0, cluster_of_place[place_of_vertex], -1)),
-        edges=_members(cluster_of_place[place_of_edge], len(clusters)),
-        vertices=_members(cluster_of_place[place_of_vertex], len(clusters), place_of_vertex >= 0),
+        edges=members(cluster_of_place[place_of_edge]),
+        vertices=members(np.where(place_of_vertex >= 0, cluster_of_place[place_of_vertex], -1)),
     )
 
 
@@ -196,10 +216,3 @@ def _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, clusters
 
 def _offsets(owner: np.ndarray, count: int) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))])
-
-
-def _members(owner: np.ndarray, count: int, used: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """How many members each owner has, and which, owner after owner."""
-    members = np.arange(len(owner)) if used is None else np.flatnonzero(used)
-    members = members[np.argsort(owner[members], kind="stable")].astype(np.int32)
-    return np.bincount(owner[members], minlength=count), members

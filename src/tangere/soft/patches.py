@@ -2,7 +2,8 @@
 
 Most features whose boxes meet are neighbours on the same surface. A patch is up to 32 triangles; one that deforms
 smoothly, with the clusters within an edge of it, is certified at once (`certificates`). What is left for the search are
-patches without certificate, and those whose boxes meet triangles from elsewhere.
+patches without certificate, and those whose boxes meet triangles from elsewhere. The features of a patch go down the
+tree together: most of a search is finding the way. On CUDA there are threads enough for each to go alone.
 """
 
 from __future__ import annotations
@@ -19,14 +20,12 @@ from tangere.soft.assembly import Assembly
 from tangere.soft.certificates import Certificates
 from tangere.soft.looking import looks_along
 from tangere.soft.patch_layout import PatchLists, edges_and_ears, lay_out
+from tangere.soft.refitting import refit
 from tangere.soft.separation import nearest_way
 
 wp.set_module_options(SOUND)
 
 __all__ = ["Fitted", "Patches", "around"]
-
-#: Patches worth a thread: each takes some microseconds.
-GRAIN = 32
 
 
 @dataclass(frozen=True)
@@ -36,33 +35,38 @@ class Fitted:
     vertex_boxes: wp.array  #: (s,) `MovingBox`
     boxes: TreeBoxes
     certified: wp.array  #: (p,) int32: 1 where the patch is apart from its surroundings
-    busy: wp.array  #: (c,) uint8: 1 for clusters that may meet others, or themselves
+    changed: wp.array  #: (c,) uint8: 1 for clusters whose moves are new
+    news: wp.array  #: (N,) uint8: 1 for nodes of the tree that have one below them
+    busy: wp.array  #: (c,) uint8: 0 for clusters known to meet nothing new
 
 
 class Patches:
     """The faces of all surfaces in one tree, cut into patches; both stay as they are at rest."""
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, assembly: Assembly, *, alone: bool | None = None) -> None:
+        """`alone`: each thread searches for one feature, after clusters without company are known; on CUDA it does."""
         device, whole = assembly.device, assembly.whole
         self.device = device
+        self._alone = device.is_cuda if alone is None else alone
         self.frame = Frame.around(whole.bounds)
         faces, apart = wp.array(whole.faces, dtype=wp.int32, device=device), _spread_out(assembly)
         bounds = np.stack([apart.min(axis=0), apart.max(axis=0)])
         self.tree = LinearTree.build(faces, wp.array(apart, dtype=wp.vec3d, device=device), bounds)
         self.edges = wp.array(edges_and_ears(whole.topology), dtype=wp.int32, device=device)
-        self.faces = faces
-        self.lists: PatchLists = lay_out(self.tree, assembly, self._near_at_rest(assembly))
+        self.faces, self._traits = faces, assembly.traits
+        self.lists: PatchLists = lay_out(self.tree, assembly, self._near_at_rest(assembly), self._alone)
         self._certificates = Certificates(self.tree, self.lists, self.edges)
-        self._certified = self._certificates.certified
         self._always = wp.ones(1, dtype=wp.int32, device=device)
         unknown = np.tile([0.0, 0.0, 0.0, -1.0], (len(self.tree.clusters), 1))
         self._nothing = wp.array(unknown, dtype=wp.vec4d, device=device)
-        self._all = wp.ones(len(self.tree.clusters), dtype=wp.uint8, device=device)
-        self._busy, self._changed = wp.zeros_like(self._all), wp.zeros_like(self._all)
-        self._every_edge, self._every_vertex = (
-            wp.array(np.sort(members), dtype=wp.int32, device=device)
-            for members in (self.lists.edges[1], self.lists.vertices[1])
+        self._all, self._everywhere = (
+            wp.ones(len(nodes), dtype=wp.uint8, device=device) for nodes in (self.tree.clusters, self.tree.first)
         )
+        self._busy, self._changed = wp.zeros_like(self._all), wp.zeros_like(self._all)
+        self._news = wp.zeros_like(self._everywhere)
+        if device.is_cpu:
+            here = vertex_boxes(assembly.rest, assembly.rest, 0.0, 0.0, self.frame)
+            self._at_boxes, self._over_boxes = self.tree.fit(here), self.tree.fit(here)
         self.over(assembly.rest, assembly.rest, 0.0)
 
     def over(
@@ -80,48 +84,53 @@ class Patches:
             wanted: nothing is looked at if its first number (int32) is 0.
         """
         wanted = self._always if wanted is None else wanted
-        changed = self._all if changed is None else self._with(changed)
-        self._certificates(start, end, least, changed, wanted)
-        return self._fit(start, end, least, self._nothing, changed, wanted)
+        clusters, news = (self._all, self._everywhere) if changed is None else self._with(changed)
+        certified = self._certificates(start, end, least, clusters, wanted)
+        return self._fit(start, end, least, certified, self._nothing, clusters, news, wanted)
 
     def at(self, positions: wp.array, margin: float, cones: wp.array) -> Fitted:
-        """Fit the tree to surfaces at rest, with boxes grown by `margin` [m].
+        """Fit the tree to surfaces that rest at `positions`, with boxes grown by `margin` [m].
 
-        For finding contacts to respond to: the certificates are those of the move that led here, and company that looks
-        the same way (`cones`) is none.
+        For finding contacts to respond to: company that looks the same way is none, and patches of open surfaces, of
+        which that cannot be said, are certified if they are nearly as they were at rest.
         """
-        return self._fit(positions, positions, margin, cones, self._all, self._always)
+        certified = self._certificates.near_rest(positions, self._traits)
+        return self._fit(positions, positions, margin, certified, cones, self._all, self._everywhere, self._always)
 
-    def _with(self, vertices: wp.array) -> wp.array:
-        """(c,) uint8: the clusters that have one of these vertices."""
+    def _with(self, vertices: wp.array) -> tuple[wp.array, wp.array]:
+        """Clusters that have one of these vertices, (c,) uint8, and nodes that have one of those, (N,) uint8."""
         tree = self.tree
         inputs = [tree.clusters, tree.first, tree.last, tree.items, vertices]
         launch(_changed_clusters, len(self._changed), inputs, [self._changed], device=self.device, grain=4096)
-        return self._changed
+        self._news.zero_()
+        inputs = [tree.clusters, tree.parent, self._changed]
+        launch(_spread_news, len(self._changed), inputs, [self._news], device=self.device, threads=1)
+        return self._changed, self._news
 
     def _fit(
-        self, start: wp.array, end: wp.array, margin: float, cones: wp.array, changed: wp.array, wanted: wp.array
+        self,
+        start: wp.array,
+        end: wp.array,
+        margin: float,
+        certified: wp.array,
+        cones: wp.array,
+        changed: wp.array,
+        news: wp.array,
+        wanted: wp.array,
     ) -> Fitted:
-        lists, tree, device = self.lists, self.tree, self.device
+        lists, tree = self.lists, self.tree
         vertices = vertex_boxes(start, end, 1.0, margin, self.frame)
-        boxes = tree.fit(vertices)
+        if self.device.is_cuda:
+            boxes = tree.fit(vertices)
+        else:
+            boxes = refit(self._at_boxes if cones is not self._nothing else self._over_boxes, vertices, changed, news)
+        if not self._alone:
+            return Fitted(vertices, boxes, certified, changed, news, self._all)
         self._busy.zero_()
-        inputs = [lists.units, lists.patch_of_cluster, lists.cluster_offsets, lists.clusters, self._certified]
+        inputs = [tree.clusters, lists.patch_of_cluster, lists.cluster_offsets, lists.clusters, certified]
         inputs += [tree.skip, tree.cluster, boxes.nodes, cones, changed, int(changed is self._all), wanted]
-        launch(_find_company, len(lists.units), inputs, [self._busy], device=device, grain=GRAIN)
-        return Fitted(vertices, boxes, self._certified, self._busy)
-
-    def busy_edges(self, fitted: Fitted) -> wp.array:
-        """The edges of busy clusters, each of which belongs to one; on CUDA, without asking the host, all edges."""
-        return self._every_edge if self.device.is_cuda else self._members_of(fitted, *self.lists.edges)
-
-    def busy_vertices(self, fitted: Fitted) -> wp.array:
-        """The same for vertices."""
-        return self._every_vertex if self.device.is_cuda else self._members_of(fitted, *self.lists.vertices)
-
-    def _members_of(self, fitted: Fitted, counts: np.ndarray, members: np.ndarray) -> wp.array:
-        chosen = members[np.repeat(fitted.busy.numpy() != 0, counts)]
-        return wp.array(chosen, dtype=wp.int32, device=self.device, copy=False)
+        launch(_find_company, len(self._busy), inputs, [self._busy], device=self.device, threads=1)
+        return Fitted(vertices, boxes, certified, changed, news, self._busy)
 
     def _near_at_rest(self, assembly: Assembly) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Edges, faces and distances of features that are near at rest, and how far "near" reaches."""
@@ -167,7 +176,7 @@ def around(clusters: wp.array[int], begin: int, end: int, wanted: int) -> bool:
 @wp.kernel
 def _find_company(
     first: int,
-    units: wp.array[wp.vec2i],
+    node_of: wp.array[int],
     patch_of: wp.array[int],
     cluster_offsets: wp.array[int],
     clusters: wp.array[int],
@@ -183,44 +192,33 @@ def _find_company(
 ):
     """Marks the clusters whose boxes meet others, unless a certificate keeps them apart or neither has changed.
 
-    Only what has changed looks round; it marks others that have not as well, and whoever marks writes the same.
+    Only what has changed looks round; it marks others that have not as well, and whoever marks writes the same (one
+    thread on CPU).
     """
-    unit = units[first + wp.tid()]
-    p = unit[0]
-    top = unit[1]
-    news = int(0)
-    if wanted[0] != 0:
-        for k in range(top, skip[top]):
-            if cluster[k] >= 0:
-                news = news + int(changed[cluster[k]])
-    if news == 0:
+    own = first + wp.tid()
+    if wanted[0] == 0 or changed[own] == wp.uint8(0):
         return
+    p = patch_of[own]
     smooth = certified[p] == 1
+    box = nodes[node_of[own]]
     node = int(0)
     while node < skip.shape[0]:
-        if not boxes_meet(nodes[top], nodes[node]):
+        if not boxes_meet(box, nodes[node]):
             node = skip[node]
         else:
             other = cluster[node]
             if other >= 0:
-                kept = smooth and around(clusters, cluster_offsets[p], cluster_offsets[p + 1], other)
-                if not kept or changed[other] == wp.uint8(0):
-                    for k in range(top, skip[top]):
-                        own = cluster[k]
-                        if own >= 0:
-                            if changed[own] != wp.uint8(0) and boxes_meet(nodes[k], nodes[node]):
-                                if not looks_along(cones[own], cones[other]):
-                                    if not kept:
-                                        busy[own] = wp.uint8(1)
-                                        if k == top and all_changed == 1:
-                                            return  # a unit of one cluster has nothing more to find
-                                    if changed[other] == wp.uint8(0):
-                                        q = patch_of[other]
-                                        if not (
-                                            certified[q] == 1
-                                            and around(clusters, cluster_offsets[q], cluster_offsets[q + 1], own)
-                                        ):
-                                            busy[other] = wp.uint8(1)
+                if not looks_along(cones[own], cones[other]):
+                    if not (smooth and around(clusters, cluster_offsets[p], cluster_offsets[p + 1], other)):
+                        busy[own] = wp.uint8(1)
+                        if all_changed == 1:
+                            return  # there is nothing more to find
+                    if changed[other] == wp.uint8(0):
+                        q = patch_of[other]
+                        if not (
+                            certified[q] == 1 and around(clusters, cluster_offsets[q], cluster_offsets[q + 1], own)
+                        ):
+                            busy[other] = wp.uint8(1)
             node = node + 1
 
 
@@ -241,6 +239,21 @@ def _changed_clusters(
         for c in range(3):
             found = wp.max(found, vertices[items[j, c]])
     changed[k] = found
+
+
+@wp.kernel
+def _spread_news(
+    first: int, clusters: wp.array[int], parent: wp.array[int], changed: wp.array[wp.uint8], news: wp.array[wp.uint8]
+):
+    """Marks all nodes above what has changed (one thread on CPU)."""
+    k = first + wp.tid()
+    if changed[k] != wp.uint8(0):
+        node = clusters[k]
+        while node >= 0:
+            if news[node] != wp.uint8(0):
+                return
+            news[node] = wp.uint8(1)
+            node = parent[node]
 
 
 @wp.func

@@ -43,4 +43,8 @@ class Prepared:
             )
             return
         ranges = shard_ranges(count, self._grain, self._threads)
-        run_shards(lambda shard, at, size: self._recorded.launch(size, first + at), ranges, self._threads)
+        self.side_by_side([(first + at, size) for at, size in ranges])
+
+    def side_by_side(self, ranges: list[tuple[int, int]]) -> None:
+        """Run ranges of indices (first, count) on as many threads as there are, each range in order (CPU)."""
+        run_shards(lambda shard, first, count: self._recorded.launch(count, first), ranges, self._threads)

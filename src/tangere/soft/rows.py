@@ -22,7 +22,7 @@ from tangere.soft.touching import Touching
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ContactRows"]
+__all__ = ["ContactRows", "RowDofs", "RowWeights", "row_force"]
 
 #: Dofs of a row: four surface vertices carried by four dofs each.
 WIDTH = wp.constant(16)
@@ -67,7 +67,7 @@ class ContactRows:
             return
         inputs = [self.live, touching.quads, touching.weights, positions, assembly.rest, assembly.body_of_vertex]
         inputs += [assembly.contact_area, assembly.contact_mass, self._distance, self._dt, self._stiffness or 0.0]
-        launch(_laws, rows, inputs, [self.normal, self.law, self.bodies], device=device)
+        launch(_laws, rows, inputs, [self.normal, self.law, self.bodies], device=device, grain=1024)
         inputs = [self.live, touching.quads, touching.weights, assembly.carriers, assembly.weights, assembly.free]
         outputs = [self.dofs, self.weights, self.bound, self._sizes]
         launch(_merge, rows, inputs, outputs, device=device, grain=1024)
@@ -81,7 +81,7 @@ class ContactRows:
         warp.utils.radix_sort_pairs(self._keys, self._places, entries, 0, self._bits)
         inputs = [self._keys, self._places, entries, self.weights, self.bound]
         outputs = [self._begin, self._end, self._entry_row, self._entry_pull]
-        launch(_by_dof, entries, inputs, outputs, device=device)
+        launch(_by_dof, entries, inputs, outputs, device=device, grain=8192)
 
     def join(self, groups: Groups) -> None:
         """Put bodies that touch into one group."""
@@ -119,6 +119,12 @@ class ContactRows:
         """What a sweep needs: first and last entry of each dof, row and pull of each entry, forces and stiffnesses."""
         return [self._begin, self._end, self._entry_row, self._entry_pull, self.force, self.stiffness]
 
+    @property
+    def laws(self) -> list:
+        """What the forces follow from: how many rows there are, and the arguments of `row_force`."""
+        where = [self._assembly.x, self._start, self.dofs, self.weights, self._sizes]
+        return [self.live, *where, self.normal, self.law, self._friction, SLIP * self._distance]
+
     def _grow(self, capacity: int) -> None:
         assembly, device = self._assembly, self._assembly.device
         self.capacity = capacity
@@ -134,9 +140,7 @@ class ContactRows:
         self._entry_row = column(wp.int32, capacity * int(WIDTH))
         self._entry_pull = column(wp.vec2d, capacity * int(WIDTH))
         self._begin, self._end = column(wp.int32, len(assembly.x)), column(wp.int32, len(assembly.x))
-        arguments = [self.live, assembly.x, self._start, self.dofs, self.weights, self._sizes, self.normal, self.law]
-        arguments += [self._friction, SLIP * self._distance, self.force, self.stiffness]
-        self._forces = Prepared(_forces, arguments, device, grain=4096)
+        self._forces = Prepared(_forces, [*self.laws, self.force, self.stiffness], device, grain=1024)
 
 
 @wp.kernel
@@ -289,6 +293,45 @@ def _by_dof(
         end[dof] = e + 1
 
 
+@wp.func
+def row_force(
+    r: int,
+    x: wp.array[wp.vec3d],
+    start: wp.array[wp.vec3d],
+    dofs: wp.array[RowDofs],
+    weights: wp.array[RowWeights],
+    sizes: wp.array[int],
+    normal: wp.array[wp.vec3d],
+    law: wp.array[wp.vec2d],
+    friction: wp.float64,
+    slip: wp.float64,
+):
+    """Force and stiffness of a row where the dofs are now."""
+    gap = wp.vec3d()
+    moved = wp.vec3d()
+    names = dofs[r]
+    values = weights[r]
+    for four in range((sizes[r] + 3) / 4):  # four reads at once; beyond the last dof weights are zero
+        for k in range(4):
+            dof = names[4 * four + k]
+            weight = values[4 * four + k]
+            gap += weight * x[dof]
+            moved += weight * (x[dof] - start[dof])
+    n = normal[r]
+    spring = law[r][0]
+    deep = law[r][1] - wp.dot(n, gap)
+    push = wp.vec3d()
+    matrix = wp.mat33d()
+    if deep > wp.float64(0.0):
+        across = moved - wp.dot(moved, n) * n
+        drag = friction * spring * deep / wp.max(wp.length(across), slip)
+        push = (spring * deep) * n - drag * across
+        matrix = wp.outer((spring - drag) * n, n)
+        for c in range(3):
+            matrix[c, c] = matrix[c, c] + drag
+    return push, matrix
+
+
 @wp.kernel
 def _forces(
     first: int,
@@ -306,27 +349,7 @@ def _forces(
     stiffness: wp.array[wp.mat33d],
 ):
     r = first + wp.tid()
-    if r >= live[0]:
-        return
-    gap = wp.vec3d()
-    moved = wp.vec3d()
-    names = dofs[r]
-    values = weights[r]
-    for k in range(sizes[r]):
-        here = x[names[k]]
-        gap += values[k] * here
-        moved += values[k] * (here - start[names[k]])
-    n = normal[r]
-    spring = law[r][0]
-    deep = law[r][1] - wp.dot(n, gap)
-    push = wp.vec3d()
-    matrix = wp.mat33d()
-    if deep > wp.float64(0.0):
-        across = moved - wp.dot(moved, n) * n
-        drag = friction * spring * deep / wp.max(wp.length(across), slip)
-        push = (spring * deep) * n - drag * across
-        matrix = wp.outer((spring - drag) * n, n)
-        for c in range(3):
-            matrix[c, c] = matrix[c, c] + drag
-    force[r] = push
-    stiffness[r] = matrix
+    if r < live[0]:
+        push, matrix = row_force(r, x, start, dofs, weights, sizes, normal, law, friction, slip)
+        force[r] = push
+        stiffness[r] = matrix

@@ -24,10 +24,8 @@ import warp as wp
 from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, choose_device, using_threads
 from tangere.shape import Mesh
-from tangere.soft.anderson import Anderson
 from tangere.soft.assembly import Assembly
 from tangere.soft.body import Body
-from tangere.soft.body_step import BodyStep
 from tangere.soft.detection import Detection
 from tangere.soft.elastic import Sweeper
 from tangere.soft.first_guess import FirstGuess
@@ -40,6 +38,7 @@ from tangere.soft.patches import Patches
 from tangere.soft.prepared import Prepared
 from tangere.soft.pulling import Pull
 from tangere.soft.rows import ContactRows
+from tangere.soft.sweep_end import SweepEnd
 from tangere.soft.truncation import Held, Truncation
 
 __all__ = ["Simulation"]
@@ -315,14 +314,11 @@ class Simulation:
         self._rows.join(self._groups)
 
     def _sweep_all(self) -> None:
-        self._anderson.begin()
+        self._sweep_end.begin()
         for sweep in range(self.sweeps):
             self._rows.update_forces()
             self._sweeper()
-            self._rows.update_forces()
-            self._body_step()
-            if sweep < self.sweeps - 1:
-                self._anderson(sweep)
+            self._sweep_end(sweep, last=sweep == self.sweeps - 1)
         self._missing()
         self._missing_mean()
         self._move_bodies(len(self._assembly.x))
@@ -349,8 +345,8 @@ class Simulation:
         return False
 
     def _prepare_sweeps(self) -> None:
-        self._sweeper = Sweeper(self._assembly, self._free, self._inertia, self._rows.by_dof)
-        self._body_step = BodyStep(self._assembly, self._groups, self._free, self._rows, self.dt)
+        self._sweeper = Sweeper(self._assembly, self._free, self._inertia, self._rows)
+        self._sweep_end = SweepEnd(self._assembly, self._groups, self._free, self._rows, self.dt)
         self._graphs.forget()
 
     def _allocate(self, friction: float, contact_stiffness: float | None) -> None:
@@ -381,7 +377,6 @@ class Simulation:
             friction=friction,
             stiffness=contact_stiffness,
         )
-        self._anderson = Anderson(a)
         self._truncation = Truncation(
             a,
             self._patches,

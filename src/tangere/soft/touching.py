@@ -71,14 +71,14 @@ class Partners:
     def list_to(self, touching: Touching, positions: wp.array) -> Touching:
         """Fill a list with them; a longer one is made where the host can see that it is needed."""
         device, places = self._assembly.device, len(self.of)
-        launch(_keep, places, [self.of, self.first_edge], [self._ends], device=device)
+        launch(_keep, places, [self.of, self.first_edge], [self._ends], device=device, grain=8192)
         warp.utils.array_scan(self._ends, self._ends, inclusive=True)
         if device.is_cpu and touching.room < (count := int(self._ends.numpy()[-1])):
             touching = Touching.empty(count + count // 2, device)
         inputs = [self.of, self._ends, self.first_edge, positions, self._assembly.faces]
         inputs += [self._sharp.number, self._sharp.ends, touching.room]
         outputs = [touching.quads, touching.weights, touching.features, touching.kind, touching.live]
-        launch(_fill, places, inputs, outputs, device=device)
+        launch(_fill, places, inputs, outputs, device=device, grain=8192)
         return touching
 
 

@@ -36,8 +36,8 @@ wp.set_module_options(SOUND)
 
 __all__ = ["Held", "Truncation"]
 
-#: Edges worth a thread: each takes a microsecond or two.
-GRAIN = 256
+#: Patches worth a thread: each takes some microseconds.
+GRAIN = 32
 #: Pairs without certificate there is room for at first.
 LEAST_ROOM = 8192
 
@@ -151,12 +151,12 @@ class Truncation:
         patches, lists, tree = self._patches, self._patches.lists, self._patches.tree
         start, end = self._surface
         fitted = patches.over(start, end, self._least, changed, wanted=self.state)
-        edges = patches.busy_edges(fitted)
-        inputs = [self.state, edges, fitted.busy, lists.cluster_of_edge, patches.edges, fitted.vertex_boxes]
-        inputs += [lists.patch_of_edge, fitted.certified, lists.cluster_offsets, lists.clusters]
+        members = lists.edges
+        inputs = [self.state, members.units, members.features, members.offsets, patches.edges, fitted.vertex_boxes]
+        inputs += [fitted.busy, fitted.changed, fitted.news, fitted.certified, lists.cluster_offsets, lists.clusters]
         inputs += [tree.first, tree.last, tree.skip, tree.cluster, fitted.boxes.nodes, fitted.boxes.lanes]
         inputs += [tree.items, tree.order, start, end, self._least]
-        self._found.run(_find_crossing, len(edges), inputs, GRAIN)
+        self._found.run(_find_crossing, len(members.units), inputs, GRAIN)
         self._count_found(1)
 
 
@@ -183,12 +183,14 @@ def _find_crossing(
     first: int,
     shard: int,
     state: wp.array[int],
-    chosen: wp.array[int],
-    busy: wp.array[wp.uint8],
-    cluster_of: wp.array[int],
+    units: wp.array[wp.vec4i],
+    features: wp.array[int],
+    offsets: wp.array[int],
     edges: wp.array2d[int],
     boxes: wp.array[MovingBox],
-    patch_of: wp.array[int],
+    busy: wp.array[wp.uint8],
+    changed: wp.array[wp.uint8],
+    news: wp.array[wp.uint8],
     certified: wp.array[int],
     cluster_offsets: wp.array[int],
     clusters: wp.array[int],
@@ -207,40 +209,44 @@ def _find_crossing(
     capacity: int,
     out: wp.array[wp.vec2i],
 ):
-    """The faces that an edge has no certificate against."""
-    i = chosen[first + wp.tid()]
-    if state[ACTIVE] == 0 or busy[cluster_of[i]] == wp.uint8(0):
+    """The faces that the edges of a patch, or a single edge, have no certificate against."""
+    unit = units[first + wp.tid()]
+    top = unit[0]
+    patch = unit[1]
+    if state[ACTIVE] == 0 or (skip[top] == top + 1 and busy[cluster[top]] == wp.uint8(0)):
         return
-    v0 = edges[i, 0]
-    v1 = edges[i, 1]
-    patch = patch_of[i]
     smooth = certified[patch] == 1
-    box = wp.min(boxes[v0], boxes[v1])
-    e0 = start[v0]
-    e1 = start[v1]
-    d0 = end[v0] - e0
-    d1 = end[v1] - e1
-    drift = wp.float64(0.5) * (d0 + d1)
-    d0 -= drift
-    d1 -= drift
+    box = nodes[top]
+    if unit[3] == unit[2] + 1:
+        box = wp.min(boxes[edges[features[unit[2]], 0]], boxes[edges[features[unit[2]], 1]])
     node = int(0)
     while node < skip.shape[0]:
-        if not boxes_meet(box, nodes[node]):
+        if not boxes_meet(box, nodes[node]) or (news[top] | news[node]) == wp.uint8(0):
             node = skip[node]
         elif cluster[node] < 0:
             node = node + 1
         elif smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], cluster[node]):
             node = skip[node]
         else:
-            barred = apart_in_lanes(box, lanes, 12 * cluster[node])
-            for j in range(node_first[node], node_last[node] + 1):
-                if barred[j - node_first[node]] <= 0:
-                    i0 = items[j, 0]
-                    i1 = items[j, 1]
-                    i2 = items[j, 2]
-                    if i0 != v0 and i1 != v0 and i2 != v0 and i0 != v1 and i1 != v1 and i2 != v1:
-                        if crosses(e0, e1, d0, d1, i0, i1, i2, start, end, drift, least):
-                            place = take(counts, shard, 1, capacity)
-                            if place >= 0:
-                                out[place] = wp.vec2i(i, order[j])
+            for k in range(top, skip[top]):
+                own = cluster[k]
+                if own >= 0:
+                    if (changed[own] | changed[cluster[node]]) != wp.uint8(0) and boxes_meet(nodes[k], nodes[node]):
+                        for e in range(wp.max(unit[2], offsets[own]), wp.min(unit[3], offsets[own + 1])):
+                            i = features[e]
+                            v0 = edges[i, 0]
+                            v1 = edges[i, 1]
+                            reached = wp.min(boxes[v0], boxes[v1])
+                            if boxes_meet(reached, nodes[node]):
+                                barred = apart_in_lanes(reached, lanes, 12 * cluster[node])
+                                for j in range(node_first[node], node_last[node] + 1):
+                                    if barred[j - node_first[node]] <= 0:
+                                        i0 = items[j, 0]
+                                        i1 = items[j, 1]
+                                        i2 = items[j, 2]
+                                        if i0 != v0 and i1 != v0 and i2 != v0 and i0 != v1 and i1 != v1 and i2 != v1:
+                                            if crosses(v0, v1, i0, i1, i2, start, end, least):
+                                                place = take(counts, shard, 1, capacity)
+                                                if place >= 0:
+                                                    out[place] = wp.vec2i(i, order[j])
             node = skip[node]
