@@ -6,9 +6,9 @@ Nothing here shares code with the motion room's formulas or with the polynomials
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from tangere.motion import TanScrew
-from tangere.motion.poses import rotation_matrices
 
 __all__ = ["Screws", "unit"]
 
@@ -22,7 +22,7 @@ class Screws:
         self.point = rng.normal(size=(count, 3))
         self.slide = slide * rng.normal(size=count)
         self.start = np.tile(np.eye(4), (count, 1, 1))
-        self.start[:, :3, :3] = rotation_matrices(rng.normal(size=(count, 3)))
+        self.start[:, :3, :3] = Rotation.from_rotvec(rng.normal(size=(count, 3))).as_matrix()
         self.start[:, :3, 3] = rng.normal(size=(count, 3))
 
     def moved(self, x, t):
@@ -35,7 +35,7 @@ class Screws:
     @property
     def motion(self):
         end = self.start.copy()
-        end[:, :3, :3] = rotation_matrices(self.axis * self.angle[:, None]) @ self.start[:, :3, :3]
+        end[:, :3, :3] = Rotation.from_rotvec(self.axis * self.angle[:, None]).as_matrix() @ self.start[:, :3, :3]
         end[:, :3, 3] = self.moved(self.start[:, None, :3, 3], np.ones(len(end)))[:, 0]
         return TanScrew(self.start, end)
 

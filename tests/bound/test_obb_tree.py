@@ -75,6 +75,7 @@ def check_tree(tree: ObbTree, mesh: tg.Mesh) -> None:
 SIGNS = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, 8).T
 
 
+@pytest.mark.feature("F-R-20")
 @pytest.mark.parametrize("place", SOUPS)
 @pytest.mark.parametrize("count", [1, 2, 3, 100])
 def test_boxes_of_any_triangles_hold_them_in_a_tree_in_preorder(place, count, rng):
@@ -89,6 +90,7 @@ def test_lattice_triangles_with_all_their_degeneracies_make_a_proper_tree(cells,
     check_tree(ObbTree.build(mesh), mesh)
 
 
+@pytest.mark.feature("F-R-20")
 @pytest.mark.parametrize("bumps", [0.0, 0.1])
 def test_the_larger_child_is_no_larger_than_in_a_median_split(bumps, rng):
     """At every node the oracle cuts the set below it at the median, and fits both halves as trees of their own.
@@ -116,12 +118,21 @@ def test_the_larger_child_is_no_larger_than_in_a_median_split(bumps, rng):
     assert better > 10
 
 
+PARTS = {
+    "bumpy torus": lambda: tg.generate.torus(5000, bumps=0.2),
+    "ball": lambda: tg.generate.icosphere(triangles=1280),
+    "door": lambda: tg.generate.door_panel(4000),
+}
+
+
 @pytest.mark.feature("F-R-20")
-def test_the_larger_children_of_all_nodes_take_no_more_room_than_in_a_tree_of_median_splits():
-    mesh = tg.generate.torus(5000, bumps=0.2)
+@pytest.mark.parametrize("part", PARTS)
+def test_the_larger_children_of_all_nodes_take_no_more_room_than_in_a_tree_of_median_splits(part):
+    mesh = PARTS[part]()
     larger = []
     for rule in ("min-max", "median"):
         tree = ObbTree.build(mesh, rule=rule)
+        check_tree(tree, mesh)
         records = tree.records()
         volumes = records["half"].astype(float).prod(axis=1)
         inner = np.flatnonzero(records["right"] >= 0)

@@ -273,30 +273,62 @@ def test_the_elementary_test_is_the_definition_up_to_its_margin(rng):
         assert culled.any()
 
 
+def flipped(mesh: tg.Mesh) -> tg.Mesh:
+    return tg.Mesh(mesh.vertices, mesh.faces[:, ::-1])
+
+
+BALL = tg.generate.icosphere(subdivisions=1)
+#: Two closed bodies that start apart and how far: side by side, or one in the hollow of the other.
+CLOSED = {
+    "torus and ball": (tg.generate.torus(128, bumps=0.2), BALL, 3.0),
+    "box and prism": (tg.generate.box((1.0, 0.6, 0.8)), tg.generate.prism(5, radius=0.6, height=1.0), 2.5),
+    "hollow ball and box in it": (
+        tg.Mesh.join(
+            [tg.generate.icosphere(subdivisions=2, radius=2.2), flipped(tg.generate.icosphere(1, radius=2.0))]
+        ),
+        tg.generate.box((0.6, 0.6, 0.6)),
+        0.3,
+    ),
+}
+
+
+def steady_flights(rng, start: np.ndarray, way: np.ndarray, turn: np.ndarray):
+    """Motions of two bodies whose relative velocities do not change, seen from either: what recedes once recedes on."""
+    end = pose(rng, 0.0)
+    end[:3, 3], end[:3, :3] = start[:3, 3] + way, Twist(np.eye(4), np.zeros(3), turn).pose(1.0)[:3, :3] @ start[:3, :3]
+    yield tg.Screw(start, end), Rest()
+    yield Twist(start, np.zeros(3), 2.0 * turn, pivot=rng.normal(size=3)), Rest()
+    yield Twist(start, 0.6 * way, np.zeros(3)), Twist(np.eye(4), -0.4 * way, np.zeros(3))
+
+
 @pytest.mark.feature("F-R-38")
-def test_a_culled_triangle_is_never_the_only_owner_of_a_first_contact(effort, rng):
-    """Closed meshes, translations: every feature of the first contact has a triangle beside it that was not culled."""
-    mesh, block = tg.generate.torus(128, bumps=0.2), tg.generate.icosphere(subdivisions=1)
+@pytest.mark.parametrize("bodies", CLOSED)
+def test_without_its_culled_triangles_a_body_has_the_same_first_contact(bodies, effort, rng):
+    """Closed meshes, screws, turns and translations of one body or both: what the elementary test culls of both bodies
+    is cut out of them, and they touch when they did before."""
+    a, b, distance = CLOSED[bodies]
     hits = 0
-    for _ in range(effort(25, 5)):
-        start = pose(rng, 3.0)
-        way = -start[:3, 3] * 1.2 + 0.4 * rng.normal(size=3)
-        moved = mesh.at(start)
-        hit = tg.first_contact(moved.moving(tg.Linear(moved.vertices + way)), block, device="cpu")
-        if not hit or hit.status != tg.Status.CONTACT:
-            continue
-        culled = receding_triangles(mesh, Twist(start, way, [0.0, 0.0, 0.0]))
-        contact = hit.contacts
-        topology = mesh.topology
-        if contact.kind[0] == tg.Kind.EDGE_EDGE:
-            owners = topology.edge_faces.of(contact.feature_a[0])
-        elif contact.vertex_on[0] == 0:
-            owners = topology.vertex_faces.of(contact.feature_a[0])
-        else:
-            owners = np.array([contact.feature_a[0]])
-        assert not culled[owners].all()
-        assert culled.any()
-        hits += 1
+    for _ in range(effort(12, 4)):
+        away = rng.normal(size=3)
+        start = pose(rng, 0.0)
+        start[:3, 3] = away * distance / np.linalg.norm(away)
+        way = -start[:3, 3] * 1.2 + (1.5 if distance < 1.0 else 0.4) * rng.normal(size=3)
+        for motion, other in steady_flights(rng, start, way, rng.normal(size=3) * rng.choice([0.1, 0.6])):
+            hit = tg.first_contact(a.moving(other), b.moving(motion), tolerance=1e-8, device="cpu")
+            if hit.status == tg.Status.START:
+                continue
+            kept = []
+            for mesh, mine, theirs in ((a, other, motion), (b, motion, other)):
+                culled = receding_triangles(mesh, mine, theirs)
+                assert (culled <= receding(mesh, mine, theirs, np.linspace(0.0, 1.0, 9))).all()
+                kept.append(tg.Mesh(mesh.vertices, mesh.faces[~culled]) if not culled.all() else None)
+            if None in kept:
+                assert hit.status == tg.Status.FREE
+                continue
+            cut = tg.first_contact(kept[0].moving(other), kept[1].moving(motion), tolerance=1e-8, device="cpu")
+            assert cut.status == hit.status
+            assert cut.time == pytest.approx(hit.time, abs=1e-6)
+            hits += hit.status == tg.Status.CONTACT and len(kept[1].faces) < len(b.faces)
     assert hits > 3
 
 

@@ -28,7 +28,7 @@ def _ask(
     motions_b: wp.array[RigidMotion],
     times: wp.array[wp.vec2d],
     how: Subdivision,
-    out: wp.array[wp.float64],
+    out: wp.array[wp.vec2d],
 ):
     i = first + wp.tid()
     row = Row()
@@ -36,8 +36,7 @@ def _ask(
     row.last = i + 1
     a_by = mover_of(motions_a, row)
     b_by = mover_of(motions_b, row)
-    found = first_unresolved(a[i], motions_a, a_by, b[i], motions_b, b_by, times[i][0], times[i][1], how)
-    out[i] = found[0]
+    out[i] = first_unresolved(a[i], motions_a, a_by, b[i], motions_b, b_by, times[i][0], times[i][1], how)
 
 
 def boxes(rng, count, size=0.5):
@@ -54,8 +53,13 @@ def boxes(rng, count, size=0.5):
 
 def unresolved_from(a, motion_a, b, motion_b, times, options, device):
     """Time before which each pair of boxes is apart, inf if for good."""
+    return answers(a, motion_a, b, motion_b, times, options, device)[:, 0]
+
+
+def answers(a, motion_a, b, motion_b, times, options, device):
+    """(n, 2) that time, and how many intervals were looked at."""
     where = wp.get_device(device)
-    out = wp.empty(len(a), dtype=wp.float64, device=where)
+    out = wp.empty(len(a), dtype=wp.vec2d, device=where)
     columns = [(a, ObbNode), (motion_a.records(), RigidMotion), (b, ObbNode), (motion_b.records(), RigidMotion)]
     inputs = [wp.array(np.ascontiguousarray(data), dtype=dtype, device=where) for data, dtype in columns]
     inputs += [wp.array(times, dtype=wp.vec2d, device=where), options.subdivision()]
@@ -124,6 +128,30 @@ def test_halving_ends_on_all_inputs_and_only_removes_false_overlaps(criterion, k
     meets, at = overlaps(a, still, b, moving, times, 20)
     first = np.where(meets.any(axis=0), at[np.argmax(meets, axis=0), np.arange(count)], np.inf)
     assert (halved <= first).all()
+
+
+@pytest.mark.feature("F-R-28")
+@pytest.mark.parametrize("criterion", ["literal", "symmetric"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_halving_ends_whatever_the_boxes_and_their_motions(kind, criterion, rng, effort, device):
+    """Every interval is halved `depth` times at most, so looks are bounded: also for boxes that never part, points,
+    boxes in each other, sizes from 1e-30 to 1e30 beside ways of any other size, and k from 0 on."""
+    count = effort(60, least=12)
+    still = Rest(random_poses(rng, count, 0.3))
+    for size in (1e-30, 1e-6, 1.0, 1e30):
+        a, b = boxes(rng, count, size), boxes(rng, count, size)
+        a[: count // 6] = b[: count // 6]  # the same box twice
+        a["half"][count // 6 : count // 3] = 0.0
+        times = random_times(rng, count)
+        times[::4, 1] = times[::4, 0]  # no time at all
+        for spread in (0.0, 1e-12, 1.0, 1e12):
+            moving = random_motion(kind, rng, count, spread)
+            for other in (still, moving):
+                for k, depth in ((0.0, 7), (1e-300, 7), (0.15, 9), (1e300, 9)):
+                    options = IntervalOptions(criterion=criterion, k=k, depth=depth)
+                    since, looks = answers(a, other, b, moving, times, options, device).T
+                    assert (looks <= 2.0 ** (depth + 1)).all()
+                    assert ((since >= times[:, 0]) & ((since <= times[:, 1]) | np.isinf(since))).all()
 
 
 def test_the_time_returned_closes_on_when_the_boxes_meet(device):

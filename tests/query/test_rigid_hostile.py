@@ -8,7 +8,7 @@ import pytest
 import tangere as tg
 from tangere.query.contacts import Status
 from tangere.query.distance import distance
-from tangere.query.first_contact.rigid import first_contact_of_scene, rigid_first_contact
+from tangere.query.first_contact.rigid import first_contact_of_scene, rigid_first_contact, rigid_first_contacts
 from tangere.query.intersection import intersects
 from tangere.runtime import InputError, UnsupportedError
 
@@ -94,3 +94,90 @@ def test_meshes_turned_inside_out_lose_no_contact_to_recession():
 def test_a_scene_of_one_body_that_is_no_list_is_refused():
     with pytest.raises(InputError, match="list of bodies"):
         first_contact_of_scene(BOX, device="cpu")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("thing", [None, 5, BOX.moving(tg.Rest())])
+def test_a_scene_that_is_no_list_is_refused(thing):
+    with pytest.raises(InputError, match="bodies must be a list of bodies"):
+        first_contact_of_scene(thing, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("ignored", "reason"),
+    [
+        ([[0, 1.9]], "whole numbers"),
+        ([[True, False]], "whole numbers"),
+        ([0, 1, 2], r"shape \(k, 2\), not \(3,\)"),
+        ([[0, 1, 2]], r"shape \(k, 2\), not \(1, 3\)"),
+        ("no", r"shape \(k, 2\)"),
+        ([[0, 1], [2]], "ignored"),
+        ([[0, 2]], r"ignored\[0\] is \[0, 2\] but there are 2 bodies"),
+        ([[0, 1], [0, -1]], r"ignored\[1\] is \[0, -1\]"),
+    ],
+)
+def test_pairs_to_ignore_that_are_no_pairs_are_refused_and_hide_no_contact(ignored, reason):
+    bodies = [BOX, BOX.moving(tg.Twist(moved(3.0), [-3.0, 0.0, 0.0], [0.0, 0.0, 0.0]))]
+    with pytest.raises(InputError, match=reason):
+        first_contact_of_scene(bodies, ignored=ignored, device="cpu")
+    assert first_contact_of_scene(bodies, ignored=[], device="cpu").status == Status.CONTACT
+    assert first_contact_of_scene(bodies, ignored=[[1, 0]], device="cpu").status == Status.FREE
+
+
+#: How far apart the middles of two unit cubes are along x, and whether they meet.
+CUBES = {0.0: True, 0.5: True, 1.0 - 1e-9: True, 1.0: True, 1.0 + 1e-8: False}
+
+
+@pytest.mark.parametrize("recession", [False, True])
+@pytest.mark.parametrize(("apart", "meets"), CUBES.items())
+def test_aligned_cubes_that_meet_at_the_start_are_told_so_though_no_edge_goes_through_a_face(apart, meets, recession):
+    """As `Linear` does: START where they meet, CONTACT where they are only within tolerance."""
+    expected = (0.0, Status.START, 0.0) if meets else (0.0, Status.CONTACT, np.inf)
+    for motion in (tg.Rest(moved(apart)), tg.Twist(moved(apart), [1.0, 0.0, 0.0], [0.0, 0.0, 0.0])):
+        hit = tg.first_contact(BOX.moving(motion), BOX, recession=recession, device="cpu")
+        assert (hit.time, hit.status, hit.time_upper) == expected
+        assert np.abs(hit.contacts.point_a - hit.contacts.point_b).max() <= 1e-6 * BOX.extent
+    scene = first_contact_of_scene([BOX, BOX.moving(tg.Twist(moved(apart), [1.0, 0, 0], [0, 0, 0]))], device="cpu")
+    assert (scene.time, scene.status, scene.time_upper) == expected
+    deforming = BOX.at(moved(apart))
+    linear = tg.first_contact(deforming.moving(tg.Linear(deforming.vertices)), BOX, device="cpu")
+    assert (linear.status == Status.START) == meets
+
+
+def test_each_row_of_a_batch_tells_whether_it_meets_at_the_start(device):
+    starts = np.stack([moved(x) for x in (*CUBES, 3.0, 9.0)])
+    moving = BOX.moving(tg.Twist(starts, [-2.5, 0.0, 0.0], [0.0, 0.0, 0.0]))
+    found = rigid_first_contacts(BOX, moving, device=device)
+    told = [Status.START if meets else Status.CONTACT for meets in CUBES.values()]
+    assert found.status.tolist() == [*told, Status.CONTACT, Status.FREE]
+    assert found.time_upper[: len(CUBES)].tolist() == [0.0 if meets else np.inf for meets in CUBES.values()]
+    trusted = rigid_first_contacts(BOX, moving, start="trusted", device=device)
+    assert (trusted.time == found.time).all()
+    assert Status.START not in trusted.status  # nobody asked
+
+
+def test_a_path_that_starts_face_on_face_says_so():
+    path = tg.Path(np.stack([moved(1.0), moved(1.5), moved(3.0)]))
+    hit = tg.first_contact(BOX.moving(path), BOX, device="cpu")
+    assert (hit.time, hit.status) == (0.0, Status.START)
+
+
+def test_a_rigid_and_a_deforming_mesh_may_be_named_in_any_order():
+    cloth = tg.generate.sheet(200)
+    falling = BOX.moving(tg.Twist(moved(0.0, 0.0, 3.0), [0.0, 0.0, -4.0], [0.0, 0.0, 1.0]))
+    rising = cloth.moving(tg.Linear(cloth.vertices + [0.0, 0.0, 0.1]))
+    one, other = tg.first_contact(falling, rising, device="cpu"), tg.first_contact(rising, falling, device="cpu")
+    assert one.status == other.status == Status.CONTACT
+    assert one.time == pytest.approx(2.5 / 4.1, abs=1e-5)
+    assert other.time == pytest.approx(one.time, abs=1e-5)
+    assert one.contacts.normal[0] == pytest.approx([0.0, 0.0, 1.0], abs=1e-3)  # pushes the box up
+    assert other.contacts.normal[0] == pytest.approx([0.0, 0.0, -1.0], abs=1e-3)
+    with pytest.raises(UnsupportedError, match="ask with the moving analytic body first"):
+        tg.first_contact(tg.Heightfield(np.zeros((3, 3))), tg.Cylinder(0.5, 1.0).moving(tg.Rest(moved(1, 1, 3))))
+
+
+def test_all_contacts_of_rigid_bodies_are_refused_with_what_to_ask_instead():
+    falling = BOX.moving(tg.Twist(moved(0.0, 0.0, 1.5), [0.0, 0.0, -1.0], np.zeros(3)))
+    for a, b in ((falling, BOX), (BOX, falling)):
+        with pytest.raises(UnsupportedError, match=r'rigid motion; first_contact\(a, b, contacts="all"\) tells'):
+            tg.all_contacts(a, b, device="cpu")
+    assert len(tg.first_contact(falling, BOX, contacts="all", device="cpu").contacts) > 8

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
+from scipy.spatial.transform import Rotation
 
 from screw_oracle import Screws, unit
 from tangere.motion import Screw, TanScrew
-from tangere.motion.poses import rotation_matrices
 from tangere.query.first_contact.screw_cubics import edge_edge_times, face_vertex_times, vertex_face_times
 from tangere.query.first_contact.screw_cubics.cubics import edge_edge_cubic, face_vertex_cubic, vertex_face_cubic
 from tangere.query.first_contact.screw_cubics.path import ScrewPath, path_point, screw_paths
@@ -245,7 +245,7 @@ def test_small_turns_go_over_into_translations(rng, kind, angle):
     start = np.tile(np.eye(4), (count, 1, 1))
     end = start.copy()
     end[:, :3, 3] = way
-    end[:, :3, :3] = rotation_matrices(angle * unit(rng.normal(size=(count, 3))))
+    end[:, :3, :3] = Rotation.from_rotvec(angle * unit(rng.normal(size=(count, 3)))).as_matrix()
     found = ASK[kind](x, TanScrew(start, end), device="cpu")
     moving = np.isin(np.arange(4), MOVING[kind])
     f0 = determinant(kind, x)

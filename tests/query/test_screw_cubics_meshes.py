@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mesh_oracle import overlaps
 from tangere.motion import Linear, Rest, Screw, TanScrew, Twist
-from tangere.motion.poses import rotation_matrices
 from tangere.query.contacts import Kind, Status
 from tangere.query.first_contact.screw_cubics import (
     Switches,
@@ -24,7 +24,7 @@ from tangere.shape.generate.assembly import pose
 
 def placed(at=(0.0, 0.0, 0.0), rotation=(0.0, 0.0, 0.0)):
     result = np.eye(4)
-    result[:3, :3] = rotation_matrices(np.array([rotation], float))[0]
+    result[:3, :3] = Rotation.from_rotvec(rotation).as_matrix()
     result[:3, 3] = at
     return result
 
@@ -66,7 +66,7 @@ def test_the_search_finds_the_first_contact_of_all_pairs(rng, name):
         start = placed(3.0 * direction / np.linalg.norm(direction), rng.normal(size=3))
         end = placed(rng.normal(size=3) * 0.2)
         axis = rng.normal(size=3)
-        end[:3, :3] = rotation_matrices(turn * axis[None] / np.linalg.norm(axis))[0] @ start[:3, :3]
+        end[:3, :3] = Rotation.from_rotvec(turn * axis / np.linalg.norm(axis)).as_matrix() @ start[:3, :3]
         motion = TanScrew(start, end)
         expected = brute_force(a, motion, b)
         for radius in (0.05, 0.4):
@@ -139,6 +139,11 @@ def test_labels_and_tables_save_tests_in_the_proportions_of_the_thesis():
     for kind in ("edge_edge", "vertex_face", "face_vertex"):
         counts = [getattr(count, kind) for count in (none, labels, pairs, both)]
         assert counts[0] > counts[1] > counts[2] == counts[3] > 0
+    assert none.labels_skipped == none.pairs_skipped == pairs.labels_skipped == labels.pairs_skipped == 0
+    assert none.leaf_pairs == pairs.leaf_pairs > labels.leaf_pairs == both.leaf_pairs > 0
+    assert labels.labels_skipped == both.labels_skipped > 0
+    elementary = [count.edge_edge + count.vertex_face + count.face_vertex for count in (none, pairs)]
+    assert pairs.pairs_skipped >= elementary[0] - elementary[1] > 0
 
 
 @pytest.mark.feature("F-R-13")

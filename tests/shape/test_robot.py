@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from tangere.runtime import InputError, MissingExtraError, UnsupportedError
 from tangere.shape import generate
@@ -111,6 +112,67 @@ def test_configurations_and_files_that_make_no_sense_are_refused(arm_file, tmp_p
     )
     with pytest.raises(InputError, match="links a, b hang in a loop"):
         load_urdf(tmp_path / "loop.urdf")
+
+
+MIMICS = """<robot name="mimics"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
+  <joint name="third" type="revolute"><parent link="c"/><child link="d"/><axis xyz="0 0 1"/>
+    <limit lower="-9" upper="9" effort="1" velocity="1"/><mimic joint="second" multiplier="3" offset="0.2"/></joint>
+  <joint name="first" type="revolute"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>
+    <limit lower="-9" upper="9" effort="1" velocity="1"/></joint>
+  <joint name="second" type="prismatic"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/>
+    <limit lower="-9" upper="9" effort="1" velocity="1"/><mimic joint="first" multiplier="-2" offset="0.5"/></joint>
+</robot>
+"""
+
+
+def test_a_joint_that_mimics_one_that_mimics_another_follows_both(tmp_path):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    (tmp_path / "mimics.urdf").write_text(MIMICS)
+    robot = load_urdf(tmp_path / "mimics.urdf")
+    assert robot.joint_names == ("first",)
+    chain = robot.chain([0.1], [0.7])
+    for t, first in ((0.0, 0.1), (0.5, 0.4), (1.0, 0.7)):
+        second = -2.0 * first + 0.5
+        third = 3.0 * second + 0.2
+        expected = np.eye(4)
+        expected[:3, :3] = Rotation.from_rotvec([first, 0, 0]).as_matrix()
+        expected[:3, 3] = expected[:3, :3] @ [0.0, second, 0.0]
+        expected[:3, :3] = expected[:3, :3] @ Rotation.from_rotvec([0, 0, third]).as_matrix()
+        assert np.allclose(chain.link(robot.links.index("d")).pose(t), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('joint="first"', 'joint="typo"', "joint 'second' mimics 'typo', which is not there"),
+        ('joint="first"', 'joint="second"', "joint 'second' mimics itself"),
+        ('joint="first"', 'joint="third"', "joint 'second' mimics 'third', which mimics it in turn"),
+        ('child link="c"', 'child link="b"', "link 'b' hangs on two joints, 'first' and 'second'"),
+        ('child link="c"', 'child link="e"', "the child 'e' of joint 'second' is not there"),
+        ('parent link="b"', 'parent link="e"', "the parent 'e' of joint 'second' is not there"),
+        ('joint name="second"', 'joint name="first"', "there are two joints 'first'"),
+        ('link name="c"', 'link name="b"', "there are two links 'b'"),
+    ],
+)
+def test_robots_whose_names_do_not_fit_together_are_refused(old, new, reason, tmp_path):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    assert old in MIMICS
+    (tmp_path / "odd.urdf").write_text(MIMICS.replace(old, new, 1))
+    with pytest.raises(InputError, match=reason):
+        load_urdf(tmp_path / "odd.urdf")
+
+
+@pytest.mark.parametrize("value", [None, "x", [1.0, 2.0], np.inf])
+def test_joint_values_that_are_no_numbers_are_refused_by_name(value, arm_file):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    robot = load_urdf(arm_file)
+    with pytest.raises(InputError, match=r"arm: end has .* for joint 'turn'"):
+        robot.chain({}, {"turn": value})
+    with pytest.raises(InputError, match=r"arm: start has .* for joint 'reach'"):
+        robot.moving([0.0, value, 0.0], {})
+    for configuration in (None, 3.0, "turn"):
+        with pytest.raises(InputError, match="arm: start must be joint values, by name or in a row"):
+            robot.chain(configuration, {})
 
 
 def test_without_the_extra_a_robot_says_what_to_install(arm_file, monkeypatch):

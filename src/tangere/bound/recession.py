@@ -5,9 +5,9 @@ recession vectors whose cone holds the normals of all triangles below it: whoeve
 against every normal (lemmas 1 and 2). No vectors mean: never cull. Spec: specs/redon-rigid-ccd-and-dynamics C14.
 Built:  "top-down" encloses all normals below a node, "bottom-up" the vectors of its children; by hulls
         (`cones_hull`) or as printed (`cones_published`). Any tree in preorder will do.
-Sound:  for closed meshes that face outwards, initially apart, up to the margin the tests in `recession_culling` keep;
-        of any other mesh, and of triangles without area, nothing is ever culled. A triangle that is culled must not
-        take edges and corners along that a triangle beside it still needs.
+Sound:  for closed meshes that face outwards, each outside of the other at first (`recession_start`), up to the margin
+        the tests in `recession_culling` keep; of any other mesh, and of triangles without area, nothing is ever culled.
+        A triangle that is culled must not take edges and corners along that a triangle beside it still needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tangere.bound.sphere_tree import SphereTree
 from tangere.runtime import InputError, choose_device
 from tangere.shape import Mesh
 
-__all__ = ["Branches", "RecessionCones", "memory_model"]
+__all__ = ["Branches", "RecessionCones", "memory_model", "surface_labels"]
 
 #: Bytes of a vector and of the place where the vectors of a node begin.
 VECTOR_BYTES, POINTER_BYTES = 24, 4
@@ -148,12 +148,40 @@ def memory_model(sizes: np.ndarray, *, vector: int = VECTOR_BYTES, cone: int = 0
     return int(vector * sizes.sum() + cone * np.count_nonzero(sizes) + pointer * len(sizes))
 
 
+def surface_labels(mesh: Mesh) -> np.ndarray:
+    """(m,) which connected surface each triangle is of, numbered from 0."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, faces = len(mesh.vertices), mesh.faces
+    links = faces[:, [0, 0]].ravel(), faces[:, [1, 2]].ravel()
+    _, label = connected_components(coo_array((np.ones(len(links[0]), bool), links), (count, count)), directed=False)
+    return np.unique(label[faces[:, 0]], return_inverse=True)[1]
+
+
 def _faces_outwards(mesh: Mesh) -> bool:
-    """Whether the mesh is closed, oriented, and its triangles face outwards."""
+    """Whether the mesh is closed, oriented, and its triangles face outwards.
+
+    A surface that faces inwards must be the wall of a hollow: inside of the others. Then the mesh winds round no point
+    a negative number of times, so that all that borders on the outside faces it.
+    """
     if not (mesh.topology.is_closed and mesh.topology.is_oriented):
         return False
-    corners = mesh.vertices[mesh.faces] - mesh.bounds.mean(axis=0)
-    return float(np.linalg.det(corners).sum()) > 0.0
+    label, corners = surface_labels(mesh), mesh.vertices[mesh.faces]
+    _, sample = np.unique(label, return_index=True)
+    volumes = np.linalg.det(corners - corners[sample, :1][label])
+    inwards = ~(np.bincount(label, volumes) > 1e-12 * np.bincount(label, np.abs(volumes)))
+    return all(_windings(corners[sample[k], 0], corners[label != k]) > 0.5 for k in np.flatnonzero(inwards))
+
+
+def _windings(point: np.ndarray, corners: np.ndarray) -> float:
+    """How often triangles (m, 3, 3) wind round a point, by their solid angles."""
+    x, y, z = np.moveaxis(corners - point, 1, 0)
+    lengths = [np.linalg.norm(side, axis=1) for side in (x, y, z)]
+    dots = [np.einsum("mi,mi->m", p, q) for p, q in ((y, z), (z, x), (x, y))]
+    volume = np.einsum("mi,mi->m", x, np.cross(y, z))
+    angles = np.arctan2(volume, np.prod(lengths, axis=0) + sum(d * r for d, r in zip(dots, lengths, strict=True)))
+    return float(angles.sum() / (2.0 * np.pi))
 
 
 def _attached(

@@ -7,12 +7,12 @@ motions round a loop would contradict each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from tangere.motion.body import Rigid, joined_records, motions_of
-from tangere.runtime import InputError
+from tangere.runtime import InputError, to_numpy
 
 __all__ = ["Chain"]
 
@@ -34,8 +34,10 @@ class Chain:
     """
 
     def __init__(self, joints: Sequence[Rigid], parents: Sequence[int] | None = None) -> None:
+        if isinstance(joints, Rigid) or not isinstance(joints, Iterable):
+            raise InputError(f"Chain: joints must be a list of motions, not {joints!r}")
         self.joints = tuple(joints)
-        self.parents = tuple(range(-1, len(joints) - 1)) if parents is None else tuple(int(p) for p in parents)
+        self.parents = tuple(range(-1, len(self.joints) - 1)) if parents is None else _numbers(parents)
         if len(self.parents) != len(self.joints):
             raise InputError(f"Chain: {len(self.joints)} joints and {len(self.parents)} parents")
         for i, (joint, parent) in enumerate(zip(self.joints, self.parents, strict=True)):
@@ -53,7 +55,13 @@ class Chain:
         return f"Chain({len(self)} links)"
 
     def link(self, number: int) -> Rigid:
-        """The motion of a link in the world."""
+        """The motion of a link in the world.
+
+        Args:
+            number: of the link, from 0.
+        """
+        if not (isinstance(number, (int, np.integer)) and 0 <= number < len(self)):
+            raise InputError(f"Chain: there is no link {number!r}; links are numbered 0 to {len(self) - 1}")
         joints = [self.joints[i] for i in reversed(self._to_root(number))]
         records = joined_records([joint.records() for joint in joints])
         return motions_of(records, len(records), ())
@@ -71,3 +79,10 @@ class Chain:
                 raise InputError(f"Chain: links {loop} form a loop")
             links.append(parent)
         return links
+
+
+def _numbers(parents: Sequence[int]) -> tuple[int, ...]:
+    rows = to_numpy(parents, "Chain: parents", None)
+    if rows.ndim != 1 or not (np.issubdtype(rows.dtype, np.integer) or not rows.size):
+        raise InputError(f"Chain: parents must be a row of whole numbers, not {parents!r}")
+    return tuple(rows.tolist())

@@ -50,7 +50,6 @@ TURN_ERROR = wp.constant(wp.float64(4.0e-16))
 #: Beyond this the argument itself is too coarse for a useful answer.
 LARGEST_ANGLE = wp.constant(wp.float64(1.0e9))
 TURN = wp.constant(wp.float64(2.0 * np.pi))
-QUARTER_TURN = wp.constant(wp.float64(0.5 * np.pi))
 INFINITE = wp.constant(wp.float64(np.inf))
 #: Bisection of one function holds at most this many pending halves; the width cannot be halved more often.
 DEPTH = 64

@@ -6,7 +6,7 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["as_poses", "as_vectors", "quaternions_of", "rotation_between", "rotation_matrices", "rotations_of"]
+__all__ = ["as_poses", "as_vectors", "quaternions_of", "rotation_between", "rotations_of"]
 
 #: A rotation block this far from a rotation is a mistake (single precision gives 1e-7); below it, it is mended.
 NOT_A_ROTATION = 1e-5
@@ -92,15 +92,6 @@ def rotations_of(quaternions: np.ndarray, name: str) -> np.ndarray:
         [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
     ]
     return np.moveaxis(np.array(rows), -1, 0)
-
-
-def rotation_matrices(vectors: np.ndarray) -> np.ndarray:
-    """(n, 3, 3) rotations by the rotation vectors (n, 3)."""
-    angle = np.linalg.norm(vectors, axis=1)
-    axis = np.divide(vectors, angle[:, None], out=np.zeros_like(vectors), where=angle[:, None] > 0)
-    cross = np.cross(axis[:, None, :], np.eye(3)[None]).swapaxes(1, 2)
-    half = np.sin(0.5 * angle)[:, None, None]
-    return np.eye(3) + np.sin(angle)[:, None, None] * cross + 2.0 * half**2 * (cross @ cross)
 
 
 def _off(turns: np.ndarray) -> np.ndarray:

@@ -47,7 +47,10 @@ def read_mesh(path: str | PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
             scene = trimesh.load_scene(path, process=False, maintain_order=True, skip_materials=True)
         parts = [part for part in scene.dump() if isinstance(part, trimesh.Trimesh)]
     except Exception as error:  # each of trimesh's readers fails in its own way
-        raise InputError(f"Mesh {path.name!r}: cannot be read as a mesh ({_first_line(error)})") from error
+        # trimesh then looks in vain for the file cascadio should have written, in a folder nobody knows
+        nothing_written = path.suffix.lower() in _SOLIDS and isinstance(error, FileNotFoundError)
+        reason = "there is no solid in it that cascadio can read" if nothing_written else _first_line(error)
+        raise InputError(f"Mesh {path.name!r}: cannot be read as a mesh ({reason})") from error
     if not sum(len(part.faces) for part in parts):
         raise InputError(f"Mesh {path.name!r}: the file contains no triangles")
     first = np.cumsum([0] + [len(part.vertices) for part in parts[:-1]])

@@ -7,8 +7,8 @@ touches later than the robot would. Reading needs the extra [robot].
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -99,16 +99,23 @@ class Robot:
 
     def _values(self, configuration: Configuration, which: str) -> dict[str, float]:
         names = self.joint_names
-        if isinstance(configuration, Mapping):
-            values = {name: float(value) for name, value in configuration.items()}
-        else:
-            if len(configuration) != len(names):
-                raise InputError(f"{self.name}: {which} has {len(configuration)} values for {len(names)} joints")
-            values = dict(zip(names, map(float, configuration), strict=True))
-        for name, value in values.items():
+        given: Any = configuration
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InputError(f"{self.name}: {which} must be joint values, by name or in a row, not {given!r}")
+        if not isinstance(given, Mapping):
+            given = list(given)
+            if len(given) != len(names):
+                raise InputError(f"{self.name}: {which} has {len(given)} values for {len(names)} joints")
+            given = dict(zip(names, given, strict=True))
+        values: dict[str, float] = {}
+        for name, value in given.items():
             if name not in names:
                 raise InputError(f"{self.name}: {which} names joint {name!r}; there are {', '.join(names) or 'none'}")
-            if not np.isfinite(value):
+            try:
+                values[name] = float(value)
+            except (TypeError, ValueError):
+                raise InputError(f"{self.name}: {which} has {value!r} for joint {name!r}, not a number") from None
+            if not np.isfinite(values[name]):
                 raise InputError(f"{self.name}: {which} has {value} for joint {name!r}")
         return values
 
@@ -130,7 +137,7 @@ def load_urdf(path: str | PathLike[str]) -> Robot:
         model = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
     except Exception as error:  # lxml's and yourdfpy's own
         raise InputError(f"Robot {path.name!r}: cannot be read ({error})") from error
-    above = {joint.child: joint for joint in model.joints}
+    above = _above(model, path)
     ordered: list[Any] = []
     waiting = [link for link in model.links if link.name not in above]
     while waiting:  # parents first
@@ -139,15 +146,50 @@ def load_urdf(path: str | PathLike[str]) -> Robot:
         waiting += [other for other in model.links if other.name in above and above[other.name].parent == link.name]
     if len(ordered) != len(model.links):
         left = sorted({link.name for link in model.links} - {link.name for link in ordered})
-        raise InputError(f"Robot {path.name!r}: links {', '.join(left)} hang in a loop, or on a link that is not there")
+        raise InputError(f"Robot {path.name!r}: links {', '.join(left)} hang in a loop")
     number = {link.name: k for k, link in enumerate(ordered)}
+    read = {joint.name: _joint(joint, path) for joint in model.joints}
+    followed = {name: _followed(joint, read, path) for name, joint in read.items()}
     return Robot(
         name=model.name or path.stem,
         links=tuple(number),
         parents=tuple(number[above[name].parent] if name in above else -1 for name in number),
-        joints=tuple(_joint(above[name], path) if name in above else _ground(name) for name in number),
+        joints=tuple(followed[above[name].name] if name in above else _ground(name) for name in number),
         shapes=tuple(_shape(link, path, yourdfpy) for link in ordered),
     )
+
+
+def _above(model: Any, path: Path) -> dict[str, Any]:
+    """The joint above each link that has one; names must be those of one thing each."""
+    for what, things in (("link", model.links), ("joint", model.joints)):
+        names = [thing.name for thing in things]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"Robot {path.name!r}: there are two {what}s {twice!r}")
+    links, above = {link.name for link in model.links}, {}
+    for joint in model.joints:
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in links:
+                raise InputError(f"Robot {path.name!r}: the {role} {link!r} of joint {joint.name!r} is not there")
+        if joint.child in above:
+            both = f"{above[joint.child].name!r} and {joint.name!r}"
+            raise InputError(f"Robot {path.name!r}: link {joint.child!r} hangs on two joints, {both}")
+        above[joint.child] = joint
+    return above
+
+
+def _followed(joint: Joint, joints: Mapping[str, Joint], path: Path) -> Joint:
+    """A joint with the value it comes down to: that of the first joint, of those it mimics, which mimics none."""
+    factor, offset, seen = joint.factor, joint.offset, [joint.name]
+    leader = joint
+    while leader.follows != leader.name:
+        if leader.follows in seen or leader.follows not in joints:
+            why = "which mimics it in turn" if leader.follows in seen else "which is not there"
+            raise InputError(f"Robot {path.name!r}: joint {leader.name!r} mimics {leader.follows!r}, {why}")
+        leader = joints[leader.follows]
+        seen.append(leader.name)
+        factor, offset = factor * leader.factor, factor * leader.offset + offset
+    return replace(joint, follows=leader.name, factor=factor, offset=offset)
 
 
 def _ground(link: str) -> Joint:
@@ -167,6 +209,8 @@ def _joint(joint: Any, path: Path) -> Joint:
     mimic = joint.mimic
     if mimic is None:
         return Joint(joint.name, kinds[joint.type], origin, axis, joint.name)
+    if mimic.joint == joint.name:
+        raise InputError(f"Robot {path.name!r}: joint {joint.name!r} mimics itself")
     factor = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
     return Joint(joint.name, kinds[joint.type], origin, axis, mimic.joint, factor, float(mimic.offset or 0.0))
 

@@ -59,7 +59,8 @@ def first_contact(
         separation: distance that already counts as contact [m].
         tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
             size of the query.
-        contacts: "all" also tells every other pair of features that touch at that time (rigid motion).
+        contacts: "all" also tells every other pair of features that touch at that time (rigid motion), not reduced: a
+            hundred or so where two boxes lie flat on each other.
         recession: drop parts that move away from the other body (rigid motion); see `rigid_first_contact`.
         reading: of the published method (Linear motion).
         broad_phase: "tree", or "brute": every pair, for checks on small meshes (Linear motion).
@@ -94,8 +95,8 @@ def first_contact(
     for (firsts, seconds), routine in _ROUTINES.items():
         if kinds[0] in firsts and kinds[1] in seconds:
             return routine(a, b, settings)
-        if kinds[1] in firsts and kinds[0] in seconds:
-            raise UnsupportedError(f"first contact of a {kinds[0]} with a {kinds[1]}: ask with the {kinds[1]} first")
+    if any(kinds[1] in firsts and kinds[0] in seconds for firsts, seconds in _ROUTINES):
+        raise UnsupportedError(f"first contact of a {kinds[0]} with a {kinds[1]}: ask with the {kinds[1]} first")
     raise UnsupportedError(f"first contact of {_told(kinds)} is not known; known: {_KNOWN}")
 
 
@@ -103,12 +104,18 @@ def all_contacts(a: Mesh | Moving, b: Mesh | Moving | None = None, **settings: A
     """The first contact of every pair of features that touch within the step, by rising time (Linear motion).
 
     Arguments as for `first_contact`. If the meshes overlap at t = 0 (an edge meets a face), the first row says so once,
-    as a contact of kind OVERLAP.
+    as a contact of kind OVERLAP. What rigid bodies do after they touch is not their motion any more: of them,
+    `first_contact(a, b, contacts="all")` tells all that touches at the first instant.
     """
+    if "Mesh in rigid motion" in (_kind(a), _kind(b)):
+        raise UnsupportedError(
+            "all contacts within a step are known of meshes at rest or in Linear motion, not in rigid motion;"
+            ' first_contact(a, b, contacts="all") tells all that touches at the first instant'
+        )
     return meshes.all_contacts(a, b, **settings)
 
 
-def _kind(thing: Thing) -> str:
+def _kind(thing: Thing | None) -> str:
     """What a thing is, as the table has it."""
     if isinstance(thing, (Heightfield, TiledHeightfield)):
         return "terrain"
@@ -186,7 +193,7 @@ def _by_bounds(a: Any, b: Any, settings: Settings) -> FirstContact:
     return FirstContact(float(found.time[0]), np.inf, Status(int(found.status[0])), found.contacts)
 
 
-def _on_terrain(a: Any, b: Any, settings: Settings) -> FirstContacts:
+def _on_terrain(a: Any, b: Any, settings: Settings) -> FirstContact | FirstContacts:
     from tangere.query.first_contact.terrain import bodies_terrain
 
     return bodies_terrain(a, b, **_taken(settings, "bodies and terrain"))

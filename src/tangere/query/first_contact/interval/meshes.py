@@ -18,8 +18,9 @@ import warp as wp
 
 from tangere.bound.obb_tree import ObbTree
 from tangere.bound.recession import RecessionCones
+from tangere.bound.recession_start import StartCheck, StartSide, Vertices
 from tangere.motion import Rest
-from tangere.motion.body import evaluated
+from tangere.motion.body import evaluated, joined_records
 from tangere.motion.rigid import RigidMotion
 from tangere.query.contacts import Contacts, Status
 from tangere.query.first_contact.interval.contacts import contacts_at
@@ -92,7 +93,8 @@ def first_contacts_by_intervals(
         options: settings of the engine.
         front: coherence table of these two meshes, read and renewed; for one query at a time.
         cones: recession vectors of the trees of a and b; None means those `RecessionCones.of` makes. What culling
-            assumes: closed meshes that face outwards (others are never culled) and are apart at the start.
+            assumes: closed meshes that face outwards (others are never culled) and do not meet at the start. Nothing
+            is culled where one of them starts inside of the other.
         device: where to compute; None means CUDA if present.
         threads: CPU threads; queries run side by side.
     """
@@ -110,10 +112,16 @@ def first_contacts_by_intervals(
     first, second = (sides[1], sides[0]) if swapped else sides
     trees = [ObbTree.of(mesh, place) for mesh, _, _ in (first, second)]
     bodies = [_body(tree, side, place) for tree, side in zip(trees, (first, second), strict=True)]
+    outside = np.zeros(count, bool)
     if options.recession != "off":
         given = (None, None) if cones is None else cones[::-1] if swapped else cones
-        for body, tree, side, known in zip(bodies, trees, (first, second), given, strict=True):
-            _attach_cones(body, known or RecessionCones.of(side[0], tree, device=place), count, place)
+        known = [
+            cones or RecessionCones.of(side[0], tree, device=place)
+            for cones, side, tree in zip(given, (first, second), trees, strict=True)
+        ]
+        for body, vectors in zip(bodies, known, strict=True):
+            _attach_cones(body, vectors, count, place)
+        outside = _outside((first, second), trees, known, count, place)
     extent = sum(float(np.linalg.norm(mesh.bounds[1] - mesh.bounds[0])) for mesh, _, _ in sides)
 
     height = trees[0].depth + trees[1].depth + 3
@@ -134,7 +142,7 @@ def first_contacts_by_intervals(
             launch(
                 search_trees,
                 count,
-                [*bodies, _search(options, extent), starts, capacity],
+                [*bodies, _search(options, extent), wp.array(outside, dtype=wp.bool, device=place), starts, capacity],
                 outputs,
                 device=place,
                 grain=1,
@@ -210,6 +218,21 @@ def _body(tree: ObbTree, side: Side, place: wp.Device) -> Any:
 def _attach_cones(body: Any, cones: RecessionCones, count: int, place: wp.Device) -> None:
     body.cone_first, body.cone_vectors = cones.first, cones.vectors
     body.stamps = wp.zeros((count, len(body.nodes)), dtype=wp.uint8, device=place)
+
+
+def _outside(
+    sides: tuple[Side, Side], trees: list[ObbTree], cones: list[RecessionCones], count: int, place: wp.Device
+) -> np.ndarray:
+    """(count,) where cones may be used: neither body has anything inside of the other at the start."""
+    motions = wp.array(joined_records([records for _, records, _ in sides]), dtype=RigidMotion, device=place)
+    parts = (
+        StartSide(tree.nodes, tree.corners, Vertices.of((mesh,), [vectors], place))
+        for tree, (mesh, _, _), vectors in zip(trees, sides, cones, strict=True)
+    )
+    # Links of chains do not use cones: their first motions do for the question.
+    columns = {"motion_a": sides[0][2][:, 0], "motion_b": len(sides[0][1]) + sides[1][2][:, 0]}
+    columns |= dict.fromkeys(("node_a", "node_b", "triangle_a", "triangle_b"), 0)
+    return StartCheck(*parts, motions, count).outside(columns)
 
 
 def _search(options: IntervalOptions, extent: float) -> Any:

@@ -110,6 +110,7 @@ def search_trees(
     a: Body,
     b: Body,
     search: Search,
+    outside: wp.array[wp.bool],
     starts: wp.array[wp.vec2i],
     front_capacity: int,
     stack: wp.array2d[wp.vec2i],
@@ -120,6 +121,7 @@ def search_trees(
     front_size: wp.array[int],
     front: wp.array[wp.vec2i],
 ):
+    """The first contact of query q; `outside` tells where recession may be used."""
     q = first + wp.tid()
     row_a = _row(a, q)
     row_b = _row(b, q)
@@ -131,7 +133,7 @@ def search_trees(
     field_b = VelocityField()
     change_a = INFINITE + ZERO
     change_b = INFINITE + ZERO
-    if search.recession != OFF and row_a.last - row_a.first == 1 and row_b.last - row_b.first == 1:
+    if outside[q] and row_a.last - row_a.first == 1 and row_b.last - row_b.first == 1:
         motion_a = a.motions[row_a.first]
         motion_b = b.motions[row_b.first]
         field_a = field_at(motion_a, motion_b, ZERO)

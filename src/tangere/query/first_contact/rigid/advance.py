@@ -21,7 +21,6 @@ from tangere.runtime import SOUND
 wp.set_module_options(SOUND)
 
 __all__ = [
-    "FAST",
     "Pair",
     "Relative",
     "RigidQuery",
@@ -41,8 +40,10 @@ _ROUNDING = wp.constant(wp.float64(64.0 * 2.0**-53))
 #: A box pair is evaluated again while its gap is this part of the smaller radius, so many times.
 _WORTH_REPEATING = wp.constant(wp.float64(0.5))
 _EVALUATIONS = wp.constant(4)
-#: An angular speed, per unit of the clock, from which balls are worth their cost.
-FAST = wp.constant(wp.float64(12.0))
+#: Balls are worth their cost from this angular speed on, per unit of the clock, or where points go round so many times
+#: as far as the body itself goes.
+_FAST = wp.constant(wp.float64(12.0))
+_IN_PLACE = wp.constant(wp.float64(30.0))
 
 _ZERO = wp.constant(wp.float64(0.0))
 _HALF = wp.constant(wp.float64(0.5))
@@ -78,6 +79,7 @@ class Pair:
     course_a: Course
     course_b: Course
     a_moves: wp.bool
+    spins: wp.bool  #: so much that balls are worth their cost
     separation: wp.float64
     tolerance: wp.float64  #: asked for, or the least that can be kept
     slack: wp.float64  #: rounding error of a gap
@@ -113,6 +115,8 @@ def pair_of(
     # Links turn by at most half a turn in a chain, but a twist may spin: angles lose digits with every turn.
     radius_a = wp.length(box_centre(nodes_a[query.node_a]) - a.pivot) + wp.float64(nodes_a[query.node_a].radius)
     radius_b = wp.length(box_centre(nodes_b[query.node_b]) - b.pivot) + wp.float64(nodes_b[query.node_b].radius)
+    along = wp.length(b.drift - a.drift) + a.swing + b.swing
+    pair.spins = a.spin + b.spin > _FAST or a.spin * radius_a + b.spin * radius_b > _IN_PLACE * along
     size_a = a.path + wp.length(a.drift) + a.swing + (_ONE + a.spin) * (radius_a + wp.length(a.pivot))
     size_b = b.path + wp.length(b.drift) + b.swing + (_ONE + b.spin) * (radius_b + wp.length(b.pivot))
     pair.size = size_a + size_b + query.separation
@@ -193,11 +197,16 @@ def closing_bound(pair: Pair, rho_a: wp.float64, rho_b: wp.float64) -> wp.float6
 
 
 @wp.func
-def distance_to_box(centre: wp.vec3d, axes: wp.mat33d, half: wp.vec3d) -> wp.float64:
-    """How far the origin is from a box."""
-    along = centre * axes
-    beyond = wp.vec3d(wp.abs(along[0]) - half[0], wp.abs(along[1]) - half[1], wp.abs(along[2]) - half[2])
-    return wp.length(wp.max(beyond, wp.vec3d(_ZERO, _ZERO, _ZERO)))
+def distance_to_box(along: wp.vec3d, half: wp.vec3d) -> wp.float64:
+    """No more than the distance from the origin to a box whose centre has coordinates `along` on the box's axes."""
+    beyond = wp.max(wp.abs(along) - half, wp.vec3d(_ZERO, _ZERO, _ZERO))
+    return wp.length(beyond) / LONGEST
+
+
+@wp.func
+def ball_of_box(along: wp.vec3d, half: wp.vec3d) -> wp.float64:
+    """No less than the distance from the origin to the farthest corner of a box; see `distance_to_box`."""
+    return wp.length(wp.abs(along) + half) * LONGEST
 
 
 @wp.func
@@ -256,11 +265,11 @@ def evaluated(
         h = step_of(gap, rate, closing_bound(pair, rho_a, rho_b))
         if tau + h <= until:  # else it is dropped anyway
             h = wp.max(h, step_of(gap, rate_bound(now, pair, n, rho_a, rho_b), _ZERO))
-            if pair.course_a.spin + pair.course_b.spin > FAST:
-                from_a = distance_to_box(now.point + arm_b, axes_b, half_b)
-                from_b = distance_to_box(arm_a - now.point, wp.transpose(back_a), half_a)
-                ball_a = wp.length(arm_a) + wp.float64(a.radius)
-                ball_b = wp.length(arm_b) + wp.float64(b.radius)
+            if pair.spins:
+                from_a = distance_to_box((now.point + arm_b) * axes_b, half_b)
+                from_b = distance_to_box(back_a * (arm_a - now.point), half_a)
+                ball_a = ball_of_box(back_a * arm_a, half_a)
+                ball_b = ball_of_box(arm_b * axes_b, half_b)
                 h = wp.max(h, step_of_balls(now, pair, from_a, from_b, ball_a, ball_b, rho_a, rho_b))
         if h > _ZERO:  # and not NaN
             time = tau + h

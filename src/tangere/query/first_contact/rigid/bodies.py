@@ -13,6 +13,7 @@ import warp as wp
 from tangere.bound.obb_node import ObbNode
 from tangere.bound.obb_tree import ObbTree
 from tangere.bound.recession import RecessionCones
+from tangere.bound.recession_start import Vertices
 from tangere.motion import Rest, Rigid
 from tangere.runtime import Arrays, InputError, UnsupportedError, device_of, to_numpy
 from tangere.shape import Mesh, Moving
@@ -38,8 +39,7 @@ class Forest:
     @cached_property
     def cones(self) -> tuple[wp.array, wp.array]:
         """Recession vectors of all nodes, as `culling.Cones` has them; nodes of open meshes have none."""
-        device = device_of(self.nodes)
-        each = [RecessionCones.of(shape, ObbTree.of(shape, device), device=device) for shape in self.shapes]
+        device, each = device_of(self.nodes), self._each_cones
         vectors = np.concatenate([cones.vectors.numpy().reshape(-1, 3) for cones in each])
         before = np.cumsum([0] + [len(cones.vectors) for cones in each])
         first = [cones.first.numpy()[:-1] + offset for cones, offset in zip(each, before[:-1], strict=True)]
@@ -48,6 +48,16 @@ class Forest:
             wp.array(rows, dtype=wp.int32, device=device),
             wp.array(vectors, dtype=wp.vec3d, device=device),
         )
+
+    @cached_property
+    def vertices(self) -> Vertices:
+        """Vertices that tell whether cones may be used."""
+        return Vertices.of(self.shapes, self._each_cones, device_of(self.nodes))
+
+    @cached_property
+    def _each_cones(self) -> list[RecessionCones]:
+        device = device_of(self.nodes)
+        return [RecessionCones.of(shape, ObbTree.of(shape, device), device=device) for shape in self.shapes]
 
     @staticmethod
     def of(shapes: Sequence[Mesh], device: wp.Device) -> Forest:
@@ -108,6 +118,11 @@ class Bodies:
         if self.shape is not None:
             return len(self.shape)
         return self.motion.shape[0] if self.motion.shape else None
+
+    def body(self, row: int) -> Moving:
+        """One of the bodies, or the only one."""
+        mesh = self.shapes[0 if self.shape is None else self.shape[row]]
+        return mesh.moving(self.motion[row] if self.motion.shape else self.motion)
 
     @cached_property
     def extent(self) -> Any:

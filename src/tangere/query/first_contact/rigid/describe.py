@@ -14,7 +14,7 @@ from tangere.motion.course import BodyState, clock_time, state_of
 from tangere.motion.rigid import RigidMotion
 from tangere.query.first_contact.rigid.advance import Pair, RigidQuery, pair_of, relative_at
 from tangere.query.first_contact.rigid.leaf import corners_of, placed
-from tangere.query.first_contact.rigid.search import Best
+from tangere.query.first_contact.rigid.search import MEETS, Best
 from tangere.query.first_contact.rigid.triangle_gap import (
     Features,
     Triangle,
@@ -85,7 +85,7 @@ def describe(
         now = relative_at(query, pair, motions, best.time)
         at = placed(now, b)
         features = closest_features(a, at)
-        if best.pierced >= 0:
+        if best.pierced >= 0 and best.pierced < MEETS:
             features = through(a, at, best.pierced)
         frame = state_of(motions, query.motion_a, query.links_a, query.smooth, best.time)
         touch = touch_of(frame, pair, a, at, features)

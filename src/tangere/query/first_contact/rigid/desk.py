@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.bound.recession_start import StartCheck, StartSide
 from tangere.motion.rigid import COSINE, RigidMotion
 from tangere.query.contacts import Status
 from tangere.query.first_contact.rigid.advance import RigidQuery
@@ -54,8 +55,13 @@ class Desk:
         self.cones: Any = Cones()
         self.cones.first_a, self.cones.vectors_a = a.cones if recession else no_cones(device)
         self.cones.first_b, self.cones.vectors_b = b.cones if recession else no_cones(device)
+        self._culled: Any = False  #: which questions use the cones
         self.queries = wp.zeros(count, dtype=RigidQuery, device=device)
         self.motions = wp.zeros(motions, dtype=RigidMotion, device=device)
+        self._start = None
+        if recession:
+            sides = (StartSide(forest.nodes, forest.corners, forest.vertices) for forest in (a, b))
+            self._start = StartCheck(*sides, self.motions, count)
         self.bests = wp.zeros(count, dtype=Best, device=device)
         self.touches = wp.zeros(count, dtype=Touch, device=device)
         self.counters = wp.zeros((count, COUNTERS), dtype=wp.int64, device=device)
@@ -104,14 +110,16 @@ class Desk:
             self._host_motions[place : place + len(records)] = records
             place += len(records)
         queries = self._host_queries
-        for side, forest in (("a", self.a), ("b", self.b)):
-            shape = columns.pop(f"shape_{side}")
+        shapes = columns.pop("shape_a"), columns.pop("shape_b")
+        for side, forest, shape in zip("ab", (self.a, self.b), shapes, strict=True):
             queries[f"node_{side}"] = forest.first_node[shape]
             queries[f"triangle_{side}"] = forest.first_triangle[shape]
         for name, column in columns.items():
             queries[name] = column
-        self._set_recession(self.recession)
         self._upload(self.motions, self._host_motions)
+        if self._start is not None:
+            self._culled = self._start.outside(queries, shapes)
+        self._set_recession(self._culled)
 
     def search_each(self, until: np.ndarray | None = None) -> None:
         """Every question by itself: by a thread of its own on the CPU, by all of them together on CUDA.
@@ -138,11 +146,11 @@ class Desk:
         """What touches or overlaps at t = 0, however it moves, as `Best` records: (count,)."""
         self._set_recession(False)
         self.search_each(np.zeros(self.count))
-        self._set_recession(self.recession)
+        self._set_recession(self._culled)
         return self.host_bests.copy()
 
     def put(self, found: np.ndarray) -> None:
-        """Put what `at_start` found in the place of what a search did."""
+        """Put what was found out about the start, as `Best` records, in the place of what a search found."""
         rows = found["time"] <= 1.0
         if rows.any():
             self.host_bests[rows] = found[rows]
@@ -173,7 +181,7 @@ class Desk:
                 f" would hide contacts; at least {kept[worst]:.3g} is possible"
             )
 
-    def _set_recession(self, on: bool) -> None:
+    def _set_recession(self, on: Any) -> None:
         self._host_queries["recession"] = on
         self._upload(self.queries, self._host_queries)
 

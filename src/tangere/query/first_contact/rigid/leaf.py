@@ -15,7 +15,6 @@ import warp as wp
 from tangere.motion.rigid import RigidMotion
 from tangere.query.closest_points import closest_on_triangle
 from tangere.query.first_contact.rigid.advance import (
-    FAST,
     Pair,
     Relative,
     RigidQuery,
@@ -137,7 +136,7 @@ def leaf_time(
             h = longest_step(now, pair, a, at, n, rho_a, rho_b, keep)
             if result.time + h <= until:
                 h = wp.max(h, step_of(spare, rate_bound(now, pair, n, wp.max(rho_a), wp.max(rho_b)), _ZERO))
-                if pair.course_a.spin + pair.course_b.spin > FAST:
+                if pair.spins:
                     from_a = least_distance(wp.vec3d(_ZERO, _ZERO, _ZERO), at)
                     from_b = least_distance(now.point, a)
                     h = wp.max(

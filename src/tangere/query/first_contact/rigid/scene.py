@@ -11,7 +11,7 @@ Spec:     specs/redon-rigid-ccd-and-dynamics C3.3, C12.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from tangere.query.first_contact.result import FirstContact
 from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.first_contact.rigid.desk import TOLERANCE, Desk
 from tangere.query.first_contact.rigid.records import contacts_of
+from tangere.query.intersection import intersects
 from tangere.runtime import Arrays, InputError, UnsupportedError, choose_device, to_numpy, using_threads
 from tangere.shape import Mesh, Moving
 
@@ -70,17 +71,21 @@ def first_contact_of_scene(
     options = Options(separation=separation, tolerance=tolerance)
     if isinstance(bodies, (Mesh, Moving)):
         raise InputError("bodies must be a list of bodies, not one body")
+    if not isinstance(bodies, Iterable):
+        raise InputError(f"bodies must be a list of bodies, not {type(bodies).__name__}")
     place = choose_device(device)
     with using_threads(threads):
-        shapes, motions = zip(*(_body(k, body) for k, body in enumerate(bodies)), strict=True) if bodies else ((), ())
-        if len(shapes) < 2:
+        things = [_body(number, body) for number, body in enumerate(bodies)]
+        dropped = _ignored(ignored, len(things))
+        if len(things) < 2:
             return FirstContact(np.inf, np.inf, Status.FREE)
+        shapes, motions = zip(*things, strict=True)
         kept = TOLERANCE * max(mesh.extent for mesh in shapes) if options.tolerance is None else options.tolerance
         # contact is told within separation + tolerance, so each of two boxes is grown by half of that and a little
         slices = swept_boxes(shapes, motions, 0.5 * (options.separation + kept) * (1.0 + 1e-9), device=place)
         whole = np.stack([slices[:, :, 0].min(axis=1), slices[:, :, 1].max(axis=1)], axis=1)
         pairs = box_pairs(whole, still=rest_still(motions), method=broad_phase, device=place)
-        pairs = _without(pairs, ignored, len(shapes))
+        pairs = pairs[~np.isin(pairs.astype(np.int64) @ [len(shapes), 1], dropped @ [len(shapes), 1])]
         when = first_meetings(slices, pairs)
         order = np.lexsort((pairs[:, 1], pairs[:, 0], when))
         order = order[np.isfinite(when[order])]
@@ -141,6 +146,10 @@ def _earliest(
                 body_b=np.full(len(record), chosen[1], np.int32),
             )
             best = FirstContact(time, float(touches["time_upper"][row]), Status(int(desk.status()[row])), record)
+    if best.time == 0.0 and best.status != Status.START:
+        one, other = (shapes[k].moving(motions[k]) for k in chosen)
+        if intersects(one, other, device=device):
+            best = replace(best, time_upper=0.0, status=Status.START)
     return best
 
 
@@ -159,17 +168,22 @@ def _body(number: int, body: Mesh | Moving) -> tuple[Mesh, Rigid]:
     return body.shape, body.motion
 
 
-def _without(pairs: np.ndarray, ignored: Arrays | None, count: int) -> np.ndarray:
-    """The pairs that are not ignored."""
-    if ignored is None:
-        return pairs
-    dropped = to_numpy(ignored, "ignored", None).reshape(-1, 2)
-    wrong = ((dropped < 0) | (dropped >= count)).any(axis=1)
+def _ignored(pairs: Arrays | None, count: int) -> np.ndarray:
+    """The pairs not to ask about, (k, 2), the smaller number first."""
+    if pairs is None:
+        return np.zeros((0, 2), np.int64)
+    rows = to_numpy(pairs, "ignored", None)
+    if not rows.size:
+        return np.zeros((0, 2), np.int64)
+    if rows.ndim != 2 or rows.shape[1] != 2:
+        raise InputError(f"ignored must be pairs of bodies of shape (k, 2), not {rows.shape}")
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise InputError(f"ignored must be whole numbers, not {rows.dtype}")
+    wrong = ((rows < 0) | (rows >= count)).any(axis=1)
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise InputError(f"ignored[{at}] is {dropped[at].tolist()} but there are {count} bodies")
-    dropped = np.sort(dropped.astype(np.int64), axis=1)
-    return pairs[~np.isin(pairs.astype(np.int64) @ [count, 1], dropped @ [count, 1])]
+        raise InputError(f"ignored[{at}] is {rows[at].tolist()} but there are {count} bodies")
+    return np.sort(rows.astype(np.int64), axis=1)
 
 
 def _on_clock(time: float, smooth: np.ndarray) -> np.ndarray:

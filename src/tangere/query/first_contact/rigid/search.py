@@ -24,11 +24,13 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["COUNTERS", "NONE_YET", "Best", "Candidate", "Places", "better", "none_yet", "search", "solve_leaf"]
+__all__ = ["COUNTERS", "MEETS", "NONE_YET", "Best", "Candidate", "Places", "better", "none_yet", "search", "solve_leaf"]
 
 #: Counters of a job: box pairs evaluated, triangle pairs evaluated, triangle pairs visited, pairs culled, and how many
 #: are left in the heap.
 COUNTERS = wp.constant(5)
+#: In the place of a side that goes through the other triangle: the bodies meet, in whatever way; see `start`.
+MEETS = wp.constant(6)
 
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
@@ -52,7 +54,7 @@ class Best:
     time: wp.float64  #: of the clock
     a: wp.int32  #: triangle of a
     b: wp.int32
-    pierced: wp.int32  #: at time 0: the side that goes through the other triangle, as `pierce` tells it, else -1
+    pierced: wp.int32  #: at time 0: the side that goes through the other triangle, as `pierce` tells it, MEETS, else -1
     decided: wp.bool
 
 
