@@ -190,6 +190,7 @@ def test_a_check_draws_its_picture(folder):
         (("--cylinder", "0.3", "0.9"), {"poses": "none.csv"}, "no such file"),
         (("--cylinder", "0.3", "0.9"), {"poses": "yard.npy"}, "cannot be read as a CSV file"),
         (("--cylinder", "-1", "0.9"), {}, "radius"),
+        (("--cylinder", "0.3", "0.9", "--scale", "0"), {}, "scale"),
         (("--cylinder", "1", "1", "--sphere", "1"), {}, "2 were given"),
         ((), {}, "0 were given"),
         (("--sphere", "1", "--png", "x.jpg"), {}, ".png"),

@@ -14,8 +14,9 @@ import warp as wp
 
 from manifold_oracle import random_rotations
 from rigid_families import random_motion
+from tangere.motion import Chain, Rigid
 from tangere.motion.rigid import COSINE, RigidMotion
-from tangere.query.first_contact.terrain.bodies import core_reach
+from tangere.query.first_contact.terrain.batch import core_reach
 from tangere.query.first_contact.terrain.travel import outline_at, safe_time_of, traveller_of
 from tangere.runtime import SOUND, launch
 from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, Cylinder
@@ -27,7 +28,7 @@ BODIES = {
     "cone": Cone(0.5, 1.0),
     "box": Box([0.5, 0.2, 0.7]),
 }
-MOTIONS = ["twist", "screw", "tan screw", "cosine screw"]
+MOTIONS = ["twist", "screw", "tan screw", "cosine screw", "chain", "chain of a cosine screw"]
 #: What is wrong with a mutant: nothing; no acceleration; points of the body do not turn; nor does its origin.
 RIGHT, NO_ACCELERATION, NO_OUTLINE, NO_ARM = range(4)
 
@@ -41,6 +42,7 @@ def stepping(kind: int) -> wp.Kernel:
         first: int,
         mutant: int,
         motions: wp.array[RigidMotion],
+        links: int,
         shapes: wp.array[AnalyticShape],
         poses: wp.array[wp.mat44d],
         reach: wp.array[wp.float64],
@@ -52,14 +54,16 @@ def stepping(kind: int) -> wp.Kernel:
     ):
         i = first + wp.tid()
         zero = wp.float64(0.0)
-        m = traveller_of(motions, i, shapes[0], poses[i], reach[0], zero, wp.float64(1.0e-6), zero, wp.vec3d())
+        at = i * links
+        least = wp.float64(1.0e-6)
+        m = traveller_of(motions, at, links, shapes[0], poses[i], reach[0], zero, least, zero, wp.vec3d())
         if mutant == 1:
             m.bend = zero
         if mutant == 2:
             m.outline_spin = zero
         if mutant == 3:
             m.rho = zero
-        o = outline_at(m, motions, i, begins[i], wp.vec3d())
+        o = outline_at(m, motions, at, begins[i], wp.vec3d())
         out[i] = safe_time(m, o, hulls, normals[i], gaps[i], begins[i])
 
     return step
@@ -72,6 +76,7 @@ def promised(body: Analytic, motion, normals, gaps, begins, mutant: int) -> np.n
     inputs = [
         mutant,
         wp.array(motion.records(), dtype=RigidMotion, device=cpu),
+        motion.links,
         wp.array(body.records, dtype=AnalyticShape, device=cpu),
         wp.array(body.poses, dtype=wp.mat44d, device=cpu),
         wp.array(core_reach(body), dtype=wp.float64, device=cpu),
@@ -97,18 +102,27 @@ def lowest(name: str, poses: np.ndarray, normals: np.ndarray) -> np.ndarray:
     return np.einsum("ki,ki->k", normals, poses[:, :3, 3]) - down
 
 
+def motions_of_kind(rng, kind: str, count: int) -> Rigid:
+    """Motions of one kind, (n,): single ones, or each the product of three in a chain."""
+    if not kind.startswith("chain"):
+        return random_motion(kind, rng, count, 1.0)
+    last = "cosine screw" if "cosine" in kind else "screw"
+    each = [random_motion(one, rng, count, 0.5) for one in ("twist", last, "rest")]
+    return Rigid.join([Chain([motions[k] for motions in each]).link(2) for k in range(count)])
+
+
 def violations(rng, name: str, kind: str, mutant: int, count: int) -> int:
     """How many bodies are behind their plane at one of the samples before their time."""
     placed = np.tile(np.eye(4), (count, 1, 1))
     placed[:, :3, :3] = random_rotations(count, rng)
     placed[:, :3, 3] = rng.normal(size=(count, 3)) * rng.choice([0.0, 0.3, 2.0], (count, 1))
-    body, motion = BODIES[name].at(placed), random_motion(kind, rng, count, 1.0)
+    body, motion = BODIES[name].at(placed), motions_of_kind(rng, kind, count)
     normals = rng.normal(size=(count, 3))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     gaps = 10.0 ** rng.uniform(-4.0, 0.5, count)
     begins = rng.choice([0.0, 0.3], count)
     ends = promised(body, motion, normals, gaps, begins, mutant)
-    smooth = motion.records()["kind"] == COSINE
+    smooth = (motion.records()["kind"] == COSINE).reshape(count, -1).any(axis=1)
 
     def height(clock: np.ndarray) -> np.ndarray:
         time = np.where(smooth, np.sin(0.5 * np.pi * clock) ** 2, clock)

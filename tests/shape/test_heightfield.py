@@ -135,6 +135,46 @@ def test_an_edit_is_a_new_field_and_leaves_the_old_one_alone(rng):
         dug.spacing = (1.0, 1.0)
 
 
+def test_an_edit_takes_ground_away_and_puts_it_back(rng):
+    field = random_field(rng)
+    shaft = field.edit((2, 1), holes=np.ones((2, 3), bool))
+    assert field.holes is None
+    assert shaft.holes.sum() == shaft.holes[2:4, 1:4].sum() == 6
+    assert shaft.heights is field.heights
+    filled = shaft.edit((2, 1), np.full((3, 3), 9.0), holes=np.zeros((2, 2), bool))
+    assert np.argwhere(filled.holes).tolist() == [[2, 3], [3, 3]]
+    assert filled.height_at([3.0 + 0.5 * 2, -2.0 + 0.8 * 3]) == 10.5
+    assert filled.edit((0, 0), holes=np.zeros(field.shape, bool)).holes is None
+    with pytest.raises(InputError, match="holes must be bool"):
+        field.edit((2, 1), np.zeros((3, 3)), holes=np.ones((3, 3), bool))
+    with pytest.raises(InputError, match="holes must be bool"):
+        field.edit((2, 1), holes=np.ones((2, 2)))
+    with pytest.raises(InputError, match="window"):
+        field.edit((6, 0), holes=np.ones((2, 2), bool))
+    with pytest.raises(InputError, match="an edit needs"):
+        field.edit((0, 0))
+
+
+def test_the_height_under_one_point_is_one_number_and_other_shapes_are_refused(rng):
+    field = random_field(rng)
+    points = rng.uniform([3.0, -2.0], [5.5, 3.6], (4, 5, 2))
+    heights = field.height_at(points)
+    assert heights.shape == (4, 5)
+    assert heights[1, 2] == field.height_at(points[1, 2]) == field.height_at([*points[1, 2], 77.0])
+    assert field.height_at(np.zeros((0, 2))).shape == (0,)
+    for wrong in (1.0, [], [1.0], np.zeros((2, 4))):
+        with pytest.raises(InputError, match="points must have shape"):
+            field.height_at(wrong)
+
+
+def test_a_scale_that_flattens_the_ground_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 3)))
+    for wrong in (0, 0.0, np.nan, np.inf, "1"):
+        with pytest.raises(InputError, match="scale"):
+            Heightfield.load(tmp_path / "a.npy", scale=wrong)
+    assert (Heightfield.load(tmp_path / "a.npy", scale=-2).heights == -2.0).all()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

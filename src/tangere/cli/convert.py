@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from tangere.shape import Mesh
 
 __all__ = ["convert"]
 
@@ -17,7 +21,8 @@ __all__ = ["convert"]
 def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, cone_vectors: int) -> None:
     """Write a prepared part (.npz) for each of MESHES: the mesh, its box tree, recession cones and, if asked, mass.
 
-    Every command that reads a mesh reads prepared parts as well.
+    Every command that reads a mesh reads prepared parts as well, this one too: a part is prepared again, and keeps its
+    mass unless --density says otherwise. Only prepared parts are ever overwritten.
 
     \b
     tangere convert door.stl body.glb --out parts
@@ -26,10 +31,10 @@ def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, c
     from rich.progress import track
 
     from tangere.bound.prepared import save_part
+    from tangere.cli.mesh_files import load_mesh
     from tangere.cli.out_files import make_out_folder
     from tangere.cli.tables import screen_table
     from tangere.runtime import InputError
-    from tangere.shape import Mesh
 
     if out is not None:
         make_out_folder(out)
@@ -37,11 +42,36 @@ def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, c
     twice = next((target for target in targets if targets.count(target) > 1), None)
     if twice is not None:
         raise InputError(f"two of the meshes would be written to {twice}")
+    for target in targets:
+        _check_target(target)
     rows = []
     for source, target in track(list(zip(meshes, targets, strict=True)), "preparing", console=Console(stderr=True)):
-        mesh = Mesh.load(source)
-        part = save_part(target, mesh, density=density, cone_vectors=cone_vectors)
+        mesh = load_mesh(source)
+        part = save_part(target, mesh, density=density or _density_of(mesh), cone_vectors=cone_vectors)
         closed = "closed" if mesh.report.closed and mesh.report.oriented else "open: never culled"
         size = f"{target.stat().st_size / 1e6:.1f} MB"
         rows.append([str(target), f"{len(mesh.faces):,}", closed, f"{part.tree.depth}", size])
     Console().print(screen_table("Prepared parts", ["file", "triangles", "surface", "depth", "size"], rows))
+
+
+def _check_target(target: Path) -> None:
+    """Raise if there is something that is not a prepared part where one is to be written."""
+    from tangere.bound.prepared import load_part
+    from tangere.runtime import InputError
+
+    if not target.exists():
+        return
+    try:
+        load_part(target)
+    except InputError as error:
+        raise InputError(
+            f"{target} is there and would be overwritten, but: {error}; choose a folder by --out"
+        ) from error
+
+
+def _density_of(mesh: Mesh) -> float | None:
+    """The density [kg/m^3] a prepared part was given; None for other meshes."""
+    from tangere.bound.obb_tree import PREPARED
+
+    part = mesh.cache.get(PREPARED)
+    return None if part is None or part.mass is None else part.mass.mass / part.mass.volume

@@ -37,8 +37,8 @@ class Lowering:
 
     @property
     def moving(self) -> tg.shape.Moving:
-        """The wheels on their way."""
-        return _lowered(self.scene.bodies, -self.way)
+        """The wheels on their way, each with a motion of its own."""
+        return _lowered(self.scene.bodies, np.full(len(self.scene.bodies), -self.way))
 
     def at(self, time: np.ndarray, deeper: float = 0.0) -> tg.Cylinder:
         """The wheels, each at its own time, and a little deeper [m]."""
@@ -117,6 +117,6 @@ def _spread_out(places: np.ndarray, apart: float) -> np.ndarray:
     return np.array(chosen, int)
 
 
-def _lowered(bodies: tg.Cylinder, way: float | np.ndarray) -> tg.shape.Moving:
+def _lowered(bodies: tg.Cylinder, way: np.ndarray) -> tg.shape.Moving:
     down = np.multiply.outer(way, [0.0, 0.0, 1.0])
     return bodies.moving(tg.Twist(np.eye(4), down, np.zeros(3)))

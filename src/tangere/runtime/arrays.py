@@ -89,7 +89,8 @@ def as_indices(data: Arrays, name: str, device: wp.Device, width: int) -> wp.arr
 def to_numpy(data: Arrays, name: str, dtype: Any = np.float64) -> np.ndarray:
     """`data` in main memory as a NumPy array, without a copy if it is there already."""
     if isinstance(data, wp.array):
-        return data.numpy().astype(dtype, copy=False)
+        rows = data.numpy()
+        return rows if dtype is None else rows.astype(dtype, copy=False)  # None is float64 to NumPy
     if _library(data) == "torch":
         data = data.detach().cpu().numpy()
     return _host(data, name, dtype)

@@ -4,8 +4,8 @@ Vertex (i, j) is at (x0 + j dx, y0 + i dy, z0 + heights[i, j]): row i runs along
 the corners V0 = (i, j), V1 = (i, j+1), V2 = (i+1, j), V3 = (i+1, j+1) and is cut along the diagonal V1-V2 into the
 triangles T0 = V0 V1 V2 and T1 = V3 V2 V1, both facing up. Ground is everything below the surface; a hole is a cell
 without ground.
-A `Heightfield` is immutable. `edit` gives one with other heights in a window, and remembers the window, so that what
-upper rooms keep in `cache` is brought up to date there only.
+A `Heightfield` is immutable. `edit` gives one with other heights or holes in a window, and remembers the window, so
+that what upper rooms keep in `cache` is brought up to date there only.
 Spec: specs/strashnov-cylinder-terrain 2, F-S-1 to F-S-3.
 """
 
@@ -113,11 +113,11 @@ class Heightfield:
                 the last; nodata makes holes. A .png (pillow) has its first row at the top and it becomes the last.
             spacing: dx and dy [m]; None means the file's, or 1.
             origin: [m]; None means the file's, or 0.
-            scale: metres per unit of the file; None means the file's, or 1.
+            scale: metres per unit of the file, not 0 (negative for depths); None means the file's, or 1.
         """
         name = Path(fspath(path)).name
         read = read_heights(path)
-        factor = read.scale if scale is None else scale
+        factor = read.scale if scale is None else _checked_scale(scale, name)
         heights = read.heights if factor == 1.0 else read.heights * float(factor)
         return cls(
             heights,
@@ -136,22 +136,39 @@ class Heightfield:
 
     # -- other heights ------------------------------------------------------------------------------------------------
 
-    def edit(self, first: tuple[int, int], heights: Arrays) -> Heightfield:
-        """The same ground with other heights in a window: a ditch, a heap, a wheel track.
+    def edit(
+        self, first: tuple[int, int], heights: Arrays | None = None, *, holes: Arrays | None = None
+    ) -> Heightfield:
+        """The same ground with other heights, other holes or both in a window: a ditch, a wheel track, a shaft.
 
         Args:
-            first: row and column of the window's first vertex.
-            heights: (r, c), relative to the origin [m].
+            first: row and column of the window's first vertex, which is also that of its first cell.
+            heights: of r by c vertices, shape (r, c), relative to the origin [m]; None leaves them.
+            holes: of the cells between them, shape (r - 1, c - 1) bool: True takes the ground away, False puts it
+                (back) there; None leaves them.
         """
-        patch = _checked_heights(heights, self.name)
-        last = (first[0] + patch.shape[0] - 1, first[1] + patch.shape[1] - 1)
+        patch = None if heights is None else _checked_heights(heights, self.name)
+        cells = None if holes is None else to_numpy(holes, f"Heightfield {self.name!r}: holes", None)
+        if patch is not None:
+            last = (first[0] + patch.shape[0] - 1, first[1] + patch.shape[1] - 1)
+        elif cells is not None and cells.ndim == 2:
+            last = (first[0] + cells.shape[0], first[1] + cells.shape[1])
+        else:
+            raise InputError(f"Heightfield {self.name!r}: an edit needs heights (r, c), or holes (r - 1, c - 1)")
         if min(first) < 0 or last[0] >= self.heights.shape[0] or last[1] >= self.heights.shape[1]:
             raise InputError(
                 f"Heightfield {self.name!r}: the window {tuple(first)} to {last} leaves heights of shape"
                 f" {self.heights.shape}"
             )
-        grid = self.heights.copy()
-        grid[first[0] : last[0] + 1, first[1] : last[1] + 1] = patch
+        grid, mask = self.heights, self.holes
+        if patch is not None:
+            grid = self.heights.copy()
+            grid[first[0] : last[0] + 1, first[1] : last[1] + 1] = patch
+        if cells is not None:
+            changed = np.zeros(self.shape, bool) if self.holes is None else self.holes.copy()
+            window = (last[0] - first[0], last[1] - first[1])
+            changed[first[0] : last[0], first[1] : last[1]] = _checked_cells(cells, window, self.name)
+            mask = read_only(changed) if changed.any() else None
         before, low, high = self, tuple(first), last
         if not self.cache and self.edited is not None:  # nobody has looked at this one: skip it
             before = self.edited.before
@@ -159,7 +176,7 @@ class Heightfield:
             high = (max(high[0], self.edited.last[0]), max(high[1], self.edited.last[1]))
         field = Heightfield.__new__(Heightfield)
         edited = Edit(before, low, high) if before.cache else None
-        field._set(read_only(grid), self.spacing, self.origin, self.holes, self.name, edited)
+        field._set(read_only(grid), self.spacing, self.origin, mask, self.name, edited)
         return field
 
     def caught_up(self) -> None:
@@ -197,10 +214,12 @@ class Heightfield:
         return np.stack([j * self.spacing[0], i * self.spacing[1], z], axis=-1) + np.array(self.origin)
 
     def height_at(self, points: Arrays) -> np.ndarray:
-        """Height of the ground under points, shape (n, 2) or (n, 3) [m]; NaN where there is none."""
+        """Height of the ground under points, shape (…, 2) or (…, 3) [m], as an array (…); NaN where there is none."""
         points = to_numpy(points, f"Heightfield {self.name!r}: points")
-        u = (points[:, 0] - self.origin[0]) / self.spacing[0]
-        v = (points[:, 1] - self.origin[1]) / self.spacing[1]
+        if points.ndim == 0 or points.shape[-1] not in (2, 3):
+            raise InputError(f"Heightfield {self.name!r}: points must have shape (…, 2) or (…, 3), not {points.shape}")
+        u = (points[..., 0] - self.origin[0]) / self.spacing[0]
+        v = (points[..., 1] - self.origin[1]) / self.spacing[1]
         rows, columns = self.shape
         inside = (u >= 0.0) & (u <= columns) & (v >= 0.0) & (v <= rows)  # NaN is outside
         j = np.where(inside, np.minimum(np.where(inside, u, 0.0).astype(np.int64), columns - 1), 0)
@@ -269,6 +288,12 @@ def checked_origin(origin: Any, name: str) -> tuple[float, float, float]:
     return x, y, z
 
 
+def _checked_scale(scale: Any, name: str) -> float:
+    if not isinstance(scale, int | float | np.number) or not math.isfinite(scale) or scale == 0:
+        raise InputError(f"Heightfield {name!r}: scale must be a finite number that is not 0, not {scale!r}")
+    return float(scale)
+
+
 def _checked_heights(heights: Arrays, name: str) -> np.ndarray:
     grid = to_numpy(heights, f"Heightfield {name!r}: heights", None)
     if grid.ndim != 2 or grid.size == 0:
@@ -287,7 +312,11 @@ def _checked_heights(heights: Arrays, name: str) -> np.ndarray:
 
 
 def _checked_holes(holes: Arrays, shape: tuple[int, int], name: str) -> np.ndarray | None:
-    mask = to_numpy(holes, f"Heightfield {name!r}: holes", None)
+    mask = _checked_cells(to_numpy(holes, f"Heightfield {name!r}: holes", None), shape, name)
+    return read_only_copy(mask, np.bool_) if mask.any() else None
+
+
+def _checked_cells(mask: np.ndarray, shape: tuple[int, int], name: str) -> np.ndarray:
     if mask.shape != shape or mask.dtype != np.bool_:
         raise InputError(f"Heightfield {name!r}: holes must be bool of shape {shape}, not {mask.dtype} of {mask.shape}")
-    return read_only_copy(mask, np.bool_) if mask.any() else None
+    return mask

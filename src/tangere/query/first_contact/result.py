@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts import Contacts, Kind, Status
-from tangere.runtime import to_numpy
+from tangere.runtime import InputError, to_numpy
 
 __all__ = ["FirstContact", "FirstContacts"]
 
@@ -37,6 +37,9 @@ class FirstContacts:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def __bool__(self) -> bool:
+        raise InputError(f"{len(self)} answers are not true or false as one: ask `hit.any()` or `hit.all()`")
 
     @property
     def hit(self) -> Any:
@@ -67,5 +70,6 @@ class FirstContact:
     def __repr__(self) -> str:
         if self.status == Status.FREE:
             return "FirstContact(free)"
-        what = Kind(self.contacts.kind[0]) if len(self.contacts) else "no detail"
+        kind = Kind(self.contacts.kind[0]) if len(self.contacts) else Kind.NONE
+        what = "no detail" if kind == Kind.NONE else kind
         return f"FirstContact({self.status} at t={self.time:.9g}, {what})"

@@ -1,7 +1,9 @@
 """How far is a convex body from a piece of ground, and in which direction?
 
 Method: the GJK descent on the differences of their points, with supports of the body and at most four corners of the
-        ground. It ends as soon as the direction found separates almost as far as the points found are apart.
+        ground. It ends as soon as the direction found separates almost as far as the points found are apart. Where they
+        nearly touch their difference has no digits left: then the directions across the edges of the last simplex,
+        which have, are tried as well.
 Sound:  `low` is a gap along `normal` evaluated from both supports, so it holds whatever the quality of the descent;
         `high` is the distance of two actual points. A poor direction costs time, never a contact.
 A round body is its core with a radius: the core is what is searched.
@@ -80,6 +82,7 @@ def gap_of(kind: int) -> wp.Function:
         v = wp.vec3d()
         length = _FAR + _ZERO
         simplex = Simplex()
+        sharper = int(0)
         steps = int(0)
         while steps < MOST_STEPS:
             steps += 1
@@ -93,8 +96,12 @@ def gap_of(kind: int) -> wp.Function:
             # The last v is an actual difference: the distance is between low and its length.
             if steps > 1 and length - best.low <= wp.max(ENOUGH * (length - radius - aim), least):
                 break
-            if steps > 1 and best.low - radius >= enough:
+            if sharper == 2 or (steps > 1 and best.low - radius >= enough):
                 break
+            if sharper == 1:
+                n = across_all(simplex, v)
+                sharper = 2
+                continue
             simplex.difference[simplex.count] = w
             simplex.ground[simplex.count] = under
             simplex.count += 1
@@ -108,7 +115,9 @@ def gap_of(kind: int) -> wp.Function:
                 length = now
                 break
             if steps > 1 and now >= length:  # no progress left in these digits
-                break
+                n = across_longest(simplex, v)
+                sharper = 1
+                continue
             length = now
             n = v / now
         best.point = weighted(simplex.ground, simplex.weights)
@@ -117,6 +126,39 @@ def gap_of(kind: int) -> wp.Function:
         return best
 
     return gap
+
+
+@wp.func
+def across_longest(s: Simplex, v: wp.vec3d) -> wp.vec3d:
+    """v made perpendicular to the longest edge of a simplex, unit.
+
+    The difference of points that nearly touch has few digits left, an edge between points far apart has all of them.
+    """
+    e = wp.vec3d()
+    for k in range(3):
+        if k < s.count:
+            d = corner_of(s.difference, k) - corner_of(s.difference, wp.where(k + 1 < s.count, k + 1, 0))
+            if wp.length_sq(d) > wp.length_sq(e):
+                e = d
+    n = _ONE * v
+    if wp.length_sq(e) > _ZERO:
+        e = wp.normalize(e)
+        n = v - wp.dot(v, e) * e
+    if not wp.length_sq(n) > _ZERO:
+        n = _ONE * v
+    return wp.normalize(n)
+
+
+@wp.func
+def across_all(s: Simplex, v: wp.vec3d) -> wp.vec3d:
+    """The normal of a simplex of three points on the side of v, unit; of fewer, v itself."""
+    a = corner_of(s.difference, 0)
+    n = wp.cross(corner_of(s.difference, 1) - a, corner_of(s.difference, 2) - a)
+    if s.count != 3 or not wp.length_sq(n) > _ZERO:
+        n = _ONE * v
+    if wp.dot(n, v) < _ZERO:
+        n = -n
+    return wp.normalize(n)
 
 
 @wp.func

@@ -79,6 +79,7 @@ class Answer:
     point_a: wp.vec3d  # of the body
     point_b: wp.vec3d  # of the ground
     normal: wp.vec3d
+    tolerance: wp.float64  # that was kept
 
 
 @wp.struct
@@ -332,6 +333,7 @@ def search_kernel(kind: int) -> wp.Kernel:
         first: int,
         t: Terrain,
         motions: wp.array[RigidMotion],
+        links: int,
         shapes: wp.array[AnalyticShape],
         poses: wp.array[wp.mat44d],
         reach: wp.array[wp.float64],
@@ -345,16 +347,17 @@ def search_kernel(kind: int) -> wp.Kernel:
         answers: wp.array[Answer],
     ):
         i = first + wp.tid()
-        at = wp.min(i, motions.shape[0] - 1)
+        at = wp.min(i * links, motions.shape[0] - links)
         shape = shapes[wp.min(i, shapes.shape[0] - 1)]
         far = reach[wp.min(i, reach.shape[0] - 1)]
-        m = traveller_of(motions, at, shape, poses[i], far, separation, tolerance, ground_error, t.origin)
+        m = traveller_of(motions, at, links, shape, poses[i], far, separation, tolerance, ground_error, t.origin)
         around = wp.vec3d(ways[i], ways[i], ways[i])
         window = cell_window(t, centres[i] - t.origin - around, centres[i] - t.origin + around)
         answer = Answer()
         answer.time = _INFINITE
         answer.time_upper = _INFINITE
         answer.normal = wp.vec3d(_ZERO, _ZERO, _ONE)
+        answer.tolerance = m.tolerance
         now = outline_at(m, motions, at, _ZERO, t.origin)
         if trusted == 0:
             up = wp.vec3d(_ZERO, _ZERO, _ONE)

@@ -42,6 +42,7 @@ class Traveller:
     """What is the same for the whole step."""
 
     course: Course
+    links: wp.int32  # records whose product is the motion
     smooth: wp.bool  # which clock, see `tangere.motion.course`
     shape: AnalyticShape
     turned: wp.mat33d  # how the shape lies in the frame that moves
@@ -72,6 +73,7 @@ class Outline:
 def traveller_of(
     motions: wp.array[RigidMotion],
     at: int,
+    links: int,
     shape: AnalyticShape,
     pose: wp.mat44d,
     reach: wp.float64,
@@ -80,10 +82,15 @@ def traveller_of(
     ground_error: wp.float64,
     origin: wp.vec3d,
 ) -> Traveller:
-    """Bounds of a body's motion; `reach` is that of its core. A negative tolerance means the default."""
+    """Bounds of a body's motion, the product of `links` records from `at` on; `reach` is that of its core.
+
+    A negative tolerance means the default; one that would drown in rounding is made larger.
+    """
     m = Traveller()
-    m.smooth = motions[at].kind == COSINE
-    m.course = course_of(motions, at, 1, m.smooth)
+    m.links = links
+    for k in range(links):
+        m.smooth = m.smooth or motions[at + k].kind == COSINE
+    m.course = course_of(motions, at, links, m.smooth)
     m.shape = shape
     m.turned = wp.mat33d(
         pose[0, 0], pose[0, 1], pose[0, 2], pose[1, 0], pose[1, 1], pose[1, 2], pose[2, 0], pose[2, 1], pose[2, 2]
@@ -109,7 +116,10 @@ def traveller_of(
     m.bend = _HALF * (m.course.acceleration + m.course.turn * m.rho + turn * reach)
     way = wp.length(m.course.drift) + m.course.swing + spin * m.rho
     m.fastest = way + m.outline_spin * reach
-    size = m.course.path + wp.length(origin) + way + (_ONE + spin) * (wp.length(m.arm) + reach) + m.radius + separation
+    path = m.course.path
+    if links > 1:  # the links before the last one turn its pivot
+        path *= _ONE + spin
+    size = path + wp.length(origin) + way + (_ONE + spin) * (wp.length(m.arm) + reach) + m.radius + separation
     m.separation = separation
     m.tolerance = tolerance
     if tolerance < _ZERO:
@@ -122,7 +132,7 @@ def traveller_of(
 @wp.func
 def outline_at(m: Traveller, motions: wp.array[RigidMotion], at: int, tau: wp.float64, origin: wp.vec3d) -> Outline:
     """The body at tau."""
-    state = state_of(motions, at, 1, m.smooth, tau)
+    state = state_of(motions, at, m.links, m.smooth, tau)
     arm = state.rotation * m.arm
     o = Outline()
     o.core.rotation = state.rotation * m.turned
