@@ -16,6 +16,7 @@ from bench.harness import Report, SkippedError, count, measure, ratio, seconds
 from bench.plots import Plot
 from tangere.cells.maps import quad_grid
 from tangere.cells.registration import Density, Registration, adapt, in_ring, within
+from tangere.runtime import thread_count
 
 #: Neighbours in the ring are near: 77. E8: 78. The checks of F-P-21 (a look is flat) and 29 (scaling) are printed too,
 #: and join the list when a recorded page shows that they pass.
@@ -152,11 +153,11 @@ def _baselines(report: Report, quick: bool) -> None:
 
     radius, rows, identical = 1.5, [], True
     for clustered in (False, True):
-        for number in (300,) if quick else (1_000, 10_000, 100_000):
+        for number in (300,) if quick else (1_000, 10_000, 100_000, *(() if clustered else (1_000_000,))):
             size = np.sqrt(number / 0.5) * (2.0 if clustered else 1.0)
             points = places(number, size, clustered)
             cells = max(2, int(size / (8 * radius)))
-            registration = adapted(points, size, cells, limit=16)
+            registration = adapted(points, size, cells, limit=32)
             regular = Registration(_regular(size, radius), points)
 
             def pairs_of(r: Registration, x: np.ndarray = points) -> int:
@@ -167,14 +168,15 @@ def _baselines(report: Report, quick: bool) -> None:
                 "adaptive cells": lambda r=registration: pairs_of(r),
                 "regular cells": lambda r=regular: pairs_of(r),
                 "kd-tree": lambda x=points: len(cKDTree(x).query_pairs(radius, output_type="ndarray")),
-                "hashing": lambda x=points: hashed(x, radius),
             }
+            if number <= 100_000:
+                contenders["hashing"] = lambda x=points: hashed(x, radius)
             if number <= 10_000:
                 contenders["Delaunay"] = lambda x=points: through_triangles(x, radius)
                 contenders["neighbourhood grid"] = lambda x=points: moore(x, radius)
             if number <= 1_000:
                 contenders["brute force"] = lambda x=points: brute(x, radius)
-            timings = measure(contenders, rounds=3, at_most=4.0)
+            timings = measure(contenders, rounds=7, at_most=1.0)
             truth = timings["kd-tree"].result
             exact = [name for name in timings if name != "neighbourhood grid"]
             identical &= all(timings[name].result == truth for name in exact)
@@ -192,9 +194,11 @@ def _baselines(report: Report, quick: bool) -> None:
     columns = ["points", "pairs", "adaptive cells", "regular cells", "kd-tree", "hashing", "Delaunay", "brute force"]
     report.table([*columns, "neighbourhood grid", "fastest", "kd-tree / adaptive"], rows)
     report.note(
-        f"Same number of pairs by every exact method: {'pass' if identical else 'fail'}. Hashing and the search over "
-        "triangles are NumPy and SciPy code; the neighbourhood grid keeps one point per cell and looks at the Moore "
-        "neighbours only, so it misses some."
+        f"Same number of pairs by every exact method: {'pass' if identical else 'fail'}. Adaptive cells hold at most "
+        f"32 points. Ours run on {thread_count()} threads, the kd-tree, which knows no threads for pairs, on one. In "
+        "small crowds it wins: a move and a search of ours start some thirty kernels from Python, about a "
+        "millisecond whatever their number. Hashing and the search over triangles are NumPy and SciPy code; the "
+        "neighbourhood grid keeps one point per cell and looks at the Moore neighbours only, so it misses some."
     )
 
 

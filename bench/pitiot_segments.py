@@ -3,24 +3,33 @@
 E16 and E17 of specs/pitiot-multiresolution-interactions 3.4. An update is free where both ends stay in the one cell
 that holds the segment. For E17 points are registered anew in full, by the difference of the rings they leave and enter,
 or with no lists of who is near at all (what is near is read from the ring when asked for), which is what the library
-does; the claims of the thesis are its lines 882 and 1942.
+does; the claims of the thesis are its lines 882 and 1942. Last, what the thesis proposes as future work (its section
+2.3): the points where a segment crosses edges are followed, instead of sending a particle along it at every step.
 """
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import numpy as np
+import warp as wp
 
-from bench.harness import Report, count, measure, seconds
-from tangere.cells.maps import quad_grid
+from bench.harness import Report, count, measure, ratio, seconds
+from tangere.cells.maps import CellMap, quad_grid
 from tangere.cells.registration import Density, Registration, adapt
+from tangere.cells.registration.crossing import ALONE, Crossings, cross
+from tangere.cells.tracking import CrossingPoints
+from tangere.cells.tracking.locate import locate_darts, points_of
+from tangere.runtime import using_threads
 
-#: E17 after each step: 22.
-FEATURES = ["F-P-22"]
+#: E17 after each step: 22. Crossing points, equal to marches and their cost compared: 82.
+FEATURES = ["F-P-22", "F-P-82"]
 
 
 def run(report: Report, quick: bool = False) -> None:
     _free(report, 60 if quick else 1000)
     _ways(report, 200 if quick else 5000)
+    _followed(report, 300 if quick else 20_000)
 
 
 def _free(report: Report, number: int) -> None:
@@ -163,3 +172,49 @@ def _mover(map, points: np.ndarray, form: str):
             registration.present("points")
 
     return once
+
+
+def _followed(report: Report, number: int) -> None:
+    report.section(f"Crossing points that are followed against marches: {count(number)} segments, one thread")
+    rng, side, rows, equal = np.random.default_rng(3), 100, [], True
+    map = quad_grid(side, side, device="cpu")
+    for length in (0.3, 1.0, 3.0, 10.0):
+        for step in (0.005, 0.05):
+            frames = _frames(map, number, side, length, step, rng)
+            segments = CrossingPoints(map, *frames[0][:2])
+            how = wp.full(number, int(ALONE), dtype=wp.int32, device="cpu")
+            turns = {"followed": cycle(frames), "marched": cycle(frames)}
+
+            def follow(segments: CrossingPoints = segments, turns: dict = turns) -> None:
+                with using_threads(1):
+                    segments.move(*next(turns["followed"])[:2])
+
+            def march(turns: dict = turns, how: wp.array = how) -> Crossings:
+                with using_threads(1):
+                    return cross(map, *next(turns["marched"]), how)[0]
+
+            timings = measure({"followed": follow, "marched": march}, rounds=2 * len(frames) - 1)
+            first, cells = segments.cells
+            marched = timings["marched"].result
+            equal &= np.array_equal(first, marched.first.numpy()) and np.array_equal(cells, marched.cells.numpy())
+            each = [timings[name].median / number for name in ("followed", "marched")]
+            passed = f"{100 * segments.counters['vertices passed'] / number:.1f} %"
+            rows.append(
+                [f"{length:g} cells, {step:g} a step", *(seconds(t) for t in each), ratio(each[1], each[0]), passed]
+            )
+    columns = ["length and motion", "followed, a segment", "marched", "", "vertices passed, of the segments"]
+    report.table(columns, rows)
+    report.note(f"The same cells for every segment by both: {'pass' if equal else 'fail'}.")
+
+
+def _frames(map: CellMap, number: int, side: int, length: float, step: float, rng: np.random.Generator) -> list[tuple]:
+    """Ends of segments and darts of the cells that hold them, for a few steps that come back to where they began."""
+    a = rng.uniform(1, side - 1, (number, 2))
+    angle = rng.uniform(0, 2 * np.pi, number)
+    b = a + length * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    frames = []
+    for _ in range(4):
+        ends = [points_of(map, np.clip(x, 0.05, side - 0.05), "points") for x in (a, b)]
+        frames.append((*ends, *(locate_darts(map, x, None)[0] for x in ends)))
+        a, b = (x + rng.normal(0, step, x.shape) for x in (a, b))
+    return frames + frames[-2:0:-1]

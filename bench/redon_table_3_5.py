@@ -58,7 +58,7 @@ def run(report: Report, quick: bool = False) -> None:
         sets. Intervals are halved six times at most here, so 15 / 6 cannot go as wrong as the thesis's."""
     )
     report.section("T of all parts")
-    rounds = 2 if quick else 5
+    rounds = 2 if quick else 3
     taken = {"lifter": {name: float(result.seconds.sum()) for name, result in results.items()}}
     for scene, every in OTHERS.items():
         actions = recorded(scene, 40 if quick else None).trajectory[::every]

@@ -183,7 +183,9 @@ def test_after_edits_the_pyramid_is_that_of_a_rebuild_and_the_old_one_stays(rng,
     for _ in range(12):
         rows, columns = rng.integers(1, 40, 2)
         first = rng.integers(0, 140 - rows), rng.integers(0, 100 - columns)
-        now = now.edit((int(first[0]), int(first[1])), rng.normal(size=(rows, columns)))
+        heights = rng.normal(size=(rows, columns))
+        holes = rng.random((rows - 1, columns - 1)) < 0.3 if rng.random() < 0.5 else None
+        now = now.edit((int(first[0]), int(first[1])), heights, holes=holes)
         if rng.random() < 0.6:  # several edits may come before anybody looks
             rebuilt = Heightfield(now.heights, 0.3, holes=now.holes)
             assert same_pyramid(HeightPyramid.of(now, device).terrain, HeightPyramid.of(rebuilt, device).terrain)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cells.operations import GRIDS, merge_all, mergeable, random_operation
-from cells.verifier import check_map, check_rings, simplices
-from tangere.cells.maps import ancestors, explicit_levels, hex_grid, level_links, merge, quad_grid, split
+from cells.verifier import Snapshot, check_map, check_rings
+from tangere.cells.maps import CellMap, ancestors, explicit_levels, hex_grid, level_links, merge, quad_grid, split
 from tangere.runtime import InputError
 
 
@@ -17,7 +17,7 @@ from tangere.runtime import InputError
 def test_random_splits_and_merges_keep_every_law_and_come_back(name, jitter, rng, device, effort):
     make, _, size, deepest = GRIDS[name]
     map = make(jitter=jitter, device=device)
-    darts, vertices, before = map.dart_count, map.vertex_count, np.sort(simplices(map)[map.darts].ravel())
+    darts, vertices, before = map.dart_count, map.vertex_count, np.sort(Snapshot(map).corners.ravel())
     warped = jitter > 0 and map.dimension == 3
     for _ in range(effort(60 if map.dimension == 2 else 25)):
         random_operation(map, rng, deepest)
@@ -26,7 +26,7 @@ def test_random_splits_and_merges_keep_every_law_and_come_back(name, jitter, rng
     merge_all(map)
     check_map(map, area=size, tolerance=1e-9 if warped else 1e-12)
     assert (map.dart_count, map.vertex_count) == (darts, vertices)
-    np.testing.assert_allclose(np.sort(simplices(map)[map.darts].ravel()), before, atol=1e-14)
+    np.testing.assert_allclose(np.sort(Snapshot(map).corners.ravel()), before, atol=1e-14)
 
 
 @pytest.mark.feature("F-P-9")
@@ -75,7 +75,7 @@ def test_independent_sets_make_the_same_cells_as_one_after_the_other(name, rng):
                 split(map, choice.choice(leaves, -(-len(leaves) // 3), replace=False), method=method)
             check_map(map, area=size)
             check_rings(map)
-        a, b = (np.round(simplices(m)[m.darts].reshape(m.dart_count, -1), 9) for m in (one, other))
+        a, b = (np.round(Snapshot(m).corners.reshape(m.dart_count, -1), 9) for m in (one, other))
         assert np.array_equal(np.unique(a, axis=0), np.unique(b, axis=0))
         assert one.dart_count == other.dart_count
 
@@ -126,6 +126,30 @@ def test_cells_that_cannot_be_split_or_merged_are_refused():
     split(map, [map.children(0)[0]])
     with pytest.raises(InputError, match="cell 0 is not a cell whose children"):
         merge(map, [0])
+
+
+def turns_inwards(map) -> bool:
+    """Whether a cell of a planar map has a corner of more than 180 degrees."""
+    d, origin, phi1, phi_1 = map.darts, map.numpy("origin"), map.numpy("phi1"), map.numpy("phi_1")
+    before, here, after = (map.positions[origin[x]] for x in (phi_1[d], d, phi1[d]))
+    return bool((np.cross(here - before, after - here)[:, 2] < -1e-9).any())
+
+
+@pytest.mark.parametrize("corner", [3.0, 2.4])
+def test_a_map_knows_whether_its_cells_are_convex_whatever_is_split_and_merged(corner, rng, device):
+    corners = [[0, 0], [2, 0], [2, 2], [0, 2], [4, 0], [corner, 1], [4, 2]]
+    map = CellMap.from_polygons(corners, [[0, 1, 2, 3], [1, 4, 5, 2], [2, 5, 6]], device=device)
+    assert map.has_convex_cells == (corner == 3.0)
+    for _ in range(30):
+        random_operation(map, rng, 3)
+        assert map.has_convex_cells != turns_inwards(map)
+    merge_all(map)
+    bent = map.positions.copy()
+    bent[5, 0] = 2.4 if corner == 3.0 else 3.0  # the other way round
+    map.move(bent)
+    for _ in range(10):
+        random_operation(map, rng, 3)
+        assert map.has_convex_cells != turns_inwards(map)
 
 
 @pytest.mark.slow

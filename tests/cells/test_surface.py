@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from trimesh.triangles import closest_point
 
+from cells.verifier import Snapshot, check_registration
 from tangere.cells.maps import CellMap, map_of_mesh, quad_grid, split
-from tangere.cells.tracking import glide, locate, move, on_surface
-from tangere.runtime import InputError
+from tangere.cells.registration import Registration
+from tangere.cells.tracking import crossed, glide, locate, move, on_surface
+from tangere.runtime import InputError, UnsupportedError
 from tangere.shape import generate
 
 
@@ -100,6 +103,56 @@ def test_a_great_circle_of_a_fine_sphere_nearly_closes():
     heading *= (2 * np.pi * radius / np.linalg.norm(heading, axis=1))[:, None]
     found = glide(map, points, heading, darts)
     assert np.linalg.norm(found.position - points, axis=1).max() < 0.03 * radius.max()
+
+
+def closest(map, points):
+    """(n, 3) the nearest points of a surface, by trying every triangle."""
+    corners = Snapshot(map).corners
+    found = [closest_point(corners, np.repeat(x[None], len(corners), axis=0)) for x in points]
+    return np.array([y[np.argmin(np.linalg.norm(y - x, axis=1))] for x, y in zip(points, found)])
+
+
+def test_registered_points_are_put_on_the_nearest_triangle_and_glide_from_there(rng, device):
+    map = map_of_mesh(generate.bumpy_sphere(320), device=device)
+    off = rng.normal(0, 0.6, (60, 3))
+    registration = Registration(map, off, [[0, 1], [2, 3]])
+    np.testing.assert_allclose(registration.points, closest(map, off), atol=1e-12)
+    before, darts, by = registration.points.copy(), registration.darts.copy(), rng.normal(0, 0.2, (60, 3))
+    assert not registration.move(before + by).any()
+    there = glide(map, before, by, darts)
+    np.testing.assert_allclose(registration.points, there.position, atol=1e-12)
+    assert np.array_equal(registration.cells, there.cell)
+    assert registration.crossed("segments", 1).tolist() == np.unique(registration.cells[2:4]).tolist()
+    check_registration(registration)
+
+
+def test_an_obstacle_on_a_surface_stops_registered_points(rng):
+    map = map_of_mesh(generate.icosphere(2))
+    registration = Registration(map, on_surface(map, map.darts[::7], rng.dirichlet([1, 1, 1], len(map.darts[::7]))))
+    around = np.setdiff1d(map.leaves, registration.cells[:1])
+    map.block("cell", around)
+    assert registration.move(registration.points + rng.normal(0, 2, registration.points.shape))[0]
+    check_registration(registration)
+    assert registration.cells[0] not in around
+
+
+def test_a_surface_that_bends_carries_its_points(rng, device):
+    map = map_of_mesh(generate.icosphere(2), device=device)
+    registration = Registration(map, on_surface(map, map.darts[::9], rng.dirichlet([1, 1, 1], len(map.darts[::9]))))
+    before, darts = registration.points.copy(), registration.darts.copy()
+    registration.deform(map.positions @ np.diag([2.0, 1.0, 0.5]))
+    np.testing.assert_allclose(registration.points, before @ np.diag([2.0, 1.0, 0.5]), atol=1e-12)
+    assert np.array_equal(registration.cells, map.numpy("cell")[darts])
+
+
+def test_what_needs_planes_is_refused_on_curved_surfaces():
+    map = map_of_mesh(generate.icosphere(1))
+    points = map.numpy("centre")[:3]
+    for call in (locate, lambda m, x: move(m, x, x, map.darts[:3]), lambda m, x: crossed(m, x, x, map.darts[:3])):
+        with pytest.raises(UnsupportedError, match="curved surface"):
+            call(map, points)
+    with pytest.raises(UnsupportedError, match="curved surfaces"):
+        Registration(map, points, None, [[0, 1, 2]], fill=True)
 
 
 def test_gliding_is_for_surfaces():

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import Delaunay
 
 from cells.operations import GRIDS, inside, random_operation
-from cells.verifier import barycentric, owners
+from cells.verifier import Snapshot, owners
 from tangere.cells.maps import hex_grid, quad_grid, split, tet_grid, triangle_grid
 from tangere.cells.tracking import Simplices, classify, locate, move
 from tangere.runtime import InputError, using_threads
@@ -164,7 +164,7 @@ def test_no_point_ever_enters_an_obstacle_or_leaves_the_map(name, rng, device):
         ).all()
         assert (moved.position[:, : map.dimension] >= -1e-9).all()
         assert (moved.position[:, : map.dimension] <= size + 1e-9).all()
-        weights = barycentric(map, moved.position)
+        weights = Snapshot(map).weights(moved.position)
         column = np.searchsorted(map.darts, moved.dart)
         assert (weights[np.arange(len(points)), column].min(axis=1) > -1e-9).all()  # hit exactly on the face
         hits += moved.blocked.sum()

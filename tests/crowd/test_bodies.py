@@ -157,26 +157,29 @@ def test_a_slow_body_never_gets_over_a_point_that_has_room():
         assert not holds(simulation.bodies.outline(0), simulation.positions).any()
 
 
-def test_an_edge_is_listed_in_every_cell_it_crosses_and_counts_once(rng):
-    simulation = ground(cell=3.0)
-    place, angle = rng.uniform(6, 24, (12, 2)), rng.uniform(0, 6.28, 12)
-    simulation.add_bodies(box(5.0, 0.7), place, headings=np.stack([np.cos(angle), np.sin(angle)], axis=1))
+@pytest.mark.parametrize(("length", "cell"), [(5.0, 3.0), (20.0, 1.5)])
+def test_an_edge_is_listed_in_every_cell_it_crosses_and_counts_once(rng, length, cell):
+    simulation = ground(cell=cell)
+    margin = length / 2 + 1.0
+    place, angle = rng.uniform(margin, 30 - margin, (12, 2)), rng.uniform(0, 6.28, 12)
+    simulation.add_bodies(box(length, 0.7), place, headings=np.stack([np.cos(angle), np.sin(angle)], axis=1))
     simulation.add_points(rng.uniform(1, 29, (80, 2)))
     simulation.step(1)
     e = simulation.bodies.edges.arrays
     first, cells, edge, start, entry = (getattr(e, n).numpy() for n in ("first", "cells", "edge", "start", "entry"))
     a, b = e.a.numpy(), e.b.numpy()
-    part = np.linspace(0, 1, 400)[:, None]
+    part = np.linspace(0, 1, 4000)[:, None]
     centre = simulation.map.numpy("centre")
     assert (np.diff(first)[:48] > 0).all()  # four sides each; what comes after them is virtual, and nobody moves
     for k in np.flatnonzero(np.diff(first)):
-        at = np.floor((a[k] + part * (b[k] - a[k]))[:, :2] / 3.0)
-        listed = np.floor(centre[cells[first[k] : first[k + 1]], :2] / 3.0)
+        at = np.floor((a[k] + part * (b[k] - a[k]))[:, :2] / cell)
+        listed = np.floor(centre[cells[first[k] : first[k + 1]], :2] / cell)
         assert {tuple(x) for x in at} <= {tuple(x) for x in listed}
         assert len(listed) <= len({tuple(x) for x in at}) + 1  # a corner may just be touched
-    for cell in range(len(start) - 1):
-        assert (cells[entry[start[cell] : start[cell + 1]]] == cell).all()
-    assert len(entry) == len(cells)
+    for c in range(len(start) - 1):
+        assert (cells[entry[start[c] : start[c + 1]]] == c).all()
+    assert sorted(entry[: first[-1]]) == list(range(start[-1]))
+    assert start[-1] == first[-1]
 
 
 def test_virtual_edges_reach_ahead_stop_at_walls_and_become_a_wedge_for_wide_bodies():

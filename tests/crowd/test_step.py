@@ -35,7 +35,7 @@ def in_cells(simulation):
 
 
 def test_neighbours_are_those_of_all_pairs_while_cells_split_and_merge(rng):
-    simulation = crowd(rng, size=36.0)
+    simulation = crowd(rng, size=36.0, adaptive=Density(8, 4), adapt_every=5)
     for _ in range(15):
         simulation.step(20)
         seen = simulation.observe(1.5)

@@ -17,7 +17,7 @@ def _stream(first: int, touches: wp.array2d[Touch], groups: Groups, stay: wp.arr
     i = first + wp.tid()
     clear_groups(groups, i)
     for k in range(touches.shape[1]):
-        add_touch(groups, i, touches[i, k], -1)
+        add_touch(groups, i, touches[i, k])
     for g in range(wp.min(groups.count[i], groups.room)):
         stay[i, g] = reduce_group(groups, i, g, wp.float64(0.0))
 
@@ -49,6 +49,7 @@ def area(points: np.ndarray) -> np.ndarray:
 
 @pytest.mark.feature("F-S-20")
 def test_four_points_keep_the_deepest_and_most_of_the_area(rng, effort):
+    """Most of what four points with the deepest among them can have: no choice of four has the hull of twelve."""
     sets, size = effort(300), 12
     flat = rng.normal(size=(sets, size, 2))
     up = np.array([0.2, -0.3, 0.9])

@@ -9,7 +9,7 @@ import warp as wp
 from manifold_oracle import GROUNDS, Scene, random_scene
 from tangere.bound.height_pyramid import HeightPyramid
 from tangere.query.intersection.cylinder_terrain import touches
-from tangere.query.manifold import manifold, rounds
+from tangere.query.manifold import manifold, round_choice, rounds
 from tangere.query.manifold.found import Row
 from tangere.runtime import InputError
 from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, Cylinder
@@ -67,14 +67,23 @@ def test_other_bodies_have_the_same_contacts(rng, effort):
         assert assert_same(body.at(lowered(scene, rng)), scene.field, 0.01) > 0
 
 
+@pytest.mark.parametrize("margin", [0.0, 0.1])
+def test_steep_ground_far_below_the_margin_is_not_left_out(margin, rng, effort):
+    """On spikes normals lean, and gaps along them are a small part of the height above the ground."""
+    scene = random_scene("spikes", effort(40), rng, cell_per_radius=0.3)
+    poses = lowered(scene, rng)
+    for body in (Cylinder(scene.radius, scene.height), Capsule(0.3, 0.5), Cone(0.3, 0.8), Box([0.3, 0.3, 0.4])):
+        assert assert_same(body.at(poses), scene.field, margin) > 0
+
+
 def test_it_does_not_matter_in_how_many_parts_and_with_how_much_room(rng, effort, monkeypatch):
     scene = random_scene("rough", effort(80), rng)
     bodies = Cylinder(scene.radius, scene.height).at(lowered(scene, rng))
     whole = rows_in_rounds(bodies, scene.field, 0.02)
     assert len(whole)
     monkeypatch.setattr(rounds, "ITEMS", 50)
+    monkeypatch.setattr(rounds, "TOUCHES", 20)
     monkeypatch.setattr(rounds, "BODIES", 7)
-    monkeypatch.setattr(rounds, "ROOM", 1)
     for name, value in (("FEW_ITEMS", 0.01), ("FEW_TOUCHES", 0.01), ("SPARE", 1)):
         monkeypatch.setattr(rounds, name, value)
     rounds._Need._kept.cache_clear()
@@ -88,3 +97,15 @@ def test_a_pose_that_is_not_finite_is_named(rng):
     object.__setattr__(bodies, "poses", poses)
     with pytest.raises(InputError, match="body 3"):
         rows_in_rounds(bodies, Heightfield(np.zeros((4, 4))), 0.0)
+
+
+def test_more_touches_than_are_put_into_order_at_once_are_all_there(rng):
+    """Lying cylinders deep in noise touch it in many places with normals of their own, so that few are left out."""
+    field = Heightfield(rng.uniform(0.0, 0.2, (61, 61)), 0.1)
+    poses = np.tile(np.eye(4), (6, 1, 1))
+    poses[:, :3, :3] = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
+    poses[:, :2, 3] = rng.uniform(2.0, 4.0, (6, 2))
+    poses[:, 2, 3] = 0.9
+    bodies = Cylinder(1.0, 1.5).at(poses)
+    assert_same(bodies, field, 0.01)
+    assert np.bincount(rows_in_rounds(bodies, field, 0.01)["query"]).max() > round_choice.AT_ONCE

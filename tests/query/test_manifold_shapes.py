@@ -38,6 +38,7 @@ def check_points(kind: str, field: Heightfield, poses: np.ndarray, found) -> np.
     return np.where(sideways, 0.0, penetration)
 
 
+@pytest.mark.feature("F-S-29")
 @pytest.mark.parametrize("kind", SIZES)
 @pytest.mark.parametrize("land", ["hills", "rough", "kerbs", "flat"])
 def test_no_sampled_point_of_a_body_is_deeper_than_the_contacts_found(kind, land, rng, effort):
@@ -63,6 +64,7 @@ def test_no_sampled_point_of_a_body_is_deeper_than_the_contacts_found(kind, land
     assert set(found.query) == set(range(count))
 
 
+@pytest.mark.feature("F-S-29")
 def test_a_sphere_on_a_plane_a_ridge_and_a_peak_touches_where_it_is_nearest(rng):
     heights = np.zeros((9, 9))
     heights[:, 4] = 0.5
@@ -96,6 +98,7 @@ def test_a_box_rests_on_four_corners_an_edge_or_a_corner():
     np.testing.assert_allclose(np.ptp(edge.point_a[:, 1]), 1.0, atol=1e-12)
 
 
+@pytest.mark.feature("F-S-29")
 def test_a_box_and_its_convex_mesh_have_the_same_contacts(rng):
     from tangere.shape import Mesh
 

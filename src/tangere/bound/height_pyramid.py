@@ -180,7 +180,7 @@ def terrain_struct(field: Any, pages: Pages, table: wp.array, roots: TileRoots, 
     terrain.top_corners = wp.array(corners, dtype=wp.vec4d, device=device)
     terrain.top_offset = wp.array(offset, dtype=wp.int32, device=device)
     terrain.rows, terrain.columns = field.shape
-    terrain.tiles_y, terrain.tiles_x = tile_counts(field.shape)
+    terrain.tiles_x = tile_counts(field.shape)[1]
     terrain.root = TOP + len(offset) - 1
     terrain.dx, terrain.dy = field.spacing
     terrain.origin = wp.vec3d(*field.origin)

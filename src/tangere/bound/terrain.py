@@ -88,7 +88,6 @@ class Terrain:
     rows: int  # cells along y
     columns: int  # cells along x
     tiles_x: int
-    tiles_y: int
     root: int  # the level with one node
     dx: wp.float64  # [m]
     dy: wp.float64  # [m]

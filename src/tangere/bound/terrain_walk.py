@@ -13,7 +13,7 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Walk", "next_node", "walk_over"]
+__all__ = ["Walk", "is_in_window", "next_node", "walk_over"]
 
 
 @wp.struct

@@ -14,11 +14,23 @@ from tangere.cells.maps.rings import RingTable
 from tangere.crowd.sight import Sight
 from tangere.runtime import SOUND
 
-__all__ = ["Agents", "Crowd", "Edges", "Routes", "comes_first", "ring_cell", "wish"]
+__all__ = [
+    "Agents",
+    "Crowd",
+    "Edges",
+    "Routes",
+    "ball_of",
+    "comes_first",
+    "may_touch",
+    "maybe_near",
+    "ring_cell",
+    "wish",
+]
 
 wp.set_module_options(SOUND)
 
-_ZERO = wp.constant(wp.float64(0.0))
+_ZERO, _HALF, _TWO, _EIGHT = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 2.0, 8.0))
+_WIDER = wp.constant(wp.float64(1.0 + 1.0e-9))
 #: A waypoint may be passed at so many times the distance that counts as near: others may be in the way.
 _BESIDE = wp.constant(wp.float64(4.0))
 #: An agent brakes for its last goal over this time [s].
@@ -72,6 +84,7 @@ class Edges:
     edge: wp.array[int]  # per place
     start: wp.array[int]
     entry: wp.array[int]
+    ball: wp.array[wp.vec4d]  # beside `entry`: the middle of its edge, and half the square of its length
 
 
 @wp.struct
@@ -95,6 +108,29 @@ def ring_cell(rings: RingTable, c: int, k: int) -> int:
     if k == 0:
         return c
     return rings.cells[c * rings.width + k - 1]
+
+
+@wp.func
+def ball_of(a: wp.vec3d, b: wp.vec3d) -> wp.vec4d:
+    """Where an edge is, for `may_touch`."""
+    return wp.vec4d(_HALF * (a[0] + b[0]), _HALF * (a[1] + b[1]), _HALF * (a[2] + b[2]), _HALF * wp.length_sq(b - a))
+
+
+@wp.func
+def may_touch(ball: wp.vec4d, x: wp.vec3d, reach: wp.float64) -> bool:
+    """Never false where `maybe_near` is true, and quicker: balls lie in the order of the cells."""
+    square = wp.length_sq(x - wp.vec3d(ball[0], ball[1], ball[2]))
+    return square <= (_TWO * reach * reach + ball[3]) * _WIDER
+
+
+@wp.func
+def maybe_near(e: Edges, g: int, x: wp.vec3d, reach: wp.float64) -> bool:
+    """Whether x may be within `reach` of edge g; never false when it is, by elliptic or true distance.
+
+    Both are at least the distance from the middle of the edge less half its length.
+    """
+    square = wp.length_sq(e.b[g] - e.a[g])
+    return wp.length_sq((x - e.a[g]) + (x - e.b[g])) <= _EIGHT * reach * reach + _TWO * square
 
 
 @wp.func

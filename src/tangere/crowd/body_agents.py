@@ -16,8 +16,9 @@ from tangere.cells.tracking.surface import glide
 from tangere.crowd.bodies import Body
 from tangere.crowd.edges import MovingEdges
 from tangere.crowd.relocating import place_points, relocated
+from tangere.crowd.repeating import Repeated
 from tangere.crowd.routes import Ways, routes_of
-from tangere.crowd.shape_matching import Bodies, match_sections, move_particles
+from tangere.crowd.shape_matching import Bodies, moving
 from tangere.runtime import InputError
 
 __all__ = ["BodyAgents"]
@@ -45,6 +46,8 @@ class BodyAgents:
             setattr(self.arrays, name, wp.empty(0, dtype=kind, device=map.device))
         self.routes = routes_of(self.ways, self.repeat, np.empty(0), map.device)
         self.edges = _no_edges(map)
+        self._time = wp.zeros(1, dtype=wp.float64, device=map.device)
+        self._recorded: tuple[Any, list[Repeated]] | None = None
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -111,14 +114,20 @@ class BodyAgents:
         self._upload(state)
         return np.arange(before, before + count)
 
-    def step(self, map_inputs: list[Any], push: wp.vec3d, dt: float, time: float) -> None:
-        """Move all bodies. Map inputs: map, rings, walled."""
+    def step(self, map_inputs: list[Any], push: tuple[float, float, float], dt: float, time: float) -> None:
+        """Move all bodies. Map inputs: map, rings, walls."""
         b, device = self.arrays, self.map.device
         b.dt = dt
-        match_sections(b, self.map.arrays, self.routes, time, device)
-        outputs = [wp.empty_like(x) for x in (b.position, b.velocity, b.dart)]
-        move_particles(b, [*map_inputs, self.edges.arrays, push], outputs, device)
-        b.position, b.velocity, b.dart = outputs
+        key = self.map.version, self.edges.arrays, push, dt, self.routes.near, b.position.ptr
+        if self._recorded is None or self._recorded[0] != key:
+            self._moved = [wp.empty_like(x) for x in (b.position, b.velocity, b.dart)]
+            inputs = [*map_inputs, self.edges.arrays, wp.vec3d(*push)]
+            self._recorded = key, moving(b, self.routes, self._time, inputs, self._moved, device)
+        self._time.fill_(time)
+        for part in self._recorded[1]:
+            part.run()
+        for there, here in zip(self._moved, (b.position, b.velocity, b.dart), strict=True):
+            wp.copy(here, there)
 
     def register(self) -> None:
         """List the edges by cell, where they are now."""
@@ -185,6 +194,7 @@ class BodyAgents:
             setattr(b, name, wp.array(np.array(column, float), dtype=wp.float64, device=device))
         b.surface = int(not self.map.flat)
         self.routes = routes_of(self.ways, self.repeat, np.full(len(self), np.inf), device)
+        self._recorded = None
         widths = np.array([body.width for body in self.bodies])
         pairs = np.concatenate(contours)
         self.edges = MovingEdges(self.map, pairs, np.concatenate(owners), widths, self.anticipation)

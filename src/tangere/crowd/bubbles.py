@@ -20,7 +20,8 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
-from tangere.crowd.arrays import Crowd, Edges, comes_first
+from tangere.crowd.arrays import Crowd, Edges, comes_first, may_touch, maybe_near
+from tangere.crowd.sight import in_reach
 from tangere.crowd.walls import nearest_on_segment, nearest_wall
 from tangere.runtime import SOUND, InputError
 
@@ -35,6 +36,10 @@ _FIRM = wp.constant(wp.float64(2.0))
 #: Places of the parameters in the array a kernel gets.
 _K, _Z, _R, _TAU, _ACCELERATION, _FASTER, _NOISE = (wp.constant(i) for i in range(7))
 _COSINE, _PANIC, _PANIC_FACTOR, _COHESION, _CAREFUL, _ELLIPSE, _WALL = (wp.constant(i) for i in range(7, 14))
+
+#: Neighbours noted at a time.
+_NOTED = wp.constant(16)
+Near = wp.types.vector(length=16, dtype=wp.int32)
 
 
 @dataclass(frozen=True)
@@ -181,6 +186,50 @@ def limited(v: wp.vec3d, most: wp.float64) -> wp.vec3d:
 
 
 @wp.func
+def pushes(c: Crowd, p: wp.array[wp.float64], i: int, begin: int, end: int, flat: bool) -> wp.vec3d:
+    """All that agents begin … end - 1 push agent i."""
+    x = c.position[i]
+    v = c.velocity[i]
+    r = p[_R]
+    careful = p[_CAREFUL] > _HALF
+    seeing = p[_COSINE] > -_ONE
+    # Those within the range are noted first, without a branch, and sums are kept as numbers: the loop over all
+    # candidates then waits neither for a branch guessed wrong nor for a vector in memory.
+    near = Near()
+    push_x = wp.float64(0.0)
+    push_y = wp.float64(0.0)
+    push_z = wp.float64(0.0)
+    j = int(begin)
+    while j < end:
+        count = int(0)
+        while j < end and count < _NOTED:
+            near[count] = j
+            if wp.length_sq(x - c.position[j]) < r * r:
+                count += 1
+            j += 1
+        k = int(0)
+        while k < count:
+            other = near[k]
+            if other != i:
+                w = x - c.position[other]
+                d = wp.length(w)
+                seen = bool(True)
+                if seeing:
+                    seen = -wp.dot(v, w) >= p[_COSINE] * wp.length(v) * d
+                if seen:
+                    if d > _TINY:
+                        w = w * (_ONE / d)
+                    else:
+                        w = wp.normalize(perturbation(c.seed + c.number[i], c.clock[0], flat))
+                    push = bubble(d, wp.dot(w, v - c.velocity[other]), p[_K], p[_Z], r, careful)
+                    push_x += push * w[0]
+                    push_y += push * w[1]
+                    push_z += push * w[2]
+            k += 1
+    return wp.vec3d(push_x, push_y, push_z)
+
+
+@wp.func
 def steer(
     c: Crowd,
     m: MapArrays,
@@ -198,48 +247,40 @@ def steer(
     number = c.number[i]
     r = p[_R]
     careful = p[_CAREFUL] > _HALF
-    seeing = p[_COSINE] > -_ONE
     flat = m.dimension == 2 and c.surface == 0
     push = wp.vec3d()
     fear = wp.vec3d()
     afraid = bool(False)
+    far = wp.max(r, p[_PANIC])
     row = cell * c.sight.width
     for k in range(row, row + c.sight.count[cell]):
         run = c.sight.run[k]
-        for j in range(c.start[run[0]], c.start[run[1] + 1]):
-            w = x - c.position[j]
-            square = wp.dot(w, w)
-            if square < r * r and j != i:
-                d = wp.sqrt(square)
-                seen = bool(True)
-                if seeing:
-                    seen = -wp.dot(v, w) >= p[_COSINE] * wp.length(v) * d
-                if seen:
-                    if d > _TINY:
-                        w = w * (_ONE / d)
-                    else:
-                        w = wp.normalize(perturbation(c.seed + number, c.clock[0], flat))
-                    push += bubble(d, wp.dot(w, v - c.velocity[j]), p[_K], p[_Z], r, careful) * w
+        if in_reach(c.sight, k, x, r * r):
+            push += pushes(c, p, i, c.start[run[0]], c.start[run[1] + 1], flat)
         if e.entry.shape[0] > 0:
             for q in range(e.start[run[0]], e.start[run[1] + 1]):
-                place = e.entry[q]
-                if comes_first(e, rings, cell, place):
+                if may_touch(e.ball[q], x, far):
+                    place = e.entry[q]
                     g = e.edge[place]
-                    f = Field()
-                    if p[_ELLIPSE] > _HALF:
-                        f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
-                    else:
-                        f = segment_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
-                    one = bubble(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
-                    push += one
-                    if e.ahead[g] == 1 and f.distance < p[_PANIC]:
-                        afraid = True
-                        fear += f.away * (p[_PANIC] - f.distance) + one
-    if c.sight.by_wall[cell] == 1:
-        wall = nearest_wall(m, rings, c.sight.walled, cell, x)
-        if wall.distance < p[_WALL]:
-            w = (x - wall.point) / wp.max(wall.distance, _TINY)
-            push += bubble(wall.distance, wp.dot(w, v), _FIRM * p[_K], p[_Z], p[_WALL], careful) * w
+                    reach = r
+                    if e.ahead[g] == 1:
+                        reach = far
+                    if maybe_near(e, g, x, reach):
+                        if comes_first(e, rings, cell, place):
+                            f = Field()
+                            if p[_ELLIPSE] > _HALF:
+                                f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
+                            else:
+                                f = segment_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
+                            one = bubble(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
+                            push += one
+                            if e.ahead[g] == 1 and f.distance < p[_PANIC]:
+                                afraid = True
+                                fear += f.away * (p[_PANIC] - f.distance) + one
+    wall = nearest_wall(c.sight.walls, cell, x)
+    if wall.distance < p[_WALL]:
+        w = (x - wall.point) / wp.max(wall.distance, _TINY)
+        push += bubble(wall.distance, wp.dot(w, v), _FIRM * p[_K], p[_Z], p[_WALL], careful) * w
     force = push + p[_NOISE] * perturbation(c.seed + number, c.clock[0], flat)
     limit = p[_ACCELERATION]
     fastest = p[_FASTER] * c.speed[number]

@@ -1,5 +1,8 @@
-"""Which cells are crowded and which hold few, asked of the agents' own order: nothing is counted again.
+"""Which cells are crowded and which hold few, asked of the lists a step has made: nothing is counted again.
 
+Edges of bodies count too, half as much as points because looking at one is quicker: where only points did, bodies in a
+place without points would all look at each other.
+Both are marked in one go: where nothing is to be done, which is what most looks at a crowd find, that is all it costs.
 Spec: specs/pitiot-multiresolution-interactions 2.16.
 """
 
@@ -11,49 +14,82 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.registration.criteria import Density
-from tangere.runtime import SOUND, launch, where
+from tangere.crowd.repeating import Repeated
+from tangere.runtime import SOUND, where
 
-__all__ = ["crowded_cells", "empty_cells"]
+__all__ = ["Crowding"]
 
 wp.set_module_options(SOUND)
 
-_YES = wp.constant(wp.uint8(1))
+#: So many edges count like one point.
+_EDGES = 2
+_NONE = wp.constant(wp.uint8(0))
+_FEW = wp.constant(wp.uint8(1))
+_MANY = wp.constant(wp.uint8(2))
 
 
-def crowded_cells(map: CellMap, start: wp.array, limit: Density, finest: int, budget: int | None) -> np.ndarray:
-    """Leaves coarser than level `finest` with too many agents; at most `budget`, the most crowded ones.
+class Crowding:
+    """Looks at a map as it is now, as often as one likes.
 
     Args:
-        start: agents of cell c are start[c] … start[c + 1] - 1.
+        points: those of cell c are points[c] … points[c + 1] - 1. edges: the same for edges of bodies.
+        finest: leaves of this level are not split.
     """
-    codes = wp.zeros(map.cell_capacity, dtype=wp.uint8, device=map.device)
-    launch(_crowded, map.cell_capacity, [map.arrays, start, limit.split, finest], [codes], device=map.device)
-    cells = np.sort(where(codes, 1).numpy())
-    if budget is None or len(cells) <= budget:
-        return cells
-    counts = np.diff(start.numpy())
-    return cells[np.argsort(-counts[cells], kind="stable")][:budget]
+
+    def __init__(self, map: CellMap, points: wp.array, edges: wp.array, limit: Density, finest: int) -> None:
+        self.limit, self.edges, self.leaves = limit, edges, len(map.leaves)
+        self._points = points
+        self._codes = wp.empty(map.cell_capacity, dtype=wp.uint8, device=map.device)
+        self._on_cpu = self._codes.numpy() if map.device.is_cpu else None
+        limits = wp.vec3i(limit.merge * _EDGES, limit.split * _EDGES, _EDGES)
+        arguments = [map.arrays, points, edges, limits, finest, self._codes]
+        self._mark = Repeated(_mark, map.cell_capacity, arguments, map.device)
+
+    def look(self, budget: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Cells to merge, whose children are leaves and hold few together, and leaves to split, which hold too many.
+
+        Args:
+            budget: at most so many of each, the most crowded ones first.
+        """
+        self._mark.run()
+        marked, codes = self._marked()
+        few, many = marked[codes == int(_FEW)], marked[codes == int(_MANY)]
+        if budget is not None and len(many) > budget:
+            counts = np.diff(self._points.numpy()) + np.diff(self.edges.numpy())
+            many = many[np.argsort(-counts[many], kind="stable")][:budget]
+        return few[:budget], many
+
+    def _marked(self) -> tuple[np.ndarray, np.ndarray]:
+        """The cells with a mark, rising, and their marks."""
+        if self._on_cpu is not None:
+            marked = np.flatnonzero(self._on_cpu)
+            return marked, self._on_cpu[marked]
+        marked = np.sort(where(self._codes, int(_FEW)).numpy())
+        return marked, self._codes.numpy()[marked] if len(marked) else np.empty(0, np.uint8)
 
 
-def empty_cells(map: CellMap, start: wp.array, limit: Density, budget: int | None) -> np.ndarray:
-    """Cells whose children are all leaves and hold few together; at most `budget`."""
-    codes = wp.zeros(map.cell_capacity, dtype=wp.uint8, device=map.device)
-    launch(_empty, map.cell_capacity, [map.arrays, start, limit.merge], [codes], device=map.device)
-    return np.sort(where(codes, 1).numpy())[:budget]
+@wp.func
+def _held(points: wp.array[int], edges: wp.array[int], weight: int, c: int) -> int:
+    return weight * (points[c + 1] - points[c]) + edges[c + 1] - edges[c]
 
 
 @wp.kernel
-def _crowded(first: int, m: MapArrays, start: wp.array[int], most: int, finest: int, codes: wp.array[wp.uint8]):
+def _mark(
+    first: int,
+    m: MapArrays,
+    points: wp.array[int],
+    edges: wp.array[int],
+    limits: wp.vec3i,
+    finest: int,
+    codes: wp.array[wp.uint8],
+):
     c = first + wp.tid()
-    if m.cell_level[c] >= 0 and m.cell_level[c] < finest and m.first_child[c] < 0:
-        if start[c + 1] - start[c] > most:
-            codes[c] = _YES
-
-
-@wp.kernel
-def _empty(first: int, m: MapArrays, start: wp.array[int], most: int, codes: wp.array[wp.uint8]):
-    c = first + wp.tid()
-    if m.cell_level[c] < 0 or m.first_child[c] < 0:
+    codes[c] = _NONE
+    if m.cell_level[c] < 0:
+        return
+    if m.first_child[c] < 0:
+        if m.cell_level[c] < finest and _held(points, edges, limits[2], c) > limits[1]:
+            codes[c] = _MANY
         return
     total = int(0)
     child = int(m.first_child[c])
@@ -61,7 +97,7 @@ def _empty(first: int, m: MapArrays, start: wp.array[int], most: int, codes: wp.
         # An obstacle keeps its shape.
         if m.first_child[child] >= 0 or m.obstacle[child] != 0:
             return
-        total += start[child + 1] - start[child]
+        total += _held(points, edges, limits[2], child)
         child = m.sibling[child]
-    if total <= most:
-        codes[c] = _YES
+    if total <= limits[0]:
+        codes[c] = _FEW

@@ -2,25 +2,30 @@
 
 Question: which edges does an agent in this cell see?
 Method:   an edge is in every cell it crosses (marched unless both ends are in one convex cell), and cells hold lists
-          of their edges. A virtual edge runs from the centroid of a body's head to where it will be after the horizon,
-          cut at the first wall; a body wider than it runs far gets two, a wedge as wide as itself. A centroid that its
-          body's first corner does not see past a wall has none.
+          of their edges. Few edges on CPU are marched and sorted by one kernel into arrays that stay, so that the
+          launches which read them are packed once.
+          A virtual edge runs from the centroid of a body's head to where it will be after the horizon, cut at the first
+          wall; a body wider than it runs far gets two, a wedge as wide as itself. A centroid that its body's first
+          corner does not see past a wall has none.
           On surfaces, edges are in the cells of their ends and there are no virtual ones.
 Spec: specs/pitiot-multiresolution-interactions 2.12, 2.21.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.registration.crossing import ALONE, ENDS, MARCH, NOTHING, cross
+from tangere.cells.registration.crossing import ALONE, ENDS, MARCH, NOTHING, cross, row_of
 from tangere.cells.registration.groups import group
-from tangere.cells.tracking.march import marched
-from tangere.cells.tracking.sides import INSIDE, walk
-from tangere.crowd.arrays import Edges
+from tangere.cells.tracking.march import check_not_lost, marched
+from tangere.cells.tracking.sides import INSIDE, LOST, chunk_of, walk
+from tangere.crowd.arrays import Edges, ball_of
+from tangere.crowd.repeating import Repeated
 from tangere.crowd.shape_matching import Bodies
 from tangere.runtime import SOUND, launch
 
@@ -28,6 +33,8 @@ __all__ = ["MovingEdges"]
 
 wp.set_module_options(SOUND)
 
+#: So many edges are listed on one thread of a CPU.
+_FEW = 4096
 _ZERO, _HALF, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 1.0))
 
 
@@ -68,33 +75,72 @@ class MovingEdges:
         for name in ("dart_a", "dart_b", "how"):
             setattr(self._ends, name, wp.empty(count, dtype=wp.int32, device=device))
         self.arrays = Edges()  #: as kernels see them
-        self._fixed = {name: wp.empty(count, dtype=wp.vec3d, device=device) for name in ("a", "b", "rate_a", "rate_b")}
-        self._fixed["owner"] = wp.array(everyone.astype(np.int32), dtype=wp.int32, device=device)
-        self._fixed["ahead"] = wp.zeros(count, dtype=wp.int32, device=device)
+        for name in ("a", "b", "rate_a", "rate_b"):
+            setattr(self.arrays, name, wp.empty(count, dtype=wp.vec3d, device=device))
+        self.arrays.owner = wp.array(everyone.astype(np.int32), dtype=wp.int32, device=device)
+        self.arrays.ahead = wp.zeros(count, dtype=wp.int32, device=device)
+        self._in_order = device.is_cpu and count <= _FEW
+        self._placing: tuple[Any, Repeated] | None = None
+        self._listing: tuple[Any, Repeated] | None = None
         if count == 0:
-            self._list()
+            self.arrays.start = wp.zeros(map.cell_capacity + 1, dtype=wp.int32, device=device)
 
     def update(self, bodies: Bodies) -> None:
-        """Register all edges anew."""
-        e = Edges()
-        for name, array in self._fixed.items():
-            setattr(e, name, array)
-        how = int(ENDS if bodies.surface else ALONE if self.map.has_convex_cells else MARCH)
-        reach = wp.vec2d(self._horizon, self._wedge)
-        inputs = [self.map.arrays, bodies, self._contours, self._widths, reach, how, self._ends]
-        launch(_place_ends, len(e.owner), inputs, [e], device=self.map.device, grain=1024)
+        """Register all edges anew; `arrays` is another struct where any of its arrays had to be replaced."""
+        key = self.map.version, bodies.position.ptr, bodies.velocity.ptr, bodies.dart.ptr
+        if self._placing is None or self._placing[0] != key:
+            how = int(ENDS if bodies.surface else ALONE if self.map.has_convex_cells else MARCH)
+            reach, chunk = wp.vec2d(self._horizon, self._wedge), chunk_of(self.map.device)
+            arguments = [self.map.arrays, bodies, self._contours, self._widths, reach, how, chunk]
+            arguments += [self._ends, self.arrays]
+            indices = -(-len(self.arrays.owner) // chunk)
+            placing = Repeated(_place_ends, indices, arguments, self.map.device, grain=16)
+            self._placing = key, placing
+        self._placing[1].run()
         self._list()
 
     def _list(self) -> None:
         """List edges by cell."""
-        e = Edges()
-        for name, array in self._fixed.items():
-            setattr(e, name, array)
-        rows, _ = cross(self.map, e.a, e.b, self._ends.dart_a, self._ends.dart_b, self._ends.how)
+        if self._in_order:
+            room = 4 * len(self.arrays.owner)
+            while room:
+                room = self._listed(room)
+            return
+        e, ends = self._renewed(), self._ends
+        rows, _ = cross(self.map, e.a, e.b, ends.dart_a, ends.dart_b, ends.how)
         lists = group(rows.cells, self.map.cell_capacity)
         e.first, e.cells, e.edge = rows.first, rows.cells, rows.owner
         e.start, e.entry = lists.start, lists.order
+        e.ball = wp.empty(len(e.entry), dtype=wp.vec4d, device=self.map.device)
+        launch(_balls, len(e.entry), [e], device=self.map.device)
         self.arrays = e
+
+    def _listed(self, room: int) -> int:
+        """List few edges on CPU, into the same arrays as before; returns the room still wanted, 0: it was enough."""
+        if self._listing is None or self._listing[0] != self.map.version or len(self.arrays.cells) < room:
+            room = max(room, len(self.arrays.cells) if self._listing else 0)
+            e, cells, device = self._renewed(), self.map.cell_capacity, self.map.device
+            sizes = {"first": len(e.owner) + 1, "start": cells + 1, "cells": room, "edge": room, "entry": room}
+            for name, size in sizes.items():
+                setattr(e, name, wp.zeros(size, dtype=wp.int32, device=device))
+            e.ball = wp.zeros(room, dtype=wp.vec4d, device=device)
+            counter, self._needed = (wp.zeros(size, dtype=wp.int32, device=device) for size in (cells, 1))
+            self._lost = wp.zeros(1, dtype=wp.uint8, device=device)
+            self.arrays = e
+            arguments = [self.map.arrays, self._ends, counter, self._needed, self._lost, e]
+            self._listing = self.map.version, Repeated(_list_alone, 1, arguments, device)
+        self._listing[1].run()
+        if self._lost.numpy()[0]:
+            check_not_lost(self._lost)
+        needed = int(self._needed.numpy()[0])
+        return needed if needed > len(self.arrays.cells) else 0
+
+    def _renewed(self) -> Edges:
+        """The same edges, without their lists."""
+        e = Edges()
+        for name in ("a", "b", "rate_a", "rate_b", "owner", "ahead"):
+            setattr(e, name, getattr(self.arrays, name))
+        return e
 
 
 @wp.func
@@ -151,21 +197,75 @@ def _place_ends(
     widths: wp.array[wp.float64],
     reach: wp.vec2d,
     how: int,
+    chunk: int,
     x: _Ends,
     e: Edges,
 ):
-    i = first + wp.tid()
-    if i >= contours.shape[0]:
+    begin = (first + wp.tid()) * chunk
+    for i in range(begin, wp.min(begin + chunk, e.owner.shape[0])):
         k = i - contours.shape[0]
-        _virtual(m, b, k / 2, k % 2, widths[k / 2], reach, i, x, e)
-        if x.how[i] == ALONE:
+        if k >= 0:
+            _virtual(m, b, k / 2, k % 2, widths[k / 2], reach, i, x, e)
+            if x.how[i] == ALONE:
+                x.how[i] = how
+        else:
+            ends = contours[i]
+            e.a[i] = b.position[ends[0]]
+            e.b[i] = b.position[ends[1]]
+            e.rate_a[i] = b.velocity[ends[0]]
+            e.rate_b[i] = b.velocity[ends[1]]
+            x.dart_a[i] = int(b.dart[ends[0]])
+            x.dart_b[i] = int(b.dart[ends[1]])
             x.how[i] = how
+
+
+@wp.kernel
+def _list_alone(
+    first: int,
+    m: MapArrays,
+    x: _Ends,
+    counter: wp.array[int],
+    needed: wp.array[int],
+    lost: wp.array[wp.uint8],
+    e: Edges,
+):
+    room = e.cells.shape[0]
+    total = int(0)
+    for i in range(e.owner.shape[0]):
+        e.first[i] = total
+        row = row_of(m, e.a[i], e.b[i], x.dart_a[i], x.dart_b[i], x.how[i], total, 1, e.cells)
+        end = total + row[0]
+        while total < end:
+            if total < room:
+                e.edge[total] = i
+            total += 1
+        if row[1] == LOST:
+            lost[0] = wp.uint8(LOST)
+    e.first[e.owner.shape[0]] = total
+    needed[0] = total
+    if total > room:
         return
-    ends = contours[i]
-    e.a[i] = b.position[ends[0]]
-    e.b[i] = b.position[ends[1]]
-    e.rate_a[i] = b.velocity[ends[0]]
-    e.rate_b[i] = b.velocity[ends[1]]
-    x.dart_a[i] = int(b.dart[ends[0]])
-    x.dart_b[i] = int(b.dart[ends[1]])
-    x.how[i] = how
+    k = int(0)
+    while k < total:
+        counter[e.cells[k]] = counter[e.cells[k]] + 1
+        k += 1
+    # Ends first; each place taken, from the last one on, moves the end of its cell towards the start.
+    end = int(0)
+    for cell in range(counter.shape[0]):
+        end += counter[cell]
+        e.start[cell] = end
+        counter[cell] = 0
+    e.start[counter.shape[0]] = end
+    while k > 0:
+        k -= 1
+        place = e.start[e.cells[k]] - 1
+        e.start[e.cells[k]] = place
+        e.entry[place] = k
+        e.ball[place] = ball_of(e.a[e.edge[k]], e.b[e.edge[k]])
+
+
+@wp.kernel
+def _balls(first: int, e: Edges):
+    i = first + wp.tid()
+    g = e.edge[e.entry[i]]
+    e.ball[i] = ball_of(e.a[g], e.b[g])

@@ -18,7 +18,8 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
-from tangere.crowd.arrays import Crowd, Edges, comes_first
+from tangere.crowd.arrays import Crowd, Edges, comes_first, may_touch, maybe_near
+from tangere.crowd.sight import in_reach
 from tangere.crowd.walls import nearest_on_segment, nearest_wall
 from tangere.runtime import SOUND, InputError
 
@@ -28,14 +29,12 @@ wp.set_module_options(SOUND)
 
 _ZERO, _HALF, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 1.0))
 _PARALLEL = wp.constant(wp.float64(1.0e-5))
-#: Neighbours that count, and lines in all: with a wall and three edges.
+#: Neighbours that count, and lines in all: with a wall and three edges. Lines are a local array, which functions get
+#: by reference: a matrix would be copied at every call.
 _MOST = 10
-_NEIGHBOURS = wp.constant(_MOST)
 _LINES = wp.constant(_MOST + 4)
 _RANGE, _HORIZON, _WALL_HORIZON, _FASTER, _COUNT = (wp.constant(i) for i in range(5))
 
-#: Rows: a point of the line and its direction; what is left of it is allowed.
-Lines = wp.types.matrix(shape=(_MOST + 4, 4), dtype=wp.float64)
 Numbers = wp.types.vector(length=_MOST, dtype=wp.int32)
 Lengths = wp.types.vector(length=_MOST, dtype=wp.float64)
 
@@ -80,13 +79,14 @@ def _det(a: wp.vec2d, b: wp.vec2d) -> wp.float64:
 
 
 @wp.func
-def _point(lines: Lines, i: int) -> wp.vec2d:
-    return wp.vec2d(lines[i, 0], lines[i, 1])
+def _point(line: wp.vec4d) -> wp.vec2d:
+    return wp.vec2d(line[0], line[1])
 
 
 @wp.func
-def _direction(lines: Lines, i: int) -> wp.vec2d:
-    return wp.vec2d(lines[i, 2], lines[i, 3])
+def _direction(line: wp.vec4d) -> wp.vec2d:
+    """Of a line; what is left of it is allowed."""
+    return wp.vec2d(line[2], line[3])
 
 
 @wp.func
@@ -128,10 +128,10 @@ def pair_line(
 
 
 @wp.func
-def _on_line(lines: Lines, k: int, most: wp.float64, wanted: wp.vec2d, outward: bool) -> wp.vec3d:
+def _on_line(lines: wp.array[wp.vec4d], k: int, most: wp.float64, wanted: wp.vec2d, outward: bool) -> wp.vec3d:
     """Best velocity on line k that all lines before allow; the third part is 1, or 0 if there is none."""
-    point = _point(lines, k)
-    direction = _direction(lines, k)
+    point = _point(lines[k])
+    direction = _direction(lines[k])
     along = wp.dot(point, direction)
     square = along * along + most * most - wp.dot(point, point)
     if square < _ZERO:
@@ -140,8 +140,8 @@ def _on_line(lines: Lines, k: int, most: wp.float64, wanted: wp.vec2d, outward: 
     left = -along - root
     right = -along + root
     for i in range(k):
-        across = _det(direction, _direction(lines, i))
-        offset = _det(_direction(lines, i), point - _point(lines, i))
+        across = _det(direction, _direction(lines[i]))
+        offset = _det(_direction(lines[i]), point - _point(lines[i]))
         if wp.abs(across) <= _PARALLEL:
             if offset < _ZERO:
                 return wp.vec3d()
@@ -163,7 +163,7 @@ def _on_line(lines: Lines, k: int, most: wp.float64, wanted: wp.vec2d, outward: 
 
 
 @wp.func
-def _best(lines: Lines, count: int, most: wp.float64, wanted: wp.vec2d, outward: bool) -> wp.vec3d:
+def _best(lines: wp.array[wp.vec4d], count: int, most: wp.float64, wanted: wp.vec2d, outward: bool) -> wp.vec3d:
     """Best velocity that all lines allow; the third part is the first line that fails, or their number."""
     v = wanted
     if outward:
@@ -171,7 +171,7 @@ def _best(lines: Lines, count: int, most: wp.float64, wanted: wp.vec2d, outward:
     elif wp.dot(wanted, wanted) > most * most:
         v = wp.normalize(wanted) * most
     for k in range(count):
-        if _det(_direction(lines, k), _point(lines, k) - v) > _ZERO:
+        if _det(_direction(lines[k]), _point(lines[k]) - v) > _ZERO:
             better = _on_line(lines, k, most, wanted, outward)
             if better[2] == _ZERO:
                 return wp.vec3d(v[0], v[1], wp.float64(k))
@@ -180,19 +180,21 @@ def _best(lines: Lines, count: int, most: wp.float64, wanted: wp.vec2d, outward:
 
 
 @wp.func
-def _least_bad(lines: Lines, hard: int, count: int, begin: int, most: wp.float64, start: wp.vec2d) -> wp.vec2d:
+def _least_bad(
+    lines: wp.array[wp.vec4d], hard: int, count: int, begin: int, most: wp.float64, start: wp.vec2d
+) -> wp.vec2d:
     """The velocity that breaks the worst of the soft lines least and no hard one."""
     v = start
     worst = wp.float64(0.0)
+    bisectors = wp.zeros(_LINES, dtype=wp.vec4d)
     for k in range(begin, count):
-        here = _direction(lines, k)
-        if _det(here, _point(lines, k) - v) > worst:
-            bisectors = Lines()
+        here = _direction(lines[k])
+        if _det(here, _point(lines[k]) - v) > worst:
             rows = int(0)
             for j in range(k):
-                there = _direction(lines, j)
+                there = _direction(lines[j])
                 across = _det(here, there)
-                point = _point(lines, j)
+                point = _point(lines[j])
                 way = there
                 useful = bool(True)
                 if j >= hard:
@@ -200,22 +202,19 @@ def _least_bad(lines: Lines, hard: int, count: int, begin: int, most: wp.float64
                         if wp.dot(here, there) > _ZERO:
                             useful = False
                         else:
-                            point = _HALF * (_point(lines, k) + _point(lines, j))
+                            point = _HALF * (_point(lines[k]) + _point(lines[j]))
                     else:
-                        t = _det(there, _point(lines, k) - _point(lines, j)) / across
-                        point = _point(lines, k) + t * here
+                        t = _det(there, _point(lines[k]) - _point(lines[j])) / across
+                        point = _point(lines[k]) + t * here
                     way = wp.normalize(there - here)
                 if useful:
-                    bisectors[rows, 0] = point[0]
-                    bisectors[rows, 1] = point[1]
-                    bisectors[rows, 2] = way[0]
-                    bisectors[rows, 3] = way[1]
+                    bisectors[rows] = wp.vec4d(point[0], point[1], way[0], way[1])
                     rows += 1
             found = _best(bisectors, rows, most, wp.vec2d(-here[1], here[0]), True)
             # Rounding may leave nothing; the velocity before is then as good as any.
             if int(found[2]) == rows:
                 v = wp.vec2d(found[0], found[1])
-            worst = _det(here, _point(lines, k) - v)
+            worst = _det(here, _point(lines[k]) - v)
     return v
 
 
@@ -263,20 +262,21 @@ def steer(
     within = r * r
     if most == 0:
         within = wp.float64(0.0)
-    lines = Lines()
+    lines = wp.zeros(_LINES, dtype=wp.vec4d)
     rows = int(0)
-    if c.sight.by_wall[cell] == 1:
-        wall = nearest_wall(m, rings, c.sight.walled, cell, x)
-        if wall.distance < r:
-            away = _flat(x - wall.point, first, second) / wp.max(wall.distance, wp.float64(1.0e-12))
-            stop = _stop_line(away, wall.distance - radius, _ZERO, p[_WALL_HORIZON])
-            for q in range(4):
-                lines[rows, q] = stop[q]
-            rows += 1
+    wall = nearest_wall(c.sight.walls, cell, x)
+    if wall.distance < r:
+        away = _flat(x - wall.point, first, second) / wp.max(wall.distance, wp.float64(1.0e-12))
+        lines[rows] = _stop_line(away, wall.distance - radius, _ZERO, p[_WALL_HORIZON])
+        rows += 1
     row = cell * c.sight.width
     for k in range(row, row + c.sight.count[cell]):
         run = c.sight.run[k]
-        for j in range(c.start[run[0]], c.start[run[1] + 1]):
+        j = int(c.start[run[0]])
+        end = c.start[run[1] + 1]
+        if not in_reach(c.sight, k, x, within):
+            j = end
+        while j < end:
             d = wp.length_sq(x - c.position[j])
             if d < within and j != i:
                 at = int(count)
@@ -292,31 +292,29 @@ def steer(
                 who[at] = j
                 if count == most:
                     within = near[most - 1]
+            j += 1
         if e.entry.shape[0] > 0:
             for q in range(e.start[run[0]], e.start[run[1] + 1]):
-                place = e.entry[q]
-                if rows < 4 and comes_first(e, rings, cell, place):
+                if may_touch(e.ball[q], x, r):
+                    place = e.entry[q]
                     g = e.edge[place]
-                    if e.ahead[g] == 0:
-                        on = nearest_on_segment(e.a[g], e.b[g], x)
-                        d = wp.length(x - on)
-                        if d < r and d > _ZERO:
-                            away = _flat(x - on, first, second) / d
-                            part = wp.length(on - e.a[g]) / wp.max(wp.length(e.b[g] - e.a[g]), wp.float64(1.0e-12))
-                            rate = _flat(e.rate_a[g] + part * (e.rate_b[g] - e.rate_a[g]), first, second)
-                            stop = _stop_line(away, d - radius, wp.dot(rate, away), p[_WALL_HORIZON])
-                            for k in range(4):
-                                lines[rows, k] = stop[k]
-                            rows += 1
+                    if rows < 4 and e.ahead[g] == 0 and maybe_near(e, g, x, r):
+                        if comes_first(e, rings, cell, place):
+                            on = nearest_on_segment(e.a[g], e.b[g], x)
+                            d = wp.length(x - on)
+                            if d < r and d > _ZERO:
+                                away = _flat(x - on, first, second) / d
+                                part = wp.length(on - e.a[g]) / wp.max(wp.length(e.b[g] - e.a[g]), wp.float64(1.0e-12))
+                                rate = _flat(e.rate_a[g] + part * (e.rate_b[g] - e.rate_a[g]), first, second)
+                                lines[rows] = _stop_line(away, d - radius, wp.dot(rate, away), p[_WALL_HORIZON])
+                                rows += 1
     hard = rows + 0
     own = _flat(c.velocity[i], first, second)
     for k in range(count):
         j = who[k]
         between = _flat(c.position[j] - x, first, second)
         relative = own - _flat(c.velocity[j], first, second)
-        line = pair_line(between, relative, own, radius + c.radius[c.number[j]], p[_HORIZON], c.dt)
-        for q in range(4):
-            lines[rows, q] = line[q]
+        lines[rows] = pair_line(between, relative, own, radius + c.radius[c.number[j]], p[_HORIZON], c.dt)
         rows += 1
     top = p[_FASTER] * c.speed[number]
     found = _best(lines, rows, top, _flat(wanted, first, second), False)

@@ -75,6 +75,14 @@ class Population:
         self.traits["arrived"][numbers] = np.inf
         self._send_routes()
 
+    def steered(self) -> Crowd:
+        """The agents where they are, with the velocities a step has given them."""
+        c = Crowd()
+        for name in Crowd.vars:
+            setattr(c, name, getattr(self.crowd, name))
+        c.velocity = self.moved.velocity
+        return c
+
     def settling(self) -> list[Any]:
         """What to run after a step to sort the agents it has moved by cell."""
         return settling(self.moved, self.crowd, 1, self.map.device)

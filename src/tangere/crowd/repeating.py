@@ -11,6 +11,7 @@ from typing import Any
 import warp as wp
 
 from tangere.runtime import load, run_shards, shard_ranges
+from tangere.runtime.kernels import BLOCK
 from tangere.runtime.launching import GRAIN, Recorded
 
 __all__ = ["Repeated"]
@@ -23,13 +24,17 @@ class Repeated:
         self, kernel: wp.Kernel, dim: int, arguments: Sequence[Any], device: wp.Device, *, grain: int = GRAIN
     ) -> None:
         load(kernel, device)
-        self._recorded = Recorded(kernel, arguments, device)
         self._dim, self._grain, self._cuda = dim, grain, device.is_cuda
+        self._shards = Recorded(kernel, arguments, device)
+        # The whole range in one launch: nothing at all is left to be set.
+        self._whole: Any = wp.launch(
+            kernel, dim, [0, *arguments], device=device, record_tape=False, record_cmd=True, block_dim=BLOCK
+        )
 
     def run(self) -> None:
         """Once more."""
-        if self._cuda:
-            self._recorded.launch(self._dim, 0)
+        ranges = [] if self._cuda else shard_ranges(self._dim, self._grain)
+        if len(ranges) <= 1:
+            self._whole.launch()
             return
-        ranges = shard_ranges(self._dim, self._grain)
-        run_shards(lambda shard, first, count: self._recorded.launch(count, first), ranges)
+        run_shards(lambda shard, first, count: self._shards.launch(count, first), ranges)

@@ -1,7 +1,9 @@
 """Agents sorted by cell after each step, with all they carry: then the agents of a cell are a range.
 
 Method:   a counting sort that moves the agents themselves. Each shard counts its own contiguous range, one scan turns
-          counts into places, each shard moves its range (stable, no atomics); with one shard all of it is one kernel.
+          counts into places, each shard moves its range (stable, no atomics). With one shard all of it is one kernel
+          that does not pass all cells: an agent that went from cell a to cell b moves the starts of the cells between
+          them by one. Only where that is more to do than passing the cells once, and at first, they are added up.
           On CUDA a radix sort of the cells, and a gather.
 The order does not depend on the number of threads.
 Spec: specs/pitiot-multiresolution-interactions 2.11, 5.3.
@@ -40,9 +42,11 @@ def settling(moved: Agents, crowd: Crowd, tick: int, device: wp.Device) -> list[
             Repeated(_gather, count, [moved, order, crowd], device),
         ]
     shards = max(1, min(thread_count(), count // _SHARD))
-    tally = wp.empty((shards, cells), dtype=wp.int32, device=device)
     if shards == 1:
-        return [Repeated(_sort_alone, 1, [moved, tally, tick, crowd], device)]
+        taken, known = wp.zeros(cells, dtype=wp.int32, device=device), wp.zeros(1, dtype=wp.int32, device=device)
+        was = wp.empty(count, dtype=wp.int32, device=device)
+        return [Repeated(_sort_alone, 1, [moved, taken, was, known, tick, crowd], device)]
+    tally = wp.empty((shards, cells), dtype=wp.int32, device=device)
     return [
         Repeated(_count, shards, [moved, shards, tally], device, grain=1),
         Repeated(_scan, 1, [shards, tick, tally, crowd], device),
@@ -102,11 +106,52 @@ def _placed(a: Agents, shard: int, shards: int, tally: wp.array2d[int], c: Crowd
         _carried(a, i, c, place)
 
 
+@wp.func
+def _way(a: Agents, was: wp.array[int], most: int) -> int:
+    """How many starts all changes of cell move together, or more than `most`."""
+    way = int(0)
+    i = int(0)
+    while i < a.cell.shape[0] and way <= most:
+        way += wp.abs(a.cell[i] - was[i])
+        i += 1
+    return way
+
+
+@wp.func
+def _shifted(c: Crowd, a: int, b: int):
+    """Move the starts of cells as one agent goes from cell a to cell b."""
+    for cell in range(a + 1, b + 1):
+        c.start[cell] = c.start[cell] - 1
+    for cell in range(b + 1, a + 1):
+        c.start[cell] = c.start[cell] + 1
+
+
 @wp.kernel
-def _sort_alone(first: int, a: Agents, tally: wp.array2d[int], tick: int, c: Crowd):
-    _counted(a, 0, 1, tally)
-    _scanned(1, tally, tick, c)
-    _placed(a, 0, 1, tally, c)
+def _sort_alone(
+    first: int, a: Agents, taken: wp.array[int], was: wp.array[int], known: wp.array[int], tick: int, c: Crowd
+):
+    count = a.cell.shape[0]
+    if known[0] == 1 and _way(a, was, taken.shape[0]) <= taken.shape[0]:
+        for i in range(count):
+            _shifted(c, was[i], a.cell[i])
+    else:
+        for i in range(count):
+            taken[a.cell[i]] = taken[a.cell[i]] + 1
+        total = int(0)
+        for cell in range(taken.shape[0]):
+            c.start[cell] = total
+            total += taken[cell]
+            taken[cell] = 0
+        c.start[taken.shape[0]] = total
+        known[0] = 1
+    for i in range(count):
+        place = c.start[a.cell[i]] + taken[a.cell[i]]
+        taken[a.cell[i]] = taken[a.cell[i]] + 1
+        was[place] = int(a.cell[i])
+        _carried(a, i, c, place)
+    for i in range(count):
+        taken[a.cell[i]] = 0
+    c.clock[0] = c.clock[0] + tick
 
 
 @wp.kernel

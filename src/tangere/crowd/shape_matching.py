@@ -18,14 +18,16 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
+from tangere.cells.tracking.sides import chunk_of
 from tangere.cells.tracking.surface import triangle_normal
-from tangere.crowd.arrays import Edges, Routes, comes_first, ring_cell, wish
+from tangere.crowd.arrays import Edges, Routes, comes_first, may_touch, maybe_near, ring_cell, wish
 from tangere.crowd.bubbles import bubble, edge_field, limited
 from tangere.crowd.going import go_over_surface, go_straight
-from tangere.crowd.walls import nearest_wall
-from tangere.runtime import SOUND, launch
+from tangere.crowd.repeating import Repeated
+from tangere.crowd.walls import Walls, nearest_wall
+from tangere.runtime import SOUND
 
-__all__ = ["Bodies", "match_sections", "move_particles"]
+__all__ = ["Bodies", "moving"]
 
 wp.set_module_options(SOUND)
 
@@ -72,16 +74,22 @@ class Bodies:
     dt: wp.float64
 
 
-def match_sections(b: Bodies, m: MapArrays, r: Routes, time: float, device: wp.Device) -> None:
-    """Find where each section is and what it wants."""
-    launch(_want, len(b.speed), [b, r, wp.float64(time)], device=device, grain=1024)
-    launch(_match, len(b.body), [b, m], device=device, grain=1024)
+def moving(
+    b: Bodies, r: Routes, time: wp.array, inputs: list[Any], outputs: list[Any], device: wp.Device
+) -> list[Repeated]:
+    """What to run to find where each section is and what it wants, and to move all particles.
 
-
-def move_particles(b: Bodies, inputs: list[Any], outputs: list[Any], device: wp.Device) -> None:
-    """Move all particles. Inputs: map, rings, walled, edges, push (k, z, R). Outputs: position, velocity, dart."""
-    kernel = _move_kernel(go_over_surface if b.surface else go_straight)
-    launch(kernel, len(b.position), [b, *inputs], outputs, device=device, grain=512)
+    Args:
+        time: one number, float64 [s]. inputs: map, rings, walls, edges, push (k, z, R).
+        outputs: position, velocity, dart.
+    """
+    move, chunk = _move_kernel(go_over_surface if b.surface else go_straight), chunk_of(device)
+    indices = [-(-count // chunk) for count in (len(b.speed), len(b.body), len(b.position))]
+    return [
+        Repeated(_want, indices[0], [b, r, time, chunk], device, grain=32),
+        Repeated(_match, indices[1], [b, inputs[0], chunk], device, grain=32),
+        Repeated(move, indices[2], [b, *inputs, chunk, *outputs], device, grain=16),
+    ]
 
 
 @wp.func
@@ -107,70 +115,72 @@ def _yielded(before: wp.mat22d, stretch: wp.mat22d, plastic: wp.vec3d, dt: wp.fl
 
 
 @wp.kernel
-def _want(first: int, b: Bodies, r: Routes, time: wp.float64):
-    body = first + wp.tid()
-    s = b.head_section[body]
-    c = wp.vec3d()
-    for k in range(b.first[s], b.first[s + 1]):
-        c += b.position[b.particle[k]]
-    b.want[body] = wish(r, body, c / wp.float64(b.first[s + 1] - b.first[s]), b.speed[body], time)
+def _want(first: int, b: Bodies, r: Routes, time: wp.array[wp.float64], chunk: int):
+    begin = (first + wp.tid()) * chunk
+    for body in range(begin, wp.min(begin + chunk, b.speed.shape[0])):
+        s = b.head_section[body]
+        c = wp.vec3d()
+        for k in range(b.first[s], b.first[s + 1]):
+            c += b.position[b.particle[k]]
+        b.want[body] = wish(r, body, c / wp.float64(b.first[s + 1] - b.first[s]), b.speed[body], time[0])
 
 
 @wp.kernel
-def _match(first: int, b: Bodies, m: MapArrays):
-    s = first + wp.tid()
-    body = b.body[s]
-    count = wp.float64(b.first[s + 1] - b.first[s])
-    c = wp.vec3d()
-    n = wp.vec3d(_ZERO, _ZERO, _ZERO)
-    for k in range(b.first[s], b.first[s + 1]):
-        c += b.position[b.particle[k]] / count
-        if b.surface == 1:
-            n += triangle_normal(m, b.dart[b.particle[k]])
-    tx = wp.vec3d(_ONE, _ZERO, _ZERO)
-    if b.surface == 1:
-        n = wp.normalize(n)
-        tx = b.position[b.particle[b.first[s]]] - c
-        tx = wp.normalize(tx - wp.dot(tx, n) * n)
-    else:
-        n = wp.vec3d(_ZERO, _ZERO, _ONE)
-    ty = wp.cross(n, tx)
-    pq = wp.mat22d(_ZERO, _ZERO, _ZERO, _ZERO)
-    qq = wp.mat22d(_ZERO, _ZERO, _ZERO, _ZERO)
-    for k in range(b.first[s], b.first[s + 1]):
-        w = b.position[b.particle[k]] - c
-        p = wp.vec2d(wp.dot(w, tx), wp.dot(w, ty))
-        q = b.shape[k]
-        pq += wp.outer(p, q)
-        qq += wp.outer(q, q)
-    turn = wp.atan2(pq[1, 0] - pq[0, 1], pq[0, 0] + pq[1, 1])
-    rotation = wp.mat22d(wp.cos(turn), -wp.sin(turn), wp.sin(turn), wp.cos(turn))
-    linear = rotation
-    if wp.determinant(qq) > _TINY:
-        fit = pq * wp.inverse(qq)
-        det = wp.determinant(fit)
-        if det > wp.float64(1.0e-6):
-            linear = fit / wp.sqrt(det)
-    if b.plastic[body][1] > _ZERO:
-        kept = _yielded(b.set[s], wp.transpose(rotation) * linear, b.plastic[body], b.dt)
-        b.set[s] = kept
+def _match(first: int, b: Bodies, m: MapArrays, chunk: int):
+    begin = (first + wp.tid()) * chunk
+    for s in range(begin, wp.min(begin + chunk, b.body.shape[0])):
+        body = b.body[s]
+        count = wp.float64(b.first[s + 1] - b.first[s])
+        c = wp.vec3d()
+        n = wp.vec3d(_ZERO, _ZERO, _ZERO)
         for k in range(b.first[s], b.first[s + 1]):
-            b.shape[k] = kept * b.rest[k]
-    blend = b.beta[body] * linear + (_ONE - b.beta[body]) * rotation
-    b.centre[s] = c
-    b.normal[s] = n
-    b.axis_x[s] = blend[0, 0] * tx + blend[1, 0] * ty
-    b.axis_y[s] = blend[0, 1] * tx + blend[1, 1] * ty
-    ahead = rotation[0, 0] * tx + rotation[1, 0] * ty
-    b.forward[s] = ahead
-    want = b.want[body]
-    if b.head_section[body] != s:
-        pull = b.position[b.hinge[s]] - c
-        want = pull * (wp.length(want) / wp.max(wp.length(pull), _TINY))
-    want = want - wp.dot(want, n) * n
-    b.drift[s] = want
-    off = wp.atan2(wp.dot(wp.cross(ahead, want), n), wp.dot(ahead, want))
-    b.spin[s] = wp.clamp(_TURN * off, -_TURN_LIMIT, _TURN_LIMIT)
+            c += b.position[b.particle[k]] / count
+            if b.surface == 1:
+                n += triangle_normal(m, b.dart[b.particle[k]])
+        tx = wp.vec3d(_ONE, _ZERO, _ZERO)
+        if b.surface == 1:
+            n = wp.normalize(n)
+            tx = b.position[b.particle[b.first[s]]] - c
+            tx = wp.normalize(tx - wp.dot(tx, n) * n)
+        else:
+            n = wp.vec3d(_ZERO, _ZERO, _ONE)
+        ty = wp.cross(n, tx)
+        pq = wp.mat22d(_ZERO, _ZERO, _ZERO, _ZERO)
+        qq = wp.mat22d(_ZERO, _ZERO, _ZERO, _ZERO)
+        for k in range(b.first[s], b.first[s + 1]):
+            w = b.position[b.particle[k]] - c
+            p = wp.vec2d(wp.dot(w, tx), wp.dot(w, ty))
+            q = b.shape[k]
+            pq += wp.outer(p, q)
+            qq += wp.outer(q, q)
+        turn = wp.atan2(pq[1, 0] - pq[0, 1], pq[0, 0] + pq[1, 1])
+        rotation = wp.mat22d(wp.cos(turn), -wp.sin(turn), wp.sin(turn), wp.cos(turn))
+        linear = rotation
+        if wp.determinant(qq) > _TINY:
+            fit = pq * wp.inverse(qq)
+            det = wp.determinant(fit)
+            if det > wp.float64(1.0e-6):
+                linear = fit / wp.sqrt(det)
+        if b.plastic[body][1] > _ZERO:
+            kept = _yielded(b.set[s], wp.transpose(rotation) * linear, b.plastic[body], b.dt)
+            b.set[s] = kept
+            for k in range(b.first[s], b.first[s + 1]):
+                b.shape[k] = kept * b.rest[k]
+        blend = b.beta[body] * linear + (_ONE - b.beta[body]) * rotation
+        b.centre[s] = c
+        b.normal[s] = n
+        b.axis_x[s] = blend[0, 0] * tx + blend[1, 0] * ty
+        b.axis_y[s] = blend[0, 1] * tx + blend[1, 1] * ty
+        ahead = rotation[0, 0] * tx + rotation[1, 0] * ty
+        b.forward[s] = ahead
+        want = b.want[body]
+        if b.head_section[body] != s:
+            pull = b.position[b.hinge[s]] - c
+            want = pull * (wp.length(want) / wp.max(wp.length(pull), _TINY))
+        want = want - wp.dot(want, n) * n
+        b.drift[s] = want
+        off = wp.atan2(wp.dot(wp.cross(ahead, want), n), wp.dot(ahead, want))
+        b.spin[s] = wp.clamp(_TURN * off, -_TURN_LIMIT, _TURN_LIMIT)
 
 
 @wp.func
@@ -193,48 +203,54 @@ def _move_kernel(go: Any) -> wp.Kernel:
         b: Bodies,
         m: MapArrays,
         rings: RingTable,
-        walled: wp.array[int],
+        walls: Walls,
         e: Edges,
         push: wp.vec3d,
+        chunk: int,
         position: wp.array[wp.vec3d],
         velocity: wp.array[wp.vec3d],
         dart: wp.array[int],
     ):
-        i = first + wp.tid()
-        x = b.position[i]
-        v = b.velocity[i]
-        body = b.owner[i]
-        cell = m.cell[b.dart[i]]
-        normal = b.normal[b.section[b.member_a[i]]]
-        goal = _member_goal(b, b.member_a[i])
-        want = _member_wish(b, b.member_a[i], x)
-        if b.member_b[i] >= 0:
-            goal = _HALF * (goal + _member_goal(b, b.member_b[i]))
-            want = _HALF * (want + _member_wish(b, b.member_b[i], x))
-        force = wp.vec3d()
-        for k in range(rings.size[cell] + 1):
-            near = ring_cell(rings, cell, k)
-            for q in range(e.start[near], e.start[near + 1]):
-                place = e.entry[q]
-                g = e.edge[place]
-                if e.owner[g] != body and e.ahead[g] == 0:
-                    if comes_first(e, rings, cell, place):
-                        f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
-                        force += bubble(f.distance, f.rate, push[0], push[1], push[2], True) * f.away
-        wall = nearest_wall(m, rings, walled, cell, x)
-        if wall.distance < push[2]:
-            w = (x - wall.point) / wp.max(wall.distance, _TINY)
-            force += bubble(wall.distance, wp.dot(w, v), push[0], push[1], push[2], True) * w
-        force = limited(force, _PUSH_LIMIT) + (want - v) / _TAU
-        free = limited(v + b.dt * force, _SPEED_LIMIT * b.speed[body])
-        u = free + (b.alpha[body] / b.dt) * (goal - x)
-        if b.surface == 1:
-            own = triangle_normal(m, b.dart[i])
-            u = u - wp.dot(u, own) * own
-        end = go(m, b.dart[i], x, u, b.dt)
-        position[i] = end.position
-        # The correction moves a particle once; only as much of it as a body may be fast stays as velocity.
-        velocity[i] = limited(end.velocity, _SPEED_LIMIT * b.speed[body])
-        dart[i] = end.dart
+        begin = (first + wp.tid()) * chunk
+        for i in range(begin, wp.min(begin + chunk, b.position.shape[0])):
+            x = b.position[i]
+            v = b.velocity[i]
+            body = b.owner[i]
+            cell = m.cell[b.dart[i]]
+            normal = b.normal[b.section[b.member_a[i]]]
+            goal = _member_goal(b, b.member_a[i])
+            want = _member_wish(b, b.member_a[i], x)
+            if b.member_b[i] >= 0:
+                goal = _HALF * (goal + _member_goal(b, b.member_b[i]))
+                want = _HALF * (want + _member_wish(b, b.member_b[i], x))
+            force = wp.vec3d()
+            for k in range(rings.size[cell] + 1):
+                near = ring_cell(rings, cell, k)
+                q = int(e.start[near])
+                end = e.start[near + 1]
+                while q < end:
+                    if may_touch(e.ball[q], x, push[2]):
+                        place = e.entry[q]
+                        g = e.edge[place]
+                        if e.owner[g] != body and e.ahead[g] == 0 and maybe_near(e, g, x, push[2]):
+                            if comes_first(e, rings, cell, place):
+                                f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
+                                force += bubble(f.distance, f.rate, push[0], push[1], push[2], True) * f.away
+                    q += 1
+            wall = nearest_wall(walls, cell, x)
+            if wall.distance < push[2]:
+                w = (x - wall.point) / wp.max(wall.distance, _TINY)
+                force += bubble(wall.distance, wp.dot(w, v), push[0], push[1], push[2], True) * w
+            force = limited(force, _PUSH_LIMIT) + (want - v) / _TAU
+            free = limited(v + b.dt * force, _SPEED_LIMIT * b.speed[body])
+            u = free + (b.alpha[body] / b.dt) * (goal - x)
+            if b.surface == 1:
+                own = triangle_normal(m, b.dart[i])
+                u = u - wp.dot(u, own) * own
+            there = go(m, b.dart[i], x, u, b.dt)
+            position[i] = there.position
+            # The correction moves a particle once; only as much of it as a body may be fast stays as velocity.
+            velocity[i] = limited(there.velocity, _SPEED_LIMIT * b.speed[body])
+            dart[i] = there.dart
 
     return move

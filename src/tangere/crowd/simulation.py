@@ -23,7 +23,7 @@ from tangere.cells.tracking.march import move
 from tangere.crowd.bodies import Body
 from tangere.crowd.body_agents import BodyAgents
 from tangere.crowd.bubbles import Bubbles
-from tangere.crowd.crowding import crowded_cells, empty_cells
+from tangere.crowd.crowding import Crowding
 from tangere.crowd.observing import Surroundings, observe
 from tangere.crowd.planning import Planner
 from tangere.crowd.population import Population
@@ -39,8 +39,11 @@ __all__ = ["Simulation"]
 
 #: Stiffness and damping of the bubbles of bodies [1/(m s^2), 1/s].
 _BODY_PUSH = 30.0, 4.0
-#: Cells of more than 8 agents are split, four with at most 4 together are merged.
-_CROWDED = Density()
+#: Of several tried in the scenes of bench/pitiot_crowd_figures; (8, 4) is better without bodies and worse among them.
+_CROWDED = Density(12, 4)
+#: Changing the map costs much the same for one cell as for many: it is put off until this part of the cells is to be
+#: split or merged, for so many looks at most.
+_WORTH, _PATIENCE = 0.15, 8
 
 
 class Simulation:
@@ -50,7 +53,8 @@ class Simulation:
         map: the ground (flat or a surface) or space they are in; it is split and merged as they go.
         behaviour: how points steer: `Bubbles`, `Orca` or your own.
         adaptive: when cells split and merge; None: never. `levels`: at most so fine; None: as fine as the range allows.
-        adapt_every: steps between looks at the density. budget: at most so many splits and merges at a look.
+        adapt_every: steps between looks at the density; cells change when many are to, or at every eighth look.
+        budget: at most so many splits and merges at a look, and no waiting for more.
         dt: length of a step [s]. goal_radius: a waypoint is reached within this distance [m].
         anticipation: how far ahead bodies push points aside [s]; 0: not at all.
         reroute: how often points whose waypoint is hidden by an obstacle look for a way around it [s]; 0: never.
@@ -64,7 +68,7 @@ class Simulation:
         behaviour: Behaviour | None = None,
         adaptive: Density | None = _CROWDED,
         levels: int | None = None,
-        adapt_every: int = 10,
+        adapt_every: int = 30,
         budget: int | None = None,
         dt: float = 1.0 / 30.0,
         goal_radius: float = 0.5,
@@ -88,7 +92,9 @@ class Simulation:
         self.bodies = BodyAgents(map, anticipation)
         self._seed = seed
         self._version = -1
+        self._fitted, self._waited = False, 0
         self._recorded: tuple | None = None
+        self._crowding: Crowding | None = None
 
     def __repr__(self) -> str:
         who = f"{len(self.points)} points, {len(self.bodies)} bodies"
@@ -147,7 +153,7 @@ class Simulation:
             "repeat": int(repeat),
         }
         numbers = self.points.add(places, darts, Ways.of(goals, len(places)), traits)
-        self._version = -1
+        self._version, self._fitted = -1, False
         return numbers
 
     def add_bodies(
@@ -187,16 +193,18 @@ class Simulation:
         return Planner(self.map, clearance=clearance, counts=counts, penalty=penalty).routes(starts, goals)
 
     def step(self, count: int = 1) -> None:
-        """Go on by so many steps."""
+        """Go on by so many steps. The first one after points were added fits the cells to them, unless on a budget."""
         for _ in range(count):
             self.prepare()
+            if not self._fitted:
+                self._fit()
             self._step_bodies()
             self._step_points()
             self.steps += 1
             if self._reroute_every and self.steps % self._reroute_every == 0:
                 self.reroute()
             if self.adaptive is not None and self.steps % self.adapt_every == 0:
-                self.adapt()
+                self._look()
 
     def run(
         self, seconds: float, *, record: float = 0.5, progress: Callable[[float], None] | None = None
@@ -220,22 +228,28 @@ class Simulation:
             raise InputError(f"reach {distance} m is more than cells are sure to show, {self.behaviour.range} m")
         return observe([self.points.crowd, self.map.arrays, self.map.rings.table], distance, self.map.device)
 
-    def adapt(self) -> None:
-        """Merge and split cells by density, once."""
+    def adapt(self, least: float = 0.0) -> int:
+        """Merge and split cells by density, once, if at least this part of them is to be; returns how many were."""
         if self.adaptive is None:
-            return
+            return 0
         with self._timed("multiresolution"):
-            map, start = self.map, self.points.crowd.start
-            merging = empty_cells(map, start, self.adaptive, self.budget)
-            done = merge(map, merging, balanced=True)
-            full = crowded_cells(map, start, self.adaptive, self.levels, self.budget)
+            self.prepare()
+            map = self.map
+            limit, edges = self.adaptive, self.bodies.edges.arrays.start
+            if self._crowding is None or self._crowding.limit != limit or self._crowding.edges is not edges:
+                self._crowding = Crowding(map, self.points.crowd.start, edges, limit, self.levels)
+            few, many = self._crowding.look(self.budget)
+            if len(few) + len(many) <= least * self._crowding.leaves:
+                return 0
+            done = merge(map, few, balanced=True)
             if len(done):
                 # Before a split takes the places of darts that are gone.
                 follow_heirs(map, self.points.crowd.dart)
                 self.bodies.follow_heirs()
-            new = split(map, full, balanced=True)
+            new = split(map, many, balanced=True)
             self.operations = [self.operations[0] + len(done), self.operations[1] + len(new)]
             self.prepare()
+            return len(done) + len(new)
 
     def block(self, cells: Arrays, *, blocked: bool = True) -> None:
         """Make leaf cells without agents obstacles, or free them again."""
@@ -281,16 +295,29 @@ class Simulation:
         parameters = np.asarray(self.behaviour.parameters(), float)
         self._parameters = wp.array(parameters, dtype=wp.float64, device=self.map.device)
         self._version = self.map.version
-        self._recorded = None
+        self._recorded = self._crowding = None
+
+    def _fit(self) -> None:
+        """Adapt the cells to a new crowd level by level, so that the looks of later steps find little to do."""
+        self._fitted = True
+        for _ in range(self.levels if self.budget is None else 0):
+            if self.adapt() == 0:
+                return
+
+    def _look(self) -> None:
+        """Adapt the cells where that is worth it."""
+        self._waited += 1
+        at_once = self.budget is not None or self._waited >= _PATIENCE
+        if self.adapt(0.0 if at_once else _WORTH):
+            self._waited = 0
 
     def _step_bodies(self) -> None:
         if not len(self.bodies):
             return
         with self._timed("bodies"):
-            inputs = [self.map.arrays, self.map.rings.table, self.points.crowd.sight.walled]
+            inputs = [self.map.arrays, self.map.rings.table, self.points.crowd.sight.walls]
             self.bodies.routes.near = max(self.goal_radius, 1.0)
-            push = wp.vec3d(*_BODY_PUSH, self.behaviour.range)
-            self.bodies.step(inputs, push, self.dt, self.time)
+            self.bodies.step(inputs, (*_BODY_PUSH, self.behaviour.range), self.dt, self.time)
 
     def _step_points(self) -> None:
         if len(self.points):
@@ -301,7 +328,6 @@ class Simulation:
                 self._steer.run()
             if self.separate:
                 with self._timed("tracking"):
-                    wp.copy(self.points.crowd.velocity, self.points.moved.velocity)
                     self._go.run()
             with self._timed("registration"):
                 for part in self._settle:
@@ -320,7 +346,7 @@ class Simulation:
         inputs = [c, self.map.arrays, self.map.rings.table, key[2], self.points.routes, self._parameters]
         self._steer = stepping(self.behaviour.steer, not self.separate, inputs, moved, device)
         if self.separate:
-            self._go = stepping(keep_velocity, True, inputs, moved, device)
+            self._go = stepping(keep_velocity, True, [self.points.steered(), *inputs[1:]], moved, device)
         self._settle = self.points.settling()
         self._recorded = key
 
@@ -328,7 +354,7 @@ class Simulation:
     def _timed(self, stage: str) -> Iterator[None]:
         begin = clock.perf_counter()
         yield
-        if self.separate:
+        if self.separate and self.map.device.is_cuda:
             wp.synchronize_device(self.map.device)
         self.timers[stage] += clock.perf_counter() - begin
 

@@ -1,8 +1,9 @@
 """Walls that agents see: borders of the map, blocked edges and faces, and the sides of obstacle cells.
 
 Question: where is the nearest wall in the cells an agent sees?
-Method:   cells with a wall are marked when the map changes; only those are searched. The nearest wall point pushes,
-          not every piece: a wall cut into more pieces by a split pushes no harder.
+Method:   when the map has changed, the walls of each cell and its ring are written down one after the other, with
+          their corners, so that a search reads nothing else. The nearest wall point pushes, not every piece: a wall cut
+          into more pieces by a split pushes no harder.
 Spec: specs/pitiot-multiresolution-interactions 2.18 (obstacles), 2.19.
 """
 
@@ -14,18 +15,22 @@ from tangere.cells.maps.arrays import MapArrays, is_wall
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.rings import RingTable
 from tangere.query.closest_points import closest_on_segment, closest_on_triangle
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, launch, offsets
 
-__all__ = ["Wall", "mark_walled", "nearest_on_segment", "nearest_wall"]
+__all__ = ["Wall", "Walls", "nearest_on_segment", "nearest_wall", "walls_of"]
 
 wp.set_module_options(SOUND)
 
 
-def mark_walled(map: CellMap) -> wp.array:
-    """1 for each cell with a wall, (cells,) int32."""
-    walled = wp.zeros(map.cell_capacity, dtype=wp.int32, device=map.device)
-    launch(_mark, map.cell_capacity, [map.arrays], [walled], device=map.device)
-    return walled
+@wp.struct
+class Walls:
+    """Walls seen from cell c: first[c] … first[c + 1] - 1; segments ab in 2-maps, triangles abc in 3-maps."""
+
+    first: wp.array[int]
+    a: wp.array[wp.vec3d]
+    b: wp.array[wp.vec3d]
+    c: wp.array[wp.vec3d]  # empty in 2-maps
+    space: int  # 1: triangles
 
 
 @wp.struct
@@ -36,13 +41,39 @@ class Wall:
     distance: wp.float64
 
 
+def walls_of(map: CellMap) -> Walls:
+    """The walls seen from each leaf of a map as it is now."""
+    device, table = map.device, map.rings.table
+    own, seen = (wp.zeros(map.cell_capacity + 1, dtype=wp.int32, device=device) for _ in range(2))
+    launch(_count_own, map.cell_capacity, [map.arrays], [own], device=device)
+    launch(_count_seen, map.cell_capacity, [table, own], [seen], device=device)
+    walls = Walls()
+    walls.first, total = offsets(seen)
+    walls.space = int(map.dimension == 3)
+    walls.a, walls.b = (wp.empty(total, dtype=wp.vec3d, device=device) for _ in range(2))
+    walls.c = wp.empty(total * walls.space, dtype=wp.vec3d, device=device)
+    if total:
+        launch(_write, map.cell_capacity, [map.arrays, table, own], [walls], device=device, grain=4096)
+    return walls
+
+
 @wp.func
-def _stops(m: MapArrays, d: int) -> bool:
-    if is_wall(m, d) == 1:
-        return True
-    if m.dimension == 3:
-        return m.phi3[d] < 0
-    return m.phi2[d] < 0
+def nearest_wall(walls: Walls, cell: int, x: wp.vec3d) -> Wall:
+    """The nearest wall point in a cell and its ring."""
+    found = Wall()
+    least = wp.float64(wp.inf)
+    for k in range(walls.first[cell], walls.first[cell + 1]):
+        near = wp.vec3d()
+        if walls.space == 1:
+            near = _nearest_on_triangle(walls.c[k], walls.a[k], walls.b[k], x)
+        else:
+            near = nearest_on_segment(walls.a[k], walls.b[k], x)
+        square = wp.length_sq(near - x)
+        if square < least:
+            least = square
+            found.point = near
+    found.distance = wp.sqrt(least)
+    return found
 
 
 @wp.func
@@ -57,40 +88,52 @@ def _nearest_on_triangle(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, x: wp.vec3d) -> 
 
 
 @wp.func
-def nearest_wall(m: MapArrays, rings: RingTable, walled: wp.array[int], c: int, x: wp.vec3d) -> Wall:
-    """The nearest wall point in cell c and its ring."""
-    found = Wall()
-    found.distance = wp.float64(wp.inf)
+def _stops(m: MapArrays, d: int) -> bool:
+    if is_wall(m, d) == 1:
+        return True
+    if m.dimension == 3:
+        return m.phi3[d] < 0
+    return m.phi2[d] < 0
+
+
+@wp.kernel
+def _count_own(first: int, m: MapArrays, own: wp.array[int]):
+    c = first + wp.tid()
+    if m.cell_level[c] < 0 or m.first_child[c] >= 0 or m.obstacle[c] != 0:
+        return
+    count = int(0)
+    d = int(m.anchor[c])
+    while d >= 0:
+        if _stops(m, d):
+            count += 1
+        d = m.link[d]
+    own[c] = count
+
+
+@wp.kernel
+def _count_seen(first: int, rings: RingTable, own: wp.array[int], seen: wp.array[int]):
+    c = first + wp.tid()
+    total = int(own[c])
+    for k in range(rings.size[c]):
+        total += own[rings.cells[c * rings.width + k]]
+    seen[c] = total
+
+
+@wp.kernel
+def _write(first: int, m: MapArrays, rings: RingTable, own: wp.array[int], walls: Walls):
+    c = first + wp.tid()
+    place = int(walls.first[c])
     for k in range(rings.size[c] + 1):
         b = int(c)
         if k > 0:
             b = rings.cells[c * rings.width + k - 1]
-        if walled[b] == 1:
+        if own[b] > 0:
             d = int(m.anchor[b])
             while d >= 0:
                 if _stops(m, d):
-                    s = m.position[m.origin[d]]
-                    e = m.position[m.origin[m.phi1[d]]]
-                    near = wp.vec3d()
-                    if m.dimension == 3:
-                        near = _nearest_on_triangle(m.face_centre[d], s, e, x)
-                    else:
-                        near = nearest_on_segment(s, e, x)
-                    away = wp.length(near - x)
-                    if away < found.distance:
-                        found.distance = away
-                        found.point = near
+                    walls.a[place] = m.position[m.origin[d]]
+                    walls.b[place] = m.position[m.origin[m.phi1[d]]]
+                    if walls.space == 1:
+                        walls.c[place] = m.face_centre[d]
+                    place += 1
                 d = m.link[d]
-    return found
-
-
-@wp.kernel
-def _mark(first: int, m: MapArrays, walled: wp.array[int]):
-    c = first + wp.tid()
-    if m.cell_level[c] < 0 or m.first_child[c] >= 0 or m.obstacle[c] != 0:
-        return
-    d = int(m.anchor[c])
-    while d >= 0:
-        if _stops(m, d):
-            walled[c] = 1
-        d = m.link[d]

@@ -149,11 +149,21 @@ class CellMap:
         self._rings = rings
 
     @property
+    def is_surface(self) -> bool:
+        """Whether the map is a surface in space that is not in the plane z = 0."""
+        return self.dimension == 2 and not self.flat
+
+    @property
     def has_convex_cells(self) -> bool:
         """Whether every leaf is convex."""
         if self._convex[0] != self.version:
             self._convex = self.version, all_convex(self)
         return self._convex[1]
+
+    def know_convex(self, changed: bool) -> None:
+        """After one version more: if every leaf was convex before, they are if those are that changed."""
+        if self._convex == (self.version - 1, True):
+            self._convex = self.version, changed
 
     def numpy(self, name: str) -> np.ndarray:
         """A copy of one of the arrays in `arrays`, as far as it is in use."""

@@ -11,7 +11,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.runtime import SOUND, launch
 
-__all__ = ["all_convex"]
+__all__ = ["all_convex", "is_bent"]
 
 wp.set_module_options(SOUND)
 
@@ -21,7 +21,7 @@ _ROUNDING = wp.constant(wp.float64(1.0e-12))
 
 def all_convex(map) -> bool:
     """Whether every leaf of a planar map or a 3-map is convex; surfaces in space are not."""
-    if map.dimension == 2 and not map.flat:
+    if map.is_surface:
         return False
     bent = wp.zeros(1, dtype=wp.int32, device=map.device)
     launch(_bent, len(map.arrays.tag), [map.arrays], [bent], device=map.device, grain=8192)
@@ -33,11 +33,9 @@ def _above(normal: wp.vec3d, way: wp.vec3d) -> bool:
     return wp.dot(normal, way) > _ROUNDING * wp.length(normal) * wp.length(way)
 
 
-@wp.kernel
-def _bent(first: int, m: MapArrays, bent: wp.array[int]):
-    d = first + wp.tid()
-    if d >= m.counts[0] or m.tag[d] < 0:
-        return
+@wp.func
+def is_bent(m: MapArrays, d: int) -> bool:
+    """Whether the cell of a live dart turns inwards there."""
     s = m.position[m.origin[d]]
     e = m.position[m.origin[m.phi1[d]]]
     before = m.position[m.origin[m.phi_1[d]]]
@@ -51,5 +49,12 @@ def _bent(first: int, m: MapArrays, bent: wp.array[int]):
         f = m.face_centre[d]
         normal = wp.cross(s - f, e - f)
         inward = _above(normal, m.face_centre[m.phi2[d]] - f) or _above(normal, before - f)
-    if inward:
-        bent[0] = 1  # whoever writes here writes the same
+    return inward
+
+
+@wp.kernel
+def _bent(first: int, m: MapArrays, bent: wp.array[int]):
+    d = first + wp.tid()
+    if d < m.counts[0] and m.tag[d] >= 0:
+        if is_bent(m, d):
+            bent[0] = 1  # whoever writes here writes the same

@@ -20,6 +20,7 @@ from tangere.cells.maps.arrays import LEVEL_LIMIT, MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.dividing import WORK_WIDTH
 from tangere.cells.maps.faces import faces_room, merge_face, split_face
+from tangere.cells.maps.refining_in_order import apply_in_order, soil_children, soil_operation
 from tangere.cells.maps.rings import RingTable, renew_rings
 from tangere.cells.maps.visibility import see_whole_cells
 from tangere.cells.maps.volumes import merge_volume, split_volume, volumes_room
@@ -114,32 +115,13 @@ def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method | None)
     _ = map.rings  # must be there before the first change
     todo = wp.array(cells.astype(np.int32), dtype=wp.int32, device=device)
     if (method or ("sets" if device.is_cuda else "sequential")) == "sequential":
-        _apply_in_order(map, todo, merging)
+        _refuse(apply_in_order(map, todo, merging))
     else:
         _apply_in_sets(map, todo, merging)
     if not map.has_convex_cells:
         blind = see_whole_cells(map)
         if len(blind):
             raise UnsupportedError(f"cell {blind[0]} is no longer star-shaped: its parent is bent too much to be split")
-
-
-def _apply_in_order(map: CellMap, todo: wp.array, merging: int) -> None:
-    state = wp.zeros(5, dtype=wp.int32, device=map.device)  # next operation, room it wants, refused cell + 1
-    work = wp.empty((1, WORK_WIDTH), dtype=wp.int32, device=map.device)
-    if not merging:
-        map.reserve(16 * len(todo), 5 * len(todo), 4 * len(todo))
-    dirty = wp.zeros(map.cell_capacity, dtype=wp.int32, device=map.device)
-    while True:
-        if len(dirty) < map.cell_capacity:
-            dirty = _longer(dirty, map.cell_capacity)
-        m, table = map.arrays, map.rings.table
-        launch(_in_order(m.dimension), 1, [m, table, todo, merging, work], [state, dirty], device=map.device)
-        reached, darts, vertices, cells, refused = state.numpy()
-        if refused or reached == len(todo):
-            break
-        map.reserve(2 * int(darts), 2 * int(vertices), 2 * int(cells))
-    map.rings = renew_rings(map.arrays, map.rings, dirty, map.device)
-    _refuse(int(refused))
 
 
 def _apply_in_sets(map: CellMap, todo: wp.array, merging: int) -> None:
@@ -177,112 +159,8 @@ def _refuse(refused: int) -> None:
         raise UnsupportedError(f"cell {refused - 1} has too many corners to be split (32 a face, 128 darts a volume)")
 
 
-def _longer(array: wp.array, length: int) -> wp.array:
-    longer = wp.zeros(length, dtype=array.dtype, device=array.device)
-    wp.copy(longer, array, count=len(array))
-    return longer
-
-
-@wp.func
-def _soil(m: MapArrays, table: RingTable, c: int, dirty: wp.array[int]):
-    """Mark the cells whose rings change when leaf c does."""
-    dirty[c] = 1
-    for i in range(table.size[c]):
-        dirty[table.cells[c * table.width + i]] = 1
-
-
-@wp.func
-def _soil_operation(m: MapArrays, table: RingTable, c: int, dirty: wp.array[int]):
-    _soil(m, table, c, dirty)
-    child = int(m.first_child[c])
-    while child >= 0:
-        _soil(m, table, child, dirty)
-        child = m.sibling[child]
-
-
-@wp.func
-def _soil_children(m: MapArrays, c: int, dirty: wp.array[int]):
-    child = int(m.first_child[c])
-    while child >= 0:
-        dirty[child] = 1
-        child = m.sibling[child]
-
-
-def _in_order(dimension: int) -> wp.Kernel:
-    return _in_order3 if dimension == 3 else _in_order2
-
-
 def _together(dimension: int) -> wp.Kernel:
     return _together3 if dimension == 3 else _together2
-
-
-@wp.func
-def _fits(m: MapArrays, room: wp.vec3i, state: wp.array[int]) -> bool:
-    if (
-        m.counts[0] + room[0] <= m.phi1.shape[0]
-        and m.counts[2] + room[1] <= m.position.shape[0]
-        and m.counts[4] + room[2] <= m.cell_level.shape[0]
-    ):
-        return True
-    for i in range(3):
-        state[1 + i] = room[i]
-    return False
-
-
-@wp.kernel
-def _in_order2(
-    first: int,
-    m: MapArrays,
-    table: RingTable,
-    todo: wp.array[int],
-    merging: int,
-    work: wp.array2d[int],
-    state: wp.array[int],
-    dirty: wp.array[int],
-):
-    i = int(state[0])
-    while i < todo.shape[0]:
-        c = todo[i]
-        if merging == 0 and not _fits(m, faces_room(m, c), state):
-            break
-        _soil_operation(m, table, c, dirty)
-        if merging == 1:
-            merge_face(m, c, work, 0)
-        elif split_face(m, c, work, 0):
-            _soil_children(m, c, dirty)
-        else:
-            state[4] = c + 1
-            break
-        i += 1
-    state[0] = i
-
-
-@wp.kernel
-def _in_order3(
-    first: int,
-    m: MapArrays,
-    table: RingTable,
-    todo: wp.array[int],
-    merging: int,
-    work: wp.array2d[int],
-    state: wp.array[int],
-    dirty: wp.array[int],
-):
-    i = int(state[0])
-    while i < todo.shape[0]:
-        c = todo[i]
-        if merging == 0 and not _fits(m, volumes_room(m, c), state):
-            break
-        _soil_operation(m, table, c, dirty)
-        if merging == 1:
-            merge_volume(m, c, work, 0)
-        elif split_volume(m, c, work, 0):
-            _soil_children(m, c, dirty)
-        else:
-            state[4] = c + 1
-            break
-        i += 1
-    state[0] = i
 
 
 @wp.kernel
@@ -298,11 +176,11 @@ def _together2(
 ):
     i = first + wp.tid()
     c = ops[i]
-    _soil_operation(m, table, c, dirty)
+    soil_operation(m, table, c, dirty)
     if merging == 1:
         merge_face(m, c, work, i)
     elif split_face(m, c, work, i):
-        _soil_children(m, c, dirty)
+        soil_children(m, c, dirty)
     else:
         failed[i] = c + 1
 
@@ -320,11 +198,11 @@ def _together3(
 ):
     i = first + wp.tid()
     c = ops[i]
-    _soil_operation(m, table, c, dirty)
+    soil_operation(m, table, c, dirty)
     if merging == 1:
         merge_volume(m, c, work, i)
     elif split_volume(m, c, work, i):
-        _soil_children(m, c, dirty)
+        soil_children(m, c, dirty)
     else:
         failed[i] = c + 1
 

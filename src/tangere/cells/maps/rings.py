@@ -13,7 +13,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.runtime import SOUND, device_of, launch
 
-__all__ = ["RingTable", "Rings", "fresh_rings", "renew_rings"]
+__all__ = ["RingTable", "Rings", "fresh_rings", "renew_rings", "wider_rings", "write_ring2", "write_ring3"]
 
 wp.set_module_options(SOUND)
 
@@ -67,10 +67,15 @@ def renew_rings(m: MapArrays, rings: Rings, dirty: wp.array, device: wp.Device) 
     full = wp.zeros(1, dtype=wp.int32, device=device)
     launch(kernel, len(dirty), [m, dirty], [rings.table, full], device=device, grain=_GRAIN)
     if full.numpy()[0]:
-        most = int(rings.table.size.numpy().max())
-        return fresh_rings(m, most + most // 4, device)
+        return wider_rings(m, rings, device)
     dirty.zero_()
     return rings
+
+
+def wider_rings(m: MapArrays, rings: Rings, device: wp.Device) -> Rings:
+    """A table that is wide enough for rings that did not fit."""
+    most = int(rings.table.size.numpy().max())
+    return fresh_rings(m, most + most // 4, device)
 
 
 @wp.kernel
@@ -96,11 +101,9 @@ def _noted(c: int, b: int, count: int, table: RingTable) -> int:
     return count + 1
 
 
-@wp.kernel
-def _rings2(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, full: wp.array[int]):
-    c = first + wp.tid()
-    if dirty[c] == 0:
-        return
+@wp.func
+def write_ring2(m: MapArrays, c: int, table: RingTable) -> int:
+    """Write the row of a cell of a 2-map; returns its size, which is more than the width if it does not fit."""
     count = int(0)
     if m.cell_level[c] >= 0 and m.first_child[c] < 0:
         start = m.anchor[c]
@@ -121,15 +124,12 @@ def _rings2(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, fu
             d = m.phi1[d]
             turning = d != start
     table.size[c] = count
-    if count > table.width:
-        full[0] = 1  # whoever writes here writes the same
+    return count
 
 
-@wp.kernel
-def _rings3(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, full: wp.array[int]):
-    c = first + wp.tid()
-    if dirty[c] == 0:
-        return
+@wp.func
+def write_ring3(m: MapArrays, c: int, table: RingTable) -> int:
+    """The same in a 3-map."""
     count = int(0)
     if m.cell_level[c] >= 0 and m.first_child[c] < 0:
         d = int(m.anchor[c])
@@ -138,7 +138,20 @@ def _rings3(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, fu
                 count = _around_vertex(m, c, d, count, table)
             d = m.link[d]
     table.size[c] = count
-    if count > table.width:
+    return count
+
+
+@wp.kernel
+def _rings2(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, full: wp.array[int]):
+    c = first + wp.tid()
+    if dirty[c] != 0 and write_ring2(m, c, table) > table.width:
+        full[0] = 1  # whoever writes here writes the same
+
+
+@wp.kernel
+def _rings3(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, full: wp.array[int]):
+    c = first + wp.tid()
+    if dirty[c] != 0 and write_ring3(m, c, table) > table.width:
         full[0] = 1  # whoever writes here writes the same
 
 

@@ -22,7 +22,7 @@ wp.set_module_options(SOUND)
 
 def blind_cells(map) -> np.ndarray:
     """The cells that their centre does not see whole."""
-    if map.dimension == 2 and not map.flat:
+    if map.is_surface:
         return np.empty(0, np.int64)
     blind = wp.zeros(map.cell_capacity, dtype=wp.uint8, device=map.device)
     launch(_mark_blind, map.cell_capacity, [map.arrays], [blind], device=map.device, grain=2048)

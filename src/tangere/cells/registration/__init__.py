@@ -2,9 +2,10 @@
 
 from tangere.cells.registration.criteria import Criterion, Density, NearPoint, adapt
 from tangere.cells.registration.groups import Groups, group
-from tangere.cells.registration.proximity import in_ring, in_ring_at, nearest, within
+from tangere.cells.registration.proximity import in_ring, in_ring_at, nearest
 from tangere.cells.registration.registration import Registration
 from tangere.cells.registration.retriangulating import divide_large_triangles, large_triangles
+from tangere.cells.registration.within import within
 
 __all__ = [
     "Criterion",

@@ -10,6 +10,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.sides import sides
+from tangere.query.closest_points import closest_on_triangle
 from tangere.runtime import SOUND, Arrays, launch
 
 __all__ = ["carry"]
@@ -25,7 +26,8 @@ def carry(map: CellMap, points: wp.array, darts: wp.array, vertices: Arrays) -> 
         vertices: (v, 3) as in `map.positions` [m].
     """
     weights = wp.empty(len(points), dtype=wp.vec4d, device=map.device)
-    launch(_weigh, len(points), [map.arrays, points, darts], [weights], device=map.device)
+    kernel = _weigh_on_surface if map.is_surface else _weigh
+    launch(kernel, len(points), [map.arrays, points, darts], [weights], device=map.device)
     map.move(vertices)
     there = wp.empty_like(points)
     launch(_place, len(points), [map.arrays, darts, weights], [there], device=map.device)
@@ -40,6 +42,16 @@ def _weigh(first: int, m: MapArrays, points: wp.array[wp.vec3d], darts: wp.array
     if m.dimension == 2:
         side[3] = wp.float64(0.0)
     weights[i] = side / (side[0] + side[1] + side[2] + side[3])
+
+
+@wp.kernel
+def _weigh_on_surface(
+    first: int, m: MapArrays, points: wp.array[wp.vec3d], darts: wp.array[int], weights: wp.array[wp.vec4d]
+):
+    i = first + wp.tid()
+    d = darts[i]
+    w = closest_on_triangle(points[i], m.position[m.origin[m.phi1[d]]], m.position[m.origin[d]], m.centre[m.cell[d]])
+    weights[i] = wp.vec4d(w[0], w[1], w[2], wp.float64(0.0))
 
 
 @wp.kernel

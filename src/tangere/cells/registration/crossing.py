@@ -165,7 +165,7 @@ def _marched_row(
 
 
 @wp.func
-def _row(
+def row_of(
     m: MapArrays,
     a: wp.vec3d,
     b: wp.vec3d,
@@ -215,7 +215,7 @@ def _walk_rows(
     base = int(0)
     if writing == 1:
         base = begin[i]
-    row = _row(m, a[i], b[i], dart_a[i], dart_b[i], how[i], base, writing, cells)
+    row = row_of(m, a[i], b[i], dart_a[i], dart_b[i], how[i], base, writing, cells)
     sizes[i] = row[0]
     status[i] = wp.uint8(row[1])
     marched[i] = wp.uint8(row[2])
@@ -238,7 +238,7 @@ def _walk_in_order(
     total = int(0)
     for i in range(a.shape[0]):
         begin[i] = total
-        row = _row(m, a[i], b[i], dart_a[i], dart_b[i], how[i], total, 1, cells)
+        row = row_of(m, a[i], b[i], dart_a[i], dart_b[i], how[i], total, 1, cells)
         total += row[0]
         marched[i] = wp.uint8(row[2])
         if row[1] == LOST:

@@ -13,7 +13,7 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, UnsupportedError, launch
 
 __all__ = ["fill_triangles"]
 
@@ -29,6 +29,8 @@ def fill_triangles(map: CellMap, corners: np.ndarray, pairs: np.ndarray) -> np.n
         corners: (k, 3, 3) [m].
         pairs: (p, 2) triangle and cell, for the edges.
     """
+    if map.is_surface:
+        raise UnsupportedError("triangles are filled in flat maps and in space, not on curved surfaces")
     shapes = wp.array(np.ascontiguousarray(corners), dtype=wp.vec3d, device=map.device)
     capacity = map.cell_capacity
     known = pairs[:, 0] * capacity + pairs[:, 1]

@@ -1,10 +1,10 @@
-"""Who is near a point: in its one-ring, within a radius, or the nearest k; exact for any sizes of cells.
+"""Who is near a point: in its one-ring, or the nearest k; exact for any sizes of cells.
 
 Question: which other points are near each point?
-Method:   a search over rings from the point's own cell, which goes on through every cell that may hold something near
-          enough (its bounding sphere says so). The way from one point to another within the radius leads only through
-          such cells, so in a convex map nothing is missed; where walls or holes are between, what can only be reached
-          by a longer way around is not near.
+Method:   a search over rings from the point's own cell, which goes on through every cell that may hold something nearer
+          than the farthest found so far (its bounding sphere says so). The way from one point to such another leads
+          only through such cells, so in a convex map nothing is missed; where walls or holes are between, what can only
+          be reached by a longer way around is not near.
 Spec: specs/pitiot-multiresolution-interactions 2.3 (levels), 2.17.
 """
 
@@ -17,9 +17,9 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.neighbourhood import ancestors, ring
 from tangere.cells.maps.rings import RingTable
 from tangere.cells.registration.registration import Kind, Registration
-from tangere.runtime import SOUND, InputError, collect, launch, take
+from tangere.runtime import SOUND, InputError, launch
 
-__all__ = ["in_ring", "in_ring_at", "nearest", "within"]
+__all__ = ["in_ring", "in_ring_at", "nearest"]
 
 wp.set_module_options(SOUND)
 
@@ -42,26 +42,6 @@ def in_ring_at(registration: Registration, kind: Kind, cell: int, level: int) ->
     groups = registration.present(kind)
     rows = [groups.row(int(c)) for c in map.leaves[np.isin(up[map.leaves], cells)]]
     return np.unique(np.concatenate([np.empty(0, np.int32), *rows]))
-
-
-def within(registration: Registration, radius: float) -> np.ndarray:
-    """(k, 2) pairs of points not farther apart than `radius` [m], i < j, sorted."""
-    if not radius >= 0:
-        raise InputError(f"radius must not be negative, but is {radius}")
-    map, groups = registration.map, registration.present("points")
-    reach = _reaches(registration)
-    queue = _queue(registration)
-    while True:
-        inputs = [
-            *(map.arrays, map.rings.table, groups.start, groups.order, registration._points, registration._darts),
-            *(reach, wp.float64(radius), queue, queue.shape[1]),
-        ]
-        count = len(registration._points)
-        found = collect(_within, count, inputs, wp.vec2i, device=map.device, grain=_GRAIN, capacity=8 * count)
-        pairs = found.numpy().reshape(-1, 2)
-        if not (pairs[:, 1] < 0).any():
-            return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-        queue = _queue(registration, 2 * queue.shape[1])
 
 
 def nearest(registration: Registration, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -137,45 +117,6 @@ def _add_ring(
                 queue[row, last] = b
                 last += 1
     return last
-
-
-@wp.kernel
-def _within(
-    first: int,
-    shard: int,
-    m: MapArrays,
-    table: RingTable,
-    start: wp.array[int],
-    order: wp.array[int],
-    points: wp.array[wp.vec3d],
-    darts: wp.array[int],
-    reach: wp.array[wp.float64],
-    radius: wp.float64,
-    queue: wp.array2d[int],
-    width: int,
-    counts: wp.array[wp.int64],
-    capacity: int,
-    out: wp.array[wp.vec2i],
-):
-    i = first + wp.tid()
-    x = points[i]
-    queue[i, 0] = int(m.cell[darts[i]])
-    head = int(0)
-    end = int(1)
-    while head < end:
-        c = queue[i, head]
-        for k in range(start[c], start[c + 1]):
-            j = order[k]
-            if j > i and wp.length(points[j] - x) <= radius:
-                place = take(counts, shard, 1, capacity)
-                if place >= 0:
-                    out[place] = wp.vec2i(i, j)
-        end = _add_ring(m, table, c, x, reach, radius, queue, width, i, end)
-        head += 1
-    if end < 0:
-        place = take(counts, shard, 1, capacity)
-        if place >= 0:
-            out[place] = wp.vec2i(i, -1)
 
 
 @wp.kernel

@@ -6,6 +6,8 @@ Method:   every point keeps a dart and walks or marches from it. A segment is in
           it costs nothing; any other is marched again.
           Lists by a counting sort of all (form "sorted"), or only of what changed (form "incremental"); both agree.
           `near(c)` is not stored: it is who is present in the ring of c, less who is present in c.
+          On a curved surface points are on its triangles, and the straight segment between two of them is not: it is
+          present in the cells of its ends.
 Promise:  after every call each entity is present exactly in the cells it crosses and every dart is in the cell of its
           point. In mode "fast" a segment with both ends in one cell is said to be in that cell alone, which may miss
           neighbours where cells are not convex; they have it as near.
@@ -23,12 +25,12 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.refining import follow_heirs, merge, split
 from tangere.cells.registration.advecting import carry
-from tangere.cells.registration.crossing import ALONE, MARCH, Crossings, cross, joined
+from tangere.cells.registration.crossing import ALONE, ENDS, MARCH, Crossings, cross, joined
 from tangere.cells.registration.filling import fill_triangles
 from tangere.cells.registration.groups import Groups, group
 from tangere.cells.registration.lists import CellLists
-from tangere.cells.tracking.locate import darts_of, locate_darts, points_of
-from tangere.cells.tracking.march import move_darts
+from tangere.cells.registration.placing import found_again, moved, placed
+from tangere.cells.tracking.locate import darts_of, points_of
 from tangere.runtime import SOUND, Arrays, InputError, as_indices, launch, where
 
 __all__ = ["Registration"]
@@ -43,7 +45,7 @@ class Registration:
     """Who is where in a map.
 
     Args:
-        points: (n, 2) or (n, 3) [m], inside the map.
+        points: (n, 2) or (n, 3) [m], inside the map; on a curved surface each is put on the nearest triangle.
         segments, triangles: (m, 2) and (k, 3) numbers of points.
         darts: (n,) a dart of the cell of each point; None: they are looked for.
         form: how lists are kept: "sorted" anew at every change, or "incremental".
@@ -71,7 +73,7 @@ class Registration:
         self.segments = _members(segments, "segments", 2, count)  #: (m, 2)
         self.triangles = _members(triangles, "triangles", 3, count)  #: (k, 3)
         start = None if darts is None else darts_of(map, darts, count)
-        self._darts, status = locate_darts(map, self._points, start)
+        self._points, self._darts, status = placed(map, self._points, start)
         outside = status.numpy() != 0
         if outside.any():
             raise InputError(f"points: point {int(np.argmax(outside))} is outside the map")
@@ -131,29 +133,28 @@ class Registration:
         return np.setdiff1d(np.concatenate([np.empty(0, np.int32), *around]), inside)
 
     def move(self, targets: Arrays) -> np.ndarray:
-        """Move all points straight to their targets; returns which were stopped by a border, wall or obstacle (n,)."""
+        """Move all points straight to their targets; returns which were stopped by a border, wall or obstacle (n,).
+
+        On a curved surface a target says how far and which way; the way there follows the surface.
+        """
         there = points_of(self.map, targets, "targets")
         if len(there) != len(self._points):
             raise InputError(f"targets: there are {len(there)} for {len(self._points)} points")
-        before = self._points
-        darts, time, status = move_darts(self.map, before, there, self._darts)
-        self._points = wp.clone(there)
-        launch(_stop, len(there), [before, time], [self._points], device=self.map.device)
-        self._darts = darts
+        self._points, self._darts, status = moved(self.map, self._points, there, self._darts)
         self._refresh()
         return status.numpy() == 1
 
     def split(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
         """Split cells and keep everybody registered; returns the cells that were split."""
         done = split(self.map, cells, balanced=balanced)
-        self._refresh(moved=False)
+        self._refresh(aimed=False)
         return done
 
     def merge(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
         """Merge the children of cells and keep everybody registered; returns the cells that were merged."""
         done = merge(self.map, cells, balanced=balanced)
         follow_heirs(self.map, self._darts)
-        self._refresh(moved=False)
+        self._refresh(aimed=False)
         return done
 
     def deform(self, vertices: Arrays, *, carried: bool = True) -> None:
@@ -166,13 +167,13 @@ class Registration:
             self._points = carry(self.map, self._points, self._darts, vertices)
         else:
             self.map.move(vertices)
-        self._refresh(moved=False)
+        self._refresh(aimed=False)
 
     def add(self, points: Arrays, darts: Arrays | None = None) -> np.ndarray:
         """Register more points; returns their numbers."""
         more = points_of(self.map, points, "points")
         start = None if darts is None else darts_of(self.map, darts, len(more))
-        aimed, status = locate_darts(self.map, more, start)
+        more, aimed, status = placed(self.map, more, start)
         if status.numpy().any():
             raise InputError(f"points: point {int(np.argmax(status.numpy()))} is outside the map")
         count = len(self._points)
@@ -210,11 +211,11 @@ class Registration:
             for part in (number[:count].reshape(-1, 1), number[count:].reshape(-1, 3))
         )
 
-    def _refresh(self, moved: bool = True) -> None:
-        """Find everybody's cells again; `moved`: darts are those of a march, else points are looked for from them."""
+    def _refresh(self, aimed: bool = True) -> None:
+        """Find everybody's cells again; `aimed`: darts are those of a march, else points are looked for from them."""
         map, device, count = self.map, self.map.device, len(self._points)
-        if not moved:
-            self._darts = locate_darts(map, self._points, self._darts)[0]
+        if not aimed:
+            self._points, self._darts = found_again(map, self._points, self._darts)
         before = self._rows.get("points")
         cells, numbers = (wp.empty(n, dtype=wp.int32, device=device) for n in (count, count + 1))
         self._changed = wp.empty(count, dtype=wp.uint8, device=device)
@@ -233,8 +234,11 @@ class Registration:
 
     def _cross_edges(self) -> None:
         map, device, count = self.map, self.map.device, len(self._edges)
-        trusting = self.mode == "fast" or map.has_convex_cells
-        how = wp.full(count, int(ALONE if trusting else MARCH), dtype=wp.int32, device=device)
+        if map.is_surface:
+            way = ENDS
+        else:
+            way = ALONE if self.mode == "fast" or map.has_convex_cells else MARCH
+        how = wp.full(count, int(way), dtype=wp.int32, device=device)
         ends = [wp.empty(count, dtype=kind, device=device) for kind in (wp.vec3d, wp.vec3d, wp.int32, wp.int32)]
         launch(_ends, count, [self._edges, self._points, self._darts], ends, device=device)
         self._edge_rows, self._marched = cross(map, *ends, how)
@@ -291,14 +295,6 @@ def _unique_edges(segments: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarr
         return both, np.empty(0, np.int64)
     edges, number = np.unique(both, axis=0, return_inverse=True)
     return edges, number.reshape(-1)
-
-
-@wp.kernel
-def _stop(first: int, before: wp.array[wp.vec3d], time: wp.array[wp.float64], points: wp.array[wp.vec3d]):
-    """Points whose way was blocked are where it was."""
-    i = first + wp.tid()
-    if time[i] < wp.float64(1.0):
-        points[i] = before[i] + time[i] * (points[i] - before[i])
 
 
 @wp.kernel

@@ -20,7 +20,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, chunk_of, sides, walk
-from tangere.runtime import SOUND, Arrays, InputError, as_points, launch, where
+from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, as_points, launch, where
 
 __all__ = ["Located", "classify", "locate", "locate_darts"]
 
@@ -50,6 +50,7 @@ def locate(map: CellMap, points: Arrays, darts: Arrays | None = None) -> Located
         points: (n, 2) or (n, 3) [m].
         darts: where to start, (n,): the darts of an earlier answer. None: anywhere; then `blocked` means outside.
     """
+    refuse_surface(map, "locate")
     places = points_of(map, points, "points")
     start = None if darts is None else darts_of(map, darts, len(places))
     dart, status = locate_darts(map, places, start)
@@ -90,6 +91,12 @@ def classify(map: CellMap, points: Arrays, darts: Arrays, epsilon: float | None 
     inputs = [map.arrays, places, darts_of(map, darts, len(places)), wp.float64(epsilon)]
     launch(_classify, len(places), inputs, [state], device=map.device, grain=_GRAIN)
     return state.numpy()
+
+
+def refuse_surface(map: CellMap, name: str) -> None:
+    """Raise where sides of planes do not say where a point is."""
+    if map.is_surface:
+        raise UnsupportedError(f"{name} is for flat maps and for space; points of a curved surface move with glide")
 
 
 def points_of(map: CellMap, points: Arrays, name: str) -> wp.array:

@@ -17,7 +17,7 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.locate import darts_of, points_of
+from tangere.cells.tracking.locate import darts_of, points_of, refuse_surface
 from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind, chunk_of, first_exit, walk
 from tangere.runtime import SOUND, Arrays, CapacityError, InputError, collect, launch, take, where
 
@@ -67,6 +67,7 @@ def move(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> Moved:
         points, targets: (n, 2) or (n, 3) [m].
         darts: (n,) a dart of the cell that holds each point.
     """
+    refuse_surface(map, "move")
     a, b = points_of(map, points, "points"), points_of(map, targets, "targets")
     if len(a) != len(b):
         raise InputError(f"targets: there are {len(b)} for {len(a)} points")
@@ -98,6 +99,7 @@ def crossed(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> tup
         points, targets: (n, 2) or (n, 3) [m] the ends.
         darts: (n,) a dart of the cell that holds each first end.
     """
+    refuse_surface(map, "crossed")
     a, b = points_of(map, points, "points"), points_of(map, targets, "targets")
     pairs, status = march_cells(map, a, b, darts_of(map, darts, len(a)))
     segment, cell = pairs.T

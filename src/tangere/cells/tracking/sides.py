@@ -15,7 +15,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays, is_wall
 from tangere.runtime import SOUND
 
-__all__ = ["BLOCKED", "INSIDE", "LOST", "Exit", "behind", "chunk_of", "first_exit", "sides", "walk"]
+__all__ = ["BLOCKED", "INSIDE", "LOST", "Exit", "behind", "chunk_of", "edge_side", "first_exit", "sides", "walk"]
 
 wp.set_module_options(SOUND)
 
@@ -43,7 +43,7 @@ def _det(ax: wp.float64, ay: wp.float64, bx: wp.float64, by: wp.float64) -> wp.f
 
 
 @wp.func
-def _edge_side(s: wp.vec3d, e: wp.vec3d, x: wp.vec3d, turned: bool) -> wp.float64:
+def edge_side(s: wp.vec3d, e: wp.vec3d, x: wp.vec3d, turned: bool) -> wp.float64:
     """Side of the edge from s to e; `turned` says which end to measure from, so that both faces measure from one."""
     if turned:
         return -_det(s[0] - e[0], s[1] - e[1], x[0] - e[0], x[1] - e[1])
@@ -60,7 +60,7 @@ def _sides2(m: MapArrays, d: int, x: wp.vec3d) -> wp.vec4d:
     return wp.vec4d(
         _det(s[0] - c[0], s[1] - c[1], x[0] - c[0], x[1] - c[1]),
         -_det(e[0] - c[0], e[1] - c[1], x[0] - c[0], x[1] - c[1]),
-        _edge_side(s, e, x, b < a),
+        edge_side(s, e, x, b < a),
         wp.float64(1.0),
     )
 
@@ -119,7 +119,7 @@ def _walk2(m: MapArrays, x: wp.vec3d, start: int) -> wp.vec2i:
             e = m.position[b]
             if _det(e[0] - c[0], e[1] - c[1], x[0] - c[0], x[1] - c[1]) > _ZERO:
                 d = after
-            elif _edge_side(s, e, x, b < a) < _ZERO:
+            elif edge_side(s, e, x, b < a) < _ZERO:
                 y = behind(m, d, 2)
                 if y < 0:
                     return wp.vec2i(d, BLOCKED)

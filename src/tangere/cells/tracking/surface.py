@@ -19,9 +19,9 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.locate import darts_of, points_of
 from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind
-from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch
+from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch, where
 
-__all__ = ["Glided", "Gliding", "glide", "glided", "on_surface", "triangle_normal"]
+__all__ = ["Glided", "Gliding", "glide", "glide_darts", "glided", "on_surface", "triangle_normal"]
 
 wp.set_module_options(SOUND)
 
@@ -63,17 +63,25 @@ def glide(map: CellMap, points: Arrays, displacements: Arrays, darts: Arrays, he
     if len(start) != len(by):
         raise InputError(f"displacements: there are {len(by)} for {len(start)} points")
     heading = by if headings is None else points_of(map, headings, "headings")
-    count, device = len(start), map.device
-    position, direction = (wp.empty(count, dtype=wp.vec3d, device=device) for _ in range(2))
-    dart, status = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
-    inputs = [map.arrays, start, by, heading, darts_of(map, darts, count)]
-    launch(_glide, count, inputs, [position, direction, dart, status], device=device, grain=1024)
-    ended = status.numpy()
-    if (ended == LOST).any():
-        raise CapacityError(f"point {int(np.argmax(ended == LOST))} crosses more than {_LIMIT} triangles: cut its move")
+    position, direction, dart, status = glide_darts(map, start, by, heading, darts_of(map, darts, len(start)))
     found = dart.numpy()
     cells = map.arrays.cell.numpy()[found]
-    return Glided(position.numpy(), found, cells, direction.numpy(), ended == BLOCKED)
+    return Glided(position.numpy(), found, cells, direction.numpy(), status.numpy() == BLOCKED)
+
+
+def glide_darts(
+    map: CellMap, points: wp.array, by: wp.array, headings: wp.array, darts: wp.array
+) -> tuple[wp.array, wp.array, wp.array, wp.array]:
+    """The same on the device: positions, headings, darts and how each glide ended (uint8: INSIDE or BLOCKED)."""
+    count, device = len(points), map.device
+    position, direction = (wp.empty(count, dtype=wp.vec3d, device=device) for _ in range(2))
+    dart, status = (wp.empty(count, dtype=kind, device=device) for kind in (wp.int32, wp.uint8))
+    inputs = [map.arrays, points, by, headings, darts]
+    launch(_glide, count, inputs, [position, direction, dart, status], device=device, grain=1024)
+    lost = where(status, int(LOST))
+    if len(lost):
+        raise CapacityError(f"point {lost.numpy().min()} crosses more than {_LIMIT} triangles: cut its move")
+    return position, direction, dart, status
 
 
 @wp.func
@@ -175,11 +183,11 @@ def _glide(
     position: wp.array[wp.vec3d],
     direction: wp.array[wp.vec3d],
     out: wp.array[int],
-    status: wp.array[int],
+    status: wp.array[wp.uint8],
 ):
     i = first + wp.tid()
     end = glided(m, darts[i], points[i], by[i], headings[i])
     position[i] = end.position
     direction[i] = end.heading
     out[i] = end.dart
-    status[i] = end.status
+    status[i] = wp.uint8(end.status)

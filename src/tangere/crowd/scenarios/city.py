@@ -28,6 +28,7 @@ def city(
     building: float = 16.0,
     cell: float = 4.0,
     visits: int = 3,
+    district: int | None = None,
     seed: int = 0,
     device: str | None = None,
     **options: Any,
@@ -37,18 +38,22 @@ def city(
     Args:
         street, building: widths, multiples of `cell` [m].
         visits: points of interest on each round, which ends at home.
+        district: everybody is and goes within so many blocks from one corner of the city; None: anywhere.
     """
+    if district is not None and not 1 <= district <= blocks:
+        raise InputError(f"district must be between 1 and {blocks} blocks, not {district}")
     map = city_map(blocks, street=street, building=building, cell=cell, device=device)
     simulation = Simulation(map, seed=seed, **options)
     random = np.random.default_rng(seed)
-    crossings = (street + building) * np.arange(blocks + 1) + street / 2
+    crossings = (street + building) * np.arange((district or blocks) + 1) + street / 2
     interests = np.stack(np.meshgrid(crossings, crossings), axis=-1).reshape(-1, 2)
     walkable = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
     centres = map.numpy("centre")[walkable, :2]
+    centres = centres[(centres < crossings[-1] + street / 2).all(axis=1)]
     slots = centres[:, None] + 0.2 * cell * np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]])[None]
     place = slots.reshape(-1, 2)
     if points > len(place):
-        raise InputError(f"{points} agents do not fit into {len(walkable)} street cells, four in each")
+        raise InputError(f"{points} agents do not fit into {len(centres)} street cells, four in each")
     place = place[np.sort(random.choice(len(place), points, replace=False))]
     ways = visiting(map, place, interests, visits, random, clearance=0.6)
     simulation.add_points(place, goals=ways, speed=random.uniform(1.0, 1.8, points), repeat=True)

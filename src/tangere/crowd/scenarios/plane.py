@@ -25,6 +25,7 @@ def corridor(
     length: float = 200.0,
     width: float = 40.0,
     cell: float = 8.0,
+    depth: float | None = None,
     shape: tuple[float, float] | None = None,
     seed: int = 0,
     device: str | None = None,
@@ -33,13 +34,14 @@ def corridor(
     """Two groups swap sides of a rectangle, again and again, while boxes cross it to and fro.
 
     Args:
+        depth: of the room of each group at its end [m]; None: a quarter of the length. Boxes cross between the two.
         shape: length and width of a box [m]; None: 4 x 2, or 2 x 1 where there are too many for that.
     """
     map = quad_grid(round(length / cell), round(width / cell), size=cell, device=device)
     simulation = Simulation(map, seed=seed, **options)
     random = np.random.default_rng(seed)
     half = points // 2
-    margin, deep = 1.0, 0.25 * length
+    margin, deep = 1.0, 0.25 * length if depth is None else depth
     left = spread_out(half, (margin, margin), (deep, width - margin), 0.8, random)
     right = spread_out(points - half, (length - deep, margin), (length - margin, width - margin), 0.8, random)
     here = np.concatenate([left, right])
@@ -47,9 +49,8 @@ def corridor(
     ways = [np.stack([b, a]) for a, b in zip(here, there, strict=True)]
     simulation.add_points(here, goals=ways, speed=random.uniform(1.0, 1.8, points), repeat=True)
     if bodies:
-        columns = np.array([0.4, 0.6]) * length
-        rows = -(-bodies // 2)
-        lanes = np.linspace(0.3, 0.7, rows) * length if rows > 1 else columns[:1]
+        rows, free = -(-bodies // 2), 0.05 * length if depth is None else 10.0
+        lanes = np.linspace(deep + free, length - deep - free, rows) if rows > 1 else np.array([0.4 * length])
         side = np.arange(bodies) % 2
         x = lanes[np.arange(bodies) // 2] + np.where(side, 0.35, -0.35) * (lanes[1] - lanes[0] if rows > 1 else 6.0)
         phase = random.uniform(5.0, width - 5.0, bodies)

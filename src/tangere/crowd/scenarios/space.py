@@ -41,15 +41,15 @@ def coulomb_sphere(count: int, *, iterations: int | None = None, seed: int = 0) 
     """(count, 3) unit vectors near the equilibrium of equal charges: random, then pushed apart.
 
     Args:
-        iterations: all pairs are looked at in each; None: 60, fewer for more than a thousand, and above 10,000 none:
+        iterations: all pairs are looked at in each; None: 60, fewer for more than a thousand, and above 2,000 none:
             then points lie along a spiral, which is as even.
     """
     if count < 1:
         raise InputError(f"count must be at least 1, not {count}")
     if iterations is None:
-        if count > 10_000:
+        if count > 2_000:
             return _spiral(count)
-        iterations = min(60, max(2, 60_000_000 // count**2))
+        iterations = min(60, 60_000_000 // count**2)
     x = np.random.default_rng(seed).normal(size=(count, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     spacing = np.sqrt(4 * np.pi / count)

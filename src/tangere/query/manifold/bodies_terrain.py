@@ -22,9 +22,9 @@ from tangere.bound.height_pyramid import HeightPyramid
 from tangere.bound.terrain import Terrain
 from tangere.bound.terrain_visits import terrain_visits
 from tangere.query.contacts import Contacts
-from tangere.query.manifold.found import Row, contacts_of, few_contacts, row_of
+from tangere.query.manifold.found import Row, contacts_of, few_contacts, on_device, row_of
 from tangere.query.manifold.groups import TIE, Groups, empty_groups, group_at, kept_touch, reduce_group
-from tangere.query.manifold.rounds import MORE_ROOM, ROOM, numbers, swept_in_rounds
+from tangere.query.manifold.rounds import numbers, swept_in_rounds
 from tangere.query.manifold.sweep import sweep_of
 from tangere.query.manifold.touching import is_finite, stand
 from tangere.query.manifold.walls import Walls, empty_walls
@@ -56,6 +56,8 @@ Ground = Heightfield | TiledHeightfield
 MARGIN = 0.01
 #: Bodies worth a thread.
 GRAIN = 256
+#: Groups of normals a body has room for at first, and how much more room is made where that does not suffice.
+ROOM, MORE_ROOM = 8, 8
 #: Bodies that are answered with arrays and a launch that are kept.
 FEW = 64
 
@@ -105,13 +107,19 @@ def manifold(
         in_memory = [one for one in terrains if isinstance(one, Heightfield)]
         if len(in_memory) < len(terrains):
             raise UnsupportedError("mode='published' takes heightfields in memory, not tiles")
-        return published_manifold(bodies, in_memory, worlds)
+        if margin is not None:
+            raise InputError("mode='published' takes no margin: as printed, what does not touch is no contact")
+        if device is not None and not choose_device(device).is_cpu:
+            raise UnsupportedError(f"mode='published' runs on the CPU, not on {device!r}")
+        with using_threads(threads):
+            return published_manifold(bodies, in_memory, worlds)
     if mode != "sound":
         raise InputError(f"mode must be 'sound' or 'published', not {mode!r}")
     if len(bodies) <= FEW and worlds is None and type(bodies.poses) is np.ndarray:
         field = terrains[0]
         if isinstance(field, Heightfield) and (device == "cpu" or choose_device(device).is_cpu):
-            return _desk(field, bodies).answer(bodies, margin)
+            with using_threads(threads):
+                return _desk(field, bodies).answer(bodies, margin)
     with using_threads(threads):
         return _swept(bodies, terrains, worlds, margin, choose_device(device, bodies.poses))
 
@@ -119,7 +127,8 @@ def manifold(
 def _checked(bodies: Any, terrain: Any, world: Any, margin: Any) -> tuple[list[Ground], np.ndarray | None]:
     if not isinstance(bodies, Analytic):
         raise UnsupportedError(f"manifold() takes cylinders, spheres, capsules, boxes, cones or hulls, not {bodies!r}")
-    if margin is not None and not (isinstance(margin, int | float | np.number) and 0.0 <= margin < np.inf):
+    is_number = isinstance(margin, int | float | np.number) and not isinstance(margin, bool)
+    if margin is not None and not (is_number and 0.0 <= margin < np.inf):
         raise InputError(f"margin must be a length, not {margin!r}")
     terrains = list(terrain) if isinstance(terrain, Sequence) else [terrain]
     if not terrains or not all(isinstance(one, Ground) for one in terrains):
@@ -131,7 +140,7 @@ def _checked(bodies: Any, terrain: Any, world: Any, margin: Any) -> tuple[list[G
         if len(terrains) > 1:
             raise InputError(f"world must say which of the {len(terrains)} terrains each body is on")
         return terrains, None
-    numbers = to_numpy(world, "world", None)
+    numbers = world.numpy() if isinstance(world, wp.array) else to_numpy(world, "world", None)
     if numbers.shape != (len(bodies),) or not np.issubdtype(numbers.dtype, np.integer):
         raise InputError(f"world must be {len(bodies)} whole numbers, not {numbers.dtype} of shape {numbers.shape}")
     wrong = (numbers < 0) | (numbers >= len(terrains))
@@ -151,11 +160,11 @@ def _swept(
     if not isinstance(poses, wp.array):
         poses = wp.array(poses, dtype=wp.mat44d, device=device)
     inputs = [
-        wp.array(bodies.records, dtype=AnalyticShape, device=device),
+        on_device(bodies.records, AnalyticShape, device),
         poses.to(device),
-        wp.array(_margins(bodies, margin), dtype=wp.float64, device=device),
+        on_device(_margins(bodies, margin), wp.float64, device),
         hull_tables(bodies.hull, device.alias),
-        wp.array(np.zeros(1, np.int32) if worlds is None else worlds, dtype=wp.int32, device=device),
+        on_device(np.zeros(1, np.int32) if worlds is None else worlds, wp.int32, device),
     ]
     parts, ordered = [], True
     for rows, ground in _visits(bodies, terrains, worlds, margin, device):

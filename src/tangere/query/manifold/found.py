@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 import warp as wp
 
@@ -11,8 +14,10 @@ from tangere.runtime import SOUND, Arrays, device_of, launch, like, sort_pairs
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Row", "contacts_of", "few_contacts", "row_of"]
+__all__ = ["Row", "contacts_of", "few_contacts", "on_device", "row_of"]
 
+#: Arrays of so many bytes are kept on their device.
+SMALL = 64
 #: Rows that NumPy takes apart faster than a launch does.
 FEW = 4096
 #: Kinds of contact and whether the vertex is the ground's, by the lowest two bits of a touch's code.
@@ -74,15 +79,26 @@ def contacts_of(rows: wp.array, worlds: np.ndarray | None, poses: Arrays, ordere
         queries = wp.empty(count, dtype=wp.int32, device=device)
         launch(_queries, count, [rows], [queries, order], device=device)
         _, order = sort_pairs(queries, order)
-    given = wp.array(np.zeros(1, np.int32) if worlds is None else worlds, dtype=wp.int32, device=device)
-    kinds = wp.array(_KINDS, dtype=wp.uint8, device=device)
-    sides = wp.array(_VERTEX_ON, dtype=wp.uint8, device=device)
+    given = on_device(np.zeros(1, np.int32) if worlds is None else worlds, wp.int32, device)
+    kinds, sides = (on_device(table, wp.uint8, device) for table in (_KINDS, _VERTEX_ON))
     launch(_take_apart, count, [rows, order, given, kinds, sides], list(columns.values()), device=device)
     out = like(poses)
     ready = {name: out(column) for name, column in columns.items()}
     zeros = wp.zeros(count, dtype=wp.float64, device=device)
     weights = wp.zeros((count, 4), dtype=wp.float64, device=device)
     return Contacts(time=out(zeros), weights=out(weights), body_a=ready["query"], **ready)
+
+
+def on_device(data: np.ndarray, dtype: Any, device: wp.Device) -> wp.array:
+    """An array on a device, to be read only: what one query sends there the next one sends again if it is small."""
+    if data.nbytes <= SMALL:
+        return _kept_on_device(data.tobytes(), data.dtype, dtype, device.alias)
+    return wp.array(data, dtype=dtype, device=device)
+
+
+@lru_cache(maxsize=256)
+def _kept_on_device(data: bytes, numpy_dtype: np.dtype, dtype: Any, device: str) -> wp.array:
+    return wp.array(np.frombuffer(data, numpy_dtype), dtype=dtype, device=device)
 
 
 def few_contacts(rows: np.ndarray, worlds: np.ndarray | None) -> Contacts:

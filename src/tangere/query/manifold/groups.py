@@ -24,16 +24,21 @@ from tangere.shape.analytic_body import across
 wp.set_module_options(SOUND)
 
 __all__ = [
+    "ALIKE",
     "KEPT",
     "TIE",
     "Groups",
+    "Leaders",
     "Touch",
     "add_touch",
     "clear_groups",
+    "compete",
     "empty_groups",
     "group_at",
     "kept_touch",
+    "no_leaders",
     "reduce_group",
+    "reduced",
 ]
 
 real = wp.float64
@@ -41,6 +46,8 @@ vec = wp.vec3d
 
 #: Points kept for each group: the deepest and the extremes in eight directions.
 KEPT = wp.constant(9)
+Nine = wp.types.vector(length=9, dtype=real)
+NinePoints = wp.types.matrix(shape=(9, 3), dtype=real)
 #: Normals within one degree are alike.
 ALIKE = wp.constant(real(0.9998476951563913))
 DIAGONAL = wp.constant(real(0.7071067811865476))
@@ -69,12 +76,13 @@ class Touch:
 
 
 @wp.struct
-class Kept:
-    """A touch that leads its group in one way."""
+class Leaders:
+    """The touches that a group keeps: the deepest, and the farthest in eight directions of its plane."""
 
-    score: wp.float64  #: by how much: its depth, or how far it is in a direction
-    code: wp.int32  #: of the touch
-    number: wp.int32  #: where the touch is in `Groups.touches`
+    score: wp.types.vector(length=9, dtype=wp.float64)  #: its depth, or how far it is in a direction
+    code: wp.types.vector(length=9, dtype=wp.int32)  #: of the touch
+    number: wp.types.vector(length=9, dtype=wp.int32)  #: where it is in a list of touches
+    out: wp.float64  #: how far the deepest is from the body's origin
 
 
 @wp.struct
@@ -92,27 +100,22 @@ class Groups:
     """Room for the groups of some bodies: `room` groups each."""
 
     room: wp.int32
-    step: wp.int32  # from a group of a body to its next: 1, or the number of bodies
     count: wp.array[int]  # groups of each body, more than `room` where it did not suffice
     group: wp.array[Group]  # at `group_at`
-    kept: wp.array[Kept]  # at `kept_at`
-    touches: wp.array[Touch]  # what was kept: copies at `kept_at`, or the list the touches came from
+    leaders: wp.array[Leaders]  # at `group_at`
+    kept: wp.array[int]  # KEPT for each group: where the touches are, once it is reduced
+    touches: wp.array[Touch]  # KEPT for each group: copies of what is kept
 
 
-def empty_groups(bodies: int, room: int, device: wp.Device, touches: wp.array | None = None) -> Any:
-    """Room for so many groups of so many bodies.
-
-    Args:
-        touches: the list the touches will come from; None if they come from nowhere, and are to be copied.
-            With a list, neighbouring bodies lie side by side, as neighbouring CUDA threads want them.
-    """
+def empty_groups(bodies: int, room: int, device: wp.Device) -> Any:
+    """Room for so many groups of so many bodies."""
     groups: Any = Groups()
     groups.room = room
-    groups.step = 1 if touches is None else bodies
     groups.count = wp.empty(bodies, dtype=int, device=device)
     groups.group = wp.empty(bodies * room, dtype=Group, device=device)
-    groups.kept = wp.empty(bodies * room * KEPT, dtype=Kept, device=device)
-    groups.touches = wp.empty(bodies * room * KEPT, dtype=Touch, device=device) if touches is None else touches
+    groups.leaders = wp.empty(bodies * room, dtype=Leaders, device=device)
+    groups.kept = wp.empty(bodies * room * KEPT, dtype=int, device=device)
+    groups.touches = wp.empty(bodies * room * KEPT, dtype=Touch, device=device)
     return groups
 
 
@@ -124,27 +127,12 @@ def clear_groups(groups: Groups, body: int):
 @wp.func
 def group_at(groups: Groups, body: int, g: int) -> int:
     """Where group g of a body is."""
-    if groups.step == 1:
-        return body * groups.room + g
-    return g * groups.step + body
-
-
-@wp.func
-def kept_at(groups: Groups, body: int, g: int, k: int) -> int:
-    """Where the k-th that group g of a body keeps is."""
-    if groups.step == 1:
-        return (body * groups.room + g) * KEPT + k
-    return (g * KEPT + k) * groups.step + body
+    return body * groups.room + g
 
 
 @wp.func
 def kept_touch(groups: Groups, body: int, g: int, k: int) -> Touch:
-    return groups.touches[groups.kept[kept_at(groups, body, g, k)].number]
-
-
-@wp.func
-def kept_point(groups: Groups, body: int, g: int, k: int) -> vec:
-    return groups.touches[groups.kept[kept_at(groups, body, g, k)].number].point
+    return groups.touches[group_at(groups, body, g) * KEPT + k]
 
 
 @wp.func
@@ -161,66 +149,78 @@ def in_group(groups: Groups, body: int, normal: vec) -> int:
 
 
 @wp.func
-def add_touch(groups: Groups, body: int, touch: Touch, number: int):
-    """Let a touch compete in the group of its normal; `number` is where it is in the list, -1 where there is none."""
+def add_touch(groups: Groups, body: int, touch: Touch):
+    """Let a touch compete in the group of its normal."""
     g = in_group(groups, body, touch.normal)
+    at = group_at(groups, body, g)
     if g < 0:
         g = groups.count[body]
         groups.count[body] = g + 1
         if g >= groups.room:
             return
+        at = group_at(groups, body, g)
         group = Group()
         group.normal = touch.normal
         group.side = across(touch.normal)
-        groups.group[group_at(groups, body, g)] = group
-        nothing = Kept()
-        nothing.score = NOTHING
-        for k in range(KEPT):
-            groups.kept[kept_at(groups, body, g, k)] = nothing
+        groups.group[at] = group
+        groups.leaders[at] = no_leaders()
     else:
-        groups.group[group_at(groups, body, g)].others = groups.group[group_at(groups, body, g)].others + 1
-    at = kept_at(groups, body, g, 0)
-    ahead = touch.depth - groups.kept[at].score
+        groups.group[at].others = groups.group[at].others + 1
+    group = groups.group[at]
+    groups.leaders[at] = compete(groups.touches, groups.leaders[at], group.normal, group.side, touch, -1, at * KEPT)
+
+
+@wp.func
+def no_leaders() -> Leaders:
+    leaders = Leaders()
+    for k in range(KEPT):
+        leaders.score[k] = NOTHING
+    return leaders
+
+
+@wp.func
+def compete(
+    touches: wp.array[Touch], leaders: Leaders, normal: vec, side: vec, touch: Touch, number: int, copies: int
+) -> Leaders:
+    """The leaders of a group after one more touch.
+
+    `number` is where it is in `touches`; -1 if it is not there, and is to be copied from place `copies` on.
+    """
+    out = wp.length(touch.point)
+    ahead = touch.depth - leaders.score[0]
     leads = bool(ahead > LEAD)
     if ahead > -LEAD and not leads:
-        leads = is_preferred(touch, groups.touches[groups.kept[at].number])
+        # Of equally deep points the outermost, then the one with the smallest code, wherever the search began.
+        beyond = out - leaders.out
+        leads = beyond > LEAD or (beyond > -LEAD and touch.code < leaders.code[0])
     if leads:
-        keep(groups, at, touch, number, touch.depth)
-    group = groups.group[group_at(groups, body, g)]
-    x = wp.dot(group.side, touch.point)
-    y = wp.dot(wp.cross(group.normal, group.side), touch.point)
+        leaders.score[0] = touch.depth
+        leaders.code[0] = touch.code
+        leaders.number[0] = keep(touches, touch, number, copies)
+        leaders.out = out
+    x = wp.dot(side, touch.point)
+    y = wp.dot(wp.cross(normal, side), touch.point)
     # Of points in the same place those fixed to the body, which have the larger codes, not the one that runs round it.
-    lead = SAME * wp.length(touch.point)
-    k = int(1)
-    while k < KEPT:  # the eighths of a turn from side on
-        at = kept_at(groups, body, g, k)
-        ahead = x - groups.kept[at].score
-        if ahead > lead or (ahead > -lead and touch.code > groups.kept[at].code):
-            keep(groups, at, touch, number, x)
+    lead = SAME * out
+    for k in range(1, KEPT):  # the eighths of a turn from side on
+        ahead = x - leaders.score[k]
+        if ahead > lead or (ahead > -lead and touch.code > leaders.code[k]):
+            leaders.score[k] = x
+            leaders.code[k] = touch.code
+            leaders.number[k] = keep(touches, touch, number, copies + k)
         ahead = (x + y) * DIAGONAL
         y = (y - x) * DIAGONAL
         x = ahead
-        k += 1
+    return leaders
 
 
 @wp.func
-def keep(groups: Groups, at: int, touch: Touch, number: int, score: real):
-    """Let a touch lead; it is copied where it is in no list."""
-    kept = Kept()
-    kept.score = score
-    kept.code = touch.code
-    kept.number = number
-    if number < 0:
-        kept.number = at
-        groups.touches[at] = touch
-    groups.kept[at] = kept
-
-
-@wp.func
-def is_preferred(touch: Touch, other: Touch) -> bool:
-    """Of equally deep points the outermost, then the one with the smallest code, wherever the search began."""
-    ahead = wp.length(touch.point) - wp.length(other.point)
-    return ahead > LEAD or (ahead > -LEAD and touch.code < other.code)
+def keep(touches: wp.array[Touch], touch: Touch, number: int, copy: int) -> int:
+    """Where a touch that leads is in the list; it is copied there if it was not."""
+    if number >= 0:
+        return number
+    touches[copy] = touch
+    return copy
 
 
 @wp.func
@@ -230,58 +230,73 @@ def turn(n: vec, a: vec, b: vec, c: vec) -> real:
 
 
 @wp.func
-def leader(groups: Groups, body: int, g: int, tie: real) -> int:
-    """The first of the kept points that is as deep as the deepest but for `tie`, and touches if that does."""
-    most = kept_touch(groups, body, g, 0).depth
-    k = int(1)
-    while k < KEPT:
-        depth = kept_touch(groups, body, g, k).depth
-        if most - depth < tie and (depth >= real(0.0) or most < real(0.0)):
-            return k
-        k += 1
-    return 0
+def reduce_group(groups: Groups, body: int, g: int, tie: real) -> wp.vec4i:
+    """Which of the kept points of a group stay, the deepest (but for `tie` [m]) first; -1 for none."""
+    at = group_at(groups, body, g)
+    if groups.group[at].others == 0:
+        return wp.vec4i(wp.where(tie > real(0.0), 1, 0), -1, -1, -1)  # as `reduced` would
+    leaders = groups.leaders[at]
+    for k in range(KEPT):
+        groups.kept[at * KEPT + k] = leaders.number[k]
+    return reduced(groups.touches, groups.kept, at * KEPT, KEPT, groups.group[at].normal, tie)
 
 
 @wp.func
-def reduce_group(groups: Groups, body: int, g: int, tie: real) -> wp.vec4i:
-    """Which of the kept points of a group stay, the deepest (but for `tie` [m]) first; -1 for none."""
-    if groups.group[group_at(groups, body, g)].others == 0:
-        return wp.vec4i(wp.where(tie > real(0.0), 1, 0), -1, -1, -1)  # as `leader` would
-    n = groups.group[group_at(groups, body, g)].normal
-    top = leader(groups, body, g, tie)
-    p1 = kept_point(groups, body, g, top)
+def reduced(touches: wp.array[Touch], kept: wp.array[int], first: int, count: int, n: vec, tie: real) -> wp.vec4i:
+    """Which of the `count` touches kept from place `first` on stay, KEPT at most.
+
+    On CUDA the count should not be known to the compiler, lest it unroll the loops and run out of registers.
+    """
+    points = NinePoints()  # read at once: none waits for another
+    depths = Nine()
+    for k in range(KEPT):
+        touch = touches[kept[first + k]]
+        points[k] = touch.point
+        depths[k] = touch.depth
+    top = leader(depths, count, tie)
+    p1 = points[top]
     second = int(-1)
     longest = LEAD * LEAD
     k = int(1)
-    while k < KEPT:
-        d = wp.length_sq(kept_point(groups, body, g, k) - p1)
+    while k < count:
+        d = wp.length_sq(points[k] - p1)
         if d > longest:
             longest = d * STEADY
             second = k
         k += 1
     if second < 0:
         return wp.vec4i(top, -1, -1, -1)
-    p2 = kept_point(groups, body, g, second)
+    p2 = points[second]
     # The third lies farthest to either side of the line, the fourth adds most to the triangle.
     third = int(-1)
     widest = COLLINEAR * longest
     k = int(1)
-    while k < KEPT:
-        w = wp.abs(turn(n, p1, p2, kept_point(groups, body, g, k)))
+    while k < count:
+        w = wp.abs(turn(n, p1, p2, points[k]))
         if w > widest:
             widest = w * STEADY
             third = k
         k += 1
     if third < 0:
-        return on_one_line(groups, body, g, top, second)
-    p3 = kept_point(groups, body, g, third)
+        # On one line: the deepest, the farthest from it, and the other end of the line if the deepest is not that.
+        other = int(-1)
+        least = -LEAD * wp.length(p2 - p1)
+        k = int(1)
+        while k < count:
+            along = wp.dot(points[k] - p1, p2 - p1)
+            if along < least:
+                least = along
+                other = k
+            k += 1
+        return wp.vec4i(top, second, other, -1)
+    p3 = points[third]
     if turn(n, p1, p2, p3) < real(0.0):
         n = -n
     fourth = int(-1)
     gain = COLLINEAR * longest
     k = int(1)
-    while k < KEPT:
-        q = kept_point(groups, body, g, k)
+    while k < count:
+        q = points[k]
         # What a point outside an edge adds; a point outside two edges adds the two and hides nothing of the three.
         more = wp.max(-turn(n, p1, p2, q), real(0.0)) + wp.max(-turn(n, p2, p3, q), real(0.0))
         more += wp.max(-turn(n, p3, p1, q), real(0.0))
@@ -293,17 +308,13 @@ def reduce_group(groups: Groups, body: int, g: int, tie: real) -> wp.vec4i:
 
 
 @wp.func
-def on_one_line(groups: Groups, body: int, g: int, top: int, second: int) -> wp.vec4i:
-    """The deepest, the farthest from it, and the other end of the line if the deepest is not that."""
-    p1 = kept_point(groups, body, g, top)
-    away = kept_point(groups, body, g, second) - p1
-    other = int(-1)
-    least = -LEAD * wp.length(away)
+def leader(depths: Nine, count: int, tie: real) -> int:
+    """The first of the kept points that is as deep as the deepest but for `tie`, and touches if that does."""
+    most = depths[0]
     k = int(1)
-    while k < KEPT:
-        along = wp.dot(kept_point(groups, body, g, k) - p1, away)
-        if along < least:
-            least = along
-            other = k
+    while k < count:
+        depth = depths[k]
+        if most - depth < tie and (depth >= real(0.0) or most < real(0.0)):
+            return k
         k += 1
-    return wp.vec4i(top, second, other, -1)
+    return 0

@@ -133,7 +133,7 @@ def _plane_kernel(kind: int) -> wp.Kernel:
                 touch.normal = n
                 touch.depth = depth
                 touch.code = 4 * k
-                add_touch(groups, slot, touch, -1)
+                add_touch(groups, slot, touch)
         stay = reduce_group(groups, slot, 0, TIE * margin)
         total = int(0)
         for c in range(4):

@@ -1,16 +1,19 @@
 """The manifold of many bodies on CUDA, in rounds of equal work; the answers are those of `sweep`, bit for bit.
 
 A thread that sweeps one body waits for its neighbours' bodies at every branch. So the work is cut where it differs:
-1. `find_items`: one thread per body walks down the pyramid and lists the cells and planar blocks it is near to. The
-   items of a body lie side by side in the order in which the sweep meets them: few are kept aside until they are
-   counted, many are written on a second walk;
-2. `ask_faces`, `ask_owners`: one thread per item asks its faces, one its vertex and its edges. What touches goes to one
-   list; an item's touches are chained. Lists have as many segments as keep their counters apart;
-3. `choose`: one thread per body goes over its touches in order and does what the sweep does with them. Groups name
+1. `find_items`: one thread per body walks down the pyramid and lists the planar ground and the blocks of four cells it
+   is near to, some at a time, in the order in which the sweep meets them;
+2. `look_closely`: one thread per cell of a block asks whether the body is near to that;
+3. `sift`: one thread per cell lists its faces, edges and vertex, but for those that the body cannot touch;
+4. `ask_faces`, then `ask_points` of the body over them, `ask_vertices`, `ask_edges`: one thread for each of these. What
+   touches goes to one list; the touches of a body are chained;
+5. `put_in_order`: one thread per body puts its chain into the order of the sweep;
+6. `choose`: one thread per body does with it what the sweep does: walls, groups, the leaders of each group. Groups name
    touches by their numbers, so that little memory is moved;
-4. `lift_unsure`, then `choose` again: cylinders without a touching point that may be in the ground all the same;
-5. `tell`: every body's contacts, where a scan has made room for them.
-The host reads three numbers on the way: how many items, touches and contacts there are.
+7. `lift_unsure`, then `choose` again: cylinders without a touching point that may be in the ground all the same;
+8. `reduce`: of the leaders, at most four stay. It is a kernel of its own because it holds many points at once;
+9. `pick` and `tell`: every body's contacts, where a scan has made room for them.
+The host reads once on the way: how many items, touches and contacts there are.
 """
 
 from __future__ import annotations
@@ -20,25 +23,41 @@ from typing import Any
 
 import numpy as np
 import warp as wp
+import warp.utils
 
 from tangere.query.manifold.found import Row
-from tangere.query.manifold.groups import Touch, empty_groups
-from tangere.query.manifold.round_choice import ASKED, DONE, NO_ROOM, NOT_LIFTED, NOT_TRIED, choosing_of, tell
-from tangere.query.manifold.round_items import COUNTERS, LACKING, SEGMENTS, WRONG, Batch, Item, Story, asking_of
+from tangere.query.manifold.groups import KEPT, Touch
+from tangere.query.manifold.round_asking import asking_of
+from tangere.query.manifold.round_choice import ASKED, DONE, choosing_of, pick, put_in_order, reduce, tell
+from tangere.query.manifold.round_items import finding_of
+from tangere.query.manifold.round_story import (
+    COUNTERS,
+    ITEM_COUNT,
+    LANES,
+    SEGMENTS,
+    TOUCH_COUNT,
+    WRONG,
+    Batch,
+    Item,
+    Link,
+    Noted,
+    Story,
+)
+from tangere.query.manifold.sweep import Surroundings
 from tangere.query.manifold.walls import empty_walls
-from tangere.runtime import CapacityError, InputError, launch, offsets, where
+from tangere.runtime import CapacityError, InputError, launch
 from tangere.shape.analytic import CYLINDER
 
 __all__ = ["numbers", "swept_in_rounds"]
 
-#: Bodies that are done at once at most, some 2 KB each, and items, 44 bytes each.
-BODIES, ITEMS = 1 << 20, 1 << 26
-#: Groups of normals a body has room for at first, and how much more room is made where that does not suffice.
-ROOM, MORE_ROOM = 8, 8
+#: Bodies that are done at once at most, some 1 KB each, items, 150 bytes each, and touches, 140 bytes each.
+BODIES, ITEMS, TOUCHES = 1 << 20, 1 << 24, 1 << 24
 #: Items and touches of a body there is room for at first.
 FEW_ITEMS, FEW_TOUCHES = 16.0, 4.0
-#: What a segment has room for besides: few bodies are not spread evenly.
-SPARE = 64
+#: What a segment has room for besides, in fours: few bodies are not spread evenly.
+SPARE = 16
+#: Items and touches that an index can name, of items 32 features each.
+MOST = 2**26
 
 
 def swept_in_rounds(kind: int, chosen: wp.array, inputs: list[Any], device: wp.Device) -> list[wp.array]:
@@ -53,8 +72,10 @@ def swept_in_rounds(kind: int, chosen: wp.array, inputs: list[Any], device: wp.D
     items, touches = _Need.of("items", kind, device), _Need.of("touches", kind, device)
     parts, first = [], 0
     while first < len(chosen):
-        bodies = min(len(chosen) - first, BODIES, max(int(ITEMS / items.of_a_body), 1))
-        rows = _Part(kind, batch, first, bodies, device).rows(items, touches)
+        some = min(ITEMS / items.of_a_body, TOUCHES / touches.of_a_body)
+        bodies = min(len(chosen) - first, BODIES, max(int(some), 1))
+        batch.first = first
+        rows = _Part(kind, batch, bodies, device).rows(items, touches)
         if rows is not None:
             parts.append(rows)
             first += bodies
@@ -84,8 +105,8 @@ class _Need:
 
     def capacity(self, bodies: int) -> int:
         """Of a segment."""
-        capacity = int(1.125 * self.of_a_body * bodies) // SEGMENTS + SPARE
-        if capacity * SEGMENTS >= 2**30:
+        capacity = 4 * (int(1.125 * self.of_a_body * bodies) // (4 * SEGMENTS) + SPARE)
+        if capacity * SEGMENTS >= MOST:
             raise CapacityError(f"{bodies} bodies are near to more {self.what} of the ground than one array can hold")
         return capacity
 
@@ -97,73 +118,89 @@ class _Need:
 
 
 class _Part:
-    """Some of the bodies of a batch, on the way to their rows."""
+    """Some of the bodies of a batch, on the way to their rows. Arrays are made while the device has something to do."""
 
-    def __init__(self, kind: int, batch: Any, first: int, bodies: int, device: wp.Device) -> None:
-        self._asking, self._choosing = asking_of(kind), choosing_of(kind)
+    def __init__(self, kind: int, batch: Any, bodies: int, device: wp.Device) -> None:
         self._kind, self._device = kind, device
-        self._batch, self._first, self._bodies = batch, first, bodies
-        self._number = wp.zeros(bodies, dtype=int, device=device)
-        self._state = wp.zeros(bodies, dtype=wp.uint8, device=device)
+        self._batch, self._bodies = batch, bodies
+        self._story: Any = Story()
 
     def rows(self, items: _Need, touches: _Need) -> wp.array | None:
         """The rows by rising body; None where a list was too short, which is then known."""
-        story = self._story(items.capacity(self._bodies), touches.capacity(self._bodies))
-        for again in (0, 1):
-            self._launch(self._asking.find_items, self._bodies, [self._batch, self._first, story, again])
-        self._launch(self._asking.ask_faces, len(story.items), [self._batch, story])
-        self._launch(self._asking.ask_owners, len(story.items), [self._batch, story])
-        settled = self._settled(story)
-        starts, total = offsets(self._number)
-        counts = story.counts.numpy()
-        if counts[WRONG] > 0:
-            raise InputError(f"body {int(self._batch.chosen.numpy()[-int(counts[WRONG])])}: its pose is not finite")
-        enough = items.suffices(story.item_room, int(counts[: 8 * SEGMENTS].max()), self._bodies)
-        enough &= touches.suffices(story.room, int(counts[8 * SEGMENTS : 16 * SEGMENTS].max()), self._bodies)
+        story = self._story
+        story.item_room, story.room = items.capacity(self._bodies), touches.capacity(self._bodies)
+        self._find()
+        self._ask()
+        number = self._choose()
+        ends = self._empty(self._bodies, wp.int32)
+        warp.utils.array_scan(number, ends, inclusive=True)
+        most = wp.zeros(4, dtype=wp.int64, device=self._device)
+        self._launch(_sum_up, SEGMENTS, [story.counts, ends, most])
+        total, most_items, most_touches, wrong = most.numpy().tolist()
+        if wrong > 0:
+            raise InputError(f"body {int(self._batch.chosen.numpy()[-wrong])}: its pose is not finite")
+        enough = items.suffices(story.item_room, most_items, self._bodies)
+        enough &= touches.suffices(story.room, most_touches, self._bodies)
         if not enough:
             return None
-        rows = wp.empty(total, dtype=Row, device=self._device)
-        for which, groups in settled:
-            self._launch(tell, len(which), [self._batch, self._first, which, starts, groups, rows])
+        picks, rows = self._empty(total, wp.vec3i), self._empty(total, Row)
+        self._launch(pick, self._bodies, [story, number, ends, picks])
+        self._launch(tell, total, [self._batch, story, picks, rows])
         return rows
 
-    def _story(self, item_room: int, room: int) -> Any:
-        device, items, touches = self._device, item_room * SEGMENTS, room * SEGMENTS
-        story: Any = Story()
-        story.item_room, story.room = item_room, room
-        story.items = wp.empty(items, dtype=Item, device=device)
-        story.starts = wp.empty(self._bodies, dtype=int, device=device)
-        story.ends = wp.empty(self._bodies, dtype=int, device=device)
-        story.on_faces = wp.empty(items, dtype=int, device=device)
-        story.on_ridges = wp.empty(items, dtype=int, device=device)
-        story.touches = wp.empty(touches, dtype=Touch, device=device)
-        story.after = wp.empty(touches, dtype=int, device=device)
-        story.is_wall = wp.empty(touches, dtype=wp.uint8, device=device)
-        story.counts = wp.zeros(COUNTERS, dtype=wp.int64, device=device)
-        return story
+    def _find(self) -> None:
+        story, bodies = self._story, self._bodies
+        kernels = finding_of(self._kind)
+        story.counts = wp.zeros(COUNTERS, dtype=wp.int64, device=self._device)
+        story.noted = self._empty(bodies, Noted)
+        story.around = self._empty(bodies, Surroundings)
+        story.heads = self._empty(bodies, wp.int32)
+        story.items = self._empty(story.item_room * SEGMENTS, Item)
+        story.fours = self._empty(story.item_room * SEGMENTS, wp.int32)
+        story.cells = self._empty(4 * story.item_room * SEGMENTS, wp.vec2i)
+        self._launch(kernels.find_items, bodies, [self._batch, story])
+        self._launch(kernels.look_closely, SEGMENTS * LANES, [self._batch, story])
+        story.features = self._empty(24 * story.item_room * SEGMENTS, wp.int32)
+        self._launch(kernels.sift, SEGMENTS * LANES, [self._batch, story])
 
-    def _settled(self, story: Any) -> list[tuple[wp.array, Any]]:
-        """The groups of all bodies: those for whom there was room, then the others with more room, and so on."""
-        device, room, lacking = self._device, ROOM, 0
-        unknown = NOT_TRIED if self._kind == CYLINDER else NOT_LIFTED
-        lifted = wp.full(self._bodies, unknown, dtype=wp.int32, device=device)
-        which = numbers(self._bodies, device.alias)
-        settled = []
-        while True:
-            groups = empty_groups(len(which), room, device, story.touches)
-            walls = empty_walls(len(which), device, listed=True)
-            known = [self._batch, self._first, story, which, self._state, self._number, lifted]
-            self._launch(self._choosing.choose, len(which), [*known, DONE, groups, walls])
-            if self._kind == CYLINDER:
-                self._launch(self._choosing.lift_unsure, len(which), known)
-                self._launch(self._choosing.choose, len(which), [*known, ASKED, groups, walls])
-            settled.append((which, groups))
-            without_room = int(story.counts[LACKING : LACKING + 1].numpy()[0])
-            if without_room == lacking:
-                return settled
-            lacking, room = without_room, room * MORE_ROOM
-            which = where(self._state, NO_ROOM)
-            self._state.zero_()
+    def _ask(self) -> None:
+        story, touches = self._story, self._story.room * SEGMENTS
+        story.touches = self._empty(touches, Touch)
+        story.links = self._empty(touches, Link)
+        for kernel in asking_of(self._kind):
+            self._launch(kernel, SEGMENTS * LANES, [self._batch, story])
+
+    def _choose(self) -> wp.array:
+        """How many contacts each body has."""
+        story, bodies, device = self._story, self._bodies, self._device
+        kernels = choosing_of(self._kind)
+        self._launch(put_in_order, bodies, [story])
+        story.groups = self._empty(bodies, wp.int32)
+        story.kept = self._empty(KEPT * story.room * SEGMENTS, wp.int32)
+        state = wp.zeros(bodies, dtype=wp.uint8, device=device)
+        lifted = wp.full(bodies, -1, dtype=wp.int32, device=device)
+        walls = empty_walls(bodies, device, listed=True)
+        self._launch(kernels.choose, bodies, [story, walls, DONE, state, lifted])
+        if self._kind == CYLINDER:
+            self._launch(kernels.lift_unsure, bodies, [self._batch, story, state, lifted])
+            self._launch(kernels.choose, bodies, [story, walls, ASKED, state, lifted])
+        story.stay, number = self._empty(story.room * SEGMENTS, wp.vec4i), self._empty(bodies, wp.int32)
+        self._launch(reduce, bodies, [story, KEPT, number])
+        return number
+
+    def _empty(self, count: int, dtype: Any) -> wp.array:
+        return wp.empty(count, dtype=dtype, device=self._device)
 
     def _launch(self, kernel: wp.Kernel, dim: int, arguments: list[Any]) -> None:
         launch(kernel, dim, arguments, device=self._device, threads=1)
+
+
+@wp.kernel(enable_backward=False)
+def _sum_up(first: int, counts: wp.array[wp.int64], ends: wp.array[int], most: wp.array[wp.int64]):
+    """All that the host reads: contacts, items and touches of the fullest segment, a body that is not finite."""
+    segment = first + wp.tid()
+    wp.atomic_max(most, 1, counts[8 * (ITEM_COUNT + segment)])
+    wp.atomic_max(most, 2, counts[8 * (TOUCH_COUNT + segment)])
+    if segment == 0:
+        most[0] = wp.int64(ends[ends.shape[0] - 1])
+        most[3] = counts[WRONG]

@@ -39,6 +39,8 @@ from tangere.query.manifold.touching import (
     Place,
     edge_of,
     first_part,
+    may_be_wall,
+    rests,
     touching_of,
     wall_touch,
 )
@@ -58,7 +60,6 @@ __all__ = [
     "is_turn_due",
     "lift_of",
     "lifted_touch",
-    "offer",
     "rim_of",
     "rim_owner",
     "surroundings_of",
@@ -142,7 +143,7 @@ def surroundings_of(kind: int) -> tuple[wp.Function, wp.Function]:
 @cache
 def sweep_of(kind: int) -> wp.Function:
     """`sweep(t, body, hulls, place, groups, walls)`: fills the groups of `place.slot`; for one kind of body."""
-    face, on_face, points, on_vertex, on_edge, crossings = touching_of(kind)
+    face, on_face, points, _, on_vertex, on_edge, crossings = touching_of(kind)
     surroundings, flags_if_near = surroundings_of(kind)
     support, lift = support_of(kind), lift_of(kind)
 
@@ -156,12 +157,20 @@ def sweep_of(kind: int) -> wp.Function:
         while part <= last:  # not a range, which would be unrolled: what is called from one place only is inlined
             over = face(t, body, hulls, place, node, heights, part)
             if over.most >= -place.margin:
-                for k in range(points(body, hulls, over.normal)):
+                deepest = vec()
+                is_known = bool(False)  # few faces ask for it
+                k = int(0)
+                while k < points(body, hulls, over.normal):
                     touch = on_face(body, hulls, place, over, k)
                     if touch.code != NO_TOUCH:
-                        offer(place, groups, walls, touch, -1)
-                if place.filtered == 0:
-                    wall = wall_touch(place, over)
+                        if not is_known:
+                            deepest = support(body, hulls, -over.normal)
+                            is_known = bool(True)
+                        if rests(place, over, deepest, touch):
+                            offer(place, groups, walls, touch)
+                    k += 1
+                if place.filtered == 0 and may_be_wall(over):
+                    wall = wall_touch(place, over, support(body, hulls, -over.normal))
                     if wall.code != NO_TOUCH:
                         add_wall(walls, place.slot, wall, -1, place.slack)
             part += 1
@@ -175,7 +184,7 @@ def sweep_of(kind: int) -> wp.Function:
         if (flags & CONVEX_VERTEX) != 0:
             touch = on_vertex(t, body, hulls, place, here)
             if touch.code != NO_TOUCH:
-                offer(place, groups, walls, touch, -1)
+                offer(place, groups, walls, touch)
         family = int(0)
         while family < 3:
             if (flags & (CONVEX_X << family)) != 0:
@@ -184,7 +193,7 @@ def sweep_of(kind: int) -> wp.Function:
                 while k < crossings(hulls):
                     touch = on_edge(t, body, hulls, place, edge, k)
                     if touch.code >= 0:
-                        offer(place, groups, walls, touch, -1)
+                        offer(place, groups, walls, touch)
                     k += wp.where(touch.code == NEITHER, 2, 1)
             family += 1
 
@@ -220,7 +229,7 @@ def sweep_of(kind: int) -> wp.Function:
         if deepest_kept(groups, place.slot) < _ZERO:
             up = lift(t, body, place)
             if up >= _ZERO:
-                add_touch(groups, place.slot, lifted_touch(support(body, hulls, vec(_ZERO, _ZERO, -_ONE)), up), -1)
+                add_touch(groups, place.slot, lifted_touch(support(body, hulls, vec(_ZERO, _ZERO, -_ONE)), up))
 
     return sweep
 
@@ -252,14 +261,14 @@ def rim_owner(rim: Rim, k: int) -> wp.vec2i:
 
 
 @wp.func
-def offer(place: Place, groups: Groups, walls: Walls, touch: Touch, number: int):
-    """Add a touch (see `add_touch`), or let the wall it is behind stand for it."""
+def offer(place: Place, groups: Groups, walls: Walls, touch: Touch):
+    """Add a touch, or let the wall it is behind stand for it."""
     if place.filtered != 0:
         wall = wall_before(walls, place.slot, touch, place.slack)
         if wall >= 0:
             walls.used[wall] = 1
             return
-    add_touch(groups, place.slot, touch, number)
+    add_touch(groups, place.slot, touch)
 
 
 @wp.func
@@ -276,7 +285,7 @@ def add_used_walls(groups: Groups, walls: Walls, place: Place):
         for w in range(walls.count[place.slot]):
             at = wall_at(walls, place.slot, w)
             if walls.used[at] != 0:
-                add_touch(groups, place.slot, walls.kept[at], walls.number[at])
+                add_touch(groups, place.slot, walls.kept[at])
 
 
 @wp.func

@@ -21,7 +21,7 @@ from tangere.query.manifold.ridges import crossing_of
 from tangere.query.manifold.supports import FLAT_ANGLE, support_point_of
 from tangere.query.manifold.walls import STEEP
 from tangere.runtime import SOUND
-from tangere.shape.analytic_body import Body, Hulls, reach_of, support_of
+from tangere.shape.analytic_body import Body, Hulls, reach_of
 from tangere.shape.analytic_column import column_of
 
 wp.set_module_options(SOUND)
@@ -40,6 +40,8 @@ __all__ = [
     "edge_of",
     "first_part",
     "is_finite",
+    "may_be_wall",
+    "rests",
     "stand",
     "touching_of",
     "wall_touch",
@@ -81,8 +83,7 @@ class Face:
     normal: wp.vec3d
     height: wp.float64  #: of its plane along the normal
     most: wp.float64  #: how deep the body is below the plane
-    deepest: wp.vec3d  #: the body's point there; known only if it is near
-    low: wp.vec3d  #: of the rectangle's box
+    low: wp.vec3d  #: of the rectangle's box; known only if the body is near
     high: wp.vec3d
     part: wp.int32  #: triangle 0 or 1, or 2 for the rectangle
     feature: wp.int32
@@ -108,8 +109,9 @@ class Touching(NamedTuple):
     """The functions for one kind of body."""
 
     face: wp.Function  #: (t, body, hulls, place, node, heights, part) -> Face: of a node that is PLANAR or a cell
-    on_face: wp.Function  #: (body, hulls, place, face, k) -> Touch: the body's k-th point on a face that is near
+    on_face: wp.Function  #: (body, hulls, place, face, k) -> Touch: the body's k-th point over a face that is near
     points: wp.Function  #: (body, hulls, normal) -> int: how many there are
+    is_over: wp.Function  #: (body, hulls, place, owner) -> bool: whether the body is near to or below a vertex
     on_vertex: wp.Function  #: (t, body, hulls, place, owner) -> Touch
     on_edge: wp.Function  #: (t, body, hulls, place, edge, k) -> Touch
     crossings: wp.Function  #: (hulls) -> int: how many k there are
@@ -141,7 +143,7 @@ def no_touch() -> Touch:
 @cache
 def touching_of(kind: int) -> Touching:
     """The functions for ROUND, CYLINDER, CONE or HULL."""
-    column, support, reach = column_of(kind), support_of(kind), reach_of(kind)
+    column, reach = column_of(kind), reach_of(kind)
     point, points = support_point_of(kind)
     crossing, crossings = crossing_of(kind)
 
@@ -167,7 +169,6 @@ def touching_of(kind: int) -> Touching:
         found.height = wp.dot(corner, found.normal)
         found.most = found.height + reach(body, hulls, -found.normal)
         if found.most >= -place.margin:
-            found.deepest = support(body, hulls, -found.normal)
             found.low = vec(x0, y0, wp.min(wp.min(h[0], h[1]), wp.min(h[2], h[3])) - z)
             found.high = vec(x1, y1, wp.max(wp.max(h[0], h[1]), wp.max(h[2], h[3])) - z)
         return found
@@ -181,7 +182,7 @@ def touching_of(kind: int) -> Touching:
         if p[0] < low[0] - slack or p[0] > high[0] + slack or p[1] < low[1] - slack or p[1] > high[1] + slack:
             return no_touch()
         depth = face.height - wp.dot(p, face.normal)
-        if depth < -place.margin or face.most - depth > FLAT_ANGLE * wp.length(p - face.deepest) + slack:
+        if depth < -place.margin:
             return no_touch()
         if face.part < 2:
             across = (p[0] - low[0]) / (high[0] - low[0]) + (p[1] - low[1]) / (high[1] - low[1])
@@ -195,6 +196,14 @@ def touching_of(kind: int) -> Touching:
         touch.code = BODY_ON_FACE + 4 * k
         touch.feature = face.feature
         return touch
+
+    @wp.func
+    def is_over(body: Body, hulls: Hulls, place: Place, here: Owner) -> bool:
+        q = here.vertex
+        under = column(body, hulls, q[0], q[1])
+        if under.low > under.high or under.normal[2] <= _TINY:
+            return False
+        return (q[2] - under.low) * under.normal[2] >= -place.margin
 
     @wp.func
     def on_vertex(t: Terrain, body: Body, hulls: Hulls, place: Place, here: Owner) -> Touch:
@@ -248,7 +257,7 @@ def touching_of(kind: int) -> Touching:
         touch.feature = edge.feature
         return touch
 
-    return Touching(face, on_face, points, on_vertex, on_edge, crossings)
+    return Touching(face, on_face, points, is_over, on_vertex, on_edge, crossings)
 
 
 @wp.func
@@ -272,13 +281,25 @@ def edge_of(t: Terrain, here: Owner, family: int) -> Edge:
 
 
 @wp.func
-def wall_touch(place: Place, face: Face) -> Touch:
-    """A steep face as a wall, if the foot of the deepest point is on it, or below it by its height at most."""
-    if face.normal[2] >= STEEP or face.most <= _ZERO or face.height >= _ZERO:
+def rests(place: Place, face: Face, deepest: vec, touch: Touch) -> bool:
+    """Whether a point over a face is one the body lies on, given the body's deepest point below the face's plane."""
+    return not (face.most - touch.depth > FLAT_ANGLE * wp.length(touch.point - deepest) + place.slack)
+
+
+@wp.func
+def may_be_wall(face: Face) -> bool:
+    """Whether a face is steep, with the body's origin in front of it."""
+    return face.normal[2] < STEEP and face.most > _ZERO and face.height < _ZERO
+
+
+@wp.func
+def wall_touch(place: Place, face: Face, deepest: vec) -> Touch:
+    """A wall, if the foot of the deepest point is on it, or below it by its height at most."""
+    if not may_be_wall(face):
         return no_touch()
     low = face.low
     high = face.high
-    foot = face.deepest + face.most * face.normal
+    foot = deepest + face.most * face.normal
     if foot[2] > high[2] + place.slack or foot[2] < low[2] + low[2] - high[2] - place.slack:
         return no_touch()
     level = wp.normalize(vec(-face.normal[1], face.normal[0], _ZERO))
@@ -288,7 +309,7 @@ def wall_touch(place: Place, face: Face) -> Touch:
     if wp.abs(wp.dot(level, foot - middle)) > reach + place.slack:
         return no_touch()
     touch = Touch()
-    touch.point = face.deepest
+    touch.point = deepest
     touch.normal = face.normal
     touch.depth = face.most
     touch.code = BODY_ON_FACE

@@ -33,7 +33,7 @@ _ALIKE = wp.constant(real(1.0 - 1.0e-9))
 class Walls:
     """Room for the walls of some bodies, WALLS each."""
 
-    step: wp.int32  # from a wall of a body to its next, as in `Groups`
+    step: wp.int32  # from a wall of a body to its next: 1, or the number of bodies
     count: wp.array[int]
     used: wp.array[int]  # whether a wall stands for a touch
     number: wp.array[int]  # where its touch is in the list of touches, -1 where there is none
@@ -41,7 +41,11 @@ class Walls:
 
 
 def empty_walls(bodies: int, device: wp.Device, listed: bool = False) -> Any:
-    """Room for the walls of so many bodies; `listed`: their touches come from a list, see `empty_groups`."""
+    """Room for the walls of so many bodies.
+
+    Args:
+        listed: their touches come from a list; then neighbouring bodies lie side by side, as CUDA threads want them.
+    """
     walls: Any = Walls()
     walls.step = bodies if listed else 1
     walls.count = wp.empty(bodies, dtype=int, device=device)

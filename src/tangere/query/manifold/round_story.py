@@ -1,0 +1,291 @@
+"""What the kernels of `rounds` tell each other: the bodies, what they are near to, and what they touch.
+
+Lists have SEGMENTS segments, each with a counter of its own: a single one would be waited for.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bound.terrain import Terrain
+from tangere.query.manifold.groups import Touch
+from tangere.query.manifold.sweep import Surroundings
+from tangere.query.manifold.touching import Place, stand
+from tangere.runtime import SOUND, take
+from tangere.shape.analytic import AnalyticShape
+from tangere.shape.analytic_body import Body, Hulls, place
+
+wp.set_module_options(SOUND)
+
+__all__ = [
+    "BLOCKS",
+    "CELLS",
+    "COUNTERS",
+    "EDGE",
+    "EDGES",
+    "FACES",
+    "FOURS",
+    "HAS_FACE",
+    "IS_BLOCK",
+    "IS_OWNER",
+    "ITEM_COUNT",
+    "LANES",
+    "SEGMENTS",
+    "TOUCH_COUNT",
+    "VERTEX",
+    "VERTICES",
+    "WRONG",
+    "Batch",
+    "Item",
+    "Link",
+    "Noted",
+    "Standing",
+    "Story",
+    "add_cell",
+    "add_features",
+    "chain",
+    "feature_at",
+    "filled",
+    "is_short",
+    "link_up",
+    "node_of",
+    "note",
+    "put",
+    "reserve",
+    "segment_of",
+    "stand_up",
+    "standing",
+]
+
+SEGMENTS = wp.constant(256)
+#: Threads that share the work of a segment.
+LANES = wp.constant(1024)
+#: Blocks that share a CUDA multiprocessor: fewer registers for each thread, but more threads to wait together.
+BLOCKS = 4
+
+#: Which lists the counters belong to, SEGMENTS each and 64 bytes apart: items, touches, features of three kinds, cells,
+#: blocks of four cells.
+ITEM_COUNT = wp.constant(0)
+TOUCH_COUNT = wp.constant(256)
+FACES = wp.constant(512)
+VERTICES = wp.constant(768)
+EDGES = wp.constant(1024)
+CELLS = wp.constant(1280)
+FOURS = wp.constant(1536)
+#: Where it is said that a body is not finite.
+WRONG = wp.constant(8 * 1792)
+COUNTERS = 8 * 1792 + 1
+
+#: Features of a cell or of planar ground, in the order of the sweep: two triangles or a rectangle, a vertex, edges.
+VERTEX = wp.constant(3)
+EDGE = wp.constant(4)
+
+#: What an item is, besides the flags of its node: one with faces, one with the vertex and edges it owns, four cells.
+HAS_FACE = wp.constant(64)
+IS_OWNER = wp.constant(128)
+IS_BLOCK = wp.constant(256)
+
+
+@wp.struct
+class Batch:
+    """The bodies and the ground they are on."""
+
+    chosen: wp.array[int]  # numbers of the bodies
+    first: wp.int32  # of those in the part that is done
+    terrains: wp.array[Terrain]
+    shapes: wp.array[AnalyticShape]  # (n) or (1)
+    poses: wp.array[wp.mat44d]
+    margins: wp.array[wp.float64]  # (n) or (1) [m]
+    worlds: wp.array[int]  # (n) or (1)
+    hulls: Hulls
+
+
+@wp.struct
+class Standing:
+    """A body where it is."""
+
+    number: wp.int32
+    world: wp.int32
+    body: Body
+    place: Place
+
+
+@wp.struct
+class Noted:
+    """What is written down of a body: the less, the faster."""
+
+    number: wp.int32
+    world: wp.int32
+    axis: wp.vec3d
+    side: wp.vec3d
+    place: Place
+
+
+@wp.struct
+class Item:
+    """A node that a body is near to: four cells still to be looked at, a cell, or planar ground."""
+
+    body: wp.int32  #: its place in the part
+    what: wp.int32  #: flags of the node, and what it is asked for; IS_BLOCK if it is four cells
+    node: wp.vec3i  #: level, row, column
+
+
+@wp.struct
+class Link:
+    """How a touch is linked to others; -1 is the end of a chain."""
+
+    after: wp.int32  #: the next touch of the body
+    fellow: wp.int32  #: the next touch of the group
+    last: wp.int32  #: of the first touch of a group: the last
+    next_group: wp.int32  #: of the first touch of a group: the first of the next
+    order: wp.int64  #: where the touch comes in the sweep; odd if it is a wall
+
+
+@wp.struct
+class Story:
+    """All that the bodies of a part are near to and touch."""
+
+    noted: wp.array[Noted]  # (bodies)
+    around: wp.array[Surroundings]  # (bodies)
+    items: wp.array[Item]  # those of a body in the order of the sweep, and some of them side by side
+    item_room: wp.int32  # of a segment
+    fours: wp.array[int]  # (items) the items that are four cells still to be looked at
+    cells: wp.array[wp.vec2i]  # (4 items) 4 * item + quarter of all others and of cells that are near, and what it is
+    features: wp.array[int]  # (24 items) see `add_features`: first faces, then vertices, then edges of a segment
+    touches: wp.array[Touch]
+    links: wp.array[Link]  # (touches)
+    kept: wp.array[int]  # (KEPT touches) of the first of a group: the leaders
+    stay: wp.array[wp.vec4i]  # (touches) of the first of a group: which touches stay, -1 for none
+    room: wp.int32  # of a segment
+    heads: wp.array[int]  # (bodies) the first touch of a body
+    groups: wp.array[int]  # (bodies) the first touch of its first group
+    counts: wp.array[wp.int64]  # (COUNTERS)
+
+
+@wp.func
+def stand_up(batch: Batch, k: int) -> Standing:
+    """The k-th body of the part, made from its pose."""
+    here = Standing()
+    i = batch.chosen[batch.first + k]
+    here.number = i
+    here.world = batch.worlds[wp.min(i, batch.worlds.shape[0] - 1)]
+    pose = batch.poses[i]
+    here.body = place(batch.shapes[wp.min(i, batch.shapes.shape[0] - 1)], pose)
+    margin = batch.margins[wp.min(i, batch.margins.shape[0] - 1)]
+    here.place = stand(batch.terrains[here.world], here.body, pose, margin, k)
+    return here
+
+
+@wp.func
+def note(story: Story, k: int, here: Standing):
+    """Write down what is dear to make again."""
+    noted = Noted()
+    noted.number = here.number
+    noted.world = here.world
+    noted.axis = here.body.axis
+    noted.side = here.body.side
+    noted.place = here.place
+    story.noted[k] = noted
+
+
+@wp.func
+def standing(batch: Batch, story: Story, k: int) -> Standing:
+    """The k-th body of the part, once it is noted."""
+    noted = story.noted[k]
+    i = noted.number
+    here = Standing()
+    here.number = i
+    here.world = noted.world
+    here.body = place(batch.shapes[wp.min(i, batch.shapes.shape[0] - 1)], batch.poses[i])
+    here.body.axis = noted.axis
+    here.body.side = noted.side
+    here.place = noted.place
+    return here
+
+
+@wp.func
+def segment_of(thread: int) -> int:
+    return (thread >> 5) % SEGMENTS
+
+
+@wp.func
+def filled(story: Story, what: int, segment: int, room: int) -> int:
+    """How many there are in a segment of a list."""
+    return int(wp.min(story.counts[8 * (what + segment)], wp.int64(room)))
+
+
+@wp.func
+def is_short(story: Story, segment: int) -> bool:
+    """Whether a list was too short for a segment: what it holds is of no use, all is done again with more room."""
+    items = story.counts[8 * (ITEM_COUNT + segment)]
+    touches = story.counts[8 * (TOUCH_COUNT + segment)]
+    return items > wp.int64(story.item_room) or touches > wp.int64(story.room)
+
+
+@wp.func
+def node_of(item: Item, quarter: int) -> wp.vec3i:
+    """The node of an item, or of the cell that is its quarter; the walk goes from the last one to the first."""
+    if (item.what & IS_BLOCK) == 0:
+        return item.node
+    return wp.vec3i(0, 2 * item.node[1] + 1 - (quarter >> 1), 2 * item.node[2] + 1 - (quarter & 1))
+
+
+@wp.func
+def add_cell(story: Story, segment: int, cell: int, what: int):
+    """List a cell or planar ground (4 * item + quarter) that a body is near to."""
+    at = wp.atomic_add(story.counts, 8 * (CELLS + segment), wp.int64(1))
+    story.cells[4 * segment * story.item_room + int(at)] = wp.vec2i(cell, what)
+
+
+@wp.func
+def feature_at(story: Story, what: int, segment: int) -> int:
+    """Where the features of a kind begin: a segment has room for 8 faces, 4 vertices and 12 edges of every item."""
+    before = wp.where(what == FACES, 0, wp.where(what == VERTICES, 8, 12))
+    return (24 * segment + before) * story.item_room
+
+
+@wp.func
+def add_features(story: Story, what: int, segment: int, cell: int, kept: int):
+    """List features of one kind of a cell (4 * item + quarter), given as bits: 8 * cell + feature."""
+    number = int(0)
+    for k in range(7):
+        number += (kept >> k) & 1
+    if number == 0:
+        return
+    at = feature_at(story, what, segment) + int(wp.atomic_add(story.counts, 8 * (what + segment), wp.int64(number)))
+    for k in range(7):
+        if ((kept >> k) & 1) != 0:
+            story.features[at] = 8 * cell + k
+            at += 1
+
+
+@wp.func
+def reserve(story: Story, segment: int, number: int) -> int:
+    """Room for some touches side by side; where the first goes, -1 if they do not fit."""
+    at = take(story.counts, TOUCH_COUNT + segment, number, story.room)
+    if at >= 0:
+        at -= TOUCH_COUNT * story.room
+    return at
+
+
+@wp.func
+def put(story: Story, at: int, touch: Touch, order: wp.int64):
+    story.touches[at] = touch
+    link_up(story, at, -1, order)
+
+
+@wp.func
+def link_up(story: Story, at: int, after: int, order: wp.int64):
+    """A touch that is in no group yet."""
+    link = Link()
+    link.after = after
+    link.fellow = -1
+    link.next_group = -1
+    link.order = order
+    story.links[at] = link
+
+
+@wp.func
+def chain(story: Story, body: int, first: int, last: int):
+    """Put touches that are linked to each other before all others of a body."""
+    story.links[last].after = wp.atomic_exch(story.heads, body, first)
