@@ -17,8 +17,9 @@ from tangere.query.proximity.meshes import find_near
 from tangere.soft.assembly import Assembly
 from tangere.soft.looking import cones_of, patch_cones_of
 from tangere.soft.nearest_edges import SharpEdges
-from tangere.soft.nearest_faces import REACH, find_nearest_faces
+from tangere.soft.nearest_faces import find_nearest_faces
 from tangere.soft.patches import Patches
+from tangere.soft.reach import REACH
 from tangere.soft.touching import Partners, Touching, touching_near
 
 __all__ = ["Detection"]

@@ -16,7 +16,7 @@ from tangere.query.proximity.primitives import edges_offset, nearest_on_edges
 from tangere.runtime import SOUND, launch
 from tangere.shape import Mesh
 from tangere.soft.assembly import STILL, Assembly
-from tangere.soft.nearest_faces import REACH, activation
+from tangere.soft.reach import REACH, activation
 
 wp.set_module_options(SOUND)
 

@@ -13,24 +13,21 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bound import Lanes, MovingBox, apart_in_lanes, boxes_meet
-from tangere.query.proximity.primitives import face_offset, nearest_on_face
+from tangere.query.proximity.eights_search import lanes_by_mask
 from tangere.runtime import SOUND, launch
-from tangere.soft.assembly import CLOSED, STILL, Assembly
+from tangere.soft.assembly import Assembly
+from tangere.soft.descent import STATE
 from tangere.soft.looking import looks_along
+from tangere.soft.nearest_in_lanes import nearest_in_lanes
 from tangere.soft.patches import Fitted, Patches, around
+from tangere.soft.reach import FAR, touch, vertex_normal
 
 wp.set_module_options(SOUND)
 
-__all__ = ["REACH", "activation", "find_nearest_faces"]
+__all__ = ["find_nearest_faces"]
 
 #: Patches worth a thread: each takes some microseconds.
 GRAIN = 32
-#: Further than anything is looked for.
-FAR = wp.constant(wp.float64(1.0e300))
-#: Contacts are looked for up to this many activation distances away: they may come into reach within the step.
-REACH = wp.constant(wp.float64(1.5))
-#: Points of one body touch below this part of their distance at rest.
-REST_PART = wp.constant(wp.float64(0.5))
 
 
 def find_nearest_faces(
@@ -56,77 +53,20 @@ def find_nearest_faces(
     members = lists.vertices
     normals = wp.empty(len(positions), dtype=wp.vec3d, device=assembly.device)
     gaps = wp.zeros(len(positions), dtype=wp.vec2d, device=assembly.device)
-    inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes, fitted.busy, fitted.certified]
-    inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
-    inputs += [tree.first, tree.last, tree.skip, tree.cluster]
-    inputs += [fitted.boxes.nodes, fitted.boxes.lanes, tree.items, tree.order, positions]
-    inputs += [assembly.face_offsets, assembly.faces_at, assembly.faces]
-    inputs += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
-    launch(_nearest, len(members.units), inputs, [normals, gaps, partners], device=assembly.device, grain=GRAIN)
-
-
-@wp.func
-def activation(distance: wp.float64, apart_at_rest: wp.float64, same_body: bool) -> wp.float64:
-    """The distance below which two points touch [m]."""
-    if same_body:
-        return wp.min(distance, REST_PART * apart_at_rest)
-    return distance
-
-
-@wp.func
-def vertex_normal(
-    v: int,
-    positions: wp.array[wp.vec3d],
-    offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
-) -> wp.vec3d:
-    """The normal weighted by area; its length means nothing."""
-    total = wp.vec3d()
-    for e in range(offsets[v], offsets[v + 1]):
-        f = faces_at[e]
-        a = positions[faces[f, 0]]
-        total += wp.cross(positions[faces[f, 1]] - a, positions[faces[f, 2]] - a)
-    return total
-
-
-@wp.func
-def touch(
-    v: int,
-    normal: wp.vec3d,
-    items: wp.array2d[int],
-    j: int,
-    positions: wp.array[wp.vec3d],
-    rest: wp.array[wp.vec3d],
-    body: wp.array[int],
-    traits: wp.array[int],
-    distance: wp.float64,
-) -> wp.float64:
-    """The gap of a vertex to the face at place j, negative if the face is behind it; `FAR` if that is no contact."""
-    f0 = items[j, 0]
-    f1 = items[j, 1]
-    f2 = items[j, 2]
-    own = traits[v]
-    if f0 == v or f1 == v or f2 == v or (own & traits[f0] & traits[f1] & traits[f2] & STILL) != 0:
-        return FAR
-    p = positions[v]
-    a = positions[f0]
-    b = positions[f1]
-    c = positions[f2]
-    if (own & traits[f0] & CLOSED) != 0:
-        if wp.dot(normal, wp.cross(b - a, c - a)) > wp.float64(0.0):
-            return FAR
-    w = nearest_on_face(p, a, b, c)
-    offset = face_offset(p, a, b, c, w)
-    gap = wp.length(offset)
-    apart = wp.float64(0.0)
-    if body[v] == body[f0]:
-        apart = wp.length(face_offset(rest[v], rest[f0], rest[f1], rest[f2], w))
-    if not (gap < REACH * activation(distance, apart, body[v] == body[f0])):
-        return FAR
-    if wp.dot(offset, normal) > wp.float64(0.0):
-        return -gap
-    return gap
+    found = [normals, gaps, partners]
+    ways = [lists.cluster_offsets, lists.clusters, cones, patch_cones, tree.first]
+    where = [tree.items, tree.order, positions, assembly.face_offsets, assembly.faces_at, assembly.faces]
+    where += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
+    inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes]
+    if patches.alone:
+        inputs += [fitted.busy, fitted.certified, *ways, tree.last, tree.skip, tree.cluster]
+        inputs += [fitted.boxes.nodes, fitted.boxes.lanes, *where]
+        launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
+        return
+    scratch = wp.empty((len(members.units), STATE), dtype=wp.int32, device=assembly.device)
+    inputs += [fitted.certified, *ways, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
+    inputs += [*patches.descent(fitted.boxes), fitted.boxes.lanes, tree.corners, *where, lanes_by_mask(), scratch]
+    launch(nearest_in_lanes, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
 
 
 @wp.kernel

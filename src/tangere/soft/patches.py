@@ -18,6 +18,7 @@ from tangere.partition.tree_pairs import Side, pairs
 from tangere.runtime import SOUND, launch
 from tangere.soft.assembly import Assembly
 from tangere.soft.certificates import Certificates
+from tangere.soft.descent import Eights
 from tangere.soft.looking import looks_along
 from tangere.soft.patch_layout import PatchLists, edges_and_ears, lay_out
 from tangere.soft.refitting import refit
@@ -47,14 +48,14 @@ class Patches:
         """`alone`: each thread searches for one feature, after clusters without company are known; on CUDA it does."""
         device, whole = assembly.device, assembly.whole
         self.device = device
-        self._alone = device.is_cuda if alone is None else alone
+        self.alone = device.is_cuda if alone is None else alone
         self.frame = Frame.around(whole.bounds)
         faces, apart = wp.array(whole.faces, dtype=wp.int32, device=device), _spread_out(assembly)
         bounds = np.stack([apart.min(axis=0), apart.max(axis=0)])
         self.tree = LinearTree.build(faces, wp.array(apart, dtype=wp.vec3d, device=device), bounds)
         self.edges = wp.array(edges_and_ears(whole.topology), dtype=wp.int32, device=device)
         self.faces, self._traits = faces, assembly.traits
-        self.lists: PatchLists = lay_out(self.tree, assembly, self._near_at_rest(assembly), self._alone)
+        self.lists: PatchLists = lay_out(self.tree, assembly, self._near_at_rest(assembly), self.alone)
         self._certificates = Certificates(self.tree, self.lists, self.edges)
         self._always = wp.ones(1, dtype=wp.int32, device=device)
         unknown = np.tile([0.0, 0.0, 0.0, -1.0], (len(self.tree.clusters), 1))
@@ -66,6 +67,7 @@ class Patches:
         self._news = wp.zeros_like(self._everywhere)
         if device.is_cpu:
             here = vertex_boxes(assembly.rest, assembly.rest, 0.0, 0.0, self.frame)
+            self._eights = Eights(self.tree)
             self._at_boxes, self._over_boxes = self.tree.fit(here), self.tree.fit(here)
         self.over(assembly.rest, assembly.rest, 0.0)
 
@@ -85,7 +87,7 @@ class Patches:
         """
         wanted = self._always if wanted is None else wanted
         clusters, news = (self._all, self._everywhere) if changed is None else self._with(changed)
-        certified = self._certificates(start, end, least, clusters, wanted)
+        certified = self._certificates(start, end, least, clusters, wanted, anew=changed is None)
         return self._fit(start, end, least, certified, self._nothing, clusters, news, wanted)
 
     def at(self, positions: wp.array, margin: float, cones: wp.array) -> Fitted:
@@ -96,6 +98,11 @@ class Patches:
         """
         certified = self._certificates.near_rest(positions, self._traits)
         return self._fit(positions, positions, margin, certified, cones, self._all, self._everywhere, self._always)
+
+    def descent(self, boxes: TreeBoxes) -> tuple[wp.array, wp.array]:
+        """The rows and levels of nodes of eight above the clusters, for boxes just fitted (CPU)."""
+        fitted = self._eights.fit(boxes.nodes)
+        return fitted.rows, fitted.levels
 
     def _with(self, vertices: wp.array) -> tuple[wp.array, wp.array]:
         """Clusters that have one of these vertices, (c,) uint8, and nodes that have one of those, (N,) uint8."""
@@ -124,7 +131,7 @@ class Patches:
             boxes = tree.fit(vertices)
         else:
             boxes = refit(self._at_boxes if cones is not self._nothing else self._over_boxes, vertices, changed, news)
-        if not self._alone:
+        if not self.alone:
             return Fitted(vertices, boxes, certified, changed, news, self._all)
         self._busy.zero_()
         inputs = [tree.clusters, lists.patch_of_cluster, lists.cluster_offsets, lists.clusters, certified]

@@ -46,18 +46,50 @@ def _refit_clusters(
     nodes: wp.array[MovingBox],
 ):
     k = first + wp.tid()
-    if changed[k] == wp.uint8(0):
-        return
-    node = clusters[k]
-    whole = MovingBox()
-    for lane in range(LANES):  # unused lanes repeat the last item
-        place = wp.min(begin[node] + lane, end[node])
-        box = wp.min(vertices[faces[place, 0]], wp.min(vertices[faces[place, 1]], vertices[faces[place, 2]]))
-        items[place] = box
-        whole = wp.where(lane == 0, box, wp.min(whole, box))
-        for row in range(12):
-            lanes[12 * k + row][lane] = box[row]
-    nodes[node] = whole
+    if changed[k] != wp.uint8(0):
+        node = clusters[k]
+        refit_cluster(k, node, begin[node], end[node], faces, vertices, items, lanes, nodes)
+
+
+@wp.func_native(
+    """
+    typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
+    int* own = (int*)&lanes.data[12 * k];
+    Row low, high;  // a box has twelve numbers: the first eight and the last eight
+    for (int lane = 0; lane < 8; ++lane) {  // unused lanes repeat the last item
+        const int place = first + lane < last ? first + lane : last;
+        const int* corner = &faces.data[3 * place];
+        auto merged = [&](int from) -> Row {
+            auto part = [&](int c) -> Row { return *(const Row*)((const int*)&vertices.data[corner[c]] + from); };
+            return __builtin_elementwise_min(part(0), __builtin_elementwise_min(part(1), part(2)));
+        };
+        const Row one = merged(0), two = merged(4);
+        *(Row*)&items.data[place] = one;
+        *(Row*)((int*)&items.data[place] + 4) = two;
+        low = lane == 0 ? one : __builtin_elementwise_min(low, one);
+        high = lane == 0 ? two : __builtin_elementwise_min(high, two);
+        for (int r = 0; r < 8; ++r)
+            own[8 * r + lane] = one[r];
+        for (int r = 4; r < 8; ++r)
+            own[8 * (r + 4) + lane] = two[r];
+    }
+    *(Row*)&nodes.data[node] = low;
+    *(Row*)((int*)&nodes.data[node] + 4) = high;
+"""
+)
+def refit_cluster(
+    k: int,
+    node: int,
+    first: int,
+    last: int,
+    faces: wp.array2d[int],
+    vertices: wp.array[MovingBox],
+    items: wp.array[MovingBox],
+    lanes: wp.array[Lanes],
+    nodes: wp.array[MovingBox],
+):
+    """The boxes of the faces from `first` to `last`, side by side as well, and of cluster k, which is a node."""
+    ...
 
 
 @wp.kernel

@@ -16,8 +16,8 @@ import warp.utils
 from tangere.runtime import SOUND, launch
 from tangere.soft.assembly import Assembly
 from tangere.soft.groups import Groups, join
-from tangere.soft.nearest_faces import activation
 from tangere.soft.prepared import Prepared
+from tangere.soft.reach import activation
 from tangere.soft.touching import Touching
 
 wp.set_module_options(SOUND)

@@ -14,7 +14,7 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["crosses", "further", "nearest_way", "part_within", "use_of_gap"]
+__all__ = ["KEPT", "NOISE", "TRIES", "crosses", "nearest_way", "part_within", "use_of_gap"]
 
 #: The part of a gap that one step may use up.
 KEPT = wp.constant(wp.float64(0.9))
@@ -123,22 +123,6 @@ def crosses(
             way -= wp.clamp(wp.dot(way, back) / length, wp.float64(0.0), wp.float64(1.0)) * back
     use = use_of_gap(nearest_way(e0, e1, f0, f1, f2), e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
     return not (use[0] + use[1] <= use[2])
-
-
-@wp.func
-def further(e0: wp.vec3d, e1: wp.vec3d, f0: wp.vec3d, f1: wp.vec3d, f2: wp.vec3d, distance: wp.float64) -> bool:
-    """Whether a direction is soon found along which an edge and a face are further apart."""
-    n = wp.float64(0.5) * (e0 + e1) - (f0 + f1 + f2) / wp.float64(3.0)
-    for _ in range(TRIES):
-        corners = corners_way(n, e0, e1, f0, f1, f2)
-        gap = wp.dot(n, corners)
-        if gap > wp.float64(0.0) and gap * gap >= distance * distance * wp.dot(n, n):
-            return True
-        back = n - corners
-        length = wp.dot(back, back)
-        if length > wp.float64(0.0):
-            n -= wp.clamp(wp.dot(n, back) / length, wp.float64(0.0), wp.float64(1.0)) * back
-    return False
 
 
 @wp.func

@@ -23,9 +23,12 @@ from dataclasses import dataclass
 import warp as wp
 
 from tangere.bound import Lanes, MovingBox, apart_in_lanes, boxes_meet
+from tangere.query.proximity.eights_search import lanes_by_mask
 from tangere.runtime import SOUND, take
 from tangere.soft.appended import Appended
 from tangere.soft.assembly import Assembly
+from tangere.soft.crossing_in_lanes import crossing_in_lanes
+from tangere.soft.descent import STATE
 from tangere.soft.groups import Groups, MassMoves, MeanMoves
 from tangere.soft.patches import Patches, around
 from tangere.soft.prepared import Prepared
@@ -82,6 +85,8 @@ class Truncation:
         self._goal = wp.zeros_like(assembly.x)
         self.state = wp.zeros(8, dtype=wp.int32, device=device)  #: see `shortening`
         self._known = self.state.numpy().copy()
+        searching = 0 if patches.alone else len(patches.lists.edges.units)
+        self._scratch = wp.empty((searching, STATE), dtype=wp.int32, device=device)
         self._found = Appended(wp.vec2i, device, LEAST_ROOM)
         self._moves = MassMoves(assembly, self._goal, start)
         self._shortening = Shortening(assembly, patches, groups, start, self._goal, surface, self.state, least)
@@ -151,12 +156,18 @@ class Truncation:
         patches, lists, tree = self._patches, self._patches.lists, self._patches.tree
         start, end = self._surface
         fitted = patches.over(start, end, self._least, changed, wanted=self.state)
-        members = lists.edges
-        inputs = [self.state, members.units, members.features, members.offsets, patches.edges, fitted.vertex_boxes]
-        inputs += [fitted.busy, fitted.changed, fitted.news, fitted.certified, lists.cluster_offsets, lists.clusters]
-        inputs += [tree.first, tree.last, tree.skip, tree.cluster, fitted.boxes.nodes, fitted.boxes.lanes]
-        inputs += [tree.items, tree.order, start, end, self._least]
-        self._found.run(_find_crossing, len(members.units), inputs, GRAIN)
+        members, boxes = lists.edges, fitted.boxes
+        ours = [members.units, members.features, members.offsets, patches.edges, fitted.vertex_boxes]
+        ways = [fitted.certified, lists.cluster_offsets, lists.clusters, tree.first]
+        where = [tree.items, tree.order, start, end, self._least]
+        if changed is None and not patches.alone:
+            inputs = [*ours, *ways, lists.first_cluster, tree.clusters, boxes.nodes, *patches.descent(boxes)]
+            inputs += [boxes.lanes, tree.corners, *where, lanes_by_mask(), self._scratch]
+            self._found.run(crossing_in_lanes, len(members.units), inputs, GRAIN)
+        else:
+            inputs = [self.state, *ours, fitted.busy, fitted.changed, fitted.news, *ways]
+            inputs += [tree.last, tree.skip, tree.cluster, boxes.nodes, boxes.lanes, *where]
+            self._found.run(_find_crossing, len(members.units), inputs, GRAIN)
         self._count_found(1)
 
 

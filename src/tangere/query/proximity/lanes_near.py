@@ -17,7 +17,10 @@ from tangere.query.proximity.primitives import CONDITIONED
 from tangere.runtime.collecting import COUNTER_STRIDE
 
 __all__ = [
+    "EDGES",
+    "FACES",
     "IN_DOUBT",
+    "VECTORS",
     "append_names",
     "edges_near_in_lanes",
     "faces_near_in_lanes",
@@ -28,10 +31,11 @@ __all__ = [
 #: Bits of lanes in doubt stand above those of lanes that are near.
 IN_DOUBT = wp.constant(8)
 
-_TYPES = f"""
+#: Vectors of eight numbers, and what is done with them.
+VECTORS = f"""
     const double conditioned = {CONDITIONED!r};
 """
-_TYPES += """
+VECTORS += """
     typedef double Wide __attribute__((ext_vector_type(8)));
     typedef decltype(Wide() < Wide()) Whole;
     typedef bool Bits __attribute__((ext_vector_type(8)));
@@ -51,7 +55,8 @@ _TYPES += """
     };
     const double* corner[4][8];
 """
-_EDGES = """
+#: The way `apart` between the nearest points of edges p0 p1 and q0 q1; right where `sure`.
+EDGES = """
     const Vector d1 = minus(p1, p0), d2 = minus(q1, q0), r = minus(p0, q0);
     const Wide a = dot(d1, d1), b = dot(d1, d2), e = dot(d2, d2), c = dot(d1, r), f = dot(d2, r);
     const Wide determinant = a * e - b * b;
@@ -64,7 +69,8 @@ _EDGES = """
     v = clamped(v);
     const Vector apart = {r.x + u * d1.x - v * d2.x, r.y + u * d1.y - v * d2.y, r.z + u * d1.z - v * d2.z};
 """
-_FACES = """
+#: The way `apart` from the nearest point of triangles a, b, c to points p; right where `sure`.
+FACES = """
     const Vector e0 = minus(b, a), e1 = minus(c, a), from_p = minus(a, p);
     const Wide aa = dot(e0, e0), bb = dot(e0, e1), cc = dot(e1, e1), d = dot(e0, from_p), e = dot(e1, from_p);
     const Wide determinant = aa * cc - bb * bb;
@@ -122,7 +128,7 @@ _VERDICT = """
 
 @wp.func_native(
     SHARD
-    + _TYPES
+    + VECTORS
     + """
     #pragma clang loop vectorize(disable) unroll(disable)
     for (int lane = 0; lane < 8; ++lane) {
@@ -141,7 +147,7 @@ _VERDICT = """
     const Vector p0 = gathered(corner[0]), p1 = gathered(corner[1]);
     const Vector q0 = gathered(corner[2]), q1 = gathered(corner[3]);
 """
-    + _EDGES
+    + EDGES
     + _VERDICT
 )
 def edges_near_in_lanes(
@@ -163,7 +169,7 @@ def edges_near_in_lanes(
 
 @wp.func_native(
     SHARD
-    + _TYPES
+    + VECTORS
     + """
     #pragma clang loop vectorize(disable) unroll(disable)
     for (int lane = 0; lane < 8; ++lane) {
@@ -175,7 +181,7 @@ def edges_near_in_lanes(
     }
     const Vector p = gathered(corner[0]), a = gathered(corner[1]), b = gathered(corner[2]), c = gathered(corner[3]);
 """
-    + _FACES
+    + FACES
     + _VERDICT
 )
 def faces_near_in_lanes(
@@ -235,7 +241,7 @@ def append_names(
 
 
 @wp.func_native(
-    _TYPES
+    VECTORS
     + _NAMED
     + """
         for (int c = 0; c < 2; ++c) {
@@ -248,7 +254,7 @@ def append_names(
     const Vector p0 = gathered(corner[0]), p1 = gathered(corner[1]);
     const Vector q0 = gathered(corner[2]), q1 = gathered(corner[3]);
 """
-    + _EDGES
+    + EDGES
     + """
     const Wide weight[4] = {unit - u, u, unit - v, v};
 """
@@ -270,7 +276,7 @@ def fill_edges_in_lanes(
 
 
 @wp.func_native(
-    _TYPES
+    VECTORS
     + _NAMED
     + """
         quad[0] = one;
@@ -281,7 +287,7 @@ def fill_edges_in_lanes(
     + """
     const Vector p = gathered(corner[0]), a = gathered(corner[1]), b = gathered(corner[2]), c = gathered(corner[3]);
 """
-    + _FACES
+    + FACES
     + """
     const Wide weight[4] = {unit, wa, wb, wc};
 """

@@ -1,0 +1,197 @@
+"""The search of `truncation` for CPUs: the boxes of eight faces at a time, and directions for eight pairs at once.
+
+Pairs for which no direction is soon found are asked one by one by `crosses`, which finds the shortest way exactly: so
+what is found is what the search one by one finds. Where few moves are new that one is faster, as it goes only where
+they are. Nothing here is for CUDA.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bound import LANES, Lanes, MovingBox
+from tangere.query.proximity.lanes_near import VECTORS
+from tangere.runtime import SOUND, take
+from tangere.soft.descent import begin_descent, next_cluster
+from tangere.soft.in_lanes import PENDING, add_candidates, keep_rest, meet
+from tangere.soft.patches import around
+from tangere.soft.separation import KEPT, NOISE, TRIES, crosses
+
+wp.set_module_options(SOUND)
+
+__all__ = ["crossing_in_lanes"]
+
+
+@wp.kernel
+def crossing_in_lanes(
+    first: int,
+    shard: int,
+    units: wp.array[wp.vec4i],
+    features: wp.array[int],
+    offsets: wp.array[int],
+    edges: wp.array2d[int],
+    boxes: wp.array[MovingBox],
+    certified: wp.array[int],
+    cluster_offsets: wp.array[int],
+    clusters: wp.array[int],
+    node_first: wp.array[int],
+    first_cluster: wp.array[int],
+    node_of: wp.array[int],
+    nodes: wp.array[MovingBox],
+    rows: wp.array2d[Lanes],
+    levels: wp.array[int],
+    lanes: wp.array[Lanes],
+    corners: wp.array2d[Lanes],
+    items: wp.array2d[int],
+    order: wp.array[int],
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    least: wp.float64,
+    by_mask: wp.array[wp.uint64],
+    scratch: wp.array2d[int],
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.vec2i],
+):
+    """The faces that the edges of a patch have no certificate against."""
+    row = first + wp.tid()
+    unit = units[row]
+    top = unit[0]
+    patch = unit[1]
+    smooth = certified[patch] == 1
+    pending = int(0)
+    begin_descent(nodes, top, rows, levels, row, scratch)
+    other = next_cluster(nodes, top, rows, levels, row, scratch)
+    while other >= 0:
+        node = node_of[other]
+        if not (smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other)):
+            for own in range(first_cluster[patch], first_cluster[patch + 1]):
+                if meet(nodes, node_of[own], node):
+                    for e in range(offsets[own], offsets[own + 1]):
+                        i = features[e]
+                        pending = add_candidates(
+                            i, edges[i, 0], edges[i, 1], boxes, lanes, corners, other,
+                            node_first[node], by_mask, pending, row, scratch,
+                        )  # fmt: skip
+                        if pending >= LANES:
+                            ask(LANES, row, scratch, edges, items, order, start, end, least,
+                                shard, counts, capacity, out)  # fmt: skip
+                            pending = keep_rest(pending, row, scratch)
+        other = next_cluster(nodes, top, rows, levels, row, scratch)
+    if pending > 0:
+        ask(pending, row, scratch, edges, items, order, start, end, least, shard, counts, capacity, out)
+
+
+@wp.func
+def ask(
+    count: int,
+    row: int,
+    scratch: wp.array2d[int],
+    edges: wp.array2d[int],
+    items: wp.array2d[int],
+    order: wp.array[int],
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    least: wp.float64,
+    shard: int,
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.vec2i],
+):
+    """Append those of up to eight candidates that have no certificate."""
+    left = uncertain_in_lanes(count, row, scratch, edges, items, start, end, least)
+    lane = int(0)
+    while left > 0:
+        if (left & 1) == 1:
+            i = scratch[row, lane]
+            j = scratch[row, PENDING + lane]
+            if crosses(edges[i, 0], edges[i, 1], items[j, 0], items[j, 1], items[j, 2], start, end, least):
+                place = take(counts, shard, 1, capacity)
+                if place >= 0:
+                    out[place] = wp.vec2i(i, order[j])
+        left = left >> 1
+        lane = lane + 1
+
+
+@wp.func_native(
+    VECTORS
+    + f"""
+    const int tries = {int(TRIES)}, room_for = {int(PENDING)};
+    const double kept = {float(KEPT)!r}, noise = {float(NOISE)!r};
+"""
+    + """
+    const int* one = &scratch.data[scratch.shape[1] * row];
+    const int* other = one + room_for;
+    const double* from[5][8];
+    const double* to[5][8];
+    #pragma clang loop vectorize(disable) unroll(disable)
+    for (int lane = 0; lane < 8; ++lane) {
+        const int k = lane < count ? lane : 0;
+        const int* edge = &edges.data[2 * one[k]];
+        const int* face = &items.data[3 * other[k]];
+        for (int c = 0; c < 5; ++c) {
+            const int v = c < 2 ? edge[c] : face[c - 2];
+            from[c][lane] = (const double*)&start.data[v];
+            to[c][lane] = (const double*)&end.data[v];
+        }
+    }
+    Vector at[5], move[5];
+    for (int c = 0; c < 5; ++c) {
+        at[c] = gathered(from[c]);
+        move[c] = minus(gathered(to[c]), at[c]);
+    }
+    const Vector drift = {
+        0.5 * (move[0].x + move[1].x), 0.5 * (move[0].y + move[1].y), 0.5 * (move[0].z + move[1].z)};
+    for (int c = 0; c < 5; ++c)
+        move[c] = minus(move[c], drift);
+    auto larger = [](Wide a, Wide b) -> Wide { return a > b ? a : b; };
+    auto smaller = [](Wide a, Wide b) -> Wide { return a < b ? a : b; };
+    auto chosen = [](Whole truth, Vector a, Vector b) -> Vector {
+        return {truth ? a.x : b.x, truth ? a.y : b.y, truth ? a.z : b.z};
+    };
+    const Vector *e = at, *f = at + 2, *m = move + 2;
+    const Vector along = minus(e[1], e[0]), side1 = minus(f[1], f[0]), side2 = minus(f[2], f[0]);
+    const Vector above = minus(e[0], f[0]);
+    const double third = 1.0 / 3.0;
+    Vector way = {
+        0.5 * (e[0].x + e[1].x) - third * (f[0].x + f[1].x + f[2].x),
+        0.5 * (e[0].y + e[1].y) - third * (f[0].y + f[1].y + f[2].y),
+        0.5 * (e[0].z + e[1].z) - third * (f[0].z + f[1].z + f[2].z)};
+    const int counted = count < 8 ? (1 << count) - 1 : 255;
+    int open = counted;
+    for (int k = 0; k < tries; ++k) {
+        const Wide length = __builtin_elementwise_sqrt(dot(way, way)), scale = unit / length;
+        const Vector n = {way.x * scale, way.y * scale, way.z * scale};
+        const Wide a0 = dot(n, above), a1 = a0 + dot(n, along), b1 = dot(n, side1), b2 = dot(n, side2);
+        const Wide low = smaller(a0, a1), high = larger(zero, larger(b1, b2)), gap = low - high;
+        const Wide lost = larger(zero, low - smaller(a0 + dot(n, move[0]), a1 + dot(n, move[1])));
+        const Wide reached = larger(dot(n, m[0]), larger(b1 + dot(n, m[1]), b2 + dot(n, m[2])));
+        const Wide room = kept * larger(gap - least, noise * gap);
+        // Ways too short for their inverse are left to others.
+        const Whole holds = (length > 1e-100) & (gap > zero) & (lost + larger(zero, reached - high) <= room);
+        open &= ~bits_of(holds);
+        if (!open)
+            return 0;
+        const Vector lowest = chosen(a1 < a0, e[1], e[0]);
+        Vector highest = chosen(b1 > zero, f[1], f[0]);
+        highest = chosen(b2 > larger(zero, b1), f[2], highest);
+        const Vector back = minus(way, minus(lowest, highest));
+        const Wide size = dot(back, back);
+        const Wide part = size > zero ? clamped(dot(way, back) / size) : zero;
+        way = {way.x - part * back.x, way.y - part * back.y, way.z - part * back.z};
+    }
+    return open;
+"""
+)
+def uncertain_in_lanes(
+    count: int,
+    row: int,
+    scratch: wp.array2d[int],
+    edges: wp.array2d[int],
+    items: wp.array2d[int],
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    least: wp.float64,
+) -> int:
+    """Which of up to eight pairs of an edge and a face have no certificate along directions that are soon found."""
+    ...

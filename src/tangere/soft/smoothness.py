@@ -1,0 +1,95 @@
+"""Whether a patch and its surroundings deform so smoothly that they stay apart: what `certificates` are made of."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+__all__ = ["asked", "holds"]
+
+#: Rounds of the bound on the smallest singular value.
+BOUND_ROUNDS = wp.constant(16)
+
+
+@wp.func
+def smallest_stretch(f: wp.mat33d) -> wp.float64:
+    """A lower bound of the smallest singular value: s3 >= 2 |det| / (|F|^2 - s3^2), from below."""
+    determinant = wp.float64(2.0) * wp.abs(wp.determinant(f))
+    squared = wp.ddot(f, f)
+    bound = wp.float64(0.0)
+    if squared > wp.float64(0.0):
+        for _ in range(BOUND_ROUNDS):
+            bound = determinant / (squared - bound * bound)
+    return bound
+
+
+@wp.func
+def across_filled(f: wp.mat33d, tangents: wp.mat33d) -> wp.mat33d:
+    """A map along the tangents, completed by how their normal turns."""
+    return f + wp.outer(wp.normalize(wp.cross(f * tangents[0], f * tangents[1])), tangents[2])
+
+
+@wp.func
+def holds(
+    p: int,
+    offsets: wp.array[int],
+    vertices: wp.array[int],
+    own: wp.array[int],
+    rest: wp.array[wp.vec3d],
+    dual: wp.array[wp.vec3d],
+    tangents: wp.array[wp.mat33d],
+    apart: wp.array[wp.float64],
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    least: wp.float64,
+) -> bool:
+    half = wp.float64(0.5)
+    begin = offsets[p]
+    stop = offsets[p + 1]
+    if apart[p] <= wp.float64(0.0):
+        return False
+    centre0 = start[vertices[begin]]
+    centre1 = end[vertices[begin]]
+    mean0 = wp.vec3d()
+    mean1 = wp.vec3d()
+    f0 = wp.mat33d()
+    f1 = wp.mat33d()
+    for e in range(begin, stop):  # duals add up to zero: any centre gives the same map
+        v = vertices[e]
+        from0 = start[v] - centre0
+        from1 = end[v] - centre1
+        mean0 += from0
+        mean1 += from1
+        f0 += wp.outer(from0, dual[e])
+        f1 += wp.outer(from1, dual[e])
+    centre0 += mean0 / wp.float64(stop - begin)
+    centre1 += mean1 / wp.float64(stop - begin)
+    f0 = across_filled(f0, tangents[p])
+    f1 = across_filled(f1, tangents[p])
+    worst = wp.float64(0.0)
+    worst_own = wp.float64(0.0)
+    for e in range(begin, stop):
+        e0 = start[vertices[e]] - centre0 - f0 * rest[e]
+        e1 = end[vertices[e]] - centre1 - f1 * rest[e]
+        squared = wp.max(wp.dot(e0, e0), wp.dot(e1, e1))
+        worst = wp.max(worst, squared)
+        if own[e] == 1:
+            worst_own = wp.max(worst_own, squared)
+    change = f1 - f0
+    stretch = smallest_stretch(half * (f0 + f1)) - half * wp.sqrt(wp.ddot(change, change))
+    return stretch * apart[p] > wp.sqrt(worst_own) + wp.sqrt(worst) + least
+
+
+@wp.func
+def asked(
+    p: int, cluster_offsets: wp.array[int], clusters: wp.array[int], changed: wp.array[wp.uint8], wanted: wp.array[int]
+) -> bool:
+    """Whether a cluster of the patch, or one around it, goes elsewhere than before."""
+    if wanted[0] == 1:
+        for c in range(cluster_offsets[p], cluster_offsets[p + 1]):
+            if changed[clusters[c]] != wp.uint8(0):
+                return True
+    return False
