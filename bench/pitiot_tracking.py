@@ -65,8 +65,8 @@ def _environments(report: Report, quick: bool) -> None:
     told = [f"{100 * more:+.0f} % (asked for: ± 10 %, {'pass' if abs(more) <= 0.1 else 'fail'})" for more in grown]
     report.note(
         f"In {ratio(sides[-1] ** 2, sides[0] ** 2)} the cells a step takes {told[0]} in one district and {told[1]} all "
-        "over. The walks are the same; what is added is memory, some seven cache lines a point, each on a page of its "
-        f"own when points are far apart. The fastest of {rounds} rounds of {steps} steps, one thread."
+        "over. The walks are the same; what is added must be memory: some seven cache lines a point, each on a page of "
+        f"its own when points are far apart. The fastest of {rounds} rounds of {steps} steps, one thread."
     )
 
 

@@ -57,13 +57,14 @@ def find_nearest_faces(
     ways = [lists.cluster_offsets, lists.clusters, cones, patch_cones, tree.first]
     where = [tree.items, tree.order, positions, assembly.face_offsets, assembly.faces_at, assembly.faces]
     where += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
-    inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes]
     if patches.alone:
-        inputs += [fitted.busy, fitted.certified, *ways, tree.last, tree.skip, tree.cluster]
+        inputs = [members.units, members.features, fitted.vertex_boxes, fitted.busy, fitted.certified]
+        inputs += [*ways, tree.last, tree.skip, tree.cluster]
         inputs += [fitted.boxes.nodes, fitted.boxes.lanes, *where]
         launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
         return
     scratch = wp.empty((len(members.units), STATE), dtype=wp.int32, device=assembly.device)
+    inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes]
     inputs += [fitted.certified, *ways, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
     inputs += [*patches.descent(fitted.boxes), fitted.boxes.lanes, tree.corners, *where, lanes_by_mask(), scratch]
     launch(nearest_in_lanes, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
@@ -74,7 +75,6 @@ def _nearest(
     first: int,
     units: wp.array[wp.vec4i],
     features: wp.array[int],
-    offsets: wp.array[int],
     boxes: wp.array[MovingBox],
     busy: wp.array[wp.uint8],
     certified: wp.array[int],
@@ -102,48 +102,42 @@ def _nearest(
     gaps: wp.array[wp.vec2d],
     partners: wp.array[int],
 ):
-    """The vertices of a patch, or a single one; what each has found so far is kept in the output."""
+    """One vertex; what it has found so far is kept in the output."""
     unit = units[first + wp.tid()]
-    top = unit[0]
+    own = cluster[unit[0]]
     patch = unit[1]
-    if skip[top] == top + 1 and busy[cluster[top]] == wp.uint8(0):
+    v = features[unit[2]]
+    if busy[own] == wp.uint8(0):
         return
     smooth = certified[patch] == 1
-    box = nodes[top]
-    if unit[3] == unit[2] + 1:
-        box = boxes[features[unit[2]]]
     cone = patch_cones[patch]
     node = int(0)
     while node < skip.shape[0]:
-        if not boxes_meet(box, nodes[node]):
+        other = cluster[node]
+        if not boxes_meet(boxes[v], nodes[node]):
             node = skip[node]
-        elif cluster[node] < 0:
+        elif other < 0:
             node = node + 1
-        elif looks_along(cone, cones[cluster[node]]) or (
-            smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], cluster[node])
+        elif (
+            looks_along(cone, cones[other])
+            or looks_along(cones[own], cones[other])
+            or (smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other))
         ):
             node = skip[node]
         else:
-            for k in range(top, skip[top]):
-                own = cluster[k]
-                if own >= 0:
-                    if boxes_meet(nodes[k], nodes[node]) and not looks_along(cones[own], cones[cluster[node]]):
-                        for m in range(wp.max(unit[2], offsets[own]), wp.min(unit[3], offsets[own + 1])):
-                            v = features[m]
-                            barred = apart_in_lanes(boxes[v], lanes, 12 * cluster[node])
-                            for j in range(node_first[node], node_last[node] + 1):
-                                if barred[j - node_first[node]] <= 0:
-                                    if gaps[v][0] == wp.float64(0.0):  # the first time
-                                        gaps[v] = wp.vec2d(FAR, FAR)
-                                        normal = vertex_normal(v, positions, face_offsets, faces_at, faces)
-                                        normals[v] = wp.normalize(normal)
-                                    found = touch(v, normals[v], items, j, positions, rest, body, traits, distance)
-                                    side = int(found < wp.float64(0.0))
-                                    gap = wp.abs(found)
-                                    if gap < FAR:
-                                        f = order[j]
-                                        least = gaps[v][side]
-                                        if gap < least or (gap == least and f < partners[2 * v + side]):
-                                            gaps[v][side] = gap
-                                            partners[2 * v + side] = f
+            barred = apart_in_lanes(boxes[v], lanes, 12 * other)
+            for j in range(node_first[node], node_last[node] + 1):
+                if barred[j - node_first[node]] <= 0:
+                    if gaps[v][0] == wp.float64(0.0):  # the first time
+                        gaps[v] = wp.vec2d(FAR, FAR)
+                        normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
+                    found = touch(v, normals[v], items, j, positions, rest, body, traits, distance)
+                    side = int(found < wp.float64(0.0))
+                    gap = wp.abs(found)
+                    if gap < FAR:
+                        f = order[j]
+                        least = gaps[v][side]
+                        if gap < least or (gap == least and f < partners[2 * v + side]):
+                            gaps[v][side] = gap
+                            partners[2 * v + side] = f
             node = skip[node]
