@@ -11,8 +11,9 @@ from tangere.runtime import SOUND, choose_device, launch
 from tangere.shape import generate
 from tangere.soft import Body, scenes
 from tangere.soft.assembly import Assembly
-from tangere.soft.descent import STATE, begin_descent, next_cluster
+from tangere.soft.descent import STATE, begin_descent, cone_rows, next_cluster
 from tangere.soft.in_lanes import meet
+from tangere.soft.looking import Cones, _cones
 from tangere.soft.patches import Patches
 
 wp.set_module_options(SOUND)
@@ -24,24 +25,28 @@ def _descend(
     nodes: wp.array[MovingBox],
     rows: wp.array2d[Lanes],
     levels: wp.array[int],
+    barred: wp.array[wp.vec2i],
+    cones: wp.array[wp.vec4d],
+    cone_rows: wp.array2d[wp.float64],
     scratch: wp.array2d[int],
     met: wp.array2d[wp.uint8],
     one_by_one: wp.array2d[wp.uint8],
     clusters: wp.array[int],
 ):
     i = first + wp.tid()
-    begin_descent(nodes, i, rows, levels, i, scratch)
-    other = next_cluster(nodes, i, rows, levels, i, scratch)
+    cone = cones[i % cones.shape[0]]
+    begin_descent(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, i, scratch)
+    other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, i, scratch)
     while other >= 0:
         met[i, other] = met[i, other] + wp.uint8(1)
-        other = next_cluster(nodes, i, rows, levels, i, scratch)
+        other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, i, scratch)
     for k in range(clusters.shape[0]):
         one_by_one[i, k] = wp.uint8(meet(nodes, i, clusters[k]))
 
 
 @pytest.mark.parametrize("faces", [8, 60, 2400])
-def test_a_descent_finds_every_cluster_that_meets_a_box_once(faces, rng):
-    """Boxes as NumPy compares them; few faces make trees of one level."""
+def test_a_descent_finds_every_cluster_that_meets_a_box_once_but_for_those_left_out(faces, rng):
+    """Boxes and cones as NumPy compares them; few faces make trees of one level."""
     mesh = generate.torus(faces) if faces > 8 else generate.box((1.0, 1.0, 1.0))
     assembly = Assembly.of([Body(mesh)], choose_device("cpu"))
     patches = Patches(assembly)
@@ -51,7 +56,14 @@ def test_a_descent_finds_every_cluster_that_meets_a_box_once(faces, rng):
     nodes, clusters = fitted.nodes.numpy(), patches.tree.clusters.numpy()
     met, alone = (wp.zeros((len(nodes), len(clusters)), dtype=wp.uint8, device="cpu") for _ in range(2))
     scratch = wp.empty((len(nodes), STATE), dtype=wp.int32, device="cpu")
-    inputs = [fitted.nodes, rows, levels, scratch, met, alone, patches.tree.clusters]
+    masks = rng.integers(1, 256, -(-len(clusters) // 8)) * (rng.random(-(-len(clusters) // 8)) < 0.5)
+    barred = np.stack([np.flatnonzero(masks), masks[masks > 0]], axis=1)
+    axes = rng.standard_normal((len(clusters), 3))
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    widths = rng.uniform(0.0, 2.0, len(clusters))  # more than a right angle tells nothing
+    cones = wp.array(np.column_stack([axes, np.cos(widths)]), dtype=wp.vec4d, device="cpu")
+    inputs = [fitted.nodes, rows, levels, wp.array(barred, dtype=wp.vec2i, device="cpu"), cones, cone_rows(cones)]
+    inputs += [scratch, met, alone, patches.tree.clusters]
     launch(_descend, len(nodes), inputs, device=choose_device("cpu"))
     a, b = nodes[:, None, :], nodes[clusters][None, :, :]
     lower, upper = [0, 1, 2], [3, 4, 5]
@@ -60,7 +72,12 @@ def test_a_descent_finds_every_cluster_that_meets_a_box_once(faces, rng):
         begin, end = a[..., one] + b[..., other], a[..., np.add(one, 6)] + b[..., np.add(other, 6)]
         apart |= ((begin > 0) & (end > 0)).any(axis=2)
     assert faces < 2400 or 0.5 < apart.mean() < 1.0
-    assert np.array_equal(met.numpy(), ~apart)
+    out = (masks[np.arange(len(clusters)) // 8] >> np.arange(len(clusters)) % 8 & 1).astype(bool)
+    mine = np.arange(len(nodes)) % len(clusters)
+    between = np.arccos(np.clip(axes[mine] @ axes.T, -1.0, 1.0))
+    along = between + widths[mine][:, None] + widths < 0.5 * np.pi
+    assert faces < 2400 or (along.mean() > 0.02 and 0.1 < out.mean() < 0.9)
+    assert np.array_equal(met.numpy(), ~apart & ~out & ~along)
     assert np.array_equal(alone.numpy(), ~apart)
 
 
@@ -69,13 +86,13 @@ def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
     simulation = scenes.tori(3_200, stiffness=1e3, device="cpu")
     simulation.run(75)
     patches, lists = simulation._patches, simulation._patches.lists
-    before = patches._certificates._once[3].numpy().copy()
-    simulation._map_start(len(simulation._surface_start))
-    x = simulation._surface_start.numpy().copy()
+    once, _, _, apart = patches._certificates._once
+    before = apart.numpy().copy()
     simulation.step()
-    after = patches._certificates._once[3].numpy()
-    renewed = np.flatnonzero(before != after)
+    after = apart.numpy()
+    renewed = np.flatnonzero((before != after) & (patches._certificates._certified.numpy() == 1))
     assert len(renewed) > 3
+    x = np.full((len(simulation._assembly.rest), 3), np.nan)
     tree, edges = patches.tree, patches.edges.numpy()
     first, last, nodes = tree.first.numpy(), tree.last.numpy(), tree.clusters.numpy()
     parts = np.linspace(0.0, 1.0, 7)
@@ -84,6 +101,8 @@ def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
         around = lists.clusters.numpy()[slice(*lists.cluster_offsets.numpy()[p : p + 2])]
         places = np.concatenate([np.arange(first[n], last[n] + 1) for n in nodes[around]])
         faces = tree.items.numpy()[places]
+        own = slice(*lists.around_offsets.numpy()[p : p + 2])
+        x[lists.around.numpy()[own]] = once.numpy()[own]
         ours = edges[lists.patch_edges.numpy()[slice(*lists.edge_offsets.numpy()[p : p + 2])]]
         on_faces = np.einsum("sk,fkd->fsd", corners, x[faces])
         nearest = np.inf
@@ -93,3 +112,22 @@ def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
             away = np.linalg.norm(on_faces[others][:, :, None] - on_edge, axis=3)
             nearest = min(nearest, away.min())
         assert 0.7 * min(nearest, lists.reach) < after[p] <= nearest * (1.0 + 1e-9)
+
+
+def test_cones_of_eight_faces_at_once_have_the_bits_of_one_by_one(rng):
+    """Faces with and without area, of closed and of open surfaces."""
+    closed, sheet = generate.torus(600), generate.sheet(98)
+    assembly = Assembly.of([Body(closed), Body(sheet)], choose_device("cpu"))
+    patches = Patches(assembly)
+    tree = patches.tree
+    places = assembly.rest.numpy() + 0.1 * rng.standard_normal(assembly.rest.shape + (3,))
+    places[closed.faces[::7]] = places[0]
+    positions = wp.array(places, dtype=wp.vec3d, device="cpu")
+    cones = Cones(assembly, tree, patches.lists, positions)
+    cones()
+    found = cones.clusters.numpy()
+    one_by_one = wp.empty(len(found), dtype=wp.vec4d, device="cpu")
+    inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.traits]
+    launch(_cones, len(found), inputs, [one_by_one], device=choose_device("cpu"))
+    assert np.array_equal(found, one_by_one.numpy())
+    assert 0 < (found[:, 3] == -1.0).sum() < len(found)

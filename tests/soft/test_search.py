@@ -9,13 +9,15 @@ import pytest
 import warp as wp
 
 from tangere.bound import vertex_boxes
+from tangere.query.contacts import Kind
 from tangere.runtime import choose_device
 from tangere.shape import generate
 from tangere.soft import Body, Simulation, scenes, simulation
 from tangere.soft.assembly import Assembly
 from tangere.soft.patches import Patches
 from tangere.soft.refitting import refit
-from tangere.soft.sweep_end import SweepEnd
+from tangere.soft.sweeps_launched import SweepsLaunched
+from tangere.soft.touching import Touching
 
 
 def put(state: Simulation, into: Simulation) -> None:
@@ -59,17 +61,17 @@ def test_features_find_the_same_alone_as_by_patches(scene, steps, monkeypatch):
     assert apart(together, alone) < 1e-9
 
 
-def test_sums_taken_at_once_end_a_sweep_as_sums_taken_in_order_do(monkeypatch):
-    """At once is how a GPU adds; here only the order of the sums differs."""
-    in_order = scenes.tori(stiffness=1e4, device="cpu")
-    in_order.run(60)
-    monkeypatch.setattr(simulation, "SweepEnd", partial(SweepEnd, at_once=True))
-    at_once = scenes.tori(stiffness=1e4, device="cpu")
-    put(in_order, at_once)
-    in_order.run(2)
-    at_once.run(2)
-    assert in_order.rows.count > 10
-    assert apart(in_order, at_once) < 1e-9
+def test_steps_with_contacts_go_the_same_way_launched_one_by_one(monkeypatch):
+    """Launches are how a GPU sweeps; only the order of the sums differs."""
+    together = scenes.tori(stiffness=1e4, device="cpu")
+    together.run(60)
+    monkeypatch.setattr(simulation, "SweepsTogether", SweepsLaunched)
+    launched = scenes.tori(stiffness=1e4, device="cpu")
+    put(together, launched)
+    together.run(2)
+    launched.run(2)
+    assert together.rows.count > 10
+    assert apart(together, launched) < 1e-9
 
 
 def test_boxes_brought_up_to_date_are_those_of_a_new_fit(rng):
@@ -88,8 +90,43 @@ def test_boxes_brought_up_to_date_are_those_of_a_new_fit(rng):
     assert 0.0 < changed[0].numpy().mean() < 0.5
     refit(fitted, after, *changed)
     expected = patches.tree.fit(after)
-    for part in ("items", "nodes", "lanes"):
+    for part in ("nodes", "lanes"):
         assert np.array_equal(getattr(fitted, part).numpy(), getattr(expected, part).numpy())
+
+
+def test_contacts_listed_by_a_scan_are_those_listed_by_the_host():
+    """Scanning is how a GPU lists them; blocks meet with sharp edges as well as with vertices."""
+    simulation = scenes.drop(device="cpu")
+    simulation.run(40)
+    detection = simulation._detection
+    detection.find_nearest()
+    listed = Touching.empty(4096, simulation.device)
+    detection._partners.list_by_scan(listed, simulation._surface_start)
+    count = detection.touching.count
+    assert listed.count == count
+    assert {Kind.VERTEX_FACE, Kind.EDGE_EDGE} == {Kind(kind) for kind in listed.kind.numpy()[:count]}
+    for one, other in zip(listed.columns, detection.touching.columns, strict=True):
+        assert np.array_equal(one.numpy()[:count], other.numpy()[:count])
+
+
+def test_entries_of_contacts_sorted_by_keys_are_those_placed_by_counting():
+    """Sorting is how a GPU finds what acts on a dof."""
+    simulation = scenes.drop(device="cpu")
+    simulation.run(40)
+    rows = simulation.rows
+    assert rows.count > 10
+
+    def entries() -> list[np.ndarray]:
+        begin, end, row, pull, *_ = (array.numpy().copy() for array in rows.by_dof)
+        touched = np.flatnonzero(end > begin)
+        places = np.concatenate([np.arange(b, e) for b, e in zip(begin[touched], end[touched], strict=True)])
+        return [touched, (end - begin)[touched], row[places], pull[places]]
+
+    counted = entries()
+    rows.entries.make_room_to_sort()
+    rows.entries.sort(rows.count)
+    for one, other in zip(counted, entries(), strict=True):
+        assert np.array_equal(one, other)
 
 
 def test_colours_given_again_are_few():

@@ -9,9 +9,9 @@ import warp as wp
 from soft_oracle import membrane_energy, solid_energy
 from tangere.shape import generate
 from tangere.shape.tets_solids import solid_block, solid_torus
-from tangere.soft import Body, Simulation
-from tangere.soft.elastic_lanes import SweepByLanes
+from tangere.soft import Body, Simulation, sweeps_together, team
 from tangere.soft.measures import elastic_energy
+from tangere.soft.sweeps_launched import SweepsLaunched
 
 
 def free(*bodies: Body, **options) -> Simulation:
@@ -64,7 +64,7 @@ def test_every_sweep_lowers_the_energy_of_the_step_even_from_inverted_states(kin
 
     values = [objective()]
     for _ in range(12):
-        simulation._sweeper()
+        simulation._sweeps(1)
         values.append(objective())
     assert (np.diff(values) <= 1e-12 * abs(values[0])).all()
 
@@ -157,36 +157,41 @@ def test_neighbours_never_have_the_same_colour():
     assert (colour[rows] != colour[neighbours]).all()
 
 
-def swept(by: str) -> np.ndarray:
-    """A torus and a sheet after one sweep from a strained state."""
-    bodies = Body(solid_torus((16, 2)), velocity=(0, 0, 1)), Body(generate.sheet(72))
-    simulation = free(*bodies, gravity=(1.0, 2.0, 3.0))
+def swept(sweeps: int, *, launched: bool = False, threads: int = 1) -> np.ndarray:
+    """A torus held at one side and a sheet, from a strained state."""
+    torus = solid_torus((16, 2))
+    bodies = Body(torus, fixed=torus.vertices[:, 0] < -6.0), Body(generate.sheet(72), stiffness=1e5)
+    simulation = free(*bodies, gravity=(1.0, 2.0, 3.0), sweeps=sweeps, threads=threads)
+    if launched:
+        s = simulation
+        s._sweeps = SweepsLaunched(s._assembly, s._groups, s._free, s._inertia, s._rows, s.dt)
     for body in range(2):
         simulation.set_state(body, positions=simulation.positions(body) * [1.1, 0.9, 1.2])
-    simulation.predict()
-    sweeper = simulation._sweeper
-    if by == "colours":
-        sweeper._by_lanes = sweeper._by_colour
-    if by == "lanes":
-        sweeper._by_lanes = SweepByLanes(sweeper._by_colour._arguments, simulation.device)
-    if by == "bodies":
-        sweeper._dofs = 10**6  # worth a thread for each
-    sweeper()
+    simulation.step()
     return np.concatenate([simulation.positions(body) for body in range(2)])
 
 
-def test_sweeps_by_colour_have_the_bits_of_sweeps_in_order():
-    """For large bodies each colour is a launch of its own."""
-    assert np.array_equal(swept("colours"), swept("order"))
+@pytest.mark.parametrize("threads", [2, 3, 12])
+def test_sweeps_have_the_same_bits_whoever_takes_part_in_them(threads, monkeypatch):
+    """As many sweeps as need a second launch; of more threads than cores some wait for others that do not run."""
+    monkeypatch.setattr(sweeps_together, "GRAIN", 16)
+    assert np.array_equal(swept(70, threads=threads), swept(70))
 
 
-def test_sweeps_of_bodies_side_by_side_have_the_bits_of_sweeps_in_order():
-    assert np.array_equal(swept("bodies"), swept("order"))
+def test_a_team_does_not_wait_for_those_that_never_come(monkeypatch):
+    """Members that are called one after the other find the work done."""
+    alone = swept(5)
+    monkeypatch.setattr(sweeps_together, "GRAIN", 16)
+    monkeypatch.setattr(
+        team, "run_shards", lambda run, ranges, _: [run(shard, *one) for shard, one in enumerate(ranges)]
+    )
+    assert np.array_equal(swept(5, threads=3), alone)
 
 
-def test_sweeps_by_lanes_go_where_sweeps_in_order_go():
-    """On CUDA a warp shares out what acts on a vertex."""
-    assert np.allclose(swept("lanes"), swept("order"), rtol=0.0, atol=1e-13)
+@pytest.mark.parametrize(("sweeps", "tolerance"), [(1, 1e-13), (12, 1e-11)])
+def test_sweeps_launched_one_by_one_go_where_sweeps_together_go(sweeps, tolerance):
+    """On CUDA a colour is a launch, in which a warp shares out what acts on a vertex."""
+    assert np.allclose(swept(sweeps, launched=True), swept(sweeps), rtol=0.0, atol=tolerance)
 
 
 def test_acceleration_brings_the_step_nearer_to_its_solution():
@@ -196,7 +201,7 @@ def test_acceleration_brings_the_step_nearer_to_its_solution():
     for sweeps, plain in ((400, False), (20, False), (20, True)):
         simulation = free(body, sweeps=sweeps)
         if plain:
-            simulation._sweep_end.accelerated = False
+            simulation._sweeps.accelerated = False
         simulation.step()
         ends[sweeps, plain] = simulation.positions()
     error = {plain: np.linalg.norm(ends[20, plain] - ends[400, False]) for plain in (False, True)}

@@ -15,6 +15,7 @@ a lot. Which contacts a step responds to must not depend on how things came wher
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from tangere.bound import LinearTree
@@ -23,6 +24,7 @@ from tangere.soft.assembly import CLOSED
 from tangere.soft.patch_layout import PatchLists
 from tangere.soft.renewing import CORNERS, renew
 from tangere.soft.smoothness import asked, holds
+from tangere.soft.smoothness_in_lanes import AS_BEFORE, FROM_END, UNKNOWN, certify_in_lanes
 
 wp.set_module_options(SOUND)
 
@@ -35,16 +37,24 @@ GRAIN = 32
 class Certificates:
     """Says which patches are apart from their surroundings, 1 for those that are."""
 
-    def __init__(self, tree: LinearTree, lists: PatchLists, edges: wp.array) -> None:
+    def __init__(self, tree: LinearTree, lists: PatchLists, edges: wp.array, alone: bool) -> None:
+        """`alone`: each patch has a thread of its own, as on CUDA, and is compared with how it was at rest only."""
         device = edges.device
         assert device is not None
-        self._device, self._tree, self._lists, self._edges = device, tree, lists, edges
+        self._alone, self._device, self._tree, self._lists, self._edges = alone, device, tree, lists, edges
         self._certified, self._near = (wp.zeros(lists.count, dtype=wp.int32, device=device) for _ in range(2))
-        self._rest = [lists.rest, lists.dual, lists.tangents, lists.apart]
-        self._once = [wp.clone(array) for array in self._rest] if device.is_cpu else self._rest
+        self._rest = [lists.rest, lists.duals, lists.tangents, lists.apart]
+        self._once = self._rest
+        self._last_end: wp.array | None = None
+        if alone:
+            return
+        self._once = [wp.clone(array) for array in self._rest]
+        self._maps = wp.zeros((2, lists.count), dtype=wp.mat33d, device=device)
+        self._errors = wp.zeros((2, lists.count), dtype=wp.vec2d, device=device)
         self._wait = wp.zeros(lists.count, dtype=wp.int32, device=device)
         self._middles = wp.empty(len(edges), dtype=wp.vec4d, device=device)
         self._corners = wp.empty((lists.count, CORNERS), dtype=wp.float64, device=device)
+        self._nearest = wp.full((lists.count, 2), -1, dtype=wp.int32, device=device)
 
     def __call__(
         self, start: wp.array, end: wp.array, least: float, changed: wp.array, wanted: wp.array, anew: bool
@@ -56,17 +66,33 @@ class Certificates:
             wanted: nothing is done if its first number (int32) is 0.
             anew: whether patches without certificate may be compared with where the step begins from now on (CPU).
         """
-        lists, tree = self._lists, self._tree
+        lists = self._lists
         once = [lists.around_offsets, lists.around, lists.own, *self._once]
         near = [lists.cluster_offsets, lists.clusters, changed, wanted]
         moves = [start, end, least]
-        launch(_certify, lists.count, [*near, *once, *moves], [self._certified], device=self._device, grain=GRAIN)
-        if anew and self._device.is_cpu:
-            inputs = [*near, *once, lists.edge_offsets, lists.patch_edges, self._edges]
+        if self._alone:
+            launch(_certify, lists.count, [*near, *once, *moves], [self._certified], device=self._device, grain=GRAIN)
+            return self._certified
+        known = AS_BEFORE
+        if anew:
+            known = FROM_END if self._ended_at(start) else UNKNOWN
+        outputs = [self._maps, self._errors, self._certified]
+        inputs = [lists.dealt, *near, *once, *moves, int(known)]
+        launch(certify_in_lanes, lists.count, inputs, outputs, device=self._device, grain=GRAIN)
+        if anew:
+            tree = self._tree
+            inputs = [lists.dealt, lists.cluster_offsets, lists.clusters, *once]
+            inputs += [lists.edge_offsets, lists.patch_edges, self._edges]
             inputs += [tree.clusters, tree.first, tree.last, tree.items, tree.corners, lists.reach, *moves]
-            outputs = [self._middles, self._corners, self._wait, self._certified]
+            outputs = [self._middles, self._corners, self._nearest, self._wait, *outputs]
             launch(renew, lists.count, inputs, outputs, device=self._device, grain=GRAIN)
+        self._last_end = wp.clone(end)
         return self._certified
+
+    def _ended_at(self, start: wp.array) -> bool:
+        """Whether all that was certified last ended where this step begins."""
+        last = self._last_end
+        return last is not None and np.array_equal(last.numpy(), start.numpy())
 
     def near_rest(self, positions: wp.array, traits: wp.array) -> wp.array:
         """Certify patches of open surfaces where they are, by how they lay at rest and nothing else."""
@@ -87,7 +113,7 @@ def _certify(
     vertices: wp.array[int],
     own: wp.array[int],
     rest: wp.array[wp.vec3d],
-    dual: wp.array[wp.vec3d],
+    duals: wp.array[wp.mat33d],
     tangents: wp.array[wp.mat33d],
     apart: wp.array[wp.float64],
     start: wp.array[wp.vec3d],
@@ -97,7 +123,7 @@ def _certify(
 ):
     p = first + wp.tid()
     if asked(p, cluster_offsets, clusters, changed, wanted):
-        certified[p] = int(holds(p, offsets, vertices, own, rest, dual, tangents, apart, start, end, least))
+        certified[p] = int(holds(p, offsets, vertices, own, rest, duals, tangents, apart, start, end, least))
 
 
 @wp.kernel
@@ -108,7 +134,7 @@ def _near_rest(
     vertices: wp.array[int],
     own: wp.array[int],
     rest: wp.array[wp.vec3d],
-    dual: wp.array[wp.vec3d],
+    duals: wp.array[wp.mat33d],
     tangents: wp.array[wp.mat33d],
     apart: wp.array[wp.float64],
     positions: wp.array[wp.vec3d],
@@ -119,5 +145,5 @@ def _near_rest(
     if apart[p] > wp.float64(0.0):  # others may have nothing around them
         if (traits[vertices[offsets[p]]] & CLOSED) == 0:
             least = wp.float64(0.0)
-            held = holds(p, offsets, vertices, own, rest, dual, tangents, apart, positions, positions, least)
+            held = holds(p, offsets, vertices, own, rest, duals, tangents, apart, positions, positions, least)
             certified[p] = int(held)

@@ -14,7 +14,6 @@ from tangere.query.proximity.lanes_near import VECTORS
 from tangere.runtime import SOUND, take
 from tangere.soft.descent import begin_descent, next_cluster
 from tangere.soft.in_lanes import PENDING, add_candidates, keep_rest, meet
-from tangere.soft.patches import around
 from tangere.soft.separation import KEPT, NOISE, TRIES, crosses
 
 wp.set_module_options(SOUND)
@@ -32,8 +31,9 @@ def crossing_in_lanes(
     edges: wp.array2d[int],
     boxes: wp.array[MovingBox],
     certified: wp.array[int],
-    cluster_offsets: wp.array[int],
-    clusters: wp.array[int],
+    group_offsets: wp.array[int],
+    groups: wp.array[wp.vec2i],
+    cones: wp.array2d[wp.float64],
     node_first: wp.array[int],
     first_cluster: wp.array[int],
     node_of: wp.array[int],
@@ -58,26 +58,29 @@ def crossing_in_lanes(
     unit = units[row]
     top = unit[0]
     patch = unit[1]
-    smooth = certified[patch] == 1
+    barred = group_offsets[patch]
+    barred_end = barred
+    if certified[patch] == 1:
+        barred_end = group_offsets[patch + 1]
+    any_way = wp.vec4d(wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(-1.0))
     pending = int(0)
-    begin_descent(nodes, top, rows, levels, row, scratch)
-    other = next_cluster(nodes, top, rows, levels, row, scratch)
+    begin_descent(nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, row, scratch)
+    other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, row, scratch)
     while other >= 0:
         node = node_of[other]
-        if not (smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other)):
-            for own in range(first_cluster[patch], first_cluster[patch + 1]):
-                if meet(nodes, node_of[own], node):
-                    for e in range(offsets[own], offsets[own + 1]):
-                        i = features[e]
-                        pending = add_candidates(
-                            i, edges[i, 0], edges[i, 1], boxes, lanes, corners, other,
-                            node_first[node], by_mask, pending, row, scratch,
-                        )  # fmt: skip
-                        if pending >= LANES:
-                            ask(LANES, row, scratch, edges, items, order, start, end, least,
-                                shard, counts, capacity, out)  # fmt: skip
-                            pending = keep_rest(pending, row, scratch)
-        other = next_cluster(nodes, top, rows, levels, row, scratch)
+        for own in range(first_cluster[patch], first_cluster[patch + 1]):
+            if meet(nodes, node_of[own], node):
+                for e in range(offsets[own], offsets[own + 1]):
+                    i = features[e]
+                    pending = add_candidates(
+                        i, edges[i, 0], edges[i, 1], boxes, nodes, node, lanes, corners, other,
+                        node_first[node], by_mask, pending, row, scratch,
+                    )  # fmt: skip
+                    if pending >= LANES:
+                        ask(LANES, row, scratch, edges, items, order, start, end, least,
+                            shard, counts, capacity, out)  # fmt: skip
+                        pending = keep_rest(pending, row, scratch)
+        other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, row, scratch)
     if pending > 0:
         ask(pending, row, scratch, edges, items, order, start, end, least, shard, counts, capacity, out)
 

@@ -11,15 +11,17 @@ import numpy as np
 import warp as wp
 
 from tangere.bound import LANES, Lanes, LinearTree, MovingBox
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, device_of, launch
 from tangere.soft.in_lanes import PENDING
 
 wp.set_module_options(SOUND)
 
-__all__ = ["STATE", "Eights", "begin_descent", "next_cluster"]
+__all__ = ["CONE_ROWS", "STATE", "Eights", "begin_descent", "cone_rows", "next_cluster"]
 
-#: Numbers of a list of candidates and a descent: a level, and a node and a mask for each of up to ten levels.
+#: Numbers of a list of candidates and a descent: a level, a node and a mask for each of up to ten levels, and a place.
 STATE = 2 * int(PENDING) + 24
+#: Numbers of the cones of eight clusters: axis, cosine and sine of each.
+CONE_ROWS = 40
 
 
 class Eights:
@@ -43,22 +45,52 @@ class Eights:
         return self
 
 
+def cone_rows(cones: wp.array) -> wp.array:
+    """(groups, 40) float64: axes, cosines and sines of the cones of eight clusters (`looking`) side by side."""
+    device = device_of(cones)
+    rows = wp.empty((-(-len(cones) // 8), CONE_ROWS), dtype=wp.float64, device=device)
+    launch(_lay_cones, len(rows), [cones], [rows], device=device, grain=512)
+    return rows
+
+
 _STATE = f"""
     int* state = &scratch.data[scratch.shape[1] * row + {2 * int(PENDING)}];
+    int& passed = state[22];
 """
 _MEETING = """
     typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
+    typedef double Wide __attribute__((ext_vector_type(8), aligned(8)));
     typedef bool Bits __attribute__((ext_vector_type(8)));
     const int* box = (const int*)&boxes.data[i];
-    auto meeting = [&](int node) -> int {
-        const Row* r = (const Row*)&rows.data[12 * node];
+    auto bits_of = [](auto truth) -> int {
+        return __builtin_bit_cast(unsigned char, __builtin_convertvector(truth, Bits));
+    };
+    auto left_out = [&](int group) -> int {
+        int mask = 0;
+        for (; passed < barred_end && barred.data[passed].c[0] <= group; ++passed)
+            if (barred.data[passed].c[0] == group)
+                mask = barred.data[passed].c[1];
+        const double* axis = (const double*)&cone;
+        const double cosine = axis[3];
+        if (cosine > 0.0) {
+            const double sine = __builtin_sqrt(1.0 - cosine * cosine < 0.0 ? 0.0 : 1.0 - cosine * cosine);
+            const Wide* other = (const Wide*)&cones.data[40 * group];
+            mask |= bits_of(
+                (other[3] > 0.0) & (cosine * other[3] > sine * other[4])
+                & (axis[0] * other[0] + axis[1] * other[1] + axis[2] * other[2] > sine * other[3] + cosine * other[4]));
+        }
+        return mask;
+    };
+    auto meeting = [&](int level, int node) -> int {
+        const Row* r = (const Row*)&rows.data[12 * (levels.data[level] + node)];
         Row apart = (Row)(-1);
         for (int k = 0; k < 3; ++k) {
             const Row below = __builtin_elementwise_min(r[3 + k] + box[k], r[9 + k] + box[6 + k]);
             const Row above = __builtin_elementwise_min(r[k] + box[3 + k], r[6 + k] + box[9 + k]);
             apart = __builtin_elementwise_max(apart, __builtin_elementwise_max(below, above));
         }
-        return __builtin_bit_cast(unsigned char, __builtin_convertvector(apart <= 0, Bits));
+        const int mask = bits_of(apart <= 0);
+        return level == 0 && mask ? mask & ~left_out(node) : mask;
     };
     const int top = levels.shape[0] - 2;
 """
@@ -68,9 +100,10 @@ _MEETING = """
     _STATE
     + _MEETING
     + """
+    passed = barred_begin;
     state[0] = top;
     state[1 + 2 * top] = 0;
-    state[2 + 2 * top] = meeting(levels.data[top]);
+    state[2 + 2 * top] = meeting(top, 0);
 """
 )
 def begin_descent(
@@ -78,10 +111,18 @@ def begin_descent(
     i: int,
     rows: wp.array2d[Lanes],
     levels: wp.array[int],
+    barred_begin: int,
+    barred_end: int,
+    barred: wp.array[wp.vec2i],
+    cone: wp.vec4d,
+    cones: wp.array2d[wp.float64],
     row: int,
     scratch: wp.array2d[int],
 ):
-    """Before the first cluster that meets box i is asked for."""
+    """Before the first cluster that meets box i is asked for.
+
+    Clusters that are barred, given as groups of eight and masks, and those that look along a cone, are left out.
+    """
     ...
 
 
@@ -103,7 +144,7 @@ def begin_descent(
         }
         --level;
         at[-2] = child;
-        at[-1] = meeting(levels.data[level] + child);
+        at[-1] = meeting(level, child);
     }
     return -1;
 """
@@ -113,10 +154,15 @@ def next_cluster(
     i: int,
     rows: wp.array2d[Lanes],
     levels: wp.array[int],
+    barred_begin: int,
+    barred_end: int,
+    barred: wp.array[wp.vec2i],
+    cone: wp.vec4d,
+    cones: wp.array2d[wp.float64],
     row: int,
     scratch: wp.array2d[int],
 ) -> int:
-    """The next cluster that meets box i, rising; -1 after the last."""
+    """The next cluster that meets box i, rising; -1 after the last. The rest is as it was when the descent began."""
     ...
 
 
@@ -133,6 +179,19 @@ def next_cluster(
 def lay_group(nodes: wp.array[MovingBox], clusters: wp.array[int], group: int, rows: wp.array2d[Lanes]):
     """The boxes of eight clusters, or of nothing, side by side."""
     ...
+
+
+@wp.kernel
+def _lay_cones(first: int, cones: wp.array[wp.vec4d], rows: wp.array2d[wp.float64]):
+    """Lanes of no cluster tell nothing."""
+    group = first + wp.tid()
+    for lane in range(LANES):
+        cone = wp.vec4d()
+        if LANES * group + lane < cones.shape[0]:
+            cone = cones[LANES * group + lane]
+        for r in range(4):
+            rows[group, LANES * r + lane] = cone[r]
+        rows[group, LANES * 4 + lane] = wp.sqrt(wp.max(wp.float64(0.0), wp.float64(1.0) - cone[3] * cone[3]))
 
 
 @wp.kernel

@@ -15,7 +15,7 @@ from tangere.partition.pipeline_surfaces import Layout, Surfaces
 from tangere.query.contacts import Contacts, Kind, contact_key
 from tangere.query.proximity.meshes import find_near
 from tangere.soft.assembly import Assembly
-from tangere.soft.looking import cones_of, patch_cones_of
+from tangere.soft.looking import Cones
 from tangere.soft.nearest_edges import SharpEdges
 from tangere.soft.nearest_faces import find_nearest_faces
 from tangere.soft.patches import Patches
@@ -35,6 +35,7 @@ class Detection:
         """`positions` are where the surface vertices are when a step begins [m]."""
         self._assembly, self._patches, self._distance = assembly, patches, distance
         self._positions = positions
+        self._cones = Cones(assembly, patches.tree, patches.lists, positions)
         self._sharp = SharpEdges(assembly)
         self._partners = Partners(assembly, self._sharp)
         self.touching = Touching.empty(LEAST_ROOM, assembly.device)
@@ -51,12 +52,13 @@ class Detection:
     def find_nearest(self) -> None:
         """The nearest face on each side of every vertex, and the nearest crossing of sharp edges."""
         assembly, patches, positions = self._assembly, self._patches, self._positions
-        cones = cones_of(assembly, patches.tree, positions)
-        patch_cones = patch_cones_of(patches.lists, cones)
-        fitted = patches.at(positions, 0.5 * float(REACH) * self._distance, cones)
-        partners = self._partners
+        cones, partners = self._cones, self._partners
+        cones()
+        fitted = patches.at(positions, 0.5 * float(REACH) * self._distance, cones.clusters)
         partners.clear()
-        find_nearest_faces(assembly, patches, fitted, cones, patch_cones, positions, self._distance, partners.of)
+        find_nearest_faces(
+            assembly, patches, fitted, cones.clusters, cones.patches, positions, self._distance, partners.of
+        )
         self._sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.of)
         self.touching = partners.list_to(self.touching, positions)
 

@@ -16,17 +16,33 @@ _TYPES = """
     typedef bool Bits __attribute__((ext_vector_type(8)));
     typedef unsigned char Bytes __attribute__((ext_vector_type(8), aligned(8)));
 """
+#: Whether two boxes meet: the first and the last eight of the twelve numbers of one, and the other.
+_MEETING = """
+    auto meeting = [](Row begin, Row end, const int* b) -> bool {
+        const Row other_begin = *(const Row*)b, other_end = *(const Row*)(b + 4);
+        const Row at_begin = begin + __builtin_shufflevector(other_begin, other_begin, 3, 4, 5, 0, 1, 2, 3, 4);
+        const Row at_end = __builtin_shufflevector(end, end, 2, 3, 4, 5, 6, 7, 2, 3)
+            + __builtin_shufflevector(other_end, other_end, 5, 6, 7, 2, 3, 4, 5, 6);
+        const Row apart = (__builtin_elementwise_min(at_begin, at_end) > 0) & (Row){-1, -1, -1, -1, -1, -1, 0, 0};
+        return __builtin_bit_cast(unsigned char, __builtin_convertvector(apart, Bits)) == 0;
+    };
+"""
 
 
 @wp.func_native(
     _TYPES
+    + _MEETING
     + f"""
     const int room = {int(PENDING)};
 """
     + """
     const int* a = (const int*)&boxes.data[v0];
     const int* b = (const int*)&boxes.data[v1];
-    auto low = [&](int k) -> Row { return (Row)(a[k] < b[k] ? a[k] : b[k]); };
+    const Row begin = __builtin_elementwise_min(*(const Row*)a, *(const Row*)b);
+    const Row end = __builtin_elementwise_min(*(const Row*)(a + 4), *(const Row*)(b + 4));
+    if (!meeting(begin, end, (const int*)&nodes.data[node]))
+        return pending;
+    auto low = [&](int k) -> Row { return (Row)(k < 8 ? begin[k] : end[k - 4]); };
     const Row* row_of = (const Row*)&lanes.data[12 * cluster];
     Row apart = (Row)(-1);
     for (int k = 0; k < 3; ++k) {
@@ -51,6 +67,8 @@ def add_candidates(
     v0: int,
     v1: int,
     boxes: wp.array[MovingBox],
+    nodes: wp.array[MovingBox],
+    node: int,
     lanes: wp.array[Lanes],
     corners: wp.array2d[Lanes],
     cluster: int,
@@ -65,6 +83,7 @@ def add_candidates(
     Args:
         name: of the edge in the list.
         v0, v1: its ends; the same for a vertex.
+        nodes, node: boxes of the tree, and the one of the cluster.
         lanes, corners: the boxes of the faces of all clusters and their vertices, eight side by side.
         place: of the first face of the cluster.
         pending: candidates in the list, at most seven.
@@ -92,16 +111,10 @@ def keep_rest(pending: int, row: int, scratch: wp.array2d[int]) -> int:
 
 @wp.func_native(
     _TYPES
+    + _MEETING
     + """
     const int* a = (const int*)&boxes.data[i];
-    const int* b = (const int*)&boxes.data[j];
-    const Row begin = *(const Row*)a, end = *(const Row*)(a + 4);
-    const Row other_begin = *(const Row*)b, other_end = *(const Row*)(b + 4);
-    const Row at_begin = begin + __builtin_shufflevector(other_begin, other_begin, 3, 4, 5, 0, 1, 2, 3, 4);
-    const Row at_end = __builtin_shufflevector(end, end, 2, 3, 4, 5, 6, 7, 2, 3)
-        + __builtin_shufflevector(other_end, other_end, 5, 6, 7, 2, 3, 4, 5, 6);
-    const Row apart = (__builtin_elementwise_min(at_begin, at_end) > 0) & (Row){-1, -1, -1, -1, -1, -1, 0, 0};
-    return __builtin_bit_cast(unsigned char, __builtin_convertvector(apart, Bits)) == 0;
+    return meeting(*(const Row*)a, *(const Row*)(a + 4), (const int*)&boxes.data[j]);
 """
 )
 def meet(boxes: wp.array[MovingBox], i: int, j: int) -> bool:

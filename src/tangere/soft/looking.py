@@ -9,29 +9,37 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bound import LinearTree
-from tangere.runtime import SOUND, device_of, launch
+from tangere.runtime import SOUND
 from tangere.soft.assembly import CLOSED, Assembly
+from tangere.soft.looking_in_lanes import cones_in_lanes
 from tangere.soft.patch_layout import PatchLists
+from tangere.soft.prepared import Prepared
 
 wp.set_module_options(SOUND)
 
-__all__ = ["cones_of", "looks_along", "patch_cones_of"]
+__all__ = ["Cones", "looks_along"]
 
 
-def cones_of(assembly: Assembly, tree: LinearTree, positions: wp.array) -> wp.array:
-    """(c,) vec4d: axis and cosine of each cluster of faces; a cosine of -1 tells nothing, as for open surfaces."""
-    cones = wp.empty(len(tree.clusters), dtype=wp.vec4d, device=assembly.device)
-    inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.traits]
-    launch(_cones, len(cones), inputs, [cones], device=assembly.device, grain=2048)
-    return cones
+class Cones:
+    """Axis and cosine (vec4d) of all clusters and patches; a cosine of -1 tells nothing, as for open surfaces."""
 
+    def __init__(self, assembly: Assembly, tree: LinearTree, lists: PatchLists, positions: wp.array) -> None:
+        """`positions` are where the surface vertices are whenever cones are asked for [m]."""
+        device = assembly.device
+        self.clusters = wp.empty(len(tree.clusters), dtype=wp.vec4d, device=device)
+        self.patches = wp.empty(lists.count, dtype=wp.vec4d, device=device)
+        if device.is_cpu:
+            inputs = [tree.corners, positions, assembly.traits]
+            self._find = Prepared(cones_in_lanes, [*inputs, self.clusters], device, grain=1024)
+        else:
+            inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.traits]
+            self._find = Prepared(_cones, [*inputs, self.clusters], device)
+        self._around = Prepared(_patch_cones, [lists.first_cluster, self.clusters, self.patches], device, grain=1024)
 
-def patch_cones_of(lists: PatchLists, cones: wp.array) -> wp.array:
-    """(p,) vec4d: a cone around those of the clusters of each patch."""
-    device = device_of(cones)
-    around = wp.empty(lists.count, dtype=wp.vec4d, device=device)
-    launch(_patch_cones, lists.count, [lists.first_cluster, cones], [around], device=device, grain=4096)
-    return around
+    def __call__(self) -> None:
+        """Where the surfaces are now."""
+        self._find(len(self.clusters))
+        self._around(len(self.patches))
 
 
 @wp.func

@@ -55,14 +55,16 @@ def dof_energy(
     opposite: wp.array[wp.vec3i],
     laws: wp.array[wp.vec3d],
 ) -> wp.float64:
-    """The share of a dof: half of what couples it to a neighbour, a corner's share of its elements [J]."""
+    """The share of a dof: what couples it to neighbours, and its elements, where it is the first of those [J]."""
     total = wp.float64(0.0)
     for e in range(neighbour_offsets[i], neighbour_offsets[i + 1]):
-        apart = x[neighbours[e]] - x[i]
-        total -= wp.float64(0.25) * weights[e] * wp.dot(apart, apart)
+        if neighbours[e] > i:
+            apart = x[neighbours[e]] - x[i]
+            total -= wp.float64(0.5) * weights[e] * wp.dot(apart, apart)
     for e in range(element_offsets[i], element_offsets[i + 1]):
-        corners = wp.where(opposite[e][2] >= 0, wp.float64(4.0), wp.float64(3.0))
-        total += element_energy(x[i], x, opposite[e], laws[e]) / corners
+        others = opposite[e]
+        if others[0] > i and others[1] > i and (others[2] > i or others[2] < 0):
+            total += element_energy(x[i], x, others, laws[e])
     return total
 
 

@@ -16,7 +16,7 @@ from tangere.bound import Lanes, MovingBox, apart_in_lanes, boxes_meet
 from tangere.query.proximity.eights_search import lanes_by_mask
 from tangere.runtime import SOUND, launch
 from tangere.soft.assembly import Assembly
-from tangere.soft.descent import STATE
+from tangere.soft.descent import STATE, cone_rows
 from tangere.soft.looking import looks_along
 from tangere.soft.nearest_in_lanes import nearest_in_lanes
 from tangere.soft.patches import Fitted, Patches, around
@@ -54,18 +54,19 @@ def find_nearest_faces(
     normals = wp.empty(len(positions), dtype=wp.vec3d, device=assembly.device)
     gaps = wp.zeros(len(positions), dtype=wp.vec2d, device=assembly.device)
     found = [normals, gaps, partners]
-    ways = [lists.cluster_offsets, lists.clusters, cones, patch_cones, tree.first]
     where = [tree.items, tree.order, positions, assembly.face_offsets, assembly.faces_at, assembly.faces]
     where += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
     if patches.alone:
         inputs = [members.units, members.features, fitted.vertex_boxes, fitted.busy, fitted.certified]
-        inputs += [*ways, tree.last, tree.skip, tree.cluster]
+        inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
+        inputs += [tree.first, tree.last, tree.skip, tree.cluster]
         inputs += [fitted.boxes.nodes, fitted.boxes.lanes, *where]
         launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
         return
     scratch = wp.empty((len(members.units), STATE), dtype=wp.int32, device=assembly.device)
     inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes]
-    inputs += [fitted.certified, *ways, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
+    inputs += [fitted.certified, lists.group_offsets, lists.groups, cones, cone_rows(cones), patch_cones]
+    inputs += [tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
     inputs += [*patches.descent(fitted.boxes), fitted.boxes.lanes, tree.corners, *where, lanes_by_mask(), scratch]
     launch(nearest_in_lanes, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
 

@@ -1,7 +1,7 @@
 """The search of `nearest_faces` for CPUs: the boxes of eight faces at a time, and the distances of eight candidates.
 
 Faces whose boxes meet that of a vertex go to a short list, and eight of them are asked at once whether they are on the
-right side and nearer than what the vertex has. Those few that are, and slivers, are asked one by one by `touch`: so the
+right side and nearer than what the vertex has, by the formulas of `touch`. Slivers it is asked about one by one: so the
 answers are those of the search one by one. Nothing here is for CUDA.
 """
 
@@ -12,12 +12,11 @@ import warp as wp
 from tangere.bound import LANES, Lanes, MovingBox
 from tangere.query.proximity.lanes_near import FACES, VECTORS
 from tangere.runtime import SOUND
-from tangere.soft.assembly import CLOSED
+from tangere.soft.assembly import CLOSED, STILL
 from tangere.soft.descent import begin_descent, next_cluster
 from tangere.soft.in_lanes import PENDING, add_candidates, keep_rest, meet
 from tangere.soft.looking import looks_along
-from tangere.soft.patches import around
-from tangere.soft.reach import FAR, REACH, touch, vertex_normal
+from tangere.soft.reach import FAR, REACH, REST_PART, touch, vertex_normal
 
 wp.set_module_options(SOUND)
 
@@ -32,9 +31,10 @@ def nearest_in_lanes(
     offsets: wp.array[int],
     boxes: wp.array[MovingBox],
     certified: wp.array[int],
-    cluster_offsets: wp.array[int],
-    clusters: wp.array[int],
+    group_offsets: wp.array[int],
+    groups: wp.array[wp.vec2i],
     cones: wp.array[wp.vec4d],
+    cone_rows: wp.array2d[wp.float64],
     patch_cones: wp.array[wp.vec4d],
     node_first: wp.array[int],
     first_cluster: wp.array[int],
@@ -65,32 +65,45 @@ def nearest_in_lanes(
     unit = units[row]
     top = unit[0]
     patch = unit[1]
-    smooth = certified[patch] == 1
+    barred = group_offsets[patch]
+    barred_end = barred
+    if certified[patch] == 1:
+        barred_end = group_offsets[patch + 1]
     cone = patch_cones[patch]
     pending = int(0)
-    begin_descent(nodes, top, rows, levels, row, scratch)
-    other = next_cluster(nodes, top, rows, levels, row, scratch)
+    begin_descent(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, row, scratch)
+    other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, row, scratch)
     while other >= 0:
         node = node_of[other]
-        if not looks_along(cone, cones[other]) and not (
-            smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other)
-        ):
-            for own in range(first_cluster[patch], first_cluster[patch + 1]):
-                if meet(nodes, node_of[own], node) and not looks_along(cones[own], cones[other]):
-                    for m in range(offsets[own], offsets[own + 1]):
-                        v = features[m]
-                        before = pending
-                        pending = add_candidates(
-                            v, v, v, boxes, lanes, corners, other, node_first[node], by_mask, pending, row, scratch
-                        )
-                        if pending > before and gaps[v][0] == wp.float64(0.0):  # the first time
-                            gaps[v] = wp.vec2d(FAR, FAR)
-                            normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
-                        if pending >= LANES:
-                            ask(LANES, row, scratch, items, order, positions, rest, body, traits, distance,
-                                normals, gaps, partners)  # fmt: skip
-                            pending = keep_rest(pending, row, scratch)
-        other = next_cluster(nodes, top, rows, levels, row, scratch)
+        for own in range(first_cluster[patch], first_cluster[patch + 1]):
+            if meet(nodes, node_of[own], node) and not looks_along(cones[own], cones[other]):
+                for m in range(offsets[own], offsets[own + 1]):
+                    v = features[m]
+                    before = pending
+                    pending = add_candidates(
+                        v,
+                        v,
+                        v,
+                        boxes,
+                        nodes,
+                        node,
+                        lanes,
+                        corners,
+                        other,
+                        node_first[node],
+                        by_mask,
+                        pending,
+                        row,
+                        scratch,
+                    )
+                    if pending > before and gaps[v][0] == wp.float64(0.0):  # the first time
+                        gaps[v] = wp.vec2d(FAR, FAR)
+                        normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
+                    if pending >= LANES:
+                        ask(LANES, row, scratch, items, order, positions, rest, body, traits, distance,
+                            normals, gaps, partners)  # fmt: skip
+                        pending = keep_rest(pending, row, scratch)
+        other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, row, scratch)
     if pending > 0:
         ask(pending, row, scratch, items, order, positions, rest, body, traits, distance, normals, gaps, partners)
 
@@ -112,7 +125,9 @@ def ask(
     partners: wp.array[int],
 ):
     """Keep those of up to eight candidates that are nearer than what their vertices have."""
-    left = nearer_in_lanes(count, row, scratch, items, positions, traits, REACH * distance, normals, gaps)
+    left = keep_in_lanes(
+        count, row, scratch, items, order, positions, rest, body, traits, distance, normals, gaps, partners
+    )
     lane = int(0)
     while left > 0:
         if (left & 1) == 1:
@@ -134,7 +149,8 @@ def ask(
 @wp.func_native(
     VECTORS
     + f"""
-    const int closed = {int(CLOSED)}, pending = {int(PENDING)};
+    const int closed = {int(CLOSED)}, still = {int(STILL)}, pending = {int(PENDING)};
+    const double reach = {float(REACH)!r}, rest_part = {float(REST_PART)!r};
 """
     + """
     const int* one = &scratch.data[scratch.shape[1] * row];
@@ -167,21 +183,52 @@ def ask(
         along_it[lane] &= both[lane];
     const Whole behind = dot(apart, normal) > zero;
     const Wide gap = __builtin_elementwise_sqrt(dot(apart, apart));
-    const Whole nearer = (gap < (Wide)reach) & (gap <= (behind ? least[1] : least[0]));
-    const int counted = count < 8 ? (1 << count) - 1 : 255;
-    return counted & ~bits_of(along_it) & (bits_of(nearer) | ~bits_of(sure));
+    const Whole nearer = (gap < (Wide)(reach * distance)) & (gap <= (behind ? least[1] : least[0]));
+    const int candidates = (count < 8 ? (1 << count) - 1 : 255) & ~bits_of(along_it), known = bits_of(sure);
+    for (int left = candidates & known & bits_of(nearer); left; left &= left - 1) {
+        const int lane = __builtin_ctz(left), v = one[lane], place = other[lane], side = behind[lane] ? 1 : 0;
+        const int* face = &items.data[3 * place];
+        if (traits.data[v] & traits.data[face[0]] & traits.data[face[1]] & traits.data[face[2]] & still)
+            continue;
+        double limit = distance;
+        if (body.data[v] == body.data[face[0]]) {
+            const double* at[4] = {
+                (const double*)&at_rest.data[v], (const double*)&at_rest.data[face[0]],
+                (const double*)&at_rest.data[face[1]], (const double*)&at_rest.data[face[2]]};
+            double way[3];
+            for (int k = 0; k < 3; ++k)
+                way[k] = wa[lane] * (at[0][k] - at[1][k]) + wb[lane] * (at[0][k] - at[2][k])
+                    + wc[lane] * (at[0][k] - at[3][k]);
+            const double once = rest_part * __builtin_sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
+            limit = once < distance ? once : distance;
+        }
+        if (!(gap[lane] < reach * limit))
+            continue;
+        double& nearest = ((double*)&gaps.data[v])[side];
+        int& partner = partners.data[2 * v + side];
+        const int name = order.data[place];
+        if (gap[lane] < nearest || (gap[lane] == nearest && name < partner)) {
+            nearest = gap[lane];
+            partner = name;
+        }
+    }
+    return candidates & ~known;
 """
 )
-def nearer_in_lanes(
+def keep_in_lanes(
     count: int,
     row: int,
     scratch: wp.array2d[int],
     items: wp.array2d[int],
+    order: wp.array[int],
     positions: wp.array[wp.vec3d],
+    at_rest: wp.array[wp.vec3d],
+    body: wp.array[int],
     traits: wp.array[int],
-    reach: wp.float64,
+    distance: wp.float64,
     normals: wp.array[wp.vec3d],
     gaps: wp.array[wp.vec2d],
+    partners: wp.array[int],
 ) -> int:
-    """Which of up to eight faces may be nearer to their vertices, on its side, than what those have; slivers all."""
+    """Keep what `touch` would find nearer of up to eight candidates; those it must be asked about one by one."""
     ...

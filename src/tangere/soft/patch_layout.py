@@ -36,14 +36,17 @@ class PatchLists:
 
     count: int
     patch_of_cluster: wp.array  #: (c,)
+    dealt: wp.array  #: (p,) all patches, those that lie side by side in different hands
     first_cluster: wp.array  #: (p + 1,) its own clusters follow each other
     cluster_offsets: wp.array  #: clusters of the patch and around it, rising
     clusters: wp.array
+    group_offsets: wp.array  #: the same clusters by groups of eight, rising
+    groups: wp.array  #: vec2i: group and mask
     around_offsets: wp.array  #: vertices of those clusters
     around: wp.array
     own: wp.array  #: for each: 1 if it is a vertex of the patch itself
     rest: wp.array  #: vec3d for each: where it is at rest, from the middle of them all [m]
-    dual: wp.array  #: vec3d for each: x times this, summed, is the map along the tangents
+    duals: wp.array  #: (p,) mat33d: the sum of x times rest, times this, is the map along the tangents
     tangents: wp.array  #: (p,) mat33d: two tangents and the normal at rest
     apart: wp.array  #: (p,) least distance at rest of an edge of the patch and a face around it [m]; 0: never certified
     reach: float  #: what `apart` is at most [m]
@@ -89,10 +92,11 @@ def lay_out(
 
     reached = _reached(items, patch_of_place, len(node), topology)
     patch, cluster = _clusters_around(reached, items, cluster_of_place, body, node, first, mixed)
+    group_patch, groups = _in_groups(patch, cluster)
     vertex_patch, vertex = _vertices_of(patch, cluster, items, cluster_of_place)
     ours = patch_of_place.repeat(3) * topology.vertex_count + items.ravel()
     own = np.isin(vertex_patch * topology.vertex_count + vertex, ours)
-    rest, dual, tangents = _maps(vertex_patch, vertex, assembly.whole, len(node))
+    rest, duals, tangents = _maps(vertex_patch, vertex, assembly.whole, len(node))
 
     place_of_face = np.empty(len(items), np.int64)
     place_of_face[tree.order.numpy()] = np.arange(len(items))
@@ -105,6 +109,8 @@ def lay_out(
     apart = _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
     apart[mixed] = 0.0
 
+    dealt = np.argsort(np.arange(len(node)) // RUN % HANDS, kind="stable")
+
     def on_device(array, dtype=wp.int32) -> wp.array:
         return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
 
@@ -114,7 +120,7 @@ def lay_out(
         if alone:
             top, begin, end = clusters[owner[features]], np.arange(len(features)), np.arange(len(features)) + 1
         else:
-            top = node[np.argsort(np.arange(len(node)) // RUN % HANDS, kind="stable")]
+            top = node[dealt]
             ends = np.searchsorted(first[clusters], np.stack([first[top], last[top] + 1]))
             begin, end = offsets[ends[0]], offsets[ends[1]]
         units = np.stack([top, patch_of_place[first[top]], begin, end], axis=1)
@@ -123,14 +129,17 @@ def lay_out(
     return PatchLists(
         count=len(node),
         patch_of_cluster=on_device(patch_of_place[first[clusters]]),
+        dealt=on_device(dealt),
         first_cluster=on_device(_offsets(patch_of_place[first[clusters]], len(node))),
         cluster_offsets=on_device(_offsets(patch, len(node))),
         clusters=on_device(cluster),
+        group_offsets=on_device(_offsets(group_patch, len(node))),
+        groups=on_device(groups, wp.vec2i),
         around_offsets=on_device(_offsets(vertex_patch, len(node))),
         around=on_device(vertex),
         own=on_device(own),
         rest=on_device(rest, wp.vec3d),
-        dual=on_device(dual, wp.vec3d),
+        duals=on_device(duals, wp.mat33d),
         tangents=on_device(tangents, wp.mat33d),
         apart=on_device(apart, wp.float64),
         reach=near[3],
@@ -174,6 +183,14 @@ def _clusters_around(reached, items, cluster_of_place, body, node, first, mixed)
     return patch[keep], cluster[keep]
 
 
+def _in_groups(patch: np.ndarray, cluster: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Patches, and groups of eight clusters with the mask of those that are listed."""
+    groups = int(cluster.max(initial=0)) // 8 + 1
+    keys, begin = np.unique(patch.astype(np.int64) * groups + cluster // 8, return_index=True)
+    masks = np.bitwise_or.reduceat(1 << (cluster % 8), begin) if len(begin) else begin
+    return keys // groups, np.stack([keys % groups, masks], axis=1)
+
+
 def _vertices_of(patch, cluster, items, cluster_of_place) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (patch, vertex), rising: the vertices of the clusters."""
     begin = np.searchsorted(cluster_of_place, cluster)
@@ -186,7 +203,7 @@ def _vertices_of(patch, cluster, items, cluster_of_place) -> tuple[np.ndarray, n
 
 
 def _maps(patch, vertex, whole, count) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each vertex its place from the middle and its dual; for each patch its tangents and normal."""
+    """For each vertex its place from the middle; for each patch what makes a map of it, its tangents and normal."""
     x = whole.vertices[vertex]
     number = np.maximum(np.bincount(patch, minlength=count), 1)
     middle = np.stack([np.bincount(patch, x[:, k], count) for k in range(3)], axis=1) / number[:, None]
@@ -199,9 +216,8 @@ def _maps(patch, vertex, whole, count) -> tuple[np.ndarray, np.ndarray, np.ndarr
     other = np.where((np.cross(one, other) * normal).sum(axis=1, keepdims=True) < 0.0, -other, other)
     inverse = 1.0 / np.maximum(extents, np.maximum(1e-12 * extents[:, 2:], 1e-300))
     inverse[:, 0] = 0.0
-    moment = np.einsum("pik,pk,pjk->pij", axes, inverse, axes)
-    dual = np.einsum("nij,nj->ni", moment[patch], rest)
-    return rest, dual, np.stack([one, other, normal], axis=1)
+    duals = np.einsum("pik,pk,pjk->pij", axes, inverse, axes)
+    return rest, duals, np.stack([one, other, normal], axis=1)
 
 
 def _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, clusters, count) -> np.ndarray:

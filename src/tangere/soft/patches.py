@@ -56,7 +56,7 @@ class Patches:
         self.edges = wp.array(edges_and_ears(whole.topology), dtype=wp.int32, device=device)
         self.faces, self._traits = faces, assembly.traits
         self.lists: PatchLists = lay_out(self.tree, assembly, self._near_at_rest(assembly), self.alone)
-        self._certificates = Certificates(self.tree, self.lists, self.edges)
+        self._certificates = Certificates(self.tree, self.lists, self.edges, self.alone)
         self._always = wp.ones(1, dtype=wp.int32, device=device)
         unknown = np.tile([0.0, 0.0, 0.0, -1.0], (len(self.tree.clusters), 1))
         self._nothing = wp.array(unknown, dtype=wp.vec4d, device=device)

@@ -43,8 +43,8 @@ class Prepared:
             )
             return
         ranges = shard_ranges(count, self._grain, self._threads)
-        self.side_by_side([(first + at, size) for at, size in ranges])
+        run_shards(lambda shard, at, size: self.inline(first + at, size), ranges, self._threads)
 
-    def side_by_side(self, ranges: list[tuple[int, int]]) -> None:
-        """Run ranges of indices (first, count) on as many threads as there are, each range in order (CPU)."""
-        run_shards(lambda shard, first, count: self._recorded.launch(count, first), ranges, self._threads)
+    def inline(self, first: int, count: int) -> None:
+        """Run a range of indices on the calling thread (CPU)."""
+        self._recorded.launch(count, first)

@@ -10,7 +10,7 @@ from tangere.soft.assembly import CLOSED, STILL
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FAR", "REACH", "activation", "touch", "vertex_normal"]
+__all__ = ["FAR", "REACH", "REST_PART", "activation", "touch", "vertex_normal"]
 
 #: Further than anything is looked for.
 FAR = wp.constant(wp.float64(1.0e300))

@@ -17,7 +17,7 @@ __all__ = ["refit"]
 
 
 def refit(boxes: TreeBoxes, vertices: wp.array, changed: wp.array, news: wp.array) -> TreeBoxes:
-    """Bring boxes up to date, in place.
+    """Bring the boxes of clusters, side by side, and of nodes up to date, in place; those of items stay as they were.
 
     Args:
         vertices: (s,) `MovingBox` of the vertices now.
@@ -25,9 +25,8 @@ def refit(boxes: TreeBoxes, vertices: wp.array, changed: wp.array, news: wp.arra
         news: (N,) uint8, 1 for the nodes that have such a cluster below them.
     """
     tree, device = boxes.tree, device_of(vertices)
-    inputs = [changed, tree.clusters, tree.first, tree.last, tree.items, vertices]
-    outputs = [boxes.items, boxes.lanes, boxes.nodes]
-    launch(_refit_clusters, len(tree.clusters), inputs, outputs, device=device, grain=1024)
+    inputs = [changed, tree.clusters, tree.corners, vertices]
+    launch(_refit_clusters, len(tree.clusters), inputs, [boxes.lanes, boxes.nodes], device=device, grain=1024)
     launch(_refit_above, 1, [news, tree.first, tree.last, tree.skip], [boxes.nodes], device=device)
     return boxes
 
@@ -37,58 +36,77 @@ def _refit_clusters(
     first: int,
     changed: wp.array[wp.uint8],
     clusters: wp.array[int],
-    begin: wp.array[int],
-    end: wp.array[int],
-    faces: wp.array2d[int],
+    corners: wp.array2d[Lanes],
     vertices: wp.array[MovingBox],
-    items: wp.array[MovingBox],
     lanes: wp.array[Lanes],
     nodes: wp.array[MovingBox],
 ):
     k = first + wp.tid()
     if changed[k] != wp.uint8(0):
-        node = clusters[k]
-        refit_cluster(k, node, begin[node], end[node], faces, vertices, items, lanes, nodes)
+        refit_cluster(k, clusters[k], corners, vertices, lanes, nodes)
 
 
 @wp.func_native(
     """
     typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
-    int* own = (int*)&lanes.data[12 * k];
-    Row low, high;  // a box has twelve numbers: the first eight and the last eight
+    typedef int Four __attribute__((ext_vector_type(4), aligned(4)));
+    const int* corner = (const int*)&corners.data[3 * k];
+    Row* own = (Row*)&lanes.data[12 * k];
+    int last = 7;
+    while (corner[last] < 0)
+        --last;
+    Row box[8];  // the first eight numbers of the box of each face
+    Four rest[8];  // the last four
     for (int lane = 0; lane < 8; ++lane) {  // unused lanes repeat the last item
-        const int place = first + lane < last ? first + lane : last;
-        const int* corner = &faces.data[3 * place];
-        auto merged = [&](int from) -> Row {
-            auto part = [&](int c) -> Row { return *(const Row*)((const int*)&vertices.data[corner[c]] + from); };
-            return __builtin_elementwise_min(part(0), __builtin_elementwise_min(part(1), part(2)));
-        };
-        const Row one = merged(0), two = merged(4);
-        *(Row*)&items.data[place] = one;
-        *(Row*)((int*)&items.data[place] + 4) = two;
-        low = lane == 0 ? one : __builtin_elementwise_min(low, one);
-        high = lane == 0 ? two : __builtin_elementwise_min(high, two);
-        for (int r = 0; r < 8; ++r)
-            own[8 * r + lane] = one[r];
-        for (int r = 4; r < 8; ++r)
-            own[8 * (r + 4) + lane] = two[r];
+        const int item = lane < last ? lane : last;
+        const int* a = (const int*)&vertices.data[corner[item]];
+        const int* b = (const int*)&vertices.data[corner[8 + item]];
+        const int* c = (const int*)&vertices.data[corner[16 + item]];
+        const Row ab = __builtin_elementwise_min(*(const Row*)a, *(const Row*)b);
+        const Four tails = __builtin_elementwise_min(*(const Four*)(a + 8), *(const Four*)(b + 8));
+        box[lane] = __builtin_elementwise_min(ab, *(const Row*)c);
+        rest[lane] = __builtin_elementwise_min(tails, *(const Four*)(c + 8));
+    }
+    Row low = box[0];
+    Four high = rest[0];
+    for (int lane = 1; lane < 8; ++lane) {
+        low = __builtin_elementwise_min(low, box[lane]);
+        high = __builtin_elementwise_min(high, rest[lane]);
     }
     *(Row*)&nodes.data[node] = low;
-    *(Row*)((int*)&nodes.data[node] + 4) = high;
+    *(Four*)((int*)&nodes.data[node] + 8) = high;
+    // rows become columns: first by pairs, then by fours, then by halves
+    auto low_pairs = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13); };
+    auto high_pairs = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15); };
+    auto low_fours = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13); };
+    auto high_fours = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15); };
+    auto low_half = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11); };
+    auto high_half = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15); };
+    auto turn = [&](Row a, Row b, Row c, Row d, Row* out) {  // four numbers of both halves
+        const Row ab0 = low_pairs(a, b), ab1 = high_pairs(a, b), cd0 = low_pairs(c, d), cd1 = high_pairs(c, d);
+        out[0] = low_fours(ab0, cd0), out[1] = high_fours(ab0, cd0);
+        out[2] = low_fours(ab1, cd1), out[3] = high_fours(ab1, cd1);
+    };
+    Row one[4], two[4];
+    turn(box[0], box[1], box[2], box[3], one);
+    turn(box[4], box[5], box[6], box[7], two);
+    for (int r = 0; r < 4; ++r) {
+        own[r] = low_half(one[r], two[r]);
+        own[4 + r] = high_half(one[r], two[r]);
+    }
+    auto both = [&](int k) -> Row { return __builtin_shufflevector(rest[k], rest[k + 4], 0, 1, 2, 3, 4, 5, 6, 7); };
+    turn(both(0), both(1), both(2), both(3), own + 8);
 """
 )
 def refit_cluster(
     k: int,
     node: int,
-    first: int,
-    last: int,
-    faces: wp.array2d[int],
+    corners: wp.array2d[Lanes],
     vertices: wp.array[MovingBox],
-    items: wp.array[MovingBox],
     lanes: wp.array[Lanes],
     nodes: wp.array[MovingBox],
 ):
-    """The boxes of the faces from `first` to `last`, side by side as well, and of cluster k, which is a node."""
+    """The boxes of the faces of cluster k, side by side, and of the cluster, which is a node."""
     ...
 
 

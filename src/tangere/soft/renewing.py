@@ -12,7 +12,7 @@ from tangere.bound import Lanes
 from tangere.query.proximity.lanes_near import EDGES, FACES, VECTORS
 from tangere.runtime import SOUND
 from tangere.soft.separation import TRIES, nearest_way
-from tangere.soft.smoothness import asked, holds
+from tangere.soft.smoothness_in_lanes import fit_in_lanes, needed_apart
 
 wp.set_module_options(SOUND)
 
@@ -22,6 +22,8 @@ __all__ = ["CORNERS", "renew"]
 PATIENCE = wp.constant(8)
 #: Distances are right to far more digits than this.
 ROUNDED = wp.constant(wp.float64(1.0 - 1.0e-9))
+#: The distance of a patch that cannot be certified for now; none at all would mean never.
+NOT_YET = wp.constant(wp.float64(1.0e-300))
 #: Coordinates of the corners of eight faces.
 CORNERS = 72
 
@@ -39,15 +41,14 @@ _PAIR = """
 @wp.kernel
 def renew(
     first: int,
+    dealt: wp.array[int],
     cluster_offsets: wp.array[int],
     clusters: wp.array[int],
-    changed: wp.array[wp.uint8],
-    wanted: wp.array[int],
     offsets: wp.array[int],
     vertices: wp.array[int],
     own: wp.array[int],
     rest: wp.array[wp.vec3d],
-    dual: wp.array[wp.vec3d],
+    duals: wp.array[wp.mat33d],
     tangents: wp.array[wp.mat33d],
     apart: wp.array[wp.float64],
     edge_offsets: wp.array[int],
@@ -64,29 +65,80 @@ def renew(
     least: wp.float64,
     middles: wp.array[wp.vec4d],
     scratch: wp.array2d[wp.float64],
+    nearest: wp.array2d[int],
     wait: wp.array[int],
+    maps: wp.array2d[wp.mat33d],
+    errors: wp.array2d[wp.vec2d],
     certified: wp.array[int],
 ):
-    """Where there is no certificate, compare from now on with how the patch lies when this step begins."""
-    p = first + wp.tid()
+    """Where there is no certificate, compare from now on with how the patch lies when this step ends."""
+    p = dealt[first + wp.tid()]
     if certified[p] == 1 or apart[p] <= wp.float64(0.0):
-        return
-    if not asked(p, cluster_offsets, clusters, changed, wanted):
         return
     if wait[p] > 0:
         wait[p] = wait[p] - 1
         return
     wait[p] = PATIENCE
+    if not lay_anew(p, offsets, vertices, cluster_offsets, clusters, nodes, node_first, node_last, items, end,
+                    rest, duals, tangents):  # fmt: skip
+        return
+    fit_in_lanes(p, 0, offsets, vertices, own, rest, duals, tangents, start, maps, errors)
+    fit_in_lanes(p, 1, offsets, vertices, own, rest, duals, tangents, end, maps, errors)
+    needed = needed_apart(p, maps, errors, least)
+    apart[p] = NOT_YET
+    if needed < reach:
+        found = ROUNDED * least_apart(
+            p,
+            edge_offsets,
+            patch_edges,
+            edges,
+            cluster_offsets,
+            clusters,
+            nodes,
+            node_first,
+            node_last,
+            items,
+            corners,
+            end,
+            reach,
+            needed,
+            middles,
+            scratch,
+            nearest,
+        )
+        if found > needed:
+            apart[p] = found
+            certified[p] = 1
+            wait[p] = 0
+
+
+@wp.func
+def lay_anew(
+    p: int,
+    offsets: wp.array[int],
+    vertices: wp.array[int],
+    cluster_offsets: wp.array[int],
+    clusters: wp.array[int],
+    nodes: wp.array[int],
+    node_first: wp.array[int],
+    node_last: wp.array[int],
+    items: wp.array2d[int],
+    x: wp.array[wp.vec3d],
+    rest: wp.array[wp.vec3d],
+    duals: wp.array[wp.mat33d],
+    tangents: wp.array[wp.mat33d],
+) -> bool:
+    """From now on a patch is compared with how it lies in x; False if it is so narrow that nothing can be fitted."""
     middle = wp.vec3d()
     for e in range(offsets[p], offsets[p + 1]):
-        middle += start[vertices[e]]
+        middle += x[vertices[e]]
     middle = middle / wp.float64(offsets[p + 1] - offsets[p])
     normal = wp.vec3d()
     for c in range(cluster_offsets[p], cluster_offsets[p + 1]):
         node = nodes[clusters[c]]
         for j in range(node_first[node], node_last[node] + 1):
-            a = start[items[j, 0]]
-            normal += wp.cross(start[items[j, 1]] - a, start[items[j, 2]] - a)
+            a = x[items[j, 0]]
+            normal += wp.cross(x[items[j, 1]] - a, x[items[j, 2]] - a)
     normal = wp.normalize(normal)
     aside = wp.vec3d(wp.float64(1.0), wp.float64(0.0), wp.float64(0.0))
     if wp.abs(normal[0]) > wp.float64(0.7):
@@ -97,7 +149,7 @@ def renew(
     ab = wp.float64(0.0)
     bb = wp.float64(0.0)
     for e in range(offsets[p], offsets[p + 1]):
-        r = start[vertices[e]] - middle
+        r = x[vertices[e]] - middle
         u = wp.dot(r, one)
         w = wp.dot(r, other)
         aa += u * u
@@ -105,35 +157,14 @@ def renew(
         bb += w * w
     determinant = aa * bb - ab * ab
     if not (determinant > wp.float64(1.0e-9) * aa * bb):
-        return
+        return False
     for e in range(offsets[p], offsets[p + 1]):
-        r = start[vertices[e]] - middle
-        u = wp.dot(r, one)
-        w = wp.dot(r, other)
-        rest[e] = r
-        dual[e] = ((bb * u - ab * w) / determinant) * one + ((aa * w - ab * u) / determinant) * other
-    tangents[p] = wp.matrix_from_rows(one, other, normal)
-    found = least_apart(
-        p,
-        edge_offsets,
-        patch_edges,
-        edges,
-        cluster_offsets,
-        clusters,
-        nodes,
-        node_first,
-        node_last,
-        items,
-        corners,
-        start,
-        reach,
-        middles,
-        scratch,
+        rest[e] = x[vertices[e]] - middle
+    duals[p] = wp.outer(one, (bb * one - ab * other) / determinant) + wp.outer(
+        other, (aa * other - ab * one) / determinant
     )
-    apart[p] = wp.max(ROUNDED * found, wp.float64(1.0e-300))
-    if holds(p, offsets, vertices, own, rest, dual, tangents, apart, start, end, least):
-        certified[p] = 1
-        wait[p] = 0
+    tangents[p] = wp.matrix_from_rows(one, other, normal)
+    return True
 
 
 @wp.func
@@ -151,17 +182,34 @@ def least_apart(
     corners: wp.array2d[Lanes],
     x: wp.array[wp.vec3d],
     reach: wp.float64,
+    needed: wp.float64,
     middles: wp.array[wp.vec4d],
     scratch: wp.array2d[wp.float64],
+    nearest: wp.array2d[int],
 ) -> wp.float64:
-    """The least distance of an edge of the patch and a face around it without a common vertex, at most the reach."""
+    """The least distance of an edge of the patch and a face around it without a common vertex, at most the reach.
+
+    What is not above `needed` is not of interest; then any such number will do. The pair that was nearest the last time
+    is looked at first: it is near again, and so nothing far is measured.
+    """
     half = wp.float64(0.5)
+    least = reach + wp.float64(0.0)
+    if nearest[p, 0] >= 0:
+        lay_side_by_side(nearest[p, 1], corners, x, p, scratch)
+        v0 = edges[nearest[p, 0], 0]
+        v1 = edges[nearest[p, 0], 1]
+        left = not_further(v0, v1, nearest[p, 1], corners, x, p, scratch, least)
+        if left > 0:
+            measured = least_in_lanes(left, v0, v1, x, p, scratch)
+            if measured >= wp.float64(0.0):
+                least = wp.min(least, measured)
+    if not (least > needed):
+        return least
     for e in range(edge_offsets[p], edge_offsets[p + 1]):
         one = x[edges[patch_edges[e], 0]]
         other = x[edges[patch_edges[e], 1]]
         middle = half * (one + other)
         middles[e] = wp.vec4d(middle[0], middle[1], middle[2], half * wp.length(other - one))
-    least = reach + wp.float64(0.0)
     for c in range(cluster_offsets[p], cluster_offsets[p + 1]):
         node = nodes[clusters[c]]
         centre = wp.vec3d()
@@ -181,6 +229,7 @@ def least_apart(
                 v0 = edges[patch_edges[e], 0]
                 v1 = edges[patch_edges[e], 1]
                 left = not_further(v0, v1, clusters[c], corners, x, p, scratch, least)
+                before = least
                 if left > 0:
                     measured = least_in_lanes(left, v0, v1, x, p, scratch)
                     if measured >= wp.float64(0.0):
@@ -193,6 +242,11 @@ def least_apart(
                         least = wp.min(least, wp.length(way))
                     left = left >> 1
                     j = j + 1
+                if least < before:
+                    nearest[p, 0] = patch_edges[e]
+                    nearest[p, 1] = clusters[c]
+                    if not (least > needed):
+                        return least
     return least
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 import warp as wp
-import warp.utils
 
 from tangere.runtime import SOUND, launch
 from tangere.soft.assembly import Assembly
+from tangere.soft.entries import WIDTH, Entries, RowDofs, RowWeights
 from tangere.soft.groups import Groups, join
 from tangere.soft.prepared import Prepared
 from tangere.soft.reach import activation
@@ -22,12 +22,8 @@ from tangere.soft.touching import Touching
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ContactRows", "RowDofs", "RowWeights", "row_force"]
+__all__ = ["ContactRows", "row_force"]
 
-#: Dofs of a row: four surface vertices carried by four dofs each.
-WIDTH = wp.constant(16)
-RowDofs = wp.types.vector(length=16, dtype=wp.int32)
-RowWeights = wp.types.vector(length=16, dtype=wp.float64)
 #: Friction is proportional to slip below this part of the contact distance.
 SLIP = 1e-3
 #: Rows there is room for at first.
@@ -50,38 +46,33 @@ class ContactRows:
         """`start` is where the dofs are when the step begins; `stiffness` None means what the bodies ask for [N/m]."""
         self._assembly, self._start = assembly, start
         self._dt, self._distance, self._friction, self._stiffness = dt, distance, friction, stiffness
-        self._bits = max(len(assembly.x).bit_length(), 1)
         self.live = wp.zeros(1, dtype=wp.int32, device=assembly.device)  #: how many rows there are
         self._grow(LEAST_ROOM)
 
     def set(self, touching: Touching, positions: wp.array) -> None:
         """Make these contacts the rows of the step; `positions` of the surface when it begins."""
-        assembly, device = self._assembly, self._assembly.device
+        device = self._assembly.device
         if touching.room > self.capacity:
             self._grow(max(touching.room, self.capacity + self.capacity // 2))
+        if self._given is None or self._given[0] is not touching or self._given[1] is not positions:
+            self._take(touching, positions)
         wp.copy(self.live, touching.live)
-        self._begin.zero_()
-        self._end.zero_()
         rows = touching.room if device.is_cuda else self.count
-        if not rows:
-            return
-        inputs = [self.live, touching.quads, touching.weights, positions, assembly.rest, assembly.body_of_vertex]
+        self._find_laws(rows)
+        self._merged(rows)
+        self.entries(rows)
+
+    def _take(self, touching: Touching, positions: wp.array) -> None:
+        """Prepare for this list of contacts."""
+        assembly, device = self._assembly, self._assembly.device
+        self._given = touching, positions
+        contacts = [self.live, touching.quads, touching.weights]
+        inputs = [*contacts, positions, assembly.rest, assembly.body_of_vertex]
         inputs += [assembly.contact_area, assembly.contact_mass, self._distance, self._dt, self._stiffness or 0.0]
-        launch(_laws, rows, inputs, [self.normal, self.law, self.bodies], device=device, grain=1024)
-        inputs = [self.live, touching.quads, touching.weights, assembly.carriers, assembly.weights, assembly.free]
+        self._find_laws = Prepared(_laws, [*inputs, self.normal, self.law, self.bodies], device, grain=1024)
+        inputs = [*contacts, assembly.carriers, assembly.weights, assembly.free]
         outputs = [self.dofs, self.weights, self.bound, self._sizes]
-        launch(_merge, rows, inputs, outputs, device=device, grain=1024)
-        ends = self._ends[:rows]
-        warp.utils.array_scan(self._sizes[:rows], ends, inclusive=True)
-        # On CUDA, where the host does not know how many entries there are, places without one sort to the end.
-        entries = rows * int(WIDTH) if device.is_cuda else int(ends.numpy()[-1])
-        if device.is_cuda:
-            self._keys.fill_(len(assembly.x))
-        launch(_entries, rows, [self.live, ends, self._sizes, self.dofs], [self._keys, self._places], device=device)
-        warp.utils.radix_sort_pairs(self._keys, self._places, entries, 0, self._bits)
-        inputs = [self._keys, self._places, entries, self.weights, self.bound]
-        outputs = [self._begin, self._end, self._entry_row, self._entry_pull]
-        launch(_by_dof, entries, inputs, outputs, device=device, grain=8192)
+        self._merged = Prepared(_merge, [*inputs, *outputs], device, grain=1024)
 
     def join(self, groups: Groups) -> None:
         """Put bodies that touch into one group."""
@@ -117,7 +108,7 @@ class ContactRows:
     @property
     def by_dof(self) -> list[wp.array]:
         """What a sweep needs: first and last entry of each dof, row and pull of each entry, forces and stiffnesses."""
-        return [self._begin, self._end, self._entry_row, self._entry_pull, self.force, self.stiffness]
+        return [*self.entries.columns, self.force, self.stiffness]
 
     @property
     def laws(self) -> list:
@@ -129,18 +120,17 @@ class ContactRows:
         assembly, device = self._assembly, self._assembly.device
         self.capacity = capacity
 
-        def column(dtype, size: int = capacity) -> wp.array:
-            return wp.zeros(size, dtype=dtype, device=device)
+        def column(dtype) -> wp.array:
+            return wp.zeros(capacity, dtype=dtype, device=device)
 
         self.normal, self.law, self.bound = column(wp.vec3d), column(wp.vec2d), column(wp.float64)
         self.force, self.stiffness = column(wp.vec3d), column(wp.mat33d)
         self.dofs, self.weights, self.bodies = column(RowDofs), column(RowWeights), column(wp.vec2i)
-        self._sizes, self._ends = column(wp.int32), column(wp.int32)
-        self._keys, self._places = (column(wp.int32, 2 * capacity * int(WIDTH)) for _ in range(2))
-        self._entry_row = column(wp.int32, capacity * int(WIDTH))
-        self._entry_pull = column(wp.vec2d, capacity * int(WIDTH))
-        self._begin, self._end = column(wp.int32, len(assembly.x)), column(wp.int32, len(assembly.x))
+        self._sizes = column(wp.int32)
         self._forces = Prepared(_forces, [*self.laws, self.force, self.stiffness], device, grain=1024)
+        rows = [self.live, self._sizes, self.dofs, self.weights, self.bound]
+        self.entries = Entries(rows, len(assembly.x))
+        self._given = None
 
 
 @wp.kernel
@@ -245,52 +235,6 @@ def _merge(
     row_weights[r] = values
     bound[r] = total
     sizes[r] = count
-
-
-@wp.kernel
-def _entries(
-    first: int,
-    live: wp.array[int],
-    ends: wp.array[int],
-    sizes: wp.array[int],
-    dofs: wp.array[RowDofs],
-    keys: wp.array[int],
-    places: wp.array[int],
-):
-    r = first + wp.tid()
-    if r >= live[0]:
-        return
-    begin = ends[r] - sizes[r]
-    for k in range(sizes[r]):
-        keys[begin + k] = dofs[r][k]
-        places[begin + k] = r * WIDTH + k
-
-
-@wp.kernel
-def _by_dof(
-    first: int,
-    keys: wp.array[int],
-    places: wp.array[int],
-    count: int,
-    weights: wp.array[RowWeights],
-    bound: wp.array[wp.float64],
-    begin: wp.array[int],
-    end: wp.array[int],
-    entry_row: wp.array[int],
-    entry_pull: wp.array[wp.vec2d],
-):
-    e = first + wp.tid()
-    dof = keys[e]
-    if dof >= begin.shape[0]:
-        return
-    r = places[e] / WIDTH
-    w = weights[r][places[e] - r * WIDTH]
-    entry_row[e] = r
-    entry_pull[e] = wp.vec2d(w, wp.abs(w) * bound[r])
-    if e == 0 or keys[wp.max(e - 1, 0)] != dof:
-        begin[dof] = e
-    if e == count - 1 or keys[wp.min(e + 1, count - 1)] != dof:
-        end[dof] = e + 1
 
 
 @wp.func

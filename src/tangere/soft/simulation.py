@@ -27,7 +27,6 @@ from tangere.shape import Mesh
 from tangere.soft.assembly import Assembly
 from tangere.soft.body import Body
 from tangere.soft.detection import Detection
-from tangere.soft.elastic import Sweeper
 from tangere.soft.first_guess import FirstGuess
 from tangere.soft.good_start import checked_bodies, checked_gravity, mean_edge, positive, refuse_overlap
 from tangere.soft.graphs import Graphs, PhaseClock
@@ -38,7 +37,8 @@ from tangere.soft.patches import Patches
 from tangere.soft.prepared import Prepared
 from tangere.soft.pulling import Pull
 from tangere.soft.rows import ContactRows
-from tangere.soft.sweep_end import SweepEnd
+from tangere.soft.sweeps_launched import SweepsLaunched
+from tangere.soft.sweeps_together import SweepsTogether
 from tangere.soft.truncation import Held, Truncation
 
 __all__ = ["Simulation"]
@@ -314,11 +314,7 @@ class Simulation:
         self._rows.join(self._groups)
 
     def _sweep_all(self) -> None:
-        self._sweep_end.begin()
-        for sweep in range(self.sweeps):
-            self._rows.update_forces()
-            self._sweeper()
-            self._sweep_end(sweep, last=sweep == self.sweeps - 1)
+        self._sweeps(self.sweeps)
         self._missing()
         self._missing_mean()
         self._move_bodies(len(self._assembly.x))
@@ -345,8 +341,8 @@ class Simulation:
         return False
 
     def _prepare_sweeps(self) -> None:
-        self._sweeper = Sweeper(self._assembly, self._free, self._inertia, self._rows)
-        self._sweep_end = SweepEnd(self._assembly, self._groups, self._free, self._rows, self.dt)
+        kind = SweepsLaunched if self.device.is_cuda else SweepsTogether
+        self._sweeps = kind(self._assembly, self._groups, self._free, self._inertia, self._rows, self.dt)
         self._graphs.forget()
 
     def _allocate(self, friction: float, contact_stiffness: float | None) -> None:

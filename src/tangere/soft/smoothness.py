@@ -39,7 +39,7 @@ def holds(
     vertices: wp.array[int],
     own: wp.array[int],
     rest: wp.array[wp.vec3d],
-    dual: wp.array[wp.vec3d],
+    duals: wp.array[wp.mat33d],
     tangents: wp.array[wp.mat33d],
     apart: wp.array[wp.float64],
     start: wp.array[wp.vec3d],
@@ -57,18 +57,18 @@ def holds(
     mean1 = wp.vec3d()
     f0 = wp.mat33d()
     f1 = wp.mat33d()
-    for e in range(begin, stop):  # duals add up to zero: any centre gives the same map
+    for e in range(begin, stop):  # places at rest add up to zero: any centre gives the same map
         v = vertices[e]
         from0 = start[v] - centre0
         from1 = end[v] - centre1
         mean0 += from0
         mean1 += from1
-        f0 += wp.outer(from0, dual[e])
-        f1 += wp.outer(from1, dual[e])
+        f0 += wp.outer(from0, rest[e])
+        f1 += wp.outer(from1, rest[e])
     centre0 += mean0 / wp.float64(stop - begin)
     centre1 += mean1 / wp.float64(stop - begin)
-    f0 = across_filled(f0, tangents[p])
-    f1 = across_filled(f1, tangents[p])
+    f0 = across_filled(f0 * duals[p], tangents[p])
+    f1 = across_filled(f1 * duals[p], tangents[p])
     worst = wp.float64(0.0)
     worst_own = wp.float64(0.0)
     for e in range(begin, stop):

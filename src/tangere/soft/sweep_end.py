@@ -6,8 +6,8 @@ Shift:  forces from inside a body cancel, so its mean move depends on inertia an
         which bounds both shifting at once. Without it a block on a slope would gain speed a quarter too fast after the
         usual number of sweeps.
 Then:   Anderson acceleration (`anderson`).
-All of it is sums over rows and dofs, each of which needs the one before: on CPU one kernel on one thread, with the same
-bits for any number of threads, on CUDA three, which add to one of several sums of each body so that few wait.
+All of it is sums over rows and dofs, each of which needs the one before: here, for CUDA, three kernels, which add to
+one of several sums of each body so that few wait. On CPU it is part of `sweeps_together`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import warp as wp
 from tangere.runtime import SOUND
 from tangere.soft.anderson import WINDOW, Dots, Memory, combination, remember, taken_off
 from tangere.soft.assembly import Assembly
+from tangere.soft.entries import RowDofs, RowWeights
 from tangere.soft.groups import Groups
 from tangere.soft.prepared import Prepared
-from tangere.soft.rows import ContactRows, RowDofs, RowWeights, row_force
+from tangere.soft.rows import ContactRows, row_force
 
 wp.set_module_options(SOUND)
 
@@ -35,23 +36,12 @@ PARTS = wp.constant(15)
 class SweepEnd:
     """Ends the sweeps of a step: call `begin`, and after each sweep `__call__`."""
 
-    def __init__(
-        self,
-        assembly: Assembly,
-        groups: Groups,
-        y: wp.array,
-        rows: ContactRows,
-        dt: float,
-        *,
-        at_once: bool | None = None,
-    ) -> None:
-        """`y` is the free motion of the step; `at_once`: as on CUDA, or not; None means as the device asks for."""
+    def __init__(self, assembly: Assembly, groups: Groups, y: wp.array, rows: ContactRows, dt: float) -> None:
+        """`y` is the free motion of the step."""
         device, bodies = assembly.device, len(assembly.bodies)
-        self._rows, self._dofs, self.accelerated = rows, len(assembly.x), True
+        self._rows, self._dofs = rows, len(assembly.x)
         self._memory = memory = Memory(assembly)
-        self._at_once = device.is_cuda if at_once is None else at_once
-        slots = SLOTS if self._at_once else 1
-        sums = wp.zeros((bodies * slots, int(PARTS)), dtype=wp.float64, device=device)
+        sums = wp.zeros((bodies * SLOTS, int(PARTS)), dtype=wp.float64, device=device)
         weight = np.array([body.vertex_mass.sum() for body in assembly.bodies])
         body_mass = wp.array(weight, dtype=wp.float64, device=device)
         whole = [groups.held, body_mass, 1.0 / dt**2, sums]
@@ -59,12 +49,6 @@ class SweepEnd:
         known = [memory.good, memory.size]
         slot_of = [*range(WINDOW), -1]  # the last for a sweep that stays plain
         turns = [(slot, turn) for slot in slot_of for turn in range(2)]
-        if not self._at_once:
-            shift = wp.zeros(bodies, dtype=wp.vec3d, device=device)
-            pushes = [rows.live, rows.bodies, rows.force, rows.stiffness]
-            arguments = [*pushes, *dofs, *whole, shift, *memory.columns, *known]
-            self._end = {key: Prepared(_end, [*key, *arguments], device, serial=True) for key in turns}
-            return
         dots = wp.zeros(SLOTS, dtype=Dots, device=device)
         self._push = Prepared(_push, [rows.bodies, *rows.laws, *dofs, groups.held, sums, dots], device, serial=True)
         self._shift = {
@@ -80,17 +64,12 @@ class SweepEnd:
         """Before the first sweep."""
         self._memory.begin()
 
-    def __call__(self, sweep: int, *, last: bool) -> None:
-        """End the sweep of this number, 0, 1, 2, …; the last one is not accelerated."""
-        slot = -1 if last or not self.accelerated else sweep % WINDOW
-        key = slot, sweep % 2
-        if not self._at_once:
-            self._rows.update_forces()
-            self._end[key](1)
-        else:
-            self._push(max(self._rows.launched, self._dofs, SLOTS))
-            self._shift[slot](self._dofs)
-            self._improve[key](self._dofs)
+    def __call__(self, sweep: int, *, accelerated: bool) -> None:
+        """End the sweep of this number, 0, 1, 2, …"""
+        slot = sweep % WINDOW if accelerated else -1
+        self._push(max(self._rows.launched, self._dofs, SLOTS))
+        self._shift[slot](self._dofs)
+        self._improve[slot, sweep % 2](self._dofs)
 
 
 @wp.func
@@ -136,65 +115,6 @@ def body_shift(
     for c in range(3):
         matrix[c, c] = matrix[c, c] + per_dt2 * body_mass[b]
     return wp.inverse(matrix) * (per_dt2 * missing + push)
-
-
-@wp.kernel
-def _end(
-    first: int,
-    slot: int,
-    turn: int,
-    live: wp.array[int],
-    bodies: wp.array[wp.vec2i],
-    force: wp.array[wp.vec3d],
-    stiffness: wp.array[wp.mat33d],
-    x: wp.array[wp.vec3d],
-    y: wp.array[wp.vec3d],
-    mass: wp.array[wp.float64],
-    free: wp.array[int],
-    body: wp.array[int],
-    held: wp.array[int],
-    body_mass: wp.array[wp.float64],
-    per_dt2: wp.float64,
-    sums: wp.array2d[wp.float64],
-    shift: wp.array[wp.vec3d],
-    before: wp.array[wp.vec3d],
-    last_r: wp.array[wp.vec3d],
-    last_x: wp.array[wp.vec3d],
-    differences_r: wp.array2d[wp.vec3d],
-    differences_x: wp.array2d[wp.vec3d],
-    good: wp.array[int],
-    size: wp.array[wp.float64],
-):
-    """All of it (one thread)."""
-    for b in range(held.shape[0]):
-        for c in range(PARTS):
-            sums[b, c] = wp.float64(0.0)
-    for r in range(live[0]):
-        a = bodies[r][0]
-        b = bodies[r][1]
-        push = force[r]
-        if a != b and wp.dot(push, push) != wp.float64(0.0):
-            add_push(a, b, held[a] == 0, held[b] == 0, push, stiffness[r], sums)
-    for i in range(x.shape[0]):
-        missing = mass[i] * (y[i] - x[i])
-        for c in range(3):
-            sums[body[i], c] = sums[body[i], c] + missing[c]
-    for b in range(held.shape[0]):
-        shift[b] = body_shift(b, held, body_mass, per_dt2, sums)
-    dots = Dots()
-    for i in range(x.shape[0]):
-        if free[i] == 1:
-            x[i] = x[i] + shift[body[i]]
-            if slot >= 0:
-                dots += remember(i, slot, x[i], mass[i], before, last_r, last_x, differences_r, differences_x)
-    if slot >= 0:
-        theta, now = combination(slot, dots, good[turn], size[turn])
-        good[1 - turn] = now
-        size[1 - turn] = dots[9]
-        for i in range(x.shape[0]):
-            if free[i] == 1:
-                x[i] = taken_off(i, theta, x[i], differences_x)
-            before[i] = x[i]
 
 
 @wp.kernel

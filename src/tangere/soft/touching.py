@@ -1,8 +1,8 @@
 """Contacts as combinations of surface vertices, in the order of their features.
 
-A search writes what each feature touches to a place of its own; counted, scanned and filled they become a list. How
-long it is the device knows (`live`); on CUDA the host asks once a step, and when the list was too short the step is
-done again with a longer one.
+A search writes what each feature touches to a place of its own; those places where something is become a list. How
+long it is the device knows (`live`); on CUDA they are counted, scanned and filled, the host asks once a step, and when
+the list was too short the step is done again with a longer one.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ class Touching:
         return len(self.quads)
 
     @property
+    def columns(self) -> list[wp.array]:
+        return [self.quads, self.weights, self.features, self.kind]
+
+    @property
     def count(self) -> int:
         """n, which on CUDA must be asked for."""
         return int(self.live.numpy()[0])
@@ -70,16 +74,40 @@ class Partners:
 
     def list_to(self, touching: Touching, positions: wp.array) -> Touching:
         """Fill a list with them; a longer one is made where the host can see that it is needed."""
+        device = self._assembly.device
+        if device.is_cuda:
+            self.list_by_scan(touching, positions)
+            return touching
+        kept = self._kept()
+        if touching.room < len(kept):
+            touching = Touching.empty(len(kept) + len(kept) // 2, device)
+        places = wp.array(kept, dtype=wp.int32, device=device, copy=False)
+        launch(_fill_kept, len(kept), [places, *self._features(positions)], touching.columns, device=device, grain=1024)
+        touching.live.fill_(len(kept))
+        return touching
+
+    def list_by_scan(self, touching: Touching, positions: wp.array) -> None:
+        """Fill a list with as many as it has room for, without a word to the host."""
         device, places = self._assembly.device, len(self.of)
         launch(_keep, places, [self.of, self.first_edge], [self._ends], device=device, grain=8192)
         warp.utils.array_scan(self._ends, self._ends, inclusive=True)
-        if device.is_cpu and touching.room < (count := int(self._ends.numpy()[-1])):
-            touching = Touching.empty(count + count // 2, device)
-        inputs = [self.of, self._ends, self.first_edge, positions, self._assembly.faces]
-        inputs += [self._sharp.number, self._sharp.ends, touching.room]
-        outputs = [touching.quads, touching.weights, touching.features, touching.kind, touching.live]
-        launch(_fill, places, inputs, outputs, device=device, grain=8192)
-        return touching
+        inputs = [self._ends, touching.room, *self._features(positions)]
+        launch(_fill, places, inputs, [*touching.columns, touching.live], device=device, grain=8192)
+
+    def _kept(self) -> np.ndarray:
+        """Which places tell of a contact: where two edges have found each other, the first one does (CPU)."""
+        of = self.of.numpy()
+        kept = np.flatnonzero(of >= 0).astype(np.int32)
+        edges = kept[kept >= self.first_edge] - self.first_edge
+        if not len(edges):
+            return kept
+        other = of[self.first_edge + edges]
+        told = (other < edges) & (of[self.first_edge + other] == edges)
+        return np.concatenate([kept[: len(kept) - len(edges)], self.first_edge + edges[~told]])
+
+    def _features(self, positions: wp.array) -> list:
+        sharp = self._sharp
+        return [self.of, self.first_edge, positions, self._assembly.faces, sharp.number, sharp.ends]
 
 
 def touching_near(near: Near, device: wp.Device) -> Touching:
@@ -105,14 +133,14 @@ def _keep(first: int, partners: wp.array[int], first_edge: int, keep: wp.array[i
 @wp.kernel
 def _fill(
     first: int,
-    partners: wp.array[int],
     ends: wp.array[int],
+    room: int,
+    partners: wp.array[int],
     first_edge: int,
     positions: wp.array[wp.vec3d],
     faces: wp.array2d[int],
     edge_number: wp.array[int],
     edges: wp.array2d[int],
-    room: int,
     quads: wp.array[wp.vec4i],
     weights: wp.array[wp.vec4d],
     features: wp.array[wp.vec2i],
@@ -125,16 +153,53 @@ def _fill(
     before = int(0)
     if k > 0:
         before = ends[wp.max(k - 1, 0)]
-    if ends[k] == before or before >= room:
-        return
+    if ends[k] != before and before < room:
+        tell(k, before, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind)
+
+
+@wp.kernel
+def _fill_kept(
+    first: int,
+    kept: wp.array[int],
+    partners: wp.array[int],
+    first_edge: int,
+    positions: wp.array[wp.vec3d],
+    faces: wp.array2d[int],
+    edge_number: wp.array[int],
+    edges: wp.array2d[int],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    features: wp.array[wp.vec2i],
+    kind: wp.array[wp.uint8],
+):
+    n = first + wp.tid()
+    tell(kept[n], n, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind)
+
+
+@wp.func
+def tell(
+    k: int,
+    place: int,
+    partners: wp.array[int],
+    first_edge: int,
+    positions: wp.array[wp.vec3d],
+    faces: wp.array2d[int],
+    edge_number: wp.array[int],
+    edges: wp.array2d[int],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    features: wp.array[wp.vec2i],
+    kind: wp.array[wp.uint8],
+):
+    """Write what the feature at place k touches to a place in the list."""
     if k < first_edge:
         v = k / 2
         f = partners[k]
         w = nearest_on_face(positions[v], positions[faces[f, 0]], positions[faces[f, 1]], positions[faces[f, 2]])
-        quads[before] = wp.vec4i(v, faces[f, 0], faces[f, 1], faces[f, 2])
-        weights[before] = wp.vec4d(wp.float64(1.0), -w[0], -w[1], -w[2])
-        features[before] = wp.vec2i(v, f)
-        kind[before] = _VERTEX_FACE
+        quads[place] = wp.vec4i(v, faces[f, 0], faces[f, 1], faces[f, 2])
+        weights[place] = wp.vec4d(wp.float64(1.0), -w[0], -w[1], -w[2])
+        features[place] = wp.vec2i(v, f)
+        kind[place] = _VERTEX_FACE
     else:
         i = k - first_edge
         j = partners[k]
@@ -142,10 +207,10 @@ def _fill(
             positions[edges[i, 0]], positions[edges[i, 1]], positions[edges[j, 0]], positions[edges[j, 1]]
         )
         one = wp.float64(1.0)
-        quads[before] = wp.vec4i(edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1])
-        weights[before] = wp.vec4d(one - at[0], at[0], at[1] - one, -at[1])
-        features[before] = wp.vec2i(edge_number[i], edge_number[j])
-        kind[before] = _EDGE_EDGE
+        quads[place] = wp.vec4i(edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1])
+        weights[place] = wp.vec4d(one - at[0], at[0], at[1] - one, -at[1])
+        features[place] = wp.vec2i(edge_number[i], edge_number[j])
+        kind[place] = _EDGE_EDGE
 
 
 @wp.kernel

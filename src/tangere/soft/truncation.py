@@ -28,7 +28,7 @@ from tangere.runtime import SOUND, take
 from tangere.soft.appended import Appended
 from tangere.soft.assembly import Assembly
 from tangere.soft.crossing_in_lanes import crossing_in_lanes
-from tangere.soft.descent import STATE
+from tangere.soft.descent import CONE_ROWS, STATE
 from tangere.soft.groups import Groups, MassMoves, MeanMoves
 from tangere.soft.patches import Patches, around
 from tangere.soft.prepared import Prepared
@@ -87,6 +87,7 @@ class Truncation:
         self._known = self.state.numpy().copy()
         searching = 0 if patches.alone else len(patches.lists.edges.units)
         self._scratch = wp.empty((searching, STATE), dtype=wp.int32, device=device)
+        self._no_cones = wp.empty((0, CONE_ROWS), dtype=wp.float64, device=device)
         self._found = Appended(wp.vec2i, device, LEAST_ROOM)
         self._moves = MassMoves(assembly, self._goal, start)
         self._shortening = Shortening(assembly, patches, groups, start, self._goal, surface, self.state, least)
@@ -158,15 +159,26 @@ class Truncation:
         fitted = patches.over(start, end, self._least, changed, wanted=self.state)
         members, boxes = lists.edges, fitted.boxes
         ours = [members.units, members.features, members.offsets, patches.edges, fitted.vertex_boxes]
-        ways = [fitted.certified, lists.cluster_offsets, lists.clusters, tree.first]
         where = [tree.items, tree.order, start, end, self._least]
         if changed is None and not patches.alone:
-            inputs = [*ours, *ways, lists.first_cluster, tree.clusters, boxes.nodes, *patches.descent(boxes)]
+            inputs = [*ours, fitted.certified, lists.group_offsets, lists.groups, self._no_cones]
+            inputs += [tree.first, lists.first_cluster, tree.clusters, boxes.nodes, *patches.descent(boxes)]
             inputs += [boxes.lanes, tree.corners, *where, lanes_by_mask(), self._scratch]
             self._found.run(crossing_in_lanes, len(members.units), inputs, GRAIN)
         else:
-            inputs = [self.state, *ours, fitted.busy, fitted.changed, fitted.news, *ways]
-            inputs += [tree.last, tree.skip, tree.cluster, boxes.nodes, boxes.lanes, *where]
+            inputs = [self.state, *ours, fitted.busy, fitted.changed, fitted.news]
+            inputs += [
+                fitted.certified,
+                lists.cluster_offsets,
+                lists.clusters,
+                tree.first,
+                tree.last,
+                tree.skip,
+                tree.cluster,
+                boxes.nodes,
+                boxes.lanes,
+                *where,
+            ]
             self._found.run(_find_crossing, len(members.units), inputs, GRAIN)
         self._count_found(1)
 
