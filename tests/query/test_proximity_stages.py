@@ -8,9 +8,10 @@ import warp as wp
 
 from mesh_families import grid as sheet
 from proximity_oracle import SCENES, assert_same_contacts, crossing_plates, reach
+from tangere.partition import grid_entries
 from tangere.partition.pipeline import Settings
 from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.query.proximity import Exclusion, detect, proximity
+from tangere.query.proximity import Exclusion, detect, owned, proximity
 from tangere.runtime import InputError
 from tangere.shape import Mesh, generate
 
@@ -45,6 +46,43 @@ def test_in_sound_mode_nothing_that_is_switched_on_changes_the_contacts(name, sw
     assert stages.pairs is not None
     assert found.counts["pairs"] == len(stages.pairs)
     assert found.counts["contacts"] == len(found.contacts)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_features_that_are_tested_by_eights_are_those_that_brute_force_finds(name, monkeypatch):
+    monkeypatch.setattr(owned, "MANY", 1)  # however few pairs there are
+    meshes = SCENES[name]
+    distance = reach(meshes)
+    found = [detect(meshes, distance=distance, device="cpu", threads=threads).contacts for threads in (1, 3)]
+    assert_same_contacts(found[0], meshes, distance)
+    assert np.array_equal(found[0].key, found[1].key)
+
+
+def test_features_that_are_tested_by_eights_are_those_that_are_tested_one_by_one(rng, monkeypatch):
+    sheet_of_many = sheet(40, 40)
+    crumpled = [sheet_of_many.replace(vertices=rng.normal(size=sheet_of_many.vertices.shape) * s) for s in (1.0, 1e-9)]
+    flat = [sheet_of_many, sheet_of_many.replace(vertices=sheet_of_many.vertices + [1e-3, 0.0, 0.02])]
+    for meshes, distance in ((crumpled[:1], 0.02), (crumpled[1:], 2e-11), (flat, 0.03)):
+        names = []
+        for many in (1, 10**9):
+            monkeypatch.setattr(owned, "MANY", many)
+            names.append(detect(meshes, distance=distance, device="cpu", threads=2).near.names.numpy())
+        assert len(names[0]) > 1000
+        assert np.array_equal(*names)
+
+
+def test_few_entries_are_sorted_as_many_are(monkeypatch):
+    meshes = SCENES["tori"]
+    distance = reach(meshes)
+    rows = []
+    for few in (0, 10**9):
+        monkeypatch.setattr(grid_entries, "FEW", few)
+        entries = detect(meshes, distance=distance, device="cpu").stages.entries
+        assert entries is not None
+        rows.append(np.stack([entries.keys.numpy(), entries.triangles.numpy()]))
+    order = np.lexsort(rows[0][::-1])
+    assert np.array_equal(rows[0], rows[1])
+    assert np.array_equal(order, np.arange(len(order)))
 
 
 @pytest.mark.feature("F-L-65")

@@ -12,17 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.bound import MovingBox
+from tangere.bound.boxes import LERP_ERROR, UNDERFLOW, code_below
 from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND
+from tangere.runtime.launching import launch_in_turn
 
 wp.set_module_options(SOUND)
 
 __all__ = [
     "EMPTY",
+    "GRAIN",
     "Box",
     "Crowd",
     "boxes_overlap",
+    "codes_of",
     "every_job",
     "is_empty",
     "lower_corner",
@@ -34,6 +37,8 @@ __all__ = [
 Box = wp.types.vector(length=6, dtype=wp.int32)
 #: Beyond the code of every number.
 EMPTY = wp.constant(wp.int32(2**30 - 1))
+#: Vertices or triangles worth a thread, some 20 ns each.
+GRAIN = 8192
 
 
 @dataclass(frozen=True)
@@ -54,15 +59,19 @@ class Crowd:
         """
         bodies = len(surfaces.meshes)
         jobs = every_job(bodies) if jobs is None else jobs
-        compared = np.zeros((bodies, bodies), np.uint8)
-        compared[jobs[:, 0], jobs[:, 1]] = compared[jobs[:, 1], jobs[:, 0]] = 1
         bounds = np.array([mesh.bounds for mesh in surfaces.meshes])
         return Crowd(
             boxes=triangle_boxes(surfaces, distance),
             body=surfaces.layout.body,
-            compared=wp.array(compared, dtype=wp.uint8, device=surfaces.device),
+            compared=surfaces.layout.for_jobs("compared", jobs, lambda: _compared(jobs, bodies, surfaces.device)),
             longest_axis=int(np.argmax(bounds[:, 1].max(axis=0) - bounds[:, 0].min(axis=0))),
         )
+
+
+def _compared(jobs: np.ndarray, bodies: int, device: wp.Device) -> wp.array:
+    compared = np.zeros((bodies, bodies), np.uint8)
+    compared[jobs[:, 0], jobs[:, 1]] = compared[jobs[:, 1], jobs[:, 0]] = 1
+    return wp.array(compared, dtype=wp.uint8, device=device)
 
 
 def every_job(bodies: int) -> np.ndarray:
@@ -72,10 +81,19 @@ def every_job(bodies: int) -> np.ndarray:
 
 def triangle_boxes(surfaces: Surfaces, distance: float) -> wp.array:
     """The `Box` of each triangle, grown by half of `distance` [m]."""
-    faces, device = surfaces.layout.faces, surfaces.device
+    faces, positions, frame, device = surfaces.layout.faces, surfaces.positions, surfaces.frame, surfaces.device
+    vertices = wp.empty(len(positions), dtype=Box, device=device)
     boxes = wp.empty(len(faces), dtype=Box, device=device)
-    launch(_triangle_boxes, len(faces), [faces, surfaces.vertex_boxes(distance)], [boxes], device=device)
+    place = [positions, 0.5 * distance, wp.vec3d(*frame.origin), frame.scale, vertices]
+    launches = [(_vertex_boxes, len(positions), place), (_triangle_boxes, len(faces), [faces, vertices, boxes])]
+    launch_in_turn(launches, device=device, grain=GRAIN)
     return boxes
+
+
+def codes_of(numbers: np.ndarray) -> np.ndarray:
+    """The codes, int32, of numbers in the frame of a scene, to the nearest: see `bound.boxes`."""
+    bits = np.asarray(numbers, np.float32).view(np.int32)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) >> 1
 
 
 @wp.func
@@ -116,7 +134,26 @@ def upper_corner(box: Box) -> wp.vec3d:
 
 
 @wp.kernel
-def _triangle_boxes(first: int, faces: wp.array2d[int], vertices: wp.array[MovingBox], boxes: wp.array[Box]):
+def _vertex_boxes(
+    first: int,
+    positions: wp.array[wp.vec3d],
+    margin: wp.float64,
+    origin: wp.vec3d,
+    scale: wp.float64,
+    boxes: wp.array[Box],
+):
+    """The codes that `bound.vertex_boxes` has for the beginning."""
     i = first + wp.tid()
-    whole = wp.min(wp.min(vertices[faces[i, 0]], vertices[faces[i, 1]]), vertices[faces[i, 2]])
-    boxes[i] = Box(whole[0], whole[1], whole[2], whole[3], whole[4], whole[5])
+    p = positions[i]
+    box = Box()
+    for k in range(3):
+        room = LERP_ERROR * (wp.abs(p[k]) + wp.abs(p[k]) + wp.abs(origin[k]) + margin) + margin + UNDERFLOW
+        box[k] = code_below((p[k] - origin[k] - room) * scale)
+        box[3 + k] = code_below((origin[k] - p[k] - room) * scale)
+    boxes[i] = box
+
+
+@wp.kernel
+def _triangle_boxes(first: int, faces: wp.array2d[int], vertices: wp.array[Box], boxes: wp.array[Box]):
+    i = first + wp.tid()
+    boxes[i] = wp.min(wp.min(vertices[faces[i, 0]], vertices[faces[i, 1]]), vertices[faces[i, 2]])

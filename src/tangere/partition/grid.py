@@ -13,7 +13,8 @@ import numpy as np
 import warp as wp
 
 from tangere.partition.broad_phase_boxes import EMPTY, Box, Crowd, is_empty, lower_corner, upper_corner
-from tangere.runtime import SOUND, InputError, device_of, launch
+from tangere.runtime import SOUND, InputError, device_of
+from tangere.runtime.launching import launch_in_turn
 
 wp.set_module_options(SOUND)
 
@@ -69,13 +70,12 @@ def define_grid(crowd: Crowd, *, levels: bool, cell: float | None = None) -> Gri
     chunks = min(CHUNKS, count if device.is_cuda else -(-count // CHUNK))
     whole = wp.empty(chunks, dtype=Box, device=device)
     sizes = wp.empty(chunks, dtype=wp.vec3d, device=device)
-    classes = wp.zeros((chunks, SIZES), dtype=wp.int32, device=device)
-    inputs = [crowd.boxes, chunks, int(device.is_cpu), int(levels)]
-    launch(_sum_up, chunks, inputs, [whole, sizes, classes], device=device, grain=4)
+    classes = wp.zeros((chunks if levels else 0, SIZES), dtype=wp.int32, device=device)
     spec = wp.empty(1, dtype=Spec, device=device)
     first_cell = wp.zeros(MOST_LEVELS + 1, dtype=wp.int32, device=device)
-    inputs = [whole, sizes, classes, int(levels), 0.0 if cell is None else cell]
-    launch(_define, 1, inputs, [spec, first_cell], device=device)
+    sums = [crowd.boxes, chunks, int(device.is_cpu), int(levels), whole, sizes, classes]
+    definition = [whole, sizes, classes, int(levels), 0.0 if cell is None else cell, spec, first_cell]
+    launch_in_turn([(_sum_up, chunks, sums), (_define, 1, definition)], device=device, grain=2)
     return Grid(spec, first_cell, levels)
 
 

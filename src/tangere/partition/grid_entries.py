@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import warp as wp
 import warp.utils
 
-from tangere.partition.broad_phase_boxes import Box, Crowd, is_empty, lower_corner, upper_corner
+from tangere.partition.broad_phase_boxes import GRAIN, Box, Crowd, is_empty, lower_corner, upper_corner
 from tangere.partition.grid import Grid, Spec, level_count, size_of
-from tangere.runtime import SOUND, CapacityError, device_of, launch, offsets, sort_pairs
+from tangere.runtime import SOUND, CapacityError, device_of, launch, sort_pairs
+from tangere.runtime.launching import launch_in_turn
 
 wp.set_module_options(SOUND)
 
@@ -27,6 +29,10 @@ __all__ = ["Entries", "Runs", "cell_at", "cell_number", "cell_of", "cell_runs", 
 MAP_BITS = wp.constant(20)
 #: 2^32 over the golden ratio: neighbouring cells fall on different places of the map.
 SPREAD = wp.constant(wp.uint32(2654435769))
+#: On CPU so many entries are sorted by comparing them, more by their digits, which takes 80 us to begin with.
+FEW = 16384
+#: More entries than one array can hold.
+TOO_MANY = wp.constant(-1)
 
 
 @dataclass(frozen=True)
@@ -51,25 +57,42 @@ def grid_entries(crowd: Crowd, grid: Grid) -> Entries:
     """Stage 4: an entry for each cell that a box overlaps, by rising triangle."""
     device, count = device_of(crowd.boxes), len(crowd.boxes)
     low, high = (wp.empty(count, dtype=wp.vec3i, device=device) for _ in range(2))
-    level, counts = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
+    level = wp.empty(count, dtype=wp.int32, device=device)
+    counts = wp.empty(count + 1, dtype=wp.int32, device=device)  # then: where entries start, and their number
     lived_in = wp.zeros(1 << MAP_BITS if grid.leveled else 0, dtype=wp.uint8, device=device)
-    inputs = [crowd.boxes, grid.spec, grid.first_cell]
-    launch(_place, count, inputs, [low, high, level, counts, lived_in], device=device)
     shared = [low, high, level, grid.spec, grid.first_cell, lived_in]
+    placing = [crowd.boxes, grid.spec, grid.first_cell, low, high, level, counts, lived_in]
+    launches = [(_place, count, placing)]
     if grid.leveled:
-        launch(_count_entries, count, shared, [counts], device=device)
-    starts, total = offsets(counts)
+        launches.append((_count_entries, count, [*shared, counts]))
+    if device.is_cpu:
+        launches.append((_accumulate, 1, [counts]))
+    launch_in_turn(launches, device=device, grain=GRAIN)
+    starts = counts
+    if device.is_cuda:
+        starts = wp.empty_like(counts)
+        warp.utils.array_scan(counts, starts, inclusive=False)
+    total = int((starts if device.is_cpu else starts[-1:]).numpy()[-1])
     if total < 0:
         raise CapacityError("the grid has more than 2^31 entries: its cells are too small for its largest triangles")
     keys = wp.empty(total, dtype=wp.int32, device=device)
     triangles = wp.empty(total, dtype=wp.int32, device=device)
-    launch(_fill_entries, count, [*shared, starts], [keys, triangles], device=device)
+    launch(_fill_entries, count, [*shared, starts], [keys, triangles], device=device, grain=GRAIN)
     return Entries(keys, triangles, low, level)
 
 
 def sorted_entries(entries: Entries) -> Entries:
     """Stage 5: the entries by rising key, those of equal key by rising triangle."""
-    keys, triangles = sort_pairs(entries.keys, entries.triangles, bits=31)
+    device = device_of(entries.keys)
+    if device.is_cpu and len(entries.keys) <= FEW:
+        pairs = (entries.keys.numpy().astype(np.int64) << 32) | entries.triangles.numpy()
+        pairs.sort()
+        halves = (pairs >> 32, pairs)
+        keys, triangles = (
+            wp.array(half.astype(np.int32), dtype=wp.int32, device=device, copy=False) for half in halves
+        )
+    else:
+        keys, triangles = sort_pairs(entries.keys, entries.triangles, bits=31)
     return Entries(keys, triangles, entries.low, entries.level)
 
 
@@ -136,11 +159,11 @@ def _place(
     lived in (all who mark write the same).
     """
     i = first + wp.tid()
-    grid = spec[0]
     box = boxes[i]
     own = int(-1)
     number = int(0)
     if not is_empty(box):
+        grid = spec[0]
         a = cell_of(lower_corner(box), grid)
         b = cell_of(upper_corner(box), grid)
         low[i] = a
@@ -225,7 +248,22 @@ def _fill_entries(
     triangles: wp.array[int],
 ):
     i = first + wp.tid()
-    entries_of(i, low, high, level, spec[0], first_cell, lived_in, starts[i], keys, triangles)
+    if level[i] >= 0:
+        entries_of(i, low, high, level, spec[0], first_cell, lived_in, starts[i], keys, triangles)
+
+
+@wp.kernel
+def _accumulate(first: int, counts: wp.array[int]):
+    """Sums of all counts before each, in their place."""
+    last = counts.shape[0] - 1
+    total = wp.int64(0)
+    for i in range(last):
+        count = counts[i]
+        counts[i] = int(total)
+        total += wp.int64(count)
+    counts[last] = int(total)
+    if total > wp.int64(2147483647):
+        counts[last] = TOO_MANY
 
 
 @wp.kernel

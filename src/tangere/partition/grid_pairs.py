@@ -14,21 +14,23 @@ own are passed over at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import warp as wp
 
-from tangere.partition.broad_phase_boxes import Box, Crowd, may_pair
+from tangere.partition.broad_phase_boxes import GRAIN, Box, Crowd, may_pair
 from tangere.partition.grid import Grid, Spec
 from tangere.partition.grid_entries import Entries, Runs, cell_at
+from tangere.partition.grid_lanes import Placed, next_overlap_in_lanes
 from tangere.runtime import SOUND, collect, device_of, launch, take
 
 wp.set_module_options(SOUND)
 
 __all__ = ["TypeRule", "candidate_bound", "cell_pairs"]
 
-#: An entry: the six codes of its box, a bit for each axis on which its lowest cell is this one, its triangle.
-Placed = wp.types.vector(length=8, dtype=wp.int32)
+#: Entries worth a thread: 60 ns each, and many times that in crowded cells.
+ENTRIES_GRAIN = 2048
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,22 @@ def cell_pairs(
     device, count = device_of(crowd.boxes), len(entries.keys)
     placed = wp.empty(count, dtype=Placed, device=device)
     inputs = [crowd.boxes, entries.keys, entries.triangles, grid.spec, grid.first_cell, entries.low]
-    launch(_place, count, inputs, [placed], device=device)
-    nothing, no_faces = wp.empty(0, dtype=wp.int32, device=device), wp.empty((0, 3), dtype=wp.int32, device=device)
+    launch(_place, count, inputs, [placed], device=device, grain=GRAIN)
+    nothing, no_faces, no_spheres = _nothing(device.alias)
     inputs = [entries.keys, placed, runs.start, runs.number, grid.spec]
     inputs += [crowd.body, crowd.compared]
-    inputs += [wp.empty(0, dtype=wp.vec4d, device=device) if spheres is None else spheres]
+    inputs += [no_spheres if spheres is None else spheres]
     inputs += [nothing if patches is None else patches]
     inputs += [nothing, nothing, no_faces] if rule is None else [rule.home, rule.types, rule.faces]
-    return collect(_cell_pairs, count, inputs, wp.vec2i, device=device, grain=4096)
+    return collect(_cell_pairs(device.is_cpu), count, inputs, wp.vec2i, device=device, grain=ENTRIES_GRAIN)
+
+
+@cache
+def _nothing(device: str) -> tuple[wp.array, wp.array, wp.array]:
+    """Numbers, faces and spheres, none of each."""
+    kinds = ((0, wp.int32), ((0, 3), wp.int32), (0, wp.vec4d))
+    numbers, faces, spheres = (wp.empty(shape, dtype=dtype, device=device) for shape, dtype in kinds)
+    return numbers, faces, spheres
 
 
 def candidate_bound(entries: Entries, runs: Runs) -> np.ndarray:
@@ -111,12 +121,20 @@ def _place(
 
 
 @wp.func
-def overlap(a: Placed, b: Placed) -> bool:
-    """Whether two boxes have a point in common: no sum is positive. Without a branch, which no processor can guess."""
-    x = (a[0] + b[3] - 1) & (a[3] + b[0] - 1)
-    y = (a[1] + b[4] - 1) & (a[4] + b[1] - 1)
-    z = (a[2] + b[5] - 1) & (a[5] + b[2] - 1)
-    return (x & y & z) < 0
+def next_overlap(e: int, begin: int, end: int, anywhere: bool, placed: wp.array[Placed]) -> int:
+    """The first of the entries from begin to end whose box overlaps that of e, and which counts here; or end."""
+    mine = placed[e]
+    f = int(begin)
+    while f < end:
+        other = placed[f]
+        # No sum is positive: without a branch, which no processor can guess.
+        x = (mine[0] + other[3] - 1) & (mine[3] + other[0] - 1)
+        y = (mine[1] + other[4] - 1) & (mine[4] + other[1] - 1)
+        z = (mine[2] + other[5] - 1) & (mine[5] + other[2] - 1)
+        if (x & y & z) < 0 and (anywhere or (mine[6] | other[6]) == 7):
+            return f
+        f += 1
+    return f
 
 
 @wp.func
@@ -183,69 +201,77 @@ def spheres_apart(a: wp.vec4d, b: wp.vec4d) -> bool:
     return wp.dot(offset, offset) > reach * reach
 
 
-@wp.kernel
-def _cell_pairs(
-    first: int,
-    shard: int,
-    keys: wp.array[int],
-    placed: wp.array[Placed],
-    start: wp.array[int],
-    number: wp.array[int],
-    spec: wp.array[Spec],
-    body: wp.array[int],
-    compared: wp.array2d[wp.uint8],
-    spheres: wp.array[wp.vec4d],
-    patches: wp.array[int],
-    home: wp.array[int],
-    types: wp.array[int],
-    faces: wp.array2d[int],
-    counts: wp.array[wp.int64],
-    capacity: int,
-    out: wp.array[wp.vec2i],
-):
-    e = first + wp.tid()
-    mine = placed[e]
-    i = mine[7]
-    own = body[i]
-    published = home.shape[0] > 0
-    here = int(0)
-    turns = int(1)  # visitors do not meet each other, except in published mode, where they are not what they are here
-    if published:
-        here = type_of(keys[e] >> 1, spec[0].counts)
-        turns = 2
-    patch = int(-1)
-    if patches.shape[0] > 0:
-        patch = patches[e]
-    begin = start[number[e]]
-    end = first_visitor(begin, e, keys)
-    for _turn in range(turns):
-        left_out = int(end)
-        resume = int(end)
-        if compared[own, own] == wp.uint8(0):
-            left_out = first_from(own, begin, end, placed, body)
-            resume = first_from(own + 1, left_out, end, placed, body)
-        f = int(begin)
-        if f == left_out:
-            f = resume
-        while f < end:
-            other = placed[f]
-            if overlap(mine, other) and (published or (mine[6] | other[6]) == 7):
-                j = other[7]
-                listed = may_pair(i, j, body, compared)
-                if listed and published:
-                    listed = counts_here_by_type(i, j, here, home, types)
-                    listed = listed and not (own == body[j] and share_a_vertex(i, j, faces))
-                if listed and spheres.shape[0] > 0:
-                    listed = not spheres_apart(spheres[i], spheres[j])
-                if listed and patch >= 0:
-                    joined = patches[f]
-                    listed = not (joined >= 0 and patch >> 1 == joined >> 1 and ((patch | joined) & 1) == 1)
-                if listed:
-                    place = take(counts, shard, 1, capacity)
-                    if place >= 0:
-                        out[place] = wp.vec2i(wp.min(i, j), wp.max(i, j))
-            f += 1
-            if f == left_out:
-                f = resume
-        begin = end + 0
-        end = e + 0
+@cache
+def _cell_pairs(in_lanes: bool) -> wp.Kernel:
+    """Made for CPUs, or for CUDA."""
+    next_pair = next_overlap_in_lanes if in_lanes else next_overlap
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def cell_pairs_of(
+        first: int,
+        shard: int,
+        keys: wp.array[int],
+        placed: wp.array[Placed],
+        start: wp.array[int],
+        number: wp.array[int],
+        spec: wp.array[Spec],
+        body: wp.array[int],
+        compared: wp.array2d[wp.uint8],
+        spheres: wp.array[wp.vec4d],
+        patches: wp.array[int],
+        home: wp.array[int],
+        types: wp.array[int],
+        faces: wp.array2d[int],
+        counts: wp.array[wp.int64],
+        capacity: int,
+        out: wp.array[wp.vec2i],
+    ):
+        e = first + wp.tid()
+        i = placed[e][7]
+        own = body[i]
+        published = home.shape[0] > 0
+        here = int(0)
+        turns = int(
+            1
+        )  # visitors do not meet each other, except in published mode, where they are not what they are here
+        if published:
+            here = type_of(keys[e] >> 1, spec[0].counts)
+            turns = 2
+        patch = int(-1)
+        if patches.shape[0] > 0:
+            patch = patches[e]
+        begin = start[number[e]]
+        end = first_visitor(begin, e, keys)
+        for _turn in range(turns):
+            left_out = int(end)
+            resume = int(end)
+            if compared[own, own] == wp.uint8(0):
+                left_out = first_from(own, begin, end, placed, body)
+                resume = first_from(own + 1, left_out, end, placed, body)
+            for part in range(2):
+                f = int(begin)
+                stop = int(left_out)
+                if part == 1:
+                    f = resume + 0
+                    stop = end + 0
+                f = next_pair(e, f, stop, published, placed)
+                while f < stop:
+                    j = placed[f][7]
+                    listed = may_pair(i, j, body, compared)
+                    if listed and published:
+                        listed = counts_here_by_type(i, j, here, home, types)
+                        listed = listed and not (own == body[j] and share_a_vertex(i, j, faces))
+                    if listed and spheres.shape[0] > 0:
+                        listed = not spheres_apart(spheres[i], spheres[j])
+                    if listed and patch >= 0:
+                        joined = patches[f]
+                        listed = not (joined >= 0 and patch >> 1 == joined >> 1 and ((patch | joined) & 1) == 1)
+                    if listed:
+                        place = take(counts, shard, 1, capacity)
+                        if place >= 0:
+                            out[place] = wp.vec2i(wp.min(i, j), wp.max(i, j))
+                    f = next_pair(e, f + 1, stop, published, placed)
+            begin = end + 0
+            end = e + 0
+
+    return cell_pairs_of

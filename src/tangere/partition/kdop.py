@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -46,7 +47,7 @@ def near_objects(
     directions = dop_directions(k)
     low, high = slabs(meshes, directions, distance)
     boxes = np.stack([low[:, :3], high[:, :3]], axis=1)
-    a, b = np.triu_indices(len(meshes))
+    a, b = _each_pair(len(meshes))
     overlap = ((low[a] <= high[b]) & (low[b] <= high[a])).all(axis=1)
     chosen = np.where(a == b, within, between & overlap)
     a, b = a[chosen], b[chosen]
@@ -56,13 +57,14 @@ def near_objects(
 
 def every_object(bodies: int, *, within: bool = True, between: bool = True) -> Objects:
     """All pairs of bodies, whose bounds are not known."""
-    a, b = np.triu_indices(bodies)
+    a, b = _each_pair(bodies)
     chosen = np.where(a == b, within, between)
     jobs = np.stack([a[chosen], b[chosen]], axis=1).astype(np.int32)
     everywhere = np.array([[-np.inf] * 3, [np.inf] * 3])
     return Objects(np.tile(everywhere, (bodies, 1, 1)), jobs, np.tile(everywhere, (len(jobs), 1, 1)))
 
 
+@cache
 def dop_directions(k: int) -> np.ndarray:
     """(k / 2, 3): the normals of the slabs, not of length one."""
     axes = np.eye(3)
@@ -71,17 +73,25 @@ def dop_directions(k: int) -> np.ndarray:
     parts = {6: [axes], 14: [axes, corners], 18: [axes, sides], 26: [axes, corners, sides]}
     if k not in parts:
         raise InputError(f"a k-DOP has 6, 14, 18 or 26 faces, not {k!r}")
-    return np.concatenate(parts[k])
+    directions = np.concatenate(parts[k])
+    directions.flags.writeable = False  # it is kept
+    return directions
 
 
 def slabs(meshes: Sequence[Mesh], directions: np.ndarray, distance: float) -> tuple[np.ndarray, np.ndarray]:
     """Least and largest (bodies, k / 2) of every body along each direction, grown by half of `distance`."""
-    low, high = [], []
-    for mesh in meshes:
-        along = mesh.vertices @ directions.T if len(directions) > 3 else mesh.bounds
-        low.append(along.min(axis=0))
-        high.append(along.max(axis=0))
-    low, high = np.array(low), np.array(high)
-    length = np.linalg.norm(directions, axis=1)
+    if len(directions) == 3:
+        low, high = np.array([mesh.bounds for mesh in meshes]).swapaxes(0, 1)
+    else:
+        along = [mesh.vertices @ directions.T for mesh in meshes]
+        low, high = np.array([x.min(axis=0) for x in along]), np.array([x.max(axis=0) for x in along])
+    length = np.sqrt((directions * directions).sum(axis=1))
     room = 0.5 * distance * length + ROUNDING * (np.abs(low) + np.abs(high) + distance)
     return low - room, high + room
+
+
+@cache
+def _each_pair(bodies: int) -> tuple[np.ndarray, np.ndarray]:
+    """Each body with itself and with every later one."""
+    a, b = np.triu_indices(bodies)
+    return a, b

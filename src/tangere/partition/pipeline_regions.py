@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from tangere.bound.boxes import code_below
-from tangere.partition.broad_phase_boxes import EMPTY, Box, is_empty, lower_corner, upper_corner
+from tangere.partition.broad_phase_boxes import EMPTY, GRAIN, Box, boxes_overlap, codes_of
 from tangere.partition.kdop import Objects
 from tangere.partition.pipeline_surfaces import Surfaces
 from tangere.runtime import SOUND, launch
@@ -45,18 +45,22 @@ def sphere_boxes(surfaces: Surfaces, spheres: wp.array) -> wp.array:
 
 def inside_regions(surfaces: Surfaces, objects: Objects, boxes: wp.array) -> None:
     """Empty the boxes that overlap no region their body shares with another it is compared with."""
-    device, frame, count = surfaces.device, surfaces.frame, len(surfaces.meshes)
-    a, b = objects.jobs.T
-    both = a != b
-    owner = np.concatenate([a, b[both]])
-    region = np.concatenate([objects.regions, objects.regions[both]])
+    device, frame, jobs, count = surfaces.device, surfaces.frame, objects.jobs, len(surfaces.meshes)
+    first, chosen = surfaces.layout.for_jobs("regions", jobs, lambda: _by_body(jobs, count, device))
+    local = (objects.regions[chosen] - frame.origin) * frame.scale
+    corners = np.concatenate([local[:, 0], -local[:, 1]], axis=1) - REGION_ROOM
+    regions = wp.array(codes_of(corners), dtype=Box, device=device, copy=not device.is_cpu)
+    launch(_inside, len(boxes), [surfaces.layout.body, first, regions], [boxes], device=device, grain=GRAIN)
+
+
+def _by_body(jobs: np.ndarray, bodies: int, device: wp.Device) -> tuple[wp.array, np.ndarray]:
+    """Which regions each body shares, body after body: where those of each begin, and which they are."""
+    both = np.flatnonzero(jobs[:, 0] != jobs[:, 1])
+    owner = np.concatenate([jobs[:, 0], jobs[both, 1]])
     order = np.argsort(owner, kind="stable")
-    first = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int32)
-    local = (region[order] - frame.origin) * frame.scale + REGION_ROOM * np.array([[-1.0], [1.0]])
-    copied = not device.is_cpu
-    inputs = [surfaces.layout.body, wp.array(first, dtype=wp.int32, device=device, copy=copied)]
-    inputs += [wp.array(local, dtype=wp.vec3d, device=device, copy=copied)]
-    launch(_inside, len(boxes), inputs, [boxes], device=device)
+    first = np.searchsorted(owner[order], np.arange(bodies + 1)).astype(np.int32)
+    chosen = np.concatenate([np.arange(len(jobs)), both])[order]
+    return wp.array(first, dtype=wp.int32, device=device), chosen
 
 
 @wp.kernel
@@ -102,31 +106,12 @@ def _sphere_boxes(first: int, spheres: wp.array[wp.vec4d], origin: wp.vec3d, sca
 
 
 @wp.kernel
-def _inside(
-    first: int,
-    body: wp.array[int],
-    first_region: wp.array[int],
-    regions: wp.array2d[wp.vec3d],
-    boxes: wp.array[Box],
-):
+def _inside(first: int, body: wp.array[int], first_region: wp.array[int], regions: wp.array[Box], boxes: wp.array[Box]):
     i = first + wp.tid()
     box = boxes[i]
-    if is_empty(box):
-        return
-    low = lower_corner(box)
-    high = upper_corner(box)
     inside = int(0)
     for r in range(first_region[body[i]], first_region[body[i] + 1]):
-        lower = regions[r, 0]
-        upper = regions[r, 1]
-        if (
-            low[0] <= upper[0]
-            and lower[0] <= high[0]
-            and low[1] <= upper[1]
-            and lower[1] <= high[1]
-            and low[2] <= upper[2]
-            and lower[2] <= high[2]
-        ):
+        if boxes_overlap(box, regions[r]):
             inside = 1
     if inside == 0:
         boxes[i] = Box(EMPTY)

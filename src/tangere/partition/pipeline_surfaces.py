@@ -8,9 +8,9 @@ with it; a mesh with another topology, after a cut, brings its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import warp as wp
@@ -28,6 +28,8 @@ NUMBER_BITS = 29
 LARGEST = 1e75
 SMALLEST = 1e-75
 
+Made = TypeVar("Made")
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -44,6 +46,14 @@ class Layout:
     edge_base: np.ndarray
     face_base: np.ndarray
     cache: dict[Any, Any] = field(default_factory=dict, init=False)  #: what is built from these topologies together
+
+    def for_jobs(self, what: str, jobs: np.ndarray, make: Callable[[], Made]) -> Made:
+        """What `make()` makes for meshes to be compared, (k, 2); kept as long as these are the ones."""
+        key = jobs.tobytes()
+        known = self.cache.get(what)
+        if known is None or known[0] != key:
+            known = self.cache[what] = (key, make())
+        return known[1]
 
     @staticmethod
     def of(topologies: tuple[Topology, ...], device: wp.Device) -> Layout:
@@ -96,10 +106,10 @@ class Surfaces:
         for mesh in meshes:
             if not isinstance(mesh, Mesh):
                 raise InputError(f"proximity is known between meshes at rest, not of a {type(mesh).__name__}")
-            if np.abs(mesh.bounds).max() > LARGEST:
-                raise InputError(f"Mesh {mesh.name!r}: coordinates above {LARGEST:g} are too large for proximity")
-            if 0.0 < mesh.extent < SMALLEST:
-                raise InputError(f"Mesh {mesh.name!r}: an extent below {SMALLEST:g} is too small for proximity")
+        bounds = np.array([mesh.bounds for mesh in meshes])
+        sizes = (bounds[:, 1] - bounds[:, 0]).max(axis=1)
+        if np.abs(bounds).max() > LARGEST or ((sizes > 0.0) & (sizes < SMALLEST)).any():
+            _refuse(meshes)
         where = choose_device(device)
         layout = Layout.of(tuple(mesh.topology for mesh in meshes), where)
         if len(meshes) == 1:
@@ -107,10 +117,8 @@ class Surfaces:
         else:
             joined = np.concatenate([m.vertices for m in meshes])
             positions = wp.array(joined, dtype=wp.vec3d, device=where, copy=not where.is_cpu)
-        bounds = np.stack(
-            [np.min([m.bounds[0] for m in meshes], axis=0), np.max([m.bounds[1] for m in meshes], axis=0)]
-        )
-        return Surfaces(tuple(meshes), layout, positions, Frame.around(bounds))
+        hull = np.stack([bounds[:, 0].min(axis=0), bounds[:, 1].max(axis=0)])
+        return Surfaces(tuple(meshes), layout, positions, Frame.around(hull))
 
     def replaced(self, positions: wp.array) -> Surfaces:
         """The same bodies elsewhere: (n,) vec3d on the same device, which are neither copied nor looked at."""
@@ -136,6 +144,15 @@ class Surfaces:
         """The meshes with trees whose boxes are grown by half of `distance` [m]."""
         boxes, bases = self.vertex_boxes(distance), self.layout.vertex_base.tolist()
         return [FittedBody(body, boxes[bases[k] : bases[k + 1]]) for k, body in enumerate(self.bodies)]
+
+
+def _refuse(meshes: Sequence[Mesh]) -> None:
+    """Say which mesh is too large or too small."""
+    for mesh in meshes:
+        if np.abs(mesh.bounds).max() > LARGEST:
+            raise InputError(f"Mesh {mesh.name!r}: coordinates above {LARGEST:g} are too large for proximity")
+        if 0.0 < mesh.extent < SMALLEST:
+            raise InputError(f"Mesh {mesh.name!r}: an extent below {SMALLEST:g} is too small for proximity")
 
 
 def owned_features(topology: Topology) -> np.ndarray:

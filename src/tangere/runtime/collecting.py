@@ -23,7 +23,7 @@ import warp as wp
 from tangere.runtime.arrays import device_of
 from tangere.runtime.errors import CapacityError
 from tangere.runtime.kernels import BLOCK, load
-from tangere.runtime.launching import Recorded, run_shards, shard_ranges
+from tangere.runtime.launching import Recorded, run_phases, shard_ranges
 
 __all__ = ["collect", "take", "where"]
 
@@ -67,8 +67,7 @@ def collect(
         if device.is_cuda:
             wp.launch(kernel, dim, [0, 0, *arguments], device=device, record_tape=False, block_dim=BLOCK)
         else:
-            recorded = Recorded(kernel, arguments, device)
-            run_shards(lambda shard, first, count, on=recorded: on.launch(count, first, shard), ranges, threads)
+            run_phases([[(Recorded(kernel, arguments, device), dim, grain)]], threads)
         filled = _read(counts)[::COUNTER_STRIDE]
         needed = int(filled.max())
         if needed <= capacity:

@@ -1,33 +1,36 @@
-"""Kernel launches: one on CUDA, shards over a persistent thread pool on CPU.
+"""Kernel launches: one on CUDA, shards over threads that wait for work on CPU.
 
 Warp runs a CPU launch on the calling thread, with the interpreter lock released; so the index range is cut into shards
 and each shard is a launch of its own. A kernel takes the shard's first index as its first parameter,
 `i = first + wp.tid()`, and must write only where no other index writes. The caller's thread works too, and a range
-below `grain` never leaves it, because waking a pool thread costs about a hundred microseconds.
+below `grain` never leaves it, because it takes a sleeping thread some fifty microseconds to wake up.
+
+Shards are taken from a queue by compiled code (`driving`), which a thread enters once for a whole list of launches.
+Launches that depend on each other are phases; who finds no shard left in a phase waits for those that are under way.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import warp as wp
 
+from tangere.runtime.driving import Cut, run_program
 from tangere.runtime.kernels import BLOCK, load
+from tangere.runtime.packing import Recorded
 from tangere.runtime.threads import thread_count
+from tangere.runtime.workers import wake
 
-__all__ = ["Recorded", "launch", "run_shards", "shard_ranges"]
+__all__ = ["Recorded", "launch", "launch_in_turn", "run_phases", "run_shards", "shard_ranges"]
 
 #: Below this many indices a range is run inline: light kernels take some 10 ns an index. Heavier ones pass their own.
 GRAIN = 32768
-#: Shards per thread: enough to even out unequal work, few enough that their cost (about 10 us each) is not seen.
+#: Shards per thread: enough to even out unequal work, few enough that their cost (about a microsecond) is not seen.
 SHARDS_PER_THREAD = 8
-
-_pool: ThreadPoolExecutor | None = None
-_pool_size = 0
-_pool_lock = threading.Lock()
+#: The launches of one phase: what is launched, the number of indices, and the smallest number worth a thread.
+Phase = Sequence[tuple[Recorded, int, int]]
 
 
 def launch(
@@ -55,41 +58,27 @@ def launch(
     if device.is_cuda:
         wp.launch(kernel, dim, [0, *arguments], device=device, record_tape=False, block_dim=BLOCK)
         return
-
-    recorded = Recorded(kernel, arguments, device)
-    run_shards(lambda shard, first, count: recorded.launch(count, first), shard_ranges(dim, grain, threads), threads)
+    run_phases([[(Recorded(kernel, arguments, device), dim, grain)]], threads)
 
 
-class Recorded:
-    """A launch whose arguments are packed once per thread: packing costs some 60 us, changing two numbers a few."""
+def launch_in_turn(
+    launches: Sequence[tuple[wp.Kernel, int, Sequence[Any]]], *, device: wp.Device, grain: int = GRAIN
+) -> None:
+    """Run `kernel(first, *arguments)` for indices 0 … dim-1 of each (kernel, dim, arguments), one after the other.
 
-    def __init__(self, kernel: wp.Kernel, arguments: Sequence[Any], device: wp.Device) -> None:
-        self._kernel, self._arguments, self._device = kernel, arguments, device
-        self._commands: dict[int, Any] = {}
-
-    def launch(self, count: int, *leading: int) -> None:
-        """Run `kernel(*leading, *arguments)` for `count` indices on the calling thread."""
-        command: Any = self._commands.get(threading.get_ident())
-        if command is None:
-            command = wp.launch(
-                self._kernel,
-                count,
-                [*leading, *self._arguments],
-                device=self._device,
-                record_tape=False,
-                record_cmd=True,
-                block_dim=BLOCK,
-            )
-            self._commands[threading.get_ident()] = command
-        else:
-            command.set_dim(count)
-            for place, value in enumerate(leading):
-                command.set_param_at_index(place, value)
-        command.launch()
+    On CPU threads are woken once for all of them.
+    """
+    if device.is_cuda:
+        for kernel, dim, arguments in launches:
+            launch(kernel, dim, arguments, device=device)
+        return
+    for kernel, _, _ in launches:
+        load(kernel, device)
+    run_phases([[(Recorded(kernel, arguments, device), dim, grain)] for kernel, dim, arguments in launches])
 
 
 def shard_ranges(dim: int, grain: int = GRAIN, threads: int | None = None) -> list[tuple[int, int]]:
-    """The (first, count) of each CPU shard of a range of `dim` indices."""
+    """The (first, count) of each CPU shard of a range of `dim` indices: all but the last are equally long."""
     threads = thread_count() if threads is None else threads
     if threads == 1 or dim <= grain:
         return [(0, dim)]
@@ -97,8 +86,30 @@ def shard_ranges(dim: int, grain: int = GRAIN, threads: int | None = None) -> li
     return [(first, min(size, dim - first)) for first in range(0, dim, size)]
 
 
+def run_phases(phases: Sequence[Phase], threads: int | None = None) -> None:
+    """Run the CPU launches of each phase in any order, `kernel(first, …)` or `kernel(first, shard, …)`; then the next.
+
+    On the caller's thread and up to `threads - 1` others; a launch is cut as `shard_ranges` says.
+    """
+    threads = thread_count() if threads is None else threads
+    program: list[list[Cut]] = []
+    for phase in phases:
+        cuts: list[Cut] = []
+        for recorded, dim, grain in phase:
+            if dim > 0:
+                ranges = shard_ranges(dim, grain, threads)
+                cuts.append((recorded.packed, dim, ranges[0][1], len(ranges)))
+        if cuts:
+            program.append(cuts)
+    if sum(cut[3] for cuts in program for cut in cuts) == 1:
+        packed, dim, _, _ = program[0][0]
+        packed.launch(dim, 0, 0)
+    elif program:
+        run_program(program, threads)
+
+
 def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int]], threads: int | None = None) -> None:
-    """Call `run(shard, first, count)` for every range, on the caller's thread and up to `threads - 1` pool threads.
+    """Call `run(shard, first, count)` for every range, on the caller's thread and up to `threads - 1` others.
 
     All shards are attempted; the error of the first one that failed is raised when all have ended.
     """
@@ -109,12 +120,14 @@ def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int
             run(shard, first, count)
         return
     errors: list[tuple[int, BaseException]] = []
-    pending = iter(enumerate(ranges))
-    taking = threading.Lock()
+    pending, left = iter(enumerate(ranges)), len(ranges)
+    counting, unfinished = threading.Lock(), threading.Lock()
+    unfinished.acquire()
 
     def work() -> None:
+        nonlocal left
         while True:
-            with taking:
+            with counting:
                 shard, (first, count) = next(pending, (-1, (0, 0)))
             if shard < 0:
                 return
@@ -122,22 +135,13 @@ def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int
                 run(shard, first, count)
             except BaseException as error:
                 errors.append((shard, error))
+            with counting:
+                left -= 1
+                if not left:
+                    unfinished.release()
 
-    futures: list[Future[None]] = [_executor(threads).submit(work) for _ in range(helpers)]
+    wake(work, helpers, threads - 1)
     work()
-    for future in futures:
-        # A helper still queued (the pool is busy with another caller) has nothing left to do: its shards are done.
-        if not future.cancel():
-            future.result()
+    unfinished.acquire()
     if errors:
         raise min(errors, key=lambda failed: failed[0])[1]
-
-
-def _executor(threads: int) -> ThreadPoolExecutor:
-    """The pool, grown when more threads are asked for than it has."""
-    global _pool, _pool_size
-    with _pool_lock:
-        if _pool is None or _pool_size < threads - 1:
-            _pool_size = threads - 1
-            _pool = ThreadPoolExecutor(_pool_size, thread_name_prefix="tangere")
-        return _pool

@@ -21,8 +21,8 @@ __all__ = ["EightsRun"]
 
 #: Vertices to place, some 20 ns each.
 PLACE_GRAIN = 8192
-#: Eights of clusters to search with, 3 us each and more.
-SEARCH_GRAIN = 64
+#: Eights of clusters to search with: 3 us each, and many times that where bodies are near, which is all in one place.
+SEARCH_GRAIN = 8
 #: Names to sort, some 10 ns each.
 SORT_GRAIN = 20000
 #: Room for names is given back when less than a part of it was used: one in so many.
@@ -58,17 +58,15 @@ class EightsRun:
             self._threads = thread_count()
             self._edges = [_Appending(search) for search in self.plan.edges.searches]
             self._vertices = [_Appending(search) for search in self.plan.vertices.searches]
-        run_together(self._placing)
-        run_together(self._items)
-        run_together(self._above, threads=1)  # too little to wake anyone for
         waiting = [*self._edges, *self._vertices]
         for search in waiting:
             search.forget()
+        before = [self._placing, self._items, self._above]
         while waiting:
             for search in waiting:
                 search.counts.fill(0)
-            run_together([search.kept for search in waiting])
-            waiting = [search for search in waiting if not search.fits()]
+            run_together(*before, [search.kept for search in waiting])
+            waiting, before = [search for search in waiting if not search.fits()], []
         return self._in_order(out)
 
     def _in_order(self, out: wp.array | None) -> wp.array:
@@ -127,4 +125,4 @@ class _Appending:
         names = wp.empty(capacity * self._shards, dtype=wp.int64, device="cpu")
         self._rows = names.numpy()
         arguments = [*self._search.inputs, self._scratch, self._counters, capacity, names]
-        self.kept = Kept(self._search.kernel, self._search.dim, arguments, grain=SEARCH_GRAIN, appends=True)
+        self.kept = Kept(self._search.kernel, self._search.dim, arguments, grain=SEARCH_GRAIN)

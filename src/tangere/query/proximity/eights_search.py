@@ -13,18 +13,9 @@ import numpy as np
 import warp as wp
 
 from tangere.bound import LANES, Lanes
+from tangere.query.proximity.candidates import candidate_test
 from tangere.query.proximity.eights import Eights
-from tangere.query.proximity.lanes import (
-    CLUSTERS_AT_ONCE,
-    SCRATCH,
-    candidate,
-    keep_rest,
-    meeting_clusters,
-    meeting_items,
-)
-from tangere.query.proximity.lanes_near import IN_DOUBT, append_names, edges_near_in_lanes, faces_near_in_lanes
-from tangere.query.proximity.names import EDGE_EDGE, VERTEX_FACE
-from tangere.query.proximity.primitives import pair_near
+from tangere.query.proximity.lanes import CLUSTERS_AT_ONCE, SCRATCH, meeting_clusters, meeting_items
 from tangere.query.proximity.records import Record
 from tangere.runtime import SOUND
 
@@ -49,49 +40,7 @@ def scratch_of(tree: Eights) -> int:
 @cache
 def near_in_eights(width_a: int, width_b: int) -> wp.Kernel:
     """Edges among edges (2, 2), or vertices among faces (1, 3)."""
-    in_lanes = faces_near_in_lanes if width_a == 1 else edges_near_in_lanes
-    code = VERTEX_FACE if width_a == 1 else EDGE_EDGE
-    is_near = pair_near(width_a)
-
-    @wp.func
-    def test_candidates(
-        pending: int,
-        least: int,
-        items_a: wp.array2d[int],
-        numbers_a: wp.array[int],
-        positions_a: wp.array[wp.vec3d],
-        items_b: wp.array2d[int],
-        numbers_b: wp.array[int],
-        positions_b: wp.array[wp.vec3d],
-        vertex_body: wp.array[int],
-        face_body: wp.array[int],
-        distance: wp.float64,
-        bits: wp.int64,
-        shard: int,
-        scratch: wp.array2d[int],
-        counts: wp.array[wp.int64],
-        capacity: int,
-        out: wp.array[wp.int64],
-    ) -> int:
-        """Append the names of candidates that are near, as long as there are `least` of them; how many are left."""
-        at = int(0)
-        while pending - at >= least:
-            amount = wp.min(pending - at, LANES)
-            found = in_lanes(
-                items_a, numbers_a, positions_a, items_b, numbers_b, positions_b, distance, at, amount, shard, scratch
-            )
-            for lane in range(LANES):
-                if (found >> (IN_DOUBT + lane)) & 1 == 1:
-                    pair = candidate(at + lane, shard, scratch)
-                    swap = numbers_b[pair[1]] < numbers_a[pair[0]]
-                    if is_near(items_a, pair[0], positions_a, items_b, pair[1], positions_b, swap, distance):
-                        found = found | (1 << lane)
-            append_names(
-                found & 255, at, code, bits, numbers_a, numbers_b,
-                vertex_body, face_body, shard, scratch, counts, capacity, out,
-            )  # fmt: skip
-            at = at + amount
-        return keep_rest(at, pending, shard, scratch)
+    test_candidates = candidate_test(width_a)
 
     @wp.kernel(module="unique", module_options=SOUND)
     def near_among(

@@ -1,7 +1,7 @@
 """Launches that are made again and again on CPU, several at a time.
 
-The arguments of a launch are packed once. Shards of all launches wait in one queue, so that no thread stops between one
-and the next: they must not depend on each other.
+The arguments of a launch are packed once. Shards of all launches of a phase wait in one queue, so that no thread stops
+between one and the next: they must not depend on each other.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import warp as wp
 
-from tangere.runtime import choose_device, load, run_shards, shard_ranges
-from tangere.runtime.launching import Recorded
+from tangere.runtime import choose_device, load
+from tangere.runtime.launching import Recorded, run_phases
 
 __all__ = ["Kept", "run_together"]
 
@@ -25,31 +25,12 @@ class Kept:
         grain: smallest number of indices worth a thread.
     """
 
-    def __init__(self, kernel: wp.Kernel, dim: int, arguments: Sequence[Any], *, grain: int, appends: bool = False):
+    def __init__(self, kernel: wp.Kernel, dim: int, arguments: Sequence[Any], *, grain: int) -> None:
         device = choose_device("cpu")
         load(kernel, device)
-        self.dim, self.grain = dim, grain
-        self._recorded, self._appends = Recorded(kernel, arguments, device), appends
-
-    @property
-    def ranges(self) -> list[tuple[int, int]]:
-        """First index and number of indices of each shard."""
-        return shard_ranges(self.dim, self.grain) if self.dim > 0 else []
-
-    def run(self, shard: int, first: int, count: int) -> None:
-        """Run one shard on the calling thread."""
-        if self._appends:
-            self._recorded.launch(count, first, shard)
-        else:
-            self._recorded.launch(count, first)
+        self.dim, self.grain, self.recorded = dim, grain, Recorded(kernel, arguments, device)
 
 
-def run_together(launches: Sequence[Kept], threads: int | None = None) -> None:
-    """Run all launches, their shards in one queue, the first ones first; `threads` as for `launch`."""
-    queue = [(kept, shard, *at) for kept in launches for shard, at in enumerate(kept.ranges)]
-
-    def run(place: int, _first: int, _count: int) -> None:
-        kept, shard, first, count = queue[place]
-        kept.run(shard, first, count)
-
-    run_shards(run, [(first, count) for _, _, first, count in queue], threads)
+def run_together(*phases: Sequence[Kept]) -> None:
+    """Run the launches of each phase, their shards in one queue, then those of the next."""
+    run_phases([[(kept.recorded, kept.dim, kept.grain) for kept in phase] for phase in phases])

@@ -25,7 +25,10 @@ CODE_BITS = 3
 
 def number_bits(layout: Layout) -> int:
     """Bits that hold every number of a feature."""
-    return max(int(base[-1]) for base in (layout.vertex_base, layout.edge_base, layout.face_base)).bit_length()
+    if "number bits" not in layout.cache:
+        most = max(int(base[-1]) for base in (layout.vertex_base, layout.edge_base, layout.face_base))
+        layout.cache["number bits"] = most.bit_length()
+    return layout.cache["number bits"]
 
 
 def name_bits(layout: Layout) -> int:
@@ -35,8 +38,10 @@ def name_bits(layout: Layout) -> int:
 
 def bases_of(layout: Layout) -> wp.array:
     """(3, bodies + 1) int32: numbers of the first vertex, edge and face of each mesh, and the totals."""
-    bases = np.stack([layout.vertex_base, layout.edge_base, layout.face_base]).astype(np.int32)
-    return wp.array(bases, dtype=wp.int32, device=layout.faces.device)
+    if "bases" not in layout.cache:
+        bases = np.stack([layout.vertex_base, layout.edge_base, layout.face_base]).astype(np.int32)
+        layout.cache["bases"] = wp.array(bases, dtype=wp.int32, device=layout.faces.device)
+    return layout.cache["bases"]
 
 
 @wp.func

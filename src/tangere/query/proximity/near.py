@@ -116,7 +116,9 @@ class Details:
 def describe(surfaces: Surfaces, names: wp.array) -> Near:
     """The contacts of named pairs of features, in canonical order."""
     layout, count = surfaces.layout, len(names)
-    number = wp.full(1, wp.int64(count), dtype=wp.int64, device=surfaces.device)
+    number = wp.array(
+        np.array([count], np.int64), dtype=wp.int64, device=surfaces.device, copy=not surfaces.device.is_cpu
+    )
     near = Near.empty(layout, surfaces.positions, _in_order(names, name_bits(layout)), number, count)
     kernel, dim, arguments = filling(near, bases_of(layout))
     launch(kernel, dim, arguments, device=surfaces.device, grain=FILL_GRAIN)

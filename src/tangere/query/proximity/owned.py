@@ -14,12 +14,18 @@ import warp as wp
 from tangere.bound import MovingBox, boxes_meet
 from tangere.partition.pipeline_surfaces import Surfaces
 from tangere.query.proximity.names import EDGE_EDGE, VERTEX_FACE, name_of, number_bits
+from tangere.query.proximity.owned_eights import near_owned
 from tangere.query.proximity.primitives import edges_near, face_near
 from tangere.runtime import SOUND, collect, launch, take
 
 wp.set_module_options(SOUND)
 
 __all__ = ["Tests", "count_tests", "near_features"]
+
+#: Pairs of triangles worth a thread, some 100 ns each.
+GRAIN = 2048
+#: So many are tested by eights, which takes 100 us to begin with.
+MANY = 8192
 
 
 @dataclass(frozen=True)
@@ -37,10 +43,13 @@ def near_features(surfaces: Surfaces, pairs: wp.array, distance: float, *, boxes
         pairs: (n,) vec2i of triangles.
         boxes: compare the boxes of the features before their distance; the answer is the same.
     """
+    if surfaces.device.is_cpu and not boxes and len(pairs) >= MANY:
+        return near_owned(surfaces, pairs, distance)
     layout = surfaces.layout
     inputs = [pairs, *_topology(surfaces), layout.body, wp.int64(number_bits(layout)), surfaces.positions]
-    inputs += [surfaces.vertex_boxes(distance), int(boxes), distance]
-    return collect(_near_features, len(pairs), inputs, wp.int64, device=surfaces.device, grain=512)
+    inputs += [surfaces.vertex_boxes(distance) if boxes else wp.empty(0, dtype=MovingBox, device=surfaces.device)]
+    inputs += [distance]
+    return collect(_near_features, len(pairs), inputs, wp.int64, device=surfaces.device, grain=GRAIN)
 
 
 def count_tests(surfaces: Surfaces, pairs: wp.array, distance: float) -> Tests:
@@ -84,24 +93,23 @@ def _near_features(
     bits: wp.int64,
     positions: wp.array[wp.vec3d],
     boxes: wp.array[MovingBox],
-    compare_boxes: int,
     distance: wp.float64,
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.int64],
 ):
     k = first + wp.tid()
+    boxed = boxes.shape[0] > 0
     for turn in range(2):
         s = pairs[k][turn]
         t = pairs[k][1 - turn]
-        box = face_box(t, faces, boxes)
         f0 = faces[t, 0]
         f1 = faces[t, 1]
         f2 = faces[t, 2]
         for c in range(3):
             v = faces[s, c]
             if ((owns[s] >> c) & 1) == 1 and v != f0 and v != f1 and v != f2:
-                if compare_boxes == 0 or boxes_meet(boxes[v], box):
+                if not boxed or boxes_meet(boxes[v], face_box(t, faces, boxes)):
                     p = positions[v]
                     a = positions[f0]
                     b = positions[f1]
@@ -124,7 +132,7 @@ def _near_features(
                 b0 = wp.min(faces[t, d], faces[t, following(d)])
                 b1 = wp.max(faces[t, d], faces[t, following(d)])
                 if ((owns[t] >> (3 + d)) & 1) == 1 and a0 != b0 and a0 != b1 and a1 != b0 and a1 != b1:
-                    if compare_boxes == 0 or boxes_meet(edge_box(a0, a1, boxes), edge_box(b0, b1, boxes)):
+                    if not boxed or boxes_meet(edge_box(a0, a1, boxes), edge_box(b0, b1, boxes)):
                         p = positions[a0]
                         a = positions[a1]
                         b = positions[b0]

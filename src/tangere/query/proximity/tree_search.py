@@ -55,6 +55,8 @@ def _search_pairs(surfaces: Surfaces, jobs: np.ndarray, distance: float) -> wp.a
 
 def joined(parts: list[wp.array], device: wp.Device) -> wp.array:
     """The names of all parts in one array."""
+    if len(parts) == 1:
+        return parts[0]
     whole = wp.empty(sum(map(len, parts)), dtype=wp.int64, device=device)
     at = 0
     for part in parts:

@@ -1,0 +1,173 @@
+"""Launches in phases on CPU threads, and arguments packed once: the same numbers as NumPy and as Warp's own launch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+import warp as wp
+
+from tangere.runtime import SOUND, launch, shard_ranges
+from tangere.runtime.launching import Recorded, run_phases
+
+wp.set_module_options(SOUND)
+
+CPU = wp.get_device("cpu")
+
+
+@wp.struct
+class Affine:
+    factor: wp.float64
+    offset: wp.float64
+
+
+@wp.kernel
+def _neighbours(first: int, before: wp.array[wp.int64], after: wp.array[wp.int64]):
+    """Sums over a ring: one value that is not there yet spoils all that follow."""
+    i = first + wp.tid()
+    n = before.shape[0]
+    after[i] = (before[(i + n - 1) % n] + wp.int64(3) * before[i] + before[(i + 1) % n]) % wp.int64(1000003)
+
+
+@wp.kernel
+def _who(first: int, shard: int, shift: int, out: wp.array2d[int]):
+    i = first + wp.tid()
+    out[i, 0] = first
+    out[i, 1] = shard
+    out[i, 2] = shift
+
+
+@wp.kernel
+def _mixed(
+    first: int,
+    small: wp.uint8,
+    large: wp.int64,
+    yes: wp.bool,
+    place: wp.vec3d,
+    affine: Affine,
+    rows: wp.array2d[wp.float64],
+    single: wp.float32,
+    out: wp.array[wp.float64],
+):
+    i = first + wp.tid()
+    sum = wp.float64(small) + wp.float64(large) + place[0] + place[1] * place[2] + wp.float64(single)
+    if yes:
+        sum = -sum
+    out[i] = affine.factor * (sum + rows[i, 0] * rows[i, 1]) + affine.offset
+
+
+def _in_numpy(x: np.ndarray, rounds: int) -> np.ndarray:
+    for _ in range(rounds):
+        x = (np.roll(x, 1) + 3 * x + np.roll(x, -1)) % 1000003
+    return x
+
+
+def _in_phases(start: np.ndarray, rounds: int, grain: int, threads: int) -> np.ndarray:
+    x = [wp.array(start, dtype=wp.int64, device=CPU), wp.empty(len(start), dtype=wp.int64, device=CPU)]
+    steps = [Recorded(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2)]
+    run_phases([[(steps[k % 2], len(start), grain)] for k in range(rounds)], threads)
+    return x[rounds % 2].numpy()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_a_phase_sees_everything_the_one_before_wrote(rng, threads, effort):
+    for size, grain in ((1, 1), (5, 1), (64, 1), (1000, 10), (5000, 100)):
+        start = rng.integers(0, 1000, size)
+        for _ in range(effort(20)):
+            assert np.array_equal(_in_phases(start, 9, grain, threads), _in_numpy(start, 9))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_launches_of_a_phase_are_cut_as_shard_ranges_says_and_appending_ones_are_told_the_shard(threads):
+    sizes = (1, 40, 0, 17)
+    out = [wp.zeros((size, 3), dtype=wp.int32, device=CPU) for size in sizes]
+    run_phases([[(Recorded(_who, [k, rows], CPU), len(rows), 10) for k, rows in enumerate(out)]], threads)
+    for k, rows in enumerate(out):
+        ranges = shard_ranges(len(rows), 10, threads) if len(rows) else []
+        expected = [(first, shard, k) for shard, (first, count) in enumerate(ranges) for _ in range(count)]
+        assert rows.numpy().tolist() == [list(row) for row in expected]
+
+
+def test_phases_without_work_are_passed_over(rng):
+    run_phases([])
+    run_phases([[], []], threads=3)
+    start = rng.integers(0, 9, 50)
+    x = [wp.array(start, dtype=wp.int64, device=CPU), wp.empty(50, dtype=wp.int64, device=CPU)]
+    step = Recorded(_neighbours, x, CPU)
+    run_phases([[], [(step, 0, 1)], [(step, 50, 5)], []], threads=3)
+    assert np.array_equal(x[1].numpy(), _in_numpy(start, 1))
+
+
+def test_many_callers_run_phases_at_once(rng, effort):
+    starts = [rng.integers(0, 1000, 300 + k) for k in range(5)]
+    wrong: list[int] = []
+
+    def ask(k: int) -> None:
+        for _ in range(effort(30)):
+            if not np.array_equal(_in_phases(starts[k], 6, 20, 2 + k), _in_numpy(starts[k], 6)):
+                wrong.append(k)
+
+    callers = [threading.Thread(target=ask, args=(k,), daemon=True) for k in range(len(starts))]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+        assert not caller.is_alive()
+    assert not wrong
+
+
+def test_packed_arguments_give_what_warps_own_launch_gives(rng):
+    for turn in range(4):  # the first launch learns where arguments lie, the others use it
+        affine = Affine()
+        affine.factor, affine.offset = wp.float64(1.5 + turn), wp.float64(-turn)
+        rows = wp.array(rng.normal(size=(33, 2)), dtype=wp.float64, device=CPU)
+        place = wp.vec3d(*rng.normal(size=3))
+        small = [3, wp.uint8(200), np.uint8(7), 255][turn]
+        large = [2**40, wp.int64(-5), 0, -(2**50)][turn]
+        single = [1, 0.1, np.float32(0.3), wp.float32(2.7)][turn]
+        inputs = [small, large, bool(turn % 2), place, affine, rows, single]
+        ours, theirs = (wp.empty(33, dtype=wp.float64, device=CPU) for _ in range(2))
+        launch(_mixed, 33, inputs, [ours], device=CPU)
+        wp.launch(_mixed, 33, [0, *inputs, theirs], device=CPU)
+        assert np.array_equal(ours.numpy(), theirs.numpy())
+
+
+def test_wrong_arguments_raise_also_when_the_kernel_is_known():
+    good = [wp.zeros(9, dtype=wp.int64, device=CPU) for _ in range(2)]
+    launch(_neighbours, 9, good[:1], good[1:], device=CPU)
+    for wrong in (wp.zeros(9, dtype=wp.int32, device=CPU), wp.zeros((3, 3), dtype=wp.int64, device=CPU), 5, "nine"):
+        with pytest.raises(Exception, match=r"(?i)array|type|argument"):
+            launch(_neighbours, 9, [wrong], good[1:], device=CPU)
+    with pytest.raises(Exception, match="argument"):
+        launch(_neighbours, 9, [*good, *good], device=CPU)
+
+
+def test_a_process_that_was_forked_makes_threads_of_its_own():
+    code = """
+        import os, threading
+        import warp as wp
+        from tangere.runtime import collect, run_shards
+        from tangere.runtime.collecting import _append_where
+
+        codes = wp.zeros(10_000, dtype=wp.uint8, device="cpu")
+
+        def at_once(threads):
+            found = collect(
+                _append_where, 10_000, [codes, wp.uint8(0)], wp.int32, device=codes.device, grain=10, threads=threads
+            )
+            assert found.numpy().tolist() == list(range(10_000))
+            meeting = threading.Barrier(threads, timeout=20)  # breaks unless so many run at the same time
+            run_shards(lambda *_: meeting.wait() and None, [(k, 1) for k in range(threads)], threads)
+
+        at_once(3)
+        child = os.fork()
+        at_once(3)
+        if child == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], check=True, timeout=60)
