@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from tangere.query.manifold import manifold
-from tangere.runtime import InputError
+from tangere.runtime import InputError, to_numpy
 from tangere.shape.analytic import Cylinder
 from tangere.shape.heightfield import Heightfield
 
@@ -25,8 +25,7 @@ def scene(rng, count: int = 100) -> tuple[np.ndarray, Heightfield]:
 def assert_same(found, expected) -> None:
     assert len(expected.gap)
     for name in ("query", "key", "gap", "point_a", "normal"):
-        ours = getattr(found, name)
-        np.testing.assert_array_equal(ours.numpy() if isinstance(ours, wp.array) else ours, getattr(expected, name))
+        np.testing.assert_array_equal(to_numpy(getattr(found, name), name, None), getattr(expected, name))
 
 
 @pytest.mark.parametrize("asked", [None, *DEVICES])
@@ -54,12 +53,33 @@ def test_sizes_and_worlds_may_be_warp_arrays(asked, rng):
 
 @pytest.mark.parametrize("asked", [None, *DEVICES])
 @pytest.mark.parametrize("given", DEVICES)
-def test_torch_tensors_of_any_device_are_taken(given, asked, rng):
+def test_torch_tensors_of_any_device_are_taken_and_those_on_a_gpu_stay_there(given, asked, rng):
     torch = pytest.importorskip("torch")
     poses, field = scene(rng)
-    heights = torch.tensor(field.heights, device=given)
-    found = manifold(Cylinder(0.4, 1.0).at(torch.tensor(poses, device=given)), Heightfield(heights, 0.5), device=asked)
+    heights, tensor = torch.tensor(field.heights, device=given), torch.tensor(poses, device=given)
+    bodies = Cylinder(0.4, 1.0).at(tensor)
+    found = manifold(bodies, Heightfield(heights, 0.5), device=asked)
     assert_same(found, manifold(Cylinder(0.4, 1.0).at(poses), field, device="cpu"))
+    if given == "cuda":
+        assert bodies.poses is tensor
+        assert found.gap.device.type == (asked or given)
+    else:
+        assert isinstance(bodies.poses, np.ndarray)
+
+
+def test_warp_poses_stay_where_they_are_and_place_bodies_once(rng):
+    poses = wp.array(scene(rng, 3)[0], dtype=wp.mat44d, device="cpu")
+    bodies = Cylinder(0.4, 1.0).at(poses)
+    assert bodies.poses is poses
+    with pytest.raises(InputError, match="not placed before"):
+        bodies.at(poses)
+    with pytest.raises(InputError, match="shape"):
+        Cylinder(0.4, 1.0).at(wp.zeros((3, 4, 4), dtype=wp.float64, device="cpu"))
+    with pytest.raises(InputError, match="one pose for each of 2 bodies"):
+        Cylinder(0.4, [1.0, 2.0]).at(poses[:1])
+    raised = np.eye(4)
+    raised[2, 3] = 1.0
+    np.testing.assert_array_equal(bodies.at(raised).poses[:, 2, 3], poses.numpy()[:, 2, 3] + 1.0)
 
 
 def test_a_device_that_is_not_there_is_refused(rng):

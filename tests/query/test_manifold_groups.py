@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.query.manifold.groups import KEPT, Groups, Touch, add_touch, clear_groups, empty_groups, reduce_group
+from tangere.query.manifold.groups import KEPT, Groups, add_touch, clear_groups, empty_groups, reduce_group
+from tangere.query.manifold.touches import Touch
 from tangere.runtime import launch
 
 

@@ -8,17 +8,18 @@ import warp as wp
 
 from manifold_oracle import GROUNDS, Scene, random_scene
 from tangere.bound.height_pyramid import HeightPyramid
+from tangere.query.contacts import Contacts
 from tangere.query.intersection.cylinder_terrain import touches
-from tangere.query.manifold import manifold, round_choice, rounds
-from tangere.query.manifold.found import Row
+from tangere.query.manifold import manifold, round_order, rounds
+from tangere.query.manifold.found import record_of
 from tangere.runtime import InputError
 from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, Cylinder
 from tangere.shape.analytic_body import hull_tables
 from tangere.shape.heightfield import Heightfield
 
 
-def rows_in_rounds(bodies: Analytic, field: Heightfield, margin: float) -> np.ndarray:
-    """The rows of all parts."""
+def found_in_rounds(bodies: Analytic, field: Heightfield, margin: float) -> Contacts:
+    """The contacts of all parts."""
     device = wp.get_device("cpu")
     inputs = [
         HeightPyramid.of(field, device).row,
@@ -29,18 +30,19 @@ def rows_in_rounds(bodies: Analytic, field: Heightfield, margin: float) -> np.nd
         wp.zeros(1, dtype=wp.int32, device=device),
     ]
     parts = rounds.swept_in_rounds(bodies.kind, rounds.numbers(len(bodies), "cpu"), inputs, device)
-    return np.concatenate([part.numpy() for part in parts])
+    return record_of(parts, bodies.poses, ordered=True)
 
 
 def assert_same(bodies: Analytic, field: Heightfield, margin: float) -> int:
-    rows = rows_in_rounds(bodies, field, margin)
+    found = found_in_rounds(bodies, field, margin)
     swept = manifold(bodies, field, margin=margin, device="cpu")
-    assert rows.dtype == Row.numpy_dtype() or len(rows) == 0
-    for ours, theirs in (("query", "query"), ("point", "point_a"), ("normal", "normal"), ("gap", "gap")):
-        np.testing.assert_array_equal(rows[ours], getattr(swept, theirs))
-    np.testing.assert_array_equal(rows["code"] >> 2, swept.feature_a)
-    np.testing.assert_array_equal(rows["feature"], swept.feature_b)
-    return len(rows)
+    assert_equal(found, swept)
+    return len(found)
+
+
+def assert_equal(found: Contacts, expected: Contacts) -> None:
+    for name in Contacts.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
 
 def lowered(scene: Scene, rng: np.random.Generator) -> np.ndarray:
@@ -79,15 +81,26 @@ def test_steep_ground_far_below_the_margin_is_not_left_out(margin, rng, effort):
 def test_it_does_not_matter_in_how_many_parts_and_with_how_much_room(rng, effort, monkeypatch):
     scene = random_scene("rough", effort(80), rng)
     bodies = Cylinder(scene.radius, scene.height).at(lowered(scene, rng))
-    whole = rows_in_rounds(bodies, scene.field, 0.02)
+    whole = found_in_rounds(bodies, scene.field, 0.02)
     assert len(whole)
     monkeypatch.setattr(rounds, "ITEMS", 50)
     monkeypatch.setattr(rounds, "TOUCHES", 20)
     monkeypatch.setattr(rounds, "BODIES", 7)
-    for name, value in (("FEW_ITEMS", 0.01), ("FEW_TOUCHES", 0.01), ("SPARE", 1)):
-        monkeypatch.setattr(rounds, name, value)
+    monkeypatch.setattr(rounds, "FEW", {"items": 0.01, "touches": 0.01, "contacts": 0.01})
+    monkeypatch.setattr(rounds, "SPARE", 1)
     rounds._Need._kept.cache_clear()
-    np.testing.assert_array_equal(rows_in_rounds(bodies, scene.field, 0.02), whole)
+    assert_equal(found_in_rounds(bodies, scene.field, 0.02), whole)
+
+
+@pytest.mark.parametrize("expected", [0.01, 1.0, 1.1, 100.0])
+def test_it_does_not_matter_how_many_contacts_were_expected(expected, rng, effort, monkeypatch):
+    scene = random_scene("rough", effort(80), rng)
+    bodies = Cylinder(scene.radius, scene.height).at(lowered(scene, rng))
+    whole = found_in_rounds(bodies, scene.field, 0.02)
+    monkeypatch.setattr(rounds, "MANY", 1)
+    rounds._Need.of("contacts", bodies.kind, wp.get_device("cpu")).of_a_body = expected * len(whole) / len(bodies)
+    for _ in range(2):  # then it is known
+        assert_equal(found_in_rounds(bodies, scene.field, 0.02), whole)
 
 
 def test_a_pose_that_is_not_finite_is_named(rng):
@@ -96,7 +109,7 @@ def test_a_pose_that_is_not_finite_is_named(rng):
     bodies = Cylinder(0.5, 1.0).at(np.tile(np.eye(4), (5, 1, 1)))
     object.__setattr__(bodies, "poses", poses)
     with pytest.raises(InputError, match="body 3"):
-        rows_in_rounds(bodies, Heightfield(np.zeros((4, 4))), 0.0)
+        found_in_rounds(bodies, Heightfield(np.zeros((4, 4))), 0.0)
 
 
 def test_more_touches_than_are_put_into_order_at_once_are_all_there(rng):
@@ -108,4 +121,4 @@ def test_more_touches_than_are_put_into_order_at_once_are_all_there(rng):
     poses[:, 2, 3] = 0.9
     bodies = Cylinder(1.0, 1.5).at(poses)
     assert_same(bodies, field, 0.01)
-    assert np.bincount(rows_in_rounds(bodies, field, 0.01)["query"]).max() > round_choice.AT_ONCE
+    assert np.bincount(found_in_rounds(bodies, field, 0.01).query).max() > round_order.AT_ONCE

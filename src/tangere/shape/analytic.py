@@ -41,6 +41,9 @@ CONE = wp.constant(2)
 #: A convex hull scaled by `half`: boxes and convex meshes.
 HULL = wp.constant(3)
 
+#: What DLPack calls an NVIDIA GPU.
+_DLPACK_CUDA = 2
+
 
 @wp.struct
 class AnalyticShape:
@@ -54,7 +57,7 @@ class AnalyticShape:
 class Analytic:
     """n bodies of one kind; immutable. See `Cylinder`, `Sphere`, `Capsule`, `Box`, `Cone`, `ConvexMesh`.
 
-    `poses` is (n, 4, 4) NumPy, or the Warp array of `wp.mat44d` that `at` was given.
+    `poses` is (n, 4, 4) NumPy; or what `at` was given, if that is a Warp array of `wp.mat44d` or lies on a GPU.
     """
 
     kind: int  #: ROUND, CYLINDER, CONE or HULL
@@ -90,24 +93,25 @@ class Analytic:
     def at(self, poses: Arrays) -> Self:
         """The bodies moved by rigid poses, shape (4, 4) or (n, 4, 4).
 
-        A Warp array of `wp.mat44d` is taken as it is: it stays on its device; queries refuse what is not finite.
+        A Warp array of `wp.mat44d` is taken as it is, one pose for each body: it stays on its device. So do Torch and
+        JAX arrays of float64 on a GPU, if there is one pose for each body; queries refuse what is not finite.
         """
         name = f"{type(self).__name__}: poses"
         if isinstance(poses, wp.array):
             if poses.dtype != wp.mat44d or poses.ndim != 1 or self._placed:
                 raise InputError(f"{name}: a Warp array must have shape (n,) of mat44d, for bodies not placed before")
-            placed: Any = poses
-        else:
-            placed = as_poses(poses, name).reshape(-1, 4, 4)
-            if self._placed:
-                placed = placed @ self.poses
+            if len(self.records) not in (1, len(poses)):
+                raise InputError(f"{name}: a Warp array needs one pose for each of {len(self.records)} bodies")
+            return self._with(poses=poses, _placed=True)
+        if not self._placed and _is_on_gpu(poses) and len(self.records) in (1, len(poses)):
+            return self._with(poses=poses, _placed=True)
+        placed = as_poses(poses, name).reshape(-1, 4, 4)
+        if self._placed:
+            placed = placed @ to_numpy(self.poses, name)
         count = len(placed) if len(self.records) == 1 else len(self.records)
         if len(placed) not in (1, count):
             raise InputError(f"{name}: {len(placed)} poses do not pair off with {len(self.records)} bodies")
-        if isinstance(placed, np.ndarray):
-            placed = read_only(np.array(np.broadcast_to(placed, (count, 4, 4))))
-        elif len(placed) != count:
-            raise InputError(f"{name}: a Warp array needs one pose for each of {count} bodies")
+        placed = read_only(np.array(np.broadcast_to(placed, (count, 4, 4))))
         return self._with(poses=placed, _placed=True)
 
     def moving(self, motion: Any) -> Moving:
@@ -196,6 +200,13 @@ class ConvexMesh(Analytic):
         if "hull" not in mesh.cache:
             mesh.cache["hull"] = convex_hull(mesh.vertices, f"Mesh {mesh.name!r}")
         self._set(HULL, np.zeros(1), np.ones((1, 3)), mesh.cache["hull"])
+
+
+def _is_on_gpu(poses: Arrays) -> bool:
+    """Whether poses of another library, float64 of shape (n, 4, 4), lie on a GPU."""
+    if not hasattr(poses, "__dlpack_device__") or poses.__dlpack_device__()[0] != _DLPACK_CUDA:
+        return False
+    return str(poses.dtype).endswith("float64") and poses.ndim == 3 and tuple(poses.shape[1:]) == (4, 4)
 
 
 def _sizes(what: str, **given: Arrays) -> list[np.ndarray]:

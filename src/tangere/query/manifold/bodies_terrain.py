@@ -22,7 +22,15 @@ from tangere.bound.height_pyramid import HeightPyramid
 from tangere.bound.terrain import Terrain
 from tangere.bound.terrain_visits import terrain_visits
 from tangere.query.contacts import Contacts
-from tangere.query.manifold.found import Row, contacts_of, few_contacts, on_device, row_of
+from tangere.query.manifold.found import (
+    Row,
+    contacts_of,
+    empty_columns,
+    few_contacts,
+    on_device,
+    record_of,
+    row_of,
+)
 from tangere.query.manifold.groups import TIE, Groups, empty_groups, group_at, kept_touch, reduce_group
 from tangere.query.manifold.rounds import numbers, swept_in_rounds
 from tangere.query.manifold.sweep import sweep_of
@@ -157,8 +165,10 @@ def _swept(
     """All bodies in one launch, or in as many as their room in memory and the resident tiles ask for."""
     count = len(bodies)
     poses = bodies.poses
-    if not isinstance(poses, wp.array):
+    if isinstance(poses, np.ndarray):
         poses = wp.array(poses, dtype=wp.mat44d, device=device)
+    elif not isinstance(poses, wp.array):
+        poses = wp.from_dlpack(poses.detach().contiguous() if hasattr(poses, "detach") else poses, dtype=wp.mat44d)
     inputs = [
         on_device(bodies.records, AnalyticShape, device),
         poses.to(device),
@@ -178,6 +188,8 @@ def _swept(
         swept = _swept_on_threads(bodies.kind, chosen, [ground, *inputs], count, device)
         ordered = ordered and len(swept) == 1
         parts += swept
+    if device.is_cuda:
+        return record_of(parts or [empty_columns(0, device)], bodies.poses, ordered)
     return contacts_of(_joined(parts, device), worlds, bodies.poses, ordered)
 
 

@@ -9,12 +9,23 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts import Contacts, Kind
-from tangere.query.manifold.groups import Touch
+from tangere.query.manifold.touches import Touch
 from tangere.runtime import SOUND, Arrays, device_of, launch, like, sort_pairs
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Row", "contacts_of", "few_contacts", "on_device", "row_of"]
+__all__ = [
+    "Columns",
+    "Row",
+    "contacts_of",
+    "empty_columns",
+    "few_contacts",
+    "first_of",
+    "on_device",
+    "record_of",
+    "row_of",
+    "tell_row",
+]
 
 #: Arrays of so many bytes are kept on their device.
 SMALL = 64
@@ -23,6 +34,9 @@ FEW = 4096
 #: Kinds of contact and whether the vertex is the ground's, by the lowest two bits of a touch's code.
 _KINDS = np.array([Kind.VERTEX_FACE, Kind.EDGE_EDGE, Kind.VERTEX_FACE, Kind.OVERLAP], np.uint8)
 _VERTEX_ON = np.array([0, 0, 1, 0], np.uint8)
+#: The same, a byte each.
+_KIND_BYTES = wp.constant(int(_KINDS.view("<u4")[0]))
+_VERTEX_ON_BYTES = wp.constant(int(_VERTEX_ON.view("<u4")[0]))
 
 
 @wp.struct
@@ -36,6 +50,27 @@ class Row:
     gap: wp.float64
     point: wp.vec3d
     normal: wp.vec3d
+
+
+@wp.struct
+class Columns:
+    """What a contact record is made of, besides zeros."""
+
+    query: wp.array[int]
+    point_a: wp.array[wp.vec3d]
+    point_b: wp.array[wp.vec3d]
+    normal: wp.array[wp.vec3d]
+    gap: wp.array[wp.float64]
+    body_b: wp.array[int]
+    feature_a: wp.array[int]
+    feature_b: wp.array[int]
+    kind: wp.array[wp.uint8]
+    vertex_on: wp.array[wp.uint8]
+    key: wp.array[wp.int64]
+
+
+#: Of what the columns are.
+_TYPES = {name: variable.type.dtype for name, variable in Columns.vars.items()}
 
 
 @wp.func
@@ -52,41 +87,69 @@ def row_of(touch: Touch, query: int, group: int, origin: wp.vec3d) -> Row:
 
 
 def contacts_of(rows: wp.array, worlds: np.ndarray | None, poses: Arrays, ordered: bool) -> Contacts:
-    """The contact record, by rising body. Its columns are Warp arrays if the poses are, else NumPy.
+    """The contact record, by rising body. Its columns are of the library that the poses are of.
 
     Args:
         ordered: whether the rows are by rising body already.
     """
-    if len(rows) <= FEW and not isinstance(poses, wp.array):
+    if len(rows) <= FEW and isinstance(poses, np.ndarray):
         return few_contacts(rows.numpy(), worlds)
-    count, device = len(rows), device_of(rows)
-    types = {
-        "query": wp.int32,
-        "point_a": wp.vec3d,
-        "point_b": wp.vec3d,
-        "normal": wp.vec3d,
-        "gap": wp.float64,
-        "body_b": wp.int32,
-        "feature_a": wp.int32,
-        "feature_b": wp.int32,
-        "kind": wp.uint8,
-        "vertex_on": wp.uint8,
-        "key": wp.int64,
-    }
-    columns = {name: wp.empty(count, dtype=dtype, device=device) for name, dtype in types.items()}
-    order = wp.empty(0 if ordered else count, dtype=wp.int32, device=device)
-    if not ordered:
-        queries = wp.empty(count, dtype=wp.int32, device=device)
-        launch(_queries, count, [rows], [queries, order], device=device)
-        _, order = sort_pairs(queries, order)
+    device = device_of(rows)
+    columns = empty_columns(len(rows), device)
     given = on_device(np.zeros(1, np.int32) if worlds is None else worlds, wp.int32, device)
-    kinds, sides = (on_device(table, wp.uint8, device) for table in (_KINDS, _VERTEX_ON))
-    launch(_take_apart, count, [rows, order, given, kinds, sides], list(columns.values()), device=device)
+    launch(_take_apart, len(rows), [rows, given], [columns], device=device)
+    return record_of([columns], poses, ordered)
+
+
+def record_of(parts: list[Any], poses: Arrays, ordered: bool) -> Contacts:
+    """The contact record of `Columns`, one part after the other."""
+    columns = parts[0] if len(parts) == 1 else _joined(parts)
+    if not ordered:
+        columns = _by_rising_body(columns)
+    count, device = len(columns.query), device_of(columns.query)
     out = like(poses)
-    ready = {name: out(column) for name, column in columns.items()}
-    zeros = wp.zeros(count, dtype=wp.float64, device=device)
-    weights = wp.zeros((count, 4), dtype=wp.float64, device=device)
-    return Contacts(time=out(zeros), weights=out(weights), body_a=ready["query"], **ready)
+    ready = {name: out(getattr(columns, name)) for name in _TYPES}
+    if isinstance(poses, np.ndarray):
+        time, weights = np.zeros(count), np.zeros((count, 4))
+    else:
+        time = out(wp.zeros(count, dtype=wp.float64, device=device))
+        weights = out(wp.zeros((count, 4), dtype=wp.float64, device=device))
+    return Contacts(time=time, weights=weights, body_a=ready["query"], **ready)
+
+
+def empty_columns(count: int, device: wp.Device) -> Any:
+    columns: Any = Columns()
+    for name, dtype in _TYPES.items():
+        setattr(columns, name, wp.empty(count, dtype=dtype, device=device))
+    return columns
+
+
+def first_of(columns: Any, count: int) -> Any:
+    """The first rows of columns that have room for more."""
+    some: Any = Columns()
+    for name in _TYPES:
+        setattr(some, name, getattr(columns, name)[:count])
+    return some
+
+
+def _joined(parts: list[Any]) -> Any:
+    """All columns, in order, without a way over the host."""
+    device = device_of(parts[0].query)
+    whole, at = empty_columns(sum(len(part.query) for part in parts), device), 0
+    in_order = wp.empty(0, dtype=wp.int32, device=device)
+    for part in parts:
+        launch(_move, len(part.query), [part, in_order, at], [whole], device=device)
+        at += len(part.query)
+    return whole
+
+
+def _by_rising_body(columns: Any) -> Any:
+    count, device = len(columns.query), device_of(columns.query)
+    numbers = wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
+    _, order = sort_pairs(columns.query, numbers)
+    moved = empty_columns(count, device)
+    launch(_move, count, [columns, order, 0], [moved], device=device)
+    return moved
 
 
 def on_device(data: np.ndarray, dtype: Any, device: wp.Device) -> wp.array:
@@ -133,48 +196,47 @@ def few_contacts(rows: np.ndarray, worlds: np.ndarray | None) -> Contacts:
     )
 
 
+@wp.func
+def tell_row(columns: Columns, i: int, row: Row, world: int):
+    """Write a contact with the ground of a world into the columns."""
+    what = row.code & 3
+    part = row.code >> 2
+    columns.query[i] = row.query
+    columns.point_a[i] = row.point
+    columns.point_b[i] = row.point - row.gap * row.normal
+    columns.normal[i] = row.normal
+    columns.gap[i] = row.gap
+    columns.body_b[i] = world
+    columns.feature_a[i] = part
+    columns.feature_b[i] = row.feature
+    columns.kind[i] = wp.uint8((_KIND_BYTES >> (8 * what)) & 255)
+    columns.vertex_on[i] = wp.uint8((_VERTEX_ON_BYTES >> (8 * what)) & 255)
+    columns.key[i] = (wp.int64(what) << wp.int64(58)) | (wp.int64(part) << wp.int64(32)) | wp.int64(row.feature)
+
+
 @wp.kernel
-def _queries(first: int, rows: wp.array[Row], query: wp.array[int], number: wp.array[int]):
+def _take_apart(first: int, rows: wp.array[Row], worlds: wp.array[int], columns: Columns):
     i = first + wp.tid()
-    query[i] = rows[i].query
-    number[i] = i
+    row = rows[i]
+    tell_row(columns, i, row, worlds[wp.min(row.query, worlds.shape[0] - 1)])
 
 
 @wp.kernel
-def _take_apart(
-    first: int,
-    rows: wp.array[Row],
-    order: wp.array[int],  # empty where the rows are in order
-    worlds: wp.array[int],
-    kinds: wp.array[wp.uint8],
-    sides: wp.array[wp.uint8],
-    query: wp.array[int],
-    point_a: wp.array[wp.vec3d],
-    point_b: wp.array[wp.vec3d],
-    normal: wp.array[wp.vec3d],
-    gap: wp.array[wp.float64],
-    body_b: wp.array[int],
-    feature_a: wp.array[int],
-    feature_b: wp.array[int],
-    kind: wp.array[wp.uint8],
-    vertex_on: wp.array[wp.uint8],
-    key: wp.array[wp.int64],
-):
+def _move(first: int, part: Columns, order: wp.array[int], begin: int, whole: Columns):
+    """Put a part into the whole, from `begin` on, in an order; an empty one is that of the part."""
     i = first + wp.tid()
     at = i
     if order.shape[0] > 0:
         at = order[i]
-    row = rows[at]
-    what = row.code & 3
-    part = row.code >> 2
-    query[i] = row.query
-    point_a[i] = row.point
-    point_b[i] = row.point - row.gap * row.normal
-    normal[i] = row.normal
-    gap[i] = row.gap
-    body_b[i] = worlds[wp.min(row.query, worlds.shape[0] - 1)]
-    feature_a[i] = part
-    feature_b[i] = row.feature
-    kind[i] = kinds[what]
-    vertex_on[i] = sides[what]
-    key[i] = (wp.int64(what) << wp.int64(58)) | (wp.int64(part) << wp.int64(32)) | wp.int64(row.feature)
+    i += begin
+    whole.query[i] = part.query[at]
+    whole.point_a[i] = part.point_a[at]
+    whole.point_b[i] = part.point_b[at]
+    whole.normal[i] = part.normal[at]
+    whole.gap[i] = part.gap[at]
+    whole.body_b[i] = part.body_b[at]
+    whole.feature_a[i] = part.feature_a[at]
+    whole.feature_b[i] = part.feature_b[at]
+    whole.kind[i] = part.kind[at]
+    whole.vertex_on[i] = part.vertex_on[at]
+    whole.key[i] = part.key[at]

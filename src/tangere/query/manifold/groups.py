@@ -18,6 +18,7 @@ from typing import Any
 
 import warp as wp
 
+from tangere.query.manifold.touches import Touch, four_at, half_of, put_four
 from tangere.runtime import SOUND
 from tangere.shape.analytic_body import across
 
@@ -26,15 +27,17 @@ wp.set_module_options(SOUND)
 __all__ = [
     "ALIKE",
     "KEPT",
+    "KEPT_FOURS",
     "TIE",
     "Groups",
     "Leaders",
-    "Touch",
     "add_touch",
     "clear_groups",
     "compete",
     "empty_groups",
     "group_at",
+    "keep_leaders",
+    "kept_at",
     "kept_touch",
     "no_leaders",
     "reduce_group",
@@ -46,6 +49,8 @@ vec = wp.vec3d
 
 #: Points kept for each group: the deepest and the extremes in eight directions.
 KEPT = wp.constant(9)
+#: Sets of four numbers that have room for as many.
+KEPT_FOURS = wp.constant(3)
 Nine = wp.types.vector(length=9, dtype=real)
 NinePoints = wp.types.matrix(shape=(9, 3), dtype=real)
 #: Normals within one degree are alike.
@@ -62,17 +67,6 @@ TIE = wp.constant(real(0.1))
 STEADY = wp.constant(real(1.01))
 #: Points nearer to a line than this part of its length are on it (eps_2 of spec 9.3).
 COLLINEAR = wp.constant(real(1.0e-6))
-
-
-@wp.struct
-class Touch:
-    """A point where a body and the ground touch or nearly do; relative to the body's origin."""
-
-    point: wp.vec3d  #: on the body
-    normal: wp.vec3d  #: unit, out of the ground
-    depth: wp.float64  #: along the normal; negative is a gap
-    code: wp.int32  #: which features meet and which part of the body this is
-    feature: wp.int32  #: number of the ground's vertex, edge or face
 
 
 @wp.struct
@@ -103,7 +97,7 @@ class Groups:
     count: wp.array[int]  # groups of each body, more than `room` where it did not suffice
     group: wp.array[Group]  # at `group_at`
     leaders: wp.array[Leaders]  # at `group_at`
-    kept: wp.array[int]  # KEPT for each group: where the touches are, once it is reduced
+    kept: wp.array[wp.vec4i]  # KEPT_FOURS for each group: where the touches are, once it is reduced
     touches: wp.array[Touch]  # KEPT for each group: copies of what is kept
 
 
@@ -114,7 +108,7 @@ def empty_groups(bodies: int, room: int, device: wp.Device) -> Any:
     groups.count = wp.empty(bodies, dtype=int, device=device)
     groups.group = wp.empty(bodies * room, dtype=Group, device=device)
     groups.leaders = wp.empty(bodies * room, dtype=Leaders, device=device)
-    groups.kept = wp.empty(bodies * room * KEPT, dtype=int, device=device)
+    groups.kept = wp.empty(bodies * room * KEPT_FOURS, dtype=wp.vec4i, device=device)
     groups.touches = wp.empty(bodies * room * KEPT, dtype=Touch, device=device)
     return groups
 
@@ -235,24 +229,37 @@ def reduce_group(groups: Groups, body: int, g: int, tie: real) -> wp.vec4i:
     at = group_at(groups, body, g)
     if groups.group[at].others == 0:
         return wp.vec4i(wp.where(tie > real(0.0), 1, 0), -1, -1, -1)  # as `reduced` would
-    leaders = groups.leaders[at]
-    for k in range(KEPT):
-        groups.kept[at * KEPT + k] = leaders.number[k]
-    return reduced(groups.touches, groups.kept, at * KEPT, KEPT, groups.group[at].normal, tie)
+    keep_leaders(groups.kept, at, groups.leaders[at])
+    return reduced(groups.touches, groups.kept, at, KEPT, groups.group[at].normal, tie)
 
 
 @wp.func
-def reduced(touches: wp.array[Touch], kept: wp.array[int], first: int, count: int, n: vec, tie: real) -> wp.vec4i:
-    """Which of the `count` touches kept from place `first` on stay, KEPT at most.
+def keep_leaders(kept: wp.array[wp.vec4i], row: int, leaders: Leaders):
+    """Write down which touches lead a group."""
+    n = leaders.number
+    put_four(kept, KEPT_FOURS * row, wp.vec4i(n[0], n[1], n[2], n[3]))
+    put_four(kept, KEPT_FOURS * row + 1, wp.vec4i(n[4], n[5], n[6], n[7]))
+    put_four(kept, KEPT_FOURS * row + 2, wp.vec4i(n[8], n[8], n[8], n[8]))
+
+
+@wp.func
+def kept_at(kept: wp.array[wp.vec4i], row: int, k: int) -> int:
+    """The k-th touch that leads a group."""
+    return four_at(kept, KEPT_FOURS * row + k // 4)[k % 4]
+
+
+@wp.func
+def reduced(touches: wp.array[Touch], kept: wp.array[wp.vec4i], row: int, count: int, n: vec, tie: real) -> wp.vec4i:
+    """Which of the first `count` leaders of a group stay, KEPT at most.
 
     On CUDA the count should not be known to the compiler, lest it unroll the loops and run out of registers.
     """
     points = NinePoints()  # read at once: none waits for another
     depths = Nine()
     for k in range(KEPT):
-        touch = touches[kept[first + k]]
-        points[k] = touch.point
-        depths[k] = touch.depth
+        where = half_of(touches, kept_at(kept, row, k), 0)
+        points[k] = vec(where[0], where[1], where[2])
+        depths[k] = where[3]
     top = leader(depths, count, tie)
     p1 = points[top]
     second = int(-1)

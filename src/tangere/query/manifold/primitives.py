@@ -17,7 +17,6 @@ from tangere.query.manifold.found import Row, contacts_of, row_of
 from tangere.query.manifold.groups import (
     TIE,
     Groups,
-    Touch,
     add_touch,
     clear_groups,
     empty_groups,
@@ -25,6 +24,7 @@ from tangere.query.manifold.groups import (
     reduce_group,
 )
 from tangere.query.manifold.supports import FLAT_ANGLE, support_point_of
+from tangere.query.manifold.touches import Touch
 from tangere.runtime import SOUND, Arrays, InputError, choose_device, collect, take, to_numpy
 from tangere.shape.analytic import Analytic, AnalyticShape, Cylinder, Sphere
 from tangere.shape.analytic_body import Hulls, hull_tables, place, support_of

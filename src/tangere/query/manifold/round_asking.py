@@ -21,6 +21,7 @@ from tangere.query.manifold.round_story import (
     TOUCH_COUNT,
     VERTICES,
     Batch,
+    Standing,
     Story,
     chain,
     feature_at,
@@ -32,6 +33,7 @@ from tangere.query.manifold.round_story import (
     reserve,
     standing,
 )
+from tangere.query.manifold.touches import put_touch
 from tangere.query.manifold.touching import NEITHER, NO_TOUCH, edge_of, may_be_wall, rests, touching_of, wall_touch
 from tangere.runtime import SOUND
 from tangere.runtime.kernels import BLOCK
@@ -52,6 +54,23 @@ class Asking(NamedTuple):
     ask_points: wp.Kernel
     ask_vertices: wp.Kernel
     ask_edges: wp.Kernel
+
+
+@wp.struct
+class Question:
+    """What is asked of a feature: whose it is, and whether this body touches it."""
+
+    here: Standing
+    node: wp.vec3i
+
+
+@wp.func
+def question(batch: Batch, story: Story, feature: int) -> Question:
+    item = story.items[feature // 32]
+    asked = Question()
+    asked.here = standing(batch, story, item.body)
+    asked.node = node_of(item, (feature // 8) % 4)
+    return asked
 
 
 @wp.func
@@ -96,12 +115,11 @@ def asking_of(kind: int) -> Asking:
         count = filled(story, FACES, segment, 8 * story.item_room)
         while slot < count:
             feature = story.features[begin + slot]
-            item = story.items[feature // 32]
-            node = node_of(item, (feature // 8) % 4)
-            here = standing(batch, story, item.body)
+            asked = question(batch, story, feature)
+            here = asked.here
             t = batch.terrains[here.world]
-            heights = node_heights(t, node[0], node[1], node[2])
-            over = face(t, here.body, batch.hulls, here.place, node, heights, feature % 8)
+            heights = node_heights(t, asked.node[0], asked.node[1], asked.node[2])
+            over = face(t, here.body, batch.hulls, here.place, asked.node, heights, feature % 8)
             if over.most >= -here.place.margin:
                 number = points(here.body, batch.hulls, over.normal)
                 wall_k = wp.where(may_be_wall(over), number, -1)  # after the points
@@ -118,7 +136,7 @@ def asking_of(kind: int) -> Asking:
                             hits = hits | (1 << (k - first_k))
                         k += 1
                     if hits != 0:
-                        expect(story, segment, item.body, feature, hits, first_k, wall_k)
+                        expect(story, segment, here.place.slot, feature, hits, first_k, wall_k)
             slot += LANES
 
     @wp.kernel(module="unique", module_options=SOUND, launch_bounds=crowd)
@@ -135,20 +153,19 @@ def asking_of(kind: int) -> Asking:
             order = story.links[at].order
             feature = int(order >> wp.int64(32))
             k = int(order & wp.int64(0x7FFFFFFF)) >> 1
-            item = story.items[feature // 32]
-            node = node_of(item, (feature // 8) % 4)
-            here = standing(batch, story, item.body)
+            asked = question(batch, story, feature)
+            here = asked.here
             t = batch.terrains[here.world]
-            heights = node_heights(t, node[0], node[1], node[2])
-            over = face(t, here.body, batch.hulls, here.place, node, heights, feature % 8)
+            heights = node_heights(t, asked.node[0], asked.node[1], asked.node[2])
+            over = face(t, here.body, batch.hulls, here.place, asked.node, heights, feature % 8)
             deepest = support(here.body, batch.hulls, -over.normal)
             if (order & wp.int64(1)) != wp.int64(0):
-                story.touches[at] = wall_touch(here.place, over, deepest)
+                put_touch(story.touches, at, wall_touch(here.place, over, deepest))
             else:
                 touch = on_face(here.body, batch.hulls, here.place, over, k)
                 if not rests(here.place, over, deepest, touch):
                     touch.code = NO_TOUCH
-                story.touches[at] = touch
+                put_touch(story.touches, at, touch)
             slot += LANES
 
     @wp.kernel(module="unique", module_options=SOUND, launch_bounds=crowd)
@@ -160,17 +177,16 @@ def asking_of(kind: int) -> Asking:
         count = filled(story, VERTICES, segment, 4 * story.item_room)
         while slot < count:
             feature = story.features[begin + slot]
-            item = story.items[feature // 32]
-            node = node_of(item, (feature // 8) % 4)
-            here = standing(batch, story, item.body)
+            asked = question(batch, story, feature)
+            here = asked.here
             t = batch.terrains[here.world]
-            mine = owner(t, here.place.centre, node[1], node[2])
+            mine = owner(t, here.place.centre, asked.node[1], asked.node[2])
             touch = on_vertex(t, here.body, batch.hulls, here.place, mine)
             if touch.code != NO_TOUCH:
                 at = reserve(story, segment, 1)
                 if at >= 0:
                     put(story, at, touch, order_of(feature, 0, 0))
-                    chain(story, item.body, at, at)
+                    chain(story, here.place.slot, at, at)
             slot += LANES
 
     @wp.kernel(module="unique", module_options=SOUND, launch_bounds=crowd)
@@ -182,11 +198,10 @@ def asking_of(kind: int) -> Asking:
         count = filled(story, EDGES, segment, 12 * story.item_room)
         while slot < count:
             feature = story.features[begin + slot]
-            item = story.items[feature // 32]
-            node = node_of(item, (feature // 8) % 4)
-            here = standing(batch, story, item.body)
+            asked = question(batch, story, feature)
+            here = asked.here
             t = batch.terrains[here.world]
-            mine = owner(t, here.place.centre, node[1], node[2])
+            mine = owner(t, here.place.centre, asked.node[1], asked.node[2])
             edge = edge_of(t, mine, feature % 8 - EDGE)
             k = int(0)
             while k < crossings(batch.hulls):
@@ -195,7 +210,7 @@ def asking_of(kind: int) -> Asking:
                     at = reserve(story, segment, 1)
                     if at >= 0:
                         put(story, at, touch, order_of(feature, k, 0))
-                        chain(story, item.body, at, at)
+                        chain(story, here.place.slot, at, at)
                 k += wp.where(touch.code == NEITHER, 2, 1)
             slot += LANES
 

@@ -28,6 +28,7 @@ from tangere.query.manifold.round_story import (
     LANES,
     VERTEX,
     VERTICES,
+    WHOLES,
     WRONG,
     Batch,
     Item,
@@ -37,21 +38,20 @@ from tangere.query.manifold.round_story import (
     filled,
     node_of,
     note,
+    places,
     segment_of,
     stand_up,
     standing,
+    surrounded,
 )
-from tangere.query.manifold.sweep import CONVEX, Rim, rim_of, rim_owner, surroundings_of
+from tangere.query.manifold.sweep import CONVEX, Surroundings, rim_of, rim_owner, surroundings_of
 from tangere.query.manifold.touching import edge_of, first_part, is_finite, touching_of
-from tangere.runtime import SOUND, take
+from tangere.runtime import SOUND
 from tangere.runtime.kernels import BLOCK
 
 wp.set_module_options(SOUND)
 
 __all__ = ["Finding", "finding_of"]
-
-#: Items of a body that lie side by side; the last places may stay empty.
-CHUNK = wp.constant(4)
 
 
 class Finding(NamedTuple):
@@ -72,10 +72,9 @@ def asked(flags: int, level: int) -> int:
 
 
 @wp.func
-def room_for_items(story: Story, segment: int) -> int:
-    """Where the next CHUNK items of a body go, -1 if they do not fit."""
-    number = CHUNK + 0  # a copy
-    return take(story.counts, ITEM_COUNT + segment, number, story.item_room)
+def has_rim(what: int, level: int) -> bool:
+    """Whether a node is planar ground of more than a cell, with owners on its rim that have creases."""
+    return (what & PLANAR) != 0 and level > 0 and (what & CONVEX) != 0
 
 
 @wp.func
@@ -85,18 +84,6 @@ def item_of(body: int, what: int, node: wp.vec3i) -> Item:
     item.what = what
     item.node = node
     return item
-
-
-@wp.func
-def add_item(story: Story, at: int, item: Item):
-    """Put an item down, and list it as what it is."""
-    story.items[at] = item
-    segment = segment_of(item.body)
-    if (item.what & IS_BLOCK) != 0:
-        four = wp.atomic_add(story.counts, 8 * (FOURS + segment), wp.int64(1))
-        story.fours[segment * story.item_room + int(four)] = at
-    else:
-        add_cell(story, segment, 4 * at, item.what)
 
 
 @cache
@@ -112,71 +99,85 @@ def finding_of(kind: int) -> Finding:
         k = first + wp.tid()
         story.heads[k] = -1
         here = stand_up(batch, k)
-        note(story, k, here)
         if not is_finite(here.body, here.place):
             wp.atomic_max(story.counts, WRONG, wp.int64(batch.chosen.shape[0] - batch.first - k))
+            note(story, k, here, Surroundings())
             return
         t = batch.terrains[here.world]
         around = surroundings(t, here.body, batch.hulls, here.place)
-        story.around[k] = around
+        note(story, k, here, around)
+        segment = segment_of(k)
         node = around.walk.start
         if around.is_empty:
             node = wp.vec3i(-1, 0, 0)
-        place = int(-1)
-        left = int(0)
         while node[0] >= 0:
             flags = flags_if_near(t, here.body, batch.hulls, here.place, around, node)
             into = flags >= 0 and (flags & PLANAR) == 0 and node[0] > 1
             if flags >= 0 and not into:
-                # The node itself, then the owners on its rim if it is planar and more than a cell.
-                rim = Rim()
-                if (flags & PLANAR) != 0 and node[0] > 0 and (flags & CONVEX) != 0:
-                    rim = rim_of(around.walk.window, node)
                 what = asked(flags, node[0])
-                at = node
-                o = int(0)
-                while o <= rim.count:
-                    if (what & (HAS_FACE | IS_OWNER | IS_BLOCK)) != 0:
-                        if left == 0:
-                            place = room_for_items(story, segment_of(k))
-                            left = CHUNK + 0
-                        if place >= 0:
-                            add_item(story, place + CHUNK - left, item_of(k, what, at))
-                        left -= 1
-                    if o < rim.count:
-                        cell = rim_owner(rim, o)
-                        at = wp.vec3i(0, cell[0], cell[1])
-                        what = node_flags(t, 0, cell[0], cell[1])
-                        what = wp.where((what & CONVEX) != 0, what | IS_OWNER, 0)
-                    o += 1
+                # After the node come the owners on its rim.
+                rims = int(0)
+                if has_rim(what, node[0]):
+                    rims = rim_of(around.walk.window, node).count
+                if (what & (HAS_FACE | IS_OWNER | IS_BLOCK)) != 0:
+                    place = places(story, ITEM_COUNT, segment, 1 + rims)
+                    if place + wp.int64(1 + rims) <= wp.int64(story.item_room):
+                        number = segment * story.item_room + int(place)
+                        story.items[number] = item_of(k, what, node)
+                        is_four = (what & IS_BLOCK) != 0
+                        slot = int(places(story, wp.where(is_four, FOURS, WHOLES), segment, 1))
+                        slot = wp.where(is_four, slot, story.item_room - 1 - slot)
+                        story.near[segment * story.item_room + slot] = number
             node = next_node(around.walk, node, into)
 
     @wp.kernel(module="unique", module_options=SOUND, launch_bounds=crowd)
     def look_closely(first: int, batch: Batch, story: Story):
-        """List the cells that the bodies are near to, of those that are four together."""
+        """List what the bodies are near to: planar faces, and cells to sift; of four cells those that are near."""
         lane = first + wp.tid()
         segment = lane // LANES
         slot = lane % LANES
-        count = 4 * filled(story, FOURS, segment, story.item_room)
+        quarters = 4 * filled(story, FOURS, segment, story.item_room)
+        count = quarters + filled(story, WHOLES, segment, story.item_room)
         while slot < count:
-            index = story.fours[segment * story.item_room + slot // 4]
-            quarter = slot % 4
+            is_quarter = slot < quarters
+            place = wp.where(is_quarter, slot // 4, story.item_room - 1 - (slot - quarters))
+            quarter = wp.where(is_quarter, slot % 4, 0)
+            index = story.near[segment * story.item_room + place]
             item = story.items[index]
-            around = story.around[item.body]
+            here = standing(batch, story, item.body)
+            t = batch.terrains[here.world]
             node = node_of(item, quarter)
-            if is_in_window(around.walk.window, 0, node[1], node[2]):
-                here = standing(batch, story, item.body)
-                t = batch.terrains[here.world]
-                flags = flags_if_near(t, here.body, batch.hulls, here.place, around, node)
-                if flags >= 0:
-                    what = asked(flags, 0)
-                    if what != 0:
-                        add_cell(story, segment, 4 * index + quarter, what)
+            what = item.what
+            if is_quarter:
+                what = int(0)
+                around = surrounded(story, here)
+                if is_in_window(around.walk.window, 0, node[1], node[2]):
+                    flags = flags_if_near(t, here.body, batch.hulls, here.place, around, node)
+                    if flags >= 0:
+                        what = asked(flags, 0)
+            if (what & PLANAR) != 0 and (what & HAS_FACE) != 0:
+                heights = node_heights(t, node[0], node[1], node[2])
+                part = first_part(PLANAR)
+                if not face_apart(t, here.body, batch.hulls, here.place, node, heights, part):
+                    add_features(story, FACES, segment, 4 * index + quarter, 1 << part)
+                what -= HAS_FACE
+            if (what & (HAS_FACE | IS_OWNER)) != 0:
+                add_cell(story, segment, 4 * index + quarter, what)
+            if has_rim(what, node[0]):
+                rim = rim_of(story.noted[item.body].window, node)
+                o = int(0)
+                while o < rim.count:
+                    cell = rim_owner(rim, o)
+                    flags = node_flags(t, 0, cell[0], cell[1])
+                    o += 1
+                    if (flags & CONVEX) != 0:
+                        story.items[index + o] = item_of(item.body, flags | IS_OWNER, wp.vec3i(0, cell[0], cell[1]))
+                        add_cell(story, segment, 4 * (index + o), flags | IS_OWNER)
             slot += LANES
 
     @wp.kernel(module="unique", module_options=SOUND, launch_bounds=crowd)
     def sift(first: int, batch: Batch, story: Story):
-        """List the faces, edges and vertices that the bodies may touch."""
+        """List the triangles, edges and vertices that the bodies may touch."""
         lane = first + wp.tid()
         segment = lane // LANES
         slot = lane % LANES
@@ -188,29 +189,30 @@ def finding_of(kind: int) -> Finding:
             here = standing(batch, story, item.body)
             t = batch.terrains[here.world]
             node = node_of(item, cell[0] % 4)
+            faces = int(0)
+            vertex = int(0)
+            edges = int(0)
             if (what & HAS_FACE) != 0:
                 heights = node_heights(t, node[0], node[1], node[2])
-                kept = int(0)
-                part = first_part(what)
-                last_part = wp.max(part, 1)
-                while part <= last_part:
+                part = int(0)
+                while part < 2:
                     if not face_apart(t, here.body, batch.hulls, here.place, node, heights, part):
-                        kept = kept | (1 << part)
+                        faces = faces | (1 << part)
                     part += 1
-                add_features(story, FACES, segment, cell[0], kept)
             if (what & IS_OWNER) != 0:
                 mine = owner(t, here.place.centre, node[1], node[2])
                 if (what & CONVEX_VERTEX) != 0:
                     if is_over(here.body, batch.hulls, here.place, mine):
-                        add_features(story, VERTICES, segment, cell[0], 1 << VERTEX)
-                kept = int(0)
+                        vertex = 1 << VERTEX
                 family = int(0)
                 while family < 3:
                     if (what & (CONVEX_X << family)) != 0:
                         if not edge_apart(t, here.body, batch.hulls, here.place, edge_of(t, mine, family)):
-                            kept = kept | (1 << (EDGE + family))
+                            edges = edges | (1 << (EDGE + family))
                     family += 1
-                add_features(story, EDGES, segment, cell[0], kept)
+            add_features(story, FACES, segment, cell[0], faces)
+            add_features(story, VERTICES, segment, cell[0], vertex)
+            add_features(story, EDGES, segment, cell[0], edges)
             slot += LANES
 
     return Finding(find_items, look_closely, sift)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bound.terrain import Terrain
-from tangere.query.manifold.groups import Touch
+from tangere.query.intersection.cylinder_terrain import upright_cylinder
 from tangere.query.manifold.sweep import Surroundings
+from tangere.query.manifold.touches import Touch, put_touch
 from tangere.query.manifold.touching import Place, stand
-from tangere.runtime import SOUND, take
+from tangere.runtime import SOUND
 from tangere.shape.analytic import AnalyticShape
 from tangere.shape.analytic_body import Body, Hulls, place
 
@@ -30,10 +31,12 @@ __all__ = [
     "IS_OWNER",
     "ITEM_COUNT",
     "LANES",
+    "PLACES",
     "SEGMENTS",
     "TOUCH_COUNT",
     "VERTEX",
     "VERTICES",
+    "WHOLES",
     "WRONG",
     "Batch",
     "Item",
@@ -50,11 +53,13 @@ __all__ = [
     "link_up",
     "node_of",
     "note",
+    "places",
     "put",
     "reserve",
     "segment_of",
     "stand_up",
     "standing",
+    "surrounded",
 ]
 
 SEGMENTS = wp.constant(256)
@@ -64,7 +69,7 @@ LANES = wp.constant(1024)
 BLOCKS = 4
 
 #: Which lists the counters belong to, SEGMENTS each and 64 bytes apart: items, touches, features of three kinds, cells,
-#: blocks of four cells.
+#: blocks of four cells, all other items, touches in order.
 ITEM_COUNT = wp.constant(0)
 TOUCH_COUNT = wp.constant(256)
 FACES = wp.constant(512)
@@ -72,9 +77,11 @@ VERTICES = wp.constant(768)
 EDGES = wp.constant(1024)
 CELLS = wp.constant(1280)
 FOURS = wp.constant(1536)
+WHOLES = wp.constant(1792)
+PLACES = wp.constant(2048)
 #: Where it is said that a body is not finite.
-WRONG = wp.constant(8 * 1792)
-COUNTERS = 8 * 1792 + 1
+WRONG = wp.constant(8 * 2304)
+COUNTERS = 8 * 2304 + 1
 
 #: Features of a cell or of planar ground, in the order of the sweep: two triangles or a rectangle, a vertex, edges.
 VERTEX = wp.constant(3)
@@ -118,7 +125,12 @@ class Noted:
     world: wp.int32
     axis: wp.vec3d
     side: wp.vec3d
-    place: Place
+    centre: wp.vec3d  #: this and the next two: of its `Place`
+    margin: wp.float64
+    slack: wp.float64
+    lowest: wp.float64  #: this and the next two: of its `Surroundings`
+    down: wp.vec3d
+    window: wp.vec4i
 
 
 @wp.struct
@@ -132,13 +144,10 @@ class Item:
 
 @wp.struct
 class Link:
-    """How a touch is linked to others; -1 is the end of a chain."""
+    """A touch in the chain of those of its body, which has no order of its own."""
 
-    after: wp.int32  #: the next touch of the body
-    fellow: wp.int32  #: the next touch of the group
-    last: wp.int32  #: of the first touch of a group: the last
-    next_group: wp.int32  #: of the first touch of a group: the first of the next
-    order: wp.int64  #: where the touch comes in the sweep; odd if it is a wall
+    after: wp.int32  #: the next touch of the chain; -1 is its end
+    order: wp.int64  #: where it comes in the sweep; odd if it is a wall
 
 
 @wp.struct
@@ -146,19 +155,25 @@ class Story:
     """All that the bodies of a part are near to and touch."""
 
     noted: wp.array[Noted]  # (bodies)
-    around: wp.array[Surroundings]  # (bodies)
-    items: wp.array[Item]  # those of a body in the order of the sweep, and some of them side by side
+    items: wp.array[Item]  # those of a body in the order of the sweep; after planar ground, the owners on its rim
     item_room: wp.int32  # of a segment
-    fours: wp.array[int]  # (items) the items that are four cells still to be looked at
-    cells: wp.array[wp.vec2i]  # (4 items) 4 * item + quarter of all others and of cells that are near, and what it is
+    near: wp.array[int]  # (items) from the begin of a segment on: blocks of four cells; from its end on: all others
+    cells: wp.array[wp.vec2i]  # (4 items) 4 * item + quarter of what is to be sifted, and what it is
     features: wp.array[int]  # (24 items) see `add_features`: first faces, then vertices, then edges of a segment
     touches: wp.array[Touch]
     links: wp.array[Link]  # (touches)
-    kept: wp.array[int]  # (KEPT touches) of the first of a group: the leaders
-    stay: wp.array[wp.vec4i]  # (touches) of the first of a group: which touches stay, -1 for none
     room: wp.int32  # of a segment
-    heads: wp.array[int]  # (bodies) the first touch of a body
-    groups: wp.array[int]  # (bodies) the first touch of its first group
+    heads: wp.array[int]  # (bodies) where the chain of its touches begins
+    begin: wp.array[int]  # (bodies) where its touches are in order, with one more place for that of a lifted body …
+    end: wp.array[int]  # (bodies) … and where that is
+    place_room: wp.int32  # of a segment
+    touch: wp.array[int]  # (places) 2 * touch, or 2 * touch + 1 if it is a wall
+    fellow: wp.array[int]  # (places) the next place of the group; -1 is the end
+    last: wp.array[int]  # (places) of the first of a group: the last
+    next_group: wp.array[int]  # (places) of the first of a group: the first of the next; -1 is the end
+    kept: wp.array[wp.vec4i]  # (KEPT_FOURS places) of the first of a group: touches that lead …
+    stay: wp.array[wp.vec4i]  # (places) … and those that stay, -1 for none
+    groups: wp.array[int]  # (bodies) the first of its first group
     counts: wp.array[wp.int64]  # (COUNTERS)
 
 
@@ -177,14 +192,19 @@ def stand_up(batch: Batch, k: int) -> Standing:
 
 
 @wp.func
-def note(story: Story, k: int, here: Standing):
+def note(story: Story, k: int, here: Standing, around: Surroundings):
     """Write down what is dear to make again."""
     noted = Noted()
     noted.number = here.number
     noted.world = here.world
     noted.axis = here.body.axis
     noted.side = here.body.side
-    noted.place = here.place
+    noted.centre = here.place.centre
+    noted.margin = here.place.margin
+    noted.slack = here.place.slack
+    noted.lowest = around.lowest
+    noted.down = around.grown.down
+    noted.window = around.walk.window
     story.noted[k] = noted
 
 
@@ -199,8 +219,27 @@ def standing(batch: Batch, story: Story, k: int) -> Standing:
     here.body = place(batch.shapes[wp.min(i, batch.shapes.shape[0] - 1)], batch.poses[i])
     here.body.axis = noted.axis
     here.body.side = noted.side
-    here.place = noted.place
+    here.place.centre = noted.centre
+    here.place.slot = k
+    here.place.margin = noted.margin
+    here.place.slack = noted.slack
     return here
+
+
+@wp.func
+def surrounded(story: Story, here: Standing) -> Surroundings:
+    """What is around a body, but for the nodes to walk over."""
+    noted = story.noted[here.place.slot]
+    around = Surroundings()
+    around.walk.window = noted.window
+    around.near = noted.margin + noted.slack
+    around.lowest = noted.lowest
+    around.grown = upright_cylinder(
+        wp.vec3d(), here.body.axis, here.body.radius + around.near, here.body.reach + around.near
+    )
+    around.grown.down = noted.down
+    around.grown.side = wp.cross(around.grown.axis, noted.down)
+    return around
 
 
 @wp.func
@@ -230,11 +269,41 @@ def node_of(item: Item, quarter: int) -> wp.vec3i:
     return wp.vec3i(0, 2 * item.node[1] + 1 - (quarter >> 1), 2 * item.node[2] + 1 - (quarter & 1))
 
 
+@wp.func_native("""
+#if __CUDA_ARCH__ >= 700
+    // One atomic for all lanes of a warp that ask for the same counter.
+    const unsigned lanes = __match_any_sync(__activemask(), at);
+    const unsigned before = lanes & ((1u << (threadIdx.x & 31)) - 1);
+    int mine = 0, all = 0;
+    for (int bit = 0; __any_sync(lanes, amount >> bit); ++bit) {
+        const unsigned with = __ballot_sync(lanes, (amount >> bit) & 1);
+        mine += __popc(with & before) << bit;
+        all += __popc(with) << bit;
+    }
+    unsigned long long first = 0;
+    if (before == 0)
+        first = atomicAdd((unsigned long long*)&counts.data[at], (unsigned long long)all);
+    return (wp::int64)__shfl_sync(lanes, first, __ffs(lanes) - 1) + mine;
+#else
+    return wp::atomic_add(&counts.data[at], (wp::int64)amount);
+#endif
+""")
+def _count_up(counts: wp.array[wp.int64], at: int, amount: int) -> wp.int64:
+    """Add an amount to a counter; what it was before."""
+    ...
+
+
+@wp.func
+def places(story: Story, what: int, segment: int, amount: int) -> wp.int64:
+    """The first of some places at the end of a segment of a list; they are counted, fit or not."""
+    return _count_up(story.counts, 8 * (what + segment), amount)
+
+
 @wp.func
 def add_cell(story: Story, segment: int, cell: int, what: int):
     """List a cell or planar ground (4 * item + quarter) that a body is near to."""
-    at = wp.atomic_add(story.counts, 8 * (CELLS + segment), wp.int64(1))
-    story.cells[4 * segment * story.item_room + int(at)] = wp.vec2i(cell, what)
+    at = int(places(story, CELLS, segment, 1))
+    story.cells[4 * segment * story.item_room + at] = wp.vec2i(cell, what)
 
 
 @wp.func
@@ -252,7 +321,7 @@ def add_features(story: Story, what: int, segment: int, cell: int, kept: int):
         number += (kept >> k) & 1
     if number == 0:
         return
-    at = feature_at(story, what, segment) + int(wp.atomic_add(story.counts, 8 * (what + segment), wp.int64(number)))
+    at = feature_at(story, what, segment) + int(places(story, what, segment, number))
     for k in range(7):
         if ((kept >> k) & 1) != 0:
             story.features[at] = 8 * cell + k
@@ -262,25 +331,22 @@ def add_features(story: Story, what: int, segment: int, cell: int, kept: int):
 @wp.func
 def reserve(story: Story, segment: int, number: int) -> int:
     """Room for some touches side by side; where the first goes, -1 if they do not fit."""
-    at = take(story.counts, TOUCH_COUNT + segment, number, story.room)
-    if at >= 0:
-        at -= TOUCH_COUNT * story.room
-    return at
+    at = places(story, TOUCH_COUNT, segment, number)
+    if at + wp.int64(number) > wp.int64(story.room):
+        return -1
+    return segment * story.room + int(at)
 
 
 @wp.func
 def put(story: Story, at: int, touch: Touch, order: wp.int64):
-    story.touches[at] = touch
+    put_touch(story.touches, at, touch)
     link_up(story, at, -1, order)
 
 
 @wp.func
 def link_up(story: Story, at: int, after: int, order: wp.int64):
-    """A touch that is in no group yet."""
     link = Link()
     link.after = after
-    link.fellow = -1
-    link.next_group = -1
     link.order = order
     story.links[at] = link
 

@@ -30,8 +30,9 @@ from tangere.bound.terrain import (
 from tangere.bound.terrain_walk import Walk, next_node, walk_over
 from tangere.query.intersection.cylinder_terrain import UprightCylinder, cylinder_touches, upright_cylinder
 from tangere.query.manifold.clearing import clear_of
-from tangere.query.manifold.groups import KEPT, Groups, Touch, add_touch, clear_groups, kept_touch
+from tangere.query.manifold.groups import KEPT, Groups, add_touch, clear_groups, kept_touch
 from tangere.query.manifold.owners import owner
+from tangere.query.manifold.touches import Touch
 from tangere.query.manifold.touching import (
     LIFTED,
     NEITHER,

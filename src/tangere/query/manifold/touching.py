@@ -15,10 +15,10 @@ from typing import NamedTuple
 import warp as wp
 
 from tangere.bound.terrain import PLANAR, Terrain
-from tangere.query.manifold.groups import Touch
 from tangere.query.manifold.owners import Owner, has_ground, has_ground_beside, to_neighbour
 from tangere.query.manifold.ridges import crossing_of
 from tangere.query.manifold.supports import FLAT_ANGLE, support_point_of
+from tangere.query.manifold.touches import Touch
 from tangere.query.manifold.walls import STEEP
 from tangere.runtime import SOUND
 from tangere.shape.analytic_body import Body, Hulls, reach_of

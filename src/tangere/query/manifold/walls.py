@@ -13,7 +13,7 @@ from typing import Any
 
 import warp as wp
 
-from tangere.query.manifold.groups import Touch
+from tangere.query.manifold.touches import Touch
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
