@@ -1,8 +1,10 @@
 """Deforming bodies on a GPU: how long is a detection, from a thousand triangles to a million?
 
 Positions lie on the device and contacts stay there; `Detector` replays one captured graph a step and reads back its
-counters. Contacts are compared with those of the CPU. The seven stages of the document's pipeline are timed as well,
-with and without regions of interest (experiment E7). Skipped on a machine without a CUDA device.
+counters. The bodies move and bend from step to step, so that contacts come and go; they are compared with those of the
+CPU. Pairs of triangles by a tree in Morton order (LBVH) are timed beside those of a grid. The seven stages of the
+document's pipeline are timed as well, with and without regions of interest (experiment E7). Skipped on a machine
+without a CUDA device.
 """
 
 from __future__ import annotations
@@ -14,11 +16,17 @@ import warp as wp
 
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
 from bench.plots import Plot
+from tangere.bound import LinearTree
+from tangere.partition.broad_phase import triangle_pairs
 from tangere.partition.pipeline import Settings
+from tangere.partition.pipeline_surfaces import Surfaces
 from tangere.query.proximity import Detector, detect, proximity
 from tangere.shape import Mesh, generate
 
-FEATURES = ["F-L-11", "F-L-61", "F-L-62", "F-L-63"]
+FEATURES = ["F-L-11", "F-L-61", "F-L-62", "F-L-63", "F-L-75"]
+
+#: Different positions of a moving scene; steps go through them again and again.
+FRAMES = 50
 
 #: Grids of each of the two tori.
 GRIDS = [(20, 12), (40, 20), (80, 40), (160, 80), (320, 160), (504, 248), (708, 354)]
@@ -33,15 +41,19 @@ def run(report: Report, quick: bool = False) -> None:
         distance = 0.2 * _edge(mesh)
         gpu = Detector(mesh, distance=distance, device="cuda")
         cpu = Detector(mesh, distance=distance, device="cpu", threads=1)
-        where = wp.array(mesh.vertices, dtype=wp.vec3d, device="cuda")
-        found, expected = gpu.find(where).contacts, cpu.contacts(mesh.vertices)
-        assert np.array_equal(found.key, expected.key), "CPU and CUDA disagree"
+        steps = moving(mesh)
+        where = [wp.array(step, dtype=wp.vec3d, device="cuda") for step in steps]
+        contacts = []
+        for k in range(0, FRAMES, FRAMES // 5):
+            found, expected = gpu.find(where[k]).contacts, cpu.contacts(steps[k])
+            assert np.array_equal(found.key, expected.key), "CPU and CUDA disagree"
+            contacts.append(len(found))
         took = _times(gpu, where, 20 if quick else 300)
-        serial = measure({"": lambda d=cpu, m=mesh: d.find(m.vertices)}, rounds=3)[""].median
+        serial = measure({"": lambda d=cpu, m=steps: [d.find(x) for x in m[:: FRAMES // 5]]}, rounds=3)[""].median / 5
         p50, p99 = np.percentile(took, [50, 99])
         rows.append(
-            [count(len(mesh.faces)), len(found), seconds(p50), seconds(p99), seconds(max(took)), seconds(serial)]
-            + [ratio(serial, float(p50))]
+            [count(len(mesh.faces)), f"{min(contacts)} to {max(contacts)}"]
+            + [seconds(p50), seconds(p99), seconds(max(took)), seconds(serial), ratio(serial, float(p50))]
         )
         sizes.append(f"{len(mesh.faces)}")
         curve["CUDA"].append(float(p50))
@@ -49,8 +61,44 @@ def run(report: Report, quick: bool = False) -> None:
     report.section("A detection, self-collision included")
     report.table(["triangles", "contacts", "p50", "p99", "longest", "CPU, one thread", "ratio"], rows)
     report.plot("scaling", Plot("Time for one detection", "triangles", "seconds", sizes, curve))
-    report.note("All contacts are equal to those of the CPU, feature by feature.")
+    report.note(
+        f"""Two tori that turn, sink into each other and bend, {FRAMES} different steps. In every tenth of them all
+        contacts are equal to those of the CPU, feature by feature."""
+    )
+    _trees(report, quick)
     _stages(report, quick)
+
+
+def _trees(report: Report, quick: bool) -> None:
+    """Making a tree, and finding pairs by it: the boxes are fitted each time."""
+    rows = []
+    for grid in GRIDS[:3] if quick else GRIDS[:6]:
+        mesh = tori(grid)
+        distance = 0.2 * _edge(mesh)
+        gpu, cpu = (Surfaces.of([mesh], device) for device in ("cuda", "cpu"))
+        ways = {
+            "making": lambda s=gpu, m=mesh: LinearTree.build(s.layout.faces, s.positions, m.bounds),
+            "tree": lambda s=gpu, d=distance: triangle_pairs(s, d, broad_phase="tree"),
+            "grid": lambda s=gpu, d=distance: triangle_pairs(s, d, broad_phase="grid"),
+        }
+        timings = measure({name: lambda w=way: _finished(w()) for name, way in ways.items()}, rounds=20)
+        expected = _sorted(triangle_pairs(cpu, distance, broad_phase="sweep"))
+        for name in ("tree", "grid"):
+            assert np.array_equal(_sorted(timings[name].result), expected), "broad phases disagree"
+        rows.append([count(len(mesh.faces)), count(len(expected)), *timings.values()])
+    report.section("Pairs of triangles by a tree in Morton order (LBVH) and by a grid")
+    report.table(["triangles", "pairs", "making the tree", "pairs by the tree", "pairs by the grid"], rows)
+    report.note("The pairs of both are those that sweep and prune finds on the CPU.")
+
+
+def _finished(result):
+    wp.synchronize()
+    return result
+
+
+def _sorted(pairs: wp.array) -> np.ndarray:
+    rows = pairs.numpy().reshape(-1, 2).astype(np.int64)
+    return np.sort((rows[:, 0] << 32) | rows[:, 1])
 
 
 def _stages(report: Report, quick: bool) -> None:
@@ -81,14 +129,28 @@ def tori(grid: tuple[int, int]) -> Mesh:
     return Mesh.join([torus, torus.replace(vertices=np.stack([x + 1.30, -z, y], axis=1))])
 
 
+def moving(mesh: Mesh) -> list[np.ndarray]:
+    """Steps of a scene: the second torus sinks into the first and comes out again, turning, while both bend."""
+    first, second = np.split(mesh.vertices, 2)
+    middle, steps = second.mean(axis=0), []
+    for phase in np.linspace(0.0, 2.0 * np.pi, FRAMES, endpoint=False):
+        turn, depth = 0.2 * np.sin(2.0 * phase), 0.04 * (1.0 - np.cos(phase))
+        x, y, z = (second - middle).T
+        turned = np.stack([x * np.cos(turn) - y * np.sin(turn), x * np.sin(turn) + y * np.cos(turn), z], axis=1)
+        both = np.concatenate([first, turned + middle - [depth, 0.0, 0.0]])
+        both[:, 2] += 0.03 * np.sin(3.0 * both[:, 0] + phase)
+        steps.append(both)
+    return steps
+
+
 def _edge(mesh: Mesh) -> float:
     return float(np.linalg.norm(mesh.vertices[mesh.edges[:, 0]] - mesh.vertices[mesh.edges[:, 1]], axis=1).mean())
 
 
-def _times(detector: Detector, positions: wp.array, rounds: int) -> list[float]:
+def _times(detector: Detector, steps: list[wp.array], rounds: int) -> list[float]:
     took = []
-    for _ in range(rounds):
+    for k in range(rounds):
         begin = time.perf_counter()
-        detector.find(positions)  # ends with the read-back of the counters
+        detector.find(steps[k % len(steps)])  # ends with the read-back of the counters
         took.append(time.perf_counter() - begin)
     return took

@@ -18,6 +18,9 @@ from tangere.shape import Mesh
 
 FEATURES = ["F-L-69"]
 
+#: Levels may take so many times as long when the largest triangle is 100 times as large.
+NEARLY_FLAT = 1.5
+
 
 def run(report: Report, quick: bool = False) -> None:
     triangles, rows = (2_000 if quick else 20_000), []
@@ -34,6 +37,9 @@ def run(report: Report, quick: bool = False) -> None:
         timings = measure(contenders, rounds=5, at_most=10.0)
         rows.append([f"{ratio:g}", count(len(timings["levels"].result)), *timings.values()])
     report.section(f"Pairs of {triangles} triangles, one instant")
+    # Flat, or nearly: the cost of levels from equal triangles to 100 times as large ones.
+    grows = min(rows[-1][4].rounds) / min(rows[0][4].rounds)
+    assert grows < NEARLY_FLAT, f"levels took {grows:.2f} times as long for 100 : 1"
     report.table(["large / small", "pairs", "cells of the largest", "grid", "levels", "tree", "sweep"], rows)
 
 

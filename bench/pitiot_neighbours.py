@@ -15,11 +15,10 @@ import numpy as np
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
 from bench.plots import Plot
 from tangere.cells.maps import quad_grid
-from tangere.cells.registration import Density, Registration, adapt, in_ring, within
+from tangere.cells.registration import Density, Registration, adapt, around, in_ring, within
 from tangere.runtime import thread_count
 
-#: Neighbours in the ring are near: 77. E8: 78. The checks of F-P-21 (a look is flat) and 29 (scaling) are printed too,
-#: and join the list when a recorded page shows that they pass.
+#: A look through the library is flat: 21. Points and segments scale: 29. Neighbours in the ring are near: 77. E8: 78.
 FEATURES = ["F-P-21", "F-P-29", "F-P-77", "F-P-78"]
 
 
@@ -31,6 +30,7 @@ def run(report: Report, quick: bool = False) -> None:
     report.packages += ["scipy"]
     _bounded(report, quick)
     _constant(report, quick)
+    _edges(report, quick)
     _coherent(report, quick)
     _baselines(report, quick)
 
@@ -90,7 +90,7 @@ def _constant(report: Report, quick: bool) -> None:
         registration = Registration(quad_grid(cells, cells, size=size / cells, device="cpu"), points)
         registration.present("points")
         targets = np.clip(points + 0.05, 0.01, size - 0.01)
-        look = _rows_of_ring(registration, np.random.default_rng(2).choice(number, 200))
+        look = _looks(registration, np.random.default_rng(2).choice(number, 200))
 
         def move(r: Registration = registration, targets: np.ndarray = targets) -> None:
             r.move(targets)
@@ -111,21 +111,65 @@ def _constant(report: Report, quick: bool) -> None:
     )
 
 
-def _rows_of_ring(registration: Registration, chosen: np.ndarray) -> Callable[[], int]:
-    """Looks at the lists of the cell of each chosen point and its ring."""
-    groups, rings = registration.present("points"), registration.map.rings
-    start, order = groups.start.numpy(), groups.order.numpy()
-    cells = registration.cells[chosen]
-    rows = rings.rows(cells).tolist()
+def _looks(registration: Registration, chosen: np.ndarray) -> Callable[[], int]:
+    """Asks for the neighbours of each chosen point."""
 
     def look() -> int:
-        seen = 0
-        for row in rows:
-            for c in row:
-                seen += len(order[start[c] : start[c + 1]])
-        return seen
+        return sum(len(in_ring(registration, "points", int(i))) for i in chosen)
 
     return look
+
+
+def _edges(report: Report, quick: bool) -> None:
+    report.section("Cost of segments: neighbours of one by the cells it crosses, an update by their number")
+    size, rng = (20, np.random.default_rng(4)) if quick else (100, np.random.default_rng(4))
+    map, points = quad_grid(size, size, device="cpu"), places(4 * size * size, size, False)
+    rows, asked, crossed = [], [], []
+    lengths = (1, 4, 16) if quick else (1, 4, 16, 64)
+    contenders = {}
+    for length in lengths:
+        ends = _segments(rng, 50, length, size)
+        registration = Registration(map, np.concatenate([points, *ends]), len(points) + _pairs(50))
+        registration.present("points")
+        crossed.append(float(np.mean([len(registration.crossed("segments", i)) for i in range(50)])))
+        contenders[length] = lambda r=registration: [len(around(r, "segments", i, "points")) for i in range(50)]
+    timings = measure(contenders, rounds=5)
+    asked = [timings[length].median / 50 for length in lengths]
+    moves, numbers = [], (200, 400) if quick else (1_000, 10_000, 100_000)
+    for number in numbers:
+        ends = _segments(rng, number, 4, size)
+        registration = Registration(map, np.concatenate(ends), _pairs(number))
+        targets = np.clip(registration.points[:, :2] + 0.01, 0.01, size - 0.01)
+
+        def move(r: Registration = registration, targets: np.ndarray = targets) -> None:
+            r.move(targets)
+            r.present("segments")
+
+        moves.append(measure({"move": move}, rounds=5)["move"].median / number)
+    for cells, taken in zip(crossed, asked):
+        rows.append([f"{cells:.1f}", seconds(taken), seconds(taken / cells)])
+    report.table(["cells crossed", "neighbours of a segment", "for each cell"], rows)
+    report.table(["segments", "move and register, a segment"], [[count(n), seconds(t)] for n, t in zip(numbers, moves)])
+    report.plot("edges", Plot("Neighbours of a segment", "cells crossed", "seconds", crossed, {"one segment": asked}))
+    slope = np.diff(asked) / np.diff(crossed)
+    more, linear = slope[-1] / slope[-2], moves[-1] / moves[-2]
+    report.note(
+        f"Among the longest segments each cell more costs x {more:.2f} of what it costs among shorter ones (not above "
+        f"linear: {'pass' if more <= 1.5 else 'fail'}). Of the most segments an update takes x {linear:.2f} for "
+        f"each (not above linear: {'pass' if linear <= 1.25 else 'fail'})."
+    )
+
+
+def _segments(rng: np.random.Generator, number: int, length: float, size: float) -> list[np.ndarray]:
+    """Both ends, (n, 2) each, of segments of a length in a square."""
+    angle = rng.uniform(0, 2 * np.pi, number)
+    half = 0.5 * length * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    middle = rng.uniform(0.5 * length + 0.1, size - 0.5 * length - 0.1, (number, 2))
+    return [middle - half, middle + half]
+
+
+def _pairs(number: int) -> np.ndarray:
+    return np.stack([np.arange(number), number + np.arange(number)], axis=1)
 
 
 def _coherent(report: Report, quick: bool) -> None:

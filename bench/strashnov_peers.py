@@ -144,7 +144,7 @@ def fitting(frame_of: Callable[[int], Callable[[], Any]], guess: int, frames: in
                 break
             count = max(1, int(count * min(0.98, FRAME / late)))
         if tries < frames:
-            count = max(1, int(0.95 * count))  # many frames hold a later one than few
+            count = max(1, int(0.9 * count))  # many frames hold a later one than few
     return count, taken
 
 

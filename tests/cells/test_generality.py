@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cells.operations import inside
-from cells.verifier import check_map, check_registration, check_rings, owners
-from tangere.cells.maps import CellMap, ancestors, hex_grid, quad_grid, ring
-from tangere.cells.registration import NearPoint, Registration, adapt
+from cells.verifier import check_map, check_registration, check_rings, owners, segment_cells
+from tangere.cells.maps import CellMap, hex_grid, quad_grid
+from tangere.cells.registration import NearPoint, Registration, adapt, around
 from tangere.cells.tracking import locate, move
 
 #: A pentagon, a triangle, a quadrilateral that is not convex and a hexagon around it.
@@ -69,21 +69,30 @@ def test_maps_of_mixed_cells_are_walked_registered_and_adapted_by_any_criterion(
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_a_large_thing_on_a_coarser_level_is_in_fewer_cells_and_has_the_same_contacts(dimension, rng):
     size, reach = 4, 0.3
-    map = quad_grid(size, size) if dimension == 2 else hex_grid(size, size, size)
+
+    def make(n):
+        return quad_grid(n, n) if dimension == 2 else hex_grid(n, n, n)
+
+    map = make(size)
     points = inside(rng, map, size, 300)
     ends = inside(rng, map, size, 20)
     rows = np.stack([np.arange(300, 310), np.arange(310, 320)], axis=1)
     registration = Registration(map, np.concatenate([points, ends]), rows)
     for _ in range(2):
         registration.split(map.leaves)
-    up, cells = ancestors(map, 0), registration.cells[:300]
     for number, (a, b) in enumerate(rows):
-        fine = registration.crossed("segments", number)
-        coarse = np.unique(up[fine])
-        assert len(coarse) < len(fine) or len(fine) == 1
-        seen = np.union1d(coarse, ring(map, coarse, level=0))
-        candidates = np.flatnonzero(np.isin(up[cells], seen))
         x, y = registration.points[a], registration.points[b]
         part = np.clip((points - x) @ (y - x) / ((y - x) @ (y - x)), 0, 1)
-        near = np.flatnonzero(np.linalg.norm(x + part[:, None] * (y - x) - points, axis=1) <= reach)
-        assert np.isin(near, candidates).all()
+        away = np.linalg.norm(x + part[:, None] * (y - x) - points, axis=1)
+        contacts = np.flatnonzero(away <= reach)
+        cells = [registration.crossed("segments", number, level=k) for k in (2, 1, 0)]
+        expected = segment_cells(make(size), x, y, 0.0)  # in the map as it was before it was split
+        assert set(cells[-1].tolist()) == expected
+        assert len(cells[0]) >= len(cells[1]) >= len(cells[2])
+        assert len(cells[2]) < len(cells[0]) or len(cells[0]) == 1
+        # Coarse cells are wider than the reach: whoever is in contact is among those around, and nobody else is near.
+        for level in (0, 1):
+            candidates = around(registration, "segments", number, "points", level=level)
+            candidates = candidates[candidates < len(points)]
+            assert np.array_equal(candidates[away[candidates] <= reach], contacts)
+        assert np.isin(around(registration, "segments", number, "points"), np.r_[candidates, 300:320]).all()

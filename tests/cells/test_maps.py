@@ -23,6 +23,7 @@ from tangere.cells.maps import (
     quad_grid,
     triangle_grid,
 )
+from tangere.cells.tracking import locate
 from tangere.runtime import InputError, UnsupportedError
 from tangere.shape import generate
 
@@ -133,16 +134,19 @@ def test_embeddings_and_marks_are_one_value_per_orbit(name, rng):
             assert (values[numbers.number[there[inside]]] == seen[inside]).all()
     assert len(np.unique(np.stack([orbits(map, "vertex").number[darts], origin[darts]], 1), axis=0)) == map.vertex_count
     top = orbits(map, "volume" if map.dimension == 3 else "face").number[darts]
-    pairs = np.unique(np.stack([top if map.dimension == 3 else cell[darts], cell[darts]], 1), axis=0)
-    assert len(pairs) == len(map.leaves)
-    map.block("cell", [map.leaves[0]])
-    walls = (map.numpy("tag") >> 12) & 1
+    pairs = np.unique(np.stack([top, cell[darts]], 1), axis=0)
+    assert len(pairs) == len(np.unique(top)) == len(map.leaves)
+    # A mark of a cell is seen from each of its darts, a wall from both of its sides.
+    chosen = rng.choice(map.leaves, 3, replace=False)
+    map.block("cell", chosen)
     across = map.numpy("phi3" if map.dimension == 3 else "phi2")
-    mine = darts[cell[darts] == map.leaves[0]]
-    assert walls[mine].all()
-    assert walls[across[mine][across[mine] >= 0]].all()
-    map.block("cell", [map.leaves[0]], blocked=False)
-    assert not ((map.numpy("tag")[darts] >> 12) & 1).any()
+    for freed in range(4):
+        left = chosen[freed:]
+        assert np.array_equal(map.numpy("obstacle")[cell[darts]] == 1, np.isin(cell[darts], left))
+        walls = (map.numpy("tag") >> 12) & 1
+        expected = np.isin(cell[darts], left) | ((across[darts] >= 0) & np.isin(cell[across[darts]], left))
+        assert np.array_equal(walls[darts] == 1, expected)
+        map.block("cell", chosen[freed : freed + 1], blocked=False)
 
 
 @pytest.mark.feature("F-P-7")
@@ -215,9 +219,34 @@ def test_a_cell_that_its_mean_does_not_see_gets_a_centre_that_does():
     centre = corner.numpy("centre")[0]
     assert 0 < centre[0] < 1
     assert 0 < centre[1] < 1
+    # A cube whose top is pressed in to a point below the mean of its corners: only what is below that sees it all.
+    low, high = ([[0, 0, z], [1, 0, z], [1, 1, z], [0, 1, z]] for z in (0, 1))
+    sides = [[3, 2, 1, 0], *([i, (i + 1) % 4, 4 + (i + 1) % 4, 4 + i] for i in range(4))]
+    dented = CellMap.from_polyhedra(
+        [*low, *high, [0.5, 0.5, 0.2]], [[*sides, *([4 + i, 4 + (i + 1) % 4, 8] for i in range(4))]]
+    )
+    assert len(blind_cells(dented)) == 0
+    check_map(dented, area=1 - 0.8 / 3)
+    centre = dented.numpy("centre")[0]
+    assert centre[2] < 0.2 - 1.6 * np.abs(centre[:2] - 0.5).max()
+    assert dented.positions.mean(axis=0)[2] > 0.2
     zigzag = [[0, 0], [3, 0], [3, 3], [2, 3], [2, 1], [1, 1], [1, 3], [0, 3]]  # a U: no point sees it all
     with pytest.raises(InputError, match="star-shaped"):
         CellMap.from_polygons(zigzag, [list(range(8))])
+    floor, roof = ([[*x, z] for x in zigzag] for z in (0, 1))
+    walls = [[i, (i + 1) % 8, 8 + (i + 1) % 8, 8 + i] for i in range(8)]
+    with pytest.raises(InputError, match="star-shaped"):
+        CellMap.from_polyhedra([*floor, *roof], [[list(range(7, -1, -1)), list(range(8, 16)), *walls]])
+
+
+def test_a_map_made_in_the_plane_is_flat_again_when_it_is_back():
+    map = quad_grid(2, 2)
+    flat, bent = map.positions.copy(), map.positions + [[0, 0, 1]] * map.positions[:, :1]
+    map.move(bent)
+    assert not map.flat
+    map.move(flat)
+    assert map.flat
+    assert locate(map, [[1.5, 0.5]]).cell.tolist() == [2]
 
 
 def test_a_deformation_that_turns_a_cell_inside_out_is_refused_and_undone():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cells.operations import GRIDS, inside, random_operation
-from cells.verifier import segment_cells
+from cells.verifier import Snapshot, crossed_bounds, segment_cells
 from tangere.cells.maps import hex_grid, quad_grid
 from tangere.cells.tracking import crossed, locate
 
@@ -77,3 +77,23 @@ def test_a_million_random_segments_cross_exactly_the_cells_arithmetic_says(rng, 
         t0, t1 = (low - a[rows, :2]) / d, (low + 1 - a[rows, :2]) / d
     enter, leave = np.minimum(t0, t1).max(axis=1), np.maximum(t0, t1).min(axis=1)
     assert (enter <= leave + 1e-9).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jitter", [0.0, 0.15])
+@pytest.mark.parametrize("name", GRIDS)
+def test_a_million_random_segments_cross_what_clipping_them_at_every_simplex_says(name, jitter, rng, effort):
+    make, size, _, deepest = GRIDS[name]
+    map = make(jitter=jitter)
+    for _ in range(3):
+        random_operation(map, rng, deepest)
+    now = Snapshot(map)
+    for _ in range(-(-effort(1_000_000) // (8 * 2500))):  # two shapes of four grids, 2500 at a time
+        a, b = (inside(rng, map, size, 2500) for _ in range(2))
+        offsets, cells, blocked = crossed(map, a, b, locate(map, a).dart)
+        assert not blocked.any()
+        found = np.zeros((len(a), len(now.centre)), bool)
+        found[np.repeat(np.arange(len(a)), np.diff(offsets)), cells] = True
+        least, most = crossed_bounds(now, a, b, 1e-9)
+        assert not (least & ~found).any()
+        assert not (found & ~most).any()

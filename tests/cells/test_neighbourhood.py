@@ -8,6 +8,7 @@ import pytest
 from cells.operations import GRIDS, random_operation
 from cells.verifier import rings
 from tangere.cells.maps import ancestors, hex_grid, quad_grid, ring, split
+from tangere.runtime import InputError
 
 
 @pytest.mark.feature("F-P-12")
@@ -57,3 +58,16 @@ def test_rings_on_a_coarser_level_are_those_of_the_coarser_map(name, rng):
         assert set(ring(map, [leaf], level=kept).tolist()) == expected[up[leaf]]
     level0 = rings(make())
     assert set(ring(map, [map.leaves[-1]], level=0).tolist()) == level0[ancestors(map, 0)[map.leaves[-1]]]
+
+
+def test_levels_and_cells_that_are_none_are_refused():
+    map = quad_grid(2, 2)
+    split(map, [0])
+    with pytest.raises(InputError, match="there is no level -1"):
+        ring(map, [1], level=-1)
+    with pytest.raises(InputError, match="there is no level -2"):
+        ancestors(map, -2)
+    with pytest.raises(InputError, match="cells: number 0 is 99"):
+        ring(map, [99])
+    with pytest.raises(InputError, match="cell 0 is not a leaf"):
+        ring(map, [0])

@@ -8,7 +8,8 @@ import pytest
 from cells.operations import GRIDS, merge_all, mergeable, random_operation
 from cells.verifier import Snapshot, check_map, check_rings
 from tangere.cells.maps import CellMap, ancestors, explicit_levels, hex_grid, level_links, merge, quad_grid, split
-from tangere.runtime import InputError
+from tangere.cells.tracking import locate
+from tangere.runtime import InputError, UnsupportedError
 
 
 @pytest.mark.feature("F-P-10", "F-P-11")
@@ -17,7 +18,7 @@ from tangere.runtime import InputError
 def test_random_splits_and_merges_keep_every_law_and_come_back(name, jitter, rng, device, effort):
     make, _, size, deepest = GRIDS[name]
     map = make(jitter=jitter, device=device)
-    darts, vertices, before = map.dart_count, map.vertex_count, np.sort(Snapshot(map).corners.ravel())
+    darts, vertices, before = map.darts, map.vertex_count, Snapshot(map)
     warped = jitter > 0 and map.dimension == 3
     for _ in range(effort(60 if map.dimension == 2 else 25)):
         random_operation(map, rng, deepest)
@@ -25,8 +26,14 @@ def test_random_splits_and_merges_keep_every_law_and_come_back(name, jitter, rng
         check_rings(map)
     merge_all(map)
     check_map(map, area=size, tolerance=1e-9 if warped else 1e-12)
-    assert (map.dart_count, map.vertex_count) == (darts, vertices)
-    np.testing.assert_allclose(np.sort(Snapshot(map).corners.ravel()), before, atol=1e-14)
+    # The same darts, and each of them in the same cell with the same simplex.
+    assert np.array_equal(map.darts, darts)
+    assert map.vertex_count == vertices
+    after = Snapshot(map)
+    assert np.array_equal(after.cell[darts], before.cell[darts])
+    for name in ("phi1", "origin"):
+        assert np.array_equal(getattr(after, name)[darts], getattr(before, name)[darts])
+    np.testing.assert_allclose(after.corners, before.corners, atol=1e-14)
 
 
 @pytest.mark.feature("F-P-9")
@@ -121,11 +128,77 @@ def test_cells_that_cannot_be_split_or_merged_are_refused():
         split(map, [0])
     with pytest.raises(InputError, match="cell 1 is not a cell whose children"):
         merge(map, [1])
-    with pytest.raises(InputError, match="no cell 99999"):
+    with pytest.raises(InputError, match="cells: number 0 is 99999, but cells are numbered 0 to"):
         split(map, [99999])
     split(map, [map.children(0)[0]])
     with pytest.raises(InputError, match="cell 0 is not a cell whose children"):
         merge(map, [0])
+
+
+@pytest.mark.parametrize("method", ["sequential", "sets"])
+def test_a_split_that_is_refused_leaves_everything_as_it_was(method):
+    angle = 2 * np.pi * np.arange(40) / 40
+    round_one = np.c_[5 + np.cos(angle), np.sin(angle)]
+    corners = [[0, 0], [1, 0], [1, 1], [0, 1], *round_one]
+    bent = hex_grid(1, 1, 1)
+    x = bent.positions.copy()
+    x[np.argmax(x.sum(axis=1))] = 0.45
+    bent.move(x)
+    for map, message in (
+        (CellMap.from_polygons(corners, [[0, 1, 2, 3], list(range(4, 44))]), "cell 1 has too many corners"),
+        (bent, "would not be star-shaped: .* to be split"),
+    ):
+        before, darts, leaves = Snapshot(map).corners, map.darts, map.leaves
+        with pytest.raises(UnsupportedError, match=message):
+            split(map, leaves, method=method)
+        assert np.array_equal(map.leaves, leaves)
+        assert np.array_equal(map.darts, darts)
+        np.testing.assert_allclose(Snapshot(map).corners, before, atol=1e-14)
+        check_map(map)
+        check_rings(map)
+
+
+def test_a_balanced_split_that_is_refused_takes_back_the_splits_before_it():
+    angle = 2 * np.pi * np.arange(1, 40) / 40  # a polygon of 41 corners beside two squares
+    arc = np.c_[2 + 0.5 * np.sin(angle / 2), angle / (2 * np.pi)]
+    corners = [[0, 0], [1, 0], [1, 1], [0, 1], [2, 0], [2, 1], *arc, [-1, 0], [-1, 1]]
+    map = CellMap.from_polygons(corners, [[0, 1, 2, 3], [45, 0, 3, 46], [1, 4, *range(6, 45), 5, 2]])
+    split(map, [0])
+    leaves = map.leaves
+    with pytest.raises(UnsupportedError, match="too many corners"):
+        split(map, map.children(0), balanced=True)  # cell 1 first, then cell 2
+    assert np.array_equal(map.leaves, leaves)
+    check_map(map)
+    check_rings(map)
+
+
+def test_a_merge_that_is_refused_leaves_everything_as_it_was():
+    map = CellMap.from_polygons([[0, 0], [4, 0], [2, 3]], [[0, 1, 2]])
+    split(map, [0])
+    # Every part is counter-clockwise, but the corners alone are not.
+    there = {(2, 3): (2, -0.5), (2, 0): (2, -3), (3, 1.5): (3, -1.2), (1, 1.5): (1, -1.2)}
+    map.move([[*there.get((x, y), (x, y)), 0] for x, y, _ in map.positions.tolist()])
+    children, before = map.children(0), Snapshot(map).corners
+    with pytest.raises(UnsupportedError, match="star-shaped"):
+        merge(map, [0])
+    assert map.children(0) == children
+    assert np.array_equal(Snapshot(map).corners, before)
+    check_map(map)
+    check_rings(map)
+    split(map, children)
+    check_map(map)
+
+
+def test_cells_are_not_split_beyond_what_their_coordinates_can_tell():
+    map = quad_grid(2, 2)
+    assert map.level_limit == 30
+    map.move(map.positions + [1e7, 0, 0])
+    point = [[1e7 + 0.7, 0.3]]
+    for _ in range(16):
+        split(map, locate(map, point).cell)
+    check_map(map)
+    with pytest.raises(InputError, match="not a leaf below level 16"):
+        split(map, locate(map, point).cell)
 
 
 def turns_inwards(map) -> bool:

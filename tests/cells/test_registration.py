@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import warp as wp
 
 from cells.operations import GRIDS, inside, mergeable
 from cells.verifier import check_map, check_registration, owners, segment_cells
-from tangere.cells.maps import CellMap, hex_grid, quad_grid
-from tangere.cells.registration import Registration, divide_large_triangles, group, large_triangles
-from tangere.runtime import InputError, using_threads
+from tangere.cells.maps import CellMap, hex_grid, map_of_mesh, merge, quad_grid, split
+from tangere.cells.registration import (
+    Density,
+    NearPoint,
+    Registration,
+    adapt,
+    divide_large_triangles,
+    group,
+    in_ring,
+    in_ring_at,
+    large_triangles,
+)
+from tangere.cells.tracking import on_surface
+from tangere.runtime import InputError, UnsupportedError, using_threads
+from tangere.shape import generate
 
 FORMS = ["sorted", "incremental"]
 
@@ -178,6 +191,28 @@ def test_fast_and_exact_modes_differ_only_by_cells_that_have_the_segment_near(rn
     check_registration(exact)
 
 
+def test_dividing_large_triangles_leaves_no_gap_in_a_surface(rng):
+    map = quad_grid(12, 12)
+    corners = np.array([[0.3, 0.4], [11.6, 0.9], [6.2, 11.5], [11.7, 2.1], [11.8, 11.6]])
+    triangles = np.array([[0, 1, 2], [1, 3, 2], [2, 3, 4]])
+    surface = Registration(map, corners, None, triangles)
+    assert large_triangles(surface).tolist() == [0]  # its neighbours are slim, and must be divided along with it
+    divided = divide_large_triangles(surface)
+    assert len(large_triangles(divided)) == 0
+    check_registration(divided, near=False)
+    x = divided.points[:, :2]
+    # A surface whose edges are shared whole has as many borders as before, all of them on the old outline.
+    sides = np.sort(divided.triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+    edges, uses = np.unique(sides, axis=0, return_counts=True)
+    assert uses.max() == 2
+    outline = np.array([[0, 1], [1, 3], [3, 4], [4, 2], [2, 0]])
+    length = np.linalg.norm(np.diff(x[edges[uses == 1]], axis=1)[:, 0], axis=1).sum()
+    np.testing.assert_allclose(length, np.linalg.norm(np.diff(corners[outline], axis=1)[:, 0], axis=1).sum())
+    a, b, c = (x[divided.triangles[:, k]] for k in range(3))
+    turned = (b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]
+    assert (turned > 0).all()
+
+
 @pytest.mark.feature("F-P-27")
 def test_triangles_too_large_for_small_cells_are_found_and_divided(rng):
     map = hex_grid(3, 3, 3)
@@ -222,6 +257,68 @@ def test_points_go_along_with_a_deforming_map_or_change_cells(name, rng, device)
     assert not np.array_equal(registration.cells, cells)
 
 
+def test_points_that_a_deformation_leaves_behind_are_told_and_nothing_changes():
+    map = quad_grid(2, 2)
+    registration = Registration(map, [[0.3, 0.3], [1.9, 1.9]])
+    before = map.positions.copy()
+    with pytest.raises(InputError, match="vertices: point 1 is outside the map"):
+        registration.deform(before * 0.5, carried=False)
+    assert np.array_equal(map.positions, before)
+    assert registration.cells.tolist() == [0, 3]
+    check_registration(registration)
+    map.move(before * 0.5)  # by somebody else
+    with pytest.raises(InputError, match="points: point 1 is outside the map"):
+        _ = registration.cells
+
+
+def test_points_behind_a_wall_are_found_after_a_deformation():
+    map = quad_grid(3, 1)
+    map.block("cell", [1])
+    registration = Registration(map, [[2.5, 0.5]])
+    registration.deform(map.positions + [2, 0, 0], carried=False)
+    assert registration.cells.tolist() == [0]
+    check_registration(registration)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["quads", "hexahedra", "sphere"])
+def test_a_map_that_somebody_else_changes_is_noticed(name, form, rng, device):
+    if name == "sphere":
+        map = map_of_mesh(generate.icosphere(1), device=device)
+        points = on_surface(map, rng.choice(map.darts, 30), rng.dirichlet([1, 1, 1], 30))
+    else:
+        make, size, _, _ = GRIDS[name]
+        map = make(device=device)
+        points = inside(rng, map, size, 30)
+    registration = Registration(map, points, rng.integers(0, 30, (4, 2)), form=form)
+    split(map, map.leaves[:3])
+    check_registration(registration)
+    parents = mergeable(map)
+    merge(map, parents[:1])
+    check_registration(registration)
+    # A merge whose darts a split takes at once.
+    merge(map, parents[1:2])
+    split(map, [int(map.leaves[-1])])
+    check_registration(registration)
+    cells = registration.cells.copy()
+    map.block("cell", map.leaves)
+    assert np.array_equal(registration.cells, cells)
+    ends = cells[registration.segments]
+    if name != "sphere":  # there, only the cells of the ends are known anyway
+        assert registration.stopped("segments").tolist() == np.flatnonzero(ends[:, 0] != ends[:, 1]).tolist()
+
+
+def test_a_split_that_is_refused_leaves_everyone_registered():
+    angle = 2 * np.pi * np.arange(40) / 40
+    corners = [[0, 0], [1, 0], [1, 1], [0, 1], *np.c_[5 + np.cos(angle), np.sin(angle)]]
+    map = CellMap.from_polygons(corners, [[0, 1, 2, 3], list(range(4, 44))])
+    registration = Registration(map, [[0.3, 0.4], [5.1, 0.1]], [[0, 0]])
+    with pytest.raises(UnsupportedError, match="too many corners"):
+        registration.split([0, 1])
+    assert registration.cells.tolist() == [0, 1]
+    check_registration(registration)
+
+
 def test_points_are_added_and_removed(rng):
     map = quad_grid(4, 4)
     for form in FORMS:
@@ -249,11 +346,32 @@ def test_bad_registrations_are_refused():
         Registration(map, [[0.5, 0.5]], form="magic")
     with pytest.raises(InputError, match="targets: there are 2 for 1"):
         Registration(map, [[0.5, 0.5]]).move([[1, 1], [1, 1]])
+    registration = Registration(map, [[0.5, 0.5]], [[0, 0]])
+    for ask, message in (
+        (lambda r: r.move(wp.array([[np.nan, 0, 0]], dtype=wp.vec3d)), "targets: point 0 is not finite"),
+        (lambda r: r.near("points", 99), "cell: number 0 is 99"),
+        (lambda r: r.near("point", 0), "kind is one of 'points'"),
+        (lambda r: r.present("faces"), "kind is one of 'points'"),
+        (lambda r: r.crossed("segments", 5), "number: number 0 is 5, but segments are numbered 0 to 0"),
+        (lambda r: r.stopped("points"), "kind is 'segments' or 'triangles'"),
+        (lambda r: r.edge_cells(0), "there are no triangles"),
+        (lambda r: r.cell_of(-1), "point: number 0 is -1"),
+        (lambda r: r.remove([-1]), "numbers: number 0 is -1"),
+        (lambda r: r.remove([57]), "numbers: number 0 is 57"),
+        (lambda r: r.remove([0.5]), "numbers must be whole numbers"),
+        (lambda r: in_ring(r, "points", 99), "point: number 0 is 99"),
+        (lambda r: in_ring_at(r, "points", 0, -1), "there is no level -1"),
+        (lambda r: r.split([1.5]), "cells must be whole numbers"),
+        (lambda r: adapt(r, Density(), budget=-1), "must not be negative"),
+        (lambda r: adapt(r, lambda _: ([1.0], [0.0])), "criterion: gives wishes of shapes"),
+        (lambda _: NearPoint([0, np.nan], 1.0, 2), "NearPoint needs a point"),
+        (lambda _: group(wp.array([10**8], dtype=wp.int32, device="cpu"), 4), "cells: number 0 is 100000000"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ask(registration)
 
 
 def test_grouping_is_a_stable_sort(rng, device):
-    import warp as wp
-
     cells = rng.integers(0, 37, 200_000).astype(np.int32)
     for threads in (1, 3):
         with using_threads(threads):

@@ -102,11 +102,24 @@ def check_map(map, *, area: float | None = None, tolerance: float = 1e-12) -> No
         face_centre = map.numpy("face_centre")
         law((face_centre[a["phi1"][darts]] == face_centre[darts]).all(axis=1), "one centre per face")
         law(~inside | (face_centre[there] == face_centre[darts]).all(axis=1), "one centre on both sides of a face")
+    _check_walls(map, darts, a, law)
     _check_lists(map, darts, a, law)
     _check_cells(map, darts, a)
     law(now.sizes > 0, "its simplex has positive size")
     if area is not None:
         assert abs(now.sizes.sum() - area) <= tolerance * area, f"sizes add up to {now.sizes.sum()}, not {area}"
+
+
+def _check_walls(map, darts, a, law) -> None:
+    """A wall is one from both sides: blocked itself, or beside an obstacle."""
+    across, obstacle = a["phi3" if map.dimension == 3 else "phi2"][darts], map.numpy("obstacle")
+    inside = across >= 0
+    closed, own = (a["tag"] >> 12) & 1, (a["tag"] >> 13) & 1
+    law(~inside | (own[across] == own[darts]), "an edge or face is blocked from both sides")
+    if map.dimension == 3:
+        law(own[a["phi1"][darts]] == own[darts], "a face is blocked as a whole")
+    beside = (obstacle[a["cell"][darts]] != 0) | (inside & (obstacle[a["cell"][across]] != 0))
+    law(closed[darts] == ((own[darts] == 1) | beside), "a wall is blocked itself or beside an obstacle")
 
 
 def _check_lists(map, darts, a, law) -> None:

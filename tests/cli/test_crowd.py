@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -26,10 +28,34 @@ def test_what_does_not_go_together_is_told_in_a_sentence(tmp_path):
         (["swarm", "--bodies", "3"], "have no shape"),
         (["swarm", "--behaviour", "orca"], "planar"),
         (["corridor", "--points", "100000"], "do not fit"),
+        (["corridor", "--seconds", "nan"], "--seconds"),
+        (["corridor", "--seed", "-1"], "--seed"),
+        (["snake", "--bodies", "30"], "30 snakes do not fit"),
+        (["circle", "--bodies", "400"], "400 boxes do not fit"),
     ):
         result = CliRunner().invoke(main, ["crowd", *words, "--out", str(tmp_path), "--device", "cpu"])
-        assert result.exit_code == 2
+        assert result.exit_code == 2, result.output
         assert reason in result.output
+
+
+def test_a_format_that_cannot_be_written_is_told_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    command = [
+        "crowd",
+        "corridor",
+        "--points",
+        "10",
+        "--bodies",
+        "0",
+        "--save",
+        "parquet",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2
+    assert "pyarrow" in result.output
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.release
@@ -50,3 +76,33 @@ def test_a_page_shows_a_crowd_and_an_obstacle_dragged_through_it():
         viewer.take_away()
         assert viewer.run(2) == 2
         assert not simulation.map.arrays.obstacle.numpy().any()
+
+
+@pytest.mark.release
+def test_the_page_is_there_while_the_crowd_is_recorded():
+    pytest.importorskip("viser")
+    from tangere.cli.crowd_live import CrowdViewer
+    from tangere.crowd.scenarios import planet, swarm
+
+    for simulation in (planet(20, 2, device="cpu"), swarm(20, device="cpu")):
+        with CrowdViewer(simulation) as viewer:
+            found = viewer.record(0.4, record=0.1)
+            assert found.positions.shape == (5, 20, 3)
+            assert not viewer.ended
+            assert {"/sides", "/points"} <= viewer._drawn.keys()
+
+
+def test_bodies_are_drawn_above_their_ground():
+    from tangere.crowd.drawing import cell_triangles, lifted, scene_of
+    from tangere.crowd.scenarios import planet
+
+    simulation = planet(5, 3, device="cpu")
+    for k in range(3):
+        outline = simulation.bodies.outline(k)
+        corners, triangles = lifted(outline)
+        assert triangles.max() == len(outline)
+        assert (np.linalg.norm(corners[1:], axis=1) > np.linalg.norm(outline, axis=1) + 0.2).all()
+        assert np.linalg.norm(corners[0]) > 30.0  # the radius of the planet
+    flat, raised = (cell_triangles(simulation.map, raised=up)[0] for up in (False, True))
+    assert np.linalg.norm(raised, axis=2).max() > np.linalg.norm(flat, axis=2).max() + 0.5
+    assert len(scene_of(simulation).things) >= 5

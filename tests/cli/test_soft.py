@@ -61,19 +61,28 @@ def test_the_live_page_gets_the_simulation_that_was_asked_for(monkeypatch):
     @contextmanager
     def page(simulation):
         shown.append(simulation)
-        yield type("Page", (), {"url": "address", "run": lambda _, after_step: (simulation.step(), after_step())})()
+
+        def run(_, steps, after_step):
+            for _ in range(steps or 1):
+                simulation.step()
+                after_step()
+
+        yield type("Page", (), {"url": "address", "run": run})()
 
     monkeypatch.setattr("tangere.view.live.LiveViewer", page)
     result = soft("knot", "--view", "--stiffness", "7e3", "--device", "cpu")
     assert result.exception is None, result.output
     assert [body.stiffness for body in shown[0].bodies] == [7e3]
     assert "whole step" in result.output
+    result = soft("drop", "--view", "--steps", "4", "--device", "cpu")
+    assert result.exception is None, result.output
+    assert shown[1].steps == 4
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["tory"], "a scene is tori, knot, drop"),
+        (["tory"], "a scene is tori, knot, drop, cloth"),
         (["tori", "--mesh", "brick.vtu"], "only the scene drop"),
         (["knot", "--triangles", "3200"], "only the tori"),
         (["drop", "--mesh", "nowhere.msh"], "there is no file"),
@@ -82,6 +91,9 @@ def test_the_live_page_gets_the_simulation_that_was_asked_for(monkeypatch):
         (["tori", "--record", "nowhere/run.npz"], "there is no folder"),
         (["nowhere.npz", "--view"], "no such file"),
         (["nowhere.npz", "--steps", "3"], "replayed as it is"),
+        (["nowhere.npz", "--response", "penalty"], "replayed as it is"),
+        (["tori", "--view", "--record", "run.npz"], "say how many steps"),
+        (["tori", "--stiffness", "1e300"], "at most 1e+12 Pa"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_sentence(words, reason):

@@ -11,7 +11,7 @@ from tangere.cells.registration import Density
 from tangere.crowd import Simulation, box
 from tangere.crowd.arrays import Edges, maybe_near
 from tangere.crowd.bubbles import edge_field
-from tangere.crowd.walls import Walls, nearest_wall, walls_of
+from tangere.crowd.sight import Sight, sight_of, wall_near
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -99,6 +99,7 @@ def test_agents_stay_sorted_by_cell_however_few_or_many_change_theirs(rng):
             np.testing.assert_array_equal(simulation.points.counts(), counts(simulation))
             held = simulation.map.arrays.cell.numpy()[simulation.points.crowd.dart.numpy()]
             assert (np.diff(held) >= 0).all()
+            np.testing.assert_array_equal(simulation.points.crowd.cell.numpy(), held)
         assert changes > 20
 
 
@@ -130,13 +131,14 @@ def test_no_edge_within_reach_is_passed_over(rng):
 
 
 @wp.kernel
-def _walls(first: int, walls: Walls, cells: wp.array[int], x: wp.array[wp.vec3d], d: wp.array[wp.float64]):
+def _walls(first: int, s: Sight, cells: wp.array[int], x: wp.array[wp.vec3d], d: wp.array[wp.float64]):
     i = first + wp.tid()
-    d[i] = nearest_wall(walls, cells[i], x[i]).distance
+    d[i] = wall_near(s, cells[i], x[i]).distance
 
 
+@pytest.mark.parametrize("reach", [0.7, 2.0])
 @pytest.mark.parametrize("blocked", [[], [12, 13, 31]])
-def test_the_nearest_wall_is_that_of_all_walls_around(rng, blocked):
+def test_the_nearest_wall_is_that_of_all_walls_around(rng, blocked, reach):
     size, cpu = 2.0, wp.get_device("cpu")
     map = quad_grid(8, 8, size=size, device="cpu")
     map.block("cell", np.array(blocked, np.int64))
@@ -146,10 +148,11 @@ def test_the_nearest_wall_is_that_of_all_walls_around(rng, blocked):
     place, cell = place[~np.isin(cell, blocked)], cell[~np.isin(cell, blocked)]
     x = wp.array(np.pad(place, ((0, 0), (0, 1))), dtype=wp.vec3d, device=cpu)
     found = wp.zeros(len(place), dtype=wp.float64, device=cpu)
-    launch(_walls, len(place), [walls_of(map), wp.array(cell.astype(np.int32), device=cpu), x], [found], device=cpu)
+    inputs = [sight_of(map, reach), wp.array(cell.astype(np.int32), device=cpu), x]
+    launch(_walls, len(place), inputs, [found], device=cpu)
     border = np.concatenate([place, 16 - place], axis=1).min(axis=1)
     boxes = [np.linalg.norm(np.maximum(np.abs(place - centre[k]) - size / 2, 0), axis=1) for k in blocked]
     expected = np.min([border, *boxes], axis=0)
-    near = expected < size  # an agent sees as far as the cells around it are wide
+    near = expected < reach  # at most as far as the cells around are wide
     np.testing.assert_allclose(found.numpy()[near], expected[near], atol=1e-12)
-    assert (found.numpy()[~near] >= size - 1e-12).all()
+    assert (found.numpy()[~near] >= reach - 1e-12).all()

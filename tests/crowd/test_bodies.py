@@ -44,6 +44,10 @@ def test_a_rigid_body_keeps_its_shape_turns_and_arrives():
     assert ahead[1] > 1.0  # it was along x, and has turned
 
 
+def rotation(angle):
+    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+
 @pytest.mark.feature("F-P-55")
 def test_a_pressed_body_regains_its_shape_and_a_turned_one_stays_turned(rng):
     turn = 2 * np.pi * np.arange(16) / 16
@@ -61,6 +65,18 @@ def test_a_pressed_body_regains_its_shape_and_a_turned_one_stays_turned(rng):
     u, _, vt = np.linalg.svd(a[:, :2].T @ b[:, :2])
     best = u @ np.diag([1, np.linalg.det(u @ vt)]) @ vt
     np.testing.assert_allclose((found - found.mean(axis=0))[:, :2], b[:, :2] @ best.T, atol=5e-3)
+    # Matched at once and rigidly, the rotation is that one exactly, after a single step, and nothing turns any more.
+    stiff = deformable(body.particles, alpha=1.0, beta_linear=0.0)
+    for angle in (0.3, 2.0, -3.1):
+        simulation = ground()
+        simulation.add_bodies(stiff, [[15.0, 15.0]], headings=[[1.0, 0.0]])
+        turned = body.particles @ rotation(angle).T + rng.normal(0, 0.15, body.particles.shape)
+        simulation.bodies.arrays.position.assign(np.c_[turned + 15.0, np.zeros(16)])
+        u, _, vt = np.linalg.svd((turned - turned.mean(axis=0)).T @ body.particles)
+        best = u @ np.diag([1, np.linalg.det(u @ vt)]) @ vt
+        simulation.step()
+        first = simulation.bodies.position
+        np.testing.assert_allclose((first - first.mean(axis=0))[:, :2], body.particles @ best.T, atol=1e-12)
 
 
 def test_a_linear_match_gives_way_to_shear_and_plasticity_keeps_it():

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import warp as wp
 
+from tangere.cells.maps import quad_grid
+from tangere.crowd import Bubbles, Simulation, box
 from tangere.crowd.bubbles import bubble, edge_field, segment_field
-from tangere.runtime import choose_device, launch
+from tangere.runtime import InputError, choose_device, launch
 
 R, K, Z = 1.5, 14.0, 2.0
 
@@ -112,3 +114,35 @@ def test_ellipses_reach_farther_than_the_range_beside_the_middle_of_an_edge():
     row = np.zeros((1, 6, 3))
     row[0, 2], row[0, 3], row[0, 0] = (0, 0, 0), (length, 0, 0), (length / 2, half_width, 0)
     assert fields(row)[0, 0] == pytest.approx(R, rel=1e-12)
+
+
+def pushed(cell, **options):
+    """How fast a point three metres beside a box of 12 m gets in a step, in cells of that size."""
+    map = quad_grid(round(36 / cell), round(36 / cell), size=cell, device="cpu")
+    simulation = Simulation(map, behaviour=Bubbles(noise=0.0), adaptive=None, anticipation=0.0, **options)
+    simulation.add_points([[18.0, 22.0]])
+    simulation.add_bodies(box(12.0, 2.0), [[18.0, 18.0]], headings=[[1, 0]])
+    simulation.step()
+    return float(np.linalg.norm(simulation.velocities[0]))
+
+
+def test_with_whole_edges_the_push_of_an_edge_does_not_depend_on_cells():
+    reach = np.sqrt(R**2 + R * 12.0)
+    assert Bubbles().edge_reach(12.0) == pytest.approx(reach)
+    assert Bubbles(field="distance").edge_reach(12.0) == R
+    assert Bubbles().edge_reach(4.0, ahead=True) == pytest.approx(np.sqrt(2.25**2 + 2.25 * 4.0))
+    found = [pushed(cell, whole_edges=True) for cell in (12.0, 6.0, 4.5)]
+    d = np.hypot(6.0, 3.0) - 6.0
+    assert found == pytest.approx([K * (R - d) ** 2 / 30.0] * 3)
+    for cell in (4.0, 1.5):
+        with pytest.raises(InputError, match=r"range 4\.5 m is more than the width"):
+            pushed(cell, whole_edges=True)
+    assert pushed(1.5) == 0.0  # as far as the ring shows
+
+
+def test_with_whole_edges_cells_do_not_get_finer_than_edges_and_panic_reach():
+    simulation = Simulation(quad_grid(4, 4, size=12.0, device="cpu"), whole_edges=True)
+    assert simulation.levels == 3
+    simulation.add_bodies(box(4.0, 2.0), [[20.0, 20.0]], headings=[[1, 0]], speed=2.0)
+    # 2 m ahead of a body 2 m wide makes panic as far as 3.2 m beside.
+    assert simulation.levels == 1

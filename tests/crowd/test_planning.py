@@ -162,3 +162,17 @@ def test_whoever_is_pushed_behind_a_corner_finds_his_way_again():
         simulation.step(30 * 30)
         arrived[reroute] = bool(np.isfinite(simulation.arrived[0]))
     assert arrived == {0.0: False, 1.0: True}
+
+
+def test_points_behind_a_wall_of_edges_find_the_gap_in_it():
+    map = quad_grid(8, 8, size=3.0, device="cpu")
+    origin, phi1, x = map.numpy("origin"), map.numpy("phi1"), map.positions
+    wall = [d for d in map.darts if x[origin[d], 0] == 12 == x[origin[phi1[d]], 0]]
+    map.block("dart", [d for d in wall if max(x[origin[d], 1], x[origin[phi1[d]], 1]) <= 21])
+    arrived = {}
+    for every in (0.0, 1.0):
+        simulation = Simulation(map, adaptive=None, reroute=every)
+        simulation.add_points([[4.0, 4.0]], goals=[[20.0, 4.0]])
+        simulation.step(30 * 50)
+        arrived[every] = bool(np.isfinite(simulation.arrived).all())
+    assert arrived == {0.0: False, 1.0: True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tangere.cells.maps import hex_grid, quad_grid
+from tangere.cells.maps import CellMap, hex_grid, quad_grid
 from tangere.cells.registration import Density
 from tangere.crowd import Bubbles, Simulation, box
 from tangere.runtime import InputError, using_threads
@@ -208,3 +208,55 @@ def test_bad_input_is_named():
         Simulation(map, behaviour=Bubbles(range=4.0))
     with pytest.raises(InputError, match="more than cells are sure to show"):
         simulation.observe(2.5)
+
+
+def test_who_repeats_a_single_waypoint_comes_back_when_pushed_away():
+    simulation = Simulation(quad_grid(10, 4, size=3.0, device="cpu"), behaviour=Bubbles(noise=0.0))
+    number = simulation.add_points([[8.0, 6.0]], goals=[[10.0, 6.0]], repeat=True)
+    simulation.step(90)
+    assert np.isfinite(simulation.arrived[number]).all()
+    assert np.linalg.norm(simulation.positions[0] - [10.0, 6.0, 0.0]) < 1.0
+    simulation.add_points([[9.0, 6.1]], goals=[[9.6, 6.1]])  # gets in the way
+    away = []
+    for _ in range(30):
+        simulation.step(5)
+        away.append(np.linalg.norm(simulation.positions[0] - [10.0, 6.0, 0.0]))
+    assert max(away) > 0.5
+    simulation.retarget([1], [[28.0, 1.0]])
+    simulation.step(150)
+    assert np.linalg.norm(simulation.positions[0] - [10.0, 6.0, 0.0]) < 0.6
+
+
+@pytest.mark.parametrize("radius", [0.1, 0.7])
+def test_bubbles_keep_their_range_whatever_the_radius(radius):
+    """As their description says; overlaps are those of the discs all the same."""
+    ways = []
+    for each in (radius, 0.3):
+        simulation = Simulation(quad_grid(10, 4, size=3.0, device="cpu"))
+        simulation.add_points([[2.0, 6.0], [28.0, 6.0]], goals=[[28.0, 6.0], [2.0, 6.0]], radius=each)
+        ways.append(np.stack([(simulation.step(10), simulation.positions)[1] for _ in range(40)]))
+    np.testing.assert_array_equal(*ways)
+    close = Simulation(quad_grid(10, 4, size=3.0, device="cpu"))
+    close.add_points([[15.0, 6.0], [16.0, 6.0]], radius=radius)
+    assert close.observe().overlaps.tolist() == [int(radius > 0.5)] * 2
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e8])
+def test_agents_slide_along_walls_far_from_the_origin_as_well(offset):
+    grid = quad_grid(12, 12, size=1.5, device="cpu")
+    turn = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
+    cells = grid.numpy("origin")[grid.darts].reshape(-1, 4)
+    map = CellMap.from_polygons(grid.positions[:, :2] @ turn.T + offset, cells, device="cpu")
+    map.block("cell", np.flatnonzero((np.abs(grid.numpy("centre")[:, :2] - 9.0) < 2.0).all(axis=1)))
+    rule = Bubbles(range=1.0, noise=0.0, stiffness=1e-9, damping=0.0, wall_range=1e-3)
+    simulation = Simulation(map, behaviour=rule, reroute=0.0, adaptive=None)
+    random = np.random.default_rng(3)
+    x = random.uniform(0.5, 17.5, (200, 2))
+    x = x[(np.abs(x - 9.0) > 3.2).any(axis=1)][:100]
+    simulation.add_points(x @ turn.T + offset, goals=random.uniform(-10, 28, (100, 2)) @ turn.T + offset, speed=2.0)
+    stopped = 0
+    for _ in range(150):
+        simulation.step()
+        stopped += int((simulation.velocities == 0).all(axis=1).sum())
+        assert not map.numpy("obstacle")[simulation.cells].any()
+    assert stopped < 100  # of 15,000

@@ -14,19 +14,23 @@ LATITUDE, LONGITUDE = 48.58, 7.75
 METRE = 180.0 / (math.pi * 6_371_008.8)  # of latitude, in degrees
 
 
-def osm(ways):
-    """An extract: for each way its corners east and north of a point [m], and its tags."""
-    nodes, lines = [], []
+def osm(ways, relations=()):
+    """An extract: for each way its corners east and north of a point [m], and its tags; members of relations."""
+    nodes, lines, known = [], [], {}
     for corners, tags in ways:
         refs = []
-        closed = corners[0] == corners[-1]
-        for east, north in corners[:-1] if closed else corners:
-            nodes.append((LATITUDE + north * METRE, LONGITUDE + east * METRE / math.cos(math.radians(LATITUDE))))
-            refs.append(len(nodes))
-        refs += refs[:1] if closed else []
+        for east, north in corners:
+            if (east, north) not in known:
+                nodes.append((LATITUDE + north * METRE, LONGITUDE + east * METRE / math.cos(math.radians(LATITUDE))))
+                known[east, north] = len(nodes)
+            refs.append(known[east, north])
         text = "".join(f'<nd ref="{r}"/>' for r in refs) + "".join(f'<tag k="{k}" v="{v}"/>' for k, v in tags.items())
         lines.append(f'<way id="{len(lines) + 1}">{text}</way>')
     places = "".join(f'<node id="{k + 1}" lat="{a:.12f}" lon="{b:.12f}"/>' for k, (a, b) in enumerate(nodes))
+    for members in relations:
+        text = "".join(f'<member type="way" ref="{way}" role="{role}"/>' for way, role in members)
+        text += '<tag k="type" v="multipolygon"/><tag k="building" v="yes"/>'
+        lines.append(f"<relation>{text}</relation>")
     return f'<?xml version="1.0"?><osm version="0.6">{places}{"".join(lines)}</osm>'
 
 
@@ -71,3 +75,30 @@ def test_files_that_are_no_maps_are_refused(tmp_path):
     path.write_text("<osm/>")
     with pytest.raises(InputError, match="no ways"):
         load_streets(path)
+    path.write_text("<osm><node id='1' lat='95' lon='2'/></osm>")
+    with pytest.raises(InputError, match="no angle"):
+        load_streets(path)
+    nodes = "<node id='1' lat='10' lon='-179.9'/><node id='2' lat='11' lon='179.9'/>"
+    path.write_text(f"<osm>{nodes}<way id='1'><nd ref='1'/><nd ref='2'/></way></osm>")
+    with pytest.raises(InputError, match="more than 10,000,000 cells"):
+        load_streets(path)
+
+
+def test_courtyards_are_free_huts_block_a_cell_and_links_are_for_cars(tmp_path):
+    half = [(0, 0), (40, 0), (40, 20)], [(0, 0), (0, 40), (40, 40), (40, 20)]  # of an outline
+    yard = [(12, 12), (28, 12), (28, 28), (12, 28), (12, 12)]
+    hut, gone = ([(x, 60), (x + 2, 60), (x + 2, 62), (x, 62), (x, 60)] for x in (10.3, 30.3))
+    ways = [(half[0], {}), (half[1], {}), (yard, {}), (hut, {"building": "hut"}), (gone, {"building": "no"})]
+    ways.append(([(-20, -20), (60, -20)], {"highway": "primary_link"}))
+    path = tmp_path / "court.osm"
+    path.write_text(osm(ways, [[(1, "outer"), (2, "outer"), (3, "inner")]]))
+    streets = load_streets(path, cell=4.0, device="cpu")
+    assert len(streets.buildings) == 2
+    np.testing.assert_allclose(np.ptp(streets.buildings[1], axis=0), 40.0, atol=1e-3)
+    low = streets.buildings[1].min(axis=0)
+    centre = streets.map.numpy("centre")[:, :2] - low
+    solid = streets.map.arrays.obstacle.numpy() != 0
+    block = ((centre > 0) & (centre < 40)).all(axis=1) & ~((centre > 12) & (centre < 28)).all(axis=1)
+    nearest = np.argmin(np.linalg.norm(centre - [11.3, 61.0], axis=1))
+    assert set(np.flatnonzero(solid)) == {*np.flatnonzero(block), nearest}
+    assert len(streets.cars) * 16.0 == pytest.approx(80 * 8.0, rel=0.3)

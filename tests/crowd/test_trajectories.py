@@ -1,4 +1,4 @@
-"""Trajectories in files, measures against all pairs, pictures, and the ten lines of a plug-in."""
+"""Trajectories in files, measures against all pairs, and pictures."""
 
 from __future__ import annotations
 
@@ -83,31 +83,3 @@ def test_pictures_show_the_crowd(recorded, tmp_path):
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20
     plot_measures(found, tmp_path / "measures.png")
     assert (tmp_path / "measures.png").stat().st_size > 5000
-
-
-PLUGIN = """
-from tangere.cells.maps import hex_grid
-from tangere.cells.registration import NearPoint, Registration, adapt
-block = hex_grid(4, 4, 4, size=0.25, device="cpu")
-tip, nerve = [0.51, 0.52, 0.53], [[0.1, 0.5, 0.5], [0.9, 0.5, 0.5]]
-world = Registration(block, [tip, *nerve], segments=[[1, 2]])
-merged, split = adapt(world, NearPoint(tip, radius=0.1, level=2))
-cell = int(world.cells[0])
-beside = world.near("segments", cell)
-world.split([cell])
-"""
-
-
-@pytest.mark.feature("F-P-74")
-def test_a_plug_in_creates_asks_and_refines_in_ten_lines():
-    lines = PLUGIN.strip().splitlines()
-    assert len(lines) <= 10
-    names: dict = {}
-    exec(PLUGIN, names)
-    assert len(names["split"]) > 0
-    world, cell = names["world"], names["cell"]
-    assert names["beside"].tolist() == [0]  # the nerve runs past the tip's cell
-    assert world.map.levels[world.cells[0]] >= 2
-    parent = world.map.children(cell)
-    assert len(parent) == 8
-    assert world.merge([cell]).tolist() == [cell]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -21,14 +23,18 @@ _SHAPED = {"corridor": "bodies", "circle": "bodies", "city": "bodies", "snake": 
 @click.argument("scenario", type=click.Choice(_SCENES))
 @click.option("--points", type=click.IntRange(min=1), default=500, show_default=True, help="Point agents.")
 @click.option("--bodies", type=click.IntRange(min=0), help="Agents with a shape; default: a few, in space none.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=20.0, show_default=True, help="Simulated time.")
+@click.option("--seconds", type=click.FloatRange(0.1, 1e6), default=20.0, show_default=True, help="Simulated time.")
 @click.option("--behaviour", type=click.Choice(["bubbles", "orca"]), default="bubbles", show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder to write to."
 )
-@click.option("--save", type=click.Choice(["npz", "csv", "parquet"]), help="Also write the trajectories.")
-@click.option("--view", "look", is_flag=True, help="Watch it go on in the browser, and drag an obstacle through it.")
+@click.option(
+    "--save",
+    type=click.Choice(["npz", "csv", "parquet"]),
+    help="Also write the trajectories; csv and parquet: of points.",
+)
+@click.option("--view", "look", is_flag=True, help="Watch it in the browser from the start, and on after SECONDS.")
 @machine_options
 def crowd(
     scenario: str,
@@ -50,47 +56,61 @@ def crowd(
     from tangere.cli.out_files import make_out_folder
     from tangere.cli.tables import screen_table
     from tangere.crowd import Bubbles, Orca, plot_measures, scenarios
+    from tangere.crowd.trajectories import check_format
     from tangere.runtime import InputError, using_threads
 
     if bodies is not None and scenario not in _SHAPED:
         raise InputError(f"--bodies: agents of the scenario {scenario} have no shape")
     if behaviour == "orca" and scenario == "swarm":
         raise InputError("--behaviour: orca is planar, and the swarm is in space")
+    if not math.isfinite(seconds):
+        raise InputError(f"--seconds must be a number, not {seconds}")
+    if save is not None:
+        check_format(f".{save}")
     make_out_folder(out)
     console = Console()
     given = {} if bodies is None else {_SHAPED[scenario]: bodies}
     rule = Orca() if behaviour == "orca" else Bubbles()
-    with using_threads(threads):
+    with ExitStack() as stack:
+        stack.enter_context(using_threads(threads))
         with console.status(f"preparing {scenario}"):
             simulation = getattr(scenarios, scenario)(points, behaviour=rule, seed=seed, device=device, **given)
-        with Progress(console=console, transient=True) as progress:
-            task = progress.add_task(scenario, total=1.0)
-            result = simulation.run(seconds, progress=lambda part: progress.update(task, completed=part))
-        _draw(simulation, out / f"{scenario}.png", device)
-    plot_measures(result, out / f"{scenario}-measures.png")
-    written = [out / f"{scenario}.png", out / f"{scenario}-measures.png"]
-    if save is not None:
-        written.append(out / f"{scenario}.{save}")
-        result.save(written[-1])
-    last = {name: values[-1] for name, values in result.measures.items()}
-    rows = [[name, f"{value:.4g}"] for name, value in last.items()] + [
-        ["mean travel time", f"{result.travel_time:.4g} s"]
-    ]
-    console.print(screen_table(f"{simulation!r}", ["measure", "at the end"], rows))
-    console.print("wrote " + ", ".join(map(str, written)), highlight=False)
-    if look:
-        from tangere.cli.crowd_live import CrowdViewer
-
-        with using_threads(threads), CrowdViewer(simulation) as viewer:
+        if look:
+            viewer = stack.enter_context(_page(simulation))
             console.print(f"watch it at {viewer.url} (Ctrl-C ends)", highlight=False)
+            result = viewer.record(seconds)
+        else:
+            viewer = None
+            with Progress(console=console, transient=True) as progress:
+                task = progress.add_task(scenario, total=1.0)
+                result = simulation.run(seconds, progress=lambda part: progress.update(task, completed=part))
+        _draw(simulation, out / f"{scenario}.png", device)
+        plot_measures(result, out / f"{scenario}-measures.png")
+        written = [out / f"{scenario}.png", out / f"{scenario}-measures.png"]
+        if save is not None:
+            written.append(out / f"{scenario}.{save}")
+            result.save(written[-1])
+        last = {name: values[-1] for name, values in result.measures.items()}
+        rows = [[name, f"{value:.4g}"] for name, value in last.items()] + [
+            ["mean travel time", f"{result.travel_time:.4g} s"]
+        ]
+        console.print(screen_table(f"{simulation!r}", ["measure", "at the end"], rows))
+        console.print("wrote " + ", ".join(map(str, written)), highlight=False)
+        if viewer is not None and not viewer.ended:
             viewer.run()
+
+
+def _page(simulation):
+    from tangere.cli.crowd_live import CrowdViewer
+
+    return CrowdViewer(simulation)
 
 
 def _draw(simulation, path: Path, device: str | None) -> None:
     from tangere.crowd import top_view
     from tangere.crowd.drawing import scene_of
 
-    if simulation.map.dimension == 2 and simulation.map.flat:
+    if simulation.map.flat:
         top_view(simulation, path)
     else:
         from tangere.view import picture

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tangere.crowd import Obstacle, Simulation
-from tangere.crowd.drawing import cell_colours, cell_triangles, scene_of
+from tangere.crowd.drawing import cell_colours, cell_edges, cell_triangles, lifted, scene_of
+from tangere.crowd.trajectories import Recorder, Trajectories
 from tangere.scene import Scene, Thing
 from tangere.shape import Mesh, generate
 from tangere.view.web import Viewer
@@ -27,32 +29,52 @@ class CrowdViewer(Viewer):
     def __init__(self, simulation: Simulation, *, host: str = "127.0.0.1", port: int | None = None) -> None:
         self.simulation = simulation
         self.obstacle: Obstacle | None = None
+        self.ended = False  #: whether a recording was ended early
         self._running = threading.Event()
         self._running.set()
         self._drawn: dict[str, Any] = {}
         self._cells_shown = -1.0
         scene = scene_of(simulation)
-        super().__init__(Scene((_frame(scene),), camera=scene.camera, title="tangere crowd"), host=host, port=port)
-        if simulation.map.dimension == 2 and simulation.map.flat:
+        extent = np.concatenate([scene.points, simulation.map.positions])
+        super().__init__(Scene((_frame(extent),), camera=scene.camera, title="tangere crowd"), host=host, port=port)
+        if simulation.map.flat:
             self._add_handle()
 
-    def run(self, steps: int | None = None) -> int:
-        """Step, and show, until so many steps are done or the page is closed; never faster than time itself."""
+    def run(self, steps: int | None = None, each: Callable[[], None] | None = None) -> int:
+        """Step, and show, until so many steps are done or the page is closed; never faster than time itself.
+
+        Args:
+            each: called after every step.
+        """
         done = 0
         try:
             while not self._closed.is_set() and (steps is None or done < steps):
                 began = time.monotonic()
                 if self._running.is_set():
                     with self._lock:
-                        if self.obstacle is not None:
-                            self.obstacle.settle()
                         self.simulation.step()
+                        if each is not None:
+                            each()
                     self.show()
                     done += 1
                 time.sleep(max(0.0, self.simulation.dt - (time.monotonic() - began)))
         except KeyboardInterrupt:
             pass
         return done
+
+    def record(self, seconds: float, *, record: float = 0.5) -> Trajectories:
+        """Run for so long, as `Simulation.run` does, in the page; Ctrl-C or closing it ends that early."""
+        simulation, recorder = self.simulation, Recorder(self.simulation)
+        every, begin = max(1, round(record / simulation.dt)), simulation.steps
+        recorder.note()
+
+        def note() -> None:
+            if (simulation.steps - begin) % every == 0:
+                recorder.note()
+
+        wanted = max(1, round(seconds / simulation.dt))
+        self.ended = self.run(wanted, note) < wanted
+        return recorder.result()
 
     def drag(self, to: Any) -> None:
         """Move the obstacle, or put it down for the first time; the map adapts to it."""
@@ -75,7 +97,7 @@ class CrowdViewer(Viewer):
         """Draw the crowd as it is now."""
         with self._lock:
             simulation = self.simulation
-            if simulation.map.dimension == 2 and time.monotonic() - self._cells_shown > _CELLS_EVERY:
+            if time.monotonic() - self._cells_shown > _CELLS_EVERY:
                 self._draw_cells()
                 self._cells_shown = time.monotonic()
             self._draw_points(simulation.positions)
@@ -102,7 +124,8 @@ class CrowdViewer(Viewer):
         gui = self.server.gui
         self._pause = gui.add_button("Pause")
         self._pause.on_click(lambda _: self._toggle())
-        gui.add_button("Take the obstacle away").on_click(lambda _: self.take_away())
+        if self.simulation.map.flat:
+            gui.add_button("Take the obstacle away").on_click(lambda _: self.take_away())
         self._text = gui.add_markdown("")
 
     def _toggle(self) -> None:
@@ -127,15 +150,16 @@ class CrowdViewer(Viewer):
     def _draw_cells(self) -> None:
         import trimesh
 
-        triangles, cells = cell_triangles(self.simulation.map)
-        colours = np.round(255 * cell_colours(self.simulation, cells)).astype(np.uint8)
-        faces = np.arange(3 * len(triangles)).reshape(-1, 3)
-        mesh = trimesh.Trimesh(triangles.reshape(-1, 3), faces, face_colors=colours, process=False)
-        self._drawn["/cells"] = self.server.scene.add_mesh_trimesh("/cells", mesh)
-        size = float(np.ptp(triangles.reshape(-1, 3), axis=0).max())
-        self._drawn["/sides"] = self.server.scene.add_line_segments(
-            "/sides", triangles[:, 1:].astype(np.float32), _SIDE, thickness=5e-4 * size
-        )
+        map = self.simulation.map
+        if map.dimension == 2:
+            triangles, cells = cell_triangles(map, raised=True)
+            colours = np.round(255 * cell_colours(self.simulation, cells)).astype(np.uint8)
+            faces = np.arange(3 * len(triangles)).reshape(-1, 3)
+            mesh = trimesh.Trimesh(triangles.reshape(-1, 3), faces, face_colors=colours, process=False)
+            self._drawn["/cells"] = self.server.scene.add_mesh_trimesh("/cells", mesh)
+        sides = cell_edges(map).astype(np.float32)
+        thick = 5e-4 * float(np.ptp(sides.reshape(-1, 3), axis=0).max())
+        self._drawn["/sides"] = self.server.scene.add_line_segments("/sides", sides, _SIDE, thickness=thick)
 
     def _draw_points(self, positions: np.ndarray) -> None:
         if len(positions) == 0:
@@ -155,18 +179,15 @@ class CrowdViewer(Viewer):
         self._drawn["/points"].batched_positions = positions.astype(np.float32)
 
     def _draw_outline(self, name: str, outline: np.ndarray) -> None:
-        corners = np.concatenate([outline.mean(axis=0)[None], outline]).astype(np.float32)
-        corners[:, 2] += 0.3 if self.simulation.map.flat else 0.0
+        corners, fan = lifted(outline)
         if name not in self._drawn:
-            k = np.arange(1, len(corners))
-            fan = np.stack([np.zeros_like(k), k, np.roll(k, -1)], axis=1)
             self._drawn[name] = self.server.scene.add_mesh_simple(name, corners, fan, color=_BODY, side="double")
-        self._drawn[name].vertices = corners
+        self._drawn[name].vertices = corners.astype(np.float32)
 
 
-def _frame(scene: Scene) -> Thing:
+def _frame(points: np.ndarray) -> Thing:
     """Something as large as everything, to place the camera by: two flat triangles far apart."""
-    low, high = scene.points.min(axis=0), scene.points.max(axis=0)
+    low, high = points.min(axis=0), points.max(axis=0)
     tiny = 1e-6 * (high - low)
     corners = np.array([low, low + tiny * [1, 0, 0], low + tiny * [0, 1, 0], high, high - tiny * [1, 0, 0], high])
     return Thing("extent", Mesh(corners, [[0, 1, 2], [3, 4, 5]]), (1.0, 1.0, 1.0))

@@ -16,19 +16,25 @@ if TYPE_CHECKING:
 __all__ = ["soft"]
 
 #: Steps of 20 ms that tell the story of each scene.
-_STEPS = {"tori": 300, "knot": 370, "drop": 100}
+_STEPS = {"tori": 300, "knot": 370, "drop": 100, "cloth": 100}
+#: Young's modulus that steps of 20 ms can follow in any of the scenes [Pa].
+_STIFFEST = 1e12
 _FRAMES = 5  #: pictures in a strip
 
 
 @click.command()
 @click.argument("scene")
-@click.option("--steps", type=click.IntRange(min=1), help="Steps of 20 ms; default: tori 300, knot 370, drop 100.")
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    help="Steps of 20 ms; default: tori 300, knot 370, drop and cloth 100; with --view until Ctrl-C.",
+)
 @click.option("--stiffness", type=float, help="Young's modulus [Pa]; default: what suits the scene.")
 @click.option(
     "--triangles", type=click.Choice(["3200", "12800", "51200", "204800"]), help="Of the tori; default: 3200."
 )
 @click.option("--mesh", type=click.Path(path_type=Path), help="Drop your own tetrahedra: .msh, .vtu, .mesh, …")
-@click.option("--response", type=click.Choice(["hard", "penalty"]), default="hard", show_default=True)
+@click.option("--response", type=click.Choice(["hard", "penalty"]), help="How bodies touch; default: hard.")
 @click.option("--record", type=click.Path(path_type=Path), help="Write every frame there, to be replayed.")
 @click.option("--png", type=click.Path(path_type=Path), help="Write a strip of pictures.")
 @click.option("--view", "look", is_flag=True, help="Watch it live in the browser, and pull at it, until Ctrl-C.")
@@ -40,7 +46,7 @@ def soft(
     stiffness: float | None,
     triangles: str | None,
     mesh: Path | None,
-    response: str,
+    response: str | None,
     record: Path | None,
     png: Path | None,
     look: bool,
@@ -48,7 +54,7 @@ def soft(
     threads: int | None,
     device: str | None,
 ) -> None:
-    """Run SCENE: tori, knot or drop; or replay one: the .npz file that --record wrote.
+    """Run SCENE: tori, knot, drop or cloth; or replay one: the .npz file that --record wrote.
 
     \\b
     tangere soft tori --png tori.png --record tori.npz
@@ -64,6 +70,7 @@ def soft(
     if not replayed and scene not in _STEPS:
         raise InputError(f"{scene}: a scene is {', '.join(_STEPS)}, or a .npz file that --record wrote")
     given = {"--steps": steps, "--stiffness": stiffness, "--triangles": triangles, "--mesh": mesh, "--record": record}
+    given["--response"] = response
     if replayed:
         unused = next((option for option, value in given.items() if value is not None), None)
         if unused is not None:
@@ -74,9 +81,14 @@ def soft(
         raise InputError(f"--mesh: only the scene drop takes another mesh, not {scene}")
     if triangles is not None and scene != "tori":
         raise InputError(f"--triangles: only the tori come in several resolutions, not {scene}")
+    if stiffness is not None and stiffness > _STIFFEST:
+        raise InputError(f"--stiffness: at most {_STIFFEST:g} Pa, not {stiffness:g}")
+    if look and steps is None and (record is not None or png is not None):
+        raise InputError("--view with --record or --png: say how many steps to keep, --steps")
     with using_threads(threads):
-        simulation = _simulation(scene, stiffness, triangles, mesh, response, device)
-        _run(simulation, scene, _STEPS[scene] if steps is None else steps, record, png, look, width)
+        simulation = _simulation(scene, stiffness, triangles, mesh, response or "hard", device)
+        endless = look and steps is None
+        _run(simulation, scene, None if endless else steps or _STEPS[scene], record, png, look, width)
 
 
 def _simulation(
@@ -96,8 +108,9 @@ def _simulation(
 
 
 def _run(
-    simulation: Simulation, name: str, steps: int, record: Path | None, png: Path | None, look: bool, width: int
+    simulation: Simulation, name: str, steps: int | None, record: Path | None, png: Path | None, look: bool, width: int
 ) -> None:
+    """Run so many steps, or, while somebody looks, until the page is closed (None)."""
     import numpy as np
     from rich.console import Console
     from rich.progress import Progress
@@ -107,7 +120,7 @@ def _run(
 
     console = Console()
     recorder = Recorder(simulation)
-    shown = set(np.linspace(0, steps, _FRAMES).round().astype(int).tolist())
+    shown = set(np.linspace(0, steps or 0, _FRAMES).round().astype(int).tolist())
     phases: dict[str, list[float]] = {}
     counts: list[int] = []
 
@@ -125,11 +138,11 @@ def _run(
 
         with LiveViewer(simulation) as viewer:
             click.echo(f"{viewer.url} shows {name}; Ctrl-C ends", err=True)
-            viewer.run(after_step=keep)
+            viewer.run(steps, after_step=keep)
     else:
         with Progress(console=console, transient=True) as progress:
             task = progress.add_task(name, total=steps)
-            for _ in range(steps):
+            for _ in range(steps or 0):
                 simulation.step()
                 keep()
                 progress.advance(task)
@@ -166,8 +179,8 @@ def _draw(recording: Recording, path: Path, width: int, device: str | None) -> N
 def _times(recording: Recording) -> list[float]:
     import numpy as np
 
-    frames = np.unique(np.linspace(0, len(recording) - 1, _FRAMES).round())
-    return (frames / max(len(recording) - 1, 1)).tolist()
+    frames = np.unique(np.linspace(0, len(recording) - 1, _FRAMES).round().astype(int))
+    return recording.parts[frames].tolist()
 
 
 def _replay(path: Path, png: Path | None, look: bool, width: int, device: str | None) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps.rings import RingTable
-from tangere.crowd.sight import Sight
+from tangere.crowd.sight import Sight, gap
 from tangere.runtime import SOUND
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Routes",
     "ball_of",
     "comes_first",
+    "edge_reach",
     "may_touch",
     "maybe_near",
     "ring_cell",
@@ -46,6 +47,7 @@ class Agents:
     dart: wp.array[int]
     number: wp.array[int]
     cell: wp.array[int]
+    room: wp.array[wp.float64]
 
 
 @wp.struct
@@ -54,6 +56,8 @@ class Crowd:
     velocity: wp.array[wp.vec3d]
     dart: wp.array[int]
     number: wp.array[int]
+    cell: wp.array[int]
+    room: wp.array[wp.float64]  # all within this distance is in the agent's cell [m]; 0: not known
     start: wp.array[int]  # per cell, and one more
     radius: wp.array[wp.float64]  # by number, like all below
     speed: wp.array[wp.float64]
@@ -84,7 +88,9 @@ class Edges:
     edge: wp.array[int]  # per place
     start: wp.array[int]
     entry: wp.array[int]
+    whose: wp.array[int]  # beside `entry`: the owner of its edge, -1 of a virtual one
     ball: wp.array[wp.vec4d]  # beside `entry`: the middle of its edge, and half the square of its length
+    longest: wp.array[wp.float64]  # one number: the length of the longest edge
 
 
 @wp.struct
@@ -134,12 +140,22 @@ def maybe_near(e: Edges, g: int, x: wp.vec3d, reach: wp.float64) -> bool:
 
 
 @wp.func
-def comes_first(e: Edges, rings: RingTable, c: int, place: int) -> bool:
-    """Whether an edge seen from cell c has no earlier cell that c sees as well: so it counts once."""
+def edge_reach(e: Edges, reach: wp.float64) -> wp.float64:
+    """Square of the true distance beyond which no edge is within `reach`, by elliptic or true distance.
+
+    The ellipse around an edge of length L has the half axes L / 2 + reach and the root of reach (reach + L).
+    """
+    return reach * (reach + e.longest[0]) * _WIDER
+
+
+@wp.func
+def comes_first(e: Edges, s: Sight, c: int, place: int, x: wp.vec3d, square: wp.float64) -> bool:
+    """Whether an edge has no earlier cell in the runs that c sees within the root of `square` of x: it counts once."""
     for q in range(e.first[e.edge[place]], place):
-        for k in range(rings.size[c] + 1):
-            if ring_cell(rings, c, k) == e.cells[q]:
-                return False
+        for k in range(c * s.width, c * s.width + s.seen[c].runs):
+            if e.cells[q] >= s.run[k].first and e.cells[q] <= s.run[k].last:
+                if gap(s.run[k], x) <= square:
+                    return False
     return True
 
 
@@ -172,6 +188,8 @@ def wish(r: Routes, n: int, x: wp.vec3d, speed: wp.float64, time: wp.float64) ->
                 turned = True
     r.at[n] = at
     if at >= end:
+        if r.repeat[n] == 1:
+            r.at[n] = int(r.begin[n])  # here all are reached at once; whoever is pushed away comes back
         return wp.vec3d()
     way = r.points[at] - x
     if r.detoured[n] == 1:

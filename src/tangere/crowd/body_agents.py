@@ -47,6 +47,7 @@ class BodyAgents:
         self.routes = routes_of(self.ways, self.repeat, np.empty(0), map.device)
         self.edges = _no_edges(map)
         self._time = wp.zeros(1, dtype=wp.float64, device=map.device)
+        self._on_cpu = self._time.numpy() if map.device.is_cpu else None
         self._recorded: tuple[Any, list[Repeated]] | None = None
 
     def __len__(self) -> int:
@@ -115,19 +116,20 @@ class BodyAgents:
         return np.arange(before, before + count)
 
     def step(self, map_inputs: list[Any], push: tuple[float, float, float], dt: float, time: float) -> None:
-        """Move all bodies. Map inputs: map, rings, walls."""
+        """Move all bodies. Map inputs: map, sight."""
         b, device = self.arrays, self.map.device
         b.dt = dt
         key = self.map.version, self.edges.arrays, push, dt, self.routes.near, b.position.ptr
         if self._recorded is None or self._recorded[0] != key:
-            self._moved = [wp.empty_like(x) for x in (b.position, b.velocity, b.dart)]
+            moved = [wp.empty_like(x) for x in (b.position, b.velocity, b.dart)]
             inputs = [*map_inputs, self.edges.arrays, wp.vec3d(*push)]
-            self._recorded = key, moving(b, self.routes, self._time, inputs, self._moved, device)
-        self._time.fill_(time)
+            self._recorded = key, moving(b, self.routes, self._time, inputs, moved, device)
+        if self._on_cpu is not None:
+            self._on_cpu[0] = time
+        else:
+            self._time.fill_(time)
         for part in self._recorded[1]:
             part.run()
-        for there, here in zip(self._moved, (b.position, b.velocity, b.dart), strict=True):
-            wp.copy(here, there)
 
     def register(self) -> None:
         """List the edges by cell, where they are now."""

@@ -20,17 +20,19 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
-from tangere.crowd.arrays import Crowd, Edges, comes_first, may_touch, maybe_near
-from tangere.crowd.sight import in_reach
-from tangere.crowd.walls import nearest_on_segment, nearest_wall
+from tangere.crowd.arrays import Crowd, Edges, comes_first, edge_reach, may_touch
+from tangere.crowd.sight import gap, wall_near
+from tangere.crowd.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError
 
-__all__ = ["Bubbles", "Field", "bubble", "edge_field", "perturbation", "segment_field"]
+__all__ = ["Bubbles", "Field", "bubble", "edge_field", "elliptic_distance", "perturbation", "segment_field"]
 
 wp.set_module_options(SOUND)
 
 _ZERO, _HALF, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 1.0))
 _TINY = wp.constant(wp.float64(1.0e-12))
+#: How near walls push unless told [m].
+_WALL_RANGE = 0.8
 #: Walls are firmer than agents, over their shorter range.
 _FIRM = wp.constant(wp.float64(2.0))
 #: Places of the parameters in the array a kernel gets.
@@ -47,9 +49,10 @@ class Bubbles:
     """The behaviour of the thesis.
 
     Args:
-        range: R, who is farther does not matter [m].
+        range: R, who is farther does not matter [m]. It keeps agents apart whatever their radius is.
         stiffness: k [1/(m s^2)]. damping: z [1/s].
-        wall_range: the same for walls, not more: within it an agent cannot follow a way along the wall [m].
+        wall_range: the same for walls, not more: within it an agent cannot follow a way along the wall [m]; None: 0.8 m
+            or the range.
         relaxation: tau, time to take up the wanted velocity [s].
         acceleration: at most [m/s^2]. faster: speed at most, as a part of the wanted one.
         noise: random acceleration against equilibria [m/s^2].
@@ -64,7 +67,7 @@ class Bubbles:
     range: float = 1.5
     stiffness: float = 14.0
     damping: float = 2.0
-    wall_range: float = 0.8
+    wall_range: float | None = None
     relaxation: float = 0.5
     acceleration: float = 12.0
     faster: float = 1.3
@@ -77,10 +80,14 @@ class Bubbles:
     careful: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("range", "wall_range", "relaxation", "acceleration", "faster"):
-            if not (getattr(self, name) > 0 and math.isfinite(getattr(self, name))):
-                raise InputError(f"Bubbles: {name} must be positive, not {getattr(self, name)}")
-        if self.wall_range > self.range:
+        for name in ("range", "wall_range", "relaxation", "acceleration", "faster", "panic_factor"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"Bubbles: {name} must be positive, not {value}")
+        for name in ("stiffness", "damping", "noise", "panic", "cohesion"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"Bubbles: {name} must not be negative, but is {getattr(self, name)}")
+        if self.wall_range is not None and self.wall_range > self.range:
             raise InputError(f"Bubbles: wall_range {self.wall_range} is more than the range {self.range}")
         if not 0 < self.view <= 360:
             raise InputError(f"Bubbles: view must be an angle up to 360 degrees, not {self.view}")
@@ -97,7 +104,17 @@ class Bubbles:
         cosine = -2.0 if self.view == 360.0 else math.cos(math.radians(self.view / 2))
         values = [self.stiffness, self.damping, self.range, self.relaxation, self.acceleration, self.faster]
         values += [self.noise, cosine, self.panic, self.panic_factor, self.cohesion]
-        return np.array([*values, float(self.careful), float(self.field == "ellipse"), self.wall_range])
+        wall = min(_WALL_RANGE, self.range) if self.wall_range is None else self.wall_range
+        return np.array([*values, float(self.careful), float(self.field == "ellipse"), wall])
+
+    def edge_reach(self, length: float, *, ahead: bool = False) -> float:
+        """How far beside its middle an edge of that length acts [m].
+
+        Args:
+            ahead: a virtual edge of anticipation, which makes panic.
+        """
+        reach = max(self.range, self.panic) if ahead else self.range
+        return math.sqrt(reach**2 + reach * length) if self.field == "ellipse" else reach
 
 
 @wp.func
@@ -121,6 +138,12 @@ class Field:
 
 
 @wp.func
+def elliptic_distance(x: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
+    """Of x from the edge ab: 0 on the edge, and the same along ellipses around its ends."""
+    return wp.max(_HALF * (wp.length(x - a) + wp.length(x - b) - wp.length(b - a)), _ZERO)
+
+
+@wp.func
 def edge_field(
     x: wp.vec3d, v: wp.vec3d, a: wp.vec3d, b: wp.vec3d, rate_a: wp.vec3d, rate_b: wp.vec3d, normal: wp.vec3d
 ) -> Field:
@@ -133,7 +156,7 @@ def edge_field(
     ub = from_b / wp.max(wp.length(from_b), _TINY)
     unit = along / wp.max(length, _TINY)
     found = Field()
-    found.distance = wp.max(_HALF * (wp.length(from_a) + wp.length(from_b) - length), _ZERO)
+    found.distance = elliptic_distance(x, a, b)
     found.rate = _HALF * (wp.dot(ua, v - rate_a) + wp.dot(ub, v - rate_b) - wp.dot(unit, rate_b - rate_a))
     gradient = _HALF * (ua + ub)
     size = wp.length(gradient)
@@ -243,7 +266,7 @@ def steer(
     """The next velocity of agent i."""
     x = c.position[i]
     v = c.velocity[i]
-    cell = m.cell[c.dart[i]]
+    cell = c.cell[i]
     number = c.number[i]
     r = p[_R]
     careful = p[_CAREFUL] > _HALF
@@ -252,21 +275,26 @@ def steer(
     fear = wp.vec3d()
     afraid = bool(False)
     far = wp.max(r, p[_PANIC])
+    edges_within = wp.float64(-1.0)
+    if e.entry.shape[0] > 0:
+        edges_within = edge_reach(e, far)
     row = cell * c.sight.width
-    for k in range(row, row + c.sight.count[cell]):
+    for k in range(row, row + c.sight.seen[cell].runs):
         run = c.sight.run[k]
-        if in_reach(c.sight, k, x, r * r):
-            push += pushes(c, p, i, c.start[run[0]], c.start[run[1] + 1], flat)
-        if e.entry.shape[0] > 0:
-            for q in range(e.start[run[0]], e.start[run[1] + 1]):
-                if may_touch(e.ball[q], x, far):
+        away = gap(run, x)
+        if away <= r * r:
+            push += pushes(c, p, i, c.start[run.first], c.start[run.last + 1], flat)
+        if away <= edges_within:
+            for q in range(e.start[run.first], e.start[run.last + 1]):
+                reach = r
+                if e.whose[q] < 0:
+                    reach = far
+                if may_touch(e.ball[q], x, reach):
                     place = e.entry[q]
                     g = e.edge[place]
-                    reach = r
-                    if e.ahead[g] == 1:
-                        reach = far
-                    if maybe_near(e, g, x, reach):
-                        if comes_first(e, rings, cell, place):
+                    # Never more than the true distance.
+                    if elliptic_distance(x, e.a[g], e.b[g]) < reach:
+                        if comes_first(e, c.sight, cell, place, x, edges_within):
                             f = Field()
                             if p[_ELLIPSE] > _HALF:
                                 f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
@@ -274,10 +302,10 @@ def steer(
                                 f = segment_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
                             one = bubble(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
                             push += one
-                            if e.ahead[g] == 1 and f.distance < p[_PANIC]:
+                            if e.whose[q] < 0 and f.distance < p[_PANIC]:
                                 afraid = True
                                 fear += f.away * (p[_PANIC] - f.distance) + one
-    wall = nearest_wall(c.sight.walls, cell, x)
+    wall = wall_near(c.sight, cell, x)
     if wall.distance < p[_WALL]:
         w = (x - wall.point) / wp.max(wall.distance, _TINY)
         push += bubble(wall.distance, wp.dot(w, v), _FIRM * p[_K], p[_Z], p[_WALL], careful) * w

@@ -16,12 +16,14 @@ from tangere.runtime import InputError, MissingExtraError
 from tangere.scene import Camera, Scene, Thing
 from tangere.shape import Mesh, Sphere
 
-__all__ = ["cell_colours", "cell_triangles", "plot_measures", "scene_of", "top_view"]
+__all__ = ["cell_colours", "cell_edges", "cell_triangles", "lifted", "plot_measures", "scene_of", "top_view"]
 
 _INK, _WALL, _BODY = "#3c4048", "#8c8f96", "#c8553d"
 _GROUND = (0.80, 0.82, 0.84)
 #: Cells: coarse, fine, crowded, blocked.
 _COARSE, _FINE, _CROWDED, _BLOCKED = (0.97, 0.97, 0.96), (0.45, 0.62, 0.80), (0.98, 0.80, 0.52), (0.45, 0.46, 0.50)
+#: How high above the ground bodies are drawn [m].
+_LIFT = 0.3
 #: Slow agents are blue, fast ones orange.
 _SPEEDS = ((0.27, 0.47, 0.67), (0.45, 0.70, 0.62), (0.93, 0.68, 0.42), (0.80, 0.36, 0.30))
 
@@ -90,7 +92,8 @@ def scene_of(simulation: Simulation) -> Scene:
     """Ground, obstacles, bodies and points as things for pictures and the viewer; points by wanted speed."""
     map, things = simulation.map, []
     if map.dimension == 2:
-        triangles, level = _dart_triangles(map)
+        triangles, cells = cell_triangles(map, raised=True)
+        level = np.where(map.arrays.obstacle.numpy()[cells] != 0, -1, map.levels[cells])
         for k in np.unique(level):
             grey = tuple(float(max(0.2, 1.0 - 0.1 * max(k, 0))) * c for c in _GROUND) if k >= 0 else (0.45, 0.46, 0.5)
             name = f"cells of level {k}" if k >= 0 else "obstacles"
@@ -103,10 +106,9 @@ def scene_of(simulation: Simulation) -> Scene:
             radius = simulation.points.traits["radius"][chosen]
             things.append(Thing(f"points {kind + 1}", Sphere(radius).at(poses), _SPEEDS[number]))
     for k, body in enumerate(simulation.bodies.bodies):
-        parts = [simulation.bodies.outline(k, s) for s in range(len(body.sections))]
-        fan = [np.stack([part.mean(axis=0), a, b]) for part in parts for a, b in zip(part, np.roll(part, -1, axis=0))]
-        lifted = np.array(fan) + _up(map, np.array(fan)) * 0.3
-        things.append(Thing(f"body {k}", _mesh(lifted), (0.78, 0.33, 0.24)))
+        parts = [lifted(simulation.bodies.outline(k, s)) for s in range(len(body.sections))]
+        fan = np.concatenate([part[0][part[1]] for part in parts])
+        things.append(Thing(f"body {k}", _mesh(fan), (0.78, 0.33, 0.24)))
     return Scene(tuple(things), camera=Camera((0.4, -1.0, 0.7)), title=repr(simulation))
 
 
@@ -163,39 +165,44 @@ def _cell_polygons(map: Any) -> tuple[list[np.ndarray], np.ndarray]:
     return polygons, leaves
 
 
-def cell_triangles(map: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 3, 3) triangles of the darts of a 2-map [m], and their cells."""
+def cell_triangles(map: Any, *, raised: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 3, 3) triangles of the darts of a 2-map [m], and their cells.
+
+    Args:
+        raised: obstacles stand out, with a roof and sides.
+    """
     darts, origin = map.darts, map.numpy("origin")
     cell = map.numpy("cell")[darts]
     ends = map.positions[origin[darts]], map.positions[origin[map.numpy("phi1")[darts]]]
-    return np.stack([map.numpy("centre")[cell], *ends], axis=1), cell
-
-
-def _dart_triangles(map: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 3, 3) triangles of the darts of a 2-map and the level of their cells; -1: obstacles, which stand out."""
-    triangles, cell = cell_triangles(map)
+    triangles = np.stack([map.numpy("centre")[cell], *ends], axis=1)
     blocked = map.arrays.obstacle.numpy()[cell] != 0
-    level = np.where(blocked, -1, map.levels[cell])
-    if blocked.any():
-        foot = triangles[blocked].copy()
+    if raised and blocked.any():
+        foot = triangles[blocked]
         tall = 0.5 * float(np.linalg.norm(foot[:, 2] - foot[:, 1], axis=1).mean())
-        roof = foot + tall * _up(map, foot)
-        sides = [
-            np.stack([foot[:, 1], foot[:, 2], roof[:, 2]], axis=1),
-            np.stack([foot[:, 1], roof[:, 2], roof[:, 1]], 1),
-        ]
+        normal = np.cross(foot[:, 1] - foot[:, 0], foot[:, 2] - foot[:, 0])
+        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+        roof = foot + tall * normal[:, None]
+        lower, upper = foot[:, [1, 2]], roof[:, [1, 2]]
+        sides = np.concatenate([lower, upper[:, 1:]], axis=1), np.concatenate([lower[:, :1], upper[:, ::-1]], axis=1)
         triangles = np.concatenate([triangles[~blocked], roof, *sides])
-        level = np.concatenate([level[~blocked], np.full(3 * len(foot), -1)])
-    return triangles, level
+        cell = np.concatenate([cell[~blocked], *[cell[blocked]] * 3])
+    return triangles, cell
 
 
-def _up(map: Any, triangles: np.ndarray) -> np.ndarray:
-    """Unit vectors up at the corners: z in the plane, away from the middle on closed surfaces."""
-    if map.flat:
-        return np.broadcast_to([0.0, 0.0, 1.0], triangles.shape)
-    normal = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
-    return np.repeat(normal[:, None], 3, axis=1)
+def cell_edges(map: Any) -> np.ndarray:
+    """(n, 2, 3) the edges of all leaves, each once [m]."""
+    origin = map.numpy("origin")
+    ends = np.sort(np.stack([origin[map.darts], origin[map.numpy("phi1")[map.darts]]], axis=1), axis=1)
+    return map.positions[np.unique(ends, axis=0)]
+
+
+def lifted(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(k + 1, 3) middle and corners of a body's outline, a bit above the ground [m], and (k, 3) triangles of them."""
+    middle = outline.mean(axis=0)
+    normal = np.cross(outline - middle, np.roll(outline, -1, axis=0) - middle).sum(axis=0)
+    corners = np.concatenate([middle[None], outline]) + _LIFT * normal / max(float(np.linalg.norm(normal)), 1e-300)
+    k = np.arange(1, len(corners))
+    return corners, np.stack([np.zeros_like(k), k, np.roll(k, -1)], axis=1)
 
 
 def _mesh(triangles: np.ndarray) -> Mesh:

@@ -33,6 +33,8 @@ __all__ = ["MovingEdges"]
 
 wp.set_module_options(SOUND)
 
+#: A virtual edge becomes two where a body is wider than this part of the edge's length.
+_WEDGE = 0.5
 #: So many edges are listed on one thread of a CPU.
 _FEW = 4096
 _ZERO, _HALF, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 1.0))
@@ -51,7 +53,6 @@ class MovingEdges:
     Args:
         contours: (e, 2) particles. owners: (e,) bodies.
         widths: (b,) of each body [m]. horizon: of anticipation [s]; 0: no virtual edges.
-        wedge: a virtual edge becomes two where a body is wider than this part of the edge's length.
     """
 
     def __init__(
@@ -61,11 +62,9 @@ class MovingEdges:
         owners: np.ndarray,
         widths: np.ndarray,
         horizon: float,
-        wedge: float = 0.5,
     ) -> None:
         self.map = map
         self._horizon = horizon if map.dimension == 2 and map.flat else 0.0
-        self._wedge = wedge
         device, bodies = map.device, len(widths) if self._horizon > 0 else 0
         count = len(contours) + 2 * bodies
         everyone = np.concatenate([owners, np.repeat(np.arange(bodies), 2)])
@@ -79,6 +78,7 @@ class MovingEdges:
             setattr(self.arrays, name, wp.empty(count, dtype=wp.vec3d, device=device))
         self.arrays.owner = wp.array(everyone.astype(np.int32), dtype=wp.int32, device=device)
         self.arrays.ahead = wp.zeros(count, dtype=wp.int32, device=device)
+        self.arrays.longest = wp.zeros(1, dtype=wp.float64, device=device)
         self._in_order = device.is_cpu and count <= _FEW
         self._placing: tuple[Any, Repeated] | None = None
         self._listing: tuple[Any, Repeated] | None = None
@@ -90,7 +90,7 @@ class MovingEdges:
         key = self.map.version, bodies.position.ptr, bodies.velocity.ptr, bodies.dart.ptr
         if self._placing is None or self._placing[0] != key:
             how = int(ENDS if bodies.surface else ALONE if self.map.has_convex_cells else MARCH)
-            reach, chunk = wp.vec2d(self._horizon, self._wedge), chunk_of(self.map.device)
+            reach, chunk = wp.vec2d(self._horizon, _WEDGE), chunk_of(self.map.device)
             arguments = [self.map.arrays, bodies, self._contours, self._widths, reach, how, chunk]
             arguments += [self._ends, self.arrays]
             indices = -(-len(self.arrays.owner) // chunk)
@@ -98,6 +98,11 @@ class MovingEdges:
             self._placing = key, placing
         self._placing[1].run()
         self._list()
+
+    def crossed(self) -> np.ndarray:
+        """The cells that contours cross."""
+        count = len(self._contours)
+        return self.arrays.cells.numpy()[: self.arrays.first.numpy()[count]] if count else np.empty(0, np.int32)
 
     def _list(self) -> None:
         """List edges by cell."""
@@ -111,8 +116,10 @@ class MovingEdges:
         lists = group(rows.cells, self.map.cell_capacity)
         e.first, e.cells, e.edge = rows.first, rows.cells, rows.owner
         e.start, e.entry = lists.start, lists.order
+        e.whose = wp.empty_like(e.entry)
         e.ball = wp.empty(len(e.entry), dtype=wp.vec4d, device=self.map.device)
-        launch(_balls, len(e.entry), [e], device=self.map.device)
+        e.longest.zero_()
+        launch(_measure, len(e.entry), [e], device=self.map.device, threads=1)
         self.arrays = e
 
     def _listed(self, room: int) -> int:
@@ -120,8 +127,8 @@ class MovingEdges:
         if self._listing is None or self._listing[0] != self.map.version or len(self.arrays.cells) < room:
             room = max(room, len(self.arrays.cells) if self._listing else 0)
             e, cells, device = self._renewed(), self.map.cell_capacity, self.map.device
-            sizes = {"first": len(e.owner) + 1, "start": cells + 1, "cells": room, "edge": room, "entry": room}
-            for name, size in sizes.items():
+            sizes = {"first": len(e.owner) + 1, "start": cells + 1}
+            for name, size in (sizes | dict.fromkeys(("cells", "edge", "entry", "whose"), room)).items():
                 setattr(e, name, wp.zeros(size, dtype=wp.int32, device=device))
             e.ball = wp.zeros(room, dtype=wp.vec4d, device=device)
             counter, self._needed = (wp.zeros(size, dtype=wp.int32, device=device) for size in (cells, 1))
@@ -138,7 +145,7 @@ class MovingEdges:
     def _renewed(self) -> Edges:
         """The same edges, without their lists."""
         e = Edges()
-        for name in ("a", "b", "rate_a", "rate_b", "owner", "ahead"):
+        for name in ("a", "b", "rate_a", "rate_b", "owner", "ahead", "longest"):
             setattr(e, name, getattr(self.arrays, name))
         return e
 
@@ -219,6 +226,17 @@ def _place_ends(
             x.how[i] = how
 
 
+@wp.func
+def _tell(e: Edges, i: int):
+    """Write beside an entry what is asked of it first."""
+    g = e.edge[e.entry[i]]
+    e.ball[i] = ball_of(e.a[g], e.b[g])
+    whose = int(e.owner[g])
+    if e.ahead[g] == 1:
+        whose = -1
+    e.whose[i] = whose
+
+
 @wp.kernel
 def _list_alone(
     first: int,
@@ -231,8 +249,10 @@ def _list_alone(
 ):
     room = e.cells.shape[0]
     total = int(0)
+    square = wp.float64(0.0)
     for i in range(e.owner.shape[0]):
         e.first[i] = total
+        square = wp.max(square, wp.length_sq(e.b[i] - e.a[i]))
         row = row_of(m, e.a[i], e.b[i], x.dart_a[i], x.dart_b[i], x.how[i], total, 1, e.cells)
         end = total + row[0]
         while total < end:
@@ -242,6 +262,7 @@ def _list_alone(
         if row[1] == LOST:
             lost[0] = wp.uint8(LOST)
     e.first[e.owner.shape[0]] = total
+    e.longest[0] = wp.sqrt(square)
     needed[0] = total
     if total > room:
         return
@@ -261,11 +282,12 @@ def _list_alone(
         place = e.start[e.cells[k]] - 1
         e.start[e.cells[k]] = place
         e.entry[place] = k
-        e.ball[place] = ball_of(e.a[e.edge[k]], e.b[e.edge[k]])
+        _tell(e, place)
 
 
 @wp.kernel
-def _balls(first: int, e: Edges):
+def _measure(first: int, e: Edges):
     i = first + wp.tid()
+    _tell(e, i)
     g = e.edge[e.entry[i]]
-    e.ball[i] = ball_of(e.a[g], e.b[g])
+    wp.atomic_max(e.longest, 0, wp.length(e.b[g] - e.a[g]))

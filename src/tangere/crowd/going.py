@@ -1,8 +1,10 @@
 """How an agent gets from here to there: straight, sliding along walls, or over a surface.
 
-Question: where is an agent after a displacement, and in which dart's simplex?
-Method:   straight from simplex to simplex through the first side left by; at a wall the rest of the way goes on along
-          the wall, a few times at most. On a surface the way is unfolded over its edges.
+Question: where is an agent after a displacement, and in which cell?
+Method:   in the plane, who has not gone farther than the room he had in his cell is still in it, and nothing is asked
+          of the map; then his triangle is (`ground`). Else straight from simplex to simplex through the first side
+          left by; at a wall the rest of the way goes on along the wall, a few times at most.
+          On a surface the way is unfolded over its edges.
 Promise:  nobody passes a wall: the place returned is on the own side of every wall met on the way.
 Spec: specs/pitiot-multiresolution-interactions 2.7 (collisions), 2.9, 2.10; 5.1 (sliding).
 """
@@ -14,6 +16,8 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.tracking.sides import BLOCKED, behind, first_exit, sides
 from tangere.cells.tracking.surface import glided, triangle_normal
+from tangere.crowd.ground import Triangle, exit_from, neighbour, room, room_within, side_left, turned_to
+from tangere.crowd.sight import Sight
 from tangere.runtime import SOUND
 
 __all__ = ["Place", "go_over_surface", "go_straight"]
@@ -26,6 +30,8 @@ _ONE = wp.constant(wp.float64(1.0))
 _SLIDES = wp.constant(3)
 #: How far from a wall it stops, as a part of the size of the simplex: above rounding, below anything seen.
 _CLEAR = wp.constant(wp.float64(1.0e-9))
+#: And at least, as a part of its coordinates: far from the origin these are coarse.
+_ROUNDING = wp.constant(wp.float64(2.0**-50))
 #: Simplices crossed in one step; what is left of the way is given up.
 _SIMPLICES = wp.constant(4096)
 
@@ -35,46 +41,123 @@ class Place:
     position: wp.vec3d
     velocity: wp.vec3d
     dart: int
+    cell: int
+    room: wp.float64  # all within this distance is in the same cell [m]; 0: not known
+
+
+@wp.struct
+class _Way:
+    """How a segment leaves the simplex of a dart, and what is there: a dart, or a wall with its inner normal."""
+
+    side: int  # -1: it does not
+    time: wp.float64
+    there: int  # -1: a wall
+    normal: wp.vec3d
+    corner: wp.vec3d
+    size: wp.float64
 
 
 @wp.func
-def _wall_normal(m: MapArrays, d: int) -> wp.vec3d:
-    """Unit normal of the wall at a dart, into its cell."""
-    s = m.position[m.origin[d]]
-    e = m.position[m.origin[m.phi1[d]]]
-    if m.dimension == 3:
-        return -wp.normalize(wp.cross(s - m.face_centre[d], e - m.face_centre[d]))
-    return wp.normalize(wp.vec3d(s[1] - e[1], e[0] - s[0], _ZERO))
+def _wall(way: _Way, s: wp.vec3d, e: wp.vec3d, normal: wp.vec3d) -> _Way:
+    way.corner = s
+    way.size = wp.length(e - s)
+    way.normal = wp.normalize(normal)
+    return way
 
 
 @wp.func
-def go_straight(m: MapArrays, dart: int, start: wp.vec3d, velocity: wp.vec3d, dt: wp.float64) -> Place:
+def _way_over(t: Triangle, a: wp.vec3d, b: wp.vec3d) -> _Way:
+    """In the plane."""
+    out = exit_from(t, a, b)
+    way = _Way()
+    way.side = out.side
+    way.time = out.time
+    if out.side >= 0:
+        way.there = neighbour(t, out.side)
+        if way.there < 0:
+            s = wp.vec3d(t.start[0], t.start[1], _ZERO)
+            e = wp.vec3d(t.end[0], t.end[1], _ZERO)
+            way = _wall(way, s, e, wp.vec3d(s[1] - e[1], e[0] - s[0], _ZERO))
+    return way
+
+
+@wp.func
+def _way_through(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> _Way:
+    """In space."""
+    out = first_exit(m, d, a, b)
+    way = _Way()
+    way.side = out.side
+    way.time = out.time
+    if out.side >= 0:
+        way.there = behind(m, d, out.side)
+        if way.there < 0:
+            s = m.position[m.origin[d]]
+            e = m.position[m.origin[m.phi1[d]]]
+            way = _wall(way, s, e, -wp.cross(s - m.face_centre[d], e - m.face_centre[d]))
+    return way
+
+
+@wp.func
+def go_straight(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
     """In the plane or in space."""
-    end = Place()
+    end = from_
+    d = int(from_.dart)
+    start = from_.position
+    velocity = from_.velocity
     end.position = start + dt * velocity
-    end.velocity = velocity
-    end.dart = dart
-    if wp.min(sides(m, dart, end.position)) >= _ZERO:
-        return end
+    if m.dimension == 3:
+        if wp.min(sides(m, from_.dart, end.position)) >= _ZERO:
+            return end
+    else:
+        # By where it came to, not by how fast it went: rounding far from the origin may move it farther than its speed.
+        end.room = from_.room - wp.length(end.position - start)
+        if end.room > _ZERO:
+            return end
+        seen = s.seen[from_.cell]
+        end.room = room_within(seen.low, seen.high, end.position)
+        if end.room > _ZERO:
+            return end
+        side = side_left(seen.low, seen.high, end.position)
+        # Only who was in the rectangle has left it by that side.
+        if side >= 0 and room_within(seen.low, seen.high, start) > _ZERO:
+            next_dart = seen.across[side]
+            if next_dart >= 0:
+                next_cell = seen.beyond[side]
+                end.room = room_within(s.seen[next_cell].low, s.seen[next_cell].high, end.position)
+                if end.room > _ZERO:
+                    end.dart = next_dart
+                    end.cell = next_cell
+                    return end
+        d = turned_to(s.triangle, d, start)
+        end.dart = d
+        end.room = room(s.triangle[d], end.position)
+        if end.room >= _ZERO:
+            return end
     p = start
     way = dt * velocity
-    d = int(dart)
     slides = int(0)
     for _n in range(_SIMPLICES):
-        out = first_exit(m, d, p, p + way)
+        out = _Way()
+        if m.dimension == 3:
+            out = _way_through(m, d, p, p + way)
+        else:
+            out = _way_over(s.triangle[d], p, p + way)
         if out.side < 0:
             end.position = p + way
             end.dart = d
+            if m.dimension == 3:
+                end.cell = m.cell[d]
+            else:
+                end.cell = s.triangle[d].cell
+                end.room = wp.float64(0.0)
             return end
-        there = behind(m, d, out.side)
-        if there >= 0:
-            d = there
+        if out.there >= 0:
+            d = out.there
         else:
-            n = _wall_normal(m, d)
-            size = wp.length(m.position[m.origin[m.phi1[d]]] - m.position[m.origin[d]])
-            s = m.position[m.origin[d]]
+            n = out.normal
             p = p + out.time * way
-            p = p + (wp.max(_CLEAR * size - wp.dot(p - s, n), _ZERO)) * n
+            clear = wp.max(_CLEAR * out.size, _ROUNDING * wp.max(wp.abs(out.corner)))
+            p = p + (wp.max(clear - wp.dot(p - out.corner, n), _ZERO)) * n
             way = (_ONE - out.time) * way
             way = way - wp.min(wp.dot(way, n), _ZERO) * n
             end.velocity = end.velocity - wp.min(wp.dot(end.velocity, n), _ZERO) * n
@@ -84,21 +167,22 @@ def go_straight(m: MapArrays, dart: int, start: wp.vec3d, velocity: wp.vec3d, dt
     # A corner sharper than rounding allows to leave: stay where it was.
     end.position = start
     end.velocity = wp.vec3d()
-    end.dart = dart
+    end.room = _ZERO
     return end
 
 
 @wp.func
-def go_over_surface(m: MapArrays, dart: int, start: wp.vec3d, velocity: wp.vec3d, dt: wp.float64) -> Place:
+def go_over_surface(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
     """Along a surface in space; a wall stops the agent, and its velocity turns along the wall."""
-    way = glided(m, dart, start, dt * velocity, velocity)
+    way = glided(m, from_.dart, from_.position, dt * from_.velocity, from_.velocity)
     end = Place()
     end.position = way.position
     end.velocity = way.heading
     end.dart = way.dart
+    end.cell = m.cell[way.dart]
     if way.status == BLOCKED:
-        s = m.position[m.origin[way.dart]]
-        along = wp.normalize(m.position[m.origin[m.phi1[way.dart]]] - s)
+        corner = m.position[m.origin[way.dart]]
+        along = wp.normalize(m.position[m.origin[m.phi1[way.dart]]] - corner)
         inward = wp.cross(triangle_normal(m, way.dart), along)
         end.velocity = way.heading - wp.min(wp.dot(way.heading, inward), _ZERO) * inward
     return end

@@ -1,8 +1,8 @@
 """A round obstacle that is put down, taken away and moved while a crowd is there: cells around it get finer.
 
 Cells are split along its rim as far as the simulation allows, and every cell whose centre it covers is blocked as soon
-as nobody is in it; whoever is caught inside stays in his cell until it goes on. Where it leaves, cells are freed, and
-merge again by density.
+as nobody is in it, which every step looks for; whoever is caught inside stays in his cell until it goes on. Where it
+leaves, cells are freed unless another obstacle covers them, and merge again by density.
 Spec: specs/pitiot-multiresolution-interactions 2.16 (criteria), 2.18 (obstacles), 5.1.
 """
 
@@ -11,27 +11,30 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.cells.maps.refining import split
+from tangere.crowd.occupying import taken
 from tangere.crowd.simulation import Simulation
 from tangere.crowd.sizes import cell_widths
-from tangere.runtime import Arrays, InputError
+from tangere.runtime import Arrays, InputError, to_numpy
 
 __all__ = ["Obstacle"]
 
 
 class Obstacle:
-    """A disc (flat maps) or ball (space) that agents go around.
+    """A disc (flat maps) or ball (space) that agents go around; the simulation's steps settle it.
 
     Args:
-        centre: (2,) or (3,) [m]. radius: [m].
+        centre: (2,) or (3,), somewhere in the map [m]. radius: [m].
     """
 
     def __init__(self, simulation: Simulation, centre: Arrays, radius: float) -> None:
-        if not radius > 0:
+        if not (radius > 0 and np.isfinite(radius)):
             raise InputError(f"radius must be positive, not {radius}")
-        if simulation.map.dimension == 2 and not simulation.map.flat:
+        if simulation.map.is_surface:
             raise InputError("obstacles are put into flat maps or into space")
         self.simulation, self.radius = simulation, float(radius)
         self._blocked = np.empty(0, np.int64)
+        self.centre = self._place(centre)  #: (3,) [m]
+        simulation.obstacles.append(self)
         self.move(centre)
 
     @property
@@ -40,34 +43,59 @@ class Obstacle:
         return self._blocked
 
     def move(self, centre: Arrays) -> None:
-        """Put it somewhere else."""
-        place = np.asarray(centre, float).reshape(-1)
-        self.centre = np.concatenate([place, np.zeros(3 - len(place))])  #: (3,) [m]
-        away = np.linalg.norm(self._centres(self._blocked) - self.centre, axis=1)
-        self._free(self._blocked[away > self.radius])
+        """Put it somewhere else, (2,) or (3,) [m]."""
+        self.centre = self._place(centre)
+        self._follow_splits()
+        self._free(self._blocked[~self._covers(self._blocked)])
         self._split_rim()
         self.settle()
 
     def settle(self) -> None:
-        """Block what it covers and nobody is in any more; call it between steps."""
+        """Block what it covers and nobody is in any more; every step does."""
         simulation, map = self.simulation, self.simulation.map
-        leaves = map.leaves
-        far = np.linalg.norm(self._centres(leaves) - self.centre, axis=1)
-        free = (far <= self.radius) & (map.arrays.obstacle.numpy()[leaves] == 0)
-        taken = np.concatenate([simulation.cells, map.numpy("cell")[simulation.bodies.arrays.dart.numpy()]])
-        fresh = np.setdiff1d(leaves[free], taken)
-        if len(fresh):
-            simulation.block(fresh)
-            self._blocked = np.concatenate([self._blocked, fresh])
+        self._follow_splits()
+        leaves = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
+        covered = leaves[self._covers(leaves)]
+        if len(covered):
+            simulation.prepare()
+            fresh = covered[~taken(simulation.points, simulation.bodies, covered)]
+            if len(fresh):
+                simulation.block(fresh)
+                self._blocked = np.concatenate([self._blocked, fresh])
 
     def remove(self) -> None:
         """Take it away."""
+        if self in self.simulation.obstacles:
+            self.simulation.obstacles.remove(self)
+        self._follow_splits()
         self._free(self._blocked)
 
+    def _place(self, centre: Arrays) -> np.ndarray:
+        place = to_numpy(centre, "centre").reshape(-1)
+        wanted = (2, 3) if self.simulation.map.dimension == 2 else (3,)
+        if len(place) not in wanted or not np.isfinite(place).all():
+            raise InputError(f"centre must be {' or '.join(map(str, wanted))} finite numbers, not {place.tolist()}")
+        place = np.concatenate([place, np.zeros(3 - len(place))])
+        low, high = self.simulation.map.positions.min(axis=0), self.simulation.map.positions.max(axis=0)
+        if ((place < low) | (place > high)).any():
+            raise InputError(f"centre {np.round(place, 6).tolist()} is outside the map")
+        return place
+
     def _free(self, cells: np.ndarray) -> None:
-        if len(cells):
-            self.simulation.block(cells, blocked=False)
-            self._blocked = np.setdiff1d(self._blocked, cells)
+        if len(cells) == 0:
+            return
+        self._blocked = np.setdiff1d(self._blocked, cells)
+        self.simulation.block(cells, blocked=False)
+        for other in self.simulation.obstacles:
+            if other is not self:
+                other.settle()
+
+    def _follow_splits(self) -> None:
+        """Cells may have been split since, to be not much coarser than their neighbours."""
+        map = self.simulation.map
+        while len(parents := self._blocked[map.arrays.first_child.numpy()[self._blocked] >= 0]):
+            children = [child for parent in parents for child in map.children(int(parent))]
+            self._blocked = np.concatenate([np.setdiff1d(self._blocked, parents), children]).astype(np.int64)
 
     def _split_rim(self) -> None:
         simulation, map = self.simulation, self.simulation.map
@@ -78,8 +106,11 @@ class Obstacle:
             rim = leaves[np.abs(away - self.radius) <= cell_widths(map)[leaves]]
             if len(rim) == 0:
                 return
-            split(map, rim, balanced=True)
+            simulation.operations[1] += len(split(map, rim, balanced=True))
             simulation.prepare()
+
+    def _covers(self, cells: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(self._centres(cells) - self.centre, axis=1) <= self.radius
 
     def _centres(self, cells: np.ndarray) -> np.ndarray:
         return self.simulation.map.numpy("centre")[cells]

@@ -10,6 +10,7 @@ Spec: specs/pitiot-multiresolution-interactions 2.25 (avoidance is independent o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,9 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
-from tangere.crowd.arrays import Crowd, Edges, comes_first, may_touch, maybe_near
-from tangere.crowd.sight import in_reach
-from tangere.crowd.walls import nearest_on_segment, nearest_wall
+from tangere.crowd.arrays import Crowd, Edges, comes_first, edge_reach, may_touch, maybe_near
+from tangere.crowd.sight import gap, wall_near
+from tangere.crowd.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError
 
 __all__ = ["Orca"]
@@ -58,7 +59,7 @@ class Orca:
 
     def __post_init__(self) -> None:
         for name in ("range", "horizon", "wall_horizon", "faster"):
-            if not getattr(self, name) > 0:
+            if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"Orca: {name} must be positive, not {getattr(self, name)}")
         if not 0 <= self.neighbours <= _MOST:
             raise InputError(f"Orca: neighbours must be 0 to {_MOST}, not {self.neighbours}")
@@ -243,7 +244,7 @@ def steer(
 ) -> wp.vec3d:
     """The next velocity of agent i."""
     x = c.position[i]
-    cell = m.cell[c.dart[i]]
+    cell = c.cell[i]
     number = c.number[i]
     radius = c.radius[number]
     r = p[_RANGE]
@@ -264,17 +265,20 @@ def steer(
         within = wp.float64(0.0)
     lines = wp.zeros(_LINES, dtype=wp.vec4d)
     rows = int(0)
-    wall = nearest_wall(c.sight.walls, cell, x)
+    wall = wall_near(c.sight, cell, x)
     if wall.distance < r:
         away = _flat(x - wall.point, first, second) / wp.max(wall.distance, wp.float64(1.0e-12))
         lines[rows] = _stop_line(away, wall.distance - radius, _ZERO, p[_WALL_HORIZON])
         rows += 1
+    edges_within = wp.float64(-1.0)
+    if e.entry.shape[0] > 0:
+        edges_within = edge_reach(e, r)
     row = cell * c.sight.width
-    for k in range(row, row + c.sight.count[cell]):
+    for k in range(row, row + c.sight.seen[cell].runs):
         run = c.sight.run[k]
-        j = int(c.start[run[0]])
-        end = c.start[run[1] + 1]
-        if not in_reach(c.sight, k, x, within):
+        j = int(c.start[run.first])
+        end = c.start[run.last + 1]
+        if gap(run, x) > within:
             j = end
         while j < end:
             d = wp.length_sq(x - c.position[j])
@@ -293,13 +297,13 @@ def steer(
                 if count == most:
                     within = near[most - 1]
             j += 1
-        if e.entry.shape[0] > 0:
-            for q in range(e.start[run[0]], e.start[run[1] + 1]):
-                if may_touch(e.ball[q], x, r):
+        if gap(run, x) <= edges_within:
+            for q in range(e.start[run.first], e.start[run.last + 1]):
+                if e.whose[q] >= 0 and may_touch(e.ball[q], x, r):
                     place = e.entry[q]
                     g = e.edge[place]
-                    if rows < 4 and e.ahead[g] == 0 and maybe_near(e, g, x, r):
-                        if comes_first(e, rings, cell, place):
+                    if rows < 4 and maybe_near(e, g, x, r):
+                        if comes_first(e, c.sight, cell, place, x, edges_within):
                             on = nearest_on_segment(e.a[g], e.b[g], x)
                             d = wp.length(x - on)
                             if d < r and d > _ZERO:

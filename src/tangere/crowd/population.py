@@ -21,7 +21,8 @@ __all__ = ["Population"]
 
 wp.set_module_options(SOUND)
 
-_STATE = {"position": wp.vec3d, "velocity": wp.vec3d, "dart": wp.int32, "number": wp.int32}
+_STATE = {"position": wp.vec3d, "velocity": wp.vec3d, "room": wp.float64}
+_STATE |= dict.fromkeys(("dart", "number", "cell"), wp.int32)
 
 
 class Population:
@@ -61,6 +62,8 @@ class Population:
             "velocity": np.concatenate([self.by_number("velocity"), np.zeros((count, 3))]),
             "dart": np.concatenate([self.by_number("dart"), darts]).astype(np.int32),
             "number": np.arange(before + count, dtype=np.int32),
+            "cell": np.zeros(before + count, np.int32),  # both are found when they are sorted
+            "room": np.zeros(before + count),
         }
         for name, values in {**traits, "arrived": np.inf}.items():
             self.traits[name] = np.concatenate([self.traits[name], np.broadcast_to(values, count)])
@@ -74,14 +77,6 @@ class Population:
         self.ways = self.ways.replaced(numbers, ways)
         self.traits["arrived"][numbers] = np.inf
         self._send_routes()
-
-    def steered(self) -> Crowd:
-        """The agents where they are, with the velocities a step has given them."""
-        c = Crowd()
-        for name in Crowd.vars:
-            setattr(c, name, getattr(self.crowd, name))
-        c.velocity = self.moved.velocity
-        return c
 
     def settling(self) -> list[Any]:
         """What to run after a step to sort the agents it has moved by cell."""
@@ -109,7 +104,7 @@ class Population:
 
     def under_way(self) -> np.ndarray:
         """Which agents still have a waypoint to go to."""
-        return self.routes.at.numpy() < self.routes.end.numpy()
+        return self.routes.at.numpy() < self.routes.end.numpy() if len(self) else np.empty(0, bool)
 
     def waypoints(self) -> np.ndarray:
         """(n, 3) what each agent heads for; where it is, if for nothing."""
@@ -144,7 +139,6 @@ class Population:
         for name, kind in _STATE.items():
             setattr(c, name, wp.array(state[name], dtype=kind, device=device))
             setattr(self.moved, name, wp.empty(count, dtype=kind, device=device))
-        self.moved.cell = wp.empty(count, dtype=wp.int32, device=device)
         c.radius, c.speed = (wp.array(traits[name], dtype=wp.float64, device=device) for name in ("radius", "speed"))
         c.group = wp.array(traits["group"].astype(np.int32), dtype=wp.int32, device=device)
         members = np.argsort(traits["group"], kind="stable")
@@ -180,6 +174,7 @@ def _stage(
     moved.dart[i] = int(darts[i])
     moved.number[i] = int(c.number[i])
     moved.cell[i] = int(cell[darts[i]])
+    moved.room[i] = wp.float64(0.0)
 
 
 @wp.kernel

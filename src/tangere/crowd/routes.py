@@ -30,19 +30,19 @@ class Ways:
     sizes: np.ndarray  #: (n,) how many each agent has
 
     @classmethod
-    def of(cls, goals: Goals, count: int) -> Ways:
-        """Those a user gives for `count` agents; goals of the plane get z = 0."""
+    def of(cls, goals: Goals, count: int, dimension: int = 2) -> Ways:
+        """Those a user gives for `count` agents; goals of the plane (`dimension` 2) get z = 0."""
         if goals is None:
             return cls(np.empty((0, 3)), np.zeros(count, np.int64))
         if len(goals) != count:
             raise InputError(f"goals: there are {len(goals)} for {count} agents")
-        if isinstance(goals, np.ndarray) and goals.ndim == 2:
+        if isinstance(goals, np.ndarray) and goals.ndim == 2 and goals.dtype != object:
             rows, sizes = goals.astype(float), np.ones(count, np.int64)
-            if rows.shape[1] not in (2, 3):
-                raise InputError(f"goals must have shape (n, 2) or (n, 3), not {rows.shape}")
+            if rows.shape[1] not in (dimension, 3):
+                raise InputError(f"goals must have shape (n, {dimension}) or (n, 3), not {rows.shape}")
             points = _in_space(rows)
         else:
-            each = [_waypoints(number, goal) for number, goal in enumerate(goals)]
+            each = [_waypoints(number, goal, dimension) for number, goal in enumerate(goals)]
             points = np.concatenate([np.empty((0, 3)), *each])
             sizes = np.array([len(way) for way in each], np.int64)
         wrong = ~np.isfinite(points).all(axis=1)
@@ -98,10 +98,11 @@ def _places(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - sizes), sizes)
 
 
-def _waypoints(number: int, goal: Any) -> np.ndarray:
+def _waypoints(number: int, goal: Any, dimension: int) -> np.ndarray:
     way = np.atleast_2d(np.asarray(goal, float))
-    if way.ndim != 2 or way.shape[1] not in (2, 3):
-        raise InputError(f"goals: those of agent {number} must have shape (k, 2) or (k, 3), not {way.shape}")
+    if way.ndim != 2 or way.shape[1] not in (dimension, 3):
+        wanted = f"(k, {dimension}) or (k, 3)"
+        raise InputError(f"goals: those of agent {number} must have shape {wanted}, not {way.shape}")
     return _in_space(way)
 
 

@@ -1,9 +1,10 @@
 """Agents sorted by cell after each step, with all they carry: then the agents of a cell are a range.
 
 Method:   a counting sort that moves the agents themselves. Each shard counts its own contiguous range, one scan turns
-          counts into places, each shard moves its range (stable, no atomics). With one shard all of it is one kernel
-          that does not pass all cells: an agent that went from cell a to cell b moves the starts of the cells between
-          them by one. Only where that is more to do than passing the cells once, and at first, they are added up.
+          counts into places, each shard moves its range (stable, no atomics). With one shard all of it is one kernel,
+          and few agents change cell in a step: those are sorted and merged with the others, who are sorted already,
+          and each that went from cell a to cell b moves the starts of the cells between them by one. So nothing is
+          asked of the cells of who stays. At first, and where many change or far, it is a counting sort again.
           On CUDA a radix sort of the cells, and a gather.
 The order does not depend on the number of threads.
 Spec: specs/pitiot-multiresolution-interactions 2.11, 5.3.
@@ -11,6 +12,7 @@ Spec: specs/pitiot-multiresolution-interactions 2.11, 5.3.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import warp as wp
@@ -43,15 +45,20 @@ def settling(moved: Agents, crowd: Crowd, tick: int, device: wp.Device) -> list[
         ]
     shards = max(1, min(thread_count(), count // _SHARD))
     if shards == 1:
-        taken, known = wp.zeros(cells, dtype=wp.int32, device=device), wp.zeros(1, dtype=wp.int32, device=device)
-        was = wp.empty(count, dtype=wp.int32, device=device)
-        return [Repeated(_sort_alone, 1, [moved, taken, was, known, tick, crowd], device)]
+        taken, known = (wp.zeros(size, dtype=wp.int32, device=device) for size in (cells, 1))
+        movers, sorted_movers = (wp.empty(_movers(count), dtype=wp.int32, device=device) for _ in range(2))
+        return [Repeated(_sort_alone, 1, [moved, taken, known, movers, sorted_movers, tick, crowd], device)]
     tally = wp.empty((shards, cells), dtype=wp.int32, device=device)
     return [
         Repeated(_count, shards, [moved, shards, tally], device, grain=1),
         Repeated(_scan, 1, [shards, tick, tally, crowd], device),
         Repeated(_place, shards, [moved, shards, tally, crowd], device, grain=1),
     ]
+
+
+def _movers(count: int) -> int:
+    """So many agents are sorted one by one, which takes about as long as passing all of them once."""
+    return 2 * math.isqrt(count) + 1
 
 
 class _Radix:
@@ -75,6 +82,8 @@ def _carried(a: Agents, i: int, c: Crowd, place: int):
     c.velocity[place] = a.velocity[i]
     c.dart[place] = int(a.dart[i])
     c.number[place] = int(a.number[i])
+    c.cell[place] = int(a.cell[i])
+    c.room[place] = a.room[i]
 
 
 @wp.func
@@ -107,14 +116,18 @@ def _placed(a: Agents, shard: int, shards: int, tally: wp.array2d[int], c: Crowd
 
 
 @wp.func
-def _way(a: Agents, was: wp.array[int], most: int) -> int:
-    """How many starts all changes of cell move together, or more than `most`."""
+def _noted(a: Agents, c: Crowd, cells: int, movers: wp.array[int]) -> int:
+    """Note who has changed cell; how many, or -1 if they are too many or move more starts together than there are."""
+    count = int(0)
     way = int(0)
-    i = int(0)
-    while i < a.cell.shape[0] and way <= most:
-        way += wp.abs(a.cell[i] - was[i])
-        i += 1
-    return way
+    for i in range(a.cell.shape[0]):
+        if a.cell[i] != c.cell[i]:
+            way += wp.abs(a.cell[i] - c.cell[i])
+            if way > cells or count == movers.shape[0]:
+                return -1
+            movers[count] = i
+            count += 1
+    return count
 
 
 @wp.func
@@ -126,31 +139,77 @@ def _shifted(c: Crowd, a: int, b: int):
         c.start[cell] = c.start[cell] + 1
 
 
+@wp.func
+def _merged(a: Agents, count: int, movers: wp.array[int], by_cell: wp.array[int], c: Crowd):
+    """Put everybody in the order of cells: so many movers, given in the order of agents, and the others."""
+    for k in range(count):
+        i = movers[k]
+        _shifted(c, c.cell[i], a.cell[i])
+        at = int(k)
+        while at > 0 and a.cell[by_cell[wp.max(at, 1) - 1]] > a.cell[i]:
+            by_cell[at] = int(by_cell[at - 1])
+            at -= 1
+        by_cell[at] = i
+    place = int(0)
+    passed = int(0)
+    next = int(0)
+    for i in range(a.cell.shape[0]):
+        if passed < count and movers[wp.min(passed, count - 1)] == i:
+            passed += 1
+        else:
+            going = bool(True)
+            while going and next < count:
+                j = by_cell[next]
+                going = a.cell[j] < a.cell[i] or (a.cell[j] == a.cell[i] and j < i)
+                if going:
+                    _carried(a, j, c, place)
+                    place += 1
+                    next += 1
+            _carried(a, i, c, place)
+            place += 1
+    while next < count:
+        _carried(a, by_cell[next], c, place)
+        place += 1
+        next += 1
+
+
+@wp.func
+def _recounted(a: Agents, taken: wp.array[int], c: Crowd):
+    """The counting sort on one thread; `taken` is zero before and after."""
+    for i in range(a.cell.shape[0]):
+        taken[a.cell[i]] = taken[a.cell[i]] + 1
+    total = int(0)
+    for cell in range(taken.shape[0]):
+        c.start[cell] = total
+        total += taken[cell]
+        taken[cell] = 0
+    c.start[taken.shape[0]] = total
+    for i in range(a.cell.shape[0]):
+        _carried(a, i, c, c.start[a.cell[i]] + taken[a.cell[i]])
+        taken[a.cell[i]] = taken[a.cell[i]] + 1
+    for i in range(a.cell.shape[0]):
+        taken[a.cell[i]] = 0
+
+
 @wp.kernel
 def _sort_alone(
-    first: int, a: Agents, taken: wp.array[int], was: wp.array[int], known: wp.array[int], tick: int, c: Crowd
+    first: int,
+    a: Agents,
+    taken: wp.array[int],
+    known: wp.array[int],
+    movers: wp.array[int],
+    by_cell: wp.array[int],
+    tick: int,
+    c: Crowd,
 ):
-    count = a.cell.shape[0]
-    if known[0] == 1 and _way(a, was, taken.shape[0]) <= taken.shape[0]:
-        for i in range(count):
-            _shifted(c, was[i], a.cell[i])
+    count = int(-1)
+    if known[0] == 1:
+        count = _noted(a, c, taken.shape[0], movers)
+    if count >= 0:
+        _merged(a, count, movers, by_cell, c)
     else:
-        for i in range(count):
-            taken[a.cell[i]] = taken[a.cell[i]] + 1
-        total = int(0)
-        for cell in range(taken.shape[0]):
-            c.start[cell] = total
-            total += taken[cell]
-            taken[cell] = 0
-        c.start[taken.shape[0]] = total
+        _recounted(a, taken, c)
         known[0] = 1
-    for i in range(count):
-        place = c.start[a.cell[i]] + taken[a.cell[i]]
-        taken[a.cell[i]] = taken[a.cell[i]] + 1
-        was[place] = int(a.cell[i])
-        _carried(a, i, c, place)
-    for i in range(count):
-        taken[a.cell[i]] = 0
     c.clock[0] = c.clock[0] + tick
 
 

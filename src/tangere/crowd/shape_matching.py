@@ -17,14 +17,13 @@ from typing import Any
 import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
-from tangere.cells.maps.rings import RingTable
 from tangere.cells.tracking.sides import chunk_of
 from tangere.cells.tracking.surface import triangle_normal
-from tangere.crowd.arrays import Edges, Routes, comes_first, may_touch, maybe_near, ring_cell, wish
-from tangere.crowd.bubbles import bubble, edge_field, limited
-from tangere.crowd.going import go_over_surface, go_straight
+from tangere.crowd.arrays import Edges, Routes, comes_first, edge_reach, may_touch, wish
+from tangere.crowd.bubbles import bubble, edge_field, elliptic_distance, limited
+from tangere.crowd.going import Place, go_over_surface, go_straight
 from tangere.crowd.repeating import Repeated
-from tangere.crowd.walls import Walls, nearest_wall
+from tangere.crowd.sight import Sight, gap, wall_near
 from tangere.runtime import SOUND
 
 __all__ = ["Bodies", "moving"]
@@ -80,8 +79,8 @@ def moving(
     """What to run to find where each section is and what it wants, and to move all particles.
 
     Args:
-        time: one number, float64 [s]. inputs: map, rings, walls, edges, push (k, z, R).
-        outputs: position, velocity, dart.
+        time: one number, float64 [s]. inputs: map, sight, edges, push (k, z, R).
+        outputs: room for position, velocity and dart of all particles.
     """
     move, chunk = _move_kernel(go_over_surface if b.surface else go_straight), chunk_of(device)
     indices = [-(-count // chunk) for count in (len(b.speed), len(b.body), len(b.position))]
@@ -89,6 +88,7 @@ def moving(
         Repeated(_want, indices[0], [b, r, time, chunk], device, grain=32),
         Repeated(_match, indices[1], [b, inputs[0], chunk], device, grain=32),
         Repeated(move, indices[2], [b, *inputs, chunk, *outputs], device, grain=16),
+        Repeated(_keep, len(b.position), [*outputs, b], device),
     ]
 
 
@@ -179,7 +179,9 @@ def _match(first: int, b: Bodies, m: MapArrays, chunk: int):
             want = pull * (wp.length(want) / wp.max(wp.length(pull), _TINY))
         want = want - wp.dot(want, n) * n
         b.drift[s] = want
-        off = wp.atan2(wp.dot(wp.cross(ahead, want), n), wp.dot(ahead, want))
+        off = wp.float64(0.0)
+        if wp.length_sq(want) > _ZERO:  # the direction of nothing would be behind whoever looks backwards, by its -0
+            off = wp.atan2(wp.dot(wp.cross(ahead, want), n), wp.dot(ahead, want))
         b.spin[s] = wp.clamp(_TURN * off, -_TURN_LIMIT, _TURN_LIMIT)
 
 
@@ -202,8 +204,7 @@ def _move_kernel(go: Any) -> wp.Kernel:
         first: int,
         b: Bodies,
         m: MapArrays,
-        rings: RingTable,
-        walls: Walls,
+        s: Sight,
         e: Edges,
         push: wp.vec3d,
         chunk: int,
@@ -224,20 +225,23 @@ def _move_kernel(go: Any) -> wp.Kernel:
                 goal = _HALF * (goal + _member_goal(b, b.member_b[i]))
                 want = _HALF * (want + _member_wish(b, b.member_b[i], x))
             force = wp.vec3d()
-            for k in range(rings.size[cell] + 1):
-                near = ring_cell(rings, cell, k)
-                q = int(e.start[near])
-                end = e.start[near + 1]
+            within = edge_reach(e, push[2])
+            for k in range(cell * s.width, cell * s.width + s.seen[cell].runs):
+                run = s.run[k]
+                q = int(e.start[run.first])
+                end = e.start[run.last + 1]
+                if gap(run, x) > within:
+                    end = q
                 while q < end:
-                    if may_touch(e.ball[q], x, push[2]):
+                    if e.whose[q] >= 0 and e.whose[q] != body and may_touch(e.ball[q], x, push[2]):
                         place = e.entry[q]
                         g = e.edge[place]
-                        if e.owner[g] != body and e.ahead[g] == 0 and maybe_near(e, g, x, push[2]):
-                            if comes_first(e, rings, cell, place):
+                        if elliptic_distance(x, e.a[g], e.b[g]) < push[2]:
+                            if comes_first(e, s, cell, place, x, within):
                                 f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
                                 force += bubble(f.distance, f.rate, push[0], push[1], push[2], True) * f.away
                     q += 1
-            wall = nearest_wall(walls, cell, x)
+            wall = wall_near(s, cell, x)
             if wall.distance < push[2]:
                 w = (x - wall.point) / wp.max(wall.distance, _TINY)
                 force += bubble(wall.distance, wp.dot(w, v), push[0], push[1], push[2], True) * w
@@ -247,10 +251,23 @@ def _move_kernel(go: Any) -> wp.Kernel:
             if b.surface == 1:
                 own = triangle_normal(m, b.dart[i])
                 u = u - wp.dot(u, own) * own
-            there = go(m, b.dart[i], x, u, b.dt)
+            here = Place()
+            here.position = x
+            here.velocity = u
+            here.dart = b.dart[i]
+            here.cell = cell
+            there = go(m, s, here, b.dt)
             position[i] = there.position
             # The correction moves a particle once; only as much of it as a body may be fast stays as velocity.
             velocity[i] = limited(there.velocity, _SPEED_LIMIT * b.speed[body])
             dart[i] = there.dart
 
     return move
+
+
+@wp.kernel
+def _keep(first: int, position: wp.array[wp.vec3d], velocity: wp.array[wp.vec3d], dart: wp.array[int], b: Bodies):
+    i = first + wp.tid()
+    b.position[i] = position[i]
+    b.velocity[i] = velocity[i]
+    b.dart[i] = int(dart[i])

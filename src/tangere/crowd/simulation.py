@@ -11,12 +11,15 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
+from tangere.cells.maps.arrays import WALL
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.refining import follow_heirs, merge, split
+from tangere.cells.numbers import numbers_of
 from tangere.cells.registration.criteria import Density
 from tangere.cells.tracking.locate import locate
 from tangere.cells.tracking.march import move
@@ -24,16 +27,21 @@ from tangere.crowd.bodies import Body
 from tangere.crowd.body_agents import BodyAgents
 from tangere.crowd.bubbles import Bubbles
 from tangere.crowd.crowding import Crowding
+from tangere.crowd.given import directions, groups_of, not_negative, positive, positive_each
 from tangere.crowd.observing import Surroundings, observe
+from tangere.crowd.occupying import leaves_below, taken
 from tangere.crowd.planning import Planner
 from tangere.crowd.population import Population
 from tangere.crowd.relocating import place_points
 from tangere.crowd.routes import Goals, Ways
 from tangere.crowd.sight import sight_of
 from tangere.crowd.sizes import finest_level
-from tangere.crowd.stepping import Behaviour, keep_velocity, stepping
+from tangere.crowd.stepping import Behaviour, going, stepping
 from tangere.crowd.trajectories import Recorder, Trajectories
 from tangere.runtime import Arrays, InputError
+
+if TYPE_CHECKING:
+    from tangere.crowd.obstacles import Obstacle
 
 __all__ = ["Simulation"]
 
@@ -57,7 +65,10 @@ class Simulation:
         budget: at most so many splits and merges at a look, and no waiting for more.
         dt: length of a step [s]. goal_radius: a waypoint is reached within this distance [m].
         anticipation: how far ahead bodies push points aside [s]; 0: not at all.
-        reroute: how often points whose waypoint is hidden by an obstacle look for a way around it [s]; 0: never.
+        reroute: how often points whose waypoint is hidden by a wall look for a way around it [s]; 0: never.
+        whole_edges: keep cells so large that edges of bodies are seen as far as they act (see `edge_reach`), which by
+            ellipses is farther than the range. False: as far as the cells around show, at least the range; then how
+            far beside a long edge it pushes depends on the size of the cells.
         separate: run steering and going apart, so that each has its time in `timers`.
     """
 
@@ -74,22 +85,26 @@ class Simulation:
         goal_radius: float = 0.5,
         anticipation: float = 1.0,
         reroute: float = 1.0,
+        whole_edges: bool = False,
         seed: int = 0,
         separate: bool = False,
     ) -> None:
-        if not dt > 0 or not goal_radius > 0 or anticipation < 0 or adapt_every < 1:
-            raise InputError("dt, goal_radius and adapt_every must be positive, anticipation not negative")
-        self.map, self.dt, self.adaptive = map, dt, adaptive
+        self.map, self.dt, self.adaptive = map, positive(dt, "dt"), adaptive
+        for name, count, least in (("adapt_every", adapt_every, 1), ("levels", levels, 0), ("budget", budget, 0)):
+            if count is not None and count < least:
+                raise InputError(f"{name} must be at least {least}, not {count}")
         self.behaviour = Bubbles() if behaviour is None else behaviour
-        self.goal_radius, self.adapt_every, self.budget, self.separate = goal_radius, adapt_every, budget, separate
+        self.goal_radius, self.adapt_every = positive(goal_radius, "goal_radius"), adapt_every
+        self.budget, self.separate, self.whole_edges = budget, separate, whole_edges
         finest = finest_level(map, self.behaviour.range)
         self.levels = finest if levels is None else min(levels, finest)  #: no cell gets finer
-        self._reroute_every = round(reroute / dt)
+        self._reroute_every = round(not_negative(reroute, "reroute") / dt)
         self.steps = 0  #: done so far
         self.timers = dict.fromkeys(("behaviour", "tracking", "registration", "bodies", "multiresolution"), 0.0)  #: [s]
         self.operations = [0, 0]  #: merges and splits so far
         self.points = Population(map)
-        self.bodies = BodyAgents(map, anticipation)
+        self.bodies = BodyAgents(map, not_negative(anticipation, "anticipation"))
+        self.obstacles: list[Obstacle] = []  #: those put down and not taken away
         self._seed = seed
         self._version = -1
         self._fitted, self._waited = False, 0
@@ -139,20 +154,27 @@ class Simulation:
 
         Args:
             positions: (n, 2) or (n, 3) [m].
-            goals: (n, 2 | 3), or for each agent its waypoints (k, 2 | 3) [m]; None: stay here.
-            speed: wanted [m/s]. radius: of the disc or ball that should not overlap [m].
+            goals: (n, 2 | 3), or for each agent its waypoints (k, 2 | 3) [m]; None: stay here. Towards one that cannot
+                be reached they press on.
+            speed: wanted [m/s].
+            radius: of the disc or ball that `Orca` keeps clear and whose overlaps are counted, at most half the range
+                [m]; `Bubbles` keep their range.
             groups: a number for each agent; those of one group stay together (see `Bubbles.cohesion`). None: alone.
             repeat: after the last waypoint comes the first.
         """
         places, darts = place_points(self.map, positions, "positions")
         count = len(places)
         traits = {
-            "radius": _positive(radius, "radius", count),
-            "speed": _positive(speed, "speed", count),
-            "group": np.full(count, -1) if groups is None else np.asarray(groups, dtype=np.int64),
+            "radius": positive_each(radius, "radius", count),
+            "speed": positive_each(speed, "speed", count),
+            "group": groups_of(groups, count),
             "repeat": int(repeat),
         }
-        numbers = self.points.add(places, darts, Ways.of(goals, len(places)), traits)
+        wide = traits["radius"] > 0.5 * self.behaviour.range
+        if wide.any():
+            reason = f"more than half the range, {self.behaviour.range} m: it would not be seen that discs touch"
+            raise InputError(f"radius: that of agent {int(np.argmax(wide))} is {reason}")
+        numbers = self.points.add(places, darts, Ways.of(goals, count, self.map.dimension), traits)
         self._version, self._fitted = -1, False
         return numbers
 
@@ -174,17 +196,29 @@ class Simulation:
         if self.map.dimension != 2:
             raise InputError("bodies live in 2-maps: in the plane or on a surface")
         places, darts = place_points(self.map, positions, "positions")
-        ahead = np.asarray(headings, float)
-        ahead = np.concatenate([ahead, np.zeros((len(ahead), 3 - ahead.shape[1]))], axis=1)
-        speeds = _positive(speed, "speed", len(places))
+        ahead = directions(headings, len(places))
+        speeds = positive_each(speed, "speed", len(places))
+        if self.whole_edges:
+            reach = self.edge_reach(body, float(speeds.max(initial=0.0)))
+            self.levels = min(self.levels, finest_level(self.map, reach))
         numbers = self.bodies.add(body, places, darts, ahead, Ways.of(goals, len(places)), speeds, repeat)
         self._version = -1
         return numbers
 
+    def edge_reach(self, body: Body, speed: float) -> float:
+        """How far an edge of a body that goes so fast may act on points [m]: its sides, and ahead of it."""
+        sides = body.particles[body.edges]
+        longest = float(np.linalg.norm(sides[:, 1] - sides[:, 0], axis=1).max())
+        ahead = float(np.hypot(speed * self.bodies.anticipation, body.width / 2))
+        acts = getattr(self.behaviour, "edge_reach", None)
+        if acts is None:
+            return self.behaviour.range
+        return max(acts(longest), acts(ahead, ahead=True) if self.bodies.anticipation > 0 else 0.0)
+
     def retarget(self, numbers: Arrays, goals: Goals) -> None:
         """Give points new goals, as in `add_points`."""
-        chosen = np.asarray(numbers, dtype=np.int64).reshape(-1)
-        self.points.retarget(chosen, Ways.of(goals, len(chosen)))
+        chosen = numbers_of(numbers, "numbers", len(self.points), "points")
+        self.points.retarget(chosen, Ways.of(goals, len(chosen), self.map.dimension))
         self._version = -1
 
     def plan(self, starts: Arrays, goals: Arrays, *, clearance: float = 0.4, penalty: float = 0.0) -> list[np.ndarray]:
@@ -195,6 +229,8 @@ class Simulation:
     def step(self, count: int = 1) -> None:
         """Go on by so many steps. The first one after points were added fits the cells to them, unless on a budget."""
         for _ in range(count):
+            for obstacle in self.obstacles:
+                obstacle.settle()
             self.prepare()
             if not self._fitted:
                 self._fit()
@@ -211,7 +247,7 @@ class Simulation:
     ) -> Trajectories:
         """Go on for so long and note everything every `record` seconds; `progress` hears the part done."""
         recorder = Recorder(self)
-        steps, every = max(1, round(seconds / self.dt)), max(1, round(record / self.dt))
+        steps, every = (max(1, round(positive(x, n) / self.dt)) for x, n in ((seconds, "seconds"), (record, "record")))
         recorder.note()
         for k in range(steps):
             self.step()
@@ -226,6 +262,7 @@ class Simulation:
         distance = self.behaviour.range if reach is None else reach
         if distance > self.behaviour.range:
             raise InputError(f"reach {distance} m is more than cells are sure to show, {self.behaviour.range} m")
+        self.prepare()
         return observe([self.points.crowd, self.map.arrays, self.map.rings.table], distance, self.map.device)
 
     def adapt(self, least: float = 0.0) -> int:
@@ -252,18 +289,19 @@ class Simulation:
             return len(done) + len(new)
 
     def block(self, cells: Arrays, *, blocked: bool = True) -> None:
-        """Make leaf cells without agents obstacles, or free them again."""
-        chosen = np.asarray(cells, dtype=np.int64).reshape(-1)
-        taken = chosen[(self.points.counts()[chosen] > 0)]
-        if blocked and len(taken):
-            raise InputError(f"cells: there are agents in cell {taken[0]}")
-        self.map.block("cell", chosen, blocked=blocked)
+        """Make cells without agents obstacles, or free them again; one that is split stands for all below it."""
+        self.prepare()
+        leaves = leaves_below(self.map, cells)
+        wrong = leaves[taken(self.points, self.bodies, leaves)] if blocked else leaves[:0]
+        if len(wrong):
+            raise InputError(f"cells: there are agents in cell {wrong[0]}")
+        self.map.block("cell", leaves, blocked=blocked)
         self._version = -1
 
     def reroute(self, *, clearance: float = 0.6) -> np.ndarray:
-        """Send points whose waypoint is hidden behind an obstacle around it; returns their numbers. Flat maps only."""
+        """Send points whose waypoint is hidden by a wall around it; returns their numbers. Flat maps only."""
         map = self.map
-        if not (map.dimension == 2 and map.flat and len(self.points) and map.arrays.obstacle.numpy().any()):
+        if not (map.flat and len(self.points) and (map.numpy("tag")[map.darts] & WALL).any()):
             return np.empty(0, np.int64)
         here, there = self.positions, self.points.waypoints()
         darts = self.points.by_number("dart")
@@ -286,7 +324,7 @@ class Simulation:
         if self._version == self.map.version:
             return
         c = self.points.crowd
-        c.sight = sight_of(self.map)
+        c.sight = sight_of(self.map, self.behaviour.range)
         c.surface = int(self.map.dimension == 2 and not self.map.flat)
         c.dt, c.seed = self.dt, self._seed
         c.clock.fill_(self.steps)
@@ -315,7 +353,7 @@ class Simulation:
         if not len(self.bodies):
             return
         with self._timed("bodies"):
-            inputs = [self.map.arrays, self.map.rings.table, self.points.crowd.sight.walls]
+            inputs = [self.map.arrays, self.points.crowd.sight]
             self.bodies.routes.near = max(self.goal_radius, 1.0)
             self.bodies.step(inputs, (*_BODY_PUSH, self.behaviour.range), self.dt, self.time)
 
@@ -346,7 +384,7 @@ class Simulation:
         inputs = [c, self.map.arrays, self.map.rings.table, key[2], self.points.routes, self._parameters]
         self._steer = stepping(self.behaviour.steer, not self.separate, inputs, moved, device)
         if self.separate:
-            self._go = stepping(keep_velocity, True, [self.points.steered(), *inputs[1:]], moved, device)
+            self._go = going(c, self.map.arrays, moved, device)
         self._settle = self.points.settling()
         self._recorded = key
 
@@ -357,11 +395,3 @@ class Simulation:
         if self.separate and self.map.device.is_cuda:
             wp.synchronize_device(self.map.device)
         self.timers[stage] += clock.perf_counter() - begin
-
-
-def _positive(values: float | Arrays, name: str, count: int) -> np.ndarray:
-    array = np.broadcast_to(np.asarray(values, float), count)
-    wrong = ~(np.isfinite(array) & (array > 0))
-    if wrong.any():
-        raise InputError(f"{name}: that of agent {int(np.argmax(wrong))} is {array[np.argmax(wrong)]}, not positive")
-    return array

@@ -20,9 +20,10 @@ from tangere.cells.tracking.surface import triangle_normal
 from tangere.crowd.arrays import Agents, Crowd, Edges, Routes, wish
 from tangere.crowd.going import Place, go_over_surface, go_straight
 from tangere.crowd.repeating import Repeated
+from tangere.crowd.sight import Sight
 from tangere.runtime import SOUND
 
-__all__ = ["Behaviour", "keep_velocity", "stepping"]
+__all__ = ["Behaviour", "going", "stepping"]
 
 wp.set_module_options(SOUND)
 
@@ -57,33 +58,36 @@ def stepping(steer: Any, go: bool, inputs: list[Any], out: Agents, device: wp.De
         inputs: crowd, map, rings, edges, routes, parameters. out: where the agents go, in the order of the crowd.
     """
     crowd, chunk = inputs[0], 1 if device.is_cuda else _CHUNK
-    kernel = _step_kernel(steer, _stay if not go else go_over_surface if crowd.surface else go_straight)
+    kernel = _step_kernel(steer, _way(crowd) if go else _stay)
     indices = -(-len(crowd.position) // chunk)
     return Repeated(kernel, indices, [*inputs, chunk, out], device, grain=_GRAIN)
 
 
-@wp.func
-def keep_velocity(
-    c: Crowd,
-    m: MapArrays,
-    rings: RingTable,
-    e: Edges,
-    p: wp.array[wp.float64],
-    i: int,
-    wanted: wp.vec3d,
-    normal: wp.vec3d,
-) -> wp.vec3d:
-    """Go on as before."""
-    return c.velocity[i]
+def going(crowd: Crowd, map: MapArrays, out: Agents, device: wp.Device) -> Repeated:
+    """What to run after a step that only steers: go by the velocities in `out`."""
+    chunk = 1 if device.is_cuda else _CHUNK
+    indices = -(-len(crowd.position) // chunk)
+    return Repeated(_go_kernel(_way(crowd)), indices, [crowd, map, chunk, out], device, grain=_GRAIN)
+
+
+def _way(crowd: Crowd) -> Any:
+    return go_over_surface if crowd.surface else go_straight
 
 
 @wp.func
-def _stay(m: MapArrays, dart: int, start: wp.vec3d, velocity: wp.vec3d, dt: wp.float64) -> Place:
-    end = Place()
-    end.position = start
-    end.velocity = velocity
-    end.dart = dart
-    return end
+def _here(c: Crowd, i: int, velocity: wp.vec3d) -> Place:
+    here = Place()
+    here.position = c.position[i]
+    here.velocity = velocity
+    here.dart = c.dart[i]
+    here.cell = c.cell[i]
+    here.room = c.room[i]
+    return here
+
+
+@wp.func
+def _stay(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
+    return from_
 
 
 @cache
@@ -114,11 +118,28 @@ def _step_kernel(steer: Any, go: Any) -> wp.Kernel:
             v = steer(c, m, rings, e, parameters, i, wanted, normal)
             if c.surface == 1:
                 v = v - wp.dot(v, normal) * normal
-            end = go(m, c.dart[i], x, v, c.dt)
+            end = go(m, c.sight, _here(c, i, v), c.dt)
             out.position[i] = end.position
             out.velocity[i] = end.velocity
             out.dart[i] = end.dart
             out.number[i] = int(c.number[i])
-            out.cell[i] = int(m.cell[end.dart])
+            out.cell[i] = end.cell
+            out.room[i] = end.room
 
     return step
+
+
+@cache
+def _go_kernel(go: Any) -> wp.Kernel:
+    @wp.kernel(module="unique", module_options=SOUND)
+    def walk(first: int, c: Crowd, m: MapArrays, chunk: int, out: Agents):
+        begin = (first + wp.tid()) * chunk
+        for i in range(begin, wp.min(begin + chunk, c.position.shape[0])):
+            end = go(m, c.sight, _here(c, i, out.velocity[i]), c.dt)
+            out.position[i] = end.position
+            out.velocity[i] = end.velocity
+            out.dart[i] = end.dart
+            out.cell[i] = end.cell
+            out.room[i] = end.room
+
+    return walk

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from tangere.runtime import InputError, MissingExtraError
 if TYPE_CHECKING:
     from tangere.crowd.simulation import Simulation
 
-__all__ = ["Recorder", "Trajectories"]
+__all__ = ["Recorder", "Trajectories", "check_format"]
 
 _STALLED = 0.1  #: part of the wanted speed
 
@@ -50,22 +51,20 @@ class Trajectories:
         return float(done.mean()) if len(done) else math.nan
 
     def save(self, path: str | Path) -> None:
-        """Write .npz (everything), .csv or .parquet (one row per time and agent: time, agent, x, y, z, vx, vy, vz)."""
+        """Write .npz (everything), or of points .csv or .parquet: rows of time, agent, x, y, z, vx, vy, vz."""
         path = Path(path)
+        check_format(path.suffix)
         try:
             if path.suffix == ".npz":
-                names = ("times", "positions", "velocities", "particles", "bodies", "arrived")
                 measures = {f"measure_{name}": values for name, values in self.measures.items()}
-                np.savez_compressed(path, **{name: getattr(self, name) for name in names}, **measures)
+                np.savez_compressed(path, **{name: getattr(self, name) for name in _ARRAYS}, **measures)
             elif path.suffix == ".csv":
                 with path.open("w", newline="", encoding="utf-8") as file:
                     writer = csv.writer(file)
                     writer.writerow(_COLUMNS)
                     writer.writerows(zip(*(column.tolist() for column in self._columns()), strict=True))
-            elif path.suffix == ".parquet":
-                _write_parquet(path, dict(zip(_COLUMNS, self._columns(), strict=True)))
             else:
-                raise InputError(f"{path}: trajectories are written as .npz, .csv or .parquet")
+                _write_parquet(path, dict(zip(_COLUMNS, self._columns(), strict=True)))
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
@@ -75,9 +74,12 @@ class Trajectories:
         try:
             with np.load(path, allow_pickle=False) as file:
                 given = {name: file[name] for name in file.files}
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError, AttributeError, BadZipFile) as error:
             raise InputError(f"{path}: cannot be read as trajectories: {error}") from error
         measures = {name[8:]: given.pop(name) for name in list(given) if name.startswith("measure_")}
+        if given.keys() != set(_ARRAYS):
+            strange = sorted(given.keys() ^ set(_ARRAYS))
+            raise InputError(f"{path}: these are not trajectories: {', '.join(strange)} missing or unknown")
         return cls(**given, measures=measures)
 
     def _columns(self) -> list[np.ndarray]:
@@ -86,6 +88,7 @@ class Trajectories:
         return [time, agent, *self.positions.reshape(-1, 3).T, *self.velocities.reshape(-1, 3).T]
 
 
+_ARRAYS = ("times", "positions", "velocities", "particles", "bodies", "arrived")
 _COLUMNS = ("time", "agent", "x", "y", "z", "vx", "vy", "vz")
 
 
@@ -130,9 +133,17 @@ class Recorder:
         )
 
 
+def check_format(suffix: str) -> None:
+    """Raise unless trajectories can be written to files that end so: for use before the work."""
+    if suffix not in (".npz", ".csv", ".parquet"):
+        raise InputError(f"trajectories are written as .npz, .csv or .parquet, not {suffix}")
+    if suffix == ".parquet":
+        try:
+            import_module("pyarrow.parquet")
+        except ImportError as error:
+            raise MissingExtraError("pyarrow", "crowd") from error
+
+
 def _write_parquet(path: Path, columns: dict[str, np.ndarray]) -> None:
-    try:
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtraError("pyarrow", "crowd") from error
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     parquet.write_table(arrow.table(columns), path)

@@ -1,9 +1,10 @@
 """Walls that agents see: borders of the map, blocked edges and faces, and the sides of obstacle cells.
 
 Question: where is the nearest wall in the cells an agent sees?
-Method:   when the map has changed, the walls of each cell and its ring are written down one after the other, with
-          their corners, so that a search reads nothing else. The nearest wall point pushes, not every piece: a wall cut
-          into more pieces by a split pushes no harder.
+Method:   when the map has changed, the walls of each cell and its ring that are within reach of the cell are written
+          down one after the other, with their corners, so that a search reads nothing else; edges that go on straight
+          become one. The nearest wall point
+          pushes, not every piece: a wall cut into more pieces by a split pushes no harder.
 Spec: specs/pitiot-multiresolution-interactions 2.18 (obstacles), 2.19.
 """
 
@@ -21,53 +22,66 @@ __all__ = ["Wall", "Walls", "nearest_on_segment", "nearest_wall", "walls_of"]
 
 wp.set_module_options(SOUND)
 
+_ZERO = wp.constant(wp.float64(0.0))
+
+
+@wp.struct
+class Piece:
+    """The edge ab of a wall."""
+
+    a: wp.vec3d
+    b: wp.vec3d
+
 
 @wp.struct
 class Walls:
-    """Walls seen from cell c: first[c] … first[c + 1] - 1; segments ab in 2-maps, triangles abc in 3-maps."""
+    """Walls one after the other, by the cell that sees them. In 3-maps, triangles of an edge and a top."""
 
-    first: wp.array[int]
-    a: wp.array[wp.vec3d]
-    b: wp.array[wp.vec3d]
-    c: wp.array[wp.vec3d]  # empty in 2-maps
+    edge: wp.array[Piece]
+    top: wp.array[wp.vec3d]  # empty in 2-maps
     space: int  # 1: triangles
 
 
 @wp.struct
 class Wall:
-    """The nearest point of a wall; distance inf when none is seen."""
+    """The nearest point of a wall; distance inf when none is within reach."""
 
     point: wp.vec3d
     distance: wp.float64
 
 
-def walls_of(map: CellMap) -> Walls:
-    """The walls seen from each leaf of a map as it is now."""
-    device, table = map.device, map.rings.table
-    own, seen = (wp.zeros(map.cell_capacity + 1, dtype=wp.int32, device=device) for _ in range(2))
-    launch(_count_own, map.cell_capacity, [map.arrays], [own], device=device)
-    launch(_count_seen, map.cell_capacity, [table, own], [seen], device=device)
+def walls_of(map: CellMap, low: wp.array, high: wp.array, reach: float) -> tuple[Walls, wp.array, wp.array]:
+    """The walls seen from each leaf of a map as it is now: those of cell c are first[c] … first[c] + count[c] - 1.
+
+    Args:
+        low, high: (cells,) vec3d, boxes of the leaves. reach: walls farther from the box are left out [m].
+    """
+    device, cells = map.device, map.cell_capacity
+    own, seen = (wp.zeros(cells + 1, dtype=wp.int32, device=device) for _ in range(2))
+    launch(_count_own, cells, [map.arrays], [own], device=device)
     walls = Walls()
-    walls.first, total = offsets(seen)
     walls.space = int(map.dimension == 3)
-    walls.a, walls.b = (wp.empty(total, dtype=wp.vec3d, device=device) for _ in range(2))
-    walls.c = wp.empty(total * walls.space, dtype=wp.vec3d, device=device)
+    inputs = [map.arrays, map.rings.table, own, low, high, wp.float64(reach)]
+    launch(_see, cells, [*inputs, 0, seen, walls], [seen], device=device, grain=4096)
+    first, total = offsets(seen)
+    walls.edge = wp.empty(total, dtype=Piece, device=device)
+    walls.top = wp.empty(total * walls.space, dtype=wp.vec3d, device=device)
     if total:
-        launch(_write, map.cell_capacity, [map.arrays, table, own], [walls], device=device, grain=4096)
-    return walls
+        launch(_see, cells, [*inputs, 1, first, walls], [seen], device=device, grain=4096)
+    return walls, first, seen
 
 
 @wp.func
-def nearest_wall(walls: Walls, cell: int, x: wp.vec3d) -> Wall:
-    """The nearest wall point in a cell and its ring."""
+def nearest_wall(walls: Walls, begin: int, end: int, x: wp.vec3d) -> Wall:
+    """The nearest point of walls begin … end - 1."""
     found = Wall()
     least = wp.float64(wp.inf)
-    for k in range(walls.first[cell], walls.first[cell + 1]):
+    for k in range(begin, end):
         near = wp.vec3d()
         if walls.space == 1:
-            near = _nearest_on_triangle(walls.c[k], walls.a[k], walls.b[k], x)
+            near = _nearest_on_triangle(walls.top[k], walls.edge[k].a, walls.edge[k].b, x)
         else:
-            near = nearest_on_segment(walls.a[k], walls.b[k], x)
+            near = nearest_on_segment(walls.edge[k].a, walls.edge[k].b, x)
         square = wp.length_sq(near - x)
         if square < least:
             least = square
@@ -110,30 +124,73 @@ def _count_own(first: int, m: MapArrays, own: wp.array[int]):
     own[c] = count
 
 
-@wp.kernel
-def _count_seen(first: int, rings: RingTable, own: wp.array[int], seen: wp.array[int]):
-    c = first + wp.tid()
-    total = int(own[c])
-    for k in range(rings.size[c]):
-        total += own[rings.cells[c * rings.width + k]]
-    seen[c] = total
+@wp.func
+def _apart(m: MapArrays, d: int, low: wp.vec3d, high: wp.vec3d) -> wp.float64:
+    """Square of a distance that the wall of dart d is not nearer than to a box: that of its own box."""
+    a = m.position[m.origin[d]]
+    b = m.position[m.origin[m.phi1[d]]]
+    least = wp.min(a, b)
+    most = wp.max(a, b)
+    if m.dimension == 3:
+        least = wp.min(least, m.face_centre[d])
+        most = wp.max(most, m.face_centre[d])
+    return wp.length_sq(wp.max(wp.max(low - most, least - high), wp.vec3d()))
+
+
+@wp.func
+def _straight(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> bool:
+    """Whether abc is one straight edge, exactly; for others it does not matter that rounding says no."""
+    return wp.length_sq(wp.cross(b - a, c - b)) == _ZERO and wp.dot(b - a, c - b) > _ZERO
+
+
+@wp.func
+def _goes_on(walls: Walls, begin: int, count: int, a: wp.vec3d, b: wp.vec3d) -> bool:
+    """Whether an edge goes on one of those there are, which is then made longer; not in 3-maps."""
+    if walls.space == 0:
+        for k in range(begin, begin + count):
+            if walls.edge[k].b == a and _straight(walls.edge[k].a, a, b):
+                walls.edge[k].b = b
+                return True
+            if walls.edge[k].a == b and _straight(a, b, walls.edge[k].b):
+                walls.edge[k].a = a
+                return True
+    return False
 
 
 @wp.kernel
-def _write(first: int, m: MapArrays, rings: RingTable, own: wp.array[int], walls: Walls):
+def _see(
+    first: int,
+    m: MapArrays,
+    rings: RingTable,
+    own: wp.array[int],
+    low: wp.array[wp.vec3d],
+    high: wp.array[wp.vec3d],
+    reach: wp.float64,
+    writing: int,
+    begin: wp.array[int],
+    walls: Walls,
+    seen: wp.array[int],
+):
+    """Count the walls each cell sees, or write them."""
     c = first + wp.tid()
-    place = int(walls.first[c])
+    count = int(0)
     for k in range(rings.size[c] + 1):
-        b = int(c)
+        other = int(c)
         if k > 0:
-            b = rings.cells[c * rings.width + k - 1]
-        if own[b] > 0:
-            d = int(m.anchor[b])
+            other = rings.cells[c * rings.width + k - 1]
+        if own[other] > 0:
+            d = int(m.anchor[other])
             while d >= 0:
                 if _stops(m, d):
-                    walls.a[place] = m.position[m.origin[d]]
-                    walls.b[place] = m.position[m.origin[m.phi1[d]]]
-                    if walls.space == 1:
-                        walls.c[place] = m.face_centre[d]
-                    place += 1
+                    if _apart(m, d, low[c], high[c]) <= reach * reach:
+                        a = m.position[m.origin[d]]
+                        b = m.position[m.origin[m.phi1[d]]]
+                        if writing == 0 or not _goes_on(walls, begin[c], count, a, b):
+                            if writing == 1:
+                                walls.edge[begin[c] + count].a = a
+                                walls.edge[begin[c] + count].b = b
+                                if walls.space == 1:
+                                    walls.top[begin[c] + count] = m.face_centre[d]
+                            count += 1
                 d = m.link[d]
+    seen[c] = count

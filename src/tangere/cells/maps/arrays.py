@@ -2,7 +2,8 @@
 
 A dart is an oriented edge inside one face inside one volume. `phi1` and `phi_1` go to the next and the previous dart
 of the face, `phi2` to the same edge in the adjacent face, `phi3` (3-maps) to the same face in the adjacent volume; -1
-is the border. Four small values share one word per dart, its tag: level, edge label, face label, wall.
+is the border. Five small values share one word per dart, its tag: level, edge label, face label, whether it is a wall,
+and whether it is one of its own and not only the side of an obstacle.
 Places come from free lists first; counters are atomic, so that independent operations may run side by side on CUDA (a
 CPU kernel that allocates runs on one thread).
 Spec: specs/pitiot-multiresolution-interactions 2.1-2.3.
@@ -17,6 +18,8 @@ from tangere.runtime import SOUND
 __all__ = [
     "ASIDE",
     "LEVEL_LIMIT",
+    "OWN_WALL",
+    "WALL",
     "MapArrays",
     "drop_cell",
     "drop_dart",
@@ -29,7 +32,9 @@ __all__ = [
     "new_cell",
     "new_dart",
     "new_vertex",
+    "own_wall",
     "tag",
+    "walls",
 ]
 
 wp.set_module_options(SOUND)
@@ -40,6 +45,8 @@ LEVEL_LIMIT = 30
 DARTS, FREE_DARTS = wp.constant(0), wp.constant(1)
 VERTICES, FREE_VERTICES = wp.constant(2), wp.constant(3)
 CELLS, FREE_CELLS = wp.constant(4), wp.constant(5)
+#: Bits of a tag.
+WALL, OWN_WALL = 1 << 12, 1 << 13
 #: What a dead dart's tag and an unused cell's level are.
 ASIDE = wp.constant(-1)
 
@@ -72,8 +79,8 @@ class MapArrays:
 
 
 @wp.func
-def tag(level: int, edge: int, face: int, wall: int) -> int:
-    return level | (edge << 8) | (face << 10) | (wall << 12)
+def tag(level: int, edge: int, face: int, walls: int) -> int:
+    return level | (edge << 8) | (face << 10) | (walls << 12)
 
 
 @wp.func
@@ -96,6 +103,18 @@ def face_label(m: MapArrays, d: int) -> int:
 def is_wall(m: MapArrays, d: int) -> int:
     """1 if nothing may leave through the edge (2-maps) or the face (3-maps) of this dart."""
     return (m.tag[d] >> 12) & 1
+
+
+@wp.func
+def own_wall(m: MapArrays, d: int) -> int:
+    """1 if the edge or face is a wall whatever is on its sides."""
+    return (m.tag[d] >> 13) & 1
+
+
+@wp.func
+def walls(m: MapArrays, d: int) -> int:
+    """Both, as `tag` takes them."""
+    return (m.tag[d] >> 12) & 3
 
 
 @wp.func

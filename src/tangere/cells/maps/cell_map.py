@@ -4,22 +4,26 @@ Question: which cells are there, who is next to whom, and how fine is each?
 Method:   an implicit multiresolution map (only the finest links are stored, labels find the coarser ones), in flat
           arrays that kernels share. Cells are numbered for life; a split cell keeps its record and gets children.
 Promise:  topology that breaks a law is refused with the dart and the law; a merge undoes a split.
+Walls:    an edge (2-maps) or face (3-maps) is a wall if it was blocked itself or if a cell beside it is an obstacle. A
+          split hands both on to the parts. Cells merge only if no wall or obstacle would be lost: all are obstacles or
+          none is, nothing blocked is between them, and the parts of each side are blocked or open together.
 Spec: specs/pitiot-multiresolution-interactions 2.1-2.5.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import warp as wp
 
 from tangere.cells.maps import build
-from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.maps.arrays import LEVEL_LIMIT, OWN_WALL, WALL, MapArrays
 from tangere.cells.maps.centres import renew_centres
 from tangere.cells.maps.convexity import all_convex
 from tangere.cells.maps.rings import Rings, fresh_rings
 from tangere.cells.maps.visibility import see_whole_cells
+from tangere.cells.numbers import number_of, numbers_of
 from tangere.runtime import Arrays, InputError, choose_device, to_numpy
 
 __all__ = ["CellMap"]
@@ -28,6 +32,8 @@ _DART_INTS = ("phi1", "phi_1", "phi2", "phi3", "origin", "cell", "tag", "link", 
 _CELL_INTS = ("cell_level", "parent", "first_child", "sibling", "anchor", "obstacle", "free_cells")
 _RING_WIDTH = {2: 16, 3: 48}
 _EMPTY = {"cell_level": -1, "tag": -1}
+#: The least size of an edge, as a part of the largest coordinate: 4096 roundings.
+_FINEST = 2.0**-40
 
 
 class CellMap:
@@ -41,8 +47,11 @@ class CellMap:
         cells = int(links.cell.max()) + 1
         self.device = device
         self.dimension = dimension  #: 2: cells are faces, 3: cells are volumes
-        self.flat = dimension == 2 and not np.any(links.positions[:, 2])
-        self.version = 0  #: counts splits, merges and moves
+        self._planar = dimension == 2 and not np.any(links.positions[:, 2])
+        self.flat = self._planar  #: a 2-map in the plane z = 0
+        self.version = 0  #: counts splits, merges, moves and blocks
+        self.merged = self.reused = 0  #: the versions of the last merge, and of the last one that a split came after
+        self.moved = 0  #: the version that last moved vertices
         first = np.unique(links.cell, return_index=True)[1]
         if len(first) < cells:
             raise InputError(f"cells: cell {np.setdiff1d(np.arange(cells), links.cell)[0]} has no face")
@@ -69,6 +78,7 @@ class CellMap:
         self._convex: tuple[int, bool] = (-1, False)
         renew_centres(m, device)
         _refuse_blind(see_whole_cells(self), self)
+        self.level_limit = self._finest_level()  #: cells of this level cannot be split
 
     @classmethod
     def from_polygons(cls, vertices: Arrays, polygons: object, *, device: str | wp.Device | None = None) -> CellMap:
@@ -174,6 +184,7 @@ class CellMap:
 
     def children(self, cell: int) -> list[int]:
         """The cells that `cell` was split into, in the order of its corners; empty for a leaf."""
+        cell = number_of(cell, "cell", self.cell_capacity, "cells")
         sibling, found = self.arrays.sibling.numpy(), []
         child = int(self.arrays.first_child.numpy()[cell])
         while child >= 0:
@@ -184,7 +195,8 @@ class CellMap:
     def move(self, vertices: Arrays) -> None:
         """Put every vertex at a new place, (v, 3) as in `positions`; the cells' centres follow.
 
-        Refused, with everything left as it was, if a cell would no longer be star-shaped.
+        Refused, with everything left as it was, if a cell would no longer be star-shaped. A map that was made in the
+        plane is flat whenever all of it is at z = 0.
         """
         there = to_numpy(vertices, "vertices")
         if there.shape != (self._used(2), 3):
@@ -194,32 +206,46 @@ class CellMap:
         before, was_flat = self.arrays.position.numpy().copy(), self.flat
         place = before.copy()
         place[: len(there)] = there
-        self._put(place, was_flat and not np.any(there[:, 2]))
+        self._put(place, self._planar and not np.any(there[np.unique(self.numpy("origin")[self.darts]), 2]))
         hopeless = see_whole_cells(self)
         if len(hopeless):
             self._put(before, was_flat)
             see_whole_cells(self)
             _refuse_blind(hopeless, self)
+        self.moved = self.version
+        self.level_limit = self._finest_level()
 
     def block(self, kind: Literal["cell", "dart"], numbers: Arrays, *, blocked: bool = True) -> None:
-        """Mark cells as obstacles, or the edges (2-maps) or faces (3-maps) of darts as walls, from both sides."""
-        chosen = np.asarray(numbers, dtype=np.int64).reshape(-1)
+        """Mark cells as obstacles, or the edges (2-maps) or faces (3-maps) of darts as walls, from both sides.
+
+        A cell that is split stands for all leaves below it. What stays a wall when something is freed: what was blocked
+        itself, and the sides of cells that still are obstacles.
+        """
         across = self.numpy("phi3" if self.dimension == 3 else "phi2")
-        words = self.arrays.tag.numpy().copy()
+        words, obstacle, cell = self.numpy("tag"), self.arrays.obstacle.numpy().copy(), self.numpy("cell")
         if kind == "cell":
-            obstacle = self.arrays.obstacle.numpy().copy()
+            chosen = self._leaves_below(numbers)
             obstacle[chosen] = int(blocked)
             self.arrays.obstacle.assign(obstacle)
             darts = self.darts
-            darts = darts[np.isin(self.numpy("cell")[darts], chosen)]
+            darts = darts[np.isin(cell[darts], chosen)]
+        elif kind == "dart":
+            darts = numbers_of(numbers, "numbers", len(words), "darts")
+            if (words[darts] < 0).any():
+                raise InputError(f"numbers: dart {darts[words[darts] < 0][0]} is gone: its cell was merged")
+            darts = self.face_darts(darts) if self.dimension == 3 else darts
         else:
-            darts = chosen
-            if self.dimension == 3:
-                darts = self.face_darts(darts)
-        darts = np.concatenate([darts, across[darts]])
-        darts = darts[darts >= 0]
-        words[darts] = words[darts] | 4096 if blocked else words[darts] & ~4096
-        self.arrays.tag.assign(words)
+            raise InputError(f"kind is 'cell' or 'dart', not {kind!r}")
+        darts = np.unique(np.concatenate([darts, across[darts][across[darts] >= 0]]))
+        if kind == "dart":
+            words[darts] = words[darts] | OWN_WALL if blocked else words[darts] & ~OWN_WALL
+        beside = (across[darts] >= 0) & (obstacle[cell[across[darts]]] != 0)
+        closed = beside | (obstacle[cell[darts]] != 0) | (words[darts] & OWN_WALL != 0)
+        words[darts] = np.where(closed, words[darts] | WALL, words[darts] & ~WALL)
+        self.arrays.tag[: len(words)].assign(words)
+        known, self.version = self._convex, self.version + 1
+        if known[0] == self.version - 1:
+            self._convex = self.version, known[1]
 
     def face_darts(self, darts: np.ndarray) -> np.ndarray:
         """All darts of the faces of `darts`, on their side."""
@@ -249,6 +275,39 @@ class CellMap:
                 table = self._rings.table
                 table.size = _grown(table.size, room, 0)
                 table.cells = _grown(table.cells, room * table.width, -1)
+
+    def copied(self) -> dict[str, Any]:
+        """All that a split or merge changes, to be given to `put_back`."""
+        names = (*_DART_INTS, *_CELL_INTS, "face_centre", "position", "centre", "free_vertices", "counts")
+        return {name: wp.clone(getattr(self.arrays, name)) for name in names}
+
+    def put_back(self, before: dict[str, Any]) -> None:
+        """Make the map what it was when it was copied; the version goes on."""
+        for name, array in before.items():
+            setattr(self.arrays, name, array)
+        self._rings = None
+        self.version += 1
+
+    def _leaves_below(self, cells: Arrays) -> np.ndarray:
+        """The leaves among cells, and those below the others."""
+        chosen = numbers_of(cells, "numbers", self.cell_capacity, "cells")
+        levels, child, parent = self.levels, self.arrays.first_child.numpy(), self.arrays.parent.numpy()
+        if (levels[chosen] < 0).any():
+            raise InputError(f"numbers: there is no cell {chosen[levels[chosen] < 0][0]}")
+        below, found = np.unique(chosen), []
+        while len(below):
+            found.append(below[child[below] < 0])
+            below = np.flatnonzero(np.isin(parent, below[child[below] >= 0]) & (levels >= 0))
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def _finest_level(self) -> int:
+        """The finest level whose cells are still large enough for double precision where the map is."""
+        darts, cell, origin = self.darts, self.numpy("cell"), self.numpy("origin")
+        ends = self.positions[np.stack([origin[darts], origin[self.numpy("phi1")[darts]]])]
+        # As if every edge were that of a level-0 cell.
+        least = (np.linalg.norm(ends[1] - ends[0], axis=1) * 2.0 ** self.levels[cell[darts]]).min()
+        with np.errstate(divide="ignore"):  # an edge of a surface may have no length
+            return int(np.clip(np.floor(np.log2(least / (_FINEST * np.abs(ends).max()))), 0, LEVEL_LIMIT))
 
     def _put(self, positions: np.ndarray, flat: bool) -> None:
         self.arrays.position.assign(positions)

@@ -14,12 +14,12 @@ from tangere.cells.maps.arrays import (
     drop_vertex,
     edge_label,
     face_label,
-    is_wall,
     level,
     link_next,
     new_dart,
     new_vertex,
     tag,
+    walls,
 )
 from tangere.cells.maps.orbits import edge_start, following
 from tangere.runtime import SOUND
@@ -67,7 +67,7 @@ def corners_of(m: MapArrays, d: int, k: int, work: wp.array2d[int], row: int, at
 
 @wp.func
 def _half(m: MapArrays, x: int, middle: int, k: int) -> int:
-    e = new_dart(m, x, middle, tag(k, edge_label(m, x), face_label(m, x), is_wall(m, x)))
+    e = new_dart(m, x, middle, tag(k, edge_label(m, x), face_label(m, x), walls(m, x)))
     after = int(m.phi1[x])
     link_next(m, x, e)
     link_next(m, e, after)
@@ -173,10 +173,10 @@ def divide_polygon(m: MapArrays, count: int, k: int, centre: int, work: wp.array
         label = 1
         if edge_label(m, corner) != 0:
             label = 0
-        wall = is_wall(m, corner)
+        around = walls(m, corner)
         if m.dimension == 2:
-            wall = 0
-        word = tag(k + 1, label, face_label(m, corner), wall)
+            around = m.obstacle[m.cell[corner]]
+        word = tag(k + 1, label, face_label(m, corner), around)
         inward = new_dart(m, corner, m.origin[work[row, at + CUT + i]], word)
         outward = new_dart(m, corner, centre, word)
         m.phi2[inward] = outward
@@ -202,7 +202,7 @@ def divide_triangle(m: MapArrays, k: int, work: wp.array2d[int], row: int):
         b = edge_label(m, work[row, CORNER + before])
         while label - a == 0 or label - b == 0:
             label += 1
-        word = tag(k + 1, label, 0, 0)
+        word = tag(k + 1, label, 0, m.obstacle[m.cell[work[row, CORNER]]])
         closing = new_dart(m, work[row, CORNER + i], m.origin[work[row, CUT + i]], word)
         inside = new_dart(m, work[row, CORNER + i], m.origin[work[row, CUT + before]], word)
         m.phi2[closing] = inside

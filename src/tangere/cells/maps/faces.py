@@ -1,7 +1,7 @@
 """Splitting and merging the cells of a 2-map: a triangle into 4 triangles, any other polygon into quadrilaterals.
 
 The children of a polygon keep its corners; a triangle has one more child in the middle. All old darts live on, and a
-merge gives back exactly what the split made, unless a neighbour still needs a midpoint.
+merge gives back exactly what the split found, unless a neighbour still needs a midpoint.
 Spec: specs/pitiot-multiresolution-interactions 2.4.
 """
 
@@ -74,6 +74,7 @@ def merge_face(m: MapArrays, c: int, work: wp.array2d[int], row: int):
     k = m.cell_level[c]
     count = int(0)
     child = int(m.first_child[c])
+    m.obstacle[c] = int(m.obstacle[child])  # as all of them
     triangle = bool(False)
     while child >= 0:
         if level(m, m.anchor[child]) <= k:

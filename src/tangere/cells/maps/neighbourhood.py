@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.cells.maps.cell_map import CellMap
-from tangere.runtime import Arrays
+from tangere.cells.numbers import numbers_of
+from tangere.runtime import Arrays, InputError
 
 __all__ = ["ancestors", "ring"]
 
@@ -19,9 +20,12 @@ def ring(map: CellMap, cells: Arrays, *, level: int | None = None) -> np.ndarray
     """The cells that share a vertex with one of `cells` and are not among them, sorted.
 
     Args:
-        cells: leaves; with a level, their level-k ancestors are meant.
+        cells: leaves; with a level, any cells: their level-k ancestors are meant.
     """
-    chosen = np.unique(np.asarray(cells, dtype=np.int64))
+    chosen = np.unique(numbers_of(cells, "cells", map.cell_capacity, "cells"))
+    wrong = (map.levels[chosen] < 0) | ((level is None) & (map.arrays.first_child.numpy()[chosen] >= 0))
+    if wrong.any():
+        raise InputError(f"cells: cell {chosen[wrong][0]} is not a leaf")
     if level is None:
         return np.setdiff1d(map.rings.rows(chosen), chosen)
     up = ancestors(map, level)
@@ -36,6 +40,8 @@ def ring(map: CellMap, cells: Arrays, *, level: int | None = None) -> np.ndarray
 
 def ancestors(map: CellMap, level: int) -> np.ndarray:
     """For every cell number its ancestor on a level, or the cell itself if it is not finer."""
+    if level < 0:
+        raise InputError(f"level: levels start at 0, there is no level {level}")
     parent, levels = map.arrays.parent.numpy(), map.levels
     up = np.arange(len(levels))
     while True:

@@ -6,6 +6,8 @@ Method:   on CPU one thread applies the operations in the order given (0.3 us a 
           chosen run side by side. Both make the same cells; numbers may differ.
 Balance:  with `balanced`, cells that share a vertex differ by at most one level: a split first splits coarser
           neighbours, a merge is left out where a neighbour is too fine.
+Walls:    a merge is left out where it would lose a wall or an obstacle (the rule is that of `CellMap`).
+Failure:  an operation that is refused leaves every cell, dart and vertex as it was.
 Spec: specs/pitiot-multiresolution-interactions 2.4, 5.3.
 """
 
@@ -16,14 +18,16 @@ from typing import Literal
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps.arrays import LEVEL_LIMIT, MapArrays
+from tangere.cells.maps.arrays import MapArrays, level, own_wall
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.dividing import WORK_WIDTH
 from tangere.cells.maps.faces import faces_room, merge_face, split_face
+from tangere.cells.maps.orbits import following, next_part
 from tangere.cells.maps.refining_in_order import apply_in_order, soil_children, soil_operation
 from tangere.cells.maps.rings import RingTable, renew_rings
 from tangere.cells.maps.visibility import see_whole_cells
 from tangere.cells.maps.volumes import merge_volume, split_volume, volumes_room
+from tangere.cells.numbers import numbers_of
 from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, launch
 
 __all__ = ["follow_heirs", "merge", "split"]
@@ -36,6 +40,9 @@ Method = Literal["sequential", "sets"]
 def split(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method | None = None) -> np.ndarray:
     """Split leaf cells; returns the numbers of all cells that were split.
 
+    Refused, with everything left as it was: cells with too many corners, and cells bent so much that a part would not
+    be star-shaped.
+
     Args:
         balanced: split coarser neighbours first, so that levels across a shared vertex differ by one at most.
         method: "sequential" (CPU default) or "sets" (CUDA default).
@@ -46,8 +53,13 @@ def split(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method
         ready = todo
         if balanced:
             todo, ready = _coarse_first(map, todo)
-        _apply(map, ready, 0, method)
         done.append(ready)
+        try:
+            _apply(map, ready, 0, method)
+        except UnsupportedError:
+            for cells_before in reversed(done):
+                _apply(map, cells_before[map.arrays.first_child.numpy()[cells_before] >= 0], 1, method)
+            raise
         todo = np.setdiff1d(todo, ready)
     return np.concatenate(done)
 
@@ -55,63 +67,79 @@ def split(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method
 def merge(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method | None = None) -> np.ndarray:
     """Merge the children of cells whose children are all leaves; returns the numbers of the cells merged.
 
+    Left out are cells whose children differ in walls or obstacles. Refused, with everything left as it was: cells that
+    were bent so much since they were split that they are not star-shaped any more.
+
     Args:
         balanced: leave out cells with a neighbour so fine that levels would differ by more than one.
     """
     todo = np.unique(_checked(map, cells, leaf=False))
-    if balanced and len(todo):
-        todo = todo[_finest_around(map, todo) <= map.levels[todo] + 1]
-    _apply(map, todo, 1, method)
+    todo = todo[_may_merge(map, todo, balanced)]
+    # Only a map that was bent may refuse: others get back the cells they had.
+    before = map.copied() if map.moved and len(todo) else None
+    try:
+        _apply(map, todo, 1, method)
+    except UnsupportedError:
+        if before is not None:
+            map.put_back(before)
+        raise
     return todo
 
 
 def follow_heirs(map: CellMap, darts: wp.array) -> None:
-    """Replace, in place, darts that a merge took away by darts of the same cell."""
+    """Replace, in place, darts that merges took away by darts of the same cell.
+
+    Of darts kept since before version `map.reused` it is not known any more: a split may have given them to new cells.
+    """
     launch(_heirs, len(darts), [map.arrays], [darts], device=map.device)
 
 
 def _checked(map: CellMap, cells: Arrays, leaf: bool) -> np.ndarray:
-    chosen = np.asarray(cells, dtype=np.int64).reshape(-1)
-    level, child = map.levels, map.arrays.first_child.numpy()
-    if len(chosen) and (chosen.min() < 0 or chosen.max() >= len(level)):
-        raise InputError(f"cells: there is no cell {chosen[(chosen < 0) | (chosen >= len(level))][0]}")
-    wrong = (level[chosen] < 0) | ((child[chosen] < 0) != leaf)
+    chosen = numbers_of(cells, "cells", map.cell_capacity, "cells")
+    levels, child = map.levels, map.arrays.first_child.numpy()
+    wrong = (levels[chosen] < 0) | ((child[chosen] < 0) != leaf)
     if leaf:
-        wrong |= level[chosen] >= LEVEL_LIMIT
+        wrong |= levels[chosen] >= map.level_limit
     else:
-        parents = map.arrays.parent.numpy()[np.flatnonzero((level >= 0) & (child >= 0))]
+        parents = map.arrays.parent.numpy()[np.flatnonzero((levels >= 0) & (child >= 0))]
         wrong |= np.isin(chosen, parents)
     if wrong.any():
-        reason = f"a leaf below level {LEVEL_LIMIT}" if leaf else "a cell whose children are all leaves"
+        limit = f"a leaf below level {map.level_limit}, the finest that its coordinates allow"
+        reason = limit if leaf else "a cell whose children are all leaves"
         raise InputError(f"cells: cell {chosen[wrong][0]} is not {reason}")
     return chosen
 
 
 def _coarse_first(map: CellMap, todo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`todo` with all coarser neighbours that must be split before, and those of it that may be split now."""
-    level = map.levels
+    levels = map.levels
     while True:
         rows = map.rings.rows(todo)
-        coarser = level[rows] < level[todo, None]
+        coarser = levels[rows] < levels[todo, None]
         missing = np.setdiff1d(rows[coarser], todo)
         if len(missing) == 0:
             return todo, todo[~coarser.any(axis=1)]
         todo = np.union1d(todo, missing)
 
 
-def _finest_around(map: CellMap, parents: np.ndarray) -> np.ndarray:
-    """The highest level in the rings of the children of each cell."""
+def _may_merge(map: CellMap, parents: np.ndarray, balanced: bool) -> np.ndarray:
+    """Whether cells may merge: no wall or obstacle is lost, and (balanced) no neighbour is too fine."""
     chosen = wp.array(parents.astype(np.int32), dtype=wp.int32, device=map.device)
-    finest = wp.zeros(len(parents), dtype=wp.int32, device=map.device)
-    launch(_finest, len(parents), [map.arrays, map.rings.table, chosen], [finest], device=map.device)
-    return finest.numpy()
+    allowed = wp.zeros(len(parents), dtype=wp.int32, device=map.device)
+    inputs = [map.arrays, map.rings.table, chosen, int(balanced)]
+    launch(_allow, len(parents), inputs, [allowed], device=map.device)
+    return allowed.numpy() == 1
 
 
 def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method | None) -> None:
     if len(cells) == 0:
         return
-    map.version += 1
     device = map.device
+    map.version += 1
+    if merging:
+        map.merged = map.version
+    else:
+        map.reused = map.merged
     _ = map.rings  # must be there before the first change
     todo = wp.array(cells.astype(np.int32), dtype=wp.int32, device=device)
     if (method or ("sets" if device.is_cuda else "sequential")) == "sequential":
@@ -119,9 +147,9 @@ def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method | None)
     else:
         _apply_in_sets(map, todo, merging)
     if not map.has_convex_cells:
-        blind = see_whole_cells(map)
+        blind, what = see_whole_cells(map), "merged" if merging else "split"
         if len(blind):
-            raise UnsupportedError(f"cell {blind[0]} is no longer star-shaped: its parent is bent too much to be split")
+            raise UnsupportedError(f"cell {blind[0]} would not be star-shaped: it is bent too much to be {what}")
 
 
 def _apply_in_sets(map: CellMap, todo: wp.array, merging: int) -> None:
@@ -264,14 +292,54 @@ def _win(
                 room[i] = faces_room(m, c)
 
 
+@wp.func
+def _across(m: MapArrays, d: int) -> int:
+    if m.dimension == 3:
+        return m.phi3[d]
+    return m.phi2[d]
+
+
+@wp.func
+def _same_walls(m: MapArrays, c: int, d: int) -> bool:
+    """Whether no wall is lost at dart d of a child of c: none is inside c, and the parts of a side of c are alike."""
+    k = m.cell_level[c]
+    y = _across(m, d)
+    if y >= 0:
+        if m.parent[m.cell[y]] == c:
+            return own_wall(m, d) == 0
+    same = bool(True)
+    if level(m, d) <= k:
+        if m.dimension == 3:
+            # One part of a divided face has one dart of level k, its corner.
+            same = own_wall(m, following(m, d, k)) == own_wall(m, d)
+        else:
+            part = next_part(m, d, d, k)
+            while part >= 0:
+                same = same and own_wall(m, part) == own_wall(m, d)
+                part = next_part(m, part, d, k)
+    return same
+
+
 @wp.kernel
-def _finest(first: int, m: MapArrays, table: RingTable, parents: wp.array[int], finest: wp.array[int]):
+def _allow(first: int, m: MapArrays, table: RingTable, parents: wp.array[int], balanced: int, allowed: wp.array[int]):
     i = first + wp.tid()
-    child = int(m.first_child[parents[i]])
-    while child >= 0:
-        for k in range(table.size[child]):
-            finest[i] = wp.max(finest[i], m.cell_level[table.cells[child * table.width + k]])
+    c = parents[i]
+    child = int(m.first_child[c])
+    mark = m.obstacle[child]
+    good = bool(True)
+    while child >= 0 and good:
+        good = m.obstacle[child] == mark
+        d = int(m.anchor[child])
+        while d >= 0 and good:
+            good = _same_walls(m, c, d)
+            d = m.link[d]
+        if balanced == 1:
+            for k in range(table.size[child]):
+                good = good and m.cell_level[table.cells[child * table.width + k]] <= m.cell_level[c] + 1
         child = m.sibling[child]
+    allowed[i] = 0
+    if good:
+        allowed[i] = 1
 
 
 @wp.kernel

@@ -55,7 +55,7 @@ def _longer(array: wp.array, length: int) -> wp.array:
 
 
 @wp.func
-def _soil(m: MapArrays, table: RingTable, c: int, dirty: wp.array[int]):
+def _soil(table: RingTable, c: int, dirty: wp.array[int]):
     """Mark the cells whose rings change when leaf c does."""
     dirty[c] = 1
     for i in range(table.size[c]):
@@ -65,10 +65,10 @@ def _soil(m: MapArrays, table: RingTable, c: int, dirty: wp.array[int]):
 @wp.func
 def soil_operation(m: MapArrays, table: RingTable, c: int, dirty: wp.array[int]):
     """Mark the cells that splitting c or merging its children changes."""
-    _soil(m, table, c, dirty)
+    _soil(table, c, dirty)
     child = int(m.first_child[c])
     while child >= 0:
-        _soil(m, table, child, dirty)
+        _soil(table, child, dirty)
         child = m.sibling[child]
 
 

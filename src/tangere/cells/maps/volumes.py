@@ -238,8 +238,9 @@ def _wall_off(m: MapArrays, i: int, k: int, middle: int, work: wp.array2d[int], 
         label += 1
     own = _beside(m, inner, k, label)
     other = _beside(m, across, k, label)
-    rise = new_dart(m, inner, m.origin[across], tag(k + 1, 0, label, 0))
-    fall = new_dart(m, inner, middle, tag(k + 1, 0, label, 0))
+    word = tag(k + 1, 0, label, m.obstacle[m.cell[inner]])
+    rise = new_dart(m, inner, m.origin[across], word)
+    fall = new_dart(m, inner, middle, word)
     link_next(m, own[1], other[0])
     link_next(m, other[1], rise)
     link_next(m, rise, fall)
@@ -258,7 +259,7 @@ def _beside(m: MapArrays, edge: int, k: int, label: int) -> wp.vec2i:
         own = k + 1
         if after >= 0:
             own = level(m, after)
-        x = new_dart(m, edge, m.origin[m.phi1[t]], tag(own, edge_label(m, t), label, 0))
+        x = new_dart(m, edge, m.origin[m.phi1[t]], tag(own, edge_label(m, t), label, m.obstacle[m.cell[edge]]))
         if head < 0:
             tail = x
         else:
@@ -277,6 +278,7 @@ def merge_volume(m: MapArrays, c: int, work: wp.array2d[int], row: int):
     count = _volume_darts(m, c, work, row)
     _relations(m, k, count, work, row)
     child = int(m.first_child[c])
+    m.obstacle[c] = int(m.obstacle[child])  # as all of them
     while child >= 0:
         after = int(m.sibling[child])
         drop_cell(m, child)

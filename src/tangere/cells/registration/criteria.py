@@ -2,7 +2,7 @@
 
 A criterion looks at a registration and gives two numbers per cell: how much a leaf wants to be split and how much a
 split cell wants its children merged; not above zero is no wish. `adapt` grants the strongest wishes first, merges
-before splits.
+before splits. Cells whose children differ in walls or obstacles do not merge, whatever is wished.
 Spec: specs/pitiot-multiresolution-interactions 2.16.
 """
 
@@ -54,6 +54,13 @@ class NearPoint:
     radius: float
     level: int
 
+    def __post_init__(self) -> None:
+        point = np.asarray(self.point, dtype=float).reshape(-1)
+        if len(point) not in (2, 3) or not np.isfinite(point).all():
+            raise InputError(f"NearPoint needs a point of two or three coordinates [m], not {self.point}")
+        if not 0 <= self.radius < np.inf or self.level < 0:
+            raise InputError(f"NearPoint needs a radius and a level >= 0, not {self.radius} and {self.level}")
+
     def __call__(self, registration: Registration) -> tuple[np.ndarray, np.ndarray]:
         map = registration.map
         point = np.zeros(3)
@@ -96,17 +103,28 @@ def adapt(
         balanced: keep cells that share a vertex within one level of each other.
     """
     map = registration.map
-    _, wish = criterion(registration)
+    if level_limit < 0 or (budget is not None and budget < 0):
+        raise InputError(f"level_limit and budget must not be negative, but are {level_limit} and {budget}")
+    level_limit = min(level_limit, map.level_limit)
+    _, wish = _wishes(criterion, registration)
     levels, child, parent = map.levels, map.arrays.first_child.numpy(), map.arrays.parent.numpy()
     inner = (levels >= 0) & (child >= 0)
     has_inner_child = np.zeros(len(levels), bool)
     has_inner_child[parent[inner & (parent >= 0)]] = True
     merged = registration.merge(_strongest(wish, inner & ~has_inner_child, budget), balanced=balanced)
-    wish, _ = criterion(registration)
+    wish, _ = _wishes(criterion, registration)
     leaf = np.zeros(map.cell_capacity, bool)
     leaf[map.leaves] = True
     split = registration.split(_strongest(wish, leaf & (map.levels < level_limit), budget), balanced=balanced)
     return merged, split
+
+
+def _wishes(criterion: Criterion, registration: Registration) -> tuple[np.ndarray, np.ndarray]:
+    split, merge = (np.asarray(wish, dtype=float) for wish in criterion(registration))
+    capacity = registration.map.cell_capacity
+    if split.shape != (capacity,) or merge.shape != (capacity,):
+        raise InputError(f"criterion: gives wishes of shapes {split.shape} and {merge.shape} for {capacity} cells")
+    return split, merge
 
 
 def _strongest(wish: np.ndarray, allowed: np.ndarray, budget: int | None) -> np.ndarray:

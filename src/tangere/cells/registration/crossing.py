@@ -4,7 +4,8 @@ Question: which cells does each segment cross, each cell once?
 Method:   every segment is marched twice, to count and to write (rows have no fixed length and nothing is appended, so
           the result does not depend on threads); a row is sorted as it is written, and what was counted twice is cut.
           Few segments on CPU are marched once, one after the other.
-          A segment that a wall stops is marched from its other end as well.
+          A segment that is stopped (a wall, an obstacle, a hole, a bay of the border) is marched from its other end as
+          well: its row has what it crosses before the first and after the last stop, and it is marked.
 Spec: specs/pitiot-multiresolution-interactions 2.9, 2.12, 2.13; 5.3 (count, scan, emit).
 """
 
@@ -49,11 +50,6 @@ class Crossings:
         launch(_own, count, [self.first], [owner], device=device_of(owner))
         return owner
 
-    @property
-    def sizes(self) -> np.ndarray:
-        """(n,) cells of each row."""
-        return np.diff(self.first.numpy())
-
     def row(self, number: int) -> np.ndarray:
         """One row."""
         low, high = self.first[number : number + 2].numpy()
@@ -63,7 +59,7 @@ class Crossings:
 def cross(
     map: CellMap, a: wp.array, b: wp.array, dart_a: wp.array, dart_b: wp.array, how: wp.array
 ) -> tuple[Crossings, wp.array]:
-    """The cells of segments, and which of them were marched (uint8).
+    """The cells of segments, and (uint8) which of them were marched (1) and stopped on the way (2).
 
     Args:
         a, b: (n,) vec3d, the ends [m]. dart_a, dart_b: (n,) int32, darts of the cells that hold them.
@@ -176,7 +172,7 @@ def row_of(
     writing: int,
     cells: wp.array[int],
 ) -> wp.vec3i:
-    """The row of one segment: its size, how the march ended, and whether there was one."""
+    """The row of one segment: its size, how the march ended, and whether there was one (1) and it was stopped (2)."""
     if how == NOTHING:
         return wp.vec3i(0, INSIDE, 0)
     here = m.cell[dart_a]
@@ -192,6 +188,7 @@ def row_of(
     if end[1] == BLOCKED:
         # A wall is in the way: the cells from the other end as well.
         end = _marched_row(m, b, a, dart_b, base, end[0], writing, cells)
+        return wp.vec3i(end[0], end[1], 2)
     return wp.vec3i(end[0], end[1], 1)
 
 

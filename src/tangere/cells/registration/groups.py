@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.runtime import SOUND, device_of, launch, sort_pairs, thread_count
+from tangere.cells.numbers import numbers_of
+from tangere.runtime import SOUND, Arrays, device_of, launch, sort_pairs, thread_count
 
 __all__ = ["Groups", "first_at_least", "group"]
 
@@ -33,8 +34,18 @@ class Groups:
 
     def row(self, cell: int) -> np.ndarray:
         """The items of one cell."""
-        start = self.start.numpy()
-        return self.order.numpy()[start[cell] : start[cell + 1]]
+        return self.rows(np.array([cell]))
+
+    def rows(self, cells: Arrays) -> np.ndarray:
+        """The items of some cells, one cell after the other; only these are fetched from the device."""
+        chosen = numbers_of(cells, "cells", len(self.start) - 1, "cells")
+        if device_of(self.start).is_cpu:
+            start, order = self.start.numpy(), self.order.numpy()
+            found = [order[start[c] : start[c + 1]] for c in chosen]
+        else:
+            ends = [self.start[c : c + 2].numpy().tolist() for c in chosen.tolist()]
+            found = [self.order[low:high].numpy() for low, high in ends]
+        return np.concatenate([np.empty(0, np.int32), *found])
 
 
 def group(cells: wp.array, capacity: int) -> Groups:
@@ -45,6 +56,10 @@ def group(cells: wp.array, capacity: int) -> Groups:
         capacity: cell numbers are below this.
     """
     count, device = len(cells), device_of(cells)
+    if device.is_cpu and count:  # CUDA sorts whatever there is
+        known = cells.numpy()
+        if known.min() < 0 or known.max() >= capacity:
+            numbers_of(known, "cells", capacity, "cells")
     start = wp.zeros(capacity + 1, dtype=wp.int32, device=device)
     if device.is_cuda:
         items = wp.empty(count, dtype=wp.int32, device=device)

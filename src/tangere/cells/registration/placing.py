@@ -2,7 +2,7 @@
 
 In the plane and in space a point is where it is told to be and only its dart is looked for. A point of a curved surface
 is on a triangle of it: it is put on the nearest one, moves by gliding (its target says how far and which way), and when
-cells change it goes to the nearest triangle of its cell and the ring of that.
+cells change it goes to the nearest triangle of its cell and the ring of that. In a flat map z is left out.
 Spec: specs/pitiot-multiresolution-interactions 2.8 (moving mesh), 2.10, 2.11, 2.14 (re-aiming).
 """
 
@@ -19,15 +19,19 @@ from tangere.cells.tracking.surface import glide_darts
 from tangere.query.closest_points import closest_on_triangle
 from tangere.runtime import SOUND, launch
 
-__all__ = ["found_again", "moved", "placed"]
+__all__ = ["moved", "placed"]
 
 wp.set_module_options(SOUND)
 
 
 def placed(map: CellMap, points: wp.array, darts: wp.array | None) -> tuple[wp.array, wp.array, wp.array]:
-    """Points in the map, their darts, and (uint8) which of them are outside; `darts`: of cells near them, if known."""
+    """Points in the map, their darts, and (uint8) which of them are outside.
+
+    Args:
+        darts: where they are or were before cells were split, merged or bent; None: that is not known.
+    """
     if not map.is_surface:
-        return points, *locate_darts(map, points, darts)
+        return points, *locate_darts(map, points, darts, anywhere=True)
     outside = wp.zeros(len(points), dtype=wp.uint8, device=map.device)
     return *_on_nearest(map, points, darts), outside
 
@@ -43,13 +47,6 @@ def moved(map: CellMap, points: wp.array, targets: wp.array, darts: wp.array) ->
     there = wp.clone(targets)
     launch(_stop, len(there), [points, time], [there], device=map.device)
     return there, found, status
-
-
-def found_again(map: CellMap, points: wp.array, darts: wp.array) -> tuple[wp.array, wp.array]:
-    """Points and their darts after cells were split, merged or bent."""
-    if map.is_surface:
-        return _on_nearest(map, points, darts)
-    return points, locate_darts(map, points, darts)[0]
 
 
 def _on_nearest(map: CellMap, points: wp.array, darts: wp.array | None) -> tuple[wp.array, wp.array]:

@@ -3,8 +3,8 @@
 Question: which other points are near each point?
 Method:   a search over rings from the point's own cell, which goes on through every cell that may hold something nearer
           than the farthest found so far (its bounding sphere says so). The way from one point to such another leads
-          only through such cells, so in a convex map nothing is missed; where walls or holes are between, what can only
-          be reached by a longer way around is not near.
+          only through such cells, so in a convex map nothing is missed; where a hole or a bay of the border is between,
+          what can only be reached by a longer way around is not near. Walls and obstacles hide nothing.
 Spec: specs/pitiot-multiresolution-interactions 2.3 (levels), 2.17.
 """
 
@@ -16,10 +16,11 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.neighbourhood import ancestors, ring
 from tangere.cells.maps.rings import RingTable
+from tangere.cells.numbers import number_of
 from tangere.cells.registration.registration import Kind, Registration
 from tangere.runtime import SOUND, InputError, launch
 
-__all__ = ["in_ring", "in_ring_at", "nearest"]
+__all__ = ["around", "in_ring", "in_ring_at", "nearest"]
 
 wp.set_module_options(SOUND)
 
@@ -27,21 +28,40 @@ _GRAIN = 256
 
 
 def in_ring(registration: Registration, kind: Kind, point: int) -> np.ndarray:
-    """Numbers of the points, segments or triangles in the cell of a point and in its one-ring, less the point."""
-    cell = int(registration.cells[point])
-    inside = registration.present(kind).row(cell)
-    found = np.union1d(inside, registration.near(kind, cell))
+    """Numbers of the points, segments or triangles in the cell of a point and in its one-ring, less the point.
+
+    It costs what is found, however many points there are.
+    """
+    cell = registration.cell_of(point)
+    groups = registration.present(kind)
+    found = np.unique(groups.rows(np.append(registration.map.rings.row(cell), cell)))
     return found[found != point] if kind == "points" else found
+
+
+def around(
+    registration: Registration, kind: Kind, number: int, others: Kind, *, level: int | None = None
+) -> np.ndarray:
+    """Numbers of the `others` in the cells that a point, segment or triangle crosses and in the one-ring of these.
+
+    Args:
+        level: cells of this level instead of leaves. A large thing is in far fewer of them, and their ring is wider:
+            all that is within the width of a cell of that level is among the answers.
+    """
+    map = registration.map
+    cells = registration.crossed(kind, number, level=level)
+    if level is None:
+        return np.unique(registration.present(others).rows(np.union1d(cells, ring(map, cells))))
+    seen = np.union1d(cells, ring(map, cells, level=level))
+    leaves = map.leaves
+    return np.unique(registration.present(others).rows(leaves[np.isin(ancestors(map, level)[leaves], seen)]))
 
 
 def in_ring_at(registration: Registration, kind: Kind, cell: int, level: int) -> np.ndarray:
     """The same for a cell on a coarser level: everyone in its level-k ancestor and the one-ring of that."""
     map = registration.map
     up = ancestors(map, level)
-    cells = np.union1d([up[cell]], ring(map, [cell], level=level))
-    groups = registration.present(kind)
-    rows = [groups.row(int(c)) for c in map.leaves[np.isin(up[map.leaves], cells)]]
-    return np.unique(np.concatenate([np.empty(0, np.int32), *rows]))
+    cells = np.union1d([up[number_of(cell, "cell", map.cell_capacity, "cells")]], ring(map, [cell], level=level))
+    return np.unique(registration.present(kind).rows(map.leaves[np.isin(up[map.leaves], cells)]))
 
 
 def nearest(registration: Registration, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,9 +8,14 @@ Method:   every point keeps a dart and walks or marches from it. A segment is in
           `near(c)` is not stored: it is who is present in the ring of c, less who is present in c.
           On a curved surface points are on its triangles, and the straight segment between two of them is not: it is
           present in the cells of its ends.
-Promise:  after every call each entity is present exactly in the cells it crosses and every dart is in the cell of its
-          point. In mode "fast" a segment with both ends in one cell is said to be in that cell alone, which may miss
+          A map that others split, merge, bend or block is noticed by its version, and everybody is looked for again.
+Promise:  whatever is asked, each entity is present exactly in the cells it crosses and every dart is in the cell of its
+          point. Two exceptions: a segment that a wall, an obstacle, a hole or a bay of the border stops is present up
+          to there from both ends, and `stopped` tells; and where faces are warped, a split or merge bends the border a
+          little, and a point that is then just outside stays with the cell it was in.
+          In mode "fast" a segment with both ends in one cell is said to be in that cell alone, which may miss
           neighbours where cells are not convex; they have it as near.
+          What is refused leaves map and registration as they were.
 Spec: specs/pitiot-multiresolution-interactions 2.8 (loss of convexity), 2.11-2.15.
 """
 
@@ -23,15 +28,18 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.maps.neighbourhood import ancestors
 from tangere.cells.maps.refining import follow_heirs, merge, split
+from tangere.cells.numbers import number_of, numbers_of
 from tangere.cells.registration.advecting import carry
 from tangere.cells.registration.crossing import ALONE, ENDS, MARCH, Crossings, cross, joined
 from tangere.cells.registration.filling import fill_triangles
 from tangere.cells.registration.groups import Groups, group
 from tangere.cells.registration.lists import CellLists
-from tangere.cells.registration.placing import found_again, moved, placed
+from tangere.cells.registration.members import ends_of, members_of, unique_edges
+from tangere.cells.registration.placing import moved, placed
 from tangere.cells.tracking.locate import darts_of, points_of
-from tangere.runtime import SOUND, Arrays, InputError, as_indices, launch, where
+from tangere.runtime import SOUND, Arrays, InputError, launch, where
 
 __all__ = ["Registration"]
 
@@ -45,7 +53,8 @@ class Registration:
     """Who is where in a map.
 
     Args:
-        points: (n, 2) or (n, 3) [m], inside the map; on a curved surface each is put on the nearest triangle.
+        points: (n, 2) or (n, 3) [m], inside the map, in obstacles too; z is left out in a flat map, and on a curved
+            surface each is put on the nearest triangle.
         segments, triangles: (m, 2) and (k, 3) numbers of points.
         darts: (n,) a dart of the cell of each point; None: they are looked for.
         form: how lists are kept: "sorted" anew at every change, or "incremental".
@@ -70,13 +79,12 @@ class Registration:
         self.map, self.form, self.mode, self.fill = map, form, mode, fill
         self._points = wp.clone(points_of(map, points, "points"))
         count = len(self._points)
-        self.segments = _members(segments, "segments", 2, count)  #: (m, 2)
-        self.triangles = _members(triangles, "triangles", 3, count)  #: (k, 3)
+        self.segments = members_of(segments, "segments", 2, count)  #: (m, 2)
+        self.triangles = members_of(triangles, "triangles", 3, count)  #: (k, 3)
         start = None if darts is None else darts_of(map, darts, count)
         self._points, self._darts, status = placed(map, self._points, start)
-        outside = status.numpy() != 0
-        if outside.any():
-            raise InputError(f"points: point {int(np.argmax(outside))} is outside the map")
+        _refuse_outside(status, "points")
+        self._version = map.version
         self._marched = wp.empty(0, dtype=wp.uint8, device=map.device)
         self._changed = wp.empty(0, dtype=wp.uint8, device=map.device)
         self._lists: dict[Kind, CellLists] = {}
@@ -92,34 +100,63 @@ class Registration:
     @property
     def points(self) -> np.ndarray:
         """(n, 3) where the points are [m]."""
+        self._catch_up()
         return self._points.numpy()
 
     @property
     def darts(self) -> np.ndarray:
         """(n,) the dart each point aims at; its simplex holds the point."""
+        self._catch_up()
         return self._darts.numpy()
 
     @property
     def cells(self) -> np.ndarray:
         """(n,) the cell of each point."""
-        return self.map.arrays.cell.numpy()[self._darts.numpy()]
+        return self.map.arrays.cell.numpy()[self.darts]
+
+    def cell_of(self, point: int) -> int:
+        """The cell of one point."""
+        self._catch_up()
+        i = number_of(point, "point", len(self._points), "points")
+        dart = int(self._darts[i : i + 1].numpy()[0])
+        return int(self.map.arrays.cell[dart : dart + 1].numpy()[0])
 
     @property
     def counters(self) -> dict[str, int]:
         """Of the last change: points that changed cell, edges that were marched."""
-        return {"points changed": int(self._changed.numpy().sum()), "edges marched": int(self._marched.numpy().sum())}
+        marched = np.count_nonzero(self._marched.numpy())
+        return {"points changed": int(self._changed.numpy().sum()), "edges marched": int(marched)}
 
-    def crossed(self, kind: Kind, number: int) -> np.ndarray:
-        """The cells a segment or triangle is present in, sorted."""
-        return self._rows[kind].row(number)
+    def crossed(self, kind: Kind, number: int, *, level: int | None = None) -> np.ndarray:
+        """The cells a point, segment or triangle is present in, sorted.
+
+        Args:
+            level: cells of this level (and coarser leaves) instead of leaves: far fewer for a large thing.
+        """
+        self._catch_up()
+        _refuse_kind(kind)
+        rows = self._rows[kind]
+        leaves = rows.row(number_of(number, "number", len(rows.first) - 1, kind))
+        return leaves if level is None else np.unique(ancestors(self.map, level)[leaves])
+
+    def stopped(self, kind: Literal["segments", "triangles"]) -> np.ndarray:
+        """Numbers of the segments, or triangles with an edge, whose cells are known only up to a wall or border."""
+        self._catch_up()
+        if kind not in ("segments", "triangles"):
+            raise InputError(f"kind is 'segments' or 'triangles', not {kind!r}")
+        edges = self._segment_edges if kind == "segments" else self._triangle_edges
+        return np.flatnonzero((self._marched.numpy()[edges.numpy()] == 2).any(axis=1))
 
     def edge_cells(self, triangle: int) -> np.ndarray:
         """The cells that the edges of a triangle cross, sorted."""
-        sides = self._triangle_edges.numpy()[triangle]
+        self._catch_up()
+        sides = self._triangle_edges.numpy()[number_of(triangle, "triangle", len(self.triangles), "triangles")]
         return np.unique(np.concatenate([self._edge_rows.row(int(k)) for k in sides]))
 
     def present(self, kind: Kind) -> Groups:
         """Who is in each cell."""
+        self._catch_up()
+        _refuse_kind(kind)
         if kind not in self._groups:
             self._groups[kind] = self._grouped(kind)
         return self._groups[kind]
@@ -127,62 +164,72 @@ class Registration:
     def near(self, kind: Kind, cell: int) -> np.ndarray:
         """Who is in the one-ring of a leaf cell but not in it, sorted."""
         groups = self.present(kind)
-        start, order = groups.start.numpy(), groups.order.numpy()
-        around = [order[start[b] : start[b + 1]] for b in self.map.rings.row(cell)]
-        inside = order[start[cell] : start[cell + 1]]
-        return np.setdiff1d(np.concatenate([np.empty(0, np.int32), *around]), inside)
+        cell = number_of(cell, "cell", self.map.cell_capacity, "cells")
+        if self.map.levels[cell] < 0 or self.map.arrays.first_child.numpy()[cell] >= 0:
+            raise InputError(f"cell: cell {cell} is not a leaf")
+        return np.setdiff1d(groups.rows(self.map.rings.row(cell)), groups.row(cell))
 
     def move(self, targets: Arrays) -> np.ndarray:
         """Move all points straight to their targets; returns which were stopped by a border, wall or obstacle (n,).
 
         On a curved surface a target says how far and which way; the way there follows the surface.
         """
-        there = points_of(self.map, targets, "targets")
-        if len(there) != len(self._points):
-            raise InputError(f"targets: there are {len(there)} for {len(self._points)} points")
+        self._catch_up()
+        there = points_of(self.map, targets, "targets", len(self._points))
         self._points, self._darts, status = moved(self.map, self._points, there, self._darts)
         self._refresh()
         return status.numpy() == 1
 
     def split(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
         """Split cells and keep everybody registered; returns the cells that were split."""
+        self._catch_up()
         done = split(self.map, cells, balanced=balanced)
-        self._refresh(aimed=False)
+        self._catch_up()
         return done
 
     def merge(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
-        """Merge the children of cells and keep everybody registered; returns the cells that were merged."""
+        """Merge the children of cells and keep everybody registered; returns the cells that were merged.
+
+        Cells whose children differ in walls or obstacles are left out.
+        """
+        self._catch_up()
         done = merge(self.map, cells, balanced=balanced)
-        follow_heirs(self.map, self._darts)
-        self._refresh(aimed=False)
+        self._catch_up()
         return done
 
     def deform(self, vertices: Arrays, *, carried: bool = True) -> None:
         """Move the vertices of the map, (v, 3) as in `map.positions`.
 
         Args:
-            carried: points keep their place in their simplex; otherwise they stay where they are and change cells.
+            carried: points keep their place in their simplex; otherwise they stay where they are and change cells,
+                which is refused if one would be outside.
         """
+        self._catch_up()
+        before = self.map.positions.copy()
         if carried:
             self._points = carry(self.map, self._points, self._darts, vertices)
         else:
             self.map.move(vertices)
-        self._refresh(aimed=False)
+            status = placed(self.map, self._points, self._darts)[2]
+            if status.numpy().any():
+                self.map.move(before)
+                _refuse_outside(status, "vertices")
+        self._catch_up()
 
     def add(self, points: Arrays, darts: Arrays | None = None) -> np.ndarray:
         """Register more points; returns their numbers."""
+        self._catch_up()
         more = points_of(self.map, points, "points")
         start = None if darts is None else darts_of(self.map, darts, len(more))
         more, aimed, status = placed(self.map, more, start)
-        if status.numpy().any():
-            raise InputError(f"points: point {int(np.argmax(status.numpy()))} is outside the map")
+        _refuse_outside(status, "points")
         count = len(self._points)
         self._set_points(np.concatenate([self.points, more.numpy()]), np.concatenate([self.darts, aimed.numpy()]))
         return np.arange(count, count + len(more))
 
     def remove(self, numbers: Arrays) -> np.ndarray:
         """Unregister points that no segment or triangle uses; returns the old number of each point that is left."""
-        gone = np.unique(np.asarray(numbers, dtype=np.int64))
+        gone = np.unique(numbers_of(numbers, "numbers", len(self._points), "points"))
         used = np.intersect1d(gone, np.concatenate([self.segments.ravel(), self.triangles.ravel()]))
         if len(used):
             raise InputError(f"numbers: point {used[0]} belongs to a segment or triangle")
@@ -203,7 +250,7 @@ class Registration:
 
     def _send_members(self) -> None:
         """What the device needs to know of segments and triangles: all their edges, each once, and whose they are."""
-        edges, number = _unique_edges(self.segments, self.triangles)
+        edges, number = unique_edges(self.segments, self.triangles)
         count, device = len(self.segments), self.map.device
         self._edges = wp.array(edges.astype(np.int32), dtype=wp.vec2i, device=device)
         self._segment_edges, self._triangle_edges = (
@@ -211,11 +258,25 @@ class Registration:
             for part in (number[:count].reshape(-1, 1), number[count:].reshape(-1, 3))
         )
 
-    def _refresh(self, aimed: bool = True) -> None:
-        """Find everybody's cells again; `aimed`: darts are those of a march, else points are looked for from them."""
+    def _catch_up(self) -> None:
+        """Look for everybody again if the map is not the one they were registered in."""
+        map = self.map
+        if self._version == map.version:
+            return
+        # Darts of merged cells have heirs until new cells get them.
+        known = self._version >= map.reused
+        if known:
+            follow_heirs(map, self._darts)
+        found = placed(map, self._points, self._darts if known else None)
+        if self._version < map.moved:
+            _refuse_outside(found[2], "points")
+        self._points, self._darts, _ = found
+        self._version = map.version
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Find everybody's cells again: darts are in them."""
         map, device, count = self.map, self.map.device, len(self._points)
-        if not aimed:
-            self._points, self._darts = found_again(map, self._points, self._darts)
         before = self._rows.get("points")
         cells, numbers = (wp.empty(n, dtype=wp.int32, device=device) for n in (count, count + 1))
         self._changed = wp.empty(count, dtype=wp.uint8, device=device)
@@ -239,8 +300,7 @@ class Registration:
         else:
             way = ALONE if self.mode == "fast" or map.has_convex_cells else MARCH
         how = wp.full(count, int(way), dtype=wp.int32, device=device)
-        ends = [wp.empty(count, dtype=kind, device=device) for kind in (wp.vec3d, wp.vec3d, wp.int32, wp.int32)]
-        launch(_ends, count, [self._edges, self._points, self._darts], ends, device=device)
+        ends = ends_of(self._edges, self._points, self._darts)
         self._edge_rows, self._marched = cross(map, *ends, how)
 
     def _filled(self, rows: Crossings) -> Crossings:
@@ -277,24 +337,15 @@ class Registration:
         self._lists[kind].replace(where(differ, 1), rows.first, rows.cells, capacity)
 
 
-def _members(data: Arrays | None, name: str, width: int, points: int) -> np.ndarray:
-    if data is None:
-        return np.empty((0, width), np.int64)
-    rows = as_indices(data, name, wp.get_device("cpu"), width).numpy().astype(np.int64)
-    if rows.size and (rows.min() < 0 or rows.max() >= points):
-        row = int(np.argwhere((rows < 0) | (rows >= points))[0, 0])
-        raise InputError(f"{name}: number {row} uses points {rows[row].tolist()} but there are {points} points")
-    return rows
+def _refuse_kind(kind: str) -> None:
+    if kind not in _KINDS:
+        raise InputError(f"kind is one of {', '.join(map(repr, _KINDS))}, not {kind!r}")
 
 
-def _unique_edges(segments: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges of segments and triangles, each once, and the edge of every segment and triangle side."""
-    sides = triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
-    both = np.sort(np.concatenate([segments, sides]), axis=1)
-    if len(both) == 0:
-        return both, np.empty(0, np.int64)
-    edges, number = np.unique(both, axis=0, return_inverse=True)
-    return edges, number.reshape(-1)
+def _refuse_outside(status: wp.array, name: str) -> None:
+    outside = status.numpy() != 0
+    if outside.any():
+        raise InputError(f"{name}: point {int(np.argmax(outside))} is outside the map")
 
 
 @wp.kernel
@@ -316,25 +367,6 @@ def _cells_of(
         changed[i] = wp.uint8(0)
         if known == 0 or before[i] != cell:
             changed[i] = wp.uint8(1)
-
-
-@wp.kernel
-def _ends(
-    first: int,
-    edges: wp.array[wp.vec2i],
-    points: wp.array[wp.vec3d],
-    darts: wp.array[int],
-    a: wp.array[wp.vec3d],
-    b: wp.array[wp.vec3d],
-    dart_a: wp.array[int],
-    dart_b: wp.array[int],
-):
-    i = first + wp.tid()
-    edge = edges[i]
-    a[i] = points[edge[0]]
-    b[i] = points[edge[1]]
-    dart_a[i] = int(darts[edge[0]])
-    dart_b[i] = int(darts[edge[1]])
 
 
 @wp.kernel

@@ -32,26 +32,46 @@ def large_triangles(registration: Registration) -> np.ndarray:
 def divide_large_triangles(registration: Registration) -> Registration:
     """A registration of the same things with large triangles divided into four until none is large.
 
-    Old points keep their numbers; midpoints come after them. Triangles are numbered anew.
+    Their neighbours are divided along with them, into as many parts as they have divided edges and one more, so that a
+    surface without gaps stays one. Old points keep their numbers; midpoints come after them. Triangles are numbered
+    anew; segments stay as they are, also along edges that are divided.
     """
     while len(large := large_triangles(registration)):
-        corners = registration.triangles[large]
-        sides = np.sort(corners[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+        triangles = registration.triangles
+        sides = np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
         edges, number = np.unique(sides, axis=0, return_inverse=True)
-        middle = len(registration.points) + number.reshape(-1, 3)
-        a, b, c = corners.T
-        ab, bc, ca = middle.T
-        parts = np.stack([[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]).transpose(0, 2, 1).reshape(-1, 3)
-        points = np.concatenate([registration.points, registration.points[edges].mean(axis=1)])
-        darts = np.concatenate([registration.darts, registration.darts[edges[:, 0]]])
+        number = number.reshape(-1, 3)
+        cut = np.zeros(len(edges), bool)
+        cut[number[large]] = True
+        middle = np.where(cut, len(registration.points) + np.cumsum(cut) - 1, -1)
+        points = np.concatenate([registration.points, registration.points[edges[cut]].mean(axis=1)])
+        darts = np.concatenate([registration.darts, registration.darts[edges[cut][:, 0]]])
         registration = Registration(
             registration.map,
             points,
             registration.segments,
-            np.concatenate([np.delete(registration.triangles, large, axis=0), parts]),
+            _parts(triangles, middle[number]),
             darts=darts,
             form=registration.form,
             mode=registration.mode,
             fill=registration.fill,
         )
     return registration
+
+
+def _parts(triangles: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    """Triangles divided at the midpoints of their edges (0 1), (1 2) and (2 0); -1: the edge has none."""
+    count = (middle >= 0).sum(axis=1)
+    # Turned so that the first edge is cut, and of two cut edges the second as well.
+    first = np.where(count == 2, (np.argmin(middle, axis=1) + 1) % 3, np.argmax(middle >= 0, axis=1))
+    turn = (first[:, None] + np.arange(3)) % 3
+    a, b, c = np.take_along_axis(triangles, turn, axis=1).T
+    ab, bc, ca = np.take_along_axis(middle, turn, axis=1).T
+    parts = {
+        0: [(a, b, c)],
+        1: [(a, ab, c), (ab, b, c)],
+        2: [(a, ab, c), (ab, b, bc), (ab, bc, c)],
+        3: [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)],
+    }
+    rows = [np.stack(part, axis=1)[count == n] for n, some in parts.items() for part in some]
+    return np.concatenate(rows)

@@ -5,7 +5,8 @@ Method:   for each cell that holds points, once, the cells around it that a way 
           through every cell whose box is near enough. Then each point is compared with the points of those cells, which
           lie side by side in memory, unless the box of those points is too far from it.
           A way from one point to another within the radius leads only through such cells, so in a convex map nothing is
-          missed; where walls or holes are between, what can only be reached by a longer way around is not near.
+          missed; where a hole or a bay of the border is between, what can only be reached by a longer way around is not
+          near. Walls and obstacles hide nothing: what is behind one is as near as without it.
 Spec: specs/pitiot-multiresolution-interactions 2.17.
 """
 
@@ -41,8 +42,8 @@ class Boxes:
 
 def within(registration: Registration, radius: float) -> np.ndarray:
     """(k, 2) pairs of points not farther apart than `radius` [m], i < j, sorted."""
-    if not radius >= 0:
-        raise InputError(f"radius must not be negative, but is {radius}")
+    if not 0 <= radius < np.inf:
+        raise InputError(f"radius must be a length that is not negative [m], but is {radius}")
     map, groups, count = registration.map, registration.present("points"), len(registration._points)
     device, cells = map.device, map.cell_capacity
     points, own = (wp.empty(count, dtype=kind, device=device) for kind in (wp.vec3d, wp.int32))

@@ -54,7 +54,8 @@ def track_convex(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays, *
     """
     if map.dimension != 3:
         raise UnsupportedError("track_convex is for 3-maps; in 2-maps every cell is followed by `locate` or `move`")
-    start, end = points_of(map, points, "points"), points_of(map, targets, "targets")
+    start = points_of(map, points, "points")
+    end = points_of(map, targets, "targets", len(start))
     aimed = darts_of(map, darts, len(start))
     state = wp.array(classify(map, start, aimed, epsilon), dtype=wp.int32, device=map.device)
     place = wp.empty_like(start)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.maps.arrays import WALL, MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.locate import darts_of, locate_darts, points_of
 from tangere.cells.tracking.march import march_cells
@@ -37,7 +37,6 @@ STRAIGHT, TANGLED, FULL = wp.constant(0), wp.constant(1), wp.constant(2)
 _TURNS, _FEW = wp.constant(64), wp.constant(8)
 #: A segment that crosses more edges is marched.
 _WIDEST = wp.constant(1024)
-_WALL = 4096
 
 
 class CrossingPoints:
@@ -102,7 +101,7 @@ class CrossingPoints:
     def _begin(self, a: wp.array, darts: wp.array | None) -> None:
         """No crossings yet, every segment at its first end."""
         map = self.map
-        if not (map.flat and map.has_convex_cells) or (map.numpy("tag")[map.darts] & _WALL).any():
+        if not (map.flat and map.has_convex_cells) or (map.numpy("tag")[map.darts] & WALL).any():
             raise UnsupportedError("crossing points are kept in flat maps of convex cells without walls; march instead")
         self._homes, status = locate_darts(map, a, darts)
         outside = status.numpy() != 0

@@ -3,7 +3,8 @@
 Question: which cell holds this point now?
 Method:   from simplex to simplex across sides the point is behind (the well-centred tracker: only the aimed dart and
           the target matter, not the way), a few sign tests per point. Points without a dart start at the nearest of a
-          sample of cells; whatever is blocked or goes round in circles is looked for in every simplex.
+          sample of cells; whatever is blocked or goes round in circles is looked for in every simplex. In a flat map z
+          is left out.
 Promise:  an answer that is not blocked is its own certificate: no side function is negative (at a vertex: beyond
           rounding). A walk from a given dart that meets a border or wall says so and keeps the last dart; it is not the
           straight way there (see `march`).
@@ -19,8 +20,8 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, chunk_of, sides, walk
-from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, as_points, launch, where
+from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, chunk_of, is_nearly_inside, sides, walk
+from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, as_points, launch, to_numpy, where
 
 __all__ = ["Located", "classify", "locate", "locate_darts"]
 
@@ -58,11 +59,17 @@ def locate(map: CellMap, points: Arrays, darts: Arrays | None = None) -> Located
     return Located(found, map.arrays.cell.numpy()[found], status.numpy() == BLOCKED)
 
 
-def locate_darts(map: CellMap, points: wp.array, darts: wp.array | None) -> tuple[wp.array, wp.array]:
-    """The same on the device: darts (int32) and how each walk ended (uint8: INSIDE or BLOCKED)."""
+def locate_darts(
+    map: CellMap, points: wp.array, darts: wp.array | None, *, anywhere: bool = False
+) -> tuple[wp.array, wp.array]:
+    """The same on the device: darts (int32) and how each walk ended (uint8: INSIDE or BLOCKED).
+
+    Args:
+        anywhere: from given darts too, BLOCKED means outside: who is not where the walk was stopped is looked for.
+    """
     count, device, m = len(points), map.device, map.arrays
     out, status = (wp.empty(count, dtype=kind, device=device) for kind in (wp.int32, wp.uint8))
-    anywhere = darts is None
+    walked = darts is not None
     if darts is None:
         darts = wp.empty(count, dtype=wp.int32, device=device)
         leaves = map.leaves
@@ -72,8 +79,8 @@ def locate_darts(map: CellMap, points: wp.array, darts: wp.array | None) -> tupl
     chunk = chunk_of(device)
     indices = -(-count // chunk)
     launch(_walk, indices, [m, points, darts, chunk], [out, status], device=device, grain=_GRAIN // chunk)
-    lost = where(status, int(BLOCKED if anywhere else LOST))
-    launch(_search, len(lost), [m, points, lost], [out, status], device=device, grain=16)
+    lost = where(status, int(BLOCKED if anywhere or not walked else LOST))
+    launch(_search, len(lost), [m, points, lost, int(walked)], [out, status], device=device, grain=16)
     return out, status
 
 
@@ -87,6 +94,8 @@ def classify(map: CellMap, points: Arrays, darts: Arrays, epsilon: float | None 
     places = points_of(map, points, "points")
     if epsilon is None:
         epsilon = 1e-6 * _shortest_edge(map)
+    if not 0 <= epsilon < np.inf:
+        raise InputError(f"epsilon must be a length [m], not {epsilon}")
     state = wp.empty(len(places), dtype=wp.int32, device=map.device)
     inputs = [map.arrays, places, darts_of(map, darts, len(places)), wp.float64(epsilon)]
     launch(_classify, len(places), inputs, [state], device=map.device, grain=_GRAIN)
@@ -99,15 +108,23 @@ def refuse_surface(map: CellMap, name: str) -> None:
         raise UnsupportedError(f"{name} is for flat maps and for space; points of a curved surface move with glide")
 
 
-def points_of(map: CellMap, points: Arrays, name: str) -> wp.array:
-    """Points of the plane or of space as vec3d on the map's device; NaN and infinite ones are refused."""
-    if not isinstance(points, wp.array):
-        array = np.asarray(points, dtype=np.float64)
-        if array.ndim == 2 and array.shape[1] == 2 and map.dimension == 2:
-            array = np.concatenate([array, np.zeros((len(array), 1))], axis=1)
-        if not np.isfinite(array).all():
-            raise InputError(f"{name}: point {np.argwhere(~np.isfinite(array))[0, 0]} is not finite")
+def points_of(map: CellMap, points: Arrays, name: str, count: int | None = None) -> wp.array:
+    """Points of the plane or of space as vec3d on the map's device; in a flat map, with z = 0.
+
+    NaN and infinite ones are refused, and another number of them than `count` (one for each of so many points).
+    """
+    array = to_numpy(points, name)
+    if array.ndim == 2 and array.shape[1] == 2 and map.dimension == 2:
+        array = np.concatenate([array, np.zeros((len(array), 1))], axis=1)
         points = array
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise InputError(f"{name} must have shape (n, {'2 or ' if map.dimension == 2 else ''}3), not {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{name}: point {np.argwhere(~np.isfinite(array))[0, 0]} is not finite")
+    if count is not None and len(array) != count:
+        raise InputError(f"{name}: there are {len(array)} for {count} points")
+    if map.flat and array[:, 2].any():
+        points = array * [1.0, 1.0, 0.0]
     return as_points(points, name, map.device)
 
 
@@ -122,7 +139,7 @@ def darts_of(map: CellMap, darts: Arrays, count: int) -> wp.array:
         wrong = tags[host] < 0
     if wrong.any():
         raise InputError(f"darts: point {int(np.argmax(wrong))} aims at dart {host[np.argmax(wrong)]}, which is none")
-    if isinstance(darts, wp.array) and darts.dtype == wp.int32:
+    if isinstance(darts, wp.array) and darts.dtype == wp.int32 and darts.device == map.device:
         return darts
     return wp.array(host.astype(np.int32), dtype=wp.int32, device=map.device)
 
@@ -168,10 +185,15 @@ def _search(
     m: MapArrays,
     points: wp.array[wp.vec3d],
     chosen: wp.array[int],
+    walked: int,
     out: wp.array[int],
     status: wp.array[wp.uint8],
 ):
     i = chosen[first + wp.tid()]
+    if walked == 1 and status[i] == wp.uint8(BLOCKED):
+        if is_nearly_inside(m, out[i], points[i]):
+            status[i] = wp.uint8(INSIDE)
+            return
     status[i] = wp.uint8(BLOCKED)
     for d in range(m.counts[0]):
         if m.tag[d] >= 0:

@@ -19,7 +19,7 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.locate import darts_of, points_of, refuse_surface
 from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind, chunk_of, first_exit, walk
-from tangere.runtime import SOUND, Arrays, CapacityError, InputError, collect, launch, take, where
+from tangere.runtime import SOUND, Arrays, CapacityError, collect, launch, take, where
 
 __all__ = [
     "March",
@@ -68,9 +68,8 @@ def move(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> Moved:
         darts: (n,) a dart of the cell that holds each point.
     """
     refuse_surface(map, "move")
-    a, b = points_of(map, points, "points"), points_of(map, targets, "targets")
-    if len(a) != len(b):
-        raise InputError(f"targets: there are {len(b)} for {len(a)} points")
+    a = points_of(map, points, "points")
+    b = points_of(map, targets, "targets", len(a))
     dart, time, status = move_darts(map, a, b, darts_of(map, darts, len(a)))
     part = time.numpy()
     start, end = a.numpy(), b.numpy()
@@ -100,7 +99,8 @@ def crossed(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> tup
         darts: (n,) a dart of the cell that holds each first end.
     """
     refuse_surface(map, "crossed")
-    a, b = points_of(map, points, "points"), points_of(map, targets, "targets")
+    a = points_of(map, points, "points")
+    b = points_of(map, targets, "targets", len(a))
     pairs, status = march_cells(map, a, b, darts_of(map, darts, len(a)))
     segment, cell = pairs.T
     offsets = np.searchsorted(segment, np.arange(len(a) + 1))

@@ -15,7 +15,22 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays, is_wall
 from tangere.runtime import SOUND
 
-__all__ = ["BLOCKED", "INSIDE", "LOST", "Exit", "behind", "chunk_of", "edge_side", "first_exit", "sides", "walk"]
+__all__ = [
+    "BLOCKED",
+    "INSIDE",
+    "LOST",
+    "Exit",
+    "behind",
+    "chunk_of",
+    "earliest",
+    "edge_side",
+    "first_exit",
+    "flat_noise",
+    "is_nearly_inside",
+    "sides",
+    "triangle_sides",
+    "walk",
+]
 
 wp.set_module_options(SOUND)
 
@@ -28,6 +43,9 @@ STEP_LIMIT = wp.constant(512)
 CAREFUL_LIMIT = wp.constant(100000)
 
 _ZERO = wp.constant(wp.float64(0.0))
+#: Parts of a simplex that a point stopped at its side may be beyond it, and how that grows with coordinates.
+_STOPPED = wp.constant(wp.float64(1.0e-9))
+_FAR = wp.constant(wp.float64(1.0e-6))
 #: Some twenty roundings of products of three lengths.
 _ROUNDING = wp.constant(wp.float64(1.0e-14))
 
@@ -52,15 +70,18 @@ def edge_side(s: wp.vec3d, e: wp.vec3d, x: wp.vec3d, turned: bool) -> wp.float64
 
 @wp.func
 def _sides2(m: MapArrays, d: int, x: wp.vec3d) -> wp.vec4d:
-    c = m.centre[m.cell[d]]
     a = m.origin[d]
     b = m.origin[m.phi1[d]]
-    s = m.position[a]
-    e = m.position[b]
+    return triangle_sides(m.centre[m.cell[d]], m.position[a], m.position[b], b < a, x)
+
+
+@wp.func
+def triangle_sides(c: wp.vec3d, s: wp.vec3d, e: wp.vec3d, turned: bool, x: wp.vec3d) -> wp.vec4d:
+    """The side functions of a triangle of the plane at x."""
     return wp.vec4d(
         _det(s[0] - c[0], s[1] - c[1], x[0] - c[0], x[1] - c[1]),
         -_det(e[0] - c[0], e[1] - c[1], x[0] - c[0], x[1] - c[1]),
-        edge_side(s, e, x, b < a),
+        edge_side(s, e, x, turned),
         wp.float64(1.0),
     )
 
@@ -188,6 +209,19 @@ def _walk_carefully(m: MapArrays, x: wp.vec3d, start: int) -> wp.vec2i:
     return wp.vec2i(d, LOST)
 
 
+@wp.func
+def is_nearly_inside(m: MapArrays, d: int, x: wp.vec3d) -> bool:
+    """Whether x is in the simplex of d, or beside it by no more than a point that was stopped there may be."""
+    side = sides(m, d, x)
+    if m.dimension == 2:
+        side[3] = _ZERO
+    total = side[0] + side[1] + side[2] + side[3]
+    extent = wp.length(m.position[m.origin[d]] - m.centre[m.cell[d]])
+    # Its place was rounded at its own distance from the origin.
+    slack = _STOPPED * (wp.float64(1.0) + _FAR * wp.length(x) / extent)
+    return wp.min(side) >= -slack * total
+
+
 @wp.struct
 class Exit:
     side: int  # -1: the target is inside
@@ -200,13 +234,16 @@ def first_exit(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> Exit:
 
     Only through sides that b is behind beyond rounding: a segment within a side stays in it.
     """
-    from_a = sides(m, d, a)
-    from_b = sides(m, d, b)
-    noise = _noise(m, d, a, b)
+    return earliest(sides(m, d, a), sides(m, d, b), _noise(m, d, a, b), m.dimension + 1)
+
+
+@wp.func
+def earliest(from_a: wp.vec4d, from_b: wp.vec4d, noise: wp.float64, count: int) -> Exit:
+    """The exit through the first of `count` sides, by their functions at both ends of a segment."""
     way = Exit()
     way.side = -1
     way.time = wp.float64(2.0)
-    for k in range(m.dimension + 1):
+    for k in range(count):
         if from_b[k] < -noise:
             time = _ZERO
             if from_a[k] > _ZERO:
@@ -221,8 +258,16 @@ def first_exit(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> Exit:
 def _noise(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
     """What rounding may add to a side function at a or b."""
     c = m.centre[m.cell[d]]
-    extent = wp.max(wp.length(m.position[m.origin[d]] - c), wp.length(m.position[m.origin[m.phi1[d]]] - c))
-    reach = extent + wp.max(wp.length(a - c), wp.length(b - c))
+    s = m.position[m.origin[d]]
+    e = m.position[m.origin[m.phi1[d]]]
     if m.dimension == 3:
-        return _ROUNDING * extent * extent * reach
-    return _ROUNDING * extent * reach
+        extent = wp.max(wp.length(s - c), wp.length(e - c))
+        return flat_noise(c, s, e, a, b) * extent
+    return flat_noise(c, s, e, a, b)
+
+
+@wp.func
+def flat_noise(c: wp.vec3d, s: wp.vec3d, e: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
+    """The same for a triangle cse of the plane."""
+    extent = wp.max(wp.length(s - c), wp.length(e - c))
+    return _ROUNDING * extent * (extent + wp.max(wp.length(a - c), wp.length(b - c)))

@@ -2,7 +2,8 @@
 
 Question: which triangle of a planar mesh, or which tetrahedron, holds each point now?
 Method:   vertex and neighbour numbers per cell; leave through the first side the point is behind. Two neighbours that
-          both say "leave" (the point is on their common side, within rounding) end the walk.
+          both say "leave" (the point is on their common side, within rounding) end the walk. A walk that is longer than
+          any way straight across may be going in a circle: then every cell is tried.
 Spec: specs/pitiot-multiresolution-interactions 2.8; 5.3.
 """
 
@@ -12,15 +13,18 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps.build import half_faces_of_polygons, half_faces_of_polyhedra, link_polygons, link_polyhedra
+from tangere.cells.numbers import numbers_of
 from tangere.cells.tracking.locate import Located
 from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, STEP_LIMIT
-from tangere.runtime import SOUND, Arrays, InputError, choose_device, launch, to_numpy
+from tangere.runtime import SOUND, Arrays, InputError, choose_device, launch, to_numpy, where
 
 __all__ = ["Simplices"]
 
 wp.set_module_options(SOUND)
 
 _GRAIN = 4096
+#: Cells on the way straight across a mesh, at most so many for each along one side of it.
+_ACROSS = 16
 _ZERO = wp.constant(wp.float64(0.0))
 
 
@@ -54,22 +58,36 @@ class Simplices:
 
         Args:
             points: (n, 2) or (n, 3) [m]; a Warp array of vec2d or vec3d is taken as it is.
-            cells: (n,) where to start.
+            cells: (n,) where to start. `blocked` means that a border is on the way, or that no cell holds the point.
         """
         vector = wp.vec2d if self.dimension == 2 else wp.vec3d
-        places = points if isinstance(points, wp.array) else wp.array(points, dtype=vector, device=self.device)
-        start = cells if isinstance(cells, wp.array) else wp.array(cells, dtype=wp.int32, device=self.device)
-        out, status = self.walk(places, start)
-        if int(status.numpy().max(initial=0)) == LOST:
-            raise InputError(f"point {int(np.argmax(status.numpy() == LOST))}: the walk goes round in circles")
+        places = points if isinstance(points, wp.array) else to_numpy(points, "points")
+        shape = (*places.shape, self.dimension) if isinstance(places, wp.array) else places.shape
+        if shape[1:] != (self.dimension,):
+            raise InputError(f"points must have shape (n, {self.dimension}), not {shape}")
+        host = to_numpy(points, "points")
+        if not np.isfinite(host).all():
+            raise InputError(f"points: point {np.argwhere(~np.isfinite(host))[0, 0]} is not finite")
+        start = numbers_of(cells, "cells", len(self._corners), "cells")
+        if len(start) != len(places):
+            raise InputError(f"cells: there are {len(start)} for {len(places)} points")
+        vector = wp.vec2d if self.dimension == 2 else wp.vec3d
+        out, status = self.walk(
+            wp.array(places, dtype=vector, device=self.device),
+            wp.array(start.astype(np.int32), dtype=wp.int32, device=self.device),
+        )
         return Located(out.numpy(), out.numpy(), status.numpy() == BLOCKED)
 
     def walk(self, points: wp.array, cells: wp.array) -> tuple[wp.array, wp.array]:
-        """The same on the device: cells and how each walk ended."""
-        out, status = (wp.empty(len(points), dtype=wp.int32, device=self.device) for _ in range(2))
-        kernel = _walk_triangles if self.dimension == 2 else _walk_tets
-        inputs = [self._points, self._corners, self._neighbours, points, cells]
-        launch(kernel, len(points), inputs, [out, status], device=self.device, grain=_GRAIN)
+        """The same on the device, nothing of it checked: cells and how each walk ended (INSIDE or BLOCKED)."""
+        out, status = (wp.empty(len(points), dtype=kind, device=self.device) for kind in (wp.int32, wp.uint8))
+        walk, search = (_walk_triangles, _search_triangles) if self.dimension == 2 else (_walk_tets, _search_tets)
+        mesh = [self._points, self._corners]
+        limit = STEP_LIMIT + int(_ACROSS * len(self._corners) ** (1 / self.dimension))
+        inputs = [*mesh, self._neighbours, limit, points, cells]
+        launch(walk, len(points), inputs, [out, status], device=self.device, grain=_GRAIN)
+        lost = where(status, int(LOST))
+        launch(search, len(lost), [*mesh, points, lost], [out, status], device=self.device, grain=16)
         return out, status
 
 
@@ -92,34 +110,95 @@ def _det(a: wp.vec2d, b: wp.vec2d) -> wp.float64:
     return a[0] * b[1] - a[1] * b[0]
 
 
+@wp.func
+def _triangle_exit(vertices: wp.array[wp.vec2d], q: wp.vec3i, x: wp.vec2d) -> int:
+    """The first side that x is behind; -1: none."""
+    a = vertices[q[0]]
+    b = vertices[q[1]]
+    c = vertices[q[2]]
+    if _det(b - a, x - a) < _ZERO:
+        return 0
+    if _det(c - b, x - b) < _ZERO:
+        return 1
+    if _det(a - c, x - c) < _ZERO:
+        return 2
+    return -1
+
+
+@wp.func
+def _tet_exit(vertices: wp.array[wp.vec3d], q: wp.vec4i, x: wp.vec3d) -> int:
+    a = vertices[q[0]]
+    b = vertices[q[1]]
+    c = vertices[q[2]]
+    e = vertices[q[3]]
+    if wp.dot(wp.cross(b - a, c - a), x - a) < _ZERO:
+        return 3
+    if wp.dot(wp.cross(c - a, e - a), x - a) < _ZERO:
+        return 1
+    if wp.dot(wp.cross(e - a, b - a), x - a) < _ZERO:
+        return 2
+    if wp.dot(wp.cross(e - b, c - b), x - b) < _ZERO:
+        return 0
+    return -1
+
+
+@wp.kernel
+def _search_triangles(
+    first: int,
+    vertices: wp.array[wp.vec2d],
+    corners: wp.array[wp.vec3i],
+    points: wp.array[wp.vec2d],
+    chosen: wp.array[int],
+    out: wp.array[int],
+    status: wp.array[wp.uint8],
+):
+    i = chosen[first + wp.tid()]
+    status[i] = wp.uint8(BLOCKED)
+    for t in range(corners.shape[0]):
+        if _triangle_exit(vertices, corners[t], points[i]) < 0:
+            out[i] = t
+            status[i] = wp.uint8(INSIDE)
+            return
+
+
+@wp.kernel
+def _search_tets(
+    first: int,
+    vertices: wp.array[wp.vec3d],
+    corners: wp.array[wp.vec4i],
+    points: wp.array[wp.vec3d],
+    chosen: wp.array[int],
+    out: wp.array[int],
+    status: wp.array[wp.uint8],
+):
+    i = chosen[first + wp.tid()]
+    status[i] = wp.uint8(BLOCKED)
+    for t in range(corners.shape[0]):
+        if _tet_exit(vertices, corners[t], points[i]) < 0:
+            out[i] = t
+            status[i] = wp.uint8(INSIDE)
+            return
+
+
 @wp.kernel
 def _walk_triangles(
     first: int,
     vertices: wp.array[wp.vec2d],
     corners: wp.array[wp.vec3i],
     neighbours: wp.array[wp.vec3i],
+    limit: int,
     points: wp.array[wp.vec2d],
     cells: wp.array[int],
     out: wp.array[int],
-    status: wp.array[int],
+    status: wp.array[wp.uint8],
 ):
     i = first + wp.tid()
     x = points[i]
     t = int(cells[i])
     before = int(-1)
     ended = LOST + 0
-    for _n in range(STEP_LIMIT):
-        q = corners[t]
-        a = vertices[q[0]]
-        b = vertices[q[1]]
-        c = vertices[q[2]]
-        side = int(-1)
-        if _det(b - a, x - a) < _ZERO:
-            side = 0
-        elif _det(c - b, x - b) < _ZERO:
-            side = 1
-        elif _det(a - c, x - c) < _ZERO:
-            side = 2
+    for _n in range(limit):
+        side = _triangle_exit(vertices, corners[t], x)
         if side < 0:
             ended = INSIDE
             break
@@ -133,7 +212,7 @@ def _walk_triangles(
         before = t
         t = there
     out[i] = t
-    status[i] = ended
+    status[i] = wp.uint8(ended)
 
 
 @wp.kernel
@@ -142,31 +221,19 @@ def _walk_tets(
     vertices: wp.array[wp.vec3d],
     corners: wp.array[wp.vec4i],
     neighbours: wp.array[wp.vec4i],
+    limit: int,
     points: wp.array[wp.vec3d],
     cells: wp.array[int],
     out: wp.array[int],
-    status: wp.array[int],
+    status: wp.array[wp.uint8],
 ):
     i = first + wp.tid()
     x = points[i]
     t = int(cells[i])
     before = int(-1)
     ended = LOST + 0
-    for _n in range(STEP_LIMIT):
-        q = corners[t]
-        a = vertices[q[0]]
-        b = vertices[q[1]]
-        c = vertices[q[2]]
-        e = vertices[q[3]]
-        side = int(-1)
-        if wp.dot(wp.cross(b - a, c - a), x - a) < _ZERO:
-            side = 3
-        elif wp.dot(wp.cross(c - a, e - a), x - a) < _ZERO:
-            side = 1
-        elif wp.dot(wp.cross(e - a, b - a), x - a) < _ZERO:
-            side = 2
-        elif wp.dot(wp.cross(e - b, c - b), x - b) < _ZERO:
-            side = 0
+    for _n in range(limit):
+        side = _tet_exit(vertices, corners[t], x)
         if side < 0:
             ended = INSIDE
             break
@@ -180,4 +247,4 @@ def _walk_tets(
         before = t
         t = there
     out[i] = t
-    status[i] = ended
+    status[i] = wp.uint8(ended)

@@ -17,9 +17,10 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.numbers import numbers_of
 from tangere.cells.tracking.locate import darts_of, points_of
 from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind
-from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch, where
+from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch, to_numpy, where
 
 __all__ = ["Glided", "Gliding", "glide", "glide_darts", "glided", "on_surface", "triangle_normal"]
 
@@ -43,7 +44,9 @@ class Glided:
 
 def on_surface(map: CellMap, darts: Arrays, weights: Arrays) -> np.ndarray:
     """Points of dart triangles, (n, 3) [m]: weights (n, 3) of the cell centre and of the dart's two ends."""
-    darts, weights = np.asarray(darts), np.asarray(weights, dtype=np.float64)
+    darts, weights = numbers_of(darts, "darts", len(map.numpy("tag")), "darts"), to_numpy(weights, "weights")
+    if weights.shape != (len(darts), 3):
+        raise InputError(f"weights must have shape {(len(darts), 3)}, not {weights.shape}")
     ends = map.numpy("origin")[np.stack([darts, map.numpy("phi1")[darts]])]
     centre = map.numpy("centre")[map.numpy("cell")[darts]]
     return weights[:, :1] * centre + weights[:, 1:2] * map.positions[ends[0]] + weights[:, 2:] * map.positions[ends[1]]
@@ -59,10 +62,9 @@ def glide(map: CellMap, points: Arrays, displacements: Arrays, darts: Arrays, he
     """
     if map.dimension != 2:
         raise InputError("glide needs a 2-map; points of a 3-map move with `move`")
-    start, by = points_of(map, points, "points"), points_of(map, displacements, "displacements")
-    if len(start) != len(by):
-        raise InputError(f"displacements: there are {len(by)} for {len(start)} points")
-    heading = by if headings is None else points_of(map, headings, "headings")
+    start = points_of(map, points, "points")
+    by = points_of(map, displacements, "displacements", len(start))
+    heading = by if headings is None else points_of(map, headings, "headings", len(start))
     position, direction, dart, status = glide_darts(map, start, by, heading, darts_of(map, darts, len(start)))
     found = dart.numpy()
     cells = map.arrays.cell.numpy()[found]

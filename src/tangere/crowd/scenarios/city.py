@@ -40,6 +40,8 @@ def city(
         visits: points of interest on each round, which ends at home.
         district: everybody is and goes within so many blocks from one corner of the city; None: anywhere.
     """
+    if blocks < 1 or visits < 1:
+        raise InputError(f"blocks and visits must be at least 1, not {blocks} and {visits}")
     if district is not None and not 1 <= district <= blocks:
         raise InputError(f"district must be between 1 and {blocks} blocks, not {district}")
     map = city_map(blocks, street=street, building=building, cell=cell, device=device)
@@ -58,7 +60,9 @@ def city(
     ways = visiting(map, place, interests, visits, random, clearance=0.6)
     simulation.add_points(place, goals=ways, speed=random.uniform(1.0, 1.8, points), repeat=True)
     if bodies:
-        start = interests[random.choice(len(interests), bodies, replace=bodies > len(interests))]
+        if bodies > len(interests):
+            raise InputError(f"{bodies} cars do not fit on {len(interests)} crossings, one on each")
+        start = interests[random.choice(len(interests), bodies, replace=False)]
         ways = visiting(map, start, interests, visits, random, clearance=2.0)
         heading = np.stack([_ahead(way[:, :2], a) for way, a in zip(ways, start, strict=True)])
         body, speed = box(3.0, 1.6), random.uniform(3.0, 8.0, bodies)

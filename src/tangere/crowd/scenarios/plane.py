@@ -12,10 +12,16 @@ import numpy as np
 
 from tangere.cells.maps.generate import quad_grid
 from tangere.crowd.bodies import box, chain
+from tangere.crowd.given import positive
 from tangere.crowd.simulation import Simulation
 from tangere.runtime import InputError
 
 __all__ = ["circle", "corridor", "field", "snake", "spread_out"]
+
+#: Radii of the rings of boxes, as parts of the size, and from box to box [m].
+_RINGS, _BOX_APART = (0.2, 0.3), 4.1
+#: From snake to snake [m].
+_LANE = 10.0
 
 
 def corridor(
@@ -25,23 +31,26 @@ def corridor(
     length: float = 200.0,
     width: float = 40.0,
     cell: float = 8.0,
-    depth: float | None = None,
-    shape: tuple[float, float] | None = None,
+    shape: tuple[float, float] = (4.0, 2.0),
     seed: int = 0,
     device: str | None = None,
     **options: Any,
 ) -> Simulation:
-    """Two groups swap sides of a rectangle, again and again, while boxes cross it to and fro.
+    """Two groups swap sides of a rectangle, again and again, while two columns of boxes cross it to and fro.
+
+    Each group starts in a tenth of the length. A column fills the space up to the middle with loops, up one lane and
+    down the next, each two and a half boxes wide: so that 200 boxes of 4 x 2 m have room in 200 x 40 m.
 
     Args:
-        depth: of the room of each group at its end [m]; None: a quarter of the length. Boxes cross between the two.
-        shape: length and width of a box [m]; None: 4 x 2, or 2 x 1 where there are too many for that.
+        length, width: in whole cells: 100 m of cells of 8 m are 96 m.
+        shape: length and width of a box [m].
     """
-    map = quad_grid(round(length / cell), round(width / cell), size=cell, device=device)
-    simulation = Simulation(map, seed=seed, **options)
+    columns, rows = _cells(length, cell), _cells(width, cell)
+    length, width = columns * cell, rows * cell
+    simulation = Simulation(quad_grid(columns, rows, size=cell, device=device), seed=seed, **options)
     random = np.random.default_rng(seed)
     half = points // 2
-    margin, deep = 1.0, 0.25 * length if depth is None else depth
+    margin, deep = 1.0, 0.1 * length
     left = spread_out(half, (margin, margin), (deep, width - margin), 0.8, random)
     right = spread_out(points - half, (length - deep, margin), (length - margin, width - margin), 0.8, random)
     here = np.concatenate([left, right])
@@ -49,23 +58,34 @@ def corridor(
     ways = [np.stack([b, a]) for a, b in zip(here, there, strict=True)]
     simulation.add_points(here, goals=ways, speed=random.uniform(1.0, 1.8, points), repeat=True)
     if bodies:
-        rows, free = -(-bodies // 2), 0.05 * length if depth is None else 10.0
-        lanes = np.linspace(deep + free, length - deep - free, rows) if rows > 1 else np.array([0.4 * length])
-        side = np.arange(bodies) % 2
-        x = lanes[np.arange(bodies) // 2] + np.where(side, 0.35, -0.35) * (lanes[1] - lanes[0] if rows > 1 else 6.0)
-        phase = random.uniform(5.0, width - 5.0, bodies)
-        ends = np.where(side, width - 4.0, 4.0)
-        ways = [np.array([[a, b], [a, width - b]]) for a, b in zip(x, ends, strict=True)]
-        heading = np.stack([np.zeros(bodies), np.where(side, 1.0, -1.0)], axis=1)
-        simulation.add_bodies(
-            box(*(shape or ((4.0, 2.0) if rows * 6.0 < 0.8 * length else (2.0, 1.0)))),
-            np.stack([x, phase], axis=1),
-            headings=heading,
-            goals=ways,
-            speed=random.uniform(3.0, 5.0, bodies),
-            repeat=True,
-        )
+        place, heading, ways, speed = _in_loops(bodies, length, width, shape, random)
+        simulation.add_bodies(box(*shape), place, headings=heading, goals=ways, speed=speed, repeat=True)
     return simulation
+
+
+def _in_loops(
+    count: int, length: float, width: float, shape: tuple[float, float], random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
+    """Boxes of a corridor, as many in each loop: their places, headings, waypoints and speeds (one to a loop)."""
+    lane, low, high = 2.5 * shape[1], shape[0], width - shape[0]
+    column = 0.4 * length
+    each, rise = int(column / (2.0 * lane)), max(high - low, 0.0)
+    most = 2 * each * int(2.0 * rise / (1.2 * shape[0]))
+    if count > most:
+        raise InputError(f"{count} boxes do not fit into {length:g} x {width:g} m, where {most} go in loops")
+    first = 0.1 * length + 2.0 * lane * np.arange(each) + 0.5 * lane
+    # The other column turns the other way; loops take turns in getting a box, from the middle outwards.
+    x = np.stack([first[::-1], length - first[::-1]], axis=1).reshape(-1)
+    other = x + np.where(np.arange(len(x)) % 2, -lane, lane)
+    speeds, phases = random.uniform(3.0, 5.0, len(x)), random.uniform(0.0, 1.0, len(x))
+    loop = np.arange(count) % len(x)
+    along = 2.0 * ((phases[loop] + np.arange(count) // len(x) / np.bincount(loop)[loop]) % 1.0)
+    down = along >= 1.0  # in the second lane
+    place = np.stack([np.where(down, other[loop], x[loop]), low + rise * np.where(down, 2.0 - along, along)], axis=1)
+    heading = np.stack([np.zeros(count), np.where(down, -1.0, 1.0)], axis=1)
+    corners = [np.array([[a, low], [a, high], [b, high], [b, low]]) for a, b in zip(x, other, strict=True)]
+    ways = [np.roll(corners[n], -3 if back else -1, axis=0) for n, back in zip(loop, down, strict=True)]
+    return place, heading, ways, speeds[loop]
 
 
 def circle(
@@ -79,7 +99,13 @@ def circle(
     **options: Any,
 ) -> Simulation:
     """Points on a large circle go to their antipodes; two rings of boxes turn in opposite directions."""
-    count = round(size / cell)
+    count = _cells(size, cell)
+    size = count * cell
+    # As many in one ring as in the other, unless they would touch there.
+    room = [int(2 * np.pi * part * size / _BOX_APART) for part in _RINGS]
+    inner = min(bodies // 2, room[0])
+    if bodies - inner > room[1]:
+        raise InputError(f"{bodies} boxes do not fit on two rings of {size:g} m, where {sum(room)} do")
     simulation = Simulation(quad_grid(count, count, size=cell, device=device), seed=seed, **options)
     random = np.random.default_rng(seed)
     middle, radius = np.array([size / 2, size / 2]), 0.45 * size
@@ -89,7 +115,7 @@ def circle(
     away = radius - 0.8 * (np.arange(points) % rows)
     out = np.stack([np.cos(angle), np.sin(angle)], axis=1) * away[:, None]
     simulation.add_points(middle + out, goals=middle - out, speed=random.uniform(1.0, 1.8, points))
-    for ring, (far, number) in enumerate(((0.2 * size, bodies // 2), (0.3 * size, bodies - bodies // 2))):
+    for ring, (far, number) in enumerate(((_RINGS[0] * size, inner), (_RINGS[1] * size, bodies - inner))):
         if number:
             turn = -1.0 if ring else 1.0
             start = 2 * np.pi * np.arange(number) / number
@@ -113,7 +139,10 @@ def snake(
     **options: Any,
 ) -> Simulation:
     """A dense crowd in the middle that stays, crossed to and fro by chains of twelve boxes."""
-    count = round(size / cell)
+    count = _cells(size, cell)
+    size = count * cell
+    if snakes * _LANE > size:
+        raise InputError(f"{snakes} snakes do not fit into {size:g} m, in lanes of {_LANE:g} m")
     simulation = Simulation(quad_grid(count, count, size=cell, device=device), seed=seed, **options)
     random = np.random.default_rng(seed)
     middle = np.array([size / 2, size / 2])
@@ -123,7 +152,7 @@ def snake(
     place = middle + far[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     simulation.add_points(place, goals=place, speed=random.uniform(1.0, 1.8, points), radius=0.15)
     if snakes:
-        lanes = middle[1] + (np.arange(snakes) - (snakes - 1) / 2) * 10.0
+        lanes = middle[1] + (np.arange(snakes) - (snakes - 1) / 2) * _LANE
         start = np.stack([np.full(snakes, 0.3 * size), lanes], axis=1)
         ways = [np.array([[0.92 * size, y], [0.08 * size, y]]) for y in lanes]
         heading = np.tile([1.0, 0.0], (snakes, 1))
@@ -141,7 +170,7 @@ def field(
     **options: Any,
 ) -> Simulation:
     """An open square with random starts and goals, so many points per square metre."""
-    count = max(1, int(np.ceil(np.sqrt(points / per_area) / cell)))
+    count = max(1, int(np.ceil(np.sqrt(points / positive(per_area, "per_area")) / positive(cell, "cell"))))
     simulation = Simulation(quad_grid(count, count, size=cell, device=device), seed=seed, **options)
     random = np.random.default_rng(seed)
     size = count * cell
@@ -151,10 +180,17 @@ def field(
     return simulation
 
 
+def _cells(length: float, cell: float) -> int:
+    """How many cells are so long; at least one."""
+    return max(1, round(positive(length, "length") / positive(cell, "cell")))
+
+
 def spread_out(
     count: int, low: tuple[float, float], high: tuple[float, float], apart: float, random: np.random.Generator
 ) -> np.ndarray:
     """(count, 2) random places of a rectangle, no two nearer than `apart` [m]: a shaken grid."""
+    if count == 0:
+        return np.empty((0, 2))
     size = np.subtract(high, low)
     columns = max(1, int(np.ceil(np.sqrt(count * size[0] / size[1]))))
     rows = -(-count // columns)

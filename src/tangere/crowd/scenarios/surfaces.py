@@ -15,6 +15,7 @@ from tangere.cells.tracking.surface import on_surface
 from tangere.crowd.bodies import deformable
 from tangere.crowd.planning import Planner
 from tangere.crowd.simulation import Simulation
+from tangere.runtime import InputError
 from tangere.shape import Mesh
 from tangere.shape.generate import bumpy_sphere, icosphere, trefoil_knot
 
@@ -56,12 +57,14 @@ def _on_mesh(
     random = np.random.default_rng(seed)
     leaves = map.leaves
     if buildings:
-        chosen = random.choice(leaves, buildings, replace=False)
+        chosen = random.choice(leaves, min(buildings, len(leaves)), replace=False)
         map.block("cell", np.union1d(chosen, map.rings.rows(chosen)))
     simulation = Simulation(map, seed=seed, **options)
     free = leaves[map.arrays.obstacle.numpy()[leaves] == 0]
     blocked = np.setdiff1d(leaves, free)
     quiet = np.setdiff1d(free, map.rings.rows(blocked)) if len(blocked) else free
+    if len(quiet) == 0:
+        raise InputError(f"buildings: {buildings} leave no cell free")
     planner = Planner(map, clearance=0.3)
     homes = _reachable(planner, quiet, random)
     starts = homes[random.integers(0, len(homes), points)]
@@ -72,7 +75,9 @@ def _on_mesh(
     if slugs:
         turn = 2 * np.pi * np.arange(16) / 16
         body = deformable(np.stack([1.2 * np.cos(turn), 0.5 * np.sin(turn)], axis=1))
-        cells = random.choice(homes, slugs, replace=slugs > len(homes))
+        if slugs > len(homes):
+            raise InputError(f"{slugs} slugs do not fit into {len(homes)} cells, one in each")
+        cells = random.choice(homes, slugs, replace=False)
         place = map.numpy("centre")[cells]
         ends = goals[random.integers(0, len(goals), slugs)]
         ways = planner.routes(place, map.numpy("centre")[ends])

@@ -1,0 +1,57 @@
+"""What callers give for each of some agents, checked: what is wrong is named with its array, agent and reason."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tangere.runtime import Arrays, InputError, to_numpy
+
+__all__ = ["directions", "groups_of", "not_negative", "positive", "positive_each"]
+
+
+def positive(value: float, name: str) -> float:
+    """A finite number above 0."""
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} must be positive, not {value}")
+    return float(value)
+
+
+def not_negative(value: float, name: str) -> float:
+    """A finite number, 0 or above."""
+    if not 0 <= value < math.inf:
+        raise InputError(f"{name} must not be negative, but is {value}")
+    return float(value)
+
+
+def positive_each(values: float | Arrays, name: str, count: int) -> np.ndarray:
+    """(count,) positive numbers, given one for all or one for each."""
+    array = to_numpy(values, name)
+    if array.shape not in ((), (count,)):
+        raise InputError(f"{name} must be one number or {count} of them, not an array of shape {array.shape}")
+    array = np.broadcast_to(array, count)
+    wrong = ~(np.isfinite(array) & (array > 0))
+    if wrong.any():
+        raise InputError(f"{name}: that of agent {int(np.argmax(wrong))} is {array[np.argmax(wrong)]}, not positive")
+    return array
+
+
+def groups_of(groups: Arrays | None, count: int) -> np.ndarray:
+    """(count,) whole numbers, -1: alone."""
+    if groups is None:
+        return np.full(count, -1)
+    array = to_numpy(groups, "groups", None)
+    if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer) or (array < -1).any():
+        raise InputError(f"groups must be {count} whole numbers, -1 or more, not {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64)
+
+
+def directions(headings: Arrays, count: int) -> np.ndarray:
+    """(count, 3) finite vectors, given with 2 or 3 components."""
+    array = to_numpy(headings, "headings")
+    if array.ndim != 2 or len(array) != count or array.shape[1] not in (2, 3):
+        raise InputError(f"headings must have shape ({count}, 2) or ({count}, 3), not {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"headings: heading {np.argwhere(~np.isfinite(array))[0, 0]} is not finite")
+    return np.concatenate([array, np.zeros((count, 3 - array.shape[1]))], axis=1)

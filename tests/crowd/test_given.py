@@ -1,0 +1,132 @@
+"""What callers give: wrong numbers, shapes and files are named, and scenes too small for their agents are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tangere.cells.maps import hex_grid, quad_grid
+from tangere.crowd import Bubbles, Orca, Simulation, Trajectories, box, scenarios
+from tangere.crowd.scenarios.plane import spread_out
+from tangere.runtime import InputError
+
+TWO = [[4.0, 4.0], [8.0, 8.0]]
+
+
+def ground(**options):
+    return Simulation(quad_grid(5, 5, size=3.0, device="cpu"), **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dt": np.inf},
+        {"dt": 0.0},
+        {"goal_radius": np.nan},
+        {"anticipation": np.nan},
+        {"anticipation": -1.0},
+        {"reroute": np.nan},
+        {"levels": -3},
+        {"budget": -1},
+        {"adapt_every": 0},
+    ],
+)
+def test_options_that_make_no_sense_are_named(options):
+    with pytest.raises(InputError, match=next(iter(options))):
+        ground(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"speed": [1.0, 2.0, 3.0]}, r"speed must be one number or 2 of them, not an array of shape \(3,\)"),
+        ({"radius": [0.3, np.nan]}, "radius: that of agent 1 is nan"),
+        ({"radius": [0.3, 5.0]}, "radius: that of agent 1 is more than half the range"),
+        ({"groups": [0]}, "groups must be 2 whole numbers"),
+        ({"groups": [0.5, 1.0]}, "groups must be 2 whole numbers"),
+        ({"goals": [[1.0], [2.0]]}, "goals: those of agent 0"),
+    ],
+)
+def test_what_is_wrong_with_points_is_named(options, reason):
+    with pytest.raises(InputError, match=reason):
+        ground().add_points(TWO, **options)
+
+
+def test_what_is_wrong_with_bodies_numbers_and_times_is_named():
+    simulation = ground()
+    simulation.add_points(TWO)
+    for wrong in ([1, 0], [[1, 0], [0, 1]], [[np.nan, 0]]):
+        with pytest.raises(InputError, match="headings"):
+            simulation.add_bodies(box(2.0, 1.0), [[7.0, 7.0]], headings=wrong)
+    for wrong in ([-1], [99], [0.5]):
+        with pytest.raises(InputError, match="numbers"):
+            simulation.retarget(wrong, [[1.0, 1.0]])
+    for wrong in (np.nan, -1.0, 0.0):
+        with pytest.raises(InputError, match="seconds"):
+            simulation.run(wrong)
+    for wrong in ({"stiffness": -1.0}, {"noise": np.nan}, {"panic_factor": 0.0}, {"range": 0.5, "wall_range": 0.6}):
+        with pytest.raises(InputError, match=list(wrong)[-1]):
+            Bubbles(**wrong)
+    with pytest.raises(InputError, match="horizon"):
+        Orca(horizon=np.inf)
+    assert Bubbles(range=0.7).parameters()[-1] == 0.7  # walls no farther than anybody
+
+
+def test_goals_in_space_have_three_numbers(rng):
+    simulation = Simulation(hex_grid(3, 3, 3, size=4.0, device="cpu"))
+    for goals in (np.array([[1.0, 2.0]]), [[1.0, 2.0]]):
+        with pytest.raises(InputError, match=r"goals.*\(., 3\)"):
+            simulation.add_points([[6.0, 6.0, 6.0]], goals=goals)
+
+
+def test_other_files_are_no_trajectories(tmp_path):
+    np.savez(tmp_path / "other.npz", times=np.zeros(3), pressure=np.zeros(3))
+    with pytest.raises(InputError, match=r"other\.npz.*pressure"):
+        Trajectories.load(tmp_path / "other.npz")
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    (tmp_path / "text.npz").write_text("no zip")
+    for name in ("array.npy", "text.npz", "none.npz"):
+        with pytest.raises(InputError, match=name):
+            Trajectories.load(tmp_path / name)
+
+
+def test_a_scene_without_points_runs_and_is_noted():
+    simulation = ground()
+    assert simulation.run(0.2).positions.shape == (2, 0, 3)
+    simulation.add_bodies(box(2.0, 1.0), [[4.0, 7.0]], headings=[[1, 0]], goals=[[10.0, 7.0]])
+    found = simulation.run(1.0)
+    assert found.particles[-1, :, 0].mean() > found.particles[0, :, 0].mean() + 0.5
+    assert found.measures["stalling"].tolist() == [0.0] * 3
+
+
+def test_sizes_of_scenarios_are_those_of_whole_cells():
+    simulation = scenarios.corridor(50, 2, length=100.0, device="cpu")
+    assert np.ptp(simulation.map.positions, axis=0).tolist() == [96.0, 40.0, 0.0]
+    assert simulation.positions[:, 0].max() < 96.0
+    assert len(scenarios.corridor(1, 0, device="cpu").points) == 1
+    assert spread_out(0, (0, 0), (1, 1), 0.5, np.random.default_rng(0)).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: scenarios.snake(10, 30, device="cpu"), "30 snakes do not fit"),
+        (lambda: scenarios.circle(10, 400, device="cpu"), "400 boxes do not fit"),
+        (lambda: scenarios.city(10, 20, blocks=2, device="cpu"), "20 cars do not fit on 9"),
+        (lambda: scenarios.city(10, blocks=0, device="cpu"), "blocks"),
+        (lambda: scenarios.field(10, per_area=0.0, device="cpu"), "per_area"),
+        (lambda: scenarios.planet(10, 0, buildings=1000, device="cpu"), "buildings"),
+        (lambda: scenarios.planet(10, 5000, device="cpu"), "slugs do not fit"),
+    ],
+)
+def test_scenes_too_small_for_their_agents_are_refused(make, reason):
+    with pytest.raises(InputError, match=reason):
+        make()
+
+
+@pytest.mark.parametrize("size", [200.0, 400.0])
+def test_boxes_on_a_circle_start_apart(size):
+    simulation = scenarios.circle(10, 300 if size == 400.0 else 100, size=size, device="cpu")
+    middles = np.array([simulation.bodies.outline(k).mean(axis=0) for k in range(len(simulation.bodies))])
+    away = np.linalg.norm(middles[:, None] - middles[None], axis=2) + 99 * np.eye(len(middles))
+    assert away.min() > 4.0  # as long as they are
