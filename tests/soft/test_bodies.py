@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from soft_oracle import overlaps
+from tangere.query.signed_distance import signed_distance
 from tangere.runtime import InputError
 from tangere.shape import generate
 from tangere.shape.tets_solids import solid_block, solid_torus
@@ -110,20 +113,17 @@ def test_contact_springs_of_any_stiffness_keep_the_solver_finite(response, stiff
     assert simulation.energy().total <= start + 0.02 * abs(start)
 
 
-@pytest.mark.slow
 @pytest.mark.feature("F-L-42")
 @pytest.mark.parametrize("response", ["penalty", "hard"])
 def test_both_responses_run_the_tori_without_deep_penetration(response):
-    simulation = scenes.tori(3_200, response=response, device="cpu")
-    tube = simulation.bodies[1].shape
-    centre = tube.vertices.reshape(24, 25, 3).mean(axis=1)
-    assert np.allclose(np.linalg.norm(centre - centre.mean(axis=0), axis=1), 5.0, atol=1e-6)
-    for _ in range(30):
+    """The whole scene, 300 steps; tubes have a radius of 2, a vertex may be a hundredth of that inside the other."""
+    simulation, touching = scenes.tori(3_200, response=response, device="cpu"), 0
+    for _ in range(60):
         simulation.run(5)
-        rings = simulation.positions(1).reshape(24, 25, 3).mean(axis=1)
-        others = simulation.meshes()[0].vertices
-        nearest = np.linalg.norm(rings[:, None] - others[None], axis=2).min()
-        assert nearest > 1.0  # half a tube: surfaces are nowhere near each other's middle
+        touching += len(simulation.contacts) > 0
+        for mesh, other in itertools.permutations(simulation.meshes()):
+            assert signed_distance(mesh.vertices, other, device="cpu").distance.min() > -0.02
+    assert touching > 20
 
 
 def test_a_simulation_of_many_bodies_keeps_them_apart():
@@ -166,7 +166,7 @@ def test_bad_bodies_are_named(options, message):
         ({"response": "soft"}, "response must be"),
         ({"friction": -0.1}, "friction must not be negative"),
         ({"distance": 0.0}, "distance must be positive"),
-        ({"sweeps": 0}, "sweeps must be a positive whole number"),
+        ({"sweeps": 0}, "sweeps must be a whole number, 1 or more"),
         ({"contact_stiffness": -5.0}, "contact_stiffness must be positive"),
     ],
 )
@@ -189,7 +189,7 @@ def test_what_is_not_a_body_is_refused():
     with pytest.raises(InputError, match="triangle 0 has no area"):
         Body(generate.sheet(2).replace(vertices=np.zeros((4, 3))))
     simulation = Simulation([Body(generate.sheet(2))], device="cpu")
-    with pytest.raises(InputError, match=r"positions of body 0 must be finite and have shape \(4, 3\)"):
+    with pytest.raises(InputError, match=r"positions of body 0 have shape \(3, 3\), not \(4, 3\)"):
         simulation.set_state(0, positions=np.zeros((3, 3)))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from families import FAMILIES
+from oracles.flint_ccd import decide
 from soft_oracle import passes_through
 from tangere.query.contacts import Kind
 from tangere.query.first_contact import edge_edge, vertex_face
@@ -35,15 +36,16 @@ def test_a_fast_bullet_does_not_tunnel_through_a_soft_wall(speed):
 @pytest.mark.feature("F-L-43")
 @pytest.mark.parametrize("kind", [Kind.VERTEX_FACE, Kind.EDGE_EDGE])
 def test_no_continuous_query_misses_a_contact(kind, effort):
-    """Random and degenerate families: what exact arithmetic calls a hit, the sound test never calls free."""
+    """Random and degenerate families: what flint finds in exact arithmetic, the sound test never calls free or late."""
     ask, hits = (vertex_face if kind == Kind.VERTEX_FACE else edge_edge), 0
     for family in FAMILIES.values():
-        points = family(kind, effort(150), np.random.default_rng(11)).points
+        points = family(kind, effort(60), np.random.default_rng(11)).points
         x0, x1 = np.ascontiguousarray(points[:, :4]), np.ascontiguousarray(points[:, 4:])
-        truth = ask(x0, x1, mode="exact", device="cpu").time
         found = ask(x0, x1, details=False, device="cpu").time
-        hit = np.isfinite(truth)
-        assert np.isfinite(found[hit]).all()
-        assert (found[hit] <= truth[hit] + 1e-12).all()
-        hits += int(hit.sum())
+        for query, time in zip(points, found, strict=True):
+            truth = decide(kind, query)
+            if truth.hit:
+                assert truth.time is not None
+                assert time <= truth.time.enclosing_floats()[1]
+                hits += 1
     assert hits > 100

@@ -11,7 +11,7 @@ from tangere.runtime import SOUND, choose_device, launch
 from tangere.shape import generate
 from tangere.soft import Body, scenes
 from tangere.soft.assembly import Assembly
-from tangere.soft.descent import STATE, begin_descent, cone_rows, next_cluster
+from tangere.soft.descent import STATE, Eights, begin_descent, cone_rows, next_cluster
 from tangere.soft.in_lanes import meet
 from tangere.soft.looking import Cones, _cones
 from tangere.soft.patches import Patches
@@ -28,6 +28,7 @@ def _descend(
     barred: wp.array[wp.vec2i],
     cones: wp.array[wp.vec4d],
     cone_rows: wp.array2d[wp.float64],
+    news: wp.array[wp.uint8],
     scratch: wp.array2d[int],
     met: wp.array2d[wp.uint8],
     one_by_one: wp.array2d[wp.uint8],
@@ -35,11 +36,11 @@ def _descend(
 ):
     i = first + wp.tid()
     cone = cones[i % cones.shape[0]]
-    begin_descent(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, i, scratch)
-    other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, i, scratch)
+    begin_descent(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, news, i, scratch)
+    other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, news, i, scratch)
     while other >= 0:
         met[i, other] = met[i, other] + wp.uint8(1)
-        other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, i, scratch)
+        other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, news, i, scratch)
     for k in range(clusters.shape[0]):
         one_by_one[i, k] = wp.uint8(meet(nodes, i, clusters[k]))
 
@@ -52,7 +53,8 @@ def test_a_descent_finds_every_cluster_that_meets_a_box_once_but_for_those_left_
     patches = Patches(assembly)
     moved = wp.array(mesh.vertices + 0.2 * rng.standard_normal(mesh.vertices.shape), dtype=wp.vec3d, device="cpu")
     fitted = patches.tree.fit(vertex_boxes(assembly.rest, moved, 1.0, 0.01, patches.frame))
-    rows, levels = patches.descent(fitted)
+    eights = Eights(patches.tree)
+    eights.fit(fitted.nodes, eights.news)
     nodes, clusters = fitted.nodes.numpy(), patches.tree.clusters.numpy()
     met, alone = (wp.zeros((len(nodes), len(clusters)), dtype=wp.uint8, device="cpu") for _ in range(2))
     scratch = wp.empty((len(nodes), STATE), dtype=wp.int32, device="cpu")
@@ -62,7 +64,8 @@ def test_a_descent_finds_every_cluster_that_meets_a_box_once_but_for_those_left_
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
     widths = rng.uniform(0.0, 2.0, len(clusters))  # more than a right angle tells nothing
     cones = wp.array(np.column_stack([axes, np.cos(widths)]), dtype=wp.vec4d, device="cpu")
-    inputs = [fitted.nodes, rows, levels, wp.array(barred, dtype=wp.vec2i, device="cpu"), cones, cone_rows(cones)]
+    barred = wp.array(barred, dtype=wp.vec2i, device="cpu")
+    inputs = [fitted.nodes, eights.rows, eights.levels, barred, cones, cone_rows(cones), eights.news]
     inputs += [scratch, met, alone, patches.tree.clusters]
     launch(_descend, len(nodes), inputs, device=choose_device("cpu"))
     a, b = nodes[:, None, :], nodes[clusters][None, :, :]

@@ -7,10 +7,10 @@ import pytest
 
 from soft_oracle import overlaps
 from tangere.runtime import InputError
-from tangere.shape.tets_solids import solid_torus
-from tangere.soft import scenes
+from tangere.shape.tets_solids import solid_block, solid_torus
+from tangere.soft import Body, Simulation, scenes
 from tangere.soft.drawing import scene_of
-from tangere.soft.recording import Recorder
+from tangere.soft.recording import Recorder, Recording
 
 SCENES = {"tori": (scenes.tori, 300), "knot": (scenes.knot, 370)}
 
@@ -82,6 +82,52 @@ def test_a_recording_says_what_was_where():
     assert len(recording) == 4
     now = simulation.meshes()[0].vertices
     assert scene.things[0].vertices(1.0) == pytest.approx(now, abs=1e-6)
-    between = 0.5 * (recording.bodies[0][2][0] + recording.bodies[0][2][1].astype(float))
+    between = recording.origin + 0.5 * (recording.bodies[0][2][0] + recording.bodies[0][2][1].astype(float))
     assert scene.things[0].vertices(0.5 / 3.0) == pytest.approx(between, abs=1e-6)
     assert len(recording.contact_points(1.0)) == len(simulation.contacts)
+
+
+def test_frames_are_replayed_when_they_were_and_where_they_were(tmp_path):
+    """Kept at 0, 0.02 and 0.2 s, a thousand kilometres away, where float32 knows sixteenths of a metre."""
+    away = np.eye(4)
+    away[0, 3] = 1e6
+    simulation = Simulation(
+        [Body(solid_block((2, 2, 2)).at(away), velocity=(1.0, 0.0, 0.0))], gravity=(0, 0, 0), device="cpu"
+    )
+    recorder = Recorder(simulation)
+    recorder()
+    for steps in (1, 9):
+        simulation.run(steps)
+        recorder()
+    recorder.recording().save(tmp_path / "run.npz")
+    thing = Recording.load(tmp_path / "run.npz").scene().things[0]
+    began = simulation.bodies[0].surface.vertices
+    for time in (0.0, 0.1, 0.5, 1.0):
+        assert thing.vertices(time) == pytest.approx(began + [0.2 * time, 0.0, 0.0], rel=0.0, abs=1e-6)
+
+
+def test_recordings_of_the_first_version_are_read_and_damaged_ones_refused(tmp_path):
+    simulation = scenes.drop(device="cpu")
+    recorder = Recorder(simulation)
+    for _ in range(3):
+        recorder()
+        simulation.step()
+    recorder.recording().save(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz") as file:
+        good = dict(file)
+    old = {key: value for key, value in good.items() if key not in ("times", "origin")} | {"version": 1, "seconds": 0.5}
+    np.savez(tmp_path / "old.npz", **old)
+    assert Recording.load(tmp_path / "old.npz").times == pytest.approx([0.0, 0.25, 0.5])
+    broken = {
+        "version None": {"version": None},
+        "version 7": {"version": 7},
+        "where their contacts begin": {"first": np.empty(0)},
+        "do not fit": {"first": good["first"] - 1},
+        "times": {"times": np.full(3, np.nan)},
+        "go back": {"times": np.array([0.0, 0.2, 0.1])},
+    }
+    for reason, change in broken.items():
+        arrays = {key: value for key, value in (good | change).items() if value is not None}
+        np.savez(tmp_path / "bad.npz", **arrays)
+        with pytest.raises(InputError, match=reason):
+            Recording.load(tmp_path / "bad.npz")

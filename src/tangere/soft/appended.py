@@ -37,16 +37,23 @@ class Appended:
         self.items = wp.empty(count + count // 2, dtype=self.items.dtype, device=self._device)
         return True
 
-    def run(self, kernel: wp.Kernel, dim: int, inputs: Sequence[Any], grain: int) -> None:
-        """Keep what `kernel(first, shard, *inputs, counts, capacity, out)` appends over indices 0 … dim-1."""
+    def run(self, kernel: wp.Kernel, dim: int, inputs: Sequence[Any], grain: int, *, more: bool = False) -> None:
+        """Keep what `kernel(first, shard, *inputs, counts, capacity, out)` appends over indices 0 … dim-1.
+
+        `more`: after what there is already, else instead of it.
+        """
         if self._device.is_cuda:
-            self.counts.zero_()
+            if not more:
+                self.counts.zero_()
             load(kernel, self._device)
             arguments = [0, 0, *inputs, self.counts, len(self.items), self.items]
             wp.launch(kernel, dim, arguments, device=self._device, record_tape=False, block_dim=BLOCK)
             return
         found = collect(kernel, dim, inputs, self.items.dtype, device=self._device, grain=grain)
-        self.make_room(len(found))
+        kept = self.launched if more else 0
+        before = self.items
+        if self.make_room(kept + len(found)) and kept:
+            wp.copy(self.items, before, count=kept)
         if len(found):
-            wp.copy(self.items, found, count=len(found))
-        self.counts.fill_(len(found))
+            wp.copy(self.items, found, dest_offset=kept, count=len(found))
+        self.counts.fill_(kept + len(found))

@@ -63,6 +63,10 @@ class Body:
             object.__setattr__(self, "surface", self.shape.surface if self.is_solid else self.shape)
         elif not self.is_solid:
             raise InputError(f"Body {self.name!r}: a sheet is its own surface; only a solid can carry another one")
+        for what in ("stiffness", "density", "thickness", "poisson", "damping"):
+            value = getattr(self, what)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+                raise InputError(f"Body {self.name!r}: {what} must be a number, not {value!r}")
         for what in ("stiffness", "density", "thickness"):
             if not 0.0 < getattr(self, what) < np.inf:
                 raise InputError(f"Body {self.name!r}: {what} must be positive, not {getattr(self, what)!r}")

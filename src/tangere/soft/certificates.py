@@ -6,11 +6,11 @@ s R - e1 - e2, with the largest |e| of the patch and of all, and s a lower bound
 over the whole step. Where that is positive the patch is certified: any rotation, stretch and drift passes, folds and
 creases do not. Sound for every vertex on a straight way at its own constant pace: F, c and e are then linear in time.
 
-"Once" is at rest, and for a patch that is too far from that now, where the step begins: then R is found anew, which
-takes about as long as searching the patch twice, and lasts for some steps. (On CUDA one thread would take too long for
-that, and searching is cheap.) What such a certificate covers a search would find apart as well, but for pairs that turn
-a lot. Which contacts a step responds to must not depend on how things came where they are: there only rest counts
-(`near_rest`).
+"Once" is at rest, and for a patch that is too far from that now, where this step would end, as the next one begins
+there: then R is found anew, which takes about as long as searching the patch five times, and lasts for some fifteen
+steps. (On CUDA one thread would take too long for that, and searching is cheap.) What such a certificate covers a
+search would find apart as well, but for pairs that turn a lot. Which contacts a step responds to must not depend on how
+things came where they are: there only rest counts (`near_rest`).
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Certificates:
     """Says which patches are apart from their surroundings, 1 for those that are."""
 
     def __init__(self, tree: LinearTree, lists: PatchLists, edges: wp.array, alone: bool) -> None:
-        """`alone`: each patch has a thread of its own, as on CUDA, and is compared with how it was at rest only."""
+        """`alone`: patches are only asked for one by one, as on CUDA."""
         device = edges.device
         assert device is not None
-        self._alone, self._device, self._tree, self._lists, self._edges = alone, device, tree, lists, edges
+        self._device, self._tree, self._lists, self._edges = device, tree, lists, edges
         self._certified, self._near = (wp.zeros(lists.count, dtype=wp.int32, device=device) for _ in range(2))
         self._rest = [lists.rest, lists.duals, lists.tangents, lists.apart]
         self._once = self._rest
@@ -56,37 +56,44 @@ class Certificates:
         self._corners = wp.empty((lists.count, CORNERS), dtype=wp.float64, device=device)
         self._nearest = wp.full((lists.count, 2), -1, dtype=wp.int32, device=device)
 
-    def __call__(
-        self, start: wp.array, end: wp.array, least: float, changed: wp.array, wanted: wp.array, anew: bool
-    ) -> wp.array:
-        """Certify moves from start to end, during which features stay further apart than `least` [m].
+    def alone(self, start: wp.array, end: wp.array, least: float, changed: wp.array, wanted: wp.array) -> wp.array:
+        """Certify moves from start to end, during which features stay further apart than `least` [m], as on CUDA.
 
         Args:
             changed: (c,) uint8, clusters whose moves are new; patches without one keep what they had.
             wanted: nothing is done if its first number (int32) is 0.
-            anew: whether patches without certificate may be compared with where the step begins from now on (CPU).
         """
         lists = self._lists
+        inputs = [lists.cluster_offsets, lists.clusters, changed, wanted]
+        inputs += [lists.around_offsets, lists.around, lists.own, *self._rest, start, end, least]
+        launch(_certify, lists.count, inputs, [self._certified], device=self._device, grain=GRAIN)
+        return self._certified
+
+    def in_lanes(self, start: wp.array, end: wp.array, least: float, patches: wp.array, *, anew: bool) -> wp.array:
+        """The same for CPUs.
+
+        Args:
+            patches: int32, those with new moves around; all others keep what they had.
+            anew: whether a step begins: patches without certificate may be compared with where it ends from now on.
+        """
+        lists, tree = self._lists, self._tree
         once = [lists.around_offsets, lists.around, lists.own, *self._once]
-        near = [lists.cluster_offsets, lists.clusters, changed, wanted]
         moves = [start, end, least]
-        if self._alone:
-            launch(_certify, lists.count, [*near, *once, *moves], [self._certified], device=self._device, grain=GRAIN)
-            return self._certified
         known = AS_BEFORE
         if anew:
             known = FROM_END if self._ended_at(start) else UNKNOWN
         outputs = [self._maps, self._errors, self._certified]
-        inputs = [lists.dealt, *near, *once, *moves, int(known)]
-        launch(certify_in_lanes, lists.count, inputs, outputs, device=self._device, grain=GRAIN)
+        inputs = [patches, *once, *moves, int(known)]
+        launch(certify_in_lanes, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
         if anew:
-            tree = self._tree
-            inputs = [lists.dealt, lists.cluster_offsets, lists.clusters, *once]
+            inputs = [patches, lists.cluster_offsets, lists.clusters, *once]
             inputs += [lists.edge_offsets, lists.patch_edges, self._edges]
             inputs += [tree.clusters, tree.first, tree.last, tree.items, tree.corners, lists.reach, *moves]
             outputs = [self._middles, self._corners, self._nearest, self._wait, *outputs]
-            launch(renew, lists.count, inputs, outputs, device=self._device, grain=GRAIN)
-        self._last_end = wp.clone(end)
+            launch(renew, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
+        if self._last_end is None:
+            self._last_end = wp.empty_like(end)
+        wp.copy(self._last_end, end)
         return self._certified
 
     def _ended_at(self, start: wp.array) -> bool:

@@ -1,8 +1,8 @@
 """The search of `truncation` for CPUs: the boxes of eight faces at a time, and directions for eight pairs at once.
 
 Pairs for which no direction is soon found are asked one by one by `crosses`, which finds the shortest way exactly: so
-what is found is what the search one by one finds. Where few moves are new that one is faster, as it goes only where
-they are. Nothing here is for CUDA.
+what is found is what the search one by one finds. Where few moves are new only pairs with one of them are asked for.
+Nothing here is for CUDA.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import warp as wp
 from tangere.bound import LANES, Lanes, MovingBox
 from tangere.query.proximity.lanes_near import VECTORS
 from tangere.runtime import SOUND, take
-from tangere.soft.descent import begin_descent, next_cluster
-from tangere.soft.in_lanes import PENDING, add_candidates, keep_rest, meet
-from tangere.soft.separation import KEPT, NOISE, TRIES, crosses
+from tangere.soft.descent import begin_descent, meeting_of, next_cluster
+from tangere.soft.in_lanes import PENDING, add_candidates, keep_rest
+from tangere.soft.separation import KEPT, NOISE, TRIES, can_move, crosses
 
 wp.set_module_options(SOUND)
 
@@ -34,6 +34,8 @@ def crossing_in_lanes(
     group_offsets: wp.array[int],
     groups: wp.array[wp.vec2i],
     cones: wp.array2d[wp.float64],
+    changed: wp.array[wp.uint8],
+    news: wp.array[wp.uint8],
     node_first: wp.array[int],
     first_cluster: wp.array[int],
     node_of: wp.array[int],
@@ -46,6 +48,7 @@ def crossing_in_lanes(
     order: wp.array[int],
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
+    traits: wp.array[int],
     least: wp.float64,
     by_mask: wp.array[wp.uint64],
     scratch: wp.array2d[int],
@@ -63,13 +66,22 @@ def crossing_in_lanes(
     if certified[patch] == 1:
         barred_end = group_offsets[patch + 1]
     any_way = wp.vec4d(wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(-1.0))
+    only_news = int(1)  # a patch that goes where it went needs to ask only for others that do not
+    first_own = first_cluster[patch]
+    end_own = first_cluster[patch + 1]
+    for own in range(first_own, end_own):
+        if changed[own] != wp.uint8(0):
+            only_news = 0
     pending = int(0)
-    begin_descent(nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, row, scratch)
-    other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, row, scratch)
+    begin_descent(nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, only_news, news, row, scratch)
+    other = next_cluster(
+        nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, only_news, news, row, scratch
+    )
     while other >= 0:
         node = node_of[other]
-        for own in range(first_cluster[patch], first_cluster[patch + 1]):
-            if meet(nodes, node_of[own], node):
+        met = meeting_of(nodes, node, rows, first_own, end_own, any_way, cones)
+        for own in range(first_own, end_own):
+            if ((met >> (own - first_own)) & 1) == 1 and (changed[own] | changed[other]) != wp.uint8(0):
                 for e in range(offsets[own], offsets[own + 1]):
                     i = features[e]
                     pending = add_candidates(
@@ -77,12 +89,14 @@ def crossing_in_lanes(
                         node_first[node], by_mask, pending, row, scratch,
                     )  # fmt: skip
                     if pending >= LANES:
-                        ask(LANES, row, scratch, edges, items, order, start, end, least,
+                        ask(LANES, row, scratch, edges, items, order, start, end, traits, least,
                             shard, counts, capacity, out)  # fmt: skip
                         pending = keep_rest(pending, row, scratch)
-        other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, row, scratch)
+        other = next_cluster(
+            nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, only_news, news, row, scratch
+        )
     if pending > 0:
-        ask(pending, row, scratch, edges, items, order, start, end, least, shard, counts, capacity, out)
+        ask(pending, row, scratch, edges, items, order, start, end, traits, least, shard, counts, capacity, out)
 
 
 @wp.func
@@ -95,6 +109,7 @@ def ask(
     order: wp.array[int],
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
+    traits: wp.array[int],
     least: wp.float64,
     shard: int,
     counts: wp.array[wp.int64],
@@ -108,7 +123,12 @@ def ask(
         if (left & 1) == 1:
             i = scratch[row, lane]
             j = scratch[row, PENDING + lane]
-            if crosses(edges[i, 0], edges[i, 1], items[j, 0], items[j, 1], items[j, 2], start, end, least):
+            v0 = edges[i, 0]
+            v1 = edges[i, 1]
+            i0 = items[j, 0]
+            i1 = items[j, 1]
+            i2 = items[j, 2]
+            if can_move(v0, v1, i0, i1, i2, traits) and crosses(v0, v1, i0, i1, i2, start, end, least):
                 place = take(counts, shard, 1, capacity)
                 if place >= 0:
                     out[place] = wp.vec2i(i, order[j])
@@ -160,6 +180,9 @@ def ask(
         0.5 * (e[0].x + e[1].x) - third * (f[0].x + f[1].x + f[2].x),
         0.5 * (e[0].y + e[1].y) - third * (f[0].y + f[1].y + f[2].y),
         0.5 * (e[0].z + e[1].z) - third * (f[0].z + f[1].z + f[2].z)};
+    const Wide sum = move[0].x + m[0].x + m[1].x + m[2].x + move[0].y + m[0].y + m[1].y + m[2].y + move[0].z + m[0].z
+        + m[1].z + m[2].z;
+    const Whole number = sum - sum == zero;  // which least and greatest would not show
     const int counted = count < 8 ? (1 << count) - 1 : 255;
     int open = counted;
     for (int k = 0; k < tries; ++k) {
@@ -171,7 +194,7 @@ def ask(
         const Wide reached = larger(dot(n, m[0]), larger(b1 + dot(n, m[1]), b2 + dot(n, m[2])));
         const Wide room = kept * larger(gap - least, noise * gap);
         // Ways too short for their inverse are left to others.
-        const Whole holds = (length > 1e-100) & (gap > zero) & (lost + larger(zero, reached - high) <= room);
+        const Whole holds = number & (length > 1e-100) & (gap > zero) & (lost + larger(zero, reached - high) <= room);
         open &= ~bits_of(holds);
         if (!open)
             return 0;

@@ -16,7 +16,7 @@ from tangere.soft.in_lanes import PENDING
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CONE_ROWS", "STATE", "Eights", "begin_descent", "cone_rows", "next_cluster"]
+__all__ = ["CONE_ROWS", "STATE", "Eights", "begin_descent", "cone_rows", "meeting_of", "next_cluster"]
 
 #: Numbers of a list of candidates and a descent: a level, a node and a mask for each of up to ten levels, and a place.
 STATE = 2 * int(PENDING) + 24
@@ -36,12 +36,13 @@ class Eights:
         self._groups = sizes[0]
         self.levels = wp.array(ends, dtype=wp.int32, device=device)  #: where the nodes of each level begin, from below
         self.rows = wp.empty((int(ends[-1]), 12), dtype=Lanes, device=device)
+        self.news = wp.full(int(ends[-1]), 255, dtype=wp.uint8, device=device)  #: children with something new below
 
-    def fit(self, nodes: wp.array) -> Eights:
-        """Bring the rows up to date with the boxes of the tree's nodes."""
-        device, inputs = nodes.device, [nodes, self._tree.clusters]
-        launch(_fit_groups, self._groups, inputs, [self.rows], device=device, grain=512)
-        launch(_fit_above, 1, [self.levels], [self.rows], device=device)
+    def fit(self, nodes: wp.array, news: wp.array) -> Eights:
+        """Bring the rows up to date with the boxes of the tree's nodes, where masks of children tell of news below."""
+        self.news, device = news, nodes.device
+        launch(_fit_groups, self._groups, [nodes, self._tree.clusters, news], [self.rows], device=device, grain=512)
+        launch(_fit_above, 1, [self.levels, news], [self.rows], device=device)
         return self
 
 
@@ -57,43 +58,54 @@ _STATE = f"""
     int* state = &scratch.data[scratch.shape[1] * row + {2 * int(PENDING)}];
     int& passed = state[22];
 """
-_MEETING = """
+_EIGHT = """
     typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
     typedef double Wide __attribute__((ext_vector_type(8), aligned(8)));
     typedef bool Bits __attribute__((ext_vector_type(8)));
-    const int* box = (const int*)&boxes.data[i];
     auto bits_of = [](auto truth) -> int {
         return __builtin_bit_cast(unsigned char, __builtin_convertvector(truth, Bits));
     };
-    auto left_out = [&](int group) -> int {
-        int mask = 0;
-        for (; passed < barred_end && barred.data[passed].c[0] <= group; ++passed)
-            if (barred.data[passed].c[0] == group)
-                mask = barred.data[passed].c[1];
-        const double* axis = (const double*)&cone;
-        const double cosine = axis[3];
-        if (cosine > 0.0) {
-            const double sine = __builtin_sqrt(1.0 - cosine * cosine < 0.0 ? 0.0 : 1.0 - cosine * cosine);
-            const Wide* other = (const Wide*)&cones.data[40 * group];
-            mask |= bits_of(
-                (other[3] > 0.0) & (cosine * other[3] > sine * other[4])
-                & (axis[0] * other[0] + axis[1] * other[1] + axis[2] * other[2] > sine * other[3] + cosine * other[4]));
-        }
-        return mask;
-    };
-    auto meeting = [&](int level, int node) -> int {
-        const Row* r = (const Row*)&rows.data[12 * (levels.data[level] + node)];
+    auto boxes_meeting = [&](const int* box, int node) -> int {
+        const Row* r = (const Row*)&rows.data[12 * node];
         Row apart = (Row)(-1);
         for (int k = 0; k < 3; ++k) {
             const Row below = __builtin_elementwise_min(r[3 + k] + box[k], r[9 + k] + box[6 + k]);
             const Row above = __builtin_elementwise_min(r[k] + box[3 + k], r[6 + k] + box[9 + k]);
             apart = __builtin_elementwise_max(apart, __builtin_elementwise_max(below, above));
         }
-        const int mask = bits_of(apart <= 0);
+        return bits_of(apart <= 0);
+    };
+    auto looking_along = [&](int group) -> int {
+        const double* axis = (const double*)&cone;
+        const double cosine = axis[3];
+        if (!(cosine > 0.0))
+            return 0;
+        const double sine = __builtin_sqrt(1.0 - cosine * cosine < 0.0 ? 0.0 : 1.0 - cosine * cosine);
+        const Wide* other = (const Wide*)&cones.data[40 * group];
+        return bits_of(
+            (other[3] > 0.0) & (cosine * other[3] > sine * other[4])
+            & (axis[0] * other[0] + axis[1] * other[1] + axis[2] * other[2] > sine * other[3] + cosine * other[4]));
+    };
+"""
+_MEETING = (
+    _EIGHT
+    + """
+    auto left_out = [&](int group) -> int {
+        int mask = 0;
+        for (; passed < barred_end && barred.data[passed].c[0] <= group; ++passed)
+            if (barred.data[passed].c[0] == group)
+                mask = barred.data[passed].c[1];
+        return mask | looking_along(group);
+    };
+    auto meeting = [&](int level, int node) -> int {
+        int mask = boxes_meeting((const int*)&boxes.data[i], levels.data[level] + node);
+        if (only_news)
+            mask &= news.data[levels.data[level] + node];
         return level == 0 && mask ? mask & ~left_out(node) : mask;
     };
     const int top = levels.shape[0] - 2;
 """
+)
 
 
 @wp.func_native(
@@ -116,12 +128,15 @@ def begin_descent(
     barred: wp.array[wp.vec2i],
     cone: wp.vec4d,
     cones: wp.array2d[wp.float64],
+    only_news: int,
+    news: wp.array[wp.uint8],
     row: int,
     scratch: wp.array2d[int],
 ):
     """Before the first cluster that meets box i is asked for.
 
-    Clusters that are barred, given as groups of eight and masks, and those that look along a cone, are left out.
+    Clusters that are barred, given as groups of eight and masks, and those that look along a cone, are left out; if
+    asked for, all that are not new as well, by masks of the children of each node of eight.
     """
     ...
 
@@ -159,10 +174,37 @@ def next_cluster(
     barred: wp.array[wp.vec2i],
     cone: wp.vec4d,
     cones: wp.array2d[wp.float64],
+    only_news: int,
+    news: wp.array[wp.uint8],
     row: int,
     scratch: wp.array2d[int],
 ) -> int:
     """The next cluster that meets box i, rising; -1 after the last. The rest is as it was when the descent began."""
+    ...
+
+
+@wp.func_native(
+    _EIGHT
+    + """
+    unsigned found = 0;
+    for (int group = begin / 8; 8 * group < end; ++group) {
+        const unsigned mask = boxes_meeting((const int*)&boxes.data[i], group) & ~looking_along(group);
+        const int before = 8 * group - begin;
+        found |= before < 0 ? mask >> -before : mask << before;
+    }
+    return found & ((2u << (end - begin - 1)) - 1);
+"""
+)
+def meeting_of(
+    boxes: wp.array[MovingBox],
+    i: int,
+    rows: wp.array2d[Lanes],
+    begin: int,
+    end: int,
+    cone: wp.vec4d,
+    cones: wp.array2d[wp.float64],
+) -> int:
+    """Which clusters from `begin` to `end`, at most 32, meet box i and do not look along a cone, as a mask."""
     ...
 
 
@@ -195,19 +237,28 @@ def _lay_cones(first: int, cones: wp.array[wp.vec4d], rows: wp.array2d[wp.float6
 
 
 @wp.kernel
-def _fit_groups(first: int, nodes: wp.array[MovingBox], clusters: wp.array[int], rows: wp.array2d[Lanes]):
-    lay_group(nodes, clusters, first + wp.tid(), rows)
+def _fit_groups(
+    first: int,
+    nodes: wp.array[MovingBox],
+    clusters: wp.array[int],
+    news: wp.array[wp.uint8],
+    rows: wp.array2d[Lanes],
+):
+    group = first + wp.tid()
+    if news[group] != wp.uint8(0):
+        lay_group(nodes, clusters, group, rows)
 
 
 @wp.kernel
-def _fit_above(first: int, levels: wp.array[int], rows: wp.array2d[Lanes]):
+def _fit_above(first: int, levels: wp.array[int], news: wp.array[wp.uint8], rows: wp.array2d[Lanes]):
     """Children before parents (one thread)."""
     for level in range(1, levels.shape[0] - 1):
         for node in range(levels[level], levels[level + 1]):
             for lane in range(LANES):
-                child = levels[level - 1] + LANES * (node - levels[level]) + lane
-                for r in range(12):
-                    least = int(1073741823)
-                    if child < levels[level]:
-                        least = wp.min(rows[child, r])
-                    rows[node, r][lane] = least
+                if ((int(news[node]) >> lane) & 1) == 1:
+                    child = levels[level - 1] + LANES * (node - levels[level]) + lane
+                    for r in range(12):
+                        least = int(1073741823)
+                        if child < levels[level]:
+                            least = wp.min(rows[child, r])
+                        rows[node, r][lane] = least

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.bound import Frame
 from tangere.partition.pipeline_surfaces import Layout, Surfaces
 from tangere.query.contacts import Contacts, Kind, contact_key
 from tangere.query.proximity.meshes import find_near
@@ -24,8 +23,8 @@ from tangere.soft.touching import Partners, Touching, touching_near
 
 __all__ = ["Detection"]
 
-#: Contacts there is room for at first.
-LEAST_ROOM = 4096
+#: Contacts there is room for at first, and for each vertex on CUDA, where more room means capturing all graphs again.
+LEAST_ROOM, ROOM_PER_VERTEX = 4096, 0.5
 
 
 class Detection:
@@ -34,11 +33,12 @@ class Detection:
     def __init__(self, assembly: Assembly, patches: Patches, positions: wp.array, distance: float) -> None:
         """`positions` are where the surface vertices are when a step begins [m]."""
         self._assembly, self._patches, self._distance = assembly, patches, distance
-        self._positions = positions
+        self.positions = positions  #: of the surface vertices [m]
         self._cones = Cones(assembly, patches.tree, patches.lists, positions)
         self._sharp = SharpEdges(assembly)
         self._partners = Partners(assembly, self._sharp)
-        self.touching = Touching.empty(LEAST_ROOM, assembly.device)
+        room = int(ROOM_PER_VERTEX * len(positions)) if assembly.device.is_cuda else 0
+        self.touching = Touching.empty(max(LEAST_ROOM, room), assembly.device)
 
     def clear(self) -> None:
         """No contacts."""
@@ -51,7 +51,7 @@ class Detection:
 
     def find_nearest(self) -> None:
         """The nearest face on each side of every vertex, and the nearest crossing of sharp edges."""
-        assembly, patches, positions = self._assembly, self._patches, self._positions
+        assembly, patches, positions = self._assembly, self._patches, self.positions
         cones, partners = self._cones, self._partners
         cones()
         fitted = patches.at(positions, 0.5 * float(REACH) * self._distance, cones.clusters)
@@ -64,35 +64,33 @@ class Detection:
 
     def find_all(self) -> None:
         """Every pair of features nearer than the contact distance."""
-        assembly, places = self._assembly, self._positions.numpy()
+        assembly = self._assembly
         layout = Layout.of((assembly.whole.topology,), assembly.device)
-        bounds = np.stack([places.min(axis=0), places.max(axis=0)])
-        surfaces = Surfaces((assembly.whole,), layout, self._positions, Frame.around(bounds))
+        surfaces = Surfaces((assembly.whole,), layout, self.positions, self._patches.frame)
         near = find_near(surfaces, np.array([[0, 0]], np.int32), self._distance)
         self.touching = touching_near(near, assembly.device)
 
-    @property
-    def contacts(self) -> Contacts:
-        """The contacts as the rest of the library knows them."""
+    def contacts(self, normals: wp.array) -> Contacts:
+        """The contacts as the rest of the library knows them; `normals` as the rows have them."""
         touching, count = self.touching, self.touching.count
         if not count:
             return Contacts()
         quads, weights = (a.numpy()[:count].reshape(-1, 4) for a in (touching.quads, touching.weights))
-        points = self._positions.numpy()[quads]
+        points = self.positions.numpy()[quads]
         ahead = np.maximum(weights, 0.0)[..., None], np.maximum(-weights, 0.0)[..., None]
         point_a, point_b = ((part * points).sum(axis=1) for part in ahead)
-        gap = np.linalg.norm(point_a - point_b, axis=1)
-        normal = (point_a - point_b) / np.where(gap > 0.0, gap, 1.0)[:, None]
+        normal = normals.numpy()[:count].copy()
         bodies = np.searchsorted(self._assembly.vertex_base, quads[:, [0, 3]], side="right").astype(np.int32) - 1
         kind = touching.kind.numpy()[:count]
-        features = self._within_bodies(touching.features.numpy()[:count].reshape(-1, 2), kind, bodies)
+        through = touching.features.numpy()[:count].reshape(-1, 2)  # counted through all bodies
+        features = self._within_bodies(through, kind, bodies)
         return Contacts(
             query=np.zeros(count, np.int32),
             time=np.zeros(count),
             point_a=point_a,
             point_b=point_b,
             normal=normal,
-            gap=gap,
+            gap=np.einsum("ij,ij->i", point_a - point_b, normal),
             body_a=bodies[:, 0],
             body_b=bodies[:, 1],
             feature_a=features[:, 0],
@@ -100,7 +98,7 @@ class Detection:
             weights=np.abs(weights),
             kind=kind,
             vertex_on=np.zeros(count, np.uint8),
-            key=contact_key(kind, 0, features[:, 0], features[:, 1]),
+            key=contact_key(kind, 0, through[:, 0], through[:, 1]),
         )
 
     def _within_bodies(self, features: np.ndarray, kind: np.ndarray, bodies: np.ndarray) -> np.ndarray:

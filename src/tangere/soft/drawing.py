@@ -1,7 +1,8 @@
 """What a simulation looks like: bodies, contacts of vertices in green and of edges in red, boxes, cells of the grid.
 
-Everything is a thing of a `tangere.scene`, so pictures and pages draw it alike. The boxes are those of stage 1 of the
-detection pipeline, the cells those of its grid in which something touches (specs/leonard-deformable-gpu C2, C4, C22).
+Everything is a thing of a `tangere.scene`, so pictures and pages draw it alike. A simulation searches by a tree; boxes
+and cells show how the detection pipeline of the document would: the boxes of its stage 1, and the cells of its grid in
+which something touches (specs/leonard-deformable-gpu C2, C4, C22).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def scene_of(simulation: Simulation, *, boxes: bool = True, grid: bool = True, o
 
     Args:
         boxes: also the box of each body, grown by half the contact distance.
-        grid: also the cells of the detection grid that hold contacts.
+        grid: also the cells that a detection grid would have where something touches.
         opacity: of the bodies; contacts are mostly behind something.
     """
     meshes, contacts = simulation.meshes(), simulation.contacts

@@ -1,22 +1,38 @@
-"""What a simulation must be given to begin: bodies that can move, sensible numbers, surfaces that are apart."""
+"""What a simulation must be given: bodies that can move, sensible numbers, surfaces apart; when it cannot go on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+import warp as wp
 
 from tangere.partition.step import Step
-from tangere.query.first_contact.overlap import first_overlap
-from tangere.runtime import InputError
-from tangere.soft.assembly import Assembly
+from tangere.partition.tree_pairs import Side, pairs
+from tangere.query.first_contact.reject import overlap_function
+from tangere.query.intersection.edge_face import edges_meet_faces
+from tangere.runtime import InputError, TangereError
+from tangere.shape import Mesh
+from tangere.soft.assembly import STILL, Assembly
 from tangere.soft.body import Body
 
-__all__ = ["checked_bodies", "checked_gravity", "mean_edge", "positive", "refuse_overlap"]
+__all__ = [
+    "check_options",
+    "checked_bodies",
+    "mean_edge",
+    "number",
+    "positive",
+    "refuse_broken",
+    "refuse_overlap",
+    "three_numbers",
+    "whole",
+]
 
 
 def checked_bodies(bodies: Sequence[Body]) -> list[Body]:
     """The bodies as a list, if there are any and one of them can move."""
+    if isinstance(bodies, Body) or not isinstance(bodies, Iterable):
+        raise InputError(f"a simulation takes a list of bodies, not a {type(bodies).__name__}")
     bodies = list(bodies)
     if not bodies:
         raise InputError("a simulation needs at least one body")
@@ -28,19 +44,48 @@ def checked_bodies(bodies: Sequence[Body]) -> list[Body]:
     return bodies
 
 
-def checked_gravity(gravity: Sequence[float]) -> np.ndarray:
-    """Gravity as an array [m/s^2]."""
-    array = np.asarray(gravity, np.float64)
+def check_options(response: str, friction: float, contact_stiffness: float | None, sweeps: int | None) -> None:
+    """Raise if an option of a simulation cannot be used."""
+    if response not in ("hard", "penalty", "none"):
+        raise InputError(f"response must be 'hard', 'penalty' or 'none', not {response!r}")
+    if not 0.0 <= number("friction", friction) < np.inf:
+        raise InputError(f"friction must not be negative, not {friction!r}")
+    if contact_stiffness is not None:
+        positive("contact_stiffness", contact_stiffness)
+    if sweeps is not None:
+        whole("sweeps", sweeps, 1)
+
+
+def three_numbers(what: str, value: Sequence[float]) -> np.ndarray:
+    """The value as an array (3,), if it is three finite numbers."""
+    try:
+        array = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
     if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"gravity must be three finite numbers, not {gravity!r}")
+        raise InputError(f"{what} must be three finite numbers, not {value!r}")
     return array
 
 
-def positive(what: str, value: float) -> float:
-    """The value, if it is positive and finite."""
-    if not 0.0 < value < np.inf:
-        raise InputError(f"{what} must be positive, not {value!r}")
+def number(what: str, value: float) -> float:
+    """The value, if it is a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{what} must be a number, not {value!r}")
     return float(value)
+
+
+def positive(what: str, value: float) -> float:
+    """The value, if it is a number, positive and finite."""
+    if not 0.0 < number(what, value) < np.inf:
+        raise InputError(f"{what} must be positive and finite, not {value!r}")
+    return float(value)
+
+
+def whole(what: str, value: int, least: int) -> int:
+    """The value, if it is a whole number and not too small."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{what} must be a whole number, {least} or more, not {value!r}")
+    return int(value)
 
 
 def mean_edge(bodies: Sequence[Body]) -> float:
@@ -53,9 +98,40 @@ def mean_edge(bodies: Sequence[Body]) -> float:
     return float(np.concatenate(lengths).mean())
 
 
-def refuse_overlap(assembly: Assembly) -> None:
-    """Raise if surfaces overlap where the bodies begin."""
-    overlap = first_overlap(Step.of([assembly.whole], "cpu"))
-    if overlap is not None:
-        place = overlap.point_a[0].round(6).tolist()
-        raise InputError(f"surfaces overlap at the start, near {place}: response 'hard' needs them apart")
+def refuse_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> None:
+    """Raise if surfaces touch or overlap, unless nothing of either can move there.
+
+    Args:
+        meshes: the surface of each body where it is.
+        when: they are there, in words.
+    """
+    step = Step.of([Mesh.join(list(meshes))], "cpu")
+    (fitted,) = step.fitted(0.0)
+    edges, faces = fitted.body.edges, fitted.body.faces
+    sides = Side(edges, fitted.edges, 0), Side(faces, fitted.faces, 0)
+    found = pairs(overlap_function(), *sides, step.start, step.end, until=0.0, sharing=False).numpy()
+    ends, corners = edges.items.numpy()[found[:, 0]], faces.items.numpy()[found[:, 1]]
+    still = (assembly.traits.numpy() & int(STILL)) != 0
+    matters = ~(still[ends].all(axis=1) & still[corners].all(axis=1))
+    ends, corners = ends[matters], corners[matters]
+    at = edges_meet_faces(step.start, *(wp.array(a, dtype=wp.int32, device=step.device) for a in (ends, corners)))
+    meeting = np.flatnonzero(np.isfinite(at))
+    if not len(meeting):
+        return
+    k = meeting[0]
+    begin, end = step.start.numpy()[ends[k]]
+    place = (begin + at[k] * (end - begin)).round(6).tolist()
+    a, b = sorted(int(assembly.body_of_vertex.numpy()[v]) for v in (ends[k, 0], corners[k, 0]))
+    who = [f"body {n} {assembly.bodies[n].name!r}" for n in (a, b)]
+    who = f"{who[0]} with itself" if a == b else f"{who[0]} and {who[1]}"
+    raise InputError(f"{who} touch or overlap {when}, near {place}: response 'hard' needs surfaces apart")
+
+
+def refuse_broken(assembly: Assembly, end: np.ndarray, step: int, dt: float) -> None:
+    """Raise because a step ends, for some dof, at a place that is not finite; `end` (n, 3) [m], `dt` [s]."""
+    wrong = np.flatnonzero(~np.isfinite(end).all(axis=1))
+    body = assembly.bodies[int(assembly.body_of_dof.numpy()[wrong[0] if len(wrong) else 0])]
+    raise TangereError(
+        f"step {step} has no finite solution: body {body.name!r} moves too fast, or is too stiff,"
+        f" for steps of {dt:g} s; everything is where the step began"
+    )

@@ -28,11 +28,15 @@ class Graphs:
         if not (self._device.is_cuda and self.ready):
             work()
             return
-        if name not in self._captured:
+        self.prepare(name, work)
+        wp.capture_launch(self._captured[name])
+
+    def prepare(self, name: str, work: Callable[[], None]) -> None:
+        """Capture work that may be needed later, if that can be done now: later there is less time for it."""
+        if self._device.is_cuda and self.ready and name not in self._captured:
             with wp.ScopedCapture(self._device, force_module_load=False) as capture:
                 work()
             self._captured[name] = capture.graph
-        wp.capture_launch(self._captured[name])
 
     def forget(self) -> None:
         """Buffers have changed: run once without graphs, then capture anew."""

@@ -27,9 +27,10 @@ def carry_surface(assembly: Assembly, surface: wp.array) -> Prepared:
     return Prepared(_carry, [assembly.x, assembly.carriers, assembly.weights, surface], assembly.device, grain=GRAIN)
 
 
-def find_velocity(assembly: Assembly, start: wp.array, dt: float) -> Prepared:
-    """Velocities from the moves of the step."""
-    return Prepared(_velocity, [assembly.x, start, 1.0 / dt, assembly.v], assembly.device, grain=GRAIN)
+def find_velocity(assembly: Assembly, reached: wp.array, owed: wp.array, start: wp.array, dt: float) -> Prepared:
+    """Velocities of free dofs from what they reached in the step, and what of their mean move bodies are owed."""
+    arguments = [reached, start, assembly.free, assembly.body_of_dof, owed, 1.0 / dt, assembly.v]
+    return Prepared(_velocity, arguments, assembly.device, grain=GRAIN)
 
 
 def move_bodies(assembly: Assembly, by: wp.array) -> Prepared:
@@ -55,6 +56,8 @@ def _predict(
     if free[i] == 1:
         # Damping is implicit: it slows down, and never turns round.
         x[i] = x[i] + (dt / (wp.float64(1.0) + dt * damping[i])) * (v[i] + dt * gravity)
+    else:
+        x[i] = x[i] + dt * v[i]
     free_motion[i] = x[i]
 
 
@@ -73,9 +76,20 @@ def _carry(
 
 
 @wp.kernel
-def _velocity(first: int, x: wp.array[wp.vec3d], start: wp.array[wp.vec3d], per_dt: wp.float64, v: wp.array[wp.vec3d]):
+def _velocity(
+    first: int,
+    reached: wp.array[wp.vec3d],
+    start: wp.array[wp.vec3d],
+    free: wp.array[int],
+    body: wp.array[int],
+    owed: wp.array[wp.vec3d],
+    per_dt: wp.float64,
+    v: wp.array[wp.vec3d],
+):
+    """What is held keeps the velocity it was given."""
     i = first + wp.tid()
-    v[i] = per_dt * (x[i] - start[i])
+    if free[i] == 1:
+        v[i] = per_dt * (reached[i] - start[i] + owed[body[i]])
 
 
 @wp.kernel

@@ -56,18 +56,19 @@ def find_nearest_faces(
     found = [normals, gaps, partners]
     where = [tree.items, tree.order, positions, assembly.face_offsets, assembly.faces_at, assembly.faces]
     where += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
-    if patches.alone:
+    if fitted.eights is None:
         inputs = [members.units, members.features, fitted.vertex_boxes, fitted.busy, fitted.certified]
         inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
         inputs += [tree.first, tree.last, tree.skip, tree.cluster]
         inputs += [fitted.boxes.nodes, fitted.boxes.lanes, *where]
         launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
         return
+    eights = fitted.eights
     scratch = wp.empty((len(members.units), STATE), dtype=wp.int32, device=assembly.device)
     inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes]
     inputs += [fitted.certified, lists.group_offsets, lists.groups, cones, cone_rows(cones), patch_cones]
-    inputs += [tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
-    inputs += [*patches.descent(fitted.boxes), fitted.boxes.lanes, tree.corners, *where, lanes_by_mask(), scratch]
+    inputs += [eights.news, tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
+    inputs += [eights.rows, eights.levels, fitted.boxes.lanes, tree.corners, *where, lanes_by_mask(), scratch]
     launch(nearest_in_lanes, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
 
 

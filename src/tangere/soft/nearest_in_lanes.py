@@ -13,9 +13,8 @@ from tangere.bound import LANES, Lanes, MovingBox
 from tangere.query.proximity.lanes_near import FACES, VECTORS
 from tangere.runtime import SOUND
 from tangere.soft.assembly import CLOSED, STILL
-from tangere.soft.descent import begin_descent, next_cluster
-from tangere.soft.in_lanes import PENDING, add_candidates, keep_rest, meet
-from tangere.soft.looking import looks_along
+from tangere.soft.descent import begin_descent, meeting_of, next_cluster
+from tangere.soft.in_lanes import PENDING, add_candidates, keep_rest
 from tangere.soft.reach import FAR, REACH, REST_PART, touch, vertex_normal
 
 wp.set_module_options(SOUND)
@@ -36,6 +35,7 @@ def nearest_in_lanes(
     cones: wp.array[wp.vec4d],
     cone_rows: wp.array2d[wp.float64],
     patch_cones: wp.array[wp.vec4d],
+    news: wp.array[wp.uint8],
     node_first: wp.array[int],
     first_cluster: wp.array[int],
     node_of: wp.array[int],
@@ -69,14 +69,17 @@ def nearest_in_lanes(
     barred_end = barred
     if certified[patch] == 1:
         barred_end = group_offsets[patch + 1]
+    first_own = first_cluster[patch]
+    end_own = first_cluster[patch + 1]
     cone = patch_cones[patch]
     pending = int(0)
-    begin_descent(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, row, scratch)
-    other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, row, scratch)
+    begin_descent(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch)
+    other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch)
     while other >= 0:
         node = node_of[other]
-        for own in range(first_cluster[patch], first_cluster[patch + 1]):
-            if meet(nodes, node_of[own], node) and not looks_along(cones[own], cones[other]):
+        met = meeting_of(nodes, node, rows, first_own, end_own, cones[other], cone_rows)
+        for own in range(first_own, end_own):
+            if ((met >> (own - first_own)) & 1) == 1:
                 for m in range(offsets[own], offsets[own + 1]):
                     v = features[m]
                     before = pending
@@ -103,7 +106,9 @@ def nearest_in_lanes(
                         ask(LANES, row, scratch, items, order, positions, rest, body, traits, distance,
                             normals, gaps, partners)  # fmt: skip
                         pending = keep_rest(pending, row, scratch)
-        other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, row, scratch)
+        other = next_cluster(
+            nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch
+        )
     if pending > 0:
         ask(pending, row, scratch, items, order, positions, rest, body, traits, distance, normals, gaps, partners)
 

@@ -20,6 +20,7 @@ from tangere.soft.assembly import Assembly
 from tangere.soft.certificates import Certificates
 from tangere.soft.descent import Eights
 from tangere.soft.looking import looks_along
+from tangere.soft.news import Newspaper
 from tangere.soft.patch_layout import PatchLists, edges_and_ears, lay_out
 from tangere.soft.refitting import refit
 from tangere.soft.separation import nearest_way
@@ -39,6 +40,7 @@ class Fitted:
     changed: wp.array  #: (c,) uint8: 1 for clusters whose moves are new
     news: wp.array  #: (N,) uint8: 1 for nodes of the tree that have one below them
     busy: wp.array  #: (c,) uint8: 0 for clusters known to meet nothing new
+    eights: Eights | None = None  #: nodes of eight above the clusters (CPU)
 
 
 class Patches:
@@ -65,9 +67,10 @@ class Patches:
         )
         self._busy, self._changed = wp.zeros_like(self._all), wp.zeros_like(self._all)
         self._news = wp.zeros_like(self._everywhere)
-        if device.is_cpu:
+        if not self.alone:
             here = vertex_boxes(assembly.rest, assembly.rest, 0.0, 0.0, self.frame)
-            self._eights = Eights(self.tree)
+            self._eights_at, self._eights_over = Eights(self.tree), Eights(self.tree)
+            self._newspaper = Newspaper(self.tree, self.lists, self._eights_at.levels, len(assembly.rest))
             self._at_boxes, self._over_boxes = self.tree.fit(here), self.tree.fit(here)
         self.over(assembly.rest, assembly.rest, 0.0)
 
@@ -85,10 +88,22 @@ class Patches:
             changed: (s,) uint8, vertices whose moves have changed since all others were found in order; None: all.
             wanted: nothing is looked at if its first number (int32) is 0.
         """
-        wanted = self._always if wanted is None else wanted
-        clusters, news = (self._all, self._everywhere) if changed is None else self._with(changed)
-        certified = self._certificates(start, end, least, clusters, wanted, anew=changed is None)
-        return self._fit(start, end, least, certified, self._nothing, clusters, news, wanted)
+        if self.alone:
+            wanted = self._always if wanted is None else wanted
+            clusters, nodes = (self._all, self._everywhere) if changed is None else self._with(changed)
+            certified = self._certificates.alone(start, end, least, clusters, wanted)
+            vertices = vertex_boxes(start, end, 1.0, least, self.frame)
+            return self._fit_alone(vertices, certified, self._nothing, clusters, nodes, wanted)
+        news = self._newspaper.all if changed is None else self._newspaper.about(changed)
+        certified = self._certificates.in_lanes(start, end, least, news.patches, anew=changed is None)
+        if news is self._newspaper.all:
+            self._boxes_over = vertex_boxes(start, end, 1.0, least, self.frame)
+        else:
+            ways = (wp.array(x.numpy()[news.vertices], dtype=wp.vec3d, device=self.device) for x in (start, end))
+            self._boxes_over.numpy()[news.vertices] = vertex_boxes(*ways, 1.0, least, self.frame).numpy()
+        boxes = refit(self._over_boxes, self._boxes_over, news.clusters, news.nodes)
+        eights = self._eights_over.fit(boxes.nodes, news.groups)
+        return Fitted(self._boxes_over, boxes, certified, news.clusters, news.nodes, self._all, eights)
 
     def at(self, positions: wp.array, margin: float, cones: wp.array) -> Fitted:
         """Fit the tree to surfaces that rest at `positions`, with boxes grown by `margin` [m].
@@ -97,12 +112,12 @@ class Patches:
         which that cannot be said, are certified if they are nearly as they were at rest.
         """
         certified = self._certificates.near_rest(positions, self._traits)
-        return self._fit(positions, positions, margin, certified, cones, self._all, self._everywhere, self._always)
-
-    def descent(self, boxes: TreeBoxes) -> tuple[wp.array, wp.array]:
-        """The rows and levels of nodes of eight above the clusters, for boxes just fitted (CPU)."""
-        fitted = self._eights.fit(boxes.nodes)
-        return fitted.rows, fitted.levels
+        vertices = vertex_boxes(positions, positions, 1.0, margin, self.frame)
+        if self.alone:
+            return self._fit_alone(vertices, certified, cones, self._all, self._everywhere, self._always)
+        boxes = refit(self._at_boxes, vertices, self._all, self._everywhere)
+        eights = self._eights_at.fit(boxes.nodes, self._newspaper.all.groups)
+        return Fitted(vertices, boxes, certified, self._all, self._everywhere, self._all, eights)
 
     def _with(self, vertices: wp.array) -> tuple[wp.array, wp.array]:
         """Clusters that have one of these vertices, (c,) uint8, and nodes that have one of those, (N,) uint8."""
@@ -114,25 +129,18 @@ class Patches:
         launch(_spread_news, len(self._changed), inputs, [self._news], device=self.device, threads=1)
         return self._changed, self._news
 
-    def _fit(
+    def _fit_alone(
         self,
-        start: wp.array,
-        end: wp.array,
-        margin: float,
+        vertices: wp.array,
         certified: wp.array,
         cones: wp.array,
         changed: wp.array,
         news: wp.array,
         wanted: wp.array,
     ) -> Fitted:
+        """The whole tree anew, and which clusters have company."""
         lists, tree = self.lists, self.tree
-        vertices = vertex_boxes(start, end, 1.0, margin, self.frame)
-        if self.device.is_cuda:
-            boxes = tree.fit(vertices)
-        else:
-            boxes = refit(self._at_boxes if cones is not self._nothing else self._over_boxes, vertices, changed, news)
-        if not self.alone:
-            return Fitted(vertices, boxes, certified, changed, news, self._all)
+        boxes = tree.fit(vertices)
         self._busy.zero_()
         inputs = [tree.clusters, lists.patch_of_cluster, lists.cluster_offsets, lists.clusters, certified]
         inputs += [tree.skip, tree.cluster, boxes.nodes, cones, changed, int(changed is self._all), wanted]

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, InputError
 from tangere.soft.assembly import Assembly
-from tangere.soft.good_start import positive
+from tangere.soft.good_start import positive, three_numbers, whole
 from tangere.soft.groups import Groups
 from tangere.soft.prepared import Prepared
 
@@ -42,14 +41,14 @@ class Pull:
     def take(self, body: int, vertex: int, to: Sequence[float], stiffness: float | None) -> None:
         """Pull a vertex of a body's surface towards a point; see `Simulation.pull`."""
         bodies = self._assembly.bodies
-        if not 0 <= body < len(bodies):
+        if whole("pull: body", body, 0) >= len(bodies):
             raise InputError(f"pull: there is no body {body}, only {len(bodies)}")
         pulled = bodies[body]
-        if not 0 <= vertex < len(pulled.surface.vertices):
+        if whole("pull: vertex", vertex, 0) >= len(pulled.surface.vertices):
             raise InputError(f"pull: body {body} has {len(pulled.surface.vertices)} surface vertices, not a {vertex}")
-        target = np.asarray(to, np.float64)
-        if target.shape != (3,) or not np.isfinite(target).all():
-            raise InputError(f"pull: a point is three finite numbers, not {to!r}")
+        if pulled.is_obstacle:
+            raise InputError(f"pull: nothing of body {body} can move")
+        target = three_numbers("pull: to", to)
         if stiffness is None:
             stiffness = pulled.stiffness * (pulled.surface.extent if pulled.is_solid else pulled.thickness)
         self.release()

@@ -1,8 +1,9 @@
 """Record a run, frame by frame, and replay it: a scene like any other, for pictures, strips and the viewer.
 
-The file is one `.npz` of plain arrays, read without pickle. Keys: `format`, `version`, `seconds`, `distance`, `points`,
-`kinds` and `first` (contacts: where, of which kind, and where those of each frame begin), and for body number i
-`i/name`, `i/colour`, `i/faces` and `i/frames` (float32, shape (frames, n, 3)).
+The file is one `.npz` of plain arrays, read without pickle. Keys: `format`, `version`, `times` (of each frame [s]),
+`origin` (3,) [m], `points`, `kinds` and `first` (contacts: where, of which kind, and where those of each frame begin),
+and for body number i `i/name`, `i/colour`, `i/faces` and `i/frames` (float32, shape (frames, n, 3), from the origin).
+Files of version 1 have `seconds` for the whole run instead of times and an origin.
 """
 
 from __future__ import annotations
@@ -22,26 +23,31 @@ from tangere.soft.simulation import Simulation
 
 __all__ = ["Frames", "Recorder", "Recording"]
 
-FORMAT, VERSION = "tangere.soft", 1
+FORMAT, VERSION = "tangere.soft", 2
 
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """A motion through many states: vertices go from each to the next along straight lines, in equal times.
+    """A motion through many states: vertices go from each to the next along straight lines.
 
     Args:
-        states: shape (k, n, 3) [m].
+        states: shape (k, n, 3), from the origin [m].
+        parts: (k,) when each state is reached, rising from 0, the first, to 1, the last.
+        origin: (3,) [m].
     """
 
     states: np.ndarray
+    parts: np.ndarray
+    origin: np.ndarray
 
     def positions(self, start: Any, time: float) -> np.ndarray:
         """Where the vertices are at `time`, 0 the first state and 1 the last, shape (n, 3) [m]."""
-        place = time * (len(self.states) - 1)
-        before = min(int(place), len(self.states) - 1)
+        before = int(np.clip(np.searchsorted(self.parts, time, side="right") - 1, 0, len(self.states) - 1))
         after = min(before + 1, len(self.states) - 1)
-        part = place - before
-        return self.states[before].astype(np.float64) * (1.0 - part) + self.states[after] * part
+        span = self.parts[after] - self.parts[before]
+        part = (time - self.parts[before]) / span if span > 0.0 else 0.0
+        moved = self.states[before].astype(np.float64) * (1.0 - part) + self.states[after] * part
+        return moved + self.origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +61,7 @@ class ContactBalls:
     def positions(self, start: Any, time: float) -> np.ndarray:
         points = self.recording.contact_points(time, self.kind)
         rest = np.asarray(start)
-        moved = np.broadcast_to(self.recording.bodies[0][2][0, 0], rest.shape).astype(np.float64)
+        moved = self.recording.origin + np.broadcast_to(self.recording.bodies[0][2][0, 0], rest.shape)
         if len(points):
             placed = balls(points, self.radius).vertices
             moved[: len(placed)] = placed
@@ -67,7 +73,8 @@ class Recording:
     """Bodies in many frames, and the contacts of each."""
 
     bodies: list[tuple[Thing, np.ndarray, np.ndarray]]  #: how it is drawn, faces (m, 3), states (k, n, 3) [m]
-    seconds: float  #: from the first frame to the last
+    times: np.ndarray  #: (k,) of the frames [s]
+    origin: np.ndarray  #: (3,) of the states [m]
     points: np.ndarray  #: (c, 3) of all contacts, frame after frame [m]
     kinds: np.ndarray  #: (c,) uint8, `Kind`
     first: np.ndarray  #: (k + 1,) where the contacts of each frame begin
@@ -75,9 +82,19 @@ class Recording:
     def __len__(self) -> int:
         return len(self.first) - 1
 
+    @property
+    def seconds(self) -> float:
+        """From the first frame to the last [s]."""
+        return float(self.times[-1] - self.times[0])
+
+    @property
+    def parts(self) -> np.ndarray:
+        """(k,) when each frame is shown, 0 the first and 1 the last."""
+        return (self.times - self.times[0]) / (self.seconds or 1.0)
+
     def frame_at(self, time: float) -> int:
         """The frame nearest to `time` in [0, 1]."""
-        return round(time * (len(self) - 1))
+        return int(np.argmin(np.abs(self.parts - time)))
 
     def contact_points(self, time: float, kind: int | None = None) -> np.ndarray:
         """(n, 3) contacts in the frame nearest to `time` [m], of one kind or of all."""
@@ -89,9 +106,10 @@ class Recording:
         """The run as a scene: time 0 is the first frame and 1 the last, contacts are small balls."""
         things = []
         for thing, faces, states in self.bodies:
-            mesh = Mesh(states[0].astype(np.float64), faces, name=thing.name)
+            mesh = Mesh(states[0] + self.origin, faces, name=thing.name)
             moves = len(states) > 1 and bool((states != states[0]).any())
-            things.append(Thing(thing.name, mesh.moving(Frames(states)) if moves else mesh, thing.colour))
+            motion = Frames(states, self.parts, self.origin)
+            things.append(Thing(thing.name, mesh.moving(motion) if moves else mesh, thing.colour))
         moving = [states for _, _, states in self.bodies if (states[0] != states[-1]).any()] or [self.bodies[0][2]]
         ends = np.concatenate([states[[0, -1]].reshape(-1, 3) for states in moving])
         radius = ball_size(int(np.diff(self.first).max(initial=1)), float(np.linalg.norm(np.ptp(ends, axis=0))))
@@ -107,7 +125,8 @@ class Recording:
 
     def save(self, path: str | Path) -> None:
         """Write the run to one file, `.npz` by custom."""
-        arrays: dict[str, Any] = {"format": FORMAT, "version": VERSION, "seconds": self.seconds}
+        arrays: dict[str, Any] = {"format": FORMAT, "version": VERSION, "times": self.times}
+        arrays["origin"] = self.origin
         arrays |= {"points": self.points, "kinds": self.kinds, "first": self.first}
         for number, (thing, faces, states) in enumerate(self.bodies):
             arrays |= {f"{number}/name": thing.name, f"{number}/colour": thing.colour}
@@ -130,13 +149,14 @@ class Recording:
             raise InputError(f"{path}: not a recorded run, or a damaged one: {error}") from error
         if str(arrays.get("format")) != FORMAT:
             raise InputError(f"{path}: not a recorded run of soft bodies")
-        if int(arrays["version"]) != VERSION:
-            raise InputError(f"{path}: recorded with version {int(arrays['version'])}; this tangere reads {VERSION}")
+        version = str(arrays.get("version"))
+        if version not in ("1", str(VERSION)):
+            raise InputError(f"{path}: recorded with version {version}; this tangere reads 1 to {VERSION}")
         try:
             return _recording(arrays)
         except KeyError as error:
             raise InputError(f"{path}: the recording lacks {error}") from error
-        except (TangereError, TypeError, ValueError) as error:
+        except (TangereError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"{path}: the recording is damaged: {error}") from error
 
 
@@ -145,13 +165,17 @@ class Recorder:
     """Keeps the frames of a simulation: call it at the start and after each step that is to be kept."""
 
     simulation: Simulation
+    _origin: np.ndarray = field(default_factory=lambda: np.zeros(3))
     _states: list[list[np.ndarray]] = field(default_factory=list)
     _contacts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     _times: list[float] = field(default_factory=list)
 
     def __call__(self) -> None:
         """Keep what is now; contacts are those of the last step."""
-        self._states.append([mesh.vertices.astype(np.float32) for mesh in self.simulation.meshes()])
+        meshes = self.simulation.meshes()
+        if not self._states:  # far from 0 float32 has too few digits
+            self._origin = Mesh.join(meshes).bounds.mean(axis=0)
+        self._states.append([(mesh.vertices - self._origin).astype(np.float32) for mesh in meshes])
         found = self.simulation.contacts
         self._contacts.append((0.5 * (found.point_a + found.point_b), found.kind))
         self._times.append(self.simulation.time)
@@ -169,7 +193,8 @@ class Recorder:
         counts = [len(points) for points, _ in self._contacts]
         return Recording(
             bodies,
-            self._times[-1] - self._times[0],
+            np.array(self._times),
+            self._origin,
             np.concatenate([points.reshape(-1, 3) for points, _ in self._contacts]),
             np.concatenate([kinds for _, kinds in self._contacts]).astype(np.uint8),
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
@@ -179,16 +204,28 @@ class Recorder:
 def _recording(arrays: dict[str, np.ndarray]) -> Recording:
     numbers = sorted({int(key.split("/")[0]) for key in arrays if key.split("/")[0].isdigit()})
     points, kinds, first = arrays["points"], arrays["kinds"], arrays["first"]
-    if points.shape != (len(kinds), 3) or first[-1] != len(kinds) or (np.diff(first) < 0).any():
+    if first.ndim != 1 or len(first) < 2 or not np.issubdtype(first.dtype, np.integer):
+        raise ValueError("the frames have no list of where their contacts begin")
+    if points.shape != (len(kinds), 3) or first[0] != 0 or first[-1] != len(kinds) or (np.diff(first) < 0).any():
         raise ValueError("the contacts do not fit their frames")
+    if not np.isfinite(points).all():
+        raise ValueError("a contact is nowhere")
+    frames = len(first) - 1
+    if "times" not in arrays and int(arrays["version"]) == 1:
+        arrays = {**arrays, "times": np.linspace(0.0, float(arrays["seconds"]), frames), "origin": np.zeros(3)}
+    times, origin = (np.asarray(arrays[key], np.float64) for key in ("times", "origin"))
+    if times.shape != (frames,) or origin.shape != (3,) or not np.isfinite(np.concatenate([times, origin])).all():
+        raise ValueError(f"there are not {frames} finite times and an origin")
+    if (np.diff(times) < 0.0).any():
+        raise ValueError("the times of the frames go back")
     bodies = []
     for number in numbers:
         faces, states = arrays[f"{number}/faces"], arrays[f"{number}/frames"]
-        if states.ndim != 3 or len(states) != len(first) - 1 or not np.isfinite(states).all():
-            raise ValueError(f"the frames of body {number} are not {len(first) - 1} finite states")
-        mesh = Mesh(states[0].astype(np.float64), faces)
+        if states.ndim != 3 or len(states) != frames or not np.isfinite(states).all():
+            raise ValueError(f"the frames of body {number} are not {frames} finite states")
+        mesh = Mesh(states[0] + origin, faces)
         thing = Thing(str(arrays[f"{number}/name"]), mesh, tuple(arrays[f"{number}/colour"].tolist()))
         bodies.append((thing, mesh.faces, states))
     if not bodies:
         raise ValueError("there are no bodies")
-    return Recording(bodies, float(arrays["seconds"]), points, kinds, first)
+    return Recording(bodies, times, origin, points, kinds, first)

@@ -1,7 +1,9 @@
-"""Patches that are compared anew with how they lie when a step begins, for CPUs: the largest part is their distances.
+"""Patches that are compared anew with how they lie when a step ends, for CPUs: the largest part is their distances.
 
 The faces around a patch lie eight side by side, and each edge of the patch that is not far from all of them looks for a
-direction to each of the eight at once; pairs that find none are measured. Nothing here is for CUDA.
+direction to each of the eight at once; pairs that find none are measured. How far apart they must be is known before,
+from how the patch deforms: where that is too much, or a pair is nearer, nothing more is looked for. Nothing here is for
+CUDA.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _PAIR = """
 @wp.kernel
 def renew(
     first: int,
-    dealt: wp.array[int],
+    patches: wp.array[int],
     cluster_offsets: wp.array[int],
     clusters: wp.array[int],
     offsets: wp.array[int],
@@ -72,7 +74,7 @@ def renew(
     certified: wp.array[int],
 ):
     """Where there is no certificate, compare from now on with how the patch lies when this step ends."""
-    p = dealt[first + wp.tid()]
+    p = patches[first + wp.tid()]
     if certified[p] == 1 or apart[p] <= wp.float64(0.0):
         return
     if wait[p] > 0:

@@ -13,11 +13,11 @@ import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, launch
-from tangere.soft.assembly import Assembly
+from tangere.soft.assembly import CLOSED, Assembly
 from tangere.soft.entries import WIDTH, Entries, RowDofs, RowWeights
 from tangere.soft.groups import Groups, join
 from tangere.soft.prepared import Prepared
-from tangere.soft.reach import activation
+from tangere.soft.reach import activation, vertex_normal
 from tangere.soft.touching import Touching
 
 wp.set_module_options(SOUND)
@@ -42,8 +42,16 @@ class ContactRows:
         distance: float,
         friction: float,
         stiffness: float | None,
+        limits: wp.array,
     ) -> None:
-        """`start` is where the dofs are when the step begins; `stiffness` None means what the bodies ask for [N/m]."""
+        """Prepare.
+
+        Args:
+            start: where the dofs are when the step begins.
+            stiffness: None means what the bodies ask for [N/m].
+            limits: (s,) the gap below which each surface vertex touches other bodies [m].
+        """
+        self._limits = limits
         self._assembly, self._start = assembly, start
         self._dt, self._distance, self._friction, self._stiffness = dt, distance, friction, stiffness
         self.live = wp.zeros(1, dtype=wp.int32, device=assembly.device)  #: how many rows there are
@@ -68,6 +76,7 @@ class ContactRows:
         self._given = touching, positions
         contacts = [self.live, touching.quads, touching.weights]
         inputs = [*contacts, positions, assembly.rest, assembly.body_of_vertex]
+        inputs += [self._limits, assembly.traits, assembly.face_offsets, assembly.faces_at, assembly.faces]
         inputs += [assembly.contact_area, assembly.contact_mass, self._distance, self._dt, self._stiffness or 0.0]
         self._find_laws = Prepared(_laws, [*inputs, self.normal, self.law, self.bodies], device, grain=1024)
         inputs = [*contacts, assembly.carriers, assembly.weights, assembly.free]
@@ -151,6 +160,11 @@ def _laws(
     positions: wp.array[wp.vec3d],
     rest: wp.array[wp.vec3d],
     body: wp.array[int],
+    limits: wp.array[wp.float64],
+    traits: wp.array[int],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
     area: wp.array[wp.float64],
     mass: wp.array[wp.float64],
     distance: wp.float64,
@@ -171,6 +185,8 @@ def _laws(
     area_b = wp.float64(0.0)
     mass_a = wp.float64(0.0)
     mass_b = wp.float64(0.0)
+    limit_a = wp.float64(0.0)
+    limit_b = wp.float64(0.0)
     for k in range(4):
         v = quads[r][k]
         w = weights[r][k]
@@ -180,17 +196,66 @@ def _laws(
         area_b += wp.max(-w, zero) * area[v]
         mass_a += wp.max(w, zero) * mass[v]
         mass_b += wp.max(-w, zero) * mass[v]
+        limit_a += wp.max(w, zero) * limits[v]
+        limit_b += wp.max(-w, zero) * limits[v]
     length = wp.length(gap)
-    n = wp.vec3d()
     if length > zero:
-        n = gap / length
-    normal[r] = n
+        normal[r] = gap / length
+    else:
+        normal[r] = touching_normal(quads[r], weights[r], positions, traits, face_offsets, faces_at, faces)
     spring = stiffness + zero
     if spring == zero:
         spring = wp.max(wp.max(area_a, area_b) / distance, wp.float64(4.0) * wp.max(mass_a, mass_b) / (dt * dt))
     pair = wp.vec2i(body[quads[r][0]], body[quads[r][3]])
     bodies[r] = pair
-    law[r] = wp.vec2d(spring, activation(distance, wp.length(apart), pair[0] == pair[1]))
+    below = activation(distance, wp.length(apart), pair[0] == pair[1])
+    if pair[0] != pair[1]:
+        below = wp.min(below, wp.min(limit_a, limit_b))
+    law[r] = wp.vec2d(spring, below)
+
+
+@wp.func
+def touching_normal(
+    quad: wp.vec4i,
+    weights: wp.vec4d,
+    positions: wp.array[wp.vec3d],
+    traits: wp.array[int],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+) -> wp.vec3d:
+    """The normal where the gap is 0: of the face, or across both edges; where they have none, between the surfaces.
+
+    It points to the side where the first surface lies: closed ones tell, of two open ones both are asked.
+    (specs/leonard-deformable-gpu C14)
+    """
+    zero = wp.float64(0.0)
+    a = positions[quad[0]]
+    b = positions[quad[1]]
+    c = positions[quad[2]]
+    d = positions[quad[3]]
+    across = wp.cross(b - a, d - c)
+    split = 2
+    if weights[1] <= zero:
+        across = wp.cross(c - b, d - b)
+        split = 1
+    closed_a = (traits[quad[0]] & CLOSED) != 0
+    closed_b = (traits[quad[3]] & CLOSED) != 0
+    side = wp.vec3d()
+    for k in range(4):
+        ours = vertex_normal(quad[k], positions, face_offsets, faces_at, faces)
+        if k < split and (closed_a or not closed_b):
+            side -= wp.abs(weights[k]) * wp.normalize(ours)
+        if k >= split and (closed_b or not closed_a):
+            side += wp.abs(weights[k]) * wp.normalize(ours)
+    n = wp.normalize(across)
+    if wp.length(n) == zero:
+        n = wp.normalize(side)
+    if wp.length(n) == zero:
+        n = wp.vec3d(zero, zero, wp.float64(1.0))
+    if wp.dot(n, side) < zero:
+        n = -n
+    return n
 
 
 @wp.kernel

@@ -11,10 +11,11 @@ import warp as wp
 
 from tangere.query.proximity.primitives import edges_offset, face_offset, nearest_on_edges, nearest_on_face
 from tangere.runtime import SOUND
+from tangere.soft.assembly import STILL
 
 wp.set_module_options(SOUND)
 
-__all__ = ["KEPT", "NOISE", "TRIES", "crosses", "nearest_way", "part_within", "use_of_gap"]
+__all__ = ["KEPT", "NOISE", "TRIES", "can_move", "crosses", "nearest_way", "part_within", "use_of_gap"]
 
 #: The part of a gap that one step may use up.
 KEPT = wp.constant(wp.float64(0.9))
@@ -111,6 +112,9 @@ def crosses(
     m0 = end[i0] - f0 - drift
     m1 = end[i1] - f1 - drift
     m2 = end[i2] - f2 - drift
+    total = d0 + m0 + m1 + m2
+    if not (wp.abs(total[0] + total[1] + total[2]) < wp.float64(1.0e300)):
+        return True  # not a number: least and greatest would not show it
     # From the way between the centres towards the shortest one, a corner at a time: most pairs are apart long before.
     way = wp.float64(0.5) * (e0 + e1) - (f0 + f1 + f2) / wp.float64(3.0)
     for _ in range(TRIES):
@@ -123,6 +127,12 @@ def crosses(
             way -= wp.clamp(wp.dot(way, back) / length, wp.float64(0.0), wp.float64(1.0)) * back
     use = use_of_gap(nearest_way(e0, e1, f0, f1, f2), e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
     return not (use[0] + use[1] <= use[2])
+
+
+@wp.func
+def can_move(v0: int, v1: int, i0: int, i1: int, i2: int, traits: wp.array[int]) -> bool:
+    """Whether anything of an edge and a face is free; what is held on both sides may meet, and is left alone."""
+    return (traits[v0] & traits[v1] & traits[i0] & traits[i1] & traits[i2] & STILL) == 0
 
 
 @wp.func

@@ -1,7 +1,8 @@
 """One round of the truncation: the gap of each pair without certificate is shared out, and the dofs are held back.
 
-`state` is what the device knows about the rounds of a step, one number at each of the places below. In the first rounds
-single vertices are shortened, ever more; then all bodies of a group that touches make the same part of their moves.
+`state` is what the device knows about the rounds of a step (`rounds`). In the first of them single vertices are
+shortened, ever more; then all bodies of a group that touches make the same part of their moves. Bodies that meet fast
+go on at a slower pace instead (`pace`).
 """
 
 from __future__ import annotations
@@ -11,23 +12,20 @@ import warp as wp
 from tangere.runtime import SOUND, launch
 from tangere.soft.appended import Appended
 from tangere.soft.assembly import Assembly
-from tangere.soft.groups import Groups, join
-from tangere.soft.patches import Patches
+from tangere.soft.groups import Groups
+from tangere.soft.pace import Pace, blow
 from tangere.soft.prepared import Prepared
+from tangere.soft.rounds import ACTIVE, ALL_NEW, LIMITED, LOCAL_ROUNDS, ROUND, SHORT, WHOLE_ROUNDS
 from tangere.soft.separation import nearest_way, part_within, use_of_gap
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ACTIVE", "FOUND", "LIMITED", "LOCAL_ROUNDS", "ROUND", "ROWS", "WHOLE_ROUNDS", "Shortening"]
+__all__ = ["Shortening"]
 
-#: Places in `state`: whether a round is needed; how many there were; pairs that must be shortened in this round;
-#: whether all moves are new; vertices limited in the first round; the most pairs found without certificate; contacts.
-ACTIVE, ROUND, SHORT, ALL_NEW, LIMITED, FOUND, ROWS = (wp.constant(k) for k in range(7))
 #: What is left of the limit of a vertex in each round that shortens single vertices; in the end they only drift.
 SHORTER = (0.999, 0.999, 0.9, 0.5, 0.5, 0.0)
-LOCAL_ROUNDS = wp.constant(16)
-#: After so many more, in each of which bodies that touch move half as far, they only drift.
-WHOLE_ROUNDS = wp.constant(4)
+#: Rounding must not let a pair that is just short enough be found again.
+SURELY = wp.constant(wp.float64(0.999))
 
 
 class Shortening:
@@ -36,17 +34,22 @@ class Shortening:
     def __init__(
         self,
         assembly: Assembly,
-        patches: Patches,
+        features: tuple[wp.array, wp.array],
         groups: Groups,
         start: wp.array,
         goal: wp.array,
         surface: tuple[wp.array, wp.array],
         state: wp.array,
         least: float,
+        distance: float,
+        few_sweeps: bool,
     ) -> None:
+        """`features` are the edges and faces that pairs name; others as in `Truncation`."""
         device, bodies, dofs = assembly.device, len(assembly.bodies), len(assembly.x)
-        self._assembly, self._patches, self._groups, self._surface = assembly, patches, groups, surface
+        self._assembly, self._groups, self._surface = assembly, groups, surface
+        self._features = [*features, assembly.body_of_vertex]
         self._state, self._least, self.start = state, least, start
+        self.pace = Pace(assembly, self._features, groups, surface, state, least, distance, few_sweeps)
         self.drift = wp.zeros(bodies, dtype=wp.vec3d, device=device)  #: mean move of the group of each body [m]
         self._last_drift = wp.zeros_like(self.drift)
         self.part, self._new_part = (wp.ones(dofs, dtype=wp.float64, device=device) for _ in range(2))
@@ -66,18 +69,13 @@ class Shortening:
         self._hold = prepared(_hold, *whole)
         self._find_changed = prepared(_find_changed, *carried, self._new_part, self._changed)
         self._place = prepared(
-            _place, start, goal, assembly.body_of_dof, self.drift, assembly.free, self._new_part, self.part, assembly.x
+            _place, start, goal, assembly.body_of_dof, self.drift, self.pace.of, self._new_part, self.part, assembly.x
         )
 
     def begin(self) -> None:
         """All of every move is left."""
         self.part.fill_(1.0)
-
-    def join(self, found: Appended) -> None:
-        """Put bodies of pairs without certificate into one group."""
-        if len(self._assembly.bodies) > 1:
-            inputs = [self._state, found.counts, found.items, *self._features()]
-            launch(_join, found.launched, inputs, [self._groups.label], device=self._assembly.device, threads=1)
+        self.pace.begin()
 
     def __call__(self, found: Appended) -> wp.array:
         """Shorten the moves of these pairs; says which surface vertices go elsewhere now, (s,) uint8."""
@@ -85,10 +83,11 @@ class Shortening:
         self._open(1)
         self._limit.fill_(1.0)
         self._touched.zero_()
-        inputs = [self._state, found.counts, found.items, *self._features(), *self._surface]
-        inputs += [self._groups.label, self.drift, self._least]
-        outputs = [self._limit, self._touched]
+        inputs = [self._state, found.counts, found.items, *self._features, *self._surface]
+        inputs += [self._groups.label, self.drift, self.pace.of, self.pace.blows, self._least]
+        outputs = [self._limit, self._touched, self.pace.slower]
         launch(_shorten, found.launched, inputs, outputs, device=device, threads=1)
+        self.pace.settle()
         self._judge(1)
         wp.copy(self._new_part, self.part)
         self._carry(vertices)
@@ -96,26 +95,6 @@ class Shortening:
         self._find_changed(vertices)
         self._place(dofs)
         return self._changed
-
-    def _features(self) -> list[wp.array]:
-        return [self._patches.edges, self._patches.faces, self._assembly.body_of_vertex]
-
-
-@wp.kernel
-def _join(
-    first: int,
-    state: wp.array[int],
-    counts: wp.array[wp.int64],
-    found: wp.array[wp.vec2i],
-    edges: wp.array2d[int],
-    faces: wp.array2d[int],
-    body: wp.array[int],
-    label: wp.array[int],
-):
-    """One thread on CPU."""
-    k = first + wp.tid()
-    if state[ACTIVE] == 1 and wp.int64(k) < counts[0]:
-        join(label, body[edges[found[k][0], 0]], body[faces[found[k][1], 0]])
 
 
 @wp.kernel
@@ -159,9 +138,12 @@ def _shorten(
     end: wp.array[wp.vec3d],
     label: wp.array[int],
     drift: wp.array[wp.vec3d],
+    pace: wp.array[wp.float64],
+    blows: wp.array[int],
     least: wp.float64,
     limit: wp.array[wp.float64],
     touched: wp.array[int],
+    slower: wp.array[wp.float64],
 ):
     """Share out the gap of each pair that has no certificate in the frame of its bodies (one thread on CPU)."""
     k = first + wp.tid()
@@ -169,7 +151,8 @@ def _shorten(
         return
     i = found[k][0]
     j = found[k][1]
-    u = drift[body[edges[i, 0]]]
+    owner = body[edges[i, 0]]
+    u = pace[owner] * drift[owner]
     e0 = start[edges[i, 0]]
     e1 = start[edges[i, 1]]
     f0 = start[faces[j, 0]]
@@ -185,7 +168,11 @@ def _shorten(
     if use[0] + use[1] <= use[2]:
         return
     wp.atomic_add(state, SHORT, 1)
-    wp.atomic_max(touched, label[body[edges[i, 0]]], 1)
+    other = body[faces[j, 0]]
+    if state[ROUND] < LOCAL_ROUNDS and use[2] >= wp.float64(0.0) and blows[blow(owner, other)] == 1:
+        wp.atomic_min(slower, label[owner], SURELY * pace[owner] * use[2] / (use[0] + use[1]))
+        return
+    wp.atomic_max(touched, label[owner], 1)
     if use[2] < wp.float64(0.0):  # they met when the step began, or nearly: nothing may move
         for c in range(2):
             wp.atomic_min(limit, edges[i, c], wp.float64(0.0))
@@ -282,18 +269,17 @@ def _place(
     goal: wp.array[wp.vec3d],
     body: wp.array[int],
     drift: wp.array[wp.vec3d],
-    free: wp.array[int],
+    pace: wp.array[wp.float64],
     new_part: wp.array[wp.float64],
     part: wp.array[wp.float64],
     x: wp.array[wp.vec3d],
 ):
-    """The shortened move of each dof, relative to the drift of its body."""
+    """The shortened move of each dof, relative to the drift of its body; nothing drifts that is held."""
     i = first + wp.tid()
     if state[ACTIVE] == 0:
         return
     part[i] = new_part[i]
-    if free[i] == 1:
-        x[i] = goal[i]
-        if part[i] < wp.float64(1.0):
-            u = drift[body[i]]
-            x[i] = start[i] + u + part[i] * (goal[i] - start[i] - u)
+    x[i] = goal[i]
+    if part[i] < wp.float64(1.0) or pace[body[i]] < wp.float64(1.0):
+        u = drift[body[i]]
+        x[i] = start[i] + pace[body[i]] * (u + part[i] * (goal[i] - start[i] - u))

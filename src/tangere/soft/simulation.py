@@ -22,21 +22,32 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts import Contacts
-from tangere.runtime import InputError, choose_device, using_threads
+from tangere.runtime import choose_device, using_threads
 from tangere.shape import Mesh
 from tangere.soft.assembly import Assembly
 from tangere.soft.body import Body
 from tangere.soft.detection import Detection
 from tangere.soft.first_guess import FirstGuess
-from tangere.soft.good_start import checked_bodies, checked_gravity, mean_edge, positive, refuse_overlap
+from tangere.soft.good_start import (
+    check_options,
+    checked_bodies,
+    mean_edge,
+    positive,
+    refuse_broken,
+    refuse_overlap,
+    three_numbers,
+    whole,
+)
 from tangere.soft.graphs import Graphs, PhaseClock
 from tangere.soft.groups import Groups, MassMoves, MeanMoves
 from tangere.soft.measures import Energy, elastic_energy, energy_of
 from tangere.soft.motion import carry_surface, find_velocity, move_bodies, predict
 from tangere.soft.patches import Patches
+from tangere.soft.placing import body_range, drive, put, refuse_speed
 from tangere.soft.prepared import Prepared
 from tangere.soft.pulling import Pull
 from tangere.soft.rows import ContactRows
+from tangere.soft.surroundings import Surroundings
 from tangere.soft.sweeps_launched import SweepsLaunched
 from tangere.soft.sweeps_together import SweepsTogether
 from tangere.soft.truncation import Held, Truncation
@@ -95,15 +106,8 @@ class Simulation:
     ) -> None:
         bodies = checked_bodies(bodies)
         self.dt = positive("dt", dt)
-        self.gravity = checked_gravity(gravity)
-        if response not in ("hard", "penalty", "none"):
-            raise InputError(f"response must be 'hard', 'penalty' or 'none', not {response!r}")
-        if not 0.0 <= friction < np.inf:
-            raise InputError(f"friction must not be negative, not {friction!r}")
-        if contact_stiffness is not None:
-            positive("contact_stiffness", contact_stiffness)
-        if sweeps is not None and (not isinstance(sweeps, int | np.integer) or sweeps < 1):
-            raise InputError(f"sweeps must be a positive whole number, not {sweeps!r}")
+        self.gravity = three_numbers("gravity", gravity)
+        check_options(response, friction, contact_stiffness, sweeps)
         self.response, self._threads = response, threads
         with using_threads(threads):
             self._assembly = assembly = Assembly.of(bodies, choose_device(device))
@@ -111,10 +115,13 @@ class Simulation:
             needed = max(body.sweeps_needed(self.dt) for body in bodies)
             self.sweeps = int(np.clip(needed, *SWEEPS)) if sweeps is None else int(sweeps)
             self._too_few_sweeps = needed > self.sweeps
+            for at, body in enumerate(bodies):
+                refuse_speed(assembly, body.velocity, self.dt, f"body {at}")
             if response == "hard":
-                refuse_overlap(assembly)
+                refuse_overlap(assembly, [body.surface for body in bodies], "at the start")
             self._rest_energy = elastic_energy(assembly)
             self._allocate(friction, contact_stiffness)
+            self._look_round()
         self.time, self.steps = 0.0, 0
         self._clock = PhaseClock(self.device)
         #: The phases of a step in order; put a function of the simulation in the place of any.
@@ -139,6 +146,7 @@ class Simulation:
     def step(self) -> None:
         """One step of `dt`."""
         with using_threads(self._threads):
+            self._look_round()
             names = list(self.phases)
             self._run(names[:-1])
             while not self._fits():
@@ -159,6 +167,7 @@ class Simulation:
             steps: how many.
             progress: True shows a bar; a function is called with the simulation after each step.
         """
+        steps = whole("steps", steps, 0)
         if progress is True:
             from rich.progress import track
 
@@ -183,8 +192,8 @@ class Simulation:
     def meshes(self) -> list[Mesh]:
         """The surface of each body where it is now; topologies are those of the bodies."""
         with using_threads(self._threads):
-            self._map_start(len(self._surface_start))
-        places, base = self._surface_start.numpy(), self._assembly.vertex_base
+            self._map_end(len(self._surface_end))
+        places, base = self._surface_end.numpy(), self._assembly.vertex_base
         return [
             body.surface.replace(vertices=places[base[k] : base[k + 1]].copy()) for k, body in enumerate(self.bodies)
         ]
@@ -198,19 +207,23 @@ class Simulation:
         return self._of_body(self._assembly.v, body)
 
     def set_state(self, body: int, *, positions: Any = None, velocities: Any = None) -> None:
-        """Put a body elsewhere, or give it other velocities, shapes (n, 3); whether it then overlaps is not checked."""
-        begin, end = self._assembly.dof_base[body : body + 2]
-        for target, given, what in (
-            (self._assembly.x, positions, "positions"),
-            (self._assembly.v, velocities, "velocities"),
-        ):
-            if given is not None:
-                array = np.asarray(given, np.float64)
-                if array.shape != (end - begin, 3) or not np.isfinite(array).all():
-                    raise InputError(f"{what} of body {body} must be finite and have shape ({end - begin}, 3)")
-                wp.copy(
-                    target, wp.array(array, dtype=wp.vec3d, device=self.device), dest_offset=begin, count=end - begin
-                )
+        """Put a body elsewhere, or give what of it is free other velocities, shapes (n, 3) [m], [m/s].
+
+        Positions alone are a new start: what is nearer to others than the contact distance is not pushed away. With
+        velocities they are a state to go on from. With response "hard" the next step raises if surfaces overlap then;
+        a body that is to push others is moved by `drive`.
+        """
+        put(self._assembly, body, positions, velocities, self.dt)
+        if positions is not None:
+            self._surroundings.moved(gaps_known=velocities is not None)
+
+    def drive(self, body: int, velocity: Any) -> None:
+        """From now on move the fixed vertices of a body at a velocity, shape (3,) or (n, 3) [m/s]: a tool, a piston.
+
+        It pushes what it meets and goes round nothing: where it would go through something that cannot yield it is
+        held back, and goes on when it can. To follow a path, give the velocity of each step before it.
+        """
+        drive(self._assembly, body, velocity, self.dt)
 
     def pull(self, body: int, vertex: int, to: Sequence[float], *, stiffness: float | None = None) -> None:
         """From now on pull a vertex of a body's surface towards a point; whatever was pulled before is let go.
@@ -230,8 +243,9 @@ class Simulation:
         return energy_of(self._assembly, self.gravity, self._rest_energy)
 
     def momentum(self) -> np.ndarray:
-        """(3,) the momentum of all bodies [kg m/s]."""
-        return self._assembly.mass.numpy() @ self._assembly.v.numpy()
+        """(3,) the momentum of all that is free [kg m/s]."""
+        free = self._assembly.free.numpy() == 1
+        return self._assembly.mass.numpy()[free] @ self._assembly.v.numpy()[free]
 
     @property
     def timings(self) -> dict[str, float]:
@@ -246,7 +260,7 @@ class Simulation:
     @property
     def contacts(self) -> Contacts:
         """The contacts the last step responded to, where it began."""
-        return self._detection.contacts
+        return self._detection.contacts(self._rows.normal)
 
     @property
     def rows(self) -> ContactRows:
@@ -284,12 +298,15 @@ class Simulation:
     def truncate(self) -> None:
         """Hold back what would pass through something."""
         self._graphs("truncate", self._hold_back)
+        self._graphs.prepare("rounds", self._hold_back_more)
         while not self._truncation.settled():
             self._graphs("rounds", self._hold_back_more)
+        if self._truncation.broken:
+            self._give_up()
 
     def record(self) -> None:
         """Velocities follow from the moves."""
-        self._graphs("record", lambda: self._velocity(len(self._assembly.x)))
+        self._graphs("record", self._find_velocity)
         self.steps += 1
         self.time = self.steps * self.dt
 
@@ -328,8 +345,32 @@ class Simulation:
         for _ in range(ROUNDS_AT_ONCE if self.device.is_cuda else 1):
             self._truncation.round()
 
+    def _look_round(self) -> None:
+        """Where bodies were put somewhere, see what follows from it."""
+        if self.response == "hard" and not self._surroundings.known:
+            self._map_start(len(self._surface_start))
+            before = self._detection.touching
+            self._surroundings.look(self.meshes())
+            if self._detection.touching is not before:
+                self._graphs.forget()
+            self._detection.clear()
+
+    def _give_up(self) -> None:
+        """Back to where the step began, and say who cannot go on."""
+        end = self._assembly.x.numpy().copy()
+        wp.copy(self._assembly.x, self._start)
+        self._prepare_sweeps()  # what they keep is not finite either
+        refuse_broken(self._assembly, end, self.steps, self.dt)
+
+    def _find_velocity(self) -> None:
+        if self.response == "hard":
+            self._truncation.put_right()
+        self._velocity(len(self._assembly.x))
+
     def _fits(self) -> bool:
         """Whether all lists of the step had room; those that had not are given more."""
+        if self.response != "hard" and not np.isfinite(self._missing.sums.numpy()).all():
+            self._give_up()
         if self.device.is_cpu or self.response != "hard":
             return True
         rows, pairs = self._truncation.rows, self._truncation.overflow
@@ -355,7 +396,6 @@ class Simulation:
         self._map_end = carry_surface(a, self._surface_end)
         self._graphs = Graphs(device)
         self._predict: Prepared = predict(a, self._start, self._free, self.dt, self.gravity)
-        self._velocity = find_velocity(a, self._start, self.dt)
         self._move_bodies = move_bodies(a, self._shift)
         self._map_start(len(self._surface_start))
         self._patches = Patches(a)
@@ -365,6 +405,7 @@ class Simulation:
         self._missing = MassMoves(a, self._free, a.x)
         self._missing_mean = MeanMoves(self._groups, self._missing, self._shift)
         self._detection = Detection(a, self._patches, self._surface_start, self.distance)
+        self._surroundings = Surroundings(a, self._detection, self.distance)
         self._rows = ContactRows(
             a,
             self._start,
@@ -372,6 +413,7 @@ class Simulation:
             distance=self.distance,
             friction=friction,
             stiffness=contact_stiffness,
+            limits=self._surroundings.limits,
         )
         self._truncation = Truncation(
             a,
@@ -382,9 +424,14 @@ class Simulation:
             self._map_end,
             self._rows.live,
             LEAST_GAP * self.distance,
+            self.distance,
+            self._too_few_sweeps,
+            self.dt,
         )
+        reached = self._truncation.reached if self.response == "hard" else a.x
+        self._velocity = find_velocity(a, reached, self._truncation.owed, self._start, self.dt)
         self._prepare_sweeps()
 
     def _of_body(self, array: wp.array, body: int) -> np.ndarray:
-        begin, end = self._assembly.dof_base[body : body + 2]
+        begin, end = body_range(self._assembly, body)
         return array.numpy()[begin:end].copy()

@@ -10,7 +10,7 @@ import warp as wp
 
 from tangere.query.proximity.lanes_near import VECTORS
 from tangere.runtime import SOUND
-from tangere.soft.smoothness import asked, smallest_stretch
+from tangere.soft.smoothness import smallest_stretch
 
 wp.set_module_options(SOUND)
 
@@ -25,11 +25,7 @@ AT_ONCE = 256
 @wp.kernel
 def certify_in_lanes(
     first: int,
-    dealt: wp.array[int],
-    cluster_offsets: wp.array[int],
-    clusters: wp.array[int],
-    changed: wp.array[wp.uint8],
-    wanted: wp.array[int],
+    patches: wp.array[int],
     offsets: wp.array[int],
     vertices: wp.array[int],
     own: wp.array[int],
@@ -45,10 +41,8 @@ def certify_in_lanes(
     errors: wp.array2d[wp.vec2d],
     certified: wp.array[int],
 ):
-    """Certify a patch, if it is asked for; `maps` and `errors` are those at its start and end."""
-    p = dealt[first + wp.tid()]
-    if not asked(p, cluster_offsets, clusters, changed, wanted):
-        return
+    """Certify a patch; `maps` and `errors` are those at its start and end."""
+    p = patches[first + wp.tid()]
     certified[p] = 0
     if apart[p] <= wp.float64(0.0):
         return

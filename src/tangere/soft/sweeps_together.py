@@ -32,7 +32,7 @@ AT_ONCE = 64
 OTHER_PHASES = 6
 #: Dofs and contacts worth a thread.
 GRAIN = 768
-#: DofEights of dofs, dofs, and contacts of a chunk: about a microsecond each.
+#: Eights of dofs, dofs, and contacts of a chunk: about a microsecond each.
 EIGHTS = wp.constant(2)
 SLICE = wp.constant(64)
 ROWS = wp.constant(32)

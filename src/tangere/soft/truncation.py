@@ -8,9 +8,13 @@ Method:   an edge A and a face B without a common vertex, apart when the step be
           Pairs without a certificate share the gap: A may lose 0.9 (g - least) hA / (hA + hB), and each vertex keeps
           the part of its move that respects this. Then the shortened moves are tested again, until all pairs hold.
 Sound:    the answer is the certified motion itself, whatever the solver did and whichever rows it had: candidates are
-          all pairs whose moving boxes meet. If shortening vertices does not do, bodies that touch move as one.
+          all pairs whose moving boxes meet, ears of surfaces as edges without length, and pairs of edges that have a
+          vertex in every face of each other (`hinges`): no surface passes through another, whatever the topology.
+          Only what is held on both sides is left alone. If shortening vertices does not do, bodies that touch move as
+          one. A move that is not finite is never certified.
 Drift:    moves are shortened relative to the mean move of the bodies that touch, unless one is held: what falls
-          together is not slowed down.
+          together is not slowed down. What free groups lose of their momentum is given back to their velocities.
+Pace:     bodies that meet fast make a part of the step as a whole (`pace`).
 A surface carried by coarser dofs is held back through them. (design: soft bodies, section 6)
 Device:   a round reads and writes device arrays only, and does nothing once all pairs hold; so a few of them are part
           of a captured CUDA graph, and the host asks afterwards whether they were enough.
@@ -30,10 +34,12 @@ from tangere.soft.assembly import Assembly
 from tangere.soft.crossing_in_lanes import crossing_in_lanes
 from tangere.soft.descent import CONE_ROWS, STATE
 from tangere.soft.groups import Groups, MassMoves, MeanMoves
+from tangere.soft.hinges import Hinged
 from tangere.soft.patches import Patches, around
 from tangere.soft.prepared import Prepared
-from tangere.soft.separation import crosses
-from tangere.soft.shortening import ACTIVE, FOUND, LIMITED, LOCAL_ROUNDS, ROUND, ROWS, WHOLE_ROUNDS, Shortening
+from tangere.soft.rounds import ACTIVE, BROKEN, FOUND, LIMITED, LOCAL_ROUNDS, ROUND, ROWS, WHOLE_ROUNDS
+from tangere.soft.separation import can_move, crosses
+from tangere.soft.shortening import Shortening
 
 wp.set_module_options(SOUND)
 
@@ -52,6 +58,7 @@ class Held:
     rounds: int = 0  #: times moves were shortened
     vertices: int = 0  #: surface vertices that ran out of room in the first round
     lost: float = 0.0  #: mean part of the moves that was lost
+    pace: float = 1.0  #: least part of the step that a body made, less than 1 where bodies meet fast
 
 
 class Truncation:
@@ -67,6 +74,9 @@ class Truncation:
         map_end: Prepared,
         rows: wp.array,
         least: float,
+        distance: float,
+        few_sweeps: bool,
+        dt: float,
     ) -> None:
         """Prepare.
 
@@ -76,6 +86,9 @@ class Truncation:
             map_end: carries the surface along with the dofs.
             rows: (1,) int32, how many contacts there are: read with the state, so that the host asks but once.
             least: the gap that is never used up [m].
+            distance: below which surfaces push each other [m]; pairs that come nearer by more in a step meet fast.
+            few_sweeps: whether the solver has fewer than the bodies need.
+            dt: length of a step [s].
         """
         device = assembly.device
         self._assembly, self._patches, self._groups, self._least = assembly, patches, groups, least
@@ -90,9 +103,23 @@ class Truncation:
         self._no_cones = wp.empty((0, CONE_ROWS), dtype=wp.float64, device=device)
         self._found = Appended(wp.vec2i, device, LEAST_ROOM)
         self._moves = MassMoves(assembly, self._goal, start)
-        self._shortening = Shortening(assembly, patches, groups, start, self._goal, surface, self.state, least)
-        self._drift = MeanMoves(groups, self._moves, self._shortening.drift)
+        self._hinged = Hinged(assembly, patches)
+        features = patches.edges, self._hinged.faces
+        self._shortening = Shortening(
+            assembly, features, groups, start, self._goal, surface, self.state, least, distance, few_sweeps
+        )
+        held = self._shortening
+        self._drift = MeanMoves(groups, self._moves, held.drift)
+        #: Where the dofs would be had all bodies made the whole step [m]; `owed`: to each body, of its mean move [m].
+        self.reached, self.owed = wp.zeros_like(assembly.x), wp.zeros_like(held.drift)
+        due = wp.zeros_like(assembly.x)
+        self._missing = MassMoves(assembly, due, self.reached)
+        self._owed = MeanMoves(groups, self._missing, self.owed)
+        moves = [assembly.x, assembly.v, dt, start, self._goal, assembly.body_of_dof]
+        moves += [held.drift, held.pace.of, held.pace.kept, held.part, self.reached, due]
+        self._find_reached = Prepared(_find_reached, moves, device, grain=8192)
         self._begin = Prepared(_begin, [rows, self.state], device, serial=True)
+        self._look_over = Prepared(_look_over, [self._moves.sums, self.state], device, serial=True)
         self._count_found = Prepared(_count_found, [self._found.counts, self.state], device, serial=True)
 
     def begin(self) -> None:
@@ -103,11 +130,12 @@ class Truncation:
         self._moves()
         self._shortening.begin()
         self._begin(1)
+        self._look_over(len(self._moves.sums))
         self._find(None)
 
     def round(self) -> None:
         """Shorten moves, and look again; does nothing when all hold."""
-        self._shortening.join(self._found)
+        self._shortening.pace.join(self._found)
         self._groups.settle()
         self._drift()
         changed = self._shortening(self._found)
@@ -117,14 +145,30 @@ class Truncation:
     def settled(self) -> bool:
         """Whether no other round is needed; on CUDA the device is asked. After too many rounds nothing moves at all."""
         self._known = self.state.numpy().copy()
-        if self._known[int(ACTIVE)] == 0 or self.overflow:
+        if self._known[int(ACTIVE)] == 0 or self.overflow or self.broken:
             return True
         if self._known[int(ROUND)] < self._most_rounds:
             return False
         wp.copy(self._assembly.x, self._shortening.start)
         self._map_end(len(self._assembly.rest))
         self._shortening.part.zero_()
+        self._shortening.pace.of.fill_(1.0)
         return True
+
+    @property
+    def broken(self) -> bool:
+        """Whether the moves that were asked for are not finite; then nothing is certified."""
+        return bool(self._known[int(BROKEN)])
+
+    def put_right(self) -> None:
+        """Find what was made of the step and what momentum groups without held dofs are owed, if any was held back."""
+        if self._assembly.device.is_cuda or self._known[int(ROUND)] > 0:
+            self._find_reached(len(self.reached))
+            self._missing()
+            self._owed()
+        else:
+            wp.copy(self.reached, self._assembly.x)
+            self.owed.zero_()
 
     @property
     def rows(self) -> int:
@@ -145,8 +189,11 @@ class Truncation:
     def held(self) -> Held:
         """What was done in the last step."""
         rounds = int(self._known[int(ROUND)])
-        lost = float(1.0 - self._shortening.part.numpy().mean()) if rounds else 0.0
-        return Held(rounds, int(self._known[int(LIMITED)]), lost)
+        if not rounds:
+            return Held()
+        held = self._shortening
+        lost, pace = float(1.0 - held.part.numpy().mean()), float(held.pace.of.numpy().min())
+        return Held(rounds, int(self._known[int(LIMITED)]), lost, pace)
 
     def _find(self, changed: wp.array | None) -> None:
         """Pairs (edge, face) that have no certificate, neither of their patch nor of their own.
@@ -154,16 +201,19 @@ class Truncation:
         Args:
             changed: (s,) uint8, the vertices whose moves are new since the last call; None: all.
         """
+        if self._assembly.device.is_cpu and not self.state.numpy()[int(ACTIVE)]:
+            return
         patches, lists, tree = self._patches, self._patches.lists, self._patches.tree
         start, end = self._surface
         fitted = patches.over(start, end, self._least, changed, wanted=self.state)
         members, boxes = lists.edges, fitted.boxes
         ours = [members.units, members.features, members.offsets, patches.edges, fitted.vertex_boxes]
-        where = [tree.items, tree.order, start, end, self._least]
-        if changed is None and not patches.alone:
-            inputs = [*ours, fitted.certified, lists.group_offsets, lists.groups, self._no_cones]
-            inputs += [tree.first, lists.first_cluster, tree.clusters, boxes.nodes, *patches.descent(boxes)]
-            inputs += [boxes.lanes, tree.corners, *where, lanes_by_mask(), self._scratch]
+        where = [tree.items, tree.order, start, end, self._assembly.traits, self._least]
+        if fitted.eights is not None:
+            eights = fitted.eights
+            inputs = [*ours, fitted.certified, lists.group_offsets, lists.groups, self._no_cones, fitted.changed]
+            inputs += [eights.news, tree.first, lists.first_cluster, tree.clusters, boxes.nodes, eights.rows]
+            inputs += [eights.levels, boxes.lanes, tree.corners, *where, lanes_by_mask(), self._scratch]
             self._found.run(crossing_in_lanes, len(members.units), inputs, GRAIN)
         else:
             inputs = [self.state, *ours, fitted.busy, fitted.changed, fitted.news]
@@ -180,6 +230,7 @@ class Truncation:
                 *where,
             ]
             self._found.run(_find_crossing, len(members.units), inputs, GRAIN)
+        self._hinged.add_to(self._found, self.state, start, end, self._least)
         self._count_found(1)
 
 
@@ -190,6 +241,48 @@ def _begin(first: int, rows: wp.array[int], state: wp.array[int]):
         state[k] = 0
     state[ACTIVE] = 1
     state[ROWS] = rows[0]
+
+
+@wp.kernel
+def _find_reached(
+    first: int,
+    x: wp.array[wp.vec3d],
+    v: wp.array[wp.vec3d],
+    dt: wp.float64,
+    start: wp.array[wp.vec3d],
+    goal: wp.array[wp.vec3d],
+    body: wp.array[int],
+    drift: wp.array[wp.vec3d],
+    pace: wp.array[wp.float64],
+    kept: wp.array[wp.float64],
+    part: wp.array[wp.float64],
+    reached: wp.array[wp.vec3d],
+    due: wp.array[wp.vec3d],
+):
+    """What a body that made a part of the step does in a whole one, and what it is due without shortening.
+
+    Forces act on its velocity for that part only, so that gravity gives what the fall takes; a blow acts as a whole.
+    """
+    i = first + wp.tid()
+    b = body[i]
+    reached[i] = x[i]
+    due[i] = goal[i]
+    if pace[b] < wp.float64(1.0):
+        move = drift[b] + kept[b] * part[i] * (goal[i] - start[i] - drift[b])
+        if kept[b] == wp.float64(1.0):
+            on = dt * v[i]
+            move = on + pace[b] * (move - on)
+            due[i] = start[i] + on + pace[b] * (goal[i] - start[i] - on)
+        reached[i] = start[i] + move
+
+
+@wp.kernel
+def _look_over(first: int, sums: wp.array[wp.vec4d], state: wp.array[int]):
+    """One move that is not finite makes a sum of moves so (one thread on CPU)."""
+    k = first + wp.tid()
+    total = sums[k][0] + sums[k][1] + sums[k][2]
+    if not (wp.abs(total) < wp.float64(1.0e300)):
+        state[BROKEN] = 1
 
 
 @wp.kernel
@@ -227,6 +320,7 @@ def _find_crossing(
     order: wp.array[int],
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
+    traits: wp.array[int],
     least: wp.float64,
     counts: wp.array[wp.int64],
     capacity: int,
@@ -268,7 +362,9 @@ def _find_crossing(
                                         i1 = items[j, 1]
                                         i2 = items[j, 2]
                                         if i0 != v0 and i1 != v0 and i2 != v0 and i0 != v1 and i1 != v1 and i2 != v1:
-                                            if crosses(v0, v1, i0, i1, i2, start, end, least):
+                                            if can_move(v0, v1, i0, i1, i2, traits) and crosses(
+                                                v0, v1, i0, i1, i2, start, end, least
+                                            ):
                                                 place = take(counts, shard, 1, capacity)
                                                 if place >= 0:
                                                     out[place] = wp.vec2i(i, order[j])

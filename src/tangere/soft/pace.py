@@ -1,0 +1,159 @@
+"""Bodies that meet fast: a part of the step for all that touches, in the place of strain for single vertices.
+
+Stopping single vertices of a body that comes fast, further in a step than contacts act, would strain it for nothing.
+Its group makes only a part of the step then, as if its time were short, but keeps its velocities, and contacts meet it
+in the next step: no energy comes of it. Where contacts had been seen and did not slow it down enough, half of its
+velocity against the rest of the group is lost, as in any hard blow; and if the solver had too few sweeps, which then
+leave strains that are far from any solution, nothing of the step is made.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.runtime import SOUND, launch
+from tangere.soft.appended import Appended
+from tangere.soft.assembly import Assembly
+from tangere.soft.groups import Groups, join
+from tangere.soft.prepared import Prepared
+from tangere.soft.reach import REACH
+from tangere.soft.rounds import ACTIVE, ALL_NEW
+from tangere.soft.separation import nearest_way, use_of_gap
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Pace", "blow"]
+
+#: A pair meets fast if it comes nearer by more than the contact distance, or by this part of it if sweeps are too few.
+FEW_SWEEPS = 0.3
+#: Places to remember pairs of bodies that meet fast.
+BLOWS = wp.constant(1024)
+
+
+class Pace:
+    """Which part of the step each body makes."""
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        features: list[wp.array],
+        groups: Groups,
+        surface: tuple[wp.array, wp.array],
+        state: wp.array,
+        least: float,
+        distance: float,
+        few_sweeps: bool,
+    ) -> None:
+        """`features` are the edges and faces that pairs name, and bodies of vertices; others as in `Truncation`."""
+        device, bodies = assembly.device, len(assembly.bodies)
+        self._device, self._groups = device, groups
+        self.of = wp.ones(bodies, dtype=wp.float64, device=device)  #: (b,) part of the step
+        self.kept = wp.ones_like(self.of)  #: (b,) part of its velocity that each body keeps after a blow
+        self.slower = wp.ones_like(self.of)  #: (b,) what pairs allow to the group called by each body
+        self.blows = wp.zeros(int(BLOWS), dtype=wp.int32, device=device)  #: 1 at the `blow` of bodies that meet fast
+        self._braked = wp.zeros(bodies, dtype=wp.int32, device=device)
+        fast, seen = distance * (FEW_SWEEPS if few_sweeps else 1.0), float(REACH) * distance
+        self._pairs, self._state = [*features, *surface, self.of, least, fast, seen], state
+        paces = [state, int(few_sweeps), groups.label, self.slower, self._braked, self.of, self.kept]
+        self._settle = Prepared(_settle, paces, device, serial=True)
+
+    def begin(self) -> None:
+        """All make the whole step."""
+        for each in (self.of, self.kept, self.slower):
+            each.fill_(1.0)
+        self.blows.zero_()
+        self._braked.zero_()
+
+    def join(self, found: Appended) -> None:
+        """Put bodies of pairs without certificate into one group, and remember which pairs of bodies meet fast."""
+        inputs = [self._state, found.counts, found.items, *self._pairs]
+        outputs = [self._groups.label, self.blows, self._braked]
+        launch(_join, found.launched, inputs, outputs, device=self._device, threads=1)
+
+    def settle(self) -> None:
+        """After pairs have said what they allow."""
+        self._settle(1)
+
+
+@wp.func
+def blow(a: int, b: int) -> int:
+    """The place where it is kept whether two bodies meet fast; should two pairs share one, both are taken as fast."""
+    return (wp.min(a, b) * 8191 + wp.max(a, b)) % BLOWS
+
+
+@wp.kernel
+def _join(
+    first: int,
+    state: wp.array[int],
+    counts: wp.array[wp.int64],
+    found: wp.array[wp.vec2i],
+    edges: wp.array2d[int],
+    faces: wp.array2d[int],
+    body: wp.array[int],
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    pace: wp.array[wp.float64],
+    least: wp.float64,
+    fast: wp.float64,
+    seen: wp.float64,
+    label: wp.array[int],
+    blows: wp.array[int],
+    braked: wp.array[int],
+):
+    """One thread on CPU."""
+    k = first + wp.tid()
+    if state[ACTIVE] == 0 or wp.int64(k) >= counts[0]:
+        return
+    i = found[k][0]
+    j = found[k][1]
+    a = body[edges[i, 0]]
+    b = body[faces[j, 0]]
+    join(label, a, b)
+    e0 = start[edges[i, 0]]
+    e1 = start[edges[i, 1]]
+    f0 = start[faces[j, 0]]
+    f1 = start[faces[j, 1]]
+    f2 = start[faces[j, 2]]
+    d0 = end[edges[i, 0]] - e0
+    d1 = end[edges[i, 1]] - e1
+    m0 = end[faces[j, 0]] - f0
+    m1 = end[faces[j, 1]] - f1
+    m2 = end[faces[j, 2]] - f2
+    furthest = wp.max(wp.max(wp.length(d0 - m0), wp.length(d0 - m1)), wp.length(d0 - m2))
+    furthest = wp.max(furthest, wp.max(wp.max(wp.length(d1 - m0), wp.length(d1 - m1)), wp.length(d1 - m2)))
+    if furthest <= fast * wp.min(pace[a], pace[b]):
+        return
+    way = nearest_way(e0, e1, f0, f1, f2)
+    u = wp.float64(0.5) * (d0 + d1)
+    use = use_of_gap(way, e0, e1, f0, f1, f2, d0 - u, d1 - u, m0 - u, m1 - u, m2 - u, least)
+    if use[2] >= wp.float64(0.0) and use[0] + use[1] > fast * wp.min(pace[a], pace[b]):
+        blows[blow(a, b)] = 1
+        if wp.length(way) < seen:
+            braked[a] = 1
+            braked[b] = 1
+
+
+@wp.kernel
+def _settle(
+    first: int,
+    state: wp.array[int],
+    few_sweeps: int,
+    label: wp.array[int],
+    slower: wp.array[wp.float64],
+    braked: wp.array[int],
+    pace: wp.array[wp.float64],
+    kept: wp.array[wp.float64],
+):
+    """A group goes at the pace of its slowest body (one thread)."""
+    if state[ACTIVE] == 0:
+        return
+    for b in range(label.shape[0]):
+        slower[label[b]] = wp.min(slower[label[b]], pace[b])
+        if braked[b] == 1 and few_sweeps == 1:
+            slower[label[b]] = wp.float64(0.0)
+    for b in range(label.shape[0]):
+        if slower[label[b]] != pace[b]:
+            pace[b] = slower[label[b]]
+            state[ALL_NEW] = 1
+        if braked[b] == 1:
+            kept[b] = wp.float64(0.5)
