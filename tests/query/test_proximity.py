@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from gc import collect as collect_garbage
 from typing import get_args
+from weakref import ref
 
 import numpy as np
 import pytest
 
-from mesh_families import FAMILIES, scene, tetrahedron
+from mesh_families import FAMILIES, grid, scene, tetrahedron
 from proximity_oracle import SCENES, assert_same_contacts, names, reach
+from tangere.motion import Linear
 from tangere.partition.broad_phase import BroadPhase
 from tangere.query.contacts import Kind
 from tangere.query.proximity import proximity
@@ -102,17 +105,47 @@ def test_keys_are_the_same_when_things_move_on():
     )
 
 
+def primitives(name: tuple[int, int, int, int, int]) -> list[tuple[int, int, int]]:
+    """What a contact is one of: its vertex, or both its edges."""
+    kind, body, one, partner, other = name
+    return [(kind, body, one)] + ([(kind, partner, other)] if kind == Kind.EDGE_EDGE else [])
+
+
 @pytest.mark.feature("F-L-37")
-def test_of_several_contacts_of_a_vertex_or_first_edge_the_nearest_is_kept():
-    mesh = SCENES["knot"][0]
-    everything = proximity(mesh, distance=reach([mesh]) * 2.0, device="cpu")
-    kept = proximity(mesh, distance=reach([mesh]) * 2.0, nearest=True, device="cpu")
-    least: dict[tuple[int, int], float] = {}
-    for kind, feature, gap in zip(everything.kind, everything.feature_a, everything.gap, strict=True):
-        least[int(kind), int(feature)] = min(gap, least.get((int(kind), int(feature)), np.inf))
-    told = {(int(k), int(f)): g for k, f, g in zip(kept.kind, kept.feature_a, kept.gap, strict=True)}
-    assert len(told) == len(kept) < len(everything)
-    assert told == least
+@pytest.mark.parametrize("name", ["knot", "tori", "three bodies", "mixed sizes", "plates 2"])
+def test_of_several_contacts_of_a_vertex_or_edge_the_nearest_is_kept(name):
+    """At most one of each; what is left out has a vertex or an edge that keeps another which is not farther."""
+    meshes = SCENES[name]
+    distance = reach(meshes) * 2.0
+    everything = proximity(meshes, distance=distance, device="cpu")
+    kept = proximity(meshes, distance=distance, nearest=True, device="cpu")
+    gaps = dict(zip(names(everything), everything.gap, strict=True))
+    keeps: dict[tuple[int, int, int], float] = {}
+    for pair in names(kept):
+        for primitive in primitives(pair):
+            assert primitive not in keeps, "two contacts of one primitive"
+            keeps[primitive] = gaps[pair]
+    left_out = gaps.keys() - set(names(kept))
+    assert len(left_out) > 100
+    for pair in left_out:
+        assert min(keeps.get(primitive, np.inf) for primitive in primitives(pair)) <= gaps[pair]
+    for kind, body, vertex in {primitives(pair)[0] for pair in gaps if pair[0] == Kind.VERTEX_FACE}:
+        least = min(gap for pair, gap in gaps.items() if pair[:3] == (kind, body, vertex))
+        assert keeps[kind, body, vertex] == least
+
+
+@pytest.mark.feature("F-L-37")
+def test_the_nearest_contacts_are_the_same_whichever_mesh_comes_first(rng):
+    """A long edge over many short ones: one contact for it, from either side."""
+    a = Mesh([[0, 0, 0], [1, 0, 0], [0.5, -1, 0]], [[0, 1, 2]])
+    b = generate.sheet(200, size=(1.0, 1.0))
+    across = b.vertices[:, [1, 2, 0]] + [0.5, 0.01, 0.503]
+    b = b.replace(vertices=across + 1e-3 * rng.random(across.shape))  # so that no two are equally near
+    ways = [proximity(*pair, distance=0.1, nearest=True, device="cpu") for pair in ((a, b), (b, a))]
+    assert [int((way.kind == Kind.EDGE_EDGE).sum()) for way in ways] == [3, 3]
+    swapped = {(kind, 1 - k, one, 1 - m, other) for kind, k, one, m, other in names(ways[1])}
+    ordered = {n if n[0] == Kind.VERTEX_FACE or n[1] == 0 else (n[0], *n[3:], *n[1:3]) for n in swapped}
+    assert ordered == set(names(ways[0]))
 
 
 @pytest.mark.parametrize("scale", [1e-60, 1e-9, 1e9, 1e60])
@@ -135,14 +168,42 @@ def test_bad_arguments_are_refused_with_a_reason():
             proximity(mesh, distance=distance)
     with pytest.raises(InputError, match="tree, grid, levels, sweep, brute"):
         proximity(mesh, distance=0.1, broad_phase="magic")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="distance must be a positive length"):
+        proximity(mesh, distance="a")  # pyright: ignore[reportArgumentType]
+    for thing, reason in ((None, "not a NoneType"), (mesh.moving(Linear(mesh.vertices)), "not a Moving")):
+        with pytest.raises(InputError, match=reason):
+            proximity(thing, distance=0.1)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="not of a Moving"):
+        proximity(mesh, mesh.moving(Linear(mesh.vertices)), distance=0.1)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="at least one mesh"):
         proximity([], distance=0.1)
     with pytest.raises(InputError, match="single mesh"):
         proximity([mesh], mesh, distance=0.1)
     with pytest.raises(InputError, match="too large"):
         proximity(mesh.replace(vertices=mesh.vertices * 1e80), distance=0.1)
-    with pytest.raises(InputError, match="too small"):
-        proximity(mesh.replace(vertices=mesh.vertices * 1e-80), distance=0.1)
+    for scale in (0.9e-75, 1e-80, 1e-200):
+        with pytest.raises(InputError, match="too small"):
+            proximity(mesh.replace(vertices=mesh.vertices * (scale / np.ptp(mesh.vertices))), distance=0.1)
+
+
+def test_what_was_compared_once_is_forgotten_when_it_is_gone():
+    """Another topology at every step, as when cutting: a floor does not keep those that lay on it."""
+    floor, ball = grid(3, 3), generate.icosphere(subdivisions=1)
+    gone = []
+    for step in range(6):
+        cut = Mesh(ball.vertices, ball.faces[: len(ball.faces) - step])
+        gone.append(ref(cut.topology))
+        assert proximity([floor, cut], distance=0.1, device="cpu") is not None
+        assert proximity([cut, floor], distance=0.1, device="cpu") is not None
+        del cut
+    collect_garbage()
+    assert [topology() for topology in gone] == [None] * 6
+    kept = [key for key in floor.topology.cache if isinstance(key, tuple) and key[0] == "layout"]
+    assert kept == []
+    for _ in range(2):
+        proximity([floor, ball], distance=0.1, device="cpu")
+    kept = [key for key in floor.topology.cache if isinstance(key, tuple) and key[0] == "layout"]
+    assert len(kept) == 1  # as long as both are in use it is made once
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ import pytest
 from mesh_families import grid as sheet
 from mesh_families import tetrahedron
 from proximity_oracle import near_pairs
+from tangere.partition.pipeline import Settings
 from tangere.query.contacts import Kind
-from tangere.query.proximity import Exclusion, proximity
+from tangere.query.proximity import Detector, Exclusion, detect, proximity
 from tangere.runtime import InputError
 from tangere.shape import Mesh, generate
 
@@ -100,10 +101,92 @@ def test_exclusions_belong_to_their_own_mesh_also_among_others():
     within_b = (everything.body_a == 1) & (everything.body_b == 1)
     assert 0 < within_b.sum() < len(everything)
     assert np.array_equal(left.key, everything.key[~within_b])
-    both = [exclude, Exclusion.at_rest(a, 1.5 * distance, device="cpu")]
+    both = [Exclusion.at_rest(a, 1.5 * distance, device="cpu"), exclude]
     between = everything.body_a != everything.body_b
     assert np.array_equal(proximity([a, b], distance=distance, exclude=both, device="cpu").key, everything.key[between])
     with pytest.raises(InputError, match="another topology"):
         proximity(tetrahedron(), distance=0.1, exclude=exclude, device="cpu")
     with pytest.raises(InputError, match="another topology"):
         exclude.widened(tetrahedron(), 0.1, device="cpu")
+
+
+def instances() -> tuple[list[Mesh], list[Exclusion], float]:
+    """Two sheets of one topology, side by side, of which only the first has come apart since it was at rest."""
+    one, distance = generate.sheet(128, size=(1.0, 1.0)), 0.18
+    two = one.replace(vertices=one.vertices + [5.0, 0.0, 0.0])
+    gaps = [Exclusion.gaps(mesh, distance, device="cpu") for mesh in (one, two)]
+    gaps[0] = gaps[0].widened(one.replace(vertices=one.vertices * 3.0), distance, device="cpu")
+    return [one, two], gaps, distance
+
+
+def counts_of_each(found) -> list[int]:
+    assert (found.body_a == found.body_b).all()
+    return np.bincount(found.body_a, minlength=2).tolist()
+
+
+def test_an_exclusion_hides_nothing_of_another_body_with_the_same_topology(device):
+    meshes, gaps, distance = instances()
+    alone = proximity(meshes[0], distance=distance, exclude=gaps[0], device=device)
+    assert len(alone) == len(near_pairs(meshes[:1], distance)) > 300
+    rest = [mesh.vertices for mesh in meshes]
+    for ways in (
+        lambda e: proximity(meshes, distance=distance, exclude=e, device=device),
+        lambda e: detect(meshes, distance=distance, exclude=e, device=device).contacts,
+        lambda e: Detector(meshes, distance=distance, exclude=e, device=device).contacts(rest),
+    ):
+        assert counts_of_each(ways(gaps)) == [len(alone), 0]
+        assert counts_of_each(ways([None, gaps[1]])) == [len(alone), 0]
+        assert counts_of_each(ways([gaps[0], None])) == [len(alone)] * 2
+        assert counts_of_each(ways([gaps[1], gaps[0]])) == [0, len(alone)]
+        with pytest.raises(InputError, match="2 meshes have the topology of exclude"):
+            ways(gaps[0])
+
+
+@pytest.mark.parametrize("cones", [False, True])
+def test_what_one_body_is_at_rest_says_nothing_of_another_with_the_same_topology(cones):
+    """A sheet that rests flat and is folded, beside one that rests folded: as if they had topologies of their own."""
+    flat = sheet(9, 9)
+    x, y, _ = flat.vertices.T
+    over = np.stack([np.where(x > 4.0, 8.0 - x, x), y, np.where(x > 4.0, 0.3, 0.0)], axis=1)
+    rests, places = (flat.vertices, over + [20.0, 0.0, 0.0]), (over, over + [20.0, 0.0, 0.0])
+    keys = []
+    for meshes in ([flat, flat], [flat, Mesh(flat.vertices, flat.faces)]):
+        resting = [mesh.replace(vertices=rest) for mesh, rest in zip(meshes, rests, strict=True)]
+        exclude = [Exclusion.at_rest(mesh, 1.2, device="cpu") for mesh in resting]
+        now = [mesh.replace(vertices=place) for mesh, place in zip(meshes, places, strict=True)]
+        settings = Settings(cones=cones)
+        keys.append(detect(now, distance=0.5, settings=settings, exclude=exclude, device="cpu").contacts)
+    assert np.array_equal(keys[0].key, keys[1].key)
+    of_each = np.bincount(keys[0].body_a, minlength=2)
+    assert of_each[0] > 2 * of_each[1]
+
+
+def test_several_exclusions_of_one_body_all_hold():
+    mesh = generate.torus(160)
+    distance = 2.0 * mean_edge(mesh)
+    rings, gaps = Exclusion.rings(mesh, 2), Exclusion.gaps(mesh, distance, device="cpu")
+    opened = gaps.widened(mesh.replace(vertices=mesh.vertices * 3.0), distance, device="cpu")
+    by_rings = proximity(mesh, distance=distance, exclude=rings, device="cpu")
+    assert len(by_rings) > 0
+    for order in ([rings, opened], [opened, rings]):
+        both = proximity(mesh, distance=distance, exclude=[order], device="cpu")
+        assert np.array_equal(both.key, by_rings.key)  # what has come apart counts again, neighbours never
+    assert len(proximity(mesh, distance=distance, exclude=[[opened, gaps]], device="cpu")) == 0
+
+
+def test_exclusions_that_make_no_sense_are_refused():
+    mesh = tetrahedron()
+    for wrong, reason in (
+        ("x", "exclude must be an Exclusion, or a list with one for each of 1 meshes, not str"),
+        ([], "not 0 entries"),
+        (["x"], r"exclude\[0\] must be an Exclusion, several or None, not str"),
+        ([Exclusion.rings(sheet(3, 3), 1)], r"exclude\[0\] was made for a mesh with another topology"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            proximity(mesh, distance=0.1, exclude=wrong, device="cpu")
+    with pytest.raises(InputError, match="rings must be a whole number"):
+        Exclusion.rings(mesh, 1.5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="rings must be at least 1"):
+        Exclusion.rings(mesh, 0)
+    with pytest.raises(InputError, match="distance must be"):
+        Exclusion.rings(mesh, 1).widened(mesh, -1.0, device="cpu")

@@ -9,7 +9,7 @@ from mesh_families import grid, tetrahedron
 from oracles.distances import feature_distance
 from tangere.query.contacts import Kind
 from tangere.query.signed_distance import DistanceField, signed_distance
-from tangere.runtime import InputError
+from tangere.runtime import CapacityError, InputError
 from tangere.shape import Mesh, generate
 
 MESHES = {
@@ -68,8 +68,58 @@ def test_what_has_no_inside_is_refused():
         signed_distance([[0.0, 0.0, 0.0]], grid(3, 3))
     with pytest.raises(InputError, match="face inwards"):
         signed_distance([[0.0, 0.0, 0.0]], tetrahedron(), device="cpu")
-    with pytest.raises(InputError, match="row 1 is not finite"):
-        signed_distance([[0.0, 0.0, 0.0], [np.nan, 0.0, 0.0]], MESHES["box"], device="cpu")
+    with pytest.raises(InputError, match="not of a NoneType"):
+        signed_distance([[0.0, 0.0, 0.0]], None)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("scale", [1e-74, 1e-30, 1e30, 1e74])
+def test_distances_are_right_at_every_scale_that_is_accepted(scale):
+    box = generate.box([2.0, 2.0, 2.0])
+    large = box.replace(vertices=box.vertices * scale)
+    points = np.array([[0.0, 0.0, 0.0], [3.0, 0.2, 0.1], [0.0, 0.0, -9.0], [4.0, 5.0, 0.0]])
+    found = signed_distance(points * scale, large, device="cpu")
+    assert np.allclose(found.distance / scale, [-1.0, 2.0, 8.0, 5.0], rtol=1e-12)
+    far = signed_distance([[1e75, 0.0, 0.0]], large, device="cpu")
+    assert far.distance[0] == pytest.approx(1e75 - scale, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-76, 1e76, 1e160])
+def test_meshes_and_points_beyond_the_scale_are_refused_with_a_reason(scale):
+    box = generate.box([2.0, 2.0, 2.0])
+    with pytest.raises(InputError, match="too large" if scale > 1.0 else "too small"):
+        signed_distance([[0.0, 0.0, 0.0]], box.replace(vertices=box.vertices * scale), device="cpu")
+    field = DistanceField.of(box, 0.5, device="cpu")
+    for ask in (lambda p: signed_distance(p, box, device="cpu"), lambda p: field.at(p, device="cpu")):
+        with pytest.raises(InputError, match="row 1 is above"):
+            ask([[0.0, 0.0, 0.0], [0.0, 1e76, 0.0]])
+        for number in (np.nan, np.inf):
+            with pytest.raises(InputError, match="row 1 is not finite"):
+                ask([[0.0, 0.0, 0.0], [number, 0.0, 0.0]])
+
+
+def test_a_field_refuses_what_is_no_pose_or_spacing():
+    box = generate.box([2.0, 2.0, 2.0])
+    field = DistanceField.of(box, 0.5, device="cpu")
+    skewed = np.eye(4)
+    skewed[3] = [0.0, 0.0, 0.1, 1.0]
+    for pose, reason in (
+        (np.diag([1.0, 1.0, -1.0, 1.0]), "mirrors"),
+        (skewed, "last row"),
+        (np.diag([2.0, 1.0, 1.0, 1.0]), "not orthogonal"),
+        (np.eye(4)[None], r"shape \(4, 4\)"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            field.at([[0.0, 0.0, 0.0]], pose, device="cpu")
+    for spacing in (None, "a", 0.0, np.nan):
+        with pytest.raises(InputError, match="spacing must be a positive length"):
+            DistanceField.of(box, spacing, device="cpu")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="margin must be a length"):
+        DistanceField.of(box, 0.1, margin=-1.0, device="cpu")
+    with pytest.raises(InputError, match="not of a NoneType"):
+        DistanceField.of(None, 0.1, device="cpu")  # pyright: ignore[reportArgumentType]
+    for spacing in (1e-30, 1e-300):
+        with pytest.raises(CapacityError, match="samples"):
+            DistanceField.of(box, spacing, device="cpu")
 
 
 @pytest.mark.feature("F-L-76")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
 import warp as wp
 
 from tangere.runtime import SOUND, launch, shard_ranges
-from tangere.runtime.launching import Recorded, run_phases
+from tangere.runtime.launching import SHARDS_PER_THREAD, Recorded, prepare_phases, run_phases
 
 wp.set_module_options(SOUND)
 
@@ -39,6 +41,11 @@ def _who(first: int, shard: int, shift: int, out: wp.array2d[int]):
     out[i, 0] = first
     out[i, 1] = shard
     out[i, 2] = shift
+
+
+@wp.kernel
+def _decide(first: int, number: int, count: wp.array[wp.int64]):
+    count[0] = wp.int64(number)
 
 
 @wp.kernel
@@ -90,6 +97,96 @@ def test_launches_of_a_phase_are_cut_as_shard_ranges_says_and_appending_ones_are
         ranges = shard_ranges(len(rows), 10, threads) if len(rows) else []
         expected = [(first, shard, k) for shard, (first, count) in enumerate(ranges) for _ in range(count)]
         assert rows.numpy().tolist() == [list(row) for row in expected]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("number", [0, 1, 9, 10, 11, 239, 240, 241, 1000])
+def test_a_phase_may_say_how_many_indices_a_later_one_has(threads, number):
+    count = wp.full(1, 77, dtype=wp.int64, device=CPU)
+    out = wp.full((1000, 3), -1, dtype=wp.int32, device=CPU)
+    decide, who = Recorded(_decide, [number, count], CPU), Recorded(_who, [5, out], CPU)
+    run_phases([[(decide, 1, 1)], [(who, count, 10)]], threads)
+    shards = SHARDS_PER_THREAD * threads if threads > 1 else 1
+    size = max(10, -(-number // shards))
+    expected = [[i // size * size, i // size, 5] if i < number else [-1, -1, -1] for i in range(1000)]
+    assert out.numpy().tolist() == expected
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_phases_that_are_prepared_run_again_and_again(rng, threads, effort):
+    x = [wp.empty(200, dtype=wp.int64, device=CPU) for _ in range(2)]
+    there, back = (Recorded(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2))
+    program = prepare_phases([[(there, 200, 10)], [(back, 200, 10)]], threads)
+    for _ in range(effort(100)):
+        start = rng.integers(0, 1000, 200)
+        x[0].assign(start)
+        program.run()
+        assert np.array_equal(x[0].numpy(), _in_numpy(start, 2))
+
+
+def test_prepared_phases_keep_their_arrays(rng):
+    start = rng.integers(0, 9, 50)
+    after = wp.empty(50, dtype=wp.int64, device=CPU)
+    step = Recorded(_neighbours, [wp.array(start, dtype=wp.int64, device=CPU), after], CPU)
+    program = prepare_phases([[(step, 50, 5)]], 2)
+    del step
+    for _ in range(20):  # what was freed would be used again
+        wp.array(rng.integers(10, 99, 50), dtype=wp.int64, device=CPU)
+    program.run()
+    assert np.array_equal(after.numpy(), _in_numpy(start, 1))
+
+
+def test_helpers_sleep_when_nothing_happens(rng):
+    _in_phases(rng.integers(0, 1000, 5000), 9, 100, 2)
+    time.sleep(0.05)
+    used = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - used < 0.1
+
+
+def test_a_process_may_end_while_helpers_look_out_for_work():
+    code = """
+        import warp as wp
+        from tangere.runtime.collecting import _append_where
+        from tangere.runtime import collect
+
+        codes = wp.zeros(1000, dtype=wp.uint8, device="cpu")
+        collect(_append_where, 1000, [codes, wp.uint8(0)], wp.int32, device=codes.device, grain=10, threads=2)
+    """
+    for _ in range(3):
+        subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], check=True, timeout=60)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
+def test_interrupts_at_any_moment_leave_prepared_phases_usable(rng):
+    x = [wp.empty(3000, dtype=wp.int64, device=CPU) for _ in range(2)]
+    there, back = (Recorded(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2))
+    program = prepare_phases([[(there, 3000, 50)], [(back, 3000, 50)]], 3)
+
+    def interrupt(*_) -> None:
+        if running:
+            raise KeyboardInterrupt
+
+    before, running, interrupted = signal.signal(signal.SIGALRM, interrupt), False, 0
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        for _ in range(150):
+            try:
+                running = True
+                for _ in range(1000):
+                    program.run()
+                    run_phases([[(there, 3000, 50)]], 3)
+            except KeyboardInterrupt:
+                running, interrupted = False, interrupted + 1
+    finally:
+        running = False
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+    start = rng.integers(0, 1000, 3000)
+    x[0].assign(start)
+    program.run()
+    assert np.array_equal(x[0].numpy(), _in_numpy(start, 2))
 
 
 def test_phases_without_work_are_passed_over(rng):

@@ -3,7 +3,7 @@
 All compare the same boxes and find the same pairs, so that each is an oracle of the others
 (specs/leonard-deformable-gpu C21). What suits when: "tree" as a rule; "grid" for triangles of similar size, above all
 on CUDA and where the topology changes at every step; "levels", a hierarchical grid, for mixed sizes; "sweep" for few or
-scattered triangles; "brute" for checks.
+scattered triangles; "front" where little moves from call to call; "brute" for checks.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import warp as wp
 from tangere.partition.broad_phase_boxes import Crowd, every_job
 from tangere.partition.broad_phase_tree import tree_pairs_of
 from tangere.partition.brute import brute_pairs
+from tangere.partition.front import front_pairs
 from tangere.partition.grid import define_grid
 from tangere.partition.grid_entries import cell_runs, grid_entries, sorted_entries
 from tangere.partition.grid_pairs import cell_pairs
@@ -26,7 +27,7 @@ from tangere.runtime import InputError
 
 __all__ = ["BroadPhase", "triangle_pairs"]
 
-BroadPhase = Literal["tree", "grid", "levels", "sweep", "brute"]
+BroadPhase = Literal["tree", "grid", "levels", "sweep", "brute", "front"]
 
 
 def triangle_pairs(
@@ -43,6 +44,8 @@ def triangle_pairs(
     jobs = every_job(len(surfaces.meshes)) if jobs is None else jobs
     if broad_phase == "tree":
         return tree_pairs_of(surfaces, distance, jobs)
+    if broad_phase == "front":
+        return front_pairs(surfaces, distance, jobs)
     return _BY_BOXES[broad_phase](Crowd.of(surfaces, distance, jobs))
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "Crowd",
     "boxes_overlap",
     "codes_of",
+    "compared_bodies",
     "every_job",
     "is_empty",
     "lower_corner",
@@ -63,12 +64,13 @@ class Crowd:
         return Crowd(
             boxes=triangle_boxes(surfaces, distance),
             body=surfaces.layout.body,
-            compared=surfaces.layout.for_jobs("compared", jobs, lambda: _compared(jobs, bodies, surfaces.device)),
+            compared=surfaces.layout.for_jobs("compared", jobs, lambda: compared_bodies(jobs, bodies, surfaces.device)),
             longest_axis=int(np.argmax(bounds[:, 1].max(axis=0) - bounds[:, 0].min(axis=0))),
         )
 
 
-def _compared(jobs: np.ndarray, bodies: int, device: wp.Device) -> wp.array:
+def compared_bodies(jobs: np.ndarray, bodies: int, device: wp.Device) -> wp.array:
+    """(bodies, bodies) uint8: 1 where two bodies are compared."""
     compared = np.zeros((bodies, bodies), np.uint8)
     compared[jobs[:, 0], jobs[:, 1]] = compared[jobs[:, 1], jobs[:, 0]] = 1
     return wp.array(compared, dtype=wp.uint8, device=device)

@@ -10,17 +10,17 @@ Published: the cones of a cell's triangles are merged by halves; where the half-
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-import numpy as np
 import warp as wp
 
 from tangere.partition.grid_entries import Entries, Runs
 from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.runtime import SOUND, Arrays, InputError, as_indices, as_points, choose_device, device_of, launch
+from tangere.runtime import SOUND, device_of, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["face_normals", "normal_cones", "published_patches"]
+__all__ = ["FaceCones", "angle_between", "published_patches", "unit_or_zero"]
 
 RIGHT_ANGLE = wp.constant(wp.float64(0.5 * math.pi))
 #: Cones that wait to be merged: one for each power of two.
@@ -30,41 +30,31 @@ Angles = wp.types.vector(length=24, dtype=wp.float64)
 ANGLE_ERROR = wp.constant(wp.float64(1.0e-7))
 
 
-def normal_cones(
-    start: Arrays, end: Arrays, faces: Arrays, *, device: str | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Axis (m, 3), unit, and half-angle (m,) [rad] of a cone that holds each triangle's normal throughout a step.
+@dataclass(frozen=True)
+class FaceCones:
+    """Which way each triangle faces: at an instant, or throughout a step."""
 
-    Args:
-        start, end: positions at both ends of the step, (n, 3) [m]; vertices go along lines.
-        faces: (m, 3).
+    axis: wp.array  #: (m,) vec3d, unit; zero where a triangle has no area
+    angle: wp.array  #: (m,) [rad]: its normal stays within this of the axis; 0 at an instant, pi where none is known
 
-    The half-angle is pi where no cone below a right angle does.
-    """
-    where = choose_device(device, start, end)
-    x0, x1 = as_points(start, "start", where), as_points(end, "end", where)
-    if len(x0) != len(x1):
-        raise InputError(f"start has {len(x0)} positions, end {len(x1)}")
-    triangles = as_indices(faces, "faces", where, 3)
-    axis = wp.empty(len(triangles), dtype=wp.vec3d, device=where)
-    angle = wp.empty(len(triangles), dtype=wp.float64, device=where)
-    launch(_normal_cones, len(triangles), [x0, x1, triangles], [axis, angle], device=where)
-    return axis.numpy().reshape(-1, 3), angle.numpy()
+    @staticmethod
+    def of(surfaces: Surfaces, end: wp.array | None = None) -> FaceCones:
+        """The normals now; or with `end`, (n,) vec3d [m], cones that hold them while vertices go there along lines."""
+        faces, device = surfaces.layout.faces, surfaces.device
+        axis = wp.empty(len(faces), dtype=wp.vec3d, device=device)
+        angle = wp.zeros(len(faces), dtype=wp.float64, device=device)
+        if end is None:
+            launch(_face_normals, len(faces), [faces, surfaces.positions], [axis], device=device)
+        else:
+            launch(_face_cones, len(faces), [faces, surfaces.positions, end], [axis, angle], device=device)
+        return FaceCones(axis, angle)
 
 
-def face_normals(surfaces: Surfaces) -> wp.array:
-    """(m,) vec3d: unit normal of each triangle, zero where it has no area."""
-    faces, device = surfaces.layout.faces, surfaces.device
-    normals = wp.empty(len(faces), dtype=wp.vec3d, device=device)
-    launch(_face_normals, len(faces), [faces, surfaces.positions], [normals], device=device)
-    return normals
-
-
-def published_patches(surfaces: Surfaces, entries: Entries, runs: Runs) -> wp.array:
+def published_patches(surfaces: Surfaces, entries: Entries, runs: Runs, cones: FaceCones) -> wp.array:
     """Patches for `cell_pairs`: the whole of each cell that the published test takes to be free of self-contact."""
     device, count = device_of(entries.keys), len(entries.keys)
     patches = wp.empty(count, dtype=wp.int32, device=device)
-    inputs = [entries.triangles, runs.start, runs.number, face_normals(surfaces), surfaces.layout.body]
+    inputs = [entries.triangles, runs.start, runs.number, cones.axis, cones.angle, surfaces.layout.body]
     launch(_merge_cells, len(runs.start), inputs, [patches], device=device, grain=1024)
     return patches
 
@@ -84,11 +74,11 @@ def angle_between(a: wp.vec3d, b: wp.vec3d) -> wp.float64:
 
 
 @wp.kernel
-def _normal_cones(
+def _face_cones(
     first: int,
+    faces: wp.array2d[int],
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
-    faces: wp.array2d[int],
     axis: wp.array[wp.vec3d],
     angle: wp.array[wp.float64],
 ):
@@ -129,6 +119,7 @@ def _merge_cells(
     start: wp.array[int],
     number: wp.array[int],
     normals: wp.array[wp.vec3d],
+    spread: wp.array[wp.float64],
     body: wp.array[int],
     patches: wp.array[int],
 ):
@@ -150,7 +141,9 @@ def _merge_cells(
     while e < end and wide == 0:
         normal = normals[triangles[e]]
         axes[waiting] = normal
-        angles[waiting] = wp.float64(0.0)
+        angles[waiting] = spread[triangles[e]]
+        if angles[waiting] >= RIGHT_ANGLE:
+            wide = 1
         waiting += 1
         e += 1
         merged = e - begin

@@ -15,9 +15,11 @@ Spec: specs/leonard-deformable-gpu C7; its sound variant asks for a geodesic len
 
 from __future__ import annotations
 
+import math
+
 import warp as wp
 
-from tangere.partition.cones import face_normals, unit_or_zero
+from tangere.partition.cones import FaceCones, angle_between, unit_or_zero
 from tangere.partition.grid_entries import Entries, Runs
 from tangere.partition.pipeline_surfaces import Surfaces
 from tangere.runtime import SOUND, as_points, device_of, launch
@@ -30,15 +32,24 @@ __all__ = ["sound_patches"]
 MOST_ENTRIES = wp.constant(64)
 #: Cosines and gaps must be clear of rounding.
 CLEAR = wp.constant(wp.float64(1.0e-9))
+HALF_TURN = wp.constant(wp.float64(math.pi))
 LEAST_COSINE = wp.constant(wp.float64(1.0e-3))
 
 
 def sound_patches(
-    surfaces: Surfaces, entries: Entries, runs: Runs, distance: float, *, covered: float = 0.0, rest=None
+    surfaces: Surfaces,
+    entries: Entries,
+    runs: Runs,
+    cones: FaceCones,
+    distance: float,
+    *,
+    covered: float = 0.0,
+    rest=None,
 ) -> wp.array:
     """Patches for `cell_pairs`, for contacts nearer than `distance` [m]; with 0: for intersections.
 
     Args:
+        cones: of the normals now; those of a step make pieces keep below a right angle throughout it.
         covered: pairs nearer than this at rest [m], and joined there, are excluded.
         rest: positions at rest, (n, 3), needed for distance > 0.
     """
@@ -50,8 +61,8 @@ def sound_patches(
     if distance > 0.0:
         at_rest = as_points(rest, "rest", device)
         launch(_shrinking, len(faces), [faces, at_rest, surfaces.positions], [shrinking], device=device)
-    inputs = [entries.triangles, runs.start, runs.number, faces, surfaces.positions, face_normals(surfaces), shrinking]
-    inputs += [distance, covered, label, border]
+    inputs = [entries.triangles, runs.start, runs.number, faces, surfaces.positions, cones.axis, cones.angle]
+    inputs += [shrinking, distance, covered, label, border]
     launch(_certify_cells, len(runs.start), inputs, [patches], device=device, grain=64)
     return patches
 
@@ -85,6 +96,14 @@ def _shrinking(
     product = (r11 * r22 - r12 * r12) / area
     root = wp.sqrt(wp.max(trace * trace - wp.float64(4.0) * product, wp.float64(0.0)))
     shrinking[i] = wp.sqrt(wp.float64(0.5) * (trace + root)) * (wp.float64(1.0) + wp.float64(1.0e-6))
+
+
+@wp.func
+def least_cosine(axis: wp.vec3d, normal: wp.vec3d, spread: wp.float64) -> wp.float64:
+    """Of the angle between the axis and a normal that stays within `spread` of what it is said to be."""
+    if spread == wp.float64(0.0):
+        return wp.dot(axis, normal)
+    return wp.cos(wp.min(angle_between(axis, normal) + spread, HALF_TURN))
 
 
 @wp.func
@@ -181,6 +200,7 @@ def _certify_cells(
     faces: wp.array2d[int],
     positions: wp.array[wp.vec3d],
     normals: wp.array[wp.vec3d],
+    spread: wp.array[wp.float64],
     shrinking: wp.array[wp.float64],
     distance: wp.float64,
     covered: wp.float64,
@@ -228,7 +248,7 @@ def _certify_cells(
             first_side = int(-1)
             for e in range(begin, end):
                 if label[e] == piece and sound == 1:
-                    cosine = wp.min(cosine, wp.dot(axis, normals[triangles[e]]))
+                    cosine = wp.min(cosine, least_cosine(axis, normals[triangles[e]], spread[triangles[e]]))
                     shrunk = wp.max(shrunk, shrinking[triangles[e]])
                     for side in range(3):
                         inner = side_is_inner(e, side, begin, end, label, triangles, faces)

@@ -3,7 +3,8 @@
 A search of a tree with itself ends at pairs of nodes that are apart, or at pairs of clusters. When things move little
 these pairs are almost the same in the next step: only they are tested, and opened where boxes have come to overlap
 (specs/leonard-deformable-gpu C21.6). Pairs are never closed again; when there are twice as many as a search from the
-root would leave, the front starts afresh.
+root would leave, the front starts afresh. One tree holds the triangles of all bodies of a scene; tree and front are
+kept with its topologies, so that `broad_phase="front"` finds them at the next step.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import numpy as np
 import warp as wp
 
 from tangere.bound import LinearTree, MovingBox, TreeBoxes, boxes_meet
+from tangere.partition.broad_phase_boxes import compared_bodies, may_pair
+from tangere.partition.pipeline_surfaces import Surfaces
 from tangere.runtime import SOUND, collect, device_of, take
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Front"]
+__all__ = ["Front", "front_pairs"]
 
 #: What became of a pair of nodes.
 APART = wp.constant(0)
@@ -26,6 +29,23 @@ CLUSTERS = wp.constant(1)
 OPENED = wp.constant(2)
 #: A front this many times larger than a fresh one starts afresh.
 GROWTH = 2.0
+
+
+def front_pairs(surfaces: Surfaces, distance: float, jobs: np.ndarray) -> wp.array:
+    """All pairs (i, j), i < j, of triangles of compared bodies whose boxes overlap, in any order.
+
+    Args:
+        distance: boxes are grown by half of it [m].
+        jobs: (k, 2) meshes to compare; a mesh with itself is (a, a).
+    """
+    layout, device = surfaces.layout, surfaces.device
+    known: Front | None = layout.cache.pop("front", None)  # while one thread has it, another begins at the root
+    tree = _built(surfaces) if known is None else known.tree
+    boxes = tree.fit(surfaces.vertex_boxes(distance))
+    front = layout.cache["front"] = Front.from_root(tree, boxes) if known is None else known.moved(boxes)
+    compared = layout.for_jobs("compared", jobs, lambda: compared_bodies(jobs, len(surfaces.meshes), device))
+    inputs = [front.nodes, boxes.items, tree.first, tree.last, tree.order, layout.body, compared]
+    return collect(_items, len(front.nodes), inputs, wp.vec2i, device=device)
 
 
 @dataclass(frozen=True)
@@ -36,21 +56,27 @@ class Front:
     nodes: wp.array  #: (k,) vec3i: node, node, APART or CLUSTERS
     fresh: int  #: how many there were after the last search from the root
     tests: int  #: pairs of nodes tested in the last search
-    pairs: wp.array  #: (n,) vec2i: items (i, j), i < j, whose boxes overlap, in any order
 
     @staticmethod
     def from_root(tree: LinearTree, boxes: TreeBoxes) -> Front:
         """A search that knows nothing yet; boxes as `tree.fit` makes them."""
         nodes, tests = _settle(tree, boxes, np.zeros((1, 3), np.int32))
-        return Front(tree, nodes, len(nodes), tests, _item_pairs(tree, boxes, nodes))
+        return Front(tree, nodes, len(nodes), tests)
 
     def moved(self, boxes: TreeBoxes) -> Front:
         """The search with new boxes of the same tree, from where this one ended."""
         nodes, tests = _settle(self.tree, boxes, self.nodes.numpy())
         if len(nodes) > GROWTH * self.fresh:
             again = Front.from_root(self.tree, boxes)
-            return Front(self.tree, again.nodes, again.fresh, tests + again.tests, again.pairs)
-        return Front(self.tree, nodes, self.fresh, tests, _item_pairs(self.tree, boxes, nodes))
+            return Front(self.tree, again.nodes, again.fresh, tests + again.tests)
+        return Front(self.tree, nodes, self.fresh, tests)
+
+
+def _built(surfaces: Surfaces) -> LinearTree:
+    """A tree of all triangles, ordered by where they are."""
+    bounds = np.array([mesh.bounds for mesh in surfaces.meshes])
+    hull = np.stack([bounds[:, 0].min(axis=0), bounds[:, 1].max(axis=0)])
+    return LinearTree.build(surfaces.layout.faces, surfaces.positions, hull)
 
 
 def _settle(tree: LinearTree, boxes: TreeBoxes, start: np.ndarray) -> tuple[wp.array, int]:
@@ -65,11 +91,6 @@ def _settle(tree: LinearTree, boxes: TreeBoxes, start: np.ndarray) -> tuple[wp.a
         settled.append(found[found[:, 2] != OPENED])
         open_pairs = wp.array(found[found[:, 2] == OPENED], dtype=wp.vec3i, device=device)
     return wp.array(np.concatenate(settled), dtype=wp.vec3i, device=device), tests
-
-
-def _item_pairs(tree: LinearTree, boxes: TreeBoxes, nodes: wp.array) -> wp.array:
-    inputs = [nodes, boxes.items, tree.first, tree.last, tree.order]
-    return collect(_items, len(nodes), inputs, wp.vec2i, device=device_of(tree.items))
 
 
 @wp.kernel
@@ -125,6 +146,8 @@ def _items(
     node_first: wp.array[int],
     node_last: wp.array[int],
     order: wp.array[int],
+    body: wp.array[int],
+    compared: wp.array2d[wp.uint8],
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.vec2i],
@@ -139,7 +162,7 @@ def _items(
         if a == b:
             begin = i + 1
         for j in range(begin, node_last[b] + 1):
-            if boxes_meet(boxes[i], boxes[j]):
+            if boxes_meet(boxes[i], boxes[j]) and may_pair(order[i], order[j], body, compared):
                 place = take(counts, shard, 1, capacity)
                 if place >= 0:
                     one = order[i]

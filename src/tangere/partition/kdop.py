@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from tangere.shape import Mesh
 
 __all__ = ["Objects", "dop_directions", "every_object", "near_objects", "slabs"]
 
-ObjectBounds = Literal[6, 14, 18, 26]
 #: What rounding may do to a bound, relative to the coordinates.
 ROUNDING = 1e-14
 

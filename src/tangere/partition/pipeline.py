@@ -18,17 +18,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Literal
 
 import numpy as np
 import warp as wp
 
 from tangere.partition.broad_phase_boxes import Crowd
-from tangere.partition.cones import published_patches
+from tangere.partition.cones import FaceCones, published_patches
 from tangere.partition.cones_sound import sound_patches
 from tangere.partition.grid import Grid, define_grid
 from tangere.partition.grid_entries import Entries, Runs, cell_runs, grid_entries, sorted_entries
-from tangere.partition.grid_pairs import TypeRule, cell_pairs
+from tangere.partition.grid_pairs import TypeRule, candidate_bound, cell_pairs
 from tangere.partition.grid_published import published_entries, published_grid
 from tangere.partition.kdop import Objects, every_object, near_objects
 from tangere.partition.pipeline_regions import inside_regions, sphere_boxes, triangle_spheres
@@ -62,7 +63,7 @@ class Settings:
             raise InputError("the published grid has one level")
         if self.cones and self.levels:
             raise InputError("cones need a grid of one level")
-        if self.cell is not None and not (np.isfinite(self.cell) and self.cell > 0.0):
+        if self.cell is not None and not (isinstance(self.cell, Real) and 0.0 < self.cell < np.inf):
             raise InputError(f"cell must be a positive length, not {self.cell!r}")
 
 
@@ -84,13 +85,16 @@ class Stages:
     grid: Grid | None = None
     entries: Entries | None = None
     runs: Runs | None = None
+    cones: FaceCones | None = None
     patches: wp.array | None = None
     pairs: wp.array | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Triangles that take part, occupied cells, entries and pairs; read from the device when asked for."""
+        """Triangles that take part, occupied cells, entries, pairs that cells have to look at by the printed rule, and
+        pairs found; read from the device when asked for.
+        """
         if self.entries is None or self.runs is None or self.pairs is None:
             return {}
         number = self.runs.number
@@ -98,6 +102,7 @@ class Stages:
             "triangles": int((self.entries.level.numpy() >= 0).sum()),
             "cells": int(number[-1:].numpy()[0]) + 1 if len(number) else 0,
             "entries": len(self.entries.keys),
+            "candidates": int(candidate_bound(self.entries, self.runs).sum()),
             "pairs": len(self.pairs),
         }
         if self.patches is not None:
@@ -129,6 +134,7 @@ def find_pairs(
     *,
     shelter: Shelter | None = None,
     objects: Objects | None = None,
+    end: wp.array | None = None,
 ) -> Stages:
     """Stages 1 to 6 for a scene; pairs (i, j), i < j, of triangles, in any order, as (n,) vec2i.
 
@@ -136,6 +142,7 @@ def find_pairs(
         distance: [m].
         shelter: needed for sound cones to leave anything out.
         objects: the first stage, if it is done already.
+        end: (n,) vec3d where vertices go along lines [m]: cones then hold the normals of the whole step.
     """
     seconds: dict[str, float] = {}
     clock = Clock(surfaces.device, seconds)
@@ -163,11 +170,12 @@ def find_pairs(
     done.runs = cell_runs(done.entries)
     clock.lap("runs")
     if settings.cones and len(done.entries.keys):
+        done.cones = FaceCones.of(surfaces, end)
         if settings.mode == "published":
-            done.patches = published_patches(surfaces, done.entries, done.runs)
+            done.patches = published_patches(surfaces, done.entries, done.runs, done.cones)
         elif shelter is not None:
             done.patches = sound_patches(
-                *(surfaces, done.entries, done.runs, distance),
+                *(surfaces, done.entries, done.runs, done.cones, distance),
                 **{"covered": shelter.covered, "rest": shelter.rest},
             )
         clock.lap("cones")

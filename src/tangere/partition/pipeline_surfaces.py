@@ -8,9 +8,11 @@ with it; a mesh with another topology, after a cut, brings its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, TypeVar
+from weakref import ref
 
 import numpy as np
 import warp as wp
@@ -20,7 +22,16 @@ from tangere.partition.step import Body, FittedBody
 from tangere.runtime import CapacityError, InputError, as_points, choose_device, device_of
 from tangere.shape import Mesh, Topology
 
-__all__ = ["LARGEST", "SMALLEST", "Layout", "Surfaces", "owned_features"]
+__all__ = [
+    "LARGEST",
+    "SMALLEST",
+    "Layout",
+    "Surfaces",
+    "as_meshes",
+    "checked_distance",
+    "checked_size",
+    "owned_features",
+]
 
 #: Bits for the number of a feature in the key of a contact.
 NUMBER_BITS = 29
@@ -35,7 +46,7 @@ Made = TypeVar("Made")
 class Layout:
     """The topologies of all meshes, one after the other, on a device."""
 
-    topologies: tuple[Topology, ...]
+    partners: tuple[ref[Topology], ...]  #: all but the first: when one is gone, so is this
     faces: wp.array  #: (m, 3) int32, vertex numbers
     edges: wp.array  #: (e, 2)
     face_edges: wp.array  #: (m, 3): edges (v0, v1), (v1, v2), (v2, v0)
@@ -57,14 +68,19 @@ class Layout:
 
     @staticmethod
     def of(topologies: tuple[Topology, ...], device: wp.Device) -> Layout:
+        """The layout of these topologies, kept with the first as long as all of them are in use.
+
+        It must not keep the others: whoever cuts a body at every step would never be rid of the old ones.
+        """
         cache = topologies[0].cache
-        key = ("layout", tuple(map(id, topologies)), device.alias)  # the layout holds them, so the ids stay theirs
+        key = ("layout", tuple(map(id, topologies)), device.alias)  # forgotten before an id can be used again
         if key not in cache:
-            cache[key] = Layout._built(topologies, device)
+            others = {id(t): t for t in topologies if t is not topologies[0]}.values()
+            cache[key] = Layout._built(topologies, _watched(others, topologies[0], key), device)
         return cache[key]
 
     @staticmethod
-    def _built(topologies: tuple[Topology, ...], device: wp.Device) -> Layout:
+    def _built(topologies: tuple[Topology, ...], partners: tuple[ref[Topology], ...], device: wp.Device) -> Layout:
         vertex_base = _bases([t.vertex_count for t in topologies])
         edge_base = _bases([len(t.edges) for t in topologies])
         face_base = _bases([len(t.faces) for t in topologies])
@@ -76,7 +92,7 @@ class Layout:
             return wp.array(np.concatenate(parts).astype(np.int32), dtype=wp.int32, device=device)
 
         return Layout(
-            topologies,
+            partners,
             faces=on_device([t.faces + base for t, base in zip(topologies, vertex_base, strict=False)]),
             edges=on_device([t.edges + base for t, base in zip(topologies, vertex_base, strict=False)]),
             face_edges=on_device([t.face_edges + base for t, base in zip(topologies, edge_base, strict=False)]),
@@ -109,7 +125,7 @@ class Surfaces:
         bounds = np.array([mesh.bounds for mesh in meshes])
         sizes = (bounds[:, 1] - bounds[:, 0]).max(axis=1)
         if np.abs(bounds).max() > LARGEST or ((sizes > 0.0) & (sizes < SMALLEST)).any():
-            _refuse(meshes)
+            checked_size(*meshes)
         where = choose_device(device)
         layout = Layout.of(tuple(mesh.topology for mesh in meshes), where)
         if len(meshes) == 1:
@@ -146,13 +162,38 @@ class Surfaces:
         return [FittedBody(body, boxes[bases[k] : bases[k + 1]]) for k, body in enumerate(self.bodies)]
 
 
-def _refuse(meshes: Sequence[Mesh]) -> None:
-    """Say which mesh is too large or too small."""
+def _watched(others: Iterable[Topology], first: Topology, key: Any) -> tuple[ref[Topology], ...]:
+    """The others, not held; with the first of them to go, what `first` keeps under `key` goes."""
+    owner = ref(first)
+
+    def forget(_: object) -> None:
+        kept = owner()
+        if kept is not None:
+            kept.cache.pop(key, None)
+
+    return tuple(ref(other, forget) for other in others)
+
+
+def as_meshes(meshes: Mesh | Sequence[Mesh]) -> list[Mesh]:
+    """One mesh or several as a list."""
+    if not isinstance(meshes, Mesh | Iterable):
+        raise InputError(f"meshes must be a Mesh at rest, or a list of them, not a {type(meshes).__name__}")
+    return [meshes] if isinstance(meshes, Mesh) else list(meshes)
+
+
+def checked_distance(distance: float) -> None:
+    """Raise unless the distance is a length whose fourth power is a number."""
+    if not (isinstance(distance, Real) and SMALLEST <= distance <= LARGEST):
+        raise InputError(f"distance must be a positive length, {SMALLEST:g} to {LARGEST:g}, not {distance!r}")
+
+
+def checked_size(*meshes: Mesh) -> None:
+    """Raise, and say which, if a mesh is too large or too small."""
     for mesh in meshes:
         if np.abs(mesh.bounds).max() > LARGEST:
-            raise InputError(f"Mesh {mesh.name!r}: coordinates above {LARGEST:g} are too large for proximity")
-        if 0.0 < mesh.extent < SMALLEST:
-            raise InputError(f"Mesh {mesh.name!r}: an extent below {SMALLEST:g} is too small for proximity")
+            raise InputError(f"Mesh {mesh.name!r}: coordinates above {LARGEST:g} are too large")
+        if 0.0 < np.ptp(mesh.bounds, axis=0).max() < SMALLEST:
+            raise InputError(f"Mesh {mesh.name!r}: an extent below {SMALLEST:g} is too small")
 
 
 def owned_features(topology: Topology) -> np.ndarray:

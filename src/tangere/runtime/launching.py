@@ -17,20 +17,21 @@ from typing import Any
 
 import warp as wp
 
-from tangere.runtime.driving import Cut, run_program
+from tangere.runtime.driving import Cut, Program
 from tangere.runtime.kernels import BLOCK, load
 from tangere.runtime.packing import Recorded
 from tangere.runtime.threads import thread_count
 from tangere.runtime.workers import wake
 
-__all__ = ["Recorded", "launch", "launch_in_turn", "run_phases", "run_shards", "shard_ranges"]
+__all__ = ["Recorded", "launch", "launch_in_turn", "prepare_phases", "run_phases", "run_shards", "shard_ranges"]
 
 #: Below this many indices a range is run inline: light kernels take some 10 ns an index. Heavier ones pass their own.
 GRAIN = 32768
 #: Shards per thread: enough to even out unequal work, few enough that their cost (about a microsecond) is not seen.
 SHARDS_PER_THREAD = 8
-#: The launches of one phase: what is launched, the number of indices, and the smallest number worth a thread.
-Phase = Sequence[tuple[Recorded, int, int]]
+#: The launches of one phase: what is launched, the number of indices, or an array (1,) int64 where an earlier phase
+#: will have written it, and the smallest number worth a thread.
+Phase = Sequence[tuple[Recorded, int | wp.array, int]]
 
 
 def launch(
@@ -92,20 +93,34 @@ def run_phases(phases: Sequence[Phase], threads: int | None = None) -> None:
     On the caller's thread and up to `threads - 1` others; a launch is cut as `shard_ranges` says.
     """
     threads = thread_count() if threads is None else threads
-    program: list[list[Cut]] = []
+    cuts = _cut(phases, threads)
+    if len(cuts) == 1 and len(cuts[0]) == 1 and cuts[0][0].shards == 1 and not cuts[0][0].counted:
+        cuts[0][0].packed.launch(cuts[0][0].dim, 0, 0)
+    elif cuts:
+        Program(cuts, threads).run()
+
+
+def prepare_phases(phases: Sequence[Phase], threads: int | None = None) -> Program:
+    """The same phases to be run again and again, by one caller at a time, with arguments that stay the same arrays."""
+    threads = thread_count() if threads is None else threads
+    return Program(_cut(phases, threads), threads)
+
+
+def _cut(phases: Sequence[Phase], threads: int) -> list[list[Cut]]:
+    """The launches that have indices, in shards."""
+    cut: list[list[Cut]] = []
     for phase in phases:
         cuts: list[Cut] = []
         for recorded, dim, grain in phase:
-            if dim > 0:
+            if isinstance(dim, wp.array):
+                shards = SHARDS_PER_THREAD * threads if threads > 1 else 1
+                cuts.append(Cut(recorded.packed, 0, grain, shards, dim.ptr))
+            elif dim > 0:
                 ranges = shard_ranges(dim, grain, threads)
-                cuts.append((recorded.packed, dim, ranges[0][1], len(ranges)))
+                cuts.append(Cut(recorded.packed, dim, ranges[0][1], len(ranges)))
         if cuts:
-            program.append(cuts)
-    if sum(cut[3] for cuts in program for cut in cuts) == 1:
-        packed, dim, _, _ = program[0][0]
-        packed.launch(dim, 0, 0)
-    elif program:
-        run_program(program, threads)
+            cut.append(cuts)
+    return cut
 
 
 def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int]], threads: int | None = None) -> None:

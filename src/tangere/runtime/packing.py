@@ -31,8 +31,9 @@ class _Bounds(ctypes.Structure):
 class Packed:
     """The arguments of a launch in one block, and the compiled kernel that takes them."""
 
-    def __init__(self, form: _Form, block: ctypes.Structure, places: int) -> None:
+    def __init__(self, form: _Form, block: ctypes.Structure, places: int, arguments: Sequence[Any]) -> None:
         self._form, self._block, self._leading = form, block, form.names[:places]
+        self._arguments = arguments  # keeps the arrays, of which the block has but addresses
 
     @cached_property
     def address(self) -> tuple[int, int, int, int]:
@@ -66,7 +67,7 @@ class Recorded:
             form, block = _packed_by_warp(kernel, values, self._device)
             if not kernel.is_generic:
                 _forms[kernel] = form
-        return Packed(form, block, places)
+        return Packed(form, block, places, self._arguments)
 
     def launch(self, count: int, *leading: int) -> None:
         """Run `kernel(*leading, *arguments)` for `count` indices on the calling thread."""

@@ -10,7 +10,7 @@ from numbers import Integral
 
 from tangere.runtime.errors import InputError
 
-__all__ = ["thread_count", "using_threads"]
+__all__ = ["core_count", "thread_count", "using_threads"]
 
 _chosen: ContextVar[int | None] = ContextVar("tangere_threads", default=None)
 
@@ -22,10 +22,15 @@ def thread_count() -> int:
         return chosen
     text = os.environ.get("TANGERE_THREADS")
     if text is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return core_count()
     if not text.isdigit() or int(text) < 1:
         raise InputError(f"TANGERE_THREADS must be a positive whole number, not {text!r}")
     return int(text)
+
+
+def core_count() -> int:
+    """The number of cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

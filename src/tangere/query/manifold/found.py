@@ -118,6 +118,7 @@ def record_of(parts: list[Any], poses: Arrays, ordered: bool) -> Contacts:
 
 
 def empty_columns(count: int, device: wp.Device) -> Any:
+    """Room for so many contacts, their columns apart."""
     columns: Any = Columns()
     for name, dtype in _TYPES.items():
         setattr(columns, name, wp.empty(count, dtype=dtype, device=device))

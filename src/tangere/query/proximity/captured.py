@@ -11,7 +11,7 @@ import warp as wp
 import warp.utils
 
 from tangere.partition.pipeline_surfaces import LARGEST, Surfaces
-from tangere.query.proximity.exclusion import Exclusion, that_count_kernel
+from tangere.query.proximity.excluded import Excluded, that_count_kernel
 from tangere.query.proximity.feature_trees import placing
 from tangere.query.proximity.names import bases_of, name_bits
 from tangere.query.proximity.near import Near, filling
@@ -33,12 +33,13 @@ class Captured:
     """The searches of a plan for vertices at `positions` [m], wherever those are when contacts are looked for."""
 
     def __init__(
-        self, surfaces: Surfaces, plan: Plan, positions: wp.array, distance: float, exclude: list[Exclusion]
+        self, surfaces: Surfaces, plan: Plan, positions: wp.array, distance: float, excluded: Excluded | None
     ) -> None:
         self._surfaces, self._plan, self._positions, self._distance = surfaces, plan, positions, distance
         self._bases = bases_of(surfaces.layout)
-        self._exclusions = [e.prepared(surfaces.layout) for e in exclude]
-        self._flags = wp.zeros((2 + len(exclude)) * COUNTER_STRIDE, dtype=wp.int64, device=surfaces.device)
+        self._excluded = None if excluded is None else excluded.inputs(surfaces.replaced(positions))
+        self._lists = 1 if excluded is None else 2  # of names: those found, and those that count
+        self._flags = wp.zeros((1 + self._lists) * COUNTER_STRIDE, dtype=wp.int64, device=surfaces.device)
         self._aside = wp.Stream(surfaces.device)
         self._room: _Room | None = None
         self._graph = None
@@ -68,7 +69,7 @@ class Captured:
 
     def _make_room(self, size: int) -> _Room:
         device = self._surfaces.device
-        names = [wp.empty(2 * size, dtype=wp.int64, device=device) for _ in range(1 + len(self._exclusions))]
+        names = [wp.empty(2 * size, dtype=wp.int64, device=device) for _ in range(self._lists)]
         number = self._flags[-COUNTER_STRIDE:]
         near = Near.empty(self._surfaces.layout, self._positions, names[-1][:size], number, 0)
         return _Room(size, names, wp.zeros(2 * size, dtype=wp.int32, device=device), near)
@@ -79,7 +80,7 @@ class Captured:
         """
         surfaces, device = self._surfaces, self._surfaces.device
         self._flags.zero_()
-        counters = [self._flags[k * COUNTER_STRIDE :] for k in range(1, 2 + len(self._exclusions))]
+        counters = [self._flags[k * COUNTER_STRIDE :] for k in range(1, 1 + self._lists)]
         bits = name_bits(surfaces.layout)
         for names in room.names:
             names.fill_((1 << bits) - 1)  # beyond every name: what is not written sorts last
@@ -92,10 +93,10 @@ class Captured:
             self._search(self._plan.vertices, [counters[0], room.size, names])
         self._search(self._plan.edges, [counters[0], room.size, names])
         device.stream.wait_stream(self._aside)
-        for k, prepared in enumerate(self._exclusions):
-            inputs = [0, counters[k], names, *prepared, self._positions]
-            names = room.names[k + 1]
-            launch(that_count_kernel, room.size, inputs, [counters[k + 1], room.size, names], device=device)
+        if self._excluded is not None:
+            inputs = [0, counters[0], names, *self._excluded]
+            names = room.names[1]
+            launch(that_count_kernel, room.size, inputs, [counters[1], room.size, names], device=device)
         warp.utils.radix_sort_pairs(names, room.places, room.size, 0, bits)
         kernel, dim, arguments = filling(room.near, self._bases)
         launch(kernel, dim, arguments, device=device)
@@ -112,7 +113,7 @@ class _Room:
     """Arrays for so many contacts."""
 
     size: int
-    names: list[wp.array]  #: (2 size,) int64: found, then without each exclusion; sorting needs twice the room
+    names: list[wp.array]  #: (2 size,) int64: found, then those that count; sorting needs twice the room
     places: wp.array  #: (2 size,) int32: what sorting moves along
     near: Near
 

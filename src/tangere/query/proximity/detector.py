@@ -9,18 +9,18 @@ The contacts are exactly those of `proximity`, in the same order.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 
 import numpy as np
 import warp as wp
 
 from tangere.partition.broad_phase_boxes import every_job
-from tangere.partition.pipeline_surfaces import LARGEST, Surfaces
+from tangere.partition.pipeline_surfaces import LARGEST, Surfaces, as_meshes, checked_distance
 from tangere.query.contacts import Contacts
 from tangere.query.proximity.captured import Captured
-from tangere.query.proximity.exclusion import Exclude, listed
+from tangere.query.proximity.excluded import Exclude, Excluded
 from tangere.query.proximity.feature_trees import FeatureTrees
-from tangere.query.proximity.meshes import checked_distance
 from tangere.query.proximity.near import Near
 from tangere.query.proximity.plan import Plan
 from tangere.query.proximity.stepped import Stepped
@@ -29,6 +29,9 @@ from tangere.shape import Mesh
 
 __all__ = ["Detector"]
 
+#: Bytes of a point.
+POINT = wp.types.type_size_in_bytes(wp.vec3d)
+
 
 class Detector:
     """The contacts of one mesh with itself, or of several with each other and themselves, step after step.
@@ -36,7 +39,8 @@ class Detector:
     Args:
         meshes: the bodies, where they begin.
         distance: features nearer than this are in contact [m].
-        exclude: pairs to leave out, besides those that share a vertex, see `Exclusion`.
+        exclude: pairs to leave out, besides those that share a vertex, see `Exclusion`; of several meshes a list with
+            one for each, or None.
         within, between: whether bodies are compared with themselves, and with each other.
         device: where positions will come from; None means CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
@@ -67,8 +71,9 @@ class Detector:
         threads: int | None = None,
     ) -> None:
         checked_distance(distance)
-        self._surfaces = Surfaces.of([meshes] if isinstance(meshes, Mesh) else list(meshes), device)
-        self._distance, self._threads, self._exclude = distance, threads, listed(exclude)
+        self._surfaces = Surfaces.of(as_meshes(meshes), device)
+        self._distance, self._threads = distance, threads
+        self._excluded = Excluded.of(self._surfaces, exclude)
         jobs = every_job(len(self._surfaces.meshes))
         self._jobs = jobs[(within & (jobs[:, 0] == jobs[:, 1])) | (between & (jobs[:, 0] != jobs[:, 1]))]
         count = int(self._surfaces.layout.vertex_base[-1])
@@ -110,7 +115,7 @@ class Detector:
         """Trees, their boxes, and the searches to be made, for the bodies where they are."""
         plan = Plan.of(self._surfaces, self._jobs, self._distance, FeatureTrees.built)
         steps = Captured if self.device.is_cuda else Stepped
-        self._steps = steps(self._surfaces, plan, self._positions, self._distance, self._exclude)
+        self._steps = steps(self._surfaces, plan, self._positions, self._distance, self._excluded)
 
     def _take(self, positions: Arrays | Sequence[Arrays]) -> None:
         """Copy positions to where the searches expect them."""
@@ -123,4 +128,7 @@ class Detector:
         for part, begin, size in zip(parts, begins.tolist(), sizes.tolist(), strict=True):
             if len(part) != size:
                 raise InputError(f"positions must be {size} points, not {len(part)}")
-            wp.copy(self._positions, part, dest_offset=begin, count=size)
+            if self.device.is_cpu:  # a third of the time of wp.copy
+                ctypes.memmove((self._positions.ptr or 0) + begin * POINT, part.ptr, size * POINT)
+            else:
+                wp.copy(self._positions, part, dest_offset=begin, count=size)

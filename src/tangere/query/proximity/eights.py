@@ -25,7 +25,7 @@ wp.set_module_options(SOUND)
 __all__ = ["EightBoxes", "Eights"]
 
 #: Eights of clusters, some 0.5 us each.
-FIT_GRAIN = 256
+FIT_GRAIN = 8
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """All searches of a plan on CPU, again and again: place vertices, fit boxes, search, put names in order.
 
-Room for names, scratch memory and the packed arguments of all launches stay from call to call. Names of vertices and
-faces are lower than those of edges, so the two kinds are sorted side by side.
+Everything is one program that threads are called for once (`runtime.driving`). Room for names, scratch memory and the
+packed arguments of all launches stay from call to call; what found too little room is run again with enough.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import warp as wp
@@ -12,22 +14,27 @@ import warp as wp
 from tangere.bound import Frame
 from tangere.query.proximity.eights import EightBoxes
 from tangere.query.proximity.feature_trees import placing
-from tangere.query.proximity.kept import Kept, run_together
+from tangere.query.proximity.kept import Kept, prepared, run_together
+from tangere.query.proximity.ordered import Appended, Ordered
 from tangere.query.proximity.plan import Plan, Search
-from tangere.runtime import CapacityError, run_shards, shard_ranges, thread_count
+from tangere.runtime import CapacityError, shard_ranges, thread_count
 from tangere.runtime.collecting import COUNTER_STRIDE
+from tangere.runtime.driving import Program
 
-__all__ = ["EightsRun"]
+__all__ = ["EightsRun", "Room"]
 
 #: Vertices to place, some 20 ns each.
-PLACE_GRAIN = 8192
+PLACE_GRAIN = 256
 #: Eights of clusters to search with: 3 us each, and many times that where bodies are near, which is all in one place.
-SEARCH_GRAIN = 8
-#: Names to sort, some 10 ns each.
-SORT_GRAIN = 20000
-#: Room for names is given back when less than a part of it was used: one in so many.
-FORGOTTEN = 8
+SEARCH_GRAIN = 2
+#: Room for names is given back when less than a part of it was used, one in so many, so many times in a row.
+FORGOTTEN, PATIENCE = 8, 16
+#: Room for this many times the names that needed more.
+GROWTH = 1.25
 _LARGEST = 2**31 - 1
+
+#: Room for names in order, and what is to be done with them there.
+Room = tuple[Ordered, Sequence[Kept]]
 
 
 class EightsRun:
@@ -35,6 +42,7 @@ class EightsRun:
 
     def __init__(self, plan: Plan, distance: float) -> None:
         self.plan, self.distance, self._threads = plan, distance, 0
+        self._room: Room | None = None
         self._placing: list[Kept] = []
         self._items: list[Kept] = []
         self._above: list[Kept] = []
@@ -44,85 +52,103 @@ class EightsRun:
             self._items.append(items)
             if side.kind != "vertices":  # which are searched with, never through
                 self._above.append(above)
-        self._edges: list[_Appending] = []
-        self._vertices: list[_Appending] = []
+        self._searches = _Searches([])
+        self._searching: list[Sequence[Kept]] = []  # and all that follows, in this room
+        self._searching_in: tuple[list[Appended], Room] | None = None
+        self._program: Program | None = None
 
     def look_at(self, positions: wp.array, frame: Frame) -> None:
         """Search from now on where the vertices are at `positions`, (v,) vec3d [m], whenever that is asked."""
         bodies = [placing(*body, positions, self.distance, frame) for body in self.plan.bodies.values()]
         self._placing = [Kept(*place, grain=PLACE_GRAIN) for place in bodies]
+        self._program = None
 
-    def names(self, out: wp.array | None = None) -> wp.array:
-        """The names of all pairs that are near, in rising order; in `out`, from its beginning, if they fit there."""
+    def find(self, make_room: Callable[[int], Room]) -> tuple[Ordered, int]:
+        """The names of all pairs that are near, in rising order, and how many they are.
+
+        Args:
+            make_room: makes room for so many names; it stays from call to call while it is enough.
+        """
         if self._threads != thread_count():
+            self._searches = _Searches([*self.plan.edges.searches, *self.plan.vertices.searches])
             self._threads = thread_count()
-            self._edges = [_Appending(search) for search in self.plan.edges.searches]
-            self._vertices = [_Appending(search) for search in self.plan.vertices.searches]
-        waiting = [*self._edges, *self._vertices]
-        for search in waiting:
-            search.forget()
-        before = [self._placing, self._items, self._above]
-        while waiting:
-            for search in waiting:
-                search.counts.fill(0)
-            run_together(*before, [search.kept for search in waiting])
-            waiting, before = [search for search in waiting if not search.fits()], []
-        return self._in_order(out)
-
-    def _in_order(self, out: wp.array | None) -> wp.array:
-        kinds = [[part for search in kind for part in search.found()] for kind in (self._vertices, self._edges)]
-        sizes = [sum(map(len, parts)) for parts in kinds]
-        if out is None or len(out) < sum(sizes):
-            out = wp.empty(sum(sizes), dtype=wp.int64, device="cpu")
-        rows = out.numpy()
-
-        def sort(kind: int, first: int, count: int) -> None:
-            if count:
-                np.concatenate(kinds[kind], out=rows[first : first + count])
-                rows[first : first + count].sort()
-
-        run_shards(sort, [(0, sizes[0]), (sizes[0], sizes[1])], thread_count() if sum(sizes) > SORT_GRAIN else 1)
-        return out if len(out) == sum(sizes) else out[: sum(sizes)]
+        searches = self._searches
+        searches.forget()
+        ordered, then = room = self._room = self._room or make_room(0)
+        # Room is compared, not marked as changed: the user may interrupt between one and the other.
+        if self._searching_in is None or not (
+            self._searching_in[0] is searches.found and self._searching_in[1] is room
+        ):
+            self._searching, self._program = [searches.kept, *ordered.phases(searches.found), then], None
+            self._searching_in = searches.found, room
+        if self._program is None:
+            self._program = prepared(self._placing, self._items, self._above, *self._searching)
+        searches.counts.fill(0)
+        self._program.run()
+        while not searches.fit():
+            searches.counts.fill(0)
+            run_together(searches.kept, *ordered.phases(searches.found), then)
+        needed = ordered.needed
+        if needed > len(ordered.names):
+            ordered, then = self._room = make_room(int(GROWTH * needed))
+            run_together(*ordered.phases(searches.found), then)
+        return ordered, needed
 
 
-class _Appending:
-    """A search with room for names."""
+class _Searches:
+    """Searches, cut for as many threads as there are now, with room for the names they append."""
 
-    def __init__(self, search: Search) -> None:
-        self._search, self._shards = search, len(shard_ranges(search.dim, SEARCH_GRAIN))
-        self._scratch = wp.empty((self._shards, search.scratch), dtype=wp.int32, device="cpu")
-        self._counters = wp.empty(self._shards * COUNTER_STRIDE, dtype=wp.int64, device="cpu")
+    def __init__(self, searches: Sequence[Search]) -> None:
+        self._searches = searches
+        shards = [len(shard_ranges(search.dim, SEARCH_GRAIN)) for search in searches]
+        self._begins = np.cumsum([0, *shards], dtype=np.int64)
+        self._scratch = [
+            wp.empty((count, search.scratch), dtype=wp.int32, device="cpu")
+            for count, search in zip(shards, searches, strict=True)
+        ]
+        self._counters = wp.zeros(sum(shards) * COUNTER_STRIDE, dtype=wp.int64, device="cpu")
         self.counts = self._counters.numpy()
-        self.counts.fill(0)
-        self._least = max(search.expected // self._shards, 1)
+        self._least = np.array([max(s.expected // n, 1) for s, n in zip(searches, shards, strict=True)], np.int64)
+        self._capacity, self._idle = np.zeros(len(searches), np.int64), 0
+        self._needed = self._capacity  # by the longest segment of each search, the last time
+        self.found: list[Appended] = []
+        self.kept: list[Kept] = []
         self._make_room(self._least)
 
     def forget(self) -> None:
-        """Give room back that the last call had no use for: one crowded step does not hold memory for ever."""
-        needed = int(self.counts.max())
-        if self._capacity > max(self._least, FORGOTTEN * needed):
-            self._make_room(max(self._least, 2 * needed))
+        """Give room back that has not been used for a while: one crowded step does not hold memory for ever."""
+        needed = self._needed
+        unused = self._capacity > np.maximum(self._least, FORGOTTEN * needed)
+        self._idle = self._idle + 1 if unused.any() else 0
+        if self._idle >= PATIENCE:
+            self._make_room(np.where(unused, np.maximum(self._least, 2 * needed), self._capacity))
 
-    def fits(self) -> bool:
+    def fit(self) -> bool:
         """Whether all that was appended found room; if not there is enough now."""
-        needed = int(self.counts.max())
-        if needed > self._capacity:
-            self._make_room(needed + needed // 8)
+        filled = self.counts[::COUNTER_STRIDE]
+        if len(filled):
+            self._needed = np.maximum.reduceat(filled, self._begins[:-1])
+        needed = self._needed
+        full = needed > self._capacity
+        if full.any():
+            self._make_room(np.where(full, needed + needed // 8, self._capacity))
             return False
         return True
 
-    def found(self) -> list[np.ndarray]:
-        """What each shard appended."""
-        begins = range(0, len(self._rows), self._capacity)
-        filled = self.counts[::COUNTER_STRIDE].tolist()
-        return [self._rows[begin : begin + count] for begin, count in zip(begins, filled, strict=True) if count]
-
-    def _make_room(self, capacity: int) -> None:
-        if capacity * self._shards > _LARGEST:
-            found = int(self.counts.sum())
-            raise CapacityError(f"{self._search.kernel.key} found {found} pairs, more than one array can hold")
-        self._capacity = capacity
-        names = wp.empty(capacity * self._shards, dtype=wp.int64, device="cpu")
-        self._rows = names.numpy()
-        arguments = [*self._search.inputs, self._scratch, self._counters, capacity, names]
-        self.kept = Kept(self._search.kernel, self._search.dim, arguments, grain=SEARCH_GRAIN)
+    def _make_room(self, capacity: np.ndarray) -> None:
+        found, kept = [], []
+        for k, search in enumerate(self._searches):
+            if capacity[k] == self._capacity[k]:
+                found.append(self.found[k])
+                kept.append(self.kept[k])
+                continue
+            begin, end, room = int(self._begins[k]), int(self._begins[k + 1]), int(capacity[k])
+            if room * (end - begin) > _LARGEST:
+                count = int(self.counts[begin * COUNTER_STRIDE : end * COUNTER_STRIDE].sum())
+                raise CapacityError(f"{search.kernel.key} found {count} pairs, more than one array can hold")
+            counters = self._counters[begin * COUNTER_STRIDE : end * COUNTER_STRIDE]
+            names = wp.empty(room * (end - begin), dtype=wp.int64, device="cpu")
+            found.append(Appended(end - begin, counters, room, names))
+            arguments = [*search.inputs, self._scratch[k], counters, room, names]
+            kept.append(Kept(search.kernel, search.dim, arguments, grain=SEARCH_GRAIN))
+        self.found, self.kept, self._capacity = found, kept, capacity

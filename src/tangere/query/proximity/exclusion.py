@@ -10,33 +10,36 @@ Three kinds (specs/leonard-deformable-gpu C9):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import index
 
 import numpy as np
 import warp as wp
 
-from tangere.partition.pipeline_surfaces import Layout, Surfaces
+from tangere.partition.pipeline_surfaces import Surfaces, checked_distance
 from tangere.query.contacts import Contacts, Kind, contact_key
-from tangere.query.proximity.names import EDGE_EDGE, bases_of, body_of, number_bits
+from tangere.query.proximity.names import EDGE_EDGE
 from tangere.query.proximity.primitives import (
     edges_offset,
     face_offset,
     nearest_on_edges,
     nearest_on_face,
 )
-from tangere.runtime import SOUND, InputError, collect, device_of, launch, take
+from tangere.runtime import SOUND, InputError, launch
 from tangere.shape import Adjacency, Mesh, Topology
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Exclude", "Exclusion", "listed", "that_count", "that_count_kernel"]
+__all__ = ["Exclusion", "features_apart"]
 
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Pairs of features of one topology, and how near each must come to count."""
+    """Pairs of features of one body, and how near each must come to count.
+
+    Where other bodies share its topology (`mesh.at`, `mesh.replace`), which of them it is for is said by its place in
+    the list that queries take, one entry for each mesh.
+    """
 
     topology: Topology
     keys: np.ndarray  #: (n,) int64, rising: contact keys of a mesh with itself
@@ -49,7 +52,11 @@ class Exclusion:
         """Features with vertices less than `count` edges apart; 1 are those that share a vertex, left out anyway."""
         from scipy.sparse import csr_matrix, identity
 
-        if count < 1:
+        try:
+            steps = index(count)
+        except TypeError as error:
+            raise InputError(f"rings must be a whole number, not {count!r}") from error
+        if steps < 1:
             raise InputError(f"rings must be at least 1, not {count!r}")
         topology, vertices = mesh.topology, len(mesh.vertices)
 
@@ -60,7 +67,7 @@ class Exclusion:
 
         near = identity(vertices, np.float32, format="csr")
         edges = incidence(topology.edges)
-        for _ in range(count - 1):
+        for _ in range(steps - 1):
             near = ((near @ (edges.T @ edges)) > 0).astype(np.float32)
         vertex, face = (near @ incidence(topology.faces).T).nonzero()
         one, other = (edges @ near @ edges.T).nonzero()
@@ -82,6 +89,7 @@ class Exclusion:
 
     def widened(self, mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
         """The same pairs where each that has come apart counts again: up to how far it is now, at most `distance`."""
+        checked_distance(distance)
         surfaces = self._surfaces(mesh, device)
         apart = wp.empty(len(self.keys), dtype=wp.float64, device=surfaces.device)
         keys = wp.array(self.keys, dtype=wp.int64, device=surfaces.device)
@@ -89,46 +97,10 @@ class Exclusion:
         launch(_distances, len(keys), inputs, [apart], device=surfaces.device)
         return Exclusion(self.topology, self.keys, np.minimum(distance, np.maximum(self.activation, apart.numpy())))
 
-    def removed_from(self, surfaces: Surfaces, names: wp.array) -> wp.array:
-        """Those of the named pairs of features that count, in any order."""
-        device, count = surfaces.device, len(names)
-        number = wp.full(1, wp.int64(count), dtype=wp.int64, device=device)
-        inputs = [number, names, *self.prepared(surfaces.layout), surfaces.positions]
-        return collect(that_count_kernel, count, inputs, wp.int64, device=device, grain=4096, capacity=count)
-
-    def prepared(self, layout: Layout) -> list[Any]:
-        """What `that_count_kernel` takes between names and positions, on the device of a scene."""
-        device = device_of(layout.faces)
-        mine = np.array([topology is self.topology for topology in layout.topologies], np.uint8)
-        if not mine.any():
-            raise InputError("exclude was made for a mesh with another topology")
-        inputs = [wp.int64(number_bits(layout)), bases_of(layout), wp.array(mine, dtype=wp.uint8, device=device)]
-        inputs += [wp.array(self.keys, dtype=wp.int64, device=device)]
-        inputs += [wp.array(self.activation, dtype=wp.float64, device=device)]
-        return [*inputs, layout.faces, layout.edges]
-
     def _surfaces(self, mesh: Mesh, device: str | None) -> Surfaces:
         if mesh.topology is not self.topology:
             raise InputError(f"Mesh {mesh.name!r}: these exclusions were made for another topology")
         return Surfaces.of([mesh], device)
-
-
-#: What is to be left out: one exclusion, or one for each mesh that has any.
-Exclude = Exclusion | Sequence[Exclusion] | None
-
-
-def listed(exclude: Exclude) -> list[Exclusion]:
-    """None, one, or several exclusions as a list."""
-    if exclude is None:
-        return []
-    return [exclude] if isinstance(exclude, Exclusion) else list(exclude)
-
-
-def that_count(surfaces: Surfaces, names: wp.array, exclude: Exclude) -> wp.array:
-    """Those of the named pairs that no exclusion names, in any order."""
-    for exclusion in listed(exclude):
-        names = exclusion.removed_from(surfaces, names)
-    return names
 
 
 def _excluding(topology: Topology, keys: np.ndarray) -> Exclusion:
@@ -217,59 +189,6 @@ def features_apart(
     b = positions[faces[other, 1]]
     c = positions[faces[other, 2]]
     return wp.length(face_offset(p, a, b, c, nearest_on_face(p, a, b, c)))
-
-
-@wp.kernel
-def that_count_kernel(
-    first: int,
-    shard: int,
-    number: wp.array[wp.int64],
-    names: wp.array[wp.int64],
-    bits: wp.int64,
-    bases: wp.array2d[int],
-    mine: wp.array[wp.uint8],
-    keys: wp.array[wp.int64],
-    activation: wp.array[wp.float64],
-    faces: wp.array2d[int],
-    edges: wp.array2d[int],
-    positions: wp.array[wp.vec3d],
-    counts: wp.array[wp.int64],
-    capacity: int,
-    out: wp.array[wp.int64],
-):
-    k = first + wp.tid()
-    if wp.int64(k) >= number[0]:
-        return
-    mask = (wp.int64(1) << bits) - wp.int64(1)
-    other = int(names[k] & mask)
-    one = int((names[k] >> bits) & mask)
-    code = names[k] >> (wp.int64(2) * bits)
-    edges_pair = code >> wp.int64(1) == EDGE_EDGE
-    row_one = int(0)
-    row_other = int(2)
-    if edges_pair:
-        row_one = 1
-        row_other = 1
-    body = body_of(bases, row_one, one)
-    listed = True
-    if mine[body] == wp.uint8(1) and body == body_of(bases, row_other, other):
-        key = (code << wp.int64(58)) | (wp.int64(one - bases[row_one, body]) << wp.int64(29))
-        key = key | wp.int64(other - bases[row_other, body])
-        low = int(0)
-        high = keys.shape[0]
-        while low < high:
-            middle = (low + high) / 2
-            if keys[middle] < key:
-                low = middle + 1
-            else:
-                high = middle
-        if low < keys.shape[0]:
-            if keys[low] == key:
-                listed = features_apart(edges_pair, one, other, faces, edges, positions) < activation[low]
-    if listed:
-        place = take(counts, shard, 1, capacity)
-        if place >= 0:
-            out[place] = names[k]
 
 
 @wp.kernel

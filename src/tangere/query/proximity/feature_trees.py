@@ -58,10 +58,10 @@ class FeatureTrees:
     def built(surfaces: Surfaces, body: int | None = None) -> FeatureTrees:
         """The trees, ordered by where features are now."""
         layout, device = surfaces.layout, surfaces.device
-        chosen = range(len(layout.topologies)) if body is None else range(body, body + 1)
+        chosen = range(len(surfaces.meshes)) if body is None else range(body, body + 1)
         bounds = np.array([surfaces.meshes[k].bounds for k in chosen])
         hull = np.stack([bounds[:, 0].min(axis=0), bounds[:, 1].max(axis=0)])
-        used = np.concatenate([np.unique(layout.topologies[k].faces) + layout.vertex_base[k] for k in chosen])
+        used = np.concatenate([np.unique(surfaces.meshes[k].faces) + layout.vertex_base[k] for k in chosen])
         everywhere = surfaces.positions.numpy()
         if device.is_cpu:
             order = used[compact_order(np.arange(len(used), dtype=np.int32)[:, None], everywhere[used])]

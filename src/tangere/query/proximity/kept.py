@@ -12,20 +12,21 @@ from typing import Any
 import warp as wp
 
 from tangere.runtime import choose_device, load
-from tangere.runtime.launching import Recorded, run_phases
+from tangere.runtime.driving import Program
+from tangere.runtime.launching import Recorded, prepare_phases, run_phases
 
-__all__ = ["Kept", "run_together"]
+__all__ = ["Kept", "prepared", "run_together"]
 
 
 class Kept:
     """A launch of `kernel(first, *arguments)`, or of an appending one, `kernel(first, shard, *arguments)`.
 
     Args:
-        dim: number of indices; may be changed from call to call.
+        dim: number of indices; or (1,) int64, where an earlier phase writes it. May be changed from call to call.
         grain: smallest number of indices worth a thread.
     """
 
-    def __init__(self, kernel: wp.Kernel, dim: int, arguments: Sequence[Any], *, grain: int) -> None:
+    def __init__(self, kernel: wp.Kernel, dim: int | wp.array, arguments: Sequence[Any], *, grain: int) -> None:
         device = choose_device("cpu")
         load(kernel, device)
         self.dim, self.grain, self.recorded = dim, grain, Recorded(kernel, arguments, device)
@@ -34,3 +35,8 @@ class Kept:
 def run_together(*phases: Sequence[Kept]) -> None:
     """Run the launches of each phase, their shards in one queue, then those of the next."""
     run_phases([[(kept.recorded, kept.dim, kept.grain) for kept in phase] for phase in phases])
+
+
+def prepared(*phases: Sequence[Kept]) -> Program:
+    """The same, to be run again and again on as many threads as now."""
+    return prepare_phases([[(kept.recorded, kept.dim, kept.grain) for kept in phase] for phase in phases])

@@ -17,16 +17,17 @@ import numpy as np
 
 from tangere.partition.broad_phase import BroadPhase, triangle_pairs
 from tangere.partition.broad_phase_boxes import every_job
-from tangere.partition.pipeline_surfaces import LARGEST, SMALLEST, Surfaces
+from tangere.partition.pipeline_surfaces import Surfaces, as_meshes, checked_distance
 from tangere.query.contacts import Contacts
-from tangere.query.proximity.exclusion import Exclude, that_count
+from tangere.query.proximity.excluded import Exclude, Excluded
 from tangere.query.proximity.near import Near, describe
+from tangere.query.proximity.nearest import nearest_of_each
 from tangere.query.proximity.owned import near_features
 from tangere.query.proximity.tree_search import search_trees
 from tangere.runtime import InputError, using_threads
 from tangere.shape import Mesh
 
-__all__ = ["checked_distance", "find_near", "nearest_of_each", "proximity"]
+__all__ = ["find_near", "proximity"]
 
 
 def proximity(
@@ -45,10 +46,13 @@ def proximity(
     Args:
         a, b: meshes at the instant in question; `a` may be a list of meshes: all with all, and each with itself.
         distance: features nearer than this are in contact [m].
-        broad_phase: "tree", "grid", "levels" (hierarchical grid), "sweep" or "brute": the answer is the same.
+        broad_phase: "tree", "grid", "levels" (hierarchical grid), "sweep", "front" (begins where the last call of
+            these topologies ended) or "brute": the answer is the same.
         exclude: pairs to leave out, besides those that share a vertex: `Exclusion.at_rest(mesh, distance)` and others;
-            one for each mesh that has any.
-        nearest: of several contacts of a vertex, or of the first edge, keep the nearest only.
+            of several meshes a list with one for each, or None.
+        nearest: keep at most one contact of each vertex with faces and of each edge with edges, the nearest: one is
+            left out only where its vertex, or one of its two edges, keeps another that is not farther. Which mesh is
+            given first does not matter.
         device: where to compute; None means CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
 
@@ -63,7 +67,7 @@ def proximity(
     """
     checked_distance(distance)
     if b is None:
-        meshes = [a] if isinstance(a, Mesh) else list(a)
+        meshes = as_meshes(a)
         jobs = every_job(len(meshes))
     else:
         if not isinstance(a, Mesh):
@@ -88,21 +92,5 @@ def find_near(
         names = search_trees(surfaces, jobs, distance)
     else:
         names = near_features(surfaces, triangle_pairs(surfaces, distance, jobs, broad_phase=broad_phase), distance)
-    return describe(surfaces, that_count(surfaces, names, exclude))
-
-
-def nearest_of_each(contacts: Contacts) -> Contacts:
-    """Of the contacts of each vertex with faces, and of each first edge with edges, the nearest (C14)."""
-    if not len(contacts):
-        return contacts
-    groups = contacts.key >> 29  # kind, side and first feature: contacts come sorted by key
-    begins = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
-    least = np.repeat(np.minimum.reduceat(contacts.gap, begins), np.diff(np.append(begins, len(groups))))
-    chosen = np.flatnonzero(contacts.gap == least)
-    return contacts[chosen[np.concatenate([[True], groups[chosen][1:] != groups[chosen][:-1]])]]
-
-
-def checked_distance(distance: float) -> None:
-    """Raise unless the distance is a length whose fourth power is a number."""
-    if not (SMALLEST <= distance <= LARGEST):
-        raise InputError(f"distance must be a positive length, {SMALLEST:g} to {LARGEST:g}, not {distance!r}")
+    excluded = Excluded.of(surfaces, exclude)
+    return describe(surfaces, names if excluded is None else excluded.removed_from(surfaces, names))

@@ -27,7 +27,7 @@ __all__ = ["FILL_GRAIN", "Details", "Near", "describe", "filling"]
 #: Where numbers stand in the key of a contact.
 KEY_SHIFT = wp.constant(wp.int64(29))
 #: Eights of contacts, some 0.2 us each.
-FILL_GRAIN = 512
+FILL_GRAIN = 64
 
 
 @dataclass(frozen=True)

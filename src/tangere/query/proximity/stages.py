@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import warp as wp
 
 from tangere.partition.kdop import Objects
 from tangere.partition.pipeline import Clock, Settings, Shelter, Stages, compared_objects, find_pairs
-from tangere.partition.pipeline_surfaces import Surfaces
+from tangere.partition.pipeline_surfaces import LARGEST, Surfaces, as_meshes, checked_distance
 from tangere.query.contacts import Contacts
-from tangere.query.proximity.exclusion import Exclude, listed, that_count
-from tangere.query.proximity.meshes import checked_distance
+from tangere.query.proximity.excluded import Exclude, Excluded, exclusions_of_each
 from tangere.query.proximity.near import Near, describe
-from tangere.query.proximity.owned import near_features
+from tangere.query.proximity.owned import Tests, count_tests, near_features
 from tangere.query.proximity.tree_search import joined
-from tangere.runtime import using_threads
+from tangere.runtime import Arrays, InputError, as_points, using_threads
 from tangere.shape import Mesh
 
 __all__ = ["Detection", "detect"]
@@ -36,6 +36,8 @@ class Detection:
     grids: tuple[Stages, ...]  #: what stages 1 to 6 made, for each grid
     seconds: dict[str, float]  #: by stage [s]
     losses: dict[str, int]  #: in published mode: pairs of triangles and contacts that only the sound rules find
+    surfaces: Surfaces
+    distance: float  #: [m]
 
     @property
     def stages(self) -> Stages:
@@ -44,12 +46,19 @@ class Detection:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Triangles, cells, entries, pairs and contacts, over all grids, and losses; read when asked for."""
+        """Triangles, cells, entries, candidates, pairs and contacts of all grids, and losses; read when asked for."""
         total: dict[str, int] = {}
         for grid in self.grids:
             for what, number in grid.counts.items():
                 total[what] = total.get(what, 0) + number
         return total | {"contacts": len(self.near)} | self.losses
+
+    @cached_property
+    def tests(self) -> Tests:
+        """How many pairs of features stage 7 has to compare, and how many of these boxes tell apart."""
+        lists = [grid.pairs for grid in self.grids if grid.pairs is not None]
+        counted = [count_tests(self.surfaces, pairs, self.distance) for pairs in lists]
+        return Tests(sum(c.primitive_pairs for c in counted), sum(c.removed for c in counted))
 
     @property
     def contacts(self) -> Contacts:
@@ -67,6 +76,7 @@ def detect(
     distance: float,
     settings: Settings | None = None,
     exclude: Exclude = None,
+    end: Arrays | None = None,
     per_pair: bool = False,
     count_losses: bool = True,
     device: str | None = None,
@@ -78,23 +88,30 @@ def detect(
         meshes: the bodies, at the instant.
         distance: contact distance [m].
         settings: what is switched on; sound by default.
-        exclude: pairs of features to leave out; one made by `Exclusion.at_rest` lets sound cones work.
+        exclude: pairs of features to leave out; one made by `Exclusion.at_rest` for each mesh
+            lets sound cones work.
+        end: (n, 3) where the vertices of all bodies, one after the other, go along lines during the step that begins at
+            the instant [m]. Cones then hold the normals of the whole step: a piece is left out only if it faces one way
+            throughout. Contacts are those of the instant.
         per_pair: one grid for each pair of bodies and each body alone, as published, instead of one for all.
         count_losses: in published mode, compare with the sound rules.
         device, threads: as for `proximity`.
     """
     checked_distance(distance)
-    settings = settings or Settings()
+    settings = Settings() if settings is None else settings
+    if not isinstance(settings, Settings):
+        raise InputError(f"settings must be Settings, not {type(settings).__name__}")
     with using_threads(threads):
-        surfaces = meshes if isinstance(meshes, Surfaces) else _surfaces(meshes, device)
-        shelter = _shelter(surfaces, exclude)
+        surfaces = meshes if isinstance(meshes, Surfaces) else Surfaces.of(as_meshes(meshes), device)
+        excluded, shelter = Excluded.of(surfaces, exclude), _shelter(surfaces, exclude)
+        goal = None if end is None else _goal(end, surfaces, settings)
         seconds: dict[str, float] = {}
         clock = Clock(surfaces.device, seconds)
         everything = compared_objects(surfaces, distance, settings)
         clock.lap("objects")
         names, grids = [], []
         for objects in _one_by_one(everything) if per_pair else [everything]:
-            done = find_pairs(surfaces, distance, settings, shelter=shelter, objects=objects)
+            done = find_pairs(surfaces, distance, settings, shelter=shelter, objects=objects, end=goal)
             grids.append(done)
             for stage, took in done.seconds.items():
                 seconds[stage] = seconds.get(stage, 0.0) + took
@@ -103,26 +120,37 @@ def detect(
                 names.append(near_features(surfaces, done.pairs, distance, boxes=settings.primitive_boxes))
                 clock.lap("features")
         clock = Clock(surfaces.device, seconds)
-        near = describe(surfaces, that_count(surfaces, joined(names, surfaces.device), exclude))
+        found = joined(names, surfaces.device)
+        near = describe(surfaces, found if excluded is None else excluded.removed_from(surfaces, found))
         clock.lap("contacts")
         losses = {}
         if settings.mode == "published" and count_losses:
             losses = _losses(surfaces, distance, settings, exclude, grids, near)
-        return Detection(near, tuple(grids) or (Stages(everything),), seconds, losses)
+        return Detection(near, tuple(grids) or (Stages(everything),), seconds, losses, surfaces, distance)
 
 
-def _surfaces(meshes: Mesh | Sequence[Mesh], device: str | None) -> Surfaces:
-    return Surfaces.of([meshes] if isinstance(meshes, Mesh) else list(meshes), device)
+def _goal(end: Arrays, surfaces: Surfaces, settings: Settings) -> wp.array:
+    """Where vertices go, on the device of the scene."""
+    if not settings.cones:
+        raise InputError("end is what cones are made for: switch them on in settings")
+    goal, count = as_points(end, "end", surfaces.device), len(surfaces.positions)
+    if len(goal) != count:
+        raise InputError(f"end must be {count} points, not {len(goal)}")
+    usable = (np.abs(goal.numpy().reshape(-1, 3)) <= LARGEST).all(axis=1)
+    if not usable.all():
+        raise InputError(f"end: row {int(np.argmin(usable))} is not finite or above {LARGEST:g}")
+    return goal
 
 
 def _shelter(surfaces: Surfaces, exclude: Exclude) -> Shelter | None:
     """What sound cones may rely on: exclusions at rest that cover every body."""
-    by_topology = {id(e.topology): e for e in listed(exclude) if e.rest is not None}
-    found = [by_topology.get(id(topology)) for topology in surfaces.layout.topologies]
-    covering = [e for e in found if e is not None]
-    if len(covering) < len(found):
-        return None
-    return Shelter(min(e.within for e in covering), np.concatenate([e.rest for e in covering if e.rest is not None]))
+    covering = []
+    for exclusions in exclusions_of_each(exclude, surfaces.meshes):
+        resting = [e for e in exclusions if e.rest is not None]
+        if not resting:
+            return None
+        covering.append(max(resting, key=lambda e: e.within))
+    return Shelter(min(e.within for e in covering), np.concatenate([e.rest for e in covering]))
 
 
 def _one_by_one(everything: Objects) -> list[Objects]:

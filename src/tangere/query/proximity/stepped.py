@@ -12,52 +12,53 @@ import warp as wp
 
 from tangere.bound import LANES
 from tangere.partition.pipeline_surfaces import LARGEST, Surfaces
-from tangere.query.proximity.eights_run import EightsRun
-from tangere.query.proximity.exclusion import Exclusion, that_count
+from tangere.query.proximity.eights_run import EightsRun, Room
+from tangere.query.proximity.excluded import Excluded
 from tangere.query.proximity.kept import Kept, run_together
 from tangere.query.proximity.names import bases_of
 from tangere.query.proximity.near import FILL_GRAIN, Near, filling
+from tangere.query.proximity.ordered import LEAST, Ordered
 from tangere.query.proximity.plan import Plan
 
 __all__ = ["Stepped"]
-
-#: Room for this many times the contacts of the step that needed more.
-GROWTH = 1.25
 
 
 class Stepped:
     """The searches of a plan for vertices at `positions` [m], wherever those are when contacts are looked for."""
 
     def __init__(
-        self, surfaces: Surfaces, plan: Plan, positions: wp.array, distance: float, exclude: list[Exclusion]
+        self, surfaces: Surfaces, plan: Plan, positions: wp.array, distance: float, excluded: Excluded | None
     ) -> None:
-        self._surfaces, self._exclude = surfaces.replaced(positions), exclude
+        self._surfaces, self._excluded = surfaces.replaced(positions), excluded
+        self._rows = positions.numpy()
         self._searches = EightsRun(plan, distance)
         self._searches.look_at(positions, surfaces.frame)
-        self._make_room(0)
 
     def find(self) -> Near | int:
         """The contacts; or the number of a vertex whose coordinates are not finite or too large."""
-        rows = self._surfaces.positions.numpy()
+        rows = self._rows
         if not max(rows.max(initial=0.0), -rows.min(initial=0.0)) <= LARGEST / 3.0:  # NaN is not
             unusable = ~(np.abs(rows).sum(axis=1) <= LARGEST)
             if unusable.any():
                 return int(np.argmax(unusable))
-        names = self._searches.names(self._near.names)
-        if self._exclude:
-            names = that_count(self._surfaces, names, self._exclude)
-        if len(names) > len(self._near.names):
-            self._make_room(len(names))
-        if names.ptr != self._near.names.ptr:
-            wp.copy(self._near.names, names, count=len(names))
-        self._near.number.numpy()[0] = len(names)
-        self._fill.dim = -(-len(names) // LANES)
-        run_together([self._fill])
-        return replace(self._near, count=len(names))
+        _, count = self._searches.find(self._make_room)
+        if self._excluded is not None:
+            names = self._excluded.removed_from(self._surfaces, self._near.names[:count])
+            count = len(names)
+            wp.copy(self._near.names, names, count=count)
+            self._near.number.numpy()[0] = count
+            self._fill.dim = -(-count // LANES)
+            run_together([self._fill])
+        return replace(self._near, count=count)
 
-    def _make_room(self, count: int) -> None:
+    def _make_room(self, count: int) -> Room:
         """Columns for more contacts than that, as longer ones are known to be used again."""
-        names = wp.empty(int(GROWTH * count) + 1024, dtype=wp.int64, device="cpu")
+        layout = self._surfaces.layout
+        names = wp.empty(count + LEAST, dtype=wp.int64, device="cpu")
         number = wp.zeros(1, dtype=wp.int64, device="cpu")
-        self._near = Near.empty(self._surfaces.layout, self._surfaces.positions, names, number, 0)
-        self._fill = Kept(*filling(self._near, bases_of(self._surfaces.layout)), grain=FILL_GRAIN)
+        near = Near.empty(layout, self._surfaces.positions, names, number, 0)
+        ordered = Ordered(layout, names, number)
+        kernel, _, arguments = filling(near, bases_of(layout))
+        fill = Kept(kernel, ordered.eights, arguments, grain=FILL_GRAIN)
+        self._near, self._fill = near, fill
+        return ordered, [] if self._excluded is not None else [fill]

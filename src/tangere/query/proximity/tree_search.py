@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.query.proximity.eights_run import EightsRun
+from tangere.partition.pipeline_surfaces import Layout, Surfaces
+from tangere.query.proximity.eights_run import EightsRun, Room
 from tangere.query.proximity.feature_trees import placing
+from tangere.query.proximity.ordered import LEAST, Ordered
 from tangere.query.proximity.plan import Plan
 from tangere.runtime import collect, launch
 
@@ -33,9 +34,15 @@ def _search_eights(surfaces: Surfaces, jobs: np.ndarray, distance: float) -> wp.
     if run is None or run.distance != distance or not run.plan.is_current(surfaces):
         run = EightsRun(Plan.of(surfaces, jobs, distance), distance)
     run.look_at(surfaces.positions, surfaces.frame)
-    names = run.names()
+    ordered, count = run.find(lambda count: _room(surfaces.layout, count))
+    names = wp.clone(ordered.names[:count])
     kept[key] = run
     return names
+
+
+def _room(layout: Layout, count: int) -> Room:
+    names, number = (wp.empty(n, dtype=wp.int64, device="cpu") for n in (max(count, LEAST), 1))
+    return Ordered(layout, names, number), []
 
 
 def _search_pairs(surfaces: Surfaces, jobs: np.ndarray, distance: float) -> wp.array:

@@ -8,12 +8,14 @@ most, and by much less away from the medial axis.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import warp as wp
 
-from tangere.query.signed_distance.points import signed_distance
-from tangere.runtime import SOUND, Arrays, CapacityError, InputError, as_points, choose_device, launch, to_numpy
+from tangere.motion.poses import as_poses
+from tangere.query.signed_distance.points import signed_distance, usable_points
+from tangere.runtime import SOUND, Arrays, CapacityError, InputError, choose_device, launch
 from tangere.shape import Mesh
 
 wp.set_module_options(SOUND)
@@ -41,15 +43,18 @@ class DistanceField:
             spacing: of the samples [m].
             margin: how far the samples reach beyond the mesh [m]; None means four times the spacing.
         """
+        if not isinstance(mesh, Mesh):
+            raise InputError(f"a field is made of a Mesh at rest, not of a {type(mesh).__name__}")
+        if not (isinstance(spacing, Real) and 0.0 < spacing < np.inf):
+            raise InputError(f"spacing must be a positive length, not {spacing!r}")
         margin = 4.0 * spacing if margin is None else margin
-        if not (np.isfinite(spacing) and spacing > 0.0 and np.isfinite(margin) and margin >= 0.0):
-            raise InputError(
-                f"spacing must be a positive and margin a non-negative length, not {spacing!r}, {margin!r}"
-            )
+        if not (isinstance(margin, Real) and 0.0 <= margin < np.inf):
+            raise InputError(f"margin must be a length, not negative, not {margin!r}")
         origin = mesh.bounds[0] - margin
-        counts = np.ceil((mesh.bounds[1] + margin - origin) / spacing).astype(int) + 1
-        if counts.prod() > MOST_SAMPLES:
-            raise CapacityError(f"the field would have {counts.prod()} samples, more than {MOST_SAMPLES}")
+        sizes = np.ceil((mesh.bounds[1] + margin - origin) / spacing) + 1.0  # perhaps too large for integers
+        if not np.log2(sizes).sum() <= np.log2(MOST_SAMPLES):
+            raise CapacityError(f"{sizes} samples along the axes are more than {MOST_SAMPLES} in all")
+        counts = sizes.astype(int)
         ticks = [origin[k] + spacing * np.arange(counts[k]) for k in range(3)]
         points = np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, 3)
         distance = signed_distance(points, mesh, device=device).distance
@@ -72,10 +77,10 @@ class DistanceField:
         Outside of the samples the distance is inf, farther than `margin`, and the gradient zero.
         """
         where = choose_device(device, points)
-        x = as_points(points, "points", where)
-        matrix = np.eye(4) if pose is None else to_numpy(pose, "pose")
-        if matrix.shape != (4, 4) or not np.allclose(matrix[:3, :3] @ matrix[:3, :3].T, np.eye(3), atol=1e-9):
-            raise InputError("pose must be a rigid (4, 4) matrix")
+        x = usable_points(points, where)
+        matrix = np.eye(4) if pose is None else as_poses(pose, "pose")
+        if matrix.shape != (4, 4):
+            raise InputError(f"pose must have shape (4, 4), not {matrix.shape}")
         distance = wp.empty(len(x), dtype=wp.float64, device=where)
         gradient = wp.empty(len(x), dtype=wp.vec3d, device=where)
         samples = wp.array(self.samples, dtype=wp.float64, device=where)

@@ -3,7 +3,8 @@
 Method: the nearest point of the surface by a descent of the tree of faces, nearer child first; inside or outside by the
         angle-weighted normal of the feature it lies on, which tells for every closed, oriented surface that does not
         pass through itself (Baerentzen and Aanaes 2005).
-Error:  distances are right to 1e-12 of the scene; boxes only ever prune what is certainly farther.
+Error:  distances are right to 1e-12 of the scene; boxes only ever prune what is certainly farther. Coordinates above
+        1e75, and meshes smaller than 1e-75, are refused: fourth powers of lengths must be numbers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from tangere.bound import Frame, LinearTree, MovingBox, TreeBoxes, vertex_boxes
+from tangere.partition.pipeline_surfaces import LARGEST, checked_size
 from tangere.partition.step import Body
 from tangere.query.proximity.primitives import face_offset, nearest_on_face
 from tangere.runtime import SOUND, Arrays, InputError, as_points, choose_device, launch, using_threads
@@ -21,7 +23,7 @@ from tangere.shape import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["SignedDistances", "signed_distance"]
+__all__ = ["SignedDistances", "signed_distance", "usable_points"]
 
 #: Nodes that can wait in a descent: one for each bit of a Morton code.
 Waiting = wp.types.vector(length=64, dtype=wp.int32)
@@ -63,14 +65,14 @@ def signed_distance(
         >>> found.distance.tolist()
         [-1.0, 1.0]
     """
+    if not isinstance(mesh, Mesh):
+        raise InputError(f"signed distance is known of a Mesh at rest, not of a {type(mesh).__name__}")
+    checked_size(mesh)
     if not (mesh.topology.is_closed and mesh.topology.is_oriented):
         raise InputError(f"Mesh {mesh.name!r}: inside and outside need a closed mesh with triangles that agree")
     where = choose_device(device, points)
     with using_threads(threads):
-        x = as_points(points, "points", where)
-        if not np.isfinite(x.numpy()).all():
-            row = int(np.argmin(np.isfinite(x.numpy()).all(axis=1)))
-            raise InputError(f"points: row {row} is not finite")
+        x = usable_points(points, where)
         count = len(x)
         weights, nearest, normal = (wp.empty(count, dtype=wp.vec3d, device=where) for _ in range(3))
         distance = wp.empty(count, dtype=wp.float64, device=where)
@@ -85,6 +87,18 @@ def signed_distance(
             face.numpy(),
             weights.numpy().reshape(-1, 3),
         )
+
+
+def usable_points(points: Arrays, device: wp.Device) -> wp.array:
+    """(n,) vec3d; a coordinate that is no number, or whose fourth power is none, is refused."""
+    x = as_points(points, "points", device)
+    rows = x.numpy().reshape(-1, 3)
+    usable = (np.abs(rows) <= LARGEST).all(axis=1)
+    if not usable.all():
+        row = int(np.argmin(usable))
+        reason = f"is above {LARGEST:g}" if np.isfinite(rows[row]).all() else "is not finite"
+        raise InputError(f"points: row {row} {reason}")
+    return x
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,125 @@
+"""Names that shards have appended, put in order by all threads: what NumPy's sort gives."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import warp as wp
+
+from tangere.query.contacts import Kind
+from tangere.query.proximity.kept import run_together
+from tangere.query.proximity.names import number_bits
+from tangere.query.proximity.ordered import Appended, Ordered
+from tangere.runtime import using_threads
+from tangere.runtime.collecting import COUNTER_STRIDE
+
+
+def _scene(vertices: int) -> Any:
+    """As much of a layout as names need: so many vertices, and three times as many edges."""
+    bases = {"vertex_base": vertices, "edge_base": 3 * vertices, "face_base": 2 * vertices}
+    return SimpleNamespace(**{name: np.array([0, count]) for name, count in bases.items()}, cache={})
+
+
+def _names(layout: Any, kind: int, side: int, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    bits = number_bits(layout)
+    return (((2 * kind + side) << bits | one) << bits) | other
+
+
+def _some_names(rng: np.random.Generator, layout: Any, count: int, features: int) -> np.ndarray:
+    """Different names of all kinds that begin with a few features, among them the first and the last of all."""
+    parts = []
+    for kind, side, base in (
+        (Kind.VERTEX_FACE, 0, layout.vertex_base),
+        (Kind.VERTEX_FACE, 1, layout.vertex_base),
+        (Kind.EDGE_EDGE, 0, layout.edge_base),
+    ):
+        among = np.unique([0, base[-1] - 1, *rng.integers(0, base[-1], features)])
+        one, other = rng.choice(among, count), rng.integers(0, base[-1], count)
+        parts.append(_names(layout, int(kind), side, one, other))
+    return rng.permutation(np.unique(np.concatenate(parts)))
+
+
+def _appended(names: np.ndarray, shards: int, capacity: int, rng: np.random.Generator) -> Appended:
+    """Names as some shards would leave them, with rubbish where nothing was appended."""
+    parts = np.split(names, np.sort(rng.integers(0, len(names) + 1, shards - 1)))
+    counters = np.full(shards * COUNTER_STRIDE, 77, np.int64)
+    counters[::COUNTER_STRIDE] = [len(part) for part in parts]
+    rows = rng.integers(-(2**62), 2**62, (shards, capacity))
+    for row, part in zip(rows, parts, strict=True):
+        row[: len(part)] = part[:capacity]
+    arrays = (wp.array(x.ravel(), dtype=wp.int64, device="cpu") for x in (counters, rows))
+    counted, segments = arrays
+    return Appended(shards, counted, capacity, segments)
+
+
+def _in_order(layout: Any, found: list[Appended], room: int, threads: int) -> tuple[Ordered, np.ndarray]:
+    names, number = (wp.full(n, -1, dtype=wp.int64, device="cpu") for n in (room, 1))
+    ordered = Ordered(layout, names, number)
+    with using_threads(threads):
+        run_together(*ordered.phases(found))
+    assert ordered.eights.numpy()[0] == -(-number.numpy()[0] // 8)
+    return ordered, names.numpy()[: number.numpy()[0]]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    ("vertices", "count", "features"),
+    [
+        pytest.param(5, 1, 1, id="next to nothing"),
+        pytest.param(5, 400, 5, id="all there can be"),
+        pytest.param(2_000, 3_000, 2_000, id="a few of many features"),
+        pytest.param(2_000, 9_000, 4, id="many of a few features"),
+        pytest.param(30_000, 60_000, 500, id="a crowd"),
+        pytest.param(4_000_000, 2_000, 30, id="numbers of many digits"),
+    ],
+)
+def test_names_of_several_searches_come_in_rising_order(rng, vertices, count, features, threads):
+    layout = _scene(vertices)
+    names = _some_names(rng, layout, count, features)
+    middle = len(names) // 3
+    found = [_appended(part, shards, len(part) + 1, rng) for part, shards in ((names[:middle], 7), (names[middle:], 2))]
+    ordered, rows = _in_order(layout, found, len(names), threads)
+    assert np.array_equal(rows, np.sort(names))
+    assert ordered.needed == len(names)
+
+
+def test_without_names_or_searches_there_is_nothing_to_order(rng):
+    layout = _scene(50)
+    for found in ([], [_appended(np.zeros(0, np.int64), 3, 4, rng)]):
+        ordered, rows = _in_order(layout, found, 10, 2)
+        assert (ordered.needed, len(rows)) == (0, 0)
+
+
+def test_too_little_room_is_told_and_nothing_is_written(rng):
+    layout = _scene(100)
+    names = _some_names(rng, layout, 300, 50)
+    ordered, rows = _in_order(layout, [_appended(names, 4, len(names), rng)], len(names) - 1, 2)
+    assert (ordered.needed, len(rows)) == (len(names), 0)
+    assert np.all(ordered.names.numpy() == -1)
+
+
+def test_nothing_is_put_in_order_while_some_names_were_not_appended(rng):
+    layout = _scene(100)
+    names = _some_names(rng, layout, 300, 50)
+    found = [_appended(names[:50], 1, 50, rng), _appended(names[50:], 1, len(names) - 51, rng)]
+    _, rows = _in_order(layout, found, len(names), 2)
+    assert len(rows) == 0
+
+
+def test_the_same_launches_put_other_names_in_order_the_next_time(rng):
+    layout = _scene(300)
+    first, second = (_some_names(rng, layout, 500, 60) for _ in range(2))
+    capacity = max(len(first), len(second))
+    found = _appended(first, 3, capacity, rng)
+    names, number = (wp.zeros(n, dtype=wp.int64, device="cpu") for n in (capacity, 1))
+    ordered = Ordered(layout, names, number)
+    phases = ordered.phases([found])
+    for each in (first, second):
+        now = _appended(each, 3, capacity, rng)
+        wp.copy(found.counters, now.counters)
+        wp.copy(found.names, now.names)
+        run_together(*phases)
+        assert np.array_equal(names.numpy()[: number.numpy()[0]], np.sort(each))
