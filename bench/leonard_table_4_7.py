@@ -31,7 +31,7 @@ from tangere.partition.pipeline import Settings
 from tangere.query.proximity import Detector, detect
 from tangere.soft import scenes as simulated
 
-FEATURES = ["F-L-6", "F-L-10", "F-L-13", "F-L-87", "F-L-88"]
+FEATURES = ["F-L-6", "F-L-8", "F-L-10", "F-L-13", "F-L-87", "F-L-88"]
 
 #: The rows of the document, and the stages of ours that do their work.
 ROWS = {

@@ -13,7 +13,7 @@ import numpy as np
 from bench.harness import Report, seconds
 from tangere.soft import scenes
 
-FEATURES = ["F-L-10", "F-L-13"]
+FEATURES = ["F-L-8", "F-L-10", "F-L-13"]
 
 #: Triangles, stiffness [Pa], steps: the standard scene to its end, the largest through fall and impact.
 RUNS = (
