@@ -22,8 +22,8 @@ from bench.harness import Report, measure, ratio, seconds
 from tangere.query.contacts import Contacts
 from tangere.query.intersection.cylinder_terrain import touches
 from tangere.query.manifold import manifold
+from tangere.shape import Heightfield
 from tangere.shape.analytic import Cylinder
-from tangere.shape.heightfield import Heightfield
 
 FEATURES = ["F-S-22"]
 
@@ -176,12 +176,19 @@ def ground_of(name: str, cells: int) -> Ground:
     elif name == "kerbs":
         heights = np.where(np.add.outer(np.floor(x / 4.0), np.floor(x / 3.0)) % 2 == 0, 0.15, 0.0)
     else:  # the same rough ground at every resolution, sampled
-        rng, heights = np.random.default_rng(3), np.zeros((cells + 1, cells + 1))
-        for wave in 2.0 ** np.arange(0, 6):
-            phase, turn = rng.uniform(0.0, 2.0 * np.pi, (2, 6))
-            for p, a in zip(phase, turn, strict=True):
-                heights += 0.15 / wave * np.sin(wave * np.add.outer(np.sin(a) * x, np.cos(a) * x) + p)
+        heights = np.zeros((cells + 1, cells + 1))
+        for wave, phase, turn in rough_waves():
+            heights += 0.15 / wave * np.sin(wave * np.add.outer(np.sin(turn) * x, np.cos(turn) * x) + phase)
     return Ground(f"{name}, {cells} x {cells}", Heightfield(heights, SIZE / cells))
+
+
+def rough_waves() -> list[tuple[float, float, float]]:
+    """The waves of the rough ground: number [1/m], phase and direction."""
+    rng, waves = np.random.default_rng(3), []
+    for wave in 2.0 ** np.arange(0, 6):
+        phases, turns = rng.uniform(0.0, 2.0 * np.pi, (2, 6))
+        waves += [(float(wave), float(phase), float(turn)) for phase, turn in zip(phases, turns, strict=True)]
+    return waves
 
 
 def lowered_poses(field: Heightfield, tilt: float, count: int) -> np.ndarray:
