@@ -7,7 +7,8 @@ JOBS ?= 2
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
+# Each job has one core: threads of NumPy's linear algebra would only wait for each other, at full speed.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
 .PHONY: help demo test test-release test-debug test-slow lint coverage bench docs clean
 .DELETE_ON_ERROR:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import runpy
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+import tangere
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 #: What an example is called with so that it ends by itself and soon.
@@ -42,7 +45,9 @@ def test_an_example_runs_and_its_own_checks_hold(path, tmp_path, monkeypatch, ca
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_writes_its_picture_where_it_is_told(path, tmp_path, monkeypatch):
+    """A draft of it: the ray caster has tests of its own."""
     image_module = pytest.importorskip("PIL.Image")
+    monkeypatch.setattr(tangere, "picture", partial(tangere.picture, size=(420, 280), samples=1))
     more = ["2000"] if path.stem == "a_million_queries" else []
     run(path, [str(tmp_path / "picture.png"), *more], monkeypatch)
     assert image_module.open(tmp_path / "picture.png").size[0] >= 400

@@ -74,6 +74,7 @@ def rows_of(answer: FirstContacts, rows) -> FirstContacts:
     return FirstContacts(**{name: column[rows] for name, column in vars(answer).items() if column is not None})
 
 
+@pytest.mark.long_in_debug
 @pytest.mark.parametrize("query", [vertex_face, edge_edge], ids=lambda query: query.__name__)
 @pytest.mark.parametrize("options", [{}, {"separation": 0.01}], ids=["sound", "separated"])
 def test_a_hundred_thousand_queries_have_the_same_bits_on_1_2_and_7_threads(query, options, effort, rng):

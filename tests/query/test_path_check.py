@@ -67,7 +67,7 @@ def test_a_free_path_has_the_clearance_of_its_nearest_instant():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_before_the_first_contact_nothing_is_nearer_and_clearances_hold_in_between(seed):
+def test_before_the_first_contact_nothing_is_nearer_and_clearances_hold_in_between(seed, effort):
     rng = np.random.default_rng(seed)
     part, obstacle = torus(grid=(12, 8)), icosphere(2, radius=0.7)
     path = random_path(rng)
@@ -76,7 +76,7 @@ def test_before_the_first_contact_nothing_is_nearer_and_clearances_hold_in_betwe
     def apart_at(times: np.ndarray) -> np.ndarray:
         return mesh_distances(part, obstacle, path.pose(times), np.tile(np.eye(4), (len(times), 1, 1)))
 
-    times = np.linspace(0.0, 1.0, 200)
+    times = np.linspace(0.0, 1.0, effort(200, least=20))
     apart = apart_at(times)
     assert (apart[times < check.time] > 0.0).all()
     interval = np.minimum(
@@ -97,6 +97,7 @@ def test_a_part_that_starts_inside_its_obstacle_is_told_so():
     assert check.time == 0.0
 
 
+@pytest.mark.long_in_debug
 def test_the_window_lifter_comes_out_one_way_and_not_the_other():
     task = window_lifter()
     free = check_path(task.part, task.fixed, Path(task.free_path), instants=1, device="cpu")

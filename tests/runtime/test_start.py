@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.release  # interpreters and their output, not indices; one test sets debug mode itself
+
 KERNEL = """
     import warp as wp
     from tangere.runtime import SOUND, choose_device, launch
@@ -49,7 +51,6 @@ def _successful(code: str, folder, **environment: str) -> subprocess.CompletedPr
     return done
 
 
-@pytest.mark.release
 def test_importing_tangere_takes_less_than_half_a_second():
     def seconds() -> float:
         begin = time.perf_counter()

@@ -107,6 +107,7 @@ def test_the_door_keeps_the_clearance_it_was_promised(clearance):
     assert touches_at_rest(assembly.part, assembly.fixed, separation=clearance * 1.25 + 1e-3) is True
 
 
+@pytest.mark.long_in_debug
 @pytest.mark.parametrize("name", ASSEMBLIES)
 def test_an_assembly_has_a_path_that_is_free_and_one_that_touches(name):
     make, triangles = ASSEMBLIES[name]
@@ -123,6 +124,7 @@ def test_an_assembly_has_a_path_that_is_free_and_one_that_touches(name):
     assert not path_touches(assembly.part, assembly.fixed, assembly.free_path)
 
 
+@pytest.mark.long_in_debug
 def test_the_bent_bracket_cannot_be_taken_out_without_turning_it(rng):
     assembly = generate.pylon_bay(41_920)
     part = assembly.part.at(assembly.start)

@@ -12,7 +12,7 @@ from tangere.bound import vertex_boxes
 from tangere.query.contacts import Kind
 from tangere.runtime import choose_device
 from tangere.shape import generate
-from tangere.soft import Body, Simulation, scenes, simulation
+from tangere.soft import Body, Simulation, phases, scenes
 from tangere.soft.assembly import Assembly
 from tangere.soft.patches import Patches
 from tangere.soft.refitting import refit
@@ -52,7 +52,7 @@ def test_features_find_the_same_alone_as_by_patches(scene, steps, monkeypatch):
     """Each on its own is how a GPU searches."""
     together = scene(device="cpu")
     together.run(steps)
-    monkeypatch.setattr(simulation, "Patches", partial(Patches, alone=True))
+    monkeypatch.setattr(phases, "Patches", partial(Patches, alone=True))
     alone = scene(device="cpu")
     put(together, alone)
     together.run(3)
@@ -65,7 +65,7 @@ def test_steps_with_contacts_go_the_same_way_launched_one_by_one(monkeypatch):
     """Launches are how a GPU sweeps; only the order of the sums differs."""
     together = scenes.tori(stiffness=1e4, device="cpu")
     together.run(60)
-    monkeypatch.setattr(simulation, "SweepsTogether", SweepsLaunched)
+    monkeypatch.setattr(phases, "SweepsTogether", SweepsLaunched)
     launched = scenes.tori(stiffness=1e4, device="cpu")
     put(together, launched)
     together.run(2)

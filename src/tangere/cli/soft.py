@@ -186,7 +186,7 @@ def _times(recording: Recording) -> list[float]:
 def _replay(path: Path, png: Path | None, look: bool, width: int, device: str | None) -> None:
     from tangere.runtime import InputError
     from tangere.soft.recording import Recording
-    from tangere.view import view
+    from tangere.view.replay import ReplayViewer
 
     recording = Recording.load(path)
     if png is None and not look:
@@ -195,6 +195,6 @@ def _replay(path: Path, png: Path | None, look: bool, width: int, device: str | 
         _draw(recording, png, width, device)
         click.echo(f"wrote {png}")
     if look:
-        with view(recording.scene(), block=False) as viewer:
+        with ReplayViewer(recording) as viewer:
             click.echo(f"{viewer.url} replays {path.name}; Ctrl-C ends", err=True)
             viewer.wait()

@@ -9,12 +9,11 @@ Block:  |c_k| sum_j |c_j| K bounds what the row adds to all dofs at once, so no 
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, launch
 from tangere.soft.assembly import CLOSED, Assembly
-from tangere.soft.entries import WIDTH, Entries, RowDofs, RowWeights
+from tangere.soft.entries import Entries, RowDofs, RowWeights
 from tangere.soft.groups import Groups, join
 from tangere.soft.prepared import Prepared
 from tangere.soft.reach import activation, vertex_normal
@@ -102,17 +101,6 @@ class ContactRows:
     def launched(self) -> int:
         """Rows to launch for: on CUDA, where launches are captured, all there is room for; `live` says which count."""
         return self.capacity if self._assembly.device.is_cuda else self.count
-
-    def dof_forces(self) -> np.ndarray:
-        """(n, 3) what the rows do to the dofs, as `update_forces` left them [N]."""
-        total = np.zeros((len(self._assembly.x), 3))
-        count = self.count
-        sizes, force = self._sizes.numpy()[:count], self.force.numpy()[:count]
-        dofs, weights = self.dofs.numpy()[:count], self.weights.numpy()[:count]
-        used = np.arange(int(WIDTH)) < sizes[:, None]
-        row = np.nonzero(used)[0]
-        np.add.at(total, dofs[used], weights[used][:, None] * force[row])
-        return total
 
     @property
     def by_dof(self) -> list[wp.array]:

@@ -8,9 +8,8 @@
     truncate  (response "hard") moves shortened until no surface passes through any other
     record    velocities, time
 
-Detection comes before the solver (specs/leonard-deformable-gpu C17, C18). All arrays stay on one device. On CUDA each
-phase is a captured graph until buffers grow (`graphs`), and the host reads a few counters once a step: when a list did
-not fit, it is given more room and the step is done again.
+Detection comes before the solver (specs/leonard-deformable-gpu C17, C18). All arrays stay on one device. What each
+phase does is in `phases`.
 """
 
 from __future__ import annotations
@@ -26,45 +25,31 @@ from tangere.runtime import choose_device, using_threads
 from tangere.shape import Mesh
 from tangere.soft.assembly import Assembly
 from tangere.soft.body import Body
-from tangere.soft.detection import Detection
-from tangere.soft.first_guess import FirstGuess
 from tangere.soft.good_start import (
     check_options,
     checked_bodies,
     mean_edge,
     positive,
-    refuse_broken,
     refuse_overlap,
     three_numbers,
     whole,
 )
-from tangere.soft.graphs import Graphs, PhaseClock
-from tangere.soft.groups import Groups, MassMoves, MeanMoves
+from tangere.soft.graphs import PhaseClock
 from tangere.soft.measures import Energy, elastic_energy, energy_of
-from tangere.soft.motion import carry_surface, find_velocity, move_bodies, predict
-from tangere.soft.patches import Patches
+from tangere.soft.phases import Phases
 from tangere.soft.placing import body_range, drive, put, refuse_speed
-from tangere.soft.prepared import Prepared
-from tangere.soft.pulling import Pull
 from tangere.soft.rows import ContactRows
-from tangere.soft.surroundings import Surroundings
-from tangere.soft.sweeps_launched import SweepsLaunched
-from tangere.soft.sweeps_together import SweepsTogether
-from tangere.soft.truncation import Held, Truncation
+from tangere.soft.truncation import Held
 
 __all__ = ["Simulation"]
 
 #: Least and most sweeps chosen for a step.
 SWEEPS = (8, 40)
-#: Part of the contact distance that surfaces always keep.
-LEAST_GAP = 1e-4
 #: The contact distance chosen, as part of the mean edge of the surfaces.
 DISTANCE_PART = 0.75
-#: Rounds of the truncation in a captured graph; more are rarely needed.
-ROUNDS_AT_ONCE = 2
 
 
-class Simulation:
+class Simulation(Phases):
     """Bodies that move, deform and touch.
 
     Args:
@@ -155,6 +140,16 @@ class Simulation:
             self._run(names[-1:])
             self._graphs.ready = True
 
+    def _look_round(self) -> None:
+        """Where bodies were put somewhere, see what follows from it."""
+        if self.response == "hard" and not self._surroundings.known:
+            self._map_start(len(self._surface_start))
+            before = self._detection.touching
+            self._surroundings.look(self.meshes())
+            if self._detection.touching is not before:
+                self._graphs.forget()
+            self._detection.clear()
+
     def _run(self, names: list[str]) -> None:
         for name in names:
             with self._clock.timing(name):
@@ -184,10 +179,6 @@ class Simulation:
     @property
     def bodies(self) -> tuple[Body, ...]:
         return self._assembly.bodies
-
-    @property
-    def device(self) -> wp.Device:
-        return self._assembly.device
 
     def meshes(self) -> list[Mesh]:
         """The surface of each body where it is now; topologies are those of the bodies."""
@@ -266,171 +257,6 @@ class Simulation:
     def rows(self) -> ContactRows:
         """The contacts as springs on the degrees of freedom."""
         return self._rows
-
-    # -- the phases ----------------------------------------------------------------------------------------------------
-
-    def reset(self) -> None:
-        """Forget the contacts of the last step; surfaces follow the dofs, wherever they were put."""
-        self._graphs("reset", self._forget)
-
-    def predict(self) -> None:
-        """The free motion of the step is where the solver starts."""
-        self._graphs("predict", self._guess)
-
-    def detect(self) -> None:
-        """Find the contacts where the step begins."""
-        if self.response == "hard":
-            self._graphs("detect", self._detection.find_nearest)
-        elif self.response == "penalty":
-            self._detection.find_all()
-
-    def respond(self) -> None:
-        """Turn contacts into rows."""
-        if self.response == "hard":
-            self._graphs("respond", self._make_rows)
-        elif self.response == "penalty":
-            self._make_rows()
-
-    def solve(self) -> None:
-        """Minimise the energy of the step, nearly."""
-        self._graphs("solve", self._sweep_all)
-
-    def truncate(self) -> None:
-        """Hold back what would pass through something."""
-        self._graphs("truncate", self._hold_back)
-        self._graphs.prepare("rounds", self._hold_back_more)
-        while not self._truncation.settled():
-            self._graphs("rounds", self._hold_back_more)
-        if self._truncation.broken:
-            self._give_up()
-
-    def record(self) -> None:
-        """Velocities follow from the moves."""
-        self._graphs("record", self._find_velocity)
-        self.steps += 1
-        self.time = self.steps * self.dt
-
-    # -- parts ---------------------------------------------------------------------------------------------------------
-
-    def _forget(self) -> None:
-        self._detection.clear()
-        self._groups.clear()
-        self._map_start(len(self._surface_start))
-
-    def _guess(self) -> None:
-        self._predict(len(self._assembly.x))
-        self._pull()
-        if self._too_few_sweeps:
-            self._first_guess()
-
-    def _make_rows(self) -> None:
-        capacity = self._rows.capacity
-        self._rows.set(self._detection.touching, self._surface_start)
-        if self._rows.capacity != capacity:
-            self._prepare_sweeps()
-        self._rows.join(self._groups)
-
-    def _sweep_all(self) -> None:
-        self._sweeps(self.sweeps)
-        self._missing()
-        self._missing_mean()
-        self._move_bodies(len(self._assembly.x))
-
-    def _hold_back(self) -> None:
-        self._truncation.begin()
-        if self.device.is_cuda:
-            self._hold_back_more()
-
-    def _hold_back_more(self) -> None:
-        for _ in range(ROUNDS_AT_ONCE if self.device.is_cuda else 1):
-            self._truncation.round()
-
-    def _look_round(self) -> None:
-        """Where bodies were put somewhere, see what follows from it."""
-        if self.response == "hard" and not self._surroundings.known:
-            self._map_start(len(self._surface_start))
-            before = self._detection.touching
-            self._surroundings.look(self.meshes())
-            if self._detection.touching is not before:
-                self._graphs.forget()
-            self._detection.clear()
-
-    def _give_up(self) -> None:
-        """Back to where the step began, and say who cannot go on."""
-        end = self._assembly.x.numpy().copy()
-        wp.copy(self._assembly.x, self._start)
-        self._prepare_sweeps()  # what they keep is not finite either
-        refuse_broken(self._assembly, end, self.steps, self.dt)
-
-    def _find_velocity(self) -> None:
-        if self.response == "hard":
-            self._truncation.put_right()
-        self._velocity(len(self._assembly.x))
-
-    def _fits(self) -> bool:
-        """Whether all lists of the step had room; those that had not are given more."""
-        if self.response != "hard" and not np.isfinite(self._missing.sums.numpy()).all():
-            self._give_up()
-        if self.device.is_cpu or self.response != "hard":
-            return True
-        rows, pairs = self._truncation.rows, self._truncation.overflow
-        if rows <= self._detection.touching.room and not pairs:
-            return True
-        self._detection.make_room(rows)
-        self._truncation.make_room(pairs)
-        self._graphs.forget()
-        return False
-
-    def _prepare_sweeps(self) -> None:
-        kind = SweepsLaunched if self.device.is_cuda else SweepsTogether
-        self._sweeps = kind(self._assembly, self._groups, self._free, self._inertia, self._rows, self.dt)
-        self._graphs.forget()
-
-    def _allocate(self, friction: float, contact_stiffness: float | None) -> None:
-        a, device = self._assembly, self._assembly.device
-        self._start, self._free = wp.zeros_like(a.x), wp.zeros_like(a.x)
-        self._inertia = wp.array(a.mass.numpy() / self.dt**2, dtype=wp.float64, device=device)
-        self._surface_start, self._surface_end = wp.zeros_like(a.rest), wp.zeros_like(a.rest)
-        self._shift = wp.zeros(len(a.bodies), dtype=wp.vec3d, device=device)
-        self._map_start = carry_surface(a, self._surface_start)
-        self._map_end = carry_surface(a, self._surface_end)
-        self._graphs = Graphs(device)
-        self._predict: Prepared = predict(a, self._start, self._free, self.dt, self.gravity)
-        self._move_bodies = move_bodies(a, self._shift)
-        self._map_start(len(self._surface_start))
-        self._patches = Patches(a)
-        self._groups = Groups(a)
-        self._first_guess = FirstGuess(a, self._start, self._free, self._inertia, self._groups)
-        self._pull = Pull(a, self._groups, self._start, self._free, self._inertia)
-        self._missing = MassMoves(a, self._free, a.x)
-        self._missing_mean = MeanMoves(self._groups, self._missing, self._shift)
-        self._detection = Detection(a, self._patches, self._surface_start, self.distance)
-        self._surroundings = Surroundings(a, self._detection, self.distance)
-        self._rows = ContactRows(
-            a,
-            self._start,
-            dt=self.dt,
-            distance=self.distance,
-            friction=friction,
-            stiffness=contact_stiffness,
-            limits=self._surroundings.limits,
-        )
-        self._truncation = Truncation(
-            a,
-            self._patches,
-            self._groups,
-            self._start,
-            (self._surface_start, self._surface_end),
-            self._map_end,
-            self._rows.live,
-            LEAST_GAP * self.distance,
-            self.distance,
-            self._too_few_sweeps,
-            self.dt,
-        )
-        reached = self._truncation.reached if self.response == "hard" else a.x
-        self._velocity = find_velocity(a, reached, self._truncation.owed, self._start, self.dt)
-        self._prepare_sweeps()
 
     def _of_body(self, array: wp.array, body: int) -> np.ndarray:
         begin, end = body_range(self._assembly, body)

@@ -57,6 +57,9 @@ def view(
 class Viewer:
     """A page that shows one scene. Use it as a context manager, or call `close`."""
 
+    _time_label = "time"  #: of the scrubber
+    _scale = 1.0  #: what the scrubber shows for one unit of the scene's time
+
     def __init__(self, scene: Scene | Drawable, *, host: str = "127.0.0.1", port: int | None = None) -> None:
         viser = _viser()
         self.scene = scene = Scene.around(scene)
@@ -101,7 +104,7 @@ class Viewer:
                 if thing.moves:
                     self._bodies[thing.name].vertices = thing.vertices(time).astype(np.float32)
             self._draw_contacts()
-            self._slider.value = time
+            self._slider.value = time * self._scale
             self._text.content = self.summary()
 
     def body(self, name: str) -> Any:
@@ -114,8 +117,9 @@ class Viewer:
         """The text of the panel, in Markdown: time, contacts so far, kinds."""
         contacts = self.scene.contacts
         now = len(self.scene.contacts_by(self._time))
-        lines = [f"t = {self._time:.4f}", f"{now} of {len(contacts)} contacts so far"]
+        lines = [f"t = {self._time:.4f}"]
         if len(contacts):
+            lines.append(f"{now} of {len(contacts)} contacts so far")
             lines.append(f"first contact at t = {self._first_contact():.6f}")
         for kind, colour in KIND_COLOURS.items():
             count = int((contacts.kind == kind).sum())
@@ -183,9 +187,9 @@ class Viewer:
         )
 
     def _add_controls(self) -> None:
-        gui, (start, end) = self.server.gui, self.scene.time_range
+        gui, (start, end) = self.server.gui, (self._scale * time for time in self.scene.time_range)
         step = (end - start) / _STEPS or 1.0
-        self._slider = gui.add_slider("time", start, max(end, start + step), step, start)
+        self._slider = gui.add_slider(self._time_label, start, max(end, start + step), step, start)
         self._play_button = gui.add_button("Play")
         if len(self.scene.contacts):
             gui.add_button("Go to first contact").on_click(lambda _: self.set_time(self._first_contact()))
@@ -193,13 +197,14 @@ class Viewer:
         with gui.add_folder("Show"):
             for thing in self.scene.things:
                 self._add_toggle(thing.name, [self._bodies[thing.name]])
-            self._show_points = gui.add_checkbox("contact points", True)
-            self._show_normals = gui.add_checkbox("contact normals", True)
+            if len(self.scene.contacts):
+                self._show_points = gui.add_checkbox("contact points", True)
+                self._show_normals = gui.add_checkbox("contact normals", True)
+                for box in (self._show_points, self._show_normals):
+                    box.on_update(lambda _: self._redraw_contacts())
         self._screenshot_button = gui.add_button("Screenshot")
         self._slider.on_update(self._on_scrub)
         self._play_button.on_click(lambda _: self._toggle_play())
-        self._show_points.on_update(lambda _: self._redraw_contacts())
-        self._show_normals.on_update(lambda _: self._redraw_contacts())
         self._screenshot_button.on_click(self._on_screenshot)
 
     def _first_contact(self) -> float:
@@ -218,7 +223,7 @@ class Viewer:
         # The slider also reports what `set_time` itself wrote; only a person's hand has a client.
         if event.client is not None:
             start, end = self.scene.time_range
-            self.set_time(min(max(self._slider.value, start), end))
+            self.set_time(min(max(self._slider.value / self._scale, start), end))
 
     def _on_screenshot(self, event: Any) -> None:
         client = event.client

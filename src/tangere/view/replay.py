@@ -1,0 +1,23 @@
+"""A page that replays a recorded run of soft bodies: in seconds, with the contacts of the frame that is shown."""
+
+from __future__ import annotations
+
+from tangere.soft.recording import Recording
+from tangere.view.web import Viewer
+
+__all__ = ["ReplayViewer"]
+
+
+class ReplayViewer(Viewer):
+    """A page of one recording. Use it as a context manager, or call `close`."""
+
+    def __init__(self, recording: Recording, *, host: str = "127.0.0.1", port: int | None = None) -> None:
+        self.recording = recording
+        self._scale, self._time_label = recording.seconds or 1.0, "time [s]"
+        super().__init__(recording.scene(), host=host, port=port)
+
+    def summary(self) -> str:
+        """The text of the panel, in Markdown."""
+        found = len(self.recording.contact_points(self._time))
+        lines = [f"t = {self._time * self.recording.seconds:.2f} s of {self.recording.seconds:.2f} s"]
+        return "  \n".join([*lines, f"{found} contacts"])
