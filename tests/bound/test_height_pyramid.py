@@ -238,19 +238,6 @@ def test_tiles_answer_as_one_grid_does_also_across_seams(source, rng, device, tm
     assert pages.loads == before
 
 
-def test_the_levels_above_tiles_are_kept_beside_a_folder_and_made_anew_with_it(rng, device, tmp_path):
-    heights = rng.normal(size=(70, 70))
-    first = PagedPyramid.of(write_tiles(tmp_path, heights, tile=32), device)
-    assert (tmp_path / "pyramid.npz").exists()
-    second = PagedPyramid.of(TiledHeightfield.open(tmp_path), device)
-    whole = HeightPyramid.of(Heightfield(heights), device)
-    for terrain in (first.terrain, second.terrain):
-        assert np.array_equal(terrain.top_bounds.numpy(), whole.terrain.top_bounds.numpy())
-        assert np.array_equal(terrain.top_flags.numpy(), whole.terrain.top_flags.numpy())
-    write_tiles(tmp_path, heights + 5.0, tile=32)
-    assert not (tmp_path / "pyramid.npz").exists()
-
-
 def test_tiles_may_be_written_from_a_function_and_bad_folders_are_refused(tmp_path):
     land = write_tiles(
         tmp_path / "a",

@@ -1,4 +1,4 @@
-"""The kernels that fill a page of the height pyramid: cells from heights, then each level from the one below.
+"""The kernels that fill a page of the height pyramid: heights, cells from heights, then each level from the one below.
 
 Which edges and vertices a body can touch from above is decided here, by heights alone
 (specs/strashnov-cylinder-terrain 2, 11.3). Layout and flags: `tangere.bound.terrain`.
@@ -6,6 +6,7 @@ Which edges and vertices a body can touch from above is decided here, by heights
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from tangere.bound.terrain import (
@@ -27,7 +28,7 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["build_cells", "copy_heights", "merge_quarters"]
+__all__ = ["build_cells", "cut_ground", "cut_heights", "merge_quarters", "outward_of"]
 
 #: Conversion to float32 and the subtraction here, 2^-24 each, and a little more; below the smallest normal it is none.
 ROUND_OUT = wp.constant(wp.float32(1.3e-7))
@@ -36,9 +37,55 @@ INFINITE = wp.constant(wp.float32(float("inf")))
 
 
 @wp.kernel
-def copy_heights(first: int, loaded: wp.array[wp.float64], slots: wp.array[int], heights: wp.array[wp.float64]):
+def cut_heights(
+    first: int,
+    read: wp.array[wp.float64],
+    cuts: wp.array[wp.vec4i],
+    corners: wp.array[wp.vec2i],
+    slots: wp.array[int],
+    rows: int,
+    columns: int,
+    heights: wp.array[wp.float64],
+):
+    """Heights of pages: what is beyond the border is as high as the border."""
     k = first + wp.tid()
-    heights[slots[k // PAGE_HEIGHTS] * PAGE_HEIGHTS + k % PAGE_HEIGHTS] = loaded[k]
+    tile = k // PAGE_HEIGHTS
+    within = k % PAGE_HEIGHTS
+    i = wp.clamp(corners[tile][0] + within // PAGE_SIDE - 1, 0, rows)
+    j = wp.clamp(corners[tile][1] + within % PAGE_SIDE - 1, 0, columns)
+    heights[slots[tile] * PAGE_HEIGHTS + within] = read[cut_at(cuts[tile], i, j)]
+
+
+@wp.kernel
+def cut_ground(
+    first: int,
+    holes: wp.array[wp.uint8],
+    cuts: wp.array[wp.vec4i],
+    corners: wp.array[wp.vec2i],
+    rows: int,
+    columns: int,
+    ground: wp.array[wp.uint8],
+):
+    """Whether cells have ground, TILE + 1 by TILE + 1 of a tile, from one before its first on; no holes if empty."""
+    k = first + wp.tid()
+    side = TILE + 1
+    tile = k // (side * side)
+    within = k % (side * side)
+    i = corners[tile][0] + within // side - 1
+    j = corners[tile][1] + within % side - 1
+    solid = i >= 0 and i < rows and j >= 0 and j < columns
+    if solid and holes.shape[0] > 0:
+        solid = holes[cut_at(cuts[tile], i, j)] == wp.uint8(0)
+    value = wp.uint8(0)
+    if solid:
+        value = wp.uint8(1)
+    ground[k] = value
+
+
+@wp.func
+def cut_at(cut: wp.vec4i, i: int, j: int) -> int:
+    """Where (i, j) is in a strip of a grid that begins at cut[0], is cut[1] wide, and has (cut[2], cut[3]) first."""
+    return cut[0] + (i - cut[2]) * cut[1] + (j - cut[3])
 
 
 @wp.func
@@ -141,6 +188,15 @@ def outward(lo: wp.float64, hi: wp.float64) -> wp.vec2f:
     return wp.vec2f(a - wp.abs(a) * ROUND_OUT - ROUND_OUT_TINY, b + wp.abs(b) * ROUND_OUT + ROUND_OUT_TINY)
 
 
+def outward_of(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The same on the host, bit for bit: (n, 2) float32 of two arrays (n,) of float64."""
+    a, b = low.astype(np.float32), high.astype(np.float32)
+    out, tiny = np.float32(float(ROUND_OUT)), np.float32(float(ROUND_OUT_TINY))
+    with np.errstate(invalid="ignore"):  # no ground is from inf to -inf
+        wide = np.stack([a - np.abs(a) * out - tiny, b + np.abs(b) * out + tiny], axis=1)
+    return np.where((low > high)[:, None], np.array([np.inf, -np.inf], np.float32), wide)
+
+
 @wp.func
 def is_plane(h: wp.array[wp.float64], v: int, half: int, planar: wp.float64) -> bool:
     """Whether the corners of the quarters of a square of 2 `half` cells from v on lie on the plane of V0, V1, V2."""
@@ -170,6 +226,7 @@ def merge_quarters(
     flags: wp.array[wp.uint8],
     top_bounds: wp.array[wp.vec2f],
     top_flags: wp.array[wp.uint8],
+    top_corners: wp.array[wp.vec4d],
 ):
     k = first + wp.tid()
     side = TILE >> level
@@ -188,13 +245,15 @@ def merge_quarters(
         every = every & int(flags[child + q])
         any_of = any_of | int(flags[child + q])
     flag = any_of & (255 - PLANAR)
+    v = slot * PAGE_HEIGHTS + ((i << level) + 1) * PAGE_SIDE + (j << level) + 1
     if (every & PLANAR) != 0:
-        v = slot * PAGE_HEIGHTS + ((i << level) + 1) * PAGE_SIDE + (j << level) + 1
         if is_plane(heights, v, 1 << (level - 1), planar):
             flag = flag | PLANAR
     if level == TOP:
         top_bounds[tile] = low
         top_flags[tile] = wp.uint8(flag)
+        far = v + TILE * PAGE_SIDE
+        top_corners[tile] = wp.vec4d(heights[v], heights[v + TILE], heights[far], heights[far + TILE])
     else:
         at = slot * PAGE_NODES + level_offset(level) + code
         bounds[at] = low

@@ -16,20 +16,12 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.bound.height_cells import build_cells, copy_heights, merge_quarters
-from tangere.bound.terrain import (
-    GAP,
-    PAGE_HEIGHTS,
-    PAGE_NODES,
-    PLANAR,
-    TILE,
-    TOP,
-    Terrain,
-)
-from tangere.runtime import choose_device, launch
+from tangere.bound.height_pages import Pages, TileRoots, build_pages, tile_counts
+from tangere.bound.terrain import GAP, PLANAR, TILE, TOP, Terrain
+from tangere.runtime import choose_device
 from tangere.shape.heightfield import Heightfield
 
-__all__ = ["HeightPyramid", "TileRoots", "build_pages", "planar_tolerance", "terrain_struct", "tile_counts"]
+__all__ = ["HeightPyramid", "planar_tolerance", "terrain_struct"]
 
 #: Ground this near to a plane is planar: some roundings of the largest height, or of so many cells if that is more.
 HEIGHT_ROUNDING = 4.0 * 2.0**-53
@@ -84,89 +76,11 @@ class HeightPyramid:
         return pyramid
 
 
-class Pages:
-    """Heights, bounds and flags of resident tiles."""
-
-    def __init__(self, heights: wp.array, bounds: wp.array, flags: wp.array) -> None:
-        self.heights, self.bounds, self.flags = heights, bounds, flags
-
-    @staticmethod
-    def empty(count: int, device: wp.Device) -> Pages:
-        return Pages(
-            wp.empty(count * PAGE_HEIGHTS, dtype=wp.float64, device=device),
-            wp.empty(count * PAGE_NODES, dtype=wp.vec2f, device=device),
-            wp.empty(count * PAGE_NODES, dtype=wp.uint8, device=device),
-        )
-
-    def copy(self) -> Pages:
-        return Pages(wp.clone(self.heights), wp.clone(self.bounds), wp.clone(self.flags))
-
-    @property
-    def device(self) -> wp.Device:
-        device = self.heights.device
-        assert device is not None
-        return device
-
-
-class TileRoots:
-    """What the levels above the tiles are made of: one row for each tile."""
-
-    def __init__(self, bounds: np.ndarray, flags: np.ndarray, corners: np.ndarray) -> None:
-        self.bounds, self.flags, self.corners = bounds, flags, corners  #: (n, 2) float32, (n,) uint8, (n, 4) float64
-
-    def replaced(self, tiles: np.ndarray, changed: TileRoots) -> TileRoots:
-        new = TileRoots(self.bounds.copy(), self.flags.copy(), self.corners.copy())
-        new.bounds[tiles], new.flags[tiles], new.corners[tiles] = changed.bounds, changed.flags, changed.corners
-        return new
-
-
-def tile_counts(shape: tuple[int, int]) -> tuple[int, int]:
-    """Tiles along y and x of a field of rows and columns of cells: every vertex has an owner."""
-    return shape[0] // TILE + 1, shape[1] // TILE + 1
-
-
 def planar_tolerance(field: Any) -> float:
     """How far ground may be from a plane to be planar [m]."""
     lowest, highest = field.bounds[:, 2] - field.origin[2]
     largest = 2.0 ** math.frexp(max(-lowest, highest))[1]  # a power of two, and not small: few edits change it
     return HEIGHT_ROUNDING * max(largest, TALL * max(field.spacing))
-
-
-def build_pages(field: Any, tiles: np.ndarray, pages: Pages, slots: np.ndarray, planar: float) -> TileRoots:
-    """Compute the pages `slots` from the heights of `tiles` (numbers, row by row); returns their topmost nodes."""
-    device, count = pages.device, len(tiles)
-    rows, columns = field.shape
-    across = tile_counts(field.shape)[1]
-    first_i, first_j = TILE * (tiles // across), TILE * (tiles % across)
-    reach = np.arange(-1, TILE + 1)
-    i = np.clip(first_i[:, None] + reach, 0, rows)
-    j = np.clip(first_j[:, None] + reach, 0, columns)
-    heights = np.asarray(field.heights[i[:, :, None], j[:, None, :]], np.float64)
-    loaded = wp.array(heights.reshape(-1), dtype=wp.float64, device=device)
-    ground = wp.array(_ground(field, first_i, first_j).reshape(-1), dtype=wp.uint8, device=device)
-    where = wp.array(slots.astype(np.int32), dtype=wp.int32, device=device)
-    launch(copy_heights, count * PAGE_HEIGHTS, [loaded, where], [pages.heights], device=device)
-    launch(
-        build_cells,
-        count * TILE * TILE,
-        [pages.heights, ground, where, planar, field.flatness],
-        [pages.bounds, pages.flags],
-        device=device,
-        grain=4096,
-    )
-    top_bounds = wp.empty(count, dtype=wp.vec2f, device=device)
-    top_flags = wp.empty(count, dtype=wp.uint8, device=device)
-    for level in range(1, TOP + 1):
-        launch(
-            merge_quarters,
-            count << (2 * (TOP - level)),
-            [pages.heights, where, level, planar],
-            [pages.bounds, pages.flags, top_bounds, top_flags],
-            device=device,
-            grain=4096,
-        )
-    corners = np.stack([heights[:, a, b] for a in (1, TILE + 1) for b in (1, TILE + 1)], axis=1)
-    return TileRoots(top_bounds.numpy().copy(), top_flags.numpy().copy(), corners)
 
 
 def terrain_struct(field: Any, pages: Pages, table: wp.array, roots: TileRoots, planar: float) -> Any:
@@ -194,17 +108,6 @@ def _tiles_of_window(first: tuple[int, int], last: tuple[int, int], counts: tupl
     high = [min((v + 1) // TILE, n - 1) for v, n in zip(last, counts, strict=True)]  # … and the last of the one before
     i, j = np.meshgrid(np.arange(low[0], high[0] + 1), np.arange(low[1], high[1] + 1), indexing="ij")
     return (i * counts[1] + j).ravel()
-
-
-def _ground(field: Any, first_i: np.ndarray, first_j: np.ndarray) -> np.ndarray:
-    """(n, TILE + 1, TILE + 1) uint8: whether cells have ground, from one before a tile's first to its last."""
-    rows, columns = field.shape
-    i = first_i[:, None] + np.arange(-1, TILE)
-    j = first_j[:, None] + np.arange(-1, TILE)
-    inside = ((i >= 0) & (i < rows))[:, :, None] & ((j >= 0) & (j < columns))[:, None, :]
-    if field.holes is not None:
-        inside &= ~field.holes[np.clip(i, 0, rows - 1)[:, :, None], np.clip(j, 0, columns - 1)[:, None, :]]
-    return inside.astype(np.uint8)
 
 
 def _upper_levels(roots: TileRoots, counts: tuple[int, int], planar: float):

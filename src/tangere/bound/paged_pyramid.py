@@ -1,28 +1,39 @@
-"""The pyramid over a heightfield in files: few tiles are resident, those looked at last.
+"""The pyramid over a heightfield in files: pages of the tiles somebody looks at, as many as a budget of memory allows.
 
-The nodes of the tiles themselves and of all levels above them are computed once, in one pass over the files, and kept
-beside a folder of tiles; below them a tile's page is computed when it is loaded, with the same bits as any other way.
+The levels above the tiles come from the field's relief, without reading heights. Of a batch of bodies a kernel notes
+which tiles they may touch, with the number of the question; one number tells the host whether one of them has no page.
+Only then does the host look at the notes, load what is missing in few large reads, and give up the tiles that were
+noted longest ago. When all tiles have pages, nothing is asked any more.
+A page that is loaded must fit what the relief says of its tile, bit for bit: files that changed are noticed.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from tangere.bound.height_pyramid import Pages, TileRoots, build_pages, planar_tolerance, terrain_struct, tile_counts
-from tangere.bound.terrain import TILE
-from tangere.runtime import CapacityError, choose_device
-from tangere.shape.terrain_tiles import TiledHeightfield, TileFolder
+from tangere.bound.height_cells import outward_of
+from tangere.bound.height_pages import PAGE_BYTES, Pages, TileRoots, build_pages, tile_counts
+from tangere.bound.height_pyramid import planar_tolerance, terrain_struct
+from tangere.bound.terrain import PLANAR, TILE, Terrain
+from tangere.bound.tile_notes import note_tiles, tiles_of, windows_of
+from tangere.runtime import CapacityError, InputError, choose_device, launch
+from tangere.shape.terrain_relief import Relief
+from tangere.shape.terrain_tiles import TiledHeightfield
 
 __all__ = ["PagedPyramid"]
 
-#: Resident tiles: 21.5 KB each.
-RESIDENT = 4096
-#: Tiles of the first pass that are computed together.
-TOGETHER = 1024
+#: Pages there is room for at first, 22 MB; the room doubles when it is full.
+FIRST_PAGES = 1024
+#: Pages that 32 bits can number the nodes of.
+MOST_PAGES = 1 << 20
+#: Memory for tiles where the machine does not tell how much it has [bytes].
+UNKNOWN_MEMORY = 1 << 30
 
 
 class PagedPyramid:
@@ -31,111 +42,154 @@ class PagedPyramid:
     Args:
         field: the ground.
         device: where the kernels run.
-        resident: how many tiles are kept.
+        resident: how many tiles are kept at most; None means as many as fit the field's budget.
     """
 
-    def __init__(self, field: TiledHeightfield, device: wp.Device, resident: int = RESIDENT) -> None:
+    def __init__(self, field: TiledHeightfield, device: wp.Device, resident: int | None = None) -> None:
         self.field, self.counts = field, tile_counts(field.shape)
-        total = self.counts[0] * self.counts[1]
-        self.resident = min(resident, total)
-        self._planar = planar_tolerance(field)
-        self._pages = Pages.empty(self.resident, device)
-        self._page_of = np.full(total, -1, np.int32)
-        self._tile_in = np.full(self.resident, -1, np.int64)
-        self._used = np.zeros(self.resident, np.int64)
-        self._clock = 0
+        self._total = self.counts[0] * self.counts[1]
+        if resident is None:
+            resident = (field.budget or _free_memory(device)) // PAGE_BYTES
+        self.resident = max(min(resident, self._total, MOST_PAGES), 1)
         self.loads = 0  #: tiles loaded so far
+        self.lock = threading.RLock()  #: held by whoever visits tiles: nobody else may take them away meanwhile
+        self._planar = planar_tolerance(field)
+        self._roots = _roots_of(field.relief, self._planar)
+        self._room = min(FIRST_PAGES, self.resident)
+        self._pages = Pages.empty(self._room, device)
+        self._page_of = np.full(self._total, -1, np.int32)
+        self._tile_in = np.empty(0, np.int64)  # by page, as many as are loaded
+        self._question = 0
+        self._noted = wp.zeros(self._total, dtype=wp.int64, device=device)
+        self._lacking = wp.zeros(1, dtype=wp.int64, device=device)
         table = wp.array(self._page_of, dtype=wp.int32, device=device)
-        self.terrain: Any = terrain_struct(field, self._pages, table, self._roots(device), self._planar)
+        self.terrain: Any = terrain_struct(field, self._pages, table, self._roots, self._planar)
+        self.row = wp.array([self.terrain], dtype=Terrain, device=device)  #: the same as one row of an array, (1,)
 
     @staticmethod
     def of(field: TiledHeightfield, device: str | wp.Device | None = None) -> PagedPyramid:
         """The pyramid of `field`, kept in `field.cache`."""
         device = choose_device(device)
         key = ("pyramid", device.alias)
-        if key not in field.cache:
-            field.cache[key] = PagedPyramid(field, device)
-        return field.cache[key]
+        return field.cache.get(key) or field.cache.setdefault(key, PagedPyramid(field, device))
 
-    def visits(self, centres: np.ndarray, reach: np.ndarray) -> Iterator[tuple[Any, Any]]:
+    def visits(self, centres: Any, reach: Any) -> Iterator[tuple[Any, Any]]:
         """Groups of bodies and the terrain with all tiles they may touch; see `terrain_visits`."""
-        first, last = self._windows(centres, reach)
-        if (first > last).any(axis=1).all():
+        ready = len(self._tile_in) == self._total or not len(centres)
+        if ready or not self._lacks(centres, reach):
             yield slice(None), self.terrain
             return
-        tiles, owners = self._tiles_of(first, last)
-        if len(np.unique(tiles)) <= self.resident:
-            self._load(np.unique(tiles))
+        wanted = np.flatnonzero(self._noted.numpy() == self._question)
+        if len(wanted) <= self.resident:
+            self._load(wanted)
             yield slice(None), self.terrain
             return
-        # Bodies by their first tile, cut where the tiles would no longer fit.
-        bodies = np.argsort(first[:, 0] * self.counts[1] + first[:, 1], kind="stable")
-        starts = np.searchsorted(owners, np.arange(len(first) + 1))
-        group: list[int] = []
-        needed: set[int] = set()
-        for body in bodies:
-            mine = set(tiles[starts[body] : starts[body + 1]].tolist())
-            if len(mine) > self.resident:
-                raise CapacityError(
-                    f"body {body} reaches over {len(mine)} tiles of the terrain, more than the {self.resident} resident"
-                )
-            if len(needed | mine) > self.resident:
-                self._load(np.array(sorted(needed)))
-                yield np.array(group), self.terrain
-                group, needed = [], set()
-            group.append(int(body))
-            needed |= mine
-        self._load(np.array(sorted(needed)))
-        yield np.array(group), self.terrain
+        yield from self._visits_in_groups(_on_host(centres), _on_host(reach))
 
-    def _windows(self, centres: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """First and last tile (row, column) of each body, one cell more than it reaches; first > last for none."""
-        step = np.array([self.field.spacing[1], self.field.spacing[0]])
-        at = (centres[:, [1, 0]] - np.array([self.field.origin[1], self.field.origin[0]])) / step
-        around = np.broadcast_to(reach, len(centres))[:, None] / step + 1.0
-        end = np.array(self.counts, np.float64)
-        low, high = np.floor((at - around) / TILE), np.floor((at + around) / TILE)
-        return np.clip(low, 0, end).astype(np.int64), np.clip(high, -1, end - 1).astype(np.int64)
+    def _lacks(self, centres: Any, reach: Any) -> bool:
+        """Note the tiles of all bodies; whether one has no page."""
+        device = self._pages.device
+        self._question += 1
+        launch(
+            note_tiles,
+            len(centres),
+            [self.row, self.counts[0], _on_device(centres, device), _on_device(reach, device), self._question],
+            [self._noted, self._lacking],
+            device=device,
+            grain=4096,
+        )
+        return int(self._lacking.numpy()[0]) == self._question
 
-    def _tiles_of(self, first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All tiles of all windows, and the body of each."""
-        size = np.maximum(last - first + 1, 0)
-        number = size[:, 0] * size[:, 1]
-        owners = np.repeat(np.arange(len(first)), number)
-        within = np.arange(len(owners)) - np.repeat(np.cumsum(number) - number, number)
-        width = np.maximum(size[owners, 1], 1)
-        return (first[owners, 0] + within // width) * self.counts[1] + first[owners, 1] + within % width, owners
+    def _visits_in_groups(self, centres: np.ndarray, reach: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+        """Bodies by their first tile, cut where their tiles would no longer fit."""
+        first, last = windows_of(self.field, centres, reach)
+        order = np.argsort(first[:, 0] * self.counts[1] + first[:, 1], kind="stable")
+        tiles, owners = tiles_of(first[order], last[order], self.counts)
+        most = np.bincount(owners, minlength=1)
+        if most.max() > self.resident:
+            body = int(order[np.argmax(most > self.resident)])
+            raise CapacityError(
+                f"body {body} reaches over {most.max()} tiles of the terrain, more than the {self.resident} resident"
+            )
+        begin, at = 0, 0  # of the rest of bodies and of their tiles
+        while begin < len(order):
+            rest, seen = np.unique(tiles[at:], return_index=True)
+            end, until = len(order), len(tiles)
+            if len(rest) > self.resident:
+                end = int(owners[at + np.sort(seen)[self.resident]])  # the first body with one tile too many
+                until = int(np.searchsorted(owners, end))
+            self._load(np.unique(tiles[at:until]))
+            yield order[begin:end], self.terrain
+            begin, at = end, until
 
-    def _load(self, tiles: np.ndarray) -> None:
-        """Make tiles resident in place of those used longest ago."""
-        self._clock += 1
-        pages = self._page_of[tiles]
-        self._used[pages[pages >= 0]] = self._clock
-        missing = tiles[pages < 0]
+    def _load(self, wanted: np.ndarray) -> None:
+        """Let tiles, rising, no more than may be resident, have pages, in place of those noted longest ago."""
+        self._question += 1
+        noted = self._noted.numpy()
+        noted[wanted] = self._question
+        self._noted.assign(noted)
+        missing = wanted[self._page_of[wanted] < 0]
         if not len(missing):
             return
-        slots = np.argsort(self._used, kind="stable")[: len(missing)]
-        left = self._tile_in[slots]
-        self._page_of[left[left >= 0]] = -1
-        build_pages(self.field, missing, self._pages, slots, self._planar)
-        self._tile_in[slots], self._page_of[missing], self._used[slots] = missing, slots, self._clock
-        self.terrain.page = wp.array(self._page_of, dtype=wp.int32, device=self._pages.device)
+        loaded = len(self._tile_in)
+        fresh = min(len(missing), self.resident - loaded)
+        if loaded + fresh > self._room:
+            self._grow(loaded + fresh)
+        given_up = len(missing) - fresh
+        oldest = np.argpartition(noted[self._tile_in], given_up - 1)[:given_up] if given_up else np.empty(0, np.int64)
+        slots = np.concatenate([np.arange(loaded, loaded + fresh), oldest])
+        self._page_of[self._tile_in[oldest]] = -1
+        self._tile_in = np.append(self._tile_in, np.full(fresh, -1))
+        try:
+            self._check(missing, build_pages(self.field, missing, self._pages, slots, self._planar))
+        except BaseException:  # pages may be half written
+            self._tile_in = np.empty(0, np.int64)
+            self._page_of[:] = -1
+            self.terrain.page.assign(self._page_of)
+            raise
+        self._tile_in[slots], self._page_of[missing] = missing, slots
+        self.terrain.page.assign(self._page_of)
         self.loads += len(missing)
 
-    def _roots(self, device: wp.Device) -> TileRoots:
-        kept = None
-        if isinstance(self.field.heights, TileFolder):
-            kept = self.field.heights.folder / "pyramid.npz"
-            if kept.exists():
-                with np.load(kept, allow_pickle=False) as parts:
-                    return TileRoots(parts["bounds"], parts["flags"], parts["corners"])
-        total = self.counts[0] * self.counts[1]
-        scratch = Pages.empty(min(TOGETHER, total), device)
-        parts = []
-        for start in range(0, total, TOGETHER):
-            tiles = np.arange(start, min(start + TOGETHER, total))
-            parts.append(build_pages(self.field, tiles, scratch, np.arange(len(tiles)), self._planar))
-        roots = TileRoots(*(np.concatenate([getattr(p, k) for p in parts]) for k in ("bounds", "flags", "corners")))
-        if kept is not None:
-            np.savez(kept, bounds=roots.bounds, flags=roots.flags, corners=roots.corners)
-        return roots
+    def _grow(self, count: int) -> None:
+        self._room = min(max(2 * self._room, count), self.resident)
+        self._pages = pages = self._pages.grown(self._room)
+        self.terrain.heights, self.terrain.bounds, self.terrain.flags = pages.heights, pages.bounds, pages.flags
+        self.row = wp.array([self.terrain], dtype=Terrain, device=pages.device)
+
+    def _check(self, tiles: np.ndarray, built: TileRoots) -> None:
+        """Whether pages are what the relief has let expect."""
+        known = self._roots
+        wrong = (built.flags != known.flags[tiles]) | (built.bounds != known.bounds[tiles]).any(axis=1)
+        wrong |= (built.corners != known.corners[tiles]).any(axis=1)  # NaN is never right
+        if wrong.any():
+            row, column = divmod(int(tiles[np.argmax(wrong)]), self.counts[1])
+            raise InputError(
+                f"terrain {self.field.name!r}: cells from ({TILE * row}, {TILE * column}) on have changed since it was"
+                " opened; open it again (and remove its relief.npz if that does not help)"
+            )
+
+
+def _roots_of(relief: Relief, planar: float) -> TileRoots:
+    """The top nodes of all tiles, with the bits that `build_pages` gives them."""
+    flags = relief.marks | np.where(relief.bend <= planar, PLANAR, 0).astype(np.uint8)
+    bounds = outward_of(*relief.ground.reshape(-1, 2).T)
+    return TileRoots(bounds, flags.ravel(), relief.corners.reshape(-1, 4))
+
+
+def _free_memory(device: wp.Device) -> int:
+    """What tiles may take if nobody says: half of a CUDA device's free memory, a quarter of the machine's [bytes]."""
+    if device.is_cuda:
+        return device.free_memory // 2
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+    except (AttributeError, OSError, ValueError):  # not every system tells
+        return UNKNOWN_MEMORY
+
+
+def _on_device(values: Any, device: wp.Device) -> wp.array:
+    return values if isinstance(values, wp.array) else wp.array(values, dtype=wp.float64, device=device)
+
+
+def _on_host(values: Any) -> np.ndarray:
+    return values.numpy() if isinstance(values, wp.array) else values

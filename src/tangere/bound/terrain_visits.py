@@ -6,7 +6,8 @@ ones together, such that the tiles of a group fit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tangere.runtime import UnsupportedError
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.terrain_tiles import TiledHeightfield
 
-__all__ = ["terrain_visits"]
+__all__ = ["terrain_visits", "tiles_held"]
 
 
 def terrain_visits(
@@ -32,7 +33,7 @@ def terrain_visits(
         reach: how far from it the body, wherever it goes, may be, shape (n,) or (1,) [m].
         device: where the kernels run.
 
-    The terrain of one visit is valid until the next.
+    The terrain of one visit is valid until the next, as long as its `tiles_held`.
     """
     if isinstance(field, Heightfield):
         yield slice(None), HeightPyramid.of(field, device).terrain
@@ -40,3 +41,13 @@ def terrain_visits(
         yield from PagedPyramid.of(field, device).visits(centres, reach)
     else:
         raise UnsupportedError(f"a terrain is a Heightfield or a TiledHeightfield, not {field!r}")
+
+
+@contextmanager
+def tiles_held(fields: Iterable[Heightfield | TiledHeightfield], device: wp.Device) -> Iterator[None]:
+    """Let no other thread load tiles of these fields, because it might take away those of a visit."""
+    pyramids = {PagedPyramid.of(field, device) for field in fields if isinstance(field, TiledHeightfield)}
+    with ExitStack() as held:
+        for pyramid in sorted(pyramids, key=id):  # in one order for all threads
+            held.enter_context(pyramid.lock)
+        yield

@@ -7,6 +7,7 @@ from tangere.shape.mass import MassProperties
 from tangere.shape.mesh import Mesh
 from tangere.shape.moving import Moving
 from tangere.shape.report import Report
+from tangere.shape.terrain_edits import edit_tiles
 from tangere.shape.terrain_tiles import TiledHeightfield, TileFolder, write_tiles
 from tangere.shape.topology import Adjacency, Topology
 
@@ -27,6 +28,7 @@ __all__ = [
     "TileFolder",
     "TiledHeightfield",
     "Topology",
+    "edit_tiles",
     "generate",
     "write_tiles",
 ]

@@ -34,7 +34,7 @@ from tangere.bound.terrain import (
     node_row,
     start_level,
 )
-from tangere.bound.terrain_visits import terrain_visits
+from tangere.bound.terrain_visits import terrain_visits, tiles_held
 from tangere.runtime import SOUND, InputError, choose_device, launch, to_numpy, using_threads
 from tangere.shape.analytic import AnalyticShape, Cylinder
 
@@ -110,7 +110,7 @@ def touches(
     sizes = cylinders.records
     codes = np.empty(len(poses), np.uint8)
     reach = np.hypot(sizes["radius"], sizes["half"][:, 2])
-    with using_threads(threads):
+    with using_threads(threads), tiles_held([terrain], device):
         for rows, ground in terrain_visits(terrain, poses[:, :3, 3], reach, device):
             shapes = wp.array(sizes if len(sizes) == 1 else sizes[rows], dtype=AnalyticShape, device=device)
             placed = wp.array(np.ascontiguousarray(poses[rows]), dtype=wp.mat44d, device=device)

@@ -11,7 +11,7 @@ Spec:     specs/strashnov-cylinder-terrain 3 to 11, F-S-4 to F-S-23.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ import warp as wp
 
 from tangere.bound.height_pyramid import HeightPyramid
 from tangere.bound.terrain import Terrain
-from tangere.bound.terrain_visits import terrain_visits
+from tangere.bound.terrain_visits import tiles_held
 from tangere.query.contacts import Contacts
 from tangere.query.manifold.found import (
     Row,
@@ -35,6 +35,7 @@ from tangere.query.manifold.groups import TIE, Groups, empty_groups, group_at, k
 from tangere.query.manifold.rounds import numbers, swept_in_rounds
 from tangere.query.manifold.sweep import sweep_of
 from tangere.query.manifold.touching import is_finite, stand
+from tangere.query.manifold.visits import ground_visits, margins_of
 from tangere.query.manifold.walls import Walls, empty_walls
 from tangere.runtime import (
     SOUND,
@@ -49,7 +50,7 @@ from tangere.runtime import (
     to_numpy,
     using_threads,
 )
-from tangere.shape.analytic import HULL, Analytic, AnalyticShape
+from tangere.shape.analytic import Analytic, AnalyticShape
 from tangere.shape.analytic_body import Hulls, hull_tables, place
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.terrain_tiles import TiledHeightfield
@@ -60,8 +61,6 @@ __all__ = ["manifold"]
 
 Ground = Heightfield | TiledHeightfield
 
-#: Gaps up to this part of a body's size count as contacts, unless a margin is given.
-MARGIN = 0.01
 #: Bodies worth a thread.
 GRAIN = 256
 #: Groups of normals a body has room for at first, and how much more room is made where that does not suffice.
@@ -169,25 +168,27 @@ def _swept(
         poses = wp.array(poses, dtype=wp.mat44d, device=device)
     elif not isinstance(poses, wp.array):
         poses = wp.from_dlpack(poses.detach().contiguous() if hasattr(poses, "detach") else poses, dtype=wp.mat44d)
+    poses = poses.to(device)
     inputs = [
         on_device(bodies.records, AnalyticShape, device),
-        poses.to(device),
-        on_device(_margins(bodies, margin), wp.float64, device),
+        poses,
+        on_device(margins_of(bodies, margin), wp.float64, device),
         hull_tables(bodies.hull, device.alias),
         on_device(np.zeros(1, np.int32) if worlds is None else worlds, wp.int32, device),
     ]
     parts, ordered = [], True
-    for rows, ground in _visits(bodies, terrains, worlds, margin, device):
-        ordered = ordered and isinstance(rows, slice)
-        chosen = numbers(count, device.alias)
-        if not isinstance(rows, slice):
-            chosen = wp.array(rows.astype(np.int32), dtype=wp.int32, device=device)
-        if device.is_cuda:
-            parts += swept_in_rounds(bodies.kind, chosen, [ground, *inputs], device)
-            continue
-        swept = _swept_on_threads(bodies.kind, chosen, [ground, *inputs], count, device)
-        ordered = ordered and len(swept) == 1
-        parts += swept
+    with tiles_held(terrains, device):
+        for rows, ground in ground_visits(bodies, poses, terrains, worlds, margin, device):
+            ordered = ordered and isinstance(rows, slice)
+            chosen = numbers(count, device.alias)
+            if not isinstance(rows, slice):
+                chosen = wp.array(rows.astype(np.int32), dtype=wp.int32, device=device)
+            if device.is_cuda:
+                parts += swept_in_rounds(bodies.kind, chosen, [ground, *inputs], device)
+                continue
+            swept = _swept_on_threads(bodies.kind, chosen, [ground, *inputs], count, device)
+            ordered = ordered and len(swept) == 1
+            parts += swept
     if device.is_cuda:
         return record_of(parts or [empty_columns(0, device)], bodies.poses, ordered)
     return contacts_of(_joined(parts, device), worlds, bodies.poses, ordered)
@@ -223,45 +224,6 @@ def _joined(parts: list[wp.array], device: wp.Device) -> wp.array:
             wp.copy(rows, part, dest_offset=at, count=len(part))
         at += len(part)
     return rows
-
-
-def _visits(
-    bodies: Analytic, terrains: list[Ground], worlds: np.ndarray | None, margin: float | None, device: wp.Device
-) -> Iterator[tuple[Any, wp.array]]:
-    """Bodies (an index) and the terrains of all worlds, of which those of these bodies are ready."""
-    in_memory = [one for one in terrains if isinstance(one, Heightfield)]
-    if len(in_memory) == len(terrains) == 1:
-        yield slice(None), HeightPyramid.of(in_memory[0], device).row
-        return
-    if len(in_memory) == len(terrains):
-        structs = [HeightPyramid.of(one, device).terrain for one in in_memory]
-        yield slice(None), wp.array(structs, dtype=Terrain, device=device)
-        return
-    centres = to_numpy(bodies.poses, "poses").reshape(-1, 4, 4)[:, :3, 3]
-    reach = np.broadcast_to(_reach(bodies) + 2.0 * _margins(bodies, margin), len(bodies))
-    for number, field in enumerate(terrains):
-        mine = np.arange(len(bodies)) if worlds is None else np.flatnonzero(worlds == number)
-        for rows, ground in terrain_visits(field, centres[mine], reach[mine], device) if len(mine) else ():
-            whole = isinstance(rows, slice) and len(mine) == len(bodies)
-            yield rows if whole else mine[rows], wp.array([ground] * len(terrains), dtype=Terrain, device=device)
-
-
-def _reach(bodies: Analytic) -> np.ndarray:
-    """How far any point of a body is from its origin at most, (1,) or (n,) [m]."""
-    records = bodies.records
-    if bodies.kind == HULL:
-        return np.linalg.norm(records["half"][:, None] * bodies.hull.corners, axis=2).max(axis=1)
-    return records["radius"] + records["half"][:, 2]
-
-
-def _margins(bodies: Analytic, margin: float | None) -> np.ndarray:
-    """(1,) or (n,) [m]."""
-    if margin is not None:
-        return np.array([float(margin)])
-    records = bodies.records
-    if bodies.kind == HULL:
-        return MARGIN * 0.5 * (np.ptp(bodies.hull.corners, axis=0) * records["half"]).min(axis=1)
-    return MARGIN * records["radius"]
 
 
 class _Desk:
@@ -309,7 +271,7 @@ class _Desk:
         with self.lock:
             view["shapes"][:count] = bodies.records
             view["poses"][:count] = bodies.poses
-            view["margins"][:count] = _margins(bodies, margin)
+            view["margins"][:count] = margins_of(bodies, margin)
             while True:
                 view["counts"][0] = 0
                 view["status"][:count] = 0

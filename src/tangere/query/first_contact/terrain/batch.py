@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.bound.terrain_visits import terrain_visits
+from tangere.bound.terrain_visits import terrain_visits, tiles_held
 from tangere.motion.rigid import RigidMotion
 from tangere.query.first_contact.options import Options
 from tangere.query.first_contact.terrain.search import Answer, search_kernel
@@ -43,21 +43,22 @@ def answers_of(bodies: Moving, terrain: Any, options: Options, trusted: bool, de
     limit = -1.0 if options.tolerance is None else options.tolerance
     hulls = hull_tables(bodies.shape.hull, device.alias)
     centres, ways = (each.numpy() for each in batch.ways(options.separation, limit))
-    for rows, ground in terrain_visits(terrain, centres, ways, device):
-        part = batch if isinstance(rows, slice) else batch.rows(rows)
-        near = wp.array(centres[rows], dtype=wp.vec3d, device=device)
-        far = wp.array(ways[rows], dtype=wp.float64, device=device)
-        out = wp.empty(len(part), dtype=Answer, device=device)
-        launch(
-            search_kernel(bodies.shape.kind),
-            len(part),
-            [ground, *part.inputs, near, far, hulls]
-            + [options.separation, limit, GROUND_ERRORS * ground.planar, int(trusted)],
-            [out],
-            device=device,
-            grain=GRAIN,
-        )
-        answers[rows] = out.numpy()
+    with tiles_held([terrain], device):
+        for rows, ground in terrain_visits(terrain, centres, ways, device):
+            part = batch if isinstance(rows, slice) else batch.rows(rows)
+            near = wp.array(centres[rows], dtype=wp.vec3d, device=device)
+            far = wp.array(ways[rows], dtype=wp.float64, device=device)
+            out = wp.empty(len(part), dtype=Answer, device=device)
+            launch(
+                search_kernel(bodies.shape.kind),
+                len(part),
+                [ground, *part.inputs, near, far, hulls]
+                + [options.separation, limit, GROUND_ERRORS * ground.planar, int(trusted)],
+                [out],
+                device=device,
+                grain=GRAIN,
+            )
+            answers[rows] = out.numpy()
     return answers
 
 
