@@ -107,8 +107,15 @@ def _stages(report: Report, quick: bool) -> None:
     bodies = [Mesh(mesh.vertices, part) for part in (mesh.faces[:half], mesh.faces[half:])]
     distance = 0.2 * _edge(mesh)
     columns = {}
-    for name, device, regions in (("CPU", "cpu", True), ("CUDA", "cuda", True), ("CUDA, all triangles", "cuda", False)):
-        settings = Settings(regions=regions, within=False)
+    ways = {
+        "CPU": ("cpu", {"fused": False}),
+        "CUDA": ("cuda", {"fused": False}),
+        "CUDA, all triangles": ("cuda", {"fused": False, "regions": False}),
+        "CPU, fused": ("cpu", {}),
+        "CUDA, fused": ("cuda", {}),
+    }
+    for name, (device, switches) in ways.items():
+        settings = Settings(within=False, **switches)
         runs = [detect(bodies, distance=distance, settings=settings, device=device, threads=1) for _ in range(12)]
         columns[name] = {s: float(np.mean([r.seconds[s] for r in runs[2:]])) for s in runs[-1].seconds}
         assert np.array_equal(runs[-1].contacts.key, proximity(*bodies, distance=distance, device="cpu").key)
@@ -118,7 +125,8 @@ def _stages(report: Report, quick: bool) -> None:
     report.table(["stage", *columns], stages)
     sort = ratio(columns["CPU"]["sort"], columns["CUDA"]["sort"])
     report.note(
-        f"Every stage ends with a synchronisation here. The sort alone is {sort} faster than on one CPU thread."
+        f"""Every stage ends with a synchronisation here. The sort alone is {sort} faster than on one CPU thread. Fused:
+        pairs of triangles are tested as they are found, and not listed."""
     )
 
 

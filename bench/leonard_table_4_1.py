@@ -97,9 +97,9 @@ def run(report: Report, quick: bool = False) -> None:
 
 
 def settings_of(name: str, **options: Any) -> Settings:
-    """What is compared in a scene: the tori with each other, the knot with itself."""
+    """What is compared in a scene: the tori with each other, the knot with itself; in the stages of the document."""
     within = name.startswith("knot")
-    return Settings(within=within, between=not within, **options)
+    return Settings(within=within, between=not within, **{"fused": False, **options})
 
 
 @dataclass
@@ -107,11 +107,17 @@ class Measured:
     """Detections of one kind, over the frames of a scene, several times."""
 
     totals: list[float] = field(default_factory=list)  #: of each detection [s]
-    stages: dict[str, float] = field(default_factory=dict)  #: mean of each stage [s]
+    runs: list[dict[str, float]] = field(default_factory=list)  #: of each run over all frames, mean of each stage [s]
 
     @property
     def mean(self) -> float:
         return float(np.mean(self.totals))
+
+    @property
+    def stages(self) -> dict[str, float]:
+        """Mean of each stage [s]."""
+        names = dict.fromkeys(stage for run in self.runs for stage in run)
+        return {stage: float(np.mean([run.get(stage, 0.0) for run in self.runs])) for stage in names}
 
 
 def in_turns(
@@ -125,13 +131,13 @@ def in_turns(
     measured = {name: Measured() for name in ways}
     for turn in range(runs + 1):
         for name, options in ways.items():
-            for scene in scenes:
-                stages = _stages(scene, **{"device": "cpu", "threads": 1, **options})
-                if turn:
-                    measured[name].totals.append(sum(stages.values()))
-                    for stage, took in stages.items():
-                        before = measured[name].stages.get(stage, 0.0)
-                        measured[name].stages[stage] = before + took / (runs * len(scenes))
+            taken = [_stages(scene, **{"device": "cpu", "threads": 1, **options}) for scene in scenes]
+            if turn:
+                measured[name].totals += [sum(stages.values()) for stages in taken]
+                names = dict.fromkeys(stage for stages in taken for stage in stages)
+                measured[name].runs.append(
+                    {stage: float(np.mean([stages.get(stage, 0.0) for stages in taken])) for stage in names}
+                )
     return measured
 
 

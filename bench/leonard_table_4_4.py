@@ -32,7 +32,7 @@ PRINTED_TOTALS = (12.06, 9.90)
 
 def run(report: Report, quick: bool = False) -> None:
     runs, scenes = 1 if quick else RUNS, frames("knot 3960", quick)
-    ways = {cones: {"settings": Settings(mode="published", cones=cones)} for cones in (False, True)}
+    ways = {cones: {"settings": Settings(mode="published", cones=cones, fused=False)} for cones in (False, True)}
     measured = in_turns(scenes, ways, runs)
     rows = []
     for name, (stages, *printed) in ROWS.items():

@@ -3,31 +3,38 @@
 Experiment E5, table 4.7 of the document: milliseconds of each stage of detection on one thread and on more, and on a
 GPU where there is one, over every 20th step of tangere's own simulation. The document used six cores of an i5-9400F and
 found that they at least halve the time of detection (hypothesis H1), and that whole steps stay below 50 ms (H2); both
-are checked where there are as many cores.
+are checked where there are as many cores. It proposes to test pairs as they are found, without a list of them; so the
+last two stages are measured as one, too, with the memory that a detection holds at most.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Hashable
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from bench import machine
-from bench.harness import Report, seconds
+from bench.harness import Report, count, seconds
 from bench.leonard_table_4_1 import (
     DISTANCE,
     EVERY,
     PRINTED_PAIRS,
     RUNS,
     SCENES,
+    Measured,
     frames,
     in_turns,
     lost_by_published_rules,
     settings_of,
 )
+from bench.memory import peak_bytes
 from tangere.partition.pipeline import Settings
+from tangere.partition.pipeline_surfaces import Surfaces
 from tangere.query.proximity import Detector, detect
 from tangere.soft import scenes as simulated
 
@@ -59,6 +66,8 @@ TOTALS = {
 }
 #: Printed for the knot without cones [ms]: finding pairs, primitive tests (table 4.4).
 WITHOUT_CONES = {"knot 3960": (3.66, 5.83)}
+#: What is done by one stage where pairs are tested as they are found.
+LAST_STAGES = ("pairs", "features", "contacts")
 #: Below this share of detection a stage is too short for threads to matter.
 NOTHING = 0.01
 
@@ -69,11 +78,14 @@ def run(report: Report, quick: bool = False) -> None:
     ways: dict[Hashable, dict] = {_named(n): {"device": "cpu", "threads": n} for n in threads}
     if wp.is_cuda_available():
         ways["H200" if "H200" in wp.get_device("cuda").name else "CUDA"] = {"device": "cuda"}
-    totals, spread, losses, slower, each, gains = [], [], [], [], [], {}
+    totals, spread, losses, slower, each, fused, gains = [], [], [], [], [], [], {}
     for name in names:
         scenes, settings = frames(name, quick), settings_of(name)
         _same_contacts(scenes, settings, list(ways.values()))
-        measured = in_turns(scenes, {way: {"settings": settings, **on} for way, on in ways.items()}, runs)
+        asked = {way: {"settings": settings, **on} for way, on in ways.items()}
+        asked |= {(way, "fused"): {"settings": replace(settings, fused=True), **on} for way, on in ways.items()}
+        everything = in_turns(scenes, asked, runs)
+        measured = {way: everything[way] for way in ways}
         table = {way: [sum(m.stages.get(s, 0.0) for s in row) for row in ROWS.values()] for way, m in measured.items()}
         report.section(f"{name}: milliseconds a step, by stage, means of {runs} runs over {len(scenes)} frames")
         one, most = _named(1), _named(threads[-1])
@@ -88,12 +100,13 @@ def run(report: Report, quick: bool = False) -> None:
         )
         report.table(["stage", *ways, f"1 to {threads[-1]}", "printed, 1", "printed, 6 cores"], rows)
         slower += [
-            f"{row} of {name}, {way}: {column[k] / table[one][k]:.2f}"
-            for way, column in table.items()
-            for k, row in enumerate(ROWS)
-            if "thread" in str(way) and column[k] > 1.1 * table[one][k] > 1.1 * NOTHING * measured[one].mean
+            f"{row} of {name}, {way}: {by:.2f}"
+            for row, stages in ROWS.items()
+            for way, m in measured.items()
+            if "threads" in str(way) and (by := _slower_by(stages, m, measured[one])) > 1.0
         ]
-        kept = {way: _detector_ms(scenes, settings, runs, on) for way, on in ways.items()}
+        fused += [_fused_row(name, way, scenes, settings, everything, on) for way, on in ways.items()]
+        kept = _detectors_ms(scenes, settings, runs, ways)
         serial, six, _, _ = TOTALS[name]
         gains[name] = {n: max(mean[one] / mean[_named(n)], kept[one] / kept[_named(n)]) for n in threads}
         totals.append([name, *(f"{ms:.2f}" for ms in mean.values()), f"{serial} / {six} ({serial / six:.2f})"])
@@ -113,6 +126,14 @@ def run(report: Report, quick: bool = False) -> None:
         devices; entries and pairs are counted and filled, without a critical section."""
     )
     _verdicts(report, gains, slower)
+    report.section("Pairs listed, then tested; and tested as they are found")
+    columns = ["ms listed", "ms fused", "pairs", "contacts", "MB held listed", "MB held fused", "drop"]
+    report.table(["scene", "", *columns], fused)
+    report.note(
+        """Times are of stages 6 and 7, means over the frames. Memory is the most that the arrays of a detection of the
+        frame with most contacts hold, contacts included, 81 bytes each. The contacts are the same, in the same order.
+        On CUDA pairs are listed by default, as a thread that finds and tests keeps its neighbours waiting."""
+    )
     report.section("Over the steps [ms]")
     report.table(["scene", "", "p50", "p95", "longest"], spread)
     report.section("For each pair of triangles, one thread")
@@ -142,7 +163,43 @@ def _verdicts(report: Report, gains: dict[str, dict[int, float]], slower: list[s
             f"""{threads} threads at least halve the time of detection in every scene: {"yes" if halved else "no"}
             (the better of stages and kept trees: {text})."""
         )
-    report.note(f"Stages that more threads make slower, by a tenth or more: {'; '.join(slower) or 'none'}.")
+    report.note(
+        f"""Stages that more threads make slower: {"; ".join(slower) or "none"}. Slower is a stage whose median over the
+        runs is above that of one thread by a tenth, and by more than both medians vary (interquartile ranges)."""
+    )
+
+
+def _slower_by(stages: tuple[str, ...], many: Measured, one: Measured) -> float:
+    """How many times as long stages take on many threads as on one; 1 where that is within what runs vary by."""
+    rows = [np.array([sum(run.get(s, 0.0) for s in stages) for run in m.runs]) for m in (one, many)]
+    (serial, less), (shared, more) = ((np.median(row), np.subtract(*np.percentile(row, [75, 25]))) for row in rows)
+    if serial < NOTHING * one.mean or shared < max(1.1 * serial, serial + less + more):
+        return 1.0
+    return float(shared / serial)
+
+
+def _fused_row(name: str, way: Hashable, scenes: list, settings: Settings, measured: dict, on: dict) -> list[str]:
+    """Time of stages 6 and 7, and the most memory of a detection, with a list of pairs and without."""
+    took = [1e3 * sum(measured[w].stages.get(s, 0.0) for s in LAST_STAGES) for w in (way, (way, "fused"))]
+    crowded = max(scenes, key=lambda scene: len(detect(scene, distance=DISTANCE, settings=settings, device="cpu").near))
+    surfaces = Surfaces.of(crowded, on["device"])
+    found, held = None, []
+    for fused in (False, True):
+        ask = partial(
+            detect,
+            surfaces,
+            distance=DISTANCE,
+            settings=replace(settings, fused=fused),
+            threads=on.get("threads"),
+        )
+        for _ in range(3):  # room for contacts is made by the first
+            found = ask()
+        held.append(peak_bytes(ask, surfaces.device))
+    assert found is not None
+    return [name, str(way), *(f"{ms:.3f}" for ms in took), count(found.counts["pairs"]), count(len(found.near))] + [
+        *(f"{bytes_ / 1e6:.2f}" for bytes_ in held),
+        f"{100.0 * (1.0 - held[1] / held[0]):.0f} %",
+    ]
 
 
 def _per_pair(name: str, scenes: list, settings: Settings, took: list[float]) -> list[str]:
@@ -154,20 +211,22 @@ def _per_pair(name: str, scenes: list, settings: Settings, took: list[float]) ->
     return [f"{ours:.0f} / {theirs}", *times]
 
 
-def _detector_ms(scenes: list, settings: Settings, runs: int, on: dict) -> float:
-    """Mean time of a detector that is kept from frame to frame [ms]."""
-    detector = Detector(scenes[0], distance=DISTANCE, within=settings.within, between=settings.between, **on)
+def _detectors_ms(scenes: list, settings: Settings, runs: int, ways: dict[Hashable, dict]) -> dict[Hashable, float]:
+    """Mean time of a detector that is kept from frame to frame [ms], in several ways, in turns."""
+    options: dict[str, Any] = {"distance": DISTANCE, "within": settings.within, "between": settings.between}
+    detectors = {way: Detector(scenes[0], **options, **on) for way, on in ways.items()}
     points = [np.concatenate([mesh.vertices for mesh in scene]) for scene in scenes]
-    places = [wp.array(p, dtype=wp.vec3d, device=detector.device) for p in points]
-    took = []
+    places = {way: [wp.array(p, dtype=wp.vec3d, device=d.device) for p in points] for way, d in detectors.items()}
+    took: dict[Hashable, list[float]] = {way: [] for way in ways}
     for turn in range(runs + 1):
-        for place in places:
-            wp.synchronize_device(detector.device)
-            begin = time.perf_counter()
-            detector.find(place)
-            if turn:
-                took.append(time.perf_counter() - begin)
-    return 1e3 * float(np.mean(took))
+        for way, detector in detectors.items():
+            for place in places[way]:
+                wp.synchronize_device(detector.device)
+                begin = time.perf_counter()
+                detector.find(place)
+                if turn:
+                    took[way].append(time.perf_counter() - begin)
+    return {way: 1e3 * float(np.mean(each)) for way, each in took.items()}
 
 
 def _same_contacts(scenes: list, settings: Settings, ways: list[dict]) -> None:

@@ -14,10 +14,11 @@ from tangere.partition.grid import define_grid, region_of
 from tangere.partition.grid_entries import Entries, cell_runs, grid_entries, sorted_entries
 from tangere.partition.grid_pairs import candidate_bound, cell_pairs
 from tangere.partition.grid_published import published_entries, published_grid
+from tangere.partition.grid_walk import quotient
 from tangere.partition.kdop import near_objects
 from tangere.partition.pipeline import Settings, find_pairs
 from tangere.partition.pipeline_surfaces import Surfaces, owned_features
-from tangere.runtime import InputError, using_threads
+from tangere.runtime import SOUND, InputError, choose_device, launch, using_threads
 from tangere.shape import Mesh, generate
 
 
@@ -78,6 +79,24 @@ def test_boxes_of_triangles_and_objects_hold_their_points_and_the_margin(rng):
     assert (box[0] <= mesh.bounds[0] - 0.1).all()
     assert (box[1] >= mesh.bounds[1] + 0.1).all()
     assert np.abs(box - mesh.bounds - [[-0.1], [0.1]]).max() < 1e-12
+
+
+@wp.kernel(module="unique", module_options=SOUND)
+def _divide(first: int, a: wp.array[int], b: wp.array[int], quotients: wp.array[int]):
+    i = first + wp.tid()
+    quotients[i] = quotient(a[i], b[i])
+
+
+def test_quotients_of_numbers_of_cells_are_exact(rng, device):
+    """As many cells as a grid may have, and remainders on either side of nothing."""
+    b = np.concatenate([[1, 2, 3, 2**29, 2**30 - 1], (2.0 ** (30.0 * rng.random(100_000))).astype(int)])
+    whole = (2**30 // b * rng.random(len(b))).astype(int) * b
+    a = np.concatenate([whole, np.maximum(whole - 1, 0), np.minimum(whole + 1, 2**30), np.full(len(b), 2**30)])
+    where = choose_device(device)
+    inputs = [wp.array(x.astype(np.int32), dtype=wp.int32, device=where) for x in (a, np.tile(b, 4))]
+    found = wp.empty(len(a), dtype=wp.int32, device=where)
+    launch(_divide, len(a), inputs, [found], device=where)
+    assert np.array_equal(found.numpy(), a // np.tile(b, 4))
 
 
 @pytest.mark.parametrize("levels", [False, True])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 import warp as wp
 
 from proximity_oracle import SCENES, assert_same_contacts, reach
 from tangere.query.proximity import Detector, Exclusion, proximity
+from tangere.query.proximity.eights_run import PATIENCE, Capacity
 from tangere.runtime import InputError
 from tangere.shape import Mesh, generate
 
@@ -50,6 +53,47 @@ def test_contacts_that_outgrow_their_room_are_all_found_and_so_are_none(device):
         assert_equal(found, proximity(ball, other.replace(vertices=there), distance=0.1, device=device))
         assert (len(found) == 0) == (shift == 5.0)
         assert (len(found) > 10_000) == (shift == 0.02)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_any_number_of_threads_gives_the_same_bits(threads, rng):
+    bodies = [generate.trefoil_knot(3960), generate.icosphere(subdivisions=4)]
+    detectors = [Detector(bodies, distance=0.3, device="cpu", threads=n) for n in (1, threads)]
+    for step in range(4):
+        there = [bodies[0].vertices * [1.0, 1.0, 1.0 - 0.1 * step], bodies[1].vertices + rng.normal(size=3)]
+        found = [detector.contacts(there) for detector in detectors]
+        assert len(found[0]) > 1000
+        assert_equal(found[1], found[0])
+
+
+def test_room_for_a_crowd_is_given_back_after_a_while_and_made_again():
+    capacity = Capacity(100)
+    assert capacity.holds(100, 250)
+    assert not capacity.holds(101, 250)
+    assert capacity.room >= 250
+    for _ in range(PATIENCE):
+        assert capacity.room >= 250
+        assert capacity.holds(0, 0)
+    assert capacity.room == 100
+    ball = generate.icosphere(subdivisions=4)
+    detector = Detector([ball, ball], distance=0.1, within=False, device="cpu", threads=2)
+    apart, crowded = ([ball.vertices, ball.vertices + [shift, 0.0, 0.0]] for shift in (5.0, 0.001))
+    many = len(detector.find(crowded))
+    assert many > 100_000
+    for _ in range(2 * PATIENCE):
+        assert len(detector.find(apart)) == 0
+    assert len(detector.find(crowded)) == many
+
+
+def test_contacts_do_not_change_with_the_positions_that_were_given(device):
+    ball = generate.icosphere(subdivisions=2)
+    detector = Detector([ball, ball], distance=0.05, within=False, device=device)
+    there = np.concatenate([ball.vertices, ball.vertices + [1.99, 0.0, 0.0]])
+    given = wp.array(there, dtype=wp.vec3d, device=device)
+    near = detector.find(given)
+    given.zero_()
+    assert_equal(near.contacts, Detector([ball, ball], distance=0.05, within=False, device=device).contacts(there))
+    assert len(near)
 
 
 def test_only_what_is_asked_for_is_compared(device):
@@ -105,5 +149,22 @@ def test_positions_that_make_no_sense_are_refused_with_a_reason(device):
     bad[7, 1] = np.nan
     with pytest.raises(InputError, match="vertex 7 is not finite"):
         detector.find([ball.vertices, bad])
+    with pytest.raises(InputError, match="vertex 41 is not finite or above"):
+        detector.find(
+            wp.array(np.concatenate([ball.vertices[:-1], [[1e300, 0.0, 0.0]], bad]), dtype=wp.vec3d, device=device)
+        )
+    assert len(detector.find([ball.vertices, ball.vertices])) > 0
     with pytest.raises(InputError, match="distance"):
         Detector(ball, distance=-1.0, device=device)
+    with pytest.raises(InputError, match="threads"):
+        Detector(ball, distance=0.1, device=device, threads=0)
+
+
+def test_a_large_body_without_any_position_is_refused_at_once():
+    sheet = generate.sheet(20_000)
+    detector = Detector(sheet, distance=0.01, device="cpu")
+    detector.find(sheet.vertices)
+    begin = time.process_time()
+    with pytest.raises(InputError, match="vertex 0 is not finite"):
+        detector.find(np.full_like(sheet.vertices, np.nan))
+    assert time.process_time() - begin < 5.0  # every feature against every other would take 40 s

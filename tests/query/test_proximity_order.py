@@ -1,7 +1,8 @@
-"""Names that shards have appended, put in order by all threads: what NumPy's sort gives."""
+"""Names that threads have appended, put in order by all threads: what NumPy's sort gives."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +13,23 @@ import warp as wp
 from tangere.query.contacts import Kind
 from tangere.query.proximity.kept import run_together
 from tangere.query.proximity.names import number_bits
-from tangere.query.proximity.ordered import Appended, Ordered
-from tangere.runtime import using_threads
+from tangere.query.proximity.ordered import Appended, Ordered, Ranges, tally_names
+from tangere.runtime import launch, using_threads
 from tangere.runtime.collecting import COUNTER_STRIDE
+
+
+@wp.kernel(enable_backward=False)
+def _count_names(
+    first: int,
+    counters: wp.array[wp.int64],
+    capacity: int,
+    names: wp.array[wp.int64],
+    bits: int,
+    width: int,
+    of_vertices: int,
+    tally: wp.array2d[int],
+):
+    tally_names(wp.int64(0), first + wp.tid(), counters, capacity, names, bits, width, of_vertices, tally)
 
 
 def _scene(vertices: int) -> Any:
@@ -55,15 +70,29 @@ def _appended(names: np.ndarray, shards: int, capacity: int, rng: np.random.Gene
     return Appended(shards, counted, capacity, segments)
 
 
-def _in_order(layout: Any, found: list[Appended], room: int, threads: int) -> tuple[Ordered, np.ndarray]:
+def _counted(layout: Any, found: Appended) -> Appended:
+    """The same, counted by range as a search would, against a count by NumPy."""
+    ranges = Ranges.of(layout)
+    tally = ranges.tally(found.shards)
+    inputs = [found.counters, found.capacity, found.names, ranges.bits, ranges.width, ranges.of_vertices, tally]
+    launch(_count_names, found.shards, inputs, device=wp.get_device("cpu"))
+    filled = found.counters.numpy()[::COUNTER_STRIDE]
+    for row, names, count in zip(tally.numpy(), found.names.numpy().reshape(found.shards, -1), filled, strict=True):
+        code, one = names[:count] >> 2 * ranges.bits, (names[:count] >> ranges.bits) & ((1 << ranges.bits) - 1)
+        of = (code - 2 * int(Kind.VERTEX_FACE)) * ranges.of_vertices + (one >> ranges.width)
+        assert np.array_equal(row, np.bincount(of, minlength=ranges.count))
+    return replace(found, tally=tally)
+
+
+def _in_order(layout: Any, found: Appended, room: int, threads: int) -> tuple[Ordered, np.ndarray]:
     names, number = (wp.full(n, -1, dtype=wp.int64, device="cpu") for n in (room, 1))
     ordered = Ordered(layout, names, number)
     with using_threads(threads):
         run_together(*ordered.phases(found))
-    assert ordered.eights.numpy()[0] == -(-number.numpy()[0] // 8)
     return ordered, names.numpy()[: number.numpy()[0]]
 
 
+@pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
     ("vertices", "count", "features"),
@@ -76,37 +105,37 @@ def _in_order(layout: Any, found: list[Appended], room: int, threads: int) -> tu
         pytest.param(4_000_000, 2_000, 30, id="numbers of many digits"),
     ],
 )
-def test_names_of_several_searches_come_in_rising_order(rng, vertices, count, features, threads):
+def test_names_of_several_threads_come_in_rising_order(rng, vertices, count, features, threads, counted):
     layout = _scene(vertices)
     names = _some_names(rng, layout, count, features)
-    middle = len(names) // 3
-    found = [_appended(part, shards, len(part) + 1, rng) for part, shards in ((names[:middle], 7), (names[middle:], 2))]
+    found = _appended(names, 9, len(names) + 1, rng)
+    if counted:
+        found = _counted(layout, found)
     ordered, rows = _in_order(layout, found, len(names), threads)
     assert np.array_equal(rows, np.sort(names))
-    assert ordered.needed == len(names)
+    assert ordered.told.tolist() == [len(names), found.counters.numpy()[::COUNTER_STRIDE].max()]
+    assert found.tally is None or not found.tally.numpy().any()
 
 
-def test_without_names_or_searches_there_is_nothing_to_order(rng):
+def test_without_names_there_is_nothing_to_order(rng):
     layout = _scene(50)
-    for found in ([], [_appended(np.zeros(0, np.int64), 3, 4, rng)]):
-        ordered, rows = _in_order(layout, found, 10, 2)
-        assert (ordered.needed, len(rows)) == (0, 0)
+    ordered, rows = _in_order(layout, _appended(np.zeros(0, np.int64), 3, 4, rng), 10, 2)
+    assert (*ordered.told, len(rows)) == (0, 0, 0)
 
 
 def test_too_little_room_is_told_and_nothing_is_written(rng):
     layout = _scene(100)
     names = _some_names(rng, layout, 300, 50)
-    ordered, rows = _in_order(layout, [_appended(names, 4, len(names), rng)], len(names) - 1, 2)
-    assert (ordered.needed, len(rows)) == (len(names), 0)
+    ordered, rows = _in_order(layout, _appended(names, 4, len(names), rng), len(names) - 1, 2)
+    assert (ordered.told[0], len(rows)) == (len(names), 0)
     assert np.all(ordered.names.numpy() == -1)
 
 
 def test_nothing_is_put_in_order_while_some_names_were_not_appended(rng):
     layout = _scene(100)
     names = _some_names(rng, layout, 300, 50)
-    found = [_appended(names[:50], 1, 50, rng), _appended(names[50:], 1, len(names) - 51, rng)]
-    _, rows = _in_order(layout, found, len(names), 2)
-    assert len(rows) == 0
+    ordered, rows = _in_order(layout, _appended(names, 1, len(names) - 1, rng), len(names), 2)
+    assert (*ordered.told, len(rows)) == (len(names), len(names), 0)
 
 
 def test_the_same_launches_put_other_names_in_order_the_next_time(rng):
@@ -116,7 +145,7 @@ def test_the_same_launches_put_other_names_in_order_the_next_time(rng):
     found = _appended(first, 3, capacity, rng)
     names, number = (wp.zeros(n, dtype=wp.int64, device="cpu") for n in (capacity, 1))
     ordered = Ordered(layout, names, number)
-    phases = ordered.phases([found])
+    phases = ordered.phases(found)
     for each in (first, second):
         now = _appended(each, 3, capacity, rng)
         wp.copy(found.counters, now.counters)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import warp as wp
@@ -30,16 +32,16 @@ SWITCHES = {
 
 
 @pytest.mark.feature("F-L-14", "F-L-19", "F-L-32")
+@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("switch", SWITCHES)
 @pytest.mark.parametrize("name", ["tori", "three bodies", "knot", "plates 2"])
-def test_in_sound_mode_nothing_that_is_switched_on_changes_the_contacts(name, switch, device):
+def test_in_sound_mode_nothing_that_is_switched_on_changes_the_contacts(name, switch, fused, device):
     meshes = SCENES[name]
     distance = reach(meshes)
-    found = detect(meshes, distance=distance, settings=SWITCHES[switch], device=device)
+    found = detect(meshes, distance=distance, settings=replace(SWITCHES[switch], fused=fused), device=device)
     assert_same_contacts(found.contacts, meshes, distance)
-    assert {"objects", "triangles", "grid", "entries", "sort", "runs", "pairs", "features", "contacts"} <= set(
-        found.seconds
-    )
+    assert {"objects", "triangles", "grid", "entries", "sort", "runs", "features", "contacts"} <= set(found.seconds)
+    assert ("pairs" in found.seconds) == (not fused)
     stages = found.stages
     assert stages.crowd
     assert stages.grid
@@ -79,7 +81,10 @@ def test_features_that_are_tested_by_eights_are_those_that_brute_force_finds(nam
     monkeypatch.setattr(owned, "MANY", 1)  # however few pairs there are
     meshes = SCENES[name]
     distance = reach(meshes)
-    found = [detect(meshes, distance=distance, device="cpu", threads=threads).contacts for threads in (1, 3)]
+    listed = Settings(fused=False)
+    found = [
+        detect(meshes, distance=distance, settings=listed, device="cpu", threads=threads).contacts for threads in (1, 3)
+    ]
     assert_same_contacts(found[0], meshes, distance)
     assert np.array_equal(found[0].key, found[1].key)
 
@@ -92,7 +97,8 @@ def test_features_that_are_tested_by_eights_are_those_that_are_tested_one_by_one
         names = []
         for many in (1, 10**9):
             monkeypatch.setattr(owned, "MANY", many)
-            names.append(detect(meshes, distance=distance, device="cpu", threads=2).near.names.numpy())
+            listed = detect(meshes, distance=distance, settings=Settings(fused=False), device="cpu", threads=2)
+            names.append(listed.near.names.numpy())
         assert len(names[0]) > 1000
         assert np.array_equal(*names)
 
@@ -123,9 +129,10 @@ def test_one_grid_for_the_scene_finds_what_one_grid_per_pair_finds(monkeypatch):
     monkeypatch.setattr(grid_pairs, "collect", counted)
     meshes = [*SCENES["tori"], SCENES["tori"][0].replace(vertices=SCENES["tori"][0].vertices * 0.8)]
     distance = reach(meshes)
-    together = detect(meshes, distance=distance, device="cpu")
+    listed = Settings(fused=False)
+    together = detect(meshes, distance=distance, settings=listed, device="cpu")
     assert (len(together.grids), len(launches)) == (1, 1)
-    apart = detect(meshes, distance=distance, per_pair=True, device="cpu")
+    apart = detect(meshes, distance=distance, settings=listed, per_pair=True, device="cpu")
     assert (len(apart.grids), len(launches)) == (6, 1 + 6)
     assert len(together.contacts) > 100
     assert np.array_equal(together.contacts.key, apart.contacts.key)
@@ -133,15 +140,15 @@ def test_one_grid_for_the_scene_finds_what_one_grid_per_pair_finds(monkeypatch):
     assert_same_contacts(together.contacts, meshes, distance)
 
 
-def test_fused_and_listed_pairs_give_the_same_contacts():
-    """The tree tests distances inside the traversal and stores no pairs; the grid stores them."""
+def test_trees_and_grids_give_the_same_contacts():
+    """Bit by bit, whichever pairs of triangles or features bring them up."""
     mesh = generate.trefoil_knot(3960)
-    fused = proximity(mesh, distance=0.9, device="cpu")
-    listed = detect(mesh, distance=0.9, device="cpu")
-    assert len(fused) > 500
-    assert np.array_equal(fused.key, listed.contacts.key)
-    assert np.array_equal(fused.gap, listed.contacts.gap)
-    assert listed.counts["pairs"] > 0
+    by_trees = proximity(mesh, distance=0.9, device="cpu")
+    by_grid = detect(mesh, distance=0.9, device="cpu")
+    assert len(by_trees) > 500
+    assert np.array_equal(by_trees.key, by_grid.contacts.key)
+    assert np.array_equal(by_trees.gap, by_grid.contacts.gap)
+    assert by_grid.counts["pairs"] > 0
 
 
 @pytest.mark.parametrize("degrees", [2.0, 5.0, 20.0])

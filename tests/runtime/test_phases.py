@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.runtime import SOUND, launch, shard_ranges
+from tangere.runtime import SOUND, driving, launch, shard_ranges
 from tangere.runtime.launching import SHARDS_PER_THREAD, Recorded, prepare_phases, run_phases
 
 wp.set_module_options(SOUND)
@@ -41,6 +41,12 @@ def _who(first: int, shard: int, shift: int, out: wp.array2d[int]):
     out[i, 0] = first
     out[i, 1] = shard
     out[i, 2] = shift
+
+
+@wp.kernel
+def _count_by_thread(first: int, shard: int, thread: int, counts: wp.array[wp.int64]):
+    for _ in range(50):
+        counts[8 * thread] = counts[8 * thread] + wp.int64(1)
 
 
 @wp.kernel
@@ -110,6 +116,55 @@ def test_a_phase_may_say_how_many_indices_a_later_one_has(threads, number):
     size = max(10, -(-number // shards))
     expected = [[i // size * size, i // size, 5] if i < number else [-1, -1, -1] for i in range(1000)]
     assert out.numpy().tolist() == expected
+
+
+@pytest.fixture(params=["compiled", "of the interpreter"])
+def helpers(request, monkeypatch):
+    """Helpers that sleep on semaphores, and those there are where there are no such semaphores."""
+    if request.param != "compiled":
+        monkeypatch.setattr(driving._pool, "with_helpers", lambda count: 0)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 6])
+def test_no_two_threads_have_the_same_number_and_all_are_below_the_number_of_threads(helpers, threads, effort):
+    for _ in range(effort(20)):
+        counts = wp.zeros(8 * threads, dtype=wp.int64, device=CPU)
+        step = Recorded(_count_by_thread, [counts], CPU)
+        run_phases([[(step, 400, 1), (step, 30, 1)], [(step, 70, 1)]], threads)
+        assert counts.numpy().sum() == 50 * 500  # one that is written by two threads loses some
+
+
+@pytest.mark.parametrize("threads", [1, 2, 6])
+def test_phases_of_one_shard_and_of_none_come_in_turn_with_others(helpers, rng, threads, effort):
+    start = rng.integers(0, 1000, 600)
+    x = [wp.empty(600, dtype=wp.int64, device=CPU) for _ in range(2)]
+    there, back = (Recorded(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2))
+    number, rows = wp.zeros(1, dtype=wp.int64, device=CPU), wp.zeros((600, 3), dtype=wp.int32, device=CPU)
+    all_of_it, nothing = (Recorded(_decide, [n, number], CPU) for n in (600, 0))
+    who = Recorded(_who, [9, rows], CPU)
+    phases = [
+        *([(nothing, 1, 1)], [(who, number, 1)]),  # of one, and of none at the beginning
+        *([(there, 600, 7)], [(back, 600, 600)], [(there, 600, 600)], [(all_of_it, 1, 1)], [(back, number, 7)]),
+        *([(nothing, 1, 1)], [(who, number, 1), (who, number, 7)], [(there, 600, 7)], [(who, number, 1)]),
+    ]
+    program = prepare_phases(phases, threads)
+    for _ in range(effort(30)):
+        x[0].assign(start)
+        program.run()
+        assert np.array_equal(x[1].numpy(), _in_numpy(start, 5))
+    assert not rows.numpy().any()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_argument_of_prepared_phases_may_be_pointed_to_another_array(rng, threads):
+    x = [wp.array(rng.integers(0, 1000, 100), dtype=wp.int64, device=CPU) for _ in range(3)]
+    after = wp.empty(100, dtype=wp.int64, device=CPU)
+    step = Recorded(_neighbours, [x[0], after], CPU)
+    program = prepare_phases([[(step, 100, 5)]], threads)
+    for array in (x[1], x[0], x[2]):
+        step.packed.point(0, array)
+        program.run()
+        assert np.array_equal(after.numpy(), _in_numpy(array.numpy(), 1))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

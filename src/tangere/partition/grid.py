@@ -18,19 +18,19 @@ from tangere.runtime.launching import launch_in_turn
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Grid", "Spec", "define_grid", "level_count", "region_of", "size_of"]
+__all__ = ["MOST_LEVELS", "Grid", "Spec", "define_grid", "level_count", "region_of", "size_of"]
 
 #: Chunks of triangles that are summed up by one thread each, and how many triangles are worth one on a CPU.
 CHUNKS = 256
 CHUNK = 8192
 #: Classes of size, by powers of two below the extent of the scene.
 SIZES = wp.constant(32)
-#: The finest cells fit the triangles below this part of all.
-SMALL_PART = wp.constant(wp.float64(0.1))
-#: A uniform grid's cells are so many times the mean size, but never below this part of the largest.
+#: Of several levels the finest is made for this part of all triangles, the smallest ones.
+SMALL_PART = wp.constant(wp.float64(0.75))
+#: Cells are so many times the mean size; those of a uniform grid are never below this part of the largest.
 MEAN_SIZES = wp.constant(wp.float64(1.5))
 LARGEST_PART = wp.constant(wp.float64(0.125))
-MOST_LEVELS = 12
+MOST_LEVELS = wp.constant(12)
 #: Cells of all levels together, so that twice their number is an int32.
 MOST_CELLS = wp.constant(wp.float64(2.0**29))
 #: Cells are a little larger than the largest box that must fit.
@@ -70,7 +70,7 @@ def define_grid(crowd: Crowd, *, levels: bool, cell: float | None = None) -> Gri
     chunks = min(CHUNKS, count if device.is_cuda else -(-count // CHUNK))
     whole = wp.empty(chunks, dtype=Box, device=device)
     sizes = wp.empty(chunks, dtype=wp.vec3d, device=device)
-    classes = wp.zeros((chunks if levels else 0, SIZES), dtype=wp.int32, device=device)
+    classes = wp.zeros((chunks if levels else 0, SIZES), dtype=wp.vec2d, device=device)
     spec = wp.empty(1, dtype=Spec, device=device)
     first_cell = wp.zeros(MOST_LEVELS + 1, dtype=wp.int32, device=device)
     sums = [crowd.boxes, chunks, int(device.is_cpu), int(levels), whole, sizes, classes]
@@ -98,9 +98,9 @@ def _sum_up(
     levels: int,
     whole: wp.array[Box],
     sizes: wp.array[wp.vec3d],
-    classes: wp.array2d[int],
+    classes: wp.array2d[wp.vec2d],
 ):
-    """Of one chunk of triangles: hull, largest size, sum of sizes, number; with levels, how many of each class."""
+    """Of one chunk of triangles: hull, largest size, sum of sizes, number; with levels, number and sum by classes."""
     c = first + wp.tid()
     hull = Box(EMPTY)
     largest = wp.float64(0.0)
@@ -124,7 +124,7 @@ def _sum_up(
             number += wp.float64(1.0)
             if levels == 1:
                 k = wp.clamp(int(wp.floor(wp.log2(wp.max(size, wp.float64(1.0e-9))))) + SIZES - 2, 0, SIZES - 1)
-                classes[c, k] = classes[c, k] + 1
+                classes[c, k] = classes[c, k] + wp.vec2d(wp.float64(1.0), size)
         i += step
     whole[c] = hull
     sizes[c] = wp.vec3d(largest, total, number)
@@ -135,7 +135,7 @@ def _define(
     first: int,
     whole: wp.array[Box],
     sizes: wp.array[wp.vec3d],
-    classes: wp.array2d[int],
+    classes: wp.array2d[wp.vec2d],
     levels: int,
     wanted: wp.float64,
     spec: wp.array[Spec],
@@ -166,16 +166,13 @@ def _define(
     elif levels == 0:
         grid.cell = wp.max(MEAN_SIZES * total / number, LARGEST_PART * largest)
     else:
-        below = wp.float64(0.0)
+        small = wp.vec2d()
         k = int(0)
-        while k < SIZES - 1 and below <= SMALL_PART * number:
+        while k < SIZES and small[0] <= SMALL_PART * number:
             for c in range(whole.shape[0]):
-                below += wp.float64(classes[c, k])
+                small += classes[c, k]
             k += 1
-        grid.cell = wp.pow(wp.float64(2.0), wp.float64(k - SIZES + 2)) * ROOM
-        # Sizes of one class: cells that just fit the largest serve them all.
-        if largest * ROOM <= grid.cell:
-            grid.cell = largest * ROOM
+        grid.cell = MEAN_SIZES * small[1] / small[0]
         grid.cell = wp.max(grid.cell, largest * wp.pow(wp.float64(2.0), wp.float64(1 - MOST_LEVELS)) * ROOM)
     grid.cell = wp.max(grid.cell, wp.float64(1.0e-9) * wp.max(extent))
     grid.cell = wp.max(grid.cell, wp.float64(1.0e-30))

@@ -16,8 +16,8 @@ import numpy as np
 import warp as wp
 import warp.utils
 
-from tangere.partition.broad_phase_boxes import GRAIN, Box, Crowd, is_empty, lower_corner, upper_corner
-from tangere.partition.grid import Grid, Spec, level_count, size_of
+from tangere.partition.broad_phase_boxes import Box, Crowd, is_empty, lower_corner, upper_corner
+from tangere.partition.grid import MOST_LEVELS, Grid, Spec, level_count, size_of
 from tangere.runtime import SOUND, CapacityError, device_of, launch, sort_pairs
 from tangere.runtime.launching import launch_in_turn
 
@@ -25,10 +25,12 @@ wp.set_module_options(SOUND)
 
 __all__ = ["Entries", "Runs", "cell_at", "cell_number", "cell_of", "cell_runs", "grid_entries", "sorted_entries"]
 
-#: Bytes of the map that tells a visitor whether anyone lives in a coarse cell.
-MAP_BITS = wp.constant(20)
+#: Bytes, for each triangle and at most, of the map that tells a visitor whether anyone lives in a coarse cell.
+MAP_BYTES, MOST_MAP_BYTES = 4, 1 << 24
 #: 2^32 over the golden ratio: neighbouring cells fall on different places of the map.
 SPREAD = wp.constant(wp.uint32(2654435769))
+#: So many triangles, some 0.3 ms, stay on one thread; of more, so many are worth one.
+FEW_TRIANGLES, GRAIN = 3584, 1024
 #: On CPU so many entries are sorted by comparing them, more by their digits, which takes 80 us to begin with.
 FEW = 16384
 #: More entries than one array can hold.
@@ -49,7 +51,8 @@ class Entries:
 class Runs:
     """Stage 6, first part: the entries of each occupied cell."""
 
-    start: wp.array  #: (C,) int32: the first entry of each cell
+    start: wp.array  #: (C,) int32: the first entry of each cell; on CUDA there are more places than cells
+    visits: wp.array  #: (E,) int32: the first entry of each cell that does not live there; of no use if all do
     number: wp.array  #: (E,) int32: which cell, of the occupied ones, each entry is in
 
 
@@ -59,15 +62,18 @@ def grid_entries(crowd: Crowd, grid: Grid) -> Entries:
     low, high = (wp.empty(count, dtype=wp.vec3i, device=device) for _ in range(2))
     level = wp.empty(count, dtype=wp.int32, device=device)
     counts = wp.empty(count + 1, dtype=wp.int32, device=device)  # then: where entries start, and their number
-    lived_in = wp.zeros(1 << MAP_BITS if grid.leveled else 0, dtype=wp.uint8, device=device)
+    # Of several levels: whether anyone lives at each, then the map.
+    bytes_ = MOST_LEVELS + min(MAP_BYTES * count, MOST_MAP_BYTES) if grid.leveled else 0
+    lived_in = wp.zeros(bytes_, dtype=wp.uint8, device=device)
     shared = [low, high, level, grid.spec, grid.first_cell, lived_in]
     placing = [crowd.boxes, grid.spec, grid.first_cell, low, high, level, counts, lived_in]
     launches = [(_place, count, placing)]
     if grid.leveled:
-        launches.append((_count_entries, count, [*shared, counts]))
+        launches.append((_count_visits, count, [*shared, counts]))
     if device.is_cpu:
         launches.append((_accumulate, 1, [counts]))
-    launch_in_turn(launches, device=device, grain=GRAIN)
+    grain = GRAIN if count > FEW_TRIANGLES else FEW_TRIANGLES
+    launch_in_turn(launches, device=device, grain=grain)
     starts = counts
     if device.is_cuda:
         starts = wp.empty_like(counts)
@@ -77,7 +83,7 @@ def grid_entries(crowd: Crowd, grid: Grid) -> Entries:
         raise CapacityError("the grid has more than 2^31 entries: its cells are too small for its largest triangles")
     keys = wp.empty(total, dtype=wp.int32, device=device)
     triangles = wp.empty(total, dtype=wp.int32, device=device)
-    launch(_fill_entries, count, [*shared, starts], [keys, triangles], device=device, grain=GRAIN)
+    launch(_fill_entries, count, [*shared, starts], [keys, triangles], device=device, grain=grain)
     return Entries(keys, triangles, low, level)
 
 
@@ -99,18 +105,18 @@ def sorted_entries(entries: Entries) -> Entries:
 def cell_runs(entries: Entries) -> Runs:
     """Stage 6, first part: where each cell begins among the sorted entries."""
     device, count = device_of(entries.keys), len(entries.keys)
-    if count == 0:
-        return Runs(wp.empty(0, dtype=wp.int32, device=device), wp.empty(0, dtype=wp.int32, device=device))
     # As many as there can be: how many there are is known on the device, and to whom reads it.
-    start, number = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
+    start, visits, number = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(3))
+    if count == 0:
+        return Runs(start, visits, number)
     if device.is_cpu:
-        launch(_runs_in_order, 1, [entries.keys], [start, number], device=device)
-        return Runs(start[: int(number.numpy()[-1]) + 1], number)
+        launch(_runs_in_order, 1, [entries.keys], [start, visits, number], device=device)
+        return Runs(start[: int(number.numpy()[-1]) + 1], visits, number)
     begins = wp.empty(count, dtype=wp.int32, device=device)
     launch(_begins, count, [entries.keys], [begins], device=device)
     warp.utils.array_scan(begins, number, inclusive=True)
-    launch(_starts, count, [begins, number], [start], device=device)
-    return Runs(start, number)
+    launch(_starts, count, [entries.keys, begins, number], [start, visits], device=device)
+    return Runs(start, visits, number)
 
 
 @wp.func
@@ -139,8 +145,9 @@ def cell_at(number: int, level: int, counts: wp.vec3i) -> wp.vec3i:
 
 
 @wp.func
-def place_in_map(cell: int) -> int:
-    return int((wp.uint32(cell) * SPREAD) >> wp.uint32(32 - MAP_BITS))
+def place_in_map(cell: int, lived_in: wp.array[wp.uint8]) -> int:
+    scattered = wp.uint64(wp.uint32(cell) * SPREAD)
+    return MOST_LEVELS + int((scattered * wp.uint64(lived_in.shape[0] - MOST_LEVELS)) >> wp.uint64(32))
 
 
 @wp.kernel
@@ -177,20 +184,23 @@ def _place(
         number = ((b[0] >> own) - (a[0] >> own) + 1) * ((b[1] >> own) - (a[1] >> own) + 1)
         number = number * ((b[2] >> own) - (a[2] >> own) + 1)
         if own > 0:
+            lived_in[own] = wp.uint8(1)
             for z in range(a[2] >> own, (b[2] >> own) + 1):
                 for y in range(a[1] >> own, (b[1] >> own) + 1):
                     for x in range(a[0] >> own, (b[0] >> own) + 1):
-                        lived_in[place_in_map(cell_number(x, y, z, own, grid.counts, first_cell))] = wp.uint8(1)
+                        cell = cell_number(x, y, z, own, grid.counts, first_cell)
+                        lived_in[place_in_map(cell, lived_in)] = wp.uint8(1)
     level[i] = own
     counts[i] = number
 
 
 @wp.func
-def entries_of(
+def entries_at(
     i: int,
+    k: int,
+    visitor: int,
     low: wp.array[wp.vec3i],
     high: wp.array[wp.vec3i],
-    level: wp.array[int],
     grid: Spec,
     first_cell: wp.array[int],
     lived_in: wp.array[wp.uint8],
@@ -198,29 +208,25 @@ def entries_of(
     keys: wp.array[int],
     triangles: wp.array[int],
 ) -> int:
-    """How many entries triangle i has; they are written from `place` on unless it is negative."""
+    """How many entries triangle i has at level k; they are written from `place` on unless it is negative."""
     number = int(0)
-    own = level[i]
-    if own >= 0:
-        a = low[i]
-        b = high[i]
-        for k in range(own, grid.levels):
-            visitor = wp.min(k - own, 1)
-            for z in range(a[2] >> k, (b[2] >> k) + 1):
-                for y in range(a[1] >> k, (b[1] >> k) + 1):
-                    row = cell_number(0, y, z, k, grid.counts, first_cell)
-                    for x in range(a[0] >> k, (b[0] >> k) + 1):
-                        cell = row + x
-                        if visitor == 0 or lived_in[place_in_map(cell)] == wp.uint8(1):
-                            if place >= 0:
-                                keys[place + number] = 2 * cell + visitor
-                                triangles[place + number] = i
-                            number += 1
+    a = low[i]
+    b = high[i]
+    for z in range(a[2] >> k, (b[2] >> k) + 1):
+        for y in range(a[1] >> k, (b[1] >> k) + 1):
+            row = cell_number(0, y, z, k, grid.counts, first_cell)
+            for x in range(a[0] >> k, (b[0] >> k) + 1):
+                cell = row + x
+                if visitor == 0 or lived_in[place_in_map(cell, lived_in)] == wp.uint8(1):
+                    if place >= 0:
+                        keys[place + number] = 2 * cell + visitor
+                        triangles[place + number] = i
+                    number += 1
     return number
 
 
 @wp.kernel
-def _count_entries(
+def _count_visits(
     first: int,
     low: wp.array[wp.vec3i],
     high: wp.array[wp.vec3i],
@@ -231,7 +237,13 @@ def _count_entries(
     counts: wp.array[int],
 ):
     i = first + wp.tid()
-    counts[i] = entries_of(i, low, high, level, spec[0], first_cell, lived_in, -1, counts, counts)
+    own = level[i]
+    if own >= 0:
+        number = int(0)
+        for k in range(own + 1, spec[0].levels):
+            if lived_in[k] == wp.uint8(1):
+                number += entries_at(i, k, 1, low, high, spec[0], first_cell, lived_in, -1, counts, counts)
+        counts[i] = counts[i] + number
 
 
 @wp.kernel
@@ -248,8 +260,13 @@ def _fill_entries(
     triangles: wp.array[int],
 ):
     i = first + wp.tid()
-    if level[i] >= 0:
-        entries_of(i, low, high, level, spec[0], first_cell, lived_in, starts[i], keys, triangles)
+    own = level[i]
+    if own >= 0:
+        place = starts[i]
+        for k in range(own, spec[0].levels):
+            if k == own or lived_in[k] == wp.uint8(1):
+                visitor = wp.min(k - own, 1)
+                place += entries_at(i, k, visitor, low, high, spec[0], first_cell, lived_in, place, keys, triangles)
 
 
 @wp.kernel
@@ -267,14 +284,18 @@ def _accumulate(first: int, counts: wp.array[int]):
 
 
 @wp.kernel
-def _runs_in_order(first: int, keys: wp.array[int], start: wp.array[int], number: wp.array[int]):
+def _runs_in_order(first: int, keys: wp.array[int], start: wp.array[int], visits: wp.array[int], number: wp.array[int]):
     cell = int(-1)
     last = int(-1)
     for e in range(keys.shape[0]):
-        if keys[e] >> 1 != last:
-            last = keys[e] >> 1
-            cell += 1
-            start[cell] = e
+        key = keys[e]
+        if key != last:
+            if key >> 1 != last >> 1 or last < 0:
+                cell += 1
+                start[cell] = e
+            if key & 1 == 1:
+                visits[cell] = e
+            last = key
         number[e] = cell
 
 
@@ -287,8 +308,18 @@ def _begins(first: int, keys: wp.array[int], begins: wp.array[int]):
 
 
 @wp.kernel
-def _starts(first: int, begins: wp.array[int], number: wp.array[int], start: wp.array[int]):
+def _starts(
+    first: int,
+    keys: wp.array[int],
+    begins: wp.array[int],
+    number: wp.array[int],
+    start: wp.array[int],
+    visits: wp.array[int],
+):
     e = first + wp.tid()
-    number[e] = number[e] - 1
+    cell = number[e] - 1
+    number[e] = cell
     if begins[e] == 1:
-        start[number[e]] = e
+        start[cell] = e
+    if keys[e] & 1 == 1 and (begins[e] == 1 or keys[wp.max(e - 1, 0)] != keys[e]):
+        visits[cell] = e

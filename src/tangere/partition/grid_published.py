@@ -15,7 +15,7 @@ import warp as wp
 from tangere.partition.broad_phase_boxes import Box, Crowd, is_empty, lower_corner, upper_corner
 from tangere.partition.grid import Grid, Spec, define_grid, region_of
 from tangere.partition.grid_entries import Entries
-from tangere.partition.grid_pairs import TypeRule
+from tangere.partition.grid_walk import TypeRule
 from tangere.runtime import SOUND, CapacityError, device_of, launch, offsets
 
 wp.set_module_options(SOUND)

@@ -7,9 +7,9 @@
   5 sort        entries by cell
   6a cones      pieces of surface that cannot touch themselves
   6b pairs      pairs of triangles in a cell whose bounds overlap
-Stage 7, the distances, is in `query.proximity`. One grid serves all bodies and self-contact at once; `detect` there can
-make one for each pair of bodies instead, as the document does. Topology is read afresh at every call: nothing outlives
-it.
+Stage 7, the distances, is in `query.proximity`, which as a rule tests pairs as they are found: then no list of them is
+made, unless it is asked for. One grid serves all bodies and self-contact at once; `detect` there can make one for each
+pair of bodies instead, as the document does. Topology is read afresh at every call: nothing outlives it.
 Sound:     no pair of triangles nearer than the distance is lost, whatever is switched on.
 Published: cell size, octants, cell types and cones as printed; pairs are lost (specs/leonard-deformable-gpu A3, A4).
 """
@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Real
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import warp as wp
@@ -29,14 +30,15 @@ from tangere.partition.cones import FaceCones, published_patches
 from tangere.partition.cones_sound import sound_patches
 from tangere.partition.grid import Grid, define_grid
 from tangere.partition.grid_entries import Entries, Runs, cell_runs, grid_entries, sorted_entries
-from tangere.partition.grid_pairs import TypeRule, candidate_bound, cell_pairs
+from tangere.partition.grid_pairs import candidate_bound, cell_pairs
 from tangere.partition.grid_published import published_entries, published_grid
+from tangere.partition.grid_walk import TypeRule
 from tangere.partition.kdop import Objects, every_object, near_objects
 from tangere.partition.pipeline_regions import inside_regions, sphere_boxes, triangle_spheres
 from tangere.partition.pipeline_surfaces import Surfaces
 from tangere.runtime import InputError
 
-__all__ = ["Clock", "Settings", "Shelter", "Stages", "compared_objects", "find_pairs"]
+__all__ = ["Clock", "Settings", "Shelter", "Stages", "compared_objects", "find_cells", "find_pairs"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Settings:
     levels: bool = False  #: a hierarchical grid, for mixed sizes
     cell: float | None = None  #: edge of the finest cells [m]; None: by the sizes of the triangles
     cones: bool = False  #: leave out pairs within pieces that cannot touch themselves
+    #: Test pairs of triangles as they are found, without a list of them; None: on CPUs, on CUDA that takes longer.
+    fused: bool | None = None
     primitive_boxes: bool = False  #: compare boxes of features before their distances (stage 7)
     within: bool = True  #: bodies with themselves
     between: bool = True  #: bodies with each other
@@ -83,12 +87,24 @@ class Stages:
     crowd: Crowd | None = None
     spheres: wp.array | None = None
     grid: Grid | None = None
+    rule: TypeRule | None = None  #: in published mode
     entries: Entries | None = None
     runs: Runs | None = None
     cones: FaceCones | None = None
     patches: wp.array | None = None
-    pairs: wp.array | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def pairs(self) -> wp.array | None:
+        """Pairs (i, j), i < j, of triangles, in any order, as (n,) vec2i; made when first asked for."""
+        if self.crowd is None or self.grid is None or self.entries is None or self.runs is None:
+            return None
+        return cell_pairs(self.crowd, self.grid, self.entries, self.runs, **self.narrowed)
+
+    @property
+    def narrowed(self) -> dict[str, Any]:
+        """By what pairs are left out, besides boxes: see `walk_inputs`."""
+        return {"spheres": self.spheres, "rule": self.rule, "patches": self.patches}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -127,7 +143,17 @@ class Clock:
         self._last = now
 
 
-def find_pairs(
+def find_pairs(surfaces: Surfaces, distance: float, settings: Settings, **options: Any) -> Stages:
+    """Stages 1 to 6 for a scene, up to the list of pairs; arguments as for `find_cells`."""
+    done = find_cells(surfaces, distance, settings, **options)
+    if done.runs is not None:
+        clock = Clock(surfaces.device, done.seconds)
+        assert done.pairs is not None
+        clock.lap("pairs")
+    return done
+
+
+def find_cells(
     surfaces: Surfaces,
     distance: float,
     settings: Settings,
@@ -136,7 +162,7 @@ def find_pairs(
     objects: Objects | None = None,
     end: wp.array | None = None,
 ) -> Stages:
-    """Stages 1 to 6 for a scene; pairs (i, j), i < j, of triangles, in any order, as (n,) vec2i.
+    """Stages 1 to 6a for a scene: all that is needed to go through pairs of triangles.
 
     Args:
         distance: [m].
@@ -152,18 +178,11 @@ def find_pairs(
     clock.lap("objects")
     if not len(objects.jobs):
         return done  # bodies that are far from each other cost nothing more
-    crowd, done.spheres = _bounded(surfaces, distance, settings, objects)
-    done.crowd = crowd
+    done.crowd, done.spheres = _bounded(surfaces, distance, settings, objects)
     clock.lap("triangles")
-    frame, rule = surfaces.frame, None
-    if settings.mode == "published":
-        hull = np.stack([objects.regions[:, 0].min(axis=0), objects.regions[:, 1].max(axis=0)])
-        done.grid = published_grid(crowd, (hull - frame.origin) * frame.scale, frame.scale)
-    else:
-        cell = None if settings.cell is None else settings.cell * frame.scale
-        done.grid = define_grid(crowd, levels=settings.levels, cell=cell)
+    done.grid = _grid(surfaces, settings, objects, done.crowd)
     clock.lap("grid")
-    done.entries, rule = _entries(surfaces, settings, done)
+    done.entries, done.rule = _entries(surfaces, settings, done)
     clock.lap("entries")
     done.entries = sorted_entries(done.entries)
     clock.lap("sort")
@@ -179,11 +198,6 @@ def find_pairs(
                 **{"covered": shelter.covered, "rest": shelter.rest},
             )
         clock.lap("cones")
-    done.pairs = cell_pairs(
-        *(crowd, done.grid, done.entries, done.runs),
-        **{"spheres": done.spheres, "rule": rule, "patches": done.patches},
-    )
-    clock.lap("pairs")
     return done
 
 
@@ -210,6 +224,16 @@ def _bounded(
     if settings.regions and surfaces.bounded and wholes < len(surfaces.meshes):
         inside_regions(surfaces, objects, crowd.boxes)
     return crowd, spheres
+
+
+def _grid(surfaces: Surfaces, settings: Settings, objects: Objects, crowd: Crowd) -> Grid:
+    """Stage 3."""
+    frame = surfaces.frame
+    if settings.mode == "published":
+        hull = np.stack([objects.regions[:, 0].min(axis=0), objects.regions[:, 1].max(axis=0)])
+        return published_grid(crowd, (hull - frame.origin) * frame.scale, frame.scale)
+    cell = None if settings.cell is None else settings.cell * frame.scale
+    return define_grid(crowd, levels=settings.levels, cell=cell)
 
 
 def _entries(surfaces: Surfaces, settings: Settings, done: Stages) -> tuple[Entries, TypeRule | None]:

@@ -94,10 +94,11 @@ def run_phases(phases: Sequence[Phase], threads: int | None = None) -> None:
     """
     threads = thread_count() if threads is None else threads
     cuts = _cut(phases, threads)
-    if len(cuts) == 1 and len(cuts[0]) == 1 and cuts[0][0].shards == 1 and not cuts[0][0].counted:
-        cuts[0][0].packed.launch(cuts[0][0].dim, 0, 0)
-    elif cuts:
+    if any(len(phase) > 1 or phase[0].shards > 1 or phase[0].counted for phase in cuts):
         Program(cuts, threads).run()
+        return
+    for (cut,) in cuts:  # nothing to share: a program would only take time
+        cut.packed.launch(cut.dim, 0, 0, 0)
 
 
 def prepare_phases(phases: Sequence[Phase], threads: int | None = None) -> Program:

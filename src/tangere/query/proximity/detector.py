@@ -24,7 +24,7 @@ from tangere.query.proximity.feature_trees import FeatureTrees
 from tangere.query.proximity.near import Near
 from tangere.query.proximity.plan import Plan
 from tangere.query.proximity.stepped import Stepped
-from tangere.runtime import Arrays, InputError, as_points, using_threads
+from tangere.runtime import Arrays, InputError, as_points, thread_count, using_threads
 from tangere.shape import Mesh
 
 __all__ = ["Detector"]
@@ -78,7 +78,8 @@ class Detector:
         self._jobs = jobs[(within & (jobs[:, 0] == jobs[:, 1])) | (between & (jobs[:, 0] != jobs[:, 1]))]
         count = int(self._surfaces.layout.vertex_base[-1])
         self._positions = wp.empty(count, dtype=wp.vec3d, device=self._surfaces.device)
-        self._order()
+        with using_threads(threads):  # or says what is wrong with that number
+            self._order()
 
     @property
     def device(self) -> wp.Device:
@@ -89,8 +90,10 @@ class Detector:
 
         They are valid until the next call: arrays are used again.
         """
-        self._take(positions)
-        with using_threads(self._threads):
+        taken = self._take(positions)
+        if isinstance(self._steps, Stepped):
+            found = self._steps.find(taken, self._threads or thread_count())
+        else:
             found = self._steps.find()
         if isinstance(found, Near):
             return found
@@ -117,8 +120,11 @@ class Detector:
         steps = Captured if self.device.is_cuda else Stepped
         self._steps = steps(self._surfaces, plan, self._positions, self._distance, self._excluded)
 
-    def _take(self, positions: Arrays | Sequence[Arrays]) -> None:
-        """Copy positions to where the searches expect them."""
+    def _take(self, positions: Arrays | Sequence[Arrays]) -> wp.array:
+        """All positions in one array: on CPU the one given, where that is possible; else where searches expect them."""
+        if type(positions) is wp.array and self.device.is_cpu and len(positions) == len(self._positions):
+            if positions.dtype is wp.vec3d and positions.device == self.device and positions.is_contiguous:
+                return positions
         base = self._surfaces.layout.vertex_base
         if isinstance(positions, list | tuple) and len(positions) == len(self._surfaces.meshes):
             parts, begins = [as_points(p, f"positions[{k}]", self.device) for k, p in enumerate(positions)], base[:-1]
@@ -132,3 +138,4 @@ class Detector:
                 ctypes.memmove((self._positions.ptr or 0) + begin * POINT, part.ptr, size * POINT)
             else:
                 wp.copy(self._positions, part, dest_offset=begin, count=size)
+        return self._positions

@@ -25,7 +25,7 @@ wp.set_module_options(SOUND)
 __all__ = ["EightBoxes", "Eights"]
 
 #: Eights of clusters, some 0.5 us each.
-FIT_GRAIN = 8
+FIT_GRAIN = 2
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Eights:
 
     def boxes(self) -> EightBoxes:
         """Room for the boxes of an instant; lanes that hold nothing have the box of nothing."""
-        levels = self.levels.numpy()
-        items = wp.empty(LANES * self.clusters, dtype=Record, device="cpu")
+        levels, vertices = self.levels.numpy(), self.items.shape[1] == 1
+        items = wp.empty(LANES * self.clusters if vertices else 0, dtype=Record, device="cpu")
         rows = wp.empty((int(levels[-1]), 6), dtype=Lanes, device="cpu")
         items.numpy()[-LANES:] = rows.numpy()[levels[1:] - 1] = EMPTY  # only the last node of a level is not full
         return EightBoxes(self, items, wp.empty(self.clusters, dtype=Record, device="cpu"), rows)
@@ -82,14 +82,14 @@ class EightBoxes:
     """The boxes of a tree at an instant."""
 
     of: Eights
-    items: wp.array  #: (8c,) `Record`, by place
+    items: wp.array  #: of a tree of vertices (8c,) `Record`, by place, made when they are placed; else none
     clusters: wp.array  #: (c,) `Record`
     rows: wp.array  #: (N, 6) `Lanes`: the boxes of the items of each cluster, then of the children of each node
 
     def fitting(self, vertices: wp.array) -> tuple[Kept, Kept]:
         """The launches that make all boxes from those of the vertices, (v,) `Record`: first items, then nodes above."""
         tree = self.of
-        groups = [tree.items, tree.count, tree.levels, vertices, self.items, self.clusters, self.rows]
+        groups = [tree.items, tree.count, tree.levels, vertices, self.clusters, self.rows]
         return Kept(_fit_groups, tree.groups, groups, grain=FIT_GRAIN), Kept(
             _fit_above, 1, [tree.levels, self.rows], grain=1
         )
@@ -102,13 +102,12 @@ def _fit_groups(
     count: int,
     levels: wp.array[int],
     vertices: wp.array[Record],
-    item_boxes: wp.array[Record],
     cluster_boxes: wp.array[Record],
     rows: wp.array2d[Lanes],
 ):
-    """The boxes of eight clusters, of their items, and of the node above."""
+    """The boxes of eight clusters, the rows of their items, and the node above."""
     group = first + wp.tid()
-    fit_clusters(group, items, count, levels, vertices, item_boxes, cluster_boxes, rows)
+    fit_clusters(group, items, count, levels, vertices, cluster_boxes, rows)
     if levels.shape[0] > 3:
         raise_box(rows, levels[1] + group, levels[2] + group / LANES, group % LANES)
 

@@ -107,21 +107,21 @@ class Placed:
 def placing(
     trees: FeatureTrees, placed: Placed, positions: wp.array, distance: float, frame: Frame
 ) -> tuple[wp.Kernel, int, list[Any]]:
-    """Kernel, number of indices and arguments of the launch that places vertices.
+    """Kernel, number of indices and arguments of the launch that places vertices; the first one is `positions`.
 
     Args:
         positions: of all vertices of a scene, (v,) vec3d [m].
         frame: where boxes are kept.
     """
-    inputs = [trees.vertices.numbers, positions, 0.5 * distance, wp.vec3d(*frame.origin), frame.scale]
+    inputs = [positions, trees.vertices.numbers, 0.5 * distance, wp.vec3d(*frame.origin), frame.scale]
     return _place, trees.count, [*inputs, placed.positions, placed.vertices.items]
 
 
 @wp.kernel
 def _place(
     first: int,
-    numbers: wp.array[int],
     positions: wp.array[wp.vec3d],
+    numbers: wp.array[int],
     margin: wp.float64,
     origin: wp.vec3d,
     scale: wp.float64,

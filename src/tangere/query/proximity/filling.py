@@ -11,12 +11,13 @@ import warp as wp
 from tangere.bound import LANES
 from tangere.query.proximity.lanes_near import fill_edges_in_lanes, fill_faces_in_lanes
 from tangere.query.proximity.names import VERTEX_FACE, body_of
+from tangere.query.proximity.ordered import settle_chunk
 from tangere.query.proximity.primitives import centred_on_edges, edges_offset, face_offset, nearest_on_face
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["fill_by_eights", "fill_one_by_one"]
+__all__ = ["fill_by_eights", "fill_one_by_one", "settle_and_fill"]
 
 
 @wp.func
@@ -66,6 +67,48 @@ def fill_contact(
     kind[k] = wp.uint8(code)
 
 
+@wp.func
+def fill_eight(
+    begin: int,
+    end: int,
+    names: wp.array[wp.int64],
+    bits: wp.int64,
+    bases: wp.array2d[int],
+    faces: wp.array2d[int],
+    edges: wp.array2d[int],
+    positions: wp.array[wp.vec3d],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    gap: wp.array[wp.float64],
+    features: wp.array[wp.vec2i],
+    kind: wp.array[wp.uint8],
+):
+    """Write eight contacts, or fewer."""
+    doubtful = int(255)
+    if end - begin == LANES:
+        code = names[begin] >> (wp.int64(2) * bits + wp.int64(1))
+        if names[end - 1] >> (wp.int64(2) * bits + wp.int64(1)) == code:  # names rise: so are all between
+            if code == VERTEX_FACE:
+                doubtful = fill_faces_in_lanes(begin, names, bits, faces, positions, quads, weights, gap, features)
+            else:
+                doubtful = fill_edges_in_lanes(begin, names, bits, edges, positions, quads, weights, gap, features)
+            row = int(1)
+            across = int(1)
+            if code == VERTEX_FACE:
+                row = 0
+                across = 2
+            for k in range(begin, end):
+                kind[k] = wp.uint8(code)
+                if bases.shape[1] > 2:
+                    pair = features[k]
+                    one = pair[0] - bases[row, body_of(bases, row, pair[0])]
+                    features[k] = wp.vec2i(one, pair[1] - bases[across, body_of(bases, across, pair[1])])
+    if doubtful != 0:
+        for k in range(begin, end):
+            if (doubtful >> (k - begin)) & 1 == 1:
+                fill_contact(k, names, bits, bases, faces, edges, positions, quads, weights, gap, features, kind)
+
+
 @wp.kernel
 def fill_one_by_one(
     first: int,
@@ -107,26 +150,34 @@ def fill_by_eights(
     """The same, eight at each index."""
     begin = LANES * (first + wp.tid())
     end = wp.min(begin + LANES, int(number[0]))
-    doubtful = int(255)
-    if end - begin == LANES:
-        code = names[begin] >> (wp.int64(2) * bits + wp.int64(1))
-        if names[end - 1] >> (wp.int64(2) * bits + wp.int64(1)) == code:  # names rise: so are all between
-            if code == VERTEX_FACE:
-                doubtful = fill_faces_in_lanes(begin, names, bits, faces, positions, quads, weights, gap, features)
-            else:
-                doubtful = fill_edges_in_lanes(begin, names, bits, edges, positions, quads, weights, gap, features)
-            row = int(1)
-            across = int(1)
-            if code == VERTEX_FACE:
-                row = 0
-                across = 2
-            for k in range(begin, end):
-                kind[k] = wp.uint8(code)
-                if bases.shape[1] > 2:
-                    pair = features[k]
-                    one = pair[0] - bases[row, body_of(bases, row, pair[0])]
-                    features[k] = wp.vec2i(one, pair[1] - bases[across, body_of(bases, across, pair[1])])
-    if doubtful != 0:
-        for k in range(begin, end):
-            if (doubtful >> (k - begin)) & 1 == 1:
-                fill_contact(k, names, bits, bases, faces, edges, positions, quads, weights, gap, features, kind)
+    fill_eight(begin, end, names, bits, bases, faces, edges, positions, quads, weights, gap, features, kind)
+
+
+@wp.kernel(module="unique", module_options=SOUND)
+def settle_and_fill(
+    first: int,
+    width: int,
+    begins: wp.array[wp.int64],
+    loose: wp.array[wp.int64],
+    number: wp.array[wp.int64],
+    names: wp.array[wp.int64],
+    bits: wp.int64,
+    bases: wp.array2d[int],
+    faces: wp.array2d[int],
+    edges: wp.array2d[int],
+    positions: wp.array[wp.vec3d],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    gap: wp.array[wp.float64],
+    features: wp.array[wp.vec2i],
+    kind: wp.array[wp.uint8],
+):
+    """Put a chunk of names in order (`ordered`), and write its contacts while they are at hand."""
+    chunk = settle_chunk(first + wp.tid(), int(bits), width, begins, loose, names)
+    begin = int(chunk[0])
+    while begin < chunk[1]:
+        if begin + LANES > chunk[1]:  # rather eight again, of which some are there already, than the rest one by one
+            begin = wp.max(chunk[0], chunk[1] - LANES)
+        end = wp.min(begin + LANES, chunk[1])
+        fill_eight(begin, end, names, bits, bases, faces, edges, positions, quads, weights, gap, features, kind)
+        begin = end

@@ -19,7 +19,7 @@ __all__ = ["Kept", "prepared", "run_together"]
 
 
 class Kept:
-    """A launch of `kernel(first, *arguments)`, or of an appending one, `kernel(first, shard, *arguments)`.
+    """A launch of `kernel(first, *arguments)`, `kernel(first, shard, …)` or `kernel(first, shard, thread, …)`.
 
     Args:
         dim: number of indices; or (1,) int64, where an earlier phase writes it. May be changed from call to call.
@@ -37,6 +37,6 @@ def run_together(*phases: Sequence[Kept]) -> None:
     run_phases([[(kept.recorded, kept.dim, kept.grain) for kept in phase] for phase in phases])
 
 
-def prepared(*phases: Sequence[Kept]) -> Program:
-    """The same, to be run again and again on as many threads as now."""
-    return prepare_phases([[(kept.recorded, kept.dim, kept.grain) for kept in phase] for phase in phases])
+def prepared(*phases: Sequence[Kept], threads: int) -> Program:
+    """The same, to be run again and again on up to so many threads."""
+    return prepare_phases([[(kept.recorded, kept.dim, kept.grain) for kept in phase] for phase in phases], threads)

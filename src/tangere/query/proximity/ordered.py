@@ -1,15 +1,17 @@
-"""Names that several searches have appended, put in rising order by all threads.
+"""Names that several threads have appended, put in rising order by all of them.
 
-A name begins with a feature, and neighbouring features make a range. The names of every segment are counted by range,
-the counts summed up, and each name goes to its range. There a few are put in order by counting those below each, with
-vector instructions and without a branch, and many by three passes over their digits. As no two names are equal the
-order does not depend on threads. On one thread all of it takes as long as NumPy's sort, some 10 ns a name.
+A name begins with a feature, and neighbouring features make a range. Whoever appends names counts them by range; the
+counts of all threads are summed up, and each name goes to its range. There a few are put in order by counting those
+below each, with vector instructions and without a branch, and many by three passes over their digits. As no two names
+are equal the order does not depend on threads. On one thread all of it takes as long as NumPy's sort, some 10 ns a
+name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import warp as wp
 
@@ -22,12 +24,14 @@ from tangere.runtime.collecting import COUNTER_STRIDE
 
 wp.set_module_options(SOUND)
 
-__all__ = ["LEAST", "Appended", "Ordered"]
+__all__ = ["LEAST", "Appended", "Ordered", "Ranges", "settle_chunk", "tally_names"]
 
 #: Names there should be room for at least.
 LEAST = 1024
-#: Segments, and ranges, worth a thread: most have few names.
-SEGMENT_GRAIN, RANGE_GRAIN = 2, 8
+#: Ranges that begin among so many names are put in order at a time, and described: some 3 us.
+CHUNK = wp.constant(64)
+#: Segments worth a thread: most have few names.
+SEGMENT_GRAIN = 1
 #: Features are cut into about so many ranges: some for each thread, few enough to be summed up in no time.
 _RANGES = 256
 #: Two to this power is the largest number of features in a range.
@@ -37,13 +41,35 @@ _HANDFUL = 128
 
 
 @dataclass(frozen=True)
+class Ranges:
+    """How the features of a scene are cut into ranges."""
+
+    bits: int  #: of the number of a feature
+    width: int  #: two to this power is the number of features in a range
+    of_vertices: int  #: ranges; vertices may be on either side
+    count: int  #: of ranges in all
+
+    @staticmethod
+    def of(layout: Layout) -> Ranges:
+        vertices, edges = int(layout.vertex_base[-1]), int(layout.edge_base[-1])
+        width = min(max((2 * vertices + edges) // _RANGES, 1).bit_length(), _WIDEST)
+        of_vertices = (vertices >> width) + 1
+        return Ranges(number_bits(layout), width, of_vertices, 2 * of_vertices + (edges >> width) + 1)
+
+    def tally(self, shards: int) -> wp.array:
+        """(shards, ranges) int32: no names yet."""
+        return wp.zeros((shards, self.count), dtype=wp.int32, device="cpu")
+
+
+@dataclass(frozen=True)
 class Appended:
-    """The names that the shards of a search have appended, each to a segment of its own."""
+    """The names that threads, or shards, have appended, each to a segment of its own."""
 
     shards: int
-    counters: wp.array  #: (8 shards,) int64: of each shard, the first of eight; more than fit are not there
+    counters: wp.array  #: (8 shards,) int64: of each, the first of eight; more than fit are not there
     capacity: int  #: of a segment
     names: wp.array  #: (shards capacity,) int64
+    tally: wp.array | None = None  #: (shards, ranges) int32: names by range, if counted; 0 again when all are in order
 
 
 class Ordered:
@@ -52,114 +78,159 @@ class Ordered:
     Args:
         names: (n,) int64, where they shall be.
         number: (1,) int64, how many there are, for kernels; 0 while there is not enough room.
+        kernel: puts `CHUNK` names in order, `kernel(first, width, begins, loose, number, names, bits, *arguments)`,
+            and may do more with them; None means no more.
     """
 
-    def __init__(self, layout: Layout, names: wp.array, number: wp.array) -> None:
-        self.names, self.number = names, number
-        self.eights = wp.zeros(1, dtype=wp.int64, device="cpu")  #: of names
-        self._all = wp.zeros(1, dtype=wp.int64, device="cpu")
-        self._there = self._all.numpy()
-        vertices, edges = int(layout.vertex_base[-1]), int(layout.edge_base[-1])
-        width = min(max((2 * vertices + edges) // _RANGES, 1).bit_length(), _WIDEST)
-        of_vertices = (vertices >> width) + 1
-        self._key = [number_bits(layout), width, of_vertices]
-        self._ranges = 2 * of_vertices + (edges >> width) + 1
-        self._begins = wp.empty(self._ranges + 1, dtype=wp.int64, device="cpu")
+    def __init__(
+        self,
+        layout: Layout,
+        names: wp.array,
+        number: wp.array,
+        kernel: wp.Kernel | None = None,
+        arguments: Sequence[Any] = (),
+    ) -> None:
+        self.names, self.number, self._ranges = names, number, Ranges.of(layout)
+        self._last = _settle if kernel is None else kernel, arguments
+        self._told = wp.zeros(2, dtype=wp.int64, device="cpu")
+        self.told = (
+            self._told.numpy()
+        )  #: names appended, whether or not there was room; and those of one thread, at most
+        self._segments, self._chunks = (wp.zeros(1, dtype=wp.int64, device="cpu") for _ in range(2))
+        self._begins = wp.empty(self._ranges.count + 1, dtype=wp.int64, device="cpu")
         self._loose = wp.empty(len(names), dtype=wp.int64, device="cpu")
 
-    @property
-    def needed(self) -> int:
-        """How many names there were, whether or not there was room; of no use if not all were appended."""
-        return int(self._there[0])
-
-    def phases(self, found: Sequence[Appended]) -> list[list[Kept]]:
+    def phases(self, found: Appended) -> list[list[Kept]]:
         """The launches that put the names that were found in order; if some were not appended they do nothing."""
-        ranges, segments = self._ranges, sum(part.shards for part in found)
-        # A row for each segment: the names of each range, and whether some were not appended.
-        tally = wp.empty((segments, ranges + 1), dtype=wp.int32, device="cpu")
-
-        def of_each(kernel: wp.Kernel, *arguments: wp.array) -> list[Kept]:
-            launches, at = [], 0
-            for part in found:
-                inputs = [part.counters, part.capacity, part.names, *self._key, at, tally, *arguments]
-                launches.append(Kept(kernel, part.shards, inputs, grain=SEGMENT_GRAIN))
-                at += part.shards
-            return launches
-
-        sums = [tally, self._begins, len(self.names), self._all, self.number, self.eights]
-        settle = [*self._key[:2], self._begins, self._loose, self.number, self.names]
+        ranges, begins, loose = self._ranges, self._begins, self._loose
+        tally = found.tally or ranges.tally(found.shards)
+        segments = [found.counters, found.capacity]
+        sums = [*segments, tally, begins, len(self.names), self._told, self.number, self._segments, self._chunks]
+        names = [*segments, found.names, ranges.bits, ranges.width, ranges.of_vertices, tally]
+        kernel, arguments = self._last
+        settle = [ranges.width, begins, loose, self.number, self.names, wp.int64(ranges.bits), *arguments]
         return [
-            of_each(_tally_segment),
-            [Kept(_sum_segments, ranges + 1, [tally, self._begins], grain=RANGE_GRAIN)],
+            [] if found.tally else [Kept(_tally_segment, found.shards, names, grain=SEGMENT_GRAIN)],
             [Kept(_sum_ranges, 1, sums, grain=1)],
-            of_each(_spread_segment, self._begins, self.number, self._loose),
-            [Kept(_settle, ranges, settle, grain=RANGE_GRAIN)],
+            [Kept(_spread_segment, self._segments, [*names, loose], grain=SEGMENT_GRAIN)],
+            [Kept(kernel, self._chunks, settle, grain=1)],
         ]
 
 
-#: The names of a segment, their ranges, and the row of tallies.
-_SEGMENT = f"""
-    const long long appended = counters.data[(long long)shard * {int(COUNTER_STRIDE)}];
-    const long long filled = appended < capacity ? appended : capacity;
-    const long long* segment = (const long long*)&names.data[(long long)shard * capacity];
+#: The range of a name.
+_RANGE = f"""
     const long long mask = (1ll << bits) - 1;
-    const int ranges = tally.shape[1] - 1;
-    int* row = &tally.data[(long long)(at + shard) * tally.shape[1]];
     auto range_of = [&](long long name) -> long long {{
         const long long code = (name >> (2 * bits)) - {2 * int(Kind.VERTEX_FACE)};
         return code * of_vertices + (((name >> bits) & mask) >> width);
     }};
 """
+#: The names of a segment.
+_SEGMENT = f"""
+    const long long appended = counters.data[(long long)thread * {int(COUNTER_STRIDE)}];
+    const long long filled = appended < capacity ? appended : capacity;
+    const long long* segment = (const long long*)&names.data[(long long)thread * capacity];
+    int* row = &tally.data[(long long)thread * tally.shape[1]];
+"""
 
 
 @wp.func_native(
     _SEGMENT
+    + _RANGE
     + """
-    for (int range = 0; range < ranges; ++range)
-        row[range] = 0;
-    for (long long k = 0; k < filled; ++k)
+    for (long long k = from_; k < filled; ++k)
         ++row[range_of(segment[k])];
-    row[ranges] = appended > capacity;
 """
 )
-def tally_segment(
-    shard: int,
+def tally_names(
+    from_: wp.int64,
+    thread: int,
     counters: wp.array[wp.int64],
     capacity: int,
     names: wp.array[wp.int64],
     bits: int,
     width: int,
     of_vertices: int,
-    at: int,
     tally: wp.array2d[int],
 ):
-    """Count the names of a segment by range."""
+    """Count the names of a thread, from one on, by range."""
     ...
 
 
 @wp.func_native(
     _SEGMENT
+    + _RANGE
     + """
-    for (long long k = 0; k < filled; ++k) {
-        const long long range = range_of(segment[k]);
-        loose.data[begins.data[range] + row[range]++] = segment[k];
-    }
+    for (long long k = 0; k < filled; ++k)
+        loose.data[row[range_of(segment[k])]++] = segment[k];
+    if (filled > 0)
+        for (int range = 0; range < tally.shape[1]; ++range)
+            row[range] = 0;
 """
 )
 def spread_segment(
-    shard: int,
+    thread: int,
     counters: wp.array[wp.int64],
     capacity: int,
     names: wp.array[wp.int64],
     bits: int,
     width: int,
     of_vertices: int,
-    at: int,
     tally: wp.array2d[int],
-    begins: wp.array[wp.int64],
     loose: wp.array[wp.int64],
 ):
-    """Write the names of a segment to their ranges, in any order."""
+    """Write the names of a segment to their ranges, in any order; the tally is ready for the next names."""
+    ...
+
+
+@wp.func_native(
+    f"""
+    const long long stride = {int(COUNTER_STRIDE)}, chunk = {int(CHUNK)};
+"""
+    + """
+    const int threads = tally.shape[0], ranges = tally.shape[1];
+    long long all = 0, most = 0;
+    for (int thread = 0; thread < threads; ++thread) {
+        const long long appended = counters.data[thread * stride];
+        all += appended;
+        most = appended > most ? appended : most;
+    }
+    told.data[0] = all;
+    told.data[1] = most;
+    const long long there = most <= capacity && all <= room ? all : 0;
+    number.data[0] = there;
+    segments.data[0] = there > 0 ? threads : 0;
+    chunks.data[0] = (there + chunk - 1) / chunk;
+    if (there == 0)
+        return;
+    int* first = (int*)tally.data;
+    int sum = 0;
+    for (int range = 0; range < ranges; ++range) {
+        begins.data[range] = sum;
+        for (int thread = 0; thread < threads; ++thread) {
+            if (counters.data[thread * stride] == 0)
+                continue;  // its row stays as it is, all 0
+            int* own = first + (long long)thread * ranges + range;
+            const int count = *own;
+            *own = sum;
+            sum += count;
+        }
+    }
+    begins.data[ranges] = sum;
+"""
+)
+def sum_ranges(
+    counters: wp.array[wp.int64],
+    capacity: int,
+    tally: wp.array2d[int],
+    begins: wp.array[wp.int64],
+    room: int,
+    told: wp.array[wp.int64],
+    number: wp.array[wp.int64],
+    segments: wp.array[wp.int64],
+    chunks: wp.array[wp.int64],
+):
+    """How many names there are, where each range begins, and where in it the names of each thread."""
     ...
 
 
@@ -215,6 +286,43 @@ def settle(
     ...
 
 
+@wp.func
+def settle_chunk(
+    chunk: int, bits: int, width: int, begins: wp.array[wp.int64], loose: wp.array[wp.int64], out: wp.array[wp.int64]
+) -> wp.vec2i:
+    """Put the ranges in order that begin among the names of a chunk; the first of their names, and the one beyond."""
+    last = begins.shape[0] - 1
+    low = int(0)
+    high = int(last)
+    while low < high:
+        middle = (low + high) / 2
+        if begins[middle] < wp.int64(CHUNK * chunk):
+            low = middle + 1
+        else:
+            high = middle
+    begin = begins[low]
+    while low < last and begins[low] < wp.int64(CHUNK * (chunk + 1)):
+        settle(low, bits, width, begins, loose, out)
+        low += 1
+    return wp.vec2i(int(begin), int(begins[low]))
+
+
+@wp.kernel
+def _sum_ranges(
+    first: int,
+    counters: wp.array[wp.int64],
+    capacity: int,
+    tally: wp.array2d[int],
+    begins: wp.array[wp.int64],
+    room: int,
+    told: wp.array[wp.int64],
+    number: wp.array[wp.int64],
+    segments: wp.array[wp.int64],
+    chunks: wp.array[wp.int64],
+):
+    sum_ranges(counters, capacity, tally, begins, room, told, number, segments, chunks)
+
+
 @wp.kernel
 def _tally_segment(
     first: int,
@@ -224,46 +332,12 @@ def _tally_segment(
     bits: int,
     width: int,
     of_vertices: int,
-    at: int,
     tally: wp.array2d[int],
 ):
-    tally_segment(first + wp.tid(), counters, capacity, names, bits, width, of_vertices, at, tally)
-
-
-@wp.kernel
-def _sum_segments(first: int, tally: wp.array2d[int], begins: wp.array[wp.int64]):
-    """Where in a range the names of each segment begin, and how many there are in all."""
-    range_ = first + wp.tid()
-    sum = int(0)
-    for segment in range(tally.shape[0]):
-        own = tally[segment, range_]
-        tally[segment, range_] = sum
-        sum += own
-    begins[range_] = wp.int64(sum)
-
-
-@wp.kernel
-def _sum_ranges(
-    first: int,
-    tally: wp.array2d[int],
-    begins: wp.array[wp.int64],
-    room: int,
-    needed: wp.array[wp.int64],
-    number: wp.array[wp.int64],
-    eights: wp.array[wp.int64],
-):
-    """Where each range begins, and how many names there are."""
-    last = begins.shape[0] - 1
-    incomplete = begins[last] > wp.int64(0)
-    sum = wp.int64(0)
-    for k in range(last):
-        own = begins[k]
-        begins[k] = sum
-        sum += own
-    begins[last] = sum
-    needed[0] = sum
-    number[0] = wp.where(incomplete or sum > wp.int64(room), wp.int64(0), sum)
-    eights[0] = (number[0] + wp.int64(7)) / wp.int64(8)
+    shard = first + wp.tid()
+    for range_ in range(tally.shape[1]):
+        tally[shard, range_] = 0
+    tally_names(wp.int64(0), shard, counters, capacity, names, bits, width, of_vertices, tally)
 
 
 @wp.kernel
@@ -275,27 +349,20 @@ def _spread_segment(
     bits: int,
     width: int,
     of_vertices: int,
-    at: int,
     tally: wp.array2d[int],
-    begins: wp.array[wp.int64],
-    number: wp.array[wp.int64],
     loose: wp.array[wp.int64],
 ):
-    if number[0] > wp.int64(0):
-        spread_segment(
-            first + wp.tid(), counters, capacity, names, bits, width, of_vertices, at, tally, begins, loose
-        )  # fmt: skip
+    spread_segment(first + wp.tid(), counters, capacity, names, bits, width, of_vertices, tally, loose)
 
 
 @wp.kernel
 def _settle(
     first: int,
-    bits: int,
     width: int,
     begins: wp.array[wp.int64],
     loose: wp.array[wp.int64],
     number: wp.array[wp.int64],
-    out: wp.array[wp.int64],
+    names: wp.array[wp.int64],
+    bits: wp.int64,
 ):
-    if number[0] > wp.int64(0):
-        settle(first + wp.tid(), bits, width, begins, loose, out)
+    settle_chunk(first + wp.tid(), int(bits), width, begins, loose, names)

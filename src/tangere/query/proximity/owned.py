@@ -8,6 +8,7 @@ neighbours is decided here, by their vertices: a pair with a vertex in common al
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import warp as wp
 
@@ -20,12 +21,12 @@ from tangere.runtime import SOUND, collect, launch, take
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Tests", "count_tests", "near_features"]
+__all__ = ["Tests", "append_near", "count_tests", "near_features", "near_inputs"]
 
 #: Pairs of triangles worth a thread, some 100 ns each.
 GRAIN = 2048
 #: So many are tested by eights, which takes 100 us to begin with.
-MANY = 8192
+MANY = 512
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,16 @@ def near_features(surfaces: Surfaces, pairs: wp.array, distance: float, *, boxes
     """
     if surfaces.device.is_cpu and not boxes and len(pairs) >= MANY:
         return near_owned(surfaces, pairs, distance)
-    layout = surfaces.layout
-    inputs = [pairs, *_topology(surfaces), layout.body, wp.int64(number_bits(layout)), surfaces.positions]
-    inputs += [surfaces.vertex_boxes(distance) if boxes else wp.empty(0, dtype=MovingBox, device=surfaces.device)]
-    inputs += [distance]
+    inputs = [pairs, *near_inputs(surfaces, distance, boxes)]
     return collect(_near_features, len(pairs), inputs, wp.int64, device=surfaces.device, grain=GRAIN)
+
+
+def near_inputs(surfaces: Surfaces, distance: float, boxes: bool) -> list[Any]:
+    """What a kernel that calls `append_near` takes, in the order of its arguments."""
+    layout = surfaces.layout
+    inputs = [*_topology(surfaces), layout.body, wp.int64(number_bits(layout)), surfaces.positions]
+    inputs += [surfaces.vertex_boxes(distance) if boxes else wp.empty(0, dtype=MovingBox, device=surfaces.device)]
+    return [*inputs, distance]
 
 
 def count_tests(surfaces: Surfaces, pairs: wp.array, distance: float) -> Tests:
@@ -81,11 +87,9 @@ def face_box(t: int, faces: wp.array2d[int], boxes: wp.array[MovingBox]) -> Movi
     return wp.min(wp.min(boxes[faces[t, 0]], boxes[faces[t, 1]]), boxes[faces[t, 2]])
 
 
-@wp.kernel
-def _near_features(
-    first: int,
-    shard: int,
-    pairs: wp.array[wp.vec2i],
+@wp.func
+def append_near(
+    pair: wp.vec2i,
     faces: wp.array2d[int],
     face_edges: wp.array2d[int],
     owns: wp.array[int],
@@ -94,15 +98,16 @@ def _near_features(
     positions: wp.array[wp.vec3d],
     boxes: wp.array[MovingBox],
     distance: wp.float64,
+    shard: int,
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.int64],
 ):
-    k = first + wp.tid()
+    """Append the names of the features that two triangles own and that are near; boxes, if any, are compared first."""
     boxed = boxes.shape[0] > 0
     for turn in range(2):
-        s = pairs[k][turn]
-        t = pairs[k][1 - turn]
+        s = pair[turn]
+        t = pair[1 - turn]
         f0 = faces[t, 0]
         f1 = faces[t, 1]
         f2 = faces[t, 2]
@@ -121,8 +126,8 @@ def _near_features(
                             if body[s] > body[t]:
                                 side = 1
                             out[place] = name_of(VERTEX_FACE, side, v, t, bits)
-    s = pairs[k][0]
-    t = pairs[k][1]
+    s = pair[0]
+    t = pair[1]
     for c in range(3):
         if ((owns[s] >> (3 + c)) & 1) == 1:
             # The smaller vertex of an edge first, as the mesh lists it: the answer must not depend on who asks.
@@ -143,6 +148,29 @@ def _near_features(
                                 one = face_edges[s, c]
                                 other = face_edges[t, d]
                                 out[place] = name_of(EDGE_EDGE, 0, wp.min(one, other), wp.max(one, other), bits)
+
+
+@wp.kernel
+def _near_features(
+    first: int,
+    shard: int,
+    pairs: wp.array[wp.vec2i],
+    faces: wp.array2d[int],
+    face_edges: wp.array2d[int],
+    owns: wp.array[int],
+    body: wp.array[int],
+    bits: wp.int64,
+    positions: wp.array[wp.vec3d],
+    boxes: wp.array[MovingBox],
+    distance: wp.float64,
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.int64],
+):
+    append_near(
+        pairs[first + wp.tid()], faces, face_edges, owns, body, bits, positions, boxes, distance,
+        shard, counts, capacity, out,
+    )  # fmt: skip
 
 
 @wp.kernel

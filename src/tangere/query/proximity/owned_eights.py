@@ -1,32 +1,34 @@
 """Near features of pairs of triangles on CPUs: stage 7 of the grid pipeline, eight pairs of features at a time.
 
-What two triangles own goes to a list, vertices with faces in one search and edges with edges in another, and is tested
-when there is enough to fill vector units (`candidates`): 20 ns for each, so that comparing their boxes first hardly
-pays. The answer is that of `owned`, which goes pair by pair.
+A shard keeps a few pairs of triangles. What they own goes to a list, edges with edges first, then vertices with faces,
+and is tested when vector units can be filled with it (`candidates`): 20 ns for each, so that comparing their boxes
+first hardly pays. The answer is that of `owned`, which goes pair by pair.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from tangere.partition.pipeline_surfaces import Layout, Surfaces
+from tangere.query.proximity.appended import appended_names, scattered, scattering
 from tangere.query.proximity.candidates import candidate_test
 from tangere.query.proximity.lanes import SCRATCH, SHARD
 from tangere.query.proximity.names import number_bits
-from tangere.query.proximity.tree_search import joined
-from tangere.runtime import SOUND, collect, shard_ranges
+from tangere.runtime import SOUND, shard_ranges
 
-__all__ = ["near_owned"]
+__all__ = ["PAIRS_AT_ONCE", "eights_inputs", "keep_pair", "near_owned", "test_kept"]
 
-#: Pairs of triangles that one index takes.
-PAIRS_AT_ONCE = wp.constant(64)
-#: So many candidates are tested at once; a pair of triangles has no more than nine.
-ENOUGH = wp.constant(256)
-#: Indices worth a thread: a hundred microseconds.
-GRAIN = 16
+#: Pairs of triangles that are tested together; none has more than nine pairs of edges.
+PAIRS_AT_ONCE = wp.constant(128)
+#: So many times that many, some 0.2 ms, stay on one thread; of more, so many times are worth one.
+FEW, GRAIN = 20, 6
+
+_test_edges, _test_faces = candidate_test(2), candidate_test(1)
 
 
 def near_owned(surfaces: Surfaces, pairs: wp.array, distance: float) -> wp.array:
@@ -35,23 +37,28 @@ def near_owned(surfaces: Surfaces, pairs: wp.array, distance: float) -> wp.array
     Args:
         pairs: (n,) vec2i of triangles.
     """
-    layout, indices = surfaces.layout, -(-len(pairs) // PAIRS_AT_ONCE)
-    numbers = _numbers(layout)
-    shards = len(shard_ranges(indices, GRAIN))
-    scratch = wp.empty((shards, SCRATCH), dtype=wp.int32, device=surfaces.device)
-    found = []
-    for width, one, other in ((2, layout.edges, layout.edges), (1, numbers.reshape((len(numbers), 1)), layout.faces)):
-        inputs = [pairs, layout.faces, layout.face_edges, layout.owns]
-        inputs += [one, other, numbers, surfaces.positions]
-        inputs += [layout.vertex_body, layout.body, distance, wp.int64(number_bits(layout)), scratch]
-        expected = 2 * len(pairs) // shards
-        found.append(
-            collect(
-                *(_near_owned(width), indices, inputs, wp.int64),
-                **{"device": surfaces.device, "grain": GRAIN, "capacity": expected},
-            )
-        )
-    return joined(found, surfaces.device)
+    blocks = -(-len(pairs) // PAIRS_AT_ONCE)
+    grain = GRAIN if blocks > FEW else FEW
+    shards = len(shard_ranges(blocks, grain))
+    with eights_inputs(surfaces, distance, shards) as inputs:
+        inputs = [pairs, blocks, scattering(blocks, shards), *inputs]
+        return appended_names(_near_owned, blocks, inputs, surfaces.layout, grain=grain)
+
+
+@contextmanager
+def eights_inputs(surfaces: Surfaces, distance: float, shards: int) -> Iterator[list[Any]]:
+    """What a kernel that calls `test_kept` takes, in the order of its arguments.
+
+    Scratch memory of shards stays with the topologies; while one caller has it another makes its own.
+    """
+    layout, numbers = surfaces.layout, _numbers(surfaces.layout)
+    inputs = [layout.faces, layout.face_edges, layout.owns, layout.edges, numbers.reshape((len(numbers), 1)), numbers]
+    inputs += [surfaces.positions, layout.vertex_body, layout.body, distance, wp.int64(number_bits(layout))]
+    scratch: wp.array | None = layout.cache.pop("scratch of pairs", None)
+    if scratch is None or len(scratch) < shards:
+        scratch = wp.empty((shards, SCRATCH), dtype=wp.int32, device=surfaces.device)
+    yield [*inputs, scratch]
+    layout.cache["scratch of pairs"] = scratch
 
 
 def _numbers(layout: Layout) -> wp.array:
@@ -124,50 +131,98 @@ def add_vertices(
     ...
 
 
-@cache
-def _near_owned(width: int) -> wp.Kernel:
-    """Vertices with faces (1), or edges with edges (2)."""
-    test_candidates = candidate_test(width)
+@wp.func_native(
+    SHARD
+    + """
+    with[kept] = pair[0];
+    at_cluster[kept] = pair[1];
+    return kept + 1;
+"""
+)
+def keep_pair(pair: wp.vec2i, kept: int, shard: int, scratch: wp.array2d[int]) -> int:
+    """Keep a pair of triangles until `PAIRS_AT_ONCE` are to be tested; how many there are."""
+    ...
 
-    @wp.kernel(module="unique", module_options=SOUND)
-    def near_owned_features(
-        first: int,
-        shard: int,
-        pairs: wp.array[wp.vec2i],
-        faces: wp.array2d[int],
-        face_edges: wp.array2d[int],
-        owns: wp.array[int],
-        items_a: wp.array2d[int],
-        items_b: wp.array2d[int],
-        numbers: wp.array[int],
-        positions: wp.array[wp.vec3d],
-        vertex_body: wp.array[int],
-        face_body: wp.array[int],
-        distance: wp.float64,
-        bits: wp.int64,
-        scratch: wp.array2d[int],
-        counts: wp.array[wp.int64],
-        capacity: int,
-        out: wp.array[wp.int64],
-    ):
-        begin = PAIRS_AT_ONCE * (first + wp.tid())
-        end = wp.min(begin + PAIRS_AT_ONCE, pairs.shape[0])
-        pending = int(0)
-        for k in range(begin, end):
-            s = pairs[k][0]
-            t = pairs[k][1]
-            if wp.static(width == 2):
-                pending = add_edges(s, t, faces, face_edges, owns, pending, shard, scratch)
-            else:
-                pending = add_vertices(s, t, faces, owns, pending, shard, scratch)
-                pending = add_vertices(t, s, faces, owns, pending, shard, scratch)
-            least = int(ENOUGH)
-            if k == end - 1:
-                least = 1
-            if pending >= least:
-                pending = test_candidates(
-                    pending, 1, items_a, numbers, positions, items_b, numbers, positions,
-                    vertex_body, face_body, distance, bits, shard, scratch, counts, capacity, out,
-                )  # fmt: skip
 
-    return near_owned_features
+@wp.func_native(
+    SHARD
+    + """
+    return wp::vec_t<2, wp::int32>(with[at], at_cluster[at]);
+"""
+)
+def kept_pair(at: int, shard: int, scratch: wp.array2d[int]) -> wp.vec2i:
+    """The triangles of one kept pair."""
+    ...
+
+
+@wp.func
+def test_kept(
+    kept: int,
+    faces: wp.array2d[int],
+    face_edges: wp.array2d[int],
+    owns: wp.array[int],
+    edges: wp.array2d[int],
+    vertices: wp.array2d[int],
+    numbers: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    vertex_body: wp.array[int],
+    face_body: wp.array[int],
+    distance: wp.float64,
+    bits: wp.int64,
+    scratch: wp.array2d[int],
+    shard: int,
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.int64],
+):
+    """Append the names of the features that the kept pairs of triangles own and that are near."""
+    pending = int(0)
+    for k in range(kept):
+        pair = kept_pair(k, shard, scratch)
+        pending = add_edges(pair[0], pair[1], faces, face_edges, owns, pending, shard, scratch)
+    pending = _test_edges(
+        pending, 1, edges, numbers, positions, edges, numbers, positions,
+        vertex_body, face_body, distance, bits, shard, scratch, counts, capacity, out,
+    )  # fmt: skip
+    pending = int(0)
+    for k in range(kept):
+        pair = kept_pair(k, shard, scratch)
+        pending = add_vertices(pair[0], pair[1], faces, owns, pending, shard, scratch)
+        pending = add_vertices(pair[1], pair[0], faces, owns, pending, shard, scratch)
+    pending = _test_faces(
+        pending, 1, vertices, numbers, positions, faces, numbers, positions,
+        vertex_body, face_body, distance, bits, shard, scratch, counts, capacity, out,
+    )  # fmt: skip
+
+
+@wp.kernel(module="unique", module_options=SOUND)
+def _near_owned(
+    first: int,
+    shard: int,
+    pairs: wp.array[wp.vec2i],
+    blocks: int,
+    step: int,
+    faces: wp.array2d[int],
+    face_edges: wp.array2d[int],
+    owns: wp.array[int],
+    edges: wp.array2d[int],
+    vertices: wp.array2d[int],
+    numbers: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    vertex_body: wp.array[int],
+    face_body: wp.array[int],
+    distance: wp.float64,
+    bits: wp.int64,
+    scratch: wp.array2d[int],
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.int64],
+):
+    begin = PAIRS_AT_ONCE * scattered(first + wp.tid(), step, blocks)
+    kept = int(0)
+    for k in range(begin, wp.min(begin + PAIRS_AT_ONCE, pairs.shape[0])):
+        kept = keep_pair(pairs[k], kept, shard, scratch)
+    test_kept(
+        kept, faces, face_edges, owns, edges, vertices, numbers, positions, vertex_body, face_body,
+        distance, bits, scratch, shard, counts, capacity, out,
+    )  # fmt: skip

@@ -23,6 +23,7 @@ from tangere.query.proximity.feature_trees import FeatureTrees, Placed, Tree
 from tangere.query.proximity.linear import LinearBoxes
 from tangere.query.proximity.linear_search import near_one_by_one
 from tangere.query.proximity.names import number_bits
+from tangere.query.proximity.ordered import Ranges
 
 __all__ = ["EXPECTED", "Branch", "Plan", "Search", "Side"]
 
@@ -56,7 +57,8 @@ class Search:
     dim: int
     inputs: list[Any]  #: after them an appending kernel takes counts, capacity and out: the names
     expected: int  #: names to make room for at first
-    scratch: int  #: numbers that each shard needs for itself
+    meeting: list[Any] = field(default_factory=list)  #: on CPU, inputs of `cluster_pairs.meet`, which goes before
+    scratch: int = 0  #: numbers that each CPU thread needs for itself
 
     @staticmethod
     def of(layout: Layout, a: Side, b: Side, distance: float) -> Search:
@@ -65,14 +67,16 @@ class Search:
         last = [layout.vertex_body, layout.body, distance, wp.int64(number_bits(layout))]
         if isinstance(a.boxes, EightBoxes) and isinstance(b.boxes, EightBoxes):
             one, other = a.boxes.of, b.boxes.of
+            meeting = [how[0], a.boxes.clusters, b.boxes.rows, other.levels, lanes_by_mask()]
+            ranges = Ranges.of(layout)
             inputs = [
                 *how,
-                *(one.items, one.numbers, a.boxes.items, a.boxes.clusters, a.boxes.rows, a.placed.positions),
+                *(one.items, one.numbers, a.boxes.rows, a.placed.positions),
                 *(other.items, other.numbers, b.boxes.clusters, b.boxes.rows, b.placed.positions),
-                *(other.corners, other.levels, *last, lanes_by_mask()),
+                *(other.corners, *last, lanes_by_mask(), ranges.width, ranges.of_vertices),
             ]
             kernel = near_in_eights(one.items.shape[1], other.items.shape[1])
-            return Search(kernel, one.groups, inputs, EXPECTED * one.count, scratch_of(other))
+            return Search(kernel, one.groups, inputs, EXPECTED * one.count, meeting, scratch_of(other))
         assert isinstance(a.boxes, LinearBoxes)
         assert isinstance(b.boxes, LinearBoxes)
         one, other = a.boxes.of, b.boxes.of
@@ -82,7 +86,7 @@ class Search:
             *(other.tree.items, other.numbers, b.boxes.items, b.placed.positions, b.boxes.records, *last),
         ]
         kernel = near_one_by_one(one.tree.items.shape[1], other.tree.items.shape[1])
-        return Search(kernel, len(one.numbers), inputs, EXPECTED * len(one.numbers), 0)
+        return Search(kernel, len(one.numbers), inputs, EXPECTED * len(one.numbers))
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ import numpy as np
 import warp as wp
 
 from tangere.partition.kdop import Objects
-from tangere.partition.pipeline import Clock, Settings, Shelter, Stages, compared_objects, find_pairs
+from tangere.partition.pipeline import Clock, Settings, Shelter, Stages, compared_objects, find_cells
 from tangere.partition.pipeline_surfaces import LARGEST, Surfaces, as_meshes, checked_distance
 from tangere.query.contacts import Contacts
 from tangere.query.proximity.excluded import Exclude, Excluded, exclusions_of_each
+from tangere.query.proximity.fused import near_in_cells
 from tangere.query.proximity.near import Near, describe
 from tangere.query.proximity.owned import Tests, count_tests, near_features
 from tangere.query.proximity.tree_search import joined
@@ -111,14 +112,12 @@ def detect(
         clock.lap("objects")
         names, grids = [], []
         for objects in _one_by_one(everything) if per_pair else [everything]:
-            done = find_pairs(surfaces, distance, settings, shelter=shelter, objects=objects, end=goal)
+            done = find_cells(surfaces, distance, settings, shelter=shelter, objects=objects, end=goal)
             grids.append(done)
+            if done.runs is not None:
+                names.append(_near_features(surfaces, done, distance, settings))
             for stage, took in done.seconds.items():
                 seconds[stage] = seconds.get(stage, 0.0) + took
-            if done.pairs is not None:
-                clock = Clock(surfaces.device, seconds)
-                names.append(near_features(surfaces, done.pairs, distance, boxes=settings.primitive_boxes))
-                clock.lap("features")
         clock = Clock(surfaces.device, seconds)
         found = joined(names, surfaces.device)
         near = describe(surfaces, found if excluded is None else excluded.removed_from(surfaces, found))
@@ -127,6 +126,20 @@ def detect(
         if settings.mode == "published" and count_losses:
             losses = _losses(surfaces, distance, settings, exclude, grids, near)
         return Detection(near, tuple(grids) or (Stages(everything),), seconds, losses, surfaces, distance)
+
+
+def _near_features(surfaces: Surfaces, cells: Stages, distance: float, settings: Settings) -> wp.array:
+    """Stages 6b and 7, by name: a list of pairs is made only if they are to be two."""
+    clock = Clock(surfaces.device, cells.seconds)
+    if surfaces.device.is_cpu if settings.fused is None else settings.fused:
+        names = near_in_cells(surfaces, cells, distance, boxes=settings.primitive_boxes)
+    else:
+        pairs = cells.pairs
+        assert pairs is not None
+        clock.lap("pairs")
+        names = near_features(surfaces, pairs, distance, boxes=settings.primitive_boxes)
+    clock.lap("features")
+    return names
 
 
 def _goal(end: Arrays, surfaces: Surfaces, settings: Settings) -> wp.array:

@@ -9,11 +9,11 @@ import numpy as np
 import warp as wp
 
 from tangere.partition.pipeline_surfaces import Layout, Surfaces
-from tangere.query.proximity.eights_run import EightsRun, Room
+from tangere.query.proximity.eights_run import EightsRun
 from tangere.query.proximity.feature_trees import placing
 from tangere.query.proximity.ordered import LEAST, Ordered
 from tangere.query.proximity.plan import Plan
-from tangere.runtime import collect, launch
+from tangere.runtime import collect, launch, thread_count
 
 __all__ = ["joined", "search_trees"]
 
@@ -32,17 +32,17 @@ def _search_eights(surfaces: Surfaces, jobs: np.ndarray, distance: float) -> wp.
     kept, key = surfaces.layout.cache, ("eights", jobs.tobytes())
     run: EightsRun | None = kept.pop(key, None)
     if run is None or run.distance != distance or not run.plan.is_current(surfaces):
-        run = EightsRun(Plan.of(surfaces, jobs, distance), distance)
+        run = EightsRun(Plan.of(surfaces, jobs, distance), surfaces.layout, distance)
     run.look_at(surfaces.positions, surfaces.frame)
-    ordered, count = run.find(lambda count: _room(surfaces.layout, count))
+    ordered, count = run.find(lambda count: _room(surfaces.layout, count), thread_count())
     names = wp.clone(ordered.names[:count])
     kept[key] = run
     return names
 
 
-def _room(layout: Layout, count: int) -> Room:
+def _room(layout: Layout, count: int) -> Ordered:
     names, number = (wp.empty(n, dtype=wp.int64, device="cpu") for n in (max(count, LEAST), 1))
-    return Ordered(layout, names, number), []
+    return Ordered(layout, names, number)
 
 
 def _search_pairs(surfaces: Surfaces, jobs: np.ndarray, distance: float) -> wp.array:

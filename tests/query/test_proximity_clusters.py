@@ -1,0 +1,86 @@
+"""Pairs of clusters whose boxes meet, found by several threads: those that NumPy finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from tangere.query.proximity.cluster_pairs import ClusterPairs, meet
+from tangere.query.proximity.eights import EightBoxes, Eights
+from tangere.query.proximity.eights_search import lanes_by_mask, scratch_of
+from tangere.query.proximity.kept import Kept, run_together
+from tangere.query.proximity.records import Record
+from tangere.runtime import using_threads
+from tangere.runtime.collecting import COUNTER_STRIDE
+
+
+def some_boxes(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
+    """(n, 8) boxes in a cube, near each other in memory where they are near: lower corners, negated upper ones."""
+    lower = np.sort(rng.integers(0, 10_000, (count, 3)), axis=0)
+    boxes = np.zeros((count, 8), np.int32)
+    boxes[:, :3], boxes[:, 3:6] = lower, -(lower + rng.integers(0, size, (count, 3)))
+    return boxes
+
+
+def fitted(boxes: np.ndarray) -> EightBoxes:
+    """The tree over boxes, each of which is that of one vertex."""
+    tree = Eights.of(np.arange(len(boxes), dtype=np.int32)[:, None], np.arange(len(boxes)))
+    room = tree.boxes()
+    for launches in zip(room.fitting(wp.array(boxes, dtype=Record, device="cpu")), strict=True):
+        run_together(launches)
+    return room
+
+
+def found(a: EightBoxes, b: EightBoxes, room: int, threads: int, unusable: int = 0) -> tuple[int, list[np.ndarray]]:
+    """How many blocks were made, and the pairs in each, as (n, 2)."""
+    state = [wp.zeros(n, dtype=wp.int64, device="cpu") for n in (1, threads * int(COUNTER_STRIDE))]
+    pairs = ClusterPairs.empty(*state, room)
+    scratch = wp.empty((threads, scratch_of(b.of)), dtype=wp.int32, device="cpu")
+    flag = wp.full(1, unusable, dtype=wp.int64, device="cpu")
+    inputs = [int(a is b), a.clusters, b.rows, b.of.levels, lanes_by_mask(), flag, scratch]
+    with using_threads(threads):
+        run_together([Kept(meet, a.of.groups, [*inputs, pairs.made, pairs.filling, pairs.blocks], grain=1)])
+    made = int(pairs.made.numpy()[0])
+    rows = pairs.blocks.numpy()[: min(made, room)]
+    middle = rows.shape[1] // 2
+    return made, [np.stack([row[1 : 1 + row[0]], row[1 + middle : 1 + middle + row[0]]], axis=1) for row in rows]
+
+
+def expected(a: EightBoxes, b: EightBoxes) -> np.ndarray:
+    """(n, 2) pairs of clusters whose boxes meet, in order; within one tree each once, and each with itself.
+
+    A single cluster has no node above it: it is looked into in any case.
+    """
+    one, other = (boxes.clusters.numpy()[:, :6].astype(int) for boxes in (a, b))
+    swapped = other[:, [3, 4, 5, 0, 1, 2]]
+    meeting = (one[:, None] + swapped <= 0).all(axis=2) | (len(other) == 1)
+    return np.argwhere(np.triu(meeting) if a is b else meeting)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    ("sizes", "size"),
+    [((1, 1), 20_000), ((700, 5), 500), ((5, 700), 500), ((4000, 1500), 100), ((900, 700), 20_000), ((60, 60), 1)],
+)
+def test_every_pair_of_clusters_that_meet_is_found_once(rng, sizes, size, threads):
+    a, b = (fitted(some_boxes(rng, count, size)) for count in sizes)
+    for one, other in ((a, b), (a, a)):
+        made, blocks = found(one, other, 10_000, threads)
+        assert made == len(blocks)
+        pairs = np.concatenate([np.zeros((0, 2), int), *blocks])
+        assert np.array_equal(pairs[np.lexsort(pairs.T[::-1])], expected(one, other))
+        assert sum(len(block) < 32 for block in blocks) <= threads  # all but the last of each thread are full
+
+
+def test_how_many_blocks_are_needed_is_told_though_there_is_no_room_for_them(rng):
+    a = fitted(some_boxes(rng, 3000, 3000))
+    whole, _ = found(a, a, 10_000, 1)
+    made, blocks = found(a, a, whole // 2, 1)
+    assert (made, len(blocks)) == (whole, whole // 2)
+    assert found(a, a, 0, 2)[0] >= whole
+
+
+def test_nothing_is_searched_for_where_positions_make_no_sense(rng):
+    a = fitted(some_boxes(rng, 300, 3000))
+    assert found(a, a, 1000, 2, unusable=1) == (0, [])
