@@ -22,10 +22,12 @@ from tangere.crowd.scenarios import circle, city, corridor, field, swarm
 from tangere.runtime import using_threads
 
 #: Checks that pass as the spec has them: F-P-18 (E6), 36 (E2, E4), 62 (E1), 64 (E4), 65 (real time). That of F-P-63
-#: (E2, E3) is printed too: its fourth part is a tie.
+#: (E2, E3) is printed too: its fourth part is not met with every seed.
 FEATURES = ["F-P-18", "F-P-36", "F-P-62", "F-P-64", "F-P-65", "F-P-66"]
 
 STAGES = ("behaviour", "tracking", "registration", "bodies", "multiresolution")
+#: Crowds of E2 that differ in the speeds of their points: whether one costs more than another is to hold for each.
+_SEEDS = 3
 #: Of a step whose steering and going are one kernel.
 _SHOWN = ("behaviour", "bodies")
 
@@ -107,37 +109,67 @@ def _linear(report: Report, points: int, steps: int, quick: bool) -> None:
 
 def _tasks(report: Report, points: int, steps: int) -> None:
     report.section("E2, E3: cost by task in the circle")
-    crowds = ((points // 2, 50), (points, 50), (points // 2, 100))
-    found = timed({f"{n} + {m}": partial(circle, n, m, separate=True, device="cpu") for n, m in crowds}, steps)
-    rows = [[name, seconds(one.step), *(seconds(one.parts[x]) for x in STAGES)] for name, one in found.items()]
-    report.table(["points + bodies", "step", *STAGES], rows)
-    control, more, wide = (one.parts for one in found.values())
+    crowds = {f"{n} + {m}": (n, m) for n, m in ((points // 2, 50), (points, 50), (points // 2, 100))}
+    makers = {
+        f"{name}, seed {seed}": partial(circle, *numbers, seed=seed, separate=True, device="cpu")
+        for seed in range(_SEEDS)
+        for name, numbers in crowds.items()
+    }
+    found = timed(makers, steps)
+    means, steps_of, rows = {}, {}, []
+    for name in crowds:
+        alike = [key for key in makers if key.startswith(f"{name},")]
+        steps_of[name] = float(np.mean([found[key].step for key in alike]))
+        means[name] = {x: float(np.mean([found[key].parts[x] for key in alike])) for x in STAGES}
+        near, within, there = np.mean([_met(makers[key](), steps) for key in alike], axis=0)
+        told = [seconds(steps_of[name]), *(seconds(means[name][x]) for x in STAGES)]
+        rows.append([name, *told, f"{near:.2f}", f"{within:.0f}", f"{100 * there:.0f} %"])
+    columns = ["points + bodies", "step", *STAGES, "neighbours of a point", "points in the inner ring", "arrived"]
+    report.table(columns, rows)
+    control, more, wide = means.values()
     by_points = _points_cost(more) / _points_cost(control)
     by_bodies = wide["bodies"] / control["bodies"]
-    share = max(one.parts["multiresolution"] / one.step for one in found.values())
+    share = max(means[name]["multiresolution"] / steps_of[name] for name in crowds)
+    behaviour = [one.parts["behaviour"] for one in found.values()]
+    wider = np.array(behaviour[2::3]) / np.array(behaviour[::3])
     checks = [
         ["twice the points: their update", "x 2 ± 25 %", f"x {by_points:.2f}", verdict(1.5 <= by_points <= 2.5)],
         ["twice the bodies: their update", "x 2 ± 25 %", f"x {by_bodies:.2f}", verdict(1.5 <= by_bodies <= 2.5)],
         ["share of adapting cells", "at most 5 %", f"{100 * share:.1f} %", verdict(share <= 0.05)],
         [
             "behaviour with twice the bodies",
-            "not more",
-            f"x {wide['behaviour'] / control['behaviour']:.2f}",
-            verdict(wide["behaviour"] <= control["behaviour"]),
+            "not more, with any seed",
+            f"x {wide['behaviour'] / control['behaviour']:.2f} ({wider.min():.2f} to {wider.max():.2f})",
+            verdict(bool((wider <= 1.0).all())),
         ],
     ]
     report.table(["what", "asked for", "found", ""], checks)
-    there = [f"{100 * np.isfinite(one.simulation.arrived).mean():.0f} %" for one in found.values()]
     report.note(
-        f"Over {count(steps)} steps (the thesis counts 10 000 in its corridor). A body costs "
+        f"Means of {_SEEDS} seeds over {count(steps)} steps (the thesis counts 10 000 in its corridor). A body costs "
         f"{more['bodies'] / 50 / (_points_cost(more) / points):.0f} points (the thesis: 20). Where a cost grows by "
-        "less than its number, starting the kernels is what takes the time at these sizes. Boxes of 4 x 2 m at 3 m/s: "
-        "of fifty in a ring of 40 m one comes by every 1.7 s, and a point is within its range for about three times as "
-        "long. So nobody gets through rings of fifty; the crowd waits before them and then walks around (at the end "
-        f"{there[2]} of the points are at their goals, against {there[0]} where 50 bodies let some of them into the "
-        "rings). In the thesis it trickles through, and fewer are in the middle at a time: that is why its behaviour "
-        "gets cheaper. Here it does not get dearer because who walks around meets nobody."
+        "less than its number, starting the kernels is what takes the time at these sizes. The last three columns are "
+        "means over the run, and at its end: others within range of a point, points inside the ring of 40 m, and those "
+        "at their goals."
     )
+    report.note(
+        "In the thesis more bodies let the points trickle through, fewer are in the middle at a time, and behaviour "
+        "gets slightly cheaper. The rings of the spec do not let them: of fifty boxes at 3 m/s on 40 m one comes by "
+        "every 1.7 s, and what a box keeps clear with the virtual edge ahead of it (1 s of its way, panic within 2.25 "
+        "m) reaches from box to box. Nobody gets into the middle; the crowd waits before the rings, denser than it "
+        "would cross them, and then walks around. So with twice the bodies points look at more others while they wait "
+        "and at fewer edges when they are past, and which of the two weighs more depends on how long one looks."
+    )
+
+
+def _met(simulation: Simulation, steps: int) -> tuple[float, float, float]:
+    """Others within range of a point and points in the inner ring, means over the run; the part that has arrived."""
+    middle = simulation.map.positions.mean(axis=0)
+    near, within = [], []
+    for _ in range(max(1, steps // 100)):
+        simulation.step(100)
+        near.append(simulation.observe().neighbours.mean())
+        within.append((np.linalg.norm(simulation.positions - middle, axis=1) < 40.0).sum())
+    return float(np.mean(near)), float(np.mean(within)), float(np.isfinite(simulation.arrived).mean())
 
 
 def _points_cost(parts: dict[str, float]) -> float:

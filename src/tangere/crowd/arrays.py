@@ -11,7 +11,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps.rings import RingTable
-from tangere.crowd.sight import Sight, gap
+from tangere.crowd.sight import Sight, gap, in_sight
 from tangere.runtime import SOUND
 
 __all__ = [
@@ -140,19 +140,19 @@ def maybe_near(e: Edges, g: int, x: wp.vec3d, reach: wp.float64) -> bool:
 
 
 @wp.func
-def edge_reach(e: Edges, reach: wp.float64) -> wp.float64:
-    """Square of the true distance beyond which no edge is within `reach`, by elliptic or true distance.
+def edge_reach(e: Edges, reach: wp.float64) -> wp.float32:
+    """Square of the true distance beyond which no edge is within `reach`, by elliptic or true distance; for a `gap`.
 
     The ellipse around an edge of length L has the half axes L / 2 + reach and the root of reach (reach + L).
     """
-    return reach * (reach + e.longest[0]) * _WIDER
+    return in_sight(reach * (reach + e.longest[0]))
 
 
 @wp.func
-def comes_first(e: Edges, s: Sight, c: int, place: int, x: wp.vec3d, square: wp.float64) -> bool:
+def comes_first(e: Edges, s: Sight, c: int, place: int, x: wp.vec3f, square: wp.float32) -> bool:
     """Whether an edge has no earlier cell in the runs that c sees within the root of `square` of x: it counts once."""
     for q in range(e.first[e.edge[place]], place):
-        for k in range(c * s.width, c * s.width + s.seen[c].runs):
+        for k in range(s.seen[c].run, s.seen[c].run + s.seen[c].runs):
             if e.cells[q] >= s.run[k].first and e.cells[q] <= s.run[k].last:
                 if gap(s.run[k], x) <= square:
                     return False

@@ -21,7 +21,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
 from tangere.crowd.arrays import Crowd, Edges, comes_first, edge_reach, may_touch
-from tangere.crowd.sight import gap, wall_near
+from tangere.crowd.sight import gap, in_sight, wall_near
 from tangere.crowd.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError
 
@@ -194,9 +194,9 @@ def perturbation(seed: int, step: int, flat: bool) -> wp.vec3d:
     state = wp.rand_init(seed, step)
     x = wp.float64(wp.randf(state, -1.0, 1.0))
     y = wp.float64(wp.randf(state, -1.0, 1.0))
-    z = wp.float64(wp.randf(state, -1.0, 1.0))
-    if flat:
-        z = wp.float64(0.0)
+    z = wp.float64(0.0)
+    if not flat:
+        z = wp.float64(wp.randf(state, -1.0, 1.0))
     return wp.vec3d(x, y, z)
 
 
@@ -275,14 +275,16 @@ def steer(
     fear = wp.vec3d()
     afraid = bool(False)
     far = wp.max(r, p[_PANIC])
-    edges_within = wp.float64(-1.0)
+    here = wp.vec3f(x)
+    within = in_sight(r * r)
+    edges_within = wp.float32(-1.0)
     if e.entry.shape[0] > 0:
         edges_within = edge_reach(e, far)
-    row = cell * c.sight.width
+    row = c.sight.seen[cell].run
     for k in range(row, row + c.sight.seen[cell].runs):
         run = c.sight.run[k]
-        away = gap(run, x)
-        if away <= r * r:
+        away = gap(run, here)
+        if away <= within:
             push += pushes(c, p, i, c.start[run.first], c.start[run.last + 1], flat)
         if away <= edges_within:
             for q in range(e.start[run.first], e.start[run.last + 1]):
@@ -294,7 +296,7 @@ def steer(
                     g = e.edge[place]
                     # Never more than the true distance.
                     if elliptic_distance(x, e.a[g], e.b[g]) < reach:
-                        if comes_first(e, c.sight, cell, place, x, edges_within):
+                        if comes_first(e, c.sight, cell, place, here, edges_within):
                             f = Field()
                             if p[_ELLIPSE] > _HALF:
                                 f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)

@@ -18,7 +18,7 @@ from tangere.shape import Mesh, Sphere
 
 __all__ = ["cell_colours", "cell_edges", "cell_triangles", "lifted", "plot_measures", "scene_of", "top_view"]
 
-_INK, _WALL, _BODY = "#3c4048", "#8c8f96", "#c8553d"
+_INK, _BODY = "#3c4048", "#c8553d"
 _GROUND = (0.80, 0.82, 0.84)
 #: Cells: coarse, fine, crowded, blocked.
 _COARSE, _FINE, _CROWDED, _BLOCKED = (0.97, 0.97, 0.96), (0.45, 0.62, 0.80), (0.98, 0.80, 0.52), (0.45, 0.46, 0.50)

@@ -37,7 +37,7 @@ wp.set_module_options(SOUND)
 _WEDGE = 0.5
 #: So many edges are listed on one thread of a CPU.
 _FEW = 4096
-_ZERO, _HALF, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 1.0))
+_ZERO, _HALF = (wp.constant(wp.float64(x)) for x in (0.0, 0.5))
 
 
 @wp.struct

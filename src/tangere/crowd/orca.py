@@ -20,7 +20,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
 from tangere.crowd.arrays import Crowd, Edges, comes_first, edge_reach, may_touch, maybe_near
-from tangere.crowd.sight import gap, wall_near
+from tangere.crowd.sight import gap, in_sight, wall_near
 from tangere.crowd.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError
 
@@ -270,15 +270,17 @@ def steer(
         away = _flat(x - wall.point, first, second) / wp.max(wall.distance, wp.float64(1.0e-12))
         lines[rows] = _stop_line(away, wall.distance - radius, _ZERO, p[_WALL_HORIZON])
         rows += 1
-    edges_within = wp.float64(-1.0)
+    edges_within = wp.float32(-1.0)
+    here = wp.vec3f(x)
     if e.entry.shape[0] > 0:
         edges_within = edge_reach(e, r)
-    row = cell * c.sight.width
+    row = c.sight.seen[cell].run
     for k in range(row, row + c.sight.seen[cell].runs):
         run = c.sight.run[k]
+        apart = gap(run, here)
         j = int(c.start[run.first])
         end = c.start[run.last + 1]
-        if gap(run, x) > within:
+        if apart > in_sight(within):
             j = end
         while j < end:
             d = wp.length_sq(x - c.position[j])
@@ -297,13 +299,13 @@ def steer(
                 if count == most:
                     within = near[most - 1]
             j += 1
-        if gap(run, x) <= edges_within:
+        if apart <= edges_within:
             for q in range(e.start[run.first], e.start[run.last + 1]):
                 if e.whose[q] >= 0 and may_touch(e.ball[q], x, r):
                     place = e.entry[q]
                     g = e.edge[place]
                     if rows < 4 and maybe_near(e, g, x, r):
-                        if comes_first(e, c.sight, cell, place, x, edges_within):
+                        if comes_first(e, c.sight, cell, place, here, edges_within):
                             on = nearest_on_segment(e.a[g], e.b[g], x)
                             d = wp.length(x - on)
                             if d < r and d > _ZERO:

@@ -226,18 +226,19 @@ def _move_kernel(go: Any) -> wp.Kernel:
                 want = _HALF * (want + _member_wish(b, b.member_b[i], x))
             force = wp.vec3d()
             within = edge_reach(e, push[2])
-            for k in range(cell * s.width, cell * s.width + s.seen[cell].runs):
+            rounded = wp.vec3f(x)
+            for k in range(s.seen[cell].run, s.seen[cell].run + s.seen[cell].runs):
                 run = s.run[k]
                 q = int(e.start[run.first])
                 end = e.start[run.last + 1]
-                if gap(run, x) > within:
+                if gap(run, rounded) > within:
                     end = q
                 while q < end:
                     if e.whose[q] >= 0 and e.whose[q] != body and may_touch(e.ball[q], x, push[2]):
                         place = e.entry[q]
                         g = e.edge[place]
                         if elliptic_distance(x, e.a[g], e.b[g]) < push[2]:
-                            if comes_first(e, s, cell, place, x, within):
+                            if comes_first(e, s, cell, place, rounded, within):
                                 f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
                                 force += bubble(f.distance, f.rate, push[0], push[1], push[2], True) * f.away
                     q += 1

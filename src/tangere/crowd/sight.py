@@ -3,8 +3,9 @@
 Agents are sorted by cell, so that those of cells 7, 8 and 9 are one range; in a grid nine cells make three runs.
 The order of a row is that of the cells' numbers, whatever the order of the ring.
 Each run has a box: where cells are wider than agents look, most of what is around a cell is too far to be looked at.
-All that is asked together lies together: a few agents all over a large map then wait for a few lines of memory each,
-as they do in a small one.
+Gaps to boxes are taken in float32, which is rounded outward: boxes and the distance compared with are wider than that.
+All that is asked together lies together, and the runs of one cell follow on those of the other: agents wait for a few
+lines of memory each, whether there are a few all over a large map or many everywhere.
 Spec: specs/pitiot-multiresolution-interactions 2.5, 2.17, 5.3.
 """
 
@@ -16,10 +17,10 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.rings import RingTable
 from tangere.crowd.ground import Triangle, rectangle, triangles_of, whole_sides
-from tangere.crowd.walls import Wall, Walls, nearest_wall, walls_of
-from tangere.runtime import SOUND, launch
+from tangere.crowd.walls import Wall, Walls, nearest_wall, own_walls, walls_of, walls_seen
+from tangere.runtime import SOUND, launch, offsets
 
-__all__ = ["Run", "Sight", "gap", "sight_of", "wall_near"]
+__all__ = ["Run", "Sight", "gap", "in_sight", "sight_of", "wall_near"]
 
 wp.set_module_options(SOUND)
 
@@ -27,6 +28,9 @@ wp.set_module_options(SOUND)
 _WIDER = wp.constant(wp.float64(1.0e-6))
 #: And by this part of their coordinates, more than rounding these to float32 takes away.
 _ROUNDING = wp.constant(wp.float64(2.0**-22))
+#: Squares of gaps are rounded to float32 a few times, and small ones have less digits there.
+_MORE = wp.constant(wp.float64(1.0 + 1.0e-6))
+_SMALL = wp.constant(wp.float64(1.0e-37))
 
 
 @wp.struct
@@ -47,6 +51,7 @@ class Seen:
     high: wp.vec2d
     across: wp.vec4i  # the dart behind each side of the rectangle, -1: not one edge of the cell, or a wall
     beyond: wp.vec4i  # and its cell
+    run: int  # the first one
     runs: int
     wall: int  # the first one
     walls: int
@@ -54,11 +59,10 @@ class Seen:
 
 @wp.struct
 class Sight:
-    """Runs of cell c: run[c * width] … run[c * width + seen[c].runs - 1]."""
+    """Runs of cell c: run[seen[c].run] … run[seen[c].run + seen[c].runs - 1]."""
 
     seen: wp.array[Seen]
     run: wp.array[Run]
-    width: int
     walls: Walls
     triangle: wp.array[Triangle]  # by dart; in the plane only
 
@@ -67,23 +71,33 @@ def sight_of(map: CellMap, reach: float) -> Sight:
     """What is seen from each leaf of a map as it is now, and walls as far as `reach` [m] from it."""
     capacity, device, table = map.cell_capacity, map.device, map.rings.table
     s = Sight()
-    s.width = table.width + 1
-    s.run = wp.empty(capacity * s.width, dtype=Run, device=device)
     s.seen = wp.zeros(capacity, dtype=Seen, device=device)
     low, high = (wp.empty(capacity, dtype=wp.vec3d, device=device) for _ in range(2))
-    launch(_boxes, capacity, [map.arrays], [low, high], device=device, grain=4096)
-    s.walls, *held = walls_of(map, low, high, reach)
-    launch(_runs, capacity, [map.arrays, table, low, high, *held, int(map.flat)], [s], device=device, grain=4096)
+    runs, own = (wp.zeros(capacity + 1, dtype=wp.int32, device=device) for _ in range(2))
+    order = wp.empty(capacity * (table.width + 1), dtype=wp.int32, device=device)
+    launch(_survey, capacity, [map.arrays, table], [low, high, own, order, runs], device=device, grain=4096)
+    begin, total = offsets(runs)
+    s.run = wp.empty(total, dtype=Run, device=device)
+    s.walls, wall = walls_of(map, own, low, high, reach)
+    inputs = [map.arrays, table, low, high, order, begin, wall, int(map.flat)]
+    launch(_describe, capacity, inputs, [s], device=device, grain=4096)
     s.triangle = triangles_of(map)
     return s
 
 
 @wp.func
-def gap(run: Run, x: wp.vec3d) -> wp.float64:
-    """Square of a distance that nobody in a run is nearer than to x."""
-    low = wp.vec3d(run.low)
-    high = wp.vec3d(run.high)
-    return wp.length_sq(wp.max(wp.max(low - x, x - high), wp.vec3d()))
+def in_sight(square: wp.float64) -> wp.float32:
+    """What a `gap` is compared with: the square of a distance and more than rounding takes away."""
+    return wp.float32(square * _MORE + _SMALL)
+
+
+@wp.func
+def gap(run: Run, x: wp.vec3f) -> wp.float32:
+    """Square of a distance that nobody in a run is nearer than to x, which was rounded; for `in_sight`."""
+    a = wp.max(wp.max(run.low[0] - x[0], x[0] - run.high[0]), wp.float32(0.0))
+    b = wp.max(wp.max(run.low[1] - x[1], x[1] - run.high[1]), wp.float32(0.0))
+    c = wp.max(wp.max(run.low[2] - x[2], x[2] - run.high[2]), wp.float32(0.0))
+    return a * a + b * b + c * c
 
 
 @wp.func
@@ -94,7 +108,17 @@ def wall_near(s: Sight, cell: int, x: wp.vec3d) -> Wall:
 
 
 @wp.kernel
-def _boxes(first: int, m: MapArrays, low: wp.array[wp.vec3d], high: wp.array[wp.vec3d]):
+def _survey(
+    first: int,
+    m: MapArrays,
+    table: RingTable,
+    low: wp.array[wp.vec3d],
+    high: wp.array[wp.vec3d],
+    own: wp.array[int],
+    order: wp.array[int],
+    runs: wp.array[int],
+):
+    """The box of each leaf, its walls, its ring by number with itself in it, and how many runs that makes."""
     c = first + wp.tid()
     if m.cell_level[c] < 0 or m.first_child[c] >= 0:
         return
@@ -109,37 +133,45 @@ def _boxes(first: int, m: MapArrays, low: wp.array[wp.vec3d], high: wp.array[wp.
     wider = _WIDER * (most - least) + _ROUNDING * wp.max(wp.max(least, -least), wp.max(most, -most))
     low[c] = least - wider
     high[c] = most + wider
+    own[c] = own_walls(m, c)
+    base = c * (table.width + 1)
+    order[base] = c
+    for k in range(table.size[c]):
+        b = table.cells[c * table.width + k]
+        at = int(k)
+        while at >= 0 and order[base + wp.max(at, 0)] > b:
+            order[base + at + 1] = int(order[base + at])
+            at -= 1
+        order[base + at + 1] = b
+    count = int(1)
+    for k in range(base, base + table.size[c]):
+        if order[k + 1] != order[k] + 1:
+            count += 1
+    runs[c] = count
 
 
 @wp.kernel
-def _runs(
+def _describe(
     first: int,
     m: MapArrays,
     table: RingTable,
     low: wp.array[wp.vec3d],
     high: wp.array[wp.vec3d],
+    order: wp.array[int],
+    begin: wp.array[int],
     wall: wp.array[int],
-    walls: wp.array[int],
     flat: int,
     s: Sight,
 ):
     c = first + wp.tid()
     if m.cell_level[c] < 0 or m.first_child[c] >= 0:
         return
-    base = c * s.width
-    s.run[base].first = c
-    for k in range(table.size[c]):
-        b = table.cells[c * table.width + k]
-        at = int(k)
-        while at >= 0 and s.run[base + at].first > b:
-            s.run[base + at + 1].first = int(s.run[base + at].first)
-            at -= 1
-        s.run[base + at + 1].first = b
-    last = int(-1)
+    base = c * (table.width + 1)
+    last = int(begin[c] - 1)
     run = Run()
-    for k in range(table.size[c] + 1):
-        b = int(s.run[base + k].first)
-        if last >= 0 and b == run.last + 1:
+    for k in range(base, base + table.size[c] + 1):
+        b = int(order[k])
+        if k > base and b == run.last + 1:
             run.low = wp.min(run.low, wp.vec3f(low[b]))
             run.high = wp.max(run.high, wp.vec3f(high[b]))
         else:
@@ -148,10 +180,11 @@ def _runs(
             run.low = wp.vec3f(low[b])
             run.high = wp.vec3f(high[b])
         run.last = b
-        s.run[base + last] = run
-    s.seen[c].runs = last + 1
+        s.run[last] = run
+    s.seen[c].run = int(begin[c])
+    s.seen[c].runs = last + 1 - begin[c]
     s.seen[c].wall = int(wall[c])
-    s.seen[c].walls = int(walls[c])
+    s.seen[c].walls = walls_seen(m, table, c, low[c], high[c], True, wall[c], s.walls)
     if flat == 1:
         within = rectangle(m, c)
         s.seen[c].low = wp.vec2d(within[0], within[1])

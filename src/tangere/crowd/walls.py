@@ -18,7 +18,7 @@ from tangere.cells.maps.rings import RingTable
 from tangere.query.closest_points import closest_on_segment, closest_on_triangle
 from tangere.runtime import SOUND, launch, offsets
 
-__all__ = ["Wall", "Walls", "nearest_on_segment", "nearest_wall", "walls_of"]
+__all__ = ["Wall", "Walls", "nearest_on_segment", "nearest_wall", "own_walls", "walls_of", "walls_seen"]
 
 wp.set_module_options(SOUND)
 
@@ -40,6 +40,8 @@ class Walls:
     edge: wp.array[Piece]
     top: wp.array[wp.vec3d]  # empty in 2-maps
     space: int  # 1: triangles
+    own: wp.array[int]  # by cell: how many of its own sides are walls
+    reach: wp.float64  # those farther from the box of a cell are left out [m]
 
 
 @wp.struct
@@ -50,25 +52,22 @@ class Wall:
     distance: wp.float64
 
 
-def walls_of(map: CellMap, low: wp.array, high: wp.array, reach: float) -> tuple[Walls, wp.array, wp.array]:
-    """The walls seen from each leaf of a map as it is now: those of cell c are first[c] … first[c] + count[c] - 1.
+def walls_of(map: CellMap, own: wp.array, low: wp.array, high: wp.array, reach: float) -> tuple[Walls, wp.array]:
+    """Room for the walls seen from each leaf of a map as it is now, and where those of each cell begin.
 
     Args:
+        own: (cells,) int32, `own_walls` of the leaves, 0 of other cells.
         low, high: (cells,) vec3d, boxes of the leaves. reach: walls farther from the box are left out [m].
     """
     device, cells = map.device, map.cell_capacity
-    own, seen = (wp.zeros(cells + 1, dtype=wp.int32, device=device) for _ in range(2))
-    launch(_count_own, cells, [map.arrays], [own], device=device)
+    seen = wp.zeros(cells + 1, dtype=wp.int32, device=device)
     walls = Walls()
-    walls.space = int(map.dimension == 3)
-    inputs = [map.arrays, map.rings.table, own, low, high, wp.float64(reach)]
-    launch(_see, cells, [*inputs, 0, seen, walls], [seen], device=device, grain=4096)
+    walls.own, walls.reach, walls.space = own, reach, int(map.dimension == 3)
+    launch(_count, cells, [map.arrays, map.rings.table, low, high, walls], [seen], device=device, grain=4096)
     first, total = offsets(seen)
     walls.edge = wp.empty(total, dtype=Piece, device=device)
     walls.top = wp.empty(total * walls.space, dtype=wp.vec3d, device=device)
-    if total:
-        launch(_see, cells, [*inputs, 1, first, walls], [seen], device=device, grain=4096)
-    return walls, first, seen
+    return walls, first
 
 
 @wp.func
@@ -110,18 +109,18 @@ def _stops(m: MapArrays, d: int) -> bool:
     return m.phi2[d] < 0
 
 
-@wp.kernel
-def _count_own(first: int, m: MapArrays, own: wp.array[int]):
-    c = first + wp.tid()
-    if m.cell_level[c] < 0 or m.first_child[c] >= 0 or m.obstacle[c] != 0:
-        return
+@wp.func
+def own_walls(m: MapArrays, c: int) -> int:
+    """How many sides of a leaf stop agents in it; none of an obstacle, where there are no agents."""
     count = int(0)
     d = int(m.anchor[c])
+    if m.obstacle[c] != 0:
+        d = -1
     while d >= 0:
         if _stops(m, d):
             count += 1
         d = m.link[d]
-    own[c] = count
+    return count
 
 
 @wp.func
@@ -157,40 +156,43 @@ def _goes_on(walls: Walls, begin: int, count: int, a: wp.vec3d, b: wp.vec3d) -> 
     return False
 
 
-@wp.kernel
-def _see(
-    first: int,
-    m: MapArrays,
-    rings: RingTable,
-    own: wp.array[int],
-    low: wp.array[wp.vec3d],
-    high: wp.array[wp.vec3d],
-    reach: wp.float64,
-    writing: int,
-    begin: wp.array[int],
-    walls: Walls,
-    seen: wp.array[int],
-):
-    """Count the walls each cell sees, or write them."""
-    c = first + wp.tid()
+@wp.func
+def walls_seen(
+    m: MapArrays, rings: RingTable, c: int, low: wp.vec3d, high: wp.vec3d, writing: bool, begin: int, walls: Walls
+) -> int:
+    """Count the walls that cell c sees, or write them from `begin` on, where those that go on straight are one."""
     count = int(0)
     for k in range(rings.size[c] + 1):
         other = int(c)
         if k > 0:
             other = rings.cells[c * rings.width + k - 1]
-        if own[other] > 0:
+        if walls.own[other] > 0:
             d = int(m.anchor[other])
             while d >= 0:
                 if _stops(m, d):
-                    if _apart(m, d, low[c], high[c]) <= reach * reach:
+                    if _apart(m, d, low, high) <= walls.reach * walls.reach:
                         a = m.position[m.origin[d]]
                         b = m.position[m.origin[m.phi1[d]]]
-                        if writing == 0 or not _goes_on(walls, begin[c], count, a, b):
-                            if writing == 1:
-                                walls.edge[begin[c] + count].a = a
-                                walls.edge[begin[c] + count].b = b
+                        if not writing or not _goes_on(walls, begin, count, a, b):
+                            if writing:
+                                walls.edge[begin + count].a = a
+                                walls.edge[begin + count].b = b
                                 if walls.space == 1:
-                                    walls.top[begin[c] + count] = m.face_centre[d]
+                                    walls.top[begin + count] = m.face_centre[d]
                             count += 1
                 d = m.link[d]
-    seen[c] = count
+    return count
+
+
+@wp.kernel
+def _count(
+    first: int,
+    m: MapArrays,
+    rings: RingTable,
+    low: wp.array[wp.vec3d],
+    high: wp.array[wp.vec3d],
+    walls: Walls,
+    seen: wp.array[int],
+):
+    c = first + wp.tid()
+    seen[c] = walls_seen(m, rings, c, low[c], high[c], False, 0, walls)
