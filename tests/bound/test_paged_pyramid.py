@@ -119,7 +119,7 @@ def test_a_folder_that_cannot_be_written_to_has_its_relief_in_memory(rng, tmp_pa
     def refuse(*_, **__):
         raise PermissionError("read only")
 
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
     land = TiledHeightfield.open(tmp_path)
     assert same_upper_levels(PagedPyramid.of(land, "cpu"), Heightfield(heights), "cpu")
     assert not (tmp_path / FILE).exists()

@@ -92,5 +92,5 @@ def test_slices_of_a_folder_are_those_of_the_array(rng, tmp_path):
         assert np.array_equal(land.heights[window], heights[window])
         assert np.array_equal(land.holes[window], holes[window])
     (tmp_path / "tile_1_1.npy").write_bytes((tmp_path / "tile_3_3.npy").read_bytes())
-    with pytest.raises(InputError, match=r"tile_1_1.npy' has shape"):
+    with pytest.raises(InputError, match=r"tile_1_1.npy' must be"):
         TiledHeightfield.open(tmp_path)

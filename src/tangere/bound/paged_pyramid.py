@@ -52,6 +52,7 @@ class PagedPyramid:
             resident = (field.budget or _free_memory(device)) // PAGE_BYTES
         self.resident = max(min(resident, self._total, MOST_PAGES), 1)
         self.loads = 0  #: tiles loaded so far
+        self.has_all = False  #: whether all tiles have pages, which they then keep
         self.lock = threading.RLock()  #: held by whoever visits tiles: nobody else may take them away meanwhile
         self._planar = planar_tolerance(field)
         self._roots = _roots_of(field.relief, self._planar)
@@ -75,8 +76,7 @@ class PagedPyramid:
 
     def visits(self, centres: Any, reach: Any) -> Iterator[tuple[Any, Any]]:
         """Groups of bodies and the terrain with all tiles they may touch; see `terrain_visits`."""
-        ready = len(self._tile_in) == self._total or not len(centres)
-        if ready or not self._lacks(centres, reach):
+        if self.has_all or not len(centres) or not self._lacks(centres, reach):
             yield slice(None), self.terrain
             return
         wanted = np.flatnonzero(self._noted.numpy() == self._question)
@@ -104,13 +104,14 @@ class PagedPyramid:
         """Bodies by their first tile, cut where their tiles would no longer fit."""
         first, last = windows_of(self.field, centres, reach)
         order = np.argsort(first[:, 0] * self.counts[1] + first[:, 1], kind="stable")
-        tiles, owners = tiles_of(first[order], last[order], self.counts)
-        most = np.bincount(owners, minlength=1)
-        if most.max() > self.resident:
-            body = int(order[np.argmax(most > self.resident)])
+        most = np.maximum(last - first + 1, 0).prod(axis=1)
+        if most.max() > self.resident:  # before all of them are listed
+            body = int(np.argmax(most))
             raise CapacityError(
-                f"body {body} reaches over {most.max()} tiles of the terrain, more than the {self.resident} resident"
+                f"terrain {self.field.name!r}: the body at {centres[body].tolist()} reaches over {most[body]} tiles,"
+                f" but the budget is {self.resident} ({self.resident * PAGE_BYTES} bytes)"
             )
+        tiles, owners = tiles_of(first[order], last[order], self.counts)
         begin, at = 0, 0  # of the rest of bodies and of their tiles
         while begin < len(order):
             rest, seen = np.unique(tiles[at:], return_index=True)
@@ -150,10 +151,12 @@ class PagedPyramid:
         self._tile_in[slots], self._page_of[missing] = missing, slots
         self.terrain.page.assign(self._page_of)
         self.loads += len(missing)
+        self.has_all = len(self._tile_in) == self._total  # last: who sees it may read all pages
 
     def _grow(self, count: int) -> None:
-        self._room = min(max(2 * self._room, count), self.resident)
-        self._pages = pages = self._pages.grown(self._room)
+        room = min(max(2 * self._room, count), self.resident)
+        self._pages = pages = self._pages.grown(room)  # may find no memory: nothing has changed then
+        self._room = room
         self.terrain.heights, self.terrain.bounds, self.terrain.flags = pages.heights, pages.bounds, pages.flags
         self.row = wp.array([self.terrain], dtype=Terrain, device=pages.device)
 

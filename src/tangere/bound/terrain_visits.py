@@ -45,9 +45,13 @@ def terrain_visits(
 
 @contextmanager
 def tiles_held(fields: Iterable[Heightfield | TiledHeightfield], device: wp.Device) -> Iterator[None]:
-    """Let no other thread load tiles of these fields, because it might take away those of a visit."""
+    """Let no other thread load tiles of these fields, because it might take away those of a visit.
+
+    Fields with all tiles loaded give none away: threads need not wait for each other.
+    """
     pyramids = {PagedPyramid.of(field, device) for field in fields if isinstance(field, TiledHeightfield)}
     with ExitStack() as held:
         for pyramid in sorted(pyramids, key=id):  # in one order for all threads
-            held.enter_context(pyramid.lock)
+            if not pyramid.has_all:
+                held.enter_context(pyramid.lock)
         yield

@@ -8,8 +8,7 @@ looked at is written back if the folder takes it.
 from __future__ import annotations
 
 import os
-import tempfile
-import zipfile
+import threading
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -32,8 +31,8 @@ PARTS = tuple(field.name for field in fields(Relief))
 def kept_relief(tiles: TileFolder) -> Relief:
     """The relief of the tiles as they are now."""
     states = _states(tiles)  # before the tiles are read: what changes meanwhile is seen the next time
-    holes, flatness, name = tiles.holes(), FLATNESS * max(tiles.about["spacing"]), tiles.folder.name
-    kept = _loaded(tiles, states.shape)
+    holes, flatness, name = tiles.holes(), FLATNESS * max(tiles.spacing), tiles.folder.name
+    kept = _loaded(tiles, states.shape, flatness)
     if kept is None:
         relief = Relief.of(tiles, holes, flatness, name)
     else:
@@ -42,7 +41,7 @@ def kept_relief(tiles: TileFolder) -> Relief:
         if not changed:
             return relief
         relief.look([_squares_of(tiles, i, j) for i, j in changed], tiles, holes, flatness, name)
-    _save(tiles.folder, relief, states)
+    _save(tiles.folder, relief, states, flatness)
     return relief
 
 
@@ -70,27 +69,30 @@ def _squares_of(tiles: TileFolder, i: int, j: int) -> Block:
     return block[0], block[1], block[2], block[3]
 
 
-def _loaded(tiles: TileFolder, shape: tuple[int, ...]) -> tuple[Relief, np.ndarray] | None:
+def _loaded(tiles: TileFolder, shape: tuple[int, ...], flatness: float) -> tuple[Relief, np.ndarray] | None:
     """What the file says, and the states of the tiles it was made from; None if it cannot be used."""
     try:
         with np.load(tiles.folder / FILE, allow_pickle=False) as file:
-            relief, states = Relief(*(file[part] for part in PARTS)), file["states"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            relief, states, flat = Relief(*(file[part] for part in PARTS)), file["states"], float(file["flatness"])
+    except Exception:  # whatever zip and npy readers say of a damaged file: it can be made anew
         return None
-    counts = square_counts((tiles.shape[0] - 1, tiles.shape[1] - 1))
-    fits = all(getattr(relief, part).shape[:2] == counts for part in PARTS)
-    return (relief, states) if fits and states.shape == shape else None
+    expected = Relief.empty(square_counts((tiles.shape[0] - 1, tiles.shape[1] - 1)))
+    fits = all(
+        (getattr(relief, part).shape, getattr(relief, part).dtype)
+        == (getattr(expected, part).shape, getattr(expected, part).dtype)
+        for part in PARTS
+    )
+    return (relief, states) if fits and states.shape == shape and flat == flatness else None
 
 
-def _save(folder: Path, relief: Relief, states: np.ndarray) -> None:
-    """Whole or not at all; a folder that cannot be written to goes without."""
+def _save(folder: Path, relief: Relief, states: np.ndarray, flatness: float) -> None:
+    """Whole or not at all, readable for whom the tiles are; a folder that cannot be written to goes without."""
     parts = {part: getattr(relief, part) for part in PARTS}
+    unfinished = folder / f"{FILE}.{os.getpid()}.{threading.get_ident()}.new"
     with suppress(OSError):
-        handle, unfinished = tempfile.mkstemp(suffix=".npz", dir=folder)
         try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, states=states, **parts)
+            with unfinished.open("wb") as file:
+                np.savez(file, states=states, flatness=flatness, **parts)
             os.replace(unfinished, folder / FILE)
-        except OSError:
-            Path(unfinished).unlink()
-            raise
+        finally:
+            unfinished.unlink(missing_ok=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
+from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,13 @@ def edit_tiles(
             there; None leaves them.
     """
     tiles, masks = TileFolder(folder), TileFolder(folder, "holes")
-    patches = []
+    try:
+        row, column = (index(each) for each in first)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"terrain {tiles.folder.name!r}: first must be a row and a column, not {first!r}") from error
+    if heights is None and holes is None:
+        raise InputError(f"terrain {tiles.folder.name!r}: an edit needs heights (r, c), or holes (r - 1, c - 1)")
+    first, patches = (row, column), []
     for each, patch, kinds in ((tiles, heights, "fiu"), (masks, holes, "b")):
         if patch is not None:
             patches.append((each, _checked(each, first, patch, kinds)))
@@ -84,12 +92,17 @@ def _put(tiles: TileFolder, first: tuple[int, int], patch: np.ndarray) -> None:
 def _replace(path: Path, content: np.ndarray | bytes) -> None:
     """Put a file in the place of another, and let it be younger, however coarse the clock of the disk is."""
     unfinished = path.with_name(path.name + ".new")
-    with unfinished.open("wb") as file:
-        if isinstance(content, bytes):
-            file.write(content)
-        else:
-            np.save(file, content)
-    if path.exists() and unfinished.stat().st_mtime_ns <= path.stat().st_mtime_ns:
-        later = path.stat().st_mtime_ns + 1
-        os.utime(unfinished, ns=(later, later))
-    os.replace(unfinished, path)
+    try:
+        with unfinished.open("wb") as file:
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                np.save(file, content)
+        if path.exists() and unfinished.stat().st_mtime_ns <= path.stat().st_mtime_ns:
+            later = path.stat().st_mtime_ns + 1
+            os.utime(unfinished, ns=(later, later))
+        os.replace(unfinished, path)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from error

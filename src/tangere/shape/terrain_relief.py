@@ -66,7 +66,7 @@ class Relief:
             name: of the terrain, for errors.
         """
         r, c = square_counts((heights.shape[0] - 1, heights.shape[1] - 1))
-        relief = Relief(*(np.empty((r, c, n)) for n in (2, 2, 4)), np.empty((r, c)), np.empty((r, c), np.uint8))
+        relief = Relief.empty((r, c))
         blocks = [
             (i, min(i + TOGETHER[0], r) - 1, j, min(j + TOGETHER[1], c) - 1)
             for i in range(0, r, TOGETHER[0])
@@ -74,6 +74,11 @@ class Relief:
         ]
         relief.look(blocks, heights, holes, flatness, name)
         return relief
+
+    @staticmethod
+    def empty(counts: tuple[int, int]) -> Relief:
+        """Room for so many squares along y and x."""
+        return Relief(*(np.empty((*counts, n)) for n in (2, 2, 4)), np.empty(counts), np.empty(counts, np.uint8))
 
     def look(self, blocks: Iterable[Block], heights: Any, holes: Any, flatness: float, name: str) -> None:
         """Look at the heights of some squares anew."""

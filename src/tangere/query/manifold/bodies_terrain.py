@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 import warp as wp
 
-from tangere.bound.height_pyramid import HeightPyramid
 from tangere.bound.terrain import Terrain
 from tangere.bound.terrain_visits import tiles_held
 from tangere.query.contacts import Contacts
@@ -35,7 +35,7 @@ from tangere.query.manifold.groups import TIE, Groups, empty_groups, group_at, k
 from tangere.query.manifold.rounds import numbers, swept_in_rounds
 from tangere.query.manifold.sweep import sweep_of
 from tangere.query.manifold.touching import is_finite, stand
-from tangere.query.manifold.visits import ground_visits, margins_of
+from tangere.query.manifold.visits import ground_of_few, ground_visits, margins_of
 from tangere.query.manifold.walls import Walls, empty_walls
 from tangere.runtime import (
     SOUND,
@@ -124,9 +124,14 @@ def manifold(
         raise InputError(f"mode must be 'sound' or 'published', not {mode!r}")
     if len(bodies) <= FEW and worlds is None and type(bodies.poses) is np.ndarray:
         field = terrains[0]
-        if isinstance(field, Heightfield) and (device == "cpu" or choose_device(device).is_cpu):
-            with using_threads(threads):
-                return _desk(field, bodies).answer(bodies, margin)
+        if device == "cpu" or choose_device(device).is_cpu:
+            host = wp.get_device("cpu")
+            # A moment is a tenth of the time here: ground in memory has no tiles to hold.
+            holding = tiles_held(terrains, host) if isinstance(field, TiledHeightfield) else nullcontext()
+            with using_threads(threads), holding:
+                ground = ground_of_few(bodies, field, margin, host)
+                if ground is not None:
+                    return _desk(field, ground, bodies).answer(bodies, margin)
     with using_threads(threads):
         return _swept(bodies, terrains, worlds, margin, choose_device(device, bodies.poses))
 
@@ -229,8 +234,8 @@ def _joined(parts: list[wp.array], device: wp.Device) -> wp.array:
 class _Desk:
     """Arrays for a few bodies on one terrain, and a launch recorded over them: a Warp array costs some 15 us."""
 
-    def __init__(self, terrain: Heightfield, kind: int, hulls: Any, device: wp.Device) -> None:
-        self.lock = threading.Lock()
+    def __init__(self, ground: wp.array, kind: int, hulls: Any, device: wp.Device) -> None:
+        self.lock, self.ground = threading.Lock(), ground
         arrays = {
             "chosen": wp.array(np.arange(FEW, dtype=np.int32), dtype=wp.int32, device=device),
             "shapes": wp.empty(FEW, dtype=AnalyticShape, device=device),
@@ -243,7 +248,7 @@ class _Desk:
         self._views = {name: array.numpy() for name, array in arrays.items()}
         self._inputs = [
             arrays["chosen"],
-            HeightPyramid.of(terrain, device).row,
+            ground,
             arrays["shapes"],
             arrays["poses"],
             arrays["margins"],
@@ -291,11 +296,11 @@ class _Desk:
             return few_contacts(self._rows[1][:found], None)
 
 
-def _desk(terrain: Heightfield, bodies: Analytic) -> _Desk:
+def _desk(terrain: Ground, ground: wp.array, bodies: Analytic) -> _Desk:
     key = ("manifold desk", bodies.hull, bodies.kind)
     desk = terrain.cache.get(key)
-    if desk is None:
-        desk = terrain.cache[key] = _Desk(terrain, bodies.kind, hull_tables(bodies.hull, "cpu"), wp.get_device("cpu"))
+    if desk is None or desk.ground is not ground:  # more room for tiles is another row
+        desk = terrain.cache[key] = _Desk(ground, bodies.kind, hull_tables(bodies.hull, "cpu"), ground.device)
     return desk
 
 

@@ -17,7 +17,7 @@ from tangere.shape.analytic import HULL, Analytic
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.terrain_tiles import TiledHeightfield
 
-__all__ = ["ground_visits", "margins_of"]
+__all__ = ["ground_of_few", "ground_visits", "margins_of"]
 
 #: Gaps up to this part of a body's size count as contacts, unless a margin is given.
 MARGIN = 0.01
@@ -52,6 +52,17 @@ def ground_visits(
         for rows, ground in terrain_visits(field, centres[mine], reach[mine], device) if len(mine) else ():
             whole = isinstance(rows, slice) and len(mine) == len(bodies)
             yield rows if whole else mine[rows], wp.array([ground] * len(terrains), dtype=Terrain, device=device)
+
+
+def ground_of_few(
+    bodies: Analytic, field: Heightfield | TiledHeightfield, margin: float | None, device: wp.Device
+) -> wp.array | None:
+    """The terrain as one row, ready for bodies with poses on the host; None if they need several visits."""
+    if isinstance(field, Heightfield):
+        return HeightPyramid.of(field, device).row
+    pyramid = PagedPyramid.of(field, device)
+    rows, _ = next(pyramid.visits(bodies.poses[:, :3, 3], _reach(bodies) + 2.0 * margins_of(bodies, margin)))
+    return pyramid.row if isinstance(rows, slice) else None
 
 
 def _origins(poses: wp.array) -> wp.array:
