@@ -10,37 +10,48 @@ from tangere.query.proximity.cluster_pairs import ClusterPairs, meet
 from tangere.query.proximity.eights import EightBoxes, Eights
 from tangere.query.proximity.eights_search import lanes_by_mask, scratch_of
 from tangere.query.proximity.kept import Kept, run_together
-from tangere.query.proximity.records import Record
+from tangere.query.proximity.records import Instant
+from tangere.query.proximity.wanted_rows import WantedRows
 from tangere.runtime import using_threads
 from tangere.runtime.collecting import COUNTER_STRIDE
 
 
-def some_boxes(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
-    """(n, 8) boxes in a cube, near each other in memory where they are near: lower corners, negated upper ones."""
+def some_corners(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
+    """(n, 2, 3) lower and upper corners of boxes in a cube, near each other in memory where they are near."""
     lower = np.sort(rng.integers(0, 10_000, (count, 3)), axis=0)
-    boxes = np.zeros((count, 8), np.int32)
-    boxes[:, :3], boxes[:, 3:6] = lower, -(lower + rng.integers(0, size, (count, 3)))
-    return boxes
+    return np.stack([lower, lower + rng.integers(0, size, (count, 3))], axis=1).astype(float)
 
 
-def fitted(boxes: np.ndarray) -> EightBoxes:
-    """The tree over boxes, each of which is that of one vertex."""
-    tree = Eights.of(np.arange(len(boxes), dtype=np.int32)[:, None], np.arange(len(boxes)))
-    room = tree.boxes()
-    for launches in zip(room.fitting(wp.array(boxes, dtype=Record, device="cpu")), strict=True):
+def fitted(corners: np.ndarray) -> EightBoxes:
+    """The tree over edges between corners."""
+    points, numbers = corners.reshape(-1, 3), np.arange(2 * len(corners), dtype=np.int32)
+    room = Eights.of(numbers.reshape(-1, 2), np.arange(len(corners)), numbers).boxes()
+    kept = wp.array(points, dtype=wp.vec3d, device="cpu")  # as long as anything looks at it
+    for launches in zip(room.fitting(instant_at(kept)), strict=True):
         run_together(launches)
     return room
 
 
-def found(a: EightBoxes, b: EightBoxes, room: int, threads: int, unusable: int = 0) -> tuple[int, list[np.ndarray]]:
+def instant_at(points: wp.array) -> wp.array:
+    """Points without a margin."""
+    instant = wp.zeros(1, dtype=Instant, device="cpu")
+    instant.numpy()[0] = (points.ptr, 0.0, (0.0, 0.0, 0.0), 1.0)
+    return instant
+
+
+def found(
+    a: EightBoxes, b: EightBoxes, room: int, threads: int, unusable: int = 0, wanted: WantedRows | None = None
+) -> tuple[int, list[np.ndarray]]:
     """How many blocks were made, and the pairs in each, as (n, 2)."""
     state = [wp.zeros(n, dtype=wp.int64, device="cpu") for n in (1, threads * int(COUNTER_STRIDE))]
     pairs = ClusterPairs.empty(*state, room)
     scratch = wp.empty((threads, scratch_of(b.of)), dtype=wp.int32, device="cpu")
     flag = wp.full(1, unusable, dtype=wp.int64, device="cpu")
+    wanted = wanted or WantedRows([(boxes, wp.empty(0, dtype=wp.vec3d, device="cpu")) for boxes in (a, b)])
     inputs = [int(a is b), a.clusters, b.rows, b.of.levels, lanes_by_mask(), flag, scratch]
+    inputs += [pairs.made, pairs.filling, pairs.blocks, *wanted.marks(a, b)]
     with using_threads(threads):
-        run_together([Kept(meet, a.of.groups, [*inputs, pairs.made, pairs.filling, pairs.blocks], grain=1)])
+        run_together([Kept(meet, a.of.groups, inputs, grain=1)])
     made = int(pairs.made.numpy()[0])
     rows = pairs.blocks.numpy()[: min(made, room)]
     middle = rows.shape[1] // 2
@@ -64,7 +75,7 @@ def expected(a: EightBoxes, b: EightBoxes) -> np.ndarray:
     [((1, 1), 20_000), ((700, 5), 500), ((5, 700), 500), ((4000, 1500), 100), ((900, 700), 20_000), ((60, 60), 1)],
 )
 def test_every_pair_of_clusters_that_meet_is_found_once(rng, sizes, size, threads):
-    a, b = (fitted(some_boxes(rng, count, size)) for count in sizes)
+    a, b = (fitted(some_corners(rng, count, size)) for count in sizes)
     for one, other in ((a, b), (a, a)):
         made, blocks = found(one, other, 10_000, threads)
         assert made == len(blocks)
@@ -74,7 +85,7 @@ def test_every_pair_of_clusters_that_meet_is_found_once(rng, sizes, size, thread
 
 
 def test_how_many_blocks_are_needed_is_told_though_there_is_no_room_for_them(rng):
-    a = fitted(some_boxes(rng, 3000, 3000))
+    a = fitted(some_corners(rng, 3000, 3000))
     whole, _ = found(a, a, 10_000, 1)
     made, blocks = found(a, a, whole // 2, 1)
     assert (made, len(blocks)) == (whole, whole // 2)
@@ -82,5 +93,32 @@ def test_how_many_blocks_are_needed_is_told_though_there_is_no_room_for_them(rng
 
 
 def test_nothing_is_searched_for_where_positions_make_no_sense(rng):
-    a = fitted(some_boxes(rng, 300, 3000))
+    a = fitted(some_corners(rng, 300, 3000))
     assert found(a, a, 1000, 2, unusable=1) == (0, [])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("sizes", "size"), [((4000, 1500), 100), ((5, 700), 500), ((60, 60), 1)])
+def test_boxes_of_items_are_made_for_the_clusters_that_meet_and_for_no_others(rng, sizes, size, threads):
+    corners = [some_corners(rng, count, size) for count in sizes]
+    points = [wp.array(each.reshape(-1, 3), dtype=wp.vec3d, device="cpu") for each in corners]
+    trees = [fitted(each) for each in corners]
+    wanted = WantedRows(list(zip(trees, points, strict=True)))
+    for step in (1, 2):
+        for boxes in trees:
+            boxes.rows.numpy()[: boxes.of.clusters] = 7
+        wanted.step.fill_(step)
+        wanted.groups.zero_()
+        if step == 1:
+            found(*trees, 10_000, threads, wanted=wanted)
+        with using_threads(threads):
+            run_together(wanted.fitting(instant_at(points[0])))
+        for k, boxes in enumerate(trees):
+            rows = boxes.rows.numpy()[: boxes.of.clusters]
+            made = (rows != 7).any(axis=(1, 2))
+            assert np.array_equal(np.flatnonzero(made), np.unique(expected(*trees)[:, k]) if step == 1 else [])
+            last = boxes.of.count % 8 or 8
+            boxes_of_items = rows[made].transpose(0, 2, 1).reshape(-1, 8, 6)
+            if made[-1]:
+                boxes_of_items[-1, last:] = boxes_of_items[-1, 0]
+            assert np.array_equal(boxes_of_items.min(axis=1), boxes.clusters.numpy()[made, :6])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_contacts_that_outgrow_their_room_are_all_found_and_so_are_none(device):
         assert (len(found) > 10_000) == (shift == 0.02)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("threads", [1, 2, 6, 7, 16])
 def test_any_number_of_threads_gives_the_same_bits(threads, rng):
     bodies = [generate.trefoil_knot(3960), generate.icosphere(subdivisions=4)]
     detectors = [Detector(bodies, distance=0.3, device="cpu", threads=n) for n in (1, threads)]
@@ -168,3 +169,42 @@ def test_a_large_body_without_any_position_is_refused_at_once():
     with pytest.raises(InputError, match="vertex 0 is not finite"):
         detector.find(np.full_like(sheet.vertices, np.nan))
     assert time.process_time() - begin < 5.0  # every feature against every other would take 40 s
+
+
+def pricked(n: int) -> tuple[Mesh, Mesh]:
+    """As many triangles far apart, and above the middle of each one that points down at it: n contacts."""
+    at = np.stack([10.0 * np.arange(n), np.zeros(n), np.zeros(n)], axis=1)[:, None]
+    faces = np.arange(3 * n).reshape(-1, 3)
+    below = at + np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.5, 0.0]])
+    above = at + np.array([[0.0, 0.0, 0.01], [0.0, 0.3, 3.0], [0.3, 0.0, 3.0]])
+    return Mesh(below.reshape(-1, 3), faces), Mesh(above.reshape(-1, 3), faces)
+
+
+@pytest.mark.parametrize("count", [255, 256, 1023, 1024, 1025, 2048])
+def test_contacts_in_main_memory_outlive_the_next_call_whatever_their_number(count):
+    below, above = pricked(count)
+    detector = Detector([below, above], distance=0.02, within=False, device="cpu")
+    found = detector.contacts([below.vertices, above.vertices])
+    detector.contacts([below.vertices, above.vertices + [0.0, 0.0, 0.005]])
+    assert len(found) == count
+    np.testing.assert_allclose(found.gap, 0.01, rtol=1e-9)
+
+
+def test_threads_that_share_a_detector_each_get_their_own_contacts():
+    below, above = pricked(300)
+    detector = Detector([below, above], distance=0.02, within=False, device="cpu")
+    lifts = np.tile([0.0, 0.002, 0.004, 0.006], 25)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(detector.contacts, [below.vertices, above.vertices + [0.0, 0.0, z]]) for z in lifts]
+    for each, lift in zip(asked, lifts, strict=True):
+        np.testing.assert_allclose(each.result().gap, 0.01 + lift, rtol=1e-9)
+
+
+def test_trees_can_be_ordered_before_anything_was_looked_for_and_rows_of_points_are_refused():
+    below, above = pricked(20)
+    detector = Detector([below, above], distance=0.02, within=False, device="cpu")
+    detector.reorder()
+    assert len(detector.contacts([below.vertices, above.vertices])) == 20
+    rows = wp.zeros((120, 2), dtype=wp.vec3d, device="cpu")
+    with pytest.raises(InputError):
+        detector.find(rows)

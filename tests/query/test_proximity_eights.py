@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import warp as wp
 
 from oracles.distances import feature_distance
+from tangere.bound.boxes import code_below
 from tangere.partition.broad_phase_boxes import EMPTY
 from tangere.query.contacts import Kind
 from tangere.query.proximity import Detector, proximity
@@ -16,7 +19,8 @@ from tangere.query.proximity.compact_order import compact_order
 from tangere.query.proximity.eights import Eights
 from tangere.query.proximity.filling import fill_by_eights, fill_one_by_one
 from tangere.query.proximity.kept import run_together
-from tangere.query.proximity.records import Record
+from tangere.query.proximity.records import Instant
+from tangere.query.proximity.wanted_rows import WantedRows
 from tangere.runtime import launch
 from tangere.shape import Mesh, generate
 
@@ -61,16 +65,63 @@ def test_an_order_cuts_every_cell_in_two_along_its_longest_side(name, rng):
         size *= 2
 
 
-@pytest.mark.parametrize("count", [1, 7, 8, 9, 64, 65, 700, 4097])
-def test_every_box_of_a_tree_is_that_of_what_is_below_and_lanes_without_anything_are_empty(count, rng):
-    items = rng.integers(0, 300, (count, 3)).astype(np.int32)
-    vertices = np.zeros((300, 8), np.int32)
-    vertices[:, :6] = rng.integers(-1000, 1000, (300, 6))
-    tree = Eights.of(items, np.arange(count))
+def instant_of(points: np.ndarray, margin: float, origin: Sequence[float], scale: float) -> tuple[wp.array, wp.array]:
+    """An instant with vertices at these points [m], which are the second of the arrays and must be kept."""
+    where, instant = wp.array(points, dtype=wp.vec3d, device="cpu"), wp.zeros(1, dtype=Instant, device="cpu")
+    instant.numpy()[0] = (where.ptr, margin, origin, scale)
+    return instant, where
+
+
+@wp.kernel
+def codes_of(first: int, x: wp.array[wp.float64], codes: wp.array[int]):
+    i = first + wp.tid()
+    codes[i] = code_below(x[i])
+
+
+def boxes_of(points: np.ndarray, margin: float, origin: Sequence[float], scale: float) -> np.ndarray:
+    """(n, 6) the codes of the boxes of points, each made alone."""
+    signed, middle = np.concatenate([points, -points], axis=1), np.concatenate([origin, np.negative(origin)])
+    room = 16.0 * 2.0**-53 * (np.abs(signed) + np.abs(middle) + margin) + margin + 1e-320
+    numbers = wp.array(((signed - middle - room) * scale).ravel(), dtype=wp.float64, device="cpu")
+    codes = wp.empty(len(numbers), dtype=wp.int32, device="cpu")
+    launch(codes_of, len(numbers), [numbers], [codes], device=wp.get_device("cpu"))
+    return codes.numpy().reshape(-1, 6)
+
+
+def value_of(codes: np.ndarray) -> np.ndarray:
+    """The numbers that have these codes, as float64."""
+    return np.sign(codes) * (2 * np.abs(codes)).astype(np.int32).view(np.float32).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("size", "margin", "origin", "scale"),
+    [
+        (1.0, 0.01, (0.0, 0.0, 0.0), 1.0),
+        (1e6, 0.0, (3e6, -1e6, 1e9), 2.0**-20),
+        (1e-300, 1e-302, (0.0, 1e-300, 0.0), 2.0**990),
+        (1e100, 1e80, (0.0, 0.0, -1e100), 1.0),
+        (0.0, 0.0, (0.0, 0.0, 0.0), 1.0),
+    ],
+)
+@pytest.mark.parametrize(("count", "width"), [(1, 3), (7, 2), (8, 1), (9, 3), (64, 1), (65, 2), (700, 3), (4097, 2)])
+def test_every_box_of_a_tree_is_that_of_what_is_below_and_lanes_without_anything_are_empty(
+    count, width, size, margin, origin, scale, rng
+):
+    points = size * rng.normal(size=(300, 3))
+    instant, kept = instant_of(points, margin, origin, scale)
+    order = rng.permutation(300).astype(np.int32)
+    items = rng.integers(0, 300, (count, width)).astype(np.int32)
+    tree = Eights.of(items, np.arange(count), order)
     boxes = tree.boxes()
-    for launches in zip(boxes.fitting(wp.array(vertices, dtype=Record, device="cpu")), strict=True):
+    for launches in zip(boxes.fitting(instant), strict=True):
         run_together(launches)
-    expected = vertices[items].min(axis=1)[:, :6]
+    wanted = WantedRows([(boxes, wp.array(kept.numpy()[order], dtype=wp.vec3d, device="cpu"))])
+    step, groups, steps, *_ = wanted.marks(boxes, boxes)
+    step.fill_(5)
+    steps.fill_(5)
+    groups.fill_(tree.groups)
+    run_together(wanted.fitting(instant))
+    expected = boxes_of(points, margin, origin, scale)[order][items].min(axis=1)
     for begin, end in np.stack([tree.levels.numpy()[:-1], tree.levels.numpy()[1:]], axis=1):
         lanes = boxes.rows.numpy()[begin:end].transpose(0, 2, 1).reshape(-1, 6)
         assert np.array_equal(lanes[: len(expected)], expected)
@@ -80,6 +131,14 @@ def test_every_box_of_a_tree_is_that_of_what_is_below_and_lanes_without_anything
         if begin == 0:
             assert np.array_equal(boxes.clusters.numpy()[:, :6], expected)
     assert len(expected) == 1
+    if size <= 1e6:  # beyond, codes stop at the largest number
+        around = value_of(boxes.clusters.numpy()[0, :6])
+        first = points[order][items[:8].ravel()]
+        exact = [[Fraction(v) for v in end] for end in (first.min(axis=0).tolist(), first.max(axis=0).tolist())]
+        grown, center = Fraction(margin), [Fraction(v) for v in origin]
+        for k in range(3):
+            assert Fraction(around[k]) <= (exact[0][k] - center[k] - grown) * Fraction(scale)
+            assert Fraction(-around[3 + k]) >= (exact[1][k] - center[k] + grown) * Fraction(scale)
 
 
 def quadruples(rng: np.random.Generator, count: int) -> np.ndarray:

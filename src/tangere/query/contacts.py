@@ -66,7 +66,7 @@ class Contacts:
     weights: np.ndarray = _column(np.float64, 4)  #: (n, 4) of the four vertices involved, see `FirstContacts.weights`
     kind: np.ndarray = _column(np.uint8)  #: (n,) `Kind`
     vertex_on: np.ndarray = _column(np.uint8)  #: (n,) 0 or 1, for vertex-face contacts
-    key: np.ndarray = _column(np.int64)  #: (n,) stable across steps, for warm starts
+    key: np.ndarray = _column(np.int64)  #: (n,) stable across steps and unique for each pair of bodies, for warm starts
 
     @staticmethod
     def joined(parts: Sequence[Contacts]) -> Contacts:

@@ -82,10 +82,18 @@ class Program:
         _pool.keep(run)
         if by_python:
             wake(run.help, self._helpers, self._threads - 1)
+        interrupted, done = None, False
         try:
-            run.work(0)
+            while not done:
+                try:
+                    run.work(0)
+                    done = True
+                except KeyboardInterrupt as interrupt:  # others write to arrays of the caller until all is done
+                    interrupted = interrupt
         finally:
             run.active = False
+        if interrupted is not None:
+            raise interrupted
 
 
 class _Run:
@@ -139,8 +147,9 @@ class _Pool:
                     semaphore = ctypes.c_void_p(address + 8 * (POOL + k * HELPER))
                     self._library.sem_init(semaphore, 0, 0)
                     serve = Recorded(serve_programs, [address, semaphore.value], _cpu(serve_programs)).packed
-                    threading.Thread(target=serve.launch, args=(1, 0), name=f"tangere-{k}", daemon=True).start()
+                    # Counted first: if the user interrupts the start nobody else may have this place.
                     self._numbers[0] = k + 1
+                    threading.Thread(target=serve.launch, args=(1, 0), name=f"tangere-{k}", daemon=True).start()
         return address
 
     def keep(self, run: _Run) -> None:

@@ -158,6 +158,10 @@ def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int
 
     wake(work, helpers, threads - 1)
     work()
-    unfinished.acquire()
+    while left:
+        try:
+            unfinished.acquire()
+        except KeyboardInterrupt as interrupt:  # others write to arrays of the caller until all is done
+            errors.append((-1, interrupt))
     if errors:
         raise min(errors, key=lambda failed: failed[0])[1]

@@ -66,12 +66,14 @@ _DRIVING = f"""
         Number awake, queues, unused[{OPEN} - 5], open, rest[{BEGIN} - {OPEN} - 1];
     }};
 """ + """
+    // The helper in place n - 1 has number n if it can, so that a thread does its part of one program after the other.
     auto recruit = [](Program* program, Number wanted, Number number) {
         if (wanted <= 0)
             return;
         Pool* pool = program->pool;
-        Helper* helper = (Helper*)(pool + 1);
-        for (Number k = __atomic_load_n(&pool->helpers, __ATOMIC_ACQUIRE); k > 0 && wanted > 0; --k, ++helper) {
+        const Number all = __atomic_load_n(&pool->helpers, __ATOMIC_ACQUIRE);
+        for (Number tried = 0; tried < all && wanted > 0; ++tried) {
+            Helper* helper = (Helper*)(pool + 1) + (number - 1 + tried) % all;
             Number state = __atomic_load_n(&helper->state, __ATOMIC_RELAXED);
             if (state > asleep || !__atomic_compare_exchange_n(
                     &helper->state, &state, chosen, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -86,6 +88,7 @@ _DRIVING = f"""
                 pool->post(helper->semaphore);
             wanted -= share;
             number += share;
+            tried = -1;
         }
     };
     // What a thread does: it has a number, and the arguments of a launch at hand.

@@ -2,7 +2,8 @@
 
 Near bodies have all their work in one place: a few clusters meet a hundred others, most meet none. So pairs of clusters
 are found first, and threads share them evenly. A thread fills a block of its own and takes another one when that is
-full; how many have been taken is told, also when there was no room for them.
+full; how many have been taken is told, also when there was no room for them. The boxes of their items are wanted next
+(`wanted_rows`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import warp as wp
 from tangere.bound import LANES, Lanes
 from tangere.query.proximity.lanes import CLUSTERS_AT_ONCE, SHARD, meeting_clusters
 from tangere.query.proximity.records import Record
+from tangere.query.proximity.wanted_rows import want_rows
 from tangere.runtime import SOUND
 from tangere.runtime.collecting import COUNTER_STRIDE
 
@@ -94,6 +96,11 @@ def meet(
     made: wp.array[wp.int64],
     filling: wp.array[wp.int64],
     blocks: wp.array2d[int],
+    step: wp.array[wp.int64],
+    groups_a: wp.array[wp.int64],
+    steps_a: wp.array[wp.int64],
+    groups_b: wp.array[wp.int64],
+    steps_b: wp.array[wp.int64],
 ):
     """The pairs of eight clusters; within one tree with none before themselves."""
     if unusable[0] > wp.int64(0):
@@ -102,3 +109,4 @@ def meet(
     for cluster in range(LANES * group, wp.min(LANES * group + LANES, clusters_a.shape[0])):
         visited = meeting_clusters(clusters_a, cluster, rows_b, levels_b, within * cluster, lanes, thread, scratch)
         keep_pairs(cluster, visited[0], visited[1], thread, scratch, made, filling, blocks)
+        want_rows(cluster, visited[0], visited[1], thread, scratch, step, groups_a, steps_a, groups_b, steps_b)

@@ -10,6 +10,7 @@ The contacts are exactly those of `proximity`, in the same order.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,6 +36,8 @@ POINT = wp.types.type_size_in_bytes(wp.vec3d)
 
 class Detector:
     """The contacts of one mesh with itself, or of several with each other and themselves, step after step.
+
+    Threads may share one, but wait for each other, and arrays are used again: such threads ask for `contacts`.
 
     Args:
         meshes: the bodies, where they begin.
@@ -76,8 +79,8 @@ class Detector:
         self._excluded = Excluded.of(self._surfaces, exclude)
         jobs = every_job(len(self._surfaces.meshes))
         self._jobs = jobs[(within & (jobs[:, 0] == jobs[:, 1])) | (between & (jobs[:, 0] != jobs[:, 1]))]
-        count = int(self._surfaces.layout.vertex_base[-1])
-        self._positions = wp.empty(count, dtype=wp.vec3d, device=self._surfaces.device)
+        self._positions = wp.clone(self._surfaces.positions)
+        self._turn = threading.RLock()
         with using_threads(threads):  # or says what is wrong with that number
             self._order()
 
@@ -90,11 +93,12 @@ class Detector:
 
         They are valid until the next call: arrays are used again.
         """
-        taken = self._take(positions)
-        if isinstance(self._steps, Stepped):
-            found = self._steps.find(taken, self._threads or thread_count())
-        else:
-            found = self._steps.find()
+        with self._turn:
+            taken = self._take(positions)
+            if isinstance(self._steps, Stepped):
+                found = self._steps.find(taken, self._threads or thread_count())
+            else:
+                found = self._steps.find()
         if isinstance(found, Near):
             return found
         base = self._surfaces.layout.vertex_base
@@ -104,15 +108,17 @@ class Detector:
 
     def contacts(self, positions: Arrays | Sequence[Arrays]) -> Contacts:
         """The same in main memory."""
-        return self.find(positions).contacts
+        with self._turn:
+            return self.find(positions).contacts
 
     def reorder(self) -> None:
         """Order the trees by the last positions: worth it when bodies have crumpled since they were ordered."""
-        host = self._positions.numpy()
-        parts = np.split(host, self._surfaces.layout.vertex_base[1:-1])
-        meshes = [mesh.replace(vertices=part) for mesh, part in zip(self._surfaces.meshes, parts, strict=True)]
-        self._surfaces = Surfaces.of(meshes, self.device)
-        self._order()
+        with self._turn, using_threads(self._threads):
+            host = self._positions.numpy()
+            parts = np.split(host, self._surfaces.layout.vertex_base[1:-1])
+            meshes = [mesh.replace(vertices=part) for mesh, part in zip(self._surfaces.meshes, parts, strict=True)]
+            self._surfaces = Surfaces.of(meshes, self.device)
+            self._order()
 
     def _order(self) -> None:
         """Trees, their boxes, and the searches to be made, for the bodies where they are."""
@@ -122,7 +128,7 @@ class Detector:
 
     def _take(self, positions: Arrays | Sequence[Arrays]) -> wp.array:
         """All positions in one array: on CPU the one given, where that is possible; else where searches expect them."""
-        if type(positions) is wp.array and self.device.is_cpu and len(positions) == len(self._positions):
+        if type(positions) is wp.array and self.device.is_cpu and positions.shape == self._positions.shape:
             if positions.dtype is wp.vec3d and positions.device == self.device and positions.is_contiguous:
                 return positions
         base = self._surfaces.layout.vertex_base

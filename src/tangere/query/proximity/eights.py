@@ -3,7 +3,8 @@
 Every node but the last of a level is full, so nothing points anywhere: the children of node p of a level are the nodes
 8 p to 8 p + 7 of the one below. Their boxes lie side by side in rows, and one comparison tells which of them meet a box
 (`lanes`). The order is made once (`compact_order`); boxes are fitted to the positions of every instant, grown by half
-the contact distance (specs/leonard-deformable-gpu C20, C21.7).
+the contact distance (specs/leonard-deformable-gpu C20, C21.7). Those of clusters come straight from positions; those of
+items are made later, for clusters that meet others (`wanted_rows`).
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ import warp as wp
 from tangere.bound import LANES, Lanes
 from tangere.partition.broad_phase_boxes import EMPTY
 from tangere.query.proximity.kept import Kept
-from tangere.query.proximity.lanes import fit_clusters, raise_box
-from tangere.query.proximity.records import Record
+from tangere.query.proximity.lanes_fit import fit_clusters, raise_box
+from tangere.query.proximity.records import Instant, Record
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
 __all__ = ["EightBoxes", "Eights"]
 
-#: Eights of clusters, some 0.5 us each.
-FIT_GRAIN = 2
+#: Eights of clusters, some 0.2 us each.
+FIT_GRAIN = 4
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,18 @@ class Eights:
     items: wp.array  #: (8c, w) int32: the vertices of the item at each place, by their places in the tree of vertices
     numbers: wp.array  #: (8c,) int32: the feature at each place, counted through the scene
     corners: wp.array  #: (c, w) `Lanes`: the vertices of the items of a cluster, eight side by side, -1 for none
+    begins: wp.array  #: (c + 1,) int32: where the vertices of each cluster begin in `vertices`
+    vertices: wp.array  #: int32: the vertices of each cluster, each once, counted through the scene
     levels: wp.array  #: (L + 1,) int32: the first node of each level, clusters first, and the number of nodes
     count: int  #: of items
 
     @staticmethod
-    def of(items: np.ndarray, numbers: np.ndarray) -> Eights:
-        """A tree over items (n, w), in their order, that have these numbers (n,)."""
+    def of(items: np.ndarray, numbers: np.ndarray, order: np.ndarray) -> Eights:
+        """A tree over items (n, w), in their order, that have these numbers (n,).
+
+        Args:
+            order: (v,) the vertices of the items, counted through the scene.
+        """
         count, width = items.shape
         clusters = -(-count // LANES)
         placed = np.full((LANES * clusters, width), -1, np.int32)
@@ -51,21 +58,25 @@ class Eights:
         while sizes[-1] > 1:
             sizes.append(-(-sizes[-1] // LANES))
         corners = placed.reshape(clusters, LANES, width).transpose(0, 2, 1)
+        sorted_ = np.sort(placed.reshape(clusters, -1), axis=1)
+        once = sorted_ >= 0
+        once[:, 1:] &= sorted_[:, 1:] != sorted_[:, :-1]
         return Eights(
             items=wp.array(placed, dtype=wp.int32, device="cpu"),
             numbers=wp.array(known, dtype=wp.int32, device="cpu"),
             corners=wp.array(np.ascontiguousarray(corners), dtype=Lanes, device="cpu"),
+            begins=wp.array(np.cumsum([0, *once.sum(axis=1)]), dtype=wp.int32, device="cpu"),
+            vertices=wp.array(order[sorted_[once]], dtype=wp.int32, device="cpu"),
             levels=wp.array(np.cumsum([0, *sizes]), dtype=wp.int32, device="cpu"),
             count=count,
         )
 
     def boxes(self) -> EightBoxes:
         """Room for the boxes of an instant; lanes that hold nothing have the box of nothing."""
-        levels, vertices = self.levels.numpy(), self.items.shape[1] == 1
-        items = wp.empty(LANES * self.clusters if vertices else 0, dtype=Record, device="cpu")
+        levels = self.levels.numpy()
         rows = wp.empty((int(levels[-1]), 6), dtype=Lanes, device="cpu")
-        items.numpy()[-LANES:] = rows.numpy()[levels[1:] - 1] = EMPTY  # only the last node of a level is not full
-        return EightBoxes(self, items, wp.empty(self.clusters, dtype=Record, device="cpu"), rows)
+        rows.numpy()[levels[1:] - 1] = EMPTY  # only the last node of a level is not full
+        return EightBoxes(self, wp.empty(self.clusters, dtype=Record, device="cpu"), rows)
 
     @property
     def clusters(self) -> int:
@@ -82,14 +93,13 @@ class EightBoxes:
     """The boxes of a tree at an instant."""
 
     of: Eights
-    items: wp.array  #: of a tree of vertices (8c,) `Record`, by place, made when they are placed; else none
     clusters: wp.array  #: (c,) `Record`
-    rows: wp.array  #: (N, 6) `Lanes`: the boxes of the items of each cluster, then of the children of each node
+    rows: wp.array  #: (N, 6) `Lanes`: the boxes of the items of each cluster, if wanted, and of the children of nodes
 
-    def fitting(self, vertices: wp.array) -> tuple[Kept, Kept]:
-        """The launches that make all boxes from those of the vertices, (v,) `Record`: first items, then nodes above."""
+    def fitting(self, instant: wp.array) -> tuple[Kept, Kept]:
+        """The launches that make the boxes of clusters at an `Instant`, (1,), then of nodes above."""
         tree = self.of
-        groups = [tree.items, tree.count, tree.levels, vertices, self.clusters, self.rows]
+        groups = [instant, tree.begins, tree.vertices, tree.levels, self.clusters, self.rows]
         return Kept(_fit_groups, tree.groups, groups, grain=FIT_GRAIN), Kept(
             _fit_above, 1, [tree.levels, self.rows], grain=1
         )
@@ -98,16 +108,16 @@ class EightBoxes:
 @wp.kernel
 def _fit_groups(
     first: int,
-    items: wp.array2d[int],
-    count: int,
+    instant: wp.array[Instant],
+    begins: wp.array[int],
+    vertices: wp.array[int],
     levels: wp.array[int],
-    vertices: wp.array[Record],
     cluster_boxes: wp.array[Record],
     rows: wp.array2d[Lanes],
 ):
-    """The boxes of eight clusters, the rows of their items, and the node above."""
+    """The boxes of eight clusters, the rows of the node they are in, and its box."""
     group = first + wp.tid()
-    fit_clusters(group, items, count, levels, vertices, cluster_boxes, rows)
+    fit_clusters(group, instant, begins, vertices, levels, cluster_boxes, rows)
     if levels.shape[0] > 3:
         raise_box(rows, levels[1] + group, levels[2] + group / LANES, group % LANES)
 

@@ -1,4 +1,4 @@
-"""All searches of a plan on CPU, again and again: place vertices, fit boxes, search, put names in order.
+"""All searches of a plan on CPU, again and again: place vertices and fit boxes, search, put names in order.
 
 Everything is one program that threads are called for once (`runtime.driving`). Room for pairs of clusters and names,
 scratch memory and the packed arguments of all launches stay from call to call; what found too little room is run again
@@ -7,7 +7,7 @@ with enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import warp as wp
 
@@ -15,10 +15,12 @@ from tangere.bound import Frame
 from tangere.partition.pipeline_surfaces import Layout
 from tangere.query.proximity.cluster_pairs import ClusterPairs, meet
 from tangere.query.proximity.eights import EightBoxes
-from tangere.query.proximity.feature_trees import placing
 from tangere.query.proximity.kept import Kept, prepared
+from tangere.query.proximity.lanes_fit import vertex_at
 from tangere.query.proximity.ordered import LEAST, Appended, Ordered, Ranges
 from tangere.query.proximity.plan import Plan
+from tangere.query.proximity.records import Instant
+from tangere.query.proximity.wanted_rows import WantedRows
 from tangere.runtime import SOUND, CapacityError
 from tangere.runtime.collecting import COUNTER_STRIDE
 from tangere.runtime.driving import Program
@@ -27,8 +29,8 @@ wp.set_module_options(SOUND)
 
 __all__ = ["Capacity", "EightsRun"]
 
-#: Vertices to place, some 20 ns each.
-PLACE_GRAIN = 64
+#: Vertices to place, some 3 ns each.
+PLACE_GRAIN = 256
 #: Eights of clusters to search with: 1 us each.
 MEET_GRAIN = 2
 #: Blocks of pairs of clusters, some 5 us each.
@@ -48,33 +50,37 @@ class EightsRun:
         self.plan, self.distance = plan, distance
         self.unusable = wp.zeros(1, dtype=wp.int64, device="cpu")  #: above 0 nothing is searched for
         self._ranges, self._room = Ranges.of(layout), None
-        self._placing: list[Kept] = []
-        self._items: list[Kept] = []
+        self.instant = wp.zeros(1, dtype=Instant, device="cpu")  #: what launches look at
+        self._at = self.instant.numpy()
+        self._addresses = self._at["positions"]
+        self.placing: list[Kept] = []  #: what is done first; more may be added before anything is searched for
+        for trees, placed in plan.bodies.values():
+            arguments = [self.instant, trees.vertices.numbers, placed.positions]
+            self.placing.append(Kept(_place, trees.count, arguments, grain=PLACE_GRAIN))
         self._above: list[list[Kept]] = []
+        fitted: list[tuple[EightBoxes, wp.array]] = []
         for side in (*plan.edges.sides, *plan.vertices.sides):
             assert isinstance(side.boxes, EightBoxes)
-            items, above = side.boxes.fitting(side.placed.vertices.items)
-            self._items.append(items)
+            fitted.append((side.boxes, side.placed.positions))
+            clusters, above = side.boxes.fitting(self.instant)
+            self.placing.append(clusters)
             if side.kind != "vertices":  # which are searched with, never through
                 self._above.append([above])
+        self._wanted = WantedRows(fitted)
+        self._rows = self._wanted.fitting(self.instant)
         self._searches: _Searches | None = None
         self._program: Program | None = None
         self._running = False
 
-    def look_at(self, positions: wp.array, frame: Frame, taking: Sequence[Kept] = ()) -> None:
-        """Search from now on where the vertices are at `positions`, (v,) vec3d [m], whenever that is asked.
-
-        Args:
-            taking: launches to be made at the same time; the first of their arguments is `positions` as well.
-        """
-        bodies = [placing(*body, positions, self.distance, frame) for body in self.plan.bodies.values()]
-        self._placing = [*taking, *(Kept(*place, grain=PLACE_GRAIN) for place in bodies)]
-        self._program = None
+    def look_at(self, positions: wp.array, frame: Frame) -> None:
+        """Search where the vertices are at `positions`, (v,) vec3d [m], which the caller must keep, from now on."""
+        made = self._at[0]
+        made["margin"], made["origin"], made["scale"] = 0.5 * self.distance, frame.origin, frame.scale
+        self.read(positions)
 
     def read(self, positions: wp.array) -> None:
-        """Look at another array of positions, which the caller must keep, from now on."""
-        for kept in self._placing:
-            kept.recorded.packed.point(0, positions)
+        """Look at another array of positions."""
+        self._addresses[0] = positions.ptr
 
     def find(self, make_room: Callable[[int], Ordered], threads: int) -> tuple[Ordered, int]:
         """The names of all pairs that are near, in rising order, and how many they are.
@@ -83,13 +89,14 @@ class EightsRun:
             make_room: makes room for so many names; it stays from call to call while it is enough.
         """
         if self._searches is None or self._searches.threads != threads:
-            self._searches, self._program = _Searches(self.plan, self._ranges, self.unusable, threads), None
+            self._searches = _Searches(self.plan, self._ranges, self.unusable, self._wanted, threads)
+            self._program = None
         searches = self._searches
         while True:
             ordered = self._room = self._room or make_room(0)
             if self._program is None or searches.changed:
                 self._program = prepared(
-                    *([searches.clear, *self._placing], self._items, *self._above, searches.meeting, searches.near),
+                    *([searches.clear, *self.placing], *self._above, searches.meeting, self._rows, searches.near),
                     *ordered.phases(searches.found),
                     threads=threads,
                 )
@@ -111,9 +118,9 @@ class EightsRun:
 class _Searches:
     """The searches of a plan by so many threads, with room for the pairs of clusters and the names they find."""
 
-    def __init__(self, plan: Plan, ranges: Ranges, unusable: wp.array, threads: int) -> None:
+    def __init__(self, plan: Plan, ranges: Ranges, unusable: wp.array, wanted: WantedRows, threads: int) -> None:
         self.threads, self.changed = threads, False
-        self._ranges, self._unusable = ranges, unusable
+        self._ranges, self._unusable, self._wanted = ranges, unusable, wanted
         self._searches = [*plan.edges.searches, *plan.vertices.searches]
         count = len(self._searches)
         self._scratch = wp.empty(
@@ -122,7 +129,7 @@ class _Searches:
         # Of each search the number of blocks made; of each thread the names, and of each search what it fills.
         self._state = wp.zeros((count + threads * (1 + count)) * _LINE, dtype=wp.int64, device="cpu")
         self._made = self._state.numpy()[: count * _LINE : _LINE]
-        self.clear = Kept(_clear, 1, [self._state], grain=1)
+        self.clear = Kept(_clear, 1, [wanted.step, wanted.groups, self._state], grain=1)
         expected = sum(search.expected for search in self._searches)
         self._names = Capacity(max(LEAST, 2 * expected // threads))
         self._blocks = [Capacity(2 * (search.dim + threads)) for search in self._searches]
@@ -162,6 +169,7 @@ class _Searches:
                 state[k * _LINE : k * _LINE + 1], state[filling : filling + threads * _LINE], capacity.room
             )
             arguments = [*search.meeting, self._unusable, self._scratch, pairs.made, pairs.filling, pairs.blocks]
+            arguments += self._wanted.marks(*search.boxes)
             self.meeting.append(Kept(meet, search.dim, arguments, grain=MEET_GRAIN))
             found = [counters, room, self.found.names, self.tally]
             arguments = [*search.inputs, self._scratch, pairs.blocks, *found]
@@ -194,6 +202,15 @@ class Capacity:
 
 
 @wp.kernel
-def _clear(first: int, state: wp.array[wp.int64]):
+def _clear(first: int, step: wp.array[wp.int64], groups: wp.array[wp.int64], state: wp.array[wp.int64]):
+    step[0] = step[0] + wp.int64(1)
+    for k in range(groups.shape[0]):
+        groups[k] = wp.int64(0)
     for k in range(state.shape[0]):
         state[k] = wp.int64(0)
+
+
+@wp.kernel
+def _place(first: int, instant: wp.array[Instant], numbers: wp.array[int], placed: wp.array[wp.vec3d]):
+    i = first + wp.tid()
+    placed[i] = vertex_at(instant, numbers[i])

@@ -76,7 +76,7 @@ class FeatureTrees:
             if device.is_cuda:
                 return Linear.of(items, on_device, hull, numbers)
             where = compact_order(items, points) if items.shape[1] > 1 else slice(None)
-            return Eights.of(items[where], numbers[where])
+            return Eights.of(items[where], numbers[where], order)
 
         def part(features: wp.array, base: np.ndarray) -> Tree:
             numbers = np.arange(base[chosen.start], base[chosen.stop], dtype=np.int32)
@@ -92,10 +92,10 @@ class FeatureTrees:
 
 @dataclass(frozen=True)
 class Placed:
-    """Where the vertices of trees are, in their order, and their boxes."""
+    """Where the vertices of trees are, in their order, and room for their boxes."""
 
     positions: wp.array  #: (n,) vec3d [m]
-    vertices: EightBoxes | LinearBoxes  #: grown by half the contact distance; only those of items are there at first
+    vertices: EightBoxes | LinearBoxes  #: grown by half the contact distance
 
     @staticmethod
     def empty(trees: FeatureTrees) -> Placed:
@@ -107,12 +107,13 @@ class Placed:
 def placing(
     trees: FeatureTrees, placed: Placed, positions: wp.array, distance: float, frame: Frame
 ) -> tuple[wp.Kernel, int, list[Any]]:
-    """Kernel, number of indices and arguments of the launch that places vertices; the first one is `positions`.
+    """On CUDA, kernel, number of indices and arguments of the launch that places vertices and makes their boxes.
 
     Args:
         positions: of all vertices of a scene, (v,) vec3d [m].
         frame: where boxes are kept.
     """
+    assert isinstance(placed.vertices, LinearBoxes)
     inputs = [positions, trees.vertices.numbers, 0.5 * distance, wp.vec3d(*frame.origin), frame.scale]
     return _place, trees.count, [*inputs, placed.positions, placed.vertices.items]
 

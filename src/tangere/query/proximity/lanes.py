@@ -15,14 +15,13 @@ from tangere.query.proximity.records import Record
 
 __all__ = [
     "CLUSTERS_AT_ONCE",
+    "LANE_TYPES",
     "SCRATCH",
     "SHARD",
     "candidate",
-    "fit_clusters",
     "keep_rest",
     "meeting_clusters",
     "meeting_items",
-    "raise_box",
 ]
 
 #: How many pairs of clusters are looked into before candidates are tested.
@@ -42,7 +41,8 @@ SHARD = f"""
     int* other = one + {_CANDIDATES};
     int* visited = other + {_CANDIDATES};
 """
-_TYPES = """
+#: A number of each of eight boxes, and what is true of which.
+LANE_TYPES = """
     typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
     typedef bool Bits __attribute__((ext_vector_type(8)));
     typedef unsigned char Bytes __attribute__((ext_vector_type(8), aligned(8)));
@@ -66,7 +66,7 @@ _MEETING = """
 
 @wp.func_native(
     SHARD
-    + _TYPES
+    + LANE_TYPES
     + _MEETING
     + """
     const int* box = (const int*)&boxes.data[i];
@@ -105,7 +105,7 @@ def meeting_clusters(
 
 @wp.func_native(
     SHARD
-    + _TYPES
+    + LANE_TYPES
     + _MEETING
     + """
     const Row* row = (const Row*)&rows_b.data[0];
@@ -187,55 +187,4 @@ def keep_rest(from_: int, pending: int, shard: int, scratch: wp.array2d[int]) ->
 )
 def candidate(at: int, shard: int, scratch: wp.array2d[int]) -> wp.vec2i:
     """The items of one candidate."""
-    ...
-
-
-@wp.func_native(
-    _TYPES
-    + """
-    const int wide = items.shape[1];
-    const bool topped = levels.shape[0] > 2;
-    for (int lane = 0; lane < 8 && 8 * (8 * group + lane) < count; ++lane) {
-        const int cluster = 8 * group + lane;
-        int* own = (int*)&rows.data[6 * cluster];
-        Row whole = (Row)((1 << 30) - 1);
-        for (int k = 0; k < 8 && 8 * cluster + k < count; ++k) {
-            const int* corners = &items.data[wide * (8 * cluster + k)];
-            Row box = *(const Row*)&vertices.data[corners[0]];
-            for (int c = 1; c < wide; ++c)
-                box = __builtin_elementwise_min(box, *(const Row*)&vertices.data[corners[c]]);
-            whole = __builtin_elementwise_min(whole, box);
-            for (int r = 0; r < 6; ++r)
-                own[8 * r + k] = box[r];
-        }
-        *(Row*)&cluster_boxes.data[cluster] = whole;
-        if (topped)
-            for (int r = 0; r < 6; ++r)
-                ((int*)&rows.data[6 * (levels.data[1] + group)])[8 * r + lane] = whole[r];
-    }
-"""
-)
-def fit_clusters(
-    group: int,
-    items: wp.array2d[int],
-    count: int,
-    levels: wp.array[int],
-    vertices: wp.array[Record],
-    cluster_boxes: wp.array[Record],
-    rows: wp.array2d[Lanes],
-):
-    """The rows of eight clusters, the boxes of these, and the rows of the node above."""
-    ...
-
-
-@wp.func_native(
-    _TYPES
-    + """
-    const Row* row = (const Row*)&rows.data[6 * node];
-    for (int r = 0; r < 6; ++r)
-        ((int*)&rows.data[6 * above])[8 * r + lane] = __builtin_reduce_min(row[r]);
-"""
-)
-def raise_box(rows: wp.array2d[Lanes], node: int, above: int, lane: int):
-    """Write the box of a node into a lane of the node above."""
     ...

@@ -44,7 +44,7 @@ class Side:
 
     @staticmethod
     def of(trees: FeatureTrees, placed: Placed, kind: str) -> Side:
-        """Some features of trees, with room for boxes; those of vertices are made when they are placed."""
+        """Some features of trees, with room for boxes; on CUDA those of vertices are made when they are placed."""
         tree: Tree = getattr(trees, kind)
         return Side(trees, placed, kind, placed.vertices if kind == "vertices" else tree.boxes())
 
@@ -59,6 +59,7 @@ class Search:
     expected: int  #: names to make room for at first
     meeting: list[Any] = field(default_factory=list)  #: on CPU, inputs of `cluster_pairs.meet`, which goes before
     scratch: int = 0  #: numbers that each CPU thread needs for itself
+    boxes: tuple[EightBoxes, ...] = ()  #: on CPU, of both trees
 
     @staticmethod
     def of(layout: Layout, a: Side, b: Side, distance: float) -> Search:
@@ -76,7 +77,9 @@ class Search:
                 *(other.corners, *last, lanes_by_mask(), ranges.width, ranges.of_vertices),
             ]
             kernel = near_in_eights(one.items.shape[1], other.items.shape[1])
-            return Search(kernel, one.groups, inputs, EXPECTED * one.count, meeting, scratch_of(other))
+            return Search(
+                kernel, one.groups, inputs, EXPECTED * one.count, meeting, scratch_of(other), (a.boxes, b.boxes)
+            )
         assert isinstance(a.boxes, LinearBoxes)
         assert isinstance(b.boxes, LinearBoxes)
         one, other = a.boxes.of, b.boxes.of
@@ -100,6 +103,7 @@ class Branch:
         """On CUDA, make the boxes for where the vertices are placed; those of vertices are there already."""
         for side in self.sides:
             if isinstance(side.boxes, LinearBoxes) and side.kind != "vertices":
+                assert isinstance(side.placed.vertices, LinearBoxes)
                 side.boxes.fit(side.placed.vertices.items)
 
 

@@ -1,13 +1,26 @@
-"""The record of a box: six codes, as `bound.boxes` makes them, and two numbers for nodes of a tree: 32 bytes in all."""
+"""The record of a box: six codes, as `bound.boxes` makes them, and two numbers for nodes of a tree: 32 bytes in all.
+
+What boxes are made of on CPUs is one record as well, so that one number tells all launches where positions are.
+"""
 
 from __future__ import annotations
 
 import warp as wp
 
-__all__ = ["Record", "records_meet"]
+__all__ = ["Instant", "Record", "records_meet"]
 
 #: Lower corner and negated upper corner; then, of a node, the one after its subtree, and what is in it.
 Record = wp.types.vector(length=8, dtype=wp.int32)
+
+
+@wp.struct
+class Instant:
+    """Where the vertices of a scene are in main memory, and how boxes are made of them."""
+
+    positions: wp.uint64  #: the address of the coordinates of the first vertex, three float64 each [m]
+    margin: wp.float64  #: by how much boxes are larger than what is in them [m]
+    origin: wp.vec3d  #: of the frame of boxes [m]
+    scale: wp.float64  #: of this frame [1/m]
 
 
 @wp.func
