@@ -26,8 +26,8 @@ __all__ = ["FILL_GRAIN", "Details", "Near", "describe", "filling"]
 
 #: Where numbers stand in the key of a contact.
 KEY_SHIFT = wp.constant(wp.int64(29))
-#: Eights of contacts, some 0.2 us each.
-FILL_GRAIN = 64
+#: Eights of contacts, some 0.2 us each, worth a thread that is awake; so few are not worth waking one.
+FILL_GRAIN, FEW_EIGHTS = 64, 512
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def describe(surfaces: Surfaces, names: wp.array) -> Near:
     )
     near = Near.empty(layout, surfaces.positions, _in_order(names, name_bits(layout)), number, count)
     kernel, dim, arguments = filling(near, bases_of(layout))
-    launch(kernel, dim, arguments, device=surfaces.device, grain=FILL_GRAIN)
+    launch(kernel, dim, arguments, device=surfaces.device, grain=FILL_GRAIN if dim > FEW_EIGHTS else FEW_EIGHTS)
     return near
 
 
