@@ -93,9 +93,8 @@ class Ordered:
         self.names, self.number, self._ranges = names, number, Ranges.of(layout)
         self._last = _settle if kernel is None else kernel, arguments
         self._told = wp.zeros(2, dtype=wp.int64, device="cpu")
-        self.told = (
-            self._told.numpy()
-        )  #: names appended, whether or not there was room; and those of one thread, at most
+        #: Names appended, whether or not there was room; and those of one thread, at most.
+        self.told = self._told.numpy()
         self._segments, self._chunks = (wp.zeros(1, dtype=wp.int64, device="cpu") for _ in range(2))
         self._begins = wp.empty(self._ranges.count + 1, dtype=wp.int64, device="cpu")
         self._loose = wp.empty(len(names), dtype=wp.int64, device="cpu")
