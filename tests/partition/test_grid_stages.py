@@ -10,7 +10,7 @@ from mesh_families import grid as sheet
 from mesh_families import soup
 from tangere.partition.broad_phase import triangle_pairs
 from tangere.partition.broad_phase_boxes import Box, Crowd
-from tangere.partition.grid import define_grid, region_of
+from tangere.partition.grid import Grid, define_grid, region_of
 from tangere.partition.grid_entries import Entries, cell_runs, grid_entries, sorted_entries
 from tangere.partition.grid_pairs import candidate_bound, cell_pairs
 from tangere.partition.grid_published import published_entries, published_grid
@@ -18,7 +18,7 @@ from tangere.partition.grid_walk import quotient
 from tangere.partition.kdop import near_objects
 from tangere.partition.pipeline import Settings, find_pairs
 from tangere.partition.pipeline_surfaces import Surfaces, owned_features
-from tangere.runtime import SOUND, InputError, choose_device, launch, using_threads
+from tangere.runtime import SOUND, CapacityError, InputError, choose_device, launch, using_threads
 from tangere.shape import Mesh, generate
 
 
@@ -357,6 +357,21 @@ def test_entries_that_stand_for_nothing_are_sorted_last_and_pair_with_no_one(rng
     found = [rows(cell_pairs(crowd, grid, entries, cell_runs(entries))) for entries in (compact, loose)]
     assert len(found[0]) > 1000
     assert np.array_equal(found[0], found[1])
+
+
+def test_a_cell_too_small_for_the_scene_is_refused_even_where_sums_of_entries_come_round_to_few(device):
+    corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+
+    def crowded(copies: int) -> tuple[Crowd, Grid]:
+        mesh = Mesh(np.tile(corners, (copies, 1)), np.arange(3 * copies).reshape(-1, 3))
+        crowd = crowd_of(mesh, 0.0, device)[1]
+        return crowd, define_grid(crowd, levels=False, cell=1e-9)
+
+    cells = int(region_of(crowded(1)[1])["counts"].astype(np.int64).prod())
+    assert cells > 2**26
+    for most in (2**31, 2**32, 2**33):  # sums of int32 are below 0 just above the first, and small above the others
+        with pytest.raises(CapacityError, match="cells are too small"):
+            grid_entries(*crowded(most // cells + 1))
 
 
 def test_settings_that_make_no_sense_are_refused():

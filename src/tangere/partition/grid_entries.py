@@ -78,6 +78,7 @@ def grid_entries(crowd: Crowd, grid: Grid) -> Entries:
     if device.is_cuda:
         starts = wp.empty_like(counts)
         warp.utils.array_scan(counts, starts, inclusive=False)
+        launch(_check_sums, count, [], [starts], device=device)
     total = int((starts if device.is_cpu else starts[-1:]).numpy()[-1])
     if total < 0:
         raise CapacityError("the grid has more than 2^31 entries: its cells are too small for its largest triangles")
@@ -281,6 +282,14 @@ def _accumulate(first: int, counts: wp.array[int]):
     counts[last] = int(total)
     if total > wp.int64(2147483647):
         counts[last] = TOO_MANY
+
+
+@wp.kernel
+def _check_sums(first: int, starts: wp.array[int]):
+    """The last one says whether a sum went beyond 2^31: no count does (a grid has fewer cells), so there it fell."""
+    i = first + wp.tid()
+    if starts[i + 1] < starts[i]:
+        starts[starts.shape[0] - 1] = TOO_MANY
 
 
 @wp.kernel
