@@ -17,9 +17,10 @@ import os
 import sys
 import threading
 import time
+from array import array
 from collections.abc import Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import warp as wp
 
@@ -66,7 +67,7 @@ class Program:
             for cut in phase:
                 launches += [*cut.packed.address, *cut[1:], *[0] * (LAUNCH - 8)]
         numbers += [*[0] * (len(phases) * queues * QUEUE), *launches]
-        self._fresh = (ctypes.c_int64 * len(numbers))(*numbers)
+        self._fresh = array("q", numbers)
         self._run: _Run | None = None
 
     def run(self) -> None:
@@ -99,16 +100,16 @@ class Program:
 class _Run:
     """Phases as compiled code reads them. A late helper finds its own done: as long as it may look, they stay so."""
 
-    def __init__(self, fresh: Any, helpers: int) -> None:
+    def __init__(self, fresh: array[int], helpers: int) -> None:
         self.active = False
-        self.numbers, self._size, self._numbered = _aligned(len(fresh)), ctypes.sizeof(fresh), count(1)
+        self.numbers, self._numbered = _aligned(len(fresh)), count(1)
         self.begin_anew(fresh)
-        self._drive = Recorded(drive_program, [ctypes.addressof(self.numbers), helpers], _cpu(drive_program)).packed
+        self._drive = Recorded(drive_program, [_address(self.numbers), helpers], _cpu(drive_program)).packed
         self.begin = self._drive.prepared(1)
 
-    def begin_anew(self, fresh: Any) -> None:
+    def begin_anew(self, fresh: array[int]) -> None:
         """Make nothing done again, when nobody looks."""
-        ctypes.memmove(self.numbers, fresh, self._size)
+        self.numbers[:] = fresh
 
     def work(self, thread: int) -> None:
         """Take shards until all are done, as the thread of that number: 0 begins."""
@@ -129,6 +130,7 @@ class _Pool:
 
     def __init__(self) -> None:
         self._numbers = _aligned(POOL + MOST_HELPERS * HELPER)
+        self._address = _address(self._numbers)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._numbers))  # helpers look at it until the process has ended
         self._changing, self._kept = threading.Lock(), []
         if sys.platform == "linux":
@@ -138,19 +140,18 @@ class _Pool:
 
     def with_helpers(self, count: int) -> int:
         """The address of the pool, with at least so many helpers in it; 0 where there can be none."""
-        address = ctypes.addressof(self._numbers)
         if not self._numbers[1]:
             return 0
         if self._numbers[0] < count:
             with self._changing:
                 for k in range(self._numbers[0], count):
-                    semaphore = ctypes.c_void_p(address + 8 * (POOL + k * HELPER))
+                    semaphore = ctypes.c_void_p(self._address + 8 * (POOL + k * HELPER))
                     self._library.sem_init(semaphore, 0, 0)
-                    serve = Recorded(serve_programs, [address, semaphore.value], _cpu(serve_programs)).packed
+                    serve = Recorded(serve_programs, [self._address, semaphore.value], _cpu(serve_programs)).packed
                     # Counted first: if the user interrupts the start nobody else may have this place.
                     self._numbers[0] = k + 1
                     threading.Thread(target=serve.launch, args=(1, 0), name=f"tangere-{k}", daemon=True).start()
-        return address
+        return self._address
 
     def keep(self, run: _Run) -> None:
         """Hold what is about to begin until no helper looks at it any more, even if the user interrupts."""
@@ -160,10 +161,15 @@ class _Pool:
                 self._kept = [run, *(each for each in self._kept if each.active or each.numbers[_USERS])]
 
 
-def _aligned(count: int) -> ctypes.Array[ctypes.c_int64]:
-    """So many zeros, eight of them in each 64 bytes that cores exchange."""
-    room = (ctypes.c_int64 * (count + 8))()
-    return (ctypes.c_int64 * count).from_buffer(room, -ctypes.addressof(room) % 64)
+def _aligned(count: int) -> memoryview:
+    """So many int64, all 0, eight of them in each 64 bytes that cores exchange."""
+    room = memoryview(bytearray(8 * (count + 8)))
+    begin = -_address(room) % 64
+    return room[begin : begin + 8 * count].cast("q")
+
+
+def _address(numbers: memoryview) -> int:
+    return ctypes.addressof(ctypes.c_byte.from_buffer(numbers))
 
 
 def _cpu(kernel: wp.Kernel) -> wp.Device:

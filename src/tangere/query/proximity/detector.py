@@ -128,8 +128,9 @@ class Detector:
 
     def _take(self, positions: Arrays | Sequence[Arrays]) -> wp.array:
         """All positions in one array: on CPU the one given, where that is possible; else where searches expect them."""
-        if type(positions) is wp.array and self.device.is_cpu and positions.shape == self._positions.shape:
-            if positions.dtype is wp.vec3d and positions.device == self.device and positions.is_contiguous:
+        kept, device = self._positions, self.device
+        if type(positions) is wp.array and positions.device is device and device.is_cpu:
+            if positions.dtype is wp.vec3d and positions.shape == kept.shape and positions.is_contiguous:
                 return positions
         base = self._surfaces.layout.vertex_base
         if isinstance(positions, list | tuple) and len(positions) == len(self._surfaces.meshes):

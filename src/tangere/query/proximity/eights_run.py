@@ -142,12 +142,13 @@ class _Searches:
             names: how many there were in all, if there was room for pairs of clusters.
             most: names of one thread.
         """
-        fit = True
+        fit, changed = True, False
         for capacity, made in zip(self._blocks, self._made.tolist(), strict=True):
             fit &= capacity.holds(made, made)
+            changed |= capacity.changed
         if fit:  # if not, some names have not been found
             fit = self._names.holds(most, names)
-        if not fit or any(capacity.changed for capacity in (self._names, *self._blocks)):
+        if not fit or changed or self._names.changed:
             self._make_room()
         return fit
 
@@ -184,7 +185,7 @@ class Capacity:
 
     def __init__(self, least: int) -> None:
         self.room, self.needed, self.changed = least, 0, False
-        self._least, self._idle = least, 0
+        self._least, self._idle, self._few = least, 0, 0
 
     def holds(self, needed: int, all_of_it: int) -> bool:
         """Whether so much found room; if not there shall be enough for all of it.
@@ -193,12 +194,19 @@ class Capacity:
         """
         self.needed = needed
         if needed > self.room:
-            self.room, self._idle, self.changed = all_of_it + all_of_it // 8, 0, True
+            self._change(all_of_it + all_of_it // 8)
             return False
-        self._idle = self._idle + 1 if self.room > max(self._least, FORGOTTEN * all_of_it) else 0
+        if all_of_it >= self._few:
+            self._idle = 0
+            return True
+        self._idle += 1
         if self._idle >= PATIENCE:
-            self.room, self._idle, self.changed = max(self._least, 2 * all_of_it), 0, True
+            self._change(max(self._least, 2 * all_of_it))
         return True
+
+    def _change(self, room: int) -> None:
+        self.room, self.changed, self._idle = room, True, 0
+        self._few = room // FORGOTTEN if room > self._least else 0
 
 
 @wp.kernel
