@@ -234,6 +234,27 @@ def test_anticipation_and_panic_save_most_of_a_dense_crowd_from_a_fast_snake():
     assert overrun[1.0] <= 0.5 * overrun[0.0]
 
 
+def test_a_crowd_gets_through_traffic_that_it_waits_for_when_it_runs_away_and_nobody_is_run_over():
+    arrived = {}
+    for flight in ("aside", "away"):
+        simulation = Simulation(quad_grid(12, 5, size=8.0, device="cpu"), behaviour=Bubbles(flight=flight))
+        random = np.random.default_rng(0)
+        here = random.uniform([24.0, 8.0], [72.0, 12.0], (60, 2))
+        simulation.add_points(here, goals=here * [1, -1] + [0, 40.0], speed=random.uniform(1.0, 1.8, 60))
+        corners = np.array([[8.0, 20.0], [88.0, 20.0], [88.0, 38.0], [8.0, 38.0]])
+        for side, (x, y) in enumerate(((np.linspace(8, 78, 8), 20.0), (np.linspace(88, 18, 8), 38.0))):
+            place, heading = np.stack([x, np.full(8, y)], axis=1), np.tile([1.0 - 2.0 * side, 0.0], (8, 1))
+            goals = [np.roll(corners, -1 - 2 * side, axis=0)] * 8
+            simulation.add_bodies(box(4.0, 2.0), place, headings=heading, goals=goals, speed=3.0, repeat=True)
+        for _ in range(270):
+            simulation.step(3)
+            for body in range(16):
+                assert not holds(simulation.bodies.outline(body), simulation.positions).any()
+        arrived[flight] = np.isfinite(simulation.arrived).mean()
+    assert arrived["aside"] >= 0.8
+    assert arrived["away"] <= 0.5 * arrived["aside"]
+
+
 def test_bad_bodies_are_refused():
     with pytest.raises(InputError, match="counter-clockwise"):
         rigid([(0, 0), (0, 1), (1, 0)])

@@ -8,7 +8,7 @@ import warp as wp
 
 from tangere.cells.maps import quad_grid
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.bubbles import bubble, edge_field, segment_field
+from tangere.crowd.bubbles import aside, bubble, edge_field, segment_field
 from tangere.runtime import InputError, choose_device, launch
 
 R, K, Z = 1.5, 14.0, 2.0
@@ -38,6 +38,13 @@ def _fields(first: int, x: wp.array2d[wp.vec3d], true_distance: int, out: wp.arr
     out[i, 1] = f.rate
     for k in range(3):
         out[i, 2 + k] = f.away[k]
+
+
+@wp.kernel(enable_backward=False)
+def _asides(first: int, rows: wp.array2d[wp.vec3d], out: wp.array[wp.vec3d]):
+    i = first + wp.tid()
+    up = wp.vec3d(wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
+    out[i] = aside(rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], up)
 
 
 def pushes(d, rate, careful):
@@ -146,3 +153,19 @@ def test_with_whole_edges_cells_do_not_get_finer_than_edges_and_panic_reach():
     simulation.add_bodies(box(4.0, 2.0), [[20.0, 20.0]], headings=[[1, 0]], speed=2.0)
     # 2 m ahead of a body 2 m wide makes panic as far as 3.2 m beside.
     assert simulation.levels == 1
+
+
+def test_panic_runs_out_of_the_way_to_the_side_of_the_goal_and_never_along_it(rng, device):
+    rows = np.pad(rng.normal(size=(500, 4, 2)), ((0, 0), (0, 0), (0, 1)))  # place, where the body is, velocity, wish
+    rows[:100, 3] = 0.0  # nowhere to go
+    rows[100:150, 0] = rows[100:150, 1] + 2.0 * rows[100:150, 2]  # right before it
+    on = choose_device(device)
+    out = wp.zeros(500, dtype=wp.vec3d, device=on)
+    launch(_asides, 500, [wp.array(rows, dtype=wp.vec3d, device=on)], [out], device=on)
+    x, hub, velocity, wanted = rows.transpose(1, 0, 2)
+    found, left = out.numpy(), np.cross([0.0, 0.0, 1.0], velocity / np.linalg.norm(velocity, axis=1, keepdims=True))
+    side = (found * left).sum(axis=1)
+    np.testing.assert_allclose(np.abs(side), 1.0, atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-12)
+    assert np.array_equal(np.sign(side[:100]), np.sign(((x - hub) * left).sum(axis=1)[:100]))
+    assert np.array_equal(np.sign(side[100:]), np.sign((wanted * left).sum(axis=1)[100:]))

@@ -4,8 +4,9 @@ Force on an agent: (wish - v) / tau + pushes, each k (R - d)^2 - z d' within R, 
 distance to an edge of a polygonal agent is d = (|x - a| + |x - b| - |a - b|) / 2, whose level sets are ellipses; its
 gradient is half the sum of two unit vectors. Points never push polygons.
 With `careful` (default) the damping fades out towards R and no push ever pulls (spec erratum A10).
-Agents too close to the virtual edge in front of a fast polygonal agent panic: they forget their goal and may
-accelerate and run faster for as long.
+Agents too close to the virtual edge in front of a fast polygonal agent panic: they run from it, and may accelerate and
+run faster for as long. They run out of its way, to the side of their goal, so that a crowd trickles through traffic;
+run straight away from the edge (`flight="away"`), and it waits before a lane for good, or is driven along it.
 Spec: specs/pitiot-multiresolution-interactions 2.19, 2.21; 5.1 (field of view, groups).
 """
 
@@ -25,7 +26,7 @@ from tangere.crowd.sight import gap, in_sight, wall_near
 from tangere.crowd.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError
 
-__all__ = ["Bubbles", "Field", "bubble", "edge_field", "elliptic_distance", "perturbation", "segment_field"]
+__all__ = ["Bubbles", "Field", "aside", "bubble", "edge_field", "elliptic_distance", "perturbation", "segment_field"]
 
 wp.set_module_options(SOUND)
 
@@ -37,7 +38,7 @@ _WALL_RANGE = 0.8
 _FIRM = wp.constant(wp.float64(2.0))
 #: Places of the parameters in the array a kernel gets.
 _K, _Z, _R, _TAU, _ACCELERATION, _FASTER, _NOISE = (wp.constant(i) for i in range(7))
-_COSINE, _PANIC, _PANIC_FACTOR, _COHESION, _CAREFUL, _ELLIPSE, _WALL = (wp.constant(i) for i in range(7, 14))
+_COSINE, _PANIC, _PANIC_FACTOR, _COHESION, _CAREFUL, _ELLIPSE, _ASIDE, _WALL = (wp.constant(i) for i in range(7, 15))
 
 #: Neighbours noted at a time.
 _NOTED = wp.constant(16)
@@ -59,6 +60,8 @@ class Bubbles:
         view: angle of the field of view [degrees]; 360: all around.
         panic: distance from a virtual edge that makes panic [m]; 0: nobody panics.
         panic_factor: on acceleration and speed.
+        flight: where panic drives them, "aside" (out of the body's way, to the side of the goal) or "away" (from the
+            virtual edge, the thesis).
         cohesion: pull to the centre of the own group [1/s^2].
         field: distance to polygon edges, "ellipse" (the thesis) or "distance" (true distance).
         careful: damping fades and no push pulls; False: the formula as printed.
@@ -75,6 +78,7 @@ class Bubbles:
     view: float = 360.0
     panic: float = 2.25
     panic_factor: float = 2.5
+    flight: Literal["aside", "away"] = "aside"
     cohesion: float = 0.0
     field: Literal["ellipse", "distance"] = "ellipse"
     careful: bool = True
@@ -93,6 +97,8 @@ class Bubbles:
             raise InputError(f"Bubbles: view must be an angle up to 360 degrees, not {self.view}")
         if self.field not in ("ellipse", "distance"):
             raise InputError(f"Bubbles: field is 'ellipse' or 'distance', not {self.field!r}")
+        if self.flight not in ("aside", "away"):
+            raise InputError(f"Bubbles: flight is 'aside' or 'away', not {self.flight!r}")
 
     @property
     def steer(self) -> Any:
@@ -105,7 +111,8 @@ class Bubbles:
         values = [self.stiffness, self.damping, self.range, self.relaxation, self.acceleration, self.faster]
         values += [self.noise, cosine, self.panic, self.panic_factor, self.cohesion]
         wall = min(_WALL_RANGE, self.range) if self.wall_range is None else self.wall_range
-        return np.array([*values, float(self.careful), float(self.field == "ellipse"), wall])
+        chosen = [self.careful, self.field == "ellipse", self.flight == "aside"]
+        return np.array([*values, *map(float, chosen), wall])
 
     def edge_reach(self, length: float, *, ahead: bool = False) -> float:
         """How far beside its middle an edge of that length acts [m].
@@ -186,6 +193,18 @@ def segment_field(
         found.away = wp.cross(normal, (b - a) / wp.max(length, _TINY))
     found.rate = wp.dot(found.away, v - (rate_a + part * (rate_b - rate_a)))
     return found
+
+
+@wp.func
+def aside(x: wp.vec3d, hub: wp.vec3d, velocity: wp.vec3d, wanted: wp.vec3d, normal: wp.vec3d) -> wp.vec3d:
+    """The unit direction out of the way of who comes from `hub`: to the side of the goal, or without one the own."""
+    along = wp.normalize(velocity)
+    off = (x - hub) - wp.dot(x - hub, along) * along
+    if wp.length(off) < _TINY:
+        off = wp.cross(normal, along)
+    if wp.dot(off, wanted) < _ZERO:
+        off = -off
+    return wp.normalize(off)
 
 
 @wp.func
@@ -306,7 +325,11 @@ def steer(
                             push += one
                             if e.whose[q] < 0 and f.distance < p[_PANIC]:
                                 afraid = True
-                                fear += f.away * (p[_PANIC] - f.distance) + one
+                                if p[_ASIDE] > _HALF:
+                                    way = aside(x, e.a[g], e.rate_a[g], wanted, normal)
+                                    fear += way * (p[_PANIC] - f.distance)
+                                else:
+                                    fear += f.away * (p[_PANIC] - f.distance) + one
     wall = wall_near(c.sight, cell, x)
     if wall.distance < p[_WALL]:
         w = (x - wall.point) / wp.max(wall.distance, _TINY)
@@ -317,8 +340,8 @@ def steer(
     if afraid:
         limit *= p[_PANIC_FACTOR]
         fastest *= p[_PANIC_FACTOR]
-        aside = fear - wp.dot(fear, normal) * normal
-        force += (wp.normalize(aside) * fastest - v) / p[_TAU]
+        fear -= wp.dot(fear, normal) * normal
+        force += (wp.normalize(fear) * fastest - v) / p[_TAU]
     else:
         force += (wanted - v) / p[_TAU]
         if c.group[number] >= 0:
