@@ -38,8 +38,8 @@ __all__ = [
 Box = wp.types.vector(length=6, dtype=wp.int32)
 #: Beyond the code of every number.
 EMPTY = wp.constant(wp.int32(2**30 - 1))
-#: Vertices or triangles worth a thread, some 20 ns each.
-GRAIN = 8192
+#: Vertices or triangles worth a thread, some 10 ns each.
+GRAIN = 16384
 
 
 @dataclass(frozen=True)
