@@ -2,8 +2,8 @@
 
 E1 (figure 8.16), E2 and E3 (8.17), E4 (8.18), E5, E6 and E13 of specs/pitiot-multiresolution-interactions 3.4. The
 thesis gives no times; what it claims is printed beside what is found here. Those compared take turns of a few steps, so
-that a machine's slow times are the same for all; a simulation is the same from run to run, so all is done again, and
-each step counts with its fastest run.
+that a machine's slow times are the same for all; a simulation is the same from run to run, so all is done twice or
+three times, and each step counts with its fastest run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FEATURES = ["F-P-18", "F-P-36", "F-P-62", "F-P-63", "F-P-64", "F-P-65", "F-P-66"
 STAGES = ("behaviour", "tracking", "registration", "bodies", "multiresolution")
 #: Crowds of E2 that differ in the speeds of their points: whether one costs more than another is to hold for each.
 _SEEDS = 3
-#: As in the thesis: who panics runs away from the edge before a body, not aside.
+#: The thesis does not say where panic runs. Here as the edge before a body pushes, away from it; never across.
 _THESIS = Bubbles(flight="away")
 #: Steps of a turn.
 _TURN = 20
@@ -136,7 +136,7 @@ def _tasks(report: Report, points: int, steps: int) -> None:
         ["twice the bodies: their update", "x 2 ± 25 %", f"x {by_bodies:.2f}", verdict(1.5 <= by_bodies <= 2.5)],
         ["share of adapting cells", "at most 5 %", f"{100 * share:.1f} %", verdict(share <= 0.05)],
         ["twice the bodies: behaviour", "not more, with any seed", _spread(ratios[1]), verdict(max(ratios[1]) <= 1.0)],
-        ["the same in the first half", "-", _spread(ratios[0]), "-"],
+        ["the same in the first half", "-", _spread(ratios[0]), verdict(max(ratios[0]) <= 1.0)],
     ]
     report.table(["what", "asked for", "found", ""], checks)
     report.note(
@@ -147,20 +147,17 @@ def _tasks(report: Report, points: int, steps: int) -> None:
         "most; those at their goals at the end."
     )
     report.note(
-        "In the thesis more bodies let the points trickle through, fewer are in the middle at a time, and behaviour "
-        "gets slightly cheaper. Here it gets cheaper too, but for another reason: of fifty boxes at 3 m/s on 40 m one "
-        "comes by every 1.7 s, and what a box keeps clear with the virtual edge ahead of it (1 s of its way, panic "
-        "within 2.25 m) reaches from box to box. Nobody gets into the middle; the crowd waits before the rings, denser "
-        "than it would cross them, which costs more in the first half, then walks around and is done, while with fewer "
-        "bodies many get in and not out again."
+        f"The thesis counts 10,000 steps in its corridor and does not say how many in its circle. Here {count(steps)}: "
+        "after half of them many points of the control are still under way. In the thesis more bodies let the points "
+        "trickle through, fewer are in the middle at a time, and behaviour gets slightly cheaper. Here it does for "
+        "another reason: of fifty boxes at 3 m/s on 40 m one comes by every 1.7 s, and what a box keeps clear with the "
+        "virtual edge ahead of it (1 s of its way, panic within 2.25 m) reaches from box to box. Nobody gets into the "
+        "middle; the crowd waits before the rings, denser than it would cross them, then walks around and is done, "
+        "while with fewer bodies many get in and not out again."
     )
+    report.note("**One seed of the same with agents that run across where they have the time, the library's default**")
     _, rows = _circles(dict(list(crowds.items())[::2]), steps, 1, Bubbles())
-    report.note("**The same with agents that run aside, to the side of their goal, which is the library's default**")
     report.table(columns, rows)
-    report.note(
-        "These do trickle through the rings, and with more bodies fewer are in the middle at a time, as in the thesis. "
-        "But they are among bodies for longer then, and to look at a body's edges is most of what behaviour costs here."
-    )
 
 
 def _circles(
