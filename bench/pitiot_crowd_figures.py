@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -28,8 +28,6 @@ FEATURES = ["F-P-18", "F-P-36", "F-P-62", "F-P-63", "F-P-64", "F-P-65", "F-P-66"
 STAGES = ("behaviour", "tracking", "registration", "bodies", "multiresolution")
 #: Crowds of E2 that differ in the speeds of their points: whether one costs more than another is to hold for each.
 _SEEDS = 3
-#: The thesis does not say where panic runs. Here as the edge before a body pushes, away from it; never across.
-_THESIS = Bubbles(flight="away")
 #: Steps of a turn.
 _TURN = 20
 #: Of a step whose steering and going are one kernel.
@@ -98,7 +96,7 @@ def _linear(report: Report, points: int, steps: int, quick: bool) -> None:
     numbers = (0, 5, 10) if quick else (0, 25, 50, 100, 150, 200)
 
     with using_threads(1):
-        found = timed({str(n): partial(corridor, points, n, behaviour=_THESIS, device="cpu") for n in numbers}, steps)
+        found = timed({str(n): partial(corridor, points, n, device="cpu") for n in numbers}, steps)
     taken = np.array([found[str(n)].step for n in numbers])
     line = np.polyfit(numbers, taken, 1)
     off = np.var(taken - np.polyval(line, numbers)) / np.var(taken)
@@ -120,7 +118,7 @@ def _linear(report: Report, points: int, steps: int, quick: bool) -> None:
 def _tasks(report: Report, points: int, steps: int) -> None:
     report.section("E2, E3: cost by task in the circle")
     crowds = {f"{n} + {m}": (n, m) for n, m in ((points // 2, 50), (points, 50), (points // 2, 100))}
-    found, rows = _circles(crowds, steps, _SEEDS, _THESIS)
+    found, rows = _circles(crowds, steps, _SEEDS)
     columns = ["points + bodies", "step", *STAGES, "neighbours of a point", "most in the inner ring", "arrived"]
     report.table(columns, rows)
     means = {name: {x: float(np.mean([run.parts[x] for run in runs])) for x in STAGES} for name, runs in found.items()}
@@ -155,17 +153,14 @@ def _tasks(report: Report, points: int, steps: int) -> None:
         "middle; the crowd waits before the rings, denser than it would cross them, then walks around and is done, "
         "while with fewer bodies many get in and not out again."
     )
-    report.note("**One seed of the same with agents that run across where they have the time, the library's default**")
-    _, rows = _circles(dict(list(crowds.items())[::2]), steps, 1, Bubbles())
-    report.table(columns, rows)
 
 
 def _circles(
-    crowds: dict[str, tuple[int, int]], steps: int, seeds: int, behaviour: Bubbles
+    crowds: dict[str, tuple[int, int]], steps: int, seeds: int
 ) -> tuple[dict[str, list[Timed]], list[list[str]]]:
     """The runs of each crowd, one a seed, and a row of their means."""
     makers = {
-        f"{name}, seed {seed}": partial(circle, *numbers, seed=seed, separate=True, behaviour=behaviour, device="cpu")
+        f"{name}, seed {seed}": partial(circle, *numbers, seed=seed, separate=True, device="cpu")
         for seed in range(seeds)
         for name, numbers in crowds.items()
     }
@@ -213,7 +208,7 @@ def _looking_cost(parts: dict[str, float]) -> float:
 def _cells(report: Report, points: int, steps: int, quick: bool) -> None:
     report.section("E4, E5: coarse, fine and adaptive cells (the thesis: adaptive is the cheapest)")
     # The fine cells of the spec's corridor, 1 m, are as wide as agents may look.
-    near_sighted = replace(_THESIS, range=1.0, panic=1.0)
+    near_sighted = Bubbles(range=1.0, panic=1.0)
 
     def in_corridor(**options) -> Simulation:
         return corridor(points, 50, separate=True, device="cpu", behaviour=near_sighted, **options)

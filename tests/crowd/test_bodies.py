@@ -234,38 +234,6 @@ def test_anticipation_and_panic_save_most_of_a_dense_crowd_from_a_fast_snake():
     assert overrun[1.0] <= 0.5 * overrun[0.0]
 
 
-@pytest.mark.parametrize(
-    ("shape", "speed", "people", "options", "more"),
-    [
-        ((6.0, 1.0), 10.0, (1.0, 1.8), {}, 1.5),
-        ((4.0, 2.0), 12.0, (4.0, 6.0), {}, 1.05),
-        ((4.0, 2.0), 8.0, (1.2, 1.6), {"field": "distance"}, 1.0),
-        ((4.0, 2.0), 8.0, (1.2, 1.6), {"stiffness": 2.0, "range": 0.8}, 1.0),
-        ((5.0, 3.0), 8.0, (1.0, 1.8), {}, 1.0),
-    ],
-)
-def test_more_of_a_crowd_get_through_traffic_when_they_may_run_across_and_nobody_is_run_over(
-    shape, speed, people, options, more
-):
-    arrived = {}
-    for flight in ("across", "away"):
-        simulation = Simulation(quad_grid(12, 5, size=8.0, device="cpu"), behaviour=Bubbles(flight=flight, **options))
-        random = np.random.default_rng(0)
-        here = random.uniform([24.0, 8.0], [72.0, 14.0], (60, 2))
-        simulation.add_points(here, goals=here * [1, -1] + [0, 40.0], speed=random.uniform(*people, 60))
-        corners = np.array([[8.0, 20.0], [88.0, 20.0], [88.0, 37.0], [8.0, 37.0]])
-        for side, (x, y) in enumerate(((np.linspace(8, 78, 6), 20.0), (np.linspace(88, 18, 6), 37.0))):
-            place, heading = np.stack([x, np.full(6, y)], axis=1), np.tile([1.0 - 2.0 * side, 0.0], (6, 1))
-            goals = [np.roll(corners, -1 - 2 * side, axis=0)] * 6
-            simulation.add_bodies(box(*shape), place, headings=heading, goals=goals, speed=speed, repeat=True)
-        for _ in range(250):
-            simulation.step(2)
-            for body in range(12):
-                assert not holds(simulation.bodies.outline(body), simulation.positions).any()
-        arrived[flight] = np.isfinite(simulation.arrived).mean()
-    assert arrived["across"] >= more * arrived["away"] > 0
-
-
 def test_bad_bodies_are_refused():
     with pytest.raises(InputError, match="counter-clockwise"):
         rigid([(0, 0), (0, 1), (1, 0)])

@@ -8,7 +8,7 @@ import warp as wp
 
 from tangere.cells.maps import quad_grid
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.bubbles import Runner, bubble, edge_field, run_across, segment_field
+from tangere.crowd.bubbles import bubble, edge_field, segment_field
 from tangere.runtime import InputError, choose_device, launch
 
 R, K, Z = 1.5, 14.0, 2.0
@@ -38,21 +38,6 @@ def _fields(first: int, x: wp.array2d[wp.vec3d], true_distance: int, out: wp.arr
     out[i, 1] = f.rate
     for k in range(3):
         out[i, 2 + k] = f.away[k]
-
-
-@wp.kernel(enable_backward=False)
-def _runs(first: int, rows: wp.array2d[wp.vec3d], how: wp.vec4d, size: wp.vec2d, out: wp.array[wp.vec4d]):
-    i = first + wp.tid()
-    runner = Runner()
-    runner.x = rows[i, 0]
-    runner.wanted = rows[i, 3]
-    runner.v = rows[i, 4]
-    runner.radius = how[0]
-    runner.fastest = how[1]
-    runner.limit = how[2]
-    runner.tau = how[3]
-    up = wp.vec3d(wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
-    out[i] = run_across(runner, rows[i, 1], rows[i, 2], size, up)
 
 
 def pushes(d, rate, careful):
@@ -161,36 +146,3 @@ def test_with_whole_edges_cells_do_not_get_finer_than_edges_and_panic_reach():
     simulation.add_bodies(box(4.0, 2.0), [[20.0, 20.0]], headings=[[1, 0]], speed=2.0)
     # 2 m ahead of a body 2 m wide makes panic as far as 3.2 m beside.
     assert simulation.levels == 1
-
-
-def test_who_panics_crosses_only_to_the_goal_and_only_with_the_time_to_get_clear(rng, device):
-    """Against the run itself, in small steps: until the front is there he must be past the far side."""
-    count, on = 2000, choose_device(device)
-    rows = np.pad(rng.normal(size=(count, 5, 2)), ((0, 0), (0, 0), (0, 1)))  # place, hub, velocity, wish, own velocity
-    rows[:, 0] += 6.0 * rows[:, 2]
-    rows[:100, 3] = 0.0  # nowhere to go
-    rows[100:200, 0] = rows[100:200, 1] + 8.0 * rows[100:200, 2]  # right before it
-    radius, fastest, limit, tau = 0.3, 4.0, 9.0, 0.4
-    front, side = 0.7, 0.5
-    out = wp.zeros(count, dtype=wp.vec4d, device=on)
-    how = wp.vec4d(radius, fastest, limit, tau)
-    launch(_runs, count, [wp.array(rows, dtype=wp.vec3d, device=on), how, wp.vec2d(front, side)], [out], device=on)
-    x, hub, velocity, wanted, v = rows.transpose(1, 0, 2)
-    way, enough = out.numpy()[:, :3], out.numpy()[:, 3] == 1.0
-    speed = np.linalg.norm(velocity, axis=1)
-    left = np.cross([0.0, 0.0, 1.0], velocity / speed[:, None])
-    off, to = ((x - hub) * left).sum(axis=1), (wanted * left).sum(axis=1)
-    across = np.linalg.norm(way, axis=1) > 0.5
-    assert np.array_equal(across[200:], (off * to < 0)[200:])
-    assert not across[:100].any()
-    assert across[100:200].all()
-    np.testing.assert_allclose(way[across], left[across] * np.sign(to[across])[:, None], atol=1e-9)
-    assert 100 < enough.sum() < across.sum()
-    for k in np.flatnonzero(across):
-        time = (((x - hub)[k] * velocity[k]).sum() / speed[k] - front) / speed[k]
-        now, far, dt = (v[k] * way[k]).sum(), 0.0, max(time, 0.0) / 400
-        for _ in range(400):
-            now += dt * min((fastest - now) / tau, limit)
-            far += dt * now
-        room = far - abs(off[k]) - side - radius
-        assert room > 0.0 if enough[k] else (time <= 0 or far < 1.3 * (abs(off[k]) + side + radius) + 0.1)

@@ -83,7 +83,6 @@ class Edges:
     rate_b: wp.array[wp.vec3d]
     owner: wp.array[int]
     ahead: wp.array[int]  # 1: a virtual edge of anticipation
-    size: wp.array[wp.vec2d]  # by owner: how far it reaches ahead of its head's centroid, and aside [m]
     first: wp.array[int]
     cells: wp.array[int]
     edge: wp.array[int]  # per place

@@ -36,7 +36,6 @@ class Body:
     plastic_creep: float = 0.0
     plastic_max: float = 0.0
     width: float = field(init=False, default=0.0)  #: across the direction of motion [m]
-    front: float = field(init=False, default=0.0)  #: how far the head reaches ahead of its centroid [m]
 
     def __post_init__(self) -> None:
         points = to_numpy(self.particles, "particles")
@@ -49,9 +48,7 @@ class Body:
                 raise InputError(f"sections: section {number} must run counter-clockwise around an area")
         points = points - points[list(self.sections[0])].mean(axis=0)
         object.__setattr__(self, "particles", points)
-        head = points[list(self.sections[0])]
-        object.__setattr__(self, "width", float(np.ptp(head[:, 1])))
-        object.__setattr__(self, "front", float(head[:, 0].max()))
+        object.__setattr__(self, "width", float(np.ptp(points[list(self.sections[0]), 1])))
 
     @property
     def edges(self) -> np.ndarray:

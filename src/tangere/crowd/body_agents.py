@@ -197,9 +197,9 @@ class BodyAgents:
         b.surface = int(not self.map.flat)
         self.routes = routes_of(self.ways, self.repeat, np.full(len(self), np.inf), device)
         self._recorded = None
-        sizes = np.array([[body.front, 0.5 * body.width] for body in self.bodies])
+        widths = np.array([body.width for body in self.bodies])
         pairs = np.concatenate(contours)
-        self.edges = MovingEdges(self.map, pairs, np.concatenate(owners), sizes, self.anticipation)
+        self.edges = MovingEdges(self.map, pairs, np.concatenate(owners), widths, self.anticipation)
         self.register()
 
     def _normals(self, darts: np.ndarray) -> np.ndarray:
@@ -211,4 +211,4 @@ class BodyAgents:
 
 
 def _no_edges(map: CellMap) -> MovingEdges:
-    return MovingEdges(map, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty((0, 2)), 0.0)
+    return MovingEdges(map, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), 0.0)

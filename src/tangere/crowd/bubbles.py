@@ -4,8 +4,8 @@ Force on an agent: (wish - v) / tau + pushes, each k (R - d)^2 - z d' within R, 
 distance to an edge of a polygonal agent is d = (|x - a| + |x - b| - |a - b|) / 2, whose level sets are ellipses; its
 gradient is half the sum of two unit vectors. Points never push polygons.
 With `careful` (default) the damping fades out towards R and no push ever pulls (spec erratum A10).
-Agents too close to the virtual edge in front of a fast polygonal agent panic: they run away from it, and may accelerate
-and run faster for as long. Who wants to get to the other side and has the time runs across before it (`run_across`).
+Agents too close to the virtual edge in front of a fast polygonal agent panic: they forget their goal and may
+accelerate and run faster for as long.
 Spec: specs/pitiot-multiresolution-interactions 2.19, 2.21; 5.1 (field of view, groups).
 """
 
@@ -25,17 +25,7 @@ from tangere.crowd.sight import gap, in_sight, wall_near
 from tangere.crowd.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError
 
-__all__ = [
-    "Bubbles",
-    "Field",
-    "Runner",
-    "bubble",
-    "edge_field",
-    "elliptic_distance",
-    "perturbation",
-    "run_across",
-    "segment_field",
-]
+__all__ = ["Bubbles", "Field", "bubble", "edge_field", "elliptic_distance", "perturbation", "segment_field"]
 
 wp.set_module_options(SOUND)
 
@@ -47,10 +37,7 @@ _WALL_RANGE = 0.8
 _FIRM = wp.constant(wp.float64(2.0))
 #: Places of the parameters in the array a kernel gets.
 _K, _Z, _R, _TAU, _ACCELERATION, _FASTER, _NOISE = (wp.constant(i) for i in range(7))
-_COSINE, _PANIC, _PANIC_FACTOR, _COHESION, _CAREFUL, _ELLIPSE, _ACROSS, _WALL = (wp.constant(i) for i in range(7, 15))
-
-#: Whoever crosses before a body must be able to get so many times as far until it is there: others may be in the way.
-_SPARE = wp.constant(wp.float64(1.25))
+_COSINE, _PANIC, _PANIC_FACTOR, _COHESION, _CAREFUL, _ELLIPSE, _WALL = (wp.constant(i) for i in range(7, 14))
 
 #: Neighbours noted at a time.
 _NOTED = wp.constant(16)
@@ -72,8 +59,6 @@ class Bubbles:
         view: angle of the field of view [degrees]; 360: all around.
         panic: distance from a virtual edge that makes panic [m]; 0: nobody panics.
         panic_factor: on acceleration and speed.
-        flight: where panic drives them: "away" from the virtual edge, as its bubble pushes; "across" its way instead
-            if their goal is there and the body, which they take to go straight on, is far enough for that.
         cohesion: pull to the centre of the own group [1/s^2].
         field: distance to polygon edges, "ellipse" (the thesis) or "distance" (true distance).
         careful: damping fades and no push pulls; False: the formula as printed.
@@ -90,7 +75,6 @@ class Bubbles:
     view: float = 360.0
     panic: float = 2.25
     panic_factor: float = 2.5
-    flight: Literal["across", "away"] = "across"
     cohesion: float = 0.0
     field: Literal["ellipse", "distance"] = "ellipse"
     careful: bool = True
@@ -109,8 +93,6 @@ class Bubbles:
             raise InputError(f"Bubbles: view must be an angle up to 360 degrees, not {self.view}")
         if self.field not in ("ellipse", "distance"):
             raise InputError(f"Bubbles: field is 'ellipse' or 'distance', not {self.field!r}")
-        if self.flight not in ("across", "away"):
-            raise InputError(f"Bubbles: flight is 'across' or 'away', not {self.flight!r}")
 
     @property
     def steer(self) -> Any:
@@ -123,8 +105,7 @@ class Bubbles:
         values = [self.stiffness, self.damping, self.range, self.relaxation, self.acceleration, self.faster]
         values += [self.noise, cosine, self.panic, self.panic_factor, self.cohesion]
         wall = min(_WALL_RANGE, self.range) if self.wall_range is None else self.wall_range
-        chosen = [self.careful, self.field == "ellipse", self.flight == "across"]
-        return np.array([*values, *map(float, chosen), wall])
+        return np.array([*values, float(self.careful), float(self.field == "ellipse"), wall])
 
     def edge_reach(self, length: float, *, ahead: bool = False) -> float:
         """How far beside its middle an edge of that length acts [m].
@@ -205,51 +186,6 @@ def segment_field(
         found.away = wp.cross(normal, (b - a) / wp.max(length, _TINY))
     found.rate = wp.dot(found.away, v - (rate_a + part * (rate_b - rate_a)))
     return found
-
-
-@wp.struct
-class Runner:
-    """Whoever panics: where he is and wants to go, and how he runs."""
-
-    x: wp.vec3d
-    v: wp.vec3d
-    wanted: wp.vec3d
-    radius: wp.float64
-    fastest: wp.float64
-    limit: wp.float64  # of acceleration
-    tau: wp.float64  # time to take up a velocity
-
-
-@wp.func
-def run_across(i: Runner, hub: wp.vec3d, velocity: wp.vec3d, size: wp.vec2d, normal: wp.vec3d) -> wp.vec4d:
-    """The direction across the way of a body to the side of the goal; then 1 if it is time enough to get there.
-
-    Zero if that is the own side, or there is no goal.
-
-    Args:
-        hub: middle of the body's head, `velocity` its velocity.
-        size: how far the body reaches ahead of the hub, and aside.
-    """
-    speed = wp.length(velocity)
-    along = velocity / wp.max(speed, _TINY)
-    off = (i.x - hub) - wp.dot(i.x - hub, along) * along
-    y = wp.length(off)
-    if y < _TINY:
-        off = wp.cross(normal, along)
-        if wp.dot(off, i.wanted) > _ZERO:
-            off = -off
-    if wp.dot(off, i.wanted) >= _ZERO:
-        return wp.vec4d()
-    way = wp.normalize(-off)
-    t = (wp.dot(i.x - hub, along) - size[0]) / wp.max(speed, _TINY)
-    # He gets as far as this until then, by speed and by acceleration.
-    now = wp.dot(i.v, way)
-    far = i.fastest * t - (i.fastest - now) * i.tau * (_ONE - wp.exp(-t / i.tau))
-    far = wp.min(far, now * t + _HALF * i.limit * t * t)
-    enough = _ZERO
-    if t > _ZERO and far > _SPARE * (y + size[1] + i.radius):
-        enough = _ONE
-    return wp.vec4d(way[0], way[1], way[2], enough)
 
 
 @wp.func
@@ -338,18 +274,6 @@ def steer(
     push = wp.vec3d()
     fear = wp.vec3d()
     afraid = bool(False)
-    # Those he has the time to pass in front of, what they push, and whether there are some for whom it is too late.
-    dash = wp.vec3d()
-    held = wp.vec3d()
-    late = bool(False)
-    runner = Runner()
-    runner.x = x
-    runner.v = v
-    runner.wanted = wanted
-    runner.radius = c.radius[number]
-    runner.fastest = p[_FASTER] * p[_PANIC_FACTOR] * c.speed[number]
-    runner.limit = p[_ACCELERATION] * p[_PANIC_FACTOR]
-    runner.tau = p[_TAU]
     far = wp.max(r, p[_PANIC])
     here = wp.vec3f(x)
     within = in_sight(r * r)
@@ -379,22 +303,10 @@ def steer(
                             else:
                                 f = segment_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
                             one = bubble(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
-                            across = wp.vec4d()
+                            push += one
                             if e.whose[q] < 0 and f.distance < p[_PANIC]:
                                 afraid = True
                                 fear += f.away * (p[_PANIC] - f.distance) + one
-                                if p[_ACROSS] > _HALF:
-                                    across = run_across(runner, e.a[g], e.rate_a[g], e.size[e.owner[g]], normal)
-                            if across[3] > _HALF:
-                                held += one
-                                dash += wp.vec3d(across[0], across[1], across[2])
-                            else:
-                                push += one
-                                late = late or wp.length_sq(across) > _ZERO
-    if late or wp.length_sq(dash) == _ZERO:
-        push += held
-    else:
-        fear = dash
     wall = wall_near(c.sight, cell, x)
     if wall.distance < p[_WALL]:
         w = (x - wall.point) / wp.max(wall.distance, _TINY)
@@ -405,8 +317,8 @@ def steer(
     if afraid:
         limit *= p[_PANIC_FACTOR]
         fastest *= p[_PANIC_FACTOR]
-        fear -= wp.dot(fear, normal) * normal
-        force += (wp.normalize(fear) * fastest - v) / p[_TAU]
+        aside = fear - wp.dot(fear, normal) * normal
+        force += (wp.normalize(aside) * fastest - v) / p[_TAU]
     else:
         force += (wanted - v) / p[_TAU]
         if c.group[number] >= 0:

@@ -52,8 +52,7 @@ class MovingEdges:
 
     Args:
         contours: (e, 2) particles. owners: (e,) bodies.
-        sizes: (b, 2) how far each body reaches ahead of its head's centroid, and aside [m].
-        horizon: of anticipation [s]; 0: no virtual edges.
+        widths: (b,) of each body [m]. horizon: of anticipation [s]; 0: no virtual edges.
     """
 
     def __init__(
@@ -61,15 +60,16 @@ class MovingEdges:
         map: CellMap,
         contours: np.ndarray,
         owners: np.ndarray,
-        sizes: np.ndarray,
+        widths: np.ndarray,
         horizon: float,
     ) -> None:
         self.map = map
         self._horizon = horizon if map.dimension == 2 and map.flat else 0.0
-        device, bodies = map.device, len(sizes) if self._horizon > 0 else 0
+        device, bodies = map.device, len(widths) if self._horizon > 0 else 0
         count = len(contours) + 2 * bodies
         everyone = np.concatenate([owners, np.repeat(np.arange(bodies), 2)])
         self._contours = wp.array(contours.astype(np.int32), dtype=wp.vec2i, device=device)
+        self._widths = wp.array(widths, dtype=wp.float64, device=device)
         self._ends = _Ends()
         for name in ("dart_a", "dart_b", "how"):
             setattr(self._ends, name, wp.empty(count, dtype=wp.int32, device=device))
@@ -78,7 +78,6 @@ class MovingEdges:
             setattr(self.arrays, name, wp.empty(count, dtype=wp.vec3d, device=device))
         self.arrays.owner = wp.array(everyone.astype(np.int32), dtype=wp.int32, device=device)
         self.arrays.ahead = wp.zeros(count, dtype=wp.int32, device=device)
-        self.arrays.size = wp.array(sizes.reshape(-1, 2), dtype=wp.vec2d, device=device)
         self.arrays.longest = wp.zeros(1, dtype=wp.float64, device=device)
         self._in_order = device.is_cpu and count <= _FEW
         self._placing: tuple[Any, Repeated] | None = None
@@ -92,7 +91,7 @@ class MovingEdges:
         if self._placing is None or self._placing[0] != key:
             how = int(ENDS if bodies.surface else ALONE if self.map.has_convex_cells else MARCH)
             reach, chunk = wp.vec2d(self._horizon, _WEDGE), chunk_of(self.map.device)
-            arguments = [self.map.arrays, bodies, self._contours, reach, how, chunk]
+            arguments = [self.map.arrays, bodies, self._contours, self._widths, reach, how, chunk]
             arguments += [self._ends, self.arrays]
             indices = -(-len(self.arrays.owner) // chunk)
             placing = Repeated(_place_ends, indices, arguments, self.map.device, grain=16)
@@ -146,7 +145,7 @@ class MovingEdges:
     def _renewed(self) -> Edges:
         """The same edges, without their lists."""
         e = Edges()
-        for name in ("a", "b", "rate_a", "rate_b", "owner", "ahead", "size", "longest"):
+        for name in ("a", "b", "rate_a", "rate_b", "owner", "ahead", "longest"):
             setattr(e, name, getattr(self.arrays, name))
         return e
 
@@ -157,6 +156,7 @@ def _virtual(
     b: Bodies,
     body: int,
     side: int,
+    width: wp.float64,
     reach: wp.vec2d,
     i: int,
     x: _Ends,
@@ -172,8 +172,7 @@ def _virtual(
         velocity += b.velocity[b.particle[k]] / count
     way = reach[0] * velocity
     length = wp.length(way)
-    half_width = e.size[body][1]
-    wide = half_width > _HALF * reach[1] * length
+    wide = width > reach[1] * length
     seen = walk(m, hub, b.dart[b.particle[b.first[s]]])
     e.a[i] = hub
     e.b[i] = hub
@@ -185,7 +184,7 @@ def _virtual(
     x.how[i] = NOTHING
     if length > _ZERO and seen[1] == INSIDE and (side == 0 or wide):
         if wide:
-            left = wp.vec3d(-way[1], way[0], _ZERO) * (half_width / length)
+            left = wp.vec3d(-way[1], way[0], _ZERO) * (width * _HALF / length)
             if side == 1:
                 left = -left
             way = way + left
@@ -202,6 +201,7 @@ def _place_ends(
     m: MapArrays,
     b: Bodies,
     contours: wp.array[wp.vec2i],
+    widths: wp.array[wp.float64],
     reach: wp.vec2d,
     how: int,
     chunk: int,
@@ -212,7 +212,7 @@ def _place_ends(
     for i in range(begin, wp.min(begin + chunk, e.owner.shape[0])):
         k = i - contours.shape[0]
         if k >= 0:
-            _virtual(m, b, k / 2, k % 2, reach, i, x, e)
+            _virtual(m, b, k / 2, k % 2, widths[k / 2], reach, i, x, e)
             if x.how[i] == ALONE:
                 x.how[i] = how
         else:
