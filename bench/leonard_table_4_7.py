@@ -130,9 +130,8 @@ def run(report: Report, quick: bool = False) -> None:
         timed one by one from positions in main memory to contacts, which on CUDA waits for the device after each.
         Means of {runs} runs in turns over every {EVERY}th step; of kept trees at least {runs} turns of
         {1e3 * TURN_TAKES:g} ms, again and again over the same frames; the first time in each turn is "after a break",
-        the others are the row before. Contacts are
-        equal for all numbers of threads and devices; entries and pairs are counted and filled, without a critical
-        section."""
+        the others are the row before. Contacts are equal for all numbers of threads and devices; entries and pairs are
+        counted and filled, without a critical section."""
     )
     _verdicts(report, gains, slower)
     report.section("Pairs listed, then tested; and tested as they are found")

@@ -22,8 +22,10 @@ from tangere.crowd import Bubbles, Simulation, box
 from tangere.crowd.scenarios import circle, city, corridor, field, swarm
 from tangere.runtime import using_threads
 
-#: Checks that pass as the spec has them: F-P-18 (E6), 36 (E2, E4), 62 (E1), 63 (E2, E3), 64 (E4), 65 (real time).
-FEATURES = ["F-P-18", "F-P-36", "F-P-62", "F-P-63", "F-P-64", "F-P-65", "F-P-66"]
+#: Checks that pass as the spec has them: F-P-36 (E2, E4), 62 (E1), 64 (E4), 65 (real time). Printed and not claimed:
+#: F-P-63 (E2, E3), whose fourth part is a tie over 10,000 steps and depends on how long one looks; F-P-18 (E6), which
+#: the recorded run misses by less than a per cent.
+FEATURES = ["F-P-36", "F-P-62", "F-P-64", "F-P-65", "F-P-66"]
 
 STAGES = ("behaviour", "tracking", "registration", "bodies", "multiresolution")
 #: Crowds of E2 that differ in the speeds of their points: whether one costs more than another is to hold for each.
@@ -118,7 +120,7 @@ def _linear(report: Report, points: int, steps: int, quick: bool) -> None:
 def _tasks(report: Report, points: int, steps: int) -> None:
     report.section("E2, E3: cost by task in the circle")
     crowds = {f"{n} + {m}": (n, m) for n, m in ((points // 2, 50), (points, 50), (points // 2, 100))}
-    found, rows = _circles(crowds, steps, _SEEDS)
+    found, rows = _circles(crowds, steps)
     columns = ["points + bodies", "step", *STAGES, "neighbours of a point", "most in the inner ring", "arrived"]
     report.table(columns, rows)
     means = {name: {x: float(np.mean([run.parts[x] for run in runs])) for x in STAGES} for name, runs in found.items()}
@@ -155,13 +157,11 @@ def _tasks(report: Report, points: int, steps: int) -> None:
     )
 
 
-def _circles(
-    crowds: dict[str, tuple[int, int]], steps: int, seeds: int
-) -> tuple[dict[str, list[Timed]], list[list[str]]]:
+def _circles(crowds: dict[str, tuple[int, int]], steps: int) -> tuple[dict[str, list[Timed]], list[list[str]]]:
     """The runs of each crowd, one a seed, and a row of their means."""
     makers = {
         f"{name}, seed {seed}": partial(circle, *numbers, seed=seed, separate=True, device="cpu")
-        for seed in range(seeds)
+        for seed in range(_SEEDS)
         for name, numbers in crowds.items()
     }
     timings = timed(makers, steps, runs=2)
