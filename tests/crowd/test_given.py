@@ -112,6 +112,9 @@ def test_sizes_of_scenarios_are_those_of_whole_cells():
     [
         (lambda: scenarios.snake(10, 30, device="cpu"), "30 snakes do not fit"),
         (lambda: scenarios.circle(10, 400, device="cpu"), "400 boxes do not fit"),
+        (lambda: scenarios.circle(10, 100, shape=(9.0, 2.0), device="cpu"), "100 boxes do not fit"),
+        (lambda: scenarios.circle(10, 10, shape=(-0.1, 2.0), device="cpu"), "length must be positive"),
+        (lambda: scenarios.corridor(10, 10, shape=(4.0, 0.0), device="cpu"), "width must be positive"),
         (lambda: scenarios.city(10, 20, blocks=2, device="cpu"), "20 cars do not fit on 9"),
         (lambda: scenarios.city(10, blocks=0, device="cpu"), "blocks"),
         (lambda: scenarios.field(10, per_area=0.0, device="cpu"), "per_area"),
@@ -130,3 +133,5 @@ def test_boxes_on_a_circle_start_apart(size):
     middles = np.array([simulation.bodies.outline(k).mean(axis=0) for k in range(len(simulation.bodies))])
     away = np.linalg.norm(middles[:, None] - middles[None], axis=2) + 99 * np.eye(len(middles))
     assert away.min() > 4.0  # as long as they are
+    small = scenarios.circle(10, 400, size=size, shape=(1.0, 0.5), device="cpu")
+    np.testing.assert_allclose(np.ptp(small.bodies.outline(0), axis=0)[:2], [0.5, 1.0])  # ahead is along y there

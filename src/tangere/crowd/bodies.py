@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tangere.crowd.given import positive
 from tangere.runtime import Arrays, InputError, to_numpy
 
 __all__ = ["Body", "Cage", "box", "chain", "deformable", "rigid"]
@@ -64,7 +65,7 @@ def rigid(outline: Arrays) -> Body:
 
 def box(length: float, width: float) -> Body:
     """A rigid rectangle: a car [m]."""
-    x, y = length / 2, width / 2
+    x, y = positive(length, "length") / 2, positive(width, "width") / 2
     return rigid([(-x, -y), (x, -y), (x, y), (-x, y)])
 
 

@@ -273,6 +273,7 @@ def steer(
     flat = m.dimension == 2 and c.surface == 0
     push = wp.vec3d()
     fear = wp.vec3d()
+    noted = Near()
     afraid = bool(False)
     far = wp.max(r, p[_PANIC])
     here = wp.vec3f(x)
@@ -287,15 +288,21 @@ def steer(
         if away <= within:
             push += pushes(c, p, i, c.start[run.first], c.start[run.last + 1], flat)
         if away <= edges_within:
-            for q in range(e.start[run.first], e.start[run.last + 1]):
-                reach = r
-                if e.whose[q] < 0:
-                    reach = far
-                if may_touch(e.ball[q], x, reach):
-                    place = e.entry[q]
+            # As in `pushes`: those whose ball is touched are noted first, without a branch.
+            q = int(e.start[run.first])
+            last = e.start[run.last + 1]
+            while q < last:
+                count = int(0)
+                while q < last and count < _NOTED:
+                    noted[count] = q
+                    count += wp.where(may_touch(e.ball[q], x, wp.where(e.whose[q] < 0, far, r)), 1, 0)
+                    q += 1
+                for k_noted in range(count):
+                    ahead = e.whose[noted[k_noted]] < 0
+                    place = e.entry[noted[k_noted]]
                     g = e.edge[place]
                     # Never more than the true distance.
-                    if elliptic_distance(x, e.a[g], e.b[g]) < reach:
+                    if elliptic_distance(x, e.a[g], e.b[g]) < wp.where(ahead, far, r):
                         if comes_first(e, c.sight, cell, place, here, edges_within):
                             f = Field()
                             if p[_ELLIPSE] > _HALF:
@@ -304,7 +311,7 @@ def steer(
                                 f = segment_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
                             one = bubble(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
                             push += one
-                            if e.whose[q] < 0 and f.distance < p[_PANIC]:
+                            if ahead and f.distance < p[_PANIC]:
                                 afraid = True
                                 fear += f.away * (p[_PANIC] - f.distance) + one
     wall = wall_near(c.sight, cell, x)

@@ -18,8 +18,8 @@ from tangere.runtime import InputError
 
 __all__ = ["circle", "corridor", "field", "snake", "spread_out"]
 
-#: Radii of the rings of boxes, as parts of the size, and from box to box [m].
-_RINGS, _BOX_APART = (0.2, 0.3), 4.1
+#: Radii of the rings of boxes, as parts of the size, and at least from box to box [m].
+_RINGS, _BETWEEN = (0.2, 0.3), 0.1
 #: From snake to snake [m].
 _LANE = 10.0
 
@@ -45,6 +45,7 @@ def corridor(
         length, width: in whole cells: 100 m of cells of 8 m are 96 m.
         shape: length and width of a box [m].
     """
+    body = box(*shape)
     columns, rows = _cells(length, cell), _cells(width, cell)
     length, width = columns * cell, rows * cell
     simulation = Simulation(quad_grid(columns, rows, size=cell, device=device), seed=seed, **options)
@@ -59,7 +60,7 @@ def corridor(
     simulation.add_points(here, goals=ways, speed=random.uniform(1.0, 1.8, points), repeat=True)
     if bodies:
         place, heading, ways, speed = _in_loops(bodies, length, width, shape, random)
-        simulation.add_bodies(box(*shape), place, headings=heading, goals=ways, speed=speed, repeat=True)
+        simulation.add_bodies(body, place, headings=heading, goals=ways, speed=speed, repeat=True)
     return simulation
 
 
@@ -94,15 +95,21 @@ def circle(
     *,
     size: float = 200.0,
     cell: float = 8.0,
+    shape: tuple[float, float] = (4.0, 2.0),
     seed: int = 0,
     device: str | None = None,
     **options: Any,
 ) -> Simulation:
-    """Points on a large circle go to their antipodes; two rings of boxes turn in opposite directions."""
-    count = _cells(size, cell)
+    """Points on a large circle go to their antipodes; two rings of boxes turn in opposite directions.
+
+    Args:
+        size: of the square around it all [m], in whole cells.
+        shape: length and width of a box [m].
+    """
+    body, count = box(*shape), _cells(size, cell)
     size = count * cell
     # As many in one ring as in the other, unless they would touch there.
-    room = [int(2 * np.pi * part * size / _BOX_APART) for part in _RINGS]
+    room = [int(2 * np.pi * part * size / (shape[0] + _BETWEEN)) for part in _RINGS]
     inner = min(bodies // 2, room[0])
     if bodies - inner > room[1]:
         raise InputError(f"{bodies} boxes do not fit on two rings of {size:g} m, where {sum(room)} do")
@@ -123,7 +130,7 @@ def circle(
             ways = [middle + far * np.stack([np.cos(a + steps), np.sin(a + steps)], axis=1) for a in start]
             place = middle + far * np.stack([np.cos(start), np.sin(start)], axis=1)
             heading = turn * np.stack([-np.sin(start), np.cos(start)], axis=1)
-            simulation.add_bodies(box(4.0, 2.0), place, headings=heading, goals=ways, speed=3.0, repeat=True)
+            simulation.add_bodies(body, place, headings=heading, goals=ways, speed=3.0, repeat=True)
     return simulation
 
 
