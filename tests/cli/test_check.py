@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -59,6 +60,17 @@ def test_json_has_times_of_the_file_verdicts_and_clearances(folder):
     assert abs(answer["contacts"][0]["normal"][0]) == pytest.approx(1.0)
 
 
+def test_times_since_1970_keep_their_decimals_and_contacts_are_not_told_late(folder):
+    poses = np.tile(np.eye(4), (2, 1, 1))
+    poses[1, 0, 3] = 4.0
+    save_path(Path(poses), folder / "epoch.csv", (1.7e9, 1.7e9 + 1.0))
+    out = call(folder, "epoch.csv").stdout
+    assert "contact at t = 1700000000.749999" in out
+    assert "clearance: 0 m at t = 1700000000.75 (near.ply)" in out
+    row = next(line for line in out.splitlines() if line.startswith("│ 0"))
+    assert row.split("│")[2:6] == [" 1700000000 ", " 1700000001 ", " contact ", " 1700000000.74999 "]
+
+
 def test_pictures_and_plots_are_written(folder):
     result = call(folder, "bad.csv", "--png", str(folder / "out.png"), "--plot", str(folder / "plot.png"))
     assert result.exit_code == 1
@@ -108,3 +120,12 @@ def test_two_meshes_with_one_name_are_not_written_over_each_other(folder):
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2
     assert "part.npz" in result.stderr
+
+
+@pytest.mark.parametrize(("option", "module"), [("--png", "PIL"), ("--plot", "matplotlib"), ("--view", "viser")])
+def test_a_missing_package_is_told_before_the_work(option, module, folder, monkeypatch):
+    monkeypatch.setattr("tangere.check_path", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setitem(sys.modules, module, None)
+    result = call(folder, "bad.csv", option, *([] if option == "--view" else [str(folder / "x.png")]))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "pip install 'tangere[view]'" in result.stderr

@@ -143,6 +143,22 @@ def test_picture_and_recording_are_left_where_asked(falling, tmp_path):
     assert image_module.open(tmp_path / "again.png").size == (960, 640)
 
 
+def test_prepared_parts_are_meshes_like_others(falling, tmp_path, monkeypatch):
+    ball, floor, later, _ = falling
+    assert call("convert", ball, floor, later, "--out", tmp_path / "parts")[0] == 0
+    parts = [tmp_path / "parts" / name for name in ("ball.npz", "floor.npz", "ball_later.npz")]
+    code, out, _ = call("first-contact", parts[0], parts[1], "--to", parts[2], "--json")
+    assert code == 1
+    assert out == call("first-contact", ball, floor, "--to", later, "--json")[1]
+    pytest.importorskip("PIL", reason="pictures need the extra [view]")
+    png, shown = tmp_path / "parts.png", []
+    monkeypatch.setattr("tangere.view.picture", lambda scene, time, path: shown.append(len(scene.things)))
+    for words in ((parts[0],), (parts[0], parts[1]), (parts[0], "--to", parts[2])):
+        assert call("view", *words, "--png", png)[0] == 0
+    assert shown == [1, 2, 1]
+    assert "a recorded scene" not in complaint("view", parts[0], "--to", floor, "--png", png)
+
+
 def test_the_view_option_serves_the_scene_at_the_contact(falling, monkeypatch):
     pytest.importorskip("viser", reason="the viewer needs the extra [view]")
     from tangere.view import Viewer
@@ -248,6 +264,14 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(words, reason,
         assert reason in message
         assert words[1] in message
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("option", "module"), [("--png", "PIL"), ("--view", "viser")])
+def test_a_missing_package_is_told_before_the_work(option, module, falling, tmp_path, monkeypatch):
+    monkeypatch.setattr("tangere.first_contact", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setitem(sys.modules, module, None)
+    words = [option, tmp_path / "x.png"] if option == "--png" else [option]
+    assert "pip install 'tangere[view]'" in complaint("first-contact", falling[0], falling[1], *words)
 
 
 @pytest.mark.parametrize("time", [-0.5, 1.5, float("nan"), float("inf")])

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tangere.cli import main
+from tangere.runtime import InputError
 
 
 @pytest.mark.release
@@ -56,6 +57,30 @@ def test_a_format_that_cannot_be_written_is_told_before_the_work(tmp_path, monke
     assert result.exit_code == 2
     assert "pyarrow" in result.output
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("module", "words"), [("matplotlib", []), ("viser", ["--view"])])
+def test_a_missing_package_is_told_before_the_work(module, words, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr("tangere.crowd.scenarios.corridor", lambda *_, **__: pytest.fail("the work was begun"))
+    result = CliRunner().invoke(main, ["crowd", "corridor", *words, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "pip install 'tangere[view]'" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_trajectories_are_kept_even_if_a_picture_cannot_be_drawn(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+
+    def refuse(*_):
+        raise InputError("no picture")
+
+    monkeypatch.setattr("tangere.crowd.top_view", refuse)
+    command = ["crowd", "corridor", "--points", "10", "--bodies", "0", "--seconds", "0.1", "--save", "csv"]
+    result = CliRunner().invoke(main, [*command, "--out", str(tmp_path), "--device", "cpu"])
+    assert result.exit_code == 2
+    assert "no picture" in result.output
+    assert (tmp_path / "corridor.csv").read_text().count("\n") > 10
 
 
 @pytest.mark.release

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -39,6 +40,18 @@ def test_the_demo_refuses_a_folder_that_cannot_be_made_before_the_work(tmp_path,
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "file" / "out")])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "folder cannot be made" in result.stderr
+
+
+@pytest.mark.parametrize(("command", "module"), [("demo", "PIL"), ("bench", "matplotlib")])
+def test_a_missing_package_is_told_before_the_work(command, module, tmp_path, monkeypatch):
+    for name in ("tangere.check_path", "tangere.query.vertex_face"):
+        monkeypatch.setattr(name, lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setitem(sys.modules, module, None)
+    option = ["--out", tmp_path / "out"] if command == "demo" else ["--png", tmp_path / "rates.png"]
+    result = CliRunner().invoke(main, [command, *map(str, option)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "pip install 'tangere[view]'" in result.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_bench_reports_every_query_with_its_rate(tmp_path, monkeypatch):

@@ -79,6 +79,20 @@ def test_the_live_page_gets_the_simulation_that_was_asked_for(monkeypatch):
     assert shown[1].steps == 4
 
 
+def test_the_examples_of_the_help_have_a_line_each():
+    lines = [line.strip() for line in soft("--help").output.splitlines()]
+    assert "tangere soft tori.npz --view" in lines
+    assert not any("\\b" in line for line in lines)
+
+
+def test_a_package_that_pictures_need_is_asked_for_before_the_run(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setattr("tangere.soft.simulation.Simulation.step", lambda _: pytest.fail("ran"))
+    result = soft("tori", "--png", str(tmp_path / "strip.png"), "--device", "cpu")
+    assert result.exit_code == 2
+    assert "pillow" in result.output
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

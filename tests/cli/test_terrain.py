@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from contextlib import contextmanager
 
 import numpy as np
@@ -77,6 +78,22 @@ def test_the_demo_refuses_a_folder_that_cannot_be_made_before_the_work(tmp_path,
     result = CliRunner().invoke(main, ["terrain", "demo", "--out", str(tmp_path / "file" / "out")])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "folder cannot be made" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("demo",), ("demo", "--view"), ("check", "--png"), ("check", "--view")], ids=" ".join
+)
+def test_a_missing_package_is_told_before_the_work(words, folder, monkeypatch):
+    monkeypatch.setattr("tangere.manifold", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setitem(sys.modules, "viser" if "--view" in words else "PIL", None)
+    if words[0] == "demo":
+        result = CliRunner().invoke(main, ["terrain", *words, "--out", str(folder / "out")])
+    else:
+        more = [] if "--view" in words else [str(folder / "x.png")]
+        result = check(folder, "--cylinder", "0.3", "0.9", words[1], *more)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "pip install 'tangere[view]'" in result.stderr
+    assert not (folder / "out").exists()
 
 
 def test_the_barrels_of_the_article_just_rest_on_the_ground():

@@ -183,6 +183,8 @@ def test_wrong_shapes_are_refused_by_name(query):
         query(good, good[:1], device="cpu")
     with pytest.raises(InputError, match="x0 is not an array of numbers"):
         query([["here"]], good, device="cpu")
+    with pytest.raises(InputError, match="x1 must be real numbers, not complex128"):
+        query(good, good + 1j, device="cpu")
 
 
 @pytest.mark.parametrize("query", [vertex_face, edge_edge, vertex_edge, vertex_vertex], ids=lambda q: q.__name__)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 import tangere as tg
-from tangere.motion import Linear, Rest, Twist
+from tangere.motion import Linear, Path, Rest, Twist
 from tangere.query.contacts import Kind
 from tangere.query.distance import distance
 from tangere.runtime import InputError, UnsupportedError, using_threads
@@ -174,6 +174,13 @@ def test_many_times_and_many_poses_are_one_call(rng):
     for k, t in enumerate(times):
         one = distance(part.moving(twist), block.moving(Rest(there)), time=t, device="cpu")
         assert (one.lower, one.upper, one.triangle_a) == (every.lower[k], every.upper[k], every.triangle_a[k])
+    path = Path(twist.pose(np.linspace(0, 1, 4)))
+    along = distance(part.moving(path), block.moving(Rest(there)), time=times, device="cpu")
+    assert along.upper == pytest.approx(
+        distance(part.moving(Rest(path.pose(times))), block.moving(Rest(there)), device="cpu").upper
+    )
+    once = distance(part.moving(path), block.moving(Rest(there)), time=0.5, device="cpu")
+    assert (once.lower, once.upper) == (along.lower[4], along.upper[4])
     poses = np.stack([posed(rng, 4.0) for _ in range(4)])
     batch = distance(part.moving(Rest(poses)), block, device="cpu")
     assert batch.upper.shape == (4,)
@@ -207,6 +214,21 @@ def test_deforming_meshes_are_measured_at_one_time_only():
             ball.moving(Rest(np.tile(np.eye(4), (3, 1, 1)))),
             device="cpu",
         )
+
+
+def test_meshes_too_small_for_their_lengths_are_refused_however_small():
+    """A diagonal below 1e-160 underflows, so the size is not taken from it."""
+    box = tg.generate.box()
+    for size in (1e-41, 1e-100, 1e-165, 1e-310):
+        tiny = box.replace(vertices=size * box.vertices)
+        for one, other in ((tiny, box), (box, tiny)):
+            with pytest.raises(InputError, match=r"is .* in size; the least is 1e-40"):
+                distance(one, other, device="cpu")
+            with pytest.raises(InputError, match=r"is .* in size; the least is 1e-40"):
+                tg.first_contact(one.moving(Twist(np.eye(4), [1.0, 0.0, 0.0], [0.0, 0.0, 0.0])), other, device="cpu")
+    small = box.replace(vertices=1e-39 * box.vertices)
+    away = box.replace(vertices=1e-39 * (box.vertices + [3.0, 0.0, 0.0]))
+    assert distance(small, away, device="cpu").upper == pytest.approx(2e-39, rel=1e-9)
 
 
 def test_python_fcl_finds_the_same_distance(rng):

@@ -97,6 +97,17 @@ def test_a_part_that_starts_inside_its_obstacle_is_told_so():
     assert check.time == 0.0
 
 
+def test_an_overlap_at_the_start_is_told_whatever_only_touches_then():
+    cube = box(size=(1.0, 1.0, 1.0))
+    near, over = (cube.at(pose) for pose in shifted((1.0 + 5e-7, 0, 0), (-0.5, 0, 0)))
+    for obstacles, number in (([near, over], 1), ([over, near], 0)):
+        check = check_path(cube, obstacles, Path(shifted((0, 0, 0), (0, 0, 0.1))), device="cpu")
+        assert (check.status, check.time, check.time_upper) == (Status.START, 0.0, 0.0)
+        assert check.segment_status.tolist() == [Status.START]
+        assert check.segment_obstacle.tolist() == [number]
+        assert set(check.contacts.body_b.tolist()) == {number}
+
+
 @pytest.mark.long_in_debug
 def test_the_window_lifter_comes_out_one_way_and_not_the_other():
     task = window_lifter()
@@ -129,6 +140,8 @@ def test_what_cannot_be_checked_is_refused_by_name():
         (lambda: check_path(cube, [cube, moving], path), "obstacle 1"),
         (lambda: check_path(cube, cube, shifted((0, 0, 0))), "must be a Path"),
         (lambda: check_path(cube, cube, path, instants=0), "instants"),
+        (lambda: check_path(cube, cube, path, instants=2.5), "instants must be a whole number"),
+        (lambda: check_path(cube, None, path), "obstacles must be a Mesh or a list of them, not NoneType"),
     ):
         with pytest.raises(InputError, match=reason):
             wrong()

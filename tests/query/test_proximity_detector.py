@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +12,7 @@ import pytest
 import warp as wp
 
 from proximity_oracle import SCENES, assert_same_contacts, reach
-from tangere.query.proximity import Detector, Exclusion, proximity
+from tangere.query.proximity import Detector, Exclusion, detect, proximity
 from tangere.query.proximity.eights_run import PATIENCE, Capacity
 from tangere.runtime import InputError
 from tangere.shape import Mesh, generate
@@ -208,3 +210,24 @@ def test_trees_can_be_ordered_before_anything_was_looked_for_and_rows_of_points_
     rows = wp.zeros((120, 2), dtype=wp.vec3d, device="cpu")
     with pytest.raises(InputError):
         detector.find(rows)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_what_holds_arrays_of_a_device_says_what_to_do_instead_of_copying_it(copied, device):
+    ball = generate.icosphere(subdivisions=1)
+    detector = Detector(ball, distance=0.1, device=device)
+    near, found = detector.find(ball.vertices), detect(ball, distance=0.1, device=device)
+    for held, advice in ((detector, "make another one"), (near, "take its contacts"), (found, "take its contacts")):
+        with pytest.raises(TypeError, match=f"a {type(held).__name__} cannot be copied or pickled: {advice}"):
+            copied(held)
+    copied(found.contacts)
+
+
+def test_a_detector_and_a_detection_tell_kinds_and_numbers_in_a_line():
+    below, above = pricked(300)
+    detector = Detector([below, above], distance=0.02, within=False, device="cpu")
+    assert repr(detector.find([below.vertices, above.vertices])) == "Near(300: 300 vertex-face; on cpu)"
+    assert repr(detector.find([below.vertices, above.vertices + 1.0])) == "Near(none, on cpu)"
+    assert repr(detect([below, above], distance=0.02, device="cpu")).startswith(
+        "Detection(300: 300 vertex-face; on cpu, in "
+    )

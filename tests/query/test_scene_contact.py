@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -132,6 +136,61 @@ def test_links_of_a_chain_touch_obstacles_and_each_other_but_not_their_neighbour
     hit = first_contact_of_scene([*links, post], ignored=linked_pairs(chain), tolerance=TOLERANCE, device="cpu")
     assert hit.time < folded.time
     assert hit.contacts.body_b[0] == 3
+
+
+def test_an_overlap_at_the_start_is_told_whatever_else_touches_then_in_any_order():
+    """Boxes are aligned: that they overlap is seen by `intersects` alone, and not by edges that go through faces."""
+    box = generate.box()
+    rising = box.moving(Screw(at([0, 0, 0]), at([0, 0, 0.1])))
+    near, over = box.at(at([1.0 + 5e-7, 0, 0])), box.at(at([-0.5, 0, 0]))
+    for bodies, pair in (
+        ([rising, near, over], (0, 2)),
+        ([rising, over, near], (0, 1)),
+        ([near, over, rising], (1, 2)),
+    ):
+        hit = first_contact_of_scene(bodies, device="cpu")
+        assert (hit.status, hit.time, hit.time_upper) == (Status.START, 0.0, 0.0)
+        assert (hit.contacts.body_a[0], hit.contacts.body_b[0]) == pair
+    assert first_contact_of_scene([rising, near], device="cpu").status == Status.CONTACT
+    tilted = box.at(at([-0.5, 0, 0], [0.3, 0.2, 0.1]))  # edges go through faces here
+    hit = first_contact_of_scene([rising, near, tilted], device="cpu")
+    assert (hit.status, hit.contacts.body_b[0]) == (Status.START, 2)
+
+
+def test_scenes_of_ever_new_parts_do_not_stay_in_memory():
+    """The floor is the same in all of them and must not keep what was once asked with it."""
+    from tangere.query.first_contact.rigid.bodies import KEPT_FORESTS
+
+    floor, seen = generate.plate(size=(6.0, 6.0, 0.1)), []
+    for k in range(3 * KEPT_FORESTS):
+        part = generate.box((1.0, 1.0, 1.0 + 0.01 * k))
+        seen.append(weakref.ref(part))
+        falling = part.moving(Twist(at([0, 0, 2.0]), [0, 0, -4.0], [0, 0, 0]))
+        assert first_contact_of_scene([floor, falling], device="cpu")
+    del part, falling
+    gc.collect()
+    assert sum(part() is not None for part in seen) <= KEPT_FORESTS
+    assert len(floor.cache) < KEPT_FORESTS
+
+
+def test_threads_that_ask_about_scenes_of_their_own_get_their_own_answers():
+    floor, wrong = generate.plate(size=(6.0, 6.0, 0.1)), []
+
+    def ask(number: int) -> None:
+        for k in range(12):
+            height = 1.0 + 0.1 * number + 0.01 * k
+            part = generate.box((1.0, 1.0, height))
+            falling = part.moving(Twist(at([0, 0, 3.0]), [0, 0, -4.0], [0, 0, 0]))
+            hit = first_contact_of_scene([floor, falling], device="cpu")
+            if abs(hit.time - (3.0 - 0.05 - 0.5 * height) / 4.0) > 1e-5:
+                wrong.append((number, k, hit))
+
+    asking = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    assert not wrong
 
 
 def test_bodies_at_rest_are_not_compared_and_small_scenes_are_free():

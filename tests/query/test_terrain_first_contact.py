@@ -12,6 +12,7 @@ from tangere.motion.twist import Rest, Twist
 from tangere.query.contacts import Status
 from tangere.query.first_contact.terrain import bodies_terrain
 from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.manifold import manifold
 from tangere.runtime import InputError, UnsupportedError, choose_device
 from tangere.shape.analytic import Box, Capsule, Cylinder, Sphere
 from tangere.shape.heightfield import Heightfield
@@ -160,7 +161,30 @@ def test_a_body_in_a_hole_falls_through_and_meets_its_rim(device):
     assert found.status.tolist() == [Status.FREE, Status.CONTACT]
     assert found.point_b[1] == pytest.approx([7.0, 5.0, 0.0])
     under = Twist(placed_at(np.array([[5.0, 5.0, -2.0]])), [5.0, 0.0, 4.0], [0.0, 0.0, 0.0])
-    assert bodies_terrain(Sphere(0.5).moving(under), field, device=device).status[0] == Status.CONTACT
+    found = bodies_terrain(Sphere(0.5).moving(under), field, tolerance=1e-9, device=device)
+    assert found.status[0] == Status.CONTACT
+    met = 31.0 / 82.0  # the centre is half a metre from the rim: (5 t - 2)^2 + (4 t - 2)^2 = 1 / 4
+    assert met - 1e-8 <= found.time[0] <= met
+    assert found.point_b[0] == pytest.approx([7.0, 5.0, 0.0])
+
+
+def test_walls_of_holes_and_the_border_are_no_contacts_but_have_a_depth(device):
+    """The limit that the page on terrain names: sideways into the ground is free, below the surface all the way."""
+    holes = np.zeros((10, 10), bool)
+    holes[5, 5] = True
+    field = Heightfield(np.zeros((11, 11)), 1.0, holes=holes)
+    starts = placed_at(np.array([[5.5, 5.5, -1.0], [-2.0, 3.0, -1.0]]))
+    body, motion = Cylinder(0.3, 0.3), Twist(starts, [[-2.5, 0, 0], [5.0, 0, 0]], [0.0, 0.0, 0.0])
+    found = bodies_terrain(body.moving(motion), field, device=device)
+    assert found.status.tolist() == [Status.FREE, Status.FREE]
+    within = body.at(motion.pose(np.array([0.19, 0.38])))  # nearly half of each in the wall, in the border
+    assert not touches(within, field, device=device).hit.any()
+    assert manifold(within, field, device=device).gap.min() < 0.0
+    inside = body.at(motion.pose(np.ones(2)))
+    assert touches(inside, field, device=device).buried.all()
+    assert manifold(inside, field, device=device).gap.min() == pytest.approx(-1.15)
+    begun = bodies_terrain(body.moving(Rest(motion.pose(np.ones(2)))), field, device=device)
+    assert begun.status.tolist() == [Status.START, Status.START]
 
 
 def test_separation_is_kept(device):

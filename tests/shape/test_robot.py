@@ -106,6 +106,10 @@ def test_configurations_and_files_that_make_no_sense_are_refused(arm_file, tmp_p
     (tmp_path / "odd.urdf").write_text(ARM.replace('type="continuous"', 'type="floating"'))
     with pytest.raises(UnsupportedError, match="joint 'turn' is floating"):
         load_urdf(tmp_path / "odd.urdf")
+    for radius in ("-1", "0", "nan"):
+        (tmp_path / "ball.urdf").write_text(ARM.replace('sphere radius="0.2"', f'sphere radius="{radius}"'))
+        with pytest.raises(InputError, match="radius must be positive"):
+            load_urdf(tmp_path / "ball.urdf")
     (tmp_path / "loop.urdf").write_text(
         '<robot name="loop"><link name="a"/><link name="b"/><joint name="x" type="fixed"><parent link="a"/><child'
         ' link="b"/></joint><joint name="y" type="fixed"><parent link="b"/><child link="a"/></joint></robot>'

@@ -139,6 +139,28 @@ def test_a_simulation_of_many_bodies_keeps_them_apart():
     assert 0.0 < min(heights) < max(heights) < 0.06
 
 
+@pytest.mark.parametrize("density", [100.0, 1000.0])
+def test_a_ribbon_a_centimetre_wide_that_is_shaken_gains_no_energy(density):
+    ribbon = generate.sheet(40, size=(1.0, 0.01))
+    for seed in range(3):
+        shaken = 0.5 * np.random.default_rng(seed).standard_normal(ribbon.vertices.shape)
+        body = Body(ribbon, density=density, velocity=shaken)
+        simulation = Simulation([body], gravity=(0.0, 0.0, 0.0), response="none", device="cpu")
+        start = simulation.energy().total
+        for _ in range(60):
+            simulation.step()
+            assert simulation.energy().total < start
+
+
+@pytest.mark.parametrize("scene", [scenes.tori, scenes.knot, scenes.drop])
+def test_sweeps_of_ordinary_meshes_follow_from_their_usual_edge(scene):
+    for body in scene(device="cpu").bodies:
+        ends = body.shape.vertices[body.shape.edges]
+        edge = np.median(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1))
+        sound = np.sqrt(body.stiffness / body.density)
+        assert body.is_obstacle or body.sweeps_needed(0.02) == np.ceil(5.5 * 0.02 * sound / edge)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -26,13 +26,15 @@ from tangere.bound.obb_node import ObbNode
 from tangere.runtime import InputError, choose_device
 from tangere.shape import Mesh
 
-__all__ = ["DEPTH_LIMIT", "PREPARED", "ObbNode", "ObbTree"]
+__all__ = ["DEPTH_LIMIT", "PREPARED", "ObbNode", "ObbTree", "refuse_tiny"]
 
 #: Where a mesh that came from a prepared part keeps it in its cache.
 PREPARED = "prepared part"
 
 #: Coordinates beyond this do not fit the float32 records [m].
 LARGEST_COORDINATE = 1.0e37
+#: Below this size [m] lengths of a mesh cannot be told: float32 boxes would not be its own, and products underflow.
+SMALLEST_SIZE = 1.0e-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +86,13 @@ class ObbTree:
     def records(self) -> np.ndarray:
         """The nodes as a structured NumPy array with the fields of `ObbNode`; axes[:, :, k] is axis k."""
         return self.nodes.numpy()
+
+
+def refuse_tiny(mesh: Mesh) -> None:
+    """Raise if `mesh` is too small for queries that tell lengths or times; a single point is not."""
+    if mesh.cache.get(SMALLEST_SIZE):  # asked before: small queries would feel the arithmetic
+        return
+    size = float((mesh.bounds[1] - mesh.bounds[0]).max())  # the diagonal would underflow
+    if 0.0 < size < SMALLEST_SIZE:
+        raise InputError(f"Mesh {mesh.name!r}: is {size:.3g} in size; the least is {SMALLEST_SIZE:g}")
+    mesh.cache[SMALLEST_SIZE] = True

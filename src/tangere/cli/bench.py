@@ -51,12 +51,14 @@ def bench(seconds: float, as_json: bool, png: Path | None, threads: int | None, 
     """Measure batches of primitive queries and three moving scenes on this machine, in about a minute."""
     from rich.console import Console
 
+    from tangere.cli.extras import check_view_extra
     from tangere.cli.out_files import check_out_file
     from tangere.cli.showcase import cases
     from tangere.cli.tables import quantity, screen_table
     from tangere.runtime import choose_device, thread_count, using_threads
 
     check_out_file(png, "--png", ".png")
+    check_view_extra(matplotlib=png is not None)
     where = choose_device(device)
     with using_threads(threads), Console(stderr=True).status("") as status:
         machine = {"device": where.name, "threads": thread_count()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,7 @@ def check(
     from rich.progress import Progress
 
     import tangere as tg
+    from tangere.cli.extras import check_view_extra
     from tangere.cli.mesh_files import load_mesh
     from tangere.cli.out_files import check_out_file
     from tangere.motion.path_files import load_path
@@ -68,6 +70,7 @@ def check(
 
     check_out_file(png, "--png", ".png")
     check_out_file(plot, "--plot", ".png")
+    check_view_extra(pillow=png is not None, matplotlib=plot is not None, viser=look)
     path, clock = load_path(poses)
     body, obstacles = load_mesh(part), [load_mesh(file) for file in against]
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -100,6 +103,20 @@ def check(
 def _on(clock: tuple[float, float], time: Any) -> Any:
     """Times of the file for times along the path."""
     return clock[0] + (clock[1] - clock[0]) * time
+
+
+def _shown(clock: tuple[float, float], time: float, digits: int = 6, *, down: bool = False) -> str:
+    """A time of the file in as many decimals as `digits` of the whole path need: seconds since 1970 keep theirs.
+
+    Args:
+        down: for times of contacts, which must not be told late.
+    """
+    decimals = max(0, digits - 1 - math.floor(math.log10(clock[1] - clock[0])))
+    exact = Decimal(repr(float(_on(clock, time))))  # as it is printed: 0.3 is 0.3, not a little less
+    with localcontext(prec=400):
+        rounded = exact.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR if down else ROUND_HALF_EVEN) + 0
+    text = f"{rounded:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _as_data(found: PathCheck, names: list[str], clock: tuple[float, float]) -> dict[str, Any]:
@@ -154,12 +171,12 @@ def _print(found: PathCheck, names: list[str], clock: tuple[float, float], scene
     verdict = found.status.name.lower()
     if found:
         obstacle = names[found.contacts.body_b[0]] if len(found.contacts) else names[found.segment_obstacle.max()]
-        verdict += f" at t = {_on(clock, found.time):.9g} with {obstacle}"
+        verdict += f" at t = {_shown(clock, found.time, 9, down=True)} with {obstacle}"
     console.print(f"[bold]{verdict}[/bold]   ({scene.title})", highlight=False)
     clearance = found.clearance
     nearest = int(clearance.upper.argmin())
     console.print(
-        f"clearance: {clearance.least:.6g} m at t = {_on(clock, clearance.time[nearest]):.6g}"
+        f"clearance: {clearance.least:.6g} m at t = {_shown(clock, clearance.time[nearest])}"
         f" ({names[clearance.obstacle[nearest]]}); certainly {clearance.certain:.6g} m all the way",
         highlight=False,
     )
@@ -168,7 +185,8 @@ def _print(found: PathCheck, names: list[str], clock: tuple[float, float], scene
         return
     table = Table("segment", "from", "to", "verdict", "at", "obstacle")
     for k in touching[:_ROWS]:
-        begin, end, at = (f"{_on(clock, t):.6g}" for t in (*found.path.times[k : k + 2], found.segment_time[k]))
+        begin, end = (_shown(clock, time) for time in found.path.times[k : k + 2])
+        at = _shown(clock, found.segment_time[k], down=True)
         status = Status(int(found.segment_status[k])).name.lower()
         table.add_row(str(k), begin, end, status, at, names[found.segment_obstacle[k]])
     console.print(table)
@@ -181,8 +199,8 @@ def _write_picture(found: PathCheck, scene: Scene, clock: tuple[float, float], p
     from tangere.view import strip
 
     middle = found.time if math.isfinite(found.time) else 0.5
-    label = f"t = {_on(clock, middle):.6g}: {found.status.name.lower()}"
-    labels = [f"t = {clock[0]:.6g}", label, f"t = {clock[1]:.6g}"]
+    label = f"t = {_shown(clock, middle, down=True)}: {found.status.name.lower()}"
+    labels = [f"t = {_shown(clock, 0.0)}", label, f"t = {_shown(clock, 1.0)}"]
     strip(scene, [0.0, middle, 1.0], labels=labels, size=(560, 520), path=path)
     click.echo(f"wrote {path}", err=True)
 

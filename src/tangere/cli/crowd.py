@@ -53,6 +53,7 @@ def crowd(
     from rich.console import Console
     from rich.progress import Progress
 
+    from tangere.cli.extras import check_view_extra
     from tangere.cli.out_files import make_out_folder
     from tangere.cli.tables import screen_table
     from tangere.crowd import Bubbles, Orca, plot_measures, scenarios
@@ -67,6 +68,7 @@ def crowd(
         raise InputError(f"--seconds must be a number, not {seconds}")
     if save is not None:
         check_format(f".{save}")
+    check_view_extra(matplotlib=True, viser=look)
     make_out_folder(out)
     console = Console()
     given = {} if bodies is None else {_SHAPED[scenario]: bodies}
@@ -84,12 +86,12 @@ def crowd(
             with Progress(console=console, transient=True) as progress:
                 task = progress.add_task(scenario, total=1.0)
                 result = simulation.run(seconds, progress=lambda part: progress.update(task, completed=part))
-        _draw(simulation, out / f"{scenario}.png", device)
-        plot_measures(result, out / f"{scenario}-measures.png")
         written = [out / f"{scenario}.png", out / f"{scenario}-measures.png"]
-        if save is not None:
+        if save is not None:  # before the pictures: what was computed stays, whatever becomes of them
             written.append(out / f"{scenario}.{save}")
             result.save(written[-1])
+        _draw(simulation, written[0], device)
+        plot_measures(result, written[1])
         last = {name: values[-1] for name, values in result.measures.items()}
         rows = [[name, f"{value:.4g}"] for name, value in last.items()] + [
             ["mean travel time", f"{result.travel_time:.4g} s"]

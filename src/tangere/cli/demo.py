@@ -33,11 +33,13 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
     """See it work in about a minute, without GPU or browser; leaves demo.png and demo.md in the folder OUT."""
     from rich.console import Console
 
+    from tangere.cli.extras import check_view_extra
     from tangere.cli.out_files import make_out_folder
     from tangere.cli.showcase import cases
     from tangere.cli.tables import markdown_table, screen_table
     from tangere.runtime import choose_device, thread_count, using_threads
 
+    check_view_extra(pillow=True)
     make_out_folder(out)
     console = Console()
     with using_threads(threads), console.status("") as status:

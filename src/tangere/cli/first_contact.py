@@ -59,6 +59,7 @@ def first_contact(
     from rich.console import Console
 
     import tangere as tg
+    from tangere.cli.extras import check_view_extra
     from tangere.cli.moving_files import load_bodies
     from tangere.cli.out_files import check_out_file
     from tangere.runtime import InputError, using_threads
@@ -68,15 +69,16 @@ def first_contact(
         raise InputError(f"first-contact takes one or two meshes, not {len(meshes)}")
     check_out_file(png, "--png", ".png")
     check_out_file(save, "--save", ".npz")
+    check_view_extra(pillow=png is not None, viser=look)
     bodies = load_bodies(meshes, ends)
     with using_threads(threads), Console(stderr=True).status("looking for contacts"):
         hit = tg.first_contact(*bodies, device=device, **query)
         contacts = tg.all_contacts(*bodies, device=device, **query) if everything else hit.contacts
     scene = Scene.of(*bodies, contacts=contacts, title=" and ".join(path.name for path in meshes))
-    if png is not None:
-        _write_picture(hit, scene, png)
     if save is not None:
         scene.save(save)
+    if png is not None:
+        _write_picture(hit, scene, png)
     click.echo(json_text(_as_data(hit, contacts))) if as_json else _print(hit, contacts, scene)
     if look:
         _look(hit, scene)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tangere.cli.mesh_files import load_mesh
 from tangere.motion import Linear
 from tangere.runtime import InputError
 from tangere.shape import Mesh, Moving
@@ -19,7 +20,7 @@ def load_bodies(starts: tuple[Path, ...], ends: tuple[Path, ...]) -> list[Mesh |
     if len(ends) > len(starts):
         raise InputError(f"{len(ends)} end files for {len(starts)} meshes: there must not be more than meshes")
     bodies: list[Mesh | Moving] = [load_moving(start, end) for start, end in zip(starts, ends, strict=False)]
-    return bodies + [Mesh.load(path) for path in starts[len(ends) :]]
+    return bodies + [load_mesh(path) for path in starts[len(ends) :]]
 
 
 def load_moving(start: Path, end: Path) -> Moving:
@@ -27,7 +28,7 @@ def load_moving(start: Path, end: Path) -> Moving:
 
     Vertices are welded only where they are equal in both files: what meets at one end may be apart at the other.
     """
-    here, there = Mesh.load(start, weld=False), Mesh.load(end, weld=False)
+    here, there = _as_filed(start), _as_filed(end)
     if len(here.vertices) != len(there.vertices):
         counts = f"{len(here.vertices)} and {len(there.vertices)} vertices"
         raise InputError(f"{start} and {end}: not one mesh in two positions, they have {counts}")
@@ -35,3 +36,8 @@ def load_moving(start: Path, end: Path) -> Moving:
         raise InputError(f"{start} and {end}: not one mesh in two positions, their triangles differ")
     path, faces = weld_vertices(np.hstack([here.vertices, there.vertices]), here.faces)
     return Mesh(path[:, :3], faces, name=here.name).moving(Linear(path[:, 3:]))
+
+
+def _as_filed(path: Path) -> Mesh:
+    """The mesh with the vertices of its file; those of a prepared part have been welded already."""
+    return load_mesh(path) if path.suffix.lower() == ".npz" else Mesh.load(path, weld=False)

@@ -56,16 +56,18 @@ def soft(
 ) -> None:
     """Run SCENE: tori, knot, drop or cloth; or replay one: the .npz file that --record wrote.
 
-    \\b
+    \b
     tangere soft tori --png tori.png --record tori.npz
     tangere soft drop --mesh organ.msh --stiffness 5000 --view
     tangere soft tori.npz --view
     """
+    from tangere.cli.extras import check_view_extra
     from tangere.cli.out_files import check_out_file
     from tangere.runtime import InputError, using_threads
 
     check_out_file(png, "--png", ".png")
     check_out_file(record, "--record", ".npz")
+    check_view_extra(pillow=png is not None, viser=look)
     replayed = Path(scene).suffix == ".npz"
     if not replayed and scene not in _STEPS:
         raise InputError(f"{scene}: a scene is {', '.join(_STEPS)}, or a .npz file that --record wrote")

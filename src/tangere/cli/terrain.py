@@ -52,11 +52,13 @@ def demo(out: Path, count: int, width: int, look: str | None, threads: int | Non
     """Three barrels at rest, and wheels lowered to first contact; leaves barrels.png, wheels.png and terrain.md."""
     from rich.console import Console
 
+    from tangere.cli.extras import check_view_extra
     from tangere.cli.out_files import make_out_folder
     from tangere.cli.tables import markdown_table, screen_table
     from tangere.runtime import InputError, choose_device, thread_count, using_threads
     from tangere.view.picture import stacked, write_png
 
+    check_view_extra(pillow=True, viser=look is not None)
     make_out_folder(out)
     console = Console()
     with using_threads(threads), console.status("barrels") as status:
@@ -117,12 +119,14 @@ def check(
     Exit code: 0 free, 1 contact, 2 bad input.
     """
     import tangere as tg
+    from tangere.cli.extras import check_view_extra
     from tangere.cli.out_files import check_out_file
     from tangere.cli.pose_files import load_poses
     from tangere.runtime import using_threads
     from tangere.view import picture
 
     check_out_file(png, "--png", ".png")
+    check_view_extra(pillow=png is not None, viser=look)
     bodies = _bodies(sizes).at(load_poses(poses))
     ground = tg.Heightfield.load(file, spacing=spacing, scale=scale)
     with using_threads(threads):

@@ -30,7 +30,7 @@ def view(
     png: Path | None,
     time: float | None,
 ) -> None:
-    """Look at mesh FILES, or at one recorded scene (.npz), until Ctrl-C."""
+    """Look at mesh FILES, prepared parts (.npz) among them, or at one recorded scene (.npz), until Ctrl-C."""
     from tangere.cli.moving_files import load_bodies
     from tangere.cli.out_files import check_out_file
     from tangere.runtime import InputError
@@ -40,7 +40,7 @@ def view(
     from tangere.view.address import DEFAULT_PORT
 
     check_out_file(png, "--png", ".png")
-    recorded = len(files) == 1 and files[0].suffix == ".npz"
+    recorded = len(files) == 1 and files[0].suffix.lower() == ".npz" and not _is_part(files[0])
     if recorded and ends:
         raise InputError(f"{files[0]}: a recorded scene knows where its things go; --to is for meshes")
     scene = Scene.load(files[0]) if recorded else Scene.of(*load_bodies(files, ends))
@@ -55,3 +55,15 @@ def view(
             click.echo(f"port {DEFAULT_PORT} is taken; this is port {viewer.port}", err=True)
         click.echo(f"{viewer.url} shows {scene!r}; Ctrl-C ends")
         viewer.wait()
+
+
+def _is_part(path: Path) -> bool:
+    """Whether an archive is a prepared part; what is neither that nor a scene is refused as a scene."""
+    from tangere.bound.prepared import load_part
+    from tangere.runtime import InputError
+
+    try:
+        load_part(path)
+    except InputError:
+        return False
+    return True

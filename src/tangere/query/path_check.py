@@ -9,7 +9,7 @@ Sound:  a segment that is free is certified free; `time` is never later than the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -116,8 +116,8 @@ def check_path(
         ('CONTACT', 0.6, [0, 1])
     """
     things = _obstacles(part, obstacles, path)
-    if instants < 1:
-        raise InputError(f"instants must be at least 1 for a segment, not {instants}")
+    if not isinstance(instants, (int, np.integer)) or instants < 1:
+        raise InputError(f"instants must be a whole number of at least 1 for a segment, not {instants!r}")
     blocks = [slice(first, first + BLOCK) for first in range(0, len(path), BLOCK)]
     steps = count(1)
 
@@ -150,6 +150,8 @@ def _obstacles(part: Mesh, obstacles: Mesh | Moving | Sequence[Mesh | Moving], p
         raise InputError(f"the part must be a Mesh, not {type(part).__name__}: the path says where it is")
     if not isinstance(path, Path):
         raise InputError(f"the path must be a Path, not {type(path).__name__}")
+    if not isinstance(obstacles, (Mesh, Moving, Iterable)):
+        raise InputError(f"obstacles must be a Mesh or a list of them, not {type(obstacles).__name__}")
     things = [obstacles] if isinstance(obstacles, (Mesh, Moving)) else list(obstacles)
     if not things:
         raise InputError("there are no obstacles")
@@ -173,7 +175,7 @@ def _verdict(
     device: str | None,
 ) -> PathCheck:
     """Join the obstacles' answers; the first segment that touches is asked again for where."""
-    nearest = np.argmin(times, axis=0)
+    nearest = np.lexsort((status != Status.START, times), axis=0)[0]  # an overlap goes before what only touches then
     rows = np.arange(len(path))
     segment_status, within, upper = status[nearest, rows], times[nearest, rows], uppers[nearest, rows]
     span = np.diff(path.times)

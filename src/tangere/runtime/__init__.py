@@ -10,6 +10,7 @@ from tangere.runtime.kernels import SOUND, load
 from tangere.runtime.launching import launch, run_shards, shard_ranges
 from tangere.runtime.sorting import offsets, run_lengths, sort_pairs
 from tangere.runtime.threads import thread_count, using_threads
+from tangere.runtime.uncopied import Uncopied
 
 __all__ = [
     "SOUND",
@@ -18,6 +19,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "TangereError",
+    "Uncopied",
     "UnsupportedError",
     "as_indices",
     "as_points",

@@ -76,6 +76,8 @@ class Mesh:
             weld: merge vertices whose coordinates are equal; `report` says how many. Nothing else is
                 changed. Turn it off where two frames of one simulation must keep the topology of the file.
         """
+        if not isinstance(path, str | PathLike):
+            raise InputError(f"a mesh file is named by a path, not by a {type(path).__name__}")
         name = Path(fspath(path)).name
         vertices, faces = read_mesh(path)
         vertices = _checked_vertices(vertices, name)

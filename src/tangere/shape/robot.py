@@ -233,9 +233,10 @@ def _geometry(geometry: Any, path: Path, yourdfpy: Any) -> Mesh:
         radius = geometry.cylinder.radius / np.cos(np.pi / SIDES)  # the sides touch the cylinder
         return generate.prism(SIDES, radius=float(radius), height=float(geometry.cylinder.length))
     if geometry.sphere is not None:
-        ball = generate.icosphere(triangles=BALL)
+        radius = float(geometry.sphere.radius)
+        ball = generate.icosphere(triangles=BALL, radius=radius)
         inside = np.abs(np.einsum("ni,ni->n", ball.face_normals, ball.vertices[ball.faces[:, 0]])).min()
-        return ball.replace(vertices=ball.vertices * (geometry.sphere.radius / inside))
+        return ball.replace(vertices=ball.vertices * (radius / inside))  # its faces touch the sphere
     if geometry.mesh is None:
         raise InputError(f"Robot {path.name!r}: a part has no shape")
     mesh = Mesh.load(yourdfpy.urdf.filename_handler_magic(geometry.mesh.filename, dir=str(path.parent)))

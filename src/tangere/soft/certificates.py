@@ -15,6 +15,8 @@ things came where they are: there only rest counts (`near_rest`).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
@@ -46,6 +48,8 @@ class Certificates:
         self._rest = [lists.rest, lists.duals, lists.tangents, lists.apart]
         self._once = self._rest
         self._last_end: wp.array | None = None
+        #: Arrays, the places in them that have changed, and what was there; None: nobody will ask.
+        self._changes: list[tuple[wp.array, Any, np.ndarray]] | None = None
         if alone:
             return
         self._once = [wp.clone(array) for array in self._rest]
@@ -82,19 +86,47 @@ class Certificates:
         known = AS_BEFORE
         if anew:
             known = FROM_END if self._ended_at(start) else UNKNOWN
+        last_end, self._last_end = self._last_end, None  # until all is known again, should something stop this
         outputs = [self._maps, self._errors, self._certified]
         inputs = [patches, *once, *moves, int(known)]
         launch(certify_in_lanes, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
         if anew:
+            self._note_changes()
             inputs = [patches, lists.cluster_offsets, lists.clusters, *once]
             inputs += [lists.edge_offsets, lists.patch_edges, self._edges]
             inputs += [tree.clusters, tree.first, tree.last, tree.items, tree.corners, lists.reach, *moves]
             outputs = [self._middles, self._corners, self._nearest, self._wait, *outputs]
             launch(renew, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
-        if self._last_end is None:
-            self._last_end = wp.empty_like(end)
-        wp.copy(self._last_end, end)
+        last_end = wp.empty_like(end) if last_end is None else last_end
+        wp.copy(last_end, end)
+        self._last_end = last_end
         return self._certified
+
+    def keep(self) -> None:
+        """From now on remember how to `undo`."""
+        self._changes = []
+
+    def undo(self) -> None:
+        """Compare patches with what they were compared with at `keep`."""
+        for array, places, before in reversed(self._changes or []):
+            array.numpy()[places] = before
+        self._last_end = None
+
+    def _note_changes(self) -> None:
+        """Before patches without certificate are compared with something new (CPU)."""
+        if self._changes is None:
+            return
+        rest, *of_patch = self._once
+        waiting = (self._certified.numpy() == 1) | (self._once[3].numpy() <= 0.0) | (self._wait.numpy() > 0)
+        patches = np.flatnonzero(~waiting)
+        begin, end = self._lists.around_offsets.numpy()[[patches, patches + 1]]
+        around = np.repeat(begin - np.cumsum(end - begin) + (end - begin), end - begin) + np.arange((end - begin).sum())
+        places = [
+            (rest, around),
+            *((array, patches) for array in (*of_patch, self._nearest)),
+            (self._wait, slice(None)),
+        ]
+        self._changes += [(array, where, array.numpy()[where].copy()) for array, where in places]
 
     def _ended_at(self, start: wp.array) -> bool:
         """Whether all that was certified last ended where this step begins."""

@@ -41,6 +41,7 @@ class FirstGuess:
         parts = wp.array(PARTS, dtype=wp.float64, device=device)
         chosen = wp.zeros(1, dtype=wp.int32, device=device)
         sums = wp.zeros((len(PARTS), SUMS_CUDA if device.is_cuda else self._blocks), dtype=wp.float64, device=device)
+        self._sums = sums
         motion = [start, y, assembly.body_of_dof, assembly.free, drift, parts]
         self._try = [wp.full(1, number, dtype=wp.int32, device=device) for number in range(len(PARTS))]
         self._place = [Prepared(_place, [*motion, which, assembly.x], device, grain=8192) for which in self._try]
@@ -52,6 +53,7 @@ class FirstGuess:
     def __call__(self) -> None:
         self._moves()
         self._drift()
+        self._sums.zero_()
         for place, weigh in zip(self._place, self._weigh, strict=True):
             place(self._dofs)
             weigh(self._blocks)
@@ -107,13 +109,12 @@ def _weigh(
 
 @wp.kernel
 def _choose(first: int, sums: wp.array2d[wp.float64], chosen: wp.array[int]):
-    """Which part has the least energy (one thread); sums start again from zero."""
+    """Which part has the least energy (one thread)."""
     least = wp.float64(wp.inf)
     for number in range(sums.shape[0]):
         total = wp.float64(0.0)
         for k in range(sums.shape[1]):
             total += sums[number, k]
-            sums[number, k] = wp.float64(0.0)
         if total < least:
             least = total
             chosen[0] = number

@@ -59,8 +59,10 @@ class PhaseClock:
                 self._events[name] = tuple(wp.Event(self._device, enable_timing=True) for _ in range(2))
             begin, end = self._events[name]
             self._device.stream.record_event(begin)
-            yield
-            self._device.stream.record_event(end)
+            try:
+                yield
+            finally:
+                self._device.stream.record_event(end)
         else:
             began = time.perf_counter()
             yield

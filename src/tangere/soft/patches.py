@@ -119,6 +119,14 @@ class Patches:
         eights = self._eights_at.fit(boxes.nodes, self._newspaper.all.groups)
         return Fitted(vertices, boxes, certified, self._all, self._everywhere, self._all, eights)
 
+    def keep(self) -> None:
+        """From now on remember how to `undo` what is certified."""
+        self._certificates.keep()
+
+    def undo(self) -> None:
+        """Certify as if nothing had been since `keep`."""
+        self._certificates.undo()
+
     def _with(self, vertices: wp.array) -> tuple[wp.array, wp.array]:
         """Clusters that have one of these vertices, (c,) uint8, and nodes that have one of those, (N,) uint8."""
         tree = self.tree

@@ -83,7 +83,7 @@ class Phases:
         while not self._truncation.settled():
             self._graphs("rounds", self._hold_back_more)
         if self._truncation.broken:
-            self._give_up()
+            self._refuse()
 
     def record(self) -> None:
         """Velocities follow from the moves."""
@@ -105,9 +105,8 @@ class Phases:
             self._first_guess()
 
     def _make_rows(self) -> None:
-        capacity = self._rows.capacity
         self._rows.set(self._detection.touching, self._surface_start)
-        if self._rows.capacity != capacity:
+        if self._rows.capacity != self._room_of_sweeps:
             self._prepare_sweeps()
         self._rows.join(self._groups)
 
@@ -126,12 +125,26 @@ class Phases:
         for _ in range(ROUNDS_AT_ONCE if self.device.is_cuda else 1):
             self._truncation.round()
 
-    def _give_up(self) -> None:
-        """Back to where the step began, and say who cannot go on."""
-        end = self._assembly.x.numpy().copy()
-        wp.copy(self._assembly.x, self._start)
-        self._prepare_sweeps()  # what they keep is not finite either
-        refuse_broken(self._assembly, end, self.steps, self.dt)
+    def _refuse(self) -> None:
+        """Say who cannot go on; who made the step undoes it."""
+        refuse_broken(self._assembly, self._assembly.x.numpy(), self.steps, self.dt)
+
+    def _keep(self) -> None:
+        """What a step changes that the next one goes on from."""
+        wp.copy(self._kept_x, self._assembly.x)
+        wp.copy(self._kept_v, self._assembly.v)
+        self._kept_time = self.steps, self.time
+        self._patches.keep()
+
+    def _undo(self) -> None:
+        """As if the step, of which any part may be done, had not been begun; without its contacts, or others."""
+        wp.copy(self._assembly.x, self._kept_x)
+        wp.copy(self._assembly.v, self._kept_v)
+        self.steps, self.time = self._kept_time
+        self._patches.undo()
+        self._detection.clear()
+        self._rows.live.zero_()
+        self._prepare_sweeps()  # what they keep may not be finite
 
     def _find_velocity(self) -> None:
         if self.response == "hard":
@@ -141,7 +154,7 @@ class Phases:
     def _fits(self) -> bool:
         """Whether all lists of the step had room; those that had not are given more."""
         if self.response != "hard" and not np.isfinite(self._missing.sums.numpy()).all():
-            self._give_up()
+            self._refuse()
         if self.device.is_cpu or self.response != "hard":
             return True
         rows, pairs = self._truncation.rows, self._truncation.overflow
@@ -153,13 +166,15 @@ class Phases:
         return False
 
     def _prepare_sweeps(self) -> None:
+        self._graphs.forget()
         kind = SweepsLaunched if self.device.is_cuda else SweepsTogether
         self._sweeps = kind(self._assembly, self._groups, self._free, self._inertia, self._rows, self.dt)
-        self._graphs.forget()
+        self._room_of_sweeps = self._rows.capacity
 
     def _allocate(self, friction: float, contact_stiffness: float | None) -> None:
         a, device = self._assembly, self._assembly.device
         self._start, self._free = wp.zeros_like(a.x), wp.zeros_like(a.x)
+        self._kept_x, self._kept_v = wp.zeros_like(a.x), wp.zeros_like(a.v)
         self._inertia = wp.array(a.mass.numpy() / self.dt**2, dtype=wp.float64, device=device)
         self._surface_start, self._surface_end = wp.zeros_like(a.rest), wp.zeros_like(a.rest)
         self._shift = wp.zeros(len(a.bodies), dtype=wp.vec3d, device=device)

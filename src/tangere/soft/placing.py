@@ -27,13 +27,14 @@ def body_range(assembly: Assembly, body: int) -> tuple[int, int]:
 def put(assembly: Assembly, body: int, positions: Any, velocities: Any, dt: float) -> None:
     """Put a body elsewhere, or give what of it is free other velocities; what is held keeps its own."""
     begin, end = body_range(assembly, body)
-    if positions is not None:
-        _write(assembly.x, begin, _rows(positions, body, "positions", end - begin))
+    places = None if positions is None else _rows(positions, body, "positions", end - begin)
     if velocities is not None:
         array = _rows(velocities, body, "velocities", end - begin)
         refuse_speed(assembly, array, dt, f"body {body}")
         free = assembly.free.numpy()[begin:end, None] == 1
         _write(assembly.v, begin, np.where(free, array, assembly.v.numpy()[begin:end]))
+    if places is not None:
+        _write(assembly.x, begin, places)
 
 
 def drive(assembly: Assembly, body: int, velocity: Any, dt: float) -> None:

@@ -72,7 +72,6 @@ class ContactRows:
     def _take(self, touching: Touching, positions: wp.array) -> None:
         """Prepare for this list of contacts."""
         assembly, device = self._assembly, self._assembly.device
-        self._given = touching, positions
         contacts = [self.live, touching.quads, touching.weights]
         inputs = [*contacts, positions, assembly.rest, assembly.body_of_vertex]
         inputs += [self._limits, assembly.traits, assembly.face_offsets, assembly.faces_at, assembly.faces]
@@ -81,6 +80,7 @@ class ContactRows:
         inputs = [*contacts, assembly.carriers, assembly.weights, assembly.free]
         outputs = [self.dofs, self.weights, self.bound, self._sizes]
         self._merged = Prepared(_merge, [*inputs, *outputs], device, grain=1024)
+        self._given = touching, positions  # last: should something stop this, it is done again
 
     def join(self, groups: Groups) -> None:
         """Put bodies that touch into one group."""
@@ -115,7 +115,7 @@ class ContactRows:
 
     def _grow(self, capacity: int) -> None:
         assembly, device = self._assembly, self._assembly.device
-        self.capacity = capacity
+        self.capacity, self._given = 0, None  # until all has grown, should something stop this
 
         def column(dtype) -> wp.array:
             return wp.zeros(capacity, dtype=dtype, device=device)
@@ -127,7 +127,7 @@ class ContactRows:
         self._forces = Prepared(_forces, [*self.laws, self.force, self.stiffness], device, grain=1024)
         rows = [self.live, self._sizes, self.dofs, self.weights, self.bound]
         self.entries = Entries(rows, len(assembly.x))
-        self._given = None
+        self.capacity = capacity
 
 
 @wp.kernel

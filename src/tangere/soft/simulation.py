@@ -14,6 +14,7 @@ phase does is in `phases`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts import Contacts
-from tangere.runtime import choose_device, using_threads
+from tangere.runtime import Uncopied, choose_device, using_threads
 from tangere.shape import Mesh
 from tangere.soft.assembly import Assembly
 from tangere.soft.body import Body
@@ -49,7 +50,7 @@ SWEEPS = (8, 40)
 DISTANCE_PART = 0.75
 
 
-class Simulation(Phases):
+class Simulation(Phases, Uncopied, instead="make another one of the same bodies, and give it their state by set_state"):
     """Bodies that move, deform and touch.
 
     Args:
@@ -94,6 +95,8 @@ class Simulation(Phases):
         self.gravity = three_numbers("gravity", gravity)
         check_options(response, friction, contact_stiffness, sweeps)
         self.response, self._threads = response, threads
+        self.time, self.steps = 0.0, 0
+        self._turn = threading.RLock()  #: who steps, puts or reads waits for it, so that nobody meets half a step
         with using_threads(threads):
             self._assembly = assembly = Assembly.of(bodies, choose_device(device))
             self.distance = mean_edge(bodies) * DISTANCE_PART if distance is None else positive("distance", distance)
@@ -107,7 +110,6 @@ class Simulation(Phases):
             self._rest_energy = elastic_energy(assembly)
             self._allocate(friction, contact_stiffness)
             self._look_round()
-        self.time, self.steps = 0.0, 0
         self._clock = PhaseClock(self.device)
         #: The phases of a step in order; put a function of the simulation in the place of any.
         self.phases: dict[str, Callable[[Simulation], None]] = {
@@ -129,16 +131,27 @@ class Simulation(Phases):
     # -- going on ------------------------------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """One step of `dt`."""
-        with using_threads(self._threads):
-            self._look_round()
-            names = list(self.phases)
+        """One step of `dt`, as a whole: whatever stops it, an error or Ctrl-C, leaves everything where it began.
+
+        Several threads may make steps, and look on: they take turns.
+        """
+        with self._turn, using_threads(self._threads):
+            self._keep()
+            try:
+                self._go_on()
+            except BaseException:
+                self._undo()
+                raise
+
+    def _go_on(self) -> None:
+        self._look_round()
+        names = list(self.phases)
+        self._run(names[:-1])
+        while not self._fits():
+            wp.copy(self._assembly.x, self._start)
             self._run(names[:-1])
-            while not self._fits():
-                wp.copy(self._assembly.x, self._start)
-                self._run(names[:-1])
-            self._run(names[-1:])
-            self._graphs.ready = True
+        self._run(names[-1:])
+        self._graphs.ready = True
 
     def _look_round(self) -> None:
         """Where bodies were put somewhere, see what follows from it."""
@@ -182,12 +195,10 @@ class Simulation(Phases):
 
     def meshes(self) -> list[Mesh]:
         """The surface of each body where it is now; topologies are those of the bodies."""
-        with using_threads(self._threads):
+        with self._turn, using_threads(self._threads):
             self._map_end(len(self._surface_end))
-        places, base = self._surface_end.numpy(), self._assembly.vertex_base
-        return [
-            body.surface.replace(vertices=places[base[k] : base[k + 1]].copy()) for k, body in enumerate(self.bodies)
-        ]
+            places = np.split(self._surface_end.numpy().copy(), self._assembly.vertex_base[1:-1])
+        return [body.surface.replace(vertices=own) for body, own in zip(self.bodies, places, strict=True)]
 
     def positions(self, body: int = 0) -> np.ndarray:
         """Where the vertices of a body's shape are, shape (n, 3) [m]; a copy."""
@@ -204,17 +215,20 @@ class Simulation(Phases):
         velocities they are a state to go on from. With response "hard" the next step raises if surfaces overlap then;
         a body that is to push others is moved by `drive`.
         """
-        put(self._assembly, body, positions, velocities, self.dt)
-        if positions is not None:
-            self._surroundings.moved(gaps_known=velocities is not None)
+        with self._turn:
+            put(self._assembly, body, positions, velocities, self.dt)
+            if positions is not None:
+                self._surroundings.moved(gaps_known=velocities is not None)
 
     def drive(self, body: int, velocity: Any) -> None:
         """From now on move the fixed vertices of a body at a velocity, shape (3,) or (n, 3) [m/s]: a tool, a piston.
 
         It pushes what it meets and goes round nothing: where it would go through something that cannot yield it is
-        held back, and goes on when it can. To follow a path, give the velocity of each step before it.
+        held back, and goes on when it can. Vertices are held back one by one: a tool that meets something hard with
+        a part of it bends there, and may cross itself. To follow a path, give the velocity of each step before it.
         """
-        drive(self._assembly, body, velocity, self.dt)
+        with self._turn:
+            drive(self._assembly, body, velocity, self.dt)
 
     def pull(self, body: int, vertex: int, to: Sequence[float], *, stiffness: float | None = None) -> None:
         """From now on pull a vertex of a body's surface towards a point; whatever was pulled before is let go.
@@ -223,35 +237,42 @@ class Simulation(Phases):
             to: [m].
             stiffness: of the spring [N/m]; None means that of the body over its extent.
         """
-        self._pull.take(body, vertex, to, stiffness)
+        with self._turn:
+            self._pull.take(body, vertex, to, stiffness)
 
     def let_go(self) -> None:
         """Pull nothing any more."""
-        self._pull.release()
+        with self._turn:
+            self._pull.release()
 
     def energy(self) -> Energy:
         """Kinetic, elastic and gravitational energy of all bodies now [J]."""
-        return energy_of(self._assembly, self.gravity, self._rest_energy)
+        with self._turn:
+            return energy_of(self._assembly, self.gravity, self._rest_energy)
 
     def momentum(self) -> np.ndarray:
         """(3,) the momentum of all that is free [kg m/s]."""
-        free = self._assembly.free.numpy() == 1
-        return self._assembly.mass.numpy()[free] @ self._assembly.v.numpy()[free]
+        with self._turn:
+            free = self._assembly.free.numpy() == 1
+            return self._assembly.mass.numpy()[free] @ self._assembly.v.numpy()[free]
 
     @property
     def timings(self) -> dict[str, float]:
         """Seconds each phase of the last step took, on its device."""
-        return self._clock.seconds()
+        with self._turn:
+            return self._clock.seconds()
 
     @property
     def held(self) -> Held:
         """What the truncation of the last step did."""
-        return self._truncation.held if self.steps else Held()
+        with self._turn:
+            return self._truncation.held if self.steps else Held()
 
     @property
     def contacts(self) -> Contacts:
         """The contacts the last step responded to, where it began."""
-        return self._detection.contacts(self._rows.normal)
+        with self._turn:
+            return self._detection.contacts(self._rows.normal)
 
     @property
     def rows(self) -> ContactRows:
@@ -260,4 +281,5 @@ class Simulation(Phases):
 
     def _of_body(self, array: wp.array, body: int) -> np.ndarray:
         begin, end = body_range(self._assembly, body)
-        return array.numpy()[begin:end].copy()
+        with self._turn:
+            return array.numpy()[begin:end].copy()

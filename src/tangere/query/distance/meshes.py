@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.bound.obb_tree import ObbTree
+from tangere.bound.obb_tree import ObbTree, refuse_tiny
 from tangere.motion import Rest
 from tangere.query.contacts import Kind
 from tangere.query.distance.search import (
@@ -89,6 +89,8 @@ def distance(
         (1.0, True)
     """
     one, other = as_posed(a, time), as_posed(b, time)
+    refuse_tiny(one.mesh)
+    refuse_tiny(other.mesh)
     place = choose_device(device)
     trees = ObbTree.of(one.mesh, place), ObbTree.of(other.mesh, place)
     single = one.single and other.single

@@ -29,6 +29,10 @@ PROGRESS_FROM = 20_000
 
 def intake(x0: Arrays, x1: Arrays, width: int, device: str | None) -> tuple[wp.array, wp.array]:
     """Both ends of the motion as (n, width) arrays of points on one device."""
+    for name, positions in (("x0", x0), ("x1", x1)):
+        kind = str(getattr(positions, "dtype", ""))
+        if "complex" in kind:  # NumPy and PyTorch would drop the imaginary part with no more than a warning
+            raise InputError(f"{name} must be real numbers, not {kind}")
     where = choose_device(device, x0, x1)
     start, end = as_points(x0, "x0", where, width), as_points(x1, "x1", where, width)
     if len(start) != len(end):

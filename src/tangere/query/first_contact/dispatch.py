@@ -52,7 +52,10 @@ def first_contact(
 
     Args:
         a, b: meshes at rest or moving, `mesh.moving(motion)`: by `Linear` (every vertex its own way) or rigidly, by
-            `Twist`, `Screw`, `Path`, a link of a `Chain` …; or analytic bodies moving over a `Heightfield`.
+            `Twist`, `Screw`, `Path`, a link of a `Chain` …; or analytic bodies moving over a `Heightfield`. All combine
+            but `Linear` with a `Path` (ask about its segments one by one) or with n motions. Of terrain the upper
+            surface is what touches: walls of holes and the border are no contacts, `manifold` tells the depth there,
+            and a motion that begins below ground is START.
         mode: "sound" is never late; "exact" decides what rounding leaves open (Linear motion); "published" is the
             method as its document prints it, not safe.
         start: "trusted" skips the search for overlap at t = 0 (for step loops that never leave an overlap behind).

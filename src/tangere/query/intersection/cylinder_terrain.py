@@ -85,6 +85,9 @@ def touches(
 ) -> Touches:
     """Whether each cylinder touches the ground, decided exactly.
 
+    The surface is what touches, and what has its centre below it is buried: a cylinder that reaches into the ground
+    under the surface, from a hole or from beyond the border, is neither. `manifold` tells how deep it is there.
+
     Args:
         cylinders: n of them, placed by `at`.
         terrain: a `Heightfield` or `TiledHeightfield`.

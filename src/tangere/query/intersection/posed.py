@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.motion import Rest, Rigid
+from tangere.motion import Path, Rest, Rigid
 from tangere.motion.rigid import RigidPose
 from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, to_numpy
 from tangere.shape import Mesh, Moving
@@ -40,13 +40,14 @@ def as_posed(thing: Mesh | Moving, time: Arrays = 0.0) -> Posed:
         return _posed(thing, _still(np.eye(4), times))
     if isinstance(thing, Moving) and isinstance(thing.motion, Rest):
         return _posed(thing.shape, _still(_rest_pose(thing.motion), times))
-    if isinstance(thing, Moving) and isinstance(thing.motion, Rigid):
+    if isinstance(thing, Moving) and isinstance(thing.motion, (Rigid, Path)):
         return _posed(thing.shape, thing.motion.pose(times))
     if isinstance(thing, Moving) and times.ndim == 0:
         return _posed(thing.at(float(times)), np.eye(4))
-    raise UnsupportedError(
-        f"{type(thing).__name__} is neither a Mesh nor a rigidly Moving one (many times at once need a rigid motion)"
-    )
+    if isinstance(thing, Moving):
+        kind = type(thing.motion).__name__
+        raise UnsupportedError(f"{kind} motion is asked about at one time: many times at once need a rigid motion")
+    raise UnsupportedError(f"{type(thing).__name__} is neither a Mesh nor a Moving one")
 
 
 def paired(a: Posed, b: Posed, device: wp.Device) -> wp.array:

@@ -25,7 +25,7 @@ from tangere.query.proximity.feature_trees import FeatureTrees
 from tangere.query.proximity.near import Near
 from tangere.query.proximity.plan import Plan
 from tangere.query.proximity.stepped import Stepped
-from tangere.runtime import Arrays, InputError, as_points, thread_count, using_threads
+from tangere.runtime import Arrays, InputError, Uncopied, as_points, thread_count, using_threads
 from tangere.shape import Mesh
 
 __all__ = ["Detector"]
@@ -34,7 +34,7 @@ __all__ = ["Detector"]
 POINT = wp.types.type_size_in_bytes(wp.vec3d)
 
 
-class Detector:
+class Detector(Uncopied, instead="make another one of the same meshes, or keep the contacts it found"):
     """The contacts of one mesh with itself, or of several with each other and themselves, step after step.
 
     Threads may share one, but wait for each other, and arrays are used again: such threads ask for `contacts`.

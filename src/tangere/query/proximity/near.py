@@ -14,11 +14,11 @@ import warp as wp
 
 from tangere.bound import LANES
 from tangere.partition.pipeline_surfaces import Layout, Surfaces
-from tangere.query.contacts import Contacts
+from tangere.query.contacts import Contacts, Kind
 from tangere.query.proximity.filling import fill_by_eights, fill_one_by_one
 from tangere.query.proximity.names import VERTEX_FACE, bases_of, body_of, name_bits, number_bits
 from tangere.query.proximity.primitives import edges_offset, face_offset
-from tangere.runtime import SOUND, device_of, launch, sort_pairs
+from tangere.runtime import SOUND, Uncopied, device_of, launch, sort_pairs
 
 wp.set_module_options(SOUND)
 
@@ -31,8 +31,8 @@ FILL_GRAIN, FEW_EIGHTS = 64, 512
 
 
 @dataclass(frozen=True)
-class Near:
-    """n contacts on the device. Columns may be longer: only their first n rows count."""
+class Near(Uncopied, instead="take its contacts, which are in main memory"):
+    """n contacts on the device; n is `len()`. Columns may be longer: only their first n rows count."""
 
     layout: Layout
     positions: wp.array  #: (v,) vec3d [m]: where they were found
@@ -60,6 +60,17 @@ class Near:
 
     def __len__(self) -> int:
         return self.count
+
+    def __repr__(self) -> str:
+        return f"Near({self.told()})"
+
+    def told(self) -> str:
+        """How many there are, of which kinds, and where, in a few words."""
+        device = device_of(self.kind)
+        if not self.count or not device.is_cpu:  # a text is no reason to fetch them
+            return f"{self.count or 'none'}, on {device}"
+        kinds = zip(*np.unique(self.kind.numpy()[: self.count], return_counts=True), strict=True)
+        return f"{self.count}: {', '.join(f'{count} {Kind(kind)}' for kind, count in kinds)}; on {device}"
 
     @cached_property
     def details(self) -> Details:

@@ -23,14 +23,14 @@ from tangere.query.proximity.fused import near_in_cells
 from tangere.query.proximity.near import Near, describe
 from tangere.query.proximity.owned import Tests, count_tests, near_features
 from tangere.query.proximity.tree_search import joined
-from tangere.runtime import Arrays, InputError, as_points, using_threads
+from tangere.runtime import Arrays, InputError, Uncopied, as_points, using_threads
 from tangere.shape import Mesh
 
 __all__ = ["Detection", "detect"]
 
 
 @dataclass(frozen=True)
-class Detection:
+class Detection(Uncopied, instead="take its contacts, which are in main memory, its counts or its seconds"):
     """The contacts of a scene at an instant, and how they were found."""
 
     near: Near  #: contacts, on the device
@@ -39,6 +39,9 @@ class Detection:
     losses: dict[str, int]  #: in published mode: pairs of triangles and contacts that only the sound rules find
     surfaces: Surfaces
     distance: float  #: [m]
+
+    def __repr__(self) -> str:
+        return f"Detection({self.near.told()}, in {1e3 * self.total:.3g} ms)"
 
     @property
     def stages(self) -> Stages:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from tangere.bound.obb_node import ObbNode
-from tangere.bound.obb_tree import ObbTree
+from tangere.bound.obb_tree import ObbTree, refuse_tiny
 from tangere.bound.recession import RecessionCones
 from tangere.bound.recession_start import Vertices
 from tangere.motion import Rest, Rigid
@@ -21,8 +23,11 @@ from tangere.shape import Mesh, Moving
 __all__ = ["Bodies", "Forest", "bodies_of", "no_cones"]
 
 AT_REST = Rest()
-#: Meshes below this size [m] are refused: their boxes are float32 and would not be theirs.
-SMALLEST = 1e-40
+#: Forests of several shapes kept for the next question about the same ones. They belong to no single mesh, so a mesh
+#: that is asked about with ever new others must not keep them.
+KEPT_FORESTS = 8
+_kept: OrderedDict[tuple[Any, ...], Forest] = OrderedDict()
+_keeping = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -61,24 +66,39 @@ class Forest:
 
     @staticmethod
     def of(shapes: Sequence[Mesh], device: wp.Device) -> Forest:
-        """The forest of `shapes` on `device`, kept with the first of them."""
+        """The forest of `shapes` on `device`: that of one shape is kept with it, of several the last ones asked for."""
         shapes = tuple(shapes)
-        key = (Forest, device.alias, *map(id, shapes))
-        forest = shapes[0].cache.get(key)
+        if len(shapes) == 1:
+            cache, key = shapes[0].cache, (Forest, device.alias)
+            forest = cache.get(key)
+            if forest is None:
+                forest = cache[key] = Forest._grown(shapes, device)
+            return forest
+        key = (device.alias, *map(id, shapes))  # numbers of meshes that live: the forest kept holds them
+        with _keeping:
+            forest = _kept.get(key)
         if forest is None:
-            for shape in shapes:
-                if 0.0 < shape.extent < SMALLEST:
-                    raise InputError(f"Mesh {shape.name!r}: is {shape.extent:.3g} in size; the least is {SMALLEST:g}")
-            trees = [ObbTree.of(shape, device) for shape in shapes]
-            forest = shapes[0].cache[key] = Forest(
-                _joined([tree.nodes for tree in trees], ObbNode, device),
-                _joined([tree.corners for tree in trees], wp.vec3d, device),
-                np.cumsum([0] + [len(tree.nodes) for tree in trees[:-1]], dtype=np.int32),
-                np.cumsum([0] + [len(shape.faces) for shape in shapes[:-1]], dtype=np.int32),
-                max(tree.depth for tree in trees),
-                shapes,
-            )
+            forest = Forest._grown(shapes, device)
+        with _keeping:
+            forest = _kept.setdefault(key, forest)  # another thread may have been quicker
+            _kept.move_to_end(key)
+            if len(_kept) > KEPT_FORESTS:
+                _kept.popitem(last=False)
         return forest
+
+    @staticmethod
+    def _grown(shapes: tuple[Mesh, ...], device: wp.Device) -> Forest:
+        for shape in shapes:
+            refuse_tiny(shape)
+        trees = [ObbTree.of(shape, device) for shape in shapes]
+        return Forest(
+            _joined([tree.nodes for tree in trees], ObbNode, device),
+            _joined([tree.corners for tree in trees], wp.vec3d, device),
+            np.cumsum([0] + [len(tree.nodes) for tree in trees[:-1]], dtype=np.int32),
+            np.cumsum([0] + [len(shape.faces) for shape in shapes[:-1]], dtype=np.int32),
+            max(tree.depth for tree in trees),
+            shapes,
+        )
 
 
 @dataclass(frozen=True)

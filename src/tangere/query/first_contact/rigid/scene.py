@@ -4,8 +4,8 @@ Method:   the broad phase (`partition.moving_bodies`) tells which pairs may meet
           asked about in batches by that time; the earliest contact so far is passed on to every search, and pairs that
           cannot meet before it are dropped unasked.
 Sound:    up to the time told, any two bodies that are compared stay more than separation + tolerance / 2 apart, so all
-          of them can be placed there. Equal times go to the smallest pair: the answer does not depend on batches,
-          threads or the broad phase.
+          of them can be placed there. Of equal times that of a pair which overlaps at the start is told (START), then
+          that of the smallest pair: the answer does not depend on batches, threads or the broad phase.
 Spec:     specs/redon-rigid-ccd-and-dynamics C3.3, C12.
 """
 
@@ -110,7 +110,8 @@ def _earliest(
     records = joined_records([motion.records() for motion in motions])
     smooth = np.array([(motion.records()["kind"] == COSINE).any() for motion in motions])
     best = FirstContact(np.inf, np.inf, Status.FREE)
-    chosen = (len(shapes), len(shapes))
+    earliest: tuple[Any, ...] = (np.inf,)
+    at_start = []  #: pairs and touches at time 0 of which it is open whether they meet there
     place, size = 0, FIRST_BATCH
     while place < len(pairs) and when[place] <= best.time:
         batch = pairs[place : place + size]
@@ -135,22 +136,29 @@ def _earliest(
         desk.search_each(None if best.time > 1.0 else _on_clock(best.time, clock))
         touches = desk.described()
         desk.refuse_small(options.tolerance)
-        row = int(np.lexsort((b, a, touches["time"]))[0])
-        time = float(touches["time"][row])
-        if np.isfinite(time) and (time, *batch[row].tolist()) < (best.time, *chosen):
-            chosen = tuple(batch[row].tolist())
-            record = contacts_of(touches[row : row + 1].copy(), [shapes[chosen[0]]], [shapes[chosen[1]]])
-            record = replace(
-                record,
-                body_a=np.full(len(record), chosen[0], np.int32),
-                body_b=np.full(len(record), chosen[1], np.int32),
-            )
-            best = FirstContact(time, float(touches["time_upper"][row]), Status(int(desk.status()[row])), record)
+        status = desk.status()
+        parted = status != Status.START
+        row = int(np.lexsort((b, a, parted, touches["time"]))[0])
+        found = float(touches["time"][row]), bool(parted[row]), *batch[row].tolist()
+        if found < earliest:
+            earliest = found
+            best = _told(touches[row : row + 1], Status(int(status[row])), batch[row], shapes)
+        at_start += [
+            (tuple(batch[k].tolist()), touches[k : k + 1].copy()) for k in np.flatnonzero(touches["time"] == 0.0)
+        ]
     if best.time == 0.0 and best.status != Status.START:
-        one, other = (shapes[k].moving(motions[k]) for k in chosen)
-        if intersects(one, other, device=device):
-            best = replace(best, time_upper=0.0, status=Status.START)
+        for pair, touch in sorted(at_start, key=lambda asked: asked[0]):
+            if intersects(*(shapes[k].moving(motions[k]) for k in pair), device=device):
+                return replace(_told(touch, Status.START, pair, shapes), time_upper=0.0)
     return best
+
+
+def _told(touch: np.ndarray, status: Status, pair: Sequence[int], shapes: Sequence[Mesh]) -> FirstContact:
+    """The contact of two bodies, of which `touch` is the only record."""
+    a, b = (int(number) for number in pair)
+    record = contacts_of(touch.copy(), [shapes[a]], [shapes[b]])
+    record = replace(record, body_a=np.full(len(record), a, np.int32), body_b=np.full(len(record), b, np.int32))
+    return FirstContact(float(touch["time"][0]), float(touch["time_upper"][0]), status, record)
 
 
 def _body(number: int, body: Mesh | Moving) -> tuple[Mesh, Rigid]:

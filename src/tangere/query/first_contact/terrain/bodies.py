@@ -37,7 +37,9 @@ def bodies_terrain(
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact | FirstContacts:
-    """When each moving body first touches the ground.
+    """When each moving body first touches the surface of the ground, from above or below.
+
+    Walls of holes and the border are no contacts; `manifold` tells the depth of a body that went in there.
 
     Args:
         bodies: `wheels.moving(Twist(poses, velocity, rotation))`: n bodies with n motions, or n with 1; or n bodies

@@ -1,0 +1,21 @@
+"""Packages of the extra [view] that a command will need: a missing one is told before the work, not after it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from tangere.runtime import MissingExtraError
+
+__all__ = ["check_view_extra"]
+
+
+def check_view_extra(*, pillow: bool = False, matplotlib: bool = False, viser: bool = False) -> None:
+    """Raise unless each package that is wanted can be loaded."""
+    wanted = (("pillow", "PIL", pillow), ("matplotlib", "matplotlib", matplotlib), ("viser", "viser", viser))
+    for package, module, needed in wanted:
+        if not needed:
+            continue
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise MissingExtraError(package, "view") from error

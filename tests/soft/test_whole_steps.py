@@ -1,0 +1,160 @@
+"""A step is done or not done: what stops it undoes it, and no thread sees half of one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from tangere.runtime import InputError
+from tangere.shape import generate
+from tangere.soft import Body, Simulation
+
+STEPS = 24
+
+
+def cloth_on_a_floor(response: str = "hard", **options) -> Simulation:
+    """A cloth that crumples on a plate; it is fast enough to be held back."""
+    plate = generate.plate(300, size=(2.0, 2.0, 0.1))
+    sheet = generate.sheet(200, size=(1.0, 1.0))
+    turn = np.array([[0.8, 0.0, 0.6], [0.0, 1.0, 0.0], [-0.6, 0.0, 0.8]])
+    cloth = Body(
+        sheet.replace(vertices=sheet.vertices @ turn.T + [0, 0, 0.4]), density=100.0, velocity=(0.0, 0.0, -8.0)
+    )
+    floor = Body(plate.replace(vertices=plate.vertices - [0, 0, 0.3]), fixed=True)
+    return Simulation([cloth, floor], response=response, device="cpu", **options)
+
+
+def state_of(simulation: Simulation) -> np.ndarray:
+    return np.concatenate([simulation.positions(), simulation.velocities()])
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> dict[str, np.ndarray]:
+    """Where the cloth is after all steps, by response."""
+    states = {}
+    for response in ("hard", "penalty"):
+        simulation = cloth_on_a_floor(response)
+        simulation.run(STEPS)
+        states[response] = state_of(simulation)
+    return states
+
+
+class Stopped(BaseException):
+    """Not even an `Exception`, as `KeyboardInterrupt` is none."""
+
+
+@pytest.mark.parametrize("response", ["hard", "penalty"])
+@pytest.mark.parametrize("phase", ["reset", "predict", "detect", "respond", "solve", "truncate", "record"])
+def test_a_step_that_is_stopped_in_any_phase_was_never_begun(phase, response, undisturbed):
+    simulation = cloth_on_a_floor(response)
+    if phase not in simulation.phases:
+        pytest.skip(f"{response} has no such phase")
+    plain, begun = simulation.phases[phase], 0
+
+    def stopping(s: Simulation) -> None:
+        nonlocal begun
+        plain(s)
+        begun += 1
+        if begun % 3 == 1:
+            raise Stopped
+
+    simulation.phases[phase] = stopping
+    while simulation.steps < STEPS:
+        before, steps, time = state_of(simulation), simulation.steps, simulation.time
+        try:
+            simulation.step()
+        except Stopped:
+            assert np.array_equal(state_of(simulation), before)
+            assert (simulation.steps, simulation.time) == (steps, time)
+            assert len(simulation.contacts) == simulation.rows.count == 0
+    assert begun > STEPS
+    assert np.array_equal(state_of(simulation), undisturbed[response])
+
+
+@pytest.mark.parametrize("response", ["hard", "penalty"])
+def test_a_step_may_be_stopped_between_any_two_calls_of_functions(response, undisturbed, rng):
+    simulation, stopped = cloth_on_a_floor(response, threads=1), 0
+    while simulation.steps < STEPS:
+        left = int(rng.integers(1, 200))
+
+        def count(frame, event: str, argument) -> None:
+            nonlocal left
+            if event == "call" and "tangere/soft" in frame.f_code.co_filename:
+                left -= 1
+                if left == 0:
+                    raise Stopped
+
+        sys.setprofile(count)
+        try:
+            simulation.step()
+        except Stopped:
+            stopped += 1
+        finally:
+            sys.setprofile(None)
+        simulation.run(min(1, STEPS - simulation.steps))
+    assert stopped > STEPS / 4
+    assert np.array_equal(state_of(simulation), undisturbed[response])
+
+
+def test_what_patches_are_compared_with_is_as_before_a_step_that_is_stopped():
+    simulation = cloth_on_a_floor()
+    certificates, plain = simulation._patches._certificates, simulation.phases["record"]
+    arrays = [*certificates._once, certificates._wait, certificates._nearest]
+    changed = 0
+
+    def stopping(s: Simulation) -> None:
+        raise Stopped
+
+    for _ in range(STEPS):
+        before = [array.numpy().copy() for array in arrays]
+        simulation.phases["record"] = stopping
+        with pytest.raises(Stopped):
+            simulation.step()
+        assert all(np.array_equal(array.numpy(), was) for array, was in zip(arrays, before, strict=True))
+        simulation.phases["record"] = plain
+        simulation.step()
+        changed += not np.array_equal(certificates._once[0].numpy(), before[0])
+    assert changed > 3
+
+
+def test_cloth_does_not_pass_through_the_floor_after_ctrl_c():
+    simulation = cloth_on_a_floor()
+    simulation.set_state(0, velocities=np.tile([0.0, 0.0, -60.0], (len(simulation.positions()), 1)))
+    solve = simulation.phases["solve"]
+
+    def interrupted(s: Simulation) -> None:
+        solve(s)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    simulation.phases["solve"] = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        simulation.step()
+    simulation.phases["solve"] = solve
+    simulation.run(10)
+    assert simulation.positions()[:, 2].min() > -0.25
+
+
+def test_two_threads_make_the_steps_that_one_makes(undisturbed):
+    simulation, looks = cloth_on_a_floor(), []
+    threads = [threading.Thread(target=simulation.run, args=(STEPS // 2,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        looks.append(simulation.positions()[:, 2].min())
+        _ = simulation.meshes(), simulation.energy(), simulation.contacts, simulation.held
+    assert simulation.steps == STEPS
+    assert min(looks) > -0.25  # nobody saw what the solver alone had done
+    assert np.array_equal(state_of(simulation), undisturbed["hard"])
+
+
+def test_a_state_that_cannot_be_used_changes_nothing():
+    simulation = cloth_on_a_floor()
+    before = state_of(simulation)
+    with pytest.raises(InputError, match="velocities of body 0 have shape"):
+        simulation.set_state(0, positions=simulation.positions() - [0, 0, 5.0], velocities=np.zeros((3, 3)))
+    assert np.array_equal(state_of(simulation), before)
