@@ -116,8 +116,8 @@ class Report:
             f"# {self.title}",
             *([question] if question else []),
             f"Measured by `python -m bench {self.name}` on {machine.description()}, with "
-            f"{machine.versions(*self.packages)}. Times are medians ± half the interquartile range; everything in one "
-            "table was run in turns in the same process.",
+            f"{machine.versions(*self.packages)}. Times are medians ± half the interquartile range unless said "
+            "otherwise; everything in one table was run in turns in the same process.",
         ]
 
     def _add(self, part: str) -> None:

@@ -11,6 +11,7 @@ from tangere.cells.registration import Density
 from tangere.crowd import Simulation, box
 from tangere.crowd.arrays import Edges, maybe_near
 from tangere.crowd.bubbles import edge_field
+from tangere.crowd.crowding import Crowding
 from tangere.crowd.sight import Sight, sight_of, wall_near
 from tangere.runtime import SOUND, launch
 
@@ -53,6 +54,52 @@ def test_few_crowded_cells_wait_for_the_eighth_look_and_many_do_not(rng):
             assert simulation.operations == [0, 0]
             simulation.step()
         assert simulation.operations[1] >= crowded
+
+
+def crowded_and_empty(simulation: Simulation, limit: Density) -> tuple[list[int], list[int]]:
+    """Cells to merge and to split, by looking at every cell."""
+    map = simulation.map
+    held = 2 * counts(simulation) + np.diff(simulation.bodies.edges.arrays.start.numpy())
+    leaf, children = np.isin(np.arange(map.cell_capacity), map.leaves), map.children
+    split = [c for c in range(map.cell_capacity) if map.levels[c] >= 0 and not leaf[c]]
+    plain = [c for c in split if leaf[children(c)].all() and not map.arrays.obstacle.numpy()[children(c)].any()]
+    few = [c for c in plain if held[children(c)].sum() <= 2 * limit.merge]
+    return few, [c for c in map.leaves if map.levels[c] < simulation.levels and held[c] > 2 * limit.split]
+
+
+@pytest.mark.parametrize("budget", [None, 3])
+def test_looking_where_agents_are_finds_what_looking_at_every_cell_does(rng, monkeypatch, budget):
+    limit, found, look = Density(8, 4), [], Crowding.look
+    simulation = Simulation(quad_grid(6, 6, size=12.0, device="cpu"), adaptive=limit, adapt_every=3, budget=budget)
+    simulation.map.block("cell", [14])
+
+    def watched(self, edges, budget=None):
+        few, many = look(self, edges, None)
+        expected = crowded_and_empty(simulation, limit)
+        assert (few.tolist(), many.tolist()) == expected
+        found.append([len(few), len(many)])
+        few, many = look(self, edges, budget)
+        if budget is not None:
+            held = simulation.points.counts() + np.diff(edges.start.numpy())
+            most = sorted(expected[1], key=lambda c: -held[c])[:budget]
+            assert (few.tolist(), sorted(many)) == (expected[0][:budget], sorted(most))
+        return few, many
+
+    monkeypatch.setattr(Crowding, "look", watched)
+    place = rng.uniform(1.0, 11.0, (150, 2))
+    simulation.add_points(place, goals=place + [58.0, 55.0], speed=20.0)
+    start = np.stack(np.meshgrid([40.0, 44.0, 48.0], [50.0, 53.0, 56.0, 59.0]), axis=-1).reshape(-1, 2)
+    ahead = np.tile([0.0, -1.0], (len(start), 1))
+    simulation.add_bodies(box(2.0, 1.0), start, headings=ahead, goals=start - [30.0, 40.0], speed=15.0)
+    simulation.step(90)
+    assert (np.sum(found, axis=0) > 20).all()
+    assert simulation.operations[1] > 20
+    assert simulation.operations[0] > 20 or budget is not None
+
+
+def test_nobody_in_a_map_that_was_not_split_is_nothing_to_look_at():
+    simulation = Simulation(quad_grid(4, 4, size=4.0, device="cpu"))
+    assert simulation.adapt() == 0
 
 
 def test_bodies_close_together_split_their_cells_where_no_point_is(rng):

@@ -234,6 +234,71 @@ def test_anticipation_and_panic_save_most_of_a_dense_crowd_from_a_fast_snake():
     assert overrun[1.0] <= 0.5 * overrun[0.0]
 
 
+@pytest.mark.parametrize("repeat", [False, True])
+def test_a_body_that_is_added_later_does_not_change_the_way_of_the_others(repeat):
+    """Nor what plasticity has made of them."""
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)], float)
+    soft = deformable(corners, alpha=0.1, beta_linear=0.0, plastic_yield=0.1, plastic_creep=20.0, plastic_max=0.5)
+    ends = []
+    for add in (False, True):
+        simulation = ground(adaptive=None)
+        goals = [[[8.0, 24.0], [26.0, 24.0], [26.0, 20.0]]]
+        simulation.add_bodies(box(2, 1), [[4.0, 24.0]], headings=[[1, 0]], goals=goals, speed=3.0, repeat=repeat)
+        simulation.add_bodies(soft, [[15.0, 8.0]], headings=[[1, 0]])
+        place = simulation.bodies.position
+        place[4:] = np.c_[corners * [1.4, 1 / 1.4] + [15.0, 8.0], np.zeros(4)]
+        simulation.bodies.arrays.position.assign(place)
+        simulation.step(120)
+        assert simulation.bodies.routes.at.numpy()[0] == 1
+        if add:
+            simulation.add_bodies(box(2, 1), [[4.0, 4.0]], headings=[[1, 0]], goals=[[4.0, 4.0]])
+        simulation.step(240)
+        ends.append((simulation.bodies.position[:8], simulation.bodies.routes.arrived.numpy()[:2]))
+    assert np.ptp(ends[0][0][4:, 0]) > 2.1  # 2 at rest
+    for alone, together in zip(*ends, strict=True):
+        np.testing.assert_array_equal(alone, together)
+
+
+def test_no_bodies_may_be_added():
+    simulation = ground()
+    none = np.empty((0, 2))
+    for _ in range(2):
+        assert len(simulation.add_bodies(box(2, 1), none, headings=none, goals=none)) == 0
+        simulation.step(3)
+        simulation.add_bodies(box(2, 1), [[9.0, 9.0 + 9.0 * len(simulation.bodies)]], headings=[[1, 0]])
+    assert len(simulation.bodies) == 2
+
+
+SQUARE = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]
+STAR = [(0.0, 0.0), (2.0, 0.0), (1.0, 1.0), (-1.0, 1.5), (-2.0, 0.0), (-1.0, -1.0), (1.0, -1.5)]
+
+
+@pytest.mark.parametrize(
+    ("particles", "sections", "reason"),
+    [
+        ([*SQUARE, (0.0, 0.0)], ((0, 1, 2, 3),), "particle 4 is in 0 of them"),
+        (STAR, ((0, 1, 2), (0, 3, 4), (0, 5, 6)), "particle 0 is in 3 of them"),
+        (SQUARE, ((0, 1, 2, 9),), r"section 0 must name some of 4 particles.*\[0, 1, 2, 9\]"),
+        (SQUARE, ((0, 1, 2, -1),), "section 0 must name some of 4 particles"),
+        (SQUARE, ((0, 1, 2, 3), (0, 1, 1, 2)), "section 1 must name .* none twice"),
+        (SQUARE, ((0.0, 1.5, 2.0),), "section 0 must name"),
+        (SQUARE, (), "at least one"),
+    ],
+)
+def test_sections_that_make_no_body_are_named(particles, sections, reason):
+    with pytest.raises(InputError, match=reason):
+        Body(np.array(particles), sections)
+
+
+def test_plasticity_is_no_less_than_nothing():
+    for wrong in ({"plastic_yield": np.nan}, {"plastic_creep": -1.0}, {"plastic_max": np.nan}, {"plastic_max": -0.1}):
+        with pytest.raises(InputError, match="plastic"):
+            deformable(SQUARE, **wrong)
+    for wrong in ("abc", 3.0):
+        with pytest.raises(InputError):
+            rigid(wrong)
+
+
 def test_bad_bodies_are_refused():
     with pytest.raises(InputError, match="counter-clockwise"):
         rigid([(0, 0), (0, 1), (1, 0)])

@@ -135,7 +135,7 @@ def test_with_whole_edges_the_push_of_an_edge_does_not_depend_on_cells():
     d = np.hypot(6.0, 3.0) - 6.0
     assert found == pytest.approx([K * (R - d) ** 2 / 30.0] * 3)
     for cell in (4.0, 1.5):
-        with pytest.raises(InputError, match=r"range 4\.5 m is more than the width"):
+        with pytest.raises(InputError, match=r"reach of the body's edges, 4\.5 m"):
             pushed(cell, whole_edges=True)
     assert pushed(1.5) == 0.0  # as far as the ring shows
 

@@ -45,6 +45,10 @@ def test_options_that_make_no_sense_are_named(options):
         ({"groups": [0]}, "groups must be 2 whole numbers"),
         ({"groups": [0.5, 1.0]}, "groups must be 2 whole numbers"),
         ({"goals": [[1.0], [2.0]]}, "goals: those of agent 0"),
+        ({"goals": 3}, "goals must be one for each agent, not 3"),
+        ({"goals": ["a", "b"]}, "goals: that of agent 0 is not an array of numbers"),
+        ({"goals": np.array([["a", "b"], ["c", "d"]])}, "goals is not an array of numbers"),
+        ({"goals": [[[1.0, 2.0]], [[1.0, 2.0], [3.0]]]}, "goals: that of agent 1 is not an array of numbers"),
     ],
 )
 def test_what_is_wrong_with_points_is_named(options, reason):
@@ -77,6 +81,30 @@ def test_goals_in_space_have_three_numbers(rng):
     for goals in (np.array([[1.0, 2.0]]), [[1.0, 2.0]]):
         with pytest.raises(InputError, match=r"goals.*\(., 3\)"):
             simulation.add_points([[6.0, 6.0, 6.0]], goals=goals)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("positions", np.zeros(3)),
+        ("velocities", np.zeros((2, 4, 3))),
+        ("particles", np.zeros((2, 9, 3))),
+        ("bodies", np.array([0, 5, 4])),
+        ("bodies", np.empty(0, np.int64)),
+        ("times", np.zeros((1, 2))),
+        ("arrived", np.array(["a", "b", "c"])),
+        ("measure_speed", np.zeros(5)),
+    ],
+)
+def test_arrays_of_other_shapes_are_no_trajectories(name, wrong, tmp_path):
+    arrays = {"times": np.zeros(2), "positions": np.zeros((2, 3, 3)), "velocities": np.zeros((2, 3, 3))}
+    arrays |= {"particles": np.zeros((2, 4, 3)), "bodies": np.array([0, 4]), "arrived": np.ones(3)}
+    arrays |= {"measure_speed": np.zeros(2), "measure_arrived": np.zeros(2)}
+    np.savez(tmp_path / "old.npz", **arrays)
+    assert Trajectories.load(tmp_path / "old.npz").travel_time == 1.0  # of files that do not say when points set off
+    np.savez(tmp_path / "wrong.npz", **(arrays | {name: wrong}))
+    with pytest.raises(InputError, match=rf"wrong\.npz: .*{name if name != 'times' else 'numbers of shape'}"):
+        Trajectories.load(tmp_path / "wrong.npz")
 
 
 def test_other_files_are_no_trajectories(tmp_path):

@@ -157,6 +157,17 @@ def test_a_crowd_does_not_merge_walls_away():
     assert (simulation.positions[:, 0] <= 9.0).all()
 
 
+def test_an_obstacle_that_was_taken_away_stays_away():
+    simulation = scene()
+    obstacle = Obstacle(simulation, [15.0, 15.0], 4.0)
+    obstacle.remove()
+    obstacle.remove()
+    for act in (lambda: obstacle.move([10.0, 10.0]), obstacle.settle):
+        with pytest.raises(InputError, match="taken away"):
+            act()
+    assert not simulation.map.numpy("obstacle")[simulation.map.leaves].any()
+
+
 def test_bad_obstacles_are_refused():
     with pytest.raises(InputError, match="radius"):
         Obstacle(scene(), [15.0, 15.0], 0.0)

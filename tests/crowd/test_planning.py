@@ -8,9 +8,12 @@ import itertools
 import numpy as np
 import pytest
 
-from tangere.cells.maps import quad_grid, split
+from tangere.cells.maps import CellMap, quad_grid, split
+from tangere.cells.tracking import locate, move
 from tangere.crowd import Planner, Simulation
+from tangere.crowd.detours import Detours
 from tangere.crowd.planning import pulled_tight
+from tangere.crowd.population import Population
 from tangere.crowd.scenarios import city
 from tangere.crowd.scenarios.city import city_map
 from tangere.runtime import InputError
@@ -106,6 +109,71 @@ def test_routes_keep_clear_of_buildings(rng):
         assert length(points) >= np.linalg.norm(goal - start) - 1e-9
 
 
+def test_a_hall_is_crossed_straight():
+    map = quad_grid(25, 25, size=4.0, device="cpu")
+    split(map, [60, 312, 313])
+    for way in Planner(map, clearance=0.4).routes([[2, 2], [1, 50], [30, 9]], [[98, 98], [99, 1], [7, 77.7]]):
+        assert len(way) == 1
+
+
+def test_ways_with_waypoints_left_out_are_shorter_and_keep_the_clearance_of_the_others(rng):
+    size, count, clearance = 3.0, 14, 0.5
+    map = quad_grid(count, count, size=size, device="cpu")
+    map.block("cell", rng.choice(count**2, 30, replace=False))
+    free = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
+    a, b = (map.numpy("centre")[rng.choice(free, 60)] + [*rng.uniform(-0.9, 0.9, 2), 0] for _ in range(2))
+    planner = Planner(map, clearance=clearance)
+    shorter = planner.routes(a, b, partial=True)
+    planner._leave_out = False
+    longer = planner.routes(a, b, partial=True)
+    solid = np.ones((count + 2, count + 2), bool)  # by column and row, with what is around the map
+    column, row = (map.numpy("centre")[:, :2] / size + 1).astype(int).T
+    solid[column, row] = map.arrays.obstacle.numpy() != 0
+    wall = solid[1:, 1:] | solid[:-1, 1:] | solid[1:, :-1] | solid[:-1, :-1]  # by vertex
+    gained = 0.0
+    for way, other, start in zip(shorter, longer, a, strict=True):
+        points, before = (np.concatenate([start[None], x]) for x in (way, other))
+        assert length(points) <= length(before) + 1e-9
+        for p, q in itertools.pairwise(points):
+            assert not crosses_obstacle(map, p, q)
+            # Every line of the grid is crossed where it is open, so far from the corners of walls.
+            for k in range(2):
+                low, high = sorted((p[k], q[k]))
+                for line in range(int(np.ceil(low / size - 1e-9)), int(np.floor(high / size + 1e-9)) + 1):
+                    if abs(q[k] - p[k]) < 1e-9:
+                        continue
+                    at = p[1 - k] + (line * size - p[k]) / (q[k] - p[k]) * (q[1 - k] - p[1 - k])
+                    for end in (int(np.floor(at / size)), int(np.floor(at / size)) + 1):
+                        if wall[(line, end) if k == 0 else (end, line)]:
+                            assert abs(at - end * size) >= clearance - 1e-6
+        gained += length(before) - length(points)
+    assert gained > 5.0
+
+
+def test_ways_planned_nearby_cost_what_the_cheapest_in_the_whole_map_do(rng):
+    map = quad_grid(60, 60, size=2.0, device="cpu")
+    map.block("cell", rng.choice(3600, 1100, replace=False))
+    split(map, rng.choice(3600, 30, replace=False), balanced=True)
+    free = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
+    begin = rng.choice(free, 25)
+    centre, anchor = map.numpy("centre"), map.numpy("anchor")
+    away = np.linalg.norm(centre[begin][:, None] - centre[free][None], axis=2)
+    end = free[np.argsort(away, axis=1)[np.arange(25), rng.integers(1, 300, 25)]]
+    whole = Planner(map, clearance=0.3)
+    ways = whole.found(centre[begin], anchor[begin], centre[end], anchor[end])[0]
+    largest = 0
+    for k in range(25):
+        detours = Detours(map, Population(map), 0.3)
+        few = slice(k, k + 1)
+        (near,) = detours._ways(centre[begin[few]], anchor[begin[few]], centre[end[few]], anchor[end[few]])
+        assert (len(near) == 0) == (len(ways[k]) == 0)
+        known = detours._planner
+        costs = [p._search(p._place[end[few]])[0][0, p._place[begin[k]]] for p in (known, whole)]
+        assert costs[0] == pytest.approx(costs[1], rel=1e-12)
+        largest = max(largest, len(known.leaves) if len(near) else 0)
+    assert 0 < largest < len(map.leaves)
+
+
 @pytest.mark.feature("F-P-59")
 def test_everybody_in_the_city_reaches_all_points_of_interest():
     simulation = city(60, 0, blocks=2, visits=1, building=8.0, device="cpu")
@@ -176,3 +244,64 @@ def test_points_behind_a_wall_of_edges_find_the_gap_in_it():
         simulation.step(30 * 50)
         arrived[every] = bool(np.isfinite(simulation.arrived).all())
     assert arrived == {0.0: False, 1.0: True}
+
+
+def test_the_way_around_a_wall_is_looked_for_among_as_many_cells_in_a_map_of_any_size():
+    known = []
+    for count in (40, 120):
+        map = quad_grid(count, count, size=3.0, device="cpu")
+        centre = map.numpy("centre")
+        map.block("cell", np.flatnonzero((np.abs(centre[:, 0] - 55.5) < 1) & (np.abs(centre[:, 1] - 57) < 6)))
+        simulation = Simulation(map, adaptive=None)
+        simulation.add_points([[53.0, 57.0]], goals=[[61.0, 57.0]])
+        assert simulation.reroute().tolist() == [0]
+        known.append(len(simulation._detours._planner.leaves))
+        kept = simulation._detours
+        simulation.step(60)
+        assert simulation._detours is kept
+        map.block("cell", [0])
+        simulation.step(30)
+        assert simulation._detours is not kept
+    assert known[0] == known[1] < 900
+
+
+def test_whoever_stands_on_a_slanted_wall_is_not_looked_for_again(rng):
+    """Rounding may put him behind it, where from scratch he would be found in the obstacle."""
+    count, size = 6, 7.3
+    v = np.array([[x, y] for y in range(count + 1) for x in range(count + 1)]) * size * [1.0, 0.83]
+    corner = [y * (count + 1) + x for y in range(count) for x in range(count)]
+    halves = [t for a in corner for t in ([a, a + 1, a + count + 2], [a, a + count + 2, a + count + 1])]
+    map = CellMap.from_polygons(v, halves, device="cpu")
+    map.block("cell", np.arange(1, len(halves), 6))
+    open_cell = map.arrays.obstacle.numpy() == 0
+    place = rng.uniform(0.1, 0.82 * count * size, (4000, 2))
+    place = place[open_cell[locate(map, place).cell]]
+    simulation = Simulation(map, adaptive=None)
+    simulation.add_points(place, goals=place[::-1].copy())
+    here = locate(map, place)
+    ends = move(map, place, place + rng.normal(0, 9.0, place.shape), here.dart)
+    # As a step leaves those whom a wall stops.
+    order = simulation.points.crowd.number.numpy()
+    simulation.points.crowd.position.assign(ends.position[order])
+    simulation.points.crowd.dart.assign(ends.dart[order])
+    behind = ~open_cell[locate(map, ends.position).cell] | locate(map, ends.position).blocked
+    assert behind.sum() > 20
+    assert np.isin(np.flatnonzero(behind), simulation.reroute()).any()
+    chosen = np.flatnonzero(behind)
+    goals = np.tile(place[:1], (len(chosen), 1))
+    with pytest.raises(InputError, match="starts: point"):
+        Planner(map).routes(ends.position[chosen], goals, partial=True)
+    ways = Planner(map).routes(ends.position[chosen], goals, darts=ends.dart[chosen], partial=True)
+    assert any(len(way) for way in ways)
+
+
+def test_what_is_no_length_or_number_of_ways_is_refused():
+    simulation = Simulation(quad_grid(4, 4, size=3.0, device="cpu"))
+    with pytest.raises(InputError, match="goals: there are 2 for 1 starts"):
+        simulation.plan([[1.0, 1.0]], [[2.0, 2.0], [3.0, 3.0]])
+    for wrong in (np.nan, -1.0, np.inf):
+        for name in ("clearance", "penalty"):
+            with pytest.raises(InputError, match=f"{name} must not be negative"):
+                simulation.plan([[1.0, 1.0]], [[2.0, 2.0]], **{name: wrong})
+        with pytest.raises(InputError, match="reach"):
+            simulation.observe(wrong)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.spatial import Voronoi, cKDTree
 
 from tangere.cells.maps import CellMap, hex_grid, quad_grid, split, tet_grid, triangle_grid
 from tangere.cells.tracking import locate
-from tangere.crowd import Bubbles, Simulation
+from tangere.crowd import Bubbles, Simulation, box
 from tangere.crowd.sizes import cell_widths, finest_level
 from tangere.runtime import InputError
 
@@ -118,6 +120,31 @@ def test_widths_of_squares_cubes_rectangles_and_triangles_are_known():
     assert cell_widths(bar)[0] == pytest.approx(2.0)
     even = CellMap.from_polygons([[0, 0], [3, 0], [1.5, 1.5 * 3**0.5]], [[0, 1, 2]], device="cpu")
     assert cell_widths(even)[0] == pytest.approx(3**0.5)  # two thirds of the height
+
+
+def test_the_cell_that_is_named_is_as_narrow_as_is_said():
+    map = quad_grid(4, 4, size=16.0, device="cpu")
+    split(map, [5])
+    split(map, map.children(5)[:1])
+    with pytest.raises(InputError, match=r"^reach of edges 5 m .* narrowest cell, 4 m \(cell \d+\)$") as error:
+        finest_level(map, 5.0, "reach of edges")
+    named = int(re.findall(r"\d+", str(error.value))[-1])
+    assert cell_widths(map)[named] == pytest.approx(4.0)
+    corners = [[0, 0], [2, 0], [18, 0], [0, 16], [2, 16], [18, 16]]
+    uneven = CellMap.from_polygons(corners, [[0, 1, 4, 3], [1, 2, 5, 4]], device="cpu")
+    split(uneven, [1])
+    with pytest.raises(InputError, match=r"1 m \(cell 0 split down to level 1, as others are\)"):
+        finest_level(uneven, 1.5)
+
+
+def test_a_body_whose_edges_reach_too_far_for_cells_that_were_split_is_refused(rng):
+    simulation = Simulation(quad_grid(4, 4, size=16.0, device="cpu"), whole_edges=True)
+    simulation.add_points(rng.uniform([22, 25], [42, 39], (300, 2)), radius=0.1)
+    simulation.step()
+    with pytest.raises(InputError, match=r"the reach of the body's edges, 4\.82.* m is more than") as error:
+        simulation.add_bodies(box(14.0, 1.0), [[10.0, 60.0]], headings=[[1, 0]])
+    said, named = re.findall(r"([\d.]+) m \(cell (\d+)\)", str(error.value))[0]
+    assert cell_widths(simulation.map)[int(named)] == pytest.approx(float(said)) == 2.0
 
 
 def test_a_grid_that_is_turned_is_as_wide_as_before():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from tangere.cells.maps import CellMap, hex_grid, quad_grid
 from tangere.cells.registration import Density
+from tangere.cells.tracking import locate
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.runtime import InputError, using_threads
+from tangere.runtime import InputError, UnsupportedError, using_threads
 
 
 def crowd(rng, count=300, size=24.0, cell=6.0, **options):
@@ -178,6 +183,30 @@ def test_groups_stay_closer_together_than_strangers(rng):
     assert spread[2.0] < 0.7 * spread[0.0]
 
 
+def test_groups_may_have_any_numbers(rng):
+    ways = []
+    for numbers in ([0, 1, 2, -1], [7, 2**40, 2**62, -1]):
+        simulation = Simulation(quad_grid(5, 5, size=3.0, device="cpu"), behaviour=Bubbles(cohesion=2.0))
+        place = np.random.default_rng(3).uniform(2, 13, (20, 2))
+        simulation.add_points(place, groups=np.array(numbers)[np.arange(20) % 4])
+        simulation.step(10)
+        ways.append(simulation.positions)
+    np.testing.assert_array_equal(*ways)
+
+
+def test_who_goes_round_in_circles_is_done_after_one_however_many_are_added():
+    arrived = []
+    for add in (False, True):
+        simulation = Simulation(quad_grid(10, 4, size=3.0, device="cpu"), behaviour=Bubbles(noise=0.0), adaptive=None)
+        simulation.add_points([[2.0, 6.0]], goals=[[[6.0, 6.0], [10.0, 6.0]]], repeat=True)
+        simulation.step(150)
+        if add:
+            simulation.add_points([[28.0, 2.0]])
+        simulation.step(150)
+        arrived.append(simulation.arrived[0])
+    assert arrived[0] == arrived[1] < 10.0
+
+
 def test_agents_may_be_added_and_sent_elsewhere_while_it_runs(rng):
     simulation = crowd(rng, count=20)
     simulation.step(30)
@@ -241,6 +270,48 @@ def test_bubbles_keep_their_range_whatever_the_radius(radius):
     assert close.observe().overlaps.tolist() == [int(radius > 0.5)] * 2
 
 
+def on_or_behind_walls(simulation):
+    """How many agents are not on the own side of every wall of their cell, in exact arithmetic."""
+    map, places, cells = simulation.map, simulation.positions, simulation.cells
+    wall = map.darts[(map.numpy("phi2")[map.darts] < 0) | (map.numpy("tag")[map.darts] & 4096 != 0)]
+    count = 0
+    for dart in wall:
+        a, b = (map.positions[map.numpy("origin")[d]] for d in (dart, map.numpy("phi1")[dart]))
+        inside = places[cells == map.numpy("cell")[dart]]
+        side = (b[0] - a[0]) * (inside[:, 1] - a[1]) - (b[1] - a[1]) * (inside[:, 0] - a[0])
+        for x in inside[side < 1e-9]:
+            (ax, ay), (bx, by), (px, py) = ([Fraction(float(c)) for c in p[:2]] for p in (a, b, x))
+            count += (bx - ax) * (py - ay) - (by - ay) * (px - ax) <= 0
+    return count
+
+
+def test_nobody_ends_on_a_wall_not_even_in_a_sharp_corner(rng):
+    n, size = 10, 6.0
+    corners = np.array([[x, y] for y in range(n + 1) for x in range(n + 1)]) * size
+    lower = [y * (n + 1) + x for y in range(n) for x in range(n)]
+    triangles = [t for a in lower for t in ([a, a + 1, a + n + 2], [a, a + n + 2, a + n + 1])]
+    map = CellMap.from_polygons(corners, triangles, device="cpu")
+    map.block("cell", rng.choice(map.leaves, 50, replace=False))
+    x = rng.uniform(0, n * size, (800, 2))
+    x = x[map.numpy("obstacle")[locate(map, x).cell] == 0]
+    rule = Bubbles(range=0.2, panic=0.0, wall_range=0.01, stiffness=0.1)
+    simulation = Simulation(map, behaviour=rule, dt=0.1, reroute=0.0, adaptive=None)
+    simulation.add_points(x, goals=x[::-1].copy(), speed=30.0, radius=0.1)
+    for _ in range(12):
+        simulation.step(5)
+        assert on_or_behind_walls(simulation) == 0
+
+
+def test_in_space_nobody_ends_on_a_wall(rng):
+    simulation = Simulation(hex_grid(2, 2, 2, size=4.0, device="cpu"), behaviour=Bubbles(noise=0.0), adaptive=None)
+    simulation.add_points(rng.uniform(0, 8, (60, 3)), goals=rng.choice([-9.0, 4.0, 17.0], (60, 3)), speed=4.0)
+    simulation.add_points([[0.0, 2.0, 2.0], [0.0, 8.0, 2.0], [0.0, 8.0, 0.0]])  # on one, two and three
+    for _ in range(8):
+        simulation.step(10)
+        assert (simulation.positions > 0.0).all()
+        assert (simulation.positions < 8.0).all()
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e6, 1e8])
 def test_agents_slide_along_walls_far_from_the_origin_as_well(offset):
     grid = quad_grid(12, 12, size=1.5, device="cpu")
@@ -260,3 +331,9 @@ def test_agents_slide_along_walls_far_from_the_origin_as_well(offset):
         stopped += int((simulation.velocities == 0).all(axis=1).sum())
         assert not map.numpy("obstacle")[simulation.cells].any()
     assert stopped < 100  # of 15,000
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_simulation_is_not_copied_in_part(how):
+    with pytest.raises(UnsupportedError, match="keep the trajectories"):
+        how(Simulation(quad_grid(2, 2, size=8.0, device="cpu")))

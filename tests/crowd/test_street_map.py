@@ -78,6 +78,12 @@ def test_files_that_are_no_maps_are_refused(tmp_path):
     path.write_text("<osm><node id='1' lat='95' lon='2'/></osm>")
     with pytest.raises(InputError, match="no angle"):
         load_streets(path)
+    path.write_text("<?xml version='1.0' encoding='foo'?><osm/>")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_streets(path)
+    for wrong in (np.inf, np.nan, -1.0):
+        with pytest.raises(InputError, match="cell must be positive"):
+            load_streets(path, cell=wrong)
     nodes = "<node id='1' lat='10' lon='-179.9'/><node id='2' lat='11' lon='179.9'/>"
     path.write_text(f"<osm>{nodes}<way id='1'><nd ref='1'/><nd ref='2'/></way></osm>")
     with pytest.raises(InputError, match="more than 10,000,000 cells"):

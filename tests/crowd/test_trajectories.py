@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 
 import numpy as np
 import pytest
@@ -44,6 +45,45 @@ def test_measures_are_those_of_all_pairs(recorded):
     assert found.travel_time == pytest.approx(found.arrived[np.isfinite(found.arrived)].mean(), nan_ok=True)
 
 
+def test_the_time_of_a_way_begins_when_an_agent_gets_it(tmp_path):
+    simulation = Simulation(quad_grid(8, 4, size=3.0, device="cpu"))
+    simulation.add_points([[2.0, 3.0]], goals=[[9.0, 3.0]])
+    first = simulation.run(8.0)
+    simulation.add_points([[2.0, 9.0]], goals=[[9.0, 9.0]])
+    second = simulation.run(8.0)
+    np.testing.assert_allclose(second.set_off, [0.0, 8.0])
+    np.testing.assert_allclose(second.arrived - second.set_off, first.travel_time, atol=0.2)
+    assert second.travel_time == pytest.approx(first.travel_time, abs=0.2)
+    simulation.retarget([0], [[2.0, 3.0]])
+    third = simulation.run(8.0)
+    np.testing.assert_allclose(third.set_off, [16.0, 8.0])
+    assert third.travel_time == pytest.approx(first.travel_time, abs=0.2)
+    third.save(tmp_path / "third.npz")
+    assert Trajectories.load(tmp_path / "third.npz").travel_time == third.travel_time
+
+
+def test_who_is_added_during_a_run_is_noted_from_then_on(tmp_path):
+    simulation = Simulation(quad_grid(8, 8, size=3.0, device="cpu"))
+    simulation.add_points([[4.0, 4.0], [9.0, 9.0]])
+
+    def add(part):
+        if part in (0.5, 1.0):
+            simulation.add_points([[20.0, 12.0 * part]])
+            simulation.add_bodies(box(2.0, 1.0), [[12.0, 20.0 * part]], headings=[[1, 0]])
+
+    found = simulation.run(2.0, record=0.5, progress=add)
+    assert np.isnan(found.positions).any(axis=2).sum(axis=0).tolist() == [0, 0, 3, 5]
+    assert np.isnan(found.particles).any(axis=2).sum(axis=0).tolist() == [3] * 4 + [5] * 4
+    np.testing.assert_array_equal(found.positions[-1, :3], simulation.positions[:3])
+    assert found.bodies.tolist() == [0, 4, 8]
+    assert found.set_off.shape == found.arrived.shape == (4,)
+    found.save(tmp_path / "crowd.csv")
+    with (tmp_path / "crowd.csv").open() as file:
+        rows = [(float(row["time"]), int(row["agent"])) for row in csv.DictReader(file)]
+    assert len(rows) == 5 + 5 + 2
+    assert [round(time, 6) for time, agent in rows if agent == 2] == [1.5, 2.0]
+
+
 def test_stalling_is_seen_where_nobody_gets_on():
     simulation = Simulation(quad_grid(3, 3, size=3.0, device="cpu"))
     simulation.add_points([[4.5, 4.5]], goals=[[99.0, 4.5]])  # behind the border
@@ -54,7 +94,7 @@ def test_files_hold_everything(recorded, tmp_path):
     _, found, _ = recorded
     found.save(tmp_path / "crowd.npz")
     again = Trajectories.load(tmp_path / "crowd.npz")
-    for name in ("times", "positions", "velocities", "particles", "bodies", "arrived"):
+    for name in ("times", "positions", "velocities", "particles", "bodies", "set_off", "arrived"):
         np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
     assert again.measures.keys() == found.measures.keys()
     found.save(tmp_path / "crowd.csv")
@@ -64,14 +104,25 @@ def test_files_hold_everything(recorded, tmp_path):
     assert float(rows[-1]["x"]) == found.positions[-1, -1, 0]
     with pytest.raises(InputError, match=r"\.npz, \.csv or \.parquet"):
         found.save(tmp_path / "crowd.txt")
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        with pytest.raises(MissingExtraError):
-            found.save(tmp_path / "crowd.parquet")
-    else:
-        found.save(tmp_path / "crowd.parquet")
-        assert pyarrow.parquet.read_table(tmp_path / "crowd.parquet").num_rows == 300
+
+
+def test_parquet_holds_all_columns(recorded, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    _, found, _ = recorded
+    found.save(tmp_path / "crowd.parquet")
+    table = parquet.read_table(tmp_path / "crowd.parquet")
+    assert table.column_names == ["time", "agent", "x", "y", "z", "vx", "vy", "vz"]
+    columns = [column.to_numpy().reshape(5, 60) for column in table.columns]
+    np.testing.assert_array_equal(columns[0], np.broadcast_to(found.times[:, None], (5, 60)))
+    np.testing.assert_array_equal(columns[1], np.broadcast_to(np.arange(60), (5, 60)))
+    np.testing.assert_array_equal(np.stack(columns[2:5], axis=2), found.positions)
+    np.testing.assert_array_equal(np.stack(columns[5:], axis=2), found.velocities)
+
+
+def test_without_pyarrow_its_extra_is_named(recorded, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingExtraError, match="pyarrow"):
+        recorded[1].save(tmp_path / "crowd.parquet")
 
 
 @pytest.mark.release

@@ -23,7 +23,8 @@ class Body:
 
     Args:
         particles: (k, 2) at rest [m].
-        sections: particle numbers of each section, counter-clockwise, head first.
+        sections: particle numbers of each section, counter-clockwise, head first; a particle is in one, or in two as
+            their hinge.
         alpha: part of the way to the matched shape that is made up for in a step, 0 to 1.
         beta_linear: how much of the match may be a linear map instead of a rotation, 0 to 1.
         plastic_yield, plastic_creep, plastic_max: deformation that stays: from which size, how fast [1/s], how much.
@@ -44,6 +45,10 @@ class Body:
             raise InputError(f"particles must be finite with shape (k, 2), k >= 3, not {points.shape}")
         if not (0 < self.alpha <= 1 and 0 <= self.beta_linear <= 1):
             raise InputError(f"alpha and beta_linear are parts, not {self.alpha} and {self.beta_linear}")
+        plastic = self.plastic_yield, self.plastic_creep, self.plastic_max
+        if not (all(number >= 0 for number in plastic) and self.plastic_creep < np.inf):
+            raise InputError(f"plastic yield, creep and max must be 0 or more, and creep finite, not {plastic}")
+        _check_sections(self.sections, len(points))
         for number, section in enumerate(self.sections):
             if len(section) < 3 or not _area(points[list(section)]) > 0:
                 raise InputError(f"sections: section {number} must run counter-clockwise around an area")
@@ -60,7 +65,7 @@ class Body:
 
 def rigid(outline: Arrays) -> Body:
     """One section that keeps its shape; the outline (k, 2) may be concave [m]."""
-    return Body(np.asarray(outline, float), (tuple(range(len(np.asarray(outline)))),))
+    return Body(*_one_section(outline))
 
 
 def box(length: float, width: float) -> Body:
@@ -71,7 +76,7 @@ def box(length: float, width: float) -> Body:
 
 def deformable(outline: Arrays, *, alpha: float = 0.4, beta_linear: float = 0.5, **plastic: float) -> Body:
     """One section that gives way and comes back, or partly stays as it is pressed (see `Body`)."""
-    return Body(np.asarray(outline, float), (tuple(range(len(np.asarray(outline)))),), alpha, beta_linear, **plastic)
+    return Body(*_one_section(outline), alpha, beta_linear, **plastic)
 
 
 def chain(count: int, length: float, width: float) -> Body:
@@ -106,6 +111,28 @@ class Cage:
         """(n, 3) where the vertices are when the outline is here, (k, 2) or (k, 3)."""
         now = to_numpy(outline, "outline")
         return np.concatenate([self.weights @ now[:, :2], self.heights[:, None]], axis=1)
+
+
+def _one_section(outline: Arrays) -> tuple[np.ndarray, tuple[tuple[int, ...], ...]]:
+    points = np.atleast_1d(to_numpy(outline, "outline"))
+    return points, (tuple(range(len(points))),)
+
+
+def _check_sections(sections: tuple[tuple[int, ...], ...], count: int) -> None:
+    """Raise unless sections name particles, each at most once, and each particle is in one section or two."""
+    if len(sections) == 0:
+        raise InputError("sections: a body has at least one")
+    for number, section in enumerate(sections):
+        named = to_numpy(section, f"sections: section {number}", None)
+        whole = named.ndim == 1 and (len(named) == 0 or np.issubdtype(named.dtype, np.integer))
+        if not whole or ((named < 0) | (named >= count)).any() or len(np.unique(named)) < len(named):
+            reason = f"must name some of {count} particles, from 0 on, and none twice"
+            raise InputError(f"sections: section {number} {reason}, not {named.tolist()}")
+    times = np.bincount([particle for section in sections for particle in section], minlength=count)
+    wrong = (times < 1) | (times > 2)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise InputError(f"sections: particle {first} is in {times[first]} of them, not in one or two")
 
 
 def _area(polygon: np.ndarray) -> float:

@@ -17,7 +17,7 @@ from tangere.crowd.bodies import Body
 from tangere.crowd.edges import MovingEdges
 from tangere.crowd.relocating import place_points, relocated
 from tangere.crowd.repeating import Repeated
-from tangere.crowd.routes import Ways, routes_of
+from tangere.crowd.routes import Ways, progress, routes_of
 from tangere.crowd.shape_matching import Bodies, moving
 from tangere.runtime import InputError
 
@@ -39,12 +39,15 @@ class BodyAgents:
         self.map, self.anticipation = map, anticipation
         self.bodies: list[Body] = []
         self.ways = Ways.of(None, 0)
-        self.speed, self.repeat = np.empty(0), np.empty(0, np.int64)
+        self.traits: dict[str, np.ndarray] = {
+            **{name: np.empty(0) for name in ("speed", "arrived")},
+            **{name: np.empty(0, np.int64) for name in ("repeat", "done")},
+        }
         self.offsets = np.zeros(1, np.int64)  #: particles of body k are offsets[k] … offsets[k + 1] - 1
         self.arrays = Bodies()  #: as kernels see them
         for name, kind in _MOVING.items():
             setattr(self.arrays, name, wp.empty(0, dtype=kind, device=map.device))
-        self.routes = routes_of(self.ways, self.repeat, np.empty(0), map.device)
+        self.routes = routes_of(self.ways, self.traits, map.device)
         self.edges = _no_edges(map)
         self._time = wp.zeros(1, dtype=wp.float64, device=map.device)
         self._on_cpu = self._time.numpy() if map.device.is_cpu else None
@@ -83,6 +86,8 @@ class BodyAgents:
             centres: (n, 3) of the heads. headings: (n, 3) tangent directions.
         """
         count, before = len(centres), len(self)
+        if count == 0:
+            return np.empty(0, np.int64)
         normals = np.broadcast_to([0.0, 0.0, 1.0], (count, 3))
         if not self.map.flat:
             normals = self._normals(darts)
@@ -107,10 +112,13 @@ class BodyAgents:
             "velocity": np.concatenate([self.velocity, np.zeros_like(place)]),
             "dart": np.concatenate([self.arrays.dart.numpy(), there]),
         }
+        if before:
+            self.traits |= progress(self.routes)
+            state |= {name: getattr(self.arrays, name).numpy() for name in ("set", "shape")}
         self.bodies += [body] * count
         self.offsets = np.concatenate([self.offsets, self.offsets[-1] + each * np.arange(1, count + 1)])
-        self.speed = np.concatenate([self.speed, np.broadcast_to(speed, count)])
-        self.repeat = np.concatenate([self.repeat, np.full(count, int(repeat))])
+        for name, values in {"speed": speed, "repeat": int(repeat), "arrived": np.inf, "done": 0}.items():
+            self.traits[name] = np.concatenate([self.traits[name], np.broadcast_to(values, count)])
         self.ways = self.ways.followed_by(ways)
         self._upload(state)
         return np.arange(before, before + count)
@@ -150,6 +158,7 @@ class BodyAgents:
             self.edges = _no_edges(self.map)
 
     def _upload(self, state: dict[str, np.ndarray]) -> None:
+        """State: of all particles, and of those sections that were there before how plasticity has left them."""
         columns: dict[str, list] = {
             name: [] for name in ("particle", "section", "body", "head_section", "hinge", "first")
         }
@@ -187,15 +196,18 @@ class BodyAgents:
             setattr(b, name, wp.array(values[name], dtype=wp.vec3d, device=device))
         for name in _NUMBERS:
             setattr(b, name, wp.array(values[name].astype(np.int32), dtype=wp.int32, device=device))
-        b.rest, b.shape = (wp.array(np.concatenate(rest), dtype=wp.vec2d, device=device) for _ in range(2))
-        b.set = wp.array(np.broadcast_to(np.eye(2), (sections, 2, 2)).copy(), dtype=wp.mat22d, device=device)
+        b.rest = wp.array(np.concatenate(rest), dtype=wp.vec2d, device=device)
+        plastic = {"set": np.broadcast_to(np.eye(2), (sections, 2, 2)), "shape": np.concatenate(rest)}
+        for name, kind in (("set", wp.mat22d), ("shape", wp.vec2d)):
+            kept = state.get(name, plastic[name][:0])
+            setattr(b, name, wp.array(np.concatenate([kept, plastic[name][len(kept) :]]), dtype=kind, device=device))
         b.spin = wp.zeros(sections, dtype=wp.float64, device=device)
-        numbers = {"speed": self.speed, "alpha": [x.alpha for x in self.bodies]}
+        numbers = {"speed": self.traits["speed"], "alpha": [x.alpha for x in self.bodies]}
         numbers["beta"] = [x.beta_linear for x in self.bodies]
         for name, column in numbers.items():
             setattr(b, name, wp.array(np.array(column, float), dtype=wp.float64, device=device))
         b.surface = int(not self.map.flat)
-        self.routes = routes_of(self.ways, self.repeat, np.full(len(self), np.inf), device)
+        self.routes = routes_of(self.ways, self.traits, device)
         self._recorded = None
         widths = np.array([body.width for body in self.bodies])
         pairs = np.concatenate(contours)

@@ -2,11 +2,15 @@
 
 Edges of bodies count too, half as much as points because looking at one is quicker: where only points did, bodies in a
 place without points would all look at each other.
-Both are marked in one go: where nothing is to be done, which is what most looks at a crowd find, that is all it costs.
+Only cells that somebody is in may be crowded, and only cells that were split may hold few: nobody looks at the others,
+so that a look costs the same in a map of any size. Both are marked in one go: where nothing is to be done, which is
+what most looks at a crowd find, that is all it costs.
 Spec: specs/pitiot-multiresolution-interactions 2.16.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -14,8 +18,10 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.registration.criteria import Density
+from tangere.cells.tracking.sides import chunk_of
+from tangere.crowd.arrays import Crowd, Edges
 from tangere.crowd.repeating import Repeated
-from tangere.runtime import SOUND, where
+from tangere.runtime import SOUND
 
 __all__ = ["Crowding"]
 
@@ -23,81 +29,121 @@ wp.set_module_options(SOUND)
 
 #: So many edges count like one point.
 _EDGES = 2
-_NONE = wp.constant(wp.uint8(0))
-_FEW = wp.constant(wp.uint8(1))
-_MANY = wp.constant(wp.uint8(2))
+#: The mark of a cell that holds few; that of a crowded one is how many agents and edges it holds.
+_FEW = wp.constant(-1)
+_GRAIN = 8192
 
 
 class Crowding:
     """Looks at a map as it is now, as often as one likes.
 
     Args:
-        points: those of cell c are points[c] … points[c + 1] - 1. edges: the same for edges of bodies.
-        finest: leaves of this level are not split.
+        crowd: the points, by cell. finest: leaves of this level are not split.
     """
 
-    def __init__(self, map: CellMap, points: wp.array, edges: wp.array, limit: Density, finest: int) -> None:
-        self.limit, self.edges, self.leaves = limit, edges, len(map.leaves)
-        self._points = points
-        self._codes = wp.empty(map.cell_capacity, dtype=wp.uint8, device=map.device)
-        self._on_cpu = self._codes.numpy() if map.device.is_cpu else None
-        limits = wp.vec3i(limit.merge * _EDGES, limit.split * _EDGES, _EDGES)
-        arguments = [map.arrays, points, edges, limits, finest, self._codes]
-        self._mark = Repeated(_mark, map.cell_capacity, arguments, map.device)
+    def __init__(self, map: CellMap, crowd: Any, limit: Density, finest: int) -> None:
+        self.limit, self.leaves = limit, len(map.leaves)
+        self._map, self._crowd, self._finest = map, crowd, finest
+        split = np.flatnonzero((map.levels >= 0) & (map.arrays.first_child.numpy() >= 0))
+        self._split = wp.array(split.astype(np.int32), dtype=wp.int32, device=map.device)
+        self._marking: tuple[Any, Repeated] | None = None
 
-    def look(self, budget: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def look(self, edges: Any, budget: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Cells to merge, whose children are leaves and hold few together, and leaves to split, which hold too many.
 
         Args:
-            budget: at most so many of each, the most crowded ones first.
+            edges: those of bodies, by cell. budget: at most so many of each, the most crowded ones first.
         """
-        self._mark.run()
-        marked, codes = self._marked()
-        few, many = marked[codes == int(_FEW)], marked[codes == int(_MANY)]
+        if self._marking is None or self._marking[0] is not edges:
+            self._marking = edges, self._recorded(edges)
+        if len(self._marks):
+            self._marking[1].run()
+        marks = self._marks.numpy()
+        places = np.flatnonzero(marks)
+        if len(places) == 0:
+            return places, places
+        cells = self._cells.numpy()[places].astype(np.int64)
+        order = np.argsort(cells)
+        cells, marks = cells[order], marks[places][order]
+        few, many = cells[marks < 0], cells[marks > 0]
         if budget is not None and len(many) > budget:
-            counts = np.diff(self._points.numpy()) + np.diff(self.edges.numpy())
-            many = many[np.argsort(-counts[many], kind="stable")][:budget]
+            many = many[np.argsort(-marks[marks > 0], kind="stable")][:budget]
         return few[:budget], many
 
-    def _marked(self) -> tuple[np.ndarray, np.ndarray]:
-        """The cells with a mark, rising, and their marks."""
-        if self._on_cpu is not None:
-            marked = np.flatnonzero(self._on_cpu)
-            return marked, self._on_cpu[marked]
-        marked = np.sort(where(self._codes, int(_FEW)).numpy())
-        return marked, self._codes.numpy()[marked] if len(marked) else np.empty(0, np.uint8)
+    def _recorded(self, edges: Any) -> Repeated:
+        device, limit, crowd = self._map.device, self.limit, self._crowd
+        places = len(crowd.cell) + (len(edges.entry) if edges.entry is not None else 0) + len(self._split)
+        self._cells, self._marks = (wp.empty(places, dtype=wp.int32, device=device) for _ in range(2))
+        limits, chunk = wp.vec3i(limit.merge * _EDGES, limit.split * _EDGES, _EDGES), chunk_of(device)
+        arguments = [self._map.arrays, crowd, edges, self._split, limits, self._finest, chunk]
+        arguments += [self._cells, self._marks]
+        return Repeated(_mark, -(-places // chunk) or 1, arguments, device, grain=_GRAIN // chunk)
 
 
 @wp.func
-def _held(points: wp.array[int], edges: wp.array[int], weight: int, c: int) -> int:
-    return weight * (points[c + 1] - points[c]) + edges[c + 1] - edges[c]
+def _held(c: Crowd, e: Edges, weight: int, cell: int) -> int:
+    return weight * (c.start[cell + 1] - c.start[cell]) + e.start[cell + 1] - e.start[cell]
+
+
+@wp.func
+def _cell_at(c: Crowd, e: Edges, split: wp.array[int], i: int) -> int:
+    """The cell of a place, each once: at its first point, without points at its first edge; or split. -1: none."""
+    points = c.cell.shape[0]
+    edges = e.entry.shape[0]
+    if i < points:
+        cell = c.cell[i]
+        if c.start[cell] == i:
+            return cell
+        return -1
+    if i < points + edges:
+        k = i - points
+        # There is room for more entries than there are.
+        if k >= e.start[e.start.shape[0] - 1]:
+            return -1
+        cell = e.cells[e.entry[k]]
+        if e.start[cell] == k and c.start[cell] == c.start[cell + 1]:
+            return cell
+        return -1
+    return split[i - points - edges]
+
+
+@wp.func
+def _marked(m: MapArrays, c: Crowd, e: Edges, limits: wp.vec3i, finest: int, cell: int) -> int:
+    if m.first_child[cell] < 0:
+        if m.cell_level[cell] < finest and _held(c, e, limits[2], cell) > limits[1]:
+            return _held(c, e, 1, cell)
+        return 0
+    total = int(0)
+    child = int(m.first_child[cell])
+    while child >= 0:
+        # An obstacle keeps its shape.
+        if m.first_child[child] >= 0 or m.obstacle[child] != 0:
+            return 0
+        total += _held(c, e, limits[2], child)
+        child = m.sibling[child]
+    if total <= limits[0]:
+        return _FEW
+    return 0
 
 
 @wp.kernel
 def _mark(
     first: int,
     m: MapArrays,
-    points: wp.array[int],
-    edges: wp.array[int],
+    c: Crowd,
+    e: Edges,
+    split: wp.array[int],
     limits: wp.vec3i,
     finest: int,
-    codes: wp.array[wp.uint8],
+    chunk: int,
+    cells: wp.array[int],
+    marks: wp.array[int],
 ):
-    c = first + wp.tid()
-    codes[c] = _NONE
-    if m.cell_level[c] < 0:
-        return
-    if m.first_child[c] < 0:
-        if m.cell_level[c] < finest and _held(points, edges, limits[2], c) > limits[1]:
-            codes[c] = _MANY
-        return
-    total = int(0)
-    child = int(m.first_child[c])
-    while child >= 0:
-        # An obstacle keeps its shape.
-        if m.first_child[child] >= 0 or m.obstacle[child] != 0:
-            return
-        total += _held(points, edges, limits[2], child)
-        child = m.sibling[child]
-    if total <= limits[0]:
-        codes[c] = _FEW
+    begin = (first + wp.tid()) * chunk
+    for i in range(begin, wp.min(begin + chunk, cells.shape[0])):
+        cell = _cell_at(c, e, split, i)
+        mark = int(0)
+        if cell >= 0:
+            mark = _marked(m, c, e, limits, finest, cell)
+        cells[i] = cell
+        marks[i] = mark

@@ -5,7 +5,7 @@ Method:   in the plane, who has not gone farther than the room he had in his cel
           of the map; then his triangle is (`ground`). Else straight from simplex to simplex through the first side
           left by; at a wall the rest of the way goes on along the wall, a few times at most.
           On a surface the way is unfolded over its edges.
-Promise:  nobody passes a wall: the place returned is on the own side of every wall met on the way.
+Promise:  nobody passes a wall: the place returned is on the own side of every wall met on the way, and not on it.
 Spec: specs/pitiot-multiresolution-interactions 2.7 (collisions), 2.9, 2.10; 5.1 (sliding).
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
-from tangere.cells.tracking.sides import BLOCKED, behind, first_exit, sides
+from tangere.cells.tracking.sides import BLOCKED, behind, edge_side, first_exit, sides
 from tangere.cells.tracking.surface import glided, triangle_normal
 from tangere.crowd.ground import Triangle, exit_from, neighbour, room, room_within, side_left, turned_to
 from tangere.crowd.sight import Sight
@@ -72,11 +72,17 @@ def _way_over(t: Triangle, a: wp.vec3d, b: wp.vec3d) -> _Way:
     way = _Way()
     way.side = out.side
     way.time = out.time
-    if out.side >= 0:
-        way.there = neighbour(t, out.side)
+    s = wp.vec3d(t.start[0], t.start[1], _ZERO)
+    e = wp.vec3d(t.end[0], t.end[1], _ZERO)
+    # What is left for rounding between cells is not left to anybody at a wall: where two meet at a sharp angle, keeping
+    # clear of one leads onto the other.
+    if way.side < 0 and t.across < 0:
+        if edge_side(s, e, b, t.turned == 1) <= _ZERO:
+            way.side = 2
+            way.time = _ONE
+    if way.side >= 0:
+        way.there = neighbour(t, way.side)
         if way.there < 0:
-            s = wp.vec3d(t.start[0], t.start[1], _ZERO)
-            e = wp.vec3d(t.end[0], t.end[1], _ZERO)
             way = _wall(way, s, e, wp.vec3d(s[1] - e[1], e[0] - s[0], _ZERO))
     return way
 
@@ -88,8 +94,12 @@ def _way_through(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> _Way:
     way = _Way()
     way.side = out.side
     way.time = out.time
-    if out.side >= 0:
-        way.there = behind(m, d, out.side)
+    if way.side < 0 and behind(m, d, 3) < 0:
+        if sides(m, d, b)[3] <= _ZERO:
+            way.side = 3
+            way.time = _ONE
+    if way.side >= 0:
+        way.there = behind(m, d, way.side)
         if way.there < 0:
             s = m.position[m.origin[d]]
             e = m.position[m.origin[m.phi1[d]]]
@@ -106,7 +116,7 @@ def go_straight(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
     velocity = from_.velocity
     end.position = start + dt * velocity
     if m.dimension == 3:
-        if wp.min(sides(m, from_.dart, end.position)) >= _ZERO:
+        if wp.min(sides(m, from_.dart, end.position)) > _ZERO:
             return end
     else:
         # By where it came to, not by how fast it went: rounding far from the origin may move it farther than its speed.
@@ -122,7 +132,7 @@ def go_straight(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
         if side >= 0 and room_within(seen.low, seen.high, start) > _ZERO:
             next_dart = seen.across[side]
             if next_dart >= 0:
-                next_cell = seen.beyond[side]
+                next_cell = m.cell[next_dart]
                 end.room = room_within(s.seen[next_cell].low, s.seen[next_cell].high, end.position)
                 if end.room > _ZERO:
                     end.dart = next_dart
@@ -131,7 +141,7 @@ def go_straight(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
         d = turned_to(s.triangle, d, start)
         end.dart = d
         end.room = room(s.triangle[d], end.position)
-        if end.room >= _ZERO:
+        if end.room > _ZERO:
             return end
     p = start
     way = dt * velocity

@@ -44,6 +44,7 @@ class Obstacle:
 
     def move(self, centre: Arrays) -> None:
         """Put it somewhere else, (2,) or (3,) [m]."""
+        self._check_there()
         self.centre = self._place(centre)
         self._follow_splits()
         self._free(self._blocked[~self._covers(self._blocked)])
@@ -52,6 +53,7 @@ class Obstacle:
 
     def settle(self) -> None:
         """Block what it covers and nobody is in any more; every step does."""
+        self._check_there()
         simulation, map = self.simulation, self.simulation.map
         self._follow_splits()
         leaves = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
@@ -69,6 +71,10 @@ class Obstacle:
             self.simulation.obstacles.remove(self)
         self._follow_splits()
         self._free(self._blocked)
+
+    def _check_there(self) -> None:
+        if self not in self.simulation.obstacles:
+            raise InputError("the obstacle was taken away: put down another one")
 
     def _place(self, centre: Arrays) -> np.ndarray:
         place = to_numpy(centre, "centre").reshape(-1)

@@ -3,21 +3,35 @@
 Question: over which waypoints does an agent get to its goal, without walls in between?
 Method:   shortest paths on the graph of walkable cells (from centre to centre through the middle of the common side,
           times 1 + penalty x density), one search per goal for all who go there (Dijkstra, which finds what A* finds).
-          In the plane the chain is pulled tight by the funnel algorithm, one radius clear of walls; on surfaces and in
-          space the waypoints are the middles of the sides.
+          In the plane the chain is pulled tight by the funnel algorithm, one radius clear of walls. Without a penalty,
+          waypoints are then left out where the straight way past them is as clear: in a grid all staircases are chains
+          of the same length, and a hall would be crossed along one of them. On surfaces and in space the waypoints are
+          the middles of the sides.
+Limit:    on which side an obstacle is passed is decided by the chain, not by the length of the way pulled tight.
 Spec: specs/pitiot-multiresolution-interactions 2.22.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import warp as wp
 
+from tangere.cells.maps.arrays import WALL
 from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.tracking.locate import darts_of, points_of
+from tangere.cells.tracking.march import march_cells, move_darts
+from tangere.cells.tracking.sides import INSIDE
+from tangere.crowd.given import not_negative
 from tangere.crowd.relocating import place_points
 from tangere.crowd.sizes import cell_sizes
 from tangere.runtime import Arrays, InputError
 
 __all__ = ["Planner", "pulled_tight"]
+
+#: So many waypoints one leg may leave out in a round, unless it leaves out all.
+_AT_ONCE = 2
+#: Part of a leg by which it may be nearer to a wall: far above rounding, far below what anybody sees.
+_NEARER = 1e-9
 
 
 class Planner:
@@ -26,90 +40,148 @@ class Planner:
     Args:
         clearance: distance kept from walls [m]; narrower sides are no way.
         counts: agents in each cell, by cell number. penalty: cost of density [m^2 or m^3 per agent].
+        cells: the leaves that ways may lead through, rising; None: all.
     """
 
     def __init__(
-        self, map: CellMap, *, clearance: float = 0.0, counts: np.ndarray | None = None, penalty: float = 0.0
+        self,
+        map: CellMap,
+        *,
+        clearance: float = 0.0,
+        counts: np.ndarray | None = None,
+        penalty: float = 0.0,
+        cells: np.ndarray | None = None,
     ) -> None:
         from scipy.sparse import csr_array
 
-        self.map, self.clearance = map, clearance
-        darts = map.darts
-        cell, phi1, origin = map.numpy("cell"), map.numpy("phi1"), map.numpy("origin")
-        across = map.numpy("phi3" if map.dimension == 3 else "phi2")
-        wall = (across < 0) | (map.numpy("tag") & 4096 != 0)
-        self._at_wall = np.zeros(len(map.positions), bool)
+        self.map, self.clearance = map, not_negative(clearance, "clearance")
+        self._flat = map.dimension == 2 and map.flat
+        self._leave_out = self._flat and not_negative(penalty, "penalty") == 0
+        # Not copied: what is read of them is that of the cells alone.
+        m = map.arrays
+        self._cell, self._phi1, self._origin, tag = (x.numpy() for x in (m.cell, m.phi1, m.origin, m.tag))
+        self._position, centre, obstacle = m.position.numpy(), m.centre.numpy(), m.obstacle.numpy()
+        across = (m.phi3 if map.dimension == 3 else m.phi2).numpy()
+        self.leaves = map.leaves if cells is None else cells
+        self._place = np.full(map.cell_capacity, -1, np.int32)
+        self._place[self.leaves] = np.arange(len(self.leaves))
+        self._sides_of, self._first = _darts_by_cell(map, self.leaves)
+        darts = self._sides_of
+        self._at_wall = np.zeros(len(self._position), bool)
         if map.dimension == 2:
-            closed = darts[wall[darts]]
-            self._at_wall[origin[closed]] = self._at_wall[origin[phi1[closed]]] = True
-        open_darts = darts[~wall[darts]]
-        open_darts = open_darts[
-            (map.numpy("obstacle")[cell[open_darts]] | map.numpy("obstacle")[cell[across[open_darts]]]) == 0
-        ]
-        right, left = self._ends(open_darts)
-        wide = np.linalg.norm(left - right, axis=1) > 0.0
-        wide &= ((left - right) * (map.positions[origin[phi1[open_darts]]] - map.positions[origin[open_darts]])).sum(
-            1
-        ) > 0
-        open_darts = open_darts[wide]
-        middle = self.middles(open_darts)
-        centre, a, b = map.numpy("centre"), cell[open_darts], cell[across[open_darts]]
-        crowded = np.ones(map.cell_capacity)
+            # At a corner of a cell there may be a wall of any cell around it.
+            near = darts if cells is None else _darts_by_cell(map, np.unique(map.rings.rows(cells)))[0]
+            closed = near[(across[near] < 0) | (tag[near] & WALL != 0)]
+            self._at_wall[self._origin[closed]] = self._at_wall[self._origin[self._phi1[closed]]] = True
+        darts = darts[(across[darts] >= 0) & (tag[darts] & WALL == 0)]
+        darts = darts[(obstacle[self._cell[darts]] | obstacle[self._cell[across[darts]]]) == 0]
+        right, left = self._ends(darts)
+        along = self._position[self._origin[self._phi1[darts]]] - self._position[self._origin[darts]]
+        darts = darts[((left - right) * along).sum(axis=1) > 0]
+        a, b = self._cell[darts], self._cell[across[darts]]
+        leaving = self._place[b] < 0
+        self._brink = np.unique(self._place[a[leaving]])  # from here one gets to cells that are not known
+        darts, a, b = darts[~leaving], a[~leaving], b[~leaving]
+        middle = self.middles(darts)
+        crowded = np.ones(len(self.leaves))
         if counts is not None and penalty > 0:
-            size = cell_sizes(map)
-            crowded[: len(counts)] += penalty * counts / np.where(size > 0, size, np.inf)[: len(counts)]
+            known = self.leaves[self.leaves < len(counts)]
+            crowded[: len(known)] += penalty * counts[known] / cell_sizes(map)[known]
         ways = np.linalg.norm(middle - centre[a], axis=1), np.linalg.norm(middle - centre[b], axis=1)
+        a, b = self._place[a].astype(np.int64), self._place[b].astype(np.int64)
         cost = ways[0] * crowded[a] + ways[1] * crowded[b]
-        key = a.astype(np.int64) * map.cell_capacity + b
-        order = np.lexsort((open_darts, cost, key))
-        first = np.r_[True, np.diff(key[order]) > 0] if len(order) else np.empty(0, bool)
-        chosen = order[first]
-        self._keys, self._darts = key[chosen], open_darts[chosen]
-        shape = (map.cell_capacity, map.cell_capacity)
-        self._graph = csr_array((cost[chosen], (a[chosen], b[chosen])), shape=shape)
+        key = a * len(self.leaves) + b
+        order = np.lexsort((darts, cost, key))
+        chosen = order[np.diff(key[order], prepend=-1) > 0]
+        self._keys, self._darts = key[chosen], darts[chosen]
+        # From the goal backwards.
+        self._graph = csr_array((cost[chosen], (b[chosen], a[chosen])), shape=(len(self.leaves), len(self.leaves)))
 
     def middles(self, darts: np.ndarray) -> np.ndarray:
         """(n, 3) middles of the sides of darts."""
         if self.map.dimension == 3:
-            return self.map.numpy("face_centre")[darts]
+            return self.map.arrays.face_centre.numpy()[darts]
         right, left = self._ends(darts)
         return 0.5 * (left + right)
 
     def cells(self, start: int, goal: int) -> np.ndarray:
         """The chain of cells from one cell to another; empty when there is no way."""
-        return self._chain(start, goal, self._searched(np.array([goal]))[0])
+        begin, end = int(self._place[start]), int(self._place[goal])
+        return self.leaves[self._chain(begin, end, self._search(np.array([end]))[1][0])]
 
-    def routes(self, starts: Arrays, goals: Arrays, *, partial: bool = False) -> list[np.ndarray]:
-        """Waypoints (k, 3) of each way; the last is the goal. With `partial` a goal out of reach has none."""
-        a, from_darts = place_points(self.map, starts, "starts")
+    def routes(
+        self, starts: Arrays, goals: Arrays, *, darts: Arrays | None = None, partial: bool = False
+    ) -> list[np.ndarray]:
+        """Waypoints (k, 3) of each way; the last is the goal.
+
+        Args:
+            starts, goals: (n, 2) or (n, 3) [m].
+            darts: (n,) a dart of the cell that holds each start; None: they are looked for.
+            partial: a goal out of reach has no waypoints, instead of being refused.
+        """
+        if darts is None:
+            a, from_darts = place_points(self.map, starts, "starts")
+        else:
+            a = points_of(self.map, starts, "starts").numpy()
+            from_darts = darts_of(self.map, darts, len(a)).numpy()
         b, to_darts = place_points(self.map, goals, "goals")
-        cell = self.map.numpy("cell")
-        begin, end = cell[from_darts], cell[to_darts]
-        distinct, which = np.unique(end, return_inverse=True)
-        before = self._searched(distinct)
-        ways = []
-        for k in range(len(a)):
-            chain = self._chain(int(begin[k]), int(end[k]), before[which.reshape(-1)[k]])
-            if len(chain) == 0:
-                if not partial:
-                    raise InputError(f"goals: agent {k} cannot get to its goal")
-                ways.append(np.empty((0, 3)))
-                continue
-            sides = self._sides(chain)
-            if len(sides) == 0:
-                ways.append(b[k : k + 1])
-            elif self.map.dimension == 2 and self.map.flat:
-                right, left = self._ends(sides)
-                ways.append(pulled_tight(a[k], b[k], left, right))
-            else:
-                ways.append(np.concatenate([self.middles(sides), b[k : k + 1]]))
+        if len(a) != len(b):
+            raise InputError(f"goals: there are {len(b)} for {len(a)} starts")
+        ways, _ = self.found(a, from_darts, b, to_darts)
+        missing = [k for k, way in enumerate(ways) if len(way) == 0]
+        if missing and not partial:
+            raise InputError(f"goals: agent {missing[0]} cannot get to its goal")
         return ways
 
+    def found(
+        self, starts: np.ndarray, from_darts: np.ndarray, goals: np.ndarray, to_darts: np.ndarray
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """Ways between places (n, 3) in the cells of darts, empty where there is none, and whether each is certain.
+
+        One that is not certain may be shorter, or there at all, through cells that this planner does not know.
+        """
+        begin, end = self._place[self._cell[from_darts]], self._place[self._cell[to_darts]]
+        known = (begin >= 0) & (end >= 0)
+        distinct, which = np.unique(end[known], return_inverse=True)
+        cost, before = self._search(distinct)
+        row = np.zeros(len(begin), np.int64)
+        row[known] = which.reshape(-1)
+        certain = known.copy()
+        if len(self._brink):
+            certain[known] = cost[row[known], begin[known]] <= cost[:, self._brink].min(axis=1)[row[known]]
+        ways, gates = [np.empty((0, 3))] * len(begin), [np.empty(0, np.int64)] * len(begin)
+        for k in np.flatnonzero(known):
+            chain = self._chain(int(begin[k]), int(end[k]), before[row[k]])
+            if len(chain) == 0:
+                continue
+            sides = self._darts[np.searchsorted(self._keys, chain[:-1] * len(self.leaves) + chain[1:])]
+            if len(sides) == 0:
+                ways[k] = goals[k : k + 1]
+            elif self._flat:
+                right, left = self._ends(sides)
+                ways[k], at = _pulled(starts[k], goals[k], left, right)
+                gates[k] = np.append(sides, to_darts[k])[at]
+            else:
+                ways[k] = np.concatenate([self.middles(sides), goals[k : k + 1]])
+        if self._leave_out:
+            self._shorten(starts, from_darts, ways, gates)
+        return ways, certain
+
     def _searched(self, goals: np.ndarray) -> np.ndarray:
+        """(goals, cells) the next cell on the way to each goal from each cell; negative: there is none."""
+        _, before = self._search(self._place[goals])
+        after = np.full((len(goals), self.map.cell_capacity), -1)
+        after[:, self.leaves] = np.where(before >= 0, self.leaves[np.maximum(before, 0)], -1)
+        return after
+
+    def _search(self, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(goals, leaves) the costs of ways to places of goals, and the place that comes next."""
         from scipy.sparse.csgraph import dijkstra
 
-        _, before = dijkstra(self._graph.T.tocsr(), indices=goals, return_predecessors=True)
-        return np.atleast_2d(before)
+        if len(goals) == 0:
+            return np.empty((0, len(self.leaves))), np.empty((0, len(self.leaves)), np.int32)
+        cost, before = dijkstra(self._graph, indices=goals, return_predecessors=True)
+        return np.atleast_2d(cost), np.atleast_2d(before)
 
     def _chain(self, start: int, goal: int, before: np.ndarray) -> np.ndarray:
         chain = [start]
@@ -120,26 +192,80 @@ class Planner:
             chain.append(after)
         return np.array(chain)
 
-    def _sides(self, chain: np.ndarray) -> np.ndarray:
-        """The darts through which a chain of cells is left, one after the other."""
-        return self._darts[np.searchsorted(self._keys, chain[:-1] * self.map.cell_capacity + chain[1:])]
-
     def _ends(self, darts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Right and left end of the side of each dart, seen on the way out, clear of walls."""
-        origin, position = self.map.numpy("origin"), self.map.positions
-        s, e = origin[darts], origin[self.map.numpy("phi1")[darts]]
-        along = position[e] - position[s]
+        s, e = self._origin[darts], self._origin[self._phi1[darts]]
+        along = self._position[e] - self._position[s]
         along = along / np.linalg.norm(along, axis=1, keepdims=True) * self.clearance
-        right = position[s] + np.where(self._at_wall[s, None], along, 0.0)
-        return right, position[e] - np.where(self._at_wall[e, None], along, 0.0)
+        right = self._position[s] + np.where(self._at_wall[s, None], along, 0.0)
+        return right, self._position[e] - np.where(self._at_wall[e, None], along, 0.0)
+
+    def _shorten(
+        self, starts: np.ndarray, from_darts: np.ndarray, ways: list[np.ndarray], gates: list[np.ndarray]
+    ) -> None:
+        """Leave out waypoints, in place, as long as straight legs past them are clear of walls."""
+        todo = [k for k, way in enumerate(ways) if len(way) > 1]
+        while todo:
+            points = [np.concatenate([starts[k : k + 1], ways[k]]) for k in todo]
+            darts = [np.append(from_darts[k], gates[k]) for k in todo]
+            legs = [_legs(len(x)) for x in points]
+            a, b = (np.concatenate([x[leg[:, end]] for x, leg in zip(points, legs)]) for end in (0, 1))
+            clear = self._clear(a, b, np.concatenate([d[leg[:, 0]] for d, leg in zip(darts, legs)]))
+            again, first = [], 0
+            for k, x, leg in zip(todo, points, legs):
+                kept = _shortest(x, leg[clear[first : first + len(leg)]])
+                first += len(leg)
+                if len(kept) < len(ways[k]):
+                    ways[k], gates[k] = ways[k][kept - 1], gates[k][kept - 1]
+                    again += [k] if len(kept) > 1 else []
+            todo = again
+
+    def _clear(self, a: np.ndarray, b: np.ndarray, darts: np.ndarray) -> np.ndarray:
+        """(n,) whether straight legs stay clear of walls: they cross sides only where ways may lead through them."""
+        map, device = self.map, self.map.device
+        ends = [wp.array(x, dtype=wp.vec3d, device=device) for x in (a, b)]
+        status = move_darts(map, *ends, wp.array(darts.astype(np.int32), dtype=wp.int32, device=device))[2]
+        clear = status.numpy() == int(INSIDE)
+        open_legs = np.flatnonzero(clear)
+        ends = [wp.array(x[open_legs], dtype=wp.vec3d, device=device) for x in (a, b)]
+        start = wp.array(darts[open_legs].astype(np.int32), dtype=wp.int32, device=device)
+        leg, cell = march_cells(map, *ends, start)[0].T
+        leg, place = open_legs[leg], self._place[cell]
+        clear[leg[place < 0]] = False
+        leg, place = leg[place >= 0], place[place >= 0]
+        count = self._first[place + 1] - self._first[place]
+        leg = np.repeat(leg, count)
+        side = self._sides_of[np.arange(len(leg)) + np.repeat(self._first[place] - np.cumsum(count) + count, count)]
+        at_s, at_e = (self._at_wall[v] for v in (self._origin[side], self._origin[self._phi1[side]]))
+        beside = at_s | at_e
+        leg, side, at_s, at_e = leg[beside], side[beside], at_s[beside], at_e[beside]
+        s, e = self._position[self._origin[side]], self._position[self._origin[self._phi1[side]]]
+        way, along = b[leg] - a[leg], e - s
+        from_s, from_e = _cross(way, s - a[leg]), _cross(way, e - a[leg])
+        meets = (from_s * from_e <= 0) & (_cross(along, a[leg] - s) * _cross(along, b[leg] - s) <= 0)
+        # Where the leg runs along a side it meets both ends of it.
+        apart = np.where(from_s == from_e, 1.0, from_s - from_e)
+        part = np.where(from_s == from_e, 0.0, from_s / apart)
+        length = np.linalg.norm(along, axis=1)
+        least = self.clearance - _NEARER * (length + np.linalg.norm(way, axis=1))
+        rest = np.where(from_s == from_e, 0.0, 1.0 - part)
+        near = (at_s & (part * length < least)) | (at_e & (rest * length < least))
+        clear[leg[meets & near]] = False
+        return clear
 
 
 def pulled_tight(start: np.ndarray, goal: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The shortest way through a sequence of gates (the funnel algorithm), (k, 3) without the start."""
+    return _pulled(start, goal, left, right)[0]
+
+
+def _pulled(start: np.ndarray, goal: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same, and the gate that each point is at; behind the last one is the goal."""
     lefts, rights = np.concatenate([left, goal[None]]), np.concatenate([right, goal[None]])
     apex, low, high = start, start, start  # low: right side of the funnel, high: left side
     at_low = at_high = 0
     way: list[np.ndarray] = []
+    gates: list[int] = []
     k = 0
     while k < len(lefts):
         r, l = rights[k], lefts[k]
@@ -148,6 +274,7 @@ def pulled_tight(start: np.ndarray, goal: np.ndarray, left: np.ndarray, right: n
                 low, at_low = r, k
             else:
                 way.append(high)
+                gates.append(at_high)
                 apex = low = high
                 k = at_low = at_high
                 k += 1
@@ -157,19 +284,62 @@ def pulled_tight(start: np.ndarray, goal: np.ndarray, left: np.ndarray, right: n
                 high, at_high = l, k
             else:
                 way.append(low)
+                gates.append(at_low)
                 apex = high = low
                 k = at_high = at_low
                 k += 1
                 continue
         k += 1
-    way.append(goal)
-    points = np.array(way)
+    points, at = np.array([*way, goal]), np.array([*gates, len(left)])
     fresh = np.linalg.norm(np.diff(points, axis=0, prepend=start[None]), axis=1) > 1e-9
     fresh[-1] = True
-    points = points[fresh]
-    return points if len(points) < 2 or (points[-1] != points[-2]).any() else points[:-1]
+    points, at = points[fresh], at[fresh]
+    end = len(points) if len(points) < 2 or (points[-1] != points[-2]).any() else -1
+    return points[:end], at[:end]
 
 
 def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
     """Positive where a, b, c turn left."""
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
+
+
+def _legs(count: int) -> np.ndarray:
+    """(n, 2) between which of so many points, in a row, a way is tried that leaves out those between."""
+    pairs = [(i, j) for i in range(count) for j in range(i + 2, min(i + 2 + _AT_ONCE, count))]
+    return np.array(pairs + [(0, count - 1)] * (count > 2 + _AT_ONCE))
+
+
+def _shortest(points: np.ndarray, legs: np.ndarray) -> np.ndarray:
+    """Over which points, after the first, the shortest way to the last leads: by these legs or to the next one."""
+    steps = np.stack([np.arange(len(points) - 1), np.arange(1, len(points))], axis=1)
+    legs = np.concatenate([steps, legs])
+    legs = legs[np.argsort(legs[:, 0], kind="stable")]
+    length = np.linalg.norm(points[legs[:, 1]] - points[legs[:, 0]], axis=1)
+    best, before = [0.0] + [np.inf] * (len(points) - 1), [0] * len(points)
+    for (i, j), more in zip(legs.tolist(), length.tolist()):
+        # Long legs come first: a point on one of them is left out.
+        if best[i] + more < best[j] * (1.0 - _NEARER):
+            best[j], before[j] = best[i] + more, i
+    kept = [len(points) - 1]
+    while before[kept[-1]]:
+        kept.append(before[kept[-1]])
+    return np.array(kept[::-1])
+
+
+def _darts_by_cell(map: CellMap, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The darts of leaves, one leaf after the other, and where each leaf begins."""
+    link = map.arrays.link.numpy()
+    dart, owner = map.arrays.anchor.numpy()[cells], np.arange(len(cells))
+    found = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
+    while len(dart):
+        found[0].append(dart)
+        found[1].append(owner)
+        dart = link[dart]
+        dart, owner = dart[dart >= 0], owner[dart >= 0]
+    darts, owners = (np.concatenate(x) for x in found)
+    order = np.argsort(owners, kind="stable")
+    return darts[order], np.searchsorted(owners[order], np.arange(len(cells) + 1))

@@ -13,7 +13,7 @@ import warp as wp
 from tangere.cells.maps.cell_map import CellMap
 from tangere.crowd.arrays import Agents, Crowd, Routes
 from tangere.crowd.relocating import relocated
-from tangere.crowd.routes import Ways, routes_of
+from tangere.crowd.routes import Ways, progress, routes_of
 from tangere.crowd.settling import settling
 from tangere.runtime import SOUND, launch
 
@@ -31,8 +31,8 @@ class Population:
     def __init__(self, map: CellMap) -> None:
         self.map = map
         self.traits: dict[str, np.ndarray] = {
-            **{name: np.empty(0) for name in ("radius", "speed", "arrived")},
-            **{name: np.empty(0, np.int64) for name in ("group", "repeat")},
+            **{name: np.empty(0) for name in ("radius", "speed", "set_off", "arrived")},
+            **{name: np.empty(0, np.int64) for name in ("group", "repeat", "done")},
         }
         self.ways = Ways.of(None, 0)
         self.routes = Routes()
@@ -65,17 +65,18 @@ class Population:
             "cell": np.zeros(before + count, np.int32),  # both are found when they are sorted
             "room": np.zeros(before + count),
         }
-        for name, values in {**traits, "arrived": np.inf}.items():
+        for name, values in {**traits, "arrived": np.inf, "done": 0}.items():
             self.traits[name] = np.concatenate([self.traits[name], np.broadcast_to(values, count)])
         self.ways = self.ways.followed_by(ways)
         self._upload(merged)
         return np.arange(before, before + count)
 
-    def retarget(self, numbers: np.ndarray, ways: Ways) -> None:
-        """Give agents new routes, from their start."""
+    def retarget(self, numbers: np.ndarray, ways: Ways, time: float) -> None:
+        """Give agents new routes, from their start; they set off now [s]."""
         self._keep_progress()
         self.ways = self.ways.replaced(numbers, ways)
-        self.traits["arrived"][numbers] = np.inf
+        for name, value in (("arrived", np.inf), ("done", 0), ("set_off", time)):
+            self.traits[name][numbers] = value
         self._send_routes()
 
     def settling(self) -> list[Any]:
@@ -140,11 +141,14 @@ class Population:
             setattr(c, name, wp.array(state[name], dtype=kind, device=device))
             setattr(self.moved, name, wp.empty(count, dtype=kind, device=device))
         c.radius, c.speed = (wp.array(traits[name], dtype=wp.float64, device=device) for name in ("radius", "speed"))
-        c.group = wp.array(traits["group"].astype(np.int32), dtype=wp.int32, device=device)
-        members = np.argsort(traits["group"], kind="stable")
-        members = members[traits["group"][members] >= 0]
-        most = int(traits["group"].max(initial=-1)) + 1
-        first = np.searchsorted(traits["group"][members], np.arange(most + 1))
+        # Kernels count groups from 0, whatever numbers they were given.
+        given, group = np.unique(traits["group"], return_inverse=True)
+        group = group - np.searchsorted(given, 0)
+        c.group = wp.array(group.astype(np.int32), dtype=wp.int32, device=device)
+        members = np.argsort(group, kind="stable")
+        members = members[group[members] >= 0]
+        most = int(group.max(initial=-1)) + 1
+        first = np.searchsorted(group[members], np.arange(most + 1))
         self._group_first = wp.array(first.astype(np.int32), dtype=wp.int32, device=device)
         self._group_members = wp.array(members.astype(np.int32), dtype=wp.int32, device=device)
         self._slot = wp.empty(count, dtype=wp.int32, device=device)
@@ -153,15 +157,12 @@ class Population:
         self.relocate()
 
     def _send_routes(self) -> None:
-        self.routes = routes_of(self.ways, self.traits["repeat"], self.traits["arrived"], self.map.device)
+        self.routes = routes_of(self.ways, self.traits, self.map.device)
 
     def _keep_progress(self) -> None:
-        """Cut off what is done of each route, so that it may be sent again."""
-        if len(self) == 0:
-            return
-        done = self.routes.at.numpy() - self.routes.begin.numpy()
-        self.traits["arrived"] = self.arrived()
-        self.ways = self.ways.remaining(done, self.traits["repeat"])
+        """Note what is done of each route, so that it may be sent again."""
+        if len(self):
+            self.traits |= progress(self.routes)
 
 
 @wp.kernel

@@ -14,9 +14,9 @@ import numpy as np
 import warp as wp
 
 from tangere.crowd.arrays import Routes
-from tangere.runtime import Arrays, InputError
+from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["Goals", "Ways", "routes_of"]
+__all__ = ["Goals", "Ways", "progress", "routes_of"]
 
 #: (n, 2 | 3), or for each agent its waypoints (k, 2 | 3); None: none.
 Goals = Arrays | Sequence[Arrays] | None
@@ -34,10 +34,14 @@ class Ways:
         """Those a user gives for `count` agents; goals of the plane (`dimension` 2) get z = 0."""
         if goals is None:
             return cls(np.empty((0, 3)), np.zeros(count, np.int64))
-        if len(goals) != count:
-            raise InputError(f"goals: there are {len(goals)} for {count} agents")
+        try:
+            given = len(goals)
+        except TypeError as error:  # a number, or an array of one
+            raise InputError(f"goals must be one for each agent, not {goals!r}") from error
+        if given != count:
+            raise InputError(f"goals: there are {given} for {count} agents")
         if isinstance(goals, np.ndarray) and goals.ndim == 2 and goals.dtype != object:
-            rows, sizes = goals.astype(float), np.ones(count, np.int64)
+            rows, sizes = to_numpy(goals, "goals"), np.ones(count, np.int64)
             if rows.shape[1] not in (dimension, 3):
                 raise InputError(f"goals must have shape (n, {dimension}) or (n, 3), not {rows.shape}")
             points = _in_space(rows)
@@ -69,27 +73,24 @@ class Ways:
         begins[numbers], sizes[numbers] = len(self.points) + ways.begins, ways.sizes
         return Ways(np.concatenate([self.points, ways.points])[_places(begins, sizes)], sizes)
 
-    def remaining(self, done: np.ndarray, repeat: np.ndarray) -> Ways:
-        """Without the first `done` of each; who repeats goes on with them after the last."""
-        sizes = np.where(repeat > 0, self.sizes, self.sizes - done)
-        along = _places(np.zeros(len(self), np.int64), sizes)
-        whole = np.repeat(self.sizes, sizes)
-        place = np.repeat(self.begins, sizes) + (along + np.repeat(done, sizes)) % np.maximum(whole, 1)
-        return Ways(self.points[place], sizes)
 
-
-def routes_of(ways: Ways, repeat: np.ndarray, arrived: np.ndarray, device: wp.Device) -> Routes:
-    """Routes for kernels, all from their beginning."""
+def routes_of(ways: Ways, traits: dict[str, np.ndarray], device: wp.Device) -> Routes:
+    """Routes for kernels. Traits: repeat, arrived, and how many waypoints each agent is done with (see `progress`)."""
     r = Routes()
     r.points = wp.array(ways.points, dtype=wp.vec3d, device=device)
     begins = ways.begins
-    columns = {"begin": begins, "end": begins + ways.sizes, "at": begins, "repeat": np.asarray(repeat)}
+    columns = {"begin": begins, "end": begins + ways.sizes, "at": begins + traits["done"], "repeat": traits["repeat"]}
     for name, values in columns.items():
         setattr(r, name, wp.array(values.astype(np.int32), dtype=wp.int32, device=device))
     r.detoured = wp.zeros(len(ways), dtype=wp.int32, device=device)
     r.detour = wp.zeros(len(ways), dtype=wp.vec3d, device=device)
-    r.arrived = wp.array(np.asarray(arrived, float), dtype=wp.float64, device=device)
+    r.arrived = wp.array(traits["arrived"], dtype=wp.float64, device=device)
     return r
+
+
+def progress(r: Routes) -> dict[str, np.ndarray]:
+    """How far along everybody is, as traits: with it routes may be sent again."""
+    return {"done": r.at.numpy().astype(np.int64) - r.begin.numpy(), "arrived": r.arrived.numpy().copy()}
 
 
 def _places(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -99,7 +100,7 @@ def _places(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _waypoints(number: int, goal: Any, dimension: int) -> np.ndarray:
-    way = np.atleast_2d(np.asarray(goal, float))
+    way = np.atleast_2d(to_numpy(goal, f"goals: that of agent {number}"))
     if way.ndim != 2 or way.shape[1] not in (dimension, 3):
         wanted = f"(k, {dimension}) or (k, 3)"
         raise InputError(f"goals: those of agent {number} must have shape {wanted}, not {way.shape}")

@@ -45,12 +45,11 @@ class Run:
 
 @wp.struct
 class Seen:
-    """How much is seen from a cell, and in the plane a rectangle within it."""
+    """How much is seen from a cell, and in the plane a rectangle within it: 64 bytes, one line of a CPU's cache."""
 
     low: wp.vec2d
     high: wp.vec2d
     across: wp.vec4i  # the dart behind each side of the rectangle, -1: not one edge of the cell, or a wall
-    beyond: wp.vec4i  # and its cell
     run: int  # the first one
     runs: int
     wall: int  # the first one
@@ -189,10 +188,4 @@ def _describe(
         within = rectangle(m, c)
         s.seen[c].low = wp.vec2d(within[0], within[1])
         s.seen[c].high = wp.vec2d(within[2], within[3])
-        across = whole_sides(m, c, within)
-        beyond = wp.vec4i(-1, -1, -1, -1)
-        for k in range(4):
-            if across[k] >= 0:
-                beyond[k] = m.cell[across[k]]
-        s.seen[c].across = across
-        s.seen[c].beyond = beyond
+        s.seen[c].across = whole_sides(m, c, within)

@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps.arrays import WALL
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.refining import follow_heirs, merge, split
 from tangere.cells.numbers import numbers_of
 from tangere.cells.registration.criteria import Density
-from tangere.cells.tracking.locate import locate
-from tangere.cells.tracking.march import move
 from tangere.crowd.bodies import Body
 from tangere.crowd.body_agents import BodyAgents
 from tangere.crowd.bubbles import Bubbles
 from tangere.crowd.crowding import Crowding
+from tangere.crowd.detours import Detours
 from tangere.crowd.given import directions, groups_of, not_negative, positive, positive_each
 from tangere.crowd.observing import Surroundings, observe
 from tangere.crowd.occupying import leaves_below, taken
@@ -38,7 +36,7 @@ from tangere.crowd.sight import sight_of
 from tangere.crowd.sizes import finest_level
 from tangere.crowd.stepping import Behaviour, going, stepping
 from tangere.crowd.trajectories import Recorder, Trajectories
-from tangere.runtime import Arrays, InputError
+from tangere.runtime import Arrays, InputError, Uncopied
 
 if TYPE_CHECKING:
     from tangere.crowd.obstacles import Obstacle
@@ -54,7 +52,7 @@ _CROWDED = Density(12, 4)
 _WORTH, _PATIENCE = 0.15, 8
 
 
-class Simulation:
+class Simulation(Uncopied, instead="make another one, or keep the trajectories that run returns"):
     """Agents in a map.
 
     Args:
@@ -110,6 +108,7 @@ class Simulation:
         self._fitted, self._waited = False, 0
         self._recorded: tuple | None = None
         self._crowding: Crowding | None = None
+        self._detours: Detours | None = None
 
     def __repr__(self) -> str:
         who = f"{len(self.points)} points, {len(self.bodies)} bodies"
@@ -169,6 +168,7 @@ class Simulation:
             "speed": positive_each(speed, "speed", count),
             "group": groups_of(groups, count),
             "repeat": int(repeat),
+            "set_off": self.time,
         }
         wide = traits["radius"] > 0.5 * self.behaviour.range
         if wide.any():
@@ -200,7 +200,7 @@ class Simulation:
         speeds = positive_each(speed, "speed", len(places))
         if self.whole_edges:
             reach = self.edge_reach(body, float(speeds.max(initial=0.0)))
-            self.levels = min(self.levels, finest_level(self.map, reach))
+            self.levels = min(self.levels, finest_level(self.map, reach, "the reach of the body's edges,"))
         numbers = self.bodies.add(body, places, darts, ahead, Ways.of(goals, len(places)), speeds, repeat)
         self._version = -1
         return numbers
@@ -218,7 +218,7 @@ class Simulation:
     def retarget(self, numbers: Arrays, goals: Goals) -> None:
         """Give points new goals, as in `add_points`."""
         chosen = numbers_of(numbers, "numbers", len(self.points), "points")
-        self.points.retarget(chosen, Ways.of(goals, len(chosen), self.map.dimension))
+        self.points.retarget(chosen, Ways.of(goals, len(chosen), self.map.dimension), self.time)
         self._version = -1
 
     def plan(self, starts: Arrays, goals: Arrays, *, clearance: float = 0.4, penalty: float = 0.0) -> list[np.ndarray]:
@@ -227,7 +227,10 @@ class Simulation:
         return Planner(self.map, clearance=clearance, counts=counts, penalty=penalty).routes(starts, goals)
 
     def step(self, count: int = 1) -> None:
-        """Go on by so many steps. The first one after points were added fits the cells to them, unless on a budget."""
+        """Go on by so many steps. The first one after points were added fits the cells to them, unless on a budget.
+
+        One that is interrupted (Ctrl-C) may be done in part: bodies have moved, points have not.
+        """
         for _ in range(count):
             for obstacle in self.obstacles:
                 obstacle.settle()
@@ -245,7 +248,11 @@ class Simulation:
     def run(
         self, seconds: float, *, record: float = 0.5, progress: Callable[[float], None] | None = None
     ) -> Trajectories:
-        """Go on for so long and note everything every `record` seconds; `progress` hears the part done."""
+        """Go on for so long and note everything every `record` seconds.
+
+        Args:
+            progress: hears the part done, and may add agents (nan before they are there).
+        """
         recorder = Recorder(self)
         steps, every = (max(1, round(positive(x, n) / self.dt)) for x, n in ((seconds, "seconds"), (record, "record")))
         recorder.note()
@@ -259,7 +266,7 @@ class Simulation:
 
     def observe(self, reach: float | None = None) -> Surroundings:
         """Neighbours within `reach` [m] (default: the behaviour's range), overlaps, and the nearest of each point."""
-        distance = self.behaviour.range if reach is None else reach
+        distance = self.behaviour.range if reach is None else not_negative(reach, "reach")
         if distance > self.behaviour.range:
             raise InputError(f"reach {distance} m is more than cells are sure to show, {self.behaviour.range} m")
         self.prepare()
@@ -272,10 +279,9 @@ class Simulation:
         with self._timed("multiresolution"):
             self.prepare()
             map = self.map
-            limit, edges = self.adaptive, self.bodies.edges.arrays.start
-            if self._crowding is None or self._crowding.limit != limit or self._crowding.edges is not edges:
-                self._crowding = Crowding(map, self.points.crowd.start, edges, limit, self.levels)
-            few, many = self._crowding.look(self.budget)
+            if self._crowding is None or self._crowding.limit != self.adaptive:
+                self._crowding = Crowding(map, self.points.crowd, self.adaptive, self.levels)
+            few, many = self._crowding.look(self.bodies.edges.arrays, self.budget)
             if len(few) + len(many) <= least * self._crowding.leaves:
                 return 0
             done = merge(map, few, balanced=True)
@@ -300,23 +306,13 @@ class Simulation:
 
     def reroute(self, *, clearance: float = 0.6) -> np.ndarray:
         """Send points whose waypoint is hidden by a wall around it; returns their numbers. Flat maps only."""
-        map = self.map
-        if not (map.flat and len(self.points) and (map.numpy("tag")[map.darts] & WALL).any()):
-            return np.empty(0, np.int64)
-        here, there = self.positions, self.points.waypoints()
-        darts = self.points.by_number("dart")
-        hidden = np.flatnonzero(move(map, here, there, darts).blocked)
-        if len(hidden):
-            # Goals outside the map or in an obstacle are hidden too, and there is no way to them.
-            found = locate(map, there[hidden])
-            hidden = hidden[~found.blocked & (map.arrays.obstacle.numpy()[found.cell] == 0)]
-        planner = Planner(map, clearance=clearance) if len(hidden) else None
-        ways = planner.routes(here[hidden], there[hidden], partial=True) if planner else []
-        hidden, ways = hidden[[len(way) > 0 for way in ways]], [way for way in ways if len(way)]
+        self.prepare()
+        if self._detours is None or self._detours.clearance != clearance:
+            self._detours = Detours(self.map, self.points, clearance)
         # Whoever is at the first corner already goes for the next one.
-        away = [np.linalg.norm(way - x, axis=1) > 2.0 * self.goal_radius for way, x in zip(ways, here[hidden])]
-        around = np.array([way[np.argmax(far)] for way, far in zip(ways, away)]).reshape(-1, 3)
-        self.points.send_around(hidden, around)
+        hidden, around = self._detours.look(2.0 * self.goal_radius)
+        if self._detours.walls and len(self.points):
+            self.points.send_around(hidden, around)
         return hidden
 
     def prepare(self) -> None:
@@ -333,7 +329,7 @@ class Simulation:
         parameters = np.asarray(self.behaviour.parameters(), float)
         self._parameters = wp.array(parameters, dtype=wp.float64, device=self.map.device)
         self._version = self.map.version
-        self._recorded = self._crowding = None
+        self._recorded = self._crowding = self._detours = None
 
     def _fit(self) -> None:
         """Adapt the cells to a new crowd level by level, so that the looks of later steps find little to do."""

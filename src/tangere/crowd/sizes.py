@@ -45,8 +45,12 @@ def cell_sizes(map: CellMap) -> np.ndarray:
     return np.bincount(cell, part, minlength=map.cell_capacity)
 
 
-def finest_level(map: CellMap, reach: float) -> int:
-    """The deepest level to which all cells may be split and show whatever is within `reach`; now they must."""
+def finest_level(map: CellMap, reach: float, name: str = "range") -> int:
+    """The deepest level to which all cells may be split and show whatever is within `reach`; now they must.
+
+    Args:
+        name: what to call the reach in an error.
+    """
     leaves = map.leaves
     level = map.levels[leaves]
     here, finer = (widths[leaves] for widths in _widths(map))
@@ -54,9 +58,12 @@ def finest_level(map: CellMap, reach: float) -> int:
     # As if all were split down to the deepest level: what is seen from a small cell is seen from a larger one as well.
     now = np.where((level == deepest) | ((map.dimension == 3) & (finer == 0)), here, finer * 0.5 ** (deepest - level))
     if not now.min() >= reach * (1.0 - _SPARE):
-        narrowest = int(np.argmin(now))
-        where = f"{now[narrowest]:.7g} m (cell {leaves[narrowest]})"
-        raise InputError(f"range {reach:.7g} m is more than the width of the narrowest cell, {where}")
+        # Of several, one that is so narrow already.
+        narrow = np.flatnonzero(now <= now.min() * (1.0 + _SPARE))
+        narrowest = narrow[np.argmax(level[narrow])]
+        split = "" if level[narrowest] == deepest else f" split down to level {deepest}, as others are"
+        where = f"{now[narrowest]:.7g} m (cell {leaves[narrowest]}{split})"
+        raise InputError(f"{name} {reach:.7g} m is more than the width of the narrowest cell, {where}")
     least = float((finer * 2.0**level).min())
     return max(deepest, int(np.floor(np.log2(least / reach) + _SPARE))) if least > 0 else deepest
 

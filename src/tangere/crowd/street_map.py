@@ -20,6 +20,7 @@ import numpy as np
 
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.generate import quad_grid
+from tangere.crowd.given import positive
 from tangere.crowd.occupying import inside
 from tangere.runtime import InputError
 
@@ -54,12 +55,11 @@ def load_streets(path: str | Path, *, cell: float = 4.0, device: str | None = No
     Args:
         cell: side of the grid's squares [m].
     """
+    cell = positive(cell, "cell")
     try:
         root = ElementTree.parse(path).getroot()
-    except (OSError, ElementTree.ParseError) as error:
+    except (OSError, ElementTree.ParseError, LookupError, ValueError) as error:  # the last two: its encoding
         raise InputError(f"{path}: cannot be read as OpenStreetMap XML: {error}") from error
-    if not cell > 0:
-        raise InputError(f"cell must be positive, not {cell}")
     nodes = {node.get("id"): (_degrees(node, "lat", path), _degrees(node, "lon", path)) for node in root.iter("node")}
     ways = {way.get("id"): _way(way, nodes) for way in root.iter("way")}
     used = np.array([place for refs, _ in ways.values() for place in refs])

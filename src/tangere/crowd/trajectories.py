@@ -30,13 +30,14 @@ _STALLED = 0.1  #: part of the wanted speed
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """A crowd over time."""
+    """A crowd over time; who was added while it was noted is at nan before."""
 
     times: np.ndarray  #: (f,) [s]
     positions: np.ndarray  #: (f, n, 3) of points [m]
     velocities: np.ndarray  #: (f, n, 3) [m/s]
     particles: np.ndarray  #: (f, p, 3) of bodies [m]
     bodies: np.ndarray  #: (b + 1,) particles of body k are bodies[k] … bodies[k + 1] - 1
+    set_off: np.ndarray  #: (n,) when each point got its route [s]
     arrived: np.ndarray  #: (n,) when each point was done [s]; inf: not yet
     measures: dict[str, np.ndarray]  #: (f,) each
 
@@ -46,9 +47,9 @@ class Trajectories:
 
     @property
     def travel_time(self) -> float:
-        """Mean over the points that were done [s]; nan when nobody was."""
-        done = self.arrived[np.isfinite(self.arrived)]
-        return float(done.mean()) if len(done) else math.nan
+        """Mean over the points that were done, each from when it set off [s]; nan when nobody was."""
+        done = np.isfinite(self.arrived)
+        return float((self.arrived - self.set_off)[done].mean()) if done.any() else math.nan
 
     def save(self, path: str | Path) -> None:
         """Write .npz (everything), or of points .csv or .parquet: rows of time, agent, x, y, z, vx, vy, vz."""
@@ -73,22 +74,25 @@ class Trajectories:
         """Read what `save` wrote as .npz."""
         try:
             with np.load(path, allow_pickle=False) as file:
-                given = {name: file[name] for name in file.files}
+                read = {name: file[name] for name in file.files}
         except (OSError, ValueError, TypeError, AttributeError, BadZipFile) as error:
             raise InputError(f"{path}: cannot be read as trajectories: {error}") from error
-        measures = {name[8:]: given.pop(name) for name in list(given) if name.startswith("measure_")}
+        if "arrived" in read:  # older files do not say when points set off: at the start
+            read.setdefault("set_off", np.zeros_like(read["arrived"]))
+        measures = {name[8:]: values for name, values in read.items() if name.startswith("measure_")}
+        given = {name: values for name, values in read.items() if not name.startswith("measure_")}
         if given.keys() != set(_ARRAYS):
             strange = sorted(given.keys() ^ set(_ARRAYS))
             raise InputError(f"{path}: these are not trajectories: {', '.join(strange)} missing or unknown")
+        _check_shapes(read, path)
         return cls(**given, measures=measures)
 
     def _columns(self) -> list[np.ndarray]:
-        frames, agents, _ = self.positions.shape
-        time, agent = np.repeat(self.times, agents), np.tile(np.arange(agents), frames)
-        return [time, agent, *self.positions.reshape(-1, 3).T, *self.velocities.reshape(-1, 3).T]
+        frame, agent = np.nonzero(~np.isnan(self.positions).any(axis=2))
+        return [self.times[frame], agent, *self.positions[frame, agent].T, *self.velocities[frame, agent].T]
 
 
-_ARRAYS = ("times", "positions", "velocities", "particles", "bodies", "arrived")
+_ARRAYS = ("times", "positions", "velocities", "particles", "bodies", "set_off", "arrived")
 _COLUMNS = ("time", "agent", "x", "y", "z", "vx", "vy", "vz")
 
 
@@ -127,10 +131,10 @@ class Recorder:
         s = self._simulation
         times, *states = zip(*self._frames, strict=True)
         measures = {name: np.array([row[name] for row in self._measures]) for name in self._measures[0]}
-        position, velocity, particles = (np.stack(state) for state in states)
-        return Trajectories(
-            np.array(times), position, velocity, particles, s.bodies.offsets.copy(), s.arrived, measures
-        )
+        counts = len(s.points), len(s.points), int(s.bodies.offsets[-1])
+        arrays = [_stacked(state, count) for state, count in zip(states, counts, strict=True)]
+        set_off = s.points.traits["set_off"].copy()
+        return Trajectories(np.array(times), *arrays, s.bodies.offsets.copy(), set_off, s.arrived, measures)
 
 
 def check_format(suffix: str) -> None:
@@ -142,6 +146,30 @@ def check_format(suffix: str) -> None:
             import_module("pyarrow.parquet")
         except ImportError as error:
             raise MissingExtraError("pyarrow", "crowd") from error
+
+
+def _stacked(states: tuple[np.ndarray, ...], count: int) -> np.ndarray:
+    """(f, count, 3) of states (k, 3), k <= count: new agents come after the others."""
+    result = np.full((len(states), count, 3), np.nan)
+    for row, state in zip(result, states, strict=True):
+        row[: len(state)] = state
+    return result
+
+
+def _check_shapes(arrays: dict[str, np.ndarray], path: str | Path) -> None:
+    """Raise unless arrays have the shapes of `Trajectories`; all that are not listed here are measures."""
+    bodies, times, points = arrays["bodies"], arrays["times"].size, arrays["arrived"].size
+    whole = bodies.ndim == 1 and len(bodies) > 0 and np.issubdtype(bodies.dtype, np.integer)
+    if not whole or bodies[0] != 0 or (np.diff(bodies) < 0).any():
+        raise InputError(f"{path}: these are not trajectories: bodies must be numbers that rise from 0")
+    shapes = {"bodies": bodies.shape, "particles": (times, int(bodies[-1]), 3)}
+    shapes |= dict.fromkeys(("positions", "velocities"), (times, points, 3))
+    shapes |= dict.fromkeys(("set_off", "arrived"), (points,))
+    for name, array in arrays.items():
+        shape = shapes.get(name, (times,))
+        if array.shape != shape or array.dtype.kind not in "if":
+            reason = f"{name} must be numbers of shape {shape}, not {array.dtype} of shape {array.shape}"
+            raise InputError(f"{path}: these are not trajectories: {reason}")
 
 
 def _write_parquet(path: Path, columns: dict[str, np.ndarray]) -> None:
