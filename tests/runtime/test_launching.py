@@ -13,6 +13,7 @@ from tangere.runtime import (
     SOUND,
     InputError,
     launch,
+    packing,
     run_shards,
     shard_ranges,
     thread_count,
@@ -37,6 +38,18 @@ def _logistic(first: int, start: wp.array[wp.float64], rounds: int, end: wp.arra
 def _visit(first: int, visits: wp.array[wp.int32]):
     i = first + wp.tid()
     visits[i] = visits[i] + 1
+
+
+@wp.struct
+class _Scaled:
+    factor: wp.float64
+    values: wp.array[wp.float64]
+
+
+@wp.kernel
+def _scale(first: int, by: _Scaled, scaled: wp.array[wp.float64]):
+    i = first + wp.tid()
+    scaled[i] = by.factor * by.values[i]
 
 
 def _run_logistic(start: np.ndarray, device: str = "cpu", threads: int | None = None) -> np.ndarray:
@@ -67,6 +80,20 @@ def test_every_index_is_visited_exactly_once(dim, threads, device):
     visits = wp.zeros(dim + 1, dtype=wp.int32, device=device)
     launch(_visit, dim, outputs=[visits], device=wp.get_device(device), grain=64, threads=threads)
     assert np.array_equal(visits.numpy(), [1] * dim + [0])
+
+
+def test_warp_packs_the_structs_of_a_kernel_once_and_later_launches_read_them_as_they_are(rng, monkeypatch):
+    cpu, asked = wp.get_device("cpu"), []
+    by_warp = packing._packed_by_warp
+    monkeypatch.setattr(packing, "_packed_by_warp", lambda *given: (asked.append(given), by_warp(*given))[1])
+    by = _Scaled()
+    for count, factor in ((5, 2.0), (9, 3.0), (7, -1.0)):
+        given = rng.uniform(size=count)
+        by.factor, by.values = factor, wp.array(given, dtype=wp.float64, device=cpu)
+        scaled = wp.zeros(count, dtype=wp.float64, device=cpu)
+        launch(_scale, count, [by], [scaled], device=cpu)
+        assert np.array_equal(scaled.numpy(), factor * given)
+    assert len(asked) <= 1
 
 
 @pytest.mark.parametrize("dim", [0, 1, GRAIN, GRAIN + 1, 1_000_003])

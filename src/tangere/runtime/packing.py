@@ -113,6 +113,8 @@ class _Form:
                     setattr(block, name, value)
                 elif issubclass(kind, ctypes._SimpleCData):
                     setattr(block, name, getattr(value, "value", value))
+                elif hasattr(value, "__ctype__") and type(value.__ctype__()) is kind:  # a struct
+                    setattr(block, name, value.__ctype__())
                 else:
                     return None
         except (TypeError, ValueError):
