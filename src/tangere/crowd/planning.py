@@ -167,7 +167,7 @@ class Planner:
             self._shorten(starts, from_darts, ways, gates)
         return ways, certain
 
-    def _searched(self, goals: np.ndarray) -> np.ndarray:
+    def next_cells(self, goals: np.ndarray) -> np.ndarray:
         """(goals, cells) the next cell on the way to each goal from each cell; negative: there is none."""
         _, before = self._search(self._place[goals])
         after = np.full((len(goals), self.map.cell_capacity), -1)

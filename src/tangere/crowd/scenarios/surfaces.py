@@ -89,7 +89,7 @@ def _on_mesh(
 def _reachable(planner: Planner, cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Those of the cells from which one of them, the first to reach most, can be reached."""
     for seat in random.permutation(cells)[:8]:
-        before = planner._searched(np.array([seat]))[0]
+        before = planner.next_cells(np.array([seat]))[0]
         found = cells[(before[cells] >= 0) | (cells == seat)]
         if 2 * len(found) > len(cells):
             return found
