@@ -208,7 +208,7 @@ def test_deforming_meshes_are_measured_at_one_time_only():
         distance(cloth, ball, time=[0.0, 1.0], device="cpu")
     with pytest.raises(InputError, match=r"time must be in \[0, 1\]"):
         distance(ball, ball, time=2.0, device="cpu")
-    with pytest.raises(InputError, match="do not pair off"):
+    with pytest.raises(InputError, match=r"do not pair off.*: as many of both, or one of either"):
         distance(
             ball.moving(Rest(np.tile(np.eye(4), (2, 1, 1)))),
             ball.moving(Rest(np.tile(np.eye(4), (3, 1, 1)))),

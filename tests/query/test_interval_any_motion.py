@@ -103,6 +103,28 @@ def test_the_same_answer_with_any_number_of_threads_and_either_way_round(rng, de
     np.testing.assert_allclose(back.time, one.time, atol=1e-6)
 
 
+@pytest.mark.parametrize("start", ["checked", "trusted"])
+def test_several_motions_against_one_that_takes_no_others_are_told_with_whose_and_how_many_they_are(start):
+    box, poses = tg.generate.box(), np.tile(np.eye(4), (3, 1, 1))
+    three = box.moving(Twist(poses, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]))
+    deforming, along = box.moving(Linear(box.vertices + 1.0)), box.moving(tg.Path(poses))
+    for one, told in ((deforming, "a mesh in Linear motion"), (along, "a Path")):
+        for pair, name in (((one, three), "b"), ((three, one), "a")):
+            with pytest.raises(InputError, match=f"^{name} has 3 motions, .*one against {told}"):
+                tg.first_contact(*pair, start=start, device="cpu")
+
+
+@pytest.mark.parametrize("start", ["checked", "trusted"])
+def test_a_path_against_linear_motion_is_refused_wherever_it_begins(start):
+    box, poses = tg.generate.box(), np.tile(np.eye(4), (3, 1, 1))
+    for x in (0.0, 5.0):
+        poses[:, 0, 3] = x
+        deforming, along = box.moving(Linear(box.vertices + 1.0)), box.moving(tg.Path(poses))
+        for pair, name in (((deforming, along), "b"), ((along, deforming), "a")):
+            with pytest.raises(UnsupportedError, match=f"^{name} moves by Path: .* ask about its segments"):
+                tg.first_contact(*pair, start=start, device="cpu")
+
+
 def test_what_it_cannot_take_is_named(device):
     box = tg.generate.box()
     with pytest.raises(InputError, match="2 motions: one at a time"):

@@ -198,7 +198,7 @@ def test_input_that_makes_no_sense_is_refused():
         rigid_first_contacts(
             ball.moving(Rest(np.stack([np.eye(4)] * 3))), ball.moving(Rest(np.stack([np.eye(4)] * 2))), device="cpu"
         )
-    with pytest.raises(UnsupportedError, match="the motion must be rigid, not Linear"):
+    with pytest.raises(UnsupportedError, match=r"^b: the motion must be rigid, not Linear"):
         rigid_first_contact(ball, ball.moving(Linear(ball.vertices)), device="cpu")
     with pytest.raises(InputError, match=r"shape\[1\] is 7 but there are 1 shapes"):
         Bodies([ball], Rest(), np.array([0, 7]))

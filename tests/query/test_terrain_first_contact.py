@@ -252,7 +252,7 @@ def test_what_cannot_be_asked_is_refused():
         bodies_terrain(Cylinder(1.0, 1.0), field, device="cpu")
     with pytest.raises(InputError, match="start must be"):
         bodies_terrain(Sphere(1.0).moving(Rest(pose)), field, start="maybe", device="cpu")
-    with pytest.raises(InputError, match="pair off"):
+    with pytest.raises(InputError, match=r"^2 bodies and 3 motions do not pair off: as many of both, or one of either"):
         bodies_terrain(
             Sphere([1.0, 2.0]).at(np.stack([pose, pose])).moving(Rest(np.stack([pose] * 3))), field, device="cpu"
         )

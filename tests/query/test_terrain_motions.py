@@ -133,7 +133,8 @@ def test_one_body_with_one_motion_gets_one_answer_that_is_true_or_false(device):
     assert hit.contacts.point_b[0] == pytest.approx([5.0, 5.0, 0.0], abs=0.51)
     assert hit.contacts.point_b[0, 2] == 0.0
     assert 0.0 < hit.contacts.gap[0] <= 1e-5
-    assert "no detail" in repr(hit)
+    x, y, z = hit.contacts.point_b[0]
+    assert repr(hit) == f"FirstContact(contact at t={hit.time:.9g}, around ({x:.6g}, {y:.6g}, {z:.6g}))"
     buried = tg.first_contact(BARREL.moving(Rest(pose(5.0, 5.0, 0.1))), FLAT, device=device)
     assert (buried.status, buried.contacts.kind[0]) == (Status.START, Kind.OVERLAP)
 

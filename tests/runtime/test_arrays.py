@@ -95,6 +95,29 @@ def test_what_is_not_numbers_is_refused(wrong):
         as_points(wrong, "vertices", CPU)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("imaginary", [0.0, 1.0])
+def test_complex_numbers_are_refused_even_if_they_happen_to_be_real(dtype, imaginary):
+    numbers = np.full((2, 3), 1.0 + imaginary * 1j, dtype=dtype)
+    for wrong in (numbers, numbers[::-1], list(numbers), [list(row) for row in numbers]):
+        for take in (as_points, to_numpy):
+            with pytest.raises(InputError, match="vertices must hold real numbers, not complex"):
+                take(wrong, "vertices", *([CPU] if take is as_points else []))
+        with pytest.raises(InputError, match="triangles must hold real numbers, not complex"):
+            as_indices(wrong, "triangles", CPU, 3)
+        with pytest.raises(InputError, match="groups must hold real numbers, not complex"):
+            to_numpy(wrong, "groups", None)
+
+
+def test_complex_torch_tensors_are_refused():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    tensor = torch.zeros((2, 3), dtype=torch.complex128)
+    for take in (lambda: as_points(tensor, "vertices", CPU), lambda: to_numpy(tensor, "vertices")):
+        with pytest.raises(InputError, match=r"vertices must hold real numbers, not .*complex128"):
+            take()
+
+
 @pytest.mark.parametrize(("shape", "width"), [((0, 3), None), ((0, 4, 3), 4)])
 def test_no_points_at_all_are_fine(shape, width):
     assert as_points(np.zeros(shape), "x", CPU, width).shape == shape[:-1]

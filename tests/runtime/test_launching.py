@@ -3,7 +3,10 @@ other's way. The oracle is NumPy, or the same kernel on one thread."""
 
 from __future__ import annotations
 
+import itertools
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -131,6 +134,53 @@ def test_an_error_in_one_shard_surfaces_when_all_others_have_run_and_leaves_the_
         assert ran == set(range(16)) - {5, 9}
     start = rng.uniform(0, 1, 5000)
     assert np.array_equal(_run_logistic(start, threads=2), _logistic_in_numpy(start))
+
+
+def test_an_interrupt_at_any_line_waits_for_shards_under_way_and_leaves_none_to_start_later():
+    """The trace function raises on each line in turn that the caller's thread comes to."""
+    stopped: list[int] = []
+    while _interrupted_at_line(len(stopped)):
+        stopped.append(len(stopped))
+    assert len(stopped) > 20
+    used: set[int] = set()
+    run_shards(lambda shard, *_: used.add(shard), [(i, 1) for i in range(4)], threads=4)
+    assert used == {0, 1, 2, 3}
+
+
+def _interrupted_at_line(number: int) -> bool:
+    """Whether shards were interrupted at the line of that number; no shard may be under way or begin afterwards."""
+    caller, helped, returned, late = threading.get_ident(), threading.Event(), threading.Event(), []
+    lines = itertools.count()
+
+    def shard(number: int, first: int, count: int) -> None:
+        begun = returned.is_set()
+        if threading.get_ident() == caller:
+            helped.wait(0.02)  # so that others, if woken, are under way when the caller is done
+        else:
+            helped.set()
+            time.sleep(0.005)
+        if begun or returned.is_set():
+            late.append(number)
+
+    def trace(frame, event: str, argument):
+        if frame.f_code.co_name not in ("run_shards", "wake", "call", "take_shards"):
+            return None
+        if event == "line" and next(lines) == number:
+            raise KeyboardInterrupt
+        return trace
+
+    before, interrupted = sys.gettrace(), False
+    try:
+        sys.settrace(trace)
+        run_shards(shard, [(i, 1) for i in range(4)], threads=16)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        returned.set()
+        sys.settrace(before)
+    time.sleep(0.02)
+    assert not late, f"interrupted at line {number}"
+    return interrupted
 
 
 @pytest.mark.parametrize("threads", [1, 2])

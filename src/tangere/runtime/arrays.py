@@ -60,8 +60,8 @@ def as_points(data: Arrays, name: str, device: wp.Device, width: int | None = No
     if isinstance(data, wp.array) and data.dtype in (wp.vec3d, wp.vec3f):
         shape = (*data.shape, 3)
     else:
-        if not isinstance(data, wp.array) and _library(data) is None:
-            data = _host(data, name, np.float64)
+        if not isinstance(data, wp.array):
+            data = _host(data, name, np.float64) if _library(data) is None else _real(data, name)
         shape = tuple(data.shape)
     if shape[1:] != ((3,) if width is None else (width, 3)):
         raise InputError(f"{name} must have shape {expected}, not {shape}")
@@ -115,9 +115,18 @@ def _library(array: Arrays) -> str | None:
 
 def _host(data: Arrays, name: str, dtype: Any) -> np.ndarray:
     try:
-        return np.asarray(data, dtype=dtype)
+        array = np.asarray(data)
+        numbers = array if dtype is None or array.dtype.kind == "c" else array.astype(dtype, copy=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is not an array of numbers: {error}") from error
+    return _real(numbers, name)
+
+
+def _real(array: Arrays, name: str) -> Arrays:
+    """The same array, of any library: a conversion would take the real part and say nothing."""
+    if "complex" in str(array.dtype):
+        raise InputError(f"{name} must hold real numbers, not {array.dtype}")
+    return array
 
 
 def _as_vectors(data: Arrays, name: str, shape: tuple[int, ...], device: wp.Device) -> wp.array:

@@ -12,7 +12,9 @@ Launches that depend on each other are phases; who finds no shard left in a phas
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from typing import Any
 
 import warp as wp
@@ -127,7 +129,8 @@ def _cut(phases: Sequence[Phase], threads: int) -> list[list[Cut]]:
 def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int]], threads: int | None = None) -> None:
     """Call `run(shard, first, count)` for every range, on the caller's thread and up to `threads - 1` others.
 
-    All shards are attempted; the error of the first one that failed is raised when all have ended.
+    All shards are attempted; the error of the first one that failed is raised when all have ended. So is an interrupt
+    (Ctrl-C) of the caller, whose own shard may then be left out.
     """
     threads = thread_count() if threads is None else threads
     helpers = min(threads, len(ranges)) - 1
@@ -135,33 +138,45 @@ def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int
         for shard, (first, count) in enumerate(ranges):
             run(shard, first, count)
         return
-    errors: list[tuple[int, BaseException]] = []
-    pending, left = iter(enumerate(ranges)), len(ranges)
-    counting, unfinished = threading.Lock(), threading.Lock()
-    unfinished.acquire()
+    pending, errors = deque(enumerate(ranges)), list[tuple[int, BaseException]]()
+    helping, counting, all_gone = 0, threading.Lock(), SimpleQueue[None]()
 
-    def work() -> None:
-        nonlocal left
-        while True:
-            with counting:
-                shard, (first, count) = next(pending, (-1, (0, 0)))
-            if shard < 0:
+    def take_shards() -> None:
+        while pending:
+            try:
+                shard, (first, count) = pending.popleft()
+            except IndexError:  # another was quicker
                 return
             try:
                 run(shard, first, count)
             except BaseException as error:
                 errors.append((shard, error))
-            with counting:
-                left -= 1
-                if not left:
-                    unfinished.release()
 
-    wake(work, helpers, threads - 1)
-    work()
-    while left:
+    def help_out() -> None:
+        nonlocal helping
+        with counting:
+            helping += 1
+        take_shards()
+        with counting:
+            helping -= 1
+            if not helping:
+                all_gone.put(None)
+
+    # Others write to arrays of the caller until all is done. The user may interrupt the caller anywhere, between taking
+    # a shard and running it too; so it counts nothing itself, holds no lock, and goes on until nobody helps any more.
+    woken, done, interrupted = False, False, None
+    while not done:
         try:
-            unfinished.acquire()
-        except KeyboardInterrupt as interrupt:  # others write to arrays of the caller until all is done
-            errors.append((-1, interrupt))
+            if not woken:
+                woken = True
+                wake(help_out, helpers, threads - 1)
+            take_shards()
+            while helping:
+                all_gone.get()
+            done = True
+        except BaseException as interrupt:
+            interrupted = interrupt  # no call here: the interpreter looks for the next interrupt at calls
+    if interrupted is not None:
+        raise interrupted
     if errors:
         raise min(errors, key=lambda failed: failed[0])[1]

@@ -34,7 +34,9 @@ class Moving:
         if not hasattr(self.motion, "positions"):
             raise InputError(f"{self._name}: {self.motion!r} is not a motion")
         if isinstance(self.motion, Linear):
-            count = len(getattr(self.shape, "vertices", ()))
+            if not hasattr(self.shape, "vertices"):
+                raise InputError(f"{self._name}: analytic bodies move by rigid motions, not by Linear ones")
+            count = len(self.shape.vertices)
             if len(self.motion.end) != count:
                 raise InputError(f"{self._name}: has {count} vertices but the motion ends with {len(self.motion.end)}")
 

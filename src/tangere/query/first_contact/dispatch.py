@@ -53,9 +53,9 @@ def first_contact(
     Args:
         a, b: meshes at rest or moving, `mesh.moving(motion)`: by `Linear` (every vertex its own way) or rigidly, by
             `Twist`, `Screw`, `Path`, a link of a `Chain` …; or analytic bodies moving over a `Heightfield`. All combine
-            but `Linear` with a `Path` (ask about its segments one by one) or with n motions. Of terrain the upper
-            surface is what touches: walls of holes and the border are no contacts, `manifold` tells the depth there,
-            and a motion that begins below ground is START.
+            but `Linear` with a `Path` (ask about its segments one by one), and n motions with `Linear` or a `Path`. Of
+            terrain the upper surface is what touches: walls of holes and the border are no contacts, `manifold` tells
+            the depth there, and a motion that begins below ground is START.
         mode: "sound" is never late; "exact" decides what rounding leaves open (Linear motion); "published" is the
             method as its document prints it, not safe.
         start: "trusted" skips the search for overlap at t = 0 (for step loops that never leave an overlap behind).
@@ -145,6 +145,18 @@ def _taken(settings: Settings, what: str, *names: str) -> Settings:
     return {name: value for name, value in settings.items() if name not in _OPTIONS or name in names}
 
 
+def _motions(thing: Any) -> tuple[int, ...]:
+    """(n,) of a body with n motions, () of others."""
+    return getattr(thing.motion, "shape", ()) if isinstance(thing, Moving) else ()
+
+
+def _refuse_many(a: Any, b: Any, other: str) -> None:
+    """Raise if a body has n motions, next to one that is asked about with a single one only."""
+    for name, thing in (("a", a), ("b", b)):
+        if count := _motions(thing):
+            raise InputError(f"{name} has {count[0]} motions, but may have one against {other}: ask about each")
+
+
 def _linear(a: Any, b: Any, settings: Settings) -> FirstContact:
     taken = _taken(settings, "meshes in Linear motion", "mode", "reading", "broad_phase")
     return meshes.first_contact(a, b, **taken)
@@ -154,7 +166,9 @@ def _rigid(a: Any, b: Any, settings: Settings) -> FirstContact | FirstContacts:
     taken = _taken(settings, "rigid meshes", "mode", "contacts", "recession")
     mode, contacts = taken.pop("mode"), taken.pop("contacts")
     start = taken.pop("start")
-    many = any(isinstance(thing, Moving) and getattr(thing.motion, "shape", ()) for thing in (a, b))
+    many = any(_motions(thing) for thing in (a, b))
+    if any(isinstance(thing, Moving) and isinstance(thing.motion, Path) for thing in (a, b)):
+        _refuse_many(a, b, "a Path")
     if mode == "published":
         return _by_intervals(a, b, taken, many)
     if mode != "sound":
@@ -185,6 +199,10 @@ def _by_bounds(a: Any, b: Any, settings: Settings) -> FirstContact:
     from tangere.query.first_contact.interval import IntervalOptions, first_contact_by_bounds
 
     taken = _taken(settings, "a deforming and a rigid mesh")
+    _refuse_many(a, b, "a mesh in Linear motion")
+    for name, thing in (("a", a), ("b", b)):
+        if isinstance(thing.motion, Path):
+            raise UnsupportedError(f"{name} moves by Path: against a mesh in Linear motion ask about its segments")
     if taken["separation"]:
         raise InputError("first contact of a deforming and a rigid mesh takes no separation")
     if taken["start"] != "trusted":

@@ -70,6 +70,8 @@ class FirstContact:
     def __repr__(self) -> str:
         if self.status == Status.FREE:
             return "FirstContact(free)"
-        kind = Kind(self.contacts.kind[0]) if len(self.contacts) else Kind.NONE
-        what = "no detail" if kind == Kind.NONE else kind
+        what = "no detail"
+        if len(self.contacts):
+            kind, place = Kind(self.contacts.kind[0]), ", ".join(f"{x:.6g}" for x in self.contacts.point_b[0])
+            what = f"around ({place})" if kind == Kind.NONE else kind
         return f"FirstContact({self.status} at t={self.time:.9g}, {what})"

@@ -54,7 +54,8 @@ def paired(a: Posed, b: Posed, device: wp.Device) -> wp.array:
     """The poses of a and of b of each query, (n, 2) mat44d: n with n, or n with 1."""
     counts = {len(a.poses), len(b.poses)} - {1}
     if len(counts) > 1:
-        raise InputError(f"{len(a.poses)} poses of a do not pair off with {len(b.poses)} poses of b")
+        counts = f"{len(a.poses)} poses of a do not pair off with {len(b.poses)} poses of b"
+        raise InputError(f"{counts}: as many of both, or one of either")
     rows = np.empty((counts.pop() if counts else 1, 2, 4, 4))
     rows[:, 0], rows[:, 1] = a.poses, b.poses
     return wp.array(rows, dtype=wp.mat44d, device=device, copy=not device.is_cpu)

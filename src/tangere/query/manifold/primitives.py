@@ -79,7 +79,8 @@ def cylinder_sphere(
     """
     count = max(len(cylinders), len(spheres))
     if len(cylinders) not in (1, count) or len(spheres) not in (1, count):
-        raise InputError(f"{len(cylinders)} cylinders do not pair off with {len(spheres)} spheres")
+        counts = f"{len(cylinders)} cylinders do not pair off with {len(spheres)} spheres"
+        raise InputError(f"{counts}: as many of both, or one of either")
     device = choose_device(device, cylinders.poses)
     inputs = [
         wp.array(cylinders.records, dtype=AnalyticShape, device=device),

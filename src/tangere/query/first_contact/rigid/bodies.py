@@ -157,6 +157,8 @@ def bodies_of(thing: Mesh | Moving | Bodies, name: str) -> Bodies:
         return thing
     if isinstance(thing, Mesh):
         return Bodies((thing,), AT_REST)
+    if isinstance(thing, Moving) and not isinstance(thing.motion, Rigid):
+        raise UnsupportedError(f"{name}: the motion must be rigid, not {type(thing.motion).__name__}")
     if isinstance(thing, Moving):
         return Bodies((thing.shape,), thing.motion)
     raise InputError(f"{name} must be a Mesh, a moving Mesh or Bodies, not {type(thing).__name__}")

@@ -49,7 +49,7 @@ def _times(kind: int, points: Arrays, motion: TanScrew, device: str | None) -> n
     records = motion.records()
     count = len(corners)
     if len(records) not in (1, count):
-        raise InputError(f"{count} queries and {len(records)} motions do not pair off")
+        raise InputError(f"points has {count} queries and motion {len(records)}: they must be as many, or one motion")
     bad = ~np.isfinite(corners.numpy()).all(axis=(1, 2))
     if bad.any():
         raise InputError(f"points[{int(np.argmax(bad))}] is not finite")

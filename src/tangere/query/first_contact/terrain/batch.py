@@ -83,7 +83,8 @@ class _Batch:
         poses = to_numpy(shape.poses, "poses").reshape(-1, 4, 4)
         count = len(poses) if len(motions) == 1 else len(motions)
         if len(poses) not in (1, count):
-            raise InputError(f"{len(poses)} bodies and {len(motions)} motions do not pair off")
+            counts = f"{len(poses)} bodies and {len(motions)} motions"
+            raise InputError(f"{counts} do not pair off: as many of both, or one of either")
         for name in ("origin", "velocity", "arc", "angle", "axis", "rotation", "pivot"):
             _check_size(motions[name], f"motion {{}}: its {name}")
         _check_size(poses, "body {}: its pose")
