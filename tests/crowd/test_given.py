@@ -6,11 +6,25 @@ import numpy as np
 import pytest
 
 from tangere.cells.maps import hex_grid, quad_grid
-from tangere.crowd import Bubbles, Orca, Simulation, Trajectories, box, scenarios
+from tangere.cells.registration import Density
+from tangere.crowd import (
+    Body,
+    Bubbles,
+    Cage,
+    Obstacle,
+    Orca,
+    Simulation,
+    Trajectories,
+    box,
+    chain,
+    deformable,
+    scenarios,
+)
 from tangere.crowd.scenarios.plane import spread_out
 from tangere.runtime import InputError
 
 TWO = [[4.0, 4.0], [8.0, 8.0]]
+SQUARE = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]
 
 
 def ground(**options):
@@ -74,6 +88,90 @@ def test_what_is_wrong_with_bodies_numbers_and_times_is_named():
     with pytest.raises(InputError, match="horizon"):
         Orca(horizon=np.inf)
     assert Bubbles(range=0.7).parameters()[-1] == 0.7  # walls no farther than anybody
+
+
+NO_NUMBERS = "a", "1.5", None, True, 2j, [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("length", lambda wrong: box(wrong, 1.0)),
+        ("width", lambda wrong: box(2.0, wrong)),
+        ("length", lambda wrong: chain(2, wrong, 1.0)),
+        ("width", lambda wrong: chain(2, 2.0, wrong)),
+        ("Bubbles: range", lambda wrong: Bubbles(range=wrong)),
+        ("Bubbles: relaxation", lambda wrong: Bubbles(relaxation=wrong)),
+        ("Bubbles: view", lambda wrong: Bubbles(view=wrong)),
+        ("alpha", lambda wrong: deformable(SQUARE, alpha=wrong)),
+        ("dt", lambda wrong: ground(dt=wrong)),
+    ],
+)
+def test_what_is_no_positive_number_is_refused_by_name(name, make):
+    for wrong in (*NO_NUMBERS, np.nan, np.inf, 0.0, -1.0):
+        with pytest.raises(InputError, match=f"^{name} must "):
+            make(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("Bubbles: noise", lambda wrong: Bubbles(noise=wrong)),
+        ("beta_linear", lambda wrong: deformable(SQUARE, beta_linear=wrong)),
+        ("plastic_yield", lambda wrong: deformable(SQUARE, plastic_yield=wrong)),
+        ("plastic_max", lambda wrong: deformable(SQUARE, plastic_max=wrong)),
+        ("anticipation", lambda wrong: ground(anticipation=wrong)),
+    ],
+)
+def test_what_is_no_number_from_0_on_is_refused_by_name(name, make):
+    for wrong in (*NO_NUMBERS, np.nan, -1.0):
+        with pytest.raises(InputError, match=f"^{name} must "):
+            make(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["a", "2", None, True, 2j, [2], 2.0, 2.5, np.nan, 0, -3])
+def test_a_chain_has_a_whole_number_of_sections(wrong):
+    with pytest.raises(InputError, match=r"^count must "):
+        chain(wrong, 2.0, 1.0)
+
+
+def test_numbers_of_any_library_are_numbers():
+    for two in (2, 2.0, np.float32(2.0), np.int64(2), np.array(2.0)):
+        assert box(two, two).width == 2.0
+        assert Bubbles(range=two).parameters()[2] == 2.0
+    for two in (2, np.int64(2), np.uint8(2), np.array(2)):
+        assert len(chain(two, 2.0, 1.0).sections) == 2
+    assert Bubbles(wall_range=None).wall_range is None
+
+
+@pytest.mark.parametrize("wrong", ["yes", None, 2, np.nan])
+def test_bubbles_are_careful_or_not(wrong):
+    with pytest.raises(InputError, match="Bubbles: careful must be True or False"):
+        Bubbles(careful=wrong)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: Body(SQUARE, None), "sections: a body has at least one"),
+        (lambda: Body(SQUARE, 4), "sections: a body has at least one"),
+        (lambda: Body(SQUARE, ("abcd",)), "sections: section 0"),
+        (lambda: Cage(SQUARE, [1.0, 2.0, 3.0]), r"vertices must be finite with shape \(n, 3\), not \(3,\)"),
+        (lambda: Cage(SQUARE, [[1.0, np.nan, 3.0]]), r"vertices must be finite"),
+        (
+            lambda: Cage([[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0, 0.0]]),
+            r"outline must be finite with shape \(k, 2\), k >= 3",
+        ),
+        (lambda: Cage("abc", [[0.0, 0.0, 0.0]]), "outline is not an array of numbers"),
+        (
+            lambda: Cage(SQUARE, [[0.0, 0.0, 0.0]]).follow(SQUARE[:3]),
+            r"outline must have shape \(4, 2\) or \(4, 3\), not \(3, 2\)",
+        ),
+    ],
+)
+def test_what_is_wrong_with_bodies_and_cages_is_named(make, reason):
+    with pytest.raises(InputError, match=reason):
+        make()
 
 
 def test_goals_in_space_have_three_numbers(rng):
@@ -163,3 +261,35 @@ def test_boxes_on_a_circle_start_apart(size):
     assert away.min() > 4.0  # as long as they are
     small = scenarios.circle(10, 400, size=size, shape=(1.0, 0.5), device="cpu")
     np.testing.assert_allclose(np.ptp(small.bodies.outline(0), axis=0)[:2], [0.5, 1.0])  # ahead is along y there
+
+
+@pytest.mark.parametrize("count", [2.5, "a", None, -1, True, np.nan])
+def test_numbers_of_steps_and_agents_are_whole(count):
+    simulation = Simulation(quad_grid(4, 4, size=3.0, device="cpu"))
+    with pytest.raises(InputError, match="count must be a whole number"):
+        simulation.step(count)
+    for make in (
+        scenarios.circle,
+        scenarios.corridor,
+        scenarios.city,
+        scenarios.swarm,
+        scenarios.field,
+        scenarios.planet,
+    ):
+        with pytest.raises(InputError, match="points must be a whole number"):
+            make(count, device="cpu")
+    with pytest.raises(InputError, match="neighbours must be a whole number"):
+        Orca(neighbours=count)
+    with pytest.raises(InputError, match="Density"):
+        Density(count, count)
+    with pytest.raises(InputError, match="adapt_every must be a whole number"):
+        Simulation(quad_grid(4, 4, size=3.0, device="cpu"), adapt_every=count)
+
+
+@pytest.mark.parametrize("wrong", ["a", None, -1.0, 0.0, np.nan])
+def test_radii_and_horizons_are_positive_numbers(wrong):
+    simulation = Simulation(quad_grid(4, 4, size=3.0, device="cpu"))
+    with pytest.raises(InputError, match="radius"):
+        Obstacle(simulation, (5.0, 5.0), wrong)
+    with pytest.raises(InputError, match="Orca: horizon"):
+        Orca(horizon=wrong)

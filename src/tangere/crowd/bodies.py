@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tangere.crowd.given import positive
+from tangere.crowd.given import not_negative, number, positive, whole
 from tangere.runtime import Arrays, InputError, to_numpy
 
 __all__ = ["Body", "Cage", "box", "chain", "deformable", "rigid"]
@@ -43,15 +43,18 @@ class Body:
         points = to_numpy(self.particles, "particles")
         if points.ndim != 2 or points.shape[1] != 2 or len(points) < 3 or not np.isfinite(points).all():
             raise InputError(f"particles must be finite with shape (k, 2), k >= 3, not {points.shape}")
-        if not (0 < self.alpha <= 1 and 0 <= self.beta_linear <= 1):
-            raise InputError(f"alpha and beta_linear are parts, not {self.alpha} and {self.beta_linear}")
-        plastic = self.plastic_yield, self.plastic_creep, self.plastic_max
-        if not (all(number >= 0 for number in plastic) and self.plastic_creep < np.inf):
-            raise InputError(f"plastic yield, creep and max must be 0 or more, and creep finite, not {plastic}")
+        if not 0 < number(self.alpha, "alpha") <= 1:
+            raise InputError(f"alpha must be a part above 0, at most 1, not {self.alpha}")
+        if not 0 <= number(self.beta_linear, "beta_linear") <= 1:
+            raise InputError(f"beta_linear must be a part, 0 to 1, not {self.beta_linear}")
+        not_negative(self.plastic_creep, "plastic_creep")
+        for name in ("plastic_yield", "plastic_max"):
+            if not number(getattr(self, name), name) >= 0:
+                raise InputError(f"{name} must be 0 or more, not {getattr(self, name)}")
         _check_sections(self.sections, len(points))
-        for number, section in enumerate(self.sections):
+        for k, section in enumerate(self.sections):
             if len(section) < 3 or not _area(points[list(section)]) > 0:
-                raise InputError(f"sections: section {number} must run counter-clockwise around an area")
+                raise InputError(f"sections: section {k} must run counter-clockwise around an area")
         points = points - points[list(self.sections[0])].mean(axis=0)
         object.__setattr__(self, "particles", points)
         object.__setattr__(self, "width", float(np.ptp(points[list(self.sections[0]), 1])))
@@ -81,16 +84,14 @@ def deformable(outline: Arrays, *, alpha: float = 0.4, beta_linear: float = 0.5,
 
 def chain(count: int, length: float, width: float) -> Body:
     """`count` rigid sections of that size one behind the other, tip to tip on a shared hinge: a snake [m]."""
-    if count < 1:
-        raise InputError(f"count must be at least 1, not {count}")
-    x, y = length / 2, width / 2
+    x, y = positive(length, "length") / 2, positive(width, "width") / 2
+    if not y < x:
+        raise InputError(f"width must be less than the length of a section, {length}, not {width}")
     points, sections = [(x, 0.0)], []
-    for k in range(count):
+    for k in range(whole(count, "count", 1)):
         middle, front = -k * length, 5 * k
         points += [(middle + y, y), (middle - y, y), (middle - x, 0.0), (middle - y, -y), (middle + y, -y)]
         sections.append((front if k == 0 else front - 2, front + 1, front + 2, front + 3, front + 4, front + 5))
-    if not 0 < width < length:
-        raise InputError(f"a section must be longer than wide, not {length} x {width}")
     return Body(np.array(points), tuple(sections))
 
 
@@ -104,12 +105,18 @@ class Cage:
 
     def __init__(self, outline: Arrays, vertices: Arrays) -> None:
         polygon, points = to_numpy(outline, "outline"), to_numpy(vertices, "vertices")
+        if polygon.ndim != 2 or polygon.shape[1] != 2 or len(polygon) < 3 or not np.isfinite(polygon).all():
+            raise InputError(f"outline must be finite with shape (k, 2), k >= 3, not {polygon.shape}")
+        if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
+            raise InputError(f"vertices must be finite with shape (n, 3), not {points.shape}")
         self.weights = _mean_values(polygon, points[:, :2])  #: (n, k), rows sum to one
         self.heights = points[:, 2].copy()
 
     def follow(self, outline: Arrays) -> np.ndarray:
         """(n, 3) where the vertices are when the outline is here, (k, 2) or (k, 3)."""
-        now = to_numpy(outline, "outline")
+        now, corners = to_numpy(outline, "outline"), self.weights.shape[1]
+        if now.shape not in ((corners, 2), (corners, 3)):
+            raise InputError(f"outline must have shape ({corners}, 2) or ({corners}, 3), not {now.shape}")
         return np.concatenate([self.weights @ now[:, :2], self.heights[:, None]], axis=1)
 
 
@@ -120,14 +127,14 @@ def _one_section(outline: Arrays) -> tuple[np.ndarray, tuple[tuple[int, ...], ..
 
 def _check_sections(sections: tuple[tuple[int, ...], ...], count: int) -> None:
     """Raise unless sections name particles, each at most once, and each particle is in one section or two."""
-    if len(sections) == 0:
-        raise InputError("sections: a body has at least one")
-    for number, section in enumerate(sections):
-        named = to_numpy(section, f"sections: section {number}", None)
-        whole = named.ndim == 1 and (len(named) == 0 or np.issubdtype(named.dtype, np.integer))
-        if not whole or ((named < 0) | (named >= count)).any() or len(np.unique(named)) < len(named):
+    if not hasattr(sections, "__len__") or len(sections) == 0:
+        raise InputError(f"sections: a body has at least one, not {sections}")
+    for k, section in enumerate(sections):
+        named = to_numpy(section, f"sections: section {k}", None)
+        integers = named.ndim == 1 and (len(named) == 0 or np.issubdtype(named.dtype, np.integer))
+        if not integers or ((named < 0) | (named >= count)).any() or len(np.unique(named)) < len(named):
             reason = f"must name some of {count} particles, from 0 on, and none twice"
-            raise InputError(f"sections: section {number} {reason}, not {named.tolist()}")
+            raise InputError(f"sections: section {k} {reason}, not {named.tolist()}")
     times = np.bincount([particle for section in sections for particle in section], minlength=count)
     wrong = (times < 1) | (times > 2)
     if wrong.any():

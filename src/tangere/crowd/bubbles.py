@@ -21,6 +21,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
 from tangere.crowd.arrays import Crowd, Edges, comes_first, edge_reach, may_touch
+from tangere.crowd.given import not_negative, number, positive
 from tangere.crowd.sight import gap, in_sight, wall_near
 from tangere.crowd.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError
@@ -81,15 +82,15 @@ class Bubbles:
 
     def __post_init__(self) -> None:
         for name in ("range", "wall_range", "relaxation", "acceleration", "faster", "panic_factor"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise InputError(f"Bubbles: {name} must be positive, not {value}")
+            if name != "wall_range" or self.wall_range is not None:
+                positive(getattr(self, name), f"Bubbles: {name}")
         for name in ("stiffness", "damping", "noise", "panic", "cohesion"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InputError(f"Bubbles: {name} must not be negative, but is {getattr(self, name)}")
+            not_negative(getattr(self, name), f"Bubbles: {name}")
         if self.wall_range is not None and self.wall_range > self.range:
             raise InputError(f"Bubbles: wall_range {self.wall_range} is more than the range {self.range}")
-        if not 0 < self.view <= 360:
+        if self.careful not in (True, False):
+            raise InputError(f"Bubbles: careful must be True or False, not {self.careful!r}")
+        if not 0 < number(self.view, "Bubbles: view") <= 360:
             raise InputError(f"Bubbles: view must be an angle up to 360 degrees, not {self.view}")
         if self.field not in ("ellipse", "distance"):
             raise InputError(f"Bubbles: field is 'ellipse' or 'distance', not {self.field!r}")

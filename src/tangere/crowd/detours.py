@@ -1,9 +1,10 @@
 """Who needs a way around a wall to his waypoint, and over which place it leads; flat maps only.
 
 Question: whose waypoint is hidden by a wall, and where does he go first instead?
-Method:   ways are planned among the cells around those who need one, and among twice as many rings of cells again
-          until nothing beyond could be shorter: the cost is that of the ways, not of the map. What was found out (these
-          cells, where waypoints are, to which there is no way) is kept until the map changes.
+Method:   all the way to a waypoint is looked at until it is seen, and then only so far ahead: walls farther away are
+          met in time. Who is on his way around a wall keeps to it as long as he sees where it goes on: at a corner,
+          until he sees what is behind it. Ways are planned among the cells around them (`nearby`). So the cost is that
+          of what is near, not of the map.
 Spec: specs/pitiot-multiresolution-interactions 2.22.
 """
 
@@ -12,23 +13,31 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps.arrays import WALL
+from tangere.cells.maps.arrays import WALL, MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.locate import locate_darts
 from tangere.cells.tracking.march import move_darts
-from tangere.cells.tracking.sides import INSIDE
-from tangere.crowd.planning import Planner
+from tangere.cells.tracking.sides import INSIDE, chunk_of
+from tangere.crowd.arrays import Crowd, Routes
+from tangere.crowd.nearby import Nearby
 from tangere.crowd.population import Population
+from tangere.crowd.views import looked
+from tangere.runtime import SOUND, launch
 
 __all__ = ["Detours"]
 
-#: Rings of cells looked at first.
-_RINGS = 8
-_UNKNOWN, _NOWHERE = -2, -1
+wp.set_module_options(SOUND)
+
+#: Places of a way that are looked for, to leave out those before.
+_NEXT = 3
+#: How much farther from a corner on the left, as a part of the clearance; and where a turn is so slight, less.
+_ROOM, _STRAIGHT = 1.5, 0.1
+#: Where a waypoint is; -1: nowhere in the map.
+_UNKNOWN = -2
+_GRAIN = 4
 
 
 class Detours:
-    """Looks at points in a map as it is now, as often as one likes, as long as they keep their routes.
+    """Looks at points in a map, as often as one likes, as long as they keep their routes and the map its walls.
 
     Args:
         clearance: distance kept from walls [m].
@@ -39,77 +48,143 @@ class Detours:
         self._map, self._points = map, points
         tag = map.arrays.tag.numpy()
         self.walls = map.flat and bool(((tag >= 0) & (tag & WALL != 0)).any())
-        self._planner = Planner(map, clearance=clearance, cells=np.empty(0, np.int64))
-        self._goals = np.full(len(points.routes.points), _UNKNOWN) if len(points) else np.empty(0, np.int64)
-        self._no_way = np.full(len(points), -1)  # the waypoint that there is none to
+        # By agent: the waypoint last seen, and the one that there is no way to.
+        self._seen, self._no_way = (wp.full(len(points), -1, dtype=wp.int32, device=map.device) for _ in range(2))
+        self._hidden = wp.zeros(len(points), dtype=wp.int32, device=map.device)
+        self._kept: dict[tuple[int, int], np.ndarray] = {}  # by agent and waypoint: the way there, (k, 3)
+        self.forget_cells()
 
-    def look(self, near: float) -> tuple[np.ndarray, np.ndarray]:
-        """Who goes around, and over which place, (n, 3); one within `near` [m] is left out for the next."""
-        points, none = self._points, (np.empty(0, np.int64), np.empty((0, 3)))
+    def forget_cells(self) -> None:
+        """After cells were split or merged: walls are where they were."""
+        self._nearby = Nearby(self._map, self.clearance)
+        waypoints = len(self._points.routes.points) if len(self._points) else 0
+        self._goals = wp.full(waypoints, _UNKNOWN, dtype=wp.int32, device=self._map.device)
+
+    def look(self, ahead: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
+        """Who goes around, and over which place, (n, 3).
+
+        Args:
+            ahead: the way to a waypoint that was seen is looked at so far [m].
+        """
+        points, kept = self._points, self._kept
+        self._kept = {}
         if not self.walls or len(points) == 0:
-            return none
-        here, there, darts = points.by_number("position"), points.waypoints(), points.by_number("dart")
-        ends = [self._send(x) for x in (here, there)]
-        status = move_darts(self._map, *ends, self._send(darts))[2].numpy()
-        at = points.routes.at.numpy()
-        hidden = np.flatnonzero(status != int(INSIDE))
-        hidden = hidden[self._no_way[hidden] != at[hidden]]
+            return np.empty(0, np.int64), np.empty((0, 3))
+        hidden = self._behind_walls(ahead)
         if len(hidden) == 0:
-            return none
-        goals = self._found(at[hidden], there[hidden], darts[hidden])
-        # Those outside the map or in an obstacle are hidden too, and there is no way to them.
-        hidden, goals = hidden[goals >= 0], goals[goals >= 0]
-        ways = self._ways(here[hidden], darts[hidden], there[hidden], goals)
-        missing = np.array([len(way) == 0 for way in ways], bool)
-        self._no_way[hidden[missing]] = at[hidden[missing]]
-        hidden, ways = hidden[~missing], [way for way in ways if len(way)]
-        away = [np.linalg.norm(way - x, axis=1) > near for way, x in zip(ways, here[hidden])]
-        return hidden, np.array([way[np.argmax(far)] for way, far in zip(ways, away)]).reshape(-1, 3)
+            return hidden, np.empty((0, 3))
+        at, here = points.routes.at.numpy()[hidden], points.by_number("position")[hidden]
+        darts, there = points.by_number("dart")[hidden], points.routes.points.numpy()[at]
+        names = list(zip(hidden.tolist(), at.tolist()))
+        ways = [kept[name] if name in kept else there[:0] for name in names]
+        seen, around = self._next(here, darts, ways)
+        lost = np.flatnonzero(seen < 0)
+        if len(lost):
+            planned = self._planned(hidden[lost], at[lost], here[lost], darts[lost], there[lost])
+            seen[lost], around[lost] = self._next(here[lost], darts[lost], planned)
+            for k, way in zip(lost, planned):
+                ways[k] = way
+        found = np.array([len(way) > 0 for way in ways])
+        # Who is pushed back may have to go over the place before once more.
+        self._kept = {name: way[max(j - 1, 0) :] for name, way, j in zip(names, ways, seen.tolist()) if len(way)}
+        return hidden[found], around[found]
 
-    def _ways(self, here: np.ndarray, darts: np.ndarray, there: np.ndarray, goals: np.ndarray) -> list[np.ndarray]:
-        """The shortest ways in the map, empty where there is none."""
-        ways, todo, rings = [np.empty((0, 3))] * len(here), np.arange(len(here)), _RINGS
-        while True:
-            found, certain = self._planner.found(here[todo], darts[todo], there[todo], goals[todo])
-            for k in np.flatnonzero(certain):
-                ways[todo[k]] = found[k]
-            todo = todo[~certain]
-            if len(todo) == 0:
-                return ways
-            self._widen(self._map.arrays.cell.numpy()[np.concatenate([darts[todo], goals[todo]])], rings)
-            rings *= 2
+    def _behind_walls(self, ahead: float) -> np.ndarray:
+        """Whose waypoint is hidden, but for those to whose waypoint there is no way."""
+        points, device = self._points, self._map.device
+        chunk = chunk_of(device)
+        inputs = [points.crowd, self._map.arrays, points.routes, self._no_way, wp.float64(ahead), chunk]
+        indices = -(-len(points) // chunk)
+        launch(_look, indices, inputs, [self._seen, self._hidden, self._goals], device=device, grain=_GRAIN)
+        return np.flatnonzero(self._hidden.numpy())
 
-    def _found(self, at: np.ndarray, there: np.ndarray, darts: np.ndarray) -> np.ndarray:
-        """The darts of waypoints, negative outside the map and in obstacles."""
-        fresh = np.flatnonzero(self._goals[at] == _UNKNOWN)
+    def _next(self, here: np.ndarray, darts: np.ndarray, ways: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) the last of the first places of each way that is seen from here, -1 if none is; (n, 3) where to go.
+
+        Who has the corner on his left leaves room there, if there is: else two who meet at it might block each other.
+        """
+        seen = np.full(len(ways), -1)
+        goals = np.array([way[0] if len(way) else x for way, x in zip(ways, here)])
+        # The last place of all is the waypoint, which is hidden.
+        tried = [(k, j) for k, way in enumerate(ways) for j in range(min(len(way) - 1, _NEXT))]
+        if tried:
+            places = np.array([x for k, j in tried for x in (ways[k][j], self._aside(here[k], ways[k], j))])
+            who = np.repeat(np.array(tried)[:, 0], 2)
+            ends = [self._send(x) for x in (here[who], places, darts[who])]
+            clear = move_darts(self._map, *ends)[2].numpy() == int(INSIDE)
+            for (k, j), one, at in zip(tried, clear.reshape(-1, 2), places.reshape(-1, 2, 3)):
+                if one[0]:
+                    seen[k], goals[k] = j, at[int(one[1])]
+        return seen, goals
+
+    def _aside(self, here: np.ndarray, way: np.ndarray, k: int) -> np.ndarray:
+        """A place of a way, farther from the corner there if that is on the left."""
+        come, go = way[k] - (way[k - 1] if k else here), way[k + 1] - way[k]
+        if come[0] * go[1] <= come[1] * go[0]:
+            return way[k]
+        outward = come / np.linalg.norm(come) - go / np.linalg.norm(go)
+        return way[k] + _ROOM * self.clearance / max(float(np.linalg.norm(outward)), _STRAIGHT) * outward
+
+    def _planned(
+        self, numbers: np.ndarray, at: np.ndarray, here: np.ndarray, darts: np.ndarray, there: np.ndarray
+    ) -> list[np.ndarray]:
+        """The shortest ways; empty where there is none, which is noted."""
+        known = self._goals.numpy()
+        fresh = np.flatnonzero(known[at] == _UNKNOWN)
         if len(fresh):
-            m = self._map.arrays
-            cells = self._around(m.cell.numpy()[darts[fresh]], _RINGS)
-            # From the nearest centre hardly ever a wall is in between.
-            centres = m.centre.numpy()[cells]
-            nearest = cells[[int(((centres - x) ** 2).sum(axis=1).argmin()) for x in there[fresh]]]
-            begin = self._send(m.anchor.numpy()[nearest])
-            found, status = (x.numpy() for x in locate_darts(self._map, self._send(there[fresh]), begin, anywhere=True))
-            inside = (status == int(INSIDE)) & (m.obstacle.numpy()[m.cell.numpy()[found]] == 0)
-            self._goals[at[fresh]] = np.where(inside, found, _NOWHERE)
-        return self._goals[at]
-
-    def _widen(self, cells: np.ndarray, rings: int) -> None:
-        """Plan among so many rings of cells around these too."""
-        known = np.union1d(self._planner.leaves, self._around(cells, rings))
-        if len(known) > len(self._planner.leaves):
-            self._planner = Planner(self._map, clearance=self.clearance, cells=known)
-
-    def _around(self, cells: np.ndarray, rings: int) -> np.ndarray:
-        """These leaves and so many rings of others around them, rising."""
-        found = last = np.unique(cells)
-        for _ in range(rings):
-            last = np.setdiff1d(self._map.rings.rows(last), found)
-            found = np.union1d(found, last)
-            if len(last) == 0:
-                break
-        return found
+            known = known.copy()
+            known[at[fresh]] = self._nearby.darts(here[fresh], darts[fresh], there[fresh])
+            self._goals.assign(known)
+        goals = known[at]
+        ways = [there[:0]] * len(here)
+        # Those outside the map or in an obstacle are hidden too, and there is no way to them.
+        known = np.flatnonzero(goals >= 0)
+        ends = here[known], darts[known], there[known], goals[known]
+        for k, way in zip(known, self._nearby.ways(*ends)):
+            ways[k] = way
+        missing = np.array([len(way) == 0 for way in ways])
+        if missing.any():
+            no_way = self._no_way.numpy().copy()
+            no_way[numbers[missing]] = at[missing]
+            self._no_way.assign(no_way)
+        return ways
 
     def _send(self, values: np.ndarray) -> wp.array:
         kind = wp.vec3d if values.ndim == 2 else wp.int32
         return wp.array(values if values.ndim == 2 else values.astype(np.int32), dtype=kind, device=self._map.device)
+
+
+@wp.kernel
+def _look(
+    first: int,
+    c: Crowd,
+    m: MapArrays,
+    r: Routes,
+    no_way: wp.array[int],
+    ahead: wp.float64,
+    chunk: int,
+    seen: wp.array[int],
+    hidden: wp.array[int],
+    goals: wp.array[int],
+):
+    begin = (first + wp.tid()) * chunk
+    for i in range(begin, wp.min(begin + chunk, c.position.shape[0])):
+        n = c.number[i]
+        at = r.at[n]
+        found = int(0)
+        if at < r.end[n] and no_way[n] != at:
+            x = c.position[i]
+            way = r.points[at] - x
+            length = wp.length(way)
+            whole = seen[n] != at or length <= ahead
+            if not whole:
+                way = way * (ahead / length)
+            end = looked(m, c.sight, x, x + way, c.dart[i])
+            if end.status == INSIDE:
+                seen[n] = at
+                if whole:
+                    goals[at] = end.dart
+            else:
+                seen[n] = -1
+                found = 1
+        hidden[n] = found

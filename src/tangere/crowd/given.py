@@ -1,4 +1,4 @@
-"""What callers give for each of some agents, checked: what is wrong is named with its array, agent and reason."""
+"""What callers give, checked: what is wrong is named, in arrays with the agent, and with the reason."""
 
 from __future__ import annotations
 
@@ -8,21 +8,43 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["directions", "groups_of", "not_negative", "positive", "positive_each"]
+__all__ = ["check_counts", "directions", "groups_of", "not_negative", "number", "positive", "positive_each", "whole"]
+
+
+def number(value: float, name: str) -> float:
+    """One number, of any library; a truth value is none."""
+    array = to_numpy(value, name, None)
+    if array.shape != () or array.dtype.kind not in "iuf":
+        raise InputError(f"{name} must be a number, not {value!r}")
+    return float(array)
 
 
 def positive(value: float, name: str) -> float:
     """A finite number above 0."""
-    if not 0 < value < math.inf:
+    if not 0 < number(value, name) < math.inf:
         raise InputError(f"{name} must be positive, not {value}")
     return float(value)
 
 
 def not_negative(value: float, name: str) -> float:
     """A finite number, 0 or above."""
-    if not 0 <= value < math.inf:
+    if not 0 <= number(value, name) < math.inf:
         raise InputError(f"{name} must not be negative, but is {value}")
     return float(value)
+
+
+def whole(value: int, name: str, least: int = 0) -> int:
+    """A whole number, `least` or above."""
+    array = to_numpy(value, name, None)
+    if array.shape != () or array.dtype.kind not in "iu" or array < least:
+        raise InputError(f"{name} must be a whole number, at least {least}, not {value!r}")
+    return int(array)
+
+
+def check_counts(**values: int) -> None:
+    """All are whole numbers, 0 or above."""
+    for name, value in values.items():
+        whole(value, name)
 
 
 def positive_each(values: float | Arrays, name: str, count: int) -> np.ndarray:

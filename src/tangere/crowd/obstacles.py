@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.cells.maps.refining import split
+from tangere.crowd.given import positive
 from tangere.crowd.occupying import taken
 from tangere.crowd.simulation import Simulation
 from tangere.crowd.sizes import cell_widths
@@ -27,11 +28,9 @@ class Obstacle:
     """
 
     def __init__(self, simulation: Simulation, centre: Arrays, radius: float) -> None:
-        if not (radius > 0 and np.isfinite(radius)):
-            raise InputError(f"radius must be positive, not {radius}")
         if simulation.map.is_surface:
             raise InputError("obstacles are put into flat maps or into space")
-        self.simulation, self.radius = simulation, float(radius)
+        self.simulation, self.radius = simulation, positive(radius, "radius")
         self._blocked = np.empty(0, np.int64)
         self.centre = self._place(centre)  #: (3,) [m]
         simulation.obstacles.append(self)

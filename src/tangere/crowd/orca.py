@@ -10,7 +10,6 @@ Spec: specs/pitiot-multiresolution-interactions 2.25 (avoidance is independent o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
 from tangere.crowd.arrays import Crowd, Edges, comes_first, edge_reach, may_touch, maybe_near
+from tangere.crowd.given import positive, whole
 from tangere.crowd.sight import gap, in_sight, wall_near
 from tangere.crowd.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError
@@ -59,9 +59,8 @@ class Orca:
 
     def __post_init__(self) -> None:
         for name in ("range", "horizon", "wall_horizon", "faster"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"Orca: {name} must be positive, not {getattr(self, name)}")
-        if not 0 <= self.neighbours <= _MOST:
+            positive(getattr(self, name), f"Orca: {name}")
+        if whole(self.neighbours, "Orca: neighbours") > _MOST:
             raise InputError(f"Orca: neighbours must be 0 to {_MOST}, not {self.neighbours}")
 
     @property

@@ -19,19 +19,15 @@ import warp as wp
 from tangere.cells.maps.arrays import WALL
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.locate import darts_of, points_of
-from tangere.cells.tracking.march import march_cells, move_darts
+from tangere.cells.tracking.march import march_cells
 from tangere.cells.tracking.sides import INSIDE
 from tangere.crowd.given import not_negative
+from tangere.crowd.pulling import NEARER, legs_between, pulled_tight, shortest_over
 from tangere.crowd.relocating import place_points
 from tangere.crowd.sizes import cell_sizes
 from tangere.runtime import Arrays, InputError
 
-__all__ = ["Planner", "pulled_tight"]
-
-#: So many waypoints one leg may leave out in a round, unless it leaves out all.
-_AT_ONCE = 2
-#: Part of a leg by which it may be nearer to a wall: far above rounding, far below what anybody sees.
-_NEARER = 1e-9
+__all__ = ["Planner"]
 
 
 class Planner:
@@ -136,21 +132,24 @@ class Planner:
     def found(
         self, starts: np.ndarray, from_darts: np.ndarray, goals: np.ndarray, to_darts: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Ways between places (n, 3) in the cells of darts, empty where there is none, and whether each is certain.
+        """Ways between places (n, 3) in the cells of darts, empty where there is none, and whether that is certain.
 
-        One that is not certain may be shorter, or there at all, through cells that this planner does not know.
+        It is not where a way through cells that this planner does not know could be shorter; such ways are empty, too.
         """
         begin, end = self._place[self._cell[from_darts]], self._place[self._cell[to_darts]]
         known = (begin >= 0) & (end >= 0)
         distinct, which = np.unique(end[known], return_inverse=True)
-        cost, before = self._search(distinct)
-        row = np.zeros(len(begin), np.int64)
+        # Few ways are twice as long as straight ones.
+        straight = np.linalg.norm(goals - starts, axis=1)[known]
+        cost, before = self._search(distinct, 2.0 * straight.max(initial=0.0))
+        if np.isinf(cost[which.reshape(-1), begin[known]]).any():
+            cost, before = self._search(distinct)
+        row, certain = np.zeros(len(begin), np.int64), np.zeros(len(begin), bool)
         row[known] = which.reshape(-1)
-        certain = known.copy()
-        if len(self._brink):
-            certain[known] = cost[row[known], begin[known]] <= cost[:, self._brink].min(axis=1)[row[known]]
-        ways, gates = [np.empty((0, 3))] * len(begin), [np.empty(0, np.int64)] * len(begin)
         for k in np.flatnonzero(known):
+            certain[k] = self._is_certain(cost[row[k]], int(begin[k]))
+        ways, gates = [np.empty((0, 3))] * len(begin), [np.empty(0, np.int64)] * len(begin)
+        for k in np.flatnonzero(certain):
             chain = self._chain(int(begin[k]), int(end[k]), before[row[k]])
             if len(chain) == 0:
                 continue
@@ -159,13 +158,21 @@ class Planner:
                 ways[k] = goals[k : k + 1]
             elif self._flat:
                 right, left = self._ends(sides)
-                ways[k], at = _pulled(starts[k], goals[k], left, right)
+                ways[k], at = pulled_tight(starts[k], goals[k], left, right)
                 gates[k] = np.append(sides, to_darts[k])[at]
             else:
                 ways[k] = np.concatenate([self.middles(sides), goals[k : k + 1]])
         if self._leave_out:
             self._shorten(starts, from_darts, ways, gates)
         return ways, certain
+
+    def _is_certain(self, cost: np.ndarray, start: int) -> bool:
+        """Whether no way through cells that are not known could be shorter: straight on from where one leaves these."""
+        if len(self._brink) == 0:
+            return True
+        centre, leaves = self.map.arrays.centre.numpy(), self.leaves
+        straight = np.linalg.norm(centre[leaves[self._brink]] - centre[leaves[start]], axis=1)
+        return bool(cost[start] <= (cost[self._brink] + straight).min())
 
     def next_cells(self, goals: np.ndarray) -> np.ndarray:
         """(goals, cells) the next cell on the way to each goal from each cell; negative: there is none."""
@@ -174,13 +181,13 @@ class Planner:
         after[:, self.leaves] = np.where(before >= 0, self.leaves[np.maximum(before, 0)], -1)
         return after
 
-    def _search(self, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(goals, leaves) the costs of ways to places of goals, and the place that comes next."""
+    def _search(self, goals: np.ndarray, limit: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
+        """(goals, leaves) the costs of ways to places of goals, inf beyond the limit, and the place that comes next."""
         from scipy.sparse.csgraph import dijkstra
 
         if len(goals) == 0:
             return np.empty((0, len(self.leaves))), np.empty((0, len(self.leaves)), np.int32)
-        cost, before = dijkstra(self._graph, indices=goals, return_predecessors=True)
+        cost, before = dijkstra(self._graph, indices=goals, return_predecessors=True, limit=limit)
         return np.atleast_2d(cost), np.atleast_2d(before)
 
     def _chain(self, start: int, goal: int, before: np.ndarray) -> np.ndarray:
@@ -208,12 +215,12 @@ class Planner:
         while todo:
             points = [np.concatenate([starts[k : k + 1], ways[k]]) for k in todo]
             darts = [np.append(from_darts[k], gates[k]) for k in todo]
-            legs = [_legs(len(x)) for x in points]
+            legs = [legs_between(len(x)) for x in points]
             a, b = (np.concatenate([x[leg[:, end]] for x, leg in zip(points, legs)]) for end in (0, 1))
             clear = self._clear(a, b, np.concatenate([d[leg[:, 0]] for d, leg in zip(darts, legs)]))
             again, first = [], 0
             for k, x, leg in zip(todo, points, legs):
-                kept = _shortest(x, leg[clear[first : first + len(leg)]])
+                kept = shortest_over(x, leg[clear[first : first + len(leg)]])
                 first += len(leg)
                 if len(kept) < len(ways[k]):
                     ways[k], gates[k] = ways[k][kept - 1], gates[k][kept - 1]
@@ -224,13 +231,10 @@ class Planner:
         """(n,) whether straight legs stay clear of walls: they cross sides only where ways may lead through them."""
         map, device = self.map, self.map.device
         ends = [wp.array(x, dtype=wp.vec3d, device=device) for x in (a, b)]
-        status = move_darts(map, *ends, wp.array(darts.astype(np.int32), dtype=wp.int32, device=device))[2]
+        crossed, status = march_cells(map, *ends, wp.array(darts.astype(np.int32), dtype=wp.int32, device=device))
         clear = status.numpy() == int(INSIDE)
-        open_legs = np.flatnonzero(clear)
-        ends = [wp.array(x[open_legs], dtype=wp.vec3d, device=device) for x in (a, b)]
-        start = wp.array(darts[open_legs].astype(np.int32), dtype=wp.int32, device=device)
-        leg, cell = march_cells(map, *ends, start)[0].T
-        leg, place = open_legs[leg], self._place[cell]
+        leg, cell = crossed[clear[crossed[:, 0]]].T
+        place = self._place[cell]
         clear[leg[place < 0]] = False
         leg, place = leg[place >= 0], place[place >= 0]
         count = self._first[place + 1] - self._first[place]
@@ -247,87 +251,15 @@ class Planner:
         apart = np.where(from_s == from_e, 1.0, from_s - from_e)
         part = np.where(from_s == from_e, 0.0, from_s / apart)
         length = np.linalg.norm(along, axis=1)
-        least = self.clearance - _NEARER * (length + np.linalg.norm(way, axis=1))
+        least = self.clearance - NEARER * (length + np.linalg.norm(way, axis=1))
         rest = np.where(from_s == from_e, 0.0, 1.0 - part)
         near = (at_s & (part * length < least)) | (at_e & (rest * length < least))
         clear[leg[meets & near]] = False
         return clear
 
 
-def pulled_tight(start: np.ndarray, goal: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The shortest way through a sequence of gates (the funnel algorithm), (k, 3) without the start."""
-    return _pulled(start, goal, left, right)[0]
-
-
-def _pulled(start: np.ndarray, goal: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same, and the gate that each point is at; behind the last one is the goal."""
-    lefts, rights = np.concatenate([left, goal[None]]), np.concatenate([right, goal[None]])
-    apex, low, high = start, start, start  # low: right side of the funnel, high: left side
-    at_low = at_high = 0
-    way: list[np.ndarray] = []
-    gates: list[int] = []
-    k = 0
-    while k < len(lefts):
-        r, l = rights[k], lefts[k]
-        if _turn(apex, low, r) >= 0:
-            if (apex == low).all() or _turn(apex, high, r) < 0:
-                low, at_low = r, k
-            else:
-                way.append(high)
-                gates.append(at_high)
-                apex = low = high
-                k = at_low = at_high
-                k += 1
-                continue
-        if _turn(apex, high, l) <= 0:
-            if (apex == high).all() or _turn(apex, low, l) > 0:
-                high, at_high = l, k
-            else:
-                way.append(low)
-                gates.append(at_low)
-                apex = high = low
-                k = at_high = at_low
-                k += 1
-                continue
-        k += 1
-    points, at = np.array([*way, goal]), np.array([*gates, len(left)])
-    fresh = np.linalg.norm(np.diff(points, axis=0, prepend=start[None]), axis=1) > 1e-9
-    fresh[-1] = True
-    points, at = points[fresh], at[fresh]
-    end = len(points) if len(points) < 2 or (points[-1] != points[-2]).any() else -1
-    return points[:end], at[:end]
-
-
-def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
-    """Positive where a, b, c turn left."""
-    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
-
-
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
-
-
-def _legs(count: int) -> np.ndarray:
-    """(n, 2) between which of so many points, in a row, a way is tried that leaves out those between."""
-    pairs = [(i, j) for i in range(count) for j in range(i + 2, min(i + 2 + _AT_ONCE, count))]
-    return np.array(pairs + [(0, count - 1)] * (count > 2 + _AT_ONCE))
-
-
-def _shortest(points: np.ndarray, legs: np.ndarray) -> np.ndarray:
-    """Over which points, after the first, the shortest way to the last leads: by these legs or to the next one."""
-    steps = np.stack([np.arange(len(points) - 1), np.arange(1, len(points))], axis=1)
-    legs = np.concatenate([steps, legs])
-    legs = legs[np.argsort(legs[:, 0], kind="stable")]
-    length = np.linalg.norm(points[legs[:, 1]] - points[legs[:, 0]], axis=1)
-    best, before = [0.0] + [np.inf] * (len(points) - 1), [0] * len(points)
-    for (i, j), more in zip(legs.tolist(), length.tolist()):
-        # Long legs come first: a point on one of them is left out.
-        if best[i] + more < best[j] * (1.0 - _NEARER):
-            best[j], before[j] = best[i] + more, i
-    kept = [len(points) - 1]
-    while before[kept[-1]]:
-        kept.append(before[kept[-1]])
-    return np.array(kept[::-1])
 
 
 def _darts_by_cell(map: CellMap, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -116,6 +116,9 @@ class Population:
 
     def send_around(self, numbers: np.ndarray, places: np.ndarray) -> None:
         """Let these agents, and nobody else, go over a place first."""
+        if len(numbers) == 0 and not self._sent_around:
+            return
+        self._sent_around = len(numbers) > 0
         flags, detour = np.zeros(len(self), np.int32), np.zeros((len(self), 3))
         flags[numbers], detour[numbers] = 1, places
         self.routes.detoured.assign(flags)
@@ -157,7 +160,7 @@ class Population:
         self.relocate()
 
     def _send_routes(self) -> None:
-        self.routes = routes_of(self.ways, self.traits, self.map.device)
+        self.routes, self._sent_around = routes_of(self.ways, self.traits, self.map.device), False
 
     def _keep_progress(self) -> None:
         """Note what is done of each route, so that it may be sent again."""

@@ -25,7 +25,7 @@ from tangere.crowd.body_agents import BodyAgents
 from tangere.crowd.bubbles import Bubbles
 from tangere.crowd.crowding import Crowding
 from tangere.crowd.detours import Detours
-from tangere.crowd.given import directions, groups_of, not_negative, positive, positive_each
+from tangere.crowd.given import directions, groups_of, not_negative, positive, positive_each, whole
 from tangere.crowd.observing import Surroundings, observe
 from tangere.crowd.occupying import leaves_below, taken
 from tangere.crowd.planning import Planner
@@ -50,6 +50,8 @@ _CROWDED = Density(12, 4)
 #: Changing the map costs much the same for one cell as for many: it is put off until this part of the cells is to be
 #: split or merged, for so many looks at most.
 _WORTH, _PATIENCE = 0.15, 8
+#: How far points look ahead for walls, as a part of the range: many seconds of their way.
+_AHEAD = 15.0
 
 
 class Simulation(Uncopied, instead="make another one, or keep the trajectories that run returns"):
@@ -89,8 +91,8 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
     ) -> None:
         self.map, self.dt, self.adaptive = map, positive(dt, "dt"), adaptive
         for name, count, least in (("adapt_every", adapt_every, 1), ("levels", levels, 0), ("budget", budget, 0)):
-            if count is not None and count < least:
-                raise InputError(f"{name} must be at least {least}, not {count}")
+            if count is not None or name == "adapt_every":
+                whole(count, name, least)
         self.behaviour = Bubbles() if behaviour is None else behaviour
         self.goal_radius, self.adapt_every = positive(goal_radius, "goal_radius"), adapt_every
         self.budget, self.separate, self.whole_edges = budget, separate, whole_edges
@@ -231,7 +233,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
 
         One that is interrupted (Ctrl-C) may be done in part: bodies have moved, points have not.
         """
-        for _ in range(count):
+        for _ in range(whole(count, "count")):
             for obstacle in self.obstacles:
                 obstacle.settle()
             self.prepare()
@@ -241,7 +243,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
             self._step_points()
             self.steps += 1
             if self._reroute_every and self.steps % self._reroute_every == 0:
-                self.reroute()
+                self.reroute(ahead=_AHEAD * self.behaviour.range)
             if self.adaptive is not None and self.steps % self.adapt_every == 0:
                 self._look()
 
@@ -291,7 +293,11 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
                 self.bodies.follow_heirs()
             new = split(map, many, balanced=True)
             self.operations = [self.operations[0] + len(done), self.operations[1] + len(new)]
+            detours = self._detours
             self.prepare()
+            if detours is not None:
+                detours.forget_cells()
+                self._detours = detours
             return len(done) + len(new)
 
     def block(self, cells: Arrays, *, blocked: bool = True) -> None:
@@ -304,13 +310,17 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         self.map.block("cell", leaves, blocked=blocked)
         self._version = -1
 
-    def reroute(self, *, clearance: float = 0.6) -> np.ndarray:
-        """Send points whose waypoint is hidden by a wall around it; returns their numbers. Flat maps only."""
+    def reroute(self, *, clearance: float = 0.6, ahead: float = np.inf) -> np.ndarray:
+        """Send points whose waypoint is hidden by a wall around it; returns their numbers. Flat maps only.
+
+        Args:
+            clearance: distance kept from walls [m].
+            ahead: once a point has seen its waypoint, only walls so near may hide it [m].
+        """
         self.prepare()
         if self._detours is None or self._detours.clearance != clearance:
             self._detours = Detours(self.map, self.points, clearance)
-        # Whoever is at the first corner already goes for the next one.
-        hidden, around = self._detours.look(2.0 * self.goal_radius)
+        hidden, around = self._detours.look(ahead)
         if self._detours.walls and len(self.points):
             self.points.send_around(hidden, around)
         return hidden

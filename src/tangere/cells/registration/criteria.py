@@ -33,6 +33,9 @@ class Density:
     merge: int = 4
 
     def __post_init__(self) -> None:
+        for count in (self.split, self.merge):
+            if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
+                raise InputError(f"Density counts points: split and merge are whole numbers, not {count!r}")
         if not 0 <= 2 * self.merge <= self.split:
             raise InputError(f"Density needs 0 <= 2 merge <= split, not split {self.split} and merge {self.merge}")
 

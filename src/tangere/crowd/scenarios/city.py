@@ -12,6 +12,7 @@ import numpy as np
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.generate import quad_grid
 from tangere.crowd.bodies import box
+from tangere.crowd.given import check_counts, whole
 from tangere.crowd.planning import Planner
 from tangere.crowd.simulation import Simulation
 from tangere.runtime import InputError
@@ -40,8 +41,9 @@ def city(
         visits: points of interest on each round, which ends at home.
         district: everybody is and goes within so many blocks from one corner of the city; None: anywhere.
     """
-    if blocks < 1 or visits < 1:
-        raise InputError(f"blocks and visits must be at least 1, not {blocks} and {visits}")
+    check_counts(points=points, bodies=bodies)
+    for name, value in (("blocks", blocks), ("visits", visits)):
+        whole(value, name, 1)
     if district is not None and not 1 <= district <= blocks:
         raise InputError(f"district must be between 1 and {blocks} blocks, not {district}")
     map = city_map(blocks, street=street, building=building, cell=cell, device=device)

@@ -11,8 +11,8 @@ import numpy as np
 
 from tangere.cells.maps.generate import hex_grid
 from tangere.cells.registration.criteria import Density
+from tangere.crowd.given import check_counts, whole
 from tangere.crowd.simulation import Simulation
-from tangere.runtime import InputError
 
 __all__ = ["coulomb_sphere", "swarm"]
 
@@ -27,6 +27,7 @@ def swarm(
     **options: Any,
 ) -> Simulation:
     """Points evenly on a sphere in a cube of that side go to their antipodes through the middle."""
+    check_counts(points=points)
     count = round(size / cell)
     options.setdefault("adaptive", Density(16, 6))
     simulation = Simulation(hex_grid(count, count, count, size=cell, device=device), seed=seed, **options)
@@ -44,8 +45,7 @@ def coulomb_sphere(count: int, *, iterations: int | None = None, seed: int = 0) 
         iterations: all pairs are looked at in each; None: 60, fewer for more than a thousand, and above 2,000 none:
             then points lie along a spiral, which is as even.
     """
-    if count < 1:
-        raise InputError(f"count must be at least 1, not {count}")
+    whole(count, "count", 1)
     if iterations is None:
         if count > 2_000:
             return _spiral(count)

@@ -1,0 +1,89 @@
+"""Ways pulled tight: through a chain of gates, and past waypoints that need not be passed.
+
+Question: what is the shortest way through these gates, and over these points?
+Method:   the funnel algorithm; and a shortest path over the points by those legs that are known to be clear.
+Spec: specs/pitiot-multiresolution-interactions 2.22.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["NEARER", "legs_between", "pulled_tight", "shortest_over"]
+
+#: So many waypoints one leg may leave out in a round, unless it leaves out all.
+_AT_ONCE = 2
+#: Part of a leg by which it may be nearer to a wall, or longer: far above rounding, far below what anybody sees.
+NEARER = 1e-9
+
+
+def pulled_tight(
+    start: np.ndarray, goal: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The shortest way through a sequence of gates, (k, 3) without the start, and the gate that each point is at.
+
+    Behind the last gate is the goal.
+    """
+    lefts, rights = np.concatenate([left, goal[None]]), np.concatenate([right, goal[None]])
+    apex, low, high = start, start, start  # low: right side of the funnel, high: left side
+    at_low = at_high = 0
+    way: list[np.ndarray] = []
+    gates: list[int] = []
+    k = 0
+    while k < len(lefts):
+        r, l = rights[k], lefts[k]
+        if _turn(apex, low, r) >= 0:
+            if (apex == low).all() or _turn(apex, high, r) < 0:
+                low, at_low = r, k
+            else:
+                way.append(high)
+                gates.append(at_high)
+                apex = low = high
+                k = at_low = at_high
+                k += 1
+                continue
+        if _turn(apex, high, l) <= 0:
+            if (apex == high).all() or _turn(apex, low, l) > 0:
+                high, at_high = l, k
+            else:
+                way.append(low)
+                gates.append(at_low)
+                apex = high = low
+                k = at_high = at_low
+                k += 1
+                continue
+        k += 1
+    points, at = np.array([*way, goal]), np.array([*gates, len(left)])
+    fresh = np.linalg.norm(np.diff(points, axis=0, prepend=start[None]), axis=1) > 1e-9
+    fresh[-1] = True
+    points, at = points[fresh], at[fresh]
+    end = len(points) if len(points) < 2 or (points[-1] != points[-2]).any() else -1
+    return points[:end], at[:end]
+
+
+def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+    """Positive where a, b, c turn left."""
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+def legs_between(count: int) -> np.ndarray:
+    """(n, 2) between which of so many points, in a row, a way is tried that leaves out those between."""
+    pairs = [(i, j) for i in range(count) for j in range(i + 2, min(i + 2 + _AT_ONCE, count))]
+    return np.array(pairs + [(0, count - 1)] * (count > 2 + _AT_ONCE))
+
+
+def shortest_over(points: np.ndarray, legs: np.ndarray) -> np.ndarray:
+    """Over which points, after the first, the shortest way to the last leads: by these legs or to the next one."""
+    steps = np.stack([np.arange(len(points) - 1), np.arange(1, len(points))], axis=1)
+    legs = np.concatenate([steps, legs])
+    legs = legs[np.argsort(legs[:, 0], kind="stable")]
+    length = np.linalg.norm(points[legs[:, 1]] - points[legs[:, 0]], axis=1)
+    best, before = [0.0] + [np.inf] * (len(points) - 1), [0] * len(points)
+    for (i, j), more in zip(legs.tolist(), length.tolist()):
+        # Long legs come first: a point on one of them is left out.
+        if best[i] + more < best[j] * (1.0 - NEARER):
+            best[j], before[j] = best[i] + more, i
+    kept = [len(points) - 1]
+    while before[kept[-1]]:
+        kept.append(before[kept[-1]])
+    return np.array(kept[::-1])

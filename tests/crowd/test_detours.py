@@ -1,0 +1,281 @@
+"""Whoever does not see his waypoint goes around the wall, at what is near that costs, and keeps to his way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from tangere.cells.maps import CellMap, quad_grid, split
+from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.tracking import locate, move
+from tangere.cells.tracking.march import move_darts
+from tangere.crowd import Planner, Simulation
+from tangere.crowd.nearby import Nearby, cells_between
+from tangere.crowd.scenarios import city
+from tangere.crowd.sight import Sight, sight_of
+from tangere.crowd.views import looked
+from tangere.runtime import InputError, launch
+
+
+@wp.kernel
+def _looks(
+    first: int,
+    m: MapArrays,
+    s: Sight,
+    a: wp.array[wp.vec3d],
+    b: wp.array[wp.vec3d],
+    darts: wp.array[int],
+    end: wp.array[wp.vec2i],
+):
+    i = first + wp.tid()
+    way = looked(m, s, a[i], b[i], darts[i])
+    end[i] = wp.vec2i(way.dart, way.status)
+
+
+def maps(rng):
+    """A grid, one with finer cells, one of bent quads, one of triangles; a fifth of the cells are obstacles."""
+    grid, finer = (quad_grid(20, 14, size=3.0, device="cpu") for _ in range(2))
+    split(finer, rng.choice(280, 40, replace=False), balanced=True)
+    places = np.array([[x, y] for y in range(15) for x in range(21)]) * 3.0
+    inner = (places > 0).all(axis=1) & (places < [60, 42]).all(axis=1)
+    places[inner] += rng.uniform(-0.4, 0.4, (inner.sum(), 2))
+    corner = [y * 21 + x for y in range(14) for x in range(20)]
+    quads = [[a, a + 1, a + 22, a + 21] for a in corner]
+    halves = [t for a, b, c, d in quads for t in ([a, b, c], [a, c, d])]
+    all_maps = [grid, finer, *(CellMap.from_polygons(places, faces, device="cpu") for faces in (quads, halves))]
+    for map in all_maps:
+        map.block("cell", rng.choice(map.leaves, len(map.leaves) // 5, replace=False))
+    return all_maps
+
+
+def test_a_look_ends_where_the_march_does(rng, effort):
+    count = effort(20_000)
+    for map in maps(rng):
+        a, b = (np.concatenate([rng.uniform(0, [60, 42], (count, 2)), np.zeros((count, 1))], axis=1) for _ in range(2))
+        # Some along lines of the grid and through its corners.
+        a[: count // 10], b[: count // 10] = (
+            np.round(a[: count // 10] / 1.5) * 1.5,
+            np.round(b[: count // 10] / 1.5) * 1.5,
+        )
+        here = locate(map, a)
+        free = ~here.blocked & (map.arrays.obstacle.numpy()[here.cell] == 0)
+        a, b, here = a[free], b[free], here.dart[free]
+        ends = [wp.array(x, dtype=wp.vec3d, device="cpu") for x in (a, b)]
+        darts = wp.array(here, dtype=wp.int32, device="cpu")
+        found = wp.empty(len(a), dtype=wp.vec2i, device="cpu")
+        launch(_looks, len(a), [map.arrays, sight_of(map, 1.0), *ends, darts], [found], device=map.device)
+        dart, _, status = (x.numpy() for x in move_darts(map, *ends, darts))
+        cell, found = map.numpy("cell"), found.numpy()
+        inside = status == 0
+        assert inside.any()
+        assert (~inside).any()
+        np.testing.assert_array_equal(found[:, 1] == 0, inside)
+        on_a_side = (np.abs(b / 1.5 - np.round(b / 1.5)) < 1e-9)[:, :2].any(axis=1)  # there any cell around it will do
+        same = cell[found[:, 0]] == cell[dart]
+        assert same[inside & ~on_a_side].all()
+
+
+def test_whoever_is_sent_around_sees_where_he_goes_first(rng):
+    simulation = city(400, blocks=3, device="cpu", adaptive=None)
+    free = simulation.map.leaves[simulation.map.arrays.obstacle.numpy()[simulation.map.leaves] == 0]
+    place = simulation.map.numpy("centre")[rng.choice(free, 400)] + [*rng.uniform(-1.99, 1.99, 2), 0.0]
+    here = locate(simulation.map, place)
+    order = simulation.points.crowd.number.numpy()
+    simulation.points.crowd.position.assign(place[order])
+    simulation.points.crowd.dart.assign(here.dart[order])
+    simulation.points.relocate()
+    for _ in range(3):
+        sent = simulation.reroute()
+        assert len(sent) > 100
+        first = simulation.points.routes.detour.numpy()[sent]
+        ends = move(simulation.map, simulation.positions[sent], first, simulation.points.by_number("dart")[sent])
+        assert not ends.blocked.any()
+        simulation.step(20)
+
+
+def test_two_who_meet_at_a_corner_get_past_each_other():
+    map = quad_grid(8, 8, size=4.0, device="cpu")
+    centre = map.numpy("centre")
+    map.block("cell", np.flatnonzero((centre[:, :2] > 12).all(axis=1) & (centre[:, 1] < 24)))
+    simulation = Simulation(map, adaptive=None)
+    simulation.add_points([[11.44, 12.3], [12.3, 11.6]], goals=[[30.0, 11.4], [11.4, 23.0]])
+    simulation.step(30 * 30)
+    assert np.isfinite(simulation.arrived).all()
+
+
+def test_a_way_around_is_planned_once(monkeypatch):
+    map = quad_grid(30, 30, size=3.0, device="cpu")
+    centre = map.numpy("centre")
+    comb = (centre[:, 0] > 30) & (centre[:, 0] < 60) & (np.floor(centre[:, 1] / 3) % 4 == 1) & (centre[:, 1] > 12)
+    map.block("cell", np.flatnonzero(comb | ((centre[:, 0] > 57) & (centre[:, 0] < 60) & (centre[:, 1] > 12))))
+    planned = []
+    ways = Nearby.ways
+    monkeypatch.setattr(Nearby, "ways", lambda self, *ends: planned.append(len(ends[0])) or ways(self, *ends))
+    simulation = Simulation(map, adaptive=None)
+    simulation.add_points([[46.0, 46.5]], goals=[[80.0, 46.5]])  # between two teeth of the comb
+    simulation.step(30 * 90)
+    assert np.isfinite(simulation.arrived).all()
+    assert planned == [1]
+
+
+def test_walls_far_away_are_seen_in_time():
+    map = quad_grid(60, 20, size=3.0, device="cpu")
+    centre = map.numpy("centre")
+    map.block("cell", np.flatnonzero((np.abs(centre[:, 0] - 121.5) < 1) & (centre[:, 1] > 30)))
+    simulation = Simulation(map, adaptive=None)
+    simulation.add_points([[4.0, 28.0]], goals=[[170.0, 28.0]])
+    assert len(simulation.reroute()) == 0
+    aside = np.array([[4.0, 50.0, 0.0]])
+    simulation.points.crowd.position.assign(aside)
+    simulation.points.crowd.dart.assign(locate(map, aside).dart)
+    simulation.points.relocate()
+    assert len(simulation.reroute(ahead=30.0)) == 0
+    assert simulation.reroute().tolist() == [0]
+    simulation.step(30 * 150)
+    assert np.isfinite(simulation.arrived).all()
+
+
+def test_ways_are_kept_when_cells_change_and_looked_for_again_when_walls_do():
+    map = quad_grid(12, 12, size=6.0, device="cpu")
+    centre = map.numpy("centre")
+    map.block("cell", np.flatnonzero((np.abs(centre[:, 0] - 33) < 1) & (centre[:, 1] > 12)))
+    simulation = Simulation(map)
+    simulation.add_points([[20.0, 50.0]], goals=[[50.0, 50.0]])
+    assert simulation.reroute().tolist() == [0]
+    kept, first = simulation._detours, simulation.points.routes.detour.numpy()[0].copy()
+    y, x = np.mgrid[0:6, 0:6]
+    simulation.step(1)
+    split(map, simulation.cells[:1], balanced=True)
+    simulation.step(1)
+    assert simulation._detours is None  # not by itself: it may have been walls
+    assert simulation.reroute().tolist() == [0]
+    crowd = simulation.add_points(np.stack([4 + 0.8 * x.ravel(), 4 + 0.8 * y.ravel()], axis=1))
+    simulation.reroute()
+    kept = simulation._detours
+    assert simulation.adapt() > 0
+    assert simulation._detours is kept
+    np.testing.assert_allclose(simulation.points.routes.detour.numpy()[0], first, atol=0.5)
+    simulation.block([int(locate(map, [[33.0, 3.0]]).cell[0])])
+    assert simulation.reroute().tolist() == [0]
+    assert simulation._detours is not kept
+    simulation.step(30 * 90)
+    assert np.isfinite(simulation.arrived[0])
+    assert len(crowd) == 36
+
+
+def test_cells_between_places_are_as_many_in_a_map_of_any_size_and_all_if_they_are_many(rng):
+    counts = []
+    for count in (60, 120):
+        map = quad_grid(count, count, size=2.0, device="cpu")
+        here, there = np.array([[40.0, 50.0, 0.0]]), np.array([[70.0, 55.0, 0.0]])
+        cells = cells_between(map, here, locate(map, here).dart, there)
+        assert np.isin(locate(map, np.concatenate([here, there])).cell, cells).all()
+        counts.append(len(cells))
+        many = np.concatenate([rng.uniform(0, 119, (900, 2)), np.zeros((900, 1))], axis=1)
+        cells = cells_between(map, many, locate(map, many).dart, many[::-1].copy())
+        np.testing.assert_array_equal(cells, map.leaves)
+    assert counts[0] == counts[1] < 500
+
+
+def test_ways_planned_nearby_cost_what_the_cheapest_in_the_whole_map_do(rng):
+    map = quad_grid(60, 60, size=2.0, device="cpu")
+    map.block("cell", rng.choice(3600, 1100, replace=False))
+    split(map, rng.choice(3600, 30, replace=False), balanced=True)
+    free = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
+    begin = rng.choice(free, 25)
+    centre, anchor = map.numpy("centre"), map.numpy("anchor")
+    away = np.linalg.norm(centre[begin][:, None] - centre[free][None], axis=2)
+    end = free[np.argsort(away, axis=1)[np.arange(25), rng.integers(1, 300, 25)]]
+    whole = Planner(map, clearance=0.3)
+    ways = whole.found(centre[begin], anchor[begin], centre[end], anchor[end])[0]
+    largest = 0
+    for k in range(25):
+        nearby, few = Nearby(map, 0.3), slice(k, k + 1)
+        (near,) = nearby.ways(centre[begin[few]], anchor[begin[few]], centre[end[few]], anchor[end[few]])
+        assert (len(near) == 0) == (len(ways[k]) == 0)
+        known = nearby._planner
+        assert known is not None
+        costs = [p._search(p._place[end[few]])[0][0, p._place[begin[k]]] for p in (known, whole)]
+        assert costs[0] == pytest.approx(costs[1], rel=1e-12)
+        largest = max(largest, len(known.leaves) if len(near) else 0)
+    assert 0 < largest < len(map.leaves)
+
+
+def test_whoever_is_pushed_behind_a_corner_finds_his_way_again():
+    arrived = {}
+    for reroute in (0.0, 1.0):
+        map = quad_grid(8, 8, size=3.0, device="cpu")
+        centre = map.numpy("centre")
+        map.block("cell", np.flatnonzero((np.abs(centre[:, 0] - 12) < 3) & (np.abs(centre[:, 1] - 12) < 6)))
+        simulation = Simulation(map, reroute=reroute)
+        simulation.add_points([[8.0, 12.0]], goals=[[16.0, 12.0]])  # straight through the obstacle
+        simulation.step(30 * 30)
+        arrived[reroute] = bool(np.isfinite(simulation.arrived[0]))
+    assert arrived == {0.0: False, 1.0: True}
+
+
+def test_points_behind_a_wall_of_edges_find_the_gap_in_it():
+    map = quad_grid(8, 8, size=3.0, device="cpu")
+    origin, phi1, x = map.numpy("origin"), map.numpy("phi1"), map.positions
+    wall = [d for d in map.darts if x[origin[d], 0] == 12 == x[origin[phi1[d]], 0]]
+    map.block("dart", [d for d in wall if max(x[origin[d], 1], x[origin[phi1[d]], 1]) <= 21])
+    arrived = {}
+    for every in (0.0, 1.0):
+        simulation = Simulation(map, adaptive=None, reroute=every)
+        simulation.add_points([[4.0, 4.0]], goals=[[20.0, 4.0]])
+        simulation.step(30 * 50)
+        arrived[every] = bool(np.isfinite(simulation.arrived).all())
+    assert arrived == {0.0: False, 1.0: True}
+
+
+def test_the_way_around_a_wall_is_looked_for_among_as_many_cells_in_a_map_of_any_size():
+    known = []
+    for count in (40, 120):
+        map = quad_grid(count, count, size=3.0, device="cpu")
+        centre = map.numpy("centre")
+        map.block("cell", np.flatnonzero((np.abs(centre[:, 0] - 55.5) < 1) & (np.abs(centre[:, 1] - 57) < 6)))
+        simulation = Simulation(map, adaptive=None)
+        simulation.add_points([[53.0, 57.0]], goals=[[61.0, 57.0]])
+        assert simulation.reroute().tolist() == [0]
+        kept = simulation._detours
+        assert kept is not None
+        planner = kept._nearby._planner
+        assert planner is not None
+        known.append(len(planner.leaves))
+        simulation.step(60)
+        assert simulation._detours is kept
+        map.block("cell", [0])
+        simulation.step(30)
+        assert simulation._detours is not kept
+    assert known[0] == known[1] < 900
+
+
+def test_whoever_stands_on_a_slanted_wall_is_not_looked_for_again(rng):
+    """Rounding may put him behind it, where from scratch he would be found in the obstacle."""
+    count, size = 6, 7.3
+    v = np.array([[x, y] for y in range(count + 1) for x in range(count + 1)]) * size * [1.0, 0.83]
+    corner = [y * (count + 1) + x for y in range(count) for x in range(count)]
+    halves = [t for a in corner for t in ([a, a + 1, a + count + 2], [a, a + count + 2, a + count + 1])]
+    map = CellMap.from_polygons(v, halves, device="cpu")
+    map.block("cell", np.arange(1, len(halves), 6))
+    open_cell = map.arrays.obstacle.numpy() == 0
+    place = rng.uniform(0.1, 0.82 * count * size, (4000, 2))
+    place = place[open_cell[locate(map, place).cell]]
+    simulation = Simulation(map, adaptive=None)
+    simulation.add_points(place, goals=place[::-1].copy())
+    here = locate(map, place)
+    ends = move(map, place, place + rng.normal(0, 9.0, place.shape), here.dart)
+    # As a step leaves those whom a wall stops.
+    order = simulation.points.crowd.number.numpy()
+    simulation.points.crowd.position.assign(ends.position[order])
+    simulation.points.crowd.dart.assign(ends.dart[order])
+    behind = ~open_cell[locate(map, ends.position).cell] | locate(map, ends.position).blocked
+    assert behind.sum() > 20
+    assert np.isin(np.flatnonzero(behind), simulation.reroute()).any()
+    chosen = np.flatnonzero(behind)
+    goals = np.tile(place[:1], (len(chosen), 1))
+    with pytest.raises(InputError, match="starts: point"):
+        Planner(map).routes(ends.position[chosen], goals, partial=True)
+    ways = Planner(map).routes(ends.position[chosen], goals, darts=ends.dart[chosen], partial=True)
+    assert any(len(way) for way in ways)
