@@ -8,7 +8,7 @@ import warp as wp
 
 from tangere.cells.maps import CellMap, quad_grid, split, triangle_grid
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.ground import room, room_within, turned_to
+from tangere.crowd.ground import is_within, kept_of, room, room_within, square_around, turned_to
 from tangere.crowd.scenarios import corridor
 from tangere.crowd.sight import Sight, sight_of
 from tangere.runtime import InputError, launch
@@ -23,6 +23,18 @@ def _rooms(
     t = s.triangle[d]
     found[i] = d
     out[i] = wp.vec2d(room_within(s.seen[t.cell].low, s.seen[t.cell].high, x[i]), room(t, x[i]))
+
+
+@wp.kernel
+def _kept(
+    first: int, s: Sight, darts: wp.array[int], x: wp.array[wp.vec3d], kept: wp.array2d[wp.vec4f], seen: wp.array2d[int]
+):
+    i = first + wp.tid()
+    t = s.triangle[darts[i]]
+    kept[i, 0] = kept_of(s.seen[t.cell].low, s.seen[t.cell].high)
+    kept[i, 1] = square_around(x[i], room(t, x[i]))
+    for k in range(2):
+        seen[i, k] = int(is_within(kept[i, k], x[i]))
 
 
 def with_halves():
@@ -85,6 +97,13 @@ def test_all_within_the_room_of_an_agent_is_in_its_cell(name, rng):
         assert (out.numpy() <= truth[:, None] + 1e-12).all()
         if name in ("squares", "halves"):  # there a rectangle is the whole cell
             np.testing.assert_allclose(out.numpy()[:, 0], truth, atol=1e-7)
+        kept, within = (wp.empty((count, 2), dtype=kind, device=cpu) for kind in (wp.vec4f, wp.int32))
+        launch(_kept, count, [sight_of(map, 1.0), found, x], [kept, within], device=cpu)
+        rectangles = kept.numpy()[within.numpy() == 1].astype(float)
+        for pick in ([0, 1], [2, 1], [2, 3], [0, 3]):
+            assert (least_side(polygon, rectangles[:, pick]) >= 0).all()
+        if name != "far away":  # there single numbers are too coarse
+            assert within.numpy()[truth > 1e-3, 1].mean() > 0.7
         asked += count
     assert asked > 40
 
@@ -99,7 +118,7 @@ def test_who_never_asks_twice_goes_the_same_way_as_who_always_does(name, rng):
         for _ in range(90):
             if forgetful:
                 simulation.prepare()
-                simulation.points.crowd.room.zero_()
+                simulation.points.crowd.within.zero_()
             simulation.step()
         ends.append((simulation.positions, simulation.cells))
     np.testing.assert_array_equal(ends[0][0], ends[1][0])

@@ -47,7 +47,7 @@ class Agents:
     dart: wp.array[int]
     number: wp.array[int]
     cell: wp.array[int]
-    room: wp.array[wp.float64]
+    within: wp.array[wp.vec4f]
 
 
 @wp.struct
@@ -57,7 +57,7 @@ class Crowd:
     dart: wp.array[int]
     number: wp.array[int]
     cell: wp.array[int]
-    room: wp.array[wp.float64]  # all within this distance is in the agent's cell [m]; 0: not known
+    within: wp.array[wp.vec4f]  # a rectangle in the agent's cell (low, high) [m]; empty: not known
     start: wp.array[int]  # per cell, and one more
     radius: wp.array[wp.float64]  # by number, like all below
     speed: wp.array[wp.float64]

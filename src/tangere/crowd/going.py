@@ -1,7 +1,7 @@
 """How an agent gets from here to there: straight, sliding along walls, or over a surface.
 
 Question: where is an agent after a displacement, and in which cell?
-Method:   in the plane, who has not gone farther than the room he had in his cell is still in it, and nothing is asked
+Method:   in the plane, who is still in the rectangle that he knows of his cell is still in it, and nothing is asked
           of the map; then his triangle is (`ground`). Else straight from simplex to simplex through the first side
           left by; at a wall the rest of the way goes on along the wall, a few times at most.
           On a surface the way is unfolded over its edges.
@@ -16,7 +16,18 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.tracking.sides import BLOCKED, behind, edge_side, first_exit, sides
 from tangere.cells.tracking.surface import glided, triangle_normal
-from tangere.crowd.ground import Triangle, exit_from, neighbour, room, room_within, side_left, turned_to
+from tangere.crowd.ground import (
+    Triangle,
+    exit_from,
+    is_within,
+    kept_of,
+    neighbour,
+    room,
+    room_within,
+    side_left,
+    square_around,
+    turned_to,
+)
 from tangere.crowd.sight import Sight
 from tangere.runtime import SOUND
 
@@ -42,7 +53,7 @@ class Place:
     velocity: wp.vec3d
     dart: int
     cell: int
-    room: wp.float64  # all within this distance is in the same cell [m]; 0: not known
+    within: wp.vec4f  # a rectangle in the same cell; empty: not known
 
 
 @wp.struct
@@ -119,13 +130,11 @@ def go_straight(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
         if wp.min(sides(m, from_.dart, end.position)) > _ZERO:
             return end
     else:
-        # By where it came to, not by how fast it went: rounding far from the origin may move it farther than its speed.
-        end.room = from_.room - wp.length(end.position - start)
-        if end.room > _ZERO:
+        if is_within(from_.within, end.position):
             return end
         seen = s.seen[from_.cell]
-        end.room = room_within(seen.low, seen.high, end.position)
-        if end.room > _ZERO:
+        if room_within(seen.low, seen.high, end.position) > _ZERO:
+            end.within = kept_of(seen.low, seen.high)
             return end
         side = side_left(seen.low, seen.high, end.position)
         # Only who was in the rectangle has left it by that side.
@@ -133,15 +142,16 @@ def go_straight(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
             next_dart = seen.across[side]
             if next_dart >= 0:
                 next_cell = m.cell[next_dart]
-                end.room = room_within(s.seen[next_cell].low, s.seen[next_cell].high, end.position)
-                if end.room > _ZERO:
+                there = s.seen[next_cell]
+                if room_within(there.low, there.high, end.position) > _ZERO:
+                    end.within = kept_of(there.low, there.high)
                     end.dart = next_dart
                     end.cell = next_cell
                     return end
         d = turned_to(s.triangle, d, start)
         end.dart = d
-        end.room = room(s.triangle[d], end.position)
-        if end.room > _ZERO:
+        end.within = square_around(end.position, room(s.triangle[d], end.position))
+        if is_within(end.within, end.position):
             return end
     p = start
     way = dt * velocity
@@ -159,7 +169,7 @@ def go_straight(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
                 end.cell = m.cell[d]
             else:
                 end.cell = s.triangle[d].cell
-                end.room = wp.float64(0.0)
+                end.within = wp.vec4f()
             return end
         if out.there >= 0:
             d = out.there
@@ -177,7 +187,7 @@ def go_straight(m: MapArrays, s: Sight, from_: Place, dt: wp.float64) -> Place:
     # A corner sharper than rounding allows to leave: stay where it was.
     end.position = start
     end.velocity = wp.vec3d()
-    end.room = _ZERO
+    end.within = wp.vec4f()
     return end
 
 

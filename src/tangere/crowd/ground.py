@@ -1,9 +1,8 @@
 """The triangles agents walk over, each in one place, and how far an agent may go without asking for them.
 
 Question: is an agent still in its cell, and if not, through which side of which triangle has it left, and where to?
-Method:   an agent knows a distance within which all is in its cell; until that is used up nothing is asked of the map,
-          and then first a rectangle within the cell, which is the whole cell in a grid: who has left it by one side
-          into the rectangle behind is there.
+Method:   an agent keeps a rectangle within its cell, which is the whole cell in a grid; until it leaves that, nothing
+          is asked of the map, and then first of the rectangle behind the side it has left by.
           Corners and neighbours of every dart's triangle are written side by side when the map has changed: a line or
           two of memory, where the map keeps them in ten. A few agents all over a large map wait for little else.
 Promise:  what is said to be within a cell is; where that is left, answers are those of `tangere.cells.tracking.sides`,
@@ -24,11 +23,14 @@ from tangere.runtime import SOUND, launch
 __all__ = [
     "Triangle",
     "exit_from",
+    "is_within",
+    "kept_of",
     "neighbour",
     "rectangle",
     "room",
     "room_within",
     "side_left",
+    "square_around",
     "triangles_of",
     "turned_to",
     "whole_sides",
@@ -41,6 +43,8 @@ _ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))
 _HALF_SQUARE = wp.constant(wp.float64(0.7))
 #: Kept of every distance, as a part of the cell: far above what rounding takes away of distances and of steps.
 _SPARE = wp.constant(wp.float64(1.0e-9))
+#: More than rounding a coordinate to float32 takes away, as a part of it.
+_ROUNDING = wp.constant(wp.float64(2.0**-22))
 #: Triangles of a cell passed at most; from where that ends the way goes on through sides, as ever.
 _TURNS = wp.constant(64)
 
@@ -108,6 +112,33 @@ def room_within(low: wp.vec2d, high: wp.vec2d, x: wp.vec3d) -> wp.float64:
     """A distance from x within which all is in a rectangle; negative if x is not, or hardly."""
     clear = wp.min(wp.min(x[0] - low[0], high[0] - x[0]), wp.min(x[1] - low[1], high[1] - x[1]))
     return clear - _SPARE * (high[0] - low[0] + high[1] - low[1])
+
+
+@wp.func
+def kept_of(low: wp.vec2d, high: wp.vec2d) -> wp.vec4f:
+    """What an agent keeps of a rectangle it is in: single numbers, rounded inward."""
+    less = _SPARE * (high[0] - low[0] + high[1] - low[1])
+    x = less + _ROUNDING * wp.max(wp.abs(low[0]), wp.abs(high[0]))
+    y = less + _ROUNDING * wp.max(wp.abs(low[1]), wp.abs(high[1]))
+    return wp.vec4f(wp.float32(low[0] + x), wp.float32(low[1] + y), wp.float32(high[0] - x), wp.float32(high[1] - y))
+
+
+@wp.func
+def square_around(x: wp.vec3d, distance: wp.float64) -> wp.vec4f:
+    """The same of the square in a circle around x; empty if the distance is not positive."""
+    half = distance * _HALF_SQUARE
+    return kept_of(wp.vec2d(x[0] - half, x[1] - half), wp.vec2d(x[0] + half, x[1] + half))
+
+
+@wp.func
+def is_within(kept: wp.vec4f, x: wp.vec3d) -> bool:
+    """Whether x is in a rectangle an agent keeps; in an empty one nobody is."""
+    return (
+        x[0] > wp.float64(kept[0])
+        and x[1] > wp.float64(kept[1])
+        and x[0] < wp.float64(kept[2])
+        and x[1] < wp.float64(kept[3])
+    )
 
 
 @wp.func

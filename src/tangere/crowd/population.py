@@ -21,7 +21,7 @@ __all__ = ["Population"]
 
 wp.set_module_options(SOUND)
 
-_STATE = {"position": wp.vec3d, "velocity": wp.vec3d, "room": wp.float64}
+_STATE = {"position": wp.vec3d, "velocity": wp.vec3d, "within": wp.vec4f}
 _STATE |= dict.fromkeys(("dart", "number", "cell"), wp.int32)
 
 
@@ -63,7 +63,7 @@ class Population:
             "dart": np.concatenate([self.by_number("dart"), darts]).astype(np.int32),
             "number": np.arange(before + count, dtype=np.int32),
             "cell": np.zeros(before + count, np.int32),  # both are found when they are sorted
-            "room": np.zeros(before + count),
+            "within": np.zeros((before + count, 4), np.float32),
         }
         for name, values in {**traits, "arrived": np.inf, "done": 0}.items():
             self.traits[name] = np.concatenate([self.traits[name], np.broadcast_to(values, count)])
@@ -178,7 +178,7 @@ def _stage(
     moved.dart[i] = int(darts[i])
     moved.number[i] = int(c.number[i])
     moved.cell[i] = int(cell[darts[i]])
-    moved.room[i] = wp.float64(0.0)
+    moved.within[i] = wp.vec4f()
 
 
 @wp.kernel

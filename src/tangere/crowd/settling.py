@@ -83,7 +83,7 @@ def _carried(a: Agents, i: int, c: Crowd, place: int):
     c.dart[place] = int(a.dart[i])
     c.number[place] = int(a.number[i])
     c.cell[place] = int(a.cell[i])
-    c.room[place] = a.room[i]
+    c.within[place] = a.within[i]
 
 
 @wp.func

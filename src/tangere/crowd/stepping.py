@@ -81,7 +81,7 @@ def _here(c: Crowd, i: int, velocity: wp.vec3d) -> Place:
     here.velocity = velocity
     here.dart = c.dart[i]
     here.cell = c.cell[i]
-    here.room = c.room[i]
+    here.within = c.within[i]
     return here
 
 
@@ -124,7 +124,7 @@ def _step_kernel(steer: Any, go: Any) -> wp.Kernel:
             out.dart[i] = end.dart
             out.number[i] = int(c.number[i])
             out.cell[i] = end.cell
-            out.room[i] = end.room
+            out.within[i] = end.within
 
     return step
 
@@ -140,6 +140,6 @@ def _go_kernel(go: Any) -> wp.Kernel:
             out.velocity[i] = end.velocity
             out.dart[i] = end.dart
             out.cell[i] = end.cell
-            out.room[i] = end.room
+            out.within[i] = end.within
 
     return walk
