@@ -156,6 +156,7 @@ def _apply_in_sets(map: CellMap, todo: wp.array, merging: int) -> None:
     device = map.device
     cells = todo.numpy()
     rank = np.random.default_rng(0).permutation(len(cells)).astype(np.int32) + 1
+    dirty = wp.zeros(map.cell_capacity, dtype=wp.int32, device=device)
     refused = 0
     while len(cells) and not refused:
         m, table = map.arrays, map.rings.table
@@ -172,13 +173,17 @@ def _apply_in_sets(map: CellMap, todo: wp.array, merging: int) -> None:
         ops = wp.array(cells[now], dtype=wp.int32, device=device)
         work = wp.empty((len(ops), WORK_WIDTH), dtype=wp.int32, device=device)
         failed = wp.zeros(len(ops), dtype=wp.int32, device=device)
-        dirty = wp.zeros(map.cell_capacity, dtype=wp.int32, device=device)
+        if len(dirty) < map.cell_capacity:
+            before, dirty = dirty, wp.zeros(map.cell_capacity, dtype=wp.int32, device=device)
+            wp.copy(dirty, before)
         # On CPU one thread: places are taken from shared lists.
         kernel = _together(m.dimension)
         launch(kernel, len(ops), [m, table, ops, merging, work], [failed, dirty], device=device, threads=1)
-        map.rings = renew_rings(map.arrays, map.rings, dirty, device)
         refused = int(failed.numpy().max())
         cells, rank = cells[~now], rank[~now]
+        # Who touched a cell that was split may go on as if it were whole: that keeps more of them apart than need be.
+        if merging or refused or len(cells) == 0:
+            map.rings = renew_rings(map.arrays, map.rings, dirty, device)
     _refuse(refused)
 
 
