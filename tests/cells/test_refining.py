@@ -65,9 +65,9 @@ def test_every_level_is_a_map_and_level_zero_is_the_first_mesh(name, rng):
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_independent_sets_make_the_same_cells_as_one_after_the_other(name, rng):
+def test_independent_sets_make_the_same_cells_as_one_after_the_other(name, rng, device):
     make, _, size, deepest = GRIDS[name]
-    one, other = make(), make()
+    one, other = make(device="cpu"), make(device=device)
     for step in range(8):
         for map, method in ((one, "sequential"), (other, "sets")):
             choice = np.random.default_rng(step)
@@ -85,6 +85,21 @@ def test_independent_sets_make_the_same_cells_as_one_after_the_other(name, rng):
         a, b = (np.round(Snapshot(m).corners.reshape(m.dart_count, -1), 9) for m in (one, other))
         assert np.array_equal(np.unique(a, axis=0), np.unique(b, axis=0))
         assert one.dart_count == other.dart_count
+
+
+def test_a_map_on_the_host_is_the_same_and_comes_back(rng, device):
+    map = GRIDS["hexahedra"][0](device=device)
+    split(map, map.leaves[::3], balanced=True)
+    before, rows, home = map.copied(), map.rings.rows(map.leaves), map.device
+    with map.on_host():
+        assert map.device.is_cpu
+        assert map.arrays.phi3.device.is_cpu
+        np.testing.assert_array_equal(map.rings.rows(map.leaves), rows)
+        check_map(map)
+    assert map.device == home == map.arrays.phi3.device == map.rings.table.cells.device
+    for name, array in before.items():
+        np.testing.assert_array_equal(getattr(map.arrays, name).numpy(), array.numpy())
+    assert map.bytes > sum(array.size for array in before.values())
 
 
 @pytest.mark.parametrize("name", ["quads", "triangles", "hexahedra"])

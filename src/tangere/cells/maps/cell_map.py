@@ -12,6 +12,8 @@ Spec: specs/pitiot-multiresolution-interactions 2.1-2.5.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -276,10 +278,36 @@ class CellMap:
                 table.size = _grown(table.size, room, 0)
                 table.cells = _grown(table.cells, room * table.width, -1)
 
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        return sum(array.capacity for array in self._all_arrays().values())
+
+    @contextmanager
+    def on_host(self) -> Iterator[None]:
+        """Have all arrays in the host's memory for a while: what is done one by one is quicker there."""
+        home = self.device
+        self._move_to(wp.get_device("cpu"))
+        try:
+            yield
+        finally:
+            self._move_to(home)
+
+    def _move_to(self, device: wp.Device) -> None:
+        for name, array in self._all_arrays().items():
+            setattr(self.arrays, name, array.to(device))
+        if self._rings is not None:
+            table = self._rings.table
+            table.cells, table.size = table.cells.to(device), table.size.to(device)
+        self.device = device
+
+    def _all_arrays(self) -> dict[str, wp.array]:
+        names = (*_DART_INTS, *_CELL_INTS, "face_centre", "position", "centre", "free_vertices", "counts")
+        return {name: getattr(self.arrays, name) for name in names}
+
     def copied(self) -> dict[str, Any]:
         """All that a split or merge changes, to be given to `put_back`."""
-        names = (*_DART_INTS, *_CELL_INTS, "face_centre", "position", "centre", "free_vertices", "counts")
-        return {name: wp.clone(getattr(self.arrays, name)) for name in names}
+        return {name: wp.clone(array) for name, array in self._all_arrays().items()}
 
     def put_back(self, before: dict[str, Any]) -> None:
         """Make the map what it was when it was copied; the version goes on."""

@@ -3,7 +3,9 @@
 Question: the same map, finer here and coarser there.
 Method:   on CPU one thread applies the operations in the order given (0.3 us a split in 2D). On CUDA, rounds: an
           operation goes ahead if none of higher rank touches a cell it touches (its cells and their rings), and those
-          chosen run side by side. Both make the same cells; numbers may differ.
+          chosen run side by side. Both make the same cells; numbers may differ. In space there are a hundred rounds
+          and more, each as long as one thread takes to split a volume: there a map goes to the CPU and back, unless
+          it is so large that this would take longer.
 Balance:  with `balanced`, cells that share a vertex differ by at most one level: a split first splits coarser
           neighbours, a merge is left out where a neighbour is too fine.
 Walls:    a merge is left out where it would lose a wall or an obstacle (the rule is that of `CellMap`).
@@ -13,6 +15,8 @@ Spec: specs/pitiot-multiresolution-interactions 2.4, 5.3.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
@@ -35,6 +39,8 @@ __all__ = ["follow_heirs", "merge", "split"]
 wp.set_module_options(SOUND)
 
 Method = Literal["sequential", "sets"]
+#: Bytes of a map that go to the host and back in a second; how long sets take for each volume, and for many [s].
+_MOVED, _IN_SETS, _ALL_SETS = 1.0e9, 7.5e-4, 0.4
 
 
 def split(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method | None = None) -> np.ndarray:
@@ -45,22 +51,23 @@ def split(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method
 
     Args:
         balanced: split coarser neighbours first, so that levels across a shared vertex differ by one at most.
-        method: "sequential" (CPU default) or "sets" (CUDA default).
+        method: "sequential" or "sets"; None: "sequential" on CPU, on CUDA what is quicker.
     """
     todo = np.unique(_checked(map, cells, leaf=True))
     done = [np.empty(0, np.int64)]
-    while len(todo):
-        ready = todo
-        if balanced:
-            todo, ready = _coarse_first(map, todo)
-        done.append(ready)
-        try:
-            _apply(map, ready, 0, method)
-        except UnsupportedError:
-            for cells_before in reversed(done):
-                _apply(map, cells_before[map.arrays.first_child.numpy()[cells_before] >= 0], 1, method)
-            raise
-        todo = np.setdiff1d(todo, ready)
+    with _workplace(map, len(todo), method) as way:
+        while len(todo):
+            ready = todo
+            if balanced:
+                todo, ready = _coarse_first(map, todo)
+            done.append(ready)
+            try:
+                _apply(map, ready, 0, way)
+            except UnsupportedError:
+                for cells_before in reversed(done):
+                    _apply(map, cells_before[map.arrays.first_child.numpy()[cells_before] >= 0], 1, way)
+                raise
+            todo = np.setdiff1d(todo, ready)
     return np.concatenate(done)
 
 
@@ -78,7 +85,8 @@ def merge(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method
     # Only a map that was bent may refuse: others get back the cells they had.
     before = map.copied() if map.moved and len(todo) else None
     try:
-        _apply(map, todo, 1, method)
+        with _workplace(map, len(todo), method) as way:
+            _apply(map, todo, 1, way)
     except UnsupportedError:
         if before is not None:
             map.put_back(before)
@@ -131,7 +139,21 @@ def _may_merge(map: CellMap, parents: np.ndarray, balanced: bool) -> np.ndarray:
     return allowed.numpy() == 1
 
 
-def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method | None) -> None:
+@contextmanager
+def _workplace(map: CellMap, count: int, method: Method | None) -> Iterator[Method]:
+    """Where so many cells are split or merged, and how: as asked for, or as is quicker."""
+    if method is not None or count == 0:
+        yield method or "sequential"
+    elif map.device.is_cpu:
+        yield "sequential"
+    elif map.dimension == 3 and map.bytes / _MOVED < min(count * _IN_SETS, _ALL_SETS):
+        with map.on_host():
+            yield "sequential"
+    else:
+        yield "sets"
+
+
+def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method) -> None:
     if len(cells) == 0:
         return
     device = map.device
@@ -142,7 +164,7 @@ def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method | None)
         map.reused = map.merged
     _ = map.rings  # must be there before the first change
     todo = wp.array(cells.astype(np.int32), dtype=wp.int32, device=device)
-    if (method or ("sets" if device.is_cuda else "sequential")) == "sequential":
+    if method == "sequential":
         _refuse(apply_in_order(map, todo, merging))
     else:
         _apply_in_sets(map, todo, merging)

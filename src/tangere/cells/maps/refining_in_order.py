@@ -1,7 +1,7 @@
 """Splits and merges one after the other, on one thread: what a CPU does best, and one launch for all of it.
 
-The kernel also writes the rings of all cells that changed and looks whether they are convex, because for a few cells
-a launch more costs as much as the work itself.
+After a few of them the kernel also writes the rings of all cells that changed and looks whether they are convex,
+because a launch more would cost as much as the work itself; after many, all threads do.
 Spec: specs/pitiot-multiresolution-interactions 2.4, 2.5.
 """
 
@@ -25,6 +25,10 @@ __all__ = ["apply_in_order", "soil_children", "soil_operation"]
 wp.set_module_options(SOUND)
 
 
+#: So many operations are few, and so many cells are worth a thread.
+_FEW, _GRAIN = 64, 256
+
+
 def apply_in_order(map: CellMap, todo: wp.array, merging: int) -> int:
     """Split (`merging` 0) or merge (1) cells one after the other; returns the cell that was refused + 1, or 0."""
     # Next operation, room it wants, refused cell + 1, whether a ring did not fit, whether a changed cell is not convex.
@@ -33,15 +37,19 @@ def apply_in_order(map: CellMap, todo: wp.array, merging: int) -> int:
     if not merging:
         map.reserve(16 * len(todo), 5 * len(todo), 4 * len(todo))
     dirty = wp.zeros(map.cell_capacity, dtype=wp.int32, device=map.device)
+    apply, renew = _kernels(map.dimension)
     while True:
         if len(dirty) < map.cell_capacity:
             dirty = _longer(dirty, map.cell_capacity)
-        m, table = map.arrays, map.rings.table
-        launch(_in_order(map.dimension), 1, [m, table, todo, merging, work], [state, dirty], device=map.device)
-        reached, darts, vertices, cells, refused, full, bent = state.numpy().tolist()
+        inputs = [map.arrays, map.rings.table, todo, merging, int(len(todo) <= _FEW), work]
+        launch(apply, 1, inputs, [state, dirty], device=map.device)
+        reached, darts, vertices, cells, refused, _, _ = state.numpy().tolist()
         if refused or reached == len(todo):
             break
         map.reserve(2 * darts, 2 * vertices, 2 * cells)
+    if len(todo) > _FEW:
+        launch(renew, len(dirty), [map.arrays, map.rings.table, dirty], [state], device=map.device, grain=_GRAIN)
+    full, bent = state.numpy().tolist()[5:]
     if full:
         map.rings = wider_rings(map.arrays, map.rings, map.device)
     map.know_convex(not bent)
@@ -106,13 +114,21 @@ def _is_bent_somewhere(m: MapArrays, c: int) -> bool:
 
 
 @cache
-def _in_order(dimension: int) -> wp.Kernel:
-    """The kernel for faces (2) or volumes (3)."""
+def _kernels(dimension: int) -> tuple[wp.Kernel, wp.Kernel]:
+    """For faces (2) or volumes (3): one that splits or merges, and one that renews what is known of changed cells."""
     split, merge, room_of, write_ring = (
         (split_volume, merge_volume, volumes_room, write_ring3)
         if dimension == 3
         else (split_face, merge_face, faces_room, write_ring2)
     )
+
+    @wp.func
+    def renewed(m: MapArrays, table: RingTable, c: int, state: wp.array[int]):
+        # Whoever writes these writes the same.
+        if write_ring(m, c, table) > table.width:
+            state[5] = 1
+        if _is_bent_somewhere(m, c):
+            state[6] = 1
 
     @wp.kernel(module="unique", module_options=SOUND)
     def in_order(
@@ -121,6 +137,7 @@ def _in_order(dimension: int) -> wp.Kernel:
         table: RingTable,
         todo: wp.array[int],
         merging: int,
+        renewing: int,
         work: wp.array2d[int],
         state: wp.array[int],
         dirty: wp.array[int],
@@ -140,12 +157,15 @@ def _in_order(dimension: int) -> wp.Kernel:
                 break
             i += 1
         state[0] = i
-        if i == todo.shape[0] or state[4] > 0:
+        if renewing == 1 and (i == todo.shape[0] or state[4] > 0):
             for c in range(dirty.shape[0]):
                 if dirty[c] != 0:
-                    if write_ring(m, c, table) > table.width:
-                        state[5] = 1
-                    if _is_bent_somewhere(m, c):
-                        state[6] = 1
+                    renewed(m, table, c, state)
 
-    return in_order
+    @wp.kernel(module="unique", module_options=SOUND)
+    def renew(first: int, m: MapArrays, table: RingTable, dirty: wp.array[int], state: wp.array[int]):
+        c = first + wp.tid()
+        if dirty[c] != 0:
+            renewed(m, table, c, state)
+
+    return in_order, renew

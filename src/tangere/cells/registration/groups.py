@@ -44,7 +44,8 @@ class Groups:
             found = [order[start[c] : start[c + 1]] for c in chosen]
         else:
             ends = [self.start[c : c + 2].numpy().tolist() for c in chosen.tolist()]
-            found = [self.order[low:high].numpy() for low, high in ends]
+            # Warp does not take an empty part at the end of an array.
+            found = [self.order[low:high].numpy() for low, high in ends if high > low]
         return np.concatenate([np.empty(0, np.int32), *found])
 
 
