@@ -23,10 +23,8 @@ from tangere.crowd import Bubbles, Simulation, box
 from tangere.crowd.scenarios import circle, corridor, field
 from tangere.runtime import using_threads
 
-#: E1: F-P-62; E4: F-P-64.
-FEATURES = ["F-P-62", "F-P-64"]
-#: E4.
-PARTLY = {"F-P-36": "5.2 % of a step in the corridor, where 5 % are asked for; 2.5 % in the circle"}
+#: E1: F-P-62; E4: F-P-36 and 64.
+FEATURES = ["F-P-36", "F-P-62", "F-P-64"]
 
 STAGES = ("behaviour", "tracking", "registration", "bodies", "multiresolution")
 #: Steps of a turn.

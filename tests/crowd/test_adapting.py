@@ -73,16 +73,18 @@ def test_looking_where_agents_are_finds_what_looking_at_every_cell_does(rng, mon
     simulation = Simulation(quad_grid(6, 6, size=12.0, device="cpu"), adaptive=limit, adapt_every=3, budget=budget)
     simulation.map.block("cell", [14])
 
-    def watched(self, edges, budget=None):
+    def watched(self, edges, budget=None, turn=0):
         few, many = look(self, edges, None)
         expected = crowded_and_empty(simulation, limit)
         assert (few.tolist(), many.tolist()) == expected
         found.append([len(few), len(many)])
-        few, many = look(self, edges, budget)
+        few, many = look(self, edges, budget, turn)
         if budget is not None:
             held = simulation.points.counts() + np.diff(edges.start.numpy())
             most = sorted(expected[1], key=lambda c: -held[c])[:budget]
-            assert (few.tolist(), sorted(many)) == (expected[0][:budget], sorted(most))
+            after = {int(c) for k in range(turn, turn + 40) for c in look(self, edges, budget, k)[0]}
+            assert after == set(expected[0])  # each has its turn
+            assert (len(few), sorted(many)) == (min(budget, len(expected[0])), sorted(most))
         return few, many
 
     monkeypatch.setattr(Crowding, "look", watched)

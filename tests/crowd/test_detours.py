@@ -164,6 +164,21 @@ def test_ways_are_kept_when_cells_change_and_looked_for_again_when_walls_do():
     assert len(crowd) == 36
 
 
+def test_who_is_on_a_way_around_stays_on_it_when_others_join_and_leaves_it_for_a_new_goal():
+    map = quad_grid(12, 12, size=6.0, device="cpu")
+    centre = map.numpy("centre")
+    map.block("cell", np.flatnonzero((np.abs(centre[:, 0] - 33) < 1) & (centre[:, 1] > 12)))
+    simulation = Simulation(map, adaptive=None)
+    simulation.add_points([[20.0, 50.0], [22.0, 50.0]], goals=[[50.0, 50.0], [52.0, 50.0]])
+    assert simulation.reroute().tolist() == [0, 1]
+    places = simulation.points.routes.detour.numpy().copy()
+    simulation.add_points([[5.0, 5.0]], goals=[[9.0, 9.0]])
+    assert simulation.points.routes.detoured.numpy().tolist() == [1, 1, 0]
+    np.testing.assert_array_equal(simulation.points.routes.detour.numpy()[:2], places)
+    simulation.retarget([0], [[20.0, 20.0]])
+    assert simulation.points.routes.detoured.numpy().tolist() == [0, 1, 0]
+
+
 def test_cells_between_places_are_as_many_in_a_map_of_any_size_and_all_if_they_are_many(rng):
     counts = []
     for count in (60, 120):

@@ -176,3 +176,17 @@ def test_bad_obstacles_are_refused():
         with pytest.raises(InputError, match="centre"):
             Obstacle(simulation, centre, 2.0)
         assert simulation.obstacles == []
+
+
+def test_an_obstacle_that_has_settled_costs_nothing_in_a_large_map(monkeypatch):
+    simulation = Simulation(quad_grid(40, 40, size=4.0, device="cpu"), adaptive=None)
+    simulation.add_points([[150.0, 150.0]], goals=[[10.0, 150.0]])
+    obstacle = Obstacle(simulation, (60.0, 60.0), 6.0)
+    simulation.step()
+    looked, covers = [], Obstacle._covers
+    monkeypatch.setattr(Obstacle, "_covers", lambda self, cells: looked.append(len(cells)) or covers(self, cells))
+    simulation.step(20)
+    assert looked == []
+    obstacle.move((70.0, 60.0))
+    simulation.step()
+    assert max(looked) > 1000

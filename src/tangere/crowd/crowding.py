@@ -48,11 +48,12 @@ class Crowding:
         self._split = wp.array(split.astype(np.int32), dtype=wp.int32, device=map.device)
         self._marking: tuple[Any, Repeated] | None = None
 
-    def look(self, edges: Any, budget: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def look(self, edges: Any, budget: int | None = None, turn: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Cells to merge, whose children are leaves and hold few together, and leaves to split, which hold too many.
 
         Args:
             edges: those of bodies, by cell. budget: at most so many of each, the most crowded ones first.
+            turn: counts looks; those that merge take turns, because some of them may be kept from it for long.
         """
         if self._marking is None or self._marking[0] is not edges:
             self._marking = edges, self._recorded(edges)
@@ -68,7 +69,7 @@ class Crowding:
         few, many = cells[marks < 0], cells[marks > 0]
         if budget is not None and len(many) > budget:
             many = many[np.argsort(-marks[marks > 0], kind="stable")][:budget]
-        return few[:budget], many
+        return np.roll(few, -(turn * len(few[:budget])))[:budget], many
 
     def _recorded(self, edges: Any) -> Repeated:
         device, limit, crowd = self._map.device, self.limit, self._crowd

@@ -32,6 +32,7 @@ class Obstacle:
             raise InputError("obstacles are put into flat maps or into space")
         self.simulation, self.radius = simulation, positive(radius, "radius")
         self._blocked = np.empty(0, np.int64)
+        self._left, self._known = np.empty(0, np.int64), -1  # covered and not blocked, in which version of the map
         self.centre = self._place(centre)  #: (3,) [m]
         simulation.obstacles.append(self)
         self.move(centre)
@@ -44,7 +45,7 @@ class Obstacle:
     def move(self, centre: Arrays) -> None:
         """Put it somewhere else, (2,) or (3,) [m]."""
         self._check_there()
-        self.centre = self._place(centre)
+        self.centre, self._known = self._place(centre), -1
         self._follow_splits()
         self._free(self._blocked[~self._covers(self._blocked)])
         self._split_rim()
@@ -55,8 +56,10 @@ class Obstacle:
         self._check_there()
         simulation, map = self.simulation, self.simulation.map
         self._follow_splits()
-        leaves = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
-        covered = leaves[self._covers(leaves)]
+        if self._known != map.version:
+            leaves = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
+            self._left, self._known = leaves[self._covers(leaves)], map.version
+        covered = self._left
         if len(covered):
             simulation.prepare()
             fresh = covered[~taken(simulation.points, simulation.bodies, covered)]

@@ -36,6 +36,7 @@ class Population:
         }
         self.ways = Ways.of(None, 0)
         self.routes = Routes()
+        self._sent_around = False
         self.crowd = Crowd()  #: as kernels see it
         self.moved = Agents()  #: where a step puts them
         self.crowd.clock = wp.zeros(1, dtype=wp.int32, device=map.device)
@@ -77,7 +78,7 @@ class Population:
         self.ways = self.ways.replaced(numbers, ways)
         for name, value in (("arrived", np.inf), ("done", 0), ("set_off", time)):
             self.traits[name][numbers] = value
-        self._send_routes()
+        self._send_routes(numbers)
 
     def settling(self) -> list[Any]:
         """What to run after a step to sort the agents it has moved by cell."""
@@ -156,11 +157,15 @@ class Population:
         self._group_members = wp.array(members.astype(np.int32), dtype=wp.int32, device=device)
         self._slot = wp.empty(count, dtype=wp.int32, device=device)
         c.group_centre = wp.zeros(max(most, 1), dtype=wp.vec3d, device=device)
-        self._send_routes()
+        self._send_routes(np.empty(0, np.int64))
         self.relocate()
 
-    def _send_routes(self) -> None:
-        self.routes, self._sent_around = routes_of(self.ways, self.traits, self.map.device), False
+    def _send_routes(self, changed: np.ndarray) -> None:
+        """Send all routes again; who is on a way around a wall stays on it, but for those whose route is another."""
+        before, self.routes = self.routes, routes_of(self.ways, self.traits, self.map.device)
+        if self._sent_around:
+            known = np.setdiff1d(np.flatnonzero(before.detoured.numpy()), changed)
+            self.send_around(known, before.detour.numpy()[known])
 
     def _keep_progress(self) -> None:
         """Note what is done of each route, so that it may be sent again."""

@@ -283,7 +283,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
             map = self.map
             if self._crowding is None or self._crowding.limit != self.adaptive:
                 self._crowding = Crowding(map, self.points.crowd, self.adaptive, self.levels)
-            few, many = self._crowding.look(self.bodies.edges.arrays, self.budget)
+            few, many = self._crowding.look(self.bodies.edges.arrays, self.budget, self.steps // self.adapt_every)
             if len(few) + len(many) <= least * self._crowding.leaves:
                 return 0
             done = merge(map, few, balanced=True)
