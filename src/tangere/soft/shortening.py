@@ -2,8 +2,7 @@
 
 `state` is what the device knows about the rounds of a step (`rounds`). In the first of them single vertices are
 shortened, ever more; then all bodies of a group that touches make the same part of their moves. Bodies that meet fast
-go on at a slower pace instead (`pace`). What drives move of a body makes the least part that any of its vertices may:
-a tool that is rigid stays so.
+go on at a slower pace instead (`pace`).
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ class Shortening:
         self.drift = wp.zeros(bodies, dtype=wp.vec3d, device=device)  #: mean move of the group of each body [m]
         self._last_drift = wp.zeros_like(self.drift)
         self.part, self._new_part = (wp.ones(dofs, dtype=wp.float64, device=device) for _ in range(2))
-        self._driven_part = wp.ones(bodies, dtype=wp.float64, device=device)  #: of their moves, for all driven dofs
         self._limit = wp.ones(len(assembly.rest), dtype=wp.float64, device=device)
         self._touched = wp.zeros(bodies, dtype=wp.int32, device=device)
         self._changed = wp.zeros(len(assembly.rest), dtype=wp.uint8, device=device)
@@ -66,9 +64,8 @@ class Shortening:
         self._open = prepared(_open_round, self.drift, self._last_drift, serial=True)
         self._judge = prepared(_judge, serial=True)
         carried = [assembly.carriers, assembly.weights, self.part]
-        together = [assembly.driven, self._driven_part, self._new_part]
-        self._carry = prepared(_carry, self._limit, *carried, factors, *together, serial=True)
-        whole = [assembly.body_of_dof, groups.label, self._touched, *together]
+        self._carry = prepared(_carry, self._limit, *carried, factors, self._new_part, serial=True)
+        whole = [assembly.body_of_dof, groups.label, self._touched, self._new_part]
         self._hold = prepared(_hold, *whole)
         self._find_changed = prepared(_find_changed, *carried, self._new_part, self._changed)
         self._place = prepared(
@@ -78,7 +75,6 @@ class Shortening:
     def begin(self) -> None:
         """All of every move is left."""
         self.part.fill_(1.0)
-        self._driven_part.fill_(1.0)
         self.pace.begin()
 
     def __call__(self, found: Appended) -> wp.array:
@@ -208,8 +204,6 @@ def _carry(
     weights: wp.array[wp.vec4d],
     part: wp.array[wp.float64],
     factors: wp.array[wp.float64],
-    driven: wp.array[int],
-    driven_part: wp.array[wp.float64],
     new_part: wp.array[wp.float64],
 ):
     """The carriers of a limited vertex keep at most that part of what the freest of them had (one thread on CPU)."""
@@ -227,8 +221,6 @@ def _carry(
         for c in range(4):
             if weights[v][c] != wp.float64(0.0):
                 wp.atomic_min(new_part, carriers[v][c], most * limit[v] * factor)
-                if driven[carriers[v][c]] >= 0:
-                    wp.atomic_min(driven_part, driven[carriers[v][c]], most * limit[v] * factor)
 
 
 @wp.kernel
@@ -256,18 +248,11 @@ def _hold(
     body: wp.array[int],
     label: wp.array[int],
     touched: wp.array[int],
-    driven: wp.array[int],
-    driven_part: wp.array[wp.float64],
     new_part: wp.array[wp.float64],
 ):
-    """What is driven is held as a whole; when single vertices do not do, all dofs of groups that touch are."""
+    """When single vertices do not do, all dofs of groups that touch make the same part of their moves."""
     i = first + wp.tid()
-    if state[ACTIVE] == 0:
-        return
-    if state[ROUND] <= LOCAL_ROUNDS:
-        if driven[i] >= 0:
-            new_part[i] = driven_part[driven[i]]
-    elif touched[label[body[i]]] == 1:
+    if state[ACTIVE] == 1 and state[ROUND] > LOCAL_ROUNDS and touched[label[body[i]]] == 1:
         most = wp.float64(0.0)
         if state[ROUND] <= LOCAL_ROUNDS + WHOLE_ROUNDS:
             most = wp.float64(1.0)

@@ -224,10 +224,8 @@ class Simulation(Phases, Uncopied, instead="make another one of the same bodies,
         """From now on move the fixed vertices of a body at a velocity, shape (3,) or (n, 3) [m/s]: a tool, a piston.
 
         It pushes what it meets and goes round nothing: where it would go through something that cannot yield it is
-        held back, and goes on when it can. It is held back as a whole: all its fixed vertices make the same part of
-        their ways in a step, so that a rigid tool stays rigid (while it turns, as far as the chord between two
-        placements is); where one corner cannot go on, none of it does. To follow a path, give the velocity of each
-        step before it.
+        held back, and goes on when it can. Vertices are held back one by one: a tool that meets something hard with
+        a part of it bends there, and may cross itself. To follow a path, give the velocity of each step before it.
         """
         with self._turn:
             drive(self._assembly, body, velocity, self.dt)

@@ -15,7 +15,6 @@ Sound:    the answer is the certified motion itself, whatever the solver did and
 Drift:    moves are shortened relative to the mean move of the bodies that touch, unless one is held: what falls
           together is not slowed down. What free groups lose of their momentum is given back to their velocities.
 Pace:     bodies that meet fast make a part of the step as a whole (`pace`).
-Tools:    what a drive moves of a body makes one part of its move, the least of its vertices', and is not bent.
 A surface carried by coarser dofs is held back through them. (design: soft bodies, section 6)
 Device:   a round reads and writes device arrays only, and does nothing once all pairs hold; so a few of them are part
           of a captured CUDA graph, and the host asks afterwards whether they were enough.
