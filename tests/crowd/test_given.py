@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -129,7 +131,7 @@ def test_what_is_no_number_from_0_on_is_refused_by_name(name, make):
             make(wrong)
 
 
-@pytest.mark.parametrize("wrong", ["a", "2", None, True, 2j, [2], 2.0, 2.5, np.nan, 0, -3])
+@pytest.mark.parametrize("wrong", ["a", "2", None, True, 2j, [2], 2.5, np.nan, 0, -3])
 def test_a_chain_has_a_whole_number_of_sections(wrong):
     with pytest.raises(InputError, match=r"^count must "):
         chain(wrong, 2.0, 1.0)
@@ -263,7 +265,18 @@ def test_boxes_on_a_circle_start_apart(size):
     np.testing.assert_allclose(np.ptp(small.bodies.outline(0), axis=0)[:2], [0.5, 1.0])  # ahead is along y there
 
 
-@pytest.mark.parametrize("count", [2.5, "a", None, -1, True, np.nan])
+def test_numbers_of_any_kind_are_taken():
+    many = scenarios.corridor(np.uint64(200), 4, device="cpu")
+    assert len(many.points) == len(scenarios.field(200.0, device="cpu").points) == 200
+    assert Simulation(quad_grid(4, 4, size=3.0, device="cpu"), dt=Fraction(1, 32), budget=1e6).dt == 1 / 32
+    assert len(chain(6, np.uint8(40), np.int8(20)).sections) == 6
+    simulation = Simulation(quad_grid(4, 4, size=3.0, device="cpu"), adapt_every=np.uint8(5))
+    simulation.add_points([[1.0, 1.0]])
+    simulation.step(300.0)
+    assert simulation.steps == 300
+
+
+@pytest.mark.parametrize("count", [2.5, "a", None, -1, True, np.nan, np.inf])
 def test_numbers_of_steps_and_agents_are_whole(count):
     simulation = Simulation(quad_grid(4, 4, size=3.0, device="cpu"))
     with pytest.raises(InputError, match="count must be a whole number"):

@@ -110,7 +110,7 @@ def test_several_motions_against_one_that_takes_no_others_are_told_with_whose_an
     deforming, along = box.moving(Linear(box.vertices + 1.0)), box.moving(tg.Path(poses))
     for one, told in ((deforming, "a mesh in Linear motion"), (along, "a Path")):
         for pair, name in (((one, three), "b"), ((three, one), "a")):
-            with pytest.raises(InputError, match=f"^{name} has 3 motions, .*one against {told}"):
+            with pytest.raises(InputError, match=f"^{name} has a batch of 3 motions, .*single one against {told}"):
                 tg.first_contact(*pair, start=start, device="cpu")
 
 

@@ -178,3 +178,9 @@ def test_numpy_comes_back_from_anything(rng):
     assert to_numpy(points, "x") is points
     assert np.array_equal(to_numpy(wp.array(points, dtype=wp.vec3d, device=CPU), "x"), points)
     assert np.array_equal(to_numpy(points.tolist(), "x"), points)
+
+
+@pytest.mark.parametrize(("data", "kind"), [([2**40, 3], np.int32), ([-1], np.uint32), ([float("nan")], np.int32)])
+def test_numbers_of_a_list_that_do_not_fit_are_refused(data, kind):
+    with pytest.raises(InputError, match="rows is not an array of numbers"):
+        to_numpy(data, "rows", kind)

@@ -18,11 +18,26 @@ _SHAPED = {"corridor": "bodies", "circle": "bodies", "city": "bodies", "snake": 
     ("planet", "knot", "potatoid"), "slugs"
 )
 
+#: What the measures of `Trajectories` are called in the table.
+_MEASURES = {
+    "stalling": "part that stands still on its way",
+    "density": "others within range [1/{unit}]",
+    "overlaps": "pairs that overlap",
+    "deepest": "deepest of those [m]",
+    "speed": "mean speed [m/s]",
+    "cells": "cells of the map",
+    "arrived": "points at their goal",
+}
+
 
 @click.command()
 @click.argument("scenario", type=click.Choice(_SCENES))
 @click.option("--points", type=click.IntRange(min=1), default=500, show_default=True, help="Point agents.")
-@click.option("--bodies", type=click.IntRange(min=0), help="Agents with a shape; default: a few, in space none.")
+@click.option(
+    "--bodies",
+    type=click.IntRange(min=0),
+    help="Agents with a shape; default: 50, snakes 2, in the city and in space none.",
+)
 @click.option("--seconds", type=click.FloatRange(0.1, 1e6), default=20.0, show_default=True, help="Simulated time.")
 @click.option("--behaviour", type=click.Choice(["bubbles", "orca"]), default="bubbles", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
@@ -49,8 +64,18 @@ def crowd(
     threads: int | None,
     device: str | None,
 ) -> None:
-    """Run a crowd; leaves SCENARIO.png and SCENARIO-measures.png in the folder OUT."""
+    """Run a crowd; leaves SCENARIO.png and SCENARIO-measures.png in the folder OUT.
+
+    \b
+    corridor  two groups swap sides while boxes cross their way
+    circle    from a circle to the other side of it, through rings of boxes
+    city      from one crossing to the next, around buildings
+    snake     a dense crowd, crossed by chains of boxes
+    planet, knot, potatoid   points and slugs on closed surfaces
+    swarm     from a sphere in space through its middle
+    """
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     from tangere.cli.extras import check_view_extra
@@ -93,9 +118,10 @@ def crowd(
         _draw(simulation, written[0], device)
         plot_measures(result, written[1])
         last = {name: values[-1] for name, values in result.measures.items()}
-        rows = [[name, f"{value:.4g}"] for name, value in last.items()] + [
-            ["mean travel time", f"{result.travel_time:.4g} s"]
-        ]
+        unit = "m²" if simulation.map.dimension == 2 else "m³"
+        rows = [[escape(_MEASURES[name].format(unit=unit)), f"{value:.4g}"] for name, value in last.items()]
+        travelled = "nobody is there yet" if math.isnan(result.travel_time) else f"{result.travel_time:.4g}"
+        rows.append([escape("mean travel time of those [s]"), travelled])
         console.print(screen_table(f"{simulation!r}", ["measure", "at the end"], rows))
         console.print("wrote " + ", ".join(map(str, written)), highlight=False)
         if viewer is not None and not viewer.ended:

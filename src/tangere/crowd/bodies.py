@@ -84,9 +84,10 @@ def deformable(outline: Arrays, *, alpha: float = 0.4, beta_linear: float = 0.5,
 
 def chain(count: int, length: float, width: float) -> Body:
     """`count` rigid sections of that size one behind the other, tip to tip on a shared hinge: a snake [m]."""
-    x, y = positive(length, "length") / 2, positive(width, "width") / 2
-    if not y < x:
+    length, width = positive(length, "length"), positive(width, "width")
+    if not width < length:
         raise InputError(f"width must be less than the length of a section, {length}, not {width}")
+    x, y = length / 2, width / 2
     points, sections = [(x, 0.0)], []
     for k in range(whole(count, "count", 1)):
         middle, front = -k * length, 5 * k

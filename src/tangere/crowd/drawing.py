@@ -116,7 +116,12 @@ def plot_measures(trajectories: Trajectories, path: str | Path) -> None:
     """Stalling, density, overlaps and speed over time, as PNG."""
     figure, _, _ = _canvas()
     figure.clear()
-    names = {"stalling": "part stalled", "density": "density", "overlaps": "pairs overlapping", "speed": "speed [m/s]"}
+    names = {
+        "stalling": "part stalled",
+        "density": "others within range\n[1/m² or 1/m³]",
+        "overlaps": "pairs overlapping",
+        "speed": "speed [m/s]",
+    }
     figure.set_size_inches(7.2, 6.4)
     panels = figure.subplots(len(names), 1, sharex=True)
     for axes, (name, label) in zip(panels, names.items(), strict=True):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 
 from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["check_counts", "directions", "groups_of", "not_negative", "number", "positive", "positive_each", "whole"]
+__all__ = ["counts", "directions", "groups_of", "not_negative", "number", "positive", "positive_each", "whole"]
 
 
 def number(value: float, name: str) -> float:
     """One number, of any library; a truth value is none."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
     array = to_numpy(value, name, None)
     if array.shape != () or array.dtype.kind not in "iuf":
         raise InputError(f"{name} must be a number, not {value!r}")
@@ -21,30 +24,34 @@ def number(value: float, name: str) -> float:
 
 def positive(value: float, name: str) -> float:
     """A finite number above 0."""
-    if not 0 < number(value, name) < math.inf:
+    given = number(value, name)
+    if not 0 < given < math.inf:
         raise InputError(f"{name} must be positive, not {value}")
-    return float(value)
+    return given
 
 
 def not_negative(value: float, name: str) -> float:
     """A finite number, 0 or above."""
-    if not 0 <= number(value, name) < math.inf:
+    given = number(value, name)
+    if not 0 <= given < math.inf:
         raise InputError(f"{name} must not be negative, but is {value}")
-    return float(value)
+    return given
 
 
-def whole(value: int, name: str, least: int = 0) -> int:
-    """A whole number, `least` or above."""
-    array = to_numpy(value, name, None)
-    if array.shape != () or array.dtype.kind not in "iu" or array < least:
+def whole(value: float, name: str, least: int = 0) -> int:
+    """A whole number, `least` or above; 1e6 is one."""
+    try:
+        given = number(value, name)
+    except InputError:
+        given = math.nan
+    if not (given.is_integer() and given >= least):
         raise InputError(f"{name} must be a whole number, at least {least}, not {value!r}")
-    return int(array)
+    return int(value)
 
 
-def check_counts(**values: int) -> None:
-    """All are whole numbers, 0 or above."""
-    for name, value in values.items():
-        whole(value, name)
+def counts(**values: float) -> list[int]:
+    """Whole numbers, 0 or above, in the order given."""
+    return [whole(value, name) for name, value in values.items()]
 
 
 def positive_each(values: float | Arrays, name: str, count: int) -> np.ndarray:

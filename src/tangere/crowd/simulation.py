@@ -90,11 +90,9 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         separate: bool = False,
     ) -> None:
         self.map, self.dt, self.adaptive = map, positive(dt, "dt"), adaptive
-        for name, count, least in (("adapt_every", adapt_every, 1), ("levels", levels, 0), ("budget", budget, 0)):
-            if count is not None or name == "adapt_every":
-                whole(count, name, least)
+        levels, budget = (None if x is None else whole(x, name) for x, name in ((levels, "levels"), (budget, "budget")))
         self.behaviour = Bubbles() if behaviour is None else behaviour
-        self.goal_radius, self.adapt_every = positive(goal_radius, "goal_radius"), adapt_every
+        self.goal_radius, self.adapt_every = positive(goal_radius, "goal_radius"), whole(adapt_every, "adapt_every", 1)
         self.budget, self.separate, self.whole_edges = budget, separate, whole_edges
         finest = finest_level(map, self.behaviour.range)
         self.levels = finest if levels is None else min(levels, finest)  #: no cell gets finer

@@ -115,11 +115,13 @@ def _library(array: Arrays) -> str | None:
 
 def _host(data: Arrays, name: str, dtype: Any) -> np.ndarray:
     try:
-        array = np.asarray(data)
-        numbers = array if dtype is None or array.dtype.kind == "c" else array.astype(dtype, copy=False)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(data)
+        if given.dtype.kind != "c":
+            # NumPy refuses numbers that do not fit when it reads a list, not when it converts an array.
+            return np.asarray(data if dtype is not None and isinstance(data, (list, tuple)) else given, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} is not an array of numbers: {error}") from error
-    return _real(numbers, name)
+    return _real(given, name)
 
 
 def _real(array: Arrays, name: str) -> Arrays:

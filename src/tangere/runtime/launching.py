@@ -129,8 +129,8 @@ def _cut(phases: Sequence[Phase], threads: int) -> list[list[Cut]]:
 def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int]], threads: int | None = None) -> None:
     """Call `run(shard, first, count)` for every range, on the caller's thread and up to `threads - 1` others.
 
-    All shards are attempted; the error of the first one that failed is raised when all have ended. So is an interrupt
-    (Ctrl-C) of the caller, whose own shard may then be left out.
+    With others all shards are attempted; the error of the first one that failed is raised when all have ended. So is an
+    interrupt (Ctrl-C) of the caller, whose own shard may then be left out.
     """
     threads = thread_count() if threads is None else threads
     helpers = min(threads, len(ranges)) - 1
@@ -175,7 +175,7 @@ def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int
                 all_gone.get()
             done = True
         except BaseException as interrupt:
-            interrupted = interrupt  # no call here: the interpreter looks for the next interrupt at calls
+            interrupted = interrupt  # as little as can be: another interrupt before the loop goes on would get out
     if interrupted is not None:
         raise interrupted
     if errors:

@@ -12,7 +12,7 @@ import numpy as np
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.generate import quad_grid
 from tangere.crowd.bodies import box
-from tangere.crowd.given import check_counts, whole
+from tangere.crowd.given import counts, whole
 from tangere.crowd.planning import Planner
 from tangere.crowd.simulation import Simulation
 from tangere.runtime import InputError
@@ -41,10 +41,9 @@ def city(
         visits: points of interest on each round, which ends at home.
         district: everybody is and goes within so many blocks from one corner of the city; None: anywhere.
     """
-    check_counts(points=points, bodies=bodies)
-    for name, value in (("blocks", blocks), ("visits", visits)):
-        whole(value, name, 1)
-    if district is not None and not 1 <= district <= blocks:
+    points, bodies = counts(points=points, bodies=bodies)
+    blocks, visits = whole(blocks, "blocks", 1), whole(visits, "visits", 1)
+    if district is not None and whole(district, "district", 1) > blocks:
         raise InputError(f"district must be between 1 and {blocks} blocks, not {district}")
     map = city_map(blocks, street=street, building=building, cell=cell, device=device)
     simulation = Simulation(map, seed=seed, **options)

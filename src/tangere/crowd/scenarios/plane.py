@@ -12,7 +12,7 @@ import numpy as np
 
 from tangere.cells.maps.generate import quad_grid
 from tangere.crowd.bodies import box, chain
-from tangere.crowd.given import check_counts, positive
+from tangere.crowd.given import counts, positive, whole
 from tangere.crowd.simulation import Simulation
 from tangere.runtime import InputError
 
@@ -45,7 +45,7 @@ def corridor(
         length, width: in whole cells: 100 m of cells of 8 m are 96 m.
         shape: length and width of a box [m].
     """
-    check_counts(points=points, bodies=bodies)
+    points, bodies = counts(points=points, bodies=bodies)
     body = box(*shape)
     columns, rows = _cells(length, cell), _cells(width, cell)
     length, width = columns * cell, rows * cell
@@ -107,7 +107,7 @@ def circle(
         size: of the square around it all [m], in whole cells.
         shape: length and width of a box [m].
     """
-    check_counts(points=points, bodies=bodies)
+    points, bodies = counts(points=points, bodies=bodies)
     body, count = box(*shape), _cells(size, cell)
     size = count * cell
     # As many in one ring as in the other, unless they would touch there.
@@ -148,7 +148,7 @@ def snake(
     **options: Any,
 ) -> Simulation:
     """A dense crowd in the middle that stays, crossed to and fro by chains of twelve boxes."""
-    check_counts(points=points, snakes=snakes)
+    points, snakes = counts(points=points, snakes=snakes)
     count = _cells(size, cell)
     size = count * cell
     if snakes * _LANE > size:
@@ -180,7 +180,7 @@ def field(
     **options: Any,
 ) -> Simulation:
     """An open square with random starts and goals, so many points per square metre."""
-    check_counts(points=points)
+    points = whole(points, "points")
     count = max(1, int(np.ceil(np.sqrt(points / positive(per_area, "per_area")) / positive(cell, "cell"))))
     simulation = Simulation(quad_grid(count, count, size=cell, device=device), seed=seed, **options)
     random = np.random.default_rng(seed)
@@ -207,7 +207,8 @@ def spread_out(
     rows = -(-count // columns)
     step = size / [columns, rows]
     if min(step) < apart:
-        raise InputError(f"{count} agents do not fit into {size[0]:.4g} x {size[1]:.4g} m, {apart} m apart")
+        place = f"{size[0]:.4g} x {size[1]:.4g} m, {apart} m apart, where some {int(size.prod() / apart**2)} would"
+        raise InputError(f"{count} agents do not fit into {place}")
     chosen = np.sort(random.choice(columns * rows, count, replace=False))
     grid = np.stack([chosen % columns, chosen // columns], axis=1) + 0.5
     return np.array(low) + grid * step + random.uniform(-0.5, 0.5, (count, 2)) * (step - apart)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tangere.cells.maps.generate import hex_grid
 from tangere.cells.registration.criteria import Density
-from tangere.crowd.given import check_counts, whole
+from tangere.crowd.given import whole
 from tangere.crowd.simulation import Simulation
 
 __all__ = ["coulomb_sphere", "swarm"]
@@ -27,7 +27,7 @@ def swarm(
     **options: Any,
 ) -> Simulation:
     """Points evenly on a sphere in a cube of that side go to their antipodes through the middle."""
-    check_counts(points=points)
+    points = whole(points, "points", 1)
     count = round(size / cell)
     options.setdefault("adaptive", Density(16, 6))
     simulation = Simulation(hex_grid(count, count, count, size=cell, device=device), seed=seed, **options)
@@ -45,11 +45,12 @@ def coulomb_sphere(count: int, *, iterations: int | None = None, seed: int = 0) 
         iterations: all pairs are looked at in each; None: 60, fewer for more than a thousand, and above 2,000 none:
             then points lie along a spiral, which is as even.
     """
-    whole(count, "count", 1)
+    count = whole(count, "count", 1)
     if iterations is None:
         if count > 2_000:
             return _spiral(count)
         iterations = min(60, 60_000_000 // count**2)
+    iterations = whole(iterations, "iterations")
     x = np.random.default_rng(seed).normal(size=(count, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     spacing = np.sqrt(4 * np.pi / count)

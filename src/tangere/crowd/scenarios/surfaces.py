@@ -13,7 +13,7 @@ from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.generate import map_of_mesh
 from tangere.cells.tracking.surface import on_surface
 from tangere.crowd.bodies import deformable
-from tangere.crowd.given import check_counts
+from tangere.crowd.given import counts
 from tangere.crowd.planning import Planner
 from tangere.crowd.simulation import Simulation
 from tangere.runtime import InputError
@@ -51,7 +51,7 @@ def _on_mesh(
     device: str | None = None,
     **options: Any,
 ) -> Simulation:
-    check_counts(points=points, slugs=slugs, buildings=buildings)
+    points, slugs, buildings = counts(points=points, slugs=slugs, buildings=buildings)
     vertices = np.asarray(mesh.vertices, float)
     if extent is not None:
         vertices = vertices * (extent / np.ptp(vertices, axis=0).max())

@@ -154,7 +154,7 @@ def _refuse_many(a: Any, b: Any, other: str) -> None:
     """Raise if a body has n motions, next to one that is asked about with a single one only."""
     for name, thing in (("a", a), ("b", b)):
         if count := _motions(thing):
-            raise InputError(f"{name} has {count[0]} motions, but may have one against {other}: ask about each")
+            raise InputError(f"{name} has a batch of {count[0]} motions, but takes a single one against {other}")
 
 
 def _linear(a: Any, b: Any, settings: Settings) -> FirstContact:
