@@ -10,7 +10,7 @@ from tangere.cells.maps import CellMap, quad_grid, split
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.tracking import locate, move
 from tangere.cells.tracking.march import move_darts
-from tangere.crowd import Planner, Simulation
+from tangere.crowd import Bubbles, Obstacle, Planner, Simulation
 from tangere.crowd.nearby import Nearby, cells_between
 from tangere.crowd.scenarios import city
 from tangere.crowd.sight import Sight, sight_of
@@ -179,16 +179,104 @@ def test_who_is_on_a_way_around_stays_on_it_when_others_join_and_leaves_it_for_a
     assert simulation.points.routes.detoured.numpy().tolist() == [0, 1, 0]
 
 
+def two_islands():
+    """Two squares of 5 x 5 cells that do not hang together, with a wall on the first."""
+    vertices, quads = [], []
+    for x0 in (0.0, 50.0):
+        base = len(vertices)
+        vertices += [(x0 + 3.0 * x, 3.0 * y) for y in range(6) for x in range(6)]
+        corner = [base + 6 * y + x for y in range(5) for x in range(5)]
+        quads += [[a, a + 1, a + 7, a + 6] for a in corner]
+    map = CellMap.from_polygons(np.array(vertices), quads, device="cpu")
+    map.block("cell", [12])
+    return map
+
+
+def test_to_another_island_there_is_no_way():
+    map = two_islands()
+    simulation = Simulation(map, adaptive=None)
+    simulation.add_points([[1.0, 1.0], [1.0, 7.5]], goals=[[52.0, 3.0], [14.0, 7.5]])
+    assert simulation.reroute().tolist() == [1]
+    simulation.step(30 * 20)
+    assert np.isfinite(simulation.arrived).tolist() == [False, True]
+
+
+def test_when_the_last_wall_is_gone_all_go_straight_again():
+    simulation = Simulation(quad_grid(20, 20, size=2.0, device="cpu"))
+    simulation.add_points([[10.0, 20.5]], goals=[[30.0, 20.0]])
+    obstacle = Obstacle(simulation, [16.0, 20.0], 4.0)
+    simulation.step(60)
+    assert simulation.points.routes.detoured.numpy().tolist() == [1]
+    obstacle.remove()
+    simulation.step(30 * 20)
+    assert np.isfinite(simulation.arrived).all()
+
+
+def test_whoever_has_got_on_asks_again_for_a_way():
+    """There is none through a door of 1 m that keeps 0.6 m clear; behind it there is."""
+    map = quad_grid(40, 30, size=1.0, device="cpu")
+    x, y = np.floor(map.numpy("centre")[:, :2]).astype(int).T
+    map.block("cell", np.flatnonzero(((x == 10) & (y != 15)) | ((x == 25) & (y >= 5))))
+    rule = Bubbles(range=0.9, wall_range=0.3)
+    simulation = Simulation(map, adaptive=None, behaviour=rule, clearance=0.6)
+    simulation.add_points([[5.0, 15.5]], goals=[[35.0, 15.5]], radius=0.2)
+    assert simulation.reroute().tolist() == []
+    simulation.step(30 * 60)
+    assert np.isfinite(simulation.arrived).all()
+
+
+def test_clearance_is_twice_the_radius_unless_one_is_given_which_is_kept():
+    map = quad_grid(20, 20, size=1.0, device="cpu")
+    x, y = np.floor(map.numpy("centre")[:, :2]).astype(int).T
+    map.block("cell", np.flatnonzero((x == 10) & (y != 3)))  # a door of 1 m
+    for radius, clearance, sent in ((0.2, None, [0]), (0.3, None, []), (0.3, 0.4, [0]), (0.2, 0.7, [])):
+        simulation = Simulation(map, adaptive=None, behaviour=Bubbles(range=0.9), clearance=clearance)
+        simulation.add_points([[5.0, 15.0]], goals=[[15.0, 15.0]], radius=radius)
+        assert simulation.reroute().tolist() == sent
+    assert simulation.reroute(clearance=0.2).tolist() == [0]
+    assert simulation.reroute().tolist() == [0]
+    for wrong in ({"clearance": -1.0}, {"clearance": np.nan}, {"ahead": 0.0}, {"ahead": np.nan}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            simulation.reroute(**wrong)
+
+
+def test_whoever_is_shut_in_is_known_to_be_without_looking_at_the_whole_map():
+    for count in (60, 150):
+        map = quad_grid(count, count, size=1.0, device="cpu")
+        x, y = np.floor(map.numpy("centre")[:, :2]).astype(int).T
+        map.block("cell", np.flatnonzero(np.maximum(np.abs(x - 20), np.abs(y - 20)) == 3))
+        here, there = np.array([[20.5, 20.5, 0.0]]), np.array([[50.5, 50.5, 0.0]])
+        for a, b in ((here, there), (there, here)):
+            nearby = Nearby(map, 0.3)
+            (way,) = nearby.ways(a, locate(map, a).dart, b, locate(map, b).dart)
+            assert len(way) == 0
+            assert nearby._planner is not None
+            assert len(nearby._planner.leaves) < 2500
+
+
+def test_ways_are_the_same_whether_goals_are_looked_at_together_or_one_by_one(rng, monkeypatch):
+    map = quad_grid(24, 24, size=2.0, device="cpu")
+    map.block("cell", rng.choice(576, 150, replace=False))
+    free = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
+    a, b = (map.numpy("centre")[rng.choice(free, 40)] for _ in range(2))
+    together = Planner(map, clearance=0.3).routes(a, b, partial=True)
+    monkeypatch.setattr("tangere.crowd.planning._COSTS", 1)
+    monkeypatch.setattr("tangere.crowd.planning._PLACES", 9)
+    for one, other in zip(together, Planner(map, clearance=0.3).routes(a, b, partial=True), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert sum(len(way) > 1 for way in together) > 10
+
+
 def test_cells_between_places_are_as_many_in_a_map_of_any_size_and_all_if_they_are_many(rng):
     counts = []
     for count in (60, 120):
         map = quad_grid(count, count, size=2.0, device="cpu")
         here, there = np.array([[40.0, 50.0, 0.0]]), np.array([[70.0, 55.0, 0.0]])
-        cells = cells_between(map, here, locate(map, here).dart, there)
+        cells, _ = cells_between(map, here, locate(map, here).dart, there)
         assert np.isin(locate(map, np.concatenate([here, there])).cell, cells).all()
         counts.append(len(cells))
         many = np.concatenate([rng.uniform(0, 119, (900, 2)), np.zeros((900, 1))], axis=1)
-        cells = cells_between(map, many, locate(map, many).dart, many[::-1].copy())
+        cells, _ = cells_between(map, many, locate(map, many).dart, many[::-1].copy())
         np.testing.assert_array_equal(cells, map.leaves)
     assert counts[0] == counts[1] < 500
 

@@ -48,8 +48,9 @@ class Detours:
         self._map, self._points = map, points
         tag = map.arrays.tag.numpy()
         self.walls = map.flat and bool(((tag >= 0) & (tag & WALL != 0)).any())
-        # By agent: the waypoint last seen, and the one that there is no way to.
+        # By agent: the waypoint last seen, and the one that there is no way to, with the place that there is none from.
         self._seen, self._no_way = (wp.full(len(points), -1, dtype=wp.int32, device=map.device) for _ in range(2))
+        self._from = wp.zeros(len(points), dtype=wp.vec3d, device=map.device)
         self._hidden = wp.zeros(len(points), dtype=wp.int32, device=map.device)
         self._kept: dict[tuple[int, int], np.ndarray] = {}  # by agent and waypoint: the way there, (k, 3)
         self.forget_cells()
@@ -64,7 +65,8 @@ class Detours:
         """Who goes around, and over which place, (n, 3).
 
         Args:
-            ahead: the way to a waypoint that was seen is looked at so far [m].
+            ahead: the way to a waypoint that was seen is looked at so far [m]. So far one must have got, unless it is
+                infinite, until it is asked again whether there is a way after all.
         """
         points, kept = self._points, self._kept
         self._kept = {}
@@ -93,7 +95,17 @@ class Detours:
         """Whose waypoint is hidden, but for those to whose waypoint there is no way."""
         points, device = self._points, self._map.device
         chunk = chunk_of(device)
-        inputs = [points.crowd, self._map.arrays, points.routes, self._no_way, wp.float64(ahead), chunk]
+        again = wp.float64(ahead if np.isfinite(ahead) else 0.0)
+        inputs = [
+            points.crowd,
+            self._map.arrays,
+            points.routes,
+            self._no_way,
+            self._from,
+            again,
+            wp.float64(ahead),
+            chunk,
+        ]
         indices = -(-len(points) // chunk)
         launch(_look, indices, inputs, [self._seen, self._hidden, self._goals], device=device, grain=_GRAIN)
         return np.flatnonzero(self._hidden.numpy())
@@ -144,9 +156,10 @@ class Detours:
             ways[k] = way
         missing = np.array([len(way) == 0 for way in ways])
         if missing.any():
-            no_way = self._no_way.numpy().copy()
-            no_way[numbers[missing]] = at[missing]
+            no_way, place = self._no_way.numpy().copy(), self._from.numpy().copy()
+            no_way[numbers[missing]], place[numbers[missing]] = at[missing], here[missing]
             self._no_way.assign(no_way)
+            self._from.assign(place)
         return ways
 
     def _send(self, values: np.ndarray) -> wp.array:
@@ -161,6 +174,8 @@ def _look(
     m: MapArrays,
     r: Routes,
     no_way: wp.array[int],
+    place: wp.array[wp.vec3d],
+    again: wp.float64,
     ahead: wp.float64,
     chunk: int,
     seen: wp.array[int],
@@ -172,8 +187,8 @@ def _look(
         n = c.number[i]
         at = r.at[n]
         found = int(0)
-        if at < r.end[n] and no_way[n] != at:
-            x = c.position[i]
+        x = c.position[i]
+        if at < r.end[n] and (no_way[n] != at or wp.length(x - place[n]) >= again):
             way = r.points[at] - x
             length = wp.length(way)
             whole = seen[n] != at or length <= ahead

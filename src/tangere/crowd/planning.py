@@ -29,6 +29,9 @@ from tangere.runtime import Arrays, InputError
 
 __all__ = ["Planner"]
 
+#: Costs kept at a time, of goals times leaves, and waypoints of ways that are shortened together.
+_COSTS, _PLACES = 1 << 22, 8192
+
 
 class Planner:
     """Finds ways in a map as it is now.
@@ -90,6 +93,7 @@ class Planner:
         order = np.lexsort((darts, cost, key))
         chosen = order[np.diff(key[order], prepend=-1) > 0]
         self._keys, self._darts = key[chosen], darts[chosen]
+        self._open: np.ndarray | None = None  # by leaf: whether one gets from it to cells that are not known
         # From the goal backwards.
         self._graph = csr_array((cost[chosen], (b[chosen], a[chosen])), shape=(len(self.leaves), len(self.leaves)))
 
@@ -136,16 +140,30 @@ class Planner:
 
         It is not where a way through cells that this planner does not know could be shorter; such ways are empty, too.
         """
+        ways, certain = [np.empty((0, 3))] * len(starts), np.zeros(len(starts), bool)
+        distinct, which = np.unique(self._cell[to_darts], return_inverse=True)
+        each = max(1, _COSTS // max(len(self.leaves), 1))
+        for first in range(0, len(distinct), each):
+            some = np.flatnonzero((which >= first) & (which < first + each))
+            found, certain[some] = self._found(starts[some], from_darts[some], goals[some], to_darts[some])
+            for k, way in zip(some, found):
+                ways[k] = way
+        return ways, certain
+
+    def _found(
+        self, starts: np.ndarray, from_darts: np.ndarray, goals: np.ndarray, to_darts: np.ndarray
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """The same for not too many goals."""
         begin, end = self._place[self._cell[from_darts]], self._place[self._cell[to_darts]]
         known = (begin >= 0) & (end >= 0)
         distinct, which = np.unique(end[known], return_inverse=True)
         # Few ways are twice as long as straight ones.
         straight = np.linalg.norm(goals - starts, axis=1)[known]
         cost, before = self._search(distinct, 2.0 * straight.max(initial=0.0))
-        if np.isinf(cost[which.reshape(-1), begin[known]]).any():
+        if np.isinf(cost[which, begin[known]]).any():
             cost, before = self._search(distinct)
         row, certain = np.zeros(len(begin), np.int64), np.zeros(len(begin), bool)
-        row[known] = which.reshape(-1)
+        row[known] = which
         for k in np.flatnonzero(known):
             certain[k] = self._is_certain(cost[row[k]], int(begin[k]))
         ways, gates = [np.empty((0, 3))] * len(begin), [np.empty(0, np.int64)] * len(begin)
@@ -163,16 +181,28 @@ class Planner:
             else:
                 ways[k] = np.concatenate([self.middles(sides), goals[k : k + 1]])
         if self._leave_out:
-            self._shorten(starts, from_darts, ways, gates)
+            long = [k for k, way in enumerate(ways) if len(way) > 1]
+            batch = np.cumsum([len(ways[k]) for k in long]) // _PLACES
+            for b in np.unique(batch):
+                self._shorten([k for k, of in zip(long, batch) if of == b], starts, from_darts, ways, gates)
         return ways, certain
 
     def _is_certain(self, cost: np.ndarray, start: int) -> bool:
         """Whether no way through cells that are not known could be shorter: straight on from where one leaves these."""
-        if len(self._brink) == 0:
+        if len(self._brink) == 0 or (np.isinf(cost[start]) and self._is_shut_in(start)):
             return True
         centre, leaves = self.map.arrays.centre.numpy(), self.leaves
         straight = np.linalg.norm(centre[leaves[self._brink]] - centre[leaves[start]], axis=1)
         return bool(cost[start] <= (cost[self._brink] + straight).min())
+
+    def _is_shut_in(self, start: int) -> bool:
+        """Whether no cell that is not known can be got to from here."""
+        from scipy.sparse.csgraph import connected_components
+
+        if self._open is None:
+            part = connected_components(self._graph, directed=False)[1]
+            self._open = np.isin(part, part[self._brink])
+        return not self._open[start]
 
     def next_cells(self, goals: np.ndarray) -> np.ndarray:
         """(goals, cells) the next cell on the way to each goal from each cell; negative: there is none."""
@@ -208,10 +238,14 @@ class Planner:
         return right, self._position[e] - np.where(self._at_wall[e, None], along, 0.0)
 
     def _shorten(
-        self, starts: np.ndarray, from_darts: np.ndarray, ways: list[np.ndarray], gates: list[np.ndarray]
+        self,
+        todo: list[int],
+        starts: np.ndarray,
+        from_darts: np.ndarray,
+        ways: list[np.ndarray],
+        gates: list[np.ndarray],
     ) -> None:
-        """Leave out waypoints, in place, as long as straight legs past them are clear of walls."""
-        todo = [k for k, way in enumerate(ways) if len(way) > 1]
+        """Leave out waypoints of some ways, in place, as long as straight legs past them are clear of walls."""
         while todo:
             points = [np.concatenate([starts[k : k + 1], ways[k]]) for k in todo]
             darts = [np.append(from_darts[k], gates[k]) for k in todo]

@@ -65,7 +65,8 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         budget: at most so many splits and merges at a look, and no waiting for more.
         dt: length of a step [s]. goal_radius: a waypoint is reached within this distance [m].
         anticipation: how far ahead bodies push points aside [s]; 0: not at all.
-        reroute: how often points whose waypoint is hidden by a wall look for a way around it [s]; 0: never.
+        reroute: how often points whose waypoint is hidden by a wall look for a way around it [s]; 0: never. It keeps
+            the `clearance` from walls [m]; None: twice the radius of points (the median).
         whole_edges: keep cells so large that edges of bodies are seen as far as they act (see `edge_reach`), which by
             ellipses is farther than the range. False: as far as the cells around show, at least the range; then how
             far beside a long edge it pushes depends on the size of the cells.
@@ -85,6 +86,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         goal_radius: float = 0.5,
         anticipation: float = 1.0,
         reroute: float = 1.0,
+        clearance: float | None = None,
         whole_edges: bool = False,
         seed: int = 0,
         separate: bool = False,
@@ -96,6 +98,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         self.budget, self.separate, self.whole_edges = budget, separate, whole_edges
         finest = finest_level(map, self.behaviour.range)
         self.levels = finest if levels is None else min(levels, finest)  #: no cell gets finer
+        self.clearance = None if clearance is None else not_negative(clearance, "clearance")
         self._reroute_every = round(not_negative(reroute, "reroute") / dt)
         self.steps = 0  #: done so far
         self.timers = dict.fromkeys(("behaviour", "tracking", "registration", "bodies", "multiresolution"), 0.0)  #: [s]
@@ -308,18 +311,24 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         self.map.block("cell", leaves, blocked=blocked)
         self._version = -1
 
-    def reroute(self, *, clearance: float = 0.6, ahead: float = np.inf) -> np.ndarray:
+    def reroute(self, *, clearance: float | None = None, ahead: float = np.inf) -> np.ndarray:
         """Send points whose waypoint is hidden by a wall around it; returns their numbers. Flat maps only.
 
         Args:
-            clearance: distance kept from walls [m].
+            clearance: distance kept from walls from now on [m]; None: as before.
             ahead: once a point has seen its waypoint, only walls so near may hide it [m].
         """
+        self.clearance = self.clearance if clearance is None else not_negative(clearance, "clearance")
+        if not ahead > 0:
+            raise InputError(f"ahead must be positive, not {ahead}")
         self.prepare()
-        if self._detours is None or self._detours.clearance != clearance:
-            self._detours = Detours(self.map, self.points, clearance)
+        kept = self.clearance
+        if kept is None:
+            kept = 2.0 * float(np.median(self.points.traits["radius"])) if len(self.points) else 0.0
+        if self._detours is None or self._detours.clearance != kept:
+            self._detours = Detours(self.map, self.points, kept)
         hidden, around = self._detours.look(ahead)
-        if self._detours.walls and len(self.points):
+        if len(self.points):
             self.points.send_around(hidden, around)
         return hidden
 
