@@ -179,6 +179,26 @@ def test_who_is_on_a_way_around_stays_on_it_when_others_join_and_leaves_it_for_a
     assert simulation.points.routes.detoured.numpy().tolist() == [0, 1, 0]
 
 
+def test_two_who_stand_face_to_face_in_a_maze_step_aside():
+    """Scene and places of a maze in which two of twelve stood for ever, each pulled to the same wall."""
+    random = np.random.default_rng(80)
+    map = quad_grid(12, 12, size=3.0, device="cpu")
+    map.block("cell", random.choice(map.leaves, int(0.35 * 144), replace=False))
+    centre = map.numpy("centre")[:, :2]
+    free = np.flatnonzero(map.arrays.obstacle.numpy() == 0)
+    a, b = (centre[random.choice(free, 48)] + random.uniform(-0.3, 0.3, (48, 2)) for _ in range(2))
+    chosen, taken = [], set()
+    for k, way in enumerate(Planner(map, clearance=0.6).routes(a, b, partial=True)):
+        spots = {tuple(np.floor(a[k]).astype(int)), ("goal", *np.floor(b[k] / 2).astype(int))}
+        if len(way) and not spots & taken:
+            taken |= spots
+            chosen.append(k)
+    simulation = Simulation(map, adaptive=None, seed=80)
+    simulation.add_points(a[chosen[:12]], goals=b[chosen[:12]])
+    simulation.step(30 * 200)
+    assert np.isfinite(simulation.arrived).all()
+
+
 def two_islands():
     """Two squares of 5 x 5 cells that do not hang together, with a wall on the first."""
     vertices, quads = [], []

@@ -31,6 +31,8 @@ wp.set_module_options(SOUND)
 _NEXT = 3
 #: How much farther from a corner on the left, as a part of the clearance; and where a turn is so slight, less.
 _ROOM, _STRAIGHT = 1.5, 0.1
+#: Slower than this part of what he wants, over so long at least [s], somebody stands still.
+_STALLED, _LATELY = 0.1, 0.5
 #: Where a waypoint is; -1: nowhere in the map.
 _UNKNOWN = -2
 _GRAIN = 4
@@ -53,6 +55,7 @@ class Detours:
         self._from = wp.zeros(len(points), dtype=wp.vec3d, device=map.device)
         self._hidden = wp.zeros(len(points), dtype=wp.int32, device=map.device)
         self._kept: dict[tuple[int, int], np.ndarray] = {}  # by agent and waypoint: the way there, (k, 3)
+        self._last: tuple[int, dict[int, np.ndarray]] = (0, {})  # the step of the last look, and where agents were
         self.forget_cells()
 
     def forget_cells(self) -> None:
@@ -87,25 +90,35 @@ class Detours:
             for k, way in zip(lost, planned):
                 ways[k] = way
         found = np.array([len(way) > 0 for way in ways])
+        self._step_aside(hidden, here, darts, around)
         # Who is pushed back may have to go over the place before once more.
         self._kept = {name: way[max(j - 1, 0) :] for name, way, j in zip(names, ways, seen.tolist()) if len(way)}
         return hidden[found], around[found]
+
+    def _step_aside(self, numbers: np.ndarray, here: np.ndarray, darts: np.ndarray, around: np.ndarray) -> None:
+        """Send whoever has hardly moved since the last look to his right, if he can go there: two may face each other."""
+        crowd = self._points.crowd
+        when, places = int(crowd.clock.numpy()[0]), dict(zip(numbers.tolist(), here))
+        before, self._last = self._last, (when, places)
+        elapsed = (when - before[0]) * crowd.dt
+        usual = _STALLED * elapsed * self._points.traits["speed"][numbers]
+        known = [k for k, n in enumerate(numbers.tolist()) if n in before[1]] if elapsed >= _LATELY else []
+        stuck = [k for k in known if np.linalg.norm(here[k] - before[1][int(numbers[k])]) < usual[k]]
+        if stuck:
+            way = around[stuck] - here[stuck]
+            right = np.stack([way[:, 1], -way[:, 0], np.zeros(len(way))], axis=1)
+            right *= 2.0 * self.clearance / np.maximum(np.linalg.norm(right, axis=1, keepdims=True), 1e-12)
+            ends = [self._send(x) for x in (here[stuck], here[stuck] + right, darts[stuck])]
+            free = move_darts(self._map, *ends)[2].numpy() == int(INSIDE)
+            around[np.array(stuck)[free]] += right[free] - way[free]
 
     def _behind_walls(self, ahead: float) -> np.ndarray:
         """Whose waypoint is hidden, but for those to whose waypoint there is no way."""
         points, device = self._points, self._map.device
         chunk = chunk_of(device)
         again = wp.float64(ahead if np.isfinite(ahead) else 0.0)
-        inputs = [
-            points.crowd,
-            self._map.arrays,
-            points.routes,
-            self._no_way,
-            self._from,
-            again,
-            wp.float64(ahead),
-            chunk,
-        ]
+        inputs = [points.crowd, self._map.arrays, points.routes, self._no_way, self._from]
+        inputs += [again, wp.float64(ahead), chunk]
         indices = -(-len(points) // chunk)
         launch(_look, indices, inputs, [self._seen, self._hidden, self._goals], device=device, grain=_GRAIN)
         return np.flatnonzero(self._hidden.numpy())
