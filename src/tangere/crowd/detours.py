@@ -96,7 +96,7 @@ class Detours:
         return hidden[found], around[found]
 
     def _step_aside(self, numbers: np.ndarray, here: np.ndarray, darts: np.ndarray, around: np.ndarray) -> None:
-        """Send whoever has hardly moved since the last look to his right, if he can go there: two may face each other."""
+        """Send who has hardly moved since the last look to his right, if he can go there: two may be face to face."""
         crowd = self._points.crowd
         when, places = int(crowd.clock.numpy()[0]), dict(zip(numbers.tolist(), here))
         before, self._last = self._last, (when, places)
