@@ -129,3 +129,28 @@ def test_a_tool_driven_on_the_gpu_dents_what_it_does_on_the_cpu(cuda):
         ends.append(np.concatenate([simulation.positions(0), simulation.positions(1)]))
     assert ends[0][-8:, 2].min() == pytest.approx(0.3)
     assert np.abs(ends[0] - ends[1]).max() < 1e-8
+
+
+def test_a_tool_that_was_pressed_in_gets_away_on_the_gpu(cuda):
+    shape, small = solid_block((4, 4, 4)), solid_block((1, 1, 1), size=(0.2, 0.2, 0.2))
+    pose = np.eye(4)
+    pose[:3, 3] = 0.02, 0.01, 0.65
+    block = Body(shape, stiffness=2e4, fixed=shape.vertices[:, 2] < -0.49)
+    bodies = [block, Body(small.at(pose), fixed=True)]
+    there, here = (Simulation(bodies, device=d, gravity=(0, 0, 0), distance=0.05) for d in (cuda, "cpu"))
+    slow = 0
+    for velocity, steps in (((0.0, 0.0, -1.0), 10), ((0.5, 0.0, 0.0), 50), ((0.0, 0.0, 2.0), 40)):
+        start = there.positions(1)
+        for simulation in (there, here):
+            simulation.drive(1, velocity)
+        for _ in range(steps):
+            for body in range(2):
+                here.set_state(body, positions=there.positions(body), velocities=there.velocities(body))
+            before = there.meshes()
+            there.step()
+            here.step()
+            slow += there.held.pace < 1.0
+            assert not passes_through(before, there.meshes())
+            assert np.abs(there.positions() - here.positions()).max() < 1e-6
+    assert slow > 0
+    assert (there.positions(1) - start)[:, 2].min() > 0.8  # of 1.6 m

@@ -63,3 +63,45 @@ def test_what_meets_fast_does_not_stop_what_rests_elsewhere():
         places.append(simulation.positions(1)[:, 0].max())
     assert places[3] == pytest.approx(0.5 + 4 * 1.2, abs=1e-6)  # nothing in its way yet
     assert 6.5 < places[-1] < 7.0  # at the wall
+
+
+def test_bodies_of_which_some_are_struck_keep_their_momentum_together():
+    """Two blocks meet; a third, lighter one that rests on one of them is not struck, but gets its share."""
+    places, speeds = [(0.0, 0.0, 0.0), (0.1, 0.1, 1.05), (-0.1, 0.0, 2.06)], [(17, -23, -7), (-20, -28, -20)]
+    bodies = [
+        Body(shifted(solid_block((3, 3, 3)), *at), stiffness=k, density=density, velocity=velocity)
+        for at, k, density, velocity in zip(
+            places, (600.0, 2300.0, 900.0), (10, 10, 1), (*speeds, speeds[1]), strict=True
+        )
+    ]
+    simulation = Simulation(bodies, device="cpu", gravity=(0, 0, 0), distance=0.05, friction=0.0)
+    momentum, struck = simulation.momentum(), 0
+    for _ in range(12):
+        simulation.step()
+        struck += simulation.held.pace < 1.0
+        assert np.abs(simulation.momentum() - momentum).max() < 1e-11 * np.abs(momentum).max()
+    assert struck > 0
+
+
+@pytest.mark.parametrize("stiffness", [1e4, 1e6])
+def test_a_block_that_lies_on_a_floor_takes_over_the_motion_of_one_that_strikes_it(stiffness):
+    one = Body(shifted(solid_block((3, 3, 3)), -2.0, 0.0, 0.55), stiffness=stiffness, velocity=(15.0, 0.0, 0.0))
+    other = Body(shifted(solid_block((3, 3, 3)), 0.0, 0.0, 0.55), stiffness=stiffness)
+    ground = Body(generate.sheet(8, size=(40.0, 8.0)), fixed=True)
+    simulation = Simulation([one, other, ground], device="cpu", friction=0.0, distance=0.1)
+    simulation.run(30)
+    assert simulation.velocities(0)[:, 0].mean() < simulation.velocities(1)[:, 0].mean()
+    assert simulation.velocities(1)[:, 0].mean() > 7.0  # half of 15 m/s, as in a plastic blow
+
+
+def test_blocks_that_fly_close_together_at_a_floor_gain_no_energy():
+    """The upper one is slowed down because the lower one is; nothing was fast between them."""
+    velocity = (35.0, 13.0, -9.0)
+    lower = Body(shifted(solid_block((3, 3, 3)), 0.0, 0.0, 0.6), stiffness=640.0, velocity=velocity)
+    upper = Body(shifted(solid_block((3, 3, 3)), 0.1, 0.0, 1.605), stiffness=7e3, density=2.0, velocity=velocity)
+    ground = Body(generate.sheet(8, size=(12.0, 12.0)), fixed=True)
+    simulation = Simulation([lower, upper, ground], device="cpu", gravity=(0, 0, 0), distance=0.02)
+    start = simulation.energy().total
+    for _ in range(20):
+        simulation.step()
+        assert simulation.energy().total < 1.02 * start

@@ -2,7 +2,7 @@
 
 `state` is what the device knows about the rounds of a step (`rounds`). In the first of them single vertices are
 shortened, ever more; then all bodies of a group that touches make the same part of their moves. Bodies that meet fast
-go on at a slower pace instead (`pace`).
+go on at a slower pace instead, and those that press fast at one at which they are not, before (`pace`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ class Shortening:
         least: float,
         distance: float,
         few_sweeps: bool,
+        dt: float,
     ) -> None:
         """`features` are the edges and faces that pairs name; others as in `Truncation`."""
         device, bodies, dofs = assembly.device, len(assembly.bodies), len(assembly.x)
         self._assembly, self._groups, self._surface = assembly, groups, surface
         self._features = [*features, assembly.body_of_vertex]
         self._state, self._least, self.start = state, least, start
-        self.pace = Pace(assembly, self._features, groups, surface, state, least, distance, few_sweeps)
+        self.pace = Pace(assembly, self._features, groups, surface, state, least, distance, few_sweeps, dt)
         self.drift = wp.zeros(bodies, dtype=wp.vec3d, device=device)  #: mean move of the group of each body [m]
         self._last_drift = wp.zeros_like(self.drift)
         self.part, self._new_part = (wp.ones(dofs, dtype=wp.float64, device=device) for _ in range(2))
@@ -84,8 +85,9 @@ class Shortening:
         self._limit.fill_(1.0)
         self._touched.zero_()
         inputs = [self._state, found.counts, found.items, *self._features, *self._surface]
-        inputs += [self._groups.label, self.drift, self.pace.of, self.pace.blows, self._least]
-        outputs = [self._limit, self._touched, self.pace.slower]
+        inputs += [self._groups.label, self.drift, self.pace.of, self.pace.blows, self.pace.fast, self.pace.seen]
+        inputs += [self._least]
+        outputs = [self._limit, self._touched, self.pace.slower, self.pace.braked]
         launch(_shorten, found.launched, inputs, outputs, device=device, threads=1)
         self.pace.settle()
         self._judge(1)
@@ -140,10 +142,13 @@ def _shorten(
     drift: wp.array[wp.vec3d],
     pace: wp.array[wp.float64],
     blows: wp.array[int],
+    fast: wp.float64,
+    seen: wp.float64,
     least: wp.float64,
     limit: wp.array[wp.float64],
     touched: wp.array[int],
     slower: wp.array[wp.float64],
+    braked: wp.array[int],
 ):
     """Share out the gap of each pair that has no certificate in the frame of its bodies (one thread on CPU)."""
     k = first + wp.tid()
@@ -165,13 +170,21 @@ def _shorten(
     m2 = end[faces[j, 2]] - f2 - u
     way = nearest_way(e0, e1, f0, f1, f2)
     use = use_of_gap(way, e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
-    if use[0] + use[1] <= use[2]:
+    lost = use[0] + use[1]
+    if lost <= use[2]:
         return
     wp.atomic_add(state, SHORT, 1)
-    other = body[faces[j, 0]]
-    if state[ROUND] < LOCAL_ROUNDS and use[2] >= wp.float64(0.0) and blows[blow(owner, other)] == 1:
-        wp.atomic_min(slower, label[owner], SURELY * pace[owner] * use[2] / (use[0] + use[1]))
-        return
+    if state[ROUND] < LOCAL_ROUNDS and use[2] >= wp.float64(0.0):
+        other = body[faces[j, 0]]
+        most = use[2]
+        if blows[blow(owner, other)] == 0:
+            most = wp.max(use[2], fast)
+        elif wp.length(way) < seen:
+            wp.atomic_max(braked, owner, 1)
+            wp.atomic_max(braked, other, 1)
+        if lost > most:
+            wp.atomic_min(slower, label[owner], SURELY * pace[owner] * most / lost)
+            return
     wp.atomic_max(touched, label[owner], 1)
     if use[2] < wp.float64(0.0):  # they met when the step began, or nearly: nothing may move
         for c in range(2):
@@ -180,7 +193,7 @@ def _shorten(
             wp.atomic_min(limit, faces[j, c], wp.float64(0.0))
         return
     n = wp.normalize(way)
-    room_a = use[2] * use[0] / (use[0] + use[1])
+    room_a = use[2] * use[0] / lost
     room_b = use[2] - room_a
     a0 = wp.dot(n, e0 - f0)
     a1 = wp.dot(n, e1 - f0)

@@ -212,8 +212,8 @@ class Simulation(Phases, Uncopied, instead="make another one of the same bodies,
         """Put a body elsewhere, or give what of it is free other velocities, shapes (n, 3) [m], [m/s].
 
         Positions alone are a new start: what is nearer to others than the contact distance is not pushed away. With
-        velocities they are a state to go on from. With response "hard" the next step raises if surfaces overlap then;
-        a body that is to push others is moved by `drive`.
+        velocities they are a state to go on from. With response "hard" the next step raises if surfaces overlap then
+        of which one can yield: what is fixed on both sides may. A body that is to push others is moved by `drive`.
         """
         with self._turn:
             put(self._assembly, body, positions, velocities, self.dt)
@@ -225,7 +225,10 @@ class Simulation(Phases, Uncopied, instead="make another one of the same bodies,
 
         It pushes what it meets and goes round nothing: where it would go through something that cannot yield it is
         held back, and goes on when it can. Vertices are held back one by one: a tool that meets something hard with
-        a part of it bends there, and may cross itself. To follow a path, give the velocity of each step before it.
+        a part of it bends there, and may cross itself. One that is driven on fast into what does not yield stands, and
+        so does all that touches it, until it is driven elsewhere (`held.pace`). What is fixed or driven on both sides
+        is not looked at: a tool goes through obstacles, other tools and fixed parts of soft bodies, so lead it round
+        them. To follow a path, give the velocity of each step before it.
         """
         with self._turn:
             drive(self._assembly, body, velocity, self.dt)

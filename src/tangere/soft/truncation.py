@@ -14,7 +14,7 @@ Sound:    the answer is the certified motion itself, whatever the solver did and
           one. A move that is not finite is never certified.
 Drift:    moves are shortened relative to the mean move of the bodies that touch, unless one is held: what falls
           together is not slowed down. What free groups lose of their momentum is given back to their velocities.
-Pace:     bodies that meet fast make a part of the step as a whole (`pace`).
+Pace:     bodies that meet fast, or press so, make a part of the step as a whole (`pace`).
 A surface carried by coarser dofs is held back through them. (design: soft bodies, section 6)
 Device:   a round reads and writes device arrays only, and does nothing once all pairs hold; so a few of them are part
           of a captured CUDA graph, and the host asks afterwards whether they were enough.
@@ -29,6 +29,7 @@ import warp as wp
 from tangere.bound import Lanes, MovingBox, apart_in_lanes, boxes_meet
 from tangere.query.proximity.eights_search import lanes_by_mask
 from tangere.runtime import SOUND, take
+from tangere.soft.after_blow import AfterBlow
 from tangere.soft.appended import Appended
 from tangere.soft.assembly import Assembly
 from tangere.soft.crossing_in_lanes import crossing_in_lanes
@@ -58,7 +59,7 @@ class Held:
     rounds: int = 0  #: times moves were shortened
     vertices: int = 0  #: surface vertices that ran out of room in the first round
     lost: float = 0.0  #: mean part of the moves that was lost
-    pace: float = 1.0  #: least part of the step that a body made, less than 1 where bodies meet fast
+    pace: float = 1.0  #: least part of the step that a body made, less than 1 where bodies meet or press fast
 
 
 class Truncation:
@@ -106,7 +107,7 @@ class Truncation:
         self._hinged = Hinged(assembly, patches)
         features = patches.edges, self._hinged.faces
         self._shortening = Shortening(
-            assembly, features, groups, start, self._goal, surface, self.state, least, distance, few_sweeps
+            assembly, features, groups, start, self._goal, surface, self.state, least, distance, few_sweeps, dt
         )
         held = self._shortening
         self._drift = MeanMoves(groups, self._moves, held.drift)
@@ -115,8 +116,10 @@ class Truncation:
         due = wp.zeros_like(assembly.x)
         self._missing = MassMoves(assembly, due, self.reached)
         self._owed = MeanMoves(groups, self._missing, self.owed)
+        self._after_blow = AfterBlow(assembly, groups, start, self._goal, held.drift, held.pace.kept, dt)
         moves = [assembly.x, assembly.v, dt, start, self._goal, assembly.body_of_dof]
-        moves += [held.drift, held.pace.of, held.pace.kept, held.part, self.reached, due]
+        moves += [held.drift, held.pace.of, held.pace.kept, self._after_blow.factor, held.pace.struck, held.part]
+        moves += [self.reached, due]
         self._find_reached = Prepared(_find_reached, moves, device, grain=8192)
         self._begin = Prepared(_begin, [rows, self.state], device, serial=True)
         self._look_over = Prepared(_look_over, [self._moves.sums, self.state], device, serial=True)
@@ -163,6 +166,7 @@ class Truncation:
     def put_right(self) -> None:
         """Find what was made of the step and what momentum groups without held dofs are owed, if any was held back."""
         if self._assembly.device.is_cuda or self._known[int(ROUND)] > 0:
+            self._after_blow()
             self._find_reached(len(self.reached))
             self._missing()
             self._owed()
@@ -255,23 +259,27 @@ def _find_reached(
     drift: wp.array[wp.vec3d],
     pace: wp.array[wp.float64],
     kept: wp.array[wp.float64],
+    factor: wp.array[wp.float64],
+    struck: wp.array[int],
     part: wp.array[wp.float64],
     reached: wp.array[wp.vec3d],
     due: wp.array[wp.vec3d],
 ):
     """What a body that made a part of the step does in a whole one, and what it is due without shortening.
 
-    Forces act on its velocity for that part only, so that gravity gives what the fall takes; a blow acts as a whole.
+    Forces act on its velocity for that part only, so that gravity gives what the fall takes; a blow acts as a whole, on
+    what it strikes, and is owed so to all of the group.
     """
     i = first + wp.tid()
     b = body[i]
     reached[i] = x[i]
     due[i] = goal[i]
     if pace[b] < wp.float64(1.0):
-        move = drift[b] + kept[b] * part[i] * (goal[i] - start[i] - drift[b])
+        on = dt * v[i]
+        move = drift[b] + factor[b] * kept[b] * part[i] * (goal[i] - start[i] - drift[b])
         if kept[b] == wp.float64(1.0):
-            on = dt * v[i]
             move = on + pace[b] * (move - on)
+        if struck[b] == 0:
             due[i] = start[i] + on + pace[b] * (goal[i] - start[i] - on)
         reached[i] = start[i] + move
 
