@@ -133,7 +133,7 @@ class Detours:
         # The last place of all is the waypoint, which is hidden.
         tried = [(k, j) for k, way in enumerate(ways) for j in range(min(len(way) - 1, _NEXT))]
         if tried:
-            places = np.array([x for k, j in tried for x in (ways[k][j], self._aside(here[k], ways[k], j))])
+            places = np.array([x for k, j in tried for x in (ways[k][j], self._wide_of_corner(here[k], ways[k], j))])
             who = np.repeat(np.array(tried)[:, 0], 2)
             ends = [self._send(x) for x in (here[who], places, darts[who])]
             clear = move_darts(self._map, *ends)[2].numpy() == int(INSIDE)
@@ -142,7 +142,7 @@ class Detours:
                     seen[k], goals[k] = j, at[int(one[1])]
         return seen, goals
 
-    def _aside(self, here: np.ndarray, way: np.ndarray, k: int) -> np.ndarray:
+    def _wide_of_corner(self, here: np.ndarray, way: np.ndarray, k: int) -> np.ndarray:
         """A place of a way, farther from the corner there if that is on the left."""
         come, go = way[k] - (way[k - 1] if k else here), way[k + 1] - way[k]
         if come[0] * go[1] <= come[1] * go[0]:

@@ -1,8 +1,9 @@
-"""The shortest ways in a map, planned among the cells around them only: what they cost does not depend on the map.
+"""The shortest ways in a map, planned among the cells around them only: the cost is that of the ways, not of the map.
 
 Question: over which places does each agent get to its waypoint, and which cells must be looked at to be sure?
 Method:   cells in an ellipse around here and there, and in larger ones until no way through other cells could be
-          shorter. Where ellipses together have more cells than the map, all of it is taken.
+          shorter. Where ellipses together have more cells than the map, all of it is taken. That there is no way is
+          known at once of whoever is shut in; else only when all that hangs together has been looked at.
 Spec: specs/pitiot-multiresolution-interactions 2.22.
 """
 

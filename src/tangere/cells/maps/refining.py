@@ -27,7 +27,7 @@ from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.dividing import WORK_WIDTH
 from tangere.cells.maps.faces import faces_room, merge_face, split_face
 from tangere.cells.maps.orbits import following, next_part
-from tangere.cells.maps.refining_in_order import apply_in_order, soil_children, soil_operation
+from tangere.cells.maps.refining_in_order import apply_in_order, longer, soil_children, soil_operation
 from tangere.cells.maps.rings import RingTable, renew_rings
 from tangere.cells.maps.visibility import see_whole_cells
 from tangere.cells.maps.volumes import merge_volume, split_volume, volumes_room
@@ -196,8 +196,7 @@ def _apply_in_sets(map: CellMap, todo: wp.array, merging: int) -> None:
         work = wp.empty((len(ops), WORK_WIDTH), dtype=wp.int32, device=device)
         failed = wp.zeros(len(ops), dtype=wp.int32, device=device)
         if len(dirty) < map.cell_capacity:
-            before, dirty = dirty, wp.zeros(map.cell_capacity, dtype=wp.int32, device=device)
-            wp.copy(dirty, before)
+            dirty = longer(dirty, map.cell_capacity)
         # On CPU one thread: places are taken from shared lists.
         kernel = _together(m.dimension)
         launch(kernel, len(ops), [m, table, ops, merging, work], [failed, dirty], device=device, threads=1)

@@ -20,10 +20,9 @@ from tangere.cells.maps.rings import RingTable, wider_rings, write_ring2, write_
 from tangere.cells.maps.volumes import merge_volume, split_volume, volumes_room
 from tangere.runtime import SOUND, launch
 
-__all__ = ["apply_in_order", "soil_children", "soil_operation"]
+__all__ = ["apply_in_order", "longer", "soil_children", "soil_operation"]
 
 wp.set_module_options(SOUND)
-
 
 #: So many operations are few, and so many cells are worth a thread.
 _FEW, _GRAIN = 64, 256
@@ -40,7 +39,7 @@ def apply_in_order(map: CellMap, todo: wp.array, merging: int) -> int:
     apply, renew = _kernels(map.dimension)
     while True:
         if len(dirty) < map.cell_capacity:
-            dirty = _longer(dirty, map.cell_capacity)
+            dirty = longer(dirty, map.cell_capacity)
         inputs = [map.arrays, map.rings.table, todo, merging, int(len(todo) <= _FEW), work]
         launch(apply, 1, inputs, [state, dirty], device=map.device)
         reached, darts, vertices, cells, refused, _, _ = state.numpy().tolist()
@@ -56,10 +55,11 @@ def apply_in_order(map: CellMap, todo: wp.array, merging: int) -> int:
     return refused
 
 
-def _longer(array: wp.array, length: int) -> wp.array:
-    longer = wp.zeros(length, dtype=array.dtype, device=array.device)
-    wp.copy(longer, array, count=len(array))
-    return longer
+def longer(array: wp.array, length: int) -> wp.array:
+    """A copy with zeros behind it."""
+    copy = wp.zeros(length, dtype=array.dtype, device=array.device)
+    wp.copy(copy, array, count=len(array))
+    return copy
 
 
 @wp.func
