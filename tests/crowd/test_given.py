@@ -242,6 +242,7 @@ def test_sizes_of_scenarios_are_those_of_whole_cells():
         (lambda: scenarios.circle(10, 400, device="cpu"), "400 boxes do not fit"),
         (lambda: scenarios.circle(10, 100, shape=(9.0, 2.0), device="cpu"), "100 boxes do not fit"),
         (lambda: scenarios.circle(10, 10, shape=(-0.1, 2.0), device="cpu"), "length must be positive"),
+        (lambda: scenarios.circle(10, 10, speed=-1.0, device="cpu"), "speed"),
         (lambda: scenarios.corridor(10, 10, shape=(4.0, 0.0), device="cpu"), "width must be positive"),
         (lambda: scenarios.city(10, 20, blocks=2, device="cpu"), "20 cars do not fit on 9"),
         (lambda: scenarios.city(10, blocks=0, device="cpu"), "blocks"),
@@ -263,6 +264,13 @@ def test_boxes_on_a_circle_start_apart(size):
     assert away.min() > 4.0  # as long as they are
     small = scenarios.circle(10, 400, size=size, shape=(1.0, 0.5), device="cpu")
     np.testing.assert_allclose(np.ptp(small.bodies.outline(0), axis=0)[:2], [0.5, 1.0])  # ahead is along y there
+
+
+@pytest.mark.parametrize("speed", [1.0, 6.0])
+def test_boxes_on_a_circle_are_as_fast_as_told(speed):
+    simulation = scenarios.circle(10, 8, speed=speed, device="cpu")
+    simulation.step(90)
+    np.testing.assert_allclose(np.linalg.norm(simulation.bodies.velocity, axis=1), speed, rtol=0.1)
 
 
 def test_numbers_of_any_kind_are_taken():

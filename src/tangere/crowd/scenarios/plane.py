@@ -97,6 +97,7 @@ def circle(
     size: float = 200.0,
     cell: float = 8.0,
     shape: tuple[float, float] = (4.0, 2.0),
+    speed: float = 3.0,
     seed: int = 0,
     device: str | None = None,
     **options: Any,
@@ -105,7 +106,7 @@ def circle(
 
     Args:
         size: of the square around it all [m], in whole cells.
-        shape: length and width of a box [m].
+        shape: length and width of a box [m]. speed: of the boxes [m/s].
     """
     points, bodies = counts(points=points, bodies=bodies)
     body, count = box(*shape), _cells(size, cell)
@@ -132,7 +133,7 @@ def circle(
             ways = [middle + far * np.stack([np.cos(a + steps), np.sin(a + steps)], axis=1) for a in start]
             place = middle + far * np.stack([np.cos(start), np.sin(start)], axis=1)
             heading = turn * np.stack([-np.sin(start), np.cos(start)], axis=1)
-            simulation.add_bodies(body, place, headings=heading, goals=ways, speed=3.0, repeat=True)
+            simulation.add_bodies(body, place, headings=heading, goals=ways, speed=speed, repeat=True)
     return simulation
 
 
