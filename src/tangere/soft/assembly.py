@@ -17,6 +17,7 @@ from tangere.runtime import SOUND, launch
 from tangere.shape import Mesh
 from tangere.soft.body import Body
 from tangere.soft.material import Material, material_of
+from tangere.soft.sharpness import smooth_vertices
 
 wp.set_module_options(SOUND)
 
@@ -50,7 +51,7 @@ class Assembly:
     contact_mass: wp.array  #: (s,) [kg] share of each surface vertex in the mass of its body; 0 for obstacles
     contact_area: wp.array  #: (s,) Young's modulus times the area around the vertex [N]; 0 for obstacles
     body_of_vertex: wp.array  #: (s,) int32
-    traits: wp.array  #: (s,) int32, bits: CLOSED surface, STILL (none of its carriers moves)
+    traits: wp.array  #: (s,) int32, bits: CLOSED surface, STILL (none of its carriers moves), SMOOTH
     faces: wp.array  #: (f, 3) int32
     face_offsets: wp.array  #: (s + 1,) triangles at each surface vertex
     faces_at: wp.array
@@ -98,7 +99,9 @@ class Assembly:
             contact_mass=on_device(area * _per_vertex(heavy, surfaces), wp.float64),
             contact_area=on_device(area * _per_vertex(stiff, surfaces), wp.float64),
             body_of_vertex=on_device(np.repeat(np.arange(len(bodies)), np.diff(vertex_base)), wp.int32),
-            traits=on_device(CLOSED * closed.astype(np.int32) + STILL * still.astype(np.int32), wp.int32),
+            traits=on_device(
+                int(CLOSED) * closed + int(STILL) * still + int(SMOOTH) * smooth_vertices(whole), wp.int32
+            ),
             faces=on_device(whole.faces, wp.int32),
             face_offsets=on_device(around.offsets, wp.int32),
             faces_at=on_device(around.indices, wp.int32),
@@ -110,6 +113,7 @@ COLOURINGS = 4
 #: Bits of `Assembly.traits`.
 CLOSED = wp.constant(1)
 STILL = wp.constant(2)
+SMOOTH = wp.constant(4)
 
 _MATERIAL_TYPES = (wp.int32, wp.int32, wp.float64, wp.float64, wp.int32, wp.vec3i, wp.vec3d)
 

@@ -8,22 +8,19 @@ C13). A smooth body has no such edge, and pays nothing.
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
 from tangere.bound import LinearTree, MovingBox, boxes_meet
 from tangere.query.proximity.primitives import edges_offset, nearest_on_edges
 from tangere.runtime import SOUND, launch
-from tangere.shape import Mesh
 from tangere.soft.assembly import STILL, Assembly
 from tangere.soft.reach import REACH, activation
+from tangere.soft.sharpness import sharp_edges
 
 wp.set_module_options(SOUND)
 
 __all__ = ["SharpEdges"]
 
-#: Edges between faces whose normals differ by more than this are sharp [degrees].
-SHARP = 30.0
 #: Edges worth a thread.
 GRAIN = 256
 
@@ -33,7 +30,7 @@ class SharpEdges:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly, whole = assembly, assembly.whole
-        number = _sharp(whole)
+        number = sharp_edges(whole)
         self.count = len(number)
         self.number = wp.array(number, dtype=wp.int32, device=assembly.device)  #: (m,) in the list of all edges
         self.ends = wp.array(whole.edges[number], dtype=wp.int32, device=assembly.device)  #: (m, 2)
@@ -58,17 +55,6 @@ class SharpEdges:
         inputs = [self.ends, boxes, tree.first, tree.last, tree.skip, tree.cluster, fitted.nodes, fitted.items]
         inputs += [tree.order, positions, assembly.rest, assembly.body_of_vertex, assembly.traits, distance, base]
         launch(_nearest, self.count, inputs, [partners], device=assembly.device, grain=GRAIN)
-
-
-def _sharp(mesh: Mesh) -> np.ndarray:
-    """Numbers of the edges that are rims, or where faces meet at an angle."""
-    around = mesh.topology.edge_faces
-    sides = np.diff(around.offsets)
-    pair = np.flatnonzero(sides == 2)
-    one, other = (mesh.face_normals[around.indices[around.offsets[pair] + k]] for k in range(2))
-    sharp = sides != 2
-    sharp[pair] = np.einsum("ij,ij->i", one, other) < np.cos(np.radians(SHARP))
-    return np.flatnonzero(sharp).astype(np.int32)
 
 
 @wp.kernel

@@ -1,10 +1,11 @@
 """Which face is nearest to each surface vertex, on either side of it: the contacts a step responds to.
 
 Method: the vertices of a patch go down one tree over the faces of all bodies. On each side of its tangent plane each
-        keeps the nearest face within reach, so that a sheet between two others feels both. Faces that
-        have the vertex are no contact; neither are faces of its own body that were about as near at rest: a pair counts
-        below half its rest distance (specs/leonard-deformable-gpu C9 "gap"), so a body at rest has none, however fine
-        its surface is. Of closed surfaces, sides that look the same way are left out: they can only meet from inside.
+        keeps the nearest face within reach, so that a sheet between two others feels both. Faces that have the vertex
+        are no contact, nor those whose neighbours are nearer (`is_nearest_around`); neither are faces of its own body
+        that were about as near at rest: a pair counts below half its rest distance (specs/leonard-deformable-gpu C9
+        "gap"), so a body at rest has none, however fine its surface is. Of closed surfaces, sides that look the same
+        way are left out: they can only meet from inside.
 What this leaves out the truncation still holds back (`truncation`).
 """
 
@@ -133,7 +134,20 @@ def _nearest(
                     if gaps[v][0] == wp.float64(0.0):  # the first time
                         gaps[v] = wp.vec2d(FAR, FAR)
                         normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
-                    found = touch(v, normals[v], items, j, positions, rest, body, traits, distance)
+                    found = touch(
+                        v,
+                        normals[v],
+                        items,
+                        j,
+                        positions,
+                        face_offsets,
+                        faces_at,
+                        faces,
+                        rest,
+                        body,
+                        traits,
+                        distance,
+                    )
                     side = int(found < wp.float64(0.0))
                     gap = wp.abs(found)
                     if gap < FAR:

@@ -1,8 +1,8 @@
 """The search of `nearest_faces` for CPUs: the boxes of eight faces at a time, and the distances of eight candidates.
 
 Faces whose boxes meet that of a vertex go to a short list, and eight of them are asked at once whether they are on the
-right side and nearer than what the vertex has, by the formulas of `touch`. Slivers it is asked about one by one: so the
-answers are those of the search one by one. Nothing here is for CUDA.
+right side and nearer than what the vertex has, by the formulas of `touch`. Slivers, and faces whose nearest point is on
+their rim, it is asked about one by one: so the answers are those of the search one by one. Nothing here is for CUDA.
 """
 
 from __future__ import annotations
@@ -103,14 +103,15 @@ def nearest_in_lanes(
                         gaps[v] = wp.vec2d(FAR, FAR)
                         normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
                     if pending >= LANES:
-                        ask(LANES, row, scratch, items, order, positions, rest, body, traits, distance,
-                            normals, gaps, partners)  # fmt: skip
+                        ask(LANES, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest, body,
+                            traits, distance, normals, gaps, partners)  # fmt: skip
                         pending = keep_rest(pending, row, scratch)
         other = next_cluster(
             nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch
         )
     if pending > 0:
-        ask(pending, row, scratch, items, order, positions, rest, body, traits, distance, normals, gaps, partners)
+        ask(pending, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest, body,
+            traits, distance, normals, gaps, partners)  # fmt: skip
 
 
 @wp.func
@@ -121,6 +122,9 @@ def ask(
     items: wp.array2d[int],
     order: wp.array[int],
     positions: wp.array[wp.vec3d],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
     rest: wp.array[wp.vec3d],
     body: wp.array[int],
     traits: wp.array[int],
@@ -138,7 +142,9 @@ def ask(
         if (left & 1) == 1:
             v = scratch[row, lane]
             j = scratch[row, PENDING + lane]
-            found = touch(v, normals[v], items, j, positions, rest, body, traits, distance)
+            found = touch(
+                v, normals[v], items, j, positions, face_offsets, faces_at, faces, rest, body, traits, distance
+            )
             side = int(found < wp.float64(0.0))
             gap = wp.abs(found)
             if gap < FAR:
@@ -190,6 +196,7 @@ def ask(
     const Wide gap = __builtin_elementwise_sqrt(dot(apart, apart));
     const Whole nearer = (gap < (Wide)(reach * distance)) & (gap <= (behind ? least[1] : least[0]));
     const int candidates = (count < 8 ? (1 << count) - 1 : 255) & ~bits_of(along_it), known = bits_of(sure);
+    int one_by_one = candidates & ~known;
     for (int left = candidates & known & bits_of(nearer); left; left &= left - 1) {
         const int lane = __builtin_ctz(left), v = one[lane], place = other[lane], side = behind[lane] ? 1 : 0;
         const int* face = &items.data[3 * place];
@@ -209,6 +216,10 @@ def ask(
         }
         if (!(gap[lane] < reach * limit))
             continue;
+        if (!(wa[lane] > 0.0 && wb[lane] > 0.0 && wc[lane] > 0.0)) {
+            one_by_one |= 1 << lane;
+            continue;
+        }
         double& nearest = ((double*)&gaps.data[v])[side];
         int& partner = partners.data[2 * v + side];
         const int name = order.data[place];
@@ -217,7 +228,7 @@ def ask(
             partner = name;
         }
     }
-    return candidates & ~known;
+    return one_by_one;
 """
 )
 def keep_in_lanes(

@@ -200,6 +200,7 @@ class Phases:
             friction=friction,
             stiffness=contact_stiffness,
             limits=self._surroundings.limits,
+            smooth=self.response == "hard",
         )
         self._truncation = Truncation(
             a,

@@ -10,12 +10,16 @@ from tangere.soft.assembly import CLOSED, STILL
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FAR", "REACH", "REST_PART", "activation", "touch", "vertex_normal"]
+__all__ = ["FAR", "REACH", "REST_PART", "activation", "is_flat", "touch", "vertex_normal"]
 
 #: Further than anything is looked for.
 FAR = wp.constant(wp.float64(1.0e300))
 #: Contacts are looked for up to this many activation distances away: they may come into reach within the step.
 REACH = wp.constant(wp.float64(1.5))
+#: Sine of the angle by which a surface may come nearer than its nearest point, for rounding.
+_NEARER = wp.constant(wp.float64(1.0e-6))
+#: A surface is flat where normals of faces, by area, add up to this part of it.
+_FLAT = wp.constant(wp.float64(0.9999))
 #: Points of one body touch below this part of their distance at rest.
 REST_PART = wp.constant(wp.float64(0.5))
 
@@ -46,12 +50,75 @@ def vertex_normal(
 
 
 @wp.func
+def is_flat(
+    v: int,
+    positions: wp.array[wp.vec3d],
+    offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+) -> bool:
+    """Whether the faces at a vertex are in one plane, within about a degree."""
+    total = wp.vec3d()
+    sizes = wp.float64(0.0)
+    for e in range(offsets[v], offsets[v + 1]):
+        f = faces_at[e]
+        a = positions[faces[f, 0]]
+        one = wp.cross(positions[faces[f, 1]] - a, positions[faces[f, 2]] - a)
+        total += one
+        sizes += wp.length(one)
+    return wp.length(total) > _FLAT * sizes
+
+
+@wp.func
+def is_nearest_around(
+    face: wp.vec3i,
+    weights: wp.vec3d,
+    offset: wp.vec3d,
+    positions: wp.array[wp.vec3d],
+    offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+) -> bool:
+    """Whether the nearest point of a face is also that of the faces around it.
+
+    Else it is on an edge or at a corner within a surface that goes on, flat or hollow, and comes nearer: a neighbour
+    touches, and this face would push aside what slides over it.
+
+    Args:
+        weights: of the nearest point. offset: the way from it to the point that is asked.
+    """
+    zero = wp.float64(0.0)
+    if wp.min(wp.min(weights[0], weights[1]), weights[2]) > zero:
+        return True
+    first = int(-1)
+    second = int(-1)
+    nearest = wp.vec3d()
+    for k in range(3):
+        nearest += weights[k] * positions[face[k]]
+        if weights[k] > zero:
+            second = first
+            first = face[k]
+    for e in range(offsets[first], offsets[first + 1]):
+        f = faces_at[e]
+        if second < 0 or faces[f, 0] == second or faces[f, 1] == second or faces[f, 2] == second:
+            for k in range(3):
+                if faces[f, k] != first and faces[f, k] != second:
+                    way = positions[faces[f, k]] - nearest
+                    if wp.dot(offset, way) > _NEARER * wp.length(offset) * wp.length(way):
+                        return False
+    return True
+
+
+@wp.func
 def touch(
     v: int,
     normal: wp.vec3d,
     items: wp.array2d[int],
     j: int,
     positions: wp.array[wp.vec3d],
+    offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
     rest: wp.array[wp.vec3d],
     body: wp.array[int],
     traits: wp.array[int],
@@ -78,6 +145,8 @@ def touch(
     if body[v] == body[f0]:
         apart = wp.length(face_offset(rest[v], rest[f0], rest[f1], rest[f2], w))
     if not (gap < REACH * activation(distance, apart, body[v] == body[f0])):
+        return FAR
+    if not is_nearest_around(wp.vec3i(f0, f1, f2), w, offset, positions, offsets, faces_at, faces):
         return FAR
     if wp.dot(offset, normal) > wp.float64(0.0):
         return -gap

@@ -12,11 +12,11 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.runtime import SOUND, launch
-from tangere.soft.assembly import CLOSED, Assembly
+from tangere.soft.assembly import CLOSED, SMOOTH, Assembly
 from tangere.soft.entries import Entries, RowDofs, RowWeights
 from tangere.soft.groups import Groups, join
 from tangere.soft.prepared import Prepared
-from tangere.soft.reach import activation, vertex_normal
+from tangere.soft.reach import activation, is_flat, vertex_normal
 from tangere.soft.touching import Touching
 
 wp.set_module_options(SOUND)
@@ -25,6 +25,8 @@ __all__ = ["ContactRows", "row_force"]
 
 #: Friction is proportional to slip below this part of the contact distance.
 SLIP = 1e-3
+#: Cosine of the angle from which on what is nearest to a vertex is beside it, and not on one side of its surface.
+_ASIDE = wp.constant(wp.float64(0.25))
 #: Rows there is room for at first.
 LEAST_ROOM = 256
 
@@ -42,6 +44,7 @@ class ContactRows:
         friction: float,
         stiffness: float | None,
         limits: wp.array,
+        smooth: bool,
     ) -> None:
         """Prepare.
 
@@ -49,7 +52,10 @@ class ContactRows:
             start: where the dofs are when the step begins.
             stiffness: None means what the bodies ask for [N/m].
             limits: (s,) the gap below which each surface vertex touches other bodies [m].
+            smooth: what slides over a surface is not held back by its vertices (`is_flatter`); else all normals are
+                from point to point, as published.
         """
+        self._smooth = int(SMOOTH) if smooth else 0
         self._limits = limits
         self._assembly, self._start = assembly, start
         self._dt, self._distance, self._friction, self._stiffness = dt, distance, friction, stiffness
@@ -76,6 +82,7 @@ class ContactRows:
         inputs = [*contacts, positions, assembly.rest, assembly.body_of_vertex]
         inputs += [self._limits, assembly.traits, assembly.face_offsets, assembly.faces_at, assembly.faces]
         inputs += [assembly.contact_area, assembly.contact_mass, self._distance, self._dt, self._stiffness or 0.0]
+        inputs += [self._smooth]
         self._find_laws = Prepared(_laws, [*inputs, self.normal, self.law, self.bodies], device, grain=1024)
         inputs = [*contacts, assembly.carriers, assembly.weights, assembly.free]
         outputs = [self.dofs, self.weights, self.bound, self._sizes]
@@ -158,6 +165,7 @@ def _laws(
     distance: wp.float64,
     dt: wp.float64,
     stiffness: wp.float64,
+    smooth: int,
     normal: wp.array[wp.vec3d],
     law: wp.array[wp.vec2d],
     bodies: wp.array[wp.vec2i],
@@ -186,20 +194,51 @@ def _laws(
         mass_b += wp.max(-w, zero) * mass[v]
         limit_a += wp.max(w, zero) * limits[v]
         limit_b += wp.max(-w, zero) * limits[v]
+    pair = wp.vec2i(body[quads[r][0]], body[quads[r][3]])
     length = wp.length(gap)
     if length > zero:
         normal[r] = gap / length
+        if weights[r][1] <= zero and pair[0] != pair[1] and (traits[quads[r][0]] & smooth) != 0:
+            own = wp.normalize(vertex_normal(quads[r][0], positions, face_offsets, faces_at, faces))
+            along = wp.dot(own, gap)
+            if wp.abs(along) > _ASIDE * length:
+                if is_flatter(quads[r], weights[r], traits, positions, face_offsets, faces_at, faces):
+                    normal[r] = wp.sign(along) * own
     else:
         normal[r] = touching_normal(quads[r], weights[r], positions, traits, face_offsets, faces_at, faces)
     spring = stiffness + zero
     if spring == zero:
         spring = wp.max(wp.max(area_a, area_b) / distance, wp.float64(4.0) * wp.max(mass_a, mass_b) / (dt * dt))
-    pair = wp.vec2i(body[quads[r][0]], body[quads[r][3]])
     bodies[r] = pair
     below = activation(distance, wp.length(apart), pair[0] == pair[1])
     if pair[0] != pair[1]:
         below = wp.min(below, wp.min(limit_a, limit_b))
     law[r] = wp.vec2d(spring, below)
+
+
+@wp.func
+def is_flatter(
+    quad: wp.vec4i,
+    weights: wp.vec4d,
+    traits: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+) -> bool:
+    """Whether the surface around a smooth vertex is flat and that of the face is not, or the face touches by its rim.
+
+    Then contact is along the normal of the vertex, wherever beside it the face is nearest: else what slides over a flat
+    surface would be held back by its vertices.
+    """
+    flat = int(0)
+    sharp = bool(True)
+    rim = bool(False)
+    for k in range(1, 4):
+        rim = rim or weights[k] == wp.float64(0.0)
+        sharp = sharp and (weights[k] == wp.float64(0.0) or (traits[quad[k]] & SMOOTH) == 0)
+        flat += int(is_flat(quad[k], positions, face_offsets, faces_at, faces))
+    return (rim and sharp) or (flat < 3 and is_flat(quad[0], positions, face_offsets, faces_at, faces))
 
 
 @wp.func
