@@ -114,6 +114,18 @@ def test_several_motions_against_one_that_takes_no_others_are_told_with_whose_an
                 tg.first_contact(*pair, start=start, device="cpu")
 
 
+@pytest.mark.parametrize("exchanged", [False, True])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
+def test_faces_that_slide_in_their_common_plane_after_the_contact_do_not_take_all_intervals(scale, exchanged, device):
+    box, way = tg.generate.box([scale] * 3), np.array([2.0 * scale, 0.0, 0.0])
+    other = box.replace(vertices=box.vertices + 1.5 * way)
+    bodies = [box.moving(Linear(box.vertices + way)), other.moving(Twist(np.eye(4), -way, [0.0, 0.0, 0.0]))]
+    found = first_contact_by_bounds(*bodies[:: -1 if exchanged else 1], device=device)
+    assert found.time[0] <= 0.5
+    assert found.time[0] == pytest.approx(0.5, abs=1e-5)
+    assert found.counters.leaf_intervals < 20_000
+
+
 @pytest.mark.parametrize("start", ["checked", "trusted"])
 def test_a_path_against_linear_motion_is_refused_wherever_it_begins(start):
     box, poses = tg.generate.box(), np.tile(np.eye(4), (3, 1, 1))

@@ -9,6 +9,7 @@ import warp as wp
 
 from tangere.partition.step import Step
 from tangere.query.contacts import Contacts, Kind, contact_key
+from tangere.query.first_contact.corner_normals import corner_normals
 from tangere.query.first_contact.decide import FREE
 from tangere.query.first_contact.details import describe_rows
 from tangere.query.first_contact.features import EDGE_EDGE, VERTEX_FACE
@@ -93,13 +94,16 @@ def contacts_of(step: Step, found: Found) -> Contacts:
     """The contact record of what was found, in canonical order, each pair once."""
     found = found.rows(found.order())
     total = len(found.time)
-    touches = np.zeros((total, 13))
+    touches = np.zeros((total, 14))
     for features in (EDGE_EDGE, VERTEX_FACE):
         rows = np.flatnonzero(found.kind == features.kind)
         if len(rows):
             when = np.column_stack([found.quads[rows], found.time[rows]])
             touches[rows] = describe_rows(features, step.start, step.end, when)
-    weights, point_a, point_b, normal = np.split(touches, [4, 7, 10], axis=1)
+    weights, point_a, point_b, normal, bearers = np.split(touches, [4, 7, 10, 13], axis=1)
+    unsure = np.flatnonzero(bearers)
+    if len(unsure):
+        normal[unsure] = corner_normals(step, found.rows(unsure), touches[unsure])
     numbers = found.numbers.copy()
     swapped = np.flatnonzero(found.vertex_on)
     if len(swapped):

@@ -52,6 +52,9 @@ FEW_PART = 0.25
 SHORTEST_INTERVAL = 2.0**-12
 #: The first contact of this many pairs, taken at regular distances, bounds the search of the others.
 SAMPLE = 64
+#: … at first of those that take no more intervals than this: faces that slide in their common plane take all there are,
+#: most of them after the contact.
+QUICK = 256
 ZERO = wp.constant(wp.float64(0.0))
 
 
@@ -186,17 +189,28 @@ def _touch(a: _Side, b: _Side, pairs: wp.array, t0: float, t1: float, precision:
     times = wp.full(count, np.inf, dtype=wp.float64, device=place)
     features = wp.full(count, -1, dtype=wp.int32, device=place)
     used = wp.zeros(count, dtype=wp.int32, device=place)
-    until = t1
-    for stride in (max(count // SAMPLE, 1), 1):
-        inputs = [a.points, b.points, pairs, stride, t0, until, precision]
+    until, sparse = t1, max(count // SAMPLE, 1)
+    for stride, quick in ((sparse, True), (sparse, False), (1, False)):
+        if stride > 1 and not quick and until < t1:
+            continue  # the quick ones have told a bound
+        limits = _limited(precision, QUICK) if quick else precision
+        inputs = [a.points, b.points, pairs, stride, t0, until, limits, int(quick)]
         launch(_touch_pairs, -(-count // stride), inputs, [times, features, used], device=place, grain=16)
         until = min(t1, float(times.numpy().min()))
-        if stride == 1:
+        if stride == 1 and not quick:
             break
     time_of, pair = times.numpy(), pairs.numpy()
     best = int(np.lexsort((pair[:, 1], pair[:, 0], time_of))[0])
     hit = np.array([pair[best, 0], pair[best, 1], features.numpy()[best]])
     return float(time_of[best]), hit, int(used.numpy().sum())
+
+
+def _limited(precision: Any, most: int) -> Any:
+    """The same precision with fewer intervals."""
+    limited: Any = Precision()
+    limited.space, limited.time, limited.membership = precision.space, precision.time, precision.membership
+    limited.most = min(most, precision.most)
+    return limited
 
 
 @wp.struct
@@ -304,6 +318,7 @@ def _touch_pairs(
     t0: wp.float64,
     t1: wp.float64,
     precision: Precision,
+    quick: int,
     times: wp.array[wp.float64],
     features: wp.array[int],
     used: wp.array[int],
@@ -323,7 +338,8 @@ def _touch_pairs(
         precision,
     )
     # A contact that the sample found bounds the search, and may lie just beyond that bound when it comes up again.
-    if touch.time < times[i]:
+    # One that the limit ended in a quick search is none yet.
+    if touch.time < times[i] and (quick == 0 or touch.intervals < precision.most):
         times[i] = touch.time
         features[i] = touch.feature
     used[i] = used[i] + touch.intervals
