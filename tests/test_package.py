@@ -115,10 +115,11 @@ def test_the_python_code_on_a_page_runs_and_finds_a_contact_within_the_step(page
 
 
 @pytest.mark.release
-@pytest.mark.parametrize("page", ["docs/systems/rigid-parts.md", "docs/systems/cylinders-on-terrain.md"])
-def test_the_python_code_on_a_page_of_a_system_runs_as_printed_and_finds_a_contact(page):
-    names = _run_page(page)
-    assert names["check" if "check" in names else "hit"]
+@pytest.mark.parametrize(
+    ("page", "found"), [("rigid-parts", "check"), ("cylinders-on-terrain", "hit"), ("deforming-bodies", "near")]
+)
+def test_the_python_code_on_a_page_of_a_system_runs_as_printed_and_finds_a_contact(page, found):
+    assert _run_page(f"docs/systems/{page}.md")[found]
 
 
 def _run_page(page: str) -> dict:

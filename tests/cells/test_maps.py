@@ -21,6 +21,7 @@ from tangere.cells.maps import (
     map_of_meshio,
     orbits,
     quad_grid,
+    tet_grid,
     triangle_grid,
 )
 from tangere.cells.tracking import locate
@@ -193,6 +194,25 @@ def test_bad_polygons_are_refused_by_dart_and_law(polygons, message):
     corners = [[0, 0], [1, 0], [0, 1], [1, 1]]
     with pytest.raises(InputError, match=message):
         CellMap.from_polygons(corners, polygons)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: quad_grid("a", 2), "quad_grid: columns must be a whole number of at least 1, not 'a'"),
+        (lambda: quad_grid(1.5, 2), "quad_grid: columns must be a whole number of at least 1, not 1.5"),
+        (lambda: triangle_grid(2, 0), "triangle_grid: rows must be a whole number of at least 1, not 0"),
+        (lambda: hex_grid(2, 2, None), "hex_grid: nz must be a whole number of at least 1, not None"),
+        (lambda: tet_grid(2, 2, 2, size="a"), "tet_grid: size must be positive and finite, not 'a'"),
+        (lambda: tet_grid(2, 2, 2, size=np.inf), "tet_grid: size must be positive and finite, not inf"),
+        (lambda: quad_grid(2, 2, jitter=1.0), "quad_grid: jitter must be at least 0 and below 1, not 1.0"),
+        (lambda: quad_grid(2, 2, seed=-1), "quad_grid: seed must be a whole number of at least 0, not -1"),
+        (lambda: map_of_mesh(None), "map_of_mesh: mesh must be a Mesh, not NoneType"),
+    ],
+)
+def test_grids_and_surfaces_that_make_no_sense_are_named(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
 
 
 def test_bad_polyhedra_and_positions_are_refused():

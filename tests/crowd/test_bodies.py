@@ -299,6 +299,19 @@ def test_plasticity_is_no_less_than_nothing():
             rigid(wrong)
 
 
+@pytest.mark.parametrize("make", [rigid, deformable])
+@pytest.mark.parametrize(
+    ("outline", "sides"),
+    [
+        ([(0, 0), (4, 0), (0, 3), (2, 3), (-1, 1)], "1 and 3"),
+        ([(0, 0), (4, 0), (4, 4), (3, -1), (0, 4)], "0 and 2"),
+    ],
+)
+def test_outlines_that_cross_themselves_are_refused(make, outline, sides):
+    with pytest.raises(InputError, match=f"section 0 crosses itself: its sides {sides} do"):
+        make(outline)
+
+
 def test_bad_bodies_are_refused():
     with pytest.raises(InputError, match="counter-clockwise"):
         rigid([(0, 0), (0, 1), (1, 0)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,12 +16,14 @@ from tangere.crowd import (
     Cage,
     Obstacle,
     Orca,
+    Planner,
     Simulation,
     Trajectories,
     box,
     chain,
     deformable,
     scenarios,
+    top_view,
 )
 from tangere.crowd.scenarios.plane import spread_out
 from tangere.runtime import InputError
@@ -45,6 +48,14 @@ def ground(**options):
         {"levels": -3},
         {"budget": -1},
         {"adapt_every": 0},
+        {"adaptive": 3},
+        {"adaptive": (8, 4)},
+        {"seed": 1.5},
+        {"seed": -1},
+        {"seed": None},
+        {"behaviour": 3},
+        {"behaviour": Bubbles},
+        {"behaviour": SimpleNamespace(range=np.nan, steer=None, parameters=None)},
     ],
 )
 def test_options_that_make_no_sense_are_named(options):
@@ -90,6 +101,20 @@ def test_what_is_wrong_with_bodies_numbers_and_times_is_named():
     with pytest.raises(InputError, match="horizon"):
         Orca(horizon=np.inf)
     assert Bubbles(range=0.7).parameters()[-1] == 0.7  # walls no farther than anybody
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: Simulation(None), "map must be a CellMap, not NoneType"),
+        (lambda: Planner(None), "map must be a CellMap, not NoneType"),
+        (lambda: top_view(None), "simulation must be a Simulation, not NoneType"),
+        (lambda: ground().add_bodies(None, [[7.0, 7.0]], headings=[[1, 0]]), "body must be a Body, not NoneType"),
+    ],
+)
+def test_what_is_of_another_kind_is_named(make, reason):
+    with pytest.raises(InputError, match=f"^{reason}$"):
+        make()
 
 
 NO_NUMBERS = "a", "1.5", None, True, 2j, [1.0, 2.0]

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tangere.motion import Chain, CosineScrew, Rest, Rigid, Screw, TanScrew, Twist
+from tangere.motion import Chain, CosineScrew, Linear, Path, Rest, Rigid, Screw, TanScrew, Twist
 from tangere.runtime import InputError
 
 #: Angles at which screws are hard: none, below any rounding, where the pivot moves to the axis, half a turn.
 ANGLES = [0.0, 1e-300, 1e-17, 1e-14, 1e-12, 1e-9, 2e-9, 1e-6, 1e-3, 0.0999, 0.1001, 1.0, 2.0, 2.9]
 HALF_TURNS = [3.1, np.pi - 1e-6, np.pi - 1e-9, np.pi - 1e-12, np.pi]
 TIMES = np.linspace(0.0, 1.0, 41)
+POINTS = np.eye(3)
+TWO_POSES = Path(np.tile(np.eye(4), (2, 1, 1)))
 
 
 def pose_from(vector, translation) -> np.ndarray:
@@ -185,6 +187,14 @@ def test_a_part_of_a_motion_goes_the_same_way(rng):
         (lambda: Twist(np.tile(np.eye(4), (2, 1, 1)), np.zeros((3, 3)), np.zeros(3)), "not as many"),
         (lambda: TanScrew(np.eye(4), pose_from([0, 0, 3.1], [0, 0, 0])), "turns by 3.1 rad, more than 3.0: split"),
         (lambda: Rest().pose(1.5), r"times in \[0, 1\]"),
+        *[(lambda t=t: Linear(POINTS).positions(POINTS, t), r"times in \[0, 1\]") for t in (np.nan, -0.1, 1.1)],
+        (lambda: Linear(POINTS).positions(POINTS, [0.0, 0.5]), r"one number, not an array of shape \(2,\)"),
+        (lambda: Linear(POINTS).positions([[0, 0]], 0.5), r"start must have shape \(n, 3\), not \(1, 2\)"),
+        (lambda: Linear(POINTS).positions([0, 0, 0], 0.5), r"start must have shape \(n, 3\), not \(3,\)"),
+        (lambda: Rest().positions([[0, 0]], 0.5), r"points must have shape \(m, 3\), not \(1, 2\)"),
+        (lambda: TWO_POSES.positions([[0, 0]], 0.5), r"points must have shape \(m, 3\), not \(1, 2\)"),
+        (lambda: TWO_POSES.positions(0.0, 0.5), r"points must have shape \(m, 3\), not \(\)"),
+        (lambda: Chain([Rest()]).positions([[0, 0]], 0.5), r"points must have shape \(m, 3\), not \(2,\)"),
         (lambda: Rest().part(0.5, 0.2), "a part goes from one time"),
         (lambda: Chain([Rest(), Rest()], [1, 0]), "links 0 -> 1 -> 0 form a loop"),
         (lambda: Chain([Rest()], [3]), "link 0 hangs on link 3"),

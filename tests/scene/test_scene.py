@@ -51,6 +51,9 @@ def test_scenes_and_things_that_make_no_sense_are_refused():
         Scene.of(mesh, time_range=(1.0, 0.0))
     with pytest.raises(InputError, match="colour and opacity"):
         Thing("x", mesh, opacity=1.5)
+    for opacity, names in ((5, ()), (-0.1, ("x",)), (np.nan, ())):
+        with pytest.raises(InputError, match=f"opacity must be between 0 and 1, not {opacity}"):
+            Scene((Thing("x", mesh),)).with_glass(*names, opacity=opacity)
     with pytest.raises(InputError, match="a Moving, not ndarray"):
         Thing("x", mesh.vertices)
     with pytest.raises(InputError, match="frame"):

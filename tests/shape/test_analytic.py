@@ -182,6 +182,7 @@ def test_sizes_and_poses_pair_off():
         (lambda: Sphere(1.0).at(np.diag([1.0, 1.0, 2.0, 1.0])), "not rigid"),
         (lambda: Sphere(1.0).at(np.full((4, 4), np.nan)), "not finite"),
         (lambda: ConvexMesh(Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])), "no volume"),
+        (lambda: ConvexMesh(None), "ConvexMesh: mesh must be a Mesh, not NoneType"),
     ],
 )
 def test_bad_sizes_and_poses_are_named(make, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tangere.runtime import InputError
+from tangere.runtime import CapacityError, InputError
 from tangere.shape import generate
 from tangere.shape.generate.budget import factor_pair
 
@@ -219,7 +219,17 @@ def test_an_impossible_budget_is_answered_with_the_nearest(make, message):
         (lambda: generate.trefoil_knot(tube=1.9), "trefoil knot: tube must be between 0 and 1.82, not 1.9"),
         (lambda: generate.icosphere(2, triangles=80), "icosphere: give subdivisions or triangles, not both"),
         (lambda: generate.icosphere(radius=-1.0), "icosphere: radius must be positive and finite, not -1.0"),
-        (lambda: generate.box((1, 0, 1)), r"plate: size\[1\] must be positive and finite, not 0"),
+        (lambda: generate.icosphere(radius="1"), "icosphere: radius must be positive and finite, not '1'"),
+        (lambda: generate.bumpy_sphere(bumps=None), "bumpy sphere: bumps must be at least 0 and below 1, not None"),
+        (lambda: generate.bumpy_sphere(seed=-1), "bumpy sphere: seed must be a whole number of at least 0, not -1"),
+        (lambda: generate.robot_with_trailer(seed=-1), "robot_with_trailer: seed must be a whole number"),
+        (lambda: generate.box((1, 0, 1)), r"box: size\[1\] must be positive and finite, not 0"),
+        (lambda: generate.box(1), "box: size must be 3 lengths, not 1"),
+        (lambda: generate.box(np.array(1.0)), "box: size must be 3 lengths"),
+        (lambda: generate.box((1, 2)), r"box: size must be 3 lengths, not \(1, 2\)"),
+        (lambda: generate.plate(size=(1, 2)), r"plate: size must be 3 lengths, not \(1, 2\)"),
+        (lambda: generate.sheet(size=(1, 2, 3)), r"sheet: size must be 2 lengths, not \(1, 2, 3\)"),
+        (lambda: generate.plate_with_hole(size=2), "plate with hole: size must be 3 lengths, not 2"),
         (lambda: generate.prism(2), "prism: sides must be a whole number of at least 3, not 2"),
         (lambda: generate.prism(3, triangles=8), "prism: give sides or triangles, not both"),
         (lambda: generate.comb(0), "comb: teeth must be a whole number of at least 1, not 0"),
@@ -233,6 +243,20 @@ def test_an_impossible_budget_is_answered_with_the_nearest(make, message):
 )
 def test_impossible_sizes_are_refused_in_words(make, message):
     with pytest.raises(InputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: generate.icosphere(30), f"icosphere: takes at least {20 * 4**30} triangles; a mesh has room for"),
+        (lambda: generate.icosphere(10**9), "icosphere: takes at least"),
+        (lambda: generate.icosphere(triangles=10**30), f"icosphere: takes at least {10**30} triangles"),
+        (lambda: generate.torus(10**15), f"torus: takes at least {10**15} triangles"),
+    ],
+)
+def test_shapes_that_no_mesh_has_room_for_are_refused_at_once(make, message):
+    with pytest.raises(CapacityError, match=message):
         make()
 
 

@@ -85,18 +85,41 @@ def test_npz_keeps_everything_and_npy_the_heights(rng, tmp_path, dtype):
     assert np.array_equal(read.heights, field.heights)
     assert (read.spacing, read.origin) == (field.spacing, field.origin)
     assert np.array_equal(read.holes, field.holes)
-    field.save(tmp_path / "a.npy")
+    Heightfield(field.heights, 0.5, (1.0, 2.0, 3.0)).save(tmp_path / "a.npy")
     assert np.array_equal(Heightfield.load(tmp_path / "a.npy", spacing=2.0).heights, field.heights)
     assert np.array_equal(pickle.loads(pickle.dumps(field)).heights, field.heights)
 
 
-def test_a_16_bit_picture_keeps_heights_to_half_a_step(rng, tmp_path):
+@pytest.mark.parametrize("told", [(), ("spacing",), ("origin",), ("spacing", "origin")])
+def test_a_16_bit_picture_keeps_heights_to_half_a_step_and_where_they_are(told, rng, tmp_path):
     pytest.importorskip("PIL")
-    field = Heightfield(rng.normal(size=(9, 6)), (0.5, 0.8))
+    field = Heightfield(rng.normal(100.0, 1.0, size=(9, 6)), (0.5, 0.8), (3.0, -2.0, 1.5))
     field.save(tmp_path / "a.png")
-    read = Heightfield.load(tmp_path / "a.png", spacing=(0.5, 0.8))
+    read = Heightfield.load(tmp_path / "a.png", **{name: getattr(field, name) for name in told})
     step = np.ptp(field.heights) / 65535
     assert np.abs(read.vertices - field.vertices).max() <= 0.5 * step + 1e-12
+
+
+def test_a_picture_that_says_nothing_but_scale_and_offset_starts_at_the_origin(tmp_path):
+    image, png = pytest.importorskip("PIL.Image"), pytest.importorskip("PIL.PngImagePlugin")
+    text = png.PngInfo()
+    for name, number in (("scale", "0.5"), ("offset", "-3")):
+        text.add_text(name, number)
+    image.fromarray(np.array([[4, 6], [0, 2]], np.uint16)).save(tmp_path / "a.png", pnginfo=text)
+    assert Heightfield.load(tmp_path / "a.png").vertices[..., 2].tolist() == [[-3.0, -2.0], [-1.0, 0.0]]
+    moved = Heightfield.load(tmp_path / "a.png", origin=(7.0, 8.0, 10.0), scale=1.0)
+    assert moved.vertices[0].tolist() == [[7.0, 8.0, 7.0], [8.0, 8.0, 9.0]]
+    text.add_text("origin", "here")
+    image.fromarray(np.zeros((2, 2), np.uint16)).save(tmp_path / "b.png", pnginfo=text)
+    with pytest.raises(InputError, match=r"'b\.png': the text beside its heights is wrong"):
+        Heightfield.load(tmp_path / "b.png")
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.png"])
+def test_holes_are_not_lost_in_files_that_cannot_keep_them(name, rng, tmp_path):
+    with pytest.raises(InputError, match=rf"{name}': there are holes, which only .npz keeps"):
+        random_field(rng, holes=np.ones((7, 5), bool)).save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_geotiff_brings_its_spacing_and_its_origin_and_makes_holes_of_nodata(rng, tmp_path):

@@ -29,13 +29,24 @@ def test_a_terrain_has_its_size_and_the_same_bits_again(name):
     assert field.shape == (16, 24)
     assert field.bounds[1, :2].tolist() == [6.0, 4.0]
     assert np.array_equal(field.heights, make((6.0, 4.0), 0.25).heights)
-    with pytest.raises(InputError, match="cells"):
-        make((6.0, 4.0), 0.0)
+    for size, cell, reason in (
+        ((6.0, 4.0), 0.0, "cell must be positive"),
+        ((6.0, 4.0), "a", "cell must be positive and finite, not 'a'"),
+        ((6.0, 4.0), 5.0, r"size \(6.0, 4.0\) cannot have cells of 5.0 m"),
+        ((1,), 0.25, r"size must be 2 lengths, not \(1,\)"),
+        (1.0, 0.25, "size must be 2 lengths, not 1.0"),
+        ((6.0, np.nan), 0.25, r"size\[1\] must be positive"),
+    ):
+        with pytest.raises(InputError, match=f"^{name}: .*{reason}"):
+            make(size, cell)
 
 
 @pytest.mark.parametrize("name", ["fractal", "dunes", "city_blocks"])
 def test_seeds_make_different_ground(name):
     size = (40.0, 40.0)
+    for seed in (-1, 0.5, None):
+        with pytest.raises(InputError, match=f"{name}: seed must be a whole number of at least 0, not {seed}"):
+            MAKERS[name](size, 0.5, seed=seed)
     assert not np.array_equal(MAKERS[name](size, 0.5, seed=1).heights, MAKERS[name](size, 0.5, seed=2).heights)
 
 

@@ -204,6 +204,9 @@ def test_joined_meshes_lie_side_by_side_in_one():
     assert joined.topology.component_count == 3
     with pytest.raises(InputError, match="there are no meshes to join"):
         Mesh.join([])
+    for wrong, reason in (([a, None], "part 1 must be a Mesh, not NoneType"), (a, "must be a list of them, not Mesh")):
+        with pytest.raises(InputError, match=f"Mesh 'mesh': .*{reason}"):
+            Mesh.join(wrong)
 
 
 def test_a_pickle_holds_the_arrays_and_nothing_else():

@@ -166,6 +166,45 @@ def test_robots_whose_names_do_not_fit_together_are_refused(old, new, reason, tm
         load_urdf(tmp_path / "odd.urdf")
 
 
+ONE_LINK = '<robot name="one"><link name="hand"><collision>{}</collision></link></robot>'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<robot>\n<link></robot>", "is not XML: Opening and ending tag mismatch: link .*, line 2, column 15"),
+        ("", "is not XML: Document is empty"),
+        ("hello", "is not XML: Start tag expected, '<' not found, line 1"),
+        ("<mesh/>", "begins with <mesh>, not with <robot>"),
+        ("<robot/>", "an element has no attribute 'name'"),
+        *[
+            (ONE_LINK.format(f"{origin}<geometry>{part}</geometry>"), f"link 'hand': {reason}")
+            for part, origin, reason in (
+                ('<box size="-1 1 1"/>', "", r"box: size\[0\] must be positive and finite, not -1.0"),
+                ('<box size="1 1"/>', "", "box: size must be 3 lengths"),
+                ('<cylinder radius="-1" length="1"/>', "", "cylinder: radius must be positive and finite, not -1.0"),
+                ('<cylinder radius="1" length="0"/>', "", "cylinder: length must be positive and finite, not 0.0"),
+                ('<mesh filename="no.stl"/>', "", "Mesh 'no.stl': there is no file"),
+                ('<box size="1 1 1"/>', '<origin xyz="nan 0 0"/>', "Mesh 'box': the pose"),
+            )
+        ],
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_once_with_the_file_and_the_link(text, reason, tmp_path, capfd, caplog):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    (tmp_path / "odd.urdf").write_text(text)
+    with pytest.raises(InputError, match=f"^Robot 'odd.urdf': .*{reason}"):
+        load_urdf(tmp_path / "odd.urdf")
+    assert (capfd.readouterr().err, caplog.text) == ("", "")
+
+
+def test_a_file_with_elements_of_a_namespace_that_it_does_not_define_is_read(tmp_path, capfd, caplog):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    (tmp_path / "odd.urdf").write_text('<robot name="odd"><link name="hand"/><sensor:camera/></robot>')
+    assert load_urdf(tmp_path / "odd.urdf").links == ("hand",)
+    assert (capfd.readouterr().err, caplog.text) == ("", "")
+
+
 @pytest.mark.parametrize("value", [None, "x", [1.0, 2.0], np.inf])
 def test_joint_values_that_are_no_numbers_are_refused_by_name(value, arm_file):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")

@@ -173,6 +173,7 @@ def test_sweeps_of_ordinary_meshes_follow_from_their_usual_edge(scene):
         ({"velocity": (1.0, 2.0)}, r"velocity has shape \(2,\)"),
         ({"velocity": (1.0, 2.0, np.inf)}, "velocity is not finite"),
         ({"surface": generate.icosphere(radius=9.0)}, "too far outside"),
+        ({"surface": "x"}, "Body 'block': surface must be a Mesh, not str"),
     ],
 )
 def test_bad_bodies_are_named(options, message):

@@ -150,7 +150,7 @@ def test_labels_are_written_into_the_frames():
 
 def test_the_png_file_holds_the_same_pixels(tmp_path):
     image_module = pytest.importorskip("PIL.Image")
-    path = tmp_path / "new folder" / "a.png"
+    path = tmp_path / "a.PNG"
     image = picture(approaching_squares(), size=SIZE, path=path)
     assert (np.asarray(image_module.open(path)) == image).all()
 
@@ -190,6 +190,25 @@ def test_bad_arguments_are_refused(tmp_path):
         strip(scene, [0.0], size=(10, 0))
     with pytest.raises(InputError, match="not list"):
         picture([1, 2, 3])  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a.foo", "writes a .png file, so its name must end in .png"),
+        ("a", "writes a .png file"),
+        ("none/a.png", "cannot be written: there is no folder .*none"),
+        ("file/a.png", "cannot be written"),
+        ("folder.png", "cannot be written: it is a folder"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_before_anything_is_drawn(name, reason, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
-        picture(scene, size=(8, 8), path=tmp_path / "file" / "a.png")
+    (tmp_path / "folder.png").mkdir()
+    monkeypatch.setattr(sys.modules[picture.__module__], "cast", None)
+    for draw in (
+        lambda path: picture(approaching_squares(), path=path),
+        lambda path: strip(square(0.0), [0], path=path),
+    ):
+        with pytest.raises(InputError, match=reason):
+            draw(str(tmp_path / name))

@@ -23,8 +23,8 @@ class Body:
 
     Args:
         particles: (k, 2) at rest [m].
-        sections: particle numbers of each section, counter-clockwise, head first; a particle is in one, or in two as
-            their hinge.
+        sections: particle numbers of each section, counter-clockwise around an outline that does not cross itself, head
+            first; a particle is in one, or in two as their hinge.
         alpha: part of the way to the matched shape that is made up for in a step, 0 to 1.
         beta_linear: how much of the match may be a linear map instead of a rotation, 0 to 1.
         plastic_yield, plastic_creep, plastic_max: deformation that stays: from which size, how fast [1/s], how much.
@@ -55,6 +55,9 @@ class Body:
         for k, section in enumerate(self.sections):
             if len(section) < 3 or not _area(points[list(section)]) > 0:
                 raise InputError(f"sections: section {k} must run counter-clockwise around an area")
+            crossing = _crossing_sides(points[list(section)])
+            if crossing is not None:
+                raise InputError(f"sections: section {k} crosses itself: its sides {crossing[0]} and {crossing[1]} do")
         points = points - points[list(self.sections[0])].mean(axis=0)
         object.__setattr__(self, "particles", points)
         object.__setattr__(self, "width", float(np.ptp(points[list(self.sections[0]), 1])))
@@ -146,6 +149,23 @@ def _check_sections(sections: tuple[tuple[int, ...], ...], count: int) -> None:
 def _area(polygon: np.ndarray) -> float:
     after = np.roll(polygon, -1, axis=0)
     return 0.5 * float(np.sum(polygon[:, 0] * after[:, 1] - polygon[:, 1] * after[:, 0]))
+
+
+def _crossing_sides(polygon: np.ndarray) -> tuple[int, int] | None:
+    """Two sides that cross, each numbered by the corner it starts from; None where the polygon does not cross itself.
+
+    A corner on a side is no crossing.
+    """
+    start, end = polygon, np.roll(polygon, -1, axis=0)
+
+    def left_of(points: np.ndarray) -> np.ndarray:
+        """(k, k) whether points are to the left (1) or to the right (-1) of each side."""
+        along, to = (end - start)[:, None], points[None] - start[:, None]
+        return np.sign(along[..., 0] * to[..., 1] - along[..., 1] * to[..., 0])
+
+    parted = left_of(start) * left_of(end) < 0
+    found = np.argwhere(parted & parted.T)
+    return None if len(found) == 0 else (int(found[0, 0]), int(found[0, 1]))
 
 
 def _mean_values(polygon: np.ndarray, points: np.ndarray) -> np.ndarray:

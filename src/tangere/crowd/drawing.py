@@ -12,7 +12,7 @@ import numpy as np
 
 from tangere.crowd.simulation import Simulation
 from tangere.crowd.trajectories import Trajectories
-from tangere.runtime import InputError, MissingExtraError
+from tangere.runtime import InputError, MissingExtraError, check_kind
 from tangere.scene import Camera, Scene, Thing
 from tangere.shape import Mesh, Sphere
 
@@ -33,6 +33,7 @@ def top_view(simulation: Simulation, path: str | Path | None = None, *, width: i
 
     Cells are coloured by level and by how crowded they are, points by the speed they want.
     """
+    check_kind(simulation, Simulation, "simulation")
     map = simulation.map
     if map.dimension != 2 or not map.flat:
         raise InputError("top_view draws flat maps; use scene_of for surfaces and space")
@@ -90,6 +91,7 @@ def cell_colours(simulation: Simulation, cells: np.ndarray) -> np.ndarray:
 
 def scene_of(simulation: Simulation) -> Scene:
     """Ground, obstacles, bodies and points as things for pictures and the viewer; points by wanted speed."""
+    check_kind(simulation, Simulation, "simulation")
     map, things = simulation.map, []
     if map.dimension == 2:
         triangles, cells = cell_triangles(map, raised=True)

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import math
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["counts", "directions", "groups_of", "not_negative", "number", "positive", "positive_each", "whole"]
+__all__ = [
+    "check_behaviour",
+    "counts",
+    "directions",
+    "groups_of",
+    "not_negative",
+    "number",
+    "positive",
+    "positive_each",
+    "whole",
+]
+
+#: What a behaviour has, see `tangere.crowd.stepping.Behaviour`.
+_BEHAVIOUR = "range", "steer", "parameters"
 
 
 def number(value: float, name: str) -> float:
@@ -84,3 +98,12 @@ def directions(headings: Arrays, count: int) -> np.ndarray:
     if not np.isfinite(array).all():
         raise InputError(f"headings: heading {np.argwhere(~np.isfinite(array))[0, 0]} is not finite")
     return np.concatenate([array, np.zeros((count, 3 - array.shape[1]))], axis=1)
+
+
+def check_behaviour(behaviour: Any) -> None:
+    """Raise unless it can steer agents and looks some way."""
+    missing = next((name for name in _BEHAVIOUR if not hasattr(behaviour, name)), None)
+    if missing is not None or isinstance(behaviour, type):
+        reason = "it is a class" if missing is None else f"it has no {missing}"
+        raise InputError(f"behaviour must be one that steers, like Bubbles(), not {behaviour!r}: {reason}")
+    positive(behaviour.range, "behaviour: range")

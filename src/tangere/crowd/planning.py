@@ -25,7 +25,7 @@ from tangere.crowd.given import not_negative
 from tangere.crowd.pulling import NEARER, legs_between, pulled_tight, shortest_over
 from tangere.crowd.relocating import place_points
 from tangere.crowd.sizes import cell_sizes
-from tangere.runtime import Arrays, InputError
+from tangere.runtime import Arrays, InputError, check_kind
 
 __all__ = ["Planner"]
 
@@ -53,6 +53,7 @@ class Planner:
     ) -> None:
         from scipy.sparse import csr_array
 
+        check_kind(map, CellMap, "map")
         self.map, self.clearance = map, not_negative(clearance, "clearance")
         self._flat = map.dimension == 2 and map.flat
         self._leave_out = self._flat and not_negative(penalty, "penalty") == 0

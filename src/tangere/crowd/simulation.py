@@ -25,7 +25,15 @@ from tangere.crowd.body_agents import BodyAgents
 from tangere.crowd.bubbles import Bubbles
 from tangere.crowd.crowding import Crowding
 from tangere.crowd.detours import Detours
-from tangere.crowd.given import directions, groups_of, not_negative, positive, positive_each, whole
+from tangere.crowd.given import (
+    check_behaviour,
+    directions,
+    groups_of,
+    not_negative,
+    positive,
+    positive_each,
+    whole,
+)
 from tangere.crowd.observing import Surroundings, observe
 from tangere.crowd.occupying import leaves_below, taken
 from tangere.crowd.planning import Planner
@@ -36,7 +44,7 @@ from tangere.crowd.sight import sight_of
 from tangere.crowd.sizes import finest_level
 from tangere.crowd.stepping import Behaviour, going, stepping
 from tangere.crowd.trajectories import Recorder, Trajectories
-from tangere.runtime import Arrays, InputError, Uncopied
+from tangere.runtime import Arrays, InputError, Uncopied, check_kind
 
 if TYPE_CHECKING:
     from tangere.crowd.obstacles import Obstacle
@@ -70,6 +78,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         whole_edges: keep cells so large that edges of bodies are seen as far as they act (see `edge_reach`), which by
             ellipses is farther than the range. False: as far as the cells around show, at least the range; then how
             far beside a long edge it pushes depends on the size of the cells.
+        seed: of what is random in how points steer; 0 or above.
         separate: run steering and going apart, so that each has its time in `timers`.
     """
 
@@ -91,9 +100,13 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         seed: int = 0,
         separate: bool = False,
     ) -> None:
+        check_kind(map, CellMap, "map")
+        if adaptive is not None:
+            check_kind(adaptive, Density, "adaptive")
         self.map, self.dt, self.adaptive = map, positive(dt, "dt"), adaptive
         levels, budget = (None if x is None else whole(x, name) for x, name in ((levels, "levels"), (budget, "budget")))
         self.behaviour = Bubbles() if behaviour is None else behaviour
+        check_behaviour(self.behaviour)
         self.goal_radius, self.adapt_every = positive(goal_radius, "goal_radius"), whole(adapt_every, "adapt_every", 1)
         self.budget, self.separate, self.whole_edges = budget, separate, whole_edges
         finest = finest_level(map, self.behaviour.range)
@@ -106,7 +119,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         self.points = Population(map)
         self.bodies = BodyAgents(map, not_negative(anticipation, "anticipation"))
         self.obstacles: list[Obstacle] = []  #: those put down and not taken away
-        self._seed = seed
+        self._seed = whole(seed, "seed")
         self._version = -1
         self._fitted, self._waited = False, 0
         self._recorded: tuple | None = None
@@ -196,6 +209,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         Args:
             positions: (n, 2) or (n, 3) of their heads [m]. headings: (n, 2) or (n, 3), where they look.
         """
+        check_kind(body, Body, "body")
         if self.map.dimension != 2:
             raise InputError("bodies live in 2-maps: in the plane or on a surface")
         places, darts = place_points(self.map, positions, "positions")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.motion.poses import as_times, points_of
 from tangere.motion.rigid import RigidMotion, pose_at, velocity_at
 from tangere.runtime import SOUND, Arrays, InputError, launch, to_numpy
 
@@ -77,7 +78,7 @@ class Rigid:
     def positions(self, points: Arrays, time: float) -> np.ndarray:
         """Where points of the body, (m, 3) in its frame [m], are at `time`: (m, 3), or (n, m, 3) for n motions."""
         pose = self.pose(time)
-        return to_numpy(points, "points") @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3]
+        return points_of(points, "points") @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3]
 
     def twist(self, t: Arrays) -> tuple[np.ndarray, np.ndarray]:
         """Angular velocity, and linear velocity of the body's point at the world origin, each (…, 3) per unit of t."""
@@ -135,9 +136,7 @@ def blank_records(count: int) -> np.ndarray:
 
 def evaluated(records: np.ndarray, t: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Poses (…, 4, 4), angular and linear velocities at the world origin (…, 3) of records at times, broadcast."""
-    times = to_numpy(t, "t")
-    if not ((times >= 0.0) & (times <= 1.0)).all():
-        raise InputError(f"a motion is defined for times in [0, 1], not {times.tolist()}")
+    times = as_times(t)
     shape = np.broadcast_shapes(records.shape, times.shape)
     each = np.broadcast_to(records, shape).reshape(-1)
     poses = np.zeros((len(each), 4, 4))

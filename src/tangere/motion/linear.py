@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from tangere.motion.poses import as_times
 from tangere.runtime import Arrays, InputError, to_numpy
 
 __all__ = ["Linear"]
@@ -32,8 +33,13 @@ class Linear:
             raise InputError(f"Linear: end positions must have shape (n, 3), not {shape}")
 
     def positions(self, start: Arrays, time: float) -> np.ndarray:
-        """Where vertices that start at `start` are at `time`, shape (n, 3) [m]; exact at 0 and 1."""
+        """Where vertices that start at `start` are at `time` in [0, 1], shape (n, 3) [m]; exact at 0 and 1."""
         start, end = to_numpy(start, "start"), to_numpy(self.end, "end")
+        if start.ndim != 2 or start.shape[1] != 3:
+            raise InputError(f"Linear: start must have shape (n, 3), not {start.shape}")
         if len(start) != len(end):
             raise InputError(f"Linear: the shape has {len(start)} vertices, the motion ends with {len(end)}")
-        return start * (1.0 - time) + end * time
+        when = as_times(time)
+        if when.shape:
+            raise InputError(f"Linear: time must be one number, not an array of shape {when.shape}")
+        return start * (1.0 - when) + end * when

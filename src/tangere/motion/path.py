@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tangere.motion.body import Rigid
-from tangere.motion.poses import as_poses, rotation_between
+from tangere.motion.poses import as_poses, as_times, points_of, rotation_between
 from tangere.motion.screw import Screw
 from tangere.runtime import Arrays, CapacityError, InputError, to_numpy
 
@@ -52,9 +52,7 @@ class Path:
 
     def segment_of(self, t: Arrays) -> tuple[np.ndarray, np.ndarray]:
         """The segment each time is in, and the time within it in [0, 1]; a pose's time belongs to what follows it."""
-        at = to_numpy(t, "t")
-        if not ((at >= 0.0) & (at <= 1.0)).all():
-            raise InputError(f"a motion is defined for times in [0, 1], not {at.tolist()}")
+        at = as_times(t)
         segment = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, len(self) - 1)
         within = (at - self.times[segment]) / (self.times[segment + 1] - self.times[segment])
         return segment, np.clip(within, 0.0, 1.0)
@@ -72,7 +70,7 @@ class Path:
     def positions(self, points: Arrays, time: float) -> np.ndarray:
         """Where points of the body, (m, 3) in its frame [m], are at `time`, (m, 3)."""
         pose = self.pose(time)
-        return to_numpy(points, "points") @ pose[:3, :3].T + pose[:3, 3]
+        return points_of(points, "points") @ pose[:3, :3].T + pose[:3, 3]
 
     def twist(self, t: Arrays) -> tuple[np.ndarray, np.ndarray]:
         """Angular velocity, and linear velocity of the body's point at the world origin, each (…, 3) per unit of t."""

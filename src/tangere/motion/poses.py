@@ -1,4 +1,4 @@
-"""Poses as (…, 4, 4) arrays: checked when they come in, and the rotation vector from one to another."""
+"""Poses as (…, 4, 4) arrays, points and times: checked when they come in; the rotation from one pose to another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["as_poses", "as_vectors", "quaternions_of", "rotation_between", "rotations_of"]
+__all__ = ["as_poses", "as_times", "as_vectors", "points_of", "quaternions_of", "rotation_between", "rotations_of"]
 
 #: A rotation block this far from a rotation is a mistake (single precision gives 1e-7); below it, it is mended.
 NOT_A_ROTATION = 1e-5
@@ -49,6 +49,22 @@ def as_vectors(data: Arrays, name: str) -> np.ndarray:
     _refuse(~np.isfinite(every).all(axis=1), name, "is not finite")
     _refuse((np.abs(every) > LARGEST).any(axis=1), name, f"contains numbers beyond {LARGEST:g}")
     return vectors
+
+
+def points_of(data: Arrays, name: str) -> np.ndarray:
+    """Points of a body in its frame, shape (m, 3) [m]; one alone, (3,), and more in front are taken as well."""
+    points = to_numpy(data, name)
+    if points.ndim == 0 or points.shape[-1] != 3:
+        raise InputError(f"{name} must have shape (m, 3), not {points.shape}")
+    return points
+
+
+def as_times(t: Arrays) -> np.ndarray:
+    """Times of any shape, each in [0, 1]."""
+    times = to_numpy(t, "t")
+    if not ((times >= 0.0) & (times <= 1.0)).all():
+        raise InputError(f"a motion is defined for times in [0, 1], not {times.tolist()}")
+    return times
 
 
 def rotation_between(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CapacityError", "InputError", "MissingExtraError", "TangereError", "UnsupportedError"]
+__all__ = ["CapacityError", "InputError", "MissingExtraError", "TangereError", "UnsupportedError", "check_kind"]
 
 
 class TangereError(Exception):
@@ -26,3 +26,9 @@ class MissingExtraError(TangereError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs the package {package!r}: pip install 'tangere[{extra}]'")
+
+
+def check_kind(value: object, kind: type, name: str) -> None:
+    """Raise unless `value`, which callers know by `name`, is a `kind`."""
+    if not isinstance(value, kind):
+        raise InputError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")

@@ -141,7 +141,13 @@ class Scene:
         return shown if isinstance(shown, Scene) else cls.of(shown)
 
     def with_glass(self, *names: str, opacity: float = 0.3) -> Scene:
-        """The same scene with these things see-through: parts are mostly moved inside of something."""
+        """The same scene with these things see-through: parts are mostly moved inside of something.
+
+        Args:
+            opacity: 1 is solid, 0 invisible.
+        """
+        if not 0.0 <= opacity <= 1.0:
+            raise InputError(f"Scene: opacity must be between 0 and 1, not {opacity!r}")
         missing = next((name for name in names if all(name != thing.name for thing in self.things)), None)
         if missing is not None:
             raise InputError(f"Scene: nothing is called {missing!r}")

@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from tangere.motion.poses import as_poses
-from tangere.runtime import Arrays, InputError, to_numpy
+from tangere.runtime import Arrays, InputError, check_kind, to_numpy
 from tangere.shape.analytic_hull import Hull, convex_hull, unit_cube
 from tangere.shape.mesh import Mesh
 from tangere.shape.moving import Moving
@@ -197,6 +197,7 @@ class ConvexMesh(Analytic):
     """
 
     def __init__(self, mesh: Mesh) -> None:
+        check_kind(mesh, Mesh, "ConvexMesh: mesh")
         if "hull" not in mesh.cache:
             mesh.cache["hull"] = convex_hull(mesh.vertices, f"Mesh {mesh.name!r}")
         self._set(HULL, np.zeros(1), np.ones((1, 3)), mesh.cache["hull"])

@@ -110,15 +110,19 @@ class Heightfield:
 
         Args:
             path: the file. A GeoTIFF (rasterio) brings spacing and origin, its first row is the northmost and becomes
-                the last; nodata makes holes. A .png (pillow) has its first row at the top and it becomes the last.
+                the last; nodata makes holes. A .png (pillow) has its first row at the top and it becomes the last;
+                its text may say spacing, origin, scale and the height of a black pixel, as `save` writes them. A .npy
+                says none of these.
             spacing: dx and dy [m]; None means the file's, or 1.
-            origin: [m]; None means the file's, or 0.
+            origin: of vertex (0, 0), its z on top of the heights [m]; None means the file's, or 0.
             scale: metres per unit of the file, not 0 (negative for depths); None means the file's, or 1.
         """
         name = Path(fspath(path)).name
         read = read_heights(path)
         factor = read.scale if scale is None else _checked_scale(scale, name)
         heights = read.heights if factor == 1.0 else read.heights * float(factor)
+        if read.offset != 0.0:
+            heights = heights + read.offset
         return cls(
             heights,
             read.spacing if spacing is None else spacing,
@@ -130,7 +134,9 @@ class Heightfield:
     def save(self, path: str | PathLike[str]) -> None:
         """Write .npz (everything), .npy (the heights alone) or a 16-bit .png (65,536 steps between lowest and highest).
 
-        A .png has the size of a step in its text, under "scale", and the lowest height under "offset" [m].
+        A .npy keeps neither spacing nor origin: its heights are relative to an origin that `load` is to be told. A .png
+        has them in its text, under "spacing" and "origin", with the size of a step under "scale" and the lowest height,
+        relative to the origin, under "offset" [m]. Holes are kept by .npz alone; with holes, the others are refused.
         """
         write_heights(path, self.heights, self.spacing, self.origin, self.holes)
 

@@ -8,7 +8,7 @@ Spec: specs/redon-rigid-ccd-and-dynamics C1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import Arrays, InputError, to_numpy
+from tangere.runtime import Arrays, InputError, check_kind, to_numpy
 from tangere.shape.files import read_mesh, weld_vertices, write_mesh
 from tangere.shape.mass import MassProperties, solid_mass_properties
 from tangere.shape.moving import Moving
@@ -100,7 +100,12 @@ class Mesh:
     @classmethod
     def join(cls, meshes: Sequence[Mesh], *, name: str = "mesh") -> Mesh:
         """One mesh with the vertices and triangles of all, in order; nothing is merged."""
-        if not len(meshes):
+        if not isinstance(meshes, Iterable):
+            raise InputError(f"Mesh {name!r}: meshes to join must be a list of them, not {type(meshes).__name__}")
+        meshes = list(meshes)
+        for number, mesh in enumerate(meshes):
+            check_kind(mesh, Mesh, f"Mesh {name!r}: part {number}")
+        if not meshes:
             raise InputError(f"Mesh {name!r}: there are no meshes to join")
         first = np.cumsum([0] + [len(mesh.vertices) for mesh in meshes[:-1]])
         return cls(

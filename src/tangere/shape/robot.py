@@ -7,8 +7,11 @@ touches later than the robot would. Reading needs the extra [robot].
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ import numpy as np
 from tangere.motion import Chain, Rest, Rigid, Twist
 from tangere.runtime import InputError, MissingExtraError, UnsupportedError
 from tangere.shape import generate
+from tangere.shape.generate.budget import length
 from tangere.shape.mesh import Mesh
 from tangere.shape.moving import Moving
 
@@ -133,8 +137,40 @@ def load_urdf(path: str | PathLike[str]) -> Robot:
         raise MissingExtraError("yourdfpy", "robot") from error
     if not path.is_file():
         raise InputError(f"Robot {path.name!r}: there is no file {str(path)!r}")
+    with _without_log():
+        return _read(path, yourdfpy)
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """What yourdfpy logs about a file is told by our errors."""
+    log = logging.getLogger("yourdfpy.urdf")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
+def _check_xml(path: Path) -> None:
+    """Raise unless it is XML about a robot: yourdfpy makes something of the rest, too."""
+    etree = import_module("lxml.etree")  # comes with yourdfpy
+    try:
+        root = etree.parse(str(path)).getroot()
+    except etree.XMLSyntaxError as error:
+        if error.code == etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE:
+            return  # such files are common, and read
+        raise InputError(f"Robot {path.name!r}: is not XML: {error.msg}") from error
+    if etree.QName(root).localname != "robot":
+        raise InputError(f"Robot {path.name!r}: begins with <{root.tag}>, not with <robot>")
+
+
+def _read(path: Path, yourdfpy: Any) -> Robot:
+    _check_xml(path)
     try:
         model = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
+    except KeyError as error:
+        raise InputError(f"Robot {path.name!r}: cannot be read (an element has no attribute {error})") from error
     except Exception as error:  # lxml's and yourdfpy's own
         raise InputError(f"Robot {path.name!r}: cannot be read ({error})") from error
     above = _above(model, path)
@@ -219,8 +255,11 @@ def _shape(link: Any, path: Path, yourdfpy: Any) -> Mesh | None:
     """The body of a link in its own frame."""
     parts = []
     for part in link.collisions or link.visuals:
-        mesh = _geometry(part.geometry, path, yourdfpy)
-        parts.append(mesh if part.origin is None else mesh.at(part.origin))
+        try:
+            mesh = _geometry(part.geometry, path, yourdfpy)
+            parts.append(mesh if part.origin is None else mesh.at(part.origin))
+        except InputError as error:
+            raise InputError(f"Robot {path.name!r}: link {link.name!r}: {error}") from error
     if not parts:
         return None
     return Mesh.join(parts, name=link.name)
@@ -230,15 +269,15 @@ def _geometry(geometry: Any, path: Path, yourdfpy: Any) -> Mesh:
     if geometry.box is not None:
         return generate.box(tuple(map(float, geometry.box.size)))
     if geometry.cylinder is not None:
-        radius = geometry.cylinder.radius / np.cos(np.pi / SIDES)  # the sides touch the cylinder
-        return generate.prism(SIDES, radius=float(radius), height=float(geometry.cylinder.length))
+        radius, height = (length("cylinder", name, getattr(geometry.cylinder, name)) for name in ("radius", "length"))
+        return generate.prism(SIDES, radius=radius / np.cos(np.pi / SIDES), height=height)  # sides touch the cylinder
     if geometry.sphere is not None:
-        radius = float(geometry.sphere.radius)
+        radius = length("sphere", "radius", geometry.sphere.radius)
         ball = generate.icosphere(triangles=BALL, radius=radius)
         inside = np.abs(np.einsum("ni,ni->n", ball.face_normals, ball.vertices[ball.faces[:, 0]])).min()
         return ball.replace(vertices=ball.vertices * (radius / inside))  # its faces touch the sphere
     if geometry.mesh is None:
-        raise InputError(f"Robot {path.name!r}: a part has no shape")
+        raise InputError("a part has no shape")
     mesh = Mesh.load(yourdfpy.urdf.filename_handler_magic(geometry.mesh.filename, dir=str(path.parent)))
     scale = np.ones(3) if geometry.mesh.scale is None else geometry.mesh.scale * np.ones(3)
     return mesh.at(np.diag([*scale, 1.0]))

@@ -30,6 +30,7 @@ class FileHeights:
     origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
     holes: np.ndarray | None = None
     scale: float = 1.0  #: metres per unit
+    offset: float = 0.0  #: height of a vertex that has 0 in the file [m]
 
 
 def read_heights(path: str | PathLike[str]) -> FileHeights:
@@ -51,9 +52,11 @@ def write_heights(
     origin: tuple[float, float, float],
     holes: np.ndarray | None,
 ) -> None:
-    """Write heights as the suffix says: .npz (everything), .npy (heights only), .png (16 bits, no holes)."""
+    """Write heights as the suffix says: .npz (everything), .npy (heights only), .png (16 bits, all but holes)."""
     path = Path(fspath(path))
     kind = path.suffix.lower()
+    if holes is not None and kind in (".npy", ".png"):
+        raise InputError(f"cannot write {str(path)!r}: there are holes, which only .npz keeps")
     try:
         if kind == ".npy":
             np.save(path, heights, allow_pickle=False)
@@ -61,7 +64,7 @@ def write_heights(
             mask = np.zeros((0, 0), bool) if holes is None else holes
             np.savez_compressed(path, heights=heights, spacing=spacing, origin=origin, holes=mask)
         elif kind == ".png":
-            _write_png(path, heights)
+            _write_png(path, heights, spacing, origin)
         else:
             raise InputError(f"cannot write {str(path)!r}: the known types are .npy, .npz, .png")
     except OSError as error:
@@ -96,11 +99,16 @@ def _read_png(path: Path) -> FileHeights:
         raise InputError(f"Heightfield {path.name!r}: cannot be read ({error})") from error
     if steps.ndim != 2:
         raise InputError(f"Heightfield {path.name!r}: a picture of heights has one channel, this one {steps.shape[-1]}")
-    scale, offset = float(text.get("scale", 1.0)), float(text.get("offset", 0.0))
-    return FileHeights(steps[::-1].astype(np.float64), origin=(0.0, 0.0, offset), scale=scale)
+    try:
+        scale, offset = (float(text.get(name, default)) for name, default in (("scale", 1.0), ("offset", 0.0)))
+        dx, dy = map(float, text.get("spacing", "1 1").split())
+        x, y, z = map(float, text.get("origin", "0 0 0").split())
+    except ValueError as error:
+        raise InputError(f"Heightfield {path.name!r}: the text beside its heights is wrong ({error})") from error
+    return FileHeights(steps[::-1].astype(np.float64), (dx, dy), (x, y, z), scale=scale, offset=offset)
 
 
-def _write_png(path: Path, heights: np.ndarray) -> None:
+def _write_png(path: Path, heights: np.ndarray, spacing: tuple[float, float], origin: tuple[float, ...]) -> None:
     image_module = _pillow()
     from PIL.PngImagePlugin import PngInfo
 
@@ -108,8 +116,8 @@ def _write_png(path: Path, heights: np.ndarray) -> None:
     step = (float(heights.max()) - lowest) / _STEPS or 1.0
     steps = np.rint((heights[::-1].astype(np.float64) - lowest) / step).astype(np.uint16)
     text = PngInfo()
-    text.add_text("scale", repr(step))
-    text.add_text("offset", repr(lowest))
+    for name, numbers in (("scale", [step]), ("offset", [lowest]), ("spacing", spacing), ("origin", origin)):
+        text.add_text(name, " ".join(map(repr, numbers)))
     image_module.fromarray(steps).save(path, pnginfo=text)
 
 

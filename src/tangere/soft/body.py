@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from tangere.runtime import Arrays, InputError, to_numpy
+from tangere.runtime import Arrays, InputError, check_kind, to_numpy
 from tangere.shape import Mesh
 from tangere.shape.tets import TetMesh
 
@@ -25,7 +25,8 @@ class Body:
     """A body at rest, ready to be simulated.
 
     Args:
-        shape: a solid of tetrahedra, or a mesh that is a thin sheet; its vertices are the degrees of freedom.
+        shape: a solid of tetrahedra, or a mesh that is a thin sheet; its vertices are the degrees of freedom. Sheets bend
+            towards flat, whatever shape they are given: a thick and stiff one that is not flat is not at rest.
         surface: what touches others, moved along with a solid; None means the surface of the shape itself.
         stiffness: Young's modulus [Pa].
         poisson: Poisson's ratio, 0 to 0.49; near 0.5 the solver needs many sweeps.
@@ -63,6 +64,7 @@ class Body:
             object.__setattr__(self, "surface", self.shape.surface if self.is_solid else self.shape)
         elif not self.is_solid:
             raise InputError(f"Body {self.name!r}: a sheet is its own surface; only a solid can carry another one")
+        check_kind(self.surface, Mesh, f"Body {self.name!r}: surface")
         for what in ("stiffness", "density", "thickness", "poisson", "damping"):
             value = getattr(self, what)
             if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
@@ -90,6 +92,7 @@ class Body:
 
     @property
     def is_solid(self) -> bool:
+        """Whether it is made of tetrahedra; else it is a thin sheet."""
         return isinstance(self.shape, TetMesh)
 
     @property

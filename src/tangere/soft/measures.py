@@ -26,6 +26,7 @@ class Energy:
 
     @property
     def total(self) -> float:
+        """The sum of them."""
         return self.kinetic + self.elastic + self.gravity
 
 

@@ -191,6 +191,7 @@ class Simulation(Phases, Uncopied, instead="make another one of the same bodies,
 
     @property
     def bodies(self) -> tuple[Body, ...]:
+        """As they were given, at rest."""
         return self._assembly.bodies
 
     def meshes(self) -> list[Mesh]:

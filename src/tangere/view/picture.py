@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tangere.runtime import InputError, MissingExtraError, choose_device
+from tangere.runtime import InputError, MissingExtraError, check_out_file, choose_device
 from tangere.scene import Drawable, Scene, Viewpoint
 from tangere.view.markers import marker_radius, markers
 from tangere.view.ray_caster import Surface, cast
@@ -32,9 +32,10 @@ def picture(
         scene: what to draw; a body stands for a scene of it alone.
         time: in the scene's time range.
         size: width and height in pixels.
-        path: also write it there as PNG.
+        path: also write it there, a .png file in a folder that exists.
         samples: samples per pixel along each side of the pixel: 1 is a draft, 3 is fine.
     """
+    check_out_file(path, "picture", ".png")
     (image,) = _frames(Scene.around(scene), [time], size, samples, device)
     if path is not None:
         write_png(image, path)
@@ -58,10 +59,11 @@ def strip(
         times: one for each frame, in the scene's time range.
         size: width and height of one frame in pixels.
         labels: a line of text under the upper edge of each frame; needs the extra [view].
-        path: also write it there as PNG.
+        path: also write it there, a .png file in a folder that exists.
     """
     if not len(times) or (labels is not None and len(labels) != len(times)):
         raise InputError(f"strip: {len(times)} times and {len(labels or times)} labels must be equally many, and some")
+    check_out_file(path, "strip", ".png")
     frames = _frames(Scene.around(scene), times, size, samples, device)
     if labels is not None:
         frames = [_labelled(frame, label) for frame, label in zip(frames, labels, strict=True)]
@@ -80,13 +82,12 @@ def stacked(images: Sequence[np.ndarray], axis: int = 0) -> np.ndarray:
 
 
 def write_png(image: np.ndarray, path: str | Path) -> None:
-    """Write an (h, w, 3) uint8 image; its folder is made."""
+    """Write an (h, w, 3) uint8 image as PNG."""
     try:
         from PIL import Image
     except ImportError as error:
         raise MissingExtraError("pillow", "view") from error
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(path, format="PNG")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

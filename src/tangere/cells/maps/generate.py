@@ -6,8 +6,9 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps.cell_map import CellMap
-from tangere.runtime import InputError
+from tangere.runtime import check_kind
 from tangere.shape import Mesh
+from tangere.shape.generate.budget import fraction, length, random_source, whole
 
 __all__ = ["hex_grid", "map_of_mesh", "quad_grid", "tet_grid", "triangle_grid"]
 
@@ -25,7 +26,7 @@ def quad_grid(
     Args:
         jitter: inner vertices move by up to this part of `size` along each axis.
     """
-    corners, squares = _grid((columns, rows), size, jitter, seed)
+    corners, squares = _grid("quad_grid", {"columns": columns, "rows": rows}, size, jitter, seed)
     return CellMap.from_polygons(corners, squares, device=device)
 
 
@@ -33,7 +34,7 @@ def triangle_grid(
     columns: int, rows: int, *, size: float = 1.0, jitter: float = 0.0, seed: int = 0, device: Device = None
 ) -> CellMap:
     """A rectangle of squares, each cut into two triangles; arguments as in `quad_grid`."""
-    corners, squares = _grid((columns, rows), size, jitter, seed)
+    corners, squares = _grid("triangle_grid", {"columns": columns, "rows": rows}, size, jitter, seed)
     triangles = np.concatenate([squares[:, [0, 1, 2]], squares[:, [0, 2, 3]]], axis=1).reshape(-1, 3)
     return CellMap.from_polygons(corners, triangles, device=device)
 
@@ -42,7 +43,7 @@ def hex_grid(
     nx: int, ny: int, nz: int, *, size: float = 1.0, jitter: float = 0.0, seed: int = 0, device: Device = None
 ) -> CellMap:
     """A block of nx x ny x nz cubes of side `size` [m] from the origin; arguments as in `quad_grid`."""
-    corners, cubes = _grid((nx, ny, nz), size, jitter, seed)
+    corners, cubes = _grid("hex_grid", {"nx": nx, "ny": ny, "nz": nz}, size, jitter, seed)
     return CellMap.from_polyhedra(corners, cubes, device=device)
 
 
@@ -50,22 +51,23 @@ def tet_grid(
     nx: int, ny: int, nz: int, *, size: float = 1.0, jitter: float = 0.0, seed: int = 0, device: Device = None
 ) -> CellMap:
     """A block of cubes, each cut into six tetrahedra; arguments as in `quad_grid`."""
-    corners, cubes = _grid((nx, ny, nz), size, jitter, seed)
+    corners, cubes = _grid("tet_grid", {"nx": nx, "ny": ny, "nz": nz}, size, jitter, seed)
     return CellMap.from_polyhedra(corners, cubes[:, _TETS].reshape(-1, 4), device=device)
 
 
 def map_of_mesh(mesh: Mesh, *, device: Device = None) -> CellMap:
     """The surface of a triangle mesh as a 2-map; its triangles are the cells."""
+    check_kind(mesh, Mesh, "map_of_mesh: mesh")
     return CellMap.from_polygons(mesh.vertices, mesh.topology.faces, device=device)
 
 
-def _grid(counts: tuple[int, ...], size: float, jitter: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Corners and cells (VTK order) of a grid of squares or cubes."""
-    if min(counts) < 1 or not size > 0 or not 0 <= jitter < 1:
-        raise InputError(f"a grid needs counts >= 1, size > 0 and 0 <= jitter < 1, not {counts}, {size}, {jitter}")
+def _grid(kind: str, cells: dict[str, int], size: float, jitter: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Corners and cells (VTK order) of a grid of squares or cubes, so many along each axis."""
+    counts = tuple(whole(kind, name, count, least=1) for name, count in cells.items())
+    size, jitter = length(kind, "size", size), fraction(kind, "jitter", jitter)
     points = np.stack(np.meshgrid(*[np.arange(n + 1) for n in counts], indexing="ij"), -1).reshape(-1, len(counts))
     inner = ((points > 0) & (points < counts)).all(axis=1)
-    moved = np.random.default_rng(seed).uniform(-jitter, jitter, points.shape) * inner[:, None]
+    moved = random_source(kind, seed).uniform(-jitter, jitter, points.shape) * inner[:, None]
     strides = np.cumprod([1, *[n + 1 for n in counts[:0:-1]]])[::-1]
     low = np.stack(np.meshgrid(*[np.arange(n) for n in counts], indexing="ij"), -1).reshape(-1, len(counts)) @ strides
     square = [0, strides[0], strides[0] + strides[1], strides[1]]

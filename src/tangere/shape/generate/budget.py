@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TypeVar
 
-from tangere.runtime import InputError
+import numpy as np
 
-__all__ = ["factor_pair", "fraction", "length", "solve", "whole"]
+from tangere.runtime import CapacityError, InputError
+
+__all__ = ["check_room", "factor_pair", "fraction", "length", "lengths", "random_source", "solve", "whole"]
+
+#: Contacts have 29 bits for the number of an edge, and a triangle has one and a half.
+MOST_TRIANGLES = 2**28
 
 Plan = TypeVar("Plan")
 
@@ -23,7 +28,7 @@ def solve(shape: str, triangles: int, plan_for: Callable[[int], Plan | None]) ->
         triangles: how many are asked for.
         plan_for: the plan for a count, None where the shape cannot have that count. Must succeed for some larger count.
     """
-    whole(shape, "triangles", triangles, least=1)
+    check_room(shape, whole(shape, "triangles", triangles, least=1))
     plan = plan_for(triangles)
     if plan is not None:
         return plan
@@ -48,9 +53,31 @@ def whole(shape: str, what: str, value: int, least: int) -> int:
     return int(value)
 
 
+def check_room(shape: str, triangles: int) -> None:
+    """Raise where a shape of at least so many triangles has more than meshes can have."""
+    if triangles > MOST_TRIANGLES:
+        raise CapacityError(f"{shape}: takes at least {triangles} triangles; a mesh has room for {MOST_TRIANGLES}")
+
+
+def random_source(shape: str, seed: int) -> np.random.Generator:
+    """Random numbers, the same for the same seed: a whole number, 0 or above."""
+    return np.random.default_rng(whole(shape, "seed", seed, least=0))
+
+
+def lengths(shape: str, what: str, values: Sequence[float], many: int) -> tuple[float, ...]:
+    """`values` if they are so many, positive and finite [m]."""
+    try:
+        given = tuple(values)
+    except TypeError:
+        given = ()
+    if len(given) != many:
+        raise InputError(f"{shape}: {what} must be {many} lengths, not {values!r}")
+    return tuple(length(shape, f"{what}[{k}]", value) for k, value in enumerate(given))
+
+
 def length(shape: str, what: str, value: float, *, below: float = math.inf) -> float:
     """`value` if it is positive, finite and below the limit [m]."""
-    if not 0.0 < value < below:
+    if not _is_real(value) or not 0.0 < value < below:
         limit = "positive and finite" if below == math.inf else f"between 0 and {below:g}"
         raise InputError(f"{shape}: {what} must be {limit}, not {value!r}")
     return float(value)
@@ -58,6 +85,11 @@ def length(shape: str, what: str, value: float, *, below: float = math.inf) -> f
 
 def fraction(shape: str, what: str, value: float) -> float:
     """`value` if it is at least 0 and below 1."""
-    if not 0.0 <= value < 1.0:
+    if not _is_real(value) or not 0.0 <= value < 1.0:
         raise InputError(f"{shape}: {what} must be at least 0 and below 1, not {value!r}")
     return float(value)
+
+
+def _is_real(value: object) -> bool:
+    """Whether it is one number; an array without dimensions is."""
+    return isinstance(value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value, Real)

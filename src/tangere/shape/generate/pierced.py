@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tangere.runtime import InputError
-from tangere.shape.generate.budget import factor_pair, length, solve, whole
+from tangere.shape.generate.budget import factor_pair, length, lengths, solve, whole
 from tangere.shape.generate.lattice import ring_grid
 from tangere.shape.mesh import Mesh
 
@@ -32,7 +32,7 @@ def plate_with_hole(
         sides: of the hole: 4 makes it square; chosen from the budget if not given.
     """
     shape = "plate with hole"
-    x, y, z = (length(shape, f"size[{k}]", size[k]) for k in range(3))
+    x, y, z = lengths(shape, "size", size, 3)
     length(shape, "radius", radius, below=0.5 * min(x, y))
     if sides is not None and whole(shape, "sides", sides, least=4) % 4:
         raise InputError(f"{shape}: sides must be a multiple of 4, not {sides}")

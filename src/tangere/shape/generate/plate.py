@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tangere.shape.generate.budget import factor_pair, length, solve
+from tangere.shape.generate.budget import factor_pair, lengths, solve
 from tangere.shape.generate.lattice import band
 from tangere.shape.mesh import Mesh
 
@@ -19,7 +19,7 @@ def box(size: Sequence[float] = (1.0, 1.0, 1.0), *, name: str = "box") -> Mesh:
     Args:
         size: of its sides along x, y, z [m].
     """
-    return plate(12, size=size, name=name)
+    return _plate("box", 12, size, name)
 
 
 def plate(triangles: int = 12, *, size: Sequence[float] = (1.0, 1.0, 0.1), name: str = "plate") -> Mesh:
@@ -29,10 +29,15 @@ def plate(triangles: int = 12, *, size: Sequence[float] = (1.0, 1.0, 0.1), name:
         triangles: exactly how many; 4 (n_x n_y + n_x + n_y) for a grid of n_x by n_y squares.
         size: along x, y and z [m].
     """
-    x, y, z = (length("plate", f"size[{k}]", size[k]) for k in range(3))
+    return _plate("plate", triangles, size, name)
+
+
+def _plate(shape: str, triangles: int, size: Sequence[float], name: str) -> Mesh:
+    """The same; `shape` is what to call it in an error."""
+    x, y, z = lengths(shape, "size", size, 3)
     # 4 ((n_x + 1)(n_y + 1) - 1): a grid is a factor pair of triangles / 4 + 1.
     columns, rows = solve(
-        "plate", triangles, lambda n: None if n % 4 else factor_pair(n // 4 + 1, aspect=x / y, least=(2, 2))
+        shape, triangles, lambda n: None if n % 4 else factor_pair(n // 4 + 1, aspect=x / y, least=(2, 2))
     )
     top = _grid(columns, rows, x, y, 0.5 * z)
     rim, count = _boundary(columns, rows), columns * rows
@@ -53,7 +58,7 @@ def sheet(triangles: int = 2, *, size: Sequence[float] = (1.0, 1.0), name: str =
         triangles: exactly how many; 2 n_x n_y for a grid of n_x by n_y squares.
         size: along x and y [m].
     """
-    x, y = (length("sheet", f"size[{k}]", size[k]) for k in range(2))
+    x, y = lengths("sheet", "size", size, 2)
     columns, rows = solve("sheet", triangles, lambda n: None if n % 2 else factor_pair(n // 2, aspect=x / y))
     return Mesh(_grid(columns + 1, rows + 1, x, y, 0.0), band(columns + 1, rows + 1, wrap=False), name=name)
 

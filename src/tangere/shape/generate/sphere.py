@@ -8,7 +8,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from tangere.runtime import InputError
-from tangere.shape.generate.budget import fraction, length, solve, whole
+from tangere.shape.generate.budget import check_room, fraction, length, random_source, solve, whole
 from tangere.shape.mesh import Mesh
 
 __all__ = ["bumpy_sphere", "icosphere"]
@@ -27,7 +27,9 @@ def icosphere(
     if subdivisions is not None and triangles is not None:
         raise InputError("icosphere: give subdivisions or triangles, not both")
     if triangles is None:
-        frequency = 2 ** whole("icosphere", "subdivisions", 3 if subdivisions is None else subdivisions, least=0)
+        times = whole("icosphere", "subdivisions", 3 if subdivisions is None else subdivisions, least=0)
+        check_room("icosphere", 20 * 4 ** min(times, 64))
+        frequency = 2**times
     else:
         frequency = solve("icosphere", triangles, _frequency)
     directions, faces = _divided_icosahedron(frequency)
@@ -56,7 +58,7 @@ def bumpy_sphere(
     fraction("bumpy sphere", "bumps", bumps)
     fraction("bumpy sphere", "lobes", lobes)
     directions, faces = _divided_icosahedron(solve("bumpy sphere", triangles, _frequency))
-    noise = _harmonic_noise(directions, np.random.default_rng(seed))
+    noise = _harmonic_noise(directions, random_source("bumpy sphere", seed))
     ears = np.array([[0.6, 0.0, 0.8], [-0.6, 0.0, 0.8]])
     lobe = np.exp(12.0 * (directions @ ears.T - 1.0)).sum(axis=1)
     stretch = 1.0 + bumps * noise / np.abs(noise).max() + lobes * lobe

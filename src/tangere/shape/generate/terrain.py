@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from tangere.runtime import InputError
+from tangere.shape.generate.budget import length, lengths, random_source
 from tangere.shape.heightfield import Heightfield
 
 __all__ = ["city_blocks", "dunes", "flat", "fractal", "kerbs", "slope", "stairs"]
@@ -18,7 +19,7 @@ __all__ = ["city_blocks", "dunes", "flat", "fractal", "kerbs", "slope", "stairs"
 
 def flat(size: tuple[float, float] = (20.0, 20.0), cell: float = 0.1) -> Heightfield:
     """Level ground at height 0."""
-    x, y = _places(size, cell)
+    x, y = _places("flat", size, cell)
     return Heightfield(np.zeros((len(y), len(x))), cell, name="flat")
 
 
@@ -33,7 +34,7 @@ def slope(
     """
     if not abs(angle) < 0.5 * math.pi:
         raise InputError(f"slope: the angle must be between -pi/2 and pi/2, not {angle!r}")
-    x, y = _places(size, cell)
+    x, y = _places("slope", size, cell)
     rise = math.tan(angle)
     heights = rise * math.cos(heading) * x[None, :] + rise * math.sin(heading) * y[:, None]
     return Heightfield(heights, cell, name="slope")
@@ -55,9 +56,9 @@ def fractal(
         roughness: Hurst exponent; 0.5 is rugged, 1 is open country, 2 is smooth.
         longest: waves are no longer than this [m]; None means half of the size.
     """
-    x, y = _places(size, cell)
+    x, y = _places("fractal", size, cell)
     count = len(y), len(x)
-    rng = np.random.default_rng(seed)
+    rng = random_source("fractal", seed)
     along_y, along_x = np.fft.fftfreq(count[0], cell), np.fft.fftfreq(count[1], cell)
     frequency = np.hypot(along_y[:, None], along_x[None, :])
     lowest = 1.0 / (0.5 * max(size) if longest is None else longest)
@@ -82,8 +83,8 @@ def dunes(
         height: of the crests, about [m].
         length: from crest to crest [m].
     """
-    x, y = _places(size, cell)
-    rng = np.random.default_rng(seed)
+    x, y = _places("dunes", size, cell)
+    rng = random_source("dunes", seed)
     wander, change = (_smooth_noise(rng, x, y, 2.5 * length) for _ in range(2))
     phase = (x[None, :] / length + 0.35 * wander) % 1.0
     windward = 0.75
@@ -106,7 +107,7 @@ def kerbs(
         height: of a kerb [m].
         road, pavement: their widths [m].
     """
-    x, y = _places(size, cell)
+    x, y = _places("kerbs", size, cell)
     raised = (x + 1e-9) % (road + pavement) >= road
     return Heightfield(np.tile(np.where(raised, height, 0.0), (len(y), 1)), cell, name="kerbs")
 
@@ -119,7 +120,7 @@ def stairs(
     Args:
         rise, tread: height and depth of a step [m].
     """
-    x, y = _places(size, cell)
+    x, y = _places("stairs", size, cell)
     return Heightfield(np.tile(rise * np.floor((x + 1e-9) / tread), (len(y), 1)), cell, name="stairs")
 
 
@@ -140,9 +141,9 @@ def city_blocks(
         kerb: height of the pavement [m].
         tallest: highest building [m].
     """
-    x, y = _places(size, cell)
+    x, y = _places("city_blocks", size, cell)
     pitch = block + street
-    rng = np.random.default_rng(seed)
+    rng = random_source("city_blocks", seed)
     roofs = rng.uniform(0.2 * tallest, tallest, (int(y[-1] / pitch) + 1, int(x[-1] / pitch) + 1))
     at_x, at_y = x % pitch, y % pitch
     on_block = (at_x < block)[None, :] & (at_y < block)[:, None]
@@ -152,11 +153,12 @@ def city_blocks(
     return Heightfield(heights, cell, name="city blocks")
 
 
-def _places(size: tuple[float, float], cell: float) -> tuple[np.ndarray, np.ndarray]:
+def _places(ground: str, size: tuple[float, float], cell: float) -> tuple[np.ndarray, np.ndarray]:
     """x of the columns and y of the rows."""
-    if not (0.0 < cell < math.inf and all(cell <= side < math.inf for side in size)):
-        raise InputError(f"a terrain of size {size} cannot have cells of {cell} m")
-    columns, rows = (round(side / cell) for side in size)
+    sides, cell = lengths(ground, "size", size, 2), length(ground, "cell", cell)
+    if cell > min(sides):
+        raise InputError(f"{ground}: a terrain of size {size} cannot have cells of {cell} m")
+    columns, rows = (round(side / cell) for side in sides)
     return cell * np.arange(columns + 1), cell * np.arange(rows + 1)
 
 
