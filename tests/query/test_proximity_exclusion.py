@@ -190,3 +190,9 @@ def test_exclusions_that_make_no_sense_are_refused():
         Exclusion.rings(mesh, 0)
     with pytest.raises(InputError, match="distance must be"):
         Exclusion.rings(mesh, 1).widened(mesh, -1.0, device="cpu")
+
+
+@pytest.mark.parametrize("make", [Exclusion.gaps, Exclusion.at_rest, Exclusion.rings])
+def test_what_is_no_mesh_is_refused_by_name(make):
+    with pytest.raises(InputError, match="mesh must be a Mesh"):
+        make(None, 1)

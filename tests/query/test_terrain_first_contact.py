@@ -14,7 +14,7 @@ from tangere.query.first_contact.terrain import bodies_terrain
 from tangere.query.intersection.cylinder_terrain import touches
 from tangere.query.manifold import manifold
 from tangere.runtime import InputError, UnsupportedError, choose_device
-from tangere.shape.analytic import Box, Capsule, Cylinder, Sphere
+from tangere.shape.analytic import Box, Capsule, Cone, Cylinder, Sphere
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.terrain_tiles import TiledHeightfield
 from terrain_oracle import body_distance, ground_triangles, outside_distance, placed_at, surface_points
@@ -150,6 +150,24 @@ def test_overlap_and_burial_at_the_start_are_told(device):
         found = bodies_terrain(body.moving(Twist(poses, [0.0, 0.0, 1.0], [0.0, 0.0, 0.0])), field, device=device)
         assert found.status.tolist() == [Status.START, Status.START, Status.FREE], name
         assert found.time.tolist() == [0.0, 0.0, np.inf]
+
+
+def test_a_body_that_just_touches_the_ground_has_started_and_one_within_tolerance_has_not(rng, device):
+    field = Heightfield(np.zeros((7, 7)), (1.0, 2.0))
+    bodies = {Cylinder(0.25, 0.5): [0.25] * 3, Cone(0.25, 0.5): [0.25] * 3, Box([0.5, 0.25, 1.0]): [0.5, 0.25, 1.0]}
+    turns = np.round(Rotation.create_group("O").as_matrix())
+    for body, half in bodies.items():
+        poses = np.tile(np.eye(4), (len(turns), 1, 1))
+        poses[:, :3, :3] = turns
+        poses[:, :2, 3] = rng.integers(4, 20, (len(turns), 2)) / 4.0
+        poses[:, 2, 3] = np.abs(turns[:, 2]) @ half
+        for height, status in ((0.0, Status.START), (1e-7, Status.CONTACT), (1e-3, Status.FREE)):
+            poses[:, 2, 3] += height
+            found = bodies_terrain(body.moving(Rest(poses)), field, tolerance=1e-6, device=device)
+            assert (found.status == status).all(), (body, height)
+            if status != Status.FREE:
+                assert (found.time == 0.0).all()
+                assert (found.time_upper == (0.0 if status == Status.START else np.inf)).all()
 
 
 def test_a_body_in_a_hole_falls_through_and_meets_its_rim(device):

@@ -175,10 +175,10 @@ def test_a_tolerance_that_rounding_would_hide_is_refused_with_one_that_can_be_ke
     assert (close | (found.status == Status.UNRESOLVED)).all()
 
 
-def test_boxes_that_meet_edges_and_corners_are_decided_at_a_tolerance_of_a_tenth_of_a_nanometre(rng, device):
+def test_boxes_that_meet_edges_and_corners_are_decided_at_a_tolerance_of_a_tenth_of_a_nanometre(rng, effort, device):
     """Two points that nearly touch give no direction: the edges that meet must."""
     field = Heightfield(rng.normal(0.0, 0.1, (41, 41)), 0.25)
-    count, tolerance = 60, 1e-10
+    count, tolerance = effort(600), 1e-10
     starts = placed_at(
         np.column_stack([rng.uniform(3.0, 7.0, (count, 2)), np.full(count, 1.6)]),
         Rotation.random(count, random_state=int(rng.integers(1 << 30))),
@@ -191,5 +191,5 @@ def test_boxes_that_meet_edges_and_corners_are_decided_at_a_tolerance_of_a_tenth
     # By independent means: both points belong to their bodies.
     poses = motion.pose(found.time)
     local = np.einsum("nji,nj->ni", poses[:, :3, :3], found.point_a - poses[:, :3, 3])
-    assert np.abs((np.abs(local) - half).max(axis=1)).max() < 1e-9
+    assert np.abs((np.abs(local) - half).max(axis=1)).max() < 1e-12
     assert np.abs(field.height_at(found.point_b) - found.point_b[:, 2]).max() < 1e-12

@@ -25,8 +25,8 @@ class Body:
     """A body at rest, ready to be simulated.
 
     Args:
-        shape: a solid of tetrahedra, or a mesh that is a thin sheet; its vertices are the degrees of freedom. Sheets bend
-            towards flat, whatever shape they are given: a thick and stiff one that is not flat is not at rest.
+        shape: a solid of tetrahedra, or a mesh that is a thin sheet; its vertices are the degrees of freedom. Sheets
+            bend towards flat, whatever shape they are given: a thick and stiff one that is not flat is not at rest.
         surface: what touches others, moved along with a solid; None means the surface of the shape itself.
         stiffness: Young's modulus [Pa].
         poisson: Poisson's ratio, 0 to 0.49; near 0.5 the solver needs many sweeps.

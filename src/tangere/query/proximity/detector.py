@@ -86,6 +86,7 @@ class Detector(Uncopied, instead="make another one of the same meshes, or keep t
 
     @property
     def device(self) -> wp.Device:
+        """Where it works."""
         return self._surfaces.device
 
     def find(self, positions: Arrays | Sequence[Arrays]) -> Near:

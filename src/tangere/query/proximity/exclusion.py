@@ -25,7 +25,7 @@ from tangere.query.proximity.primitives import (
     nearest_on_edges,
     nearest_on_face,
 )
-from tangere.runtime import SOUND, InputError, launch
+from tangere.runtime import SOUND, InputError, check_kind, launch
 from tangere.shape import Adjacency, Mesh, Topology
 
 wp.set_module_options(SOUND)
@@ -52,6 +52,7 @@ class Exclusion:
         """Features with vertices less than `count` edges apart; 1 are those that share a vertex, left out anyway."""
         from scipy.sparse import csr_matrix, identity
 
+        check_kind(mesh, Mesh, "mesh")
         try:
             steps = index(count)
         except TypeError as error:
@@ -85,7 +86,8 @@ class Exclusion:
     @staticmethod
     def gaps(mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
         """Features nearer than `distance` [m] in the mesh as it is, in contact only when they come nearer still."""
-        return _excluding(mesh.topology, _contacts(mesh, distance, device).key).widened(mesh, distance, device=device)
+        near = _contacts(mesh, distance, device)
+        return _excluding(mesh.topology, near.key).widened(mesh, distance, device=device)
 
     def widened(self, mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
         """The same pairs where each that has come apart counts again: up to how far it is now, at most `distance`."""
@@ -110,6 +112,7 @@ def _excluding(topology: Topology, keys: np.ndarray) -> Exclusion:
 def _contacts(mesh: Mesh, distance: float, device: str | None) -> Contacts:
     from tangere.query.proximity.meshes import proximity
 
+    check_kind(mesh, Mesh, "mesh")
     return proximity(mesh, distance=distance, device=device)
 
 

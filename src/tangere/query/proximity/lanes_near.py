@@ -13,7 +13,7 @@ import warp as wp
 
 from tangere.query.contacts import Kind
 from tangere.query.proximity.lanes import SHARD
-from tangere.query.proximity.primitives import CONDITIONED
+from tangere.query.proximity.primitives import CONDITIONED, CONDITIONED_EDGES
 from tangere.runtime.collecting import COUNTER_STRIDE
 
 __all__ = [
@@ -33,7 +33,7 @@ IN_DOUBT = wp.constant(8)
 
 #: Vectors of eight numbers, and what is done with them.
 VECTORS = f"""
-    const double conditioned = {CONDITIONED!r};
+    const double conditioned = {CONDITIONED!r}, conditioned_edges = {CONDITIONED_EDGES!r};
 """
 VECTORS += """
     typedef double Wide __attribute__((ext_vector_type(8)));
@@ -60,7 +60,7 @@ EDGES = """
     const Vector d1 = minus(p1, p0), d2 = minus(q1, q0), r = minus(p0, q0);
     const Wide a = dot(d1, d1), b = dot(d1, d2), e = dot(d2, d2), c = dot(d1, r), f = dot(d2, r);
     const Wide determinant = a * e - b * b;
-    const Whole sure = determinant > conditioned * a * e;
+    const Whole sure = determinant > conditioned_edges * a * e;
     Wide u = clamped((b * f - c * e) / determinant);
     Wide v = (b * u + f) / e;
     const Whole below = v < zero, beyond = v > unit;

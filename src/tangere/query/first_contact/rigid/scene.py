@@ -50,7 +50,8 @@ def first_contact_of_scene(
     """The earliest time in [0, 1] at which any two of the bodies touch; `contacts.body_a`, `body_b` say which two.
 
     Args:
-        bodies: meshes at rest (which are not compared with each other), or moving rigidly, one motion each.
+        bodies: meshes at rest, or moving rigidly, one motion each. Two at rest are not compared with each other; a
+            motion that leads nowhere, such as a `Twist` of zeros, counts as rest.
         ignored: pairs of bodies that may touch, shape (k, 2), for instance `linked_pairs` of a chain.
         separation: distance that already counts as contact [m].
         tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the

@@ -205,9 +205,13 @@ def nearest_in(s: Simplex) -> Simplex:
                 q = corner_of(s.difference, j)
                 r = corner_of(s.difference, k)
                 if s.count == 4:
+                    # On which side of a face the fourth corner is must be certain: where two edges meet, all four
+                    # corners lie in a plane.
                     normal = wp.cross(q - p, r - p)
-                    here = wp.dot(normal, p)
-                    inside = inside and here * (here - wp.dot(normal, corner_of(s.difference, left))) > _ZERO
+                    last = corner_of(s.difference, left)
+                    depth = wp.dot(normal, p - last)
+                    certain = _ROUNDING * wp.length(q - p) * wp.length(r - p) * (wp.length(p) + wp.length(last))
+                    inside = inside and wp.dot(normal, p) * depth > _ZERO and wp.abs(depth) > certain
                 part = closest_on_triangle(origin, p, q, r)
                 squared = wp.length_sq(part[0] * p + part[1] * q + part[2] * r)
                 if squared < nearest:

@@ -202,6 +202,16 @@ def search_kernel(kind: int) -> wp.Kernel:
         return is_touching(t, o)
 
     @wp.func
+    def is_on_ground(t: Terrain, m: Traveller, o: Outline, hulls: Hulls, n: wp.vec3d) -> bool:
+        """Whether the body just touches the ground, n pointing away from it: as a rule the search finds 1e-10 instead.
+
+        A cylinder is asked exactly, others whether their farthest point is on the surface.
+        """
+        farthest = o.centre + support(o.core, hulls, -n) - m.radius * n
+        depth = height_at(t, farthest[0], farthest[1]) - farthest[2]
+        return (depth >= _ZERO and depth <= m.slack) or is_touching(t, o)
+
+    @wp.func
     def in_ground_by(t: Terrain, m: Traveller, motions: wp.array[RigidMotion], at: int, hulls: Hulls) -> wp.float64:
         """A time when the body is in the ground; 1 if none was found.
 
@@ -378,6 +388,8 @@ def search_kernel(kind: int) -> wp.Kernel:
             answer.point_b = answer.point_a
         elif best.leaf.status != FREE:
             leaf = best.leaf
+            if leaf.status == CONTACT and leaf.time == _ZERO and is_on_ground(t, m, now, hulls, leaf.gap.normal):
+                leaf.status = START
             answer.status = leaf.status
             answer.time = clock_time(m.smooth, leaf.time)
             if leaf.status == START:
