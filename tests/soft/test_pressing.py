@@ -29,7 +29,7 @@ def tool_above_a_block(stiffness: float, at: tuple[float, float, float], **optio
 def stiff_and_dragged(**options) -> Simulation:
     """A tool pressed into a block that is too stiff for the sweeps, and dragged until the block springs back at it."""
     simulation = tool_above_a_block(2e4, (0.02, 0.01, 0.65), distance=0.05, **options)
-    for velocity, steps in (((0.0, 0.0, -1.0), 10), ((0.5, 0.0, 0.0), 50)):
+    for velocity, steps in (((0.0, 0.0, -1.0), 10), ((2.0, 0.0, 0.0), 50)):
         simulation.drive(1, velocity)
         simulation.run(steps)
     return simulation

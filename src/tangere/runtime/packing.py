@@ -58,14 +58,14 @@ class Packed:
 
 
 class Recorded:
-    """A CPU launch of `kernel(*leading, *arguments)`: the arguments, which stay the same arrays, are packed once."""
+    """A launch of `kernel(*leading, *arguments)`: on CPU the arguments, which stay the same arrays, are packed once."""
 
     def __init__(self, kernel: wp.Kernel, arguments: Sequence[Any], device: wp.Device) -> None:
         self._kernel, self._arguments, self._device = kernel, arguments, device
 
     @cached_property
     def packed(self) -> Packed:
-        """The arguments with zeros before them."""
+        """The arguments with zeros before them (CPU)."""
         kernel = self._kernel
         places = len(kernel.adj.args) - len(self._arguments)
         values = [*[0] * places, *self._arguments]
@@ -78,8 +78,12 @@ class Recorded:
         return Packed(form, block, places, self._arguments)
 
     def launch(self, count: int, *leading: int) -> None:
-        """Run `kernel(*leading, *arguments)` for `count` indices on the calling thread."""
-        self.packed.launch(count, *leading)
+        """Run `kernel(*leading, *arguments)` for `count` indices, on CPU on the calling thread."""
+        if self._device.is_cuda:
+            arguments = [*leading, *self._arguments]
+            wp.launch(self._kernel, count, arguments, device=self._device, record_tape=False, block_dim=BLOCK)
+        else:
+            self.packed.launch(count, *leading)
 
 
 class _Form:

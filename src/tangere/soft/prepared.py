@@ -7,7 +7,7 @@ from typing import Any
 
 import warp as wp
 
-from tangere.runtime.kernels import BLOCK, load
+from tangere.runtime.kernels import load
 from tangere.runtime.launching import GRAIN, Recorded, run_shards, shard_ranges
 
 __all__ = ["Prepared"]
@@ -29,18 +29,15 @@ class Prepared:
         serial: bool = False,
     ) -> None:
         load(kernel, device)
-        self._kernel, self._arguments, self._device = kernel, list(arguments), device
-        self._recorded = Recorded(kernel, self._arguments, device)
+        self._recorded, self._cuda = Recorded(kernel, list(arguments), device), device.is_cuda
         self._grain, self._threads = grain, 1 if serial else None
 
     def __call__(self, count: int, first: int = 0) -> None:
         """Run the indices first … first + count - 1; a `serial` kernel does so in order on CPU."""
         if count <= 0:
             return
-        if self._device.is_cuda:
-            wp.launch(
-                self._kernel, count, [first, *self._arguments], device=self._device, record_tape=False, block_dim=BLOCK
-            )
+        if self._cuda:
+            self._recorded.launch(count, first)
             return
         ranges = shard_ranges(count, self._grain, self._threads)
         run_shards(lambda shard, at, size: self.inline(first + at, size), ranges, self._threads)
