@@ -147,6 +147,7 @@ def _nearest(
                         body,
                         traits,
                         distance,
+                        gaps[v],
                     )
                     side = int(found < wp.float64(0.0))
                     gap = wp.abs(found)

@@ -143,7 +143,7 @@ def ask(
             v = scratch[row, lane]
             j = scratch[row, PENDING + lane]
             found = touch(
-                v, normals[v], items, j, positions, face_offsets, faces_at, faces, rest, body, traits, distance
+                v, normals[v], items, j, positions, face_offsets, faces_at, faces, rest, body, traits, distance, gaps[v]
             )
             side = int(found < wp.float64(0.0))
             gap = wp.abs(found)

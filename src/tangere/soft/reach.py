@@ -123,8 +123,12 @@ def touch(
     body: wp.array[int],
     traits: wp.array[int],
     distance: wp.float64,
+    least: wp.vec2d,
 ) -> wp.float64:
-    """The gap of a vertex to the face at place j, negative if the face is behind it; `FAR` if that is no contact."""
+    """The gap of a vertex to the face at place j, negative if the face is behind it; `FAR` if that is no contact.
+
+    Or if it is more than the least gap so far, in front or behind.
+    """
     f0 = items[j, 0]
     f1 = items[j, 1]
     f2 = items[j, 2]
@@ -146,8 +150,9 @@ def touch(
         apart = wp.length(face_offset(rest[v], rest[f0], rest[f1], rest[f2], w))
     if not (gap < REACH * activation(distance, apart, body[v] == body[f0])):
         return FAR
+    behind = wp.dot(offset, normal) > wp.float64(0.0)
+    if gap > wp.where(behind, least[1], least[0]):
+        return FAR
     if not is_nearest_around(wp.vec3i(f0, f1, f2), w, offset, positions, offsets, faces_at, faces):
         return FAR
-    if wp.dot(offset, normal) > wp.float64(0.0):
-        return -gap
-    return gap
+    return wp.where(behind, -gap, gap)
