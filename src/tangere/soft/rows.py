@@ -231,14 +231,19 @@ def is_flatter(
     Then contact is along the normal of the vertex, wherever beside it the face is nearest: else what slides over a flat
     surface would be held back by its vertices.
     """
-    flat = int(0)
     sharp = bool(True)
     rim = bool(False)
     for k in range(1, 4):
         rim = rim or weights[k] == wp.float64(0.0)
         sharp = sharp and (weights[k] == wp.float64(0.0) or (traits[quad[k]] & SMOOTH) == 0)
-        flat += int(is_flat(quad[k], positions, face_offsets, faces_at, faces))
-    return (rim and sharp) or (flat < 3 and is_flat(quad[0], positions, face_offsets, faces_at, faces))
+    if rim and sharp:
+        return True
+    if not is_flat(quad[0], positions, face_offsets, faces_at, faces):
+        return False
+    flat = bool(True)
+    for k in range(1, 4):
+        flat = flat and is_flat(quad[k], positions, face_offsets, faces_at, faces)
+    return not flat
 
 
 @wp.func
