@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # Each job has one core: threads of NumPy's linear algebra would only wait for each other, at full speed.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
-.PHONY: help demo test test-release test-debug test-slow lint coverage bench docs clean
+.PHONY: help demo test test-release test-debug test-slow test-gpu lint coverage bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## what the targets do
@@ -32,6 +32,9 @@ test-debug: .venv/dev.stamp
 test-slow: .venv/dev.stamp ## the tests too long for every run
 	$(PYTEST) -m slow
 	TANGERE_DEBUG=1 $(PYTEST) -m "long_in_debug and not slow and not release"
+
+test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVIDIA GPU (they are skipped elsewhere)
+	$(PYTEST) -m "not slow" -k "cuda or gpu"
 
 lint: .venv/dev.stamp ## style, format, types, and which room imports which
 	$(BIN)/ruff check .
