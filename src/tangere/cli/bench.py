@@ -52,10 +52,9 @@ def bench(seconds: float, as_json: bool, png: Path | None, threads: int | None, 
     from rich.console import Console
 
     from tangere.cli.extras import check_view_extra
-    from tangere.cli.out_files import check_out_file
     from tangere.cli.showcase import cases
     from tangere.cli.tables import quantity, screen_table
-    from tangere.runtime import choose_device, thread_count, using_threads
+    from tangere.runtime import check_out_file, choose_device, thread_count, using_threads
 
     check_out_file(png, "--png", ".png")
     check_view_extra(matplotlib=png is not None)

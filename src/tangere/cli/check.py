@@ -64,8 +64,8 @@ def check(
     import tangere as tg
     from tangere.cli.extras import check_view_extra
     from tangere.cli.mesh_files import load_mesh
-    from tangere.cli.out_files import check_out_file
     from tangere.motion.path_files import load_path
+    from tangere.runtime import check_out_file
     from tangere.scene import Scene
 
     check_out_file(png, "--png", ".png")

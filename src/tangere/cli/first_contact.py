@@ -61,8 +61,7 @@ def first_contact(
     import tangere as tg
     from tangere.cli.extras import check_view_extra
     from tangere.cli.moving_files import load_bodies
-    from tangere.cli.out_files import check_out_file
-    from tangere.runtime import InputError, using_threads
+    from tangere.runtime import InputError, check_out_file, using_threads
     from tangere.scene import Scene
 
     if len(meshes) > 2:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tangere.runtime import InputError, check_out_file
+from tangere.runtime import InputError
 
-__all__ = ["check_out_file", "make_out_folder"]
+__all__ = ["make_out_folder"]
 
 
 def make_out_folder(path: Path) -> None:

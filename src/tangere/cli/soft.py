@@ -62,8 +62,7 @@ def soft(
     tangere soft tori.npz --view
     """
     from tangere.cli.extras import check_view_extra
-    from tangere.cli.out_files import check_out_file
-    from tangere.runtime import InputError, using_threads
+    from tangere.runtime import InputError, check_out_file, using_threads
 
     check_out_file(png, "--png", ".png")
     check_out_file(record, "--record", ".npz")

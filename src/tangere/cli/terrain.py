@@ -120,9 +120,8 @@ def check(
     """
     import tangere as tg
     from tangere.cli.extras import check_view_extra
-    from tangere.cli.out_files import check_out_file
     from tangere.cli.pose_files import load_poses
-    from tangere.runtime import using_threads
+    from tangere.runtime import check_out_file, using_threads
     from tangere.view import picture
 
     check_out_file(png, "--png", ".png")

@@ -32,8 +32,7 @@ def view(
 ) -> None:
     """Look at mesh FILES, prepared parts (.npz) among them, or at one recorded scene (.npz), until Ctrl-C."""
     from tangere.cli.moving_files import load_bodies
-    from tangere.cli.out_files import check_out_file
-    from tangere.runtime import InputError
+    from tangere.runtime import InputError, check_out_file
     from tangere.scene import Scene
     from tangere.view import picture
     from tangere.view import view as serve

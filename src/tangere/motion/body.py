@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.motion.poses import as_times, points_of
+from tangere.motion.poses import as_body_points, as_times
 from tangere.motion.rigid import RigidMotion, pose_at, velocity_at
 from tangere.runtime import SOUND, Arrays, InputError, launch, to_numpy
 
@@ -78,7 +78,7 @@ class Rigid:
     def positions(self, points: Arrays, time: float) -> np.ndarray:
         """Where points of the body, (m, 3) in its frame [m], are at `time`: (m, 3), or (n, m, 3) for n motions."""
         pose = self.pose(time)
-        return points_of(points, "points") @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3]
+        return as_body_points(points, "points") @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3]
 
     def twist(self, t: Arrays) -> tuple[np.ndarray, np.ndarray]:
         """Angular velocity, and linear velocity of the body's point at the world origin, each (…, 3) per unit of t."""

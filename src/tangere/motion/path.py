@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tangere.motion.body import Rigid
-from tangere.motion.poses import as_poses, as_times, points_of, rotation_between
+from tangere.motion.poses import as_body_points, as_poses, as_times, rotation_between
 from tangere.motion.screw import Screw
 from tangere.runtime import Arrays, CapacityError, InputError, to_numpy
 
@@ -70,7 +70,7 @@ class Path:
     def positions(self, points: Arrays, time: float) -> np.ndarray:
         """Where points of the body, (m, 3) in its frame [m], are at `time`, (m, 3)."""
         pose = self.pose(time)
-        return points_of(points, "points") @ pose[:3, :3].T + pose[:3, 3]
+        return as_body_points(points, "points") @ pose[:3, :3].T + pose[:3, 3]
 
     def twist(self, t: Arrays) -> tuple[np.ndarray, np.ndarray]:
         """Angular velocity, and linear velocity of the body's point at the world origin, each (…, 3) per unit of t."""

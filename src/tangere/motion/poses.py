@@ -6,7 +6,7 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["as_poses", "as_times", "as_vectors", "points_of", "quaternions_of", "rotation_between", "rotations_of"]
+__all__ = ["as_body_points", "as_poses", "as_times", "as_vectors", "quaternions_of", "rotation_between", "rotations_of"]
 
 #: A rotation block this far from a rotation is a mistake (single precision gives 1e-7); below it, it is mended.
 NOT_A_ROTATION = 1e-5
@@ -51,7 +51,7 @@ def as_vectors(data: Arrays, name: str) -> np.ndarray:
     return vectors
 
 
-def points_of(data: Arrays, name: str) -> np.ndarray:
+def as_body_points(data: Arrays, name: str) -> np.ndarray:
     """Points of a body in its frame, shape (m, 3) [m]; one alone, (3,), and more in front are taken as well."""
     points = to_numpy(data, name)
     if points.ndim == 0 or points.shape[-1] != 3:

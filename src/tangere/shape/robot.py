@@ -21,7 +21,7 @@ import numpy as np
 from tangere.motion import Chain, Rest, Rigid, Twist
 from tangere.runtime import InputError, MissingExtraError, UnsupportedError
 from tangere.shape import generate
-from tangere.shape.generate.budget import length
+from tangere.shape.generate.given import length
 from tangere.shape.mesh import Mesh
 from tangere.shape.moving import Moving
 

@@ -13,7 +13,7 @@ from itertools import permutations
 
 import numpy as np
 
-from tangere.shape.generate.budget import length, whole
+from tangere.shape.generate.given import length, whole
 from tangere.shape.generate.sweep import sweep
 from tangere.shape.tets import TetMesh
 

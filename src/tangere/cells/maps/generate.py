@@ -8,7 +8,7 @@ import warp as wp
 from tangere.cells.maps.cell_map import CellMap
 from tangere.runtime import check_kind
 from tangere.shape import Mesh
-from tangere.shape.generate.budget import fraction, length, random_source, whole
+from tangere.shape.generate.given import fraction, length, random_source, whole
 
 __all__ = ["hex_grid", "map_of_mesh", "quad_grid", "tet_grid", "triangle_grid"]
 

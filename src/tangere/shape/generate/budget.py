@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
-from numbers import Integral, Real
 from typing import TypeVar
 
-import numpy as np
-
 from tangere.runtime import CapacityError, InputError
+from tangere.shape.generate.given import whole
 
-__all__ = ["check_room", "factor_pair", "fraction", "length", "lengths", "random_source", "solve", "whole"]
+__all__ = ["check_room", "factor_pair", "solve"]
 
 #: Contacts have 29 bits for the number of an edge, and a triangle has one and a half.
 MOST_TRIANGLES = 2**28
@@ -46,50 +44,7 @@ def factor_pair(product: int, aspect: float, least: tuple[int, int] = (1, 1)) ->
     return min(fitting, key=lambda pair: abs(math.log(pair[0] / pair[1] / aspect)), default=None)
 
 
-def whole(shape: str, what: str, value: int, least: int) -> int:
-    """`value` if it is a whole number and at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{shape}: {what} must be a whole number of at least {least}, not {value!r}")
-    return int(value)
-
-
 def check_room(shape: str, triangles: int) -> None:
     """Raise where a shape of at least so many triangles has more than meshes can have."""
     if triangles > MOST_TRIANGLES:
         raise CapacityError(f"{shape}: takes at least {triangles} triangles; a mesh has room for {MOST_TRIANGLES}")
-
-
-def random_source(shape: str, seed: int) -> np.random.Generator:
-    """Random numbers, the same for the same seed: a whole number, 0 or above."""
-    return np.random.default_rng(whole(shape, "seed", seed, least=0))
-
-
-def lengths(shape: str, what: str, values: Sequence[float], many: int) -> tuple[float, ...]:
-    """`values` if they are so many, positive and finite [m]."""
-    try:
-        given = tuple(values)
-    except TypeError:
-        given = ()
-    if len(given) != many:
-        raise InputError(f"{shape}: {what} must be {many} lengths, not {values!r}")
-    return tuple(length(shape, f"{what}[{k}]", value) for k, value in enumerate(given))
-
-
-def length(shape: str, what: str, value: float, *, below: float = math.inf) -> float:
-    """`value` if it is positive, finite and below the limit [m]."""
-    if not _is_real(value) or not 0.0 < value < below:
-        limit = "positive and finite" if below == math.inf else f"between 0 and {below:g}"
-        raise InputError(f"{shape}: {what} must be {limit}, not {value!r}")
-    return float(value)
-
-
-def fraction(shape: str, what: str, value: float) -> float:
-    """`value` if it is at least 0 and below 1."""
-    if not _is_real(value) or not 0.0 <= value < 1.0:
-        raise InputError(f"{shape}: {what} must be at least 0 and below 1, not {value!r}")
-    return float(value)
-
-
-def _is_real(value: object) -> bool:
-    """Whether it is one number; an array without dimensions is."""
-    return isinstance(value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value, Real)

@@ -9,8 +9,8 @@ import numpy as np
 
 from tangere.shape.generate.assembly import Assembly, pose, steps
 from tangere.shape.generate.blocks import add, block_solid, cut_holes, rounded
-from tangere.shape.generate.budget import length
 from tangere.shape.generate.door import DOOR_OUTLINE, bulge, door_panel
+from tangere.shape.generate.given import length
 from tangere.shape.generate.pieces import Piece, divided, joined, moved, rod
 from tangere.shape.generate.sweep import sweep
 from tangere.shape.mesh import Mesh

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.runtime import InputError
-from tangere.shape.generate.budget import length, solve, whole
+from tangere.shape.generate.budget import solve
+from tangere.shape.generate.given import length, whole
 from tangere.shape.generate.lattice import band
 from tangere.shape.mesh import Mesh
 

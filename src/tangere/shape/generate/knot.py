@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.shape.generate.budget import length
+from tangere.shape.generate.given import length
 from tangere.shape.generate.sweep import sweep
 from tangere.shape.generate.torus import torus_grid
 from tangere.shape.mesh import Mesh

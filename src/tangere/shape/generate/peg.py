@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.runtime import InputError
-from tangere.shape.generate.budget import factor_pair, length, solve, whole
+from tangere.shape.generate.budget import factor_pair, solve
+from tangere.shape.generate.given import length, whole
 from tangere.shape.generate.lattice import revolve
 from tangere.shape.mesh import Mesh
 

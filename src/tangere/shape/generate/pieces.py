@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.runtime import InputError
-from tangere.shape.generate.budget import whole
+from tangere.shape.generate.given import whole
 from tangere.shape.generate.sweep import sweep
 
 __all__ = ["Piece", "divided", "joined", "moved", "rod"]

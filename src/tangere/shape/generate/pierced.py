@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tangere.runtime import InputError
-from tangere.shape.generate.budget import factor_pair, length, lengths, solve, whole
+from tangere.shape.generate.budget import factor_pair, solve
+from tangere.shape.generate.given import length, lengths, whole
 from tangere.shape.generate.lattice import ring_grid
 from tangere.shape.mesh import Mesh
 

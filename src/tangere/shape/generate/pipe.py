@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.shape.generate.assembly import Assembly, pose, steps
-from tangere.shape.generate.budget import length
+from tangere.shape.generate.given import length
 from tangere.shape.generate.lattice import ring_grid
 from tangere.shape.generate.pieces import divided
 from tangere.shape.generate.sweep import sweep

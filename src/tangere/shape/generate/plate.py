@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tangere.shape.generate.budget import factor_pair, lengths, solve
+from tangere.shape.generate.budget import factor_pair, solve
+from tangere.shape.generate.given import lengths
 from tangere.shape.generate.lattice import band
 from tangere.shape.mesh import Mesh
 

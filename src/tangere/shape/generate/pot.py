@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from tangere.shape.generate.budget import factor_pair, fraction, length, solve
+from tangere.shape.generate.budget import factor_pair, solve
+from tangere.shape.generate.given import fraction, length
 from tangere.shape.generate.lattice import revolve
 from tangere.shape.generate.sweep import sweep
 from tangere.shape.mesh import Mesh

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from tangere.runtime import InputError
-from tangere.shape.generate.budget import check_room, fraction, length, random_source, solve, whole
+from tangere.shape.generate.budget import check_room, solve
+from tangere.shape.generate.given import fraction, length, random_source, whole
 from tangere.shape.mesh import Mesh
 
 __all__ = ["bumpy_sphere", "icosphere"]

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from tangere.runtime import InputError
-from tangere.shape.generate.budget import length, lengths, random_source
+from tangere.shape.generate.given import length, lengths, random_source
 from tangere.shape.heightfield import Heightfield
 
 __all__ = ["city_blocks", "dunes", "flat", "fractal", "kerbs", "slope", "stairs"]

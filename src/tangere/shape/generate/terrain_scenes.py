@@ -12,7 +12,7 @@ import numpy as np
 
 from tangere.runtime import InputError
 from tangere.shape.analytic import Cylinder
-from tangere.shape.generate.budget import random_source
+from tangere.shape.generate.given import random_source
 from tangere.shape.generate.terrain import dunes, kerbs, slope
 from tangere.shape.heightfield import Heightfield
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from tangere.runtime import InputError
 from tangere.shape.generate.assembly import Assembly, pose, steps
-from tangere.shape.generate.budget import length
 from tangere.shape.generate.extruded import comb
+from tangere.shape.generate.given import length
 from tangere.shape.generate.peg import peg
 from tangere.shape.generate.pierced import plate_with_hole
 from tangere.shape.generate.plate import plate

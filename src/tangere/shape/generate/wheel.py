@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.shape.generate.budget import length
+from tangere.shape.generate.given import length
 from tangere.shape.generate.lattice import revolve, ring_grid
 from tangere.shape.generate.pieces import Piece, divided, joined, rod
 from tangere.shape.mesh import Mesh

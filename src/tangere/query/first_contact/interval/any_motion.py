@@ -189,16 +189,19 @@ def _touch(a: _Side, b: _Side, pairs: wp.array, t0: float, t1: float, precision:
     times = wp.full(count, np.inf, dtype=wp.float64, device=place)
     features = wp.full(count, -1, dtype=wp.int32, device=place)
     used = wp.zeros(count, dtype=wp.int32, device=place)
-    until, sparse = t1, max(count // SAMPLE, 1)
-    for stride, quick in ((sparse, True), (sparse, False), (1, False)):
-        if stride > 1 and not quick and until < t1:
-            continue  # the quick ones have told a bound
+
+    def search(stride: int, until: float, quick: bool = False) -> float:
+        """Every so many pairs; the time of the first contact so far."""
         limits = _limited(precision, QUICK) if quick else precision
         inputs = [a.points, b.points, pairs, stride, t0, until, limits, int(quick)]
         launch(_touch_pairs, -(-count // stride), inputs, [times, features, used], device=place, grain=16)
-        until = min(t1, float(times.numpy().min()))
-        if stride == 1 and not quick:
-            break
+        return min(t1, float(times.numpy().min()))
+
+    sparse = max(count // SAMPLE, 1)
+    until = search(sparse, t1, quick=True)
+    if until == t1 and sparse > 1:  # no bound yet
+        until = search(sparse, t1)
+    search(1, until)
     time_of, pair = times.numpy(), pairs.numpy()
     best = int(np.lexsort((pair[:, 1], pair[:, 0], time_of))[0])
     hit = np.array([pair[best, 0], pair[best, 1], features.numpy()[best]])
