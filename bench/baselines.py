@@ -17,11 +17,13 @@ import numpy as np
 
 import tangere as tg
 from bench.harness import Report, measure
+from bench.shapes.traps import thin_plate, two_hoops
 from tangere.motion import Rest, Screw
-from tangere.query.first_contact.rigid import rigid_first_contact
+from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.query.intersection import intersecting_pairs, intersects
-from tangere.shape import Mesh, generate
-from tangere.shape.generate.assembly import pose
+from tangere.shape import generate
+from tangere.shape.generate.build.assembly import pose
+from tangere.shape.mesh import Mesh
 
 __all__ = ["METHODS", "SCENES", "Scene", "wrong_side_exit"]
 
@@ -87,7 +89,7 @@ METHODS: dict[str, Method] = {
 
 
 def _scenes() -> dict[str, Scene]:
-    plate, hoops = generate.thin_plate(), generate.two_hoops()
+    plate, hoops = thin_plate(), two_hoops()
     # 1 mm thick, 10 m a step: ten thousand thicknesses, while it turns a little.
     above, below = pose((0.1, 0.05, 4.5), axis=0, angle=0.1), pose((0.1, 0.05, -5.5), axis=0, angle=0.3)
     jump = Screw(hoops.touching_path[0], hoops.touching_path[1])

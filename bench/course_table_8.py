@@ -11,9 +11,10 @@ import numpy as np
 
 from bench.data import sample_queries
 from bench.harness import Report, SkippedError
+from tangere.published.course import Reading
+from tangere.published.course.robust import robust_filter
 from tangere.query.contacts import Kind
-from tangere.query.first_contact import Reading, edge_edge, vertex_face
-from tangere.query.first_contact.robust import robust_filter
+from tangere.query.first_contact import edge_edge, vertex_face
 
 FEATURES: list[str] = []
 

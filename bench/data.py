@@ -11,7 +11,7 @@ import numpy as np
 from bench.harness import SkippedError
 from sample_queries import read_families
 from tangere.query.contacts import Kind
-from tangere.shape import Mesh
+from tangere.shape.mesh import Mesh
 
 __all__ = ["SampleQueries", "cloth_ball", "sample_queries"]
 

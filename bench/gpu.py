@@ -19,7 +19,8 @@ from bench.harness import Report, SkippedError, count, measure, ratio, seconds
 from families import FAMILIES, random_half_colliding
 from tangere.query.contacts import Kind
 from tangere.query.first_contact import edge_edge, vertex_face
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 FEATURES = ["F-T-22"]
 

@@ -16,12 +16,13 @@ import warp as wp
 
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
 from bench.plots import Plot
-from tangere.bound import LinearTree
-from tangere.partition.broad_phase import triangle_pairs
-from tangere.partition.pipeline import Settings
-from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.query.proximity import Detector, detect, proximity
-from tangere.shape import Mesh, generate
+from tangere.broad_phase.triangles import Surfaces, triangle_pairs
+from tangere.bvh.lbvh import LinearTree
+from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.pipeline import Settings
+from tangere.query.proximity import Detector, proximity
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 FEATURES = ["F-L-11", "F-L-61", "F-L-62", "F-L-63", "F-L-75"]
 

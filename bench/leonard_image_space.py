@@ -15,7 +15,8 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection
 
 from bench.harness import Report, measure
 from tangere.query.proximity import proximity
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 FEATURES = ["F-L-77", "F-L-78"]
 

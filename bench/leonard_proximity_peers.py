@@ -19,7 +19,8 @@ from bench.data import cloth_ball
 from bench.harness import Report, SkippedError, Timing, count, measure, ratio
 from tangere.query.contacts import Contacts, Kind
 from tangere.query.proximity import Detector, proximity
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 FEATURES: list[str] = []
 

@@ -11,10 +11,9 @@ from functools import partial
 import numpy as np
 
 from bench.harness import Report, count, measure
-from tangere.partition.broad_phase import triangle_pairs
-from tangere.partition.pipeline import Settings, find_pairs
-from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.shape import Mesh
+from tangere.broad_phase.triangles import Surfaces, triangle_pairs
+from tangere.published.leonard_grid.pipeline import Settings, find_pairs
+from tangere.shape.mesh import Mesh
 
 FEATURES = ["F-L-69"]
 

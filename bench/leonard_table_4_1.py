@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from bench.harness import Report, ratio
-from tangere.partition.pipeline import Settings
-from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.query.proximity import detect
-from tangere.query.proximity.owned import count_tests
-from tangere.shape import Mesh
+from tangere.broad_phase.triangles import Surfaces
+from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.pipeline import Settings
+from tangere.query.proximity.representative_triangles import count_tests
+from tangere.shape.mesh import Mesh
 from tangere.soft import scenes as simulated
 
 FEATURES = ["F-L-30", "F-L-83", "F-L-88"]

@@ -13,10 +13,12 @@ import numpy as np
 
 from bench.harness import Report, measure
 from bench.leonard_table_4_1 import DISTANCE, EVERY, RUNS, frames, in_turns
-from tangere.partition.pipeline import Settings
-from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.query.proximity import Exclusion, detect
-from tangere.shape import Mesh, generate
+from tangere.broad_phase.triangles import Surfaces
+from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.pipeline import Settings
+from tangere.query.proximity import Exclusion
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 FEATURES = ["F-L-3", "F-L-84"]
 

@@ -17,16 +17,17 @@ import warp as wp
 
 from bench.harness import Report, ratio
 from bench.leonard_table_4_1 import DISTANCE, EVERY, RUNS, SCENES, frames, settings_of
-from tangere.partition.broad_phase_boxes import EMPTY, Box, boxes_overlap, triangle_boxes
-from tangere.partition.pipeline import Settings
-from tangere.partition.pipeline_surfaces import Surfaces
+from tangere.broad_phase.triangles import EMPTY, Surfaces
+from tangere.broad_phase.triangles.triangle_aabbs import Box, boxes_overlap, triangle_boxes
+from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.pipeline import Settings
 from tangere.query.contacts import Contacts
-from tangere.query.proximity import Detector, detect
-from tangere.query.proximity.near import describe
-from tangere.query.proximity.owned import near_features
-from tangere.query.proximity.tree_search import joined
-from tangere.runtime import SOUND, collect, launch, take, using_threads
-from tangere.shape import Mesh
+from tangere.query.proximity import Detector
+from tangere.query.proximity.broad_phase import joined
+from tangere.query.proximity.contact_buffer import describe
+from tangere.query.proximity.representative_triangles import near_features
+from tangere.runtime import SOUND, collect, launch, reserve_slots, using_threads
+from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
@@ -207,7 +208,7 @@ def _leaf_pairs(
                     for q in range(begin, begins_b[m + 1]):
                         j = order_b[q] + base_b
                         if boxes_overlap(boxes[i], boxes[j]):
-                            place = take(counts, shard, 1, capacity)
+                            place = reserve_slots(counts, shard, 1, capacity)
                             if place >= 0:
                                 out[place] = wp.vec2i(wp.min(i, j), wp.max(i, j))
             while (node & 1) == 1:

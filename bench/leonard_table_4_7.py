@@ -33,9 +33,10 @@ from bench.leonard_table_4_1 import (
     settings_of,
 )
 from bench.memory import peak_bytes
-from tangere.partition.pipeline import Settings
-from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.query.proximity import Detector, detect
+from tangere.broad_phase.triangles import Surfaces
+from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.pipeline import Settings
+from tangere.query.proximity import Detector
 from tangere.soft import scenes as simulated
 
 FEATURES = ["F-L-6", "F-L-7", "F-L-8", "F-L-10", "F-L-13", "F-L-58", "F-L-87", "F-L-88"]

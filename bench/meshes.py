@@ -18,7 +18,8 @@ from bench.data import cloth_ball
 from bench.harness import Report, SkippedError, count, measure, ratio
 from bench.peers import ipctk
 from bench.plots import Plot
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 FEATURES: list[str] = []
 

@@ -23,16 +23,17 @@ from pathlib import Path
 import numpy as np
 
 from bench.harness import Report, count, seconds
+from bench.replay import Trajectory
 from tangere.motion import Rest, Rigid, Twist
 from tangere.motion.poses import rotation_between
 from tangere.query.contacts import Contacts, Status
 from tangere.query.distance import distance
-from tangere.query.first_contact.rigid import rigid_first_contact
+from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.query.intersection import intersects
 from tangere.runtime import InputError
-from tangere.scene.trajectory import Trajectory
-from tangere.shape import Mesh, generate
-from tangere.shape.generate.assembly import pose
+from tangere.shape import generate
+from tangere.shape.generate.build.assembly import pose
+from tangere.shape.mesh import Mesh
 
 __all__ = ["SCENES", "Leg", "Operator", "Recording", "record", "recorded"]
 

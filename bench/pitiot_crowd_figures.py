@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bench.harness import Report, count, seconds
-from tangere.cells.maps import quad_grid
+from tangere.cells.generate import quad_grid
 from tangere.cells.registration import Density
 from tangere.crowd import Bubbles, Simulation, box
 from tangere.crowd.scenarios import circle, corridor, field

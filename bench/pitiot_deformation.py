@@ -12,9 +12,10 @@ import time
 import numpy as np
 
 from bench.harness import Report, count, seconds
-from tangere.cells.maps import hex_grid, quad_grid
+from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.registration import Registration
-from tangere.cells.tracking import locate, move, track_convex
+from tangere.cells.tracking import locate, move
+from tangere.published.pitiot_trackers import track_convex
 
 #: E11 with its control: 39; starting on faces: 40; on edges and vertices: 41. The last section: 43.
 FEATURES = ["F-P-39", "F-P-40", "F-P-41", "F-P-43"]

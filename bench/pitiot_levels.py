@@ -12,8 +12,9 @@ import numpy as np
 import warp as wp
 
 from bench.harness import Report, measure, seconds
-from tangere.cells.maps import CellMap, ExplicitLevels, explicit_levels, hex_grid, quad_grid, split
-from tangere.cells.maps.arrays import MapArrays, level
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.maps import CellMap, ExplicitLevels, MapArrays, explicit_levels, split
+from tangere.cells.maps.arrays import level
 from tangere.cells.maps.orbits import last_part
 from tangere.runtime import SOUND, launch
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
 from bench.plots import Plot
-from tangere.cells.maps import quad_grid
+from tangere.cells.generate import quad_grid
 from tangere.cells.registration import Density, Registration, adapt, around, in_ring, within
 from tangere.runtime import thread_count
 

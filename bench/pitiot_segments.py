@@ -15,11 +15,12 @@ import numpy as np
 import warp as wp
 
 from bench.harness import Report, count, measure, ratio, seconds
-from tangere.cells.maps import CellMap, quad_grid
-from tangere.cells.registration import Density, Registration, adapt
-from tangere.cells.registration.crossing import ALONE, Crossings, cross
-from tangere.cells.tracking import CrossingPoints
-from tangere.cells.tracking.locate import locate_darts, points_of
+from tangere.cells.generate import quad_grid
+from tangere.cells.maps import CellMap
+from tangere.cells.registration import ALONE, Density, Registration, adapt, cross
+from tangere.cells.registration.crossings import Crossings
+from tangere.cells.tracking import locate_darts, points_of
+from tangere.published.pitiot_trackers import CrossingPoints
 from tangere.runtime import using_threads
 
 #: E17 after each step: 22. Crossing points, equal to marches and their cost compared: 82.

@@ -12,7 +12,8 @@ import time
 import numpy as np
 
 from bench.harness import Report, count, seconds
-from tangere.cells.maps import CellMap, map_of_mesh, split
+from tangere.cells.generate import map_of_mesh
+from tangere.cells.maps import CellMap, split
 from tangere.cells.registration import Density
 from tangere.cells.tracking import glide, on_surface
 from tangere.crowd.scenarios import knot, planet, potatoid

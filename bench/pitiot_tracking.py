@@ -16,10 +16,10 @@ import numpy as np
 import warp as wp
 
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
-from tangere.cells.maps import CellMap, quad_grid
-from tangere.cells.tracking import Simplices, locate
-from tangere.cells.tracking.locate import locate_darts, points_of
-from tangere.cells.tracking.march import move_darts
+from tangere.cells.generate import quad_grid
+from tangere.cells.maps import CellMap
+from tangere.cells.tracking import locate, locate_darts, move_darts, points_of
+from tangere.published.pitiot_trackers import Simplices
 from tangere.runtime import thread_count, using_threads
 
 #: The last section shows tracking alone for F-P-18, whose check, E6 in a city, is in `pitiot_crowd_figures`.

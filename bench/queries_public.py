@@ -15,9 +15,9 @@ import numpy as np
 from bench.data import SampleQueries, sample_queries
 from bench.harness import Report, measure, seconds
 from bench.peers import ipctk
+from tangere.published.course.robust import robust_filter
 from tangere.query.contacts import Kind
 from tangere.query.first_contact import edge_edge, vertex_face
-from tangere.query.first_contact.robust import robust_filter
 
 FEATURES: list[str] = []
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from bench.harness import Report, count, seconds
 from bench.redon_table_3_2 import lifter
-from tangere.query.first_contact.interval import Front, IntervalOptions, first_contacts_by_intervals
-from tangere.scene.trajectory import Trajectory
+from bench.replay import Trajectory
+from tangere.published.redon_intervals import IntervalFront, IntervalOptions, first_contacts_by_intervals
 
 FEATURES = ["F-R-35"]
 
@@ -44,7 +44,7 @@ def run(report: Report, quick: bool = False) -> None:
 
 def _replayed(trajectory: Trajectory, kept: bool) -> tuple[np.ndarray, int, int, np.ndarray]:
     """Seconds of each action, box tests, bytes of the largest front, and contact times."""
-    options, front = IntervalOptions.printed(), Front() if kept else None
+    options, front = IntervalOptions.printed(), IntervalFront() if kept else None
     taken, times = np.zeros(len(trajectory)), np.zeros(len(trajectory))
     boxes = memory = 0
     for step in range(len(trajectory)):

@@ -14,7 +14,7 @@ from bench.harness import Report, count, seconds
 from bench.operator import recorded
 from bench.plots import Plot
 from bench.redon_table_3_2 import box_time, criteria, played
-from tangere.query.first_contact.interval import IntervalOptions
+from tangere.published.redon_intervals import IntervalOptions
 
 FEATURES = ["F-R-28"]
 

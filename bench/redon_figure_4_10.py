@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from bench.harness import Report, count
-from tangere.bound.obb_tree import ObbTree
-from tangere.bound.recession import RecessionCones, memory_model
+from tangere.bvh.obb import ObbTree
+from tangere.bvh.recession import RecessionCones
+from tangere.bvh.recession.cones import memory_model
 from tangere.shape import generate
 
 FEATURES = ["F-R-47"]

@@ -14,10 +14,10 @@ from itertools import pairwise
 import numpy as np
 
 from bench.harness import Report, count, measure, ratio
-from tangere.motion import TanScrew
-from tangere.query.first_contact.screw_cubics import Counts, Switches, search
-from tangere.shape import generate
-from tangere.shape.generate.assembly import pose
+from bench.shapes.traps import comb_plates
+from tangere.published.redon_cubics import Counts, Switches, search
+from tangere.published.redon_screws import TanScrew
+from tangere.shape.generate.build.assembly import pose
 
 FEATURES = ["F-R-16"]
 
@@ -45,7 +45,7 @@ FIELDS = {
 
 
 def run(report: Report, quick: bool = False) -> None:
-    combs = generate.comb_plates(6)
+    combs = comb_plates(6)
     steps = _trajectory(6 if quick else 24)
     radius = 0.08 if quick else 0.05
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from bench.harness import Report, count, seconds
 from bench.operator import recorded
-from tangere.query.first_contact.interval import IntervalOptions
-from tangere.scene.trajectory import Replay, Trajectory, replay
+from bench.replay import Replay, Trajectory, replay
+from tangere.published.redon_intervals import IntervalOptions
 
 __all__ = ["box_time", "criteria", "lifter", "percent", "played"]
 

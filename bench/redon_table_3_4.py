@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.harness import Report, count, seconds
 from bench.redon_table_3_2 import criteria, lifter, percent, played, touching
-from tangere.query.first_contact.interval import IntervalOptions
+from tangere.published.redon_intervals import IntervalOptions
 
 FEATURES = ["F-R-15"]
 

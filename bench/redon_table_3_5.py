@@ -10,7 +10,7 @@ from __future__ import annotations
 from bench.harness import Report, count, seconds
 from bench.operator import recorded
 from bench.redon_table_3_2 import box_time, criteria, lifter, played
-from tangere.query.first_contact.interval import IntervalOptions
+from tangere.published.redon_intervals import IntervalOptions
 
 FEATURES = ["F-R-34"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from bench.harness import Report, count, seconds
 from bench.operator import recorded
 from bench.redon_table_3_2 import box_time, criteria, played, touching
-from tangere.query.first_contact.interval import IntervalOptions
-from tangere.scene.trajectory import Replay, Trajectory, replay
+from bench.replay import Replay, Trajectory, replay
+from tangere.published.redon_intervals import IntervalOptions
 
 FEATURES = ["F-R-44", "F-R-46"]
 

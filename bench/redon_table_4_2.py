@@ -17,10 +17,11 @@ from bench.harness import Report, count, measure, seconds
 from bench.operator import recorded
 from bench.redon_table_3_2 import criteria, played
 from bench.redon_table_4_1 import gain
-from tangere.bound.obb_tree import ObbTree
-from tangere.bound.recession import RecessionCones
-from tangere.query.first_contact.interval import IntervalOptions
-from tangere.shape import Mesh, generate
+from tangere.bvh.obb import ObbTree
+from tangere.bvh.recession import RecessionCones
+from tangere.published.redon_intervals import IntervalOptions
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 FEATURES = ["F-R-43"]
 

@@ -14,9 +14,9 @@ import warp as wp
 from bench.harness import Report, SkippedError, count, measure, ratio
 from bench.redon_table_3_2 import criteria
 from bench.tori import TASKS
-from tangere.bound.obb_overlap import _boxes_apart
+from tangere.bvh.obb.overlap import _boxes_apart
 from tangere.motion import Twist
-from tangere.query.first_contact.rigid import rigid_first_contact, rigid_first_contacts
+from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
 from tangere.runtime import launch
 from tangere.shape import generate
 

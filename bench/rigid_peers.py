@@ -16,17 +16,18 @@ from bench.harness import Report, count, measure, ratio, seconds
 from bench.operator import SCENES, recorded
 from bench.peers import fcl, rapier
 from bench.redon_table_3_2 import percentiles
+from bench.replay import Replay, replay
 from bench.tori import TASKS
-from tangere.bound.obb_tree import ObbTree
-from tangere.bound.recession import RecessionCones
+from tangere.bvh.obb import ObbTree
+from tangere.bvh.recession import RecessionCones
 from tangere.motion import Rest, Twist
 from tangere.motion.poses import quaternions_of
 from tangere.query.distance import distance
 from tangere.query.first_contact import first_contact
 from tangere.query.intersection import intersecting_pairs
-from tangere.scene.trajectory import Replay, replay
-from tangere.shape import Mesh, generate
-from tangere.shape.generate.assembly import pose
+from tangere.shape import generate
+from tangere.shape.generate.build.assembly import pose
+from tangere.shape.mesh import Mesh
 
 FEATURES: list[str] = []
 

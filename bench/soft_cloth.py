@@ -14,7 +14,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bench.harness import Report, SkippedError, ratio, seconds
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 from tangere.soft import Body, Simulation
 
 FEATURES: list[str] = []

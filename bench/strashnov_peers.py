@@ -20,10 +20,10 @@ import numpy as np
 from bench import machine
 from bench.harness import Report, measure, ratio, seconds
 from tangere.query.contacts import Contacts
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
-from tangere.shape import Heightfield
 from tangere.shape.analytic import Cylinder
+from tangere.shape.heightfield import Heightfield
 
 FEATURES = ["F-S-22"]
 

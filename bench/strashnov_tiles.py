@@ -19,10 +19,11 @@ import warp as wp
 from bench.harness import Report, count, measure, ratio, seconds
 from bench.strashnov_peers import DEPTH, HEIGHT, RADIUS, SIZE, TILTS, lowered_poses, rough_waves
 from tangere.query.contacts import Contacts
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
-from tangere.shape import Heightfield, TiledHeightfield, write_tiles
 from tangere.shape.analytic import Cylinder
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
+from tangere.shape.heightfield.tiles import write_tiles
 
 #: Size of a cell [m].
 CELL = 0.2

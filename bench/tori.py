@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tangere.motion import Twist
-from tangere.shape.generate.assembly import pose
+from tangere.shape.generate.build.assembly import pose
 
 __all__ = ["TASKS", "Task"]
 

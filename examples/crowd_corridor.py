@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import tangere.crowd as crowd
-from tangere.cells.maps import quad_grid
+from tangere.cells.generate import quad_grid
 
 ground = quad_grid(12, 4, size=6.0)  # 72 x 24 m in cells of 6 m, which split where it is crowded
 simulation = crowd.Simulation(ground, behaviour=crowd.Bubbles(range=1.5))

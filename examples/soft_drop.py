@@ -3,7 +3,7 @@
 import sys
 
 import tangere as tg
-from tangere.shape.tets_solids import solid_torus
+from tangere.shape.tets import solid_torus
 from tangere.soft import Body, Simulation
 
 solid, surface = solid_torus((24, 3), radius=0.5, tube=0.15), tg.generate.torus(3200, radius=0.5, tube=0.15)

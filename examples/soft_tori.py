@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import tangere as tg
-from tangere.shape.tets_solids import solid_torus
+from tangere.shape.tets import solid_torus
 from tangere.soft import Body, Simulation
 
 upright = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])

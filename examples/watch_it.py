@@ -20,7 +20,7 @@ print(scene)
 assert len(contacts) > 0
 
 if "--check" not in sys.argv and len(sys.argv) == 1:
-    with tg.view.view(scene, block=False) as viewer:  # on this machine only, http://127.0.0.1:8080
+    with tg.view.show(scene, block=False) as viewer:  # on this machine only
         viewer.set_time(float(contacts.time.min()))
         print(f"{viewer.url} (Ctrl-C ends)")
         viewer.wait()

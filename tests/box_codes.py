@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.bound import MovingBox
+from tangere.bvh.lbvh import MovingBox
 
 __all__ = ["at_rest", "corners", "on_device"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tangere.query.contacts import Contacts, Kind
-from tangere.query.first_contact.exact import ExactContact, decide, edge_pierces_face
-from tangere.shape import Mesh, Moving
+from tangere.query.first_contact.primitives.narrow_phase.exact import ExactContact, decide, edge_pierces_face
+from tangere.shape.mesh import Mesh, Moving
 
 __all__ = [
     "FeaturePairs",

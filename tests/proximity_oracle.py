@@ -13,7 +13,8 @@ import numpy as np
 from mesh_families import grid, soup, tetrahedron
 from oracles.distances import feature_distance
 from tangere.query.contacts import Contacts, Kind
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 __all__ = ["GUARD", "SCENES", "assert_same_contacts", "crossing_plates", "names", "near_pairs", "reach"]
 

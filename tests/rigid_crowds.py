@@ -11,9 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from bench.shapes.pot import pot as loose_pot
 from rigid_families import shape
-from tangere.motion import CosineScrew, Rest, Rigid, Screw, TanScrew, Twist
-from tangere.shape import Mesh, generate
+from tangere.motion import Rest, Rigid, Screw, Twist
+from tangere.published.redon_screws import CosineScrew, TanScrew
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 __all__ = ["CROWDS", "Crowd", "crowds"]
 
@@ -23,7 +26,7 @@ SHAPES: dict[str, Mesh] = {
     "stone": generate.icosphere(triangles=20, radius=0.6),
     "ring": generate.torus(grid=(7, 4), radius=0.8, tube=0.2),
     "hoop": generate.torus(grid=(7, 3), radius=1.0, tube=0.05),
-    "pot": generate.pot(120),
+    "pot": loose_pot(120),
     **{name: shape(name) for name in ("plate", "block", "cone", "needle")},
 }
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tangere.motion import CosineScrew, Rest, Rigid, Screw, TanScrew, Twist
-from tangere.shape import Mesh, generate
+from bench.shapes.pot import pot as loose_pot
+from tangere.motion import Rest, Rigid, Screw, Twist
+from tangere.published.redon_screws import CosineScrew, TanScrew
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 __all__ = ["FAMILIES", "KINDS", "Scene", "at", "random_motion", "random_poses", "scene", "shape"]
 
@@ -70,7 +73,7 @@ def shape(name: str) -> Mesh:
             plate=generate.box((1.6, 1.2, 0.002)),
             block=generate.box((1.0, 0.8, 0.5)),
             cone=Mesh(np.vstack([rim, [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]]), np.array(faces), name="cone"),
-            pot=generate.pot(150),
+            pot=loose_pot(150),
             needle=Mesh([[0, 0, 0], [1.5, 0, 0], [1.5, 1e-9, 0]], [[0, 1, 2]], name="needle"),
         )
     return SHAPES[name]

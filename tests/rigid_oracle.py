@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.query.closest_points import segments_distance, triangle_distance
+from tangere.geometry.closest_points import segments_distance, triangle_distance
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

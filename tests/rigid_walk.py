@@ -15,8 +15,8 @@ import numpy as np
 import warp as wp
 
 from rigid_oracle import distance
-from tangere.motion.body import RECORD
-from tangere.motion.rigid import COSINE, RigidMotion, pose_at
+from tangere.motion import COSINE, RigidMotion, pose_at
+from tangere.motion.rigid_motion import RECORD
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

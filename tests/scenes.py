@@ -7,7 +7,7 @@ import numpy as np
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts, Kind
 from tangere.scene import Camera, Scene, Thing
-from tangere.shape import Mesh
+from tangere.shape.mesh import Mesh
 
 #: Seen from -y: x goes right in the picture and z goes up.
 FROM_THE_FRONT = Camera(direction=(0.0, -1.0, 0.0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tangere.motion import TanScrew
+from tangere.published.redon_screws import TanScrew
 
 __all__ = ["Screws", "unit"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import tangere as tg
-from tangere.partition.step import Step
-from tangere.query.first_contact.overlap import first_overlap
-from tangere.shape import Mesh
+from tangere.broad_phase.deforming import Step
+from tangere.query.first_contact.deforming.initial_overlap import first_overlap
+from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh
 from tangere.soft import Simulation
 

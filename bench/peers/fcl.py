@@ -14,7 +14,7 @@ import fcl
 import numpy as np
 
 from tangere.motion import Rigid
-from tangere.shape import Mesh
+from tangere.shape.mesh import Mesh
 
 __all__ = ["MODES", "CoalPair", "FclPair"]
 

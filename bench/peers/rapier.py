@@ -7,7 +7,7 @@ import time
 import numpy as np
 import rapier3d
 
-from tangere.shape import Mesh
+from tangere.shape.mesh import Mesh
 
 __all__ = ["RapierPair"]
 

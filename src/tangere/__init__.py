@@ -10,31 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tangere import cells, crowd, query, runtime, scene, shape, soft, view
-    from tangere.motion import Chain, CosineScrew, Linear, Path, Rest, Screw, TanScrew, Twist
+    from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
     from tangere.query.contacts import Contacts, Kind, Status
     from tangere.query.distance import Distance, distance
-    from tangere.query.first_contact import FirstContact, FirstContacts, all_contacts, candidates, first_contact
-    from tangere.query.first_contact.rigid import first_contact_of_scene
-    from tangere.query.intersection import intersecting_pairs, intersects
-    from tangere.query.intersection.cylinder_terrain import touches
+    from tangere.query.first_contact import (
+        FirstContact,
+        FirstContacts,
+        all_contacts,
+        candidates,
+        first_contact,
+        first_contact_of_scene,
+    )
+    from tangere.query.intersection import intersecting_pairs, intersects, touches
     from tangere.query.manifold import manifold
     from tangere.query.path_check import PathCheck, check_path
-    from tangere.query.proximity import Detector, Exclusion, detect, proximity
+    from tangere.query.proximity import Detector, Exclusion, proximity
     from tangere.query.signed_distance import DistanceField, signed_distance
-    from tangere.runtime.errors import TangereError
+    from tangere.runtime import TangereError
     from tangere.scene import Scene
-    from tangere.shape import (
-        Box,
-        Capsule,
-        Cone,
-        ConvexMesh,
-        Cylinder,
-        Heightfield,
-        Mesh,
-        Sphere,
-        TiledHeightfield,
-        generate,
-    )
+    from tangere.shape import generate
+    from tangere.shape.analytic import Box, Capsule, Cone, ConvexMesh, Cylinder, Sphere
+    from tangere.shape.heightfield import Heightfield, TiledHeightfield
+    from tangere.shape.mesh import Mesh
     from tangere.shape.robot import load_urdf
     from tangere.shape.tets import TetMesh
     from tangere.view import picture
@@ -48,7 +45,6 @@ __all__ = [
     "Cone",
     "Contacts",
     "ConvexMesh",
-    "CosineScrew",
     "Cylinder",
     "Detector",
     "Distance",
@@ -67,7 +63,6 @@ __all__ = [
     "Screw",
     "Sphere",
     "Status",
-    "TanScrew",
     "TangereError",
     "TetMesh",
     "TiledHeightfield",
@@ -77,7 +72,6 @@ __all__ = [
     "cells",
     "check_path",
     "crowd",
-    "detect",
     "distance",
     "first_contact",
     "first_contact_of_scene",
@@ -98,63 +92,36 @@ __all__ = [
     "view",
 ]
 
+#: Where the names of the face come from; the rest are rooms, and `shape.generate`.
 _HOMES = {
-    "Contacts": "tangere.query.contacts",
-    "Kind": "tangere.query.contacts",
-    "Status": "tangere.query.contacts",
-    "FirstContact": "tangere.query.first_contact",
-    "FirstContacts": "tangere.query.first_contact",
-    "all_contacts": "tangere.query.first_contact",
-    "candidates": "tangere.query.first_contact",
-    "first_contact": "tangere.query.first_contact",
-    "first_contact_of_scene": "tangere.query.first_contact.rigid",
-    "Linear": "tangere.motion",
-    "CosineScrew": "tangere.motion",
-    "TanScrew": "tangere.motion",
-    "Chain": "tangere.motion",
-    "Rest": "tangere.motion",
-    "Twist": "tangere.motion",
-    "Screw": "tangere.motion",
-    "Path": "tangere.motion",
-    "Box": "tangere.shape",
-    "Capsule": "tangere.shape",
-    "Cone": "tangere.shape",
-    "ConvexMesh": "tangere.shape",
-    "Cylinder": "tangere.shape",
-    "Heightfield": "tangere.shape",
-    "Mesh": "tangere.shape",
-    "Sphere": "tangere.shape",
-    "TetMesh": "tangere.shape.tets",
-    "load_urdf": "tangere.shape.robot",
-    "TiledHeightfield": "tangere.shape",
-    "generate": "tangere.shape",
-    "Scene": "tangere.scene",
-    "PathCheck": "tangere.query.path_check",
-    "check_path": "tangere.query.path_check",
-    "Distance": "tangere.query.distance",
-    "distance": "tangere.query.distance",
-    "Detector": "tangere.query.proximity",
-    "Exclusion": "tangere.query.proximity",
-    "detect": "tangere.query.proximity",
-    "proximity": "tangere.query.proximity",
-    "DistanceField": "tangere.query.signed_distance",
-    "signed_distance": "tangere.query.signed_distance",
-    "intersecting_pairs": "tangere.query.intersection",
-    "intersects": "tangere.query.intersection",
-    "manifold": "tangere.query.manifold",
-    "touches": "tangere.query.intersection.cylinder_terrain",
-    "TangereError": "tangere.runtime.errors",
-    "picture": "tangere.view",
+    "motion": "Chain Linear Path Rest Screw Twist",
+    "query.contacts": "Contacts Kind Status",
+    "query.distance": "Distance distance",
+    "query.first_contact": ("FirstContact FirstContacts all_contacts candidates first_contact first_contact_of_scene"),
+    "query.intersection": "intersecting_pairs intersects touches",
+    "query.manifold": "manifold",
+    "query.path_check": "PathCheck check_path",
+    "query.proximity": "Detector Exclusion proximity",
+    "query.signed_distance": "DistanceField signed_distance",
+    "runtime": "TangereError",
+    "scene": "Scene",
+    "shape.analytic": "Box Capsule Cone ConvexMesh Cylinder Sphere",
+    "shape.heightfield": "Heightfield TiledHeightfield",
+    "shape.mesh": "Mesh",
+    "shape.robot": "load_urdf",
+    "shape.tets": "TetMesh",
+    "view": "picture",
 }
+_HOME_OF = {name: f"tangere.{home}" for home, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-    elif name in __all__:
-        value = import_module(f"tangere.{name}")
-    else:
+    if name not in __all__:
         raise AttributeError(f"module 'tangere' has no attribute {name!r}")
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    else:
+        value = import_module("tangere.shape.generate" if name == "generate" else f"tangere.{name}")
     globals()[name] = value
     return value
 

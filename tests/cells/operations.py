@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.cells.maps import hex_grid, merge, quad_grid, split, tet_grid, triangle_grid
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.generate import tet_grid, triangle_grid
+from tangere.cells.maps import merge, split
 
 #: name: (make, size of the domain along each axis, area or volume, deepest level to go to)
 GRIDS = {

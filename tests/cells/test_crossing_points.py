@@ -7,8 +7,11 @@ import pytest
 
 from cells.operations import mergeable
 from cells.verifier import Snapshot, crossed_bounds
-from tangere.cells.maps import hex_grid, merge, quad_grid, split, triangle_grid
-from tangere.cells.tracking import CrossingPoints, crossed, locate
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.generate import triangle_grid
+from tangere.cells.maps import merge, split
+from tangere.cells.tracking import crossed, locate
+from tangere.published.pitiot_trackers import CrossingPoints
 from tangere.runtime import InputError, UnsupportedError
 
 GRIDS = {"quads": quad_grid, "triangles": triangle_grid}

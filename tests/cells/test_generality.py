@@ -7,7 +7,8 @@ import pytest
 
 from cells.operations import inside
 from cells.verifier import check_map, check_registration, check_rings, owners, segment_cells
-from tangere.cells.maps import CellMap, hex_grid, quad_grid
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.maps import CellMap
 from tangere.cells.registration import NearPoint, Registration, adapt, around
 from tangere.cells.tracking import locate, move
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cells.operations import GRIDS, random_operation
-from tangere.cells.maps import constraint_matrix, hanging_nodes, quad_grid, split
+from tangere.cells.generate import quad_grid
+from tangere.cells.maps import constraint_matrix, hanging_nodes, split
 
 
 def seen_by_geometry(map):

@@ -7,7 +7,7 @@ import pytest
 
 from cells.operations import GRIDS, inside, random_operation
 from cells.verifier import Snapshot, crossed_bounds, segment_cells
-from tangere.cells.maps import hex_grid, quad_grid
+from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.tracking import crossed, locate
 
 

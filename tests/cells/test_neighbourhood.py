@@ -7,7 +7,8 @@ import pytest
 
 from cells.operations import GRIDS, random_operation
 from cells.verifier import rings
-from tangere.cells.maps import ancestors, hex_grid, quad_grid, ring, split
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.maps import ancestors, ring, split
 from tangere.runtime import InputError
 
 

@@ -9,10 +9,12 @@ import pytest
 
 from cells.operations import GRIDS, inside, mergeable
 from cells.verifier import check_map, check_registration
-from tangere.cells.maps import map_of_mesh
-from tangere.cells.registration import Registration, crossing
+from tangere.cells.generate import map_of_mesh
+from tangere.cells.registration import Registration
+from tangere.cells.registration import crossings as crossing
 from tangere.cells.tracking import on_surface
-from tangere.runtime import InputError, launching, using_threads
+from tangere.runtime import InputError, using_threads
+from tangere.runtime import prepared_launch
 from tangere.shape import generate
 
 #: After so many operations things start anew: a map that is bent again and again wears out.
@@ -107,7 +109,7 @@ def share_the_work(monkeypatch) -> None:
         return [(first, min(size, dim - first)) for first in range(0, dim, size)]
 
     monkeypatch.setattr(crossing, "_FEW", -1)
-    monkeypatch.setattr(launching, "shard_ranges", ranges)
+    monkeypatch.setattr(prepared_launch, "shard_ranges", ranges)
 
 
 @pytest.mark.parametrize("name", ["quads", "sphere", "hexahedra"])

@@ -7,7 +7,8 @@ import pytest
 
 from cells.operations import GRIDS, merge_all, mergeable, random_operation
 from cells.verifier import Snapshot, check_map, check_rings
-from tangere.cells.maps import CellMap, ancestors, explicit_levels, hex_grid, level_links, merge, quad_grid, split
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.maps import CellMap, ancestors, explicit_levels, level_links, merge, split
 from tangere.cells.tracking import locate
 from tangere.runtime import InputError, UnsupportedError
 

@@ -8,7 +8,8 @@ import warp as wp
 
 from cells.operations import GRIDS, inside, mergeable
 from cells.verifier import check_map, check_registration, owners, segment_cells
-from tangere.cells.maps import CellMap, hex_grid, map_of_mesh, merge, quad_grid, split
+from tangere.cells.generate import hex_grid, map_of_mesh, quad_grid
+from tangere.cells.maps import CellMap, merge, split
 from tangere.cells.registration import (
     Density,
     NearPoint,

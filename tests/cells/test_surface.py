@@ -7,7 +7,8 @@ import pytest
 from trimesh.triangles import closest_point
 
 from cells.verifier import Snapshot, check_registration
-from tangere.cells.maps import CellMap, map_of_mesh, quad_grid, split
+from tangere.cells.generate import map_of_mesh, quad_grid
+from tangere.cells.maps import CellMap, split
 from tangere.cells.registration import Registration
 from tangere.cells.tracking import crossed, glide, locate, move, on_surface
 from tangere.runtime import InputError, UnsupportedError
@@ -156,7 +157,7 @@ def test_what_needs_planes_is_refused_on_curved_surfaces():
 
 
 def test_gliding_is_for_surfaces():
-    from tangere.cells.maps import hex_grid
+    from tangere.cells.generate import hex_grid
 
     block = hex_grid(1, 1, 1)
     with pytest.raises(InputError, match="2-map"):

@@ -9,9 +9,12 @@ from scipy.spatial import Delaunay
 
 from cells.operations import GRIDS, inside, random_operation
 from cells.verifier import Snapshot, owners
-from tangere.cells.maps import hex_grid, quad_grid, split, tet_grid, triangle_grid
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.generate import tet_grid, triangle_grid
+from tangere.cells.maps import split
 from tangere.cells.registration import Registration, within
-from tangere.cells.tracking import Simplices, classify, crossed, glide, locate, move, track_convex
+from tangere.cells.tracking import classify, crossed, glide, locate, move
+from tangere.published.pitiot_trackers import Simplices, track_convex
 from tangere.runtime import InputError, using_threads
 
 

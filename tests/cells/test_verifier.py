@@ -8,10 +8,10 @@ import warp as wp
 
 from cells.operations import inside
 from cells.verifier import check_map, check_registration
-from tangere.cells.maps import hex_grid, map_of_mesh, quad_grid, split
-from tangere.cells.registration import Registration
-from tangere.cells.registration.crossing import Crossings
-from tangere.cells.registration.groups import Groups
+from tangere.cells.generate import hex_grid, map_of_mesh, quad_grid
+from tangere.cells.maps import split
+from tangere.cells.registration import CellGroups, Registration
+from tangere.cells.registration.crossings import Crossings
 from tangere.cells.tracking import on_surface
 from tangere.shape import generate
 
@@ -43,7 +43,7 @@ def drop_from_groups(registration, kind):
     start = groups.start.numpy().copy()
     start[np.argmax(np.diff(start) > 0) + 1 :] -= 1
     order = np.delete(groups.order.numpy(), 0)
-    registration._groups[kind] = Groups(*(wp.array(x, dtype=wp.int32, device="cpu") for x in (start, order)))
+    registration._groups[kind] = CellGroups(*(wp.array(x, dtype=wp.int32, device="cpu") for x in (start, order)))
 
 
 def add_to_groups(registration, kind):
@@ -52,7 +52,7 @@ def add_to_groups(registration, kind):
     cell = int(np.setdiff1d(registration.map.leaves, registration.cells)[0])
     order = np.insert(order, start[cell], 0)
     start[cell + 1 :] += 1
-    registration._groups[kind] = Groups(*(wp.array(x, dtype=wp.int32, device="cpu") for x in (start, order)))
+    registration._groups[kind] = CellGroups(*(wp.array(x, dtype=wp.int32, device="cpu") for x in (start, order)))
 
 
 def forget_crossed(registration):

@@ -8,9 +8,11 @@ import pytest
 from cells.finest import Finest
 from cells.operations import GRIDS, inside, random_operation
 from cells.verifier import Snapshot, check_map
-from tangere.cells.maps import hex_grid, merge, quad_grid, split
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.maps import merge, split
 from tangere.cells.registration import Density, Registration, adapt
-from tangere.cells.tracking import CrossingPoints, locate, move
+from tangere.cells.tracking import locate, move
+from tangere.published.pitiot_trackers import CrossingPoints
 from tangere.runtime import InputError, UnsupportedError
 
 DEEPEST = {"quads": 3, "hexahedra": 2}

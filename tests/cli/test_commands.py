@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from tangere.cli import main
 from tangere.motion import Linear
 from tangere.scene import Scene
-from tangere.shape import Mesh
 from tangere.shape.generate import icosphere, sheet
+from tangere.shape.mesh import Mesh
 
 
 def call(*arguments) -> tuple[int, str, str]:
@@ -298,7 +298,8 @@ def test_a_taken_port_is_refused_if_asked_for_and_told_if_it_is_the_default(fall
         taken.listen()
         port = taken.getsockname()[1]
         assert f"port {port} is taken" in complaint("view", falling[1], "--port", port)
-        monkeypatch.setattr("tangere.view.address.DEFAULT_PORT", port)
+        for place in ("tangere.view.address.DEFAULT_PORT", "tangere.view.DEFAULT_PORT"):
+            monkeypatch.setattr(place, port)
         code, out, err = call("view", falling[1])
     assert code == 0
     assert f"port {port} is taken" in err

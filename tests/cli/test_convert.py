@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tangere.bound.obb_tree import ObbTree
-from tangere.bound.prepared import load_part
-from tangere.bound.recession import RecessionCones
+from tangere.bvh.obb import ObbTree
+from tangere.bvh.prepared import load_part
+from tangere.bvh.recession import RecessionCones
 from tangere.cli import main
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 
 @pytest.mark.feature("F-R-78")

@@ -86,8 +86,8 @@ def test_trajectories_are_kept_even_if_a_picture_cannot_be_drawn(tmp_path, monke
 @pytest.mark.release
 def test_a_page_shows_a_crowd_and_an_obstacle_dragged_through_it():
     pytest.importorskip("viser")
-    from tangere.cli.crowd_live import CrowdViewer
     from tangere.crowd.scenarios import corridor
+    from tangere.view import CrowdViewer
 
     simulation = corridor(60, 2, length=60.0, width=24.0, device="cpu")
     before = len(simulation.map.leaves)
@@ -106,8 +106,8 @@ def test_a_page_shows_a_crowd_and_an_obstacle_dragged_through_it():
 @pytest.mark.release
 def test_the_page_is_there_while_the_crowd_is_recorded():
     pytest.importorskip("viser")
-    from tangere.cli.crowd_live import CrowdViewer
     from tangere.crowd.scenarios import planet, swarm
+    from tangere.view import CrowdViewer
 
     for simulation in (planet(20, 2, device="cpu"), swarm(20, device="cpu")):
         with CrowdViewer(simulation) as viewer:
@@ -118,7 +118,7 @@ def test_the_page_is_there_while_the_crowd_is_recorded():
 
 
 def test_bodies_are_drawn_above_their_ground():
-    from tangere.crowd.drawing import cell_triangles, lifted, scene_of
+    from tangere.crowd import cell_triangles, lifted, scene_of
     from tangere.crowd.scenarios import planet
 
     simulation = planet(5, 3, device="cpu")

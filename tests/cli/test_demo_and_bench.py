@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from tangere.cli import bench, main
-from tangere.cli.json_text import json_text
-from tangere.cli.showcase import cases, random_batch
-from tangere.cli.tables import markdown_table, quantity
+from tangere.cli.shared.json_text import json_text
+from tangere.cli.shared.showcase import cases, random_batch
+from tangere.cli.shared.tables import markdown_table, quantity
 
 
 def test_the_demo_leaves_a_picture_and_a_table_of_real_answers(tmp_path):

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from tangere.cli import main
-from tangere.shape.tets_solids import solid_block
-from tangere.soft.recording import Recording
+from tangere.shape.tets import solid_block
+from tangere.soft import Recording
 
 
 def soft(*words: str):
@@ -69,7 +69,7 @@ def test_the_live_page_gets_the_simulation_that_was_asked_for(monkeypatch):
 
         yield type("Page", (), {"url": "address", "run": run})()
 
-    monkeypatch.setattr("tangere.view.live.LiveViewer", page)
+    monkeypatch.setattr("tangere.view.LiveViewer", page)
     result = soft("knot", "--view", "--stiffness", "7e3", "--device", "cpu")
     assert result.exception is None, result.output
     assert [body.stiffness for body in shown[0].bodies] == [7e3]

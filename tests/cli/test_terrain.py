@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import tangere as tg
 from tangere.cli import main
-from tangere.cli.ground_patch import patch
-from tangere.cli.terrain_showcase import article_barrels
+from tangere.cli.shared.ground_patch import patch
+from tangere.cli.shared.terrain_showcase import article_barrels
 from tangere.shape.generate import terrain
 
 UPRIGHT, ON_ITS_SIDE = "1,0,0,0", "0.5,0,0.5,0"
@@ -65,7 +65,7 @@ def test_the_demo_shows_the_scene_that_was_asked_for(tmp_path, monkeypatch):
         shown.append(scene)
         yield type("Page", (), {"url": "address", "set_time": lambda _, time: None, "wait": lambda _: None})()
 
-    monkeypatch.setattr("tangere.view.view", page)
+    monkeypatch.setattr("tangere.view.show", page)
     words = ["terrain", "demo", "--out", str(tmp_path), "--wheels", "20", "--width", "32", "--view"]
     for more in ([], ["kerb"]):
         assert CliRunner().invoke(main, [*words, *more]).exit_code == 0

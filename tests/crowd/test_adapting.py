@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.cells.maps import quad_grid
+from tangere.cells.generate import quad_grid
 from tangere.cells.registration import Density
 from tangere.crowd import Simulation, box
-from tangere.crowd.arrays import Edges, maybe_near
-from tangere.crowd.bubbles import edge_field
-from tangere.crowd.crowding import Crowding
-from tangere.crowd.sight import Sight, sight_of, wall_near
+from tangere.crowd.agents.arrays import Edges, maybe_near
+from tangere.crowd.agents.density import DensityMarks
+from tangere.crowd.agents.neighbour_ranges import Sight, sight_of, wall_near
+from tangere.crowd.steering.bubbles import edge_field
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -69,7 +69,7 @@ def crowded_and_empty(simulation: Simulation, limit: Density) -> tuple[list[int]
 
 @pytest.mark.parametrize("budget", [None, 3])
 def test_looking_where_agents_are_finds_what_looking_at_every_cell_does(rng, monkeypatch, budget):
-    limit, found, look = Density(8, 4), [], Crowding.look
+    limit, found, look = Density(8, 4), [], DensityMarks.look
     simulation = Simulation(quad_grid(6, 6, size=12.0, device="cpu"), adaptive=limit, adapt_every=3, budget=budget)
     simulation.map.block("cell", [14])
 
@@ -87,7 +87,7 @@ def test_looking_where_agents_are_finds_what_looking_at_every_cell_does(rng, mon
             assert (len(few), sorted(many)) == (min(budget, len(expected[0])), sorted(most))
         return few, many
 
-    monkeypatch.setattr(Crowding, "look", watched)
+    monkeypatch.setattr(DensityMarks, "look", watched)
     place = rng.uniform(1.0, 11.0, (150, 2))
     simulation.add_points(place, goals=place + [58.0, 55.0], speed=20.0)
     start = np.stack(np.meshgrid([40.0, 44.0, 48.0], [50.0, 53.0, 56.0, 59.0]), axis=-1).reshape(-1, 2)

@@ -7,7 +7,7 @@ import pytest
 import scipy.spatial
 import warp as wp
 
-from tangere.cells.maps import quad_grid
+from tangere.cells.generate import quad_grid
 from tangere.cells.registration import Density
 from tangere.crowd import Simulation, box, deformable, top_view
 from tangere.crowd.scenarios import swarm

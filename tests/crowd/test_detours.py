@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.cells.maps import CellMap, quad_grid, split
-from tangere.cells.maps.arrays import MapArrays
-from tangere.cells.tracking import locate, move
-from tangere.cells.tracking.march import move_darts
+from tangere.cells.generate import quad_grid
+from tangere.cells.maps import CellMap, MapArrays, split
+from tangere.cells.tracking import locate, move, move_darts
 from tangere.crowd import Bubbles, Obstacle, Planner, Simulation
-from tangere.crowd.nearby import Nearby, cells_between
+from tangere.crowd.agents.neighbour_ranges import Sight, sight_of
+from tangere.crowd.navigation.line_of_sight import looked
+from tangere.crowd.navigation.local_planning import Nearby, cells_between
 from tangere.crowd.scenarios import city
-from tangere.crowd.sight import Sight, sight_of
-from tangere.crowd.views import looked
 from tangere.runtime import InputError, launch
 
 
@@ -280,8 +279,8 @@ def test_ways_are_the_same_whether_goals_are_looked_at_together_or_one_by_one(rn
     free = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
     a, b = (map.numpy("centre")[rng.choice(free, 40)] for _ in range(2))
     together = Planner(map, clearance=0.3).routes(a, b, partial=True)
-    monkeypatch.setattr("tangere.crowd.planning._COSTS", 1)
-    monkeypatch.setattr("tangere.crowd.planning._PLACES", 9)
+    monkeypatch.setattr("tangere.crowd.navigation.planning._COSTS", 1)
+    monkeypatch.setattr("tangere.crowd.navigation.planning._PLACES", 9)
     for one, other in zip(together, Planner(map, clearance=0.3).routes(a, b, partial=True), strict=True):
         np.testing.assert_array_equal(one, other)
     assert sum(len(way) > 1 for way in together) > 10

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.cells.maps import quad_grid
+from tangere.cells.generate import quad_grid
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.bubbles import bubble, edge_field, segment_field
+from tangere.crowd.steering.bubbles import bubble, edge_field, segment_field
 from tangere.runtime import InputError, choose_device, launch
 
 R, K, Z = 1.5, 14.0, 2.0

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tangere.cells.maps import hex_grid, quad_grid
+from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.registration import Density
 from tangere.crowd import (
     Body,

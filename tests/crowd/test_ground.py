@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.cells.maps import CellMap, quad_grid, split, triangle_grid
+from tangere.cells.generate import quad_grid
+from tangere.cells.generate import triangle_grid
+from tangere.cells.maps import CellMap, split
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.ground import is_within, kept_of, room, room_within, square_around, turned_to
+from tangere.crowd.agents.ground import is_within, kept_of, room, room_within, square_around, turned_to
+from tangere.crowd.agents.neighbour_ranges import Sight, sight_of
 from tangere.crowd.scenarios import corridor
-from tangere.crowd.sight import Sight, sight_of
 from tangere.runtime import InputError, launch
 
 

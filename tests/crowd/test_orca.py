@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tangere.cells.maps import quad_grid
+from tangere.cells.generate import quad_grid
 from tangere.crowd import Bubbles, Orca, Simulation
 
 

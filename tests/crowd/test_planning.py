@@ -8,9 +8,10 @@ import itertools
 import numpy as np
 import pytest
 
-from tangere.cells.maps import quad_grid, split
+from tangere.cells.generate import quad_grid
+from tangere.cells.maps import split
 from tangere.crowd import Planner, Simulation
-from tangere.crowd.pulling import pulled_tight
+from tangere.crowd.navigation.string_pulling import pulled_tight
 from tangere.crowd.scenarios import city
 from tangere.crowd.scenarios.city import city_map
 from tangere.runtime import InputError

@@ -7,12 +7,13 @@ import pytest
 
 from cells.operations import mergeable
 from cells.test_surface import weights_in
-from tangere.cells.maps import CellMap, map_of_mesh, merge, quad_grid, split
+from tangere.cells.generate import map_of_mesh, quad_grid
+from tangere.cells.maps import CellMap, merge, split
 from tangere.cells.tracking import on_surface
 from tangere.crowd import Bubbles, Simulation
 from tangere.runtime import InputError
-from tangere.shape import Mesh
 from tangere.shape.generate import bumpy_sphere
+from tangere.shape.mesh import Mesh
 
 
 def hills():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.cells.maps import CellMap, quad_grid
-from tangere.cells.maps.refining import split
-from tangere.crowd.sight import Sight, gap, in_sight, sight_of
+from tangere.cells.generate import quad_grid
+from tangere.cells.maps import CellMap, split
+from tangere.crowd.agents.neighbour_ranges import Sight, gap, in_sight, sight_of
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

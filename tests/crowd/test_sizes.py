@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy.spatial import Voronoi, cKDTree
 
-from tangere.cells.maps import CellMap, hex_grid, quad_grid, split, tet_grid, triangle_grid
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.generate import tet_grid, triangle_grid
+from tangere.cells.maps import CellMap, split
 from tangere.cells.tracking import locate
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.sizes import cell_widths, finest_level
+from tangere.crowd.agents.cell_sizes import cell_widths, finest_level
 from tangere.runtime import InputError
 
 

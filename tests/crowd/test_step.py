@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tangere.cells.maps import CellMap, hex_grid, quad_grid
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.maps import CellMap
 from tangere.cells.registration import Density
 from tangere.cells.tracking import locate
 from tangere.crowd import Bubbles, Simulation, box

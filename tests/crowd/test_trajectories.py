@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from tangere.cells.maps import quad_grid
+from tangere.cells.generate import quad_grid
 from tangere.crowd import Simulation, Trajectories, box, plot_measures, top_view
 from tangere.runtime import InputError, MissingExtraError
 

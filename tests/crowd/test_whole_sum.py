@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from crowd.test_sizes import MAPS
-from tangere.cells.maps import quad_grid, split
+from tangere.cells.generate import quad_grid
+from tangere.cells.maps import split
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.sizes import cell_widths
+from tangere.crowd.agents.cell_sizes import cell_widths
 
 
 def squares_in_levels():

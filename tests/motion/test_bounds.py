@@ -8,12 +8,10 @@ import warp as wp
 from scipy.spatial.transform import Rotation
 
 from rigid_families import KINDS, random_motion, random_poses
-from tangere.motion import Linear, Screw
+from tangere.motion import Linear, RigidMotion, Screw
 from tangere.motion.bounds import (
-    Bounds,
-    along,
+    IntervalBox,
     apart,
-    arm_of,
     box_bounds,
     carried,
     carried_vector,
@@ -21,11 +19,9 @@ from tangere.motion.bounds import (
     linear_bounds,
     point_bounds,
     span_of,
-    turned_along,
     vector_bounds,
-    wave_of,
 )
-from tangere.motion.rigid import RigidMotion
+from tangere.motion.bounds.interval import along, arm_of, turned_along, wave_of
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -42,11 +38,11 @@ def _bounds(
     p: wp.array[wp.vec3d],
     q: wp.array[wp.vec3d],
     frames: wp.array[wp.mat33d],
-    out: wp.array[Bounds],
+    out: wp.array[IntervalBox],
 ):
     i = first + wp.tid()
     span = span_of(motions[i], times[i][0], times[i][1])
-    bounds = Bounds()
+    bounds = IntervalBox()
     if what == 0:
         bounds = point_bounds(span, p[i])
     elif what == 1:
@@ -56,12 +52,12 @@ def _bounds(
     elif what == 3:
         bounds = box_bounds(span, p[i], frames[i], wp.max(q[i], -q[i]))
     elif what == 4:
-        inner = Bounds()
+        inner = IntervalBox()
         inner.lower = wp.min(p[i], q[i])
         inner.upper = wp.max(p[i], q[i])
         bounds = carried(span, inner)
     elif what == 5:
-        inner_vector = Bounds()
+        inner_vector = IntervalBox()
         inner_vector.lower = wp.min(p[i], q[i])
         inner_vector.upper = wp.max(p[i], q[i])
         bounds = carried_vector(span, inner_vector)
@@ -80,7 +76,7 @@ def bounds_of(what: int, records, times, p, q, frames, device) -> tuple[np.ndarr
     where = wp.get_device(device)
     columns = [(records, RigidMotion), (times, wp.vec2d), (p, wp.vec3d), (q, wp.vec3d), (frames, wp.mat33d)]
     inputs = [wp.array(np.ascontiguousarray(data), dtype=dtype, device=where) for data, dtype in columns]
-    out = wp.empty(len(records), dtype=Bounds, device=where)
+    out = wp.empty(len(records), dtype=IntervalBox, device=where)
     launch(_bounds, len(records), [what, *inputs], [out], device=where)
     found = out.numpy()
     return found["lower"], found["upper"]
@@ -203,13 +199,17 @@ def test_linear_bounds_are_the_hull_of_both_ends(rng, device):
 
     @wp.kernel(module="unique")
     def ask(
-        first: int, start: wp.array[wp.vec3d], end: wp.array[wp.vec3d], times: wp.array[wp.vec2d], out: wp.array[Bounds]
+        first: int,
+        start: wp.array[wp.vec3d],
+        end: wp.array[wp.vec3d],
+        times: wp.array[wp.vec2d],
+        out: wp.array[IntervalBox],
     ):
         i = first + wp.tid()
         out[i] = linear_bounds(start[i], end[i], times[i][0], times[i][1])
 
     where = wp.get_device(device)
-    out = wp.empty(200, dtype=Bounds, device=where)
+    out = wp.empty(200, dtype=IntervalBox, device=where)
     inputs = [wp.array(start, dtype=wp.vec3d, device=where), wp.array(end, dtype=wp.vec3d, device=where)]
     launch(ask, 200, [*inputs, wp.array(times, dtype=wp.vec2d, device=where)], [out], device=where)
     lower, upper = out.numpy()["lower"], out.numpy()["upper"]
@@ -225,8 +225,8 @@ def test_boxes_that_are_not_numbers_are_never_called_apart(device):
     @wp.kernel(module="unique")
     def ask(first: int, out: wp.array[int]):
         nothing = wp.vec3d(wp.float64(wp.NAN), wp.float64(wp.NAN), wp.float64(wp.NAN))
-        a = Bounds()
-        b = Bounds()
+        a = IntervalBox()
+        b = IntervalBox()
         b.lower = wp.vec3d(wp.float64(5.0), wp.float64(0.0), wp.float64(0.0))
         b.upper = wp.vec3d(wp.float64(6.0), wp.float64(1.0), wp.float64(1.0))
         out[0] = int(apart(a, b, wp.float64(1.0)))

@@ -9,22 +9,18 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.motion.intervals import (
+from tangere.geometry.intervals import excludes_zero, minus, overlap, plus, times
+from tangere.geometry.intervals.arithmetic import (
     cosine,
-    excludes_zero,
     hull,
     inverse,
     isolate_roots,
     magnitude,
-    minus,
     over,
-    overlap,
-    plus,
     point,
     sine,
     square,
     square_root,
-    times,
 )
 from tangere.runtime import SOUND, InputError, launch
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tangere.motion import Chain, CosineScrew, Linear, Path, Rest, Rigid, Screw, TanScrew, Twist
+from tangere.motion import Chain, Linear, Path, Rest, Rigid, Screw, Twist
+from tangere.published.redon_screws import CosineScrew, TanScrew
 from tangere.runtime import InputError
 
 #: Angles at which screws are hard: none, below any rounding, where the pivot moves to the axis, half a turn.

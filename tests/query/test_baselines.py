@@ -7,13 +7,15 @@ import pytest
 
 from bench.baselines import METHODS, SCENES, backtracking, discrete, first_contact, sampled, wrong_side_exit
 from bench.operator import RUPTURE, Leg, record
+from bench.shapes.pot import pot as loose_pot
+from bench.shapes.traps import thin_plate
 from tangere.motion import Rest, Screw, Twist
 from tangere.query.contacts import Status
 from tangere.query.distance import distance
-from tangere.query.first_contact.rigid import rigid_first_contacts
+from tangere.query.first_contact.rigid.api import rigid_first_contacts
 from tangere.query.intersection import intersects
 from tangere.shape import generate
-from tangere.shape.generate.assembly import pose
+from tangere.shape.generate.build.assembly import pose
 
 PLATE, HOOPS, WALL, BAR = SCENES
 
@@ -67,7 +69,7 @@ def test_a_box_beyond_the_middle_of_a_wall_is_pushed_out_on_the_wrong_side():
 @pytest.mark.feature("F-R-17")
 def test_a_plate_at_ten_thousand_thicknesses_a_step_never_tunnels_in_any_of_many_trials(rng, effort):
     """Its middle goes straight through the other plate while it turns by up to several radians."""
-    plate, trials = generate.thin_plate(), effort(200)
+    plate, trials = thin_plate(), effort(200)
     places = np.concatenate([rng.uniform(-0.3, 0.3, (trials, 2)), rng.uniform(1.0, 9.0, (trials, 1))], axis=1)
     start = np.stack([pose(tuple(place), axis=k % 3, angle=rng.normal()) for k, place in enumerate(places)])
     velocity = np.concatenate(
@@ -83,7 +85,7 @@ def test_a_plate_at_ten_thousand_thicknesses_a_step_never_tunnels_in_any_of_many
 
 def test_an_open_pot_dropped_on_a_plate_is_stopped_whichever_way_its_triangles_face():
     """The detection half of working on open surfaces with unshared edges: nothing is culled as receding."""
-    pot, floor = generate.pot(), generate.plate(size=(4.0, 4.0, 0.1))
+    pot, floor = loose_pot(), generate.plate(size=(4.0, 4.0, 0.1))
     assert not pot.topology.is_closed
     for part in (pot, pot.__class__(pot.vertices, pot.faces[:, ::-1])):
         for angle in (0.0, 2.0, np.pi):

@@ -8,10 +8,9 @@ import warp as wp
 
 from families import FAMILIES
 from oracles import flint_ccd
-from tangere.query import (
+from tangere.query.contacts import Kind, Status
+from tangere.query.first_contact import (
     FirstContacts,
-    Kind,
-    Status,
     edge_edge,
     triangle_triangle,
     vertex_edge,

@@ -15,10 +15,18 @@ import warp as wp
 
 from awkward import around, awkward_intervals, awkward_points, long_contacts
 from oracles.exact_frames import ONE, Frame, cross, dot, exact_frame, integers, ratios, thrice_bernstein
+from tangere.geometry.polynomials import bernstein, real, vec
 from tangere.query.contacts import Kind
-from tangere.query.first_contact import bernstein, decide, features, march
-from tangere.query.first_contact.bernstein import real, vec
-from tangere.query.first_contact.features import EDGE_EDGE, INSIDE, OUTSIDE, VERTEX_FACE, Features
+from tangere.query.first_contact.primitives.narrow_phase import features
+from tangere.query.first_contact.primitives.narrow_phase import root_isolation as decide
+from tangere.query.first_contact.primitives.narrow_phase import time_bisection as march
+from tangere.query.first_contact.primitives.narrow_phase.features import (
+    EDGE_EDGE,
+    INSIDE,
+    OUTSIDE,
+    VERTEX_FACE,
+    FeaturePairKind,
+)
 from tangere.runtime import SOUND, choose_device, launch
 
 wp.set_module_options(SOUND)
@@ -53,7 +61,7 @@ def sizes(a1: vec, a2: vec, a3: vec, b1: vec, b2: vec, b3: vec) -> vec:
     )
 
 
-def cubic_kernel(shape: Features) -> wp.Kernel:
+def cubic_kernel(shape: FeaturePairKind) -> wp.Kernel:
     frame = shape.frame
 
     @wp.kernel(module="unique", module_options=SOUND)
@@ -86,7 +94,7 @@ def cubic_kernel(shape: Features) -> wp.Kernel:
     return cubic
 
 
-def gap_kernel(shape: Features) -> wp.Kernel:
+def gap_kernel(shape: FeaturePairKind) -> wp.Kernel:
     frame, gap, gap_bound = shape.frame, shape.gap, shape.gap_bound
 
     @wp.kernel(module="unique", module_options=SOUND)
@@ -153,7 +161,7 @@ def inner_function(function: wp.Function, *names: str) -> wp.Function:
     return function
 
 
-def inside_kernel(shape: Features) -> wp.Kernel:
+def inside_kernel(shape: FeaturePairKind) -> wp.Kernel:
     frame, normal = shape.frame, shape.normal
     inside_around = inner_function(decide.decide_function(shape), "inside_around")
 
@@ -180,7 +188,7 @@ def inside_kernel(shape: Features) -> wp.Kernel:
     return inside
 
 
-def passable_kernel(shape: Features) -> wp.Kernel:
+def passable_kernel(shape: FeaturePairKind) -> wp.Kernel:
     frame = shape.frame
     passable = inner_function(march.march_function(shape), "passable")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.query.closest_points import (
+from tangere.geometry.closest_points import (
     closest_on_segments,
     closest_on_triangle,
     segments_distance,

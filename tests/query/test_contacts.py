@@ -6,7 +6,8 @@ import numpy as np
 import warp as wp
 
 from tangere.query.manifold import manifold
-from tangere.shape import Cylinder, Heightfield
+from tangere.shape.analytic import Cylinder
+from tangere.shape.heightfield import Heightfield
 
 
 def test_contacts_in_warp_arrays_are_told_without_being_fetched():

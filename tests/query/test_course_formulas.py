@@ -11,20 +11,14 @@ import pytest
 import sympy
 import warp as wp
 
+from tangere.published.course import Reading, positions_at
+from tangere.published.course.companion import real_roots
+from tangere.published.course.inside import barycentric, inside_segment, line_line, plane_from_base, plane_from_points
+from tangere.published.course.polynomials import coplanarity, normal_polynomial, quadratic_roots
+from tangere.published.course.reading import ReadingValues
+from tangere.published.course.vertex_edge import collinear_times
 from tangere.query.contacts import Kind
-from tangere.query.first_contact.fifteen import TESTS, VERTEX_EDGE_PAIRS, choose_vertices
-from tangere.query.first_contact.published import positions_at
-from tangere.query.first_contact.published.companion import real_roots
-from tangere.query.first_contact.published.inside import (
-    barycentric,
-    inside_segment,
-    line_line,
-    plane_from_base,
-    plane_from_points,
-)
-from tangere.query.first_contact.published.polynomials import coplanarity, normal_polynomial, quadratic_roots
-from tangere.query.first_contact.published.reading import Reading, ReadingValues
-from tangere.query.first_contact.published.vertex_edge import collinear_times
+from tangere.query.first_contact.primitives.triangle_features import TESTS, VERTEX_EDGE_PAIRS, choose_vertices
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)

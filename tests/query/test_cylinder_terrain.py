@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.intersection import touches
 from tangere.runtime import InputError, UnsupportedError
 from tangere.shape.analytic import Cylinder, Sphere
 from tangere.shape.heightfield import Heightfield

@@ -8,8 +8,9 @@ import pytest
 from families import FAMILIES
 from oracles.distances import distance_at, feature_distance, query_size
 from planting import unit
-from tangere.query import FirstContacts, Kind, Status, edge_edge, triangle_triangle, vertex_edge, vertex_face
-from tangere.query.first_contact.exact import decide_many
+from tangere.query.contacts import Kind, Status
+from tangere.query.first_contact import FirstContacts, edge_edge, triangle_triangle, vertex_edge, vertex_face
+from tangere.query.first_contact.primitives.narrow_phase.exact import decide_many
 
 QUERY = {Kind.VERTEX_FACE: vertex_face, Kind.EDGE_EDGE: edge_edge}
 FIRST = {Kind.VERTEX_FACE: [0], Kind.EDGE_EDGE: [0, 1]}

@@ -17,15 +17,15 @@ from families import FAMILIES
 from oracles import flint_ccd
 from oracles.fraction_ccd import hulls_meet, touching_at
 from sample_queries import read_families
+from tangere.geometry.polynomials import roots_in_unit_interval
 from tangere.query.contacts import Kind
-from tangere.query.first_contact.exact import (
+from tangere.query.first_contact.primitives.narrow_phase.exact import (
     ExactContact,
     decide,
     decide_many,
     edge_pierces_face,
     triangles_intersect,
 )
-from tangere.query.first_contact.integer_polynomials import roots_in_unit_interval
 from tangere.runtime import InputError
 
 KINDS = (Kind.VERTEX_FACE, Kind.EDGE_EDGE)

@@ -10,10 +10,10 @@ import warp as wp
 
 import tangere as tg
 from exact_meet import cross, exact_meet, minus
+from tangere.geometry.triangles import MEET, UNSURE
+from tangere.geometry.triangles.exact_intersection import triangles_meet_exactly
 from tangere.query.distance import distance
 from tangere.query.intersection import intersecting_pairs
-from tangere.query.intersection.exact_triangles import triangles_meet_exactly
-from tangere.query.intersection.triangles import MEET, UNSURE
 from tangere.runtime import SOUND, choose_device, launch
 
 wp.set_module_options(SOUND)

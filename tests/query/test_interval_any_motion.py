@@ -8,12 +8,9 @@ import pytest
 import tangere as tg
 from rigid_families import KINDS, random_motion, random_poses
 from tangere.motion import Linear, Rest, Twist
+from tangere.published.redon_intervals import IntervalOptions, first_contacts_by_intervals
 from tangere.query.contacts import Status
-from tangere.query.first_contact.interval import (
-    IntervalOptions,
-    first_contact_by_bounds,
-    first_contacts_by_intervals,
-)
+from tangere.query.first_contact.mixed.api import first_contact_by_bounds
 from tangere.runtime import InputError, UnsupportedError
 
 fcl = pytest.importorskip("fcl")

@@ -7,13 +7,12 @@ import pytest
 import warp as wp
 
 from rigid_families import KINDS, random_motion, random_poses
-from tangere.bound.obb_node import ObbNode
-from tangere.bound.obb_overlap import boxes_overlap
-from tangere.motion import Rest, Twist
-from tangere.motion.rigid import RigidMotion
-from tangere.query.first_contact.interval import IntervalOptions
-from tangere.query.first_contact.interval.links import Row, mover_of
-from tangere.query.first_contact.interval.moving_boxes import Subdivision, first_unresolved
+from tangere.bvh.obb import ObbNode
+from tangere.bvh.obb.overlap import boxes_overlap
+from tangere.motion import Rest, RigidMotion, Twist
+from tangere.published.redon_intervals import IntervalOptions
+from tangere.published.redon_intervals.moving_boxes import Subdivision, first_unresolved
+from tangere.query.first_contact.mixed.motion_chain import MotionRow, mover_of
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -31,7 +30,7 @@ def _ask(
     out: wp.array[wp.vec2d],
 ):
     i = first + wp.tid()
-    row = Row()
+    row = MotionRow()
     row.first = i
     row.last = i + 1
     a_by = mover_of(motions_a, row)

@@ -8,13 +8,9 @@ import pytest
 from oracles.distances import feature_distance
 from rigid_families import KINDS, random_motion
 from tangere.motion import Rest, Screw, Twist
-from tangere.motion.body import evaluated
+from tangere.motion.rigid_motion import evaluated
+from tangere.published.redon_intervals import IntervalOptions, edge_edge_by_intervals, vertex_face_by_intervals
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.interval import (
-    IntervalOptions,
-    edge_edge_by_intervals,
-    vertex_face_by_intervals,
-)
 from tangere.runtime import InputError
 
 QUERIES = {

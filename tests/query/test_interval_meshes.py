@@ -7,16 +7,15 @@ import pytest
 
 import tangere as tg
 from rigid_families import KINDS, random_motion, random_poses
-from tangere.motion import Linear, Rest, Twist
-from tangere.motion.chain import Chain
-from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.interval import (
-    Front,
+from tangere.motion import Chain, Linear, Rest, Twist
+from tangere.published.redon_intervals import (
+    IntervalFront,
     IntervalOptions,
     edge_edge_by_intervals,
     first_contacts_by_intervals,
     vertex_face_by_intervals,
 )
+from tangere.query.contacts import Kind, Status
 from tangere.runtime import InputError, UnsupportedError
 
 fcl = pytest.importorskip("fcl")
@@ -228,7 +227,7 @@ def test_a_front_from_the_last_step_gives_the_same_times_with_fewer_box_tests(de
     mesh = tg.generate.torus(grid=(40, 20), bumps=0.1)
     start = np.eye(4)
     start[:3, :3] = [[1, 0, 0], [0, 0, -1], [0, 1, 0]]
-    front, boxes = Front(), np.zeros(2, int)
+    front, boxes = IntervalFront(), np.zeros(2, int)
     for step in range(12):
         start[:3, 3] = [1.0 + 0.01 * step, 0.0, 0.005 * step]
         moving = mesh.moving(Twist(start, [0.01, 0, 0.005], [0, 0.02, 0]))
@@ -363,7 +362,7 @@ def test_bad_input_is_named(device):
     with pytest.raises(InputError, match="b has 2 motions, the other has 3"):
         first_contacts_by_intervals(box.moving(Rest(poses)), box.moving(Rest(poses[:2])), device=device)
     with pytest.raises(InputError, match="one query at a time"):
-        first_contacts_by_intervals(box.moving(Rest(poses)), box, front=Front(), device=device)
+        first_contacts_by_intervals(box.moving(Rest(poses)), box, front=IntervalFront(), device=device)
     with pytest.raises(UnsupportedError, match="Linear"):
         first_contacts_by_intervals(box.moving(Linear(box.vertices)), box, device=device)
     for wrong in ({"k": -1.0}, {"depth": 99}, {"tolerance": 0.0}, {"order": "random"}, {"time_tolerance": np.nan}):

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from tangere.motion import Rest, Screw, Twist
+from tangere.published.redon_intervals import BezierSurface, TorusSurface, surfaces_first_contact
 from tangere.query.contacts import Status
-from tangere.query.first_contact.interval import surfaces_first_contact
 from tangere.runtime import InputError, UnsupportedError
-from tangere.shape.parametric import BezierSurface, TorusSurface
 
 
 def cap(height: float = 1.0) -> BezierSurface:

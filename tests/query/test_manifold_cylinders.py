@@ -7,7 +7,7 @@ import pytest
 
 from manifold_oracle import GROUNDS, Scene, ground, meets_ground, random_rotations, random_scene
 from tangere.query.contacts import Contacts, Kind
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.shape.analytic import Cylinder
 from tangere.shape.heightfield import Heightfield

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.query.manifold.groups import KEPT, Groups, add_touch, clear_groups, empty_groups, reduce_group
-from tangere.query.manifold.touches import Touch
+from tangere.query.manifold.contact_point import ContactPoint
+from tangere.query.manifold.reduction import KEPT, ContactGroups, add_touch, clear_groups, empty_groups, reduce_group
 from tangere.runtime import launch
 
 
 @wp.kernel(enable_backward=False)
-def _stream(first: int, touches: wp.array2d[Touch], groups: Groups, stay: wp.array2d[wp.vec4i]):
+def _stream(first: int, touches: wp.array2d[ContactPoint], groups: ContactGroups, stay: wp.array2d[wp.vec4i]):
     i = first + wp.tid()
     clear_groups(groups, i)
     for k in range(touches.shape[1]):
@@ -26,13 +26,13 @@ def _stream(first: int, touches: wp.array2d[Touch], groups: Groups, stay: wp.arr
 def chosen(points, normals, depths, room: int = 8) -> tuple[np.ndarray, list[list[np.ndarray]]]:
     """The number of groups of each set, and for each group the numbers of the points that stay."""
     count, size = points.shape[:2]
-    rows = np.zeros((count, size), Touch.numpy_dtype())
+    rows = np.zeros((count, size), ContactPoint.numpy_dtype())
     rows["point"], rows["normal"], rows["depth"] = points, normals, depths
     rows["feature"] = np.arange(size)
     device = wp.get_device("cpu")
     groups = empty_groups(count, room, device)
     stay = wp.empty((count, room), dtype=wp.vec4i, device=device)
-    launch(_stream, count, [wp.array(rows, dtype=Touch, device=device), groups], [stay], device=device)
+    launch(_stream, count, [wp.array(rows, dtype=ContactPoint, device=device), groups], [stay], device=device)
     kept = groups.touches.numpy().reshape(count, room, KEPT)
     counts, picks = groups.count.numpy(), stay.numpy()
     return counts, [

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from manifold_oracle import ground, random_rotations
 from tangere.query.contacts import Contacts
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.shape.analytic import Cylinder
 from tangere.shape.heightfield import Heightfield

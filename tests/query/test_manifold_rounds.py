@@ -7,14 +7,15 @@ import pytest
 import warp as wp
 
 from manifold_oracle import GROUNDS, Scene, random_scene
-from tangere.bound.height_pyramid import HeightPyramid
+from tangere.bvh.height_pyramid import HeightPyramid
 from tangere.query.contacts import Contacts
-from tangere.query.intersection.cylinder_terrain import touches
-from tangere.query.manifold import manifold, round_order, rounds
-from tangere.query.manifold.found import record_of
+from tangere.query.intersection import touches
+from tangere.query.manifold import manifold
+from tangere.query.manifold.cuda import pipeline as rounds
+from tangere.query.manifold.cuda import sort as round_order
+from tangere.query.manifold.details import record_of
 from tangere.runtime import InputError
-from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, Cylinder
-from tangere.shape.analytic_body import hull_tables
+from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, Cylinder, hull_tables
 from tangere.shape.heightfield import Heightfield
 
 
@@ -29,7 +30,7 @@ def found_in_rounds(bodies: Analytic, field: Heightfield, margin: float) -> Cont
         hull_tables(bodies.hull, "cpu"),
         wp.zeros(1, dtype=wp.int32, device=device),
     ]
-    parts = rounds.swept_in_rounds(bodies.kind, rounds.numbers(len(bodies), "cpu"), inputs, device)
+    parts = rounds.manifold_cuda(bodies.kind, rounds.numbers(len(bodies), "cpu"), inputs, device)
     return record_of(parts, bodies.poses, ordered=True)
 
 

@@ -100,7 +100,7 @@ def test_a_box_rests_on_four_corners_an_edge_or_a_corner():
 
 @pytest.mark.feature("F-S-29")
 def test_a_box_and_its_convex_mesh_have_the_same_contacts(rng):
-    from tangere.shape import Mesh
+    from tangere.shape.mesh import Mesh
 
     half = np.array([0.3, 0.5, 0.4])
     corners = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T * half

@@ -10,9 +10,21 @@ from scipy.optimize import minimize
 from scipy.spatial import ConvexHull
 
 from manifold_oracle import clipped_distance, ground, meets_ground, random_rotations
+from tangere.published.strashnov_three_cases.elements import (
+    OneCylinder,
+    case_of,
+    clip_segment,
+    elements,
+    overlap,
+    rim_frame,
+)
+from tangere.published.strashnov_three_cases.manifold import (
+    deferred_contacts,
+    first_stage,
+    inner_contacts,
+    three_cases,
+)
 from tangere.query.manifold import cylinder_sphere, manifold, on_plane
-from tangere.query.manifold.elements import OneCylinder, case_of, clip_segment, elements, overlap, rim_frame
-from tangere.query.manifold.three_cases import deferred_contacts, first_stage, inner_contacts, three_cases
 from tangere.shape.analytic import Box, Capsule, Cylinder, Sphere
 from tangere.shape.heightfield import Heightfield
 

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from manifold_oracle import random_rotations
-from tangere.bound.paged_pyramid import PagedPyramid
-from tangere.motion.twist import Twist
-from tangere.query.first_contact.terrain import bodies_terrain
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.bvh.height_pyramid import PagedPyramid
+from tangere.motion import Twist
+from tangere.query.first_contact.heightfield.api import bodies_terrain
+from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.runtime import UnsupportedError, choose_device
 from tangere.shape.analytic import Box, Capsule, Cone, Cylinder, Sphere
-from tangere.shape.heightfield import Heightfield
-from tangere.shape.terrain_tiles import TiledHeightfield
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
 
 KINDS = {
     "cylinder": Cylinder(0.5, 1.2),

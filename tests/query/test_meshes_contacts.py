@@ -22,7 +22,7 @@ from mesh_oracle import (
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts, Kind, Status
 from tangere.query.first_contact import all_contacts, candidates, first_contact
-from tangere.shape import Mesh
+from tangere.shape.mesh import Mesh
 
 SEEDS = range(6)
 SCENES = [(family, seed) for family in FAMILIES for seed in SEEDS]

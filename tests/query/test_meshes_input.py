@@ -11,7 +11,7 @@ from tangere.motion import Linear
 from tangere.query.contacts import Status
 from tangere.query.first_contact import all_contacts, candidates, first_contact
 from tangere.runtime import InputError, UnsupportedError
-from tangere.shape import Mesh
+from tangere.shape.mesh import Mesh
 
 QUERIES = [first_contact, all_contacts, candidates]
 

@@ -10,11 +10,12 @@ import pytest
 
 from mesh_families import FAMILIES, TWO_MESHES, grid, scene, tetrahedron
 from mesh_oracle import names
+from tangere.broad_phase.deforming.step import FITS_PER_ORDER
 from tangere.motion import Linear
-from tangere.partition.step import FITS_PER_ORDER
 from tangere.query.contacts import Contacts, Kind
 from tangere.query.first_contact import all_contacts, candidates, first_contact
-from tangere.shape import Mesh, Moving, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh, Moving
 
 
 def bits(contacts: Contacts) -> dict[str, bytes]:

@@ -11,7 +11,8 @@ from tangere.motion import Linear
 from tangere.query.contacts import Kind, Status
 from tangere.query.first_contact import all_contacts, first_contact
 from tangere.runtime import InputError
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 
 def distance_at(a, b, time: float, reach: float) -> float:

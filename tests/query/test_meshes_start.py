@@ -10,8 +10,9 @@ from mesh_oracle import edges_of, overlaps, touching
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts, Kind, Status
 from tangere.query.first_contact import all_contacts, first_contact
-from tangere.query.first_contact.exact import edge_pierces_face
-from tangere.shape import Mesh, generate
+from tangere.query.first_contact.primitives.narrow_phase.exact import edge_pierces_face
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 
 def told(contacts: Contacts) -> tuple[int, int, int]:

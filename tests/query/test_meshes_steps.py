@@ -10,7 +10,8 @@ from mesh_oracle import overlaps
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts, Kind
 from tangere.query.first_contact import all_contacts, candidates, first_contact
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 STEP = 0.02  # [s]
 #: How much of the way to first contact is gone.

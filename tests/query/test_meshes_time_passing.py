@@ -10,11 +10,12 @@ import pytest
 
 from mesh_families import FAMILIES, grid, scene, soup
 from mesh_oracle import first_time, names, touching
-from tangere.bound import linear_tree
+from tangere.bvh.lbvh import linear_tree
 from tangere.motion import Linear
 from tangere.query.contacts import Status
-from tangere.query.first_contact import first_contact, meshes
-from tangere.shape import Mesh
+from tangere.query.first_contact import first_contact
+from tangere.query.first_contact.deforming import api as meshes
+from tangere.shape.mesh import Mesh
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rigid_oracle import mesh_distances
-from tangere.motion import Linear, Path, Rest
-from tangere.motion.path_files import load_path, save_path
+from tangere.motion import Linear, Path, Rest, load_path
+from tangere.motion.path_files import save_path
 from tangere.query.contacts import Status
 from tangere.query.path_check import check_path
 from tangere.runtime import InputError

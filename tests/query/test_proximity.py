@@ -11,12 +11,13 @@ import pytest
 
 from mesh_families import FAMILIES, grid, scene, tetrahedron
 from proximity_oracle import SCENES, assert_same_contacts, names, reach
+from tangere.broad_phase.triangles import BroadPhase
 from tangere.motion import Linear
-from tangere.partition.broad_phase import BroadPhase
 from tangere.query.contacts import Kind
 from tangere.query.proximity import proximity
 from tangere.runtime import InputError
-from tangere.shape import Mesh, Moving, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh, Moving
 
 BROAD_PHASES = get_args(BroadPhase)
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.query.proximity.cluster_pairs import ClusterPairs, meet
-from tangere.query.proximity.eights import EightBoxes, Eights
-from tangere.query.proximity.eights_search import lanes_by_mask, scratch_of
-from tangere.query.proximity.kept import Kept, run_together
-from tangere.query.proximity.records import Instant
-from tangere.query.proximity.wanted_rows import WantedRows
-from tangere.runtime import using_threads
-from tangere.runtime.collecting import COUNTER_STRIDE
+from tangere.query.proximity import lanes_by_mask
+from tangere.query.proximity.aabb_record import Instant
+from tangere.query.proximity.cpu.broad_phase import ClusterPairs, meet
+from tangere.query.proximity.cpu.bvh8 import Bvh8, Bvh8Boxes
+from tangere.query.proximity.cpu.lazy_aabbs import WantedRows
+from tangere.query.proximity.cpu.narrow_phase import scratch_of
+from tangere.runtime import COUNTER_STRIDE, PreparedLaunch, run_phases, using_threads
 
 
 def some_corners(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
@@ -22,13 +21,13 @@ def some_corners(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
     return np.stack([lower, lower + rng.integers(0, size, (count, 3))], axis=1).astype(float)
 
 
-def fitted(corners: np.ndarray) -> EightBoxes:
+def fitted(corners: np.ndarray) -> Bvh8Boxes:
     """The tree over edges between corners."""
     points, numbers = corners.reshape(-1, 3), np.arange(2 * len(corners), dtype=np.int32)
-    room = Eights.of(numbers.reshape(-1, 2), np.arange(len(corners)), numbers).boxes()
+    room = Bvh8.of(numbers.reshape(-1, 2), np.arange(len(corners)), numbers).boxes()
     kept = wp.array(points, dtype=wp.vec3d, device="cpu")  # as long as anything looks at it
     for launches in zip(room.fitting(instant_at(kept)), strict=True):
-        run_together(launches)
+        run_phases([launches])
     return room
 
 
@@ -40,7 +39,7 @@ def instant_at(points: wp.array) -> wp.array:
 
 
 def found(
-    a: EightBoxes, b: EightBoxes, room: int, threads: int, unusable: int = 0, wanted: WantedRows | None = None
+    a: Bvh8Boxes, b: Bvh8Boxes, room: int, threads: int, unusable: int = 0, wanted: WantedRows | None = None
 ) -> tuple[int, list[np.ndarray]]:
     """How many blocks were made, and the pairs in each, as (n, 2)."""
     state = [wp.zeros(n, dtype=wp.int64, device="cpu") for n in (1, threads * int(COUNTER_STRIDE))]
@@ -51,14 +50,14 @@ def found(
     inputs = [int(a is b), a.clusters, b.rows, b.of.levels, lanes_by_mask(), flag, scratch]
     inputs += [pairs.made, pairs.filling, pairs.blocks, *wanted.marks(a, b)]
     with using_threads(threads):
-        run_together([Kept(meet, a.of.groups, inputs, grain=1)])
+        run_phases([[PreparedLaunch(meet, inputs, wp.get_device("cpu"), dim=a.of.groups, grain=1)]])
     made = int(pairs.made.numpy()[0])
     rows = pairs.blocks.numpy()[: min(made, room)]
     middle = rows.shape[1] // 2
     return made, [np.stack([row[1 : 1 + row[0]], row[1 + middle : 1 + middle + row[0]]], axis=1) for row in rows]
 
 
-def expected(a: EightBoxes, b: EightBoxes) -> np.ndarray:
+def expected(a: Bvh8Boxes, b: Bvh8Boxes) -> np.ndarray:
     """(n, 2) pairs of clusters whose boxes meet, in order; within one tree each once, and each with itself.
 
     A single cluster has no node above it: it is looked into in any case.
@@ -112,7 +111,7 @@ def test_boxes_of_items_are_made_for_the_clusters_that_meet_and_for_no_others(rn
         if step == 1:
             found(*trees, 10_000, threads, wanted=wanted)
         with using_threads(threads):
-            run_together(wanted.fitting(instant_at(points[0])))
+            run_phases([wanted.fitting(instant_at(points[0]))])
         for k, boxes in enumerate(trees):
             rows = boxes.rows.numpy()[: boxes.of.clusters]
             made = (rows != 7).any(axis=(1, 2))

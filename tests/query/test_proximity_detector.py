@@ -12,10 +12,12 @@ import pytest
 import warp as wp
 
 from proximity_oracle import SCENES, assert_same_contacts, reach
-from tangere.query.proximity import Detector, Exclusion, detect, proximity
-from tangere.query.proximity.eights_run import PATIENCE, Capacity
+from tangere.published.leonard_grid import detect
+from tangere.query.proximity import Detector, Exclusion, proximity
+from tangere.query.proximity.cpu.search_program import PATIENCE, Capacity
 from tangere.runtime import InputError
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 COLUMNS = ("key", "gap", "point_a", "point_b", "normal", "weights", "body_a", "body_b", "feature_a", "feature_b")
 

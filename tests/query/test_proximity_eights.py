@@ -11,18 +11,18 @@ import pytest
 import warp as wp
 
 from oracles.distances import feature_distance
-from tangere.bound.boxes import code_below
-from tangere.partition.broad_phase_boxes import EMPTY
+from tangere.broad_phase.triangles import EMPTY
+from tangere.bvh.lbvh import code_below
 from tangere.query.contacts import Kind
 from tangere.query.proximity import Detector, proximity
-from tangere.query.proximity.compact_order import compact_order
-from tangere.query.proximity.eights import Eights
-from tangere.query.proximity.filling import fill_by_eights, fill_one_by_one
-from tangere.query.proximity.kept import run_together
-from tangere.query.proximity.records import Instant
-from tangere.query.proximity.wanted_rows import WantedRows
-from tangere.runtime import launch
-from tangere.shape import Mesh, generate
+from tangere.query.proximity.aabb_record import Instant
+from tangere.query.proximity.cpu.bvh8 import Bvh8
+from tangere.query.proximity.cpu.compact_order import compact_order
+from tangere.query.proximity.cpu.lazy_aabbs import WantedRows
+from tangere.query.proximity.details import fill_by_eights, fill_one_by_one
+from tangere.runtime import launch, run_phases
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 COLUMNS = (wp.vec4i, wp.vec4d, wp.float64, wp.vec2i, wp.uint8)
 
@@ -111,16 +111,16 @@ def test_every_box_of_a_tree_is_that_of_what_is_below_and_lanes_without_anything
     instant, kept = instant_of(points, margin, origin, scale)
     order = rng.permutation(300).astype(np.int32)
     items = rng.integers(0, 300, (count, width)).astype(np.int32)
-    tree = Eights.of(items, np.arange(count), order)
+    tree = Bvh8.of(items, np.arange(count), order)
     boxes = tree.boxes()
     for launches in zip(boxes.fitting(instant), strict=True):
-        run_together(launches)
+        run_phases([launches])
     wanted = WantedRows([(boxes, wp.array(kept.numpy()[order], dtype=wp.vec3d, device="cpu"))])
     step, groups, steps, *_ = wanted.marks(boxes, boxes)
     step.fill_(5)
     steps.fill_(5)
     groups.fill_(tree.groups)
-    run_together(wanted.fitting(instant))
+    run_phases([wanted.fitting(instant)])
     expected = boxes_of(points, margin, origin, scale)[order][items].min(axis=1)
     for begin, end in np.stack([tree.levels.numpy()[:-1], tree.levels.numpy()[1:]], axis=1):
         lanes = boxes.rows.numpy()[begin:end].transpose(0, 2, 1).reshape(-1, 6)

@@ -8,11 +8,13 @@ import pytest
 from mesh_families import grid as sheet
 from mesh_families import tetrahedron
 from proximity_oracle import near_pairs
-from tangere.partition.pipeline import Settings
+from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.pipeline import Settings
 from tangere.query.contacts import Kind
-from tangere.query.proximity import Detector, Exclusion, detect, proximity
+from tangere.query.proximity import Detector, Exclusion, proximity
 from tangere.runtime import InputError
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 
 def mean_edge(mesh: Mesh) -> float:

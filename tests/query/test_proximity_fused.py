@@ -12,12 +12,15 @@ from mesh_families import grid as sheet
 from mesh_families import soup
 from proximity_oracle import SCENES as SMALL
 from proximity_oracle import assert_same_contacts, crossing_plates, reach
-from tangere.partition.pipeline import Settings
-from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.query.proximity import Exclusion, appended, detect, proximity
-from tangere.query.proximity.appended import scattered, scattering
+from tangere.broad_phase.triangles import Surfaces
+from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.pipeline import Settings
+from tangere.query.proximity import Exclusion, proximity
+from tangere.query.proximity.cpu import sorted_append as appended
+from tangere.query.proximity.cpu.sorted_append import scattered, scattering
 from tangere.runtime import CapacityError
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 
 def crumpled(rng: np.random.Generator) -> Mesh:

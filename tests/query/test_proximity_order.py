@@ -11,11 +11,9 @@ import pytest
 import warp as wp
 
 from tangere.query.contacts import Kind
-from tangere.query.proximity.kept import run_together
-from tangere.query.proximity.names import number_bits
-from tangere.query.proximity.ordered import Appended, Ordered, Ranges, tally_names
-from tangere.runtime import launch, using_threads
-from tangere.runtime.collecting import COUNTER_STRIDE
+from tangere.query.proximity.cpu.parallel_sort import AppendedKeys, ParallelSort, Ranges, tally_names
+from tangere.query.proximity.pair_keys import number_bits
+from tangere.runtime import COUNTER_STRIDE, launch, run_phases, using_threads
 
 
 @wp.kernel(enable_backward=False)
@@ -57,7 +55,7 @@ def _some_names(rng: np.random.Generator, layout: Any, count: int, features: int
     return rng.permutation(np.unique(np.concatenate(parts)))
 
 
-def _appended(names: np.ndarray, shards: int, capacity: int, rng: np.random.Generator) -> Appended:
+def _appended(names: np.ndarray, shards: int, capacity: int, rng: np.random.Generator) -> AppendedKeys:
     """Names as some shards would leave them, with rubbish where nothing was appended."""
     parts = np.split(names, np.sort(rng.integers(0, len(names) + 1, shards - 1)))
     counters = np.full(shards * COUNTER_STRIDE, 77, np.int64)
@@ -67,10 +65,10 @@ def _appended(names: np.ndarray, shards: int, capacity: int, rng: np.random.Gene
         row[: len(part)] = part[:capacity]
     arrays = (wp.array(x.ravel(), dtype=wp.int64, device="cpu") for x in (counters, rows))
     counted, segments = arrays
-    return Appended(shards, counted, capacity, segments)
+    return AppendedKeys(shards, counted, capacity, segments)
 
 
-def _counted(layout: Any, found: Appended) -> Appended:
+def _counted(layout: Any, found: AppendedKeys) -> AppendedKeys:
     """The same, counted by range as a search would, against a count by NumPy."""
     ranges = Ranges.of(layout)
     tally = ranges.tally(found.shards)
@@ -84,11 +82,11 @@ def _counted(layout: Any, found: Appended) -> Appended:
     return replace(found, tally=tally)
 
 
-def _in_order(layout: Any, found: Appended, room: int, threads: int) -> tuple[Ordered, np.ndarray]:
+def _in_order(layout: Any, found: AppendedKeys, room: int, threads: int) -> tuple[ParallelSort, np.ndarray]:
     names, number = (wp.full(n, -1, dtype=wp.int64, device="cpu") for n in (room, 1))
-    ordered = Ordered(layout, names, number)
+    ordered = ParallelSort(layout, names, number)
     with using_threads(threads):
-        run_together(*ordered.phases(found))
+        run_phases(ordered.phases(found))
     return ordered, names.numpy()[: number.numpy()[0]]
 
 
@@ -144,11 +142,11 @@ def test_the_same_launches_put_other_names_in_order_the_next_time(rng):
     capacity = max(len(first), len(second))
     found = _appended(first, 3, capacity, rng)
     names, number = (wp.zeros(n, dtype=wp.int64, device="cpu") for n in (capacity, 1))
-    ordered = Ordered(layout, names, number)
+    ordered = ParallelSort(layout, names, number)
     phases = ordered.phases(found)
     for each in (first, second):
         now = _appended(each, 3, capacity, rng)
         wp.copy(found.counters, now.counters)
         wp.copy(found.names, now.names)
-        run_together(*phases)
+        run_phases(phases)
         assert np.array_equal(names.numpy()[: number.numpy()[0]], np.sort(each))

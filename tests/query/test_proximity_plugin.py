@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tangere.partition.pipeline import Settings
-from tangere.query.proximity import Detector, detect, proximity
+from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.pipeline import Settings
+from tangere.query.proximity import Detector, proximity
 from tangere.shape import generate
 from tangere.soft import scenes
 

@@ -7,8 +7,7 @@ import pytest
 import warp as wp
 
 from oracles.distances import feature_distance
-from tangere.query.contacts import Kind
-from tangere.query.proximity.primitives import (
+from tangere.geometry.closest_points import (
     centred_on_edges,
     edges_near,
     edges_offset,
@@ -17,6 +16,7 @@ from tangere.query.proximity.primitives import (
     nearest_on_edges,
     nearest_on_face,
 )
+from tangere.query.contacts import Kind
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

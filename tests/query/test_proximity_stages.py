@@ -11,13 +11,17 @@ import warp as wp
 from mesh_families import grid as sheet
 from mesh_families import soup
 from proximity_oracle import SCENES, assert_same_contacts, crossing_plates, near_pairs, reach
-from tangere.partition import grid_entries, grid_pairs
-from tangere.partition.pipeline import Settings
-from tangere.partition.pipeline_surfaces import Surfaces
+from tangere.broad_phase.triangles import Surfaces
+from tangere.broad_phase.triangles.grid import entries as grid_entries
+from tangere.broad_phase.triangles.grid import pairs as grid_pairs
+from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.pipeline import Settings
 from tangere.query.contacts import contact_key
-from tangere.query.proximity import Exclusion, detect, owned, proximity
+from tangere.query.proximity import Exclusion, proximity
+from tangere.query.proximity import representative_triangles as owned
 from tangere.runtime import InputError, collect
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 SWITCHES = {
     "plain": Settings(),

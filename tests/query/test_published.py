@@ -10,9 +10,9 @@ from families import random_half_colliding
 from oracles import literal_course
 from sample_queries import read_sample_queries
 from section10 import CASES
+from tangere.published.course import Reading, solve, solve_triangles, solve_vertex_edge
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.fifteen import TESTS, VERTEX_EDGE_PAIRS
-from tangere.query.first_contact.published import Reading, solve, solve_triangles, solve_vertex_edge
+from tangere.query.first_contact.primitives.triangle_features import TESTS, VERTEX_EDGE_PAIRS
 from tangere.runtime import InputError, UnsupportedError
 
 LITERAL = {Kind.VERTEX_FACE: literal_course.vertex_face, Kind.EDGE_EDGE: literal_course.edge_edge}

@@ -15,11 +15,17 @@ from scipy.spatial.transform import Rotation
 
 from rigid_families import KINDS, random_motion
 from rigid_oracle import box_gaps, triangle_distances
-from tangere.bound.obb_node import ObbNode
-from tangere.motion import Chain, Rigid
-from tangere.motion.rigid import RigidMotion
-from tangere.query.first_contact.rigid.advance import Pair, RigidQuery, advanced, pair_of, relative_at, step_of
-from tangere.query.first_contact.rigid.leaf import corners_of, leaf_time
+from tangere.bvh.obb import ObbNode
+from tangere.motion import Chain, Rigid, RigidMotion
+from tangere.query.first_contact.rigid.conservative_advancement import (
+    Pair,
+    RigidQuery,
+    conservative_advance,
+    largest_safe_step,
+    pair_of,
+    relative_at,
+)
+from tangere.query.first_contact.rigid.narrow_phase import corners_of, leaf_time
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -68,7 +74,7 @@ def stepped(
     one = wp.float64(1.0)
     if boxes:
         now = relative_at(query, pair, motions, zero)
-        times[i] = advanced(query, pair, motions, nodes_a[i], nodes_b[i], now, zero, one, counters, i)
+        times[i] = conservative_advance(query, pair, motions, nodes_a[i], nodes_b[i], now, zero, one, counters, i)
     else:
         a = corners_of(corners_a, i, pair.course_a.pivot)
         b = corners_of(corners_b, i, pair.course_b.pivot)
@@ -212,7 +218,7 @@ def test_nothing_comes_nearer_at_a_thousand_times_for_thousands_of_pairs(rng, ef
 @wp.kernel
 def _steps(first: int, x: wp.array[wp.vec3d], out: wp.array[wp.float64]):
     i = first + wp.tid()
-    out[i] = step_of(x[i][0], x[i][1], x[i][2])
+    out[i] = largest_safe_step(x[i][0], x[i][1], x[i][2])
 
 
 def cancelling_step(gap, a, b):

@@ -13,7 +13,7 @@ import pytest
 from rigid_crowds import CROWDS, crowds
 from rigid_walk import least_distances
 from tangere.query.contacts import Status
-from tangere.query.first_contact.rigid import rigid_first_contacts
+from tangere.query.first_contact.rigid.api import rigid_first_contacts
 
 TOLERANCE = 1e-5
 

@@ -9,7 +9,7 @@ from rigid_families import at, shape
 from rigid_oracle import closest_approach
 from tangere.motion import Rest, Twist
 from tangere.query.contacts import Status
-from tangere.query.first_contact.rigid import Counters, rigid_first_contact
+from tangere.query.first_contact.rigid.api import Counters, rigid_first_contact
 from tangere.shape import generate
 
 TOLERANCE = 1e-5

@@ -8,7 +8,8 @@ import pytest
 import tangere as tg
 from tangere.query.contacts import Status
 from tangere.query.distance import distance
-from tangere.query.first_contact.rigid import first_contact_of_scene, rigid_first_contact, rigid_first_contacts
+from tangere.query.first_contact import first_contact_of_scene
+from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
 from tangere.query.intersection import intersects
 from tangere.runtime import InputError, UnsupportedError
 

@@ -8,11 +8,14 @@ from scipy.spatial.transform import Rotation
 
 from rigid_families import at, scene, shape
 from rigid_oracle import closest_approach, mesh_distances
-from tangere.motion import CosineScrew, Linear, Rest, Screw, TanScrew, Twist
+from tangere.motion import Linear, Rest, Screw, Twist
+from tangere.published.redon_screws import CosineScrew, TanScrew
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.rigid import Bodies, rigid_first_contact, rigid_first_contacts
+from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
+from tangere.query.first_contact.rigid.bodies import MovingBodies
 from tangere.runtime import InputError, UnsupportedError
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 
 def rising_block(height: float, way: float):
@@ -201,4 +204,4 @@ def test_input_that_makes_no_sense_is_refused():
     with pytest.raises(UnsupportedError, match=r"^b: the motion must be rigid, not Linear"):
         rigid_first_contact(ball, ball.moving(Linear(ball.vertices)), device="cpu")
     with pytest.raises(InputError, match=r"shape\[1\] is 7 but there are 1 shapes"):
-        Bodies([ball], Rest(), np.array([0, 7]))
+        MovingBodies([ball], Rest(), np.array([0, 7]))

@@ -10,7 +10,7 @@ from rigid_families import at, shape
 from rigid_oracle import closest_approach, mesh_distances
 from tangere.motion import Chain, Path, Rest, Twist
 from tangere.query.contacts import Status
-from tangere.query.first_contact.rigid import rigid_first_contact
+from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.runtime import InputError
 from tangere.shape import generate
 

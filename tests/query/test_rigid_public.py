@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from bench.shapes.traps import thin_plate
 from rigid_families import at
 from rigid_walk import least_distances
 from sample_queries import read_families
 from tangere.motion import Rigid, Screw, Twist
-from tangere.query import Kind, Status, edge_edge, vertex_face
-from tangere.query.first_contact.rigid import Bodies, rigid_first_contact, rigid_first_contacts
+from tangere.query.contacts import Kind, Status
+from tangere.query.first_contact import edge_edge, vertex_face
+from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
+from tangere.query.first_contact.rigid.bodies import MovingBodies
 from tangere.query.intersection import intersects
-from tangere.shape import Mesh, generate
+from tangere.shape.mesh import Mesh
 
 TOLERANCE = 1e-9
 
@@ -42,7 +45,7 @@ def test_public_queries_as_rigid_pairs_are_never_missed_or_late(kind, data_folde
     for side, s in enumerate(sides):
         meshes = [Mesh(points, [[0, 1, 2]]) for points in start[:, s]]
         motion = Twist(np.eye(4), ways[:, side], np.zeros(3))
-        bodies.append(Bodies(meshes, motion, np.arange(len(meshes))))
+        bodies.append(MovingBodies(meshes, motion, np.arange(len(meshes))))
     found = rigid_first_contacts(*bodies, tolerance=TOLERANCE, device="cpu")
     truth = exact.status != Status.FREE
     assert truth.sum() >= 5 or len(rows) < 100
@@ -85,7 +88,7 @@ def any_turn(rng) -> np.ndarray:
 @pytest.mark.feature("F-R-17")
 def test_the_thin_plate_at_ten_thousand_widths_a_step_never_tunnels(rng, effort):
     """The 1 mm plate (G-12) flies 10 m at a plate at rest, in any attitude, through its middle: contact every time."""
-    plate, wall = generate.thin_plate(12), generate.thin_plate(200)
+    plate, wall = thin_plate(12), thin_plate(200)
     count = effort(1000)
     ahead = rng.normal(size=(count, 3)) * [0.6, 0.6, 0.0] + [0.0, 0.0, 1.0]
     ahead *= rng.choice([-1.0, 1.0], (count, 1)) / np.linalg.norm(ahead, axis=1, keepdims=True)

@@ -8,17 +8,16 @@ import warp as wp
 from scipy.spatial.transform import Rotation
 
 from rigid_families import at, shape
-from tangere.bound.obb_tree import ObbTree
-from tangere.bound.recession import RecessionCones
-from tangere.bound.recession_start import StartCheck, StartSide, Vertices
-from tangere.motion import Rest, Screw, Twist
-from tangere.motion.body import joined_records
-from tangere.motion.rigid import RigidMotion
+from tangere.bvh.obb import ObbTree
+from tangere.bvh.recession import RecessionCones, StartCheck, StartSide, Vertices
+from tangere.motion import Rest, RigidMotion, Screw, Twist, joined_records
+from tangere.published.redon_intervals import IntervalOptions, first_contacts_by_intervals
 from tangere.query.contacts import Status
-from tangere.query.first_contact.interval import IntervalOptions, first_contacts_by_intervals
-from tangere.query.first_contact.rigid import Bodies, Counters, rigid_first_contact, rigid_first_contacts
+from tangere.query.first_contact.rigid.api import Counters, rigid_first_contact, rigid_first_contacts
+from tangere.query.first_contact.rigid.bodies import MovingBodies
 from tangere.runtime import InputError
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 
 def test_recession_culling_finds_the_same_contacts_with_less_work(rng, effort):
@@ -171,8 +170,8 @@ def test_rows_of_a_batch_are_culled_or_not_by_where_each_starts(rng, device):
     count = 60
     starts = np.stack([at(p, Rotation.from_rotvec(p).as_matrix()) for p in rng.uniform(-1.5, 1.5, (count, 3))])
     motion = Twist(starts, rng.normal(size=(count, 3)) * 4.0, 0.2 * rng.normal(size=(count, 3)))
-    parts = Bodies([PART, generate.icosphere(triangles=80, radius=0.3)], motion, rng.integers(0, 2, count))
-    rooms = Bodies(
+    parts = MovingBodies([PART, generate.icosphere(triangles=80, radius=0.3)], motion, rng.integers(0, 2, count))
+    rooms = MovingBodies(
         [ROOM, SURROUNDINGS["a hollow solid"], shape("ring")], Screw(np.eye(4), np.eye(4)), rng.integers(0, 3, count)
     )
     for a, b in ((parts, rooms), (rooms, parts)):

@@ -7,19 +7,19 @@ import pytest
 import warp as wp
 
 from rigid_families import random_motion
-from tangere.query.first_contact.rigid import rounds
 from tangere.query.first_contact.rigid.bodies import Forest, bodies_of
-from tangere.query.first_contact.rigid.desk import Desk
+from tangere.query.first_contact.rigid.cuda import frontier_search as rounds
+from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
 from tangere.shape.generate import icosphere, torus
 
 
-def desk_of(count: int, rng: np.random.Generator) -> Desk:
+def desk_of(count: int, rng: np.random.Generator) -> RigidQueryBatch:
     cpu = wp.get_device("cpu")
     sides = (
         bodies_of(torus(576).moving(random_motion("twist", rng, count)), "a"),
         bodies_of(icosphere(2, radius=0.8), "b"),
     )
-    desk = Desk(*(Forest.of(bodies.shapes, cpu) for bodies in sides), count, count + 1, cpu)
+    desk = RigidQueryBatch(*(Forest.of(bodies.shapes, cpu) for bodies in sides), count, count + 1, cpu)
     desk.ask(*sides, 0.0, None)
     return desk
 
@@ -34,7 +34,7 @@ def test_rounds_of_any_width_find_what_one_thread_finds(count, pairs, widest, rn
     desk.search_each()
     expected = desk.host_bests.copy()
     assert count == 1 or (expected["time"] <= 1.0).any()
-    rounds.search_rounds(desk)
+    rounds.search_frontier(desk)
     for name in ("time", "a", "b", "pierced", "decided"):
         assert np.array_equal(desk.host_bests[name], expected[name]), name
     assert desk.host_counters[0, 0] >= count
@@ -46,7 +46,7 @@ def test_questions_in_several_chunks_are_all_answered(rng, monkeypatch):
     desk = desk_of(19, rng)
     desk.search_each()
     expected = desk.host_bests["time"].copy()
-    rounds.search_rounds(desk)
+    rounds.search_frontier(desk)
     assert np.array_equal(desk.host_bests["time"], expected)
 
 
@@ -58,7 +58,7 @@ def test_contacts_and_stacks_that_lack_room_get_more(rng, monkeypatch):
     small.height = 2  # a stack of two pairs
     small.hits = small.hits[:1]
     desk.searches["rounds", 3] = small
-    rounds.search_rounds(desk)
+    rounds.search_frontier(desk)
     assert desk.searches["rounds", 3].room > 1
     assert np.array_equal(desk.host_bests["time"], expected)
 
@@ -70,5 +70,5 @@ def test_what_comes_after_a_given_time_is_not_told(rng):
     hit = (times > 0.0) & (times <= 1.0)
     assert hit.any()
     until = np.where(hit, 0.5 * times, 1.0)
-    rounds.search_rounds(desk, until)
+    rounds.search_frontier(desk, until)
     assert (desk.host_bests["time"][hit] > 1.0).all()

@@ -9,11 +9,13 @@ import warp as wp
 from rigid_families import FAMILIES, at, scene, shape
 from tangere.motion import Twist
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.rigid import Bodies, Counters, rigid_first_contact, rigid_first_contacts, rounds
-from tangere.query.first_contact.rigid.bodies import Forest, bodies_of
-from tangere.query.first_contact.rigid.desk import Desk
+from tangere.query.first_contact.rigid.api import Counters, rigid_first_contact, rigid_first_contacts
+from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, bodies_of
+from tangere.query.first_contact.rigid.cuda import frontier_search as rounds
+from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
 from tangere.query.intersection import intersects
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 
 def same_bits(one, other) -> bool:
@@ -60,11 +62,11 @@ def test_rounds_find_the_same_contact_as_a_search_by_one_thread(rng, effort, mon
             s = scene(family, rng)
             sides = bodies_of(shape(s.a).moving(s.motion_a), "a"), bodies_of(shape(s.b).moving(s.motion_b), "b")
             forests = [Forest.of(bodies.shapes, cpu) for bodies in sides]
-            desk = Desk(*forests, 1, 2, cpu)
+            desk = RigidQueryBatch(*forests, 1, 2, cpu)
             desk.ask(*sides, 0.0, 1e-6)
             desk.search_each()
             expected = desk.host_bests.copy()
-            rounds.search_rounds(desk)
+            rounds.search_frontier(desk)
             assert desk.host_bests["time"] == expected["time"]
             if expected["time"] <= 1.0:
                 assert desk.host_bests == expected
@@ -88,7 +90,7 @@ def test_a_batch_answers_like_single_questions(rng, effort, device):
     shapes = {name: shape(name) for s in scenes for name in (s.a, s.b)}
     names = list(shapes)
     sides = [
-        Bodies(
+        MovingBodies(
             list(shapes.values()),
             type(scenes[0].motion_a).join([getattr(s, f"motion_{side}") for s in scenes]),
             np.array([names.index(getattr(s, side)) for s in scenes]),
@@ -126,8 +128,10 @@ def test_n_motions_of_one_body_meet_one_other_body(rng):
 def test_every_event_takes_one_search_and_time_never_goes_back(monkeypatch):
     """A spinning ball between two walls: it is placed at each contact as told, thrown back, and never corrected."""
     passes = []
-    search = Desk.search_each
-    monkeypatch.setattr(Desk, "search_each", lambda desk, until=None: (passes.append(desk.count), search(desk, until)))
+    search = RigidQueryBatch.search_each
+    monkeypatch.setattr(
+        RigidQueryBatch, "search_each", lambda desk, until=None: (passes.append(desk.count), search(desk, until))
+    )
     ball = generate.icosphere(triangles=320, radius=0.5)
     slab = generate.box((0.2, 4.0, 4.0))
     walls = Mesh.join([slab.at(at([x, 0.0, 0.0])) for x in (-1.5, 1.5)])

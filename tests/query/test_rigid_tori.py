@@ -10,7 +10,7 @@ from rigid_families import at
 from rigid_oracle import closest_approach, mesh_distances
 from tangere.motion import Rest, Twist
 from tangere.query.contacts import Status
-from tangere.query.first_contact.rigid import rigid_first_contact
+from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.shape import generate
 
 TURNED = Rotation.from_rotvec([np.pi / 2, 0.0, 0.0]).as_matrix()

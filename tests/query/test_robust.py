@@ -8,11 +8,11 @@ import warp as wp
 
 from sample_queries import read_sample_queries
 from section10 import CASES, INVALID, Case
+from tangere.published.course.cubic_candidates import candidate, extrema, rounding, vanishes
+from tangere.published.course.polynomials import coplanarity
+from tangere.published.course.robust import robust_filter, robust_triangles, vertex_edge_times
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.cubic_candidates import candidate, extrema, rounding, vanishes
-from tangere.query.first_contact.fifteen import EDGE_EDGE_TESTS
-from tangere.query.first_contact.published.polynomials import coplanarity
-from tangere.query.first_contact.robust import robust_filter, robust_triangles, vertex_edge_times
+from tangere.query.first_contact.primitives.triangle_features import EDGE_EDGE_TESTS
 from tangere.runtime import SOUND, InputError, UnsupportedError
 
 wp.set_module_options(SOUND)

@@ -11,10 +11,12 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rigid_families import shape
-from tangere.motion import Chain, CosineScrew, Linear, Path, Rest, Screw, Twist
-from tangere.partition.moving_bodies import linked_pairs
+from tangere.broad_phase.bodies.body_pairs import linked_pairs
+from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
+from tangere.published.redon_screws import CosineScrew
 from tangere.query.contacts import Status
-from tangere.query.first_contact.rigid import first_contact_of_scene, rigid_first_contact
+from tangere.query.first_contact import first_contact_of_scene
+from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.query.intersection import intersects
 from tangere.runtime import InputError, UnsupportedError
 from tangere.shape import generate
@@ -105,9 +107,9 @@ def test_one_early_contact_spares_the_questions_about_later_ones(rng, monkeypatc
     from tangere.query.first_contact.rigid import scene
 
     asked = []
-    kept = scene.Desk.search_each
+    kept = scene.RigidQueryBatch.search_each
     monkeypatch.setattr(
-        scene.Desk, "search_each", lambda desk, until=None: (asked.append(desk.count), kept(desk, until))[1]
+        scene.RigidQueryBatch, "search_each", lambda desk, until=None: (asked.append(desk.count), kept(desk, until))[1]
     )
     ball, floor = shape("ball"), generate.plate(size=(60.0, 60.0, 0.1))
     spots = [(-28.0 + 4 * (k % 14), -28.0 + 4 * (k // 14)) for k in range(196)]

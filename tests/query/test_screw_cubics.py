@@ -8,10 +8,11 @@ import warp as wp
 from scipy.spatial.transform import Rotation
 
 from screw_oracle import Screws, unit
-from tangere.motion import Screw, TanScrew
-from tangere.query.first_contact.screw_cubics import edge_edge_times, face_vertex_times, vertex_face_times
-from tangere.query.first_contact.screw_cubics.cubics import edge_edge_cubic, face_vertex_cubic, vertex_face_cubic
-from tangere.query.first_contact.screw_cubics.path import ScrewPath, path_point, screw_paths
+from tangere.motion import Screw
+from tangere.published.redon_cubics import edge_edge_times, face_vertex_times, vertex_face_times
+from tangere.published.redon_cubics.cubics import edge_edge_cubic, face_vertex_cubic, vertex_face_cubic
+from tangere.published.redon_cubics.path import ScrewPath, path_point, screw_paths
+from tangere.published.redon_screws import TanScrew
 from tangere.runtime import InputError, launch
 
 EE, VF, FV = 1, 2, 3

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from bench.shapes.pot import pot as loose_pot
+from bench.shapes.traps import comb_plates, thin_plate
 from mesh_oracle import overlaps
-from tangere.motion import Linear, Rest, Screw, TanScrew, Twist
-from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.screw_cubics import (
+from tangere.motion import Linear, Rest, Screw, Twist
+from tangere.published.redon_cubics import (
     Switches,
     edge_edge_times,
     face_vertex_times,
@@ -17,9 +18,12 @@ from tangere.query.first_contact.screw_cubics import (
     search,
     vertex_face_times,
 )
+from tangere.published.redon_screws import TanScrew
+from tangere.query.contacts import Kind, Status
 from tangere.runtime import InputError
-from tangere.shape import Mesh, generate
-from tangere.shape.generate.assembly import pose
+from tangere.shape import generate
+from tangere.shape.generate.build.assembly import pose
+from tangere.shape.mesh import Mesh
 
 
 def placed(at=(0.0, 0.0, 0.0), rotation=(0.0, 0.0, 0.0)):
@@ -52,7 +56,7 @@ def brute_force(a: Mesh, motion: TanScrew, b: Mesh) -> float:
 SMALL = {
     "boxes": (generate.box((1.0, 0.8, 0.6)), generate.box((0.5, 1.5, 0.7))),
     "sphere and comb": (generate.bumpy_sphere(80, radius=0.6), generate.comb(3)),
-    "open pot of loose triangles and box": (generate.pot(120, radius=0.5), generate.box()),
+    "open pot of loose triangles and box": (loose_pot(120, radius=0.5), generate.box()),
     "thin plate and prism": (generate.plate(12, size=(1, 1, 1e-3)), generate.prism(5, radius=0.4)),
 }
 
@@ -93,12 +97,12 @@ def test_exact_overlap_tests_find_nothing_before_the_contact_and_something_after
 
 
 def contact_case():
-    assembly = generate.comb_plates(6)
+    assembly = comb_plates(6)
     return assembly.part.moving(TanScrew(np.eye(4), pose((0.05, 0.4, 0.0), axis=2, angle=0.1))), assembly.fixed
 
 
 def free_case():
-    assembly = generate.comb_plates(6)
+    assembly = comb_plates(6)
     return assembly.part.moving(TanScrew(np.eye(4), pose((0.0, 0.8, 0.0)))), assembly.fixed
 
 
@@ -184,7 +188,7 @@ def test_passing_the_earliest_time_saves_tests():
 
 @pytest.mark.feature("F-R-17")
 def test_a_thin_plate_is_not_missed_at_ten_thousand_widths_a_step(rng, effort):
-    plate, obstacle = generate.thin_plate(1008), generate.thin_plate(1008)
+    plate, obstacle = thin_plate(1008), thin_plate(1008)
     for _ in range(effort(10)):
         way = rng.normal(size=3) * [0.1, 0.1, 0.0] + [0.0, 0.0, 5.0]
         turn = rng.normal(size=3) * 0.3

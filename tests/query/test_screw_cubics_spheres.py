@@ -7,8 +7,8 @@ import pytest
 import warp as wp
 
 from screw_oracle import Screws
-from tangere.query.first_contact.screw_cubics.path import ScrewPath, path_point, point_at, screw_paths, times
-from tangere.query.first_contact.screw_cubics.spheres import sphere_quartic, sphere_verdict
+from tangere.published.redon_cubics.path import ScrewPath, path_point, point_at, screw_paths, times
+from tangere.published.redon_cubics.spheres import sphere_quartic, sphere_verdict
 from tangere.runtime import launch
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from mesh_families import ONE_MESH, grid, scene
 from proximity_oracle import crossing_plates
-from tangere.query.first_contact.exact import edge_pierces_face
-from tangere.query.intersection.self_meshes import intersects_itself, self_intersections
-from tangere.shape import Mesh, generate
+from tangere.query.first_contact.primitives.narrow_phase.exact import edge_pierces_face
+from tangere.query.intersection.self_intersection import intersects_itself, self_intersections
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 
 def by_brute_force(mesh: Mesh) -> list[list[int]]:

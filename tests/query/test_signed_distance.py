@@ -10,7 +10,8 @@ from oracles.distances import feature_distance
 from tangere.query.contacts import Kind
 from tangere.query.signed_distance import DistanceField, signed_distance
 from tangere.runtime import CapacityError, InputError
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 MESHES = {
     "tetrahedron": Mesh(tetrahedron().vertices, tetrahedron().faces[:, ::-1]),

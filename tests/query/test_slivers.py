@@ -12,12 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from tangere.query.closest_points import closest_on_triangle
+from tangere.geometry.closest_points import (
+    closest_on_triangle,
+    face_near,
+    face_offset,
+    nearest_on_edges,
+    nearest_on_face,
+)
 from tangere.query.proximity import Detector, proximity
-from tangere.query.proximity.primitives import face_near, face_offset, nearest_on_edges, nearest_on_face
 from tangere.query.signed_distance import signed_distance
 from tangere.runtime import SOUND, launch
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 

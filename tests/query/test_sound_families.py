@@ -11,8 +11,9 @@ from awkward import long_contacts
 from families import FAMILIES, Queries
 from oracles import flint_ccd
 from oracles.distances import distance_at, query_size
-from tangere.query import FirstContacts, Kind, Status, edge_edge, vertex_face
-from tangere.query.first_contact.exact import ExactContacts, decide_many
+from tangere.query.contacts import Kind, Status
+from tangere.query.first_contact import FirstContacts, edge_edge, vertex_face
+from tangere.query.first_contact.primitives.narrow_phase.exact import ExactContacts, decide_many
 
 QUERY = {Kind.VERTEX_FACE: vertex_face, Kind.EDGE_EDGE: edge_edge}
 each_kind = pytest.mark.parametrize("kind", QUERY, ids=lambda kind: kind.name.lower())

@@ -10,7 +10,8 @@ from families import FAMILIES
 from oracles.distances import distance_at, query_size
 from sample_queries import SampleQueries, read_families
 from section10 import CASES, INVALID, Case
-from tangere.query import FirstContacts, Kind, Status, edge_edge, triangle_triangle, vertex_face
+from tangere.query.contacts import Kind, Status
+from tangere.query.first_contact import FirstContacts, edge_edge, triangle_triangle, vertex_face
 from tangere.runtime import InputError
 
 QUERY = {Kind.VERTEX_FACE: vertex_face, Kind.EDGE_EDGE: edge_edge, None: triangle_triangle}

@@ -7,8 +7,9 @@ import pytest
 
 from families import FAMILIES
 from oracles.distances import distance_at, query_size
-from tangere.query import FirstContacts, Kind, Status, edge_edge, vertex_face
-from tangere.query.first_contact.exact import decide_many
+from tangere.query.contacts import Kind, Status
+from tangere.query.first_contact import FirstContacts, edge_edge, vertex_face
+from tangere.query.first_contact.primitives.narrow_phase.exact import decide_many
 
 QUERY = {Kind.VERTEX_FACE: vertex_face, Kind.EDGE_EDGE: edge_edge}
 each_kind = pytest.mark.parametrize("kind", QUERY, ids=lambda kind: kind.name.lower())

@@ -14,13 +14,11 @@ import warp as wp
 
 from manifold_oracle import random_rotations
 from rigid_families import random_motion
-from tangere.motion import Chain, Rigid
-from tangere.motion.rigid import COSINE, RigidMotion
-from tangere.query.first_contact.terrain.batch import core_reach
-from tangere.query.first_contact.terrain.travel import outline_at, safe_time_of, traveller_of
+from tangere.motion import COSINE, Chain, Rigid, RigidMotion
+from tangere.query.first_contact.heightfield.motion_bounds import moving_shape_bounds_of, outline_at, safe_time_of
+from tangere.query.first_contact.heightfield.query_batch import core_reach
 from tangere.runtime import SOUND, launch
-from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, Cylinder
-from tangere.shape.analytic_body import Hulls, hull_tables
+from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, Cylinder, Hulls, hull_tables
 
 BODIES = {
     "cylinder": Cylinder(0.5, 1.2),
@@ -56,7 +54,7 @@ def stepping(kind: int) -> wp.Kernel:
         zero = wp.float64(0.0)
         at = i * links
         least = wp.float64(1.0e-6)
-        m = traveller_of(motions, at, links, shapes[0], poses[i], reach[0], zero, least, zero, wp.vec3d())
+        m = moving_shape_bounds_of(motions, at, links, shapes[0], poses[i], reach[0], zero, least, zero, wp.vec3d())
         if mutant == 1:
             m.bend = zero
         if mutant == 2:

@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tangere.bound.paged_pyramid import PagedPyramid
-from tangere.motion.screw import CosineScrew, Screw
-from tangere.motion.twist import Rest, Twist
+from tangere.bvh.height_pyramid import PagedPyramid
+from tangere.motion import Rest, Screw, Twist
+from tangere.published.redon_screws import CosineScrew
 from tangere.query.contacts import Status
-from tangere.query.first_contact.terrain import bodies_terrain
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.first_contact.heightfield.api import bodies_terrain
+from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.runtime import InputError, UnsupportedError, choose_device
 from tangere.shape.analytic import Box, Capsule, Cone, Cylinder, Sphere
-from tangere.shape.heightfield import Heightfield
-from tangere.shape.terrain_tiles import TiledHeightfield
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
 from terrain_oracle import body_distance, ground_triangles, outside_distance, placed_at, surface_points
 
 BODIES = {

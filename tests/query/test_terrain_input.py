@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import tangere as tg
-from tangere.query.first_contact.terrain.bodies import bodies_terrain
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.first_contact.heightfield.api import bodies_terrain
+from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.runtime import InputError, UnsupportedError
 from tangere.shape.analytic import Cylinder
-from tangere.shape.heightfield import Heightfield
-from tangere.shape.terrain_tiles import TiledHeightfield
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
 
 BARREL = Cylinder(0.5, 1.2)
 FLAT = Heightfield(np.zeros((4, 4)))

@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 import tangere as tg
 from tangere.motion import Chain, Path, Rest, Rigid, Screw, Twist
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.terrain import bodies_terrain
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.first_contact.heightfield.api import bodies_terrain
+from tangere.query.intersection import touches
 from tangere.runtime import InputError
 from tangere.shape.analytic import Box, Cylinder, Sphere
 from tangere.shape.heightfield import Heightfield

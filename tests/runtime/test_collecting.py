@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.runtime import SOUND, collect, take
-from tangere.runtime import collecting as collecting_module
-from tangere.runtime.errors import CapacityError
+from tangere.runtime import SOUND, CapacityError, collect, reserve_slots
+from tangere.runtime import append_buffer as collecting_module
 
 wp.set_module_options(SOUND)
 
@@ -25,7 +24,7 @@ def _repeat(
     """Appends (i, 0) … (i, times[i] - 1)."""
     i = first + wp.tid()
     for k in range(times[i]):
-        place = take(counts, shard, 1, capacity)
+        place = reserve_slots(counts, shard, 1, capacity)
         if place >= 0:
             out[place] = wp.vec2i(i, k)
 
@@ -33,7 +32,7 @@ def _repeat(
 @wp.kernel
 def _reserve(first: int, shard: int, amount: int, counts: wp.array[wp.int64], capacity: int, out: wp.array[wp.int32]):
     """Takes room for `amount` items at a time, as something that finds very many pairs does."""
-    place = take(counts, shard, amount, capacity)
+    place = reserve_slots(counts, shard, amount, capacity)
     if place >= 0:
         out[place] = first + wp.tid()
 

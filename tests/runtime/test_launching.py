@@ -13,16 +13,17 @@ import pytest
 import warp as wp
 
 from tangere.runtime import (
+    GRAIN,
     SOUND,
     InputError,
+    argument_block,
     launch,
-    packing,
     run_shards,
     shard_ranges,
     thread_count,
     using_threads,
 )
-from tangere.runtime.launching import GRAIN, SHARDS_PER_THREAD
+from tangere.runtime.shards import SHARDS_PER_THREAD
 
 wp.set_module_options(SOUND)
 
@@ -87,8 +88,8 @@ def test_every_index_is_visited_exactly_once(dim, threads, device):
 
 def test_warp_packs_the_structs_of_a_kernel_once_and_later_launches_read_them_as_they_are(rng, monkeypatch):
     cpu, asked = wp.get_device("cpu"), []
-    by_warp = packing._packed_by_warp
-    monkeypatch.setattr(packing, "_packed_by_warp", lambda *given: (asked.append(given), by_warp(*given))[1])
+    by_warp = argument_block._packed_by_warp
+    monkeypatch.setattr(argument_block, "_packed_by_warp", lambda *given: (asked.append(given), by_warp(*given))[1])
     by = _Scaled()
     for count, factor in ((5, 2.0), (9, 3.0), (7, -1.0)):
         given = rng.uniform(size=count)

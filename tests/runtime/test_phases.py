@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.runtime import SOUND, driving, launch, shard_ranges
-from tangere.runtime.launching import SHARDS_PER_THREAD, Recorded, prepare_phases, run_phases
+from tangere.runtime import SOUND, PreparedLaunch, launch, prepare_phases, run_phases, shard_ranges
+from tangere.runtime.shards import SHARDS_PER_THREAD
+from tangere.runtime.thread_pool import program as driving
 
 wp.set_module_options(SOUND)
 
@@ -81,8 +82,8 @@ def _in_numpy(x: np.ndarray, rounds: int) -> np.ndarray:
 
 def _in_phases(start: np.ndarray, rounds: int, grain: int, threads: int) -> np.ndarray:
     x = [wp.array(start, dtype=wp.int64, device=CPU), wp.empty(len(start), dtype=wp.int64, device=CPU)]
-    steps = [Recorded(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2)]
-    run_phases([[(steps[k % 2], len(start), grain)] for k in range(rounds)], threads)
+    steps = [PreparedLaunch(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2)]
+    run_phases([[steps[k % 2].over(len(start), grain)] for k in range(rounds)], threads)
     return x[rounds % 2].numpy()
 
 
@@ -98,7 +99,7 @@ def test_a_phase_sees_everything_the_one_before_wrote(rng, threads, effort):
 def test_launches_of_a_phase_are_cut_as_shard_ranges_says_and_appending_ones_are_told_the_shard(threads):
     sizes = (1, 40, 0, 17)
     out = [wp.zeros((size, 3), dtype=wp.int32, device=CPU) for size in sizes]
-    run_phases([[(Recorded(_who, [k, rows], CPU), len(rows), 10) for k, rows in enumerate(out)]], threads)
+    run_phases([[PreparedLaunch(_who, [k, rows], CPU).over(len(rows), 10) for k, rows in enumerate(out)]], threads)
     for k, rows in enumerate(out):
         ranges = shard_ranges(len(rows), 10, threads) if len(rows) else []
         expected = [(first, shard, k) for shard, (first, count) in enumerate(ranges) for _ in range(count)]
@@ -110,8 +111,8 @@ def test_launches_of_a_phase_are_cut_as_shard_ranges_says_and_appending_ones_are
 def test_a_phase_may_say_how_many_indices_a_later_one_has(threads, number):
     count = wp.full(1, 77, dtype=wp.int64, device=CPU)
     out = wp.full((1000, 3), -1, dtype=wp.int32, device=CPU)
-    decide, who = Recorded(_decide, [number, count], CPU), Recorded(_who, [5, out], CPU)
-    run_phases([[(decide, 1, 1)], [(who, count, 10)]], threads)
+    decide, who = PreparedLaunch(_decide, [number, count], CPU), PreparedLaunch(_who, [5, out], CPU)
+    run_phases([[decide.over(1, 1)], [who.over(count, 10)]], threads)
     shards = SHARDS_PER_THREAD * threads if threads > 1 else 1
     size = max(10, -(-number // shards))
     expected = [[i // size * size, i // size, 5] if i < number else [-1, -1, -1] for i in range(1000)]
@@ -129,8 +130,8 @@ def helpers(request, monkeypatch):
 def test_no_two_threads_have_the_same_number_and_all_are_below_the_number_of_threads(helpers, threads, effort):
     for _ in range(effort(20)):
         counts = wp.zeros(8 * threads, dtype=wp.int64, device=CPU)
-        step = Recorded(_count_by_thread, [counts], CPU)
-        run_phases([[(step, 400, 1), (step, 30, 1)], [(step, 70, 1)]], threads)
+        step = PreparedLaunch(_count_by_thread, [counts], CPU)
+        run_phases([[step.over(400, 1), step.over(30, 1)], [step.over(70, 1)]], threads)
         assert counts.numpy().sum() == 50 * 500  # one that is written by two threads loses some
 
 
@@ -138,14 +139,25 @@ def test_no_two_threads_have_the_same_number_and_all_are_below_the_number_of_thr
 def test_phases_of_one_shard_and_of_none_come_in_turn_with_others(helpers, rng, threads, effort):
     start = rng.integers(0, 1000, 600)
     x = [wp.empty(600, dtype=wp.int64, device=CPU) for _ in range(2)]
-    there, back = (Recorded(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2))
+    there, back = (PreparedLaunch(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2))
     number, rows = wp.zeros(1, dtype=wp.int64, device=CPU), wp.zeros((600, 3), dtype=wp.int32, device=CPU)
-    all_of_it, nothing = (Recorded(_decide, [n, number], CPU) for n in (600, 0))
-    who = Recorded(_who, [9, rows], CPU)
+    all_of_it, nothing = (PreparedLaunch(_decide, [n, number], CPU) for n in (600, 0))
+    who = PreparedLaunch(_who, [9, rows], CPU)
     phases = [
-        *([(nothing, 1, 1)], [(who, number, 1)]),  # of one, and of none at the beginning
-        *([(there, 600, 7)], [(back, 600, 600)], [(there, 600, 600)], [(all_of_it, 1, 1)], [(back, number, 7)]),
-        *([(nothing, 1, 1)], [(who, number, 1), (who, number, 7)], [(there, 600, 7)], [(who, number, 1)]),
+        *([nothing.over(1, 1)], [who.over(number, 1)]),  # of one, and of none at the beginning
+        *(
+            [there.over(600, 7)],
+            [back.over(600, 600)],
+            [there.over(600, 600)],
+            [all_of_it.over(1, 1)],
+            [back.over(number, 7)],
+        ),
+        *(
+            [nothing.over(1, 1)],
+            [who.over(number, 1), who.over(number, 7)],
+            [there.over(600, 7)],
+            [who.over(number, 1)],
+        ),
     ]
     program = prepare_phases(phases, threads)
     for _ in range(effort(30)):
@@ -159,10 +171,10 @@ def test_phases_of_one_shard_and_of_none_come_in_turn_with_others(helpers, rng, 
 def test_an_argument_of_prepared_phases_may_be_pointed_to_another_array(rng, threads):
     x = [wp.array(rng.integers(0, 1000, 100), dtype=wp.int64, device=CPU) for _ in range(3)]
     after = wp.empty(100, dtype=wp.int64, device=CPU)
-    step = Recorded(_neighbours, [x[0], after], CPU)
-    program = prepare_phases([[(step, 100, 5)]], threads)
+    step = PreparedLaunch(_neighbours, [x[0], after], CPU)
+    program = prepare_phases([[step.over(100, 5)]], threads)
     for array in (x[1], x[0], x[2]):
-        step.packed.point(0, array)
+        step.block.point(0, array)
         program.run()
         assert np.array_equal(after.numpy(), _in_numpy(array.numpy(), 1))
 
@@ -170,8 +182,8 @@ def test_an_argument_of_prepared_phases_may_be_pointed_to_another_array(rng, thr
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_phases_that_are_prepared_run_again_and_again(rng, threads, effort):
     x = [wp.empty(200, dtype=wp.int64, device=CPU) for _ in range(2)]
-    there, back = (Recorded(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2))
-    program = prepare_phases([[(there, 200, 10)], [(back, 200, 10)]], threads)
+    there, back = (PreparedLaunch(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2))
+    program = prepare_phases([[there.over(200, 10)], [back.over(200, 10)]], threads)
     for _ in range(effort(100)):
         start = rng.integers(0, 1000, 200)
         x[0].assign(start)
@@ -182,8 +194,8 @@ def test_phases_that_are_prepared_run_again_and_again(rng, threads, effort):
 def test_prepared_phases_keep_their_arrays(rng):
     start = rng.integers(0, 9, 50)
     after = wp.empty(50, dtype=wp.int64, device=CPU)
-    step = Recorded(_neighbours, [wp.array(start, dtype=wp.int64, device=CPU), after], CPU)
-    program = prepare_phases([[(step, 50, 5)]], 2)
+    step = PreparedLaunch(_neighbours, [wp.array(start, dtype=wp.int64, device=CPU), after], CPU)
+    program = prepare_phases([[step.over(50, 5)]], 2)
     del step
     for _ in range(20):  # what was freed would be used again
         wp.array(rng.integers(10, 99, 50), dtype=wp.int64, device=CPU)
@@ -202,7 +214,7 @@ def test_helpers_sleep_when_nothing_happens(rng):
 def test_a_process_may_end_while_helpers_look_out_for_work():
     code = """
         import warp as wp
-        from tangere.runtime.collecting import _append_where
+        from tangere.runtime.append_buffer import _append_where
         from tangere.runtime import collect
 
         codes = wp.zeros(1000, dtype=wp.uint8, device="cpu")
@@ -215,8 +227,8 @@ def test_a_process_may_end_while_helpers_look_out_for_work():
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
 def test_interrupts_at_any_moment_leave_prepared_phases_usable(rng):
     x = [wp.empty(3000, dtype=wp.int64, device=CPU) for _ in range(2)]
-    there, back = (Recorded(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2))
-    program = prepare_phases([[(there, 3000, 50)], [(back, 3000, 50)]], 3)
+    there, back = (PreparedLaunch(_neighbours, [x[k], x[1 - k]], CPU) for k in range(2))
+    program = prepare_phases([[there.over(3000, 50)], [back.over(3000, 50)]], 3)
 
     def interrupt(*_) -> None:
         if running:
@@ -230,7 +242,7 @@ def test_interrupts_at_any_moment_leave_prepared_phases_usable(rng):
                 running = True
                 for _ in range(1000):
                     program.run()
-                    run_phases([[(there, 3000, 50)]], 3)
+                    run_phases([[there.over(3000, 50)]], 3)
             except KeyboardInterrupt:
                 running, interrupted = False, interrupted + 1
     finally:
@@ -249,8 +261,8 @@ def test_phases_without_work_are_passed_over(rng):
     run_phases([[], []], threads=3)
     start = rng.integers(0, 9, 50)
     x = [wp.array(start, dtype=wp.int64, device=CPU), wp.empty(50, dtype=wp.int64, device=CPU)]
-    step = Recorded(_neighbours, x, CPU)
-    run_phases([[], [(step, 0, 1)], [(step, 50, 5)], []], threads=3)
+    step = PreparedLaunch(_neighbours, x, CPU)
+    run_phases([[], [step.over(0, 1)], [step.over(50, 5)], []], threads=3)
     assert np.array_equal(x[1].numpy(), _in_numpy(start, 1))
 
 
@@ -303,7 +315,7 @@ def test_a_process_that_was_forked_makes_threads_of_its_own():
         import os, threading
         import warp as wp
         from tangere.runtime import collect, run_shards
-        from tangere.runtime.collecting import _append_where
+        from tangere.runtime.append_buffer import _append_where
 
         codes = wp.zeros(10_000, dtype=wp.uint8, device="cpu")
 

@@ -11,8 +11,9 @@ from scenes import contacts_at, square
 from tangere.motion import Twist
 from tangere.runtime import InputError
 from tangere.scene import Scene, Thing
-from tangere.shape import Box, Capsule, Cone, ConvexMesh, Cylinder, Heightfield, Sphere, TiledHeightfield
+from tangere.shape.analytic import Box, Capsule, Cone, ConvexMesh, Cylinder, Sphere
 from tangere.shape.generate import box
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
 
 BODIES = {
     "cylinder": (Cylinder(0.5, 1.2), math.pi * 0.25 * 1.2),

@@ -8,14 +8,15 @@ import pickle
 import numpy as np
 import pytest
 
-from tangere.motion import Chain, CosineScrew, Rest, Rigid, Screw, TanScrew, Twist
+from bench.replay import Trajectory, replay
+from tangere.motion import Chain, Rest, Rigid, Screw, Twist
+from tangere.published.redon_intervals import IntervalOptions, first_contacts_by_intervals
+from tangere.published.redon_screws import CosineScrew, TanScrew
 from tangere.query.contacts import Status
-from tangere.query.first_contact.interval import IntervalOptions, first_contacts_by_intervals
-from tangere.query.first_contact.rigid import rigid_first_contact
+from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.runtime import InputError
-from tangere.scene.trajectory import Trajectory, replay
 from tangere.shape import generate
-from tangere.shape.generate.assembly import pose
+from tangere.shape.generate.build.assembly import pose
 
 
 def swings(rng: np.random.Generator, count: int = 12) -> Trajectory:

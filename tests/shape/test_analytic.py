@@ -7,14 +7,27 @@ import pytest
 import warp as wp
 
 from manifold_oracle import outside, random_rotations, surface_points
-from tangere.motion import Linear
-from tangere.motion.twist import Twist
+from tangere.motion import Linear, Twist
 from tangere.runtime import InputError, launch
-from tangere.shape import Mesh
-from tangere.shape.analytic import Analytic, AnalyticShape, Box, Capsule, Cone, ConvexMesh, Cylinder, Sphere
-from tangere.shape.analytic_body import Hulls, bounds_of, hull_tables, place, reach_of, support_of
-from tangere.shape.analytic_column import column_of
+from tangere.shape.analytic import (
+    Analytic,
+    AnalyticShape,
+    Box,
+    Capsule,
+    Cone,
+    ConvexMesh,
+    Cylinder,
+    Hulls,
+    Sphere,
+    bounds_of,
+    column_of,
+    hull_tables,
+    place,
+    reach_of,
+    support_of,
+)
 from tangere.shape.generate import icosphere
+from tangere.shape.mesh import Mesh
 
 SIZES = {
     "cylinder": (Cylinder, np.array([0.4, 1.0])),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tangere.runtime import InputError, MissingExtraError
-from tangere.shape import Mesh, files
+from tangere.shape.mesh import Mesh, files
 
 #: A wedge, in millimetres.
 CORNERS = [[0.0, 0.0, 0.0], [30.0, 0.0, 0.0], [0.0, 20.0, 0.0], [0.0, 0.0, 10.0]]

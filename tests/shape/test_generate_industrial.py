@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 
 import tangere as tg
+from bench.shapes.pipe import bent_pipe, nozzle, pipe_nozzle
+from bench.shapes.traps import comb_plates, thin_plate, two_hoops
 from tangere.motion import Linear
 from tangere.runtime import InputError
-from tangere.shape import Mesh, generate
-from tangere.shape.generate.blocks import add, block_solid, cut, cut_holes, rounded
-from tangere.shape.generate.pieces import divided, rod
+from tangere.shape import generate
+from tangere.shape.generate.build.blocks import add, block_solid, cut, cut_holes, rounded
+from tangere.shape.generate.build.pieces import divided, rod
+from tangere.shape.mesh import Mesh
 
 #: generator, the counts the spec asks for, closed pieces
 PARTS = {
@@ -27,9 +30,9 @@ PARTS = {
     "pylon frame": (generate.pylon_frame, [78_000], 61),
     "bent bracket": (generate.bent_bracket, [376, 2000], 1),
     "steering wheel": (generate.steering_wheel, [11_000], 5),
-    "bent pipe": (generate.bent_pipe, [4000, 5000], 1),
-    "nozzle": (generate.nozzle, [4000], 1),
-    "thin plate": (generate.thin_plate, [1008, 2000, 4000], 1),
+    "bent pipe": (bent_pipe, [4000, 5000], 1),
+    "nozzle": (nozzle, [4000], 1),
+    "thin plate": (thin_plate, [1008, 2000, 4000], 1),
 }
 CASES = [
     pytest.param(make, count, pieces, id=f"{name} {count}")
@@ -41,12 +44,12 @@ ASSEMBLIES = {
     "window lifter": (generate.window_lifter, 20_000),
     "pylon bay": (generate.pylon_bay, 80_000),
     "door on body": (generate.door_on_body, 45_000),
-    "pipe in nozzle": (generate.pipe_nozzle, 8000),
+    "pipe in nozzle": (pipe_nozzle, 8000),
     "round peg": (generate.peg_hole, 2048),
     "square peg": (lambda: generate.peg_hole(0.002, sides=4, triangles=512), 512),
     "many-sided peg": (lambda: generate.peg_hole(0.002, sides=64, triangles=20_480), 20_480),
-    "combs": (generate.comb_plates, 184),
-    "hoops": (generate.two_hoops, 2400),
+    "combs": (comb_plates, 184),
+    "hoops": (two_hoops, 2400),
 }
 
 

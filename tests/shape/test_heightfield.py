@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tangere.runtime import InputError, MissingExtraError
-from tangere.shape.heightfield import HOLE, RECTANGLE, TRIANGLES, Heightfield
+from tangere.shape.heightfield import Heightfield
+from tangere.shape.heightfield.heightfield import HOLE, RECTANGLE, TRIANGLES
 
 
 def random_field(rng, rows=7, columns=5, **options) -> Heightfield:

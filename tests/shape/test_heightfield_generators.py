@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tangere.query.intersection.cylinder_terrain import touches
+from tangere.query.intersection import touches
 from tangere.runtime import InputError
 from tangere.shape.generate import terrain, terrain_scenes
 
@@ -31,7 +31,7 @@ def test_a_terrain_has_its_size_and_the_same_bits_again(name):
     assert np.array_equal(field.heights, make((6.0, 4.0), 0.25).heights)
     for size, cell, reason in (
         ((6.0, 4.0), 0.0, "cell must be positive"),
-        ((6.0, 4.0), "a", "cell must be positive and finite, not 'a'"),
+        ((6.0, 4.0), "a", "cell must be a number, not 'a'"),
         ((6.0, 4.0), 5.0, r"size \(6.0, 4.0\) cannot have cells of 5.0 m"),
         ((1,), 0.25, r"size must be 2 lengths, not \(1,\)"),
         (1.0, 0.25, "size must be 2 lengths, not 1.0"),

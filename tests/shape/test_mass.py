@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tangere.runtime import InputError
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 
 sizes = st.floats(0.1, 10.0)
 coordinates = st.floats(-100.0, 100.0)

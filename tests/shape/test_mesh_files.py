@@ -7,9 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
+from bench.shapes.pot import pot as loose_pot
 from tangere.runtime import InputError
-from tangere.shape import Mesh, generate
-from tangere.shape.files import weld_vertices
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh, weld_vertices
 
 
 def corners(mesh):
@@ -54,7 +55,7 @@ def test_an_stl_file_is_welded_and_the_report_says_so(tmp_path):
 
 
 def test_unshared_triangles_keep_their_own_vertices_without_welding(tmp_path):
-    mesh = generate.pot(3000)
+    mesh = loose_pot(3000)
     mesh.save(tmp_path / "pot.ply")
     loaded = Mesh.load(tmp_path / "pot.ply", weld=False)
     assert np.array_equal(loaded.vertices, mesh.vertices)

@@ -10,7 +10,8 @@ import warp as wp
 
 from tangere.motion import Linear
 from tangere.runtime import InputError
-from tangere.shape import Moving, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Moving
 
 
 def test_a_linear_motion_starts_at_the_mesh_and_ends_at_its_goal(rng):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tangere.published.redon_intervals import BezierSurface, TorusSurface
 from tangere.runtime import InputError
-from tangere.shape.parametric import BezierSurface, TorusSurface
 
 
 def in_hull(net, points) -> bool:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from tangere.runtime import InputError
-from tangere.shape import TiledHeightfield, edit_tiles, write_tiles
-from tangere.shape.relief_file import FILE
+from tangere.shape.heightfield import TiledHeightfield
+from tangere.shape.heightfield.edits import edit_tiles
+from tangere.shape.heightfield.relief_file import FILE
+from tangere.shape.heightfield.tiles import write_tiles
 
 
 def everything(folder) -> dict[str, np.ndarray]:

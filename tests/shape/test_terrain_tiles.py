@@ -14,8 +14,11 @@ import pytest
 
 from tangere.query.manifold import manifold
 from tangere.runtime import InputError
-from tangere.shape import Cylinder, TiledHeightfield, TileFolder, edit_tiles, write_tiles
-from tangere.shape.relief_file import FILE
+from tangere.shape.analytic import Cylinder
+from tangere.shape.heightfield import TiledHeightfield
+from tangere.shape.heightfield.edits import edit_tiles
+from tangere.shape.heightfield.relief_file import FILE
+from tangere.shape.heightfield.tiles import TileFolder, write_tiles
 
 HEIGHTS = np.random.default_rng(7).normal(5.0, 0.1, (71, 91))
 

@@ -10,8 +10,7 @@ import pytest
 
 from tangere.runtime import InputError, MissingExtraError
 from tangere.shape import generate
-from tangere.shape.tets import TetMesh
-from tangere.shape.tets_solids import solid_block, solid_knot, solid_torus
+from tangere.shape.tets import TetMesh, solid_block, solid_knot, solid_torus
 
 CORNERS = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 

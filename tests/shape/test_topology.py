@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tangere.runtime import InputError
-from tangere.shape import Topology, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Topology
 
 TETRAHEDRON = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]
 

@@ -11,7 +11,7 @@ from soft_oracle import overlaps
 from tangere.query.signed_distance import signed_distance
 from tangere.runtime import InputError
 from tangere.shape import generate
-from tangere.shape.tets_solids import solid_block, solid_torus
+from tangere.shape.tets import solid_block, solid_torus
 from tangere.soft import Body, Simulation, scenes
 
 
@@ -189,7 +189,7 @@ def test_bad_bodies_are_named(options, message):
         ({"response": "soft"}, "response must be"),
         ({"friction": -0.1}, "friction must not be negative"),
         ({"distance": 0.0}, "distance must be positive"),
-        ({"sweeps": 0}, "sweeps must be a whole number, 1 or more"),
+        ({"sweeps": 0}, "sweeps must be a whole number of at least 1"),
         ({"contact_stiffness": -5.0}, "contact_stiffness must be positive"),
     ],
 )

@@ -9,10 +9,11 @@ from soft_oracle import overlaps, passes_through
 from tangere.query.contacts import Kind
 from tangere.query.proximity import proximity
 from tangere.runtime import InputError, using_threads
-from tangere.shape import Mesh, generate
-from tangere.shape.tets_solids import solid_block
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
+from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation
-from tangere.soft.rows import ContactRows
+from tangere.soft.contact.rows import ContactRows
 
 
 def shifted(shape, *by: float):

@@ -11,7 +11,7 @@ from soft_oracle import passes_through
 from tangere.query.contacts import Kind
 from tangere.query.first_contact import edge_edge, vertex_face
 from tangere.shape import generate
-from tangere.shape.tets_solids import solid_block
+from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation
 
 

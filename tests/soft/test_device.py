@@ -8,10 +8,12 @@ import warp as wp
 
 from soft_oracle import overlaps, passes_through
 from tangere.runtime import choose_device
-from tangere.shape import Mesh, generate
-from tangere.shape.tets import TetMesh
-from tangere.shape.tets_solids import solid_block
-from tangere.soft import Body, Simulation, detection, scenes, truncation
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
+from tangere.shape.tets import TetMesh, solid_block
+from tangere.soft import Body, Simulation, scenes
+from tangere.soft.contact import detection
+from tangere.soft.safe_step import truncation
 
 #: Surfaces on which edges may meet though no edge meets a face it has no vertex in common with.
 HINGED = {

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from soft_oracle import passes_through
-from tangere.shape import Mesh, generate
-from tangere.shape.tets import TetMesh
-from tangere.shape.tets_solids import solid_block
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
+from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Body, Simulation
-from tangere.soft.hinges import hinged_edges
-from tangere.soft.patches import Patches
+from tangere.soft.safe_step.hinges import hinged_edges
+from tangere.soft.safe_step.patches import Patches
 
 
 def ribbon(quads: int) -> Mesh:

@@ -7,7 +7,7 @@ import pytest
 
 from soft_oracle import passes_through
 from tangere.shape import generate
-from tangere.shape.tets_solids import solid_block
+from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation
 
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.bound import Lanes, MovingBox, vertex_boxes
+from tangere.bvh.lbvh import Lanes, MovingBox, vertex_boxes
 from tangere.runtime import SOUND, choose_device, launch
 from tangere.shape import generate
 from tangere.soft import Body, scenes
-from tangere.soft.assembly import Assembly
-from tangere.soft.descent import STATE, Eights, begin_descent, cone_rows, next_cluster
-from tangere.soft.in_lanes import meet
-from tangere.soft.looking import Cones, _cones
-from tangere.soft.patches import Patches
+from tangere.soft.contact.cpu.bvh8_descent import STATE, Bvh8OfClusters, begin_descent, cone_rows, next_cluster
+from tangere.soft.contact.cpu.simd_candidates import meet
+from tangere.soft.contact.normal_cones import NormalCones, _cones
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.safe_step.patches import Patches
 
 wp.set_module_options(SOUND)
 
@@ -53,7 +53,7 @@ def test_a_descent_finds_every_cluster_that_meets_a_box_once_but_for_those_left_
     patches = Patches(assembly)
     moved = wp.array(mesh.vertices + 0.2 * rng.standard_normal(mesh.vertices.shape), dtype=wp.vec3d, device="cpu")
     fitted = patches.tree.fit(vertex_boxes(assembly.rest, moved, 1.0, 0.01, patches.frame))
-    eights = Eights(patches.tree)
+    eights = Bvh8OfClusters(patches.tree)
     eights.fit(fitted.nodes, eights.news)
     nodes, clusters = fitted.nodes.numpy(), patches.tree.clusters.numpy()
     met, alone = (wp.zeros((len(nodes), len(clusters)), dtype=wp.uint8, device="cpu") for _ in range(2))
@@ -126,7 +126,7 @@ def test_cones_of_eight_faces_at_once_have_the_bits_of_one_by_one(rng):
     places = assembly.rest.numpy() + 0.1 * rng.standard_normal(assembly.rest.shape + (3,))
     places[closed.faces[::7]] = places[0]
     positions = wp.array(places, dtype=wp.vec3d, device="cpu")
-    cones = Cones(assembly, tree, patches.lists, positions)
+    cones = NormalCones(assembly, tree, patches.lists, positions)
     cones()
     found = cones.clusters.numpy()
     one_by_one = wp.empty(len(found), dtype=wp.vec4d, device="cpu")

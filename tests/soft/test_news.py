@@ -11,8 +11,8 @@ import warp as wp
 from tangere.runtime import choose_device
 from tangere.shape import generate
 from tangere.soft import Body
-from tangere.soft.assembly import Assembly
-from tangere.soft.patches import Patches
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.safe_step.patches import Patches
 
 
 def patches_of(mesh, *, alone: bool = False) -> Patches:

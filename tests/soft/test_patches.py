@@ -10,8 +10,8 @@ from tangere.query.first_contact import edge_edge, vertex_face
 from tangere.runtime import choose_device
 from tangere.shape import generate
 from tangere.soft import Body
-from tangere.soft.assembly import Assembly
-from tangere.soft.patches import Patches
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.safe_step.patches import Patches
 
 
 def patches_of(mesh) -> Patches:

@@ -9,10 +9,10 @@ import warp as wp
 from soft_oracle import passes_through
 from tangere.runtime import SOUND, InputError, TangereError, choose_device, launch
 from tangere.shape import generate
-from tangere.shape.tets_solids import solid_block
+from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation
-from tangere.soft.nesting import contains_another
-from tangere.soft.separation import crosses
+from tangere.soft.contact.nesting import contains_another
+from tangere.soft.safe_step.separating_direction import crosses
 
 wp.set_module_options(SOUND)
 

@@ -7,10 +7,9 @@ import pytest
 
 from soft_oracle import overlaps
 from tangere.runtime import InputError
-from tangere.shape.tets_solids import solid_block, solid_torus
-from tangere.soft import Body, Simulation, scenes
+from tangere.shape.tets import solid_block, solid_torus
+from tangere.soft import Body, Recorder, Recording, Simulation, scenes
 from tangere.soft.drawing import scene_of
-from tangere.soft.recording import Recorder, Recording
 
 SCENES = {"tori": (scenes.tori, 300), "knot": (scenes.knot, 370)}
 

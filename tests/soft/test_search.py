@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.bound import vertex_boxes
+from tangere.bvh.lbvh import vertex_boxes
 from tangere.query.contacts import Kind
 from tangere.runtime import choose_device
 from tangere.shape import generate
 from tangere.soft import Body, Simulation, phases, scenes
-from tangere.soft.assembly import Assembly
-from tangere.soft.patches import Patches
-from tangere.soft.refitting import refit
-from tangere.soft.sweeps_launched import SweepsLaunched
-from tangere.soft.touching import Touching
+from tangere.soft.contact.contact_points import ContactPoints
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.safe_step.cpu.refit import refit
+from tangere.soft.safe_step.patches import Patches
+from tangere.soft.solver.cuda.sweeps import CudaSweeps
 
 
 def put(state: Simulation, into: Simulation) -> None:
@@ -65,7 +65,7 @@ def test_steps_with_contacts_go_the_same_way_launched_one_by_one(monkeypatch):
     """Launches are how a GPU sweeps; only the order of the sums differs."""
     together = scenes.tori(stiffness=1e4, device="cpu")
     together.run(60)
-    monkeypatch.setattr(phases, "SweepsTogether", SweepsLaunched)
+    monkeypatch.setattr(phases, "CpuSweeps", CudaSweeps)
     launched = scenes.tori(stiffness=1e4, device="cpu")
     put(together, launched)
     together.run(2)
@@ -100,7 +100,7 @@ def test_contacts_listed_by_a_scan_are_those_listed_by_the_host():
     simulation.run(40)
     detection = simulation._detection
     detection.find_nearest()
-    listed = Touching.empty(4096, simulation.device)
+    listed = ContactPoints.empty(4096, simulation.device)
     detection._partners.list_by_scan(listed, simulation._surface_start)
     count = detection.touching.count
     assert listed.count == count

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tangere.query.contacts import Kind
-from tangere.shape import Mesh, generate
-from tangere.shape.tets_solids import solid_block
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
+from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation, phases
-from tangere.soft.patches import Patches
+from tangere.soft.safe_step.patches import Patches
 
 SHEETS = [2, 300, 3000]
 

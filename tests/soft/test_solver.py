@@ -8,10 +8,12 @@ import warp as wp
 
 from soft_oracle import membrane_energy, solid_energy
 from tangere.shape import generate
-from tangere.shape.tets_solids import solid_block, solid_torus
-from tangere.soft import Body, Simulation, sweeps_together, team
-from tangere.soft.measures import elastic_energy
-from tangere.soft.sweeps_launched import SweepsLaunched
+from tangere.shape.tets import solid_block, solid_torus
+from tangere.soft import Body, Simulation
+from tangere.soft.model.energy import elastic_energy
+from tangere.soft.solver.cpu import sweeps as sweeps_together
+from tangere.soft.solver.cpu import team
+from tangere.soft.solver.cuda.sweeps import CudaSweeps
 
 
 def free(*bodies: Body, **options) -> Simulation:
@@ -164,7 +166,7 @@ def swept(sweeps: int, *, launched: bool = False, threads: int = 1) -> np.ndarra
     simulation = free(*bodies, gravity=(1.0, 2.0, 3.0), sweeps=sweeps, threads=threads)
     if launched:
         s = simulation
-        s._sweeps = SweepsLaunched(s._assembly, s._groups, s._free, s._inertia, s._rows, s.dt)
+        s._sweeps = CudaSweeps(s._assembly, s._groups, s._free, s._inertia, s._rows, s.dt)
     for body in range(2):
         simulation.set_state(body, positions=simulation.positions(body) * [1.1, 0.9, 1.2])
     simulation.step()

@@ -80,7 +80,7 @@ def test_a_step_that_is_stopped_in_any_phase_was_never_begun(phase, response, un
 def test_a_step_may_be_stopped_between_any_two_calls_of_functions(response, undisturbed, rng):
     simulation, stopped = cloth_on_a_floor(response, threads=1), 0
     while simulation.steps < STEPS:
-        left = int(rng.integers(1, 200))
+        left = int(rng.integers(1, 100))
 
         def count(frame, event: str, argument) -> None:
             nonlocal left

@@ -11,9 +11,9 @@ import pytest
 
 from browser import pixels, until
 from tangere.shape import generate
-from tangere.shape.tets_solids import solid_block
+from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation
-from tangere.view.live import LiveViewer
+from tangere.view import LiveViewer
 
 pytest.importorskip("viser", reason="the viewer needs the extra [view]")
 

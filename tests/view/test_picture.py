@@ -13,7 +13,7 @@ from tangere.motion import Linear
 from tangere.query.contacts import Kind
 from tangere.runtime import InputError, MissingExtraError, using_threads
 from tangere.scene import Scene, Thing
-from tangere.shape import Mesh
+from tangere.shape.mesh import Mesh
 from tangere.view import picture, strip
 
 SIZE = (90, 60)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tangere.runtime import InputError, MissingExtraError
-from tangere.view.plots import plot_bars, plot_lines
+from tangere.view import plot_lines
+from tangere.view.plots import plot_bars
 
 Image = pytest.importorskip("PIL.Image")
 pytest.importorskip("matplotlib")

@@ -7,9 +7,8 @@ import socket
 import pytest
 
 from tangere.shape import generate
-from tangere.soft import Body, Simulation
-from tangere.soft.recording import Recorder
-from tangere.view.replay import ReplayViewer
+from tangere.soft import Body, Recorder, Simulation
+from tangere.view import ReplayViewer
 
 pytest.importorskip("viser", reason="the viewer needs the extra [view]")
 

@@ -9,7 +9,7 @@ import pytest
 
 from scenes import FROM_THE_FRONT
 from tangere.motion import Twist
-from tangere.query.first_contact.rigid import rigid_first_contact
+from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.scene import Scene, Thing
 from tangere.shape import generate
 from tangere.view import picture

@@ -13,7 +13,7 @@ import pytest
 from browser import pixels, until
 from scenes import approaching_squares, contacts_at, square
 from tangere.runtime import InputError, MissingExtraError
-from tangere.view import Viewer, view
+from tangere.view import Viewer, show
 
 pytest.importorskip("viser", reason="the viewer needs the extra [view]")
 
@@ -29,7 +29,7 @@ def viewer() -> Iterator[Viewer]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with view(scene(), port=port, block=False) as opened:
+    with show(scene(), port=port, block=False) as opened:
         yield opened
 
 
@@ -66,9 +66,9 @@ def test_bad_times_and_ports_are_refused_and_closing_twice_is_fine(viewer):
 
 def test_only_the_default_port_gives_way_to_the_next_free_one(viewer, monkeypatch):
     with pytest.raises(InputError, match=f"port {viewer.port} is taken"):
-        view(scene(), port=viewer.port, block=False)
+        show(scene(), port=viewer.port, block=False)
     monkeypatch.setattr("tangere.view.address.DEFAULT_PORT", viewer.port)
-    with view(scene(), block=False) as other:
+    with show(scene(), block=False) as other:
         assert other.port > viewer.port
         socket.create_connection(("127.0.0.1", other.port), timeout=5.0).close()
 
@@ -76,18 +76,18 @@ def test_only_the_default_port_gives_way_to_the_next_free_one(viewer, monkeypatc
 @pytest.mark.parametrize(("host", "port"), [("192.0.2.1", None), ("no-such-host.invalid", None), ("127.0.0.1", 70000)])
 def test_an_address_that_cannot_be_bound_is_refused(host, port):
     with pytest.raises(InputError, match=f"cannot be served on {host}"):
-        view(scene(), host=host, port=port, block=False)
+        show(scene(), host=host, port=port, block=False)
 
 
 def test_a_mesh_is_shown_as_a_scene_of_it_alone():
-    with view(square(0.0, name="tile"), block=False) as viewer:
+    with show(square(0.0, name="tile"), block=False) as viewer:
         assert viewer.body("tile").vertices == pytest.approx(square(0.0).vertices)
 
 
 def test_without_viser_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(MissingExtraError, match=r"tangere\[view\]"):
-        view(scene(), block=False)
+        show(scene(), block=False)
 
 
 def blue_column(image) -> float:

@@ -3,7 +3,7 @@
 Ten lines are enough to plug it into something else: create points, segments and triangles, ask who is where, and
 split and merge by a criterion or on request::
 
-    from tangere.cells.maps import hex_grid
+    from tangere.cells.generate import hex_grid
     from tangere.cells.registration import NearPoint, Registration, adapt
     block = hex_grid(4, 4, 4, size=0.25)
     tip, nerve = [0.51, 0.52, 0.53], [[0.1, 0.42, 0.47], [0.9, 0.46, 0.48]]
@@ -14,3 +14,9 @@ split and merge by a criterion or on request::
     beside = {kind: world.near(kind, cell).tolist() for kind in ("segments", "triangles")}
     world.split([cell])
 """
+
+from tangere.cells.numbers import numbers_of
+
+__all__ = [
+    "numbers_of",
+]

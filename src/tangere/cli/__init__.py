@@ -50,7 +50,7 @@ class _Group(click.Group):
             raise
         except Exception as error:
             # Imported here, because it loads Warp, which a mere --help should not wait for.
-            from tangere.runtime.errors import TangereError
+            from tangere.runtime import TangereError
 
             if not isinstance(error, TangereError):
                 raise

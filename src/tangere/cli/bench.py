@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from tangere.cli.json_text import json_text
-from tangere.cli.options import machine_options
+from tangere.cli.shared.json_text import json_text
+from tangere.cli.shared.options import machine_options
 
 __all__ = ["bench"]
 
@@ -51,9 +51,9 @@ def bench(seconds: float, as_json: bool, png: Path | None, threads: int | None, 
     """Measure batches of primitive queries and three moving scenes on this machine, in about a minute."""
     from rich.console import Console
 
-    from tangere.cli.extras import check_view_extra
-    from tangere.cli.showcase import cases
-    from tangere.cli.tables import quantity, screen_table
+    from tangere.cli.shared.extras import check_view_extra
+    from tangere.cli.shared.showcase import cases
+    from tangere.cli.shared.tables import quantity, screen_table
     from tangere.runtime import check_out_file, choose_device, thread_count, using_threads
 
     check_out_file(png, "--png", ".png")
@@ -83,7 +83,7 @@ def _works(device: str | None) -> Iterator[Work]:
     """One after the other, so that only one batch is in memory."""
     import tangere as tg
     from tangere import query
-    from tangere.cli.showcase import cases, random_batch
+    from tangere.cli.shared.showcase import cases, random_batch
 
     for kind in _KINDS:
         for size in _SIZES:
@@ -107,7 +107,7 @@ def _measure(work: Work, budget: float) -> Measured:
 
 
 def _plot(path: Path, measured: list[Measured], title: str) -> None:
-    from tangere.view.plots import plot_lines
+    from tangere.view import plot_lines
 
     names = [kind.replace("_", "-") for kind in _KINDS]
     batches = {name: [row for row in measured if row.name == name] for name in names}

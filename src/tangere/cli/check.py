@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tangere.cli.json_text import json_text
-from tangere.cli.options import machine_options
-from tangere.cli.several_values import SeveralValues
+from tangere.cli.shared.json_text import json_text
+from tangere.cli.shared.options import machine_options
+from tangere.cli.shared.several_values import SeveralValues
 
 if TYPE_CHECKING:
     from tangere.query.path_check import PathCheck
@@ -62,9 +62,9 @@ def check(
     from rich.progress import Progress
 
     import tangere as tg
-    from tangere.cli.extras import check_view_extra
-    from tangere.cli.mesh_files import load_mesh
-    from tangere.motion.path_files import load_path
+    from tangere.cli.shared.extras import check_view_extra
+    from tangere.cli.shared.mesh_files import load_mesh
+    from tangere.motion import load_path
     from tangere.runtime import check_out_file
     from tangere.scene import Scene
 
@@ -87,7 +87,7 @@ def check(
             threads=threads,
         )
     title = f"{part.name} along {poses.name}"
-    scene = Scene.of(body.moving(path), *obstacles, contacts=found.contacts, title=title)
+    scene = Scene.of(body.moving(path), *obstacles, contacts=found.contacts, title=title, clock=clock)
     scene = scene.with_glass(*(thing.name for thing in scene.things[1:]))
     if png is not None:
         _write_picture(found, scene, clock, png)
@@ -206,7 +206,7 @@ def _write_picture(found: PathCheck, scene: Scene, clock: tuple[float, float], p
 
 
 def _write_plot(found: PathCheck, clock: tuple[float, float], path: Path) -> None:
-    from tangere.view.plots import plot_lines
+    from tangere.view import plot_lines
 
     times = _on(clock, found.clearance.time)
     plot_lines(
@@ -226,10 +226,10 @@ def _write_plot(found: PathCheck, clock: tuple[float, float], path: Path) -> Non
 
 
 def _look(found: PathCheck, scene: Scene) -> None:
-    from tangere.view import view
+    from tangere.view import show
 
-    with view(scene, block=False) as viewer:
+    with show(scene, block=False) as viewer:
         if math.isfinite(found.time):
             viewer.set_time(found.time)
-        click.echo(f"{viewer.url}; Ctrl-C ends", err=True)
+        click.echo(f"{viewer.url} (Ctrl-C ends)", err=True)
         viewer.wait()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tangere.shape import Mesh
+    from tangere.shape.mesh import Mesh
 
 __all__ = ["convert"]
 
@@ -30,10 +30,10 @@ def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, c
     from rich.console import Console
     from rich.progress import track
 
-    from tangere.bound.prepared import save_part
-    from tangere.cli.mesh_files import load_mesh
-    from tangere.cli.out_files import make_out_folder
-    from tangere.cli.tables import screen_table
+    from tangere.bvh.prepared import save_part
+    from tangere.cli.shared.mesh_files import load_mesh
+    from tangere.cli.shared.output_folder import make_out_folder
+    from tangere.cli.shared.tables import screen_table
     from tangere.runtime import InputError
 
     if out is not None:
@@ -56,7 +56,7 @@ def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, c
 
 def _check_target(target: Path) -> None:
     """Raise if there is something that is not a prepared part where one is to be written."""
-    from tangere.bound.prepared import load_part
+    from tangere.bvh.prepared import load_part
     from tangere.runtime import InputError
 
     if not target.exists():
@@ -71,7 +71,7 @@ def _check_target(target: Path) -> None:
 
 def _density_of(mesh: Mesh) -> float | None:
     """The density [kg/m^3] a prepared part was given; None for other meshes."""
-    from tangere.bound.obb_tree import PREPARED
+    from tangere.bvh.obb import PREPARED
 
     part = mesh.cache.get(PREPARED)
     return None if part is None or part.mass is None else part.mass.mass / part.mass.volume

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tangere.cli.options import machine_options
+from tangere.cli.shared.options import machine_options
 
 __all__ = ["crowd"]
 
@@ -78,11 +78,10 @@ def crowd(
     from rich.markup import escape
     from rich.progress import Progress
 
-    from tangere.cli.extras import check_view_extra
-    from tangere.cli.out_files import make_out_folder
-    from tangere.cli.tables import screen_table
-    from tangere.crowd import Bubbles, Orca, plot_measures, scenarios
-    from tangere.crowd.trajectories import check_format
+    from tangere.cli.shared.extras import check_view_extra
+    from tangere.cli.shared.output_folder import make_out_folder
+    from tangere.cli.shared.tables import screen_table
+    from tangere.crowd import Bubbles, Orca, check_format, plot_measures, scenarios
     from tangere.runtime import InputError, using_threads
 
     if bodies is not None and scenario not in _SHAPED:
@@ -129,14 +128,13 @@ def crowd(
 
 
 def _page(simulation):
-    from tangere.cli.crowd_live import CrowdViewer
+    from tangere.view import CrowdViewer
 
     return CrowdViewer(simulation)
 
 
 def _draw(simulation, path: Path, device: str | None) -> None:
-    from tangere.crowd import top_view
-    from tangere.crowd.drawing import scene_of
+    from tangere.crowd import scene_of, top_view
 
     if simulation.map.flat:
         top_view(simulation, path)

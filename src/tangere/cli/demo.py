@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tangere.cli.options import machine_options
-from tangere.cli.timing import timed
+from tangere.cli.shared.options import machine_options
+from tangere.cli.shared.timing import timed
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tangere.cli.showcase import Case
+    from tangere.cli.shared.showcase import Case
 
 __all__ = ["demo"]
 
@@ -33,10 +33,10 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
     """See it work in about a minute, without GPU or browser; leaves demo.png and demo.md in the folder OUT."""
     from rich.console import Console
 
-    from tangere.cli.extras import check_view_extra
-    from tangere.cli.out_files import make_out_folder
-    from tangere.cli.showcase import cases
-    from tangere.cli.tables import markdown_table, screen_table
+    from tangere.cli.shared.extras import check_view_extra
+    from tangere.cli.shared.output_folder import make_out_folder
+    from tangere.cli.shared.showcase import cases
+    from tangere.cli.shared.tables import markdown_table, screen_table
     from tangere.runtime import choose_device, thread_count, using_threads
 
     check_view_extra(pillow=True)
@@ -105,8 +105,8 @@ def _scene(case: Case, width: int, device: str | None) -> tuple[list[str], np.nd
 
 def _batch(kind: str, count: int, device: str | None) -> list[str]:
     from tangere import query
-    from tangere.cli.showcase import random_batch
-    from tangere.cli.tables import quantity
+    from tangere.cli.shared.showcase import random_batch
+    from tangere.cli.shared.tables import quantity
 
     x0, x1 = random_batch(count)
     ask = getattr(query, kind)
@@ -116,7 +116,7 @@ def _batch(kind: str, count: int, device: str | None) -> list[str]:
 
 def _leave(out: Path, frames: list[np.ndarray], text: str) -> None:
     from tangere.runtime import InputError
-    from tangere.view.picture import stacked, write_png
+    from tangere.view import stacked, write_png
 
     write_png(stacked(frames), out / "demo.png")
     try:

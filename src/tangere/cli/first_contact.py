@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tangere.cli.json_text import json_text
-from tangere.cli.options import machine_options, query_options
-from tangere.cli.several_values import SeveralValues
+from tangere.cli.shared.json_text import json_text
+from tangere.cli.shared.options import machine_options, query_options
+from tangere.cli.shared.several_values import SeveralValues
 
 if TYPE_CHECKING:
     from tangere.query.contacts import Contacts
-    from tangere.query.first_contact.result import FirstContact
+    from tangere.query.first_contact import FirstContact
     from tangere.scene import Scene
 
 __all__ = ["first_contact"]
@@ -59,8 +59,8 @@ def first_contact(
     from rich.console import Console
 
     import tangere as tg
-    from tangere.cli.extras import check_view_extra
-    from tangere.cli.moving_files import load_bodies
+    from tangere.cli.shared.extras import check_view_extra
+    from tangere.cli.shared.moving_files import load_bodies
     from tangere.runtime import InputError, check_out_file, using_threads
     from tangere.scene import Scene
 
@@ -135,10 +135,10 @@ def _write_picture(hit: FirstContact, scene: Scene, path: Path) -> None:
 
 
 def _look(hit: FirstContact, scene: Scene) -> None:
-    from tangere.view import view
+    from tangere.view import show
 
-    with view(scene, block=False) as viewer:
+    with show(scene, block=False) as viewer:
         if math.isfinite(hit.time):
             viewer.set_time(hit.time)
-        click.echo(f"{viewer.url}; Ctrl-C ends", err=True)
+        click.echo(f"{viewer.url} (Ctrl-C ends)", err=True)
         viewer.wait()

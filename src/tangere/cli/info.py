@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tangere.cli.json_text import json_text
+from tangere.cli.shared.json_text import json_text
 
 __all__ = ["info"]
 
@@ -19,7 +19,7 @@ def info(mesh: Path, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from tangere.cli.mesh_files import load_mesh
+    from tangere.cli.shared.mesh_files import load_mesh
 
     loaded = load_mesh(mesh)
     report = loaded.report

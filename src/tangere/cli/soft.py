@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tangere.cli.options import machine_options
+from tangere.cli.shared.options import machine_options
 
 if TYPE_CHECKING:
-    from tangere.soft import Simulation
-    from tangere.soft.recording import Recording
+    from tangere.soft import Recording, Simulation
 
 __all__ = ["soft"]
 
@@ -61,7 +60,7 @@ def soft(
     tangere soft drop --mesh organ.msh --stiffness 5000 --view
     tangere soft tori.npz --view
     """
-    from tangere.cli.extras import check_view_extra
+    from tangere.cli.shared.extras import check_view_extra
     from tangere.runtime import InputError, check_out_file, using_threads
 
     check_out_file(png, "--png", ".png")
@@ -116,8 +115,8 @@ def _run(
     from rich.console import Console
     from rich.progress import Progress
 
-    from tangere.cli.tables import screen_table
-    from tangere.soft.recording import Recorder
+    from tangere.cli.shared.tables import screen_table
+    from tangere.soft import Recorder
 
     console = Console()
     recorder = Recorder(simulation)
@@ -135,7 +134,7 @@ def _run(
     if record is not None or png is not None:
         recorder()
     if look:
-        from tangere.view.live import LiveViewer
+        from tangere.view import LiveViewer
 
         with LiveViewer(simulation) as viewer:
             click.echo(f"{viewer.url} shows {name}; Ctrl-C ends", err=True)
@@ -186,8 +185,8 @@ def _times(recording: Recording) -> list[float]:
 
 def _replay(path: Path, png: Path | None, look: bool, width: int, device: str | None) -> None:
     from tangere.runtime import InputError
-    from tangere.soft.recording import Recording
-    from tangere.view.replay import ReplayViewer
+    from tangere.soft import Recording
+    from tangere.view import ReplayViewer
 
     recording = Recording.load(path)
     if png is None and not look:

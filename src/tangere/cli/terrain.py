@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tangere.cli.json_text import json_text
-from tangere.cli.options import machine_options
+from tangere.cli.shared.json_text import json_text
+from tangere.cli.shared.options import machine_options
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tangere.query.contacts import Contacts
     from tangere.scene import Scene
-    from tangere.shape import Analytic, Heightfield
+    from tangere.shape.analytic import Analytic
+    from tangere.shape.heightfield import Heightfield
 
 __all__ = ["terrain"]
 
@@ -52,11 +53,11 @@ def demo(out: Path, count: int, width: int, look: str | None, threads: int | Non
     """Three barrels at rest, and wheels lowered to first contact; leaves barrels.png, wheels.png and terrain.md."""
     from rich.console import Console
 
-    from tangere.cli.extras import check_view_extra
-    from tangere.cli.out_files import make_out_folder
-    from tangere.cli.tables import markdown_table, screen_table
+    from tangere.cli.shared.extras import check_view_extra
+    from tangere.cli.shared.output_folder import make_out_folder
+    from tangere.cli.shared.tables import markdown_table, screen_table
     from tangere.runtime import InputError, choose_device, thread_count, using_threads
-    from tangere.view.picture import stacked, write_png
+    from tangere.view import stacked, write_png
 
     check_view_extra(pillow=True, viser=look is not None)
     make_out_folder(out)
@@ -119,8 +120,8 @@ def check(
     Exit code: 0 free, 1 contact, 2 bad input.
     """
     import tangere as tg
-    from tangere.cli.extras import check_view_extra
-    from tangere.cli.pose_files import load_poses
+    from tangere.cli.shared.extras import check_view_extra
+    from tangere.cli.shared.pose_files import load_poses
     from tangere.runtime import check_out_file, using_threads
     from tangere.view import picture
 
@@ -142,7 +143,7 @@ def check(
 def _barrels(width: int, device: str | None) -> tuple[list[list[str]], list[np.ndarray], dict[str, Scene]]:
     """Rows of the table, frames of the picture, and the scenes by name."""
     import tangere as tg
-    from tangere.cli.terrain_showcase import article_barrels, barrel_scene
+    from tangere.cli.shared.terrain_showcase import article_barrels, barrel_scene
     from tangere.view import strip
 
     rows, frames, scenes = [], [], {}
@@ -161,8 +162,8 @@ def _wheels(count: int, device: str | None) -> tuple[list[list[str]], Scene, int
     import numpy as np
 
     import tangere as tg
-    from tangere.cli.terrain_showcase import Lowering, wheel_scene
-    from tangere.cli.timing import timed
+    from tangere.cli.shared.terrain_showcase import Lowering, wheel_scene
+    from tangere.cli.shared.timing import timed
     from tangere.shape.generate import lowered_wheels
 
     lowering = Lowering(lowered_wheels(count))
@@ -181,7 +182,7 @@ def _wheels(count: int, device: str | None) -> tuple[list[list[str]], Scene, int
 
 
 def _measured(question: str, answer: str, seconds: float, count: int) -> list[str]:
-    from tangere.cli.tables import quantity
+    from tangere.cli.shared.tables import quantity
 
     each = seconds / count
     return [question, answer, f"{1e3 * seconds:.1f} ms", f"{1e6 * each:.3g} us", quantity(0.01 / each)]
@@ -216,9 +217,8 @@ def _scene(ground: Heightfield, bodies: Analytic, contacts: Contacts) -> Scene:
     """The bodies, the ground around them, and marks that suit the size of a body."""
     import numpy as np
 
-    from tangere.cli.ground_patch import patch
-    from tangere.scene import PALETTE, Scene, Thing
-    from tangere.view.markers import marker_radius
+    from tangere.cli.shared.ground_patch import patch
+    from tangere.scene import PALETTE, Scene, Thing, marker_radius
 
     mesh = Thing("bodies", bodies, PALETTE[0])
     corners = mesh.vertices(0.0)
@@ -267,9 +267,9 @@ def _vector(values: np.ndarray, digits: int) -> str:
 
 
 def _look(scene: Scene) -> None:
-    from tangere.view import view
+    from tangere.view import show
 
-    with view(scene, block=False) as viewer:
+    with show(scene, block=False) as viewer:
         viewer.set_time(scene.time_range[1])
-        click.echo(f"{viewer.url}; Ctrl-C ends", err=True)
+        click.echo(f"{viewer.url} (Ctrl-C ends)", err=True)
         viewer.wait()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tangere.cli.several_values import SeveralValues
+from tangere.cli.shared.several_values import SeveralValues
 
 __all__ = ["view"]
 
@@ -16,7 +16,12 @@ __all__ = ["view"]
 @click.option(
     "--to", "ends", multiple=True, type=click.Path(path_type=Path), help="The same meshes at time 1, in order."
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Interface to serve on; the page has no password.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Interface to serve on; who has the printed address can open the page.",
+)
 @click.option("--port", type=click.IntRange(1, 65535), help="Default: 8080, or the next free one.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the default browser.")
 @click.option("--png", type=click.Path(path_type=Path), help="Write a picture there instead of serving a page.")
@@ -31,12 +36,10 @@ def view(
     time: float | None,
 ) -> None:
     """Look at mesh FILES, prepared parts (.npz) among them, or at one recorded scene (.npz), until Ctrl-C."""
-    from tangere.cli.moving_files import load_bodies
+    from tangere.cli.shared.moving_files import load_bodies
     from tangere.runtime import InputError, check_out_file
     from tangere.scene import Scene
-    from tangere.view import picture
-    from tangere.view import view as serve
-    from tangere.view.address import DEFAULT_PORT
+    from tangere.view import DEFAULT_PORT, picture, show
 
     check_out_file(png, "--png", ".png")
     recorded = len(files) == 1 and files[0].suffix.lower() == ".npz" and not _is_part(files[0])
@@ -48,7 +51,7 @@ def view(
         picture(scene, time, path=png)
         click.echo(f"wrote {png}")
         return
-    with serve(scene, host=host, port=port, open_browser=open_browser, block=False) as viewer:
+    with show(scene, host=host, port=port, open_browser=open_browser, block=False) as viewer:
         viewer.set_time(time)
         if port is None and viewer.port != DEFAULT_PORT:
             click.echo(f"port {DEFAULT_PORT} is taken; this is port {viewer.port}", err=True)
@@ -58,7 +61,7 @@ def view(
 
 def _is_part(path: Path) -> bool:
     """Whether an archive is a prepared part; what is neither that nor a scene is refused as a scene."""
-    from tangere.bound.prepared import load_part
+    from tangere.bvh.prepared import load_part
     from tangere.runtime import InputError
 
     try:

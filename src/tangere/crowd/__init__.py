@@ -1,35 +1,40 @@
 """Crowds: agents that go to their goals and keep clear of each other, in cells that adapt to them."""
 
-from tangere.crowd import scenarios
+from tangere.crowd.agents.step_kernel import Behaviour
 from tangere.crowd.bodies import Body, Cage, box, chain, deformable, rigid
-from tangere.crowd.bubbles import Bubbles
-from tangere.crowd.drawing import plot_measures, top_view
-from tangere.crowd.observing import Surroundings
+from tangere.crowd.drawing import cell_colours, cell_edges, cell_triangles, lifted, plot_measures, scene_of, top_view
+from tangere.crowd.navigation.planning import Planner
+from tangere.crowd.navigation.street_map import load_streets
+from tangere.crowd.observation import Observation
 from tangere.crowd.obstacles import Obstacle
-from tangere.crowd.orca import Orca
-from tangere.crowd.planning import Planner
 from tangere.crowd.simulation import Simulation
-from tangere.crowd.stepping import Behaviour
-from tangere.crowd.street_map import load_streets
-from tangere.crowd.trajectories import Trajectories
+from tangere.crowd.steering.bubbles import Bubbles
+from tangere.crowd.steering.orca import Orca
+from tangere.crowd.trajectories import Recorder, Trajectories, check_format
 
 __all__ = [
     "Behaviour",
     "Body",
     "Bubbles",
     "Cage",
+    "Observation",
     "Obstacle",
     "Orca",
     "Planner",
+    "Recorder",
     "Simulation",
-    "Surroundings",
     "Trajectories",
     "box",
+    "cell_colours",
+    "cell_edges",
+    "cell_triangles",
     "chain",
+    "check_format",
     "deformable",
+    "lifted",
     "load_streets",
     "plot_measures",
     "rigid",
-    "scenarios",
+    "scene_of",
     "top_view",
 ]

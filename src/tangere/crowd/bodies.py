@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tangere.crowd.given import not_negative, number, positive, whole
-from tangere.runtime import Arrays, InputError, to_numpy
+from tangere.runtime import Arrays, InputError, not_negative, number, positive, to_numpy, whole
 
 __all__ = ["Body", "Cage", "box", "chain", "deformable", "rigid"]
 

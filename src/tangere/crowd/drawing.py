@@ -14,7 +14,8 @@ from tangere.crowd.simulation import Simulation
 from tangere.crowd.trajectories import Trajectories
 from tangere.runtime import InputError, MissingExtraError, check_kind
 from tangere.scene import Camera, Scene, Thing
-from tangere.shape import Mesh, Sphere
+from tangere.shape.analytic import Sphere
+from tangere.shape.mesh import Mesh
 
 __all__ = ["cell_colours", "cell_edges", "cell_triangles", "lifted", "plot_measures", "scene_of", "top_view"]
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.cells.maps.refining import split
-from tangere.crowd.given import positive
-from tangere.crowd.occupying import taken
+from tangere.cells.maps import split
+from tangere.crowd.agents.cell_sizes import cell_widths
+from tangere.crowd.occupancy import taken
 from tangere.crowd.simulation import Simulation
-from tangere.crowd.sizes import cell_widths
-from tangere.runtime import Arrays, InputError, to_numpy
+from tangere.runtime import Arrays, InputError, positive, to_numpy
 
 __all__ = ["Obstacle"]
 

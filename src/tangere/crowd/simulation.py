@@ -16,35 +16,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.maps.refining import follow_heirs, merge, split
-from tangere.cells.numbers import numbers_of
-from tangere.cells.registration.criteria import Density
+from tangere.cells import numbers_of
+from tangere.cells.maps import CellMap, follow_heirs, merge, split
+from tangere.cells.registration import Density
+from tangere.crowd.agents.body_agents import BodyAgents
+from tangere.crowd.agents.cell_sizes import finest_level
+from tangere.crowd.agents.density import DensityMarks
+from tangere.crowd.agents.neighbour_ranges import sight_of
+from tangere.crowd.agents.population import Population
+from tangere.crowd.agents.relocation import place_points
+from tangere.crowd.agents.step_kernel import Behaviour, go_launch, step_launch
 from tangere.crowd.bodies import Body
-from tangere.crowd.body_agents import BodyAgents
-from tangere.crowd.bubbles import Bubbles
-from tangere.crowd.crowding import Crowding
-from tangere.crowd.detours import Detours
-from tangere.crowd.given import (
-    check_behaviour,
-    directions,
-    groups_of,
-    not_negative,
-    positive,
-    positive_each,
-    whole,
-)
-from tangere.crowd.observing import Surroundings, observe
-from tangere.crowd.occupying import leaves_below, taken
-from tangere.crowd.planning import Planner
-from tangere.crowd.population import Population
-from tangere.crowd.relocating import place_points
-from tangere.crowd.routes import Goals, Ways
-from tangere.crowd.sight import sight_of
-from tangere.crowd.sizes import finest_level
-from tangere.crowd.stepping import Behaviour, going, stepping
+from tangere.crowd.navigation.detours import Detours
+from tangere.crowd.navigation.planning import Planner
+from tangere.crowd.navigation.routes import Goals, Ways
+from tangere.crowd.observation import Observation, observe
+from tangere.crowd.occupancy import leaves_below, taken
+from tangere.crowd.steering.bubbles import Bubbles
 from tangere.crowd.trajectories import Recorder, Trajectories
-from tangere.runtime import Arrays, InputError, Uncopied, check_kind
+from tangere.crowd.validation import check_behaviour, directions, groups_of, positive_each
+from tangere.runtime import Arrays, InputError, NonCopyable, check_kind, not_negative, positive, whole
 
 if TYPE_CHECKING:
     from tangere.crowd.obstacles import Obstacle
@@ -62,7 +53,7 @@ _WORTH, _PATIENCE = 0.15, 8
 _AHEAD = 15.0
 
 
-class Simulation(Uncopied, instead="make another one, or keep the trajectories that run returns"):
+class Simulation(NonCopyable, instead="make another one, or keep the trajectories that run returns"):
     """Agents in a map.
 
     Args:
@@ -123,7 +114,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         self._version = -1
         self._fitted, self._waited = False, 0
         self._recorded: tuple | None = None
-        self._crowding: Crowding | None = None
+        self._crowding: DensityMarks | None = None
         self._detours: Detours | None = None
 
     def __repr__(self) -> str:
@@ -281,7 +272,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
                 progress((k + 1) / steps)
         return recorder.result()
 
-    def observe(self, reach: float | None = None) -> Surroundings:
+    def observe(self, reach: float | None = None) -> Observation:
         """Neighbours within `reach` [m] (default: the behaviour's range), overlaps, and the nearest of each point."""
         distance = self.behaviour.range if reach is None else not_negative(reach, "reach")
         if distance > self.behaviour.range:
@@ -297,7 +288,7 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
             self.prepare()
             map = self.map
             if self._crowding is None or self._crowding.limit != self.adaptive:
-                self._crowding = Crowding(map, self.points.crowd, self.adaptive, self.levels)
+                self._crowding = DensityMarks(map, self.points.crowd, self.adaptive, self.levels)
             few, many = self._crowding.look(self.bodies.edges.arrays, self.budget, self.steps // self.adapt_every)
             if len(few) + len(many) <= least * self._crowding.leaves:
                 return 0
@@ -409,10 +400,10 @@ class Simulation(Uncopied, instead="make another one, or keep the trajectories t
         c, device, moved = self.points.crowd, self.map.device, self.points.moved
         self.points.routes.near = self.goal_radius
         inputs = [c, self.map.arrays, self.map.rings.table, key[2], self.points.routes, self._parameters]
-        self._steer = stepping(self.behaviour.steer, not self.separate, inputs, moved, device)
+        self._steer = step_launch(self.behaviour.steer, not self.separate, inputs, moved, device)
         if self.separate:
-            self._go = going(c, self.map.arrays, moved, device)
-        self._settle = self.points.settling()
+            self._go = go_launch(c, self.map.arrays, moved, device)
+        self._settle = self.points.cell_sort()
         self._recorded = key
 
     @contextmanager

@@ -1,22 +1,34 @@
 """What moves how between two instants."""
 
-from tangere.motion.body import Rigid
 from tangere.motion.chain import Chain
+from tangere.motion.kinematics import COSINE, STEADY, TANGENT, RigidMotion, RigidPose, pose_at, velocity_at
 from tangere.motion.linear import Linear
 from tangere.motion.path import Path, deviation, split
-from tangere.motion.screw import CosineScrew, Screw, TanScrew
+from tangere.motion.path_files import load_path
+from tangere.motion.poses import as_poses, rotations_of
+from tangere.motion.rigid_motion import Rigid, joined_records
+from tangere.motion.screw import Screw
 from tangere.motion.twist import Rest, Twist
 
 __all__ = [
+    "COSINE",
+    "STEADY",
+    "TANGENT",
     "Chain",
-    "CosineScrew",
     "Linear",
     "Path",
     "Rest",
     "Rigid",
+    "RigidMotion",
+    "RigidPose",
     "Screw",
-    "TanScrew",
     "Twist",
+    "as_poses",
     "deviation",
+    "joined_records",
+    "load_path",
+    "pose_at",
+    "rotations_of",
     "split",
+    "velocity_at",
 ]

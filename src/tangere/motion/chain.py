@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tangere.motion.body import Rigid, joined_records, motions_of
+from tangere.motion.rigid_motion import Rigid, joined_records, motions_of
 from tangere.runtime import InputError, to_numpy
 
 __all__ = ["Chain"]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tangere.motion.body import Rigid
 from tangere.motion.poses import as_body_points, as_poses, as_times, rotation_between
+from tangere.motion.rigid_motion import Rigid
 from tangere.motion.screw import Screw
 from tangere.runtime import Arrays, CapacityError, InputError, to_numpy
 

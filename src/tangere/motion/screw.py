@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.motion.body import Rigid, blank_records
+from tangere.motion.kinematics import STEADY
 from tangere.motion.poses import as_poses, rotation_between
-from tangere.motion.rigid import COSINE, STEADY, TANGENT
+from tangere.motion.rigid_motion import Rigid, blank_records
 from tangere.runtime import Arrays, InputError
 
-__all__ = ["CosineScrew", "Screw", "TanScrew"]
+__all__ = ["Screw"]
 
 #: From this angle on the axis is at most 10 times the way of the body's origin away [rad].
 AXIS_IS_NEAR = 0.1
-#: Below this the tangent and the cosine variant are the plain screw: both are made of quotients of the angle [rad].
+#: Below this a variant of the screw is the plain one: variants are made of quotients of the angle [rad].
 NO_TURN = 1e-9
-#: tan(w / 2) runs to infinity at half a turn: the slide's speed at the end is 200 times that at the start here [rad].
-LARGEST_TANGENT_ANGLE = 3.0
 
 
 class Screw(Rigid):
@@ -62,39 +60,3 @@ class Screw(Rigid):
         records["velocity"] = slide
         records["arc"] = np.where(near[:, None], 0.0, arc)
         return records
-
-
-class TanScrew(Screw):
-    """The screw whose slide goes with tan(w t / 2): every path is a rational function of tan(w t / 2).
-
-    Time is distorted: the slide's speed at the end is 1 / cos^2(w / 2) times that at the start (1.3 at 1 rad), so turns
-    of more than 3 rad are refused; split the step.
-
-    Args:
-        start, end: poses at t = 0 and t = 1, shape (4, 4) or (n, 4, 4).
-    """
-
-    _kind = TANGENT
-
-    def _screws(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        records = super()._screws(start, end)
-        large = records["angle"] > LARGEST_TANGENT_ANGLE
-        if large.any():
-            worst = int(np.argmax(large))
-            raise InputError(
-                f"TanScrew: motion {worst} turns by {records['angle'][worst]:.6g} rad,"
-                f" more than {LARGEST_TANGENT_ANGLE}: split the step"
-            )
-        return records
-
-
-class CosineScrew(Screw):
-    """The screw whose turn goes with cos a(t) = 1 - t + t cos w and whose slide is steady: no trigonometry on the way.
-
-    The turn starts infinitely fast: `twist(0)` is infinite unless there is no turn.
-
-    Args:
-        start, end: poses at t = 0 and t = 1, shape (4, 4) or (n, 4, 4).
-    """
-
-    _kind = COSINE

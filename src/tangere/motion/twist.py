@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.motion.body import Rigid, blank_records
 from tangere.motion.poses import as_poses, as_vectors
+from tangere.motion.rigid_motion import Rigid, blank_records
 from tangere.runtime import Arrays, InputError
 
 __all__ = ["Rest", "Twist"]

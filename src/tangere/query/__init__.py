@@ -1,19 +1,13 @@
 """The questions. Raw batches of primitives live here; queries of whole bodies are on the face of the library."""
 
-from tangere.query.contacts import Contacts, Kind, Status
-from tangere.query.first_contact import (
-    FirstContact,
-    FirstContacts,
-    Options,
-    Reading,
-    edge_edge,
-    robust_filter,
-    robust_triangles,
-    triangle_triangle,
-    vertex_edge,
-    vertex_face,
-    vertex_vertex,
-)
+from tangere.query.contacts.record import Contacts, Kind, Status
+from tangere.query.first_contact.options import Options
+from tangere.query.first_contact.primitives.edge_edge import edge_edge
+from tangere.query.first_contact.primitives.triangle_triangle import triangle_triangle
+from tangere.query.first_contact.primitives.vertex_edge import vertex_edge
+from tangere.query.first_contact.primitives.vertex_face import vertex_face
+from tangere.query.first_contact.primitives.vertex_vertex import vertex_vertex
+from tangere.query.first_contact.result import FirstContact, FirstContacts
 
 __all__ = [
     "Contacts",
@@ -21,11 +15,8 @@ __all__ = [
     "FirstContacts",
     "Kind",
     "Options",
-    "Reading",
     "Status",
     "edge_edge",
-    "robust_filter",
-    "robust_triangles",
     "triangle_triangle",
     "vertex_edge",
     "vertex_face",

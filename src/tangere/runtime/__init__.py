@@ -1,10 +1,17 @@
-"""How kernels run: devices, sharded launches, growing output, arrays in and out, errors.
+"""How kernels run: devices, launches, the thread pool, growable output, arrays in and out, errors."""
 
-Everything above imports Warp through this room first, so that it starts silently.
-"""
-
+from tangere.runtime.append_buffer import COUNTER_STRIDE, collect, reserve_slots, where
 from tangere.runtime.arrays import Arrays, as_indices, as_points, choose_device, device_of, like, to_numpy
-from tangere.runtime.collecting import collect, take, where
+from tangere.runtime.checks import (
+    fraction,
+    not_negative,
+    number,
+    positive,
+    positives,
+    random_source,
+    three_numbers,
+    whole,
+)
 from tangere.runtime.errors import (
     CapacityError,
     InputError,
@@ -13,21 +20,29 @@ from tangere.runtime.errors import (
     UnsupportedError,
     check_kind,
 )
-from tangere.runtime.kernels import SOUND, load
-from tangere.runtime.launching import launch, run_shards, shard_ranges
-from tangere.runtime.out_files import check_out_file
-from tangere.runtime.sorting import offsets, run_lengths, sort_pairs
+from tangere.runtime.kernel_launch import launch, launch_in_turn
+from tangere.runtime.non_copyable import NonCopyable
+from tangere.runtime.output_files import check_out_file
+from tangere.runtime.prepared_launch import LaunchCache, PreparedLaunch, prepare_phases, run_phases
+from tangere.runtime.published_lookup import published
+from tangere.runtime.scan_sort import offsets, run_lengths, sort_pairs
+from tangere.runtime.shards import GRAIN, run_shards, shard_ranges
 from tangere.runtime.threads import thread_count, using_threads
-from tangere.runtime.uncopied import Uncopied
+from tangere.runtime.warp_setup import BLOCK, SOUND, load
 
 __all__ = [
+    "BLOCK",
+    "COUNTER_STRIDE",
+    "GRAIN",
     "SOUND",
     "Arrays",
     "CapacityError",
     "InputError",
+    "LaunchCache",
     "MissingExtraError",
+    "NonCopyable",
+    "PreparedLaunch",
     "TangereError",
-    "Uncopied",
     "UnsupportedError",
     "as_indices",
     "as_points",
@@ -36,17 +51,29 @@ __all__ = [
     "choose_device",
     "collect",
     "device_of",
+    "fraction",
     "launch",
+    "launch_in_turn",
     "like",
     "load",
+    "not_negative",
+    "number",
     "offsets",
+    "positive",
+    "positives",
+    "prepare_phases",
+    "published",
+    "random_source",
+    "reserve_slots",
     "run_lengths",
+    "run_phases",
     "run_shards",
     "shard_ranges",
     "sort_pairs",
-    "take",
     "thread_count",
+    "three_numbers",
     "to_numpy",
     "using_threads",
     "where",
+    "whole",
 ]

@@ -1,8 +1,8 @@
 """Record and replay: a scene as one `.npz` file of plain arrays, written whole and read without pickle.
 
-Keys: `format`, `version`, `time_range`, `title`, `mark_size`, `camera/…`, `contacts/<column>`, and for thing number i
-`i/name`, `i/colour`, `i/opacity`, `i/frame`, `i/faces`, `i/start` and, where it moves, `i/end` (linear motion between
-the two). What has no mesh is recorded as the mesh that is drawn of it.
+Keys: `format`, `version`, `time_range`, `title`, `mark_size`, `clock` where there is one, `camera/…`,
+`contacts/<column>`, and for thing number i `i/name`, `i/colour`, `i/opacity`, `i/frame`, `i/faces`, `i/start` and,
+where it moves, `i/end` (linear motion between the two). What has no mesh is recorded as the mesh that is drawn of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, TangereError, UnsupportedError, to_numpy
 from tangere.scene.camera import Camera
 from tangere.scene.scene import Scene, Thing
-from tangere.shape import Mesh, Moving
+from tangere.shape.mesh import Mesh, Moving
 
 __all__ = ["FORMAT", "VERSION", "load_scene", "save_scene"]
 
@@ -30,6 +30,7 @@ def save_scene(scene: Scene, path: str | Path) -> None:
     """Write `scene` to `path`; its things may rest or move linearly."""
     arrays = {"format": FORMAT, "version": VERSION, "time_range": np.array(scene.time_range), "title": scene.title}
     arrays["mark_size"] = scene.mark_size
+    arrays |= {} if scene.clock is None else {"clock": np.array(scene.clock, float)}
     arrays |= {f"camera/{key}": value for key, value in asdict(scene.camera).items() if value is not None}
     arrays |= {f"contacts/{f.name}": getattr(scene.contacts, f.name) for f in fields(Contacts)}
     for number, thing in enumerate(scene.things):
@@ -89,7 +90,15 @@ def _scene(arrays: dict[str, np.ndarray]) -> Scene:
         Camera(**camera),
         str(arrays["title"]),
         float(arrays.get("mark_size", 1.0)),
+        _clock(arrays),
     )
+
+
+def _clock(arrays: dict[str, np.ndarray]) -> tuple[float, float] | None:
+    if "clock" not in arrays:
+        return None
+    first, last = arrays["clock"].tolist()
+    return first, last
 
 
 def _thing(arrays: dict[str, np.ndarray], number: int) -> Thing:

@@ -15,8 +15,11 @@ import numpy as np
 from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, to_numpy
 from tangere.scene.camera import Camera
+from tangere.scene.creases import CreasedMesh, split_creases
 from tangere.scene.tessellation import mesh_of
-from tangere.shape import Analytic, Heightfield, Mesh, Moving
+from tangere.shape.analytic import Analytic
+from tangere.shape.heightfield import Heightfield
+from tangere.shape.mesh import Mesh, Moving
 
 __all__ = ["PALETTE", "Colour", "Drawable", "Scene", "Thing"]
 
@@ -85,13 +88,25 @@ class Thing:
 
     def vertices(self, time: float) -> np.ndarray:
         """Positions in the world at `time`, shape (n, 3) [m]."""
-        mesh = mesh_of(self.shape.at(time)) if isinstance(self.shape, Moving) else self.mesh
+        return self._placed(mesh_of(self.shape.at(time)) if isinstance(self.shape, Moving) else self.mesh)
+
+    @cached_property
+    def creased(self) -> CreasedMesh:
+        """The mesh with vertices of their own on both sides of its sharp edges: those of where a motion starts from."""
+        return split_creases(self._placed(self.mesh), self.faces)
+
+    def _placed(self, mesh: Mesh) -> np.ndarray:
         return to_numpy(mesh.vertices, "vertices") @ self.frame[:3, :3].T + self.frame[:3, 3]
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Things, the contacts between them (in the world frame), and the stretch of time they are shown over."""
+    """Things, the contacts between them (in the world frame), and the stretch of time they are shown over.
+
+    Args:
+        clock: what the user's clock shows at the ends of the time range, such as the first and last time of a path
+            file; None means that it shows the same times.
+    """
 
     things: tuple[Thing, ...]
     contacts: Contacts = field(default_factory=Contacts)
@@ -99,6 +114,7 @@ class Scene:
     camera: Camera = field(default_factory=Camera)
     title: str = ""
     mark_size: float = 1.0  #: of the marks at contacts, as a part of what suits the extent of the scene
+    clock: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "things", tuple(self.things))
@@ -111,6 +127,8 @@ class Scene:
         start, end = self.time_range
         if not (np.isfinite(start) and np.isfinite(end) and start <= end):
             raise InputError(f"Scene: time_range must rise, not {self.time_range}")
+        if self.clock is not None and not (np.isfinite(self.clock).all() and self.clock[0] <= self.clock[1]):
+            raise InputError(f"Scene: clock must be two times that rise, not {self.clock}")
         if not 0.0 < self.mark_size < np.inf:
             raise InputError(f"Scene: mark_size must be positive, not {self.mark_size}")
 
@@ -123,6 +141,7 @@ class Scene:
         camera: Camera | None = None,
         title: str = "",
         mark_size: float = 1.0,
+        clock: tuple[float, float] | None = None,
     ) -> Scene:
         """A scene of bodies, each in a colour of its own and named after its mesh or kind."""
         things: list[Thing] = []
@@ -133,7 +152,7 @@ class Scene:
             if any(name == thing.name for thing in things):
                 name = f"{name} ({number})"
             things.append(Thing(name, body, PALETTE[number % len(PALETTE)]))
-        return cls(tuple(things), contacts or Contacts(), time_range, camera or Camera(), title, mark_size)
+        return cls(tuple(things), contacts or Contacts(), time_range, camera or Camera(), title, mark_size, clock)
 
     @classmethod
     def around(cls, shown: Scene | Drawable) -> Scene:
@@ -160,6 +179,16 @@ class Scene:
         if not start <= time <= end:
             raise InputError(f"the scene is described for times from {start:g} to {end:g}, not {time:g}")
         return time
+
+    def on_clock(self, time: float) -> float:
+        """What the clock shows at `time`."""
+        (start, end), (first, last) = self.time_range, self.clock or self.time_range
+        return first + (last - first) * (time - start) / ((end - start) or 1.0)
+
+    def off_clock(self, shown: float) -> float:
+        """The time at which the clock shows so much, at most the ends of the time range."""
+        (start, end), (first, last) = self.time_range, self.clock or self.time_range
+        return min(max(start + (end - start) * (shown - first) / ((last - first) or 1.0), start), end)
 
     def contacts_by(self, time: float) -> Contacts:
         """The contacts that have happened by `time`."""

@@ -11,8 +11,9 @@ from functools import cache
 import numpy as np
 
 from tangere.runtime import to_numpy
-from tangere.shape import Analytic, Heightfield, Mesh
-from tangere.shape.analytic import CONE, CYLINDER, HULL, ROUND
+from tangere.shape.analytic import CONE, CYLINDER, HULL, ROUND, Analytic
+from tangere.shape.heightfield import Heightfield
+from tangere.shape.mesh import Mesh
 
 __all__ = ["mesh_of"]
 

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from tangere.runtime import Arrays, InputError, check_kind, to_numpy
-from tangere.shape import Mesh
+from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh
 
 __all__ = ["Body"]

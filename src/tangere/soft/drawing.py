@@ -11,7 +11,8 @@ import numpy as np
 
 from tangere.query.contacts import Contacts, Kind
 from tangere.scene import PALETTE, Camera, Scene, Thing
-from tangere.shape import Mesh, generate
+from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 from tangere.soft.simulation import Simulation
 
 __all__ = [

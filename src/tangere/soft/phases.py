@@ -9,21 +9,21 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.soft.assembly import Assembly
-from tangere.soft.detection import Detection
-from tangere.soft.first_guess import FirstGuess
-from tangere.soft.good_start import refuse_broken
-from tangere.soft.graphs import Graphs
-from tangere.soft.groups import Groups, MassMoves, MeanMoves
-from tangere.soft.motion import carry_surface, find_velocity, move_bodies, predict
-from tangere.soft.patches import Patches
-from tangere.soft.prepared import Prepared
-from tangere.soft.pulling import Pull
-from tangere.soft.rows import ContactRows
-from tangere.soft.surroundings import Surroundings
-from tangere.soft.sweeps_launched import SweepsLaunched
-from tangere.soft.sweeps_together import SweepsTogether
-from tangere.soft.truncation import Truncation
+from tangere.runtime import PreparedLaunch
+from tangere.soft.contact.detection import Detection
+from tangere.soft.contact.initial_contacts import InitialContacts
+from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
+from tangere.soft.contact.rows import ContactRows
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.motion import carry_surface, find_velocity, move_bodies, predict
+from tangere.soft.safe_step.patches import Patches
+from tangere.soft.safe_step.truncation import Truncation
+from tangere.soft.solver.cpu.sweeps import CpuSweeps
+from tangere.soft.solver.cuda.graphs import Graphs
+from tangere.soft.solver.cuda.sweeps import CudaSweeps
+from tangere.soft.solver.initial_guess import FirstGuess
+from tangere.soft.solver.pull import Pull
+from tangere.soft.validation import refuse_broken
 
 __all__ = ["Phases"]
 
@@ -108,7 +108,7 @@ class Phases:
         self._rows.set(self._detection.touching, self._surface_start)
         if self._rows.capacity != self._room_of_sweeps:
             self._prepare_sweeps()
-        self._rows.join(self._groups)
+        self._rows.union(self._groups)
 
     def _sweep_all(self) -> None:
         self._sweeps(self.sweeps)
@@ -167,7 +167,7 @@ class Phases:
 
     def _prepare_sweeps(self) -> None:
         self._graphs.forget()
-        kind = SweepsLaunched if self.device.is_cuda else SweepsTogether
+        kind = CudaSweeps if self.device.is_cuda else CpuSweeps
         self._sweeps = kind(self._assembly, self._groups, self._free, self._inertia, self._rows, self.dt)
         self._room_of_sweeps = self._rows.capacity
 
@@ -181,17 +181,17 @@ class Phases:
         self._map_start = carry_surface(a, self._surface_start)
         self._map_end = carry_surface(a, self._surface_end)
         self._graphs = Graphs(device)
-        self._predict: Prepared = predict(a, self._start, self._free, self.dt, self.gravity)
+        self._predict: PreparedLaunch = predict(a, self._start, self._free, self.dt, self.gravity)
         self._move_bodies = move_bodies(a, self._shift)
         self._map_start(len(self._surface_start))
         self._patches = Patches(a)
-        self._groups = Groups(a)
+        self._groups = ContactIslands(a)
         self._first_guess = FirstGuess(a, self._start, self._free, self._inertia, self._groups)
         self._pull = Pull(a, self._groups, self._start, self._free, self._inertia)
         self._missing = MassMoves(a, self._free, a.x)
         self._missing_mean = MeanMoves(self._groups, self._missing, self._shift)
         self._detection = Detection(a, self._patches, self._surface_start, self.distance)
-        self._surroundings = Surroundings(a, self._detection, self.distance)
+        self._surroundings = InitialContacts(a, self._detection, self.distance)
         self._rows = ContactRows(
             a,
             self._start,

@@ -17,7 +17,7 @@ import numpy as np
 
 from tangere.runtime import InputError, TangereError
 from tangere.scene import Scene, Thing
-from tangere.shape import Mesh
+from tangere.shape.mesh import Mesh
 from tangere.soft.drawing import CAMERA, CONTACT_COLOURS, ball_size, balls, body_things
 from tangere.soft.simulation import Simulation
 

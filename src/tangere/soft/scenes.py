@@ -12,8 +12,7 @@ import numpy as np
 
 from tangere.runtime import InputError
 from tangere.shape import generate
-from tangere.shape.tets import TetMesh
-from tangere.shape.tets_solids import solid_block, solid_knot, solid_torus
+from tangere.shape.tets import TetMesh, solid_block, solid_knot, solid_torus
 from tangere.soft.body import Body
 from tangere.soft.simulation import Simulation
 

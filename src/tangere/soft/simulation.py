@@ -22,25 +22,17 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts import Contacts
-from tangere.runtime import Uncopied, choose_device, using_threads
-from tangere.shape import Mesh
-from tangere.soft.assembly import Assembly
+from tangere.runtime import NonCopyable, choose_device, positive, three_numbers, using_threads, whole
+from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
-from tangere.soft.good_start import (
-    check_options,
-    checked_bodies,
-    mean_edge,
-    positive,
-    refuse_overlap,
-    three_numbers,
-    whole,
-)
-from tangere.soft.graphs import PhaseClock
-from tangere.soft.measures import Energy, elastic_energy, energy_of
+from tangere.soft.contact.rows import ContactRows
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.energy import Energy, elastic_energy, energy_of
 from tangere.soft.phases import Phases
-from tangere.soft.placing import body_range, drive, put, refuse_speed
-from tangere.soft.rows import ContactRows
-from tangere.soft.truncation import Held
+from tangere.soft.placement import body_range, drive, put, refuse_speed
+from tangere.soft.safe_step.truncation import TruncationReport
+from tangere.soft.solver.cuda.graphs import PhaseClock
+from tangere.soft.validation import check_options, checked_bodies, mean_edge, refuse_overlap
 
 __all__ = ["Simulation"]
 
@@ -50,7 +42,9 @@ SWEEPS = (8, 40)
 DISTANCE_PART = 0.75
 
 
-class Simulation(Phases, Uncopied, instead="make another one of the same bodies, and give it their state by set_state"):
+class Simulation(
+    Phases, NonCopyable, instead="make another one of the same bodies, and give it their state by set_state"
+):
     """Bodies that move, deform and touch.
 
     Args:
@@ -91,15 +85,15 @@ class Simulation(Phases, Uncopied, instead="make another one of the same bodies,
         threads: int | None = None,
     ) -> None:
         bodies = checked_bodies(bodies)
-        self.dt = positive("dt", dt)
-        self.gravity = three_numbers("gravity", gravity)
+        self.dt = positive(dt, "dt")
+        self.gravity = three_numbers(gravity, "gravity")
         check_options(response, friction, contact_stiffness, sweeps)
         self.response, self._threads = response, threads
         self.time, self.steps = 0.0, 0
         self._turn = threading.RLock()  #: who steps, puts or reads waits for it, so that nobody meets half a step
         with using_threads(threads):
             self._assembly = assembly = Assembly.of(bodies, choose_device(device))
-            self.distance = mean_edge(bodies) * DISTANCE_PART if distance is None else positive("distance", distance)
+            self.distance = mean_edge(bodies) * DISTANCE_PART if distance is None else positive(distance, "distance")
             needed = max(body.sweeps_needed(self.dt) for body in bodies)
             self.sweeps = int(np.clip(needed, *SWEEPS)) if sweeps is None else int(sweeps)
             self._too_few_sweeps = needed > self.sweeps
@@ -175,7 +169,7 @@ class Simulation(Phases, Uncopied, instead="make another one of the same bodies,
             steps: how many.
             progress: True shows a bar; a function is called with the simulation after each step.
         """
-        steps = whole("steps", steps, 0)
+        steps = whole(steps, "steps")
         if progress is True:
             from rich.progress import track
 
@@ -267,10 +261,10 @@ class Simulation(Phases, Uncopied, instead="make another one of the same bodies,
             return self._clock.seconds()
 
     @property
-    def held(self) -> Held:
+    def held(self) -> TruncationReport:
         """What the truncation of the last step did."""
         with self._turn:
-            return self._truncation.held if self.steps else Held()
+            return self._truncation.held if self.steps else TruncationReport()
 
     @property
     def contacts(self) -> Contacts:

@@ -15,16 +15,16 @@ import numpy as np
 
 from tangere.query.contacts import Kind
 from tangere.scene import Scene
-from tangere.soft.drawing import (
+from tangere.soft import (
     CAMERA,
     CONTACT_COLOURS,
+    Simulation,
     ball_size,
     body_things,
     boxes_and_cells,
     contact_points,
     extent_of,
 )
-from tangere.soft.simulation import Simulation
 from tangere.view.web import Viewer
 
 __all__ = ["LiveViewer"]
@@ -115,9 +115,9 @@ class LiveViewer(Viewer):
         """Draw the simulation as it is now."""
         with self._lock:
             meshes, contacts = self.simulation.meshes(), self.simulation.contacts
-            for name, mesh, body in zip(self._names, meshes, self.simulation.bodies, strict=True):
+            for thing, mesh, body in zip(self.scene.things, meshes, self.simulation.bodies, strict=True):
                 if not body.is_obstacle:
-                    self.body(name).vertices = mesh.vertices.astype(np.float32)
+                    self.body(thing.name).vertices = mesh.vertices[thing.creased.source].astype(np.float32)
             for kind in CONTACT_COLOURS:
                 self._draw_points(kind, contact_points(contacts, kind))
             drawn = boxes_and_cells(self.simulation, meshes, contacts)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tangere.soft.recording import Recording
+from dataclasses import replace
+
+from tangere.soft import Recording
 from tangere.view.web import Viewer
 
 __all__ = ["ReplayViewer"]
@@ -13,8 +15,8 @@ class ReplayViewer(Viewer):
 
     def __init__(self, recording: Recording, *, host: str = "127.0.0.1", port: int | None = None) -> None:
         self.recording = recording
-        self._scale, self._time_label = recording.seconds or 1.0, "time [s]"
-        super().__init__(recording.scene(), host=host, port=port)
+        self._time_label = "time [s]"
+        super().__init__(replace(recording.scene(), clock=(0.0, recording.seconds)), host=host, port=port)
 
     def summary(self) -> str:
         """The text of the panel, in Markdown."""

@@ -1,32 +1,36 @@
 """The viewer: a web page (viser, three.js) with the things, a time scrubber, the contacts and a screenshot button.
 
-The page is served on the loopback interface unless another host is asked for: viser has no passwords.
+The page is served on the loopback interface unless another host is asked for, and to who has its address: `access`.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import threading
 import webbrowser
 from contextlib import redirect_stdout
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from tangere.runtime import InputError, MissingExtraError
-from tangere.scene import Drawable, Scene, Thing
+from tangere.scene import KIND_COLOURS, Drawable, Scene, Thing, contact_colours, marker_radius
+from tangere.shape.heightfield import Heightfield
+from tangere.view.access import Access, serve
 from tangere.view.address import free_address
-from tangere.view.markers import KIND_COLOURS, contact_colours, marker_radius
 
-__all__ = ["Viewer", "view"]
+__all__ = ["Viewer", "show"]
 
 _STEPS = 200  #: positions of the scrubber
 _SECONDS = 4.0  #: how long playing the whole time range takes
 _FRAME_SECONDS = 1 / 20
+_SEE_THROUGH = 0.35  #: opacity of things at a contact, which would hide it
 
 
-def view(
+def show(
     scene: Scene | Drawable,
     *,
     host: str = "127.0.0.1",
@@ -58,7 +62,6 @@ class Viewer:
     """A page that shows one scene. Use it as a context manager, or call `close`."""
 
     _time_label = "time"  #: of the scrubber
-    _scale = 1.0  #: what the scrubber shows for one unit of the scene's time
 
     def __init__(self, scene: Scene | Drawable, *, host: str = "127.0.0.1", port: int | None = None) -> None:
         viser = _viser()
@@ -67,12 +70,14 @@ class Viewer:
         self._closed = threading.Event()
         self._playing = threading.Event()
         self._lock = threading.RLock()
+        self._access = Access(host, address)
         with _quiet():
-            self.server = viser.ViserServer(address, free_port, label=scene.title or "tangere", verbose=False)
+            self.server = serve(viser, self._access, address, free_port, scene.title or "tangere")
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         self.server.gui.main_panel.dock_right()
         self._place_camera()
         self._bodies = {thing.name: self._add_body(number, thing) for number, thing in enumerate(scene.things)}
+        self._boxes = {thing.name: _box(thing.vertices(scene.time_range[0])) for thing in scene.things}
         self._marks: list[Any] = []
         self._marked = -1
         self._add_controls()
@@ -83,8 +88,8 @@ class Viewer:
 
     @property
     def url(self) -> str:
-        """Address of the page."""
-        return f"http://{self.server.get_host()}:{self.port}"
+        """Address of the page, with its token: who has it can open the page."""
+        return self._access.url(self.port)
 
     @property
     def port(self) -> int:
@@ -102,9 +107,12 @@ class Viewer:
             self._time = self.scene.checked_time(time)
             for thing in self.scene.things:
                 if thing.moves:
-                    self._bodies[thing.name].vertices = thing.vertices(time).astype(np.float32)
+                    vertices = thing.vertices(time)
+                    self._boxes[thing.name] = _box(vertices)
+                    self._bodies[thing.name].vertices = vertices[thing.creased.source].astype(np.float32)
             self._draw_contacts()
-            self._slider.value = time * self._scale
+            self._see_through()
+            self._slider.value = self.scene.on_clock(time)
             self._text.content = self.summary()
 
     def body(self, name: str) -> Any:
@@ -117,10 +125,10 @@ class Viewer:
         """The text of the panel, in Markdown: time, contacts so far, kinds."""
         contacts = self.scene.contacts
         now = len(self.scene.contacts_by(self._time))
-        lines = [f"t = {self._time:.4f}"]
+        lines = [f"t = {self._on_clock(self._time, 5)}"]
         if len(contacts):
             lines.append(f"{now} of {len(contacts)} contacts so far")
-            lines.append(f"first contact at t = {self._first_contact():.6f}")
+            lines.append(f"first contact at t = {self._on_clock(self._first_contact(), 7, down=True)}")
         for kind, colour in KIND_COLOURS.items():
             count = int((contacts.kind == kind).sum())
             if count:
@@ -179,15 +187,15 @@ class Viewer:
     def _add_body(self, number: int, thing: Thing) -> Any:
         return self.server.scene.add_mesh_simple(
             f"/things/{number}",
-            thing.vertices(self.scene.time_range[0]).astype(np.float32),
-            thing.faces,
+            thing.vertices(self.scene.time_range[0])[thing.creased.source].astype(np.float32),
+            thing.creased.faces,
             color=tuple(round(255 * c) for c in thing.colour),
             opacity=None if thing.opacity == 1.0 else thing.opacity,
             side="double",
         )
 
     def _add_controls(self) -> None:
-        gui, (start, end) = self.server.gui, (self._scale * time for time in self.scene.time_range)
+        gui, (start, end) = self.server.gui, self.scene.clock or self.scene.time_range
         step = (end - start) / _STEPS or 1.0
         self._slider = gui.add_slider(self._time_label, start, max(end, start + step), step, start)
         self._play_button = gui.add_button("Play")
@@ -200,7 +208,8 @@ class Viewer:
             if len(self.scene.contacts):
                 self._show_points = gui.add_checkbox("contact points", True)
                 self._show_normals = gui.add_checkbox("contact normals", True)
-                for box in (self._show_points, self._show_normals):
+                self._show_through = gui.add_checkbox("see through at contacts", True)
+                for box in (self._show_points, self._show_normals, self._show_through):
                     box.on_update(lambda _: self._redraw_contacts())
         self._screenshot_button = gui.add_button("Screenshot")
         self._slider.on_update(self._on_scrub)
@@ -222,14 +231,15 @@ class Viewer:
     def _on_scrub(self, event: Any) -> None:
         # The slider also reports what `set_time` itself wrote; only a person's hand has a client.
         if event.client is not None:
-            start, end = self.scene.time_range
-            self.set_time(min(max(self._slider.value / self._scale, start), end))
+            self.set_time(self.scene.off_clock(self._slider.value))
 
     def _on_screenshot(self, event: Any) -> None:
         client = event.client
         if client is not None:
             image = client.get_render(client.camera.image_height, client.camera.image_width, transport_format="jpeg")
-            client.send_file_download(f"tangere-{self._time:.4f}.png", _png(image[..., :3]), save_immediately=True)
+            client.send_file_download(
+                f"tangere-{self._on_clock(self._time, 5)}.png", _png(image[..., :3]), save_immediately=True
+            )
 
     def _toggle_play(self) -> None:
         if self._playing.is_set():
@@ -252,6 +262,36 @@ class Viewer:
         with self._lock:
             self._marked = -1
             self._draw_contacts()
+            self._see_through()
+
+    def _see_through(self) -> None:
+        """Things that are where contacts are shown do not hide them; ground is looked at from above."""
+        if not len(self.scene.contacts):
+            return
+        contacts = self.scene.contacts_by(self._time)
+        shown = self._show_through.value and (self._show_points.value or self._show_normals.value)
+        points = (contacts.point_a + contacts.point_b) / 2.0
+        for thing in self.scene.things:
+            low, high = self._boxes[thing.name] + 1e-3 * self.scene.extent * np.array([[-1.0], [1.0]])
+            near = (
+                shown and not isinstance(thing.shape, Heightfield) and ((points >= low) & (points <= high)).all(1).any()
+            )
+            opacity = min(thing.opacity, _SEE_THROUGH) if near else thing.opacity
+            wanted = None if opacity == 1.0 else opacity
+            if self._bodies[thing.name].opacity != wanted:
+                self._bodies[thing.name].opacity = wanted
+
+    def _on_clock(self, time: float, digits: int, *, down: bool = False) -> str:
+        """What the clock shows at `time`, in as many decimals as `digits` of the whole range need.
+
+        Args:
+            down: for times of contacts, which must not be told late.
+        """
+        first, last = self.scene.clock or self.scene.time_range
+        decimals = max(0, digits - 1 - math.floor(math.log10((last - first) or 1.0)))
+        exact = Decimal(repr(float(self.scene.on_clock(time))))
+        with localcontext(prec=400):
+            return f"{exact.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR if down else ROUND_HALF_EVEN) + 0:f}"
 
     def _draw_contacts(self) -> None:
         """Draw the contacts so far; nothing to do while their number stays the same."""
@@ -287,6 +327,11 @@ class Viewer:
             self._marks.append(
                 self.server.scene.add_line_segments("/contacts/normals", segments, paint, thickness=0.4 * radius)
             )
+
+
+def _box(vertices: np.ndarray) -> np.ndarray:
+    """Lower and upper corner, (2, 3)."""
+    return np.stack([vertices.min(axis=0), vertices.max(axis=0)])
 
 
 def _quiet() -> redirect_stdout[io.StringIO]:

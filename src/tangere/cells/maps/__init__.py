@@ -1,39 +1,37 @@
 """Combinatorial maps: cells of the plane, of surfaces and of space that split and merge."""
 
+from tangere.cells.maps.arrays import WALL, MapArrays, is_wall
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.maps.generate import hex_grid, map_of_mesh, quad_grid, tet_grid, triangle_grid
-from tangere.cells.maps.hanging import HangingNodes, constraint_matrix, hanging_nodes
-from tangere.cells.maps.importing import load_map, map_of_meshio
 from tangere.cells.maps.levels import ExplicitLevels, LevelLinks, explicit_levels, level_links
 from tangere.cells.maps.neighbourhood import ancestors, ring
-from tangere.cells.maps.refining import merge, split
+from tangere.cells.maps.refinement.hanging_nodes import HangingNodes, constraint_matrix, hanging_nodes
+from tangere.cells.maps.refinement.split_merge import follow_heirs, merge, split
+from tangere.cells.maps.rings import RingTable
 from tangere.cells.maps.traversers import Orbits, adjacent, incident, is_border, orbits
 from tangere.cells.maps.visibility import blind_cells
 
 __all__ = [
+    "WALL",
     "CellMap",
     "ExplicitLevels",
     "HangingNodes",
     "LevelLinks",
+    "MapArrays",
     "Orbits",
+    "RingTable",
     "adjacent",
     "ancestors",
     "blind_cells",
     "constraint_matrix",
     "explicit_levels",
+    "follow_heirs",
     "hanging_nodes",
-    "hex_grid",
     "incident",
     "is_border",
+    "is_wall",
     "level_links",
-    "load_map",
-    "map_of_mesh",
-    "map_of_meshio",
     "merge",
     "orbits",
-    "quad_grid",
     "ring",
     "split",
-    "tet_grid",
-    "triangle_grid",
 ]

@@ -29,15 +29,15 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.neighbourhood import ancestors
-from tangere.cells.maps.refining import follow_heirs, merge, split
+from tangere.cells.maps.refinement.split_merge import follow_heirs, merge, split
 from tangere.cells.numbers import number_of, numbers_of
-from tangere.cells.registration.advecting import carry
-from tangere.cells.registration.crossing import ALONE, ENDS, MARCH, Crossings, cross, joined
-from tangere.cells.registration.filling import fill_triangles
-from tangere.cells.registration.groups import Groups, group
-from tangere.cells.registration.lists import CellLists
+from tangere.cells.registration.advection import carry
+from tangere.cells.registration.cell_lists import CellLists
+from tangere.cells.registration.counting_sort import CellGroups, group
+from tangere.cells.registration.crossings import ALONE, ENDS, MARCH, Crossings, cross, joined
 from tangere.cells.registration.members import ends_of, members_of, unique_edges
-from tangere.cells.registration.placing import moved, placed
+from tangere.cells.registration.placement import moved, placed
+from tangere.cells.registration.triangle_fill import fill_triangles
 from tangere.cells.tracking.locate import darts_of, points_of
 from tangere.runtime import SOUND, Arrays, InputError, launch, where
 
@@ -88,7 +88,7 @@ class Registration:
         self._marched = wp.empty(0, dtype=wp.uint8, device=map.device)
         self._changed = wp.empty(0, dtype=wp.uint8, device=map.device)
         self._lists: dict[Kind, CellLists] = {}
-        self._groups: dict[Kind, Groups] = {}
+        self._groups: dict[Kind, CellGroups] = {}
         self._rows: dict[Kind, Crossings] = {}
         self._send_members()
         self._refresh()
@@ -153,7 +153,7 @@ class Registration:
         sides = self._triangle_edges.numpy()[number_of(triangle, "triangle", len(self.triangles), "triangles")]
         return np.unique(np.concatenate([self._edge_rows.row(int(k)) for k in sides]))
 
-    def present(self, kind: Kind) -> Groups:
+    def present(self, kind: Kind) -> CellGroups:
         """Who is in each cell."""
         self._catch_up()
         _refuse_kind(kind)
@@ -314,7 +314,7 @@ class Registration:
             *(wp.array(x.astype(np.int32), dtype=wp.int32, device=self.map.device) for x in (first, pairs[:, 1]))
         )
 
-    def _grouped(self, kind: Kind) -> Groups:
+    def _grouped(self, kind: Kind) -> CellGroups:
         if self.form == "incremental":
             return self._lists[kind].groups()
         rows = self._rows[kind]
@@ -323,7 +323,7 @@ class Registration:
             return found
         order, device = wp.empty_like(found.order), self.map.device
         launch(_look_up, len(order), [found.order, rows.owner], [order], device=device)
-        return Groups(found.start, order)
+        return CellGroups(found.start, order)
 
     def _replace(self, kind: Kind, rows: Crossings) -> None:
         """Bring the lists of one kind up to date: only entities whose cells changed are taken out and put in."""

@@ -1,24 +1,55 @@
 """Where points are and which cells their ways cross."""
 
-from tangere.cells.tracking.convex import Tracked, track_convex
-from tangere.cells.tracking.crossing_points import CrossingPoints
-from tangere.cells.tracking.locate import Located, classify, locate
-from tangere.cells.tracking.march import Moved, crossed, move
-from tangere.cells.tracking.simplices import Simplices
-from tangere.cells.tracking.surface import Glided, glide, on_surface
+from tangere.cells.tracking.locate import Located, classify, darts_of, locate, locate_darts, points_of
+from tangere.cells.tracking.march import March, Moved, check_not_lost, crossed, march_cells, marched, move, move_darts
+from tangere.cells.tracking.simplex_sides import (
+    BLOCKED,
+    INSIDE,
+    LOST,
+    Exit,
+    behind,
+    chunk_of,
+    earliest,
+    edge_side,
+    first_exit,
+    flat_noise,
+    sides,
+    triangle_sides,
+    walk,
+)
+from tangere.cells.tracking.surface import Glided, glide, glided, on_surface, triangle_normal
 
 __all__ = [
-    "CrossingPoints",
+    "BLOCKED",
+    "INSIDE",
+    "LOST",
+    "Exit",
     "Glided",
     "Located",
+    "March",
     "Moved",
-    "Simplices",
-    "Tracked",
+    "behind",
+    "check_not_lost",
+    "chunk_of",
     "classify",
     "crossed",
+    "darts_of",
+    "earliest",
+    "edge_side",
+    "first_exit",
+    "flat_noise",
     "glide",
+    "glided",
     "locate",
+    "locate_darts",
+    "march_cells",
+    "marched",
     "move",
+    "move_darts",
     "on_surface",
-    "track_convex",
+    "points_of",
+    "sides",
+    "triangle_normal",
+    "triangle_sides",
+    "walk",
 ]

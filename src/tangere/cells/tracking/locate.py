@@ -20,7 +20,7 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, chunk_of, is_nearly_inside, sides, walk
+from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, chunk_of, is_nearly_inside, sides, walk
 from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, as_points, launch, to_numpy, where
 
 __all__ = ["Located", "classify", "locate", "locate_darts"]

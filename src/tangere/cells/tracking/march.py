@@ -18,8 +18,8 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.locate import darts_of, points_of, refuse_surface
-from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind, chunk_of, first_exit, walk
-from tangere.runtime import SOUND, Arrays, CapacityError, collect, launch, take, where
+from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, behind, chunk_of, first_exit, walk
+from tangere.runtime import SOUND, Arrays, CapacityError, collect, launch, reserve_slots, where
 
 __all__ = [
     "March",
@@ -222,7 +222,7 @@ def _note(
     out: wp.array[wp.vec2i],
 ) -> int:
     if cell != last:
-        place = take(counts, shard, 1, capacity)
+        place = reserve_slots(counts, shard, 1, capacity)
         if place >= 0:
             out[place] = wp.vec2i(segment, cell)
     return cell

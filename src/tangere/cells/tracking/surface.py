@@ -19,7 +19,7 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.numbers import numbers_of
 from tangere.cells.tracking.locate import darts_of, points_of
-from tangere.cells.tracking.sides import BLOCKED, INSIDE, LOST, behind
+from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, behind
 from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch, to_numpy, where
 
 __all__ = ["Glided", "Gliding", "glide", "glide_darts", "glided", "on_surface", "triangle_normal"]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.maps.generate import quad_grid
+from tangere.cells.generate import quad_grid
+from tangere.cells.maps import CellMap
 from tangere.crowd.bodies import box
-from tangere.crowd.given import counts, whole
-from tangere.crowd.planning import Planner
+from tangere.crowd.navigation.planning import Planner
 from tangere.crowd.simulation import Simulation
-from tangere.runtime import InputError
+from tangere.crowd.validation import counts
+from tangere.runtime import InputError, whole
 
 __all__ = ["city", "city_map", "visiting"]
 

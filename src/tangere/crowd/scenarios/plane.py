@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tangere.cells.maps.generate import quad_grid
+from tangere.cells.generate import quad_grid
 from tangere.crowd.bodies import box, chain
-from tangere.crowd.given import counts, positive, whole
 from tangere.crowd.simulation import Simulation
-from tangere.runtime import InputError
+from tangere.crowd.validation import counts
+from tangere.runtime import InputError, positive, whole
 
 __all__ = ["circle", "corridor", "field", "snake", "spread_out"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tangere.cells.maps.generate import hex_grid
-from tangere.cells.registration.criteria import Density
-from tangere.crowd.given import whole
+from tangere.cells.generate import hex_grid
+from tangere.cells.registration import Density
 from tangere.crowd.simulation import Simulation
+from tangere.runtime import whole
 
 __all__ = ["coulomb_sphere", "swarm"]
 

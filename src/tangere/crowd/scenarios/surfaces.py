@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.maps.generate import map_of_mesh
-from tangere.cells.tracking.surface import on_surface
+from tangere.cells.generate import map_of_mesh
+from tangere.cells.maps import CellMap
+from tangere.cells.tracking import on_surface
 from tangere.crowd.bodies import deformable
-from tangere.crowd.given import counts
-from tangere.crowd.planning import Planner
+from tangere.crowd.navigation.planning import Planner
 from tangere.crowd.simulation import Simulation
+from tangere.crowd.validation import counts
 from tangere.runtime import InputError
-from tangere.shape import Mesh
 from tangere.shape.generate import bumpy_sphere, icosphere, trefoil_knot
+from tangere.shape.mesh import Mesh
 
 __all__ = ["knot", "planet", "potatoid"]
 

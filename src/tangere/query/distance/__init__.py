@@ -1,5 +1,8 @@
 """How far apart?"""
 
-from tangere.query.distance.meshes import Distance, distance
+from tangere.query.distance.api import Distance, distance
 
-__all__ = ["Distance", "distance"]
+__all__ = [
+    "Distance",
+    "distance",
+]

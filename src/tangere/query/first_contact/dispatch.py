@@ -10,19 +10,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tangere.broad_phase.deforming import Step
 from tangere.motion import Linear, Path, Rigid
-from tangere.partition.step import Step
-from tangere.query.contacts import Contacts, Status
-from tangere.query.first_contact import meshes
+from tangere.query.contacts.record import Contacts, Status
+from tangere.query.first_contact.deforming import api as meshes
+from tangere.query.first_contact.deforming.initial_overlap import first_overlap
 from tangere.query.first_contact.options import Mode
-from tangere.query.first_contact.overlap import first_overlap
-from tangere.query.first_contact.published import Reading
 from tangere.query.first_contact.result import FirstContact, FirstContacts
-from tangere.runtime import InputError, UnsupportedError
-from tangere.shape import Mesh, Moving
+from tangere.runtime import InputError, UnsupportedError, published
 from tangere.shape.analytic import Analytic
-from tangere.shape.heightfield import Heightfield
-from tangere.shape.terrain_tiles import TiledHeightfield
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
+from tangere.shape.mesh import Mesh, Moving
 
 __all__ = ["all_contacts", "first_contact"]
 
@@ -30,7 +28,7 @@ Thing = Mesh | Moving | Heightfield | TiledHeightfield
 Settings = dict[str, Any]
 
 #: What the routines do not all take; the rest they do.
-_OPTIONS: Settings = {"mode": "sound", "reading": None, "broad_phase": "tree", "contacts": "first", "recession": False}
+_OPTIONS: Settings = {"mode": "sound", "broad_phase": "tree", "contacts": "first", "recession": False}
 
 
 def first_contact(
@@ -43,7 +41,6 @@ def first_contact(
     tolerance: float | None = None,
     contacts: Literal["first", "all"] = "first",
     recession: bool = False,
-    reading: Reading | None = None,
     broad_phase: meshes.BroadPhase = "tree",
     device: str | None = None,
     threads: int | None = None,
@@ -65,7 +62,6 @@ def first_contact(
         contacts: "all" also tells every other pair of features that touch at that time (rigid motion), not reduced: a
             hundred or so where two boxes lie flat on each other.
         recession: drop parts that move away from the other body (rigid motion); see `rigid_first_contact`.
-        reading: of the published method (Linear motion).
         broad_phase: "tree", or "brute": every pair, for checks on small meshes (Linear motion).
         device: where to compute; None means where the motion's data is, else CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
@@ -89,7 +85,6 @@ def first_contact(
         "tolerance": tolerance,
         "contacts": contacts,
         "recession": recession,
-        "reading": reading,
         "broad_phase": broad_phase,
         "device": device,
         "threads": threads,
@@ -158,7 +153,7 @@ def _refuse_many(a: Any, b: Any, other: str) -> None:
 
 
 def _linear(a: Any, b: Any, settings: Settings) -> FirstContact:
-    taken = _taken(settings, "meshes in Linear motion", "mode", "reading", "broad_phase")
+    taken = _taken(settings, "meshes in Linear motion", "mode", "broad_phase")
     return meshes.first_contact(a, b, **taken)
 
 
@@ -170,10 +165,10 @@ def _rigid(a: Any, b: Any, settings: Settings) -> FirstContact | FirstContacts:
     if any(isinstance(thing, Moving) and isinstance(thing.motion, Path) for thing in (a, b)):
         _refuse_many(a, b, "a Path")
     if mode == "published":
-        return _by_intervals(a, b, taken, many)
+        return published("redon_intervals").first_contact(a, b, many=many, **taken)
     if mode != "sound":
         raise InputError(f"first contact of rigid meshes knows the modes 'sound' and 'published', not {mode!r}")
-    from tangere.query.first_contact.rigid import rigid_first_contact, rigid_first_contacts
+    from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
 
     if not many:
         return rigid_first_contact(a, b, contacts=contacts, start=start, **taken)
@@ -182,21 +177,9 @@ def _rigid(a: Any, b: Any, settings: Settings) -> FirstContact | FirstContacts:
     return rigid_first_contacts(a, b, start=start, **taken)
 
 
-def _by_intervals(a: Any, b: Any, taken: Settings, many: bool) -> FirstContact | FirstContacts:
-    """The thesis's engine B as printed."""
-    from tangere.query.first_contact.interval import IntervalOptions, first_contacts_by_intervals
-
-    if taken["separation"] or taken["recession"]:
-        raise InputError("mode='published' takes no separation and no recession; see `interval.IntervalOptions`")
-    options = IntervalOptions.printed(tolerance=taken["tolerance"])
-    found = first_contacts_by_intervals(a, b, options, device=taken["device"], threads=taken["threads"])
-    if many:
-        return FirstContacts(found.time, np.full(len(found), np.inf), found.status)
-    return FirstContact(float(found.time[0]), np.inf, Status(int(found.status[0])), found.contacts)
-
-
 def _by_bounds(a: Any, b: Any, settings: Settings) -> FirstContact:
-    from tangere.query.first_contact.interval import IntervalOptions, first_contact_by_bounds
+    from tangere.query.first_contact.mixed.api import first_contact_by_bounds
+    from tangere.query.first_contact.mixed.options import BisectionOptions
 
     taken = _taken(settings, "a deforming and a rigid mesh")
     _refuse_many(a, b, "a mesh in Linear motion")
@@ -209,13 +192,13 @@ def _by_bounds(a: Any, b: Any, settings: Settings) -> FirstContact:
         overlap = first_overlap(Step.of([a.at(0.0), b.at(0.0)], taken["device"]))
         if overlap is not None:
             return FirstContact(0.0, 0.0, Status.START, overlap)
-    options = IntervalOptions(tolerance=taken["tolerance"])
+    options = BisectionOptions(tolerance=taken["tolerance"])
     found = first_contact_by_bounds(a, b, options, device=taken["device"], threads=taken["threads"])
     return FirstContact(float(found.time[0]), np.inf, Status(int(found.status[0])), found.contacts)
 
 
 def _on_terrain(a: Any, b: Any, settings: Settings) -> FirstContact | FirstContacts:
-    from tangere.query.first_contact.terrain import bodies_terrain
+    from tangere.query.first_contact.heightfield.api import bodies_terrain
 
     return bodies_terrain(a, b, **_taken(settings, "bodies and terrain"))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.query.contacts import Contacts, Kind, Status
+from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.runtime import InputError, to_numpy
 
 __all__ = ["FirstContact", "FirstContacts"]

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.motion import Path, Rest, Rigid
-from tangere.motion.rigid import RigidPose
+from tangere.motion import Path, Rest, Rigid, RigidPose
 from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, to_numpy
-from tangere.shape import Mesh, Moving
+from tangere.shape.mesh import Mesh, Moving
 
 wp.set_module_options(SOUND)
 

@@ -1,6 +1,10 @@
 """Where do bodies rest on the ground, how deep, and which way is out?"""
 
-from tangere.query.manifold.bodies_terrain import manifold
+from tangere.query.manifold.api import manifold
 from tangere.query.manifold.primitives import cylinder_sphere, on_plane
 
-__all__ = ["cylinder_sphere", "manifold", "on_plane"]
+__all__ = [
+    "cylinder_sphere",
+    "manifold",
+    "on_plane",
+]

@@ -12,22 +12,21 @@ from functools import cache
 import numpy as np
 import warp as wp
 
-from tangere.query.contacts import Contacts
-from tangere.query.manifold.found import Row, contacts_of, row_of
-from tangere.query.manifold.groups import (
+from tangere.query.contacts.record import Contacts
+from tangere.query.manifold.contact_point import ContactPoint
+from tangere.query.manifold.details import ManifoldRow, contacts_of, row_of
+from tangere.query.manifold.features.face import FLAT_ANGLE, support_point_of
+from tangere.query.manifold.reduction import (
     TIE,
-    Groups,
+    ContactGroups,
     add_touch,
     clear_groups,
     empty_groups,
     kept_touch,
     reduce_group,
 )
-from tangere.query.manifold.supports import FLAT_ANGLE, support_point_of
-from tangere.query.manifold.touches import Touch
-from tangere.runtime import SOUND, Arrays, InputError, choose_device, collect, take, to_numpy
-from tangere.shape.analytic import Analytic, AnalyticShape, Cylinder, Sphere
-from tangere.shape.analytic_body import Hulls, hull_tables, place, support_of
+from tangere.runtime import SOUND, Arrays, InputError, choose_device, collect, reserve_slots, to_numpy
+from tangere.shape.analytic import Analytic, AnalyticShape, Cylinder, Hulls, Sphere, hull_tables, place, support_of
 
 wp.set_module_options(SOUND)
 
@@ -64,7 +63,7 @@ def on_plane(
         empty_groups(slots, 1, device),
         int(device.is_cuda),
     ]
-    rows = collect(_plane_kernel(bodies.kind), len(bodies), inputs, Row, device=device, grain=GRAIN)
+    rows = collect(_plane_kernel(bodies.kind), len(bodies), inputs, ManifoldRow, device=device, grain=GRAIN)
     return contacts_of(rows, None, bodies.poses, ordered=device.is_cpu)
 
 
@@ -89,7 +88,7 @@ def cylinder_sphere(
         wp.array(np.ascontiguousarray(to_numpy(spheres.poses, "poses")[:, :3, 3]), dtype=wp.vec3d, device=device),
         float(margin),
     ]
-    rows = collect(_cylinder_sphere, count, inputs, Row, device=device, grain=GRAIN)
+    rows = collect(_cylinder_sphere, count, inputs, ManifoldRow, device=device, grain=GRAIN)
     return contacts_of(rows, None, cylinders.poses, ordered=device.is_cpu)
 
 
@@ -108,11 +107,11 @@ def _plane_kernel(kind: int) -> wp.Kernel:
         n: wp.vec3d,
         offset: wp.float64,
         margin: wp.float64,
-        groups: Groups,
+        groups: ContactGroups,
         own_room: int,
         counts: wp.array[wp.int64],
         capacity: int,
-        out: wp.array[Row],
+        out: wp.array[ManifoldRow],
     ):
         i = first + wp.tid()
         slot = wp.where(own_room != 0, i, shard)
@@ -129,7 +128,7 @@ def _plane_kernel(kind: int) -> wp.Kernel:
             p = point(body, hulls, n, k)
             depth = height - wp.dot(p, n)
             if depth >= -margin and most - depth <= FLAT_ANGLE * wp.length(p - deepest) + _SLACK * wp.length(p):
-                touch = Touch()
+                touch = ContactPoint()
                 touch.point = p
                 touch.normal = n
                 touch.depth = depth
@@ -140,7 +139,7 @@ def _plane_kernel(kind: int) -> wp.Kernel:
         for c in range(4):
             if stay[c] >= 0:
                 total += 1
-        at = take(counts, shard, total, capacity)
+        at = reserve_slots(counts, shard, total, capacity)
         if at >= 0:
             for c in range(4):
                 if stay[c] >= 0:
@@ -161,7 +160,7 @@ def _cylinder_sphere(
     margin: wp.float64,
     counts: wp.array[wp.int64],
     capacity: int,
-    out: wp.array[Row],
+    out: wp.array[ManifoldRow],
 ):
     i = first + wp.tid()
     pose = poses[wp.min(i, poses.shape[0] - 1)]
@@ -178,7 +177,7 @@ def _cylinder_sphere(
     to_side = body.radius - beside
     to_base = body.reach - wp.abs(along)
     up = wp.where(along < _ZERO, -body.axis, body.axis)
-    touch = Touch()
+    touch = ContactPoint()
     if to_side >= _ZERO and to_base >= _ZERO:  # the centre is inside: out through whatever is nearer
         if to_side < to_base:
             touch.normal = -outward
@@ -195,6 +194,6 @@ def _cylinder_sphere(
         touch.point = near
         touch.depth = radius - away
     if touch.depth >= -margin:
-        at = take(counts, shard, 1, capacity)
+        at = reserve_slots(counts, shard, 1, capacity)
         if at >= 0:
             out[at] = row_of(touch, i, 0, origin)

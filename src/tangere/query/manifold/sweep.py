@@ -15,29 +15,29 @@ from functools import cache
 
 import warp as wp
 
-from tangere.bound.terrain import (
+from tangere.bvh.height_pyramid import (
     CONVEX_VERTEX,
     CONVEX_X,
     GAP,
     PLANAR,
     Terrain,
+    Walk,
     cell_window,
     height_at,
+    next_node,
     node_bounds,
     node_flags,
     node_heights,
+    walk_over,
 )
-from tangere.bound.terrain_walk import Walk, next_node, walk_over
-from tangere.query.intersection.cylinder_terrain import UprightCylinder, cylinder_touches, upright_cylinder
-from tangere.query.manifold.clearing import clear_of
-from tangere.query.manifold.groups import KEPT, Groups, add_touch, clear_groups, kept_touch
-from tangere.query.manifold.owners import owner
-from tangere.query.manifold.touches import Touch
-from tangere.query.manifold.touching import (
+from tangere.query.intersection.cylinder_heightfield import UprightCylinder, cylinder_touches, upright_cylinder
+from tangere.query.manifold.contact_point import ContactPoint
+from tangere.query.manifold.culling import clear_of
+from tangere.query.manifold.features.contact import (
     LIFTED,
     NEITHER,
     NO_TOUCH,
-    Place,
+    BodyPlace,
     edge_of,
     first_part,
     may_be_wall,
@@ -45,17 +45,18 @@ from tangere.query.manifold.touching import (
     touching_of,
     wall_touch,
 )
-from tangere.query.manifold.walls import Walls, add_wall, clear_walls, wall_at, wall_before
+from tangere.query.manifold.features.vertex import owner
+from tangere.query.manifold.features.wall import SteepWalls, add_wall, clear_walls, wall_at, wall_before
+from tangere.query.manifold.reduction import KEPT, ContactGroups, add_touch, clear_groups, kept_touch
 from tangere.runtime import SOUND
-from tangere.shape.analytic import CYLINDER
-from tangere.shape.analytic_body import Body, Hulls, bounds_of, support_of
+from tangere.shape.analytic import CYLINDER, Hulls, PlacedBody, bounds_of, support_of
 
 wp.set_module_options(SOUND)
 
 __all__ = [
     "CONVEX",
+    "GroundAround",
     "Rim",
-    "Surroundings",
     "add_used_walls",
     "deepest_kept",
     "is_turn_due",
@@ -80,7 +81,7 @@ _HALVINGS = wp.constant(60)
 
 
 @wp.struct
-class Surroundings:
+class GroundAround:
     """The body grown by how near counts, and the ground under it."""
 
     is_empty: wp.bool
@@ -109,13 +110,13 @@ def surroundings_of(kind: int) -> tuple[wp.Function, wp.Function]:
     bounds_function, is_clear = bounds_of(kind), clear_of(kind)
 
     @wp.func
-    def surroundings(t: Terrain, body: Body, hulls: Hulls, place: Place) -> Surroundings:
+    def surroundings(t: Terrain, body: PlacedBody, hulls: Hulls, place: BodyPlace) -> GroundAround:
         near = place.margin + place.slack
         box = bounds_function(body, hulls)
         lower = box.lower - vec(near, near, near)
         upper = box.upper + vec(near, near, near)
         window = cell_window(t, place.centre + lower, place.centre + upper)
-        found = Surroundings()
+        found = GroundAround()
         found.is_empty = window[0] > window[1] or window[2] > window[3]
         if not found.is_empty:
             found.walk = walk_over(t, window)
@@ -125,7 +126,9 @@ def surroundings_of(kind: int) -> tuple[wp.Function, wp.Function]:
         return found
 
     @wp.func
-    def flags_if_near(t: Terrain, body: Body, hulls: Hulls, place: Place, around: Surroundings, node: wp.vec3i) -> int:
+    def flags_if_near(
+        t: Terrain, body: PlacedBody, hulls: Hulls, place: BodyPlace, around: GroundAround, node: wp.vec3i
+    ) -> int:
         level = node[0]
         top = real(node_bounds(t, level, node[1], node[2])[1]) - place.centre[2]
         if top < around.lowest:
@@ -150,7 +153,14 @@ def sweep_of(kind: int) -> wp.Function:
 
     @wp.func
     def visit_faces(
-        t: Terrain, body: Body, hulls: Hulls, place: Place, groups: Groups, walls: Walls, node: wp.vec3i, flags: int
+        t: Terrain,
+        body: PlacedBody,
+        hulls: Hulls,
+        place: BodyPlace,
+        groups: ContactGroups,
+        walls: SteepWalls,
+        node: wp.vec3i,
+        flags: int,
     ):
         heights = node_heights(t, node[0], node[1], node[2])
         part = first_part(flags)
@@ -177,7 +187,16 @@ def sweep_of(kind: int) -> wp.Function:
             part += 1
 
     @wp.func
-    def visit_owner(t: Terrain, body: Body, hulls: Hulls, place: Place, groups: Groups, walls: Walls, i: int, j: int):
+    def visit_owner(
+        t: Terrain,
+        body: PlacedBody,
+        hulls: Hulls,
+        place: BodyPlace,
+        groups: ContactGroups,
+        walls: SteepWalls,
+        i: int,
+        j: int,
+    ):
         flags = node_flags(t, 0, i, j)
         if (flags & CONVEX) == 0:
             return
@@ -199,7 +218,9 @@ def sweep_of(kind: int) -> wp.Function:
             family += 1
 
     @wp.func
-    def traverse(t: Terrain, body: Body, hulls: Hulls, place: Place, groups: Groups, walls: Walls):
+    def traverse(
+        t: Terrain, body: PlacedBody, hulls: Hulls, place: BodyPlace, groups: ContactGroups, walls: SteepWalls
+    ):
         around = surroundings(t, body, hulls, place)
         if around.is_empty:
             return
@@ -218,7 +239,7 @@ def sweep_of(kind: int) -> wp.Function:
             node = next_node(around.walk, node, into)
 
     @wp.func
-    def sweep(t: Terrain, body: Body, hulls: Hulls, place: Place, groups: Groups, walls: Walls):
+    def sweep(t: Terrain, body: PlacedBody, hulls: Hulls, place: BodyPlace, groups: ContactGroups, walls: SteepWalls):
         clear_walls(walls, place.slot)
         turn = int(0)
         while is_turn_due(groups, walls, place, turn):
@@ -262,7 +283,7 @@ def rim_owner(rim: Rim, k: int) -> wp.vec2i:
 
 
 @wp.func
-def offer(place: Place, groups: Groups, walls: Walls, touch: Touch):
+def offer(place: BodyPlace, groups: ContactGroups, walls: SteepWalls, touch: ContactPoint):
     """Add a touch, or let the wall it is behind stand for it."""
     if place.filtered != 0:
         wall = wall_before(walls, place.slot, touch, place.slack)
@@ -273,7 +294,7 @@ def offer(place: Place, groups: Groups, walls: Walls, touch: Touch):
 
 
 @wp.func
-def is_turn_due(groups: Groups, walls: Walls, place: Place, turn: int) -> bool:
+def is_turn_due(groups: ContactGroups, walls: SteepWalls, place: BodyPlace, turn: int) -> bool:
     """Whether to go over all touches: once; and without those behind walls if there are such, lest they hide others."""
     if turn == 0:
         return True
@@ -281,7 +302,7 @@ def is_turn_due(groups: Groups, walls: Walls, place: Place, turn: int) -> bool:
 
 
 @wp.func
-def add_used_walls(groups: Groups, walls: Walls, place: Place):
+def add_used_walls(groups: ContactGroups, walls: SteepWalls, place: BodyPlace):
     if place.filtered != 0:
         for w in range(walls.count[place.slot]):
             at = wall_at(walls, place.slot, w)
@@ -290,8 +311,8 @@ def add_used_walls(groups: Groups, walls: Walls, place: Place):
 
 
 @wp.func
-def lifted_touch(point: vec, up: real) -> Touch:
-    touch = Touch()
+def lifted_touch(point: vec, up: real) -> ContactPoint:
+    touch = ContactPoint()
     touch.point = point
     touch.normal = vec(_ZERO, _ZERO, _ONE)
     touch.depth = up
@@ -300,7 +321,7 @@ def lifted_touch(point: vec, up: real) -> Touch:
 
 
 @wp.func
-def is_any_behind(groups: Groups, walls: Walls, place: Place) -> bool:
+def is_any_behind(groups: ContactGroups, walls: SteepWalls, place: BodyPlace) -> bool:
     """Whether a wall stands for a touch that was kept."""
     if walls.count[place.slot] == 0:
         return False
@@ -314,7 +335,7 @@ def is_any_behind(groups: Groups, walls: Walls, place: Place) -> bool:
 
 
 @wp.func
-def deepest_kept(groups: Groups, slot: int) -> real:
+def deepest_kept(groups: ContactGroups, slot: int) -> real:
     deepest = -_FAR
     for g in range(wp.min(groups.count[slot], groups.room)):
         deepest = wp.max(deepest, kept_touch(groups, slot, g, 0).depth)
@@ -327,19 +348,19 @@ def lift_of(kind: int) -> wp.Function:
 
 
 @wp.func
-def _lift_nothing(t: Terrain, body: Body, place: Place) -> real:
+def _lift_nothing(t: Terrain, body: PlacedBody, place: BodyPlace) -> real:
     return -_ONE
 
 
 @wp.func
-def is_in_ground(t: Terrain, body: Body, centre: vec) -> bool:
+def is_in_ground(t: Terrain, body: PlacedBody, centre: vec) -> bool:
     if cylinder_touches(t, upright_cylinder(centre, body.axis, body.radius, body.reach)):
         return True
     return height_at(t, centre[0], centre[1]) > centre[2]
 
 
 @wp.func
-def _lift_cylinder(t: Terrain, body: Body, place: Place) -> real:
+def _lift_cylinder(t: Terrain, body: PlacedBody, place: BodyPlace) -> real:
     """How far up a cylinder must go to be free; -1 if it is."""
     if not is_in_ground(t, body, place.centre):
         return -_ONE

@@ -1,8 +1,20 @@
 """Which features are nearer than a distance, at one instant."""
 
+from tangere.query.proximity.api import find_near, proximity
+from tangere.query.proximity.contact_buffer import ContactBuffer
+from tangere.query.proximity.cpu.narrow_phase import lanes_by_mask
+from tangere.query.proximity.cpu.simd_near import EDGES, FACES, VECTORS
 from tangere.query.proximity.detector import Detector
 from tangere.query.proximity.exclusion import Exclusion
-from tangere.query.proximity.meshes import proximity
-from tangere.query.proximity.stages import Detection, detect
 
-__all__ = ["Detection", "Detector", "Exclusion", "detect", "proximity"]
+__all__ = [
+    "EDGES",
+    "FACES",
+    "VECTORS",
+    "ContactBuffer",
+    "Detector",
+    "Exclusion",
+    "find_near",
+    "lanes_by_mask",
+    "proximity",
+]

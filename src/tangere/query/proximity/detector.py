@@ -1,8 +1,8 @@
 """Detection for step loops: give positions each step, get contacts; everything is prepared once.
 
-A detector keeps the trees of its scene and all arrays (`Stepped`), on CUDA also the captured graph of a whole detection
-(`Captured`). Positions are copied on the device, contacts stay there. The topology is that of the meshes given; after a
-cut make another detector.
+A detector keeps the trees of its scene and all arrays (`CpuDetector`), on CUDA also the captured graph of a whole
+detection (`CudaDetector`). Positions are copied on the device, contacts stay there. The topology is that of the meshes
+given; after a cut make another detector.
 
 The contacts are exactly those of `proximity`, in the same order.
 """
@@ -16,17 +16,16 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from tangere.partition.broad_phase_boxes import every_job
-from tangere.partition.pipeline_surfaces import LARGEST, Surfaces, as_meshes, checked_distance
-from tangere.query.contacts import Contacts
-from tangere.query.proximity.captured import Captured
-from tangere.query.proximity.excluded import Exclude, Excluded
+from tangere.broad_phase.triangles import LARGEST, Surfaces, as_meshes, checked_distance, every_job
+from tangere.query.contacts.record import Contacts
+from tangere.query.proximity.contact_buffer import ContactBuffer
+from tangere.query.proximity.cpu.detector import CpuDetector
+from tangere.query.proximity.cuda.detector import CudaDetector
+from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable
 from tangere.query.proximity.feature_trees import FeatureTrees
-from tangere.query.proximity.near import Near
-from tangere.query.proximity.plan import Plan
-from tangere.query.proximity.stepped import Stepped
-from tangere.runtime import Arrays, InputError, Uncopied, as_points, thread_count, using_threads
-from tangere.shape import Mesh
+from tangere.query.proximity.search_plan import SearchPlan
+from tangere.runtime import Arrays, InputError, NonCopyable, as_points, thread_count, using_threads
+from tangere.shape.mesh import Mesh
 
 __all__ = ["Detector"]
 
@@ -34,7 +33,7 @@ __all__ = ["Detector"]
 POINT = wp.types.type_size_in_bytes(wp.vec3d)
 
 
-class Detector(Uncopied, instead="make another one of the same meshes, or keep the contacts it found"):
+class Detector(NonCopyable, instead="make another one of the same meshes, or keep the contacts it found"):
     """The contacts of one mesh with itself, or of several with each other and themselves, step after step.
 
     Threads may share one, but wait for each other, and arrays are used again: such threads ask for `contacts`.
@@ -76,7 +75,7 @@ class Detector(Uncopied, instead="make another one of the same meshes, or keep t
         checked_distance(distance)
         self._surfaces = Surfaces.of(as_meshes(meshes), device)
         self._distance, self._threads = distance, threads
-        self._excluded = Excluded.of(self._surfaces, exclude)
+        self._excluded = ExclusionTable.of(self._surfaces, exclude)
         jobs = every_job(len(self._surfaces.meshes))
         self._jobs = jobs[(within & (jobs[:, 0] == jobs[:, 1])) | (between & (jobs[:, 0] != jobs[:, 1]))]
         self._positions = wp.clone(self._surfaces.positions)
@@ -89,18 +88,18 @@ class Detector(Uncopied, instead="make another one of the same meshes, or keep t
         """Where it works."""
         return self._surfaces.device
 
-    def find(self, positions: Arrays | Sequence[Arrays]) -> Near:
+    def find(self, positions: Arrays | Sequence[Arrays]) -> ContactBuffer:
         """The contacts with all vertices at `positions` [m]: (n, 3), one body after the other, or a list of such.
 
         They are valid until the next call: arrays are used again.
         """
         with self._turn:
             taken = self._take(positions)
-            if isinstance(self._steps, Stepped):
+            if isinstance(self._steps, CpuDetector):
                 found = self._steps.find(taken, self._threads or thread_count())
             else:
                 found = self._steps.find()
-        if isinstance(found, Near):
+        if isinstance(found, ContactBuffer):
             return found
         base = self._surfaces.layout.vertex_base
         body = int(np.searchsorted(base, found, side="right")) - 1
@@ -123,8 +122,8 @@ class Detector(Uncopied, instead="make another one of the same meshes, or keep t
 
     def _order(self) -> None:
         """Trees, their boxes, and the searches to be made, for the bodies where they are."""
-        plan = Plan.of(self._surfaces, self._jobs, self._distance, FeatureTrees.built)
-        steps = Captured if self.device.is_cuda else Stepped
+        plan = SearchPlan.of(self._surfaces, self._jobs, self._distance, FeatureTrees.built)
+        steps = CudaDetector if self.device.is_cuda else CpuDetector
         self._steps = steps(self._surfaces, plan, self._positions, self._distance, self._excluded)
 
     def _take(self, positions: Arrays | Sequence[Arrays]) -> wp.array:

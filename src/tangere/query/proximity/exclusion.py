@@ -16,17 +16,12 @@ from operator import index
 import numpy as np
 import warp as wp
 
-from tangere.partition.pipeline_surfaces import Surfaces, checked_distance
-from tangere.query.contacts import Contacts, Kind, contact_key
-from tangere.query.proximity.names import EDGE_EDGE
-from tangere.query.proximity.primitives import (
-    edges_offset,
-    face_offset,
-    nearest_on_edges,
-    nearest_on_face,
-)
+from tangere.broad_phase.triangles import Surfaces, checked_distance
+from tangere.geometry.closest_points import edges_offset, face_offset, nearest_on_edges, nearest_on_face
+from tangere.query.contacts.record import Contacts, Kind, contact_key
+from tangere.query.proximity.pair_keys import EDGE_EDGE
 from tangere.runtime import SOUND, InputError, check_kind, launch
-from tangere.shape import Adjacency, Mesh, Topology
+from tangere.shape.mesh import Adjacency, Mesh, Topology
 
 wp.set_module_options(SOUND)
 
@@ -110,7 +105,7 @@ def _excluding(topology: Topology, keys: np.ndarray) -> Exclusion:
 
 
 def _contacts(mesh: Mesh, distance: float, device: str | None) -> Contacts:
-    from tangere.query.proximity.meshes import proximity
+    from tangere.query.proximity.api import proximity
 
     check_kind(mesh, Mesh, "mesh")
     return proximity(mesh, distance=distance, device=device)

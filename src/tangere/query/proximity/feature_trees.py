@@ -1,6 +1,6 @@
 """Trees over the vertices, edges and faces of a scene at an instant, with boxes made for one kind of question.
 
-The order of a tree is made once, on CPU as eights (`Eights`), on CUDA as a tree of pairs (`Linear`); its boxes are
+The order of a tree is made once, on CPU as eights (`Bvh8`), on CUDA as a tree of pairs (`CudaLbvh`); its boxes are
 fitted to the positions of every instant, grown by half the contact distance. Nothing moves here, so a box is six codes
 instead of the twelve of a moving box. Vertices are renumbered in the order of their tree, so that what is near in space
 is near in memory, however a file lists it. One tree may hold all meshes of a scene, whose pairs and selves are then
@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.bound import LinearTree
-from tangere.bound.boxes import LERP_ERROR, UNDERFLOW, Frame, code_below
-from tangere.partition.pipeline_surfaces import Surfaces
-from tangere.query.proximity.compact_order import compact_order
-from tangere.query.proximity.eights import EightBoxes, Eights
-from tangere.query.proximity.linear import Linear, LinearBoxes
-from tangere.query.proximity.records import Record
+from tangere.broad_phase.triangles import Surfaces
+from tangere.bvh.lbvh import LERP_ERROR, UNDERFLOW, Frame, LinearTree, code_below
+from tangere.query.proximity.aabb_record import Record
+from tangere.query.proximity.cpu.bvh8 import Bvh8, Bvh8Boxes
+from tangere.query.proximity.cpu.compact_order import compact_order
+from tangere.query.proximity.cuda.lbvh import CudaLbvh, CudaLbvhBoxes
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -32,7 +31,7 @@ __all__ = ["FeatureTrees", "Placed", "Tree", "placing"]
 FITS_PER_ORDER = 64
 
 #: The order of some features, made for where it is searched.
-Tree = Eights | Linear
+Tree = Bvh8 | CudaLbvh
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,9 @@ class FeatureTrees:
 
         def tree(items: np.ndarray, numbers: np.ndarray) -> Tree:
             if device.is_cuda:
-                return Linear.of(items, on_device, hull, numbers)
+                return CudaLbvh.of(items, on_device, hull, numbers)
             where = compact_order(items, points) if items.shape[1] > 1 else slice(None)
-            return Eights.of(items[where], numbers[where], order)
+            return Bvh8.of(items[where], numbers[where], order)
 
         def part(features: wp.array, base: np.ndarray) -> Tree:
             numbers = np.arange(base[chosen.start], base[chosen.stop], dtype=np.int32)
@@ -95,7 +94,7 @@ class Placed:
     """Where the vertices of trees are, in their order, and room for their boxes."""
 
     positions: wp.array  #: (n,) vec3d [m]
-    vertices: EightBoxes | LinearBoxes  #: grown by half the contact distance
+    vertices: Bvh8Boxes | CudaLbvhBoxes  #: grown by half the contact distance
 
     @staticmethod
     def empty(trees: FeatureTrees) -> Placed:
@@ -113,7 +112,7 @@ def placing(
         positions: of all vertices of a scene, (v,) vec3d [m].
         frame: where boxes are kept.
     """
-    assert isinstance(placed.vertices, LinearBoxes)
+    assert isinstance(placed.vertices, CudaLbvhBoxes)
     inputs = [positions, trees.vertices.numbers, 0.5 * distance, wp.vec3d(*frame.origin), frame.scale]
     return _place, trees.count, [*inputs, placed.positions, placed.vertices.items]
 

@@ -1,23 +1,20 @@
 """Procedural test shapes with exact triangle budgets, in metres.
 
 Each function gives a `Mesh` with exactly the number of triangles asked for, or raises an error that names the nearest
-numbers it can give. All are closed and oriented outwards except `sheet` and `pot`. Same arguments, same bits.
+numbers it can give. All are closed and oriented outwards except `sheet`. Same arguments, same bits.
 Functions that give an `Assembly` put a part into its surroundings, with a free way out and one that touches.
 `terrain` holds the grounds (`terrain.dunes()`, `terrain.kerbs()` …); functions that give a `TerrainScene` put cylinders
 on one.
 """
 
-from tangere.shape.generate import terrain
-from tangere.shape.generate.assembly import Assembly
+from tangere.shape.generate.build.assembly import PartInPlace
 from tangere.shape.generate.car_body import body_frame, door_on_body
 from tangere.shape.generate.door import door_cavity, door_panel, lifter_motor, window_lifter
 from tangere.shape.generate.extruded import comb, prism
 from tangere.shape.generate.knot import trefoil_knot
-from tangere.shape.generate.peg import peg
+from tangere.shape.generate.peg import peg, peg_hole
 from tangere.shape.generate.pierced import gear, plate_with_hole
-from tangere.shape.generate.pipe import bent_pipe, nozzle, pipe_nozzle
 from tangere.shape.generate.plate import box, plate, sheet
-from tangere.shape.generate.pot import pot
 from tangere.shape.generate.pylon import bent_bracket, pylon_bay, pylon_frame
 from tangere.shape.generate.sphere import bumpy_sphere, icosphere
 from tangere.shape.generate.terrain_scenes import (
@@ -28,22 +25,19 @@ from tangere.shape.generate.terrain_scenes import (
     robot_with_trailer,
 )
 from tangere.shape.generate.torus import bumpy_torus, torus
-from tangere.shape.generate.traps import comb_plates, peg_hole, thin_plate, two_hoops
 from tangere.shape.generate.wheel import steering_wheel
 
 __all__ = [
-    "Assembly",
+    "PartInPlace",
     "TerrainScene",
     "barrel_on_slope",
     "barrels",
     "bent_bracket",
-    "bent_pipe",
     "body_frame",
     "box",
     "bumpy_sphere",
     "bumpy_torus",
     "comb",
-    "comb_plates",
     "door_cavity",
     "door_on_body",
     "door_panel",
@@ -51,23 +45,17 @@ __all__ = [
     "icosphere",
     "lifter_motor",
     "lowered_wheels",
-    "nozzle",
     "peg",
     "peg_hole",
-    "pipe_nozzle",
     "plate",
     "plate_with_hole",
-    "pot",
     "prism",
     "pylon_bay",
     "pylon_frame",
     "robot_with_trailer",
     "sheet",
     "steering_wheel",
-    "terrain",
-    "thin_plate",
     "torus",
     "trefoil_knot",
-    "two_hoops",
     "window_lifter",
 ]

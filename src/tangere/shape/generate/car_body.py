@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.shape.generate.assembly import Assembly, pose, steps
-from tangere.shape.generate.blocks import add, block_solid, cut_holes, rounded
+from tangere.runtime import positive
+from tangere.shape.generate.build.assembly import PartInPlace, pose, steps
+from tangere.shape.generate.build.blocks import add, block_solid, cut_holes, rounded
+from tangere.shape.generate.build.pieces import Piece, divided, joined, moved, rod
+from tangere.shape.generate.build.sweep import sweep
 from tangere.shape.generate.door import DOOR_OUTLINE, bulge, door_panel
-from tangere.shape.generate.given import length
-from tangere.shape.generate.pieces import Piece, divided, joined, moved, rod
-from tangere.shape.generate.sweep import sweep
-from tangere.shape.mesh import Mesh
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["body_frame", "door_on_body"]
 
@@ -53,7 +53,7 @@ def body_frame(triangles: int = 29_000, *, clearance: float = 0.004, name: str =
         triangles: exactly how many; even and at least 18,204.
         clearance: between door and frame on every side [m].
     """
-    length("body frame", "clearance", clearance, below=0.05)
+    positive(clearance, "body frame: clearance", below=0.05)
     rear = np.array([[1.30, 0.0], [1.95, 0.0], [2.20, 0.35], [2.05, 1.02], [1.30, 1.10]])
     side = [_ring(DOOR_OUTLINE, _TUBE + clearance), _ring(rear, _TUBE)]
     side += [rod(_on_side(_spline(points, 24)), radius, _SIDES) for points, radius in _SIDE_BARS]
@@ -73,11 +73,13 @@ def body_frame(triangles: int = 29_000, *, clearance: float = 0.004, name: str =
     return Mesh(rounded(vertices, 2, holes, 0.05), faces, name=name)
 
 
-def door_on_body(door_triangles: int = 16_000, body_triangles: int = 29_000, *, clearance: float = 0.004) -> Assembly:
+def door_on_body(
+    door_triangles: int = 16_000, body_triangles: int = 29_000, *, clearance: float = 0.004
+) -> PartInPlace:
     """The door in its opening; it comes out straight to the side, or touches the frame when it is also drawn back."""
     closed, open_ = (0.0, 0.0, 0.0, 0.0), (0.0, -0.5, 0.0, 0.0)
     here = pose()[None]
-    return Assembly(
+    return PartInPlace(
         part=door_panel(door_triangles),
         fixed=body_frame(body_triangles, clearance=clearance),
         free_path=np.concatenate([here, steps(closed, open_, 10)]),

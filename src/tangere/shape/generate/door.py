@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.runtime import InputError
-from tangere.shape.generate.assembly import Assembly, pose, steps
-from tangere.shape.generate.blocks import Box, add, block_solid, cut, cut_holes, rounded
-from tangere.shape.generate.lattice import revolve
-from tangere.shape.generate.pieces import Piece, divided, joined, moved
-from tangere.shape.mesh import Mesh
+from tangere.shape.generate.build.assembly import PartInPlace, pose, steps
+from tangere.shape.generate.build.blocks import Box, add, block_solid, cut, cut_holes, rounded
+from tangere.shape.generate.build.lattice import revolve
+from tangere.shape.generate.build.pieces import Piece, divided, joined, moved
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["DOOR_OUTLINE", "bulge", "door_cavity", "door_panel", "lifter_motor", "window_lifter"]
 
@@ -89,7 +89,7 @@ def lifter_motor(triangles: int = 8000, *, name: str = "lifter motor") -> Mesh:
     return Mesh(rounded(vertices, 1, slots, 0.008), faces, name=name)
 
 
-def window_lifter(triangles: int = 20_000) -> Assembly:
+def window_lifter(triangles: int = 20_000) -> PartInPlace:
     """The lifter motor inside the door. The rail is longer than the slot is wide: it has to be turned upright first.
 
     The free path turns the motor a quarter, brings it before the slot and takes it out; the other forgets to turn.
@@ -108,7 +108,7 @@ def window_lifter(triangles: int = 20_000) -> Assembly:
     ]
     level = (0.71, y, 0.30, 0.0)
     touching = [here, steps(mounted, level, 6), steps(level, (0.71, out, 0.30, 0.0), 6)]
-    return Assembly(
+    return PartInPlace(
         part=lifter_motor(2 * (triangles // 5)),
         fixed=door_cavity(triangles - 2 * (triangles // 5)),
         free_path=np.concatenate(free),

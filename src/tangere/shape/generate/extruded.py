@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.runtime import InputError
-from tangere.shape.generate.budget import solve
-from tangere.shape.generate.given import length, whole
-from tangere.shape.generate.lattice import band
-from tangere.shape.mesh import Mesh
+from tangere.runtime import InputError, positive, whole
+from tangere.shape.generate.build.budget import solve
+from tangere.shape.generate.build.lattice import band
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["comb", "prism"]
 
@@ -36,12 +35,12 @@ def prism(
         raise InputError("prism: give sides or triangles, not both")
     if triangles is not None:
         sides = solve("prism", triangles, lambda n: n // 4 + 1 if n % 4 == 0 and n >= 8 else None)
-    sides = whole("prism", "sides", 6 if sides is None else sides, least=3)
+    sides = whole(6 if sides is None else sides, "prism: sides", least=3)
     angle = 2.0 * np.pi * np.arange(sides) / sides
-    outline = length("prism", "radius", radius) * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    outline = positive(radius, "prism: radius") * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     later = np.arange(1, sides - 1)
     fan = np.stack([np.zeros_like(later), later, later + 1], axis=1)
-    return _extruded(outline, fan, length("prism", "height", height), name)
+    return _extruded(outline, fan, positive(height, "prism: height"), name)
 
 
 def comb(
@@ -73,12 +72,12 @@ def comb(
         raise InputError("comb: give teeth or triangles, not both")
     if triangles is not None:
         teeth = solve("comb", triangles, lambda n: (n + 4) // 16 if n % 16 == 12 else None)
-    teeth = whole("comb", "teeth", 12 if teeth is None else teeth, least=1)
-    length("comb", "gap", gap, below=1.0)
-    left = length("comb", "pitch", pitch) * np.arange(teeth)
+    teeth = whole(12 if teeth is None else teeth, "comb: teeth", least=1)
+    positive(gap, "comb: gap", below=1.0)
+    left = positive(pitch, "comb: pitch") * np.arange(teeth)
     right = left + (1.0 - gap) * pitch
-    foot = length("comb", "back", back)
-    tip = foot + length("comb", "length_of_teeth", length_of_teeth)
+    foot = positive(back, "comb: back")
+    tip = foot + positive(length_of_teeth, "comb: length_of_teeth")
 
     # Along the teeth from right to left each has four corners: foot, tip, tip, foot. The outermost two feet lie on
     # the straight ends of the comb, so the bar's own corners take their place.
@@ -92,7 +91,7 @@ def comb(
     feet = np.sort(np.concatenate([first[1:, 0], first[:-1, 0] + 3]))  # on the bar, right to left
     bar_corner = np.full(len(feet), len(outline) - 1)
     bar_faces = np.stack([bar_corner, np.append(0, feet)[:-1], feet], axis=1)
-    return _extruded(outline, np.concatenate([tooth_faces, bar_faces]), length("comb", "thickness", thickness), name)
+    return _extruded(outline, np.concatenate([tooth_faces, bar_faces]), positive(thickness, "comb: thickness"), name)
 
 
 def _extruded(outline: np.ndarray, cap: np.ndarray, height: float, name: str) -> Mesh:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.shape.generate.given import length
-from tangere.shape.generate.sweep import sweep
+from tangere.runtime import positive
+from tangere.shape.generate.build.sweep import sweep
 from tangere.shape.generate.torus import torus_grid
-from tangere.shape.mesh import Mesh
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["trefoil_knot"]
 
@@ -31,8 +31,8 @@ def trefoil_knot(
         scale: size of the curve [m].
         tube: radius of the tube [m]; strands touch at about 0.6 scale.
     """
-    length("trefoil knot", "scale", scale)
-    length("trefoil knot", "tube", tube, below=0.5 * _SELF_DISTANCE * scale)
+    positive(scale, "trefoil knot: scale")
+    positive(tube, "trefoil knot: tube", below=0.5 * _SELF_DISTANCE * scale)
     along, across = torus_grid("trefoil knot", triangles, grid, _LENGTH * scale / (2.0 * np.pi * tube), 3960)
     t = 2.0 * np.pi * np.arange(along) / along
     curve = [np.sin(t) + 2.0 * np.sin(2.0 * t), np.cos(t) - 2.0 * np.cos(2.0 * t), -np.sin(3.0 * t)]

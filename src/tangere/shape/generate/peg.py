@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.runtime import InputError
-from tangere.shape.generate.budget import factor_pair, solve
-from tangere.shape.generate.given import length, whole
-from tangere.shape.generate.lattice import revolve
-from tangere.shape.mesh import Mesh
+from tangere.runtime import InputError, positive, whole
+from tangere.shape.generate.build.assembly import PartInPlace, pose, steps
+from tangere.shape.generate.build.budget import factor_pair, solve
+from tangere.shape.generate.build.lattice import revolve
+from tangere.shape.generate.pierced import plate_with_hole
+from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["peg"]
+__all__ = ["peg", "peg_hole"]
 
 
 def peg(
@@ -31,12 +32,12 @@ def peg(
         chamfer: how far the edge at the lower end is cut back, both ways, for an easy start [m].
         sides: 4 makes it square; chosen from the budget if not given.
     """
-    length("peg", "radius", radius)
-    length("peg", "height", height)
+    positive(radius, "peg: radius")
+    positive(height, "peg: height")
     if not 0.0 <= chamfer < min(radius, height):
         raise InputError(f"peg: chamfer must be at least 0 and below {min(radius, height):g}, not {chamfer!r}")
     if sides is not None:
-        whole("peg", "sides", sides, least=3)
+        whole(sides, "peg: sides", least=3)
     fewest = 3 if chamfer else 2
 
     def plan(count: int) -> tuple[int, int] | None:
@@ -53,3 +54,27 @@ def peg(
         profile.insert(0, (radius - chamfer, foot))
     vertices, faces = revolve(np.array(profile), around, first_pole=foot, last_pole=top, phase=0.25 * np.pi)
     return Mesh(vertices, faces, name=name)
+
+
+def peg_hole(clearance: float = 0.01, *, sides: int = 32, triangles: int = 2048) -> PartInPlace:
+    """A peg in the hole of a plate; it comes out along z, or touches when it is tilted at once.
+
+    Args:
+        clearance: between the flat sides of peg and hole, all round [m]; the peg is 0.9 m wide.
+        sides: of the peg and of the hole; 4 makes them square. A multiple of 4.
+        triangles: of both together, half each; a multiple of 8 sides.
+    """
+    positive(clearance, "peg and hole: clearance", below=0.1)
+    if sides < 4 or sides % 4 or triangles % (8 * sides):
+        raise InputError(
+            f"peg and hole: {triangles} triangles with {sides} sides cannot be shared; use a multiple of"
+            f" {8 * sides} triangles, and of 4 sides"
+        )
+    radius, mounted = 0.45, (0.0, 0.0, 0.0, 0.0)
+    gap = clearance / np.cos(np.pi / sides)
+    return PartInPlace(
+        part=peg(triangles // 2, radius=radius, sides=sides),
+        fixed=plate_with_hole(triangles // 2, radius=radius + gap, sides=sides),
+        free_path=np.concatenate([pose()[None], steps(mounted, (0.0, 0.0, 2.0, 0.0), 8)]),
+        touching_path=np.concatenate([pose()[None], steps(mounted, (0.0, 0.0, 0.2, 0.5), 8)]),
+    )

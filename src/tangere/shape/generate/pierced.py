@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tangere.runtime import InputError
-from tangere.shape.generate.budget import factor_pair, solve
-from tangere.shape.generate.given import length, lengths, whole
-from tangere.shape.generate.lattice import ring_grid
-from tangere.shape.mesh import Mesh
+from tangere.runtime import InputError, positive, positives, whole
+from tangere.shape.generate.build.budget import factor_pair, solve
+from tangere.shape.generate.build.lattice import ring_grid
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["gear", "plate_with_hole"]
 
@@ -33,9 +32,9 @@ def plate_with_hole(
         sides: of the hole: 4 makes it square; chosen from the budget if not given.
     """
     shape = "plate with hole"
-    x, y, z = lengths(shape, "size", size, 3)
-    length(shape, "radius", radius, below=0.5 * min(x, y))
-    if sides is not None and whole(shape, "sides", sides, least=4) % 4:
+    x, y, z = positives(size, f"{shape}: size", 3)
+    positive(radius, f"{shape}: radius", below=0.5 * min(x, y))
+    if sides is not None and whole(sides, f"{shape}: sides", least=4) % 4:
         raise InputError(f"{shape}: sides must be a multiple of 4, not {sides}")
     width = 0.5 * min(x, y) - radius
     aspect = 0.5 * np.pi * radius / (width + z)
@@ -75,9 +74,9 @@ def gear(
         bore: radius of the hole [m].
         thickness: along z [m].
     """
-    whole("gear", "teeth", teeth, least=3)
-    root = length("gear", "radius", radius) - length("gear", "tooth_depth", tooth_depth, below=radius)
-    length("gear", "bore", bore, below=root * np.cos(np.pi / teeth))
+    whole(teeth, "gear: teeth", least=3)
+    root = positive(radius, "gear: radius") - positive(tooth_depth, "gear: tooth_depth", below=radius)
+    positive(bore, "gear: bore", below=root * np.cos(np.pi / teeth))
     width = root - bore
 
     def plan(count: int) -> tuple[int, int] | None:
@@ -90,7 +89,7 @@ def gear(
     distance = np.tile([root, radius, radius, root], teeth)
     outline = _divided(distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1), pieces)
     hole = outline * (bore / np.linalg.norm(outline, axis=1, keepdims=True))
-    return _pierced(outline, hole, length("gear", "thickness", thickness), layers, width, name)
+    return _pierced(outline, hole, positive(thickness, "gear: thickness"), layers, width, name)
 
 
 def _divided(corners: np.ndarray, pieces: int) -> np.ndarray:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tangere.shape.generate.budget import factor_pair, solve
-from tangere.shape.generate.given import lengths
-from tangere.shape.generate.lattice import band
-from tangere.shape.mesh import Mesh
+from tangere.runtime import positives
+from tangere.shape.generate.build.budget import factor_pair, solve
+from tangere.shape.generate.build.lattice import band
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["box", "plate", "sheet"]
 
@@ -35,7 +35,7 @@ def plate(triangles: int = 12, *, size: Sequence[float] = (1.0, 1.0, 0.1), name:
 
 def _plate(shape: str, triangles: int, size: Sequence[float], name: str) -> Mesh:
     """The same; `shape` is what to call it in an error."""
-    x, y, z = lengths(shape, "size", size, 3)
+    x, y, z = positives(size, f"{shape}: size", 3)
     # 4 ((n_x + 1)(n_y + 1) - 1): a grid is a factor pair of triangles / 4 + 1.
     columns, rows = solve(
         shape, triangles, lambda n: None if n % 4 else factor_pair(n // 4 + 1, aspect=x / y, least=(2, 2))
@@ -59,7 +59,7 @@ def sheet(triangles: int = 2, *, size: Sequence[float] = (1.0, 1.0), name: str =
         triangles: exactly how many; 2 n_x n_y for a grid of n_x by n_y squares.
         size: along x and y [m].
     """
-    x, y = lengths("sheet", "size", size, 2)
+    x, y = positives(size, "sheet: size", 2)
     columns, rows = solve("sheet", triangles, lambda n: None if n % 2 else factor_pair(n // 2, aspect=x / y))
     return Mesh(_grid(columns + 1, rows + 1, x, y, 0.0), band(columns + 1, rows + 1, wrap=False), name=name)
 

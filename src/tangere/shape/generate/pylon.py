@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.shape.generate.assembly import Assembly, pose, steps
-from tangere.shape.generate.blocks import add, block_solid, cut_holes, rounded
-from tangere.shape.generate.pieces import Piece, divided, joined, moved, rod
-from tangere.shape.mesh import Mesh
+from tangere.shape.generate.build.assembly import PartInPlace, pose, steps
+from tangere.shape.generate.build.blocks import add, block_solid, cut_holes, rounded
+from tangere.shape.generate.build.pieces import Piece, divided, joined, moved, rod
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["bent_bracket", "pylon_bay", "pylon_frame"]
 
@@ -65,7 +65,7 @@ def bent_bracket(triangles: int = 2000, *, name: str = "bent bracket") -> Mesh:
     return Mesh(rounded(vertices, 1, holes, 0.015), faces, name=name)
 
 
-def pylon_bay(triangles: int = 80_000) -> Assembly:
+def pylon_bay(triangles: int = 80_000) -> PartInPlace:
     """The bent bracket in the pylon; the free path pivots it by 90 degrees while it rises 35 mm, then lifts it out.
 
     Args:
@@ -75,7 +75,7 @@ def pylon_bay(triangles: int = 80_000) -> Assembly:
     mounted, turned = (x, y, z, 0.0), (x, y, z + 0.035, 0.5 * np.pi)
     free = [pose(_INNER)[None], steps(mounted, turned, 36), steps(turned, (x, y, z + 0.75, turned[3]), 10)]
     touching = [pose(_INNER)[None], steps(mounted, (x, y, z + 0.75, 0.0), 10)]
-    return Assembly(
+    return PartInPlace(
         part=bent_bracket(triangles // 40),
         fixed=pylon_frame(triangles - triangles // 40),
         free_path=np.concatenate(free),

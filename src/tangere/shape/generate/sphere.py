@@ -7,10 +7,9 @@ import math
 import numpy as np
 from numpy.polynomial import legendre
 
-from tangere.runtime import InputError
-from tangere.shape.generate.budget import check_room, solve
-from tangere.shape.generate.given import fraction, length, random_source, whole
-from tangere.shape.mesh import Mesh
+from tangere.runtime import InputError, fraction, positive, random_source, whole
+from tangere.shape.generate.build.budget import check_room, solve
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["bumpy_sphere", "icosphere"]
 
@@ -28,13 +27,13 @@ def icosphere(
     if subdivisions is not None and triangles is not None:
         raise InputError("icosphere: give subdivisions or triangles, not both")
     if triangles is None:
-        times = whole("icosphere", "subdivisions", 3 if subdivisions is None else subdivisions, least=0)
+        times = whole(3 if subdivisions is None else subdivisions, "icosphere: subdivisions", least=0)
         check_room("icosphere", 20 * 4 ** min(times, 64))
         frequency = 2**times
     else:
         frequency = solve("icosphere", triangles, _frequency)
     directions, faces = _divided_icosahedron(frequency)
-    return Mesh(length("icosphere", "radius", radius) * directions, faces, name=name)
+    return Mesh(positive(radius, "icosphere: radius") * directions, faces, name=name)
 
 
 def bumpy_sphere(
@@ -55,11 +54,11 @@ def bumpy_sphere(
         bumps: largest change of the radius by the bumps, as a fraction below 1.
         lobes: height of the two lobes, as a fraction of the radius, below 1.
     """
-    length("bumpy sphere", "radius", radius)
-    fraction("bumpy sphere", "bumps", bumps)
-    fraction("bumpy sphere", "lobes", lobes)
+    positive(radius, "bumpy sphere: radius")
+    fraction(bumps, "bumpy sphere: bumps")
+    fraction(lobes, "bumpy sphere: lobes")
     directions, faces = _divided_icosahedron(solve("bumpy sphere", triangles, _frequency))
-    noise = _harmonic_noise(directions, random_source("bumpy sphere", seed))
+    noise = _harmonic_noise(directions, random_source(seed, "bumpy sphere: seed"))
     ears = np.array([[0.6, 0.0, 0.8], [-0.6, 0.0, 0.8]])
     lobe = np.exp(12.0 * (directions @ ears.T - 1.0)).sum(axis=1)
     stretch = 1.0 + bumps * noise / np.abs(noise).max() + lobes * lobe

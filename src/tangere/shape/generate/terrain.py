@@ -10,9 +10,8 @@ import math
 
 import numpy as np
 
-from tangere.runtime import InputError
-from tangere.shape.generate.given import length, lengths, random_source
-from tangere.shape.heightfield import Heightfield
+from tangere.runtime import InputError, positive, positives, random_source
+from tangere.shape.heightfield.heightfield import Heightfield
 
 __all__ = ["city_blocks", "dunes", "flat", "fractal", "kerbs", "slope", "stairs"]
 
@@ -58,7 +57,7 @@ def fractal(
     """
     x, y = _places("fractal", size, cell)
     count = len(y), len(x)
-    rng = random_source("fractal", seed)
+    rng = random_source(seed, "fractal: seed")
     along_y, along_x = np.fft.fftfreq(count[0], cell), np.fft.fftfreq(count[1], cell)
     frequency = np.hypot(along_y[:, None], along_x[None, :])
     lowest = 1.0 / (0.5 * max(size) if longest is None else longest)
@@ -84,7 +83,7 @@ def dunes(
         length: from crest to crest [m].
     """
     x, y = _places("dunes", size, cell)
-    rng = random_source("dunes", seed)
+    rng = random_source(seed, "dunes: seed")
     wander, change = (_smooth_noise(rng, x, y, 2.5 * length) for _ in range(2))
     phase = (x[None, :] / length + 0.35 * wander) % 1.0
     windward = 0.75
@@ -143,7 +142,7 @@ def city_blocks(
     """
     x, y = _places("city_blocks", size, cell)
     pitch = block + street
-    rng = random_source("city_blocks", seed)
+    rng = random_source(seed, "city_blocks: seed")
     roofs = rng.uniform(0.2 * tallest, tallest, (int(y[-1] / pitch) + 1, int(x[-1] / pitch) + 1))
     at_x, at_y = x % pitch, y % pitch
     on_block = (at_x < block)[None, :] & (at_y < block)[:, None]
@@ -155,7 +154,7 @@ def city_blocks(
 
 def _places(ground: str, size: tuple[float, float], cell: float) -> tuple[np.ndarray, np.ndarray]:
     """x of the columns and y of the rows."""
-    sides, cell = lengths(ground, "size", size, 2), length(ground, "cell", cell)
+    sides, cell = positives(size, f"{ground}: size", 2), positive(cell, f"{ground}: cell")
     if cell > min(sides):
         raise InputError(f"{ground}: a terrain of size {size} cannot have cells of {cell} m")
     columns, rows = (round(side / cell) for side in sides)

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tangere.runtime import InputError
-from tangere.shape.analytic import Cylinder
-from tangere.shape.generate.given import random_source
+from tangere.runtime import InputError, random_source
+from tangere.shape.analytic.bodies import Cylinder
 from tangere.shape.generate.terrain import dunes, kerbs, slope
-from tangere.shape.heightfield import Heightfield
+from tangere.shape.heightfield.heightfield import Heightfield
 
 __all__ = ["TerrainScene", "barrel_on_slope", "barrels", "lowered_wheels", "robot_with_trailer"]
 
@@ -53,7 +52,7 @@ def robot_with_trailer(*, cell: float = 0.1, seed: int = 0, drop: float = 0.01) 
     Wheels have radius 0.25 and width 0.15 and stand across the x axis, which is where the robot goes.
     """
     x, y = np.arange(0.0, 16.0 + 0.5 * cell, cell), np.arange(0.0, 8.0 + 0.5 * cell, cell)
-    grass = random_source("robot_with_trailer", seed).normal(0.0, 0.01, (len(y), len(x)))
+    grass = random_source(seed, "robot_with_trailer: seed").normal(0.0, 0.01, (len(y), len(x)))
     heap = 0.8 * np.exp(-(((x[None, :] - 9.0) / 1.6) ** 2 + ((y[:, None] - 4.0) / 2.0) ** 2))
     terrain = Heightfield(grass + heap, cell, name="sand heap on grass")
     places = {

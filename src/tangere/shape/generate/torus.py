@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.runtime import InputError
-from tangere.shape.generate.budget import factor_pair, solve
-from tangere.shape.generate.given import fraction, length, whole
-from tangere.shape.generate.lattice import ring_grid
-from tangere.shape.mesh import Mesh
+from tangere.runtime import InputError, fraction, positive, whole
+from tangere.shape.generate.build.budget import factor_pair, solve
+from tangere.shape.generate.build.lattice import ring_grid
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["bumpy_torus", "torus", "torus_grid"]
 
@@ -31,8 +30,8 @@ def torus(
         tube: radius of the tube [m].
         bumps: the tube's radius varies by this fraction: tube (1 + bumps sin(7u + 1) cos(5v + 2)).
     """
-    length("torus", "radius", radius)
-    length("torus", "tube", tube, below=radius / (1.0 + fraction("torus", "bumps", bumps)))
+    positive(radius, "torus: radius")
+    positive(tube, "torus: tube", below=radius / (1.0 + fraction(bumps, "torus: bumps")))
     around, across = torus_grid("torus", triangles, grid, radius / tube, 4096)
     u = (2.0 * np.pi * np.arange(around) / around)[:, None]
     v = 2.0 * np.pi * np.arange(across) / across
@@ -58,7 +57,7 @@ def torus_grid(
     if triangles is not None and grid is not None:
         raise InputError(f"{shape}: give triangles or grid, not both")
     if grid is not None:
-        return whole(shape, "grid[0]", grid[0], least=3), whole(shape, "grid[1]", grid[1], least=3)
+        return whole(grid[0], f"{shape}: grid[0]", least=3), whole(grid[1], f"{shape}: grid[1]", least=3)
     return solve(
         shape,
         default if triangles is None else triangles,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.shape.generate.given import length
-from tangere.shape.generate.lattice import revolve, ring_grid
-from tangere.shape.generate.pieces import Piece, divided, joined, rod
-from tangere.shape.mesh import Mesh
+from tangere.runtime import positive
+from tangere.shape.generate.build.lattice import revolve, ring_grid
+from tangere.shape.generate.build.pieces import Piece, divided, joined, rod
+from tangere.shape.mesh.mesh import Mesh
 
 __all__ = ["steering_wheel"]
 
@@ -27,8 +27,8 @@ def steering_wheel(
         logo: height of the embossed logo [m].
         groove: depth of the groove [m].
     """
-    length("steering wheel", "logo", logo, below=0.01)
-    length("steering wheel", "groove", groove, below=0.5 * _GRIP)
+    positive(logo, "steering wheel: logo", below=0.01)
+    positive(groove, "steering wheel: groove", below=0.5 * _GRIP)
     angles = np.deg2rad([0.0, 180.0, 270.0])
     ends = [(np.cos(angle), np.sin(angle)) for angle in angles]
     spokes = [

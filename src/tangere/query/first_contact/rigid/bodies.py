@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.bound.obb_node import ObbNode
-from tangere.bound.obb_tree import ObbTree, refuse_tiny
-from tangere.bound.recession import RecessionCones
-from tangere.bound.recession_start import Vertices
+from tangere.bvh.obb import ObbNode, ObbTree, refuse_tiny
+from tangere.bvh.recession import RecessionCones, Vertices
 from tangere.motion import Rest, Rigid
 from tangere.runtime import Arrays, InputError, UnsupportedError, device_of, to_numpy
-from tangere.shape import Mesh, Moving
+from tangere.shape.mesh import Mesh, Moving
 
-__all__ = ["Bodies", "Forest", "bodies_of", "no_cones"]
+__all__ = ["Forest", "MovingBodies", "bodies_of", "no_cones"]
 
 AT_REST = Rest()
 #: Forests of several shapes kept for the next question about the same ones. They belong to no single mesh, so a mesh
@@ -102,7 +100,7 @@ class Forest:
 
 
 @dataclass(frozen=True)
-class Bodies:
+class MovingBodies:
     """n bodies: body i is `shapes[shape[i]]` under motion i.
 
     Args:
@@ -151,16 +149,16 @@ class Bodies:
         return sizes[0] if self.shape is None else sizes[self.shape]
 
 
-def bodies_of(thing: Mesh | Moving | Bodies, name: str) -> Bodies:
+def bodies_of(thing: Mesh | Moving | MovingBodies, name: str) -> MovingBodies:
     """A mesh at rest or moving as bodies."""
-    if isinstance(thing, Bodies):
+    if isinstance(thing, MovingBodies):
         return thing
     if isinstance(thing, Mesh):
-        return Bodies((thing,), AT_REST)
+        return MovingBodies((thing,), AT_REST)
     if isinstance(thing, Moving) and not isinstance(thing.motion, Rigid):
         raise UnsupportedError(f"{name}: the motion must be rigid, not {type(thing.motion).__name__}")
     if isinstance(thing, Moving):
-        return Bodies((thing.shape,), thing.motion)
+        return MovingBodies((thing.shape,), thing.motion)
     raise InputError(f"{name} must be a Mesh, a moving Mesh or Bodies, not {type(thing).__name__}")
 
 

@@ -13,19 +13,19 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.bound.obb_node import ObbNode
-from tangere.bound.recession_culling import VelocityField, box_recedes, field_at, field_drift
-from tangere.motion.rigid import RigidMotion
-from tangere.query.first_contact.rigid.advance import Pair, RigidQuery
+from tangere.bvh.obb import ObbNode
+from tangere.bvh.recession import VelocityField, box_recedes, field_at, field_drift
+from tangere.motion import RigidMotion
+from tangere.query.first_contact.rigid.conservative_advancement import Pair, RigidQuery
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Cones", "Culling", "culling_of", "recedes"]
+__all__ = ["Culling", "RecessionTable", "culling_of", "recedes"]
 
 
 @wp.struct
-class Cones:
+class RecessionTable:
     """Recession vectors of all nodes of both sides: node i has first[i] … first[i + 1]."""
 
     first_a: wp.array(dtype=wp.int32)
@@ -61,7 +61,7 @@ def culling_of(query: RigidQuery, pair: Pair, motions: wp.array[RigidMotion]) ->
 
 
 @wp.func
-def recedes(culling: Culling, cones: Cones, a: ObbNode, b: ObbNode, node_a: int, node_b: int) -> bool:
+def recedes(culling: Culling, cones: RecessionTable, a: ObbNode, b: ObbNode, node_a: int, node_b: int) -> bool:
     """Whether one of two boxes recedes from the other body during the whole step."""
     result = bool(False)
     if culling.on:

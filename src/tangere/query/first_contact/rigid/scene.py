@@ -17,19 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from tangere.motion import Path, Rest, Rigid
-from tangere.motion.body import joined_records
-from tangere.motion.rigid import COSINE
-from tangere.partition.moving_bodies import BroadPhase, box_pairs, first_meetings, rest_still, swept_boxes
-from tangere.query.contacts import Status
+from tangere.broad_phase.bodies import BroadPhase, box_pairs, first_meetings, rest_still, swept_boxes
+from tangere.motion import COSINE, Path, Rest, Rigid, joined_records
+from tangere.query.contacts.record import Status
 from tangere.query.first_contact.options import Options
 from tangere.query.first_contact.result import FirstContact
 from tangere.query.first_contact.rigid.bodies import Forest
-from tangere.query.first_contact.rigid.desk import TOLERANCE, Desk
-from tangere.query.first_contact.rigid.records import contacts_of
-from tangere.query.intersection import intersects
+from tangere.query.first_contact.rigid.contact_records import contacts_of
+from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch
+from tangere.query.intersection.api import intersects
 from tangere.runtime import Arrays, InputError, UnsupportedError, choose_device, to_numpy, using_threads
-from tangere.shape import Mesh, Moving
+from tangere.shape.mesh import Mesh, Moving
 
 __all__ = ["first_contact_of_scene"]
 
@@ -118,7 +116,7 @@ def _earliest(
         batch = pairs[place : place + size]
         place, size = place + len(batch), min(2 * size, LARGEST_BATCH)
         a, b = batch.T
-        desk = Desk(forest, forest, len(batch), len(records), device)
+        desk = RigidQueryBatch(forest, forest, len(batch), len(records), device)
         clock = smooth[a] | smooth[b]
         desk.write(
             [records],

@@ -1,0 +1,1 @@
+"""Shapes and small assemblies that only benchmarks and tests use; the rest are in `tangere.generate`."""

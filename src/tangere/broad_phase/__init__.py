@@ -1,0 +1,1 @@
+"""Who is near whom: trees, sweep and prune, grids, brute force."""

@@ -1,0 +1,39 @@
+"""Broad phase by brute force: every triangle against every earlier one; the oracle of the others (C21.1)."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.broad_phase.triangles.triangle_aabbs import Box, TriangleAabbs, boxes_overlap, may_pair
+from tangere.runtime import SOUND, collect, device_of, reserve_slots
+
+wp.set_module_options(SOUND)
+
+__all__ = ["brute_pairs"]
+
+
+def brute_pairs(crowd: TriangleAabbs) -> wp.array:
+    """All pairs (i, j), i < j, of triangles of compared bodies whose boxes overlap, in any order."""
+    inputs = [crowd.boxes, crowd.body, crowd.compared]
+    return collect(_every_earlier, len(crowd.boxes), inputs, wp.vec2i, device=device_of(crowd.boxes))
+
+
+@wp.kernel
+def _every_earlier(
+    first: int,
+    shard: int,
+    boxes: wp.array[Box],
+    body: wp.array[int],
+    compared: wp.array2d[wp.uint8],
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.vec2i],
+):
+    j = first + wp.tid()
+    box = boxes[j]
+    for i in range(j):
+        if boxes_overlap(boxes[i], box):
+            if may_pair(i, j, body, compared):
+                place = reserve_slots(counts, shard, 1, capacity)
+                if place >= 0:
+                    out[place] = wp.vec2i(i, j)

@@ -1,0 +1,65 @@
+"""Broad phase by trees over the faces of each mesh: built once per topology, fitted every time (C21.7)."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from tangere.broad_phase.deforming.bvh_pairs import BvhSide, pairs
+from tangere.broad_phase.triangles.surfaces import Surfaces
+from tangere.runtime import SOUND, launch
+
+wp.set_module_options(SOUND)
+
+__all__ = ["tree_pairs_of"]
+
+
+def tree_pairs_of(surfaces: Surfaces, distance: float, jobs: np.ndarray) -> wp.array:
+    """All pairs (i, j), i < j, of triangles of compared bodies whose boxes overlap, in any order.
+
+    Args:
+        distance: boxes are grown by half of it [m].
+        jobs: (k, 2) meshes to compare; a mesh with itself is (a, a).
+    """
+    device, layout = surfaces.device, surfaces.layout
+    face_bases = layout.face_base.tolist()
+    sides = [BvhSide(fit.body.faces, fit.faces, fit.body.base) for fit in surfaces.fitted(distance)]
+    parts = []
+    for a, b in jobs.tolist():
+        found = pairs(_every, sides[a], sides[b], surfaces.positions, surfaces.positions, until=0.0)
+        inputs = [sides[a].tree.order, face_bases[a], sides[b].tree.order, face_bases[b]]
+        launch(_numbers, len(found), inputs, [found], device=device)
+        parts.append(found)
+    whole = wp.empty(sum(map(len, parts)), dtype=wp.vec2i, device=device)
+    at = 0
+    for part in parts:
+        if len(part):
+            wp.copy(whole, part, dest_offset=at, count=len(part))
+        at += len(part)
+    return whole
+
+
+@wp.func
+def _every(
+    items_a: wp.array2d[int],
+    i: int,
+    base_a: int,
+    items_b: wp.array2d[int],
+    j: int,
+    base_b: int,
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    until: wp.float64,
+    margin: wp.float64,
+) -> bool:
+    return True
+
+
+@wp.kernel
+def _numbers(
+    first: int, order_a: wp.array[int], base_a: int, order_b: wp.array[int], base_b: int, found: wp.array[wp.vec2i]
+):
+    k = first + wp.tid()
+    i = order_a[found[k][0]] + base_a
+    j = order_b[found[k][1]] + base_b
+    found[k] = wp.vec2i(wp.min(i, j), wp.max(i, j))

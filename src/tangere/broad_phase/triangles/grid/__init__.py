@@ -1,0 +1,1 @@
+"""Uniform and hierarchical grids over triangle boxes."""

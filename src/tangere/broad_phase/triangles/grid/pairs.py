@@ -1,0 +1,97 @@
+"""Pairs of triangles that share a cell and whose bounds overlap, as a list: stage 6 of the grid pipeline.
+
+Whoever tests pairs as they are found (`query.proximity.fused`) goes through them in the same way, by `grid_walk`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import warp as wp
+
+from tangere.broad_phase.triangles.grid.cells import Grid, Spec
+from tangere.broad_phase.triangles.grid.entries import GridEntries, Runs
+from tangere.broad_phase.triangles.grid.simd import Placed
+from tangere.broad_phase.triangles.grid.walk import TypeRule, next_partner, pair_of, partners_of, walk_inputs
+from tangere.broad_phase.triangles.triangle_aabbs import TriangleAabbs
+from tangere.runtime import SOUND, collect, device_of, reserve_slots
+
+__all__ = ["candidate_bound", "cell_pairs"]
+
+#: So many entries, some 0.3 ms, stay on one thread; of more, whose cells are as a rule crowded, so many are worth one.
+FEW, GRAIN = 6144, 512
+
+
+def cell_pairs(
+    crowd: TriangleAabbs,
+    grid: Grid,
+    entries: GridEntries,
+    runs: Runs,
+    *,
+    spheres: wp.array | None = None,
+    rule: TypeRule | None = None,
+    patches: wp.array | None = None,
+) -> wp.array:
+    """All pairs (i, j), i < j, that share a cell and whose bounds overlap, each in one cell, in any order.
+
+    `spheres`, `rule` and `patches` are those of `walk_inputs`.
+    """
+    device, count = device_of(crowd.boxes), len(entries.keys)
+    inputs = walk_inputs(crowd, grid, entries, runs, spheres=spheres, rule=rule, patches=patches)
+    grain = GRAIN if count > FEW else FEW
+    return collect(_cell_pairs(device.is_cpu), count, inputs, wp.vec2i, device=device, grain=grain)
+
+
+def candidate_bound(entries: GridEntries, runs: Runs) -> np.ndarray:
+    """(C,) int64: how many pairs each cell has to look at: n (n - 1) / 2 + n m, of n that live there and m others.
+
+    Equation 5.1 of the document, for an even split of the work over threads.
+    """
+    number, guest = runs.number.numpy(), entries.keys.numpy() & 1
+    cells = int(number[-1]) + 1 if len(number) else 0
+    n = np.bincount(number[guest == 0], minlength=cells)
+    m = np.bincount(number[guest == 1], minlength=cells)
+    return n * (n - 1) // 2 + n * m
+
+
+@cache
+def _cell_pairs(in_lanes: bool) -> wp.Kernel:
+    """Made for CPUs, or for CUDA."""
+    next_partner_of = next_partner(in_lanes)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def cell_pairs_of(
+        first: int,
+        shard: int,
+        keys: wp.array[int],
+        placed: wp.array[Placed],
+        start: wp.array[int],
+        visits: wp.array[int],
+        number: wp.array[int],
+        spec: wp.array[Spec],
+        body: wp.array[int],
+        compared: wp.array2d[wp.uint8],
+        spheres: wp.array[wp.vec4d],
+        patches: wp.array[int],
+        home: wp.array[int],
+        types: wp.array[int],
+        faces: wp.array2d[int],
+        counts: wp.array[wp.int64],
+        capacity: int,
+        out: wp.array[wp.vec2i],
+    ):
+        e = first + wp.tid()
+        partners = partners_of(e, keys, placed, start, visits, number, body, compared, home)
+        f = int(partners[0])
+        while f < partners[3]:
+            f = next_partner_of(
+                e, f, partners, keys, placed, spec, body, compared, spheres, patches, home, types, faces
+            )  # fmt: skip
+            if f < partners[3]:
+                place = reserve_slots(counts, shard, 1, capacity)
+                if place >= 0:
+                    out[place] = pair_of(e, f, placed)
+                f += 1
+
+    return cell_pairs_of

@@ -1,0 +1,71 @@
+"""Broad phase by sweep and prune: boxes sorted along the longest axis, each against those it overlaps there.
+
+One radix sort and one parallel sweep (specs/leonard-deformable-gpu C21.2).
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.broad_phase.triangles.triangle_aabbs import Box, TriangleAabbs, boxes_overlap, may_pair
+from tangere.runtime import SOUND, collect, device_of, launch, reserve_slots, sort_pairs
+
+wp.set_module_options(SOUND)
+
+__all__ = ["sweep_pairs"]
+
+
+def sweep_pairs(crowd: TriangleAabbs) -> wp.array:
+    """All pairs (i, j), i < j, of triangles of compared bodies whose boxes overlap, in any order."""
+    device, count = device_of(crowd.boxes), len(crowd.boxes)
+    keys = wp.empty(count, dtype=wp.int32, device=device)
+    order = wp.empty(count, dtype=wp.int32, device=device)
+    launch(_begin, count, [crowd.boxes, crowd.longest_axis], [keys, order], device=device)
+    _, order = sort_pairs(keys, order)
+    placed = wp.empty(count, dtype=Box, device=device)
+    launch(_place, count, [crowd.boxes, order], [placed], device=device)
+    inputs = [placed, order, crowd.longest_axis, crowd.body, crowd.compared]
+    return collect(_sweep, count, inputs, wp.vec2i, device=device)
+
+
+@wp.kernel
+def _begin(first: int, boxes: wp.array[Box], axis: int, keys: wp.array[int], order: wp.array[int]):
+    i = first + wp.tid()
+    keys[i] = boxes[i][axis]
+    order[i] = i
+
+
+@wp.kernel
+def _place(first: int, boxes: wp.array[Box], order: wp.array[int], placed: wp.array[Box]):
+    s = first + wp.tid()
+    placed[s] = boxes[order[s]]
+
+
+@wp.kernel
+def _sweep(
+    first: int,
+    shard: int,
+    placed: wp.array[Box],
+    order: wp.array[int],
+    axis: int,
+    body: wp.array[int],
+    compared: wp.array2d[wp.uint8],
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.vec2i],
+):
+    s = first + wp.tid()
+    box = placed[s]
+    i = order[s]
+    t = s + 1
+    while t < placed.shape[0]:
+        if placed[t][axis] + box[3 + axis] > 0:
+            t = placed.shape[0]  # it begins behind the end, and so do all that follow
+        else:
+            if boxes_overlap(box, placed[t]):
+                j = order[t]
+                if may_pair(i, j, body, compared):
+                    place = reserve_slots(counts, shard, 1, capacity)
+                    if place >= 0:
+                        out[place] = wp.vec2i(wp.min(i, j), wp.max(i, j))
+            t = t + 1

@@ -1,0 +1,36 @@
+"""AABBs that move, and linear bounding volume hierarchies over them."""
+
+from tangere.bvh.lbvh.linear_tree import LinearTree, TreeBoxes
+from tangere.bvh.lbvh.moving_aabb import (
+    LANES,
+    LARGEST,
+    LERP_ERROR,
+    ROUND_OUT,
+    ROUND_OUT_TINY,
+    UNDERFLOW,
+    Frame,
+    Lanes,
+    MovingBox,
+    apart_in_lanes,
+    boxes_meet,
+    code_below,
+    vertex_boxes,
+)
+
+__all__ = [
+    "LANES",
+    "LARGEST",
+    "LERP_ERROR",
+    "ROUND_OUT",
+    "ROUND_OUT_TINY",
+    "UNDERFLOW",
+    "Frame",
+    "Lanes",
+    "LinearTree",
+    "MovingBox",
+    "TreeBoxes",
+    "apart_in_lanes",
+    "boxes_meet",
+    "code_below",
+    "vertex_boxes",
+]

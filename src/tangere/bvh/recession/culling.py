@@ -1,0 +1,248 @@
+"""Does a part of a body recede from another body: at an instant, and during a whole step?
+
+Method: seen from body i, points p of it move relative to body j with linear + angular x p (4.2), an affine field, so
+        its largest component along a recession vector over a box or a ball has a closed form; it equals the largest
+        over the characteristic points of (4.9). Spec: specs/redon-rigid-ccd-and-dynamics C14.
+Step:   the field in the frame of i changes by at most `field_drift` per unit of time, which is added for the rest of
+        the step. A screw against a body at rest does not change it at all: there the test at one instant is the test
+        for all times, exactly.
+Sound:  strict, with a margin far above rounding and above what cones may miss (1e-9 of the speed). Triangles, boxes
+        and balls that pass cannot be part of the first contact of closed, outward facing, initially disjoint bodies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.bvh.obb.node import ObbNode, box_axes, box_centre, box_half
+from tangere.bvh.obb.tree import ObbTree
+from tangere.bvh.recession.cones import RecessionCones
+from tangere.motion import STEADY, Rest, Rigid, RigidMotion, pose_at, velocity_at
+from tangere.runtime import SOUND, launch
+from tangere.shape.mesh import Mesh
+
+wp.set_module_options(SOUND)
+
+__all__ = [
+    "VelocityField",
+    "ball_recedes",
+    "box_recedes",
+    "change_over",
+    "field_at",
+    "field_drift",
+    "receding_nodes",
+    "receding_triangles",
+    "triangle_recedes",
+]
+
+#: What recedes by less than this part of its speed does not count as receding.
+MARGIN = wp.constant(wp.float64(1.0e-9))
+
+_ZERO = wp.constant(wp.float64(0.0))
+_ENDLESS = wp.constant(wp.float64(1.0e300))
+
+
+def receding_triangles(mesh: Mesh, motion: Rigid, other: Rigid | None = None, *, time: float = 0.0) -> np.ndarray:
+    """Which triangles of a moving body recede from another at one instant: (m,) bool; the elementary test.
+
+    Args:
+        mesh: closed and facing outwards.
+        motion, other: of the body and of the other one; None rests.
+    """
+    device = wp.get_device("cpu")
+    corners = wp.array(mesh.vertices[mesh.faces.ravel()], dtype=wp.vec3d, device=device)
+    normals = wp.array(mesh.face_normals, dtype=wp.vec3d, device=device)
+    receding = wp.empty(len(mesh.faces), dtype=wp.bool, device=device)
+    inputs = [corners, normals, *_motions(motion, other, device), time]
+    launch(_triangles, len(mesh.faces), inputs, [receding], device=device)
+    return receding.numpy()
+
+
+def receding_nodes(
+    tree: Any,
+    cones: RecessionCones,
+    motion: Rigid,
+    other: Rigid | None = None,
+    *,
+    begin: float = 0.0,
+    end: float | None = None,
+    reach: float = np.inf,
+) -> np.ndarray:
+    """Which nodes of the tree of a moving body recede from another body: (N,) bool; the hierarchical test.
+
+    Args:
+        tree: an `ObbTree`, or what has nodes and tells its `receding_kernel()`.
+        motion, other: of the body and of the other one, one motion each; None rests.
+        begin, end: the part of the step, in [0, 1]; end None means the instant `begin`.
+        reach: largest distance of a point of the body from the pivots of both motions at any time [m]; only needed
+            where the other body moves as well.
+    """
+    device = wp.get_device("cpu")
+    receding = wp.empty(len(tree.nodes), dtype=wp.bool, device=device)
+    motions = _motions(motion, other, device)
+    span = 0.0 if end is None else end - begin
+    inputs = [tree.nodes, cones.first, cones.vectors, *motions, begin, span, min(reach, 1e150)]
+    kernel = _boxes if isinstance(tree, ObbTree) else tree.receding_kernel()
+    launch(kernel, len(tree.nodes), inputs, [receding], device=device)
+    return receding.numpy()
+
+
+def _motions(motion: Rigid, other: Rigid | None, device: wp.Device) -> list[wp.array]:
+    both = (motion, Rest() if other is None else other)
+    return [wp.array(m.records(), dtype=RigidMotion, device=device) for m in both]
+
+
+@wp.struct
+class VelocityField:
+    """A point p of body i moves relative to body j with linear + angular x p, in the frame of i."""
+
+    linear: wp.vec3d
+    angular: wp.vec3d
+
+
+@wp.func
+def field_at(motion: RigidMotion, other: RigidMotion, t: wp.float64) -> VelocityField:
+    """How points of the body move relative to the other one at time t, in the frame of the body."""
+    pose = pose_at(motion, t)
+    mine = velocity_at(motion, t)
+    theirs = velocity_at(other, t)
+    turning = mine.angular - theirs.angular
+    linear = (mine.linear - wp.cross(mine.angular, mine.point)) - (
+        theirs.linear - wp.cross(theirs.angular, theirs.point)
+    )
+    field = VelocityField()
+    field.linear = wp.transpose(pose.rotation) * (linear + wp.cross(turning, pose.translation))
+    field.angular = wp.transpose(pose.rotation) * turning
+    return field
+
+
+@wp.func
+def field_drift(motion: RigidMotion, other: RigidMotion, reach: wp.float64) -> wp.float64:
+    """How fast the velocity of any point in the field can change, per unit of time; 0 for a screw against rest.
+
+    With x the point, V its velocities in both bodies and c their pivots, the change seen from body i is
+    (c_i'' - w_i x c_i') - (c_j'' - w_j x c_j') + w_i x V_j - w_j x V_i; for steady motions a bracket is
+    minus w x velocity.
+
+    Args:
+        reach: bound of the distance of the body's points from the pivots of both bodies [m].
+    """
+    if motion.kind != STEADY or other.kind != STEADY:
+        return _ENDLESS
+    turn = motion.angle * motion.span
+    other_turn = other.angle * other.span
+    drift = turn * motion.span * wp.length(wp.cross(motion.axis, motion.velocity))
+    drift += other_turn * other.span * wp.length(wp.cross(other.axis, other.velocity))
+    speed = motion.span * (wp.length(motion.velocity) + wp.length(motion.arc)) + turn * reach
+    other_speed = other.span * (wp.length(other.velocity) + wp.length(other.arc)) + other_turn * reach
+    if other_turn > _ZERO:
+        drift += other_turn * speed
+    if turn > _ZERO and other_speed > _ZERO:
+        drift += turn * other_speed
+    return drift
+
+
+@wp.func
+def point_recedes(p: wp.vec3d, normal: wp.vec3d, field: VelocityField) -> bool:
+    velocity = field.linear + wp.cross(field.angular, p)
+    speed = wp.length(field.linear) + wp.length(field.angular) * wp.length(p)
+    return wp.dot(velocity, normal) < -MARGIN * speed
+
+
+@wp.func
+def triangle_recedes(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, normal: wp.vec3d, field: VelocityField) -> bool:
+    """The elementary test: all three corners, so all points, move against the normal; never without a normal."""
+    return point_recedes(a, normal, field) and point_recedes(b, normal, field) and point_recedes(c, normal, field)
+
+
+@wp.func
+def box_recedes(
+    node: ObbNode, first: int, last: int, vectors: wp.array[wp.vec3d], field: VelocityField, change: wp.float64
+) -> bool:
+    """Whether a box moves against all recession vectors first … last - 1, its own; never if there are none.
+
+    Args:
+        change: what velocities may have changed by at the end of the time that is meant; 0 for an instant.
+    """
+    if last <= first:
+        return False
+    centre = box_centre(node)
+    half = box_half(node)
+    axes = wp.transpose(box_axes(node))
+    velocity = field.linear + wp.cross(field.angular, centre)
+    far = wp.length(centre) + wp.float64(node.radius)
+    allowed = -change - MARGIN * (wp.length(field.linear) + wp.length(field.angular) * far)
+    for i in range(first, last):
+        n = vectors[i]
+        spread = axes * wp.cross(n, field.angular)
+        if not (wp.dot(velocity, n) + wp.dot(wp.abs(spread), half) < allowed):
+            return False
+    return True
+
+
+@wp.func
+def ball_recedes(
+    centre: wp.vec3d,
+    radius: wp.float64,
+    first: int,
+    last: int,
+    vectors: wp.array[wp.vec3d],
+    field: VelocityField,
+    change: wp.float64,
+) -> bool:
+    """Whether a ball moves against all recession vectors first … last - 1; see `box_recedes`."""
+    if last <= first:
+        return False
+    velocity = field.linear + wp.cross(field.angular, centre)
+    far = wp.length(centre) + radius
+    allowed = -change - MARGIN * (wp.length(field.linear) + wp.length(field.angular) * far)
+    for i in range(first, last):
+        n = vectors[i]
+        if not (wp.dot(velocity, n) + radius * wp.length(wp.cross(n, field.angular)) < allowed):
+            return False
+    return True
+
+
+@wp.func
+def change_over(motion: RigidMotion, other: RigidMotion, span: wp.float64, reach: wp.float64) -> wp.float64:
+    change = _ZERO + wp.float64(0.0)
+    if span > _ZERO:
+        change = span * field_drift(motion, other, reach)
+    return change
+
+
+@wp.kernel
+def _triangles(
+    first: int,
+    corners: wp.array[wp.vec3d],
+    normals: wp.array[wp.vec3d],
+    motion: wp.array[RigidMotion],
+    other: wp.array[RigidMotion],
+    time: wp.float64,
+    receding: wp.array[wp.bool],
+):
+    i = first + wp.tid()
+    field = field_at(motion[0], other[0], time)
+    receding[i] = triangle_recedes(corners[3 * i], corners[3 * i + 1], corners[3 * i + 2], normals[i], field)
+
+
+@wp.kernel
+def _boxes(
+    first: int,
+    nodes: wp.array[ObbNode],
+    cone_first: wp.array[int],
+    vectors: wp.array[wp.vec3d],
+    motion: wp.array[RigidMotion],
+    other: wp.array[RigidMotion],
+    begin: wp.float64,
+    span: wp.float64,
+    reach: wp.float64,
+    receding: wp.array[wp.bool],
+):
+    i = first + wp.tid()
+    field = field_at(motion[0], other[0], begin)
+    change = change_over(motion[0], other[0], span, reach)
+    receding[i] = box_recedes(nodes[i], cone_first[i], cone_first[i + 1], vectors, field, change)

@@ -1,0 +1,1 @@
+"""Cells that split and merge, one after the other or in independent sets."""

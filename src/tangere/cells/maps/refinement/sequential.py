@@ -1,0 +1,171 @@
+"""Splits and merges one after the other, on one thread: what a CPU does best, and one launch for all of it.
+
+After a few of them the kernel also writes the rings of all cells that changed and looks whether they are convex,
+because a launch more would cost as much as the work itself; after many, all threads do.
+Spec: specs/pitiot-multiresolution-interactions 2.4, 2.5.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import warp as wp
+
+from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.maps.convexity import is_bent
+from tangere.cells.maps.refinement.division import WORK_WIDTH
+from tangere.cells.maps.refinement.faces import faces_room, merge_face, split_face
+from tangere.cells.maps.refinement.volumes import merge_volume, split_volume, volumes_room
+from tangere.cells.maps.rings import RingTable, wider_rings, write_ring2, write_ring3
+from tangere.runtime import SOUND, launch
+
+__all__ = ["apply_in_order", "longer", "soil_children", "soil_operation"]
+
+wp.set_module_options(SOUND)
+
+#: So many operations are few, and so many cells are worth a thread.
+_FEW, _GRAIN = 64, 256
+
+
+def apply_in_order(map: CellMap, todo: wp.array, merging: int) -> int:
+    """Split (`merging` 0) or merge (1) cells one after the other; returns the cell that was refused + 1, or 0."""
+    # Next operation, room it wants, refused cell + 1, whether a ring did not fit, whether a changed cell is not convex.
+    state = wp.zeros(7, dtype=wp.int32, device=map.device)
+    work = wp.empty((1, WORK_WIDTH), dtype=wp.int32, device=map.device)
+    if not merging:
+        map.reserve(16 * len(todo), 5 * len(todo), 4 * len(todo))
+    dirty = wp.zeros(map.cell_capacity, dtype=wp.int32, device=map.device)
+    apply, renew = _kernels(map.dimension)
+    while True:
+        if len(dirty) < map.cell_capacity:
+            dirty = longer(dirty, map.cell_capacity)
+        inputs = [map.arrays, map.rings.table, todo, merging, int(len(todo) <= _FEW), work]
+        launch(apply, 1, inputs, [state, dirty], device=map.device)
+        reached, darts, vertices, cells, refused, _, _ = state.numpy().tolist()
+        if refused or reached == len(todo):
+            break
+        map.reserve(2 * darts, 2 * vertices, 2 * cells)
+    if len(todo) > _FEW:
+        launch(renew, len(dirty), [map.arrays, map.rings.table, dirty], [state], device=map.device, grain=_GRAIN)
+    full, bent = state.numpy().tolist()[5:]
+    if full:
+        map.rings = wider_rings(map.arrays, map.rings, map.device)
+    map.know_convex(not bent)
+    return refused
+
+
+def longer(array: wp.array, length: int) -> wp.array:
+    """A copy with zeros behind it."""
+    copy = wp.zeros(length, dtype=array.dtype, device=array.device)
+    wp.copy(copy, array, count=len(array))
+    return copy
+
+
+@wp.func
+def _soil(table: RingTable, c: int, dirty: wp.array[int]):
+    """Mark the cells whose rings change when leaf c does."""
+    dirty[c] = 1
+    for i in range(table.size[c]):
+        dirty[table.cells[c * table.width + i]] = 1
+
+
+@wp.func
+def soil_operation(m: MapArrays, table: RingTable, c: int, dirty: wp.array[int]):
+    """Mark the cells that splitting c or merging its children changes."""
+    _soil(table, c, dirty)
+    child = int(m.first_child[c])
+    while child >= 0:
+        _soil(table, child, dirty)
+        child = m.sibling[child]
+
+
+@wp.func
+def soil_children(m: MapArrays, c: int, dirty: wp.array[int]):
+    """Mark the cells that c was split into."""
+    child = int(m.first_child[c])
+    while child >= 0:
+        dirty[child] = 1
+        child = m.sibling[child]
+
+
+@wp.func
+def _fits(m: MapArrays, room: wp.vec3i, state: wp.array[int]) -> bool:
+    if (
+        m.counts[0] + room[0] <= m.phi1.shape[0]
+        and m.counts[2] + room[1] <= m.position.shape[0]
+        and m.counts[4] + room[2] <= m.cell_level.shape[0]
+    ):
+        return True
+    for i in range(3):
+        state[1 + i] = room[i]
+    return False
+
+
+@wp.func
+def _is_bent_somewhere(m: MapArrays, c: int) -> bool:
+    bent = bool(False)
+    if m.cell_level[c] >= 0 and m.first_child[c] < 0:
+        d = int(m.anchor[c])
+        while d >= 0:
+            bent = bent or is_bent(m, d)
+            d = m.link[d]
+    return bent
+
+
+@cache
+def _kernels(dimension: int) -> tuple[wp.Kernel, wp.Kernel]:
+    """For faces (2) or volumes (3): one that splits or merges, and one that renews what is known of changed cells."""
+    split, merge, room_of, write_ring = (
+        (split_volume, merge_volume, volumes_room, write_ring3)
+        if dimension == 3
+        else (split_face, merge_face, faces_room, write_ring2)
+    )
+
+    @wp.func
+    def renewed(m: MapArrays, table: RingTable, c: int, state: wp.array[int]):
+        # Whoever writes these writes the same.
+        if write_ring(m, c, table) > table.width:
+            state[5] = 1
+        if _is_bent_somewhere(m, c):
+            state[6] = 1
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def in_order(
+        first: int,
+        m: MapArrays,
+        table: RingTable,
+        todo: wp.array[int],
+        merging: int,
+        renewing: int,
+        work: wp.array2d[int],
+        state: wp.array[int],
+        dirty: wp.array[int],
+    ):
+        i = int(state[0])
+        while i < todo.shape[0]:
+            c = todo[i]
+            if merging == 0 and not _fits(m, room_of(m, c), state):
+                break
+            soil_operation(m, table, c, dirty)
+            if merging == 1:
+                merge(m, c, work, 0)
+            elif split(m, c, work, 0):
+                soil_children(m, c, dirty)
+            else:
+                state[4] = c + 1
+                break
+            i += 1
+        state[0] = i
+        if renewing == 1 and (i == todo.shape[0] or state[4] > 0):
+            for c in range(dirty.shape[0]):
+                if dirty[c] != 0:
+                    renewed(m, table, c, state)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def renew(first: int, m: MapArrays, table: RingTable, dirty: wp.array[int], state: wp.array[int]):
+        c = first + wp.tid()
+        if dirty[c] != 0:
+            renewed(m, table, c, state)
+
+    return in_order, renew

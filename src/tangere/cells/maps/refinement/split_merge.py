@@ -1,0 +1,377 @@
+"""Splitting and merging cells of a map, one after the other on CPU and in independent sets on CUDA.
+
+Question: the same map, finer here and coarser there.
+Method:   on CPU one thread applies the operations in the order given (0.3 us a split in 2D). On CUDA, rounds: an
+          operation goes ahead if none of higher rank touches a cell it touches (its cells and their rings), and those
+          chosen run side by side. Both make the same cells; numbers may differ. In space there are a hundred rounds
+          and more, each as long as one thread takes to split a volume: there a map goes to the CPU and back, unless
+          it is so large that this would take longer.
+Balance:  with `balanced`, cells that share a vertex differ by at most one level: a split first splits coarser
+          neighbours, a merge is left out where a neighbour is too fine.
+Walls:    a merge is left out where it would lose a wall or an obstacle (the rule is that of `CellMap`).
+Failure:  an operation that is refused leaves every cell, dart and vertex as it was.
+Spec: specs/pitiot-multiresolution-interactions 2.4, 5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps.arrays import MapArrays, level, own_wall
+from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.maps.orbits import following, next_part
+from tangere.cells.maps.refinement.division import WORK_WIDTH
+from tangere.cells.maps.refinement.faces import faces_room, merge_face, split_face
+from tangere.cells.maps.refinement.sequential import apply_in_order, longer, soil_children, soil_operation
+from tangere.cells.maps.refinement.volumes import merge_volume, split_volume, volumes_room
+from tangere.cells.maps.rings import RingTable, renew_rings
+from tangere.cells.maps.visibility import see_whole_cells
+from tangere.cells.numbers import numbers_of
+from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, launch
+
+__all__ = ["follow_heirs", "merge", "split"]
+
+wp.set_module_options(SOUND)
+
+Method = Literal["sequential", "sets"]
+#: Bytes of a map that go to the host and back in a second; how long sets take for each volume, and for many [s].
+_MOVED, _IN_SETS, _ALL_SETS = 1.0e9, 7.5e-4, 0.4
+
+
+def split(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method | None = None) -> np.ndarray:
+    """Split leaf cells; returns the numbers of all cells that were split.
+
+    Refused, with everything left as it was: cells with too many corners, and cells bent so much that a part would not
+    be star-shaped.
+
+    Args:
+        balanced: split coarser neighbours first, so that levels across a shared vertex differ by one at most.
+        method: "sequential" or "sets"; None: "sequential" on CPU, on CUDA what is quicker.
+    """
+    todo = np.unique(_checked(map, cells, leaf=True))
+    done = [np.empty(0, np.int64)]
+    with _workplace(map, len(todo), method) as way:
+        while len(todo):
+            ready = todo
+            if balanced:
+                todo, ready = _coarse_first(map, todo)
+            done.append(ready)
+            try:
+                _apply(map, ready, 0, way)
+            except UnsupportedError:
+                for cells_before in reversed(done):
+                    _apply(map, cells_before[map.arrays.first_child.numpy()[cells_before] >= 0], 1, way)
+                raise
+            todo = np.setdiff1d(todo, ready)
+    return np.concatenate(done)
+
+
+def merge(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method | None = None) -> np.ndarray:
+    """Merge the children of cells whose children are all leaves; returns the numbers of the cells merged.
+
+    Left out are cells whose children differ in walls or obstacles. Refused, with everything left as it was: cells that
+    were bent so much since they were split that they are not star-shaped any more.
+
+    Args:
+        balanced: leave out cells with a neighbour so fine that levels would differ by more than one.
+    """
+    todo = np.unique(_checked(map, cells, leaf=False))
+    todo = todo[_may_merge(map, todo, balanced)]
+    # Only a map that was bent may refuse: others get back the cells they had.
+    before = map.copied() if map.moved and len(todo) else None
+    try:
+        with _workplace(map, len(todo), method) as way:
+            _apply(map, todo, 1, way)
+    except UnsupportedError:
+        if before is not None:
+            map.put_back(before)
+        raise
+    return todo
+
+
+def follow_heirs(map: CellMap, darts: wp.array) -> None:
+    """Replace, in place, darts that merges took away by darts of the same cell.
+
+    Of darts kept since before version `map.reused` it is not known any more: a split may have given them to new cells.
+    """
+    launch(_heirs, len(darts), [map.arrays], [darts], device=map.device)
+
+
+def _checked(map: CellMap, cells: Arrays, leaf: bool) -> np.ndarray:
+    chosen = numbers_of(cells, "cells", map.cell_capacity, "cells")
+    levels, child = map.levels, map.arrays.first_child.numpy()
+    wrong = (levels[chosen] < 0) | ((child[chosen] < 0) != leaf)
+    if leaf:
+        wrong |= levels[chosen] >= map.level_limit
+    else:
+        parents = map.arrays.parent.numpy()[np.flatnonzero((levels >= 0) & (child >= 0))]
+        wrong |= np.isin(chosen, parents)
+    if wrong.any():
+        limit = f"a leaf below level {map.level_limit}, the finest that its coordinates allow"
+        reason = limit if leaf else "a cell whose children are all leaves"
+        raise InputError(f"cells: cell {chosen[wrong][0]} is not {reason}")
+    return chosen
+
+
+def _coarse_first(map: CellMap, todo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`todo` with all coarser neighbours that must be split before, and those of it that may be split now."""
+    levels = map.levels
+    while True:
+        rows = map.rings.rows(todo)
+        coarser = levels[rows] < levels[todo, None]
+        missing = np.setdiff1d(rows[coarser], todo)
+        if len(missing) == 0:
+            return todo, todo[~coarser.any(axis=1)]
+        todo = np.union1d(todo, missing)
+
+
+def _may_merge(map: CellMap, parents: np.ndarray, balanced: bool) -> np.ndarray:
+    """Whether cells may merge: no wall or obstacle is lost, and (balanced) no neighbour is too fine."""
+    chosen = wp.array(parents.astype(np.int32), dtype=wp.int32, device=map.device)
+    allowed = wp.zeros(len(parents), dtype=wp.int32, device=map.device)
+    inputs = [map.arrays, map.rings.table, chosen, int(balanced)]
+    launch(_allow, len(parents), inputs, [allowed], device=map.device)
+    return allowed.numpy() == 1
+
+
+@contextmanager
+def _workplace(map: CellMap, count: int, method: Method | None) -> Iterator[Method]:
+    """Where so many cells are split or merged, and how: as asked for, or as is quicker."""
+    if method is not None or count == 0:
+        yield method or "sequential"
+    elif map.device.is_cpu:
+        yield "sequential"
+    elif map.dimension == 3 and map.bytes / _MOVED < min(count * _IN_SETS, _ALL_SETS):
+        with map.on_host():
+            yield "sequential"
+    else:
+        yield "sets"
+
+
+def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method) -> None:
+    if len(cells) == 0:
+        return
+    device = map.device
+    map.version += 1
+    if merging:
+        map.merged = map.version
+    else:
+        map.reused = map.merged
+    _ = map.rings  # must be there before the first change
+    todo = wp.array(cells.astype(np.int32), dtype=wp.int32, device=device)
+    if method == "sequential":
+        _refuse(apply_in_order(map, todo, merging))
+    else:
+        _apply_in_sets(map, todo, merging)
+    if not map.has_convex_cells:
+        blind, what = see_whole_cells(map), "merged" if merging else "split"
+        if len(blind):
+            raise UnsupportedError(f"cell {blind[0]} would not be star-shaped: it is bent too much to be {what}")
+
+
+def _apply_in_sets(map: CellMap, todo: wp.array, merging: int) -> None:
+    device = map.device
+    cells = todo.numpy()
+    rank = np.random.default_rng(0).permutation(len(cells)).astype(np.int32) + 1
+    dirty = wp.zeros(map.cell_capacity, dtype=wp.int32, device=device)
+    refused = 0
+    while len(cells) and not refused:
+        m, table = map.arrays, map.rings.table
+        ops, ranks = (wp.array(x, dtype=wp.int32, device=device) for x in (cells, rank))
+        best = wp.zeros(map.cell_capacity, dtype=wp.int32, device=device)
+        chosen = wp.zeros(len(cells), dtype=wp.int32, device=device)
+        room = wp.zeros(len(cells), dtype=wp.vec3i, device=device)
+        launch(_bid, len(cells), [m, table, ops, ranks, best], device=device, threads=1)
+        launch(_win, len(cells), [m, table, ops, ranks, best, merging], [chosen, room], device=device)
+        now = chosen.numpy() > 0
+        if not merging:
+            map.reserve(*(int(n) for n in room.numpy()[now].sum(axis=0)))
+        m, table = map.arrays, map.rings.table
+        ops = wp.array(cells[now], dtype=wp.int32, device=device)
+        work = wp.empty((len(ops), WORK_WIDTH), dtype=wp.int32, device=device)
+        failed = wp.zeros(len(ops), dtype=wp.int32, device=device)
+        if len(dirty) < map.cell_capacity:
+            dirty = longer(dirty, map.cell_capacity)
+        # On CPU one thread: places are taken from shared lists.
+        kernel = _together(m.dimension)
+        launch(kernel, len(ops), [m, table, ops, merging, work], [failed, dirty], device=device, threads=1)
+        refused = int(failed.numpy().max())
+        cells, rank = cells[~now], rank[~now]
+        # Who touched a cell that was split may go on as if it were whole: that keeps more of them apart than need be.
+        if merging or refused or len(cells) == 0:
+            map.rings = renew_rings(map.arrays, map.rings, dirty, device)
+    _refuse(refused)
+
+
+def _refuse(refused: int) -> None:
+    if refused:
+        raise UnsupportedError(f"cell {refused - 1} has too many corners to be split (32 a face, 128 darts a volume)")
+
+
+def _together(dimension: int) -> wp.Kernel:
+    return _together3 if dimension == 3 else _together2
+
+
+@wp.kernel
+def _together2(
+    first: int,
+    m: MapArrays,
+    table: RingTable,
+    ops: wp.array[int],
+    merging: int,
+    work: wp.array2d[int],
+    failed: wp.array[int],
+    dirty: wp.array[int],
+):
+    i = first + wp.tid()
+    c = ops[i]
+    soil_operation(m, table, c, dirty)
+    if merging == 1:
+        merge_face(m, c, work, i)
+    elif split_face(m, c, work, i):
+        soil_children(m, c, dirty)
+    else:
+        failed[i] = c + 1
+
+
+@wp.kernel
+def _together3(
+    first: int,
+    m: MapArrays,
+    table: RingTable,
+    ops: wp.array[int],
+    merging: int,
+    work: wp.array2d[int],
+    failed: wp.array[int],
+    dirty: wp.array[int],
+):
+    i = first + wp.tid()
+    c = ops[i]
+    soil_operation(m, table, c, dirty)
+    if merging == 1:
+        merge_volume(m, c, work, i)
+    elif split_volume(m, c, work, i):
+        soil_children(m, c, dirty)
+    else:
+        failed[i] = c + 1
+
+
+@wp.func
+def _bid_for(table: RingTable, c: int, rank: int, best: wp.array[int]):
+    wp.atomic_max(best, c, rank)
+    for i in range(table.size[c]):
+        wp.atomic_max(best, table.cells[c * table.width + i], rank)
+
+
+@wp.func
+def _holds(table: RingTable, c: int, rank: int, best: wp.array[int]) -> bool:
+    holds = bool(best[c] == rank)
+    for i in range(table.size[c]):
+        holds = holds and best[table.cells[c * table.width + i]] == rank
+    return holds
+
+
+@wp.kernel
+def _bid(first: int, m: MapArrays, table: RingTable, ops: wp.array[int], ranks: wp.array[int], best: wp.array[int]):
+    i = first + wp.tid()
+    c = ops[i]
+    if m.first_child[c] < 0:
+        _bid_for(table, c, ranks[i], best)
+    child = int(m.first_child[c])
+    while child >= 0:
+        _bid_for(table, child, ranks[i], best)
+        child = m.sibling[child]
+
+
+@wp.kernel
+def _win(
+    first: int,
+    m: MapArrays,
+    table: RingTable,
+    ops: wp.array[int],
+    ranks: wp.array[int],
+    best: wp.array[int],
+    merging: int,
+    chosen: wp.array[int],
+    room: wp.array[wp.vec3i],
+):
+    i = first + wp.tid()
+    c = ops[i]
+    holds = bool(True)
+    if m.first_child[c] < 0:
+        holds = _holds(table, c, ranks[i], best)
+    child = int(m.first_child[c])
+    while child >= 0:
+        holds = holds and _holds(table, child, ranks[i], best)
+        child = m.sibling[child]
+    if holds:
+        chosen[i] = 1
+        if merging == 0:
+            if m.dimension == 3:
+                room[i] = volumes_room(m, c)
+            else:
+                room[i] = faces_room(m, c)
+
+
+@wp.func
+def _across(m: MapArrays, d: int) -> int:
+    if m.dimension == 3:
+        return m.phi3[d]
+    return m.phi2[d]
+
+
+@wp.func
+def _same_walls(m: MapArrays, c: int, d: int) -> bool:
+    """Whether no wall is lost at dart d of a child of c: none is inside c, and the parts of a side of c are alike."""
+    k = m.cell_level[c]
+    y = _across(m, d)
+    if y >= 0:
+        if m.parent[m.cell[y]] == c:
+            return own_wall(m, d) == 0
+    same = bool(True)
+    if level(m, d) <= k:
+        if m.dimension == 3:
+            # One part of a divided face has one dart of level k, its corner.
+            same = own_wall(m, following(m, d, k)) == own_wall(m, d)
+        else:
+            part = next_part(m, d, d, k)
+            while part >= 0:
+                same = same and own_wall(m, part) == own_wall(m, d)
+                part = next_part(m, part, d, k)
+    return same
+
+
+@wp.kernel
+def _allow(first: int, m: MapArrays, table: RingTable, parents: wp.array[int], balanced: int, allowed: wp.array[int]):
+    i = first + wp.tid()
+    c = parents[i]
+    child = int(m.first_child[c])
+    mark = m.obstacle[child]
+    good = bool(True)
+    while child >= 0 and good:
+        good = m.obstacle[child] == mark
+        d = int(m.anchor[child])
+        while d >= 0 and good:
+            good = _same_walls(m, c, d)
+            d = m.link[d]
+        if balanced == 1:
+            for k in range(table.size[child]):
+                good = good and m.cell_level[table.cells[child * table.width + k]] <= m.cell_level[c] + 1
+        child = m.sibling[child]
+    allowed[i] = 0
+    if good:
+        allowed[i] = 1
+
+
+@wp.kernel
+def _heirs(first: int, m: MapArrays, darts: wp.array[int]):
+    i = first + wp.tid()
+    d = int(darts[i])
+    while m.tag[d] < 0:
+        d = m.link[d]
+    darts[i] = d

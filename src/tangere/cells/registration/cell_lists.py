@@ -1,0 +1,135 @@
+"""Lists of entities per cell, kept up to date one change at a time.
+
+Question: who is in each cell, when only a few changed since the last step?
+Method:   a doubly linked list per cell and a list of entries per entity, in arrays; an entity that changed is taken out
+          everywhere and put in again, in constant time per cell. One thread: the cost is that of the changes.
+Spec: specs/pitiot-multiresolution-interactions 2.11-2.13.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.cells.registration.counting_sort import CellGroups
+from tangere.runtime import SOUND, launch
+
+__all__ = ["CellLists"]
+
+wp.set_module_options(SOUND)
+
+
+@wp.struct
+class CellListEntries:
+    head: wp.array[int]  # per cell: its first entry
+    mine: wp.array[int]  # per entity: its first entry
+    entity: wp.array[int]  # per entry
+    cell: wp.array[int]
+    after: wp.array[int]  # in the cell
+    before: wp.array[int]
+    further: wp.array[int]  # of the entity; of a free entry: the next free one
+    state: wp.array[int]  # entries ever used, first free entry, entries in use
+
+
+class CellLists:
+    """Who is in which cells; every entity starts in none."""
+
+    def __init__(self, entities: int, cells: int, device: wp.Device) -> None:
+        self.device = device
+        self._entries = CellListEntries()
+        self._entries.head = wp.full(cells, -1, dtype=wp.int32, device=device)
+        self._entries.mine = wp.full(entities, -1, dtype=wp.int32, device=device)
+        for name in ("entity", "cell", "after", "before", "further"):
+            setattr(self._entries, name, wp.full(max(16, entities), -1, dtype=wp.int32, device=device))
+        self._entries.state = wp.array([0, -1, 0], dtype=wp.int32, device=device)
+
+    def replace(self, entities: wp.array, first: wp.array, cells: wp.array, cell_capacity: int) -> None:
+        """Put each of `entities` (k,) into `cells[first[entity]:first[entity + 1]]` and nowhere else."""
+        held = self._entries
+        held.head = _grown(held.head, cell_capacity)
+        used = int(held.state.numpy()[0])
+        for name in ("entity", "cell", "after", "before", "further"):
+            setattr(held, name, _grown(getattr(held, name), used + len(cells)))
+        if len(entities):
+            launch(_replace, 1, [held, entities, first, cells], device=self.device)
+
+    def groups(self) -> CellGroups:
+        """The same lists as arrays."""
+        held, cells = self._entries, len(self._entries.head)
+        start = wp.empty(cells + 1, dtype=wp.int32, device=self.device)
+        order = wp.empty(int(held.state.numpy()[2]), dtype=wp.int32, device=self.device)
+        launch(_flatten, 1, [held], [start, order], device=self.device)
+        return CellGroups(start, order)
+
+
+def _grown(array: wp.array, room: int) -> wp.array:
+    if len(array) >= room:
+        return array
+    grown = wp.full(room + room // 2, -1, dtype=wp.int32, device=array.device)
+    wp.copy(grown, array, count=len(array))
+    return grown
+
+
+@wp.func
+def _take_out(e: CellListEntries, entity: int):
+    x = int(e.mine[entity])
+    while x >= 0:
+        if e.before[x] >= 0:
+            e.after[e.before[x]] = int(e.after[x])
+        else:
+            e.head[e.cell[x]] = int(e.after[x])
+        if e.after[x] >= 0:
+            e.before[e.after[x]] = int(e.before[x])
+        further = int(e.further[x])
+        e.further[x] = int(e.state[1])
+        e.state[1] = x
+        e.state[2] = e.state[2] - 1
+        x = further
+    e.mine[entity] = -1
+
+
+@wp.func
+def _put_in(e: CellListEntries, entity: int, cell: int):
+    x = int(e.state[1])
+    if x >= 0:
+        e.state[1] = int(e.further[x])
+    else:
+        x = int(e.state[0])
+        e.state[0] = x + 1
+    first = int(e.head[cell])
+    e.entity[x] = entity
+    e.cell[x] = cell
+    e.before[x] = -1
+    e.after[x] = first
+    if first >= 0:
+        e.before[first] = x
+    e.head[cell] = x
+    e.further[x] = int(e.mine[entity])
+    e.mine[entity] = x
+    e.state[2] = e.state[2] + 1
+
+
+@wp.kernel
+def _replace(first: int, e: CellListEntries, entities: wp.array[int], rows: wp.array[int], cells: wp.array[int]):
+    for i in range(entities.shape[0]):
+        entity = entities[i]
+        _take_out(e, entity)
+        for k in range(rows[entity], rows[entity + 1]):
+            _put_in(e, entity, cells[k])
+
+
+@wp.kernel
+def _flatten(first: int, e: CellListEntries, start: wp.array[int], order: wp.array[int]):
+    total = int(0)
+    for c in range(e.head.shape[0]):
+        start[c] = total
+        x = int(e.head[c])
+        while x >= 0:
+            # In rising order: lists are short.
+            place = int(total)
+            while place > start[c] and order[place - 1] > e.entity[x]:
+                order[place] = int(order[place - 1])
+                place -= 1
+            order[place] = int(e.entity[x])
+            total += 1
+            x = e.after[x]
+    start[e.head.shape[0]] = total

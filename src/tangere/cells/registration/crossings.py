@@ -1,0 +1,301 @@
+"""The cells that segments cross, as rows of arrays that stay on the device.
+
+Question: which cells does each segment cross, each cell once?
+Method:   every segment is marched twice, to count and to write (rows have no fixed length and nothing is appended, so
+          the result does not depend on threads); a row is sorted as it is written, and what was counted twice is cut.
+          Few segments on CPU are marched once, one after the other.
+          A segment that is stopped (a wall, an obstacle, a hole, a bay of the border) is marched from its other end as
+          well: its row has what it crosses before the first and after the last stop, and it is marked.
+Spec: specs/pitiot-multiresolution-interactions 2.9, 2.12, 2.13; 5.3 (count, scan, emit).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.tracking.march import MARCH_LIMIT, check_not_lost, started, stepped
+from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST
+from tangere.runtime import SOUND, device_of, launch, offsets
+
+__all__ = ["ALONE", "ENDS", "MARCH", "NOTHING", "Crossings", "cross", "joined"]
+
+wp.set_module_options(SOUND)
+
+#: How the cells of a segment are found: by marching; by marching unless both ends are in one (convex) cell; the cells
+#: of its ends and no more; not at all.
+MARCH, ALONE, ENDS, NOTHING = (wp.constant(k) for k in range(4))
+_GRAIN = 512
+#: So many segments are not worth a second march and a second thread.
+_FEW = 4096
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """Rows of cells: row i is `cells[first[i]:first[i + 1]]`, sorted."""
+
+    first: wp.array  #: (n + 1,) int32
+    cells: wp.array  #: (k,) int32
+
+    @property
+    def owner(self) -> wp.array:
+        """(k,) int32 the row of each place."""
+        count = len(self.first) - 1
+        owner = wp.empty_like(self.cells)
+        launch(_own, count, [self.first], [owner], device=device_of(owner))
+        return owner
+
+    def row(self, number: int) -> np.ndarray:
+        """One row."""
+        low, high = self.first[number : number + 2].numpy()
+        return self.cells[int(low) : int(high)].numpy()
+
+
+def cross(
+    map: CellMap, a: wp.array, b: wp.array, dart_a: wp.array, dart_b: wp.array, how: wp.array
+) -> tuple[Crossings, wp.array]:
+    """The cells of segments, and (uint8) which of them were marched (1) and stopped on the way (2).
+
+    Args:
+        a, b: (n,) vec3d, the ends [m]. dart_a, dart_b: (n,) int32, darts of the cells that hold them.
+        how: (n,) int32, one of MARCH, ALONE, ENDS, NOTHING for each.
+    """
+    count, device = len(a), map.device
+    inputs = [map.arrays, a, b, dart_a, dart_b, how]
+    if device.is_cpu and count <= _FEW:
+        return _cross_in_order(inputs, count, device)
+    sizes = wp.empty(count, dtype=wp.int32, device=device)
+    marched, status = (wp.empty(count, dtype=wp.uint8, device=device) for _ in range(2))
+    nothing = wp.empty(0, dtype=wp.int32, device=device)
+    launch(_walk_rows, count, [*inputs, 0, nothing, nothing], [sizes, marched, status], device=device, grain=_GRAIN)
+    check_not_lost(status)
+    first, total = offsets(sizes)
+    cells = wp.empty(total, dtype=wp.int32, device=device)
+    launch(_walk_rows, count, [*inputs, 1, first, cells], [sizes, marched, status], device=device, grain=_GRAIN)
+    return _cut(first, sizes, cells, total), marched
+
+
+def _cross_in_order(inputs: list[Any], count: int, device: wp.Device) -> tuple[Crossings, wp.array]:
+    """Few segments on CPU: one thread marches them once, each row after the one before."""
+    room = 4 * count + 64
+    while True:
+        first, cells = (wp.empty(size, dtype=wp.int32, device=device) for size in (count + 1, room))
+        marched = wp.empty(count, dtype=wp.uint8, device=device)
+        lost = wp.zeros(1, dtype=wp.uint8, device=device)
+        launch(_walk_in_order, 1, inputs, [first, cells, marched, lost], device=device)
+        check_not_lost(lost)
+        total = int(first.numpy()[count])
+        if total <= room:
+            return Crossings(first, cells[:total]), marched
+        room = total
+
+
+def joined(rows: Crossings, members: wp.array) -> Crossings:
+    """For each (n, k) of members the union of their rows."""
+    count, device = len(members), device_of(members)
+    sizes = wp.empty(count, dtype=wp.int32, device=device)
+    launch(_measure, count, [rows.first, members], [sizes], device=device)
+    first, total = offsets(sizes)
+    cells = wp.empty(total, dtype=wp.int32, device=device)
+    launch(_join, count, [rows.first, rows.cells, members, first, cells], [sizes], device=device, grain=_GRAIN)
+    return _cut(first, sizes, cells, total)
+
+
+def _cut(first: wp.array, sizes: wp.array, cells: wp.array, room: int) -> Crossings:
+    """Rows of `sizes` cells, without the room that was left after each."""
+    count, device = len(sizes), device_of(sizes)
+    begin, total = offsets(sizes)
+    ends = wp.empty(count + 1, dtype=wp.int32, device=device)
+    packed = cells if total == room else wp.empty(total, dtype=wp.int32, device=device)
+    launch(_pack, count + 1, [first, begin, cells, total, int(total != room)], [ends, packed], device=device)
+    return Crossings(ends, packed)
+
+
+@wp.func
+def _noted(base: int, size: int, cells: wp.array[int], cell: int) -> int:
+    """Put a cell into its place of a sorted row unless it is there, or (without room) only count it."""
+    at = wp.min(size, cells.shape[0] - base)
+    while at > 0 and cells[base + wp.max(at, 1) - 1] > cell:
+        at -= 1
+    if at > 0:
+        if cells[base + at - 1] == cell:
+            return size
+    if base + size >= cells.shape[0]:
+        return size + 1
+    for k in range(size - at):
+        cells[base + size - k] = int(cells[base + size - k - 1])
+    cells[base + at] = cell
+    return size + 1
+
+
+@wp.func
+def _marched_row(
+    m: MapArrays, a: wp.vec3d, b: wp.vec3d, dart: int, base: int, size: int, writing: int, cells: wp.array[int]
+) -> wp.vec2i:
+    """The size of a row with the cells from a on, and how the march ended."""
+    now = started(m, a, dart)
+    steps = int(0)
+    last = int(-1)
+    count = int(size)
+    going = bool(True)
+    while going:
+        cell = m.cell[now.dart]
+        if cell != last:
+            if writing == 1:
+                count = _noted(base, count, cells, cell)
+            else:
+                count += 1
+            last = cell
+        going = now.status < 0 and steps < MARCH_LIMIT
+        if going:
+            now = stepped(m, a, b, now)
+            steps += 1
+    if now.status < 0:
+        return wp.vec2i(count, LOST)
+    return wp.vec2i(count, now.status)
+
+
+@wp.func
+def row_of(
+    m: MapArrays,
+    a: wp.vec3d,
+    b: wp.vec3d,
+    dart_a: int,
+    dart_b: int,
+    how: int,
+    base: int,
+    writing: int,
+    cells: wp.array[int],
+) -> wp.vec3i:
+    """The row of one segment: its size, how the march ended, and whether there was one (1) and it was stopped (2)."""
+    if how == NOTHING:
+        return wp.vec3i(0, INSIDE, 0)
+    here = m.cell[dart_a]
+    there = m.cell[dart_b]
+    if how == ENDS or (how == ALONE and here == there):
+        size = int(1)
+        if writing == 1:
+            size = _noted(base, _noted(base, 0, cells, here), cells, there)
+        elif here != there:
+            size = 2
+        return wp.vec3i(size, INSIDE, 0)
+    end = _marched_row(m, a, b, dart_a, base, 0, writing, cells)
+    if end[1] == BLOCKED:
+        # A wall is in the way: the cells from the other end as well.
+        end = _marched_row(m, b, a, dart_b, base, end[0], writing, cells)
+        return wp.vec3i(end[0], end[1], 2)
+    return wp.vec3i(end[0], end[1], 1)
+
+
+@wp.kernel
+def _walk_rows(
+    first: int,
+    m: MapArrays,
+    a: wp.array[wp.vec3d],
+    b: wp.array[wp.vec3d],
+    dart_a: wp.array[int],
+    dart_b: wp.array[int],
+    how: wp.array[int],
+    writing: int,
+    begin: wp.array[int],
+    cells: wp.array[int],
+    sizes: wp.array[int],
+    marched: wp.array[wp.uint8],
+    status: wp.array[wp.uint8],
+):
+    i = first + wp.tid()
+    base = int(0)
+    if writing == 1:
+        base = begin[i]
+    row = row_of(m, a[i], b[i], dart_a[i], dart_b[i], how[i], base, writing, cells)
+    sizes[i] = row[0]
+    status[i] = wp.uint8(row[1])
+    marched[i] = wp.uint8(row[2])
+
+
+@wp.kernel
+def _walk_in_order(
+    first: int,
+    m: MapArrays,
+    a: wp.array[wp.vec3d],
+    b: wp.array[wp.vec3d],
+    dart_a: wp.array[int],
+    dart_b: wp.array[int],
+    how: wp.array[int],
+    begin: wp.array[int],
+    cells: wp.array[int],
+    marched: wp.array[wp.uint8],
+    lost: wp.array[wp.uint8],
+):
+    total = int(0)
+    for i in range(a.shape[0]):
+        begin[i] = total
+        row = row_of(m, a[i], b[i], dart_a[i], dart_b[i], how[i], total, 1, cells)
+        total += row[0]
+        marched[i] = wp.uint8(row[2])
+        if row[1] == LOST:
+            lost[0] = wp.uint8(LOST)
+    begin[a.shape[0]] = total
+
+
+@wp.kernel
+def _measure(first: int, rows: wp.array[int], members: wp.array2d[int], sizes: wp.array[int]):
+    i = first + wp.tid()
+    size = int(0)
+    for k in range(members.shape[1]):
+        size += rows[members[i, k] + 1] - rows[members[i, k]]
+    sizes[i] = size
+
+
+@wp.kernel
+def _join(
+    first: int,
+    rows: wp.array[int],
+    row_cells: wp.array[int],
+    members: wp.array2d[int],
+    begin: wp.array[int],
+    cells: wp.array[int],
+    sizes: wp.array[int],
+):
+    i = first + wp.tid()
+    size = int(0)
+    for k in range(members.shape[1]):
+        for q in range(rows[members[i, k]], rows[members[i, k] + 1]):
+            size = _noted(begin[i], size, cells, row_cells[q])
+    sizes[i] = size
+
+
+@wp.kernel
+def _pack(
+    first: int,
+    first_before: wp.array[int],
+    begin: wp.array[int],
+    cells: wp.array[int],
+    total: int,
+    moving: int,
+    ends: wp.array[int],
+    packed: wp.array[int],
+):
+    i = first + wp.tid()
+    if i == begin.shape[0]:
+        ends[i] = total
+        return
+    ends[i] = int(begin[i])
+    if moving == 1:
+        end = total
+        if i + 1 < begin.shape[0]:
+            end = int(begin[i + 1])
+        for k in range(begin[i], end):
+            packed[k] = int(cells[first_before[i] + k - begin[i]])
+
+
+@wp.kernel
+def _own(first: int, rows: wp.array[int], owner: wp.array[int]):
+    i = first + wp.tid()
+    for k in range(rows[i], rows[i + 1]):
+        owner[k] = i

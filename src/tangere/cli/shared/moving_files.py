@@ -1,0 +1,42 @@
+"""Two mesh files as one moving mesh: the first is time 0, the second time 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tangere.cli.shared.mesh_files import load_mesh
+from tangere.motion import Linear
+from tangere.runtime import InputError
+from tangere.shape.mesh import Mesh, Moving, weld_vertices
+
+__all__ = ["load_bodies", "load_moving"]
+
+
+def load_bodies(starts: tuple[Path, ...], ends: tuple[Path, ...]) -> list[Mesh | Moving]:
+    """A mesh for each of `starts`, moving if `ends` names where it goes; both lists in the same order."""
+    if len(ends) > len(starts):
+        raise InputError(f"{len(ends)} end files for {len(starts)} meshes: there must not be more than meshes")
+    bodies: list[Mesh | Moving] = [load_moving(start, end) for start, end in zip(starts, ends, strict=False)]
+    return bodies + [load_mesh(path) for path in starts[len(ends) :]]
+
+
+def load_moving(start: Path, end: Path) -> Moving:
+    """The mesh in `start` on its way to the positions in `end`, which must have the same triangles.
+
+    Vertices are welded only where they are equal in both files: what meets at one end may be apart at the other.
+    """
+    here, there = _as_filed(start), _as_filed(end)
+    if len(here.vertices) != len(there.vertices):
+        counts = f"{len(here.vertices)} and {len(there.vertices)} vertices"
+        raise InputError(f"{start} and {end}: not one mesh in two positions, they have {counts}")
+    if not np.array_equal(here.faces, there.faces):
+        raise InputError(f"{start} and {end}: not one mesh in two positions, their triangles differ")
+    path, faces = weld_vertices(np.hstack([here.vertices, there.vertices]), here.faces)
+    return Mesh(path[:, :3], faces, name=here.name).moving(Linear(path[:, 3:]))
+
+
+def _as_filed(path: Path) -> Mesh:
+    """The mesh with the vertices of its file; those of a prepared part have been welded already."""
+    return load_mesh(path) if path.suffix.lower() == ".npz" else Mesh.load(path, weld=False)

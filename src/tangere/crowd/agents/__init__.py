@@ -1,0 +1,1 @@
+"""The agents: their state on the device, sorted by cell, what they see and how they go."""

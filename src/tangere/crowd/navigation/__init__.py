@@ -1,0 +1,1 @@
+"""Where agents go: routes, planning, detours, street maps."""

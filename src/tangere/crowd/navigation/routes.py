@@ -1,0 +1,111 @@
+"""Where agents go: the waypoints of each, and how far along they are.
+
+Routes are flat arrays (agent n owns a range of them), so that a million goals cost no more than their numbers.
+Spec: specs/pitiot-multiresolution-interactions 2.18 (goals), 2.22.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.crowd.agents.arrays import Routes
+from tangere.runtime import Arrays, InputError, to_numpy
+
+__all__ = ["Goals", "Ways", "progress", "routes_of"]
+
+#: (n, 2 | 3), or for each agent its waypoints (k, 2 | 3); None: none.
+Goals = Arrays | Sequence[Arrays] | None
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The waypoints of agents, one after the other."""
+
+    points: np.ndarray  #: (k, 3) [m]
+    sizes: np.ndarray  #: (n,) how many each agent has
+
+    @classmethod
+    def of(cls, goals: Goals, count: int, dimension: int = 2) -> Ways:
+        """Those a user gives for `count` agents; goals of the plane (`dimension` 2) get z = 0."""
+        if goals is None:
+            return cls(np.empty((0, 3)), np.zeros(count, np.int64))
+        try:
+            given = len(goals)
+        except TypeError as error:  # a number, or an array of one
+            raise InputError(f"goals must be one for each agent, not {goals!r}") from error
+        if given != count:
+            raise InputError(f"goals: there are {given} for {count} agents")
+        if isinstance(goals, np.ndarray) and goals.ndim == 2 and goals.dtype != object:
+            rows, sizes = to_numpy(goals, "goals"), np.ones(count, np.int64)
+            if rows.shape[1] not in (dimension, 3):
+                raise InputError(f"goals must have shape (n, {dimension}) or (n, 3), not {rows.shape}")
+            points = _in_space(rows)
+        else:
+            each = [_waypoints(number, goal, dimension) for number, goal in enumerate(goals)]
+            points = np.concatenate([np.empty((0, 3)), *each])
+            sizes = np.array([len(way) for way in each], np.int64)
+        wrong = ~np.isfinite(points).all(axis=1)
+        if wrong.any():
+            number = int(np.searchsorted(np.cumsum(sizes), np.argmax(wrong), side="right"))
+            raise InputError(f"goals: agent {number} has a waypoint that is not finite")
+        return cls(points, sizes)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def begins(self) -> np.ndarray:
+        """(n,) the place of each agent's first waypoint."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def followed_by(self, more: Ways) -> Ways:
+        """With those of more agents."""
+        return Ways(np.concatenate([self.points, more.points]), np.concatenate([self.sizes, more.sizes]))
+
+    def replaced(self, numbers: np.ndarray, ways: Ways) -> Ways:
+        """With other ones for some agents."""
+        begins, sizes = self.begins, self.sizes.copy()
+        begins[numbers], sizes[numbers] = len(self.points) + ways.begins, ways.sizes
+        return Ways(np.concatenate([self.points, ways.points])[_places(begins, sizes)], sizes)
+
+
+def routes_of(ways: Ways, traits: dict[str, np.ndarray], device: wp.Device) -> Routes:
+    """Routes for kernels. Traits: repeat, arrived, and how many waypoints each agent is done with (see `progress`)."""
+    r = Routes()
+    r.points = wp.array(ways.points, dtype=wp.vec3d, device=device)
+    begins = ways.begins
+    columns = {"begin": begins, "end": begins + ways.sizes, "at": begins + traits["done"], "repeat": traits["repeat"]}
+    for name, values in columns.items():
+        setattr(r, name, wp.array(values.astype(np.int32), dtype=wp.int32, device=device))
+    r.detoured = wp.zeros(len(ways), dtype=wp.int32, device=device)
+    r.detour = wp.zeros(len(ways), dtype=wp.vec3d, device=device)
+    r.arrived = wp.array(traits["arrived"], dtype=wp.float64, device=device)
+    return r
+
+
+def progress(r: Routes) -> dict[str, np.ndarray]:
+    """How far along everybody is, as traits: with it routes may be sent again."""
+    return {"done": r.at.numpy().astype(np.int64) - r.begin.numpy(), "arrived": r.arrived.numpy().copy()}
+
+
+def _places(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """begins[n], begins[n] + 1, … sizes[n] times, for each n."""
+    ends = np.cumsum(sizes)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - sizes), sizes)
+
+
+def _waypoints(number: int, goal: Any, dimension: int) -> np.ndarray:
+    way = np.atleast_2d(to_numpy(goal, f"goals: that of agent {number}"))
+    if way.ndim != 2 or way.shape[1] not in (dimension, 3):
+        wanted = f"(k, {dimension}) or (k, 3)"
+        raise InputError(f"goals: those of agent {number} must have shape {wanted}, not {way.shape}")
+    return _in_space(way)
+
+
+def _in_space(points: np.ndarray) -> np.ndarray:
+    return np.concatenate([points, np.zeros((len(points), 3 - points.shape[1]))], axis=1)

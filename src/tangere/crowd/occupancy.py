@@ -1,0 +1,54 @@
+"""Which cells agents are in: those of points, those that edges of bodies cross, and those inside of bodies.
+
+Spec: specs/pitiot-multiresolution-interactions 2.12, 2.18.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tangere.cells import numbers_of
+from tangere.cells.maps import CellMap
+from tangere.crowd.agents.body_agents import BodyAgents
+from tangere.crowd.agents.population import Population
+from tangere.runtime import Arrays, InputError
+
+__all__ = ["inside", "leaves_below", "taken"]
+
+
+def taken(points: Population, bodies: BodyAgents, cells: np.ndarray) -> np.ndarray:
+    """(n,) bool: which of these leaves somebody is in; on surfaces a body is where its corners are."""
+    map = bodies.map
+    found = np.isin(cells, map.arrays.cell.numpy()[points.crowd.dart.numpy()])
+    if len(bodies) == 0:
+        return found
+    found |= np.isin(cells, bodies.edges.crossed())
+    centres = map.numpy("centre")[cells]
+    for number, body in enumerate(bodies.bodies if map.flat else ()):
+        for section in range(len(body.sections)):
+            found |= inside(bodies.outline(number, section)[:, :2], centres)
+    return found
+
+
+def leaves_below(map: CellMap, cells: Arrays) -> np.ndarray:
+    """The leaves among cells, and those below the others."""
+    chosen = numbers_of(cells, "cells", map.cell_capacity, "cells")
+    if (map.levels[chosen] < 0).any():
+        raise InputError(f"cells: there is no cell {chosen[map.levels[chosen] < 0][0]}")
+    leaves, parent = map.leaves, map.arrays.parent.numpy()
+    found, up = np.isin(leaves, chosen), parent[leaves]
+    while (up >= 0).any():
+        found |= np.isin(up, chosen)
+        up = np.where(up >= 0, parent[up], -1)
+    return leaves[found]
+
+
+def inside(polygon: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """(n,) bool: which points a simple polygon of the plane holds: an odd number of sides to the right."""
+    held = np.zeros(len(points), bool)
+    for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        beside = (a[1] > points[:, 1]) != (b[1] > points[:, 1])
+        if a[1] != b[1]:
+            crossing = a[0] + (points[:, 1] - a[1]) * (b[0] - a[0]) / (b[1] - a[1])
+            held ^= beside & (points[:, 0] < crossing)
+    return held

@@ -1,0 +1,1 @@
+"""How an agent steers: bubbles, reciprocal avoidance, walls and edges of bodies."""

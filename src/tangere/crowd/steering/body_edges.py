@@ -1,0 +1,289 @@
+"""Edges of bodies by cell: contours, and the virtual edges that reach ahead of them.
+
+Question: which edges does an agent in this cell see?
+Method:   an edge is in every cell it crosses (marched unless both ends are in one convex cell), and cells hold lists
+          of their edges. Few edges on CPU are marched and sorted by one kernel into arrays that stay, so that the
+          launches which read them are packed once.
+          A virtual edge runs from the centroid of a body's head to where it will be after the horizon, cut at the first
+          wall; a body wider than it runs far gets two, a wedge as wide as itself. A centroid that its body's first
+          corner does not see past a wall has none.
+          On surfaces, edges are in the cells of their ends and there are no virtual ones.
+Spec: specs/pitiot-multiresolution-interactions 2.12, 2.21.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.cells.maps import CellMap, MapArrays
+from tangere.cells.registration import ALONE, ENDS, MARCH, NOTHING, cross, group, row_of
+from tangere.cells.tracking import INSIDE, LOST, check_not_lost, chunk_of, marched, walk
+from tangere.crowd.agents.arrays import Edges, ball_of
+from tangere.crowd.agents.shape_matching import BodyArrays
+from tangere.runtime import SOUND, PreparedLaunch, launch
+
+__all__ = ["MovingEdges"]
+
+wp.set_module_options(SOUND)
+
+#: A virtual edge becomes two where a body is wider than this part of the edge's length.
+_WEDGE = 0.5
+#: So many edges are listed on one thread of a CPU.
+_FEW = 4096
+_ZERO, _HALF = (wp.constant(wp.float64(x)) for x in (0.0, 0.5))
+
+
+@wp.struct
+class _Ends:
+    dart_a: wp.array[int]
+    dart_b: wp.array[int]
+    how: wp.array[int]  # its cells are to be found
+
+
+class MovingEdges:
+    """The edges of all bodies, where they are now: contours first, then two places for each body's virtual edges.
+
+    Args:
+        contours: (e, 2) particles. owners: (e,) bodies.
+        widths: (b,) of each body [m]. horizon: of anticipation [s]; 0: no virtual edges.
+    """
+
+    def __init__(
+        self,
+        map: CellMap,
+        contours: np.ndarray,
+        owners: np.ndarray,
+        widths: np.ndarray,
+        horizon: float,
+    ) -> None:
+        self.map = map
+        self._horizon = horizon if map.dimension == 2 and map.flat else 0.0
+        device, bodies = map.device, len(widths) if self._horizon > 0 else 0
+        count = len(contours) + 2 * bodies
+        everyone = np.concatenate([owners, np.repeat(np.arange(bodies), 2)])
+        self._contours = wp.array(contours.astype(np.int32), dtype=wp.vec2i, device=device)
+        self._widths = wp.array(widths, dtype=wp.float64, device=device)
+        self._ends = _Ends()
+        for name in ("dart_a", "dart_b", "how"):
+            setattr(self._ends, name, wp.empty(count, dtype=wp.int32, device=device))
+        self.arrays = Edges()  #: as kernels see them
+        for name in ("a", "b", "rate_a", "rate_b"):
+            setattr(self.arrays, name, wp.empty(count, dtype=wp.vec3d, device=device))
+        self.arrays.owner = wp.array(everyone.astype(np.int32), dtype=wp.int32, device=device)
+        self.arrays.ahead = wp.zeros(count, dtype=wp.int32, device=device)
+        self.arrays.longest = wp.zeros(1, dtype=wp.float64, device=device)
+        self._in_order = device.is_cpu and count <= _FEW
+        self._placing: tuple[Any, PreparedLaunch] | None = None
+        self._listing: tuple[Any, PreparedLaunch] | None = None
+        if count == 0:
+            self.arrays.start = wp.zeros(map.cell_capacity + 1, dtype=wp.int32, device=device)
+
+    def update(self, bodies: BodyArrays) -> None:
+        """Register all edges anew; `arrays` is another struct where any of its arrays had to be replaced."""
+        key = self.map.version, bodies.position.ptr, bodies.velocity.ptr, bodies.dart.ptr
+        if self._placing is None or self._placing[0] != key:
+            how = int(ENDS if bodies.surface else ALONE if self.map.has_convex_cells else MARCH)
+            reach, chunk = wp.vec2d(self._horizon, _WEDGE), chunk_of(self.map.device)
+            arguments = [self.map.arrays, bodies, self._contours, self._widths, reach, how, chunk]
+            arguments += [self._ends, self.arrays]
+            indices = -(-len(self.arrays.owner) // chunk)
+            placing = PreparedLaunch(_place_ends, arguments, self.map.device, dim=indices, grain=16)
+            self._placing = key, placing
+        self._placing[1].run()
+        self._list()
+
+    def crossed(self) -> np.ndarray:
+        """The cells that contours cross."""
+        count = len(self._contours)
+        return self.arrays.cells.numpy()[: self.arrays.first.numpy()[count]] if count else np.empty(0, np.int32)
+
+    def _list(self) -> None:
+        """List edges by cell."""
+        if self._in_order:
+            room = 4 * len(self.arrays.owner)
+            while room:
+                room = self._listed(room)
+            return
+        e, ends = self._renewed(), self._ends
+        rows, _ = cross(self.map, e.a, e.b, ends.dart_a, ends.dart_b, ends.how)
+        lists = group(rows.cells, self.map.cell_capacity)
+        e.first, e.cells, e.edge = rows.first, rows.cells, rows.owner
+        e.start, e.entry = lists.start, lists.order
+        e.whose = wp.empty_like(e.entry)
+        e.ball = wp.empty(len(e.entry), dtype=wp.vec4d, device=self.map.device)
+        e.longest.zero_()
+        launch(_measure, len(e.entry), [e], device=self.map.device, threads=1)
+        self.arrays = e
+
+    def _listed(self, room: int) -> int:
+        """List few edges on CPU, into the same arrays as before; returns the room still wanted, 0: it was enough."""
+        if self._listing is None or self._listing[0] != self.map.version or len(self.arrays.cells) < room:
+            room = max(room, len(self.arrays.cells) if self._listing else 0)
+            e, cells, device = self._renewed(), self.map.cell_capacity, self.map.device
+            sizes = {"first": len(e.owner) + 1, "start": cells + 1}
+            for name, size in (sizes | dict.fromkeys(("cells", "edge", "entry", "whose"), room)).items():
+                setattr(e, name, wp.zeros(size, dtype=wp.int32, device=device))
+            e.ball = wp.zeros(room, dtype=wp.vec4d, device=device)
+            counter, self._needed = (wp.zeros(size, dtype=wp.int32, device=device) for size in (cells, 1))
+            self._lost = wp.zeros(1, dtype=wp.uint8, device=device)
+            self.arrays = e
+            arguments = [self.map.arrays, self._ends, counter, self._needed, self._lost, e]
+            self._listing = self.map.version, PreparedLaunch(_list_alone, arguments, device, dim=1)
+        self._listing[1].run()
+        if self._lost.numpy()[0]:
+            check_not_lost(self._lost)
+        needed = int(self._needed.numpy()[0])
+        return needed if needed > len(self.arrays.cells) else 0
+
+    def _renewed(self) -> Edges:
+        """The same edges, without their lists."""
+        e = Edges()
+        for name in ("a", "b", "rate_a", "rate_b", "owner", "ahead", "longest"):
+            setattr(e, name, getattr(self.arrays, name))
+        return e
+
+
+@wp.func
+def _virtual(
+    m: MapArrays,
+    b: BodyArrays,
+    body: int,
+    side: int,
+    width: wp.float64,
+    reach: wp.vec2d,
+    i: int,
+    x: _Ends,
+    e: Edges,
+):
+    """Place one of the two virtual edges of a body, or none."""
+    s = b.head_section[body]
+    count = wp.float64(b.first[s + 1] - b.first[s])
+    hub = wp.vec3d()
+    velocity = wp.vec3d()
+    for k in range(b.first[s], b.first[s + 1]):
+        hub += b.position[b.particle[k]] / count
+        velocity += b.velocity[b.particle[k]] / count
+    way = reach[0] * velocity
+    length = wp.length(way)
+    wide = width > reach[1] * length
+    seen = walk(m, hub, b.dart[b.particle[b.first[s]]])
+    e.a[i] = hub
+    e.b[i] = hub
+    e.rate_a[i] = velocity
+    e.rate_b[i] = velocity
+    e.ahead[i] = 0
+    x.dart_a[i] = seen[0]
+    x.dart_b[i] = seen[0]
+    x.how[i] = NOTHING
+    if length > _ZERO and seen[1] == INSIDE and (side == 0 or wide):
+        if wide:
+            left = wp.vec3d(-way[1], way[0], _ZERO) * (width * _HALF / length)
+            if side == 1:
+                left = -left
+            way = way + left
+        end = marched(m, hub, hub + way, seen[0])
+        e.b[i] = hub + end.time * way
+        e.ahead[i] = 1
+        x.dart_b[i] = end.dart
+        x.how[i] = ALONE
+
+
+@wp.kernel
+def _place_ends(
+    first: int,
+    m: MapArrays,
+    b: BodyArrays,
+    contours: wp.array[wp.vec2i],
+    widths: wp.array[wp.float64],
+    reach: wp.vec2d,
+    how: int,
+    chunk: int,
+    x: _Ends,
+    e: Edges,
+):
+    begin = (first + wp.tid()) * chunk
+    for i in range(begin, wp.min(begin + chunk, e.owner.shape[0])):
+        k = i - contours.shape[0]
+        if k >= 0:
+            _virtual(m, b, k / 2, k % 2, widths[k / 2], reach, i, x, e)
+            if x.how[i] == ALONE:
+                x.how[i] = how
+        else:
+            ends = contours[i]
+            e.a[i] = b.position[ends[0]]
+            e.b[i] = b.position[ends[1]]
+            e.rate_a[i] = b.velocity[ends[0]]
+            e.rate_b[i] = b.velocity[ends[1]]
+            x.dart_a[i] = int(b.dart[ends[0]])
+            x.dart_b[i] = int(b.dart[ends[1]])
+            x.how[i] = how
+
+
+@wp.func
+def _tell(e: Edges, i: int):
+    """Write beside an entry what is asked of it first."""
+    g = e.edge[e.entry[i]]
+    e.ball[i] = ball_of(e.a[g], e.b[g])
+    whose = int(e.owner[g])
+    if e.ahead[g] == 1:
+        whose = -1
+    e.whose[i] = whose
+
+
+@wp.kernel
+def _list_alone(
+    first: int,
+    m: MapArrays,
+    x: _Ends,
+    counter: wp.array[int],
+    needed: wp.array[int],
+    lost: wp.array[wp.uint8],
+    e: Edges,
+):
+    room = e.cells.shape[0]
+    total = int(0)
+    square = wp.float64(0.0)
+    for i in range(e.owner.shape[0]):
+        e.first[i] = total
+        square = wp.max(square, wp.length_sq(e.b[i] - e.a[i]))
+        row = row_of(m, e.a[i], e.b[i], x.dart_a[i], x.dart_b[i], x.how[i], total, 1, e.cells)
+        end = total + row[0]
+        while total < end:
+            if total < room:
+                e.edge[total] = i
+            total += 1
+        if row[1] == LOST:
+            lost[0] = wp.uint8(LOST)
+    e.first[e.owner.shape[0]] = total
+    e.longest[0] = wp.sqrt(square)
+    needed[0] = total
+    if total > room:
+        return
+    k = int(0)
+    while k < total:
+        counter[e.cells[k]] = counter[e.cells[k]] + 1
+        k += 1
+    # Ends first; each place taken, from the last one on, moves the end of its cell towards the start.
+    end = int(0)
+    for cell in range(counter.shape[0]):
+        end += counter[cell]
+        e.start[cell] = end
+        counter[cell] = 0
+    e.start[counter.shape[0]] = end
+    while k > 0:
+        k -= 1
+        place = e.start[e.cells[k]] - 1
+        e.start[e.cells[k]] = place
+        e.entry[place] = k
+        _tell(e, place)
+
+
+@wp.kernel
+def _measure(first: int, e: Edges):
+    i = first + wp.tid()
+    _tell(e, i)
+    g = e.edge[e.entry[i]]
+    wp.atomic_max(e.longest, 0, wp.length(e.b[g] - e.a[g]))

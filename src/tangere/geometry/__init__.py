@@ -1,0 +1,1 @@
+"""Pure formulas: closest points, triangle pairs, separating axes, exact predicates, intervals."""

@@ -1,0 +1,275 @@
+"""Interval arithmetic in kernels: closed intervals [lower, upper] as `wp.vec2d`, rounded outward.
+
+Question: in which range does an expression lie when its arguments are known only as ranges?
+Method:   the bounds of each operation (specs/redon-rigid-ccd-and-dynamics C7), moved outward by at least one unit in
+          the last place of the rounded result; `r (1 - 2^-52)` rounds to a neighbour of r or beyond, so no rounding
+          mode is needed and CPU and CUDA agree.
+Sound:    x in I implies f(x) in F(I), rounding included. A bound that is not a number means "unknown": every test of
+          this module then answers as for the whole line, so that nothing is discarded because of it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import warp as wp
+
+from tangere.runtime import SOUND, InputError, choose_device, collect, reserve_slots
+
+wp.set_module_options(SOUND)
+
+__all__ = [
+    "above",
+    "below",
+    "cosine",
+    "excludes_zero",
+    "hull",
+    "inverse",
+    "isolate_roots",
+    "magnitude",
+    "minus",
+    "over",
+    "overlap",
+    "plus",
+    "point",
+    "sine",
+    "square",
+    "square_root",
+    "times",
+]
+
+#: One unit in the last place of a number in [1, 2).
+ULP = wp.constant(wp.float64(2.0**-52))
+#: Covers results that underflow.
+TINY = wp.constant(wp.float64(1.0e-322))
+#: Errors of sine and cosine in every mathematical library, as an absolute amount, with room to spare.
+TRIG_ERROR = wp.constant(wp.float64(8.0 * 2.0**-53))
+#: Relative doubt about where the extrema of a sine lie.
+TURN_ERROR = wp.constant(wp.float64(4.0e-16))
+#: Beyond this the argument itself is too coarse for a useful answer.
+LARGEST_ANGLE = wp.constant(wp.float64(1.0e9))
+TURN = wp.constant(wp.float64(2.0 * np.pi))
+INFINITE = wp.constant(wp.float64(np.inf))
+#: Bisection of one function holds at most this many pending halves; the width cannot be halved more often.
+DEPTH = 64
+Waiting = wp.types.vector(length=DEPTH, dtype=wp.float64)
+
+
+def isolate_roots(inclusion: wp.Function, parameters, start: float, end: float, width: float, *, device=None):
+    """Intervals of at most `width` that together hold every root of each function in [start, end].
+
+    Bisection, left half first; a half is dropped only where the inclusion function proves that it has no root, so no
+    root is missed, whatever its multiplicity. Where a function vanishes on a piece, the answers cover the piece.
+
+    Args:
+        inclusion: `@wp.func (interval: vec2d, parameters: vec4d) -> vec2d`, an enclosure of the function over interval.
+        parameters: one row a function, shape (n, 4).
+        width: of the intervals to report; must be above rounding of the ends.
+
+    Returns:
+        The number of the function of each interval, shape (m,), and the intervals, shape (m, 2), in time order.
+    """
+    rows = np.ascontiguousarray(parameters, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != 4:
+        raise InputError(f"parameters must have shape (n, 4), not {rows.shape}")
+    scale = max(abs(start), abs(end))
+    if not (end >= start and width > 4e-16 * scale and np.isfinite(scale)):
+        raise InputError(f"cannot bisect [{start}, {end}] down to a width of {width}")
+    where = choose_device(device)
+    inputs = [wp.array(rows, dtype=wp.vec4d, device=where), wp.float64(start), wp.float64(end), wp.float64(width)]
+    found = collect(_isolate_kernel(inclusion), len(rows), inputs, wp.vec3d, device=where).numpy()
+    found = found[np.lexsort((found[:, 1], found[:, 0]))]
+    return found[:, 0].astype(np.int64), found[:, 1:]
+
+
+@wp.func
+def below(x: wp.float64) -> wp.float64:
+    """A number strictly below x: at or below everything that rounds to x."""
+    return x - wp.abs(x) * ULP - TINY
+
+
+@wp.func
+def above(x: wp.float64) -> wp.float64:
+    """A number strictly above x: at or above everything that rounds to x."""
+    return x + wp.abs(x) * ULP + TINY
+
+
+@wp.func
+def point(x: wp.float64) -> wp.vec2d:
+    """The interval that holds x alone."""
+    return wp.vec2d(x, x)
+
+
+@wp.func
+def plus(a: wp.vec2d, b: wp.vec2d) -> wp.vec2d:
+    return wp.vec2d(below(a[0] + b[0]), above(a[1] + b[1]))
+
+
+@wp.func
+def minus(a: wp.vec2d, b: wp.vec2d) -> wp.vec2d:
+    return wp.vec2d(below(a[0] - b[1]), above(a[1] - b[0]))
+
+
+@wp.func
+def times(a: wp.vec2d, b: wp.vec2d) -> wp.vec2d:
+    ll = a[0] * b[0]
+    lu = a[0] * b[1]
+    ul = a[1] * b[0]
+    uu = a[1] * b[1]
+    product = wp.vec2d(below(wp.min(wp.min(ll, lu), wp.min(ul, uu))), above(wp.max(wp.max(ll, lu), wp.max(ul, uu))))
+    # Minimum and maximum pass over what is not a number, which here may be any number.
+    if wp.isnan(ll) or wp.isnan(lu) or wp.isnan(ul) or wp.isnan(uu):
+        product = wp.vec2d(-INFINITE, INFINITE)
+    return product
+
+
+@wp.func
+def square(a: wp.vec2d) -> wp.vec2d:
+    m = magnitude(a)
+    return wp.vec2d(wp.max(below(m[0] * m[0]), wp.float64(0.0)), above(m[1] * m[1]))
+
+
+@wp.func
+def inverse(a: wp.vec2d) -> wp.vec2d:
+    """1 / a; the whole line if a holds zero."""
+    quotient = wp.vec2d(-INFINITE, INFINITE)
+    if a[0] > wp.float64(0.0) or a[1] < wp.float64(0.0):
+        quotient = wp.vec2d(below(wp.float64(1.0) / a[1]), above(wp.float64(1.0) / a[0]))
+    return quotient
+
+
+@wp.func
+def over(a: wp.vec2d, b: wp.vec2d) -> wp.vec2d:
+    """a / b; the whole line if b holds zero."""
+    return times(a, inverse(b))
+
+
+@wp.func
+def magnitude(a: wp.vec2d) -> wp.vec2d:
+    """The absolute values of a."""
+    lower = wp.float64(0.0)
+    if a[0] > wp.float64(0.0):
+        lower = a[0]
+    if a[1] < wp.float64(0.0):
+        lower = -a[1]
+    upper = wp.max(-a[0], a[1])
+    if wp.isnan(a[0]) or wp.isnan(a[1]):
+        lower = wp.float64(0.0)
+        upper = INFINITE
+    return wp.vec2d(lower, upper)
+
+
+@wp.func
+def square_root(a: wp.vec2d) -> wp.vec2d:
+    """Square roots of the numbers of a that are not negative."""
+    zero = wp.float64(0.0)
+    lower = zero
+    if a[0] > zero:
+        lower = wp.max(below(wp.sqrt(a[0])), zero)
+    upper = INFINITE
+    if a[1] >= zero:
+        upper = above(wp.sqrt(a[1]))
+    elif a[1] < zero:
+        upper = zero
+    return wp.vec2d(lower, upper)
+
+
+@wp.func
+def cosine(a: wp.vec2d) -> wp.vec2d:
+    """Cosines of the angles of a [rad]."""
+    one = wp.float64(1.0)
+    result = wp.vec2d(-one, one)
+    if a[0] >= -LARGEST_ANGLE and a[1] <= LARGEST_ANGLE and a[1] - a[0] < TURN:
+        first = wp.cos(a[0])
+        last = wp.cos(a[1])
+        if not _passes(a, wp.float64(0.0)):
+            result[1] = wp.min(wp.max(first, last) + TRIG_ERROR, one)
+        if not _passes(a, wp.float64(0.5)):
+            result[0] = wp.max(wp.min(first, last) - TRIG_ERROR, -one)
+    return result
+
+
+@wp.func
+def sine(a: wp.vec2d) -> wp.vec2d:
+    """Sines of the angles of a [rad]."""
+    one = wp.float64(1.0)
+    result = wp.vec2d(-one, one)
+    if a[0] >= -LARGEST_ANGLE and a[1] <= LARGEST_ANGLE and a[1] - a[0] < TURN:
+        first = wp.sin(a[0])
+        last = wp.sin(a[1])
+        if not _passes(a, wp.float64(0.25)):
+            result[1] = wp.min(wp.max(first, last) + TRIG_ERROR, one)
+        if not _passes(a, wp.float64(0.75)):
+            result[0] = wp.max(wp.min(first, last) - TRIG_ERROR, -one)
+    return result
+
+
+@wp.func
+def _passes(a: wp.vec2d, phase: wp.float64) -> bool:
+    """Whether a may hold an angle of `phase` turns, up to whole turns."""
+    first = a[0] / TURN - phase
+    last = a[1] / TURN - phase
+    doubt = TURN_ERROR * (wp.float64(1.0) + wp.abs(first) + wp.abs(last))
+    return wp.ceil(first - doubt) <= wp.floor(last + doubt)
+
+
+@wp.func
+def hull(a: wp.vec2d, b: wp.vec2d) -> wp.vec2d:
+    """The least interval that holds a and b."""
+    joined = wp.vec2d(wp.min(a[0], b[0]), wp.max(a[1], b[1]))
+    if wp.isnan(a[0]) or wp.isnan(b[0]):
+        joined[0] = -INFINITE
+    if wp.isnan(a[1]) or wp.isnan(b[1]):
+        joined[1] = INFINITE
+    return joined
+
+
+@wp.func
+def overlap(a: wp.vec2d, b: wp.vec2d) -> wp.vec2d:
+    """What two enclosures of the same number have in common; a bound that is not a number gives way to the other."""
+    return wp.vec2d(wp.max(a[0], b[0]), wp.min(a[1], b[1]))
+
+
+@wp.func
+def excludes_zero(a: wp.vec2d) -> bool:
+    """Whether zero is certainly not in a."""
+    return a[0] > wp.float64(0.0) or a[1] < wp.float64(0.0)
+
+
+@cache
+def _isolate_kernel(inclusion: wp.Function) -> wp.Kernel:
+    @wp.kernel(module="unique", module_options=SOUND)
+    def isolate(
+        first: int,
+        shard: int,
+        parameters: wp.array[wp.vec4d],
+        start: wp.float64,
+        end: wp.float64,
+        width: wp.float64,
+        counts: wp.array[wp.int64],
+        capacity: int,
+        out: wp.array[wp.vec3d],
+    ):
+        i = first + wp.tid()
+        # Halves wait with their upper ends only: a half begins where the one before it ended.
+        waiting = Waiting()
+        waiting[0] = end
+        pending = int(1)
+        lower = start + wp.float64(0.0)
+        while pending > 0:
+            upper = waiting[pending - 1]
+            if excludes_zero(inclusion(wp.vec2d(lower, upper), parameters[i])):
+                pending -= 1
+                lower = upper
+            elif upper - lower <= width:
+                place = reserve_slots(counts, shard, 1, capacity)
+                if place >= 0:
+                    out[place] = wp.vec3d(wp.float64(i), lower, upper)
+                pending -= 1
+                lower = upper
+            else:
+                waiting[pending] = wp.float64(0.5) * (lower + upper)
+                pending += 1
+
+    return isolate

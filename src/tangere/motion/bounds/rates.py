@@ -1,0 +1,235 @@
+"""How far a moving body can get in a while: its state at an instant, and bounds that hold for the whole step.
+
+Question: along a fixed direction n, how fast can a point of the body come nearer, from now on?
+Method:   with the pivot's velocity v and the body's angular velocity at the instant, a point at r from the pivot has
+          n . x(t + h) >= n . x + h n . (v + w x r) - h^2 / 2 (acceleration + turn rho)       (second order)
+          n . x(t + h) >= n . x + h (n . drift - swing - |n x axis| spin rho)                 (first order)
+          where rho is the largest distance of the points meant to the axis through the pivot (to the pivot itself where
+          the axis is not fixed). The second order is sharp near contact, the first one for long ways and fast spins.
+Bodies:   a body's motion is the product of `count` motions from `first` on: more than one makes a chain, each moving in
+          the frame of the one before (specs/redon-rigid-ccd-and-dynamics C3.3).
+Clock:    a turn that starts infinitely fast (COSINE) has bounds only on another clock, t = sin^2(pi tau / 2). All
+          rates here are per unit of tau; without such a motion the clock is plain, t = tau.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.motion.kinematics import (
+    COSINE,
+    TANGENT,
+    RigidMotion,
+    part_way,
+    pivot_at,
+    pivot_velocity,
+    rates_at,
+    rotation_about,
+    turned,
+)
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+__all__ = ["BodyState", "MotionBounds", "clock_time", "motion_bounds_of", "reach_of", "state_of"]
+
+_ZERO = wp.constant(wp.float64(0.0))
+_HALF = wp.constant(wp.float64(0.5))
+_ONE = wp.constant(wp.float64(1.0))
+_TWO = wp.constant(wp.float64(2.0))
+_PI = wp.constant(wp.float64(3.141592653589793))
+_HALF_PI = wp.constant(wp.float64(1.5707963267948966))
+#: No bound, yet a number that can be multiplied.
+_UNBOUNDED = wp.constant(wp.float64(1.0e60))
+#: Bounds are computed with a few roundings; they are made larger by more than those.
+_ROUNDED_UP = wp.constant(wp.float64(1.0 + 1.0e-12))
+
+
+@wp.struct
+class MotionBounds:
+    """Bounds over the whole step, per unit of the clock."""
+
+    pivot: wp.vec3d  #: in the body's frame
+    axis: wp.vec3d  #: of every turn, in the body's frame; zero where it is not fixed
+    drift: wp.vec3d  #: middle velocity of the pivot, world
+    swing: wp.float64  #: |velocity of the pivot - drift| stays below
+    spin: wp.float64  #: largest angular speed
+    acceleration: wp.float64  #: largest acceleration of the pivot
+    turn: wp.float64  #: spin^2 + largest angular acceleration
+    path: wp.float64  #: |where the pivot is| stays below, world
+    fixed_axis: wp.bool
+
+
+@wp.struct
+class BodyState:
+    """Pose and velocity at one instant, world; the pivot of the course is at `point`."""
+
+    rotation: wp.mat33d
+    point: wp.vec3d
+    linear: wp.vec3d  #: velocity of the pivot
+    angular: wp.vec3d
+
+
+@wp.func
+def clock_time(smooth: wp.bool, tau: wp.float64) -> wp.float64:
+    """The time t the clock shows at tau."""
+    t = tau
+    if smooth:
+        s = wp.sin(_HALF_PI * tau)
+        t = s * s
+    return t
+
+
+@wp.func
+def state_of(motions: wp.array[RigidMotion], first: int, count: int, smooth: wp.bool, tau: wp.float64) -> BodyState:
+    """Pose and velocity of the body at tau."""
+    state = BodyState()
+    for k in range(count):
+        inner = link_state(motions[first + k], smooth, tau)
+        if k == 0:
+            state = inner
+        else:
+            # The frame moves with its pivot; a point y in it is at point + rotation (y - pivot).
+            r = state.rotation * (inner.point - motions[first + k - 1].pivot)
+            state.linear += wp.cross(state.angular, r) + state.rotation * inner.linear
+            state.point += r
+            state.angular += state.rotation * inner.angular
+            state.rotation = state.rotation * inner.rotation
+    return state
+
+
+@wp.func
+def link_state(motion: RigidMotion, smooth: wp.bool, tau: wp.float64) -> BodyState:
+    """Pose and velocity of one motion at tau, in the frame it moves in."""
+    t = clock_time(smooth, tau)
+    pace = motion.span
+    if smooth:
+        pace *= _HALF_PI * wp.sin(_PI * tau)
+    state = BodyState()
+    way = part_way(motion, t)
+    state.rotation = motion.rotation
+    if way[0] != _ZERO:
+        state.rotation = rotation_about(motion.axis, way[0]) * motion.rotation
+    rate = wp.vec2d(_ZERO, _ZERO)
+    if motion.kind == COSINE:
+        rate = _cosine_rates(motion, tau)
+    else:
+        rate = rates_at(motion, way[0], motion.begin + motion.span * t) * pace
+    state.point = pivot_at(motion, way)
+    state.linear = pivot_velocity(motion, way[0], rate)
+    state.angular = motion.axis * rate[0]
+    return state
+
+
+@wp.func
+def _cosine_rates(motion: RigidMotion, tau: wp.float64) -> wp.vec2d:
+    """(a', b') of a COSINE motion on the smooth clock, where the infinite rate at its start cancels.
+
+    With s = begin + span sin^2(phi), phi = pi tau / 2, and sin(a/2) = sqrt(s) k, k = sin(w/2):
+    a' = 2 k s' / (2 sqrt(s) cos(a/2)), s' = pi span sin(phi) cos(phi), cos^2(a/2) = 1 - s k^2.
+    """
+    k = wp.sin(_HALF * motion.angle)
+    sine = wp.sin(_HALF_PI * tau)
+    cosine = wp.cos(_HALF_PI * tau)
+    s = motion.begin + motion.span * sine * sine
+    pace = _PI * motion.span * sine * cosine
+    upper = _PI * wp.sqrt(motion.span) * k * cosine  # where begin = 0
+    if motion.begin > _ZERO:
+        upper = k * pace / wp.sqrt(s)
+    # 1 - s k^2 >= (1 - begin k^2) cos^2(phi): the quotient stays finite where both vanish
+    lower = wp.max(_ONE - s * k * k, (_ONE - motion.begin * k * k) * cosine * cosine)
+    rate = _ZERO
+    if lower > _ZERO:
+        rate = upper / wp.sqrt(lower)
+    return wp.vec2d(rate, pace)
+
+
+@wp.func
+def motion_bounds_of(motions: wp.array[RigidMotion], first: int, count: int, smooth: wp.bool) -> MotionBounds:
+    """Bounds of the body's motion over the whole step."""
+    course = link_motion_bounds(motions[first], smooth)
+    if count > 1:
+        # Innermost outwards. A point at rho from the innermost pivot has: distance to the next frame's pivot below
+        # far + rho, speed below speed + spin rho, acceleration below acceleration + turn rho.
+        course = link_motion_bounds(motions[first + count - 1], smooth)
+        speed = wp.length(course.drift) + course.swing
+        far = _ZERO
+        k = int(count - 2)
+        while k >= 0:
+            far += reach_of(motions[first + k + 1]) + wp.length(motions[first + k].pivot)
+            outer = link_motion_bounds(motions[first + k], smooth)
+            course.acceleration += outer.acceleration + outer.turn * far + _TWO * outer.spin * speed
+            course.turn += outer.turn + _TWO * outer.spin * course.spin
+            speed += wp.length(outer.drift) + outer.swing + outer.spin * far
+            course.spin += outer.spin
+            k -= 1
+        course.drift = wp.vec3d(_ZERO, _ZERO, _ZERO)
+        course.swing = speed
+        course.path = far + reach_of(motions[first])
+        course.axis = course.drift
+        course.fixed_axis = False
+    course.swing *= _ROUNDED_UP
+    course.spin *= _ROUNDED_UP
+    course.acceleration *= _ROUNDED_UP
+    course.turn *= _ROUNDED_UP
+    return course
+
+
+@wp.func
+def reach_of(motion: RigidMotion) -> wp.float64:
+    """How far the pivot can get from the origin of the frame the motion is in."""
+    return wp.length(motion.origin) + wp.length(motion.velocity) + _HALF_PI * wp.length(motion.arc)
+
+
+@wp.func
+def link_motion_bounds(motion: RigidMotion, smooth: wp.bool) -> MotionBounds:
+    """Bounds of one motion in the frame it moves in."""
+    w = motion.angle
+    span = motion.span
+    last = motion.begin + span
+    slide = wp.length(motion.velocity)
+    arc = wp.length(motion.arc)
+    course = MotionBounds()
+    course.pivot = motion.pivot
+    course.axis = wp.transpose(motion.rotation) * motion.axis
+    course.fixed_axis = True
+    course.path = reach_of(motion)
+    fastest = _ONE  # of the clock: t' <= fastest, |t''| <= bent
+    bent = _ZERO
+    if smooth:
+        fastest = _HALF_PI
+        bent = _HALF * _PI * _PI
+    if motion.kind == COSINE:
+        k = wp.sin(_HALF * w)
+        spin = wp.min(_PI * wp.sqrt(span / (_ONE - motion.begin * k * k)) * k, _PI)
+        bend = _UNBOUNDED
+        if motion.begin == _ZERO and last == _ONE:
+            bend = wp.min(_HALF * _PI * _PI * wp.abs(wp.tan(_HALF * w)), _UNBOUNDED)
+        course.spin = spin
+        course.turn = spin * spin + bend
+        course.drift = _HALF * fastest * span * motion.velocity
+        course.swing = _HALF * fastest * span * slide + spin / w * arc
+        course.acceleration = bent * span * slide + (bend + spin * spin) / w * arc
+    else:
+        slowest = _ONE  # b' lies between slowest and largest, b'' below rise
+        largest = _ONE
+        rise = _ZERO
+        if motion.kind == TANGENT:
+            slowest = rates_at(motion, _ZERO, motion.begin)[1]
+            largest = rates_at(motion, _ZERO, last)[1]
+            rise = w * largest * wp.tan(_HALF * w * last)
+        speed = largest * slide + arc
+        middle = turned(motion.axis, w * (motion.begin + _HALF * span - _HALF), motion.arc)
+        drift = (_HALF * (slowest + largest) * motion.velocity + middle) * span
+        swing = span * (
+            _HALF * (largest - slowest) * slide + _TWO * wp.sin(wp.min(_HALF * w * span, _PI) * _HALF) * arc
+        )
+        course.spin = w * span * fastest
+        course.turn = course.spin * course.spin + w * span * bent
+        course.acceleration = (rise * slide + w * arc) * span * span * fastest * fastest + speed * span * bent
+        course.drift = drift
+        course.swing = swing
+        if smooth:  # the pace goes from 0 to fastest and back
+            course.drift = _HALF * fastest * drift
+            course.swing = _HALF * fastest * wp.length(drift) + fastest * swing
+    return course

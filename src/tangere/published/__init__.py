@@ -1,0 +1,1 @@
+"""The documents as printed, right or wrong, for comparison: nothing above imports them at module level."""

@@ -1,0 +1,176 @@
+"""Near features of the triangles in the cells of a grid: stages 6 and 7 of the pipeline in one.
+
+Cells are gone through pair by pair, as `partition.grid_pairs` does to list them, and what two triangles own is tested
+there and then (`owned`, on CPUs by eights of `owned_eights`). So no pair is stored, only the names of those that are
+near: the improvement that the document proposes (specs/leonard-deformable-gpu C19, F-L-60).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import warp as wp
+
+from tangere.broad_phase.triangles.grid.cells import Spec
+from tangere.broad_phase.triangles.grid.simd import Placed
+from tangere.broad_phase.triangles.grid.walk import next_partner, pair_of, partners_of, walk_inputs
+from tangere.broad_phase.triangles.surfaces import Surfaces
+from tangere.bvh.lbvh.moving_aabb import MovingBox
+from tangere.published.leonard_grid.pipeline import PipelineStages
+from tangere.query.proximity.cpu.representative_triangles import PAIRS_AT_ONCE, eights_inputs, keep_pair, test_kept
+from tangere.query.proximity.cpu.sorted_append import appended_keys, scattered, scattering
+from tangere.query.proximity.representative_triangles import append_near, near_inputs
+from tangere.runtime.append_buffer import collect
+from tangere.runtime.shards import shard_ranges
+from tangere.runtime.warp_setup import SOUND
+
+__all__ = ["near_in_cells"]
+
+#: Entries that one index takes on a CPU, and so many indices are worth a thread: some hundred microseconds.
+ENTRIES_AT_ONCE = wp.constant(16)
+GRAIN = 32
+#: Entries worth a thread where features are tested one by one.
+ENTRIES_GRAIN = 1024
+
+
+def near_in_cells(surfaces: Surfaces, cells: PipelineStages, distance: float, *, boxes: bool = False) -> wp.array:
+    """Names of the pairs of features in the same cell that are nearer than `distance` [m], in any order.
+
+    Args:
+        cells: of which the stages before 6b are done.
+        boxes: compare the boxes of the features before their distance; the answer is the same.
+    """
+    assert cells.crowd is not None
+    assert cells.grid is not None
+    assert cells.entries is not None
+    assert cells.runs is not None
+    device, count = surfaces.device, len(cells.entries.keys)
+    walk = walk_inputs(cells.crowd, cells.grid, cells.entries, cells.runs, **cells.narrowed)
+    if device.is_cuda or boxes:
+        inputs = [*walk, *near_inputs(surfaces, distance, boxes)]
+        return collect(_near_one_by_one(device.is_cpu), count, inputs, wp.int64, device=device, grain=ENTRIES_GRAIN)
+    blocks = -(-count // ENTRIES_AT_ONCE)
+    shards = len(shard_ranges(blocks, GRAIN))
+    with eights_inputs(surfaces, distance, shards) as inputs:
+        inputs = [*walk, blocks, scattering(blocks, shards), *inputs]
+        return appended_keys(_near_by_eights(), blocks, inputs, surfaces.layout, grain=GRAIN)
+
+
+@cache
+def _near_one_by_one(in_lanes: bool) -> wp.Kernel:
+    """Boxes of triangles are compared in lanes on CPUs."""
+    next_partner_of = next_partner(in_lanes)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def near_in_cells_one_by_one(
+        first: int,
+        shard: int,
+        keys: wp.array[int],
+        placed: wp.array[Placed],
+        start: wp.array[int],
+        visits: wp.array[int],
+        number: wp.array[int],
+        spec: wp.array[Spec],
+        triangle_body: wp.array[int],
+        compared: wp.array2d[wp.uint8],
+        spheres: wp.array[wp.vec4d],
+        patches: wp.array[int],
+        home: wp.array[int],
+        types: wp.array[int],
+        related: wp.array2d[int],
+        faces: wp.array2d[int],
+        face_edges: wp.array2d[int],
+        owns: wp.array[int],
+        body: wp.array[int],
+        bits: wp.int64,
+        positions: wp.array[wp.vec3d],
+        boxes: wp.array[MovingBox],
+        distance: wp.float64,
+        counts: wp.array[wp.int64],
+        capacity: int,
+        out: wp.array[wp.int64],
+    ):
+        e = first + wp.tid()
+        partners = partners_of(e, keys, placed, start, visits, number, triangle_body, compared, home)
+        f = int(partners[0])
+        while f < partners[3]:
+            f = next_partner_of(
+                e, f, partners, keys, placed, spec, triangle_body, compared, spheres, patches, home, types, related
+            )  # fmt: skip
+            if f < partners[3]:
+                append_near(
+                    pair_of(e, f, placed), faces, face_edges, owns, body, bits, positions, boxes, distance,
+                    shard, counts, capacity, out,
+                )  # fmt: skip
+                f += 1
+
+    return near_in_cells_one_by_one
+
+
+@cache
+def _near_by_eights() -> wp.Kernel:
+    """For CPUs; made when it is first needed, as its tests are for them alone."""
+    next_partner_of = next_partner(True)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def near_in_cells_by_eights(
+        first: int,
+        shard: int,
+        keys: wp.array[int],
+        placed: wp.array[Placed],
+        start: wp.array[int],
+        visits: wp.array[int],
+        number: wp.array[int],
+        spec: wp.array[Spec],
+        triangle_body: wp.array[int],
+        compared: wp.array2d[wp.uint8],
+        spheres: wp.array[wp.vec4d],
+        patches: wp.array[int],
+        home: wp.array[int],
+        types: wp.array[int],
+        related: wp.array2d[int],
+        blocks: int,
+        step: int,
+        faces: wp.array2d[int],
+        face_edges: wp.array2d[int],
+        owns: wp.array[int],
+        edges: wp.array2d[int],
+        vertices: wp.array2d[int],
+        numbers: wp.array[int],
+        positions: wp.array[wp.vec3d],
+        vertex_body: wp.array[int],
+        face_body: wp.array[int],
+        distance: wp.float64,
+        bits: wp.int64,
+        scratch: wp.array2d[int],
+        counts: wp.array[wp.int64],
+        capacity: int,
+        out: wp.array[wp.int64],
+    ):
+        # Before the first entry there is one without partners. All is called in one place: code that is inlined twice
+        # takes twice as long to compile.
+        e = ENTRIES_AT_ONCE * scattered(first + wp.tid(), step, blocks) - 1
+        end = wp.min(e + 1 + ENTRIES_AT_ONCE, keys.shape[0])
+        partners = wp.vec4i()
+        f = int(0)
+        kept = int(0)
+        while e < end:
+            f = next_partner_of(
+                e, f, partners, keys, placed, spec, triangle_body, compared, spheres, patches, home, types, related
+            )  # fmt: skip
+            if f < partners[3]:
+                kept = keep_pair(pair_of(e, f, placed), kept, shard, scratch)
+                f += 1
+            else:
+                e += 1
+                if e < end:
+                    partners = partners_of(e, keys, placed, start, visits, number, triangle_body, compared, home)
+                    f = partners[0]
+            if kept == PAIRS_AT_ONCE or (e == end and kept > 0):
+                test_kept(
+                    kept, faces, face_edges, owns, edges, vertices, numbers, positions, vertex_body, face_body,
+                    distance, bits, scratch, shard, counts, capacity, out,
+                )  # fmt: skip
+                kept = 0
+
+    return near_in_cells_by_eights

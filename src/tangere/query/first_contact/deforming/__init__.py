@@ -1,0 +1,1 @@
+"""First contact of meshes whose vertices move along lines."""

@@ -1,0 +1,194 @@
+"""How long a moving body certainly stays on its side of a plane.
+
+Method: bounds of `tangere.motion.course` for the body's origin, and for how its outline turns about that. The outline
+        of a body with an axis of symmetry only turns as the axis does: the spin of a wheel about its own axle is free.
+        With u the axis and w the angular velocity, the outline moves as if it turned with w' = w - (w.u) u; the
+        acceleration of its points is below |w'| (|w'| + |w.u|) and the angular acceleration, each times their distance.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import warp as wp
+
+from tangere.motion import COSINE, RigidMotion
+from tangere.motion.bounds import MotionBounds, motion_bounds_of, state_of
+from tangere.query.first_contact.rigid.conservative_advancement import largest_safe_step
+from tangere.runtime import SOUND
+from tangere.shape.analytic import HULL, ROUND, AnalyticShape, Hulls, PlacedBody, reach_of, support_of
+
+wp.set_module_options(SOUND)
+
+__all__ = ["MovingShapeBounds", "Outline", "moving_shape_bounds_of", "outline_at", "safe_time_of"]
+
+_ZERO = wp.constant(wp.float64(0.0))
+_HALF = wp.constant(wp.float64(0.5))
+_ONE = wp.constant(wp.float64(1.0))
+_TWO = wp.constant(wp.float64(2.0))
+#: Largest |w'| (|w'| + |w.u|) for |w| = 1: (1 + sqrt 2) / 2.
+_MOST_BEND = wp.constant(wp.float64(1.21))
+#: Chords tried for a step.
+CHORDS = wp.constant(2)
+#: Positions are exact to this part of the lengths involved: 64 roundings.
+_ROUNDING = wp.constant(wp.float64(64.0 * 2.0**-53))
+_LEAST_TOLERANCE = wp.constant(wp.float64(1.0e-12))
+_DEFAULT_TOLERANCE = wp.constant(wp.float64(1.0e-6))
+
+
+@wp.struct
+class MovingShapeBounds:
+    """What is the same for the whole step."""
+
+    course: MotionBounds
+    links: wp.int32  # records whose product is the motion
+    smooth: wp.bool  # which clock, see `tangere.motion.course`
+    shape: AnalyticShape
+    turned: wp.mat33d  # how the shape lies in the frame that moves
+    arm: wp.vec3d  # from the pivot to the shape's origin, in the frame that moves
+    rho: wp.float64  # distance of that from the axis
+    radius: wp.float64  # around the core
+    reach: wp.float64  # largest distance of the core's points from the origin
+    outline_spin: wp.float64  # largest speed at which the outline turns
+    fastest: wp.float64  # largest speed of the outline's points
+    bend: wp.float64  # half of the largest acceleration of the outline's points
+    separation: wp.float64
+    tolerance: wp.float64
+    slack: wp.float64  # rounding error of a gap
+
+
+@wp.struct
+class Outline:
+    """The body at one instant, relative to the terrain's origin."""
+
+    core: PlacedBody
+    centre: wp.vec3d
+    velocity: wp.vec3d  # of the centre
+    turning: wp.vec3d  # the angular velocity the outline has
+    axis: wp.vec3d  # of the turn, world
+
+
+@wp.func
+def moving_shape_bounds_of(
+    motions: wp.array[RigidMotion],
+    at: int,
+    links: int,
+    shape: AnalyticShape,
+    pose: wp.mat44d,
+    reach: wp.float64,
+    separation: wp.float64,
+    tolerance: wp.float64,
+    ground_error: wp.float64,
+    origin: wp.vec3d,
+) -> MovingShapeBounds:
+    """Bounds of a body's motion, the product of `links` records from `at` on; `reach` is that of its core.
+
+    A negative tolerance means the default; one that would drown in rounding is made larger.
+    """
+    m = MovingShapeBounds()
+    m.links = links
+    for k in range(links):
+        m.smooth = m.smooth or motions[at + k].kind == COSINE
+    m.course = motion_bounds_of(motions, at, links, m.smooth)
+    m.shape = shape
+    m.turned = wp.mat33d(
+        pose[0, 0], pose[0, 1], pose[0, 2], pose[1, 0], pose[1, 1], pose[1, 2], pose[2, 0], pose[2, 1], pose[2, 2]
+    )
+    m.arm = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3]) - m.course.pivot
+    m.reach = reach
+    if shape.kind == ROUND:
+        m.radius = shape.radius
+    m.rho = wp.length(m.arm)
+    spin = m.course.spin
+    m.outline_spin = spin
+    turn = m.course.turn
+    if m.course.fixed_axis:
+        m.rho = wp.length(wp.cross(m.arm, m.course.axis))
+        if shape.kind != HULL:
+            u = wp.vec3d(pose[0, 2], pose[1, 2], pose[2, 2])
+            across = wp.length(wp.cross(u, m.course.axis))
+            along = wp.abs(wp.dot(u, m.course.axis))
+            m.outline_spin = across * spin
+            turn = across * (spin * spin * (across + along) + wp.max(turn - spin * spin, _ZERO))
+    elif shape.kind != HULL:
+        turn = _MOST_BEND * turn
+    m.bend = _HALF * (m.course.acceleration + m.course.turn * m.rho + turn * reach)
+    way = wp.length(m.course.drift) + m.course.swing + spin * m.rho
+    m.fastest = way + m.outline_spin * reach
+    path = m.course.path
+    if links > 1:  # the links before the last one turn its pivot
+        path *= _ONE + spin
+    size = path + wp.length(origin) + way + (_ONE + spin) * (wp.length(m.arm) + reach) + m.radius + separation
+    m.separation = separation
+    m.tolerance = tolerance
+    if tolerance < _ZERO:
+        m.tolerance = _DEFAULT_TOLERANCE * (_TWO * (reach + m.radius) + way)
+    m.tolerance = wp.max(m.tolerance, wp.max(_LEAST_TOLERANCE * size, ground_error))
+    m.slack = _ROUNDING * size
+    return m
+
+
+@wp.func
+def outline_at(
+    m: MovingShapeBounds, motions: wp.array[RigidMotion], at: int, tau: wp.float64, origin: wp.vec3d
+) -> Outline:
+    """The body at tau."""
+    state = state_of(motions, at, m.links, m.smooth, tau)
+    arm = state.rotation * m.arm
+    o = Outline()
+    o.core.rotation = state.rotation * m.turned
+    o.core.axis = wp.vec3d(o.core.rotation[0, 2], o.core.rotation[1, 2], o.core.rotation[2, 2])
+    o.core.half = m.shape.half
+    o.core.reach = m.shape.half[2]
+    o.core.radius = m.shape.radius - m.radius
+    o.centre = state.point + arm - origin
+    o.velocity = state.linear + wp.cross(state.angular, arm)
+    o.turning = state.angular
+    if m.shape.kind != HULL:
+        o.turning = state.angular - wp.dot(state.angular, o.core.axis) * o.core.axis
+    o.axis = state.rotation * m.course.axis
+    return o
+
+
+@cache
+def safe_time_of(kind: int) -> wp.Function:
+    """`safe_time(m, outline, hulls, n, gap, tau) -> float64`: until when a gap along n stays open."""
+    support, reach = support_of(kind), reach_of(kind)
+
+    @wp.func
+    def safe_time(
+        m: MovingShapeBounds, o: Outline, hulls: Hulls, n: wp.vec3d, gap: wp.float64, tau: wp.float64
+    ) -> wp.float64:
+        # After h the gap is at least gap + h n.v + min r.(n + h q) - min r.n - bend h^2, over all points r of the
+        # outline. That is concave in h: chords lie below it, and their zeros are safe.
+        q = wp.cross(n, o.turning)
+        lowest = support(o.core, hulls, -n)
+        down = reach(o.core, hulls, -n)
+        nearer = wp.dot(n, o.velocity)
+        far = wp.min(largest_safe_step(gap, -nearer - wp.dot(lowest, q), m.bend), _TWO)
+        h = _ZERO + _ZERO
+        here = gap + _ZERO
+        steps = int(0)
+        while steps < CHORDS:
+            u = n + far * q
+            there = gap + far * nearer + down - reach(o.core, hulls, -u)
+            there -= m.bend * far * far
+            steps += 1
+            if there >= -m.slack:
+                h = far
+                steps = CHORDS
+            else:
+                # The zero of the chord from h is safe; from there the next one is steeper and goes further.
+                h += (far - h) * here / (here - there)
+                far = h + (far - h) * _HALF
+                u = n + h * q
+                here = gap + h * nearer + down - reach(o.core, hulls, -u)
+                here = wp.max(here - m.bend * h * h, _ZERO)
+        lever = _ONE + _ZERO
+        if m.course.fixed_axis:
+            lever = wp.length(wp.cross(n, o.axis))
+        outline = wp.min(m.outline_spin, lever * m.course.spin) * m.reach
+        rate = m.course.swing - wp.dot(n, m.course.drift) + lever * m.course.spin * m.rho + outline
+        return tau + wp.max(h, largest_safe_step(gap, rate, _ZERO))
+
+    return safe_time

@@ -1,0 +1,147 @@
+"""A batch of moving bodies laid out for the search, and the launches that answer it, visit by visit to the terrain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.bvh.height_pyramid import terrain_visits, tiles_held
+from tangere.motion import RigidMotion
+from tangere.query.first_contact.heightfield.motion_bounds import moving_shape_bounds_of, outline_at
+from tangere.query.first_contact.heightfield.traversal import Answer, search_kernel
+from tangere.query.first_contact.options import Options
+from tangere.runtime import SOUND, InputError, launch, to_numpy
+from tangere.shape.analytic import HULL, ROUND, Analytic, AnalyticShape, hull_tables
+from tangere.shape.mesh import Moving
+
+wp.set_module_options(SOUND)
+
+__all__ = ["answers_of", "core_reach"]
+
+#: Bodies worth a thread: some tens of microseconds each.
+GRAIN = 32
+#: Levels of the pyramid, each of which may add `Terrain.planar` to the error of planar ground, twice for the answer.
+GROUND_ERRORS = 64.0
+#: Lengths and speeds beyond this are refused.
+LARGEST = 1e70
+
+
+def answers_of(bodies: Moving, terrain: Any, options: Options, trusted: bool, device: wp.Device) -> np.ndarray:
+    """What each of n bodies finds, as `Answer` records, (n,).
+
+    Args:
+        bodies: analytic bodies in rigid motion, n with n or n with 1.
+        trusted: whether not to look if a body is buried at t = 0.
+    """
+    batch = _Batch.of(bodies, device)
+    answers = np.empty(len(batch), Answer.numpy_dtype())
+    if not len(batch):
+        return answers
+    limit = -1.0 if options.tolerance is None else options.tolerance
+    hulls = hull_tables(bodies.shape.hull, device.alias)
+    centres, ways = (each.numpy() for each in batch.ways(options.separation, limit))
+    with tiles_held([terrain], device):
+        for rows, ground in terrain_visits(terrain, centres, ways, device):
+            part = batch if isinstance(rows, slice) else batch.rows(rows)
+            near = wp.array(centres[rows], dtype=wp.vec3d, device=device)
+            far = wp.array(ways[rows], dtype=wp.float64, device=device)
+            out = wp.empty(len(part), dtype=Answer, device=device)
+            launch(
+                search_kernel(bodies.shape.kind),
+                len(part),
+                [ground, *part.inputs, near, far, hulls]
+                + [options.separation, limit, GROUND_ERRORS * ground.planar, int(trusted)],
+                [out],
+                device=device,
+                grain=GRAIN,
+            )
+            answers[rows] = out.numpy()
+    return answers
+
+
+class _Batch:
+    """The records of n bodies on a device: motions, shapes and reaches of one for all, or of each; poses of each."""
+
+    def __init__(self, motions: np.ndarray, shapes: np.ndarray, poses: np.ndarray, reach: np.ndarray, device) -> None:
+        self._host = (motions, shapes, poses, reach)  # motions by link, (n, links)
+        self.device = device
+        self.inputs: list[Any] = [
+            wp.array(motions.reshape(-1), dtype=RigidMotion, device=device),
+            motions.shape[1],
+            wp.array(shapes, dtype=AnalyticShape, device=device),
+            wp.array(np.ascontiguousarray(poses), dtype=wp.mat44d, device=device),
+            wp.array(reach, dtype=wp.float64, device=device),
+        ]
+
+    @staticmethod
+    def of(bodies: Moving, device: wp.Device) -> _Batch:
+        motion, shape = bodies.motion, bodies.shape
+        motions = motion.records().reshape(-1, motion.links)
+        poses = to_numpy(shape.poses, "poses").reshape(-1, 4, 4)
+        count = len(poses) if len(motions) == 1 else len(motions)
+        if len(poses) not in (1, count):
+            counts = f"{len(poses)} bodies and {len(motions)} motions"
+            raise InputError(f"{counts} do not pair off: as many of both, or one of either")
+        for name in ("origin", "velocity", "arc", "angle", "axis", "rotation", "pivot"):
+            _check_size(motions[name], f"motion {{}}: its {name}")
+        _check_size(poses, "body {}: its pose")
+        return _Batch(motions, shape.records, np.broadcast_to(poses, (count, 4, 4)), core_reach(shape), device)
+
+    def __len__(self) -> int:
+        return len(self._host[2])
+
+    def rows(self, rows: np.ndarray) -> _Batch:
+        motions, shapes, poses, reach = self._host
+        motions, shapes, reach = (part if len(part) == 1 else part[rows] for part in (motions, shapes, reach))
+        return _Batch(motions, shapes, poses[rows], reach, self.device)
+
+    def ways(self, separation: float, tolerance: float) -> tuple[wp.array, wp.array]:
+        """The middle of each body's way, and how far from there any of its points can get."""
+        centres = wp.empty(len(self), dtype=wp.vec3d, device=self.device)
+        ways = wp.empty(len(self), dtype=wp.float64, device=self.device)
+        inputs = [*self.inputs, separation, tolerance]
+        launch(_ways, len(self), inputs, [centres, ways], device=self.device, grain=4096)
+        return centres, ways
+
+
+def _check_size(values: np.ndarray, name: str) -> None:
+    """Squares of lengths, and theirs, must be finite."""
+    wrong = ~(np.abs(values.reshape(len(values), int(np.prod(values.shape[1:])))) <= LARGEST).all(axis=1)
+    if wrong.any():
+        raise InputError(f"{name.format(int(np.argmax(wrong)))} is not finite, or beyond {LARGEST:g}")
+
+
+def core_reach(shape: Analytic) -> np.ndarray:
+    """Largest distance of a core's points from its origin, (1,) or (n,) [m]: of a round body the radius is apart."""
+    records = shape.records
+    if shape.kind == HULL:
+        return np.linalg.norm(records["half"][:, None] * shape.hull.corners, axis=2).max(axis=1)
+    around = 0.0 if shape.kind == ROUND else records["radius"]
+    return np.hypot(around, records["half"][:, 2])
+
+
+@wp.kernel
+def _ways(
+    first: int,
+    motions: wp.array[RigidMotion],
+    links: int,
+    shapes: wp.array[AnalyticShape],
+    poses: wp.array[wp.mat44d],
+    reach: wp.array[wp.float64],
+    separation: wp.float64,
+    tolerance: wp.float64,
+    centres: wp.array[wp.vec3d],
+    ways: wp.array[wp.float64],
+):
+    i = first + wp.tid()
+    at = wp.min(i * links, motions.shape[0] - links)
+    shape = shapes[wp.min(i, shapes.shape[0] - 1)]
+    far = reach[wp.min(i, reach.shape[0] - 1)]
+    origin = wp.vec3d()
+    m = moving_shape_bounds_of(motions, at, links, shape, poses[i], far, separation, tolerance, wp.float64(0.0), origin)
+    o = outline_at(m, motions, at, wp.float64(0.5), origin)
+    speed = wp.length(m.course.drift) + m.course.swing + m.course.spin * m.rho
+    centres[i] = o.centre
+    ways[i] = wp.float64(0.5) * speed + far + m.radius + separation + m.tolerance + m.slack

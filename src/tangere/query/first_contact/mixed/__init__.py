@@ -1,0 +1,1 @@
+"""First contact of two meshes whatever moves them, by interval bounds of their motions."""

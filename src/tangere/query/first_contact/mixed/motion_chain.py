@@ -1,0 +1,140 @@
+"""A body on the last of a row of motions: each motion carries the frame the next one moves in.
+
+A free body has a row of one; a link of an articulated chain has one for each joint up to the ground, and its bounds are
+products of intervals down the row (specs/redon-rigid-ccd-and-dynamics C3.3).
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.motion import RigidMotion, RigidPose, pose_at, velocity_at
+from tangere.motion.bounds import (
+    IntervalBox,
+    MotionSpan,
+    carried,
+    carried_vector,
+    point_bounds,
+    span_of,
+    vector_bounds,
+)
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+__all__ = [
+    "MotionRow",
+    "Mover",
+    "PointState",
+    "last_span",
+    "mover_of",
+    "pose_now",
+    "state_now",
+    "where_during",
+    "whither_during",
+]
+
+
+@wp.struct
+class MotionRow:
+    """The motions first, …, last - 1 of an array; the body is fixed to the last of them."""
+
+    first: int
+    last: int
+
+
+@wp.struct
+class Mover:
+    """A row of motions, and the pose if it is at rest."""
+
+    row: MotionRow
+    rests: int
+    pose: RigidPose
+
+
+@wp.struct
+class PointState:
+    """A point's place and velocity, and its body's rotation and angular speed, at one instant; world, per unit of t."""
+
+    place: wp.vec3d
+    velocity: wp.vec3d
+    rotation: wp.mat33d
+    spin: wp.float64
+
+
+@wp.func
+def mover_of(motions: wp.array[RigidMotion], row: MotionRow) -> Mover:
+    """A row of motions, looked at once for all tests of a query."""
+    zero = wp.float64(0.0)
+    m = motions[row.first]
+    mover = Mover()
+    mover.row = row
+    still = m.angle == zero and wp.length_sq(m.velocity) == zero and wp.length_sq(m.arc) == zero
+    mover.rests = int(row.last - row.first == 1 and still)
+    mover.pose = pose_now(motions, row, zero)
+    return mover
+
+
+@wp.func
+def last_span(motions: wp.array[RigidMotion], row: MotionRow, t0: wp.float64, t1: wp.float64) -> MotionSpan:
+    return span_of(motions[row.last - 1], t0, t1)
+
+
+@wp.func
+def where_during(
+    motions: wp.array[RigidMotion], row: MotionRow, span: MotionSpan, t0: wp.float64, t1: wp.float64, p: wp.vec3d
+) -> IntervalBox:
+    """Bounds of the body's point p over [t0, t1], world; `span` is that of the last motion."""
+    bounds = point_bounds(span, p)
+    k = row.last - 2
+    while k >= row.first:
+        bounds = carried(span_of(motions[k], t0, t1), bounds)
+        k -= 1
+    return bounds
+
+
+@wp.func
+def whither_during(
+    motions: wp.array[RigidMotion], row: MotionRow, span: MotionSpan, t0: wp.float64, t1: wp.float64, v: wp.vec3d
+) -> IntervalBox:
+    """Bounds of the body's vector v over [t0, t1], world; `span` is that of the last motion."""
+    bounds = vector_bounds(span, v)
+    k = row.last - 2
+    while k >= row.first:
+        bounds = carried_vector(span_of(motions[k], t0, t1), bounds)
+        k -= 1
+    return bounds
+
+
+@wp.func
+def pose_now(motions: wp.array[RigidMotion], row: MotionRow, t: wp.float64) -> RigidPose:
+    """Where the body is at time t."""
+    pose = pose_at(motions[row.last - 1], t)
+    k = row.last - 2
+    while k >= row.first:
+        outer = pose_at(motions[k], t)
+        pose.translation = outer.translation + outer.rotation * pose.translation
+        pose.rotation = outer.rotation * pose.rotation
+        k -= 1
+    return pose
+
+
+@wp.func
+def state_now(motions: wp.array[RigidMotion], row: MotionRow, t: wp.float64, p: wp.vec3d) -> PointState:
+    """Place and velocity of the body's point p at time t."""
+    state = PointState()
+    state.place = p
+    state.velocity = wp.vec3d(wp.float64(0.0))
+    state.spin = wp.float64(0.0)
+    state.rotation = wp.identity(3, dtype=wp.float64)
+    k = row.last - 1
+    while k >= row.first:
+        pose = pose_at(motions[k], t)
+        v = velocity_at(motions[k], t)
+        place = pose.translation + pose.rotation * state.place
+        state.velocity = pose.rotation * state.velocity + v.linear + wp.cross(v.angular, place - v.point)
+        state.place = place
+        state.rotation = pose.rotation * state.rotation
+        state.spin += wp.length(v.angular)
+        k -= 1
+    return state

@@ -1,0 +1,1 @@
+"""Batches of primitives under linear motion: vertex-face, edge-edge and what is made of them."""

@@ -1,0 +1,110 @@
+"""A batch of primitive queries, from arrays to `FirstContacts`: check, solve in the mode asked for, describe, wrap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.query.contacts.record import Status
+from tangere.query.first_contact.options import Options
+from tangere.query.first_contact.primitives.details import describe
+from tangere.query.first_contact.primitives.narrow_phase.exact import decide_many
+from tangere.query.first_contact.primitives.narrow_phase.features import FeaturePairKind
+from tangere.query.first_contact.primitives.narrow_phase.solver import PrimitiveAnswers, solve
+from tangere.query.first_contact.result import FirstContacts
+from tangere.runtime import Arrays, InputError, as_points, choose_device, device_of, using_threads
+
+__all__ = ["answer", "first_contacts", "intake", "refuse_unusable", "settle"]
+
+
+#: The largest coordinate: the magnitudes of a query must add up to less than 1e100.
+LARGEST = 1e98
+#: Exact decisions take some 0.2 ms each; show a bar from here on.
+PROGRESS_FROM = 20_000
+
+
+def intake(x0: Arrays, x1: Arrays, width: int, device: str | None) -> tuple[wp.array, wp.array]:
+    """Both ends of the motion as (n, width) arrays of points on one device."""
+    for name, positions in (("x0", x0), ("x1", x1)):
+        kind = str(getattr(positions, "dtype", ""))
+        if "complex" in kind:  # NumPy and PyTorch would drop the imaginary part with no more than a warning
+            raise InputError(f"{name} must be real numbers, not {kind}")
+    where = choose_device(device, x0, x1)
+    start, end = as_points(x0, "x0", where, width), as_points(x1, "x1", where, width)
+    if len(start) != len(end):
+        raise InputError(f"x0 has {len(start)} queries and x1 has {len(end)}: they must be as many")
+    return start, end
+
+
+def first_contacts(
+    features: FeaturePairKind,
+    start: wp.array,
+    end: wp.array,
+    options: Options,
+    *,
+    details: bool,
+    threads: int | None,
+    convert: Callable[[wp.array], Any],
+) -> FirstContacts:
+    """First contact of each query of four points, (n, 4); `convert` turns columns into what the user computes with."""
+    start, end = start.flatten(), end.flatten()
+    with using_threads(threads):
+        answers = answer(features, start, end, None, options)
+        columns = vars(answers)
+        if details:
+            columns = columns | vars(describe(features, start, end, None, answers.time, answers.status))
+    return FirstContacts(**{name: convert(column) for name, column in columns.items()})
+
+
+def answer(
+    features: FeaturePairKind, start: wp.array, end: wp.array, quads: wp.array | None, options: Options
+) -> PrimitiveAnswers:
+    """Time and status of each query, by the mode of the options; arguments as for `solver.solve`."""
+    if options.mode == "published":
+        if quads is None:
+            x0, x1 = start.reshape((-1, 4)), end.reshape((-1, 4))
+        else:
+            x0, x1 = gather(start, quads), gather(end, quads)
+        refuse_unusable(x0.numpy(), x1.numpy())
+        time, status = options.reading.solve(features.kind, x0, x1)
+        return PrimitiveAnswers(time, wp.full(len(time), np.inf, dtype=wp.float64, device=time.device), status)
+    answers = solve(features, start, end, quads, separation=options.separation, tolerance=options.tolerance)
+    if options.mode == "exact":
+        settle(features, start, end, quads, answers)
+    return answers
+
+
+def refuse_unusable(*positions: np.ndarray) -> None:
+    """Raise if a coordinate of a query, (n, width, 3), is not finite or too large for products of three."""
+    for points in positions:
+        with np.errstate(invalid="ignore"):
+            usable = (np.abs(points) <= LARGEST).all(axis=(1, 2))
+        if not usable.all():
+            first = int(np.argmin(usable))
+            raise InputError(f"query {first} has a coordinate that is not finite or above 1e98")
+
+
+def settle(
+    features: FeaturePairKind, start: wp.array, end: wp.array, quads: wp.array | None, answers: PrimitiveAnswers
+) -> None:
+    """Decide by exact arithmetic what `answers` leaves open: every contact that is not proved."""
+    time, upper, status = answers.time.numpy(), answers.time_upper.numpy(), answers.status.numpy()
+    open_ = np.flatnonzero((status != Status.FREE) & np.isinf(upper))
+    if not len(open_):
+        return
+    rows = open_[:, None] * 4 + np.arange(4) if quads is None else quads.numpy()[open_]
+    points = np.concatenate([start.numpy()[rows], end.numpy()[rows]], axis=1)
+    exact = decide_many(features.kind, points, progress=len(open_) > PROGRESS_FROM)
+    time[open_], upper[open_] = exact.time_below, exact.time_above
+    status[open_] = np.where(exact.hit, np.where(exact.time_above > 0.0, Status.CONTACT, Status.START), Status.FREE)
+    for array, values in ((answers.time, time), (answers.time_upper, upper), (answers.status, status)):
+        if not device_of(array).is_cpu:
+            array.assign(values)
+
+
+def gather(points: wp.array, quads: wp.array) -> wp.array:
+    """The four points of each query, side by side."""
+    return wp.array(points.numpy()[quads.numpy()], dtype=wp.vec3d, device=points.device)

@@ -1,0 +1,44 @@
+"""Edge-edge first contact under linear vertex motion (specs/moving-triangles-ccd, sections 3 to 7)."""
+
+from __future__ import annotations
+
+from tangere.query.first_contact.options import Mode, Options
+from tangere.query.first_contact.primitives.batch import first_contacts, intake
+from tangere.query.first_contact.primitives.narrow_phase.features import EDGE_EDGE
+from tangere.query.first_contact.primitives.small_batch import is_small, small_batch
+from tangere.query.first_contact.result import FirstContacts
+from tangere.runtime import Arrays, like, using_threads
+
+__all__ = ["edge_edge"]
+
+
+def edge_edge(
+    x0: Arrays,
+    x1: Arrays,
+    *,
+    mode: Mode = "sound",
+    separation: float = 0.0,
+    tolerance: float | None = None,
+    details: bool = True,
+    device: str | None = None,
+    threads: int | None = None,
+) -> FirstContacts:
+    """Earliest time at which each two moving segments touch.
+
+    Args:
+        x0, x1: a0, a1, b0, b1 at t = 0 and t = 1, shape (n, 4, 3) [m].
+        mode, separation, tolerance: see `Options`. details, device, threads: see `vertex_face`.
+
+    Example:
+        >>> import numpy as np, tangere
+        >>> x0 = np.array([[[-1, 0, 1], [1, 0, 1], [0, -1, 0], [0, 1, 0]]], float)
+        >>> x1 = x0 - [[[0, 0, 4], [0, 0, 4], [0, 0, 0], [0, 0, 0]]]
+        >>> float(tangere.query.edge_edge(x0, x1, device="cpu").time[0].round(9))
+        0.25
+    """
+    options = Options(mode, separation, tolerance)
+    if is_small(x0, x1, options, device):
+        with using_threads(threads):
+            return small_batch(EDGE_EDGE, x0, x1, options, details)
+    start, end = intake(x0, x1, 4, device)
+    return first_contacts(EDGE_EDGE, start, end, options, details=details, threads=threads, convert=like(x0))

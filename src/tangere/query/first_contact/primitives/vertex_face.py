@@ -1,0 +1,47 @@
+"""Vertex-face first contact under linear vertex motion (specs/moving-triangles-ccd, sections 3 to 7)."""
+
+from __future__ import annotations
+
+from tangere.query.first_contact.options import Mode, Options
+from tangere.query.first_contact.primitives.batch import first_contacts, intake
+from tangere.query.first_contact.primitives.narrow_phase.features import VERTEX_FACE
+from tangere.query.first_contact.primitives.small_batch import is_small, small_batch
+from tangere.query.first_contact.result import FirstContacts
+from tangere.runtime import Arrays, like, using_threads
+
+__all__ = ["vertex_face"]
+
+
+def vertex_face(
+    x0: Arrays,
+    x1: Arrays,
+    *,
+    mode: Mode = "sound",
+    separation: float = 0.0,
+    tolerance: float | None = None,
+    details: bool = True,
+    device: str | None = None,
+    threads: int | None = None,
+) -> FirstContacts:
+    """Earliest time at which each moving vertex touches its moving triangle.
+
+    Args:
+        x0, x1: vertex, then the three corners, at t = 0 and t = 1, shape (n, 4, 3) [m].
+        mode, separation, tolerance: see `Options`.
+        details: also find where: kind, weights, points and normal. Without, a batch takes about a third less time.
+        device: where to compute; None means where the data is.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
+
+    Example:
+        >>> import numpy as np, tangere
+        >>> x0 = np.array([[[0.2, 0.2, 1.0], [0, 0, 0], [1, 0, 0], [0, 1, 0]]])
+        >>> x1 = x0 + [[[0, 0, -2], [0, 0, 0], [0, 0, 0], [0, 0, 0]]]
+        >>> float(tangere.query.vertex_face(x0, x1, device="cpu").time[0].round(9))
+        0.5
+    """
+    options = Options(mode, separation, tolerance)
+    if is_small(x0, x1, options, device):
+        with using_threads(threads):
+            return small_batch(VERTEX_FACE, x0, x1, options, details)
+    start, end = intake(x0, x1, 4, device)
+    return first_contacts(VERTEX_FACE, start, end, options, details=details, threads=threads, convert=like(x0))

@@ -1,0 +1,1 @@
+"""One question by several CPU threads."""

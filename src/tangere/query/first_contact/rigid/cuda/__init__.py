@@ -1,0 +1,1 @@
+"""Questions by a whole GPU."""

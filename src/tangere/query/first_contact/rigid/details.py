@@ -1,0 +1,246 @@
+"""What details where: the contact record of triangle pairs at a time, and by when contact is certain.
+
+Method:   nearest features at the time by the careful closest-point functions; the normal goes from b's point to a's;
+          where they coincide it comes from the faces. Contact is certain once the two triangles pierce each other by
+          more than rounding, or are nearer than `separation`: times after the first contact are tried in growing steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.bvh.obb import ObbNode
+from tangere.geometry.triangles import ClosestFeatures, Triangle, closest_features, corner, pierce, triangle_edge
+from tangere.motion import RigidMotion
+from tangere.motion.bounds import BodyState, clock_time, state_of
+from tangere.query.contacts.record import Contacts, Kind, Status, contact_key
+from tangere.query.first_contact.rigid.conservative_advancement import Pair, RigidQuery, pair_of, relative_at
+from tangere.query.first_contact.rigid.narrow_phase import corners_of, placed
+from tangere.query.first_contact.rigid.traversal import MEETS, EarliestHit
+from tangere.runtime import SOUND
+from tangere.shape.mesh import Mesh
+
+wp.set_module_options(SOUND)
+
+__all__ = ["ContactDetail", "columns_of", "contacts_of", "describe", "detail_of"]
+
+_ZERO = wp.constant(wp.float64(0.0))
+_ONE = wp.constant(wp.float64(1.0))
+_NEVER = wp.constant(wp.float64(wp.inf))
+#: The first of the times after a contact at which it is tried whether it has become certain, and how they grow.
+_FIRST_TRIAL = wp.constant(wp.float64(1.0e-10))
+_GROWTH = wp.constant(wp.float64(4.0))
+#: Points nearer than this part of the query's size give no direction.
+_NO_DIRECTION = wp.constant(wp.float64(1.0e-13))
+#: `Kind` of each way triangles meet, as `ContactDetail.kind` has it: two edges, vertex of a, vertex of b, edge through face.
+KINDS = np.array([Kind.EDGE_EDGE, Kind.VERTEX_FACE, Kind.VERTEX_FACE, Kind.OVERLAP], np.uint8)
+VERTEX_OF_B, THROUGH = 2, 3
+
+
+def contacts_of(details: np.ndarray, shapes_a: Sequence[Mesh], shapes_b: Sequence[Mesh]) -> Contacts:
+    """The contact record of `ContactDetail` records of one question about the first shape of each side, each pair once.
+
+    The first record stays first; the others follow by kind and feature.
+    """
+    way = details["kind"]
+    feature_a = _numbers(shapes_a[0], details["triangle_a"], details["feature_a"], way, vertex=1)
+    feature_b = _numbers(shapes_b[0], details["triangle_b"], details["feature_b"], way, vertex=VERTEX_OF_B)
+    kind = KINDS[way]
+    on_b = ((way == VERTEX_OF_B) | ((way == THROUGH) & (details["feature_a"] < 0))).astype(np.uint8)
+    first, second = np.where(on_b, feature_b, feature_a), np.where(on_b, feature_a, feature_b)
+    key = contact_key(kind, on_b, first, second)
+    rows = np.zeros(1, int)
+    if len(key) > 1:
+        _, unique = np.unique(key, return_index=True)
+        rows = np.concatenate([rows, unique[key[unique] != key[0]]])
+    return Contacts.of(
+        time=details["time"][rows],
+        point_a=details["point_a"][rows],
+        point_b=details["point_b"][rows],
+        normal=details["normal"][rows],
+        gap=details["gap"][rows],
+        feature_a=feature_a[rows],
+        feature_b=feature_b[rows],
+        weights=np.where((way == THROUGH)[rows, None], np.nan, details["weights"][rows]),
+        kind=kind[rows],
+        vertex_on=on_b[rows],
+        key=key[rows],
+    )
+
+
+def columns_of(details: np.ndarray, status: np.ndarray) -> dict[str, Any]:
+    """The columns of `FirstContacts` that tell what details where; NaN and NONE where nothing does."""
+    hit = status != Status.FREE
+    columns = {
+        name: np.where(hit[:, None], details[name], np.nan) for name in ("weights", "point_a", "point_b", "normal")
+    }
+    return columns | {"kind": np.where(hit, KINDS[details["kind"]], Kind.NONE).astype(np.uint8)}
+
+
+def _numbers(mesh: Mesh, triangle: np.ndarray, feature: np.ndarray, way: np.ndarray, vertex: int) -> np.ndarray:
+    """Vertex, edge or face numbers of one side; `vertex` is the way that has the vertex here."""
+    if len(way) == 1:  # arrays would take a tenth of a small search
+        face, kind, place = int(triangle[0]), int(way[0]), int(feature[0])
+        if kind == vertex:
+            face = mesh.faces[face, place]
+        elif kind == 0 or (kind == THROUGH and place >= 0):
+            face = mesh.topology.face_edges[face, place]
+        return np.array([face], np.int32)
+    number = triangle.astype(np.int32)  # of the face
+    corner = way == vertex
+    number[corner] = mesh.faces[triangle[corner], feature[corner]]
+    side = (way == 0) | ((way == THROUGH) & (feature >= 0))
+    if side.any():
+        number[side] = mesh.topology.face_edges[triangle[side], feature[side]]
+    return number
+
+
+@wp.struct
+class ContactDetail:
+    """One contact; `time` is of the step, everything else in the world at that time."""
+
+    time: wp.float64  #: inf when there is none
+    time_upper: wp.float64
+    gap: wp.float64
+    tolerance: wp.float64  #: that was kept
+    weights: wp.vec4d
+    point_a: wp.vec3d
+    point_b: wp.vec3d
+    normal: wp.vec3d
+    query: wp.int32
+    triangle_a: wp.int32
+    triangle_b: wp.int32
+    kind: wp.int32  #: as `Features`; 3 for an edge through a face
+    feature_a: wp.int32
+    feature_b: wp.int32
+    decided: wp.bool
+
+
+@wp.kernel
+def describe(
+    first: int,
+    queries: wp.array[RigidQuery],
+    motions: wp.array[RigidMotion],
+    nodes_a: wp.array[ObbNode],
+    corners_a: wp.array[wp.vec3d],
+    nodes_b: wp.array[ObbNode],
+    corners_b: wp.array[wp.vec3d],
+    hits: wp.array[EarliestHit],
+    details: wp.array[ContactDetail],
+):
+    i = first + wp.tid()
+    query = queries[i]
+    hit = hits[i]
+    pair = pair_of(query, motions, nodes_a, nodes_b)
+    detail = ContactDetail()
+    detail.time = _NEVER
+    detail.time_upper = _NEVER
+    if hit.time <= _ONE:
+        a = corners_of(corners_a, query.triangle_a + hit.a, pair.course_a.pivot)
+        b = corners_of(corners_b, query.triangle_b + hit.b, pair.course_b.pivot)
+        now = relative_at(query, pair, motions, hit.time)
+        at = placed(now, b)
+        features = closest_features(a, at)
+        if hit.pierced >= 0 and hit.pierced < MEETS:
+            features = through(a, at, hit.pierced)
+        frame = state_of(motions, query.motion_a, query.links_a, query.smooth, hit.time)
+        detail = detail_of(frame, pair, a, at, features)
+        detail.time = clock_time(query.smooth, hit.time)
+        detail.time_upper = certain_time(query, pair, motions, a, b, hit)
+        detail.triangle_a = hit.a
+        detail.triangle_b = hit.b
+        detail.decided = hit.decided
+    detail.query = i
+    detail.tolerance = pair.tolerance
+    details[i] = detail
+
+
+@wp.func
+def certain_time(
+    query: RigidQuery, pair: Pair, motions: wp.array[RigidMotion], a: Triangle, b: Triangle, hit: EarliestHit
+) -> wp.float64:
+    """A time of the step by which the triangles certainly detail, inf where none was found."""
+    certain = _NEVER
+    tau = wp.float64(hit.time)
+    step = _FIRST_TRIAL + _ZERO
+    going = bool(True)
+    if hit.pierced >= 0:
+        certain = _ZERO
+        going = False
+    while going:
+        at = placed(relative_at(query, pair, motions, tau), b)
+        inside = pierce(a, at, pair.slack) >= 0
+        if pair.separation > _ZERO and not inside:
+            nearest = closest_features(a, at)
+            inside = wp.sqrt(nearest.squared) + pair.slack <= pair.separation
+        if inside:
+            certain = clock_time(query.smooth, tau)
+        going = not inside and tau < _ONE
+        tau = wp.min(hit.time + step, _ONE)
+        step *= _GROWTH
+    return certain
+
+
+@wp.func
+def through(a: Triangle, b: Triangle, side: int) -> ClosestFeatures:
+    """The edge that goes through the other face, and the point where."""
+    p = corner(a, side % 3)
+    q = corner(a, (side + 1) % 3)
+    face = b
+    result = ClosestFeatures()
+    result.kind = 3
+    result.feature_a = side
+    result.feature_b = -1  # the face
+    if side >= 3:
+        p = corner(b, side % 3)
+        q = corner(b, (side + 1) % 3)
+        face = a
+        result.feature_a = -1
+        result.feature_b = side - 3
+    n = wp.cross(triangle_edge(face, 0), triangle_edge(face, 1))
+    first = wp.dot(n, corner(face, 0) - p)
+    last = wp.dot(n, corner(face, 0) - q)
+    point = p + (q - p) * (first / (first - last))
+    result.point_a = point
+    result.point_b = point
+    return result
+
+
+@wp.func
+def detail_of(frame: BodyState, pair: Pair, a: Triangle, b: Triangle, features: ClosestFeatures) -> ContactDetail:
+    """The record of two features; triangles and points are in a's frame, seen from its pivot, `frame` places them."""
+    apart = features.point_a - features.point_b
+    normal = outward(a, b, features)
+    if wp.length(apart) > _NO_DIRECTION * pair.size:
+        normal = wp.normalize(apart)
+    detail = ContactDetail()
+    detail.point_a = frame.point + frame.rotation * features.point_a
+    detail.point_b = frame.point + frame.rotation * features.point_b
+    detail.normal = frame.rotation * normal
+    detail.gap = wp.dot(apart, normal)
+    detail.weights = features.weights
+    detail.kind = features.kind
+    detail.feature_a = features.feature_a
+    detail.feature_b = features.feature_b
+    return detail
+
+
+@wp.func
+def outward(a: Triangle, b: Triangle, features: ClosestFeatures) -> wp.vec3d:
+    """A unit direction that pushes a away from b where the points coincide; z where the faces have none."""
+    normal_a = wp.normalize(wp.cross(triangle_edge(a, 0), triangle_edge(a, 1)))
+    normal_b = wp.normalize(wp.cross(triangle_edge(b, 0), triangle_edge(b, 1)))
+    normal = normal_b
+    if features.kind == 2 or (features.kind == 3 and features.feature_a < 0):
+        normal = -normal_a
+    if features.kind == 0:
+        normal = wp.normalize(wp.cross(triangle_edge(a, features.feature_a), triangle_edge(b, features.feature_b)))
+        if wp.dot(normal, normal_b - normal_a) < _ZERO:
+            normal = -normal
+    if not wp.length_sq(normal) > _ZERO:
+        normal = wp.vec3d(_ZERO, _ZERO, _ONE)
+    return normal

@@ -1,0 +1,19 @@
+"""Two trees and their poses, for launches prepared once: from call to call only the poses are written (CPU)."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from tangere.bvh.obb import ObbTree
+
+__all__ = ["PosedPair"]
+
+
+class PosedPair:
+    """Two trees, and where their poses are written: `poses`, (1, 2) mat44d, is what `rows`, (1, 2, 4, 4), shows."""
+
+    def __init__(self, *trees: ObbTree) -> None:
+        self.trees = trees
+        self.poses = wp.zeros((1, 2), dtype=wp.mat44d, device="cpu")
+        self.rows: np.ndarray = self.poses.numpy()

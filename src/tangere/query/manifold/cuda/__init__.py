@@ -1,0 +1,1 @@
+"""The manifold of many bodies on CUDA: one pipeline of kernels."""

@@ -1,0 +1,243 @@
+"""What a sweep found, as rows, and the contact record made of them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.query.contacts.record import Contacts, Kind
+from tangere.query.manifold.contact_point import ContactPoint
+from tangere.runtime import SOUND, Arrays, device_of, launch, like, sort_pairs
+
+wp.set_module_options(SOUND)
+
+__all__ = [
+    "Columns",
+    "ManifoldRow",
+    "contacts_of",
+    "empty_columns",
+    "few_contacts",
+    "first_of",
+    "on_device",
+    "record_of",
+    "row_of",
+    "tell_row",
+]
+
+#: Arrays of so many bytes are kept on their device.
+SMALL = 64
+#: Rows that NumPy takes apart faster than a launch does.
+FEW = 4096
+#: Kinds of contact and whether the vertex is the ground's, by the lowest two bits of a touch's code.
+_KINDS = np.array([Kind.VERTEX_FACE, Kind.EDGE_EDGE, Kind.VERTEX_FACE, Kind.OVERLAP], np.uint8)
+_VERTEX_ON = np.array([0, 0, 1, 0], np.uint8)
+#: The same, a byte each.
+_KIND_BYTES = wp.constant(int(_KINDS.view("<u4")[0]))
+_VERTEX_ON_BYTES = wp.constant(int(_VERTEX_ON.view("<u4")[0]))
+
+
+@wp.struct
+class ManifoldRow:
+    """One contact of a body with the ground, world frame."""
+
+    query: wp.int32
+    code: wp.int32
+    feature: wp.int32
+    group: wp.int32  #: of like normals; it also fills a gap, which NumPy would close when it joins rows
+    gap: wp.float64
+    point: wp.vec3d
+    normal: wp.vec3d
+
+
+@wp.struct
+class Columns:
+    """What a contact record is made of, besides zeros."""
+
+    query: wp.array[int]
+    point_a: wp.array[wp.vec3d]
+    point_b: wp.array[wp.vec3d]
+    normal: wp.array[wp.vec3d]
+    gap: wp.array[wp.float64]
+    body_b: wp.array[int]
+    feature_a: wp.array[int]
+    feature_b: wp.array[int]
+    kind: wp.array[wp.uint8]
+    vertex_on: wp.array[wp.uint8]
+    key: wp.array[wp.int64]
+
+
+#: Of what the columns are.
+_TYPES = {name: variable.type.dtype for name, variable in Columns.vars.items()}
+
+
+@wp.func
+def row_of(touch: ContactPoint, query: int, group: int, origin: wp.vec3d) -> ManifoldRow:
+    row = ManifoldRow()
+    row.query = query
+    row.code = touch.code
+    row.feature = touch.feature
+    row.group = group
+    row.gap = -touch.depth
+    row.point = origin + touch.point
+    row.normal = touch.normal
+    return row
+
+
+def contacts_of(rows: wp.array, worlds: np.ndarray | None, poses: Arrays, ordered: bool) -> Contacts:
+    """The contact record, by rising body. Its columns are of the library that the poses are of.
+
+    Args:
+        ordered: whether the rows are by rising body already.
+    """
+    if len(rows) <= FEW and isinstance(poses, np.ndarray):
+        return few_contacts(rows.numpy(), worlds)
+    device = device_of(rows)
+    columns = empty_columns(len(rows), device)
+    given = on_device(np.zeros(1, np.int32) if worlds is None else worlds, wp.int32, device)
+    launch(_take_apart, len(rows), [rows, given], [columns], device=device)
+    return record_of([columns], poses, ordered)
+
+
+def record_of(parts: list[Any], poses: Arrays, ordered: bool) -> Contacts:
+    """The contact record of `Columns`, one part after the other."""
+    columns = parts[0] if len(parts) == 1 else _joined(parts)
+    if not ordered:
+        columns = _by_rising_body(columns)
+    count, device = len(columns.query), device_of(columns.query)
+    out = like(poses)
+    ready = {name: out(getattr(columns, name)) for name in _TYPES}
+    if isinstance(poses, np.ndarray):
+        time, weights = np.zeros(count), np.zeros((count, 4))
+    else:
+        time = out(wp.zeros(count, dtype=wp.float64, device=device))
+        weights = out(wp.zeros((count, 4), dtype=wp.float64, device=device))
+    return Contacts(time=time, weights=weights, body_a=ready["query"], **ready)
+
+
+def empty_columns(count: int, device: wp.Device) -> Any:
+    """Room for so many contacts, their columns apart."""
+    columns: Any = Columns()
+    for name, dtype in _TYPES.items():
+        setattr(columns, name, wp.empty(count, dtype=dtype, device=device))
+    return columns
+
+
+def first_of(columns: Any, count: int) -> Any:
+    """The first rows of columns that have room for more."""
+    some: Any = Columns()
+    for name in _TYPES:
+        setattr(some, name, getattr(columns, name)[:count])
+    return some
+
+
+def _joined(parts: list[Any]) -> Any:
+    """All columns, in order, without a way over the host."""
+    device = device_of(parts[0].query)
+    whole, at = empty_columns(sum(len(part.query) for part in parts), device), 0
+    in_order = wp.empty(0, dtype=wp.int32, device=device)
+    for part in parts:
+        launch(_move, len(part.query), [part, in_order, at], [whole], device=device)
+        at += len(part.query)
+    return whole
+
+
+def _by_rising_body(columns: Any) -> Any:
+    count, device = len(columns.query), device_of(columns.query)
+    numbers = wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
+    _, order = sort_pairs(columns.query, numbers)
+    moved = empty_columns(count, device)
+    launch(_move, count, [columns, order, 0], [moved], device=device)
+    return moved
+
+
+def on_device(data: np.ndarray, dtype: Any, device: wp.Device) -> wp.array:
+    """An array on a device, to be read only: what one query sends there the next one sends again if it is small."""
+    if data.nbytes <= SMALL:
+        return _kept_on_device(data.tobytes(), data.dtype, dtype, device.alias)
+    return wp.array(data, dtype=dtype, device=device)
+
+
+@lru_cache(maxsize=256)
+def _kept_on_device(data: bytes, numpy_dtype: np.dtype, dtype: Any, device: str) -> wp.array:
+    return wp.array(np.frombuffer(data, numpy_dtype), dtype=dtype, device=device)
+
+
+def few_contacts(rows: np.ndarray, worlds: np.ndarray | None) -> Contacts:
+    """The contact record of a few rows; copies all it needs."""
+    query = rows["query"]
+    if len(rows) and (query[1:] < query[:-1]).any():
+        rows = rows[np.argsort(query, kind="stable")]
+        query = rows["query"]
+    query, what, part = query.copy(), rows["code"] & 3, rows["code"] >> 2
+    gap, normal, point, feature = (
+        rows["gap"].copy(),
+        rows["normal"].copy(),
+        rows["point"].copy(),
+        rows["feature"].copy(),
+    )
+    kind, vertex_on = _KINDS[what], _VERTEX_ON[what]
+    return Contacts(
+        query=query,
+        time=np.zeros(len(rows)),
+        point_a=point,
+        point_b=point - gap[:, None] * normal,
+        normal=normal,
+        gap=gap,
+        body_a=query,
+        body_b=np.zeros(len(rows), np.int32) if worlds is None else worlds[query],
+        feature_a=part,
+        feature_b=feature,
+        weights=np.zeros((len(rows), 4)),
+        kind=kind,
+        vertex_on=vertex_on,
+        key=(what.astype(np.int64) << 58) | (part.astype(np.int64) << 32) | feature,
+    )
+
+
+@wp.func
+def tell_row(columns: Columns, i: int, row: ManifoldRow, world: int):
+    """Write a contact with the ground of a world into the columns."""
+    what = row.code & 3
+    part = row.code >> 2
+    columns.query[i] = row.query
+    columns.point_a[i] = row.point
+    columns.point_b[i] = row.point - row.gap * row.normal
+    columns.normal[i] = row.normal
+    columns.gap[i] = row.gap
+    columns.body_b[i] = world
+    columns.feature_a[i] = part
+    columns.feature_b[i] = row.feature
+    columns.kind[i] = wp.uint8((_KIND_BYTES >> (8 * what)) & 255)
+    columns.vertex_on[i] = wp.uint8((_VERTEX_ON_BYTES >> (8 * what)) & 255)
+    columns.key[i] = (wp.int64(what) << wp.int64(58)) | (wp.int64(part) << wp.int64(32)) | wp.int64(row.feature)
+
+
+@wp.kernel
+def _take_apart(first: int, rows: wp.array[ManifoldRow], worlds: wp.array[int], columns: Columns):
+    i = first + wp.tid()
+    row = rows[i]
+    tell_row(columns, i, row, worlds[wp.min(row.query, worlds.shape[0] - 1)])
+
+
+@wp.kernel
+def _move(first: int, part: Columns, order: wp.array[int], begin: int, whole: Columns):
+    """Put a part into the whole, from `begin` on, in an order; an empty one is that of the part."""
+    i = first + wp.tid()
+    at = i
+    if order.shape[0] > 0:
+        at = order[i]
+    i += begin
+    whole.query[i] = part.query[at]
+    whole.point_a[i] = part.point_a[at]
+    whole.point_b[i] = part.point_b[at]
+    whole.normal[i] = part.normal[at]
+    whole.gap[i] = part.gap[at]
+    whole.body_b[i] = part.body_b[at]
+    whole.feature_a[i] = part.feature_a[at]
+    whole.feature_b[i] = part.feature_b[at]
+    whole.kind[i] = part.kind[at]
+    whole.vertex_on[i] = part.vertex_on[at]
+    whole.key[i] = part.key[at]

@@ -1,0 +1,324 @@
+"""Where one body rests on one face, edge or vertex of the ground, if it does: closed forms, one function per feature.
+
+Penetration at (x, y) is ground height less the body's lower side there. The ground is piecewise linear, the lower side
+convex, so a maximum lies inside a face (at the body's deepest point along the face's normal), on a convex edge
+(`ridges`), or at a vertex (from the body's vertical column there). Each has one normal N, and its depth is
+penetration * N_z. An edge or vertex counts only if its normal fits between the faces around it. Points with a gap up to
+the margin count as well. Spec: specs/strashnov-cylinder-terrain 3 to 8, 11.2, 11.3.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import warp as wp
+
+from tangere.bvh.height_pyramid import PLANAR, Terrain
+from tangere.query.manifold.contact_point import ContactPoint
+from tangere.query.manifold.features.edge import crossing_of
+from tangere.query.manifold.features.face import FLAT_ANGLE, support_point_of
+from tangere.query.manifold.features.vertex import Owner, has_ground, has_ground_beside, to_neighbour
+from tangere.query.manifold.features.wall import STEEP
+from tangere.runtime import SOUND
+from tangere.shape.analytic import Hulls, PlacedBody, column_of, reach_of
+
+wp.set_module_options(SOUND)
+
+__all__ = [
+    "BODY_ON_EDGE",
+    "BODY_ON_FACE",
+    "BODY_ON_VERTEX",
+    "LIFTED",
+    "NEITHER",
+    "NO_TOUCH",
+    "BodyPlace",
+    "Edge",
+    "Face",
+    "FeatureContacts",
+    "edge_of",
+    "first_part",
+    "is_finite",
+    "may_be_wall",
+    "rests",
+    "stand",
+    "touching_of",
+    "wall_touch",
+]
+
+real = wp.float64
+vec = wp.vec3d
+
+#: What meets, in the lowest two bits of a touch's code; the rest is the number of the body's point.
+BODY_ON_FACE = wp.constant(0)
+BODY_ON_EDGE = wp.constant(1)
+BODY_ON_VERTEX = wp.constant(2)
+LIFTED = wp.constant(3)
+#: The codes of a touch that there is not, and of one that is not, nor is the next.
+NO_TOUCH = wp.constant(-1)
+NEITHER = wp.constant(-2)
+
+_ZERO = wp.constant(real(0.0))
+_HALF = wp.constant(real(0.5))
+_ONE = wp.constant(real(1.0))
+_TINY = wp.constant(real(1.0e-9))
+
+
+@wp.struct
+class BodyPlace:
+    """Where a body is over its terrain, and how near counts."""
+
+    centre: wp.vec3d  #: the body's origin, relative to the terrain's
+    slot: wp.int32  #: its room in groups and walls
+    margin: wp.float64  #: gaps up to this count [m]
+    slack: wp.float64  #: how far a point may be beyond its face: faces bent by less than the flatness have no edge [m]
+    filtered: wp.int32  #: 1 where touches behind a wall are left out
+
+
+@wp.struct
+class Face:
+    """A rectangle of the ground or one of its two triangles, relative to the body's origin."""
+
+    normal: wp.vec3d
+    height: wp.float64  #: of its plane along the normal
+    most: wp.float64  #: how deep the body is below the plane
+    low: wp.vec3d  #: of the rectangle's box; known only if the body is near
+    high: wp.vec3d
+    part: wp.int32  #: triangle 0 or 1, or 2 for the rectangle
+    feature: wp.int32
+
+
+@wp.struct
+class Edge:
+    """An edge of the ground, start + t way, relative to the body's origin."""
+
+    start: wp.vec3d
+    way: wp.vec3d
+    one: wp.vec3d  #: from its start to the opposite vertex of the triangle in its own cell …
+    two: wp.vec3d  #: … and of the one beyond
+    tolerance: wp.float64  #: a normal may lean on those by this much [m]
+    feature: wp.int32
+    row: wp.int32  #: of its own cell …
+    column: wp.int32
+    row_beyond: wp.int32  #: … and of the one beyond
+    column_beyond: wp.int32
+
+
+class FeatureContacts(NamedTuple):
+    """The functions for one kind of body."""
+
+    face: wp.Function  #: (t, body, hulls, place, node, heights, part) -> Face: of a node that is PLANAR or a cell
+    on_face: wp.Function  #: (body, hulls, place, face, k) -> Touch: the body's k-th point over a face that is near
+    points: wp.Function  #: (body, hulls, normal) -> int: how many there are
+    is_over: wp.Function  #: (body, hulls, place, owner) -> bool: whether the body is near to or below a vertex
+    on_vertex: wp.Function  #: (t, body, hulls, place, owner) -> Touch
+    on_edge: wp.Function  #: (t, body, hulls, place, edge, k) -> Touch
+    crossings: wp.Function  #: (hulls) -> int: how many k there are
+
+
+@wp.func
+def stand(t: Terrain, body: PlacedBody, pose: wp.mat44d, margin: real, slot: int) -> BodyPlace:
+    here = BodyPlace()
+    here.centre = vec(pose[0, 3], pose[1, 3], pose[2, 3]) - t.origin
+    here.slot = slot
+    here.margin = margin
+    here.slack = real(4.0) * t.flatness / wp.min(t.dx, t.dy) * (body.radius + wp.length(body.half))
+    return here
+
+
+@wp.func
+def is_finite(body: PlacedBody, place: BodyPlace) -> bool:
+    """Whether a body has a pose that is finite."""
+    return wp.isfinite(body.axis + place.centre + body.rotation * vec(_ONE, _ONE, _ONE))
+
+
+@wp.func
+def no_touch() -> ContactPoint:
+    touch = ContactPoint()
+    touch.code = NO_TOUCH
+    return touch
+
+
+@cache
+def touching_of(kind: int) -> FeatureContacts:
+    """The functions for ROUND, CYLINDER, CONE or HULL."""
+    column, reach = column_of(kind), reach_of(kind)
+    point, points = support_point_of(kind)
+    crossing, crossings = crossing_of(kind)
+
+    @wp.func
+    def face(
+        t: Terrain, body: PlacedBody, hulls: Hulls, place: BodyPlace, node: wp.vec3i, h: wp.vec4d, part: int
+    ) -> Face:
+        level = node[0]
+        x0 = real(node[2] << level) * t.dx - place.centre[0]
+        y0 = real(node[1] << level) * t.dy - place.centre[1]
+        x1 = x0 + real(1 << level) * t.dx
+        y1 = y0 + real(1 << level) * t.dy
+        z = place.centre[2]
+        wide = x1 - x0
+        deep = y1 - y0
+        found = Face()
+        found.part = part
+        found.feature = 2 * ((node[1] << level) * t.columns + (node[2] << level)) + (part & 1)
+        n = vec(deep * (h[0] - h[1]), wide * (h[0] - h[2]), wide * deep)
+        corner = vec(x0, y0, h[0] - z)
+        if part == 1:
+            n = vec(deep * (h[2] - h[3]), wide * (h[1] - h[3]), wide * deep)
+            corner = vec(x1, y1, h[3] - z)
+        found.normal = wp.normalize(n)
+        found.height = wp.dot(corner, found.normal)
+        found.most = found.height + reach(body, hulls, -found.normal)
+        if found.most >= -place.margin:
+            found.low = vec(x0, y0, wp.min(wp.min(h[0], h[1]), wp.min(h[2], h[3])) - z)
+            found.high = vec(x1, y1, wp.max(wp.max(h[0], h[1]), wp.max(h[2], h[3])) - z)
+        return found
+
+    @wp.func
+    def on_face(body: PlacedBody, hulls: Hulls, place: BodyPlace, face: Face, k: int) -> ContactPoint:
+        slack = place.slack
+        low = face.low
+        high = face.high
+        p = point(body, hulls, face.normal, k)
+        if p[0] < low[0] - slack or p[0] > high[0] + slack or p[1] < low[1] - slack or p[1] > high[1] + slack:
+            return no_touch()
+        depth = face.height - wp.dot(p, face.normal)
+        if depth < -place.margin:
+            return no_touch()
+        if face.part < 2:
+            across = (p[0] - low[0]) / (high[0] - low[0]) + (p[1] - low[1]) / (high[1] - low[1])
+            over = slack / wp.min(high[0] - low[0], high[1] - low[1])
+            if (face.part == 0 and across > _ONE + over) or (face.part == 1 and across < _ONE - over):
+                return no_touch()
+        touch = ContactPoint()
+        touch.point = p
+        touch.normal = face.normal
+        touch.depth = depth
+        touch.code = BODY_ON_FACE + 4 * k
+        touch.feature = face.feature
+        return touch
+
+    @wp.func
+    def is_over(body: PlacedBody, hulls: Hulls, place: BodyPlace, here: Owner) -> bool:
+        q = here.vertex
+        under = column(body, hulls, q[0], q[1])
+        if under.low > under.high or under.normal[2] <= _TINY:
+            return False
+        return (q[2] - under.low) * under.normal[2] >= -place.margin
+
+    @wp.func
+    def on_vertex(t: Terrain, body: PlacedBody, hulls: Hulls, place: BodyPlace, here: Owner) -> ContactPoint:
+        q = here.vertex
+        under = column(body, hulls, q[0], q[1])
+        if under.low > under.high or under.normal[2] <= _TINY:
+            return no_touch()
+        n = under.normal
+        depth = (q[2] - under.low) * n[2]
+        if depth < -place.margin:
+            return no_touch()
+        k = int(0)
+        while k < 6:
+            # Round the vertex: right, up, up-left, left, down, down-right.
+            di = wp.where(k == 1 or k == 2, 1, wp.where(k == 4 or k == 5, -1, 0))
+            dj = wp.where(k == 0 or k == 5, 1, wp.where(k == 2 or k == 3, -1, 0))
+            if wp.dot(n, to_neighbour(t.heights, here, di, dj)) > here.tolerance:
+                if has_ground_beside(t, here.row, here.column, k):
+                    return no_touch()
+            k += 1
+        touch = ContactPoint()
+        touch.point = vec(q[0], q[1], under.low)
+        touch.normal = n
+        touch.depth = depth
+        touch.code = BODY_ON_VERTEX
+        touch.feature = here.number
+        return touch
+
+    @wp.func
+    def on_edge(t: Terrain, body: PlacedBody, hulls: Hulls, place: BodyPlace, edge: Edge, k: int) -> ContactPoint:
+        at = crossing(body, hulls, edge.start, edge.way, k)
+        if not at.found:
+            touch = no_touch()
+            touch.code = wp.where(at.neither, NEITHER, NO_TOUCH)
+            return touch
+        n = at.normal
+        depth = (edge.start[2] + at.along * edge.way[2] - at.point[2]) * n[2]
+        if depth < -place.margin:
+            return no_touch()
+        if wp.dot(n, edge.one) > edge.tolerance:
+            if has_ground(t, edge.row, edge.column):
+                return no_touch()
+        if wp.dot(n, edge.two) > edge.tolerance:
+            if has_ground(t, edge.row_beyond, edge.column_beyond):
+                return no_touch()
+        touch = ContactPoint()
+        touch.point = at.point
+        touch.normal = n
+        touch.depth = depth
+        touch.code = BODY_ON_EDGE + 4 * k
+        touch.feature = edge.feature
+        return touch
+
+    return FeatureContacts(face, on_face, points, is_over, on_vertex, on_edge, crossings)
+
+
+@wp.func
+def edge_of(t: Terrain, here: Owner, family: int) -> Edge:
+    """The edge along x (0), along y (1), or the diagonal of the cell (2)."""
+    a = vec()
+    if family == 2:
+        a = to_neighbour(t.heights, here, 1, 0)
+    edge = Edge()
+    edge.start = a + here.vertex
+    edge.way = to_neighbour(t.heights, here, wp.where(family == 1, 1, 0), wp.where(family == 1, 0, 1)) - a
+    edge.one = to_neighbour(t.heights, here, wp.where(family == 0, 1, 0), wp.where(family == 1, 1, 0)) - a
+    edge.two = to_neighbour(t.heights, here, wp.where(family == 0, -1, 1), wp.where(family == 1, -1, 1)) - a
+    edge.tolerance = here.tolerance
+    edge.feature = 3 * here.number + family
+    edge.row = here.row
+    edge.column = here.column
+    edge.row_beyond = here.row - wp.where(family == 0, 1, 0)
+    edge.column_beyond = here.column - wp.where(family == 1, 1, 0)
+    return edge
+
+
+@wp.func
+def rests(place: BodyPlace, face: Face, deepest: vec, touch: ContactPoint) -> bool:
+    """Whether a point over a face is one the body lies on, given the body's deepest point below the face's plane."""
+    return not (face.most - touch.depth > FLAT_ANGLE * wp.length(touch.point - deepest) + place.slack)
+
+
+@wp.func
+def may_be_wall(face: Face) -> bool:
+    """Whether a face is steep, with the body's origin in front of it."""
+    return face.normal[2] < STEEP and face.most > _ZERO and face.height < _ZERO
+
+
+@wp.func
+def wall_touch(place: BodyPlace, face: Face, deepest: vec) -> ContactPoint:
+    """A wall, if the foot of the deepest point is on it, or below it by its height at most."""
+    if not may_be_wall(face):
+        return no_touch()
+    low = face.low
+    high = face.high
+    foot = deepest + face.most * face.normal
+    if foot[2] > high[2] + place.slack or foot[2] < low[2] + low[2] - high[2] - place.slack:
+        return no_touch()
+    level = wp.normalize(vec(-face.normal[1], face.normal[0], _ZERO))
+    middle = _HALF * (low + high)
+    half = _HALF * (high - low)
+    reach = wp.abs(level[0]) * half[0] + wp.abs(level[1]) * half[1]
+    if wp.abs(wp.dot(level, foot - middle)) > reach + place.slack:
+        return no_touch()
+    touch = ContactPoint()
+    touch.point = deepest
+    touch.normal = face.normal
+    touch.depth = face.most
+    touch.code = BODY_ON_FACE
+    touch.feature = face.feature
+    return touch
+
+
+@wp.func
+def first_part(flags: int) -> int:
+    """The parts of a face run from this to `max(it, 1)`: one rectangle, or two triangles."""
+    return wp.where((flags & PLANAR) != 0, 2, 0)

@@ -1,0 +1,335 @@
+"""Few contacts out of many, as they stream by: groups of like normals, and of each group at most four points.
+
+Question: which points of a group carry the body: the deepest one, and those that span the largest area?
+Method:   a group keeps nine points and no list: the deepest, and the farthest in eight directions of its plane. At the
+          end the deepest stays, the farthest from it joins, then the one farthest from their line, then the one that
+          makes the hull of the four largest; points on one line leave its two ends (and the deepest).
+          Every point keeps its own normal and depth; a group is only a reason to leave points out.
+Steady:   the deepest point of a standing body runs round its rim when it rocks by a hair. Points that are as deep but
+          for a small part of the margin therefore tie, as do distances and areas but for a hundredth, and the first in
+          the world's directions is taken: a body at rest keeps its points and their keys.
+Limits:   a normal that finds no room for its group is counted: the caller comes back with more room, nothing is lost.
+Spec:     specs/strashnov-cylinder-terrain 8.3 (ERR-11: hull area), F-S-19 to F-S-21.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+from tangere.query.manifold.contact_point import ContactPoint, four_at, half_of, put_four
+from tangere.runtime import SOUND
+from tangere.shape.analytic import across
+
+wp.set_module_options(SOUND)
+
+__all__ = [
+    "ALIKE",
+    "KEPT",
+    "KEPT_FOURS",
+    "TIE",
+    "ContactGroups",
+    "Leaders",
+    "add_touch",
+    "clear_groups",
+    "compete",
+    "empty_groups",
+    "group_at",
+    "keep_leaders",
+    "kept_at",
+    "kept_touch",
+    "no_leaders",
+    "reduce_group",
+    "reduced",
+]
+
+real = wp.float64
+vec = wp.vec3d
+
+#: Points kept for each group: the deepest and the extremes in eight directions.
+KEPT = wp.constant(9)
+#: Sets of four numbers that have room for as many.
+KEPT_FOURS = wp.constant(3)
+Nine = wp.types.vector(length=9, dtype=real)
+NinePoints = wp.types.matrix(shape=(9, 3), dtype=real)
+#: Normals within one degree are alike.
+ALIKE = wp.constant(real(0.9998476951563913))
+DIAGONAL = wp.constant(real(0.7071067811865476))
+NOTHING = wp.constant(real(-1.0e300))
+#: Points must lead by this much [m], so that rounding does not choose among those that are the same.
+LEAD = wp.constant(real(1.0e-9))
+#: Points that are as far in a direction but for this part of their distance from the body's origin tie.
+SAME = wp.constant(real(1.0e-6))
+#: Depths that differ by less than this part of the margin tie.
+TIE = wp.constant(real(0.1))
+#: Distances and areas must lead by this factor, lest a hair's tilt choose among equal ones (of distances the square).
+STEADY = wp.constant(real(1.01))
+#: Points nearer to a line than this part of its length are on it (eps_2 of spec 9.3).
+COLLINEAR = wp.constant(real(1.0e-6))
+
+
+@wp.struct
+class Leaders:
+    """The touches that a group keeps: the deepest, and the farthest in eight directions of its plane."""
+
+    score: wp.types.vector(length=9, dtype=wp.float64)  #: its depth, or how far it is in a direction
+    code: wp.types.vector(length=9, dtype=wp.int32)  #: of the touch
+    number: wp.types.vector(length=9, dtype=wp.int32)  #: where it is in a list of touches
+    out: wp.float64  #: how far the deepest is from the body's origin
+
+
+@wp.struct
+class ContactGroup:
+    """Touches with like normals."""
+
+    normal: wp.vec3d  #: of the first
+    side: wp.vec3d  #: unit, across the normal
+    stay: wp.vec4i  #: which of the kept are told, -1 for none
+    others: wp.int32  #: touches besides the first
+
+
+@wp.struct
+class ContactGroups:
+    """Room for the groups of some bodies: `room` groups each."""
+
+    room: wp.int32
+    count: wp.array[int]  # groups of each body, more than `room` where it did not suffice
+    group: wp.array[ContactGroup]  # at `group_at`
+    leaders: wp.array[Leaders]  # at `group_at`
+    kept: wp.array[wp.vec4i]  # KEPT_FOURS for each group: where the touches are, once it is reduced
+    touches: wp.array[ContactPoint]  # KEPT for each group: copies of what is kept
+
+
+def empty_groups(bodies: int, room: int, device: wp.Device) -> Any:
+    """Room for so many groups of so many bodies."""
+    groups: Any = ContactGroups()
+    groups.room = room
+    groups.count = wp.empty(bodies, dtype=int, device=device)
+    groups.group = wp.empty(bodies * room, dtype=ContactGroup, device=device)
+    groups.leaders = wp.empty(bodies * room, dtype=Leaders, device=device)
+    groups.kept = wp.empty(bodies * room * KEPT_FOURS, dtype=wp.vec4i, device=device)
+    groups.touches = wp.empty(bodies * room * KEPT, dtype=ContactPoint, device=device)
+    return groups
+
+
+@wp.func
+def clear_groups(groups: ContactGroups, body: int):
+    groups.count[body] = 0
+
+
+@wp.func
+def group_at(groups: ContactGroups, body: int, g: int) -> int:
+    """Where group g of a body is."""
+    return body * groups.room + g
+
+
+@wp.func
+def kept_touch(groups: ContactGroups, body: int, g: int, k: int) -> ContactPoint:
+    return groups.touches[group_at(groups, body, g) * KEPT + k]
+
+
+@wp.func
+def in_group(groups: ContactGroups, body: int, normal: vec) -> int:
+    """The group of this body whose normal is nearest, if it is near enough, else -1."""
+    best = int(-1)
+    most = ALIKE + real(0.0)
+    for g in range(wp.min(groups.count[body], groups.room)):
+        along = wp.dot(groups.group[group_at(groups, body, g)].normal, normal)
+        if along >= most:
+            most = along
+            best = g
+    return best
+
+
+@wp.func
+def add_touch(groups: ContactGroups, body: int, touch: ContactPoint):
+    """Let a touch compete in the group of its normal."""
+    g = in_group(groups, body, touch.normal)
+    at = group_at(groups, body, g)
+    if g < 0:
+        g = groups.count[body]
+        groups.count[body] = g + 1
+        if g >= groups.room:
+            return
+        at = group_at(groups, body, g)
+        group = ContactGroup()
+        group.normal = touch.normal
+        group.side = across(touch.normal)
+        groups.group[at] = group
+        groups.leaders[at] = no_leaders()
+    else:
+        groups.group[at].others = groups.group[at].others + 1
+    group = groups.group[at]
+    groups.leaders[at] = compete(groups.touches, groups.leaders[at], group.normal, group.side, touch, -1, at * KEPT)
+
+
+@wp.func
+def no_leaders() -> Leaders:
+    leaders = Leaders()
+    for k in range(KEPT):
+        leaders.score[k] = NOTHING
+    return leaders
+
+
+@wp.func
+def compete(
+    touches: wp.array[ContactPoint],
+    leaders: Leaders,
+    normal: vec,
+    side: vec,
+    touch: ContactPoint,
+    number: int,
+    copies: int,
+) -> Leaders:
+    """The leaders of a group after one more touch.
+
+    `number` is where it is in `touches`; -1 if it is not there, and is to be copied from place `copies` on.
+    """
+    out = wp.length(touch.point)
+    ahead = touch.depth - leaders.score[0]
+    leads = bool(ahead > LEAD)
+    if ahead > -LEAD and not leads:
+        # Of equally deep points the outermost, then the one with the smallest code, wherever the search began.
+        beyond = out - leaders.out
+        leads = beyond > LEAD or (beyond > -LEAD and touch.code < leaders.code[0])
+    if leads:
+        leaders.score[0] = touch.depth
+        leaders.code[0] = touch.code
+        leaders.number[0] = keep(touches, touch, number, copies)
+        leaders.out = out
+    x = wp.dot(side, touch.point)
+    y = wp.dot(wp.cross(normal, side), touch.point)
+    # Of points in the same place those fixed to the body, which have the larger codes, not the one that runs round it.
+    lead = SAME * out
+    for k in range(1, KEPT):  # the eighths of a turn from side on
+        ahead = x - leaders.score[k]
+        if ahead > lead or (ahead > -lead and touch.code > leaders.code[k]):
+            leaders.score[k] = x
+            leaders.code[k] = touch.code
+            leaders.number[k] = keep(touches, touch, number, copies + k)
+        ahead = (x + y) * DIAGONAL
+        y = (y - x) * DIAGONAL
+        x = ahead
+    return leaders
+
+
+@wp.func
+def keep(touches: wp.array[ContactPoint], touch: ContactPoint, number: int, copy: int) -> int:
+    """Where a touch that leads is in the list; it is copied there if it was not."""
+    if number >= 0:
+        return number
+    touches[copy] = touch
+    return copy
+
+
+@wp.func
+def turn(n: vec, a: vec, b: vec, c: vec) -> real:
+    """Twice the area of abc seen along n; positive if counter-clockwise."""
+    return wp.dot(n, wp.cross(b - a, c - a))
+
+
+@wp.func
+def reduce_group(groups: ContactGroups, body: int, g: int, tie: real) -> wp.vec4i:
+    """Which of the kept points of a group stay, the deepest (but for `tie` [m]) first; -1 for none."""
+    at = group_at(groups, body, g)
+    if groups.group[at].others == 0:
+        return wp.vec4i(wp.where(tie > real(0.0), 1, 0), -1, -1, -1)  # as `reduced` would
+    keep_leaders(groups.kept, at, groups.leaders[at])
+    return reduced(groups.touches, groups.kept, at, KEPT, groups.group[at].normal, tie)
+
+
+@wp.func
+def keep_leaders(kept: wp.array[wp.vec4i], row: int, leaders: Leaders):
+    """Write down which touches lead a group."""
+    n = leaders.number
+    put_four(kept, KEPT_FOURS * row, wp.vec4i(n[0], n[1], n[2], n[3]))
+    put_four(kept, KEPT_FOURS * row + 1, wp.vec4i(n[4], n[5], n[6], n[7]))
+    put_four(kept, KEPT_FOURS * row + 2, wp.vec4i(n[8], n[8], n[8], n[8]))
+
+
+@wp.func
+def kept_at(kept: wp.array[wp.vec4i], row: int, k: int) -> int:
+    """The k-th touch that leads a group."""
+    return four_at(kept, KEPT_FOURS * row + k // 4)[k % 4]
+
+
+@wp.func
+def reduced(
+    touches: wp.array[ContactPoint], kept: wp.array[wp.vec4i], row: int, count: int, n: vec, tie: real
+) -> wp.vec4i:
+    """Which of the first `count` leaders of a group stay, KEPT at most.
+
+    On CUDA the count should not be known to the compiler, lest it unroll the loops and run out of registers.
+    """
+    points = NinePoints()  # read at once: none waits for another
+    depths = Nine()
+    for k in range(KEPT):
+        where = half_of(touches, kept_at(kept, row, k), 0)
+        points[k] = vec(where[0], where[1], where[2])
+        depths[k] = where[3]
+    top = leader(depths, count, tie)
+    p1 = points[top]
+    second = int(-1)
+    longest = LEAD * LEAD
+    k = int(1)
+    while k < count:
+        d = wp.length_sq(points[k] - p1)
+        if d > longest:
+            longest = d * STEADY
+            second = k
+        k += 1
+    if second < 0:
+        return wp.vec4i(top, -1, -1, -1)
+    p2 = points[second]
+    # The third lies farthest to either side of the line, the fourth adds most to the triangle.
+    third = int(-1)
+    widest = COLLINEAR * longest
+    k = int(1)
+    while k < count:
+        w = wp.abs(turn(n, p1, p2, points[k]))
+        if w > widest:
+            widest = w * STEADY
+            third = k
+        k += 1
+    if third < 0:
+        # On one line: the deepest, the farthest from it, and the other end of the line if the deepest is not that.
+        other = int(-1)
+        least = -LEAD * wp.length(p2 - p1)
+        k = int(1)
+        while k < count:
+            along = wp.dot(points[k] - p1, p2 - p1)
+            if along < least:
+                least = along
+                other = k
+            k += 1
+        return wp.vec4i(top, second, other, -1)
+    p3 = points[third]
+    if turn(n, p1, p2, p3) < real(0.0):
+        n = -n
+    fourth = int(-1)
+    gain = COLLINEAR * longest
+    k = int(1)
+    while k < count:
+        q = points[k]
+        # What a point outside an edge adds; a point outside two edges adds the two and hides nothing of the three.
+        more = wp.max(-turn(n, p1, p2, q), real(0.0)) + wp.max(-turn(n, p2, p3, q), real(0.0))
+        more += wp.max(-turn(n, p3, p1, q), real(0.0))
+        if more > gain:
+            gain = more * STEADY
+            fourth = k
+        k += 1
+    return wp.vec4i(top, second, third, fourth)
+
+
+@wp.func
+def leader(depths: Nine, count: int, tie: real) -> int:
+    """The first of the kept points that is as deep as the deepest but for `tie`, and touches if that does."""
+    most = depths[0]
+    k = int(1)
+    while k < count:
+        depth = depths[k]
+        if most - depth < tie and (depth >= real(0.0) or most < real(0.0)):
+            return k
+        k += 1
+    return 0

@@ -1,0 +1,94 @@
+"""Which features of meshes are nearer than a distance, at one instant: two meshes, one with itself, or a whole scene.
+
+Method:    a broad phase finds pairs whose boxes, grown by half the distance, meet; vertices are compared with faces and
+           edges with edges in float64. By default trees over vertices, edges and faces with the test inside the
+           traversal; any other broad phase gives pairs of triangles, which compare the features they own.
+Guarantee: the contacts are exactly the vertex-face and edge-edge pairs without a common vertex whose distance, as the
+           same function computes it everywhere, is below `distance`, less the ones that `exclude` names; each once, in
+           canonical order, the same for every broad phase and number of threads. CPU and CUDA may differ for distances
+           within 1e-12 of the size of the features (specs/leonard-deformable-gpu C9 to C14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tangere.broad_phase.triangles import BroadPhase, Surfaces, as_meshes, checked_distance, every_job, triangle_pairs
+from tangere.query.contacts.record import Contacts
+from tangere.query.proximity.broad_phase import search_trees
+from tangere.query.proximity.contact_buffer import ContactBuffer, describe
+from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable
+from tangere.query.proximity.nearest_filter import nearest_of_each
+from tangere.query.proximity.representative_triangles import near_features
+from tangere.runtime import InputError, using_threads
+from tangere.shape.mesh import Mesh
+
+__all__ = ["find_near", "proximity"]
+
+
+def proximity(
+    a: Mesh | Sequence[Mesh],
+    b: Mesh | None = None,
+    *,
+    distance: float,
+    broad_phase: BroadPhase = "tree",
+    exclude: Exclude = None,
+    nearest: bool = False,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Contacts:
+    """The contacts of `a` with `b`, or of `a` with itself if there is no `b`.
+
+    Args:
+        a, b: meshes at the instant in question; `a` may be a list of meshes: all with all, and each with itself.
+        distance: features nearer than this are in contact [m].
+        broad_phase: "tree", "grid", "levels" (hierarchical grid), "sweep", "front" (begins where the last call of
+            these topologies ended) or "brute": the answer is the same.
+        exclude: pairs to leave out, besides those that share a vertex: `Exclusion.at_rest(mesh, distance)` and others;
+            of several meshes a list with one for each, or None.
+        nearest: keep at most one contact of each vertex with faces and of each edge with edges, the nearest: one is
+            left out only where its vertex, or one of its two edges, keeps another that is not farther. Which mesh is
+            given first does not matter.
+        device: where to compute; None means CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
+
+    Example:
+        >>> import tangere as tg
+        >>> from tangere.query.proximity import proximity
+        >>> ball = tg.generate.icosphere(subdivisions=2)
+        >>> other = ball.at([[1, 0, 0, 2.01], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+        >>> found = proximity(ball, other, distance=0.02, device="cpu")
+        >>> round(float(found.gap.min()), 9)
+        0.01
+    """
+    checked_distance(distance)
+    if b is None:
+        meshes = as_meshes(a)
+        jobs = every_job(len(meshes))
+    else:
+        if not isinstance(a, Mesh):
+            raise InputError("with a second mesh the first argument must be a single mesh")
+        meshes, jobs = [a, b], np.array([[0, 1]], np.int32)
+    with using_threads(threads):
+        surfaces = Surfaces.of(meshes, device)
+        found = find_near(surfaces, jobs, distance, broad_phase=broad_phase, exclude=exclude).contacts
+        return nearest_of_each(found) if nearest else found
+
+
+def find_near(
+    surfaces: Surfaces,
+    jobs: np.ndarray,
+    distance: float,
+    *,
+    broad_phase: BroadPhase = "tree",
+    exclude: Exclude = None,
+) -> ContactBuffer:
+    """The contacts of a scene, left on its device; `jobs` (k, 2) says which meshes are compared."""
+    if broad_phase == "tree":
+        names = search_trees(surfaces, jobs, distance)
+    else:
+        names = near_features(surfaces, triangle_pairs(surfaces, distance, jobs, broad_phase=broad_phase), distance)
+    excluded = ExclusionTable.of(surfaces, exclude)
+    return describe(surfaces, names if excluded is None else excluded.removed_from(surfaces, names))

@@ -1,0 +1,88 @@
+"""What callers give, checked: always the value, then its name; one sentence says what is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from tangere.runtime.arrays import to_numpy
+from tangere.runtime.errors import InputError
+
+__all__ = ["fraction", "not_negative", "number", "positive", "positives", "random_source", "three_numbers", "whole"]
+
+
+def number(value: Any, name: str) -> float:
+    """One number, of any library; a truth value is none."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    array = to_numpy(value, name, None)
+    if array.shape != () or array.dtype.kind not in "iuf":
+        raise InputError(f"{name} must be a number, not {value!r}")
+    return float(array)
+
+
+def positive(value: Any, name: str, *, below: float = math.inf) -> float:
+    """A finite number above 0, and below the limit."""
+    given = number(value, name)
+    if not 0.0 < given < below:
+        limit = "positive and finite" if below == math.inf else f"between 0 and {below:g}"
+        raise InputError(f"{name} must be {limit}, not {value!r}")
+    return given
+
+
+def positives(values: Sequence[float], name: str, many: int) -> tuple[float, ...]:
+    """So many finite numbers above 0."""
+    try:
+        given = tuple(values)
+    except TypeError:
+        given = ()
+    if len(given) != many:
+        raise InputError(f"{name} must be {many} lengths, not {values!r}")
+    return tuple(positive(value, f"{name}[{k}]") for k, value in enumerate(given))
+
+
+def not_negative(value: Any, name: str) -> float:
+    """A finite number, 0 or above."""
+    given = number(value, name)
+    if not 0.0 <= given < math.inf:
+        raise InputError(f"{name} must not be negative, not {value!r}")
+    return given
+
+
+def fraction(value: Any, name: str) -> float:
+    """A number of at least 0 and below 1."""
+    given = number(value, name)
+    if not 0.0 <= given < 1.0:
+        raise InputError(f"{name} must be at least 0 and below 1, not {value!r}")
+    return given
+
+
+def whole(value: Any, name: str, least: int = 0) -> int:
+    """A whole number, `least` or above; 1e6 is one."""
+    try:
+        given = number(value, name)
+    except InputError:
+        given = math.nan
+    if not (given.is_integer() and given >= least):
+        raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    return int(value)
+
+
+def three_numbers(value: Any, name: str) -> np.ndarray:
+    """The value as an array (3,), if it is three finite numbers."""
+    try:
+        array = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"{name} must be three finite numbers, not {value!r}")
+    return array
+
+
+def random_source(seed: Any, name: str) -> np.random.Generator:
+    """Random numbers, the same for the same seed: a whole number, 0 or above."""
+    return np.random.default_rng(whole(seed, name))

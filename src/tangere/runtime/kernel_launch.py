@@ -1,0 +1,66 @@
+"""Kernel launches: one on CUDA, shards over threads that wait for work on CPU.
+
+Warp runs a CPU launch on the calling thread, with the interpreter lock released; so the index range is cut into shards
+and each shard is a launch of its own. A kernel takes the shard's first index as its first parameter,
+`i = first + wp.tid()`, and must write only where no other index writes. The caller's thread works too, and a range
+below `grain` never leaves it, because it takes a sleeping thread some fifty microseconds to wake up.
+
+Shards are taken from a queue by compiled code (`thread_pool`), which a thread enters once for a whole list of launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import warp as wp
+
+from tangere.runtime.prepared_launch import PreparedLaunch, run_phases
+from tangere.runtime.shards import GRAIN
+from tangere.runtime.warp_setup import BLOCK, load
+
+__all__ = ["launch", "launch_in_turn"]
+
+
+def launch(
+    kernel: wp.Kernel,
+    dim: int,
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    *,
+    device: wp.Device,
+    grain: int = GRAIN,
+    threads: int | None = None,
+) -> None:
+    """Run `kernel(first, *inputs, *outputs)` for indices 0 … dim-1.
+
+    Args:
+        dim: number of indices; 0 is fine.
+        device: where the arrays are.
+        grain: smallest number of indices worth a thread.
+        threads: CPU threads; None means `thread_count()`. 1 keeps the whole range on the caller's thread, in order.
+    """
+    if dim <= 0:
+        return
+    arguments = [*inputs, *outputs]
+    if device.is_cuda:
+        load(kernel, device)
+        wp.launch(kernel, dim, [0, *arguments], device=device, record_tape=False, block_dim=BLOCK)
+        return
+    run_phases([[PreparedLaunch(kernel, arguments, device, dim=dim, grain=grain)]], threads)
+
+
+def launch_in_turn(
+    launches: Sequence[tuple[wp.Kernel, int, Sequence[Any]]], *, device: wp.Device, grain: int = GRAIN
+) -> None:
+    """Run `kernel(first, *arguments)` for indices 0 … dim-1 of each (kernel, dim, arguments), one after the other.
+
+    On CPU threads are woken once for all of them.
+    """
+    if device.is_cuda:
+        for kernel, dim, arguments in launches:
+            launch(kernel, dim, arguments, device=device)
+        return
+    run_phases(
+        [[PreparedLaunch(kernel, arguments, device, dim=dim, grain=grain)] for kernel, dim, arguments in launches]
+    )

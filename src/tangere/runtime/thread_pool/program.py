@@ -1,0 +1,189 @@
+"""Shards of launches on CPU, taken from queues by compiled code, with helpers that do without the interpreter.
+
+A Python thread that wakes up waits for the interpreter lock first, one thread after the other, some 40 us each. So
+helpers live in compiled code (`native`): they sleep on semaphores there and are woken from there, each waking half of
+those that are still wanted. Nobody waits for a helper to wake up, only for shards that are under way: a late one finds
+everything done. Programs stay in memory until the last helper that was called for them has let go.
+
+Where there are more threads than cores a helper sleeps as soon as it is done; else it stays awake for a while.
+
+Semaphores are those of Linux. Elsewhere threads of the interpreter (`helpers`) run the same program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+from array import array
+from collections.abc import Sequence
+from itertools import count
+from typing import NamedTuple
+
+import warp as wp
+
+from tangere.runtime.argument_block import ArgumentBlock, pack
+from tangere.runtime.thread_pool.helpers import wake
+from tangere.runtime.thread_pool.native import HELPER, LAUNCH, OPEN, POOL, QUEUE, drive_program, serve_programs
+from tangere.runtime.threads import core_count
+from tangere.runtime.warp_setup import load
+
+__all__ = ["Cut", "Program"]
+
+#: How long a helper stays awake for another program [ns]; half of that on its core.
+AWAKE = 200_000
+#: The largest number of helpers.
+MOST_HELPERS = 256
+#: Where a program says how many phases it has, how many helpers look at it, and where its pool is.
+_PHASES, _USERS, _PLACE = 0, 1, 2
+
+
+class Cut(NamedTuple):
+    """A launch and its shards."""
+
+    block: ArgumentBlock
+    dim: int  #: number of indices
+    size: int  #: indices of a shard, except perhaps the last
+    shards: int
+    counted: int = 0  #: if not 0 the address of an int64: the number of indices, known when the phase begins
+
+
+class Program:
+    """Launches in phases, to be run again and again by one caller at a time: the shards of a phase in any order, then
+    those of the next, on up to `threads` threads.
+    """
+
+    def __init__(self, phases: Sequence[Sequence[Cut]], threads: int) -> None:
+        self._phases = phases  # keeps arguments
+        most = max((sum(cut.shards for cut in phase) for phase in phases), default=0)
+        self._threads, self._helpers = threads, min(threads, most, MOST_HELPERS + 1) - 1
+        queues = max(self._helpers, 0) + 1
+        numbers = [len(phases), 0, 0, AWAKE if threads <= core_count() else 0, queues, 0, 0, 0, -1, *[0] * 7]
+        launches: list[int] = []
+        for phase in phases:
+            numbers += [0, 0, len(launches) // LAUNCH, len(phase), 0, 0, 0, 0]
+            for cut in phase:
+                launches += [*cut.block.address, *cut[1:], *[0] * (LAUNCH - 8)]
+        numbers += [*[0] * (len(phases) * queues * QUEUE), *launches]
+        self._fresh = array("q", numbers)
+        self._run: _Run | None = None
+
+    def run(self) -> None:
+        """Run it once."""
+        pool = _pool.with_helpers(min(self._threads - 1, MOST_HELPERS)) if self._helpers > 0 else 0
+        self._fresh[_PLACE] = pool
+        run = self._run
+        by_python = self._helpers > 0 and not pool
+        if run is None or run.numbers[_USERS] or by_python:
+            run = self._run = _Run(self._fresh, self._helpers if pool else 0)
+        else:
+            run.begin_anew(self._fresh)
+        _pool.keep(run)
+        if by_python:
+            wake(run.help, self._helpers, self._threads - 1)
+        interrupted, done = None, False
+        try:
+            while not done:
+                try:
+                    run.work(0)
+                    done = True
+                except KeyboardInterrupt as interrupt:  # others write to arrays of the caller until all is done
+                    interrupted = interrupt
+        finally:
+            run.active = False
+        if interrupted is not None:
+            raise interrupted
+
+
+class _Run:
+    """Phases as compiled code reads them. A late helper finds its own done: as long as it may look, they stay so."""
+
+    def __init__(self, fresh: array[int], helpers: int) -> None:
+        self.active = False
+        self.numbers, self._numbered = _aligned(len(fresh)), count(1)
+        self.begin_anew(fresh)
+        self._drive = pack(drive_program, [_address(self.numbers), helpers], _cpu(drive_program))
+        self.begin = self._drive.prepared(1)
+
+    def begin_anew(self, fresh: array[int]) -> None:
+        """Make nothing done again, when nobody looks."""
+        self.numbers[:] = fresh
+
+    def work(self, thread: int) -> None:
+        """Take shards until all are done, as the thread of that number: 0 begins."""
+        numbers = self.numbers
+        if thread == 0:
+            self.begin()
+        while numbers[OPEN] < numbers[_PHASES]:
+            time.sleep(0)
+            self._drive.launch(1, thread)
+
+    def help(self) -> None:
+        """The same as another thread of the interpreter."""
+        self.work(next(self._numbered))
+
+
+class _Pool:
+    """The helpers of this process."""
+
+    def __init__(self) -> None:
+        self._numbers = _aligned(POOL + MOST_HELPERS * HELPER)
+        self._address = _address(self._numbers)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._numbers))  # helpers look at it until the process has ended
+        self._changing, self._kept = threading.Lock(), []
+        if sys.platform == "linux":
+            self._library = ctypes.CDLL(None)
+            for k, name in enumerate(("sem_post", "sem_wait", "sched_yield", "clock_gettime"), start=1):
+                self._numbers[k] = ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+
+    def with_helpers(self, count: int) -> int:
+        """The address of the pool, with at least so many helpers in it; 0 where there can be none."""
+        if not self._numbers[1]:
+            return 0
+        if self._numbers[0] < count:
+            with self._changing:
+                for k in range(self._numbers[0], count):
+                    semaphore = ctypes.c_void_p(self._address + 8 * (POOL + k * HELPER))
+                    self._library.sem_init(semaphore, 0, 0)
+                    serve = pack(serve_programs, [self._address, semaphore.value], _cpu(serve_programs))
+                    # Counted first: if the user interrupts the start nobody else may have this place.
+                    self._numbers[0] = k + 1
+                    threading.Thread(target=serve.launch, args=(1, 0), name=f"tangere-{k}", daemon=True).start()
+        return self._address
+
+    def keep(self, run: _Run) -> None:
+        """Hold what is about to begin until no helper looks at it any more, even if the user interrupts."""
+        run.active = True
+        with self._changing:
+            if run not in self._kept:
+                self._kept = [run, *(each for each in self._kept if each.active or each.numbers[_USERS])]
+
+
+def _aligned(count: int) -> memoryview:
+    """So many int64, all 0, eight of them in each 64 bytes that cores exchange."""
+    room = memoryview(bytearray(8 * (count + 8)))
+    begin = -_address(room) % 64
+    return room[begin : begin + 8 * count].cast("q")
+
+
+def _address(numbers: memoryview) -> int:
+    return ctypes.addressof(ctypes.c_byte.from_buffer(numbers))
+
+
+def _cpu(kernel: wp.Kernel) -> wp.Device:
+    device = wp.get_device("cpu")
+    load(kernel, device)
+    return device
+
+
+def _forget() -> None:
+    """In a forked process, which has none of the threads."""
+    global _pool
+    _pool = _Pool()
+
+
+_pool = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

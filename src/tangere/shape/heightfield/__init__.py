@@ -1,0 +1,11 @@
+"""Ground: heights on a regular grid, in memory or in tiles of files."""
+
+from tangere.shape.heightfield.heightfield import Heightfield
+from tangere.shape.heightfield.relief import Relief
+from tangere.shape.heightfield.tiles import TiledHeightfield
+
+__all__ = [
+    "Heightfield",
+    "Relief",
+    "TiledHeightfield",
+]

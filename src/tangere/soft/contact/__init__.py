@@ -1,0 +1,1 @@
+"""What touches: nearest faces and edges, contact rows, islands."""

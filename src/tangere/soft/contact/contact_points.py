@@ -1,0 +1,228 @@
+"""Contacts as combinations of surface vertices, in the order of their features.
+
+A search writes what each feature touches to a place of its own; those places where something is become a list. How
+long it is the device knows (`live`); on CUDA they are counted, scanned and filled, the host asks once a step, and when
+the list was too short the step is done again with a longer one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+import warp.utils
+
+from tangere.geometry.closest_points import nearest_on_edges, nearest_on_face
+from tangere.query.contacts import Kind
+from tangere.query.proximity import ContactBuffer
+from tangere.runtime import SOUND, launch
+from tangere.soft.contact.nearest_edges import SharpEdges
+from tangere.soft.model.assembly import Assembly
+
+wp.set_module_options(SOUND)
+
+__all__ = ["ContactPoints", "Partners", "touching_near"]
+
+_EDGE_EDGE = wp.constant(wp.uint8(Kind.EDGE_EDGE))
+_VERTEX_FACE = wp.constant(wp.uint8(Kind.VERTEX_FACE))
+
+
+@dataclass(frozen=True)
+class ContactPoints:
+    """n contacts, in arrays with room for more: the gap vector is sum_k weights[k] x[quads[k]]."""
+
+    quads: wp.array  #: vec4i
+    weights: wp.array  #: vec4d, adding up to 0
+    features: wp.array  #: vec2i: vertex and face, or two edges
+    kind: wp.array  #: uint8, `Kind`
+    live: wp.array  #: (1,) int32: n
+
+    @staticmethod
+    def empty(room: int, device: wp.Device) -> ContactPoints:
+        """No contacts, and room for some."""
+        types = (wp.vec4i, wp.vec4d, wp.vec2i, wp.uint8)
+        columns = (wp.empty(room, dtype=dtype, device=device) for dtype in types)
+        return ContactPoints(*columns, live=wp.zeros(1, dtype=wp.int32, device=device))
+
+    @property
+    def room(self) -> int:
+        return len(self.quads)
+
+    @property
+    def columns(self) -> list[wp.array]:
+        return [self.quads, self.weights, self.features, self.kind]
+
+    @property
+    def count(self) -> int:
+        """n, which on CUDA must be asked for."""
+        return int(self.live.numpy()[0])
+
+
+class Partners:
+    """What each feature touches: vertex v at places 2 v and 2 v + 1, then the sharp edges; -1 for nothing."""
+
+    def __init__(self, assembly: Assembly, sharp: SharpEdges) -> None:
+        device = assembly.device
+        self._assembly, self._sharp = assembly, sharp
+        self.first_edge = 2 * len(assembly.rest)
+        self.of = wp.empty(self.first_edge + sharp.count, dtype=wp.int32, device=device)
+        self._ends = wp.empty_like(self.of)
+
+    def clear(self) -> None:
+        self.of.fill_(-1)
+
+    def list_to(self, touching: ContactPoints, positions: wp.array) -> ContactPoints:
+        """Fill a list with them; a longer one is made where the host can see that it is needed."""
+        device = self._assembly.device
+        if device.is_cuda:
+            self.list_by_scan(touching, positions)
+            return touching
+        kept = self._kept()
+        if touching.room < len(kept):
+            touching = ContactPoints.empty(len(kept) + len(kept) // 2, device)
+        places = wp.array(kept, dtype=wp.int32, device=device, copy=False)
+        launch(_fill_kept, len(kept), [places, *self._features(positions)], touching.columns, device=device, grain=1024)
+        touching.live.fill_(len(kept))
+        return touching
+
+    def list_by_scan(self, touching: ContactPoints, positions: wp.array) -> None:
+        """Fill a list with as many as it has room for, without a word to the host."""
+        device, places = self._assembly.device, len(self.of)
+        launch(_keep, places, [self.of, self.first_edge], [self._ends], device=device, grain=8192)
+        warp.utils.array_scan(self._ends, self._ends, inclusive=True)
+        inputs = [self._ends, touching.room, *self._features(positions)]
+        launch(_fill, places, inputs, [*touching.columns, touching.live], device=device, grain=8192)
+
+    def _kept(self) -> np.ndarray:
+        """Which places tell of a contact: where two edges have found each other, the first one does (CPU)."""
+        of = self.of.numpy()
+        kept = np.flatnonzero(of >= 0).astype(np.int32)
+        edges = kept[kept >= self.first_edge] - self.first_edge
+        if not len(edges):
+            return kept
+        other = of[self.first_edge + edges]
+        told = (other < edges) & (of[self.first_edge + other] == edges)
+        return np.concatenate([kept[: len(kept) - len(edges)], self.first_edge + edges[~told]])
+
+    def _features(self, positions: wp.array) -> list:
+        sharp = self._sharp
+        return [self.of, self.first_edge, positions, self._assembly.faces, sharp.number, sharp.ends]
+
+
+def touching_near(near: ContactBuffer, device: wp.Device) -> ContactPoints:
+    """The contacts that `tangere.query.proximity` found."""
+    weights = wp.empty(len(near), dtype=wp.vec4d, device=device)
+    launch(_from_near, len(near), [near.weights, near.kind], [weights], device=device)
+    live = wp.array(np.array([len(near)], np.int32), dtype=wp.int32, device=device)
+    return ContactPoints(near.quads, weights, near.features, near.kind, live)
+
+
+@wp.kernel
+def _keep(first: int, partners: wp.array[int], first_edge: int, keep: wp.array[int]):
+    """Two edges may have found each other: then the first one tells."""
+    k = first + wp.tid()
+    kept = int(partners[k] >= 0)
+    if kept == 1 and k >= first_edge:
+        edge = k - first_edge
+        if partners[k] < edge and partners[first_edge + partners[k]] == edge:
+            kept = 0
+    keep[k] = kept
+
+
+@wp.kernel
+def _fill(
+    first: int,
+    ends: wp.array[int],
+    room: int,
+    partners: wp.array[int],
+    first_edge: int,
+    positions: wp.array[wp.vec3d],
+    faces: wp.array2d[int],
+    edge_number: wp.array[int],
+    edges: wp.array2d[int],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    features: wp.array[wp.vec2i],
+    kind: wp.array[wp.uint8],
+    live: wp.array[int],
+):
+    k = first + wp.tid()
+    if k == partners.shape[0] - 1:
+        live[0] = ends[k]
+    before = int(0)
+    if k > 0:
+        before = ends[wp.max(k - 1, 0)]
+    if ends[k] != before and before < room:
+        tell(k, before, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind)
+
+
+@wp.kernel
+def _fill_kept(
+    first: int,
+    kept: wp.array[int],
+    partners: wp.array[int],
+    first_edge: int,
+    positions: wp.array[wp.vec3d],
+    faces: wp.array2d[int],
+    edge_number: wp.array[int],
+    edges: wp.array2d[int],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    features: wp.array[wp.vec2i],
+    kind: wp.array[wp.uint8],
+):
+    n = first + wp.tid()
+    tell(kept[n], n, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind)
+
+
+@wp.func
+def tell(
+    k: int,
+    place: int,
+    partners: wp.array[int],
+    first_edge: int,
+    positions: wp.array[wp.vec3d],
+    faces: wp.array2d[int],
+    edge_number: wp.array[int],
+    edges: wp.array2d[int],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    features: wp.array[wp.vec2i],
+    kind: wp.array[wp.uint8],
+):
+    """Write what the feature at place k touches to a place in the list."""
+    if k < first_edge:
+        v = k / 2
+        f = partners[k]
+        w = nearest_on_face(positions[v], positions[faces[f, 0]], positions[faces[f, 1]], positions[faces[f, 2]])
+        quads[place] = wp.vec4i(v, faces[f, 0], faces[f, 1], faces[f, 2])
+        weights[place] = wp.vec4d(wp.float64(1.0), -w[0], -w[1], -w[2])
+        features[place] = wp.vec2i(v, f)
+        kind[place] = _VERTEX_FACE
+    else:
+        i = k - first_edge
+        j = partners[k]
+        at = nearest_on_edges(
+            positions[edges[i, 0]], positions[edges[i, 1]], positions[edges[j, 0]], positions[edges[j, 1]]
+        )
+        one = wp.float64(1.0)
+        quads[place] = wp.vec4i(edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1])
+        weights[place] = wp.vec4d(one - at[0], at[0], at[1] - one, -at[1])
+        features[place] = wp.vec2i(edge_number[i], edge_number[j])
+        kind[place] = _EDGE_EDGE
+
+
+@wp.kernel
+def _from_near(
+    first: int,
+    near_weights: wp.array[wp.vec4d],
+    kind: wp.array[wp.uint8],
+    weights: wp.array[wp.vec4d],
+):
+    k = first + wp.tid()
+    w = wp.abs(near_weights[k])
+    if kind[k] == _EDGE_EDGE:
+        weights[k] = wp.vec4d(w[0], w[1], -w[2], -w[3])
+    else:
+        weights[k] = wp.vec4d(wp.float64(1.0), -w[1], -w[2], -w[3])

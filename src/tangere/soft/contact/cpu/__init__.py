@@ -1,0 +1,1 @@
+"""Searches for contacts on CPU, eight candidates at a time."""

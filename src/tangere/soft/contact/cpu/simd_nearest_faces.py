@@ -1,0 +1,250 @@
+"""The search of `nearest_faces` for CPUs: the boxes of eight faces at a time, and the distances of eight candidates.
+
+Faces whose boxes meet that of a vertex go to a short list, and eight of them are asked at once whether they are on the
+right side and nearer than what the vertex has, by the formulas of `touch`. Slivers, and faces whose nearest point is on
+their rim, it is asked about one by one: so the answers are those of the search one by one. Nothing here is for CUDA.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bvh.lbvh import LANES, Lanes, MovingBox
+from tangere.query.proximity import FACES, VECTORS
+from tangere.runtime import SOUND
+from tangere.soft.contact.activation import FAR, REACH, REST_PART, touch, vertex_normal
+from tangere.soft.contact.cpu.bvh8_descent import begin_descent, meeting_of, next_cluster
+from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, keep_rest
+from tangere.soft.model.assembly import CLOSED, STILL
+
+wp.set_module_options(SOUND)
+
+__all__ = ["simd_nearest_faces"]
+
+
+@wp.kernel
+def simd_nearest_faces(
+    first: int,
+    units: wp.array[wp.vec4i],
+    features: wp.array[int],
+    offsets: wp.array[int],
+    boxes: wp.array[MovingBox],
+    certified: wp.array[int],
+    group_offsets: wp.array[int],
+    groups: wp.array[wp.vec2i],
+    cones: wp.array[wp.vec4d],
+    cone_rows: wp.array2d[wp.float64],
+    patch_cones: wp.array[wp.vec4d],
+    news: wp.array[wp.uint8],
+    node_first: wp.array[int],
+    first_cluster: wp.array[int],
+    node_of: wp.array[int],
+    nodes: wp.array[MovingBox],
+    rows: wp.array2d[Lanes],
+    levels: wp.array[int],
+    lanes: wp.array[Lanes],
+    corners: wp.array2d[Lanes],
+    items: wp.array2d[int],
+    order: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+    rest: wp.array[wp.vec3d],
+    body: wp.array[int],
+    traits: wp.array[int],
+    distance: wp.float64,
+    by_mask: wp.array[wp.uint64],
+    scratch: wp.array2d[int],
+    normals: wp.array[wp.vec3d],
+    gaps: wp.array[wp.vec2d],
+    partners: wp.array[int],
+):
+    """The vertices of a patch; what each has found so far is kept in the output."""
+    row = first + wp.tid()
+    unit = units[row]
+    top = unit[0]
+    patch = unit[1]
+    barred = group_offsets[patch]
+    barred_end = barred
+    if certified[patch] == 1:
+        barred_end = group_offsets[patch + 1]
+    first_own = first_cluster[patch]
+    end_own = first_cluster[patch + 1]
+    cone = patch_cones[patch]
+    pending = int(0)
+    begin_descent(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch)
+    other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch)
+    while other >= 0:
+        node = node_of[other]
+        met = meeting_of(nodes, node, rows, first_own, end_own, cones[other], cone_rows)
+        for own in range(first_own, end_own):
+            if ((met >> (own - first_own)) & 1) == 1:
+                for m in range(offsets[own], offsets[own + 1]):
+                    v = features[m]
+                    before = pending
+                    pending = add_candidates(
+                        v,
+                        v,
+                        v,
+                        boxes,
+                        nodes,
+                        node,
+                        lanes,
+                        corners,
+                        other,
+                        node_first[node],
+                        by_mask,
+                        pending,
+                        row,
+                        scratch,
+                    )
+                    if pending > before and gaps[v][0] == wp.float64(0.0):  # the first time
+                        gaps[v] = wp.vec2d(FAR, FAR)
+                        normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
+                    if pending >= LANES:
+                        ask(LANES, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest, body,
+                            traits, distance, normals, gaps, partners)  # fmt: skip
+                        pending = keep_rest(pending, row, scratch)
+        other = next_cluster(
+            nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch
+        )
+    if pending > 0:
+        ask(pending, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest, body,
+            traits, distance, normals, gaps, partners)  # fmt: skip
+
+
+@wp.func
+def ask(
+    count: int,
+    row: int,
+    scratch: wp.array2d[int],
+    items: wp.array2d[int],
+    order: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+    rest: wp.array[wp.vec3d],
+    body: wp.array[int],
+    traits: wp.array[int],
+    distance: wp.float64,
+    normals: wp.array[wp.vec3d],
+    gaps: wp.array[wp.vec2d],
+    partners: wp.array[int],
+):
+    """Keep those of up to eight candidates that are nearer than what their vertices have."""
+    left = keep_in_lanes(
+        count, row, scratch, items, order, positions, rest, body, traits, distance, normals, gaps, partners
+    )
+    lane = int(0)
+    while left > 0:
+        if (left & 1) == 1:
+            v = scratch[row, lane]
+            j = scratch[row, PENDING + lane]
+            found = touch(
+                v, normals[v], items, j, positions, face_offsets, faces_at, faces, rest, body, traits, distance, gaps[v]
+            )
+            side = int(found < wp.float64(0.0))
+            gap = wp.abs(found)
+            if gap < FAR:
+                f = order[j]
+                least = gaps[v][side]
+                if gap < least or (gap == least and f < partners[2 * v + side]):
+                    gaps[v][side] = gap
+                    partners[2 * v + side] = f
+        left = left >> 1
+        lane = lane + 1
+
+
+@wp.func_native(
+    VECTORS
+    + f"""
+    const int closed = {int(CLOSED)}, still = {int(STILL)}, pending = {int(PENDING)};
+    const double reach = {float(REACH)!r}, rest_part = {float(REST_PART)!r};
+"""
+    + """
+    const int* one = &scratch.data[scratch.shape[1] * row];
+    const int* other = one + pending;
+    const double *normal_of[8];
+    Wide least[2];
+    int both[8];
+    #pragma clang loop vectorize(disable) unroll(disable)
+    for (int lane = 0; lane < 8; ++lane) {
+        const int k = lane < count ? lane : 0;
+        const int v = one[k];
+        const int* face = &items.data[3 * other[k]];
+        corner[0][lane] = (const double*)&positions.data[v];
+        for (int c = 0; c < 3; ++c)
+            corner[1 + c][lane] = (const double*)&positions.data[face[c]];
+        normal_of[lane] = (const double*)&normals.data[v];
+        const double* gap = (const double*)&gaps.data[v];
+        least[0][lane] = gap[0];
+        least[1][lane] = gap[1];
+        both[lane] = (traits.data[v] & traits.data[face[0]] & closed) ? -1 : 0;
+    }
+    const Vector p = gathered(corner[0]), a = gathered(corner[1]), b = gathered(corner[2]), c = gathered(corner[3]);
+    const Vector normal = gathered(normal_of);
+"""
+    + FACES
+    + """
+    const Vector across = {e0.y * e1.z - e0.z * e1.y, e0.z * e1.x - e0.x * e1.z, e0.x * e1.y - e0.y * e1.x};
+    Whole along_it = dot(normal, across) > zero;
+    for (int lane = 0; lane < 8; ++lane)
+        along_it[lane] &= both[lane];
+    const Whole behind = dot(apart, normal) > zero;
+    const Wide gap = __builtin_elementwise_sqrt(dot(apart, apart));
+    const Whole nearer = (gap < (Wide)(reach * distance)) & (gap <= (behind ? least[1] : least[0]));
+    const int candidates = (count < 8 ? (1 << count) - 1 : 255) & ~bits_of(along_it), known = bits_of(sure);
+    int one_by_one = candidates & ~known;
+    for (int left = candidates & known & bits_of(nearer); left; left &= left - 1) {
+        const int lane = __builtin_ctz(left), v = one[lane], place = other[lane], side = behind[lane] ? 1 : 0;
+        const int* face = &items.data[3 * place];
+        if (traits.data[v] & traits.data[face[0]] & traits.data[face[1]] & traits.data[face[2]] & still)
+            continue;
+        double limit = distance;
+        if (body.data[v] == body.data[face[0]]) {
+            const double* at[4] = {
+                (const double*)&at_rest.data[v], (const double*)&at_rest.data[face[0]],
+                (const double*)&at_rest.data[face[1]], (const double*)&at_rest.data[face[2]]};
+            double way[3];
+            for (int k = 0; k < 3; ++k)
+                way[k] = wa[lane] * (at[0][k] - at[1][k]) + wb[lane] * (at[0][k] - at[2][k])
+                    + wc[lane] * (at[0][k] - at[3][k]);
+            const double once = rest_part * __builtin_sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
+            limit = once < distance ? once : distance;
+        }
+        if (!(gap[lane] < reach * limit))
+            continue;
+        if (!(wa[lane] > 0.0 && wb[lane] > 0.0 && wc[lane] > 0.0)) {
+            one_by_one |= 1 << lane;
+            continue;
+        }
+        double& nearest = ((double*)&gaps.data[v])[side];
+        int& partner = partners.data[2 * v + side];
+        const int name = order.data[place];
+        if (gap[lane] < nearest || (gap[lane] == nearest && name < partner)) {
+            nearest = gap[lane];
+            partner = name;
+        }
+    }
+    return one_by_one;
+"""
+)
+def keep_in_lanes(
+    count: int,
+    row: int,
+    scratch: wp.array2d[int],
+    items: wp.array2d[int],
+    order: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    at_rest: wp.array[wp.vec3d],
+    body: wp.array[int],
+    traits: wp.array[int],
+    distance: wp.float64,
+    normals: wp.array[wp.vec3d],
+    gaps: wp.array[wp.vec2d],
+    partners: wp.array[int],
+) -> int:
+    """Keep what `touch` would find nearer of up to eight candidates; those it must be asked about one by one."""
+    ...

@@ -1,0 +1,190 @@
+"""Which bodies touch, directly or through others, and how such a group moves as a whole.
+
+Nothing outside pushes a group without held dofs but gravity: its momentum after a step is known exactly, and its mean
+move is a frame in which nothing needs to be held back. All of it stays on the device: groups are a forest in which the
+larger root is hooked under the smaller one, without locks, so that each group is called by its first body.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from tangere.runtime import SOUND, PreparedLaunch
+from tangere.soft.model.assembly import Assembly
+
+wp.set_module_options(SOUND)
+
+__all__ = ["SLICES", "ContactIslands", "MassMoves", "MeanMoves", "union"]
+
+#: Sums over the dofs of a body are taken in this many slices.
+SLICES = wp.constant(32)
+
+
+class MassMoves:
+    """Sums of mass times move and of mass (vec4d) over the dofs of each body, in slices.
+
+    On CUDA every dof adds to a slice at once; on CPU each slice is summed in order, with the same bits for any number
+    of threads.
+    """
+
+    def __init__(self, assembly: Assembly, after: wp.array, before: wp.array, *, consumed: bool = False) -> None:
+        """`consumed`: whoever reads the sums leaves zeros behind."""
+        self._consumed, device = consumed, assembly.device
+        self.sums = wp.zeros(len(assembly.bodies) * int(SLICES), dtype=wp.vec4d, device=device)
+        self._dofs = len(assembly.x) if device.is_cuda else 0
+        columns = [assembly.mass, after, before, self.sums]
+        if device.is_cuda:
+            self._sums = PreparedLaunch(_add_at_once, [assembly.body_of_dof, *columns], device)
+        else:
+            base = wp.array(assembly.dof_base, dtype=wp.int32, device=device)
+            self._sums = PreparedLaunch(_add_slices, [base, *columns], device, grain=1024)
+
+    def __call__(self) -> None:
+        if self._dofs:
+            if not self._consumed:
+                self.sums.zero_()
+            self._sums(self._dofs)
+        else:
+            self._sums(len(self.sums))
+
+
+class ContactIslands:
+    """The groups of one step; `label` is the first body of the group of each body."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        device, bodies = assembly.device, len(assembly.bodies)
+        self.device, self._bodies = device, bodies
+        held = np.array([body.fixed.any() for body in assembly.bodies], np.int32)
+        self.held = wp.array(held, dtype=wp.int32, device=device)  #: 1 for bodies with fixed vertices, or pulled
+        self._alone = wp.array(np.arange(bodies, dtype=np.int32), dtype=wp.int32, device=device)
+        self.label = wp.clone(self._alone)
+        self._flatten = PreparedLaunch(_flatten, [self.label], device, serial=True)
+
+    def clear(self) -> None:
+        """Every body is a group of its own."""
+        wp.copy(self.label, self._alone)
+
+    def settle(self) -> None:
+        """Call each body by the first of its group, after some were joined (`union`)."""
+        if self._bodies > 1:
+            self._flatten(self._bodies)
+
+
+class MeanMoves:
+    """Writes the mean move by mass of the group of each body [m]; zero where a dof of the group is held."""
+
+    def __init__(self, groups: ContactIslands, moves: MassMoves, mean: wp.array) -> None:
+        device, bodies = groups.device, len(groups.label)
+        self._bodies = bodies
+        self._total = wp.zeros(bodies, dtype=wp.vec4d, device=device)
+        self._bound = wp.zeros(bodies, dtype=wp.int32, device=device)
+        sums = [moves.sums, groups.label, groups.held, self._total, self._bound]
+        self._add = PreparedLaunch(_add_bodies, sums, device, serial=True)
+        self._mean = PreparedLaunch(_mean_moves, [groups.label, self._total, self._bound, mean], device, serial=True)
+
+    def __call__(self) -> None:
+        self._total.zero_()
+        self._bound.zero_()
+        self._add(self._bodies)
+        self._mean(self._bodies)
+
+
+@wp.func
+def root(label: wp.array[int], body: int) -> int:
+    here = body
+    while label[here] != here:
+        here = label[here]
+    return here
+
+
+@wp.func
+def union(label: wp.array[int], a: int, b: int):
+    """Put two bodies into one group; many threads may do so at once (on CPU one)."""
+    one = root(label, a)
+    other = root(label, b)
+    while one != other:
+        low = wp.min(one, other)
+        high = wp.max(one, other)
+        if wp.atomic_cas(label, high, high, low) == high:
+            other = one
+        else:
+            one = root(label, low)
+            other = root(label, high)
+
+
+@wp.kernel
+def _flatten(first: int, label: wp.array[int]):
+    b = first + wp.tid()
+    label[b] = root(label, b)
+
+
+@wp.kernel
+def _add_slices(
+    first: int,
+    base: wp.array[int],
+    mass: wp.array[wp.float64],
+    after: wp.array[wp.vec3d],
+    before: wp.array[wp.vec3d],
+    sums: wp.array[wp.vec4d],
+):
+    k = first + wp.tid()
+    body = k / SLICES
+    size = base[body + 1] - base[body]
+    part = (size + SLICES - 1) / SLICES
+    begin = base[body] + (k % SLICES) * part
+    total = wp.vec4d()
+    for i in range(begin, wp.min(begin + part, base[body + 1])):
+        m = mass[i]
+        d = m * (after[i] - before[i])
+        total += wp.vec4d(d[0], d[1], d[2], m)
+    sums[k] = total
+
+
+@wp.kernel
+def _add_at_once(
+    first: int,
+    body: wp.array[int],
+    mass: wp.array[wp.float64],
+    after: wp.array[wp.vec3d],
+    before: wp.array[wp.vec3d],
+    sums: wp.array[wp.vec4d],
+):
+    i = first + wp.tid()
+    m = mass[i]
+    d = m * (after[i] - before[i])
+    wp.atomic_add(sums, body[i] * SLICES + i % SLICES, wp.vec4d(d[0], d[1], d[2], m))
+
+
+@wp.kernel
+def _add_bodies(
+    first: int,
+    sums: wp.array[wp.vec4d],
+    label: wp.array[int],
+    held: wp.array[int],
+    total: wp.array[wp.vec4d],
+    bound: wp.array[int],
+):
+    """The sums of each group, at its first body (one thread on CPU)."""
+    b = first + wp.tid()
+    mine = wp.vec4d()
+    for k in range(b * SLICES, (b + 1) * SLICES):
+        mine += sums[k]
+    wp.atomic_add(total, label[b], mine)
+    if held[b] == 1:
+        wp.atomic_max(bound, label[b], 1)
+
+
+@wp.kernel
+def _mean_moves(
+    first: int,
+    label: wp.array[int],
+    total: wp.array[wp.vec4d],
+    bound: wp.array[int],
+    mean: wp.array[wp.vec3d],
+):
+    b = first + wp.tid()
+    whole = total[label[b]]
+    mean[b] = wp.vec3d()
+    if bound[label[b]] == 0 and whole[3] > wp.float64(0.0):
+        mean[b] = wp.vec3d(whole[0], whole[1], whole[2]) / whole[3]

@@ -1,0 +1,113 @@
+"""Which sharp edge crosses each sharp edge nearest: contacts that no vertex sees.
+
+Where two surfaces are smooth, vertices near the crossing of two edges tell the same gap as the edges do. Where both are
+sharp, as two boxes that meet edge to edge, or end, as the rims of sheets, only the edges know. So contacts are looked
+for between edges that are sharp at rest, and where the nearest points lie inside both (specs/leonard-deformable-gpu
+C13). A smooth body has no such edge, and pays nothing.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bvh.lbvh import LinearTree, MovingBox, boxes_meet
+from tangere.geometry.closest_points import edges_offset, nearest_on_edges
+from tangere.runtime import SOUND, launch
+from tangere.soft.contact.activation import REACH, activation
+from tangere.soft.model.assembly import STILL, Assembly
+from tangere.soft.model.sharp_edges import sharp_edges
+
+wp.set_module_options(SOUND)
+
+__all__ = ["SharpEdges"]
+
+#: Edges worth a thread.
+GRAIN = 256
+
+
+class SharpEdges:
+    """The sharp edges of all surfaces, in a tree of their own."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly, whole = assembly, assembly.whole
+        number = sharp_edges(whole)
+        self.count = len(number)
+        self.number = wp.array(number, dtype=wp.int32, device=assembly.device)  #: (m,) in the list of all edges
+        self.ends = wp.array(whole.edges[number], dtype=wp.int32, device=assembly.device)  #: (m, 2)
+        if self.count:
+            self._tree = LinearTree.build(self.ends, assembly.rest, whole.bounds)
+
+    def find_nearest(
+        self, boxes: wp.array, positions: wp.array, distance: float, base: int, partners: wp.array
+    ) -> None:
+        """Writes the edge that crosses edge k nearest to place base + k of `partners`, both as numbers of sharp edges.
+
+        Args:
+            boxes: of the surface vertices, grown by half of what contacts are looked for.
+            positions: of the surface vertices [m].
+            distance: below which surfaces touch [m].
+            partners: int32; -1 is written where nothing is near.
+        """
+        if not self.count:
+            return
+        assembly, tree = self._assembly, self._tree
+        fitted = tree.fit(boxes)
+        inputs = [self.ends, boxes, tree.first, tree.last, tree.skip, tree.cluster, fitted.nodes, fitted.items]
+        inputs += [tree.order, positions, assembly.rest, assembly.body_of_vertex, assembly.traits, distance, base]
+        launch(_nearest, self.count, inputs, [partners], device=assembly.device, grain=GRAIN)
+
+
+@wp.kernel
+def _nearest(
+    first: int,
+    edges: wp.array2d[int],
+    boxes: wp.array[MovingBox],
+    node_first: wp.array[int],
+    node_last: wp.array[int],
+    skip: wp.array[int],
+    cluster: wp.array[int],
+    nodes: wp.array[MovingBox],
+    items: wp.array[MovingBox],
+    order: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    rest: wp.array[wp.vec3d],
+    body: wp.array[int],
+    traits: wp.array[int],
+    distance: wp.float64,
+    base: int,
+    partners: wp.array[int],
+):
+    i = first + wp.tid()
+    v0 = edges[i, 0]
+    v1 = edges[i, 1]
+    box = wp.min(boxes[v0], boxes[v1])
+    still = traits[v0] & traits[v1] & STILL
+    nearest = int(-1)
+    least = wp.float64(1.0e300)
+    node = int(0)
+    while node < skip.shape[0]:
+        if not boxes_meet(box, nodes[node]):
+            node = skip[node]
+        elif cluster[node] < 0:
+            node = node + 1
+        else:
+            for place in range(node_first[node], node_last[node] + 1):
+                if boxes_meet(box, items[place]):
+                    j = order[place]
+                    w0 = edges[j, 0]
+                    w1 = edges[j, 1]
+                    apart_features = v0 != w0 and v0 != w1 and v1 != w0 and v1 != w1
+                    if apart_features and (still & traits[w0] & traits[w1]) == 0:
+                        at = nearest_on_edges(positions[v0], positions[v1], positions[w0], positions[w1])
+                        inside = wp.min(wp.min(at[0], at[1]), wp.float64(1.0) - wp.max(at[0], at[1]))
+                        if inside > wp.float64(0.0):
+                            gap = wp.length(
+                                edges_offset(positions[v0], positions[v1], positions[w0], positions[w1], at)
+                            )
+                            apart = wp.length(edges_offset(rest[v0], rest[v1], rest[w0], rest[w1], at))
+                            if gap < REACH * activation(distance, apart, body[v0] == body[w0]):
+                                if gap < least or (gap == least and j < nearest):
+                                    least = gap
+                                    nearest = j
+            node = skip[node]
+    partners[base + i] = nearest

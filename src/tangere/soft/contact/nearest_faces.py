@@ -1,0 +1,160 @@
+"""Which face is nearest to each surface vertex, on either side of it: the contacts a step responds to.
+
+Method: the vertices of a patch go down one tree over the faces of all bodies. On each side of its tangent plane each
+        keeps the nearest face within reach, so that a sheet between two others feels both. Faces that have the vertex
+        are no contact, nor those whose neighbours are nearer (`is_nearest_around`); neither are faces of its own body
+        that were about as near at rest: a pair counts below half its rest distance (specs/leonard-deformable-gpu C9
+        "gap"), so a body at rest has none, however fine its surface is. Of closed surfaces, sides that look the same
+        way are left out: they can only meet from inside.
+What this leaves out the truncation still holds back (`truncation`).
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bvh.lbvh import Lanes, MovingBox, apart_in_lanes, boxes_meet
+from tangere.query.proximity import lanes_by_mask
+from tangere.runtime import SOUND, launch
+from tangere.soft.contact.activation import FAR, touch, vertex_normal
+from tangere.soft.contact.cpu.bvh8_descent import STATE, cone_rows
+from tangere.soft.contact.cpu.simd_nearest_faces import simd_nearest_faces
+from tangere.soft.contact.normal_cones import cones_face_same_way
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.safe_step.patches import Fitted, Patches, around
+
+wp.set_module_options(SOUND)
+
+__all__ = ["find_nearest_faces"]
+
+#: Patches worth a thread: each takes some microseconds.
+GRAIN = 32
+
+
+def find_nearest_faces(
+    assembly: Assembly,
+    patches: Patches,
+    fitted: Fitted,
+    cones: wp.array,
+    patch_cones: wp.array,
+    positions: wp.array,
+    distance: float,
+    partners: wp.array,
+) -> None:
+    """Writes the faces that vertex v touches in front of it and behind it to places 2 v and 2 v + 1 of `partners`.
+
+    Args:
+        fitted: the tree at `positions`, boxes grown by half of what contacts are looked for.
+        cones, patch_cones: of clusters and patches (`looking`).
+        positions: of the surface vertices [m].
+        distance: below which surfaces touch [m].
+        partners: int32, -1 where nothing is written.
+    """
+    tree, lists = patches.tree, patches.lists
+    members = lists.vertices
+    normals = wp.empty(len(positions), dtype=wp.vec3d, device=assembly.device)
+    gaps = wp.zeros(len(positions), dtype=wp.vec2d, device=assembly.device)
+    found = [normals, gaps, partners]
+    where = [tree.items, tree.order, positions, assembly.face_offsets, assembly.faces_at, assembly.faces]
+    where += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
+    if fitted.eights is None:
+        inputs = [members.units, members.features, fitted.vertex_boxes, fitted.busy, fitted.certified]
+        inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
+        inputs += [tree.first, tree.last, tree.skip, tree.cluster]
+        inputs += [fitted.boxes.nodes, fitted.boxes.lanes, *where]
+        launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
+        return
+    eights = fitted.eights
+    scratch = wp.empty((len(members.units), STATE), dtype=wp.int32, device=assembly.device)
+    inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes]
+    inputs += [fitted.certified, lists.group_offsets, lists.groups, cones, cone_rows(cones), patch_cones]
+    inputs += [eights.news, tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
+    inputs += [eights.rows, eights.levels, fitted.boxes.lanes, tree.corners, *where, lanes_by_mask(), scratch]
+    launch(simd_nearest_faces, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
+
+
+@wp.kernel
+def _nearest(
+    first: int,
+    units: wp.array[wp.vec4i],
+    features: wp.array[int],
+    boxes: wp.array[MovingBox],
+    busy: wp.array[wp.uint8],
+    certified: wp.array[int],
+    cluster_offsets: wp.array[int],
+    clusters: wp.array[int],
+    cones: wp.array[wp.vec4d],
+    patch_cones: wp.array[wp.vec4d],
+    node_first: wp.array[int],
+    node_last: wp.array[int],
+    skip: wp.array[int],
+    cluster: wp.array[int],
+    nodes: wp.array[MovingBox],
+    lanes: wp.array[Lanes],
+    items: wp.array2d[int],
+    order: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+    rest: wp.array[wp.vec3d],
+    body: wp.array[int],
+    traits: wp.array[int],
+    distance: wp.float64,
+    normals: wp.array[wp.vec3d],
+    gaps: wp.array[wp.vec2d],
+    partners: wp.array[int],
+):
+    """One vertex; what it has found so far is kept in the output."""
+    unit = units[first + wp.tid()]
+    own = cluster[unit[0]]
+    patch = unit[1]
+    v = features[unit[2]]
+    if busy[own] == wp.uint8(0):
+        return
+    smooth = certified[patch] == 1
+    cone = patch_cones[patch]
+    node = int(0)
+    while node < skip.shape[0]:
+        other = cluster[node]
+        if not boxes_meet(boxes[v], nodes[node]):
+            node = skip[node]
+        elif other < 0:
+            node = node + 1
+        elif (
+            cones_face_same_way(cone, cones[other])
+            or cones_face_same_way(cones[own], cones[other])
+            or (smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other))
+        ):
+            node = skip[node]
+        else:
+            barred = apart_in_lanes(boxes[v], lanes, 12 * other)
+            for j in range(node_first[node], node_last[node] + 1):
+                if barred[j - node_first[node]] <= 0:
+                    if gaps[v][0] == wp.float64(0.0):  # the first time
+                        gaps[v] = wp.vec2d(FAR, FAR)
+                        normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
+                    found = touch(
+                        v,
+                        normals[v],
+                        items,
+                        j,
+                        positions,
+                        face_offsets,
+                        faces_at,
+                        faces,
+                        rest,
+                        body,
+                        traits,
+                        distance,
+                        gaps[v],
+                    )
+                    side = int(found < wp.float64(0.0))
+                    gap = wp.abs(found)
+                    if gap < FAR:
+                        f = order[j]
+                        least = gaps[v][side]
+                        if gap < least or (gap == least and f < partners[2 * v + side]):
+                            gaps[v][side] = gap
+                            partners[2 * v + side] = f
+            node = skip[node]

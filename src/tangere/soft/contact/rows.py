@@ -1,0 +1,395 @@
+"""Contact rows: for each contact a spring along its normal and friction across it, mapped to the degrees of freedom.
+
+A row is a combination of dofs: g = n . sum_k c_k q_k, the gap along a normal kept for the step, with sum_k c_k = 0.
+Force:  fn = k max(0, d - g) along n, the published F = k (dx - d) (specs/leonard-deformable-gpu C17); friction
+        mu fn against the slip u of the step, proportional to it below a small slip (lagged Coulomb). It goes to the
+        dofs with the weights c: sums of forces vanish exactly as the weights do.
+Block:  |c_k| sum_j |c_j| K bounds what the row adds to all dofs at once, so no row needs a colour.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.runtime import SOUND, PreparedLaunch, launch
+from tangere.soft.contact.activation import activation, is_flat, vertex_normal
+from tangere.soft.contact.contact_points import ContactPoints
+from tangere.soft.contact.islands import ContactIslands, union
+from tangere.soft.contact.row_entries import RowDofs, RowEntries, RowWeights
+from tangere.soft.model.assembly import CLOSED, SMOOTH, Assembly
+
+wp.set_module_options(SOUND)
+
+__all__ = ["ContactRows", "row_force"]
+
+#: Friction is proportional to slip below this part of the contact distance.
+SLIP = 1e-3
+#: Cosine of the angle from which on what is nearest to a vertex is beside it, and not on one side of its surface.
+_ASIDE = wp.constant(wp.float64(0.25))
+#: Rows there is room for at first.
+LEAST_ROOM = 256
+
+
+class ContactRows:
+    """The rows of a step, in buffers that grow."""
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        start: wp.array,
+        *,
+        dt: float,
+        distance: float,
+        friction: float,
+        stiffness: float | None,
+        limits: wp.array,
+        smooth: bool,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            start: where the dofs are when the step begins.
+            stiffness: None means what the bodies ask for [N/m].
+            limits: (s,) the gap below which each surface vertex touches other bodies [m].
+            smooth: what slides over a surface is not held back by its vertices (`is_flatter`); else all normals are
+                from point to point, as published.
+        """
+        self._smooth = int(SMOOTH) if smooth else 0
+        self._limits = limits
+        self._assembly, self._start = assembly, start
+        self._dt, self._distance, self._friction, self._stiffness = dt, distance, friction, stiffness
+        self.live = wp.zeros(1, dtype=wp.int32, device=assembly.device)  #: how many rows there are
+        self._grow(LEAST_ROOM)
+
+    def set(self, touching: ContactPoints, positions: wp.array) -> None:
+        """Make these contacts the rows of the step; `positions` of the surface when it begins."""
+        device = self._assembly.device
+        if touching.room > self.capacity:
+            self._grow(max(touching.room, self.capacity + self.capacity // 2))
+        if self._given is None or self._given[0] is not touching or self._given[1] is not positions:
+            self._take(touching, positions)
+        wp.copy(self.live, touching.live)
+        rows = touching.room if device.is_cuda else self.count
+        self._find_laws(rows)
+        self._merged(rows)
+        self.entries(rows)
+
+    def _take(self, touching: ContactPoints, positions: wp.array) -> None:
+        """Prepare for this list of contacts."""
+        assembly, device = self._assembly, self._assembly.device
+        contacts = [self.live, touching.quads, touching.weights]
+        inputs = [*contacts, positions, assembly.rest, assembly.body_of_vertex]
+        inputs += [self._limits, assembly.traits, assembly.face_offsets, assembly.faces_at, assembly.faces]
+        inputs += [assembly.contact_area, assembly.contact_mass, self._distance, self._dt, self._stiffness or 0.0]
+        inputs += [self._smooth]
+        self._find_laws = PreparedLaunch(_laws, [*inputs, self.normal, self.law, self.bodies], device, grain=1024)
+        inputs = [*contacts, assembly.carriers, assembly.weights, assembly.free]
+        outputs = [self.dofs, self.weights, self.bound, self._sizes]
+        self._merged = PreparedLaunch(_merge, [*inputs, *outputs], device, grain=1024)
+        self._given = touching, positions  # last: should something stop this, it is done again
+
+    def union(self, groups: ContactIslands) -> None:
+        """Put bodies that touch into one group."""
+        device, live = self._assembly.device, [self.live, self.bodies]
+        launch(_join, self.launched, live, [groups.label], device=device, threads=1)
+        groups.settle()
+
+    @property
+    def count(self) -> int:
+        """How many rows there are; on CUDA the device is asked."""
+        return int(self.live.numpy()[0])
+
+    def update_forces(self) -> None:
+        """Forces and stiffnesses of all rows where the dofs are now."""
+        self._forces(self.launched)
+
+    @property
+    def launched(self) -> int:
+        """Rows to launch for: on CUDA, where launches are captured, all there is room for; `live` says which count."""
+        return self.capacity if self._assembly.device.is_cuda else self.count
+
+    @property
+    def by_dof(self) -> list[wp.array]:
+        """What a sweep needs: first and last entry of each dof, row and pull of each entry, forces and stiffnesses."""
+        return [*self.entries.columns, self.force, self.stiffness]
+
+    @property
+    def laws(self) -> list:
+        """What the forces follow from: how many rows there are, and the arguments of `row_force`."""
+        where = [self._assembly.x, self._start, self.dofs, self.weights, self._sizes]
+        return [self.live, *where, self.normal, self.law, self._friction, SLIP * self._distance]
+
+    def _grow(self, capacity: int) -> None:
+        assembly, device = self._assembly, self._assembly.device
+        self.capacity, self._given = 0, None  # until all has grown, should something stop this
+
+        def column(dtype) -> wp.array:
+            return wp.zeros(capacity, dtype=dtype, device=device)
+
+        self.normal, self.law, self.bound = column(wp.vec3d), column(wp.vec2d), column(wp.float64)
+        self.force, self.stiffness = column(wp.vec3d), column(wp.mat33d)
+        self.dofs, self.weights, self.bodies = column(RowDofs), column(RowWeights), column(wp.vec2i)
+        self._sizes = column(wp.int32)
+        self._forces = PreparedLaunch(_forces, [*self.laws, self.force, self.stiffness], device, grain=1024)
+        rows = [self.live, self._sizes, self.dofs, self.weights, self.bound]
+        self.entries = RowEntries(rows, len(assembly.x))
+        self.capacity = capacity
+
+
+@wp.kernel
+def _join(first: int, live: wp.array[int], bodies: wp.array[wp.vec2i], label: wp.array[int]):
+    """One thread on CPU."""
+    r = first + wp.tid()
+    if r < live[0]:
+        if bodies[r][0] != bodies[r][1]:
+            union(label, bodies[r][0], bodies[r][1])
+
+
+@wp.kernel
+def _laws(
+    first: int,
+    live: wp.array[int],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    positions: wp.array[wp.vec3d],
+    rest: wp.array[wp.vec3d],
+    body: wp.array[int],
+    limits: wp.array[wp.float64],
+    traits: wp.array[int],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+    area: wp.array[wp.float64],
+    mass: wp.array[wp.float64],
+    distance: wp.float64,
+    dt: wp.float64,
+    stiffness: wp.float64,
+    smooth: int,
+    normal: wp.array[wp.vec3d],
+    law: wp.array[wp.vec2d],
+    bodies: wp.array[wp.vec2i],
+):
+    """Normal, stiffness, activation distance and bodies of each row."""
+    r = first + wp.tid()
+    if r >= live[0]:
+        return
+    zero = wp.float64(0.0)
+    gap = wp.vec3d()
+    apart = wp.vec3d()
+    area_a = wp.float64(0.0)
+    area_b = wp.float64(0.0)
+    mass_a = wp.float64(0.0)
+    mass_b = wp.float64(0.0)
+    limit_a = wp.float64(0.0)
+    limit_b = wp.float64(0.0)
+    for k in range(4):
+        v = quads[r][k]
+        w = weights[r][k]
+        gap += w * positions[v]
+        apart += w * rest[v]
+        area_a += wp.max(w, zero) * area[v]
+        area_b += wp.max(-w, zero) * area[v]
+        mass_a += wp.max(w, zero) * mass[v]
+        mass_b += wp.max(-w, zero) * mass[v]
+        limit_a += wp.max(w, zero) * limits[v]
+        limit_b += wp.max(-w, zero) * limits[v]
+    pair = wp.vec2i(body[quads[r][0]], body[quads[r][3]])
+    length = wp.length(gap)
+    if length > zero:
+        normal[r] = gap / length
+        if weights[r][1] <= zero and pair[0] != pair[1] and (traits[quads[r][0]] & smooth) != 0:
+            own = wp.normalize(vertex_normal(quads[r][0], positions, face_offsets, faces_at, faces))
+            along = wp.dot(own, gap)
+            if wp.abs(along) > _ASIDE * length:
+                if is_flatter(quads[r], weights[r], traits, positions, face_offsets, faces_at, faces):
+                    normal[r] = wp.sign(along) * own
+    else:
+        normal[r] = touching_normal(quads[r], weights[r], positions, traits, face_offsets, faces_at, faces)
+    spring = stiffness + zero
+    if spring == zero:
+        spring = wp.max(wp.max(area_a, area_b) / distance, wp.float64(4.0) * wp.max(mass_a, mass_b) / (dt * dt))
+    bodies[r] = pair
+    below = activation(distance, wp.length(apart), pair[0] == pair[1])
+    if pair[0] != pair[1]:
+        below = wp.min(below, wp.min(limit_a, limit_b))
+    law[r] = wp.vec2d(spring, below)
+
+
+@wp.func
+def is_flatter(
+    quad: wp.vec4i,
+    weights: wp.vec4d,
+    traits: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+) -> bool:
+    """Whether the surface around a smooth vertex is flat and that of the face is not, or the face touches by its rim.
+
+    Then contact is along the normal of the vertex, wherever beside it the face is nearest: else what slides over a flat
+    surface would be held back by its vertices.
+    """
+    sharp = bool(True)
+    rim = bool(False)
+    for k in range(1, 4):
+        rim = rim or weights[k] == wp.float64(0.0)
+        sharp = sharp and (weights[k] == wp.float64(0.0) or (traits[quad[k]] & SMOOTH) == 0)
+    if rim and sharp:
+        return True
+    if not is_flat(quad[0], positions, face_offsets, faces_at, faces):
+        return False
+    flat = bool(True)
+    for k in range(1, 4):
+        flat = flat and is_flat(quad[k], positions, face_offsets, faces_at, faces)
+    return not flat
+
+
+@wp.func
+def touching_normal(
+    quad: wp.vec4i,
+    weights: wp.vec4d,
+    positions: wp.array[wp.vec3d],
+    traits: wp.array[int],
+    face_offsets: wp.array[int],
+    faces_at: wp.array[int],
+    faces: wp.array2d[int],
+) -> wp.vec3d:
+    """The normal where the gap is 0: of the face, or across both edges; where they have none, between the surfaces.
+
+    It points to the side where the first surface lies: closed ones tell, of two open ones both are asked.
+    (specs/leonard-deformable-gpu C14)
+    """
+    zero = wp.float64(0.0)
+    a = positions[quad[0]]
+    b = positions[quad[1]]
+    c = positions[quad[2]]
+    d = positions[quad[3]]
+    across = wp.cross(b - a, d - c)
+    split = 2
+    if weights[1] <= zero:
+        across = wp.cross(c - b, d - b)
+        split = 1
+    closed_a = (traits[quad[0]] & CLOSED) != 0
+    closed_b = (traits[quad[3]] & CLOSED) != 0
+    side = wp.vec3d()
+    for k in range(4):
+        ours = vertex_normal(quad[k], positions, face_offsets, faces_at, faces)
+        if k < split and (closed_a or not closed_b):
+            side -= wp.abs(weights[k]) * wp.normalize(ours)
+        if k >= split and (closed_b or not closed_a):
+            side += wp.abs(weights[k]) * wp.normalize(ours)
+    n = wp.normalize(across)
+    if wp.length(n) == zero:
+        n = wp.normalize(side)
+    if wp.length(n) == zero:
+        n = wp.vec3d(zero, zero, wp.float64(1.0))
+    if wp.dot(n, side) < zero:
+        n = -n
+    return n
+
+
+@wp.kernel
+def _merge(
+    first: int,
+    live: wp.array[int],
+    quads: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    carriers: wp.array[wp.vec4i],
+    carrier_weights: wp.array[wp.vec4d],
+    free: wp.array[int],
+    dofs: wp.array[RowDofs],
+    row_weights: wp.array[RowWeights],
+    bound: wp.array[wp.float64],
+    sizes: wp.array[int],
+):
+    """The dofs of each row, each once, with their weights; rows beyond the last have none."""
+    r = first + wp.tid()
+    if r >= live[0]:
+        sizes[r] = 0
+        return
+    names = RowDofs()
+    values = RowWeights()
+    count = int(0)
+    for k in range(4):
+        carrier = carriers[quads[r][k]]
+        for c in range(4):
+            value = weights[r][k] * carrier_weights[quads[r][k]][c]
+            if value != wp.float64(0.0):
+                at = int(0)
+                while at < count and names[wp.min(at, 15)] != carrier[c]:
+                    at += 1
+                if at == count:
+                    names[at] = carrier[c]
+                    count += 1
+                values[at] = values[at] + value
+    total = wp.float64(0.0)
+    for k in range(count):
+        if free[names[k]] == 1:
+            total += wp.abs(values[k])
+    dofs[r] = names
+    row_weights[r] = values
+    bound[r] = total
+    sizes[r] = count
+
+
+@wp.func
+def row_force(
+    r: int,
+    x: wp.array[wp.vec3d],
+    start: wp.array[wp.vec3d],
+    dofs: wp.array[RowDofs],
+    weights: wp.array[RowWeights],
+    sizes: wp.array[int],
+    normal: wp.array[wp.vec3d],
+    law: wp.array[wp.vec2d],
+    friction: wp.float64,
+    slip: wp.float64,
+):
+    """Force and stiffness of a row where the dofs are now."""
+    gap = wp.vec3d()
+    moved = wp.vec3d()
+    names = dofs[r]
+    values = weights[r]
+    for four in range((sizes[r] + 3) / 4):  # four reads at once; beyond the last dof weights are zero
+        for k in range(4):
+            dof = names[4 * four + k]
+            weight = values[4 * four + k]
+            gap += weight * x[dof]
+            moved += weight * (x[dof] - start[dof])
+    n = normal[r]
+    spring = law[r][0]
+    deep = law[r][1] - wp.dot(n, gap)
+    push = wp.vec3d()
+    matrix = wp.mat33d()
+    if deep > wp.float64(0.0):
+        across = moved - wp.dot(moved, n) * n
+        drag = friction * spring * deep / wp.max(wp.length(across), slip)
+        push = (spring * deep) * n - drag * across
+        matrix = wp.outer((spring - drag) * n, n)
+        for c in range(3):
+            matrix[c, c] = matrix[c, c] + drag
+    return push, matrix
+
+
+@wp.kernel
+def _forces(
+    first: int,
+    live: wp.array[int],
+    x: wp.array[wp.vec3d],
+    start: wp.array[wp.vec3d],
+    dofs: wp.array[RowDofs],
+    weights: wp.array[RowWeights],
+    sizes: wp.array[int],
+    normal: wp.array[wp.vec3d],
+    law: wp.array[wp.vec2d],
+    friction: wp.float64,
+    slip: wp.float64,
+    force: wp.array[wp.vec3d],
+    stiffness: wp.array[wp.mat33d],
+):
+    r = first + wp.tid()
+    if r < live[0]:
+        push, matrix = row_force(r, x, start, dofs, weights, sizes, normal, law, friction, slip)
+        force[r] = push
+        stiffness[r] = matrix

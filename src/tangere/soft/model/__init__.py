@@ -1,0 +1,1 @@
+"""What bodies are made of: common arrays, materials, elastic energy."""

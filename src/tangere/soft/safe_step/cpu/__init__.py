@@ -1,0 +1,1 @@
+"""Searches and certificates of the safe step on CPU, eight at a time."""

@@ -1,0 +1,369 @@
+"""Patches that are compared anew with how they lie when a step ends, for CPUs: the largest part is their distances.
+
+The faces around a patch lie eight side by side, and each edge of the patch that is not far from all of them looks for a
+direction to each of the eight at once; pairs that find none are measured. How far apart they must be is known before,
+from how the patch deforms: where that is too much, or a pair is nearer, nothing more is looked for. Nothing here is for
+CUDA.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bvh.lbvh import Lanes
+from tangere.query.proximity import EDGES, FACES, VECTORS
+from tangere.runtime import SOUND
+from tangere.soft.safe_step.cpu.simd_smoothness import fit_in_lanes, needed_apart
+from tangere.soft.safe_step.separating_direction import TRIES, nearest_way
+
+wp.set_module_options(SOUND)
+
+__all__ = ["CORNERS", "renew"]
+
+#: Steps to wait before a patch that has no certificate even from where it is now is looked at anew.
+PATIENCE = wp.constant(8)
+#: Distances are right to far more digits than this.
+ROUNDED = wp.constant(wp.float64(1.0 - 1.0e-9))
+#: The distance of a patch that cannot be certified for now; none at all would mean never.
+NOT_YET = wp.constant(wp.float64(1.0e-300))
+#: Coordinates of the corners of eight faces.
+CORNERS = 72
+
+#: An edge, eight times, and eight faces.
+_PAIR = """
+    typedef double Loaded __attribute__((ext_vector_type(8), aligned(8)));
+    const Loaded* row = (const Loaded*)&scratch.data[scratch.shape[1] * p];
+    const double* one = (const double*)&x.data[v0];
+    const double* two = (const double*)&x.data[v1];
+    const Vector e0 = {(Wide)one[0], (Wide)one[1], (Wide)one[2]}, e1 = {(Wide)two[0], (Wide)two[1], (Wide)two[2]};
+    const Vector f0 = {row[0], row[1], row[2]}, f1 = {row[3], row[4], row[5]}, f2 = {row[6], row[7], row[8]};
+"""
+
+
+@wp.kernel
+def renew(
+    first: int,
+    patches: wp.array[int],
+    cluster_offsets: wp.array[int],
+    clusters: wp.array[int],
+    offsets: wp.array[int],
+    vertices: wp.array[int],
+    own: wp.array[int],
+    rest: wp.array[wp.vec3d],
+    duals: wp.array[wp.mat33d],
+    tangents: wp.array[wp.mat33d],
+    apart: wp.array[wp.float64],
+    edge_offsets: wp.array[int],
+    patch_edges: wp.array[int],
+    edges: wp.array2d[int],
+    nodes: wp.array[int],
+    node_first: wp.array[int],
+    node_last: wp.array[int],
+    items: wp.array2d[int],
+    corners: wp.array2d[Lanes],
+    reach: wp.float64,
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    least: wp.float64,
+    middles: wp.array[wp.vec4d],
+    scratch: wp.array2d[wp.float64],
+    nearest: wp.array2d[int],
+    wait: wp.array[int],
+    maps: wp.array2d[wp.mat33d],
+    errors: wp.array2d[wp.vec2d],
+    certified: wp.array[int],
+):
+    """Where there is no certificate, compare from now on with how the patch lies when this step ends."""
+    p = patches[first + wp.tid()]
+    if certified[p] == 1 or apart[p] <= wp.float64(0.0):
+        return
+    if wait[p] > 0:
+        wait[p] = wait[p] - 1
+        return
+    wait[p] = PATIENCE
+    if not lay_anew(p, offsets, vertices, cluster_offsets, clusters, nodes, node_first, node_last, items, end,
+                    rest, duals, tangents):  # fmt: skip
+        return
+    fit_in_lanes(p, 0, offsets, vertices, own, rest, duals, tangents, start, maps, errors)
+    fit_in_lanes(p, 1, offsets, vertices, own, rest, duals, tangents, end, maps, errors)
+    needed = needed_apart(p, maps, errors, least)
+    apart[p] = NOT_YET
+    if needed < reach:
+        found = ROUNDED * least_apart(
+            p,
+            edge_offsets,
+            patch_edges,
+            edges,
+            cluster_offsets,
+            clusters,
+            nodes,
+            node_first,
+            node_last,
+            items,
+            corners,
+            end,
+            reach,
+            needed,
+            middles,
+            scratch,
+            nearest,
+        )
+        if found > needed:
+            apart[p] = found
+            certified[p] = 1
+            wait[p] = 0
+
+
+@wp.func
+def lay_anew(
+    p: int,
+    offsets: wp.array[int],
+    vertices: wp.array[int],
+    cluster_offsets: wp.array[int],
+    clusters: wp.array[int],
+    nodes: wp.array[int],
+    node_first: wp.array[int],
+    node_last: wp.array[int],
+    items: wp.array2d[int],
+    x: wp.array[wp.vec3d],
+    rest: wp.array[wp.vec3d],
+    duals: wp.array[wp.mat33d],
+    tangents: wp.array[wp.mat33d],
+) -> bool:
+    """From now on a patch is compared with how it lies in x; False if it is so narrow that nothing can be fitted."""
+    middle = wp.vec3d()
+    for e in range(offsets[p], offsets[p + 1]):
+        middle += x[vertices[e]]
+    middle = middle / wp.float64(offsets[p + 1] - offsets[p])
+    normal = wp.vec3d()
+    for c in range(cluster_offsets[p], cluster_offsets[p + 1]):
+        node = nodes[clusters[c]]
+        for j in range(node_first[node], node_last[node] + 1):
+            a = x[items[j, 0]]
+            normal += wp.cross(x[items[j, 1]] - a, x[items[j, 2]] - a)
+    normal = wp.normalize(normal)
+    aside = wp.vec3d(wp.float64(1.0), wp.float64(0.0), wp.float64(0.0))
+    if wp.abs(normal[0]) > wp.float64(0.7):
+        aside = wp.vec3d(wp.float64(0.0), wp.float64(1.0), wp.float64(0.0))
+    one = wp.normalize(wp.cross(normal, aside))
+    other = wp.cross(normal, one)
+    aa = wp.float64(0.0)
+    ab = wp.float64(0.0)
+    bb = wp.float64(0.0)
+    for e in range(offsets[p], offsets[p + 1]):
+        r = x[vertices[e]] - middle
+        u = wp.dot(r, one)
+        w = wp.dot(r, other)
+        aa += u * u
+        ab += u * w
+        bb += w * w
+    determinant = aa * bb - ab * ab
+    if not (determinant > wp.float64(1.0e-9) * aa * bb):
+        return False
+    for e in range(offsets[p], offsets[p + 1]):
+        rest[e] = x[vertices[e]] - middle
+    duals[p] = wp.outer(one, (bb * one - ab * other) / determinant) + wp.outer(
+        other, (aa * other - ab * one) / determinant
+    )
+    tangents[p] = wp.matrix_from_rows(one, other, normal)
+    return True
+
+
+@wp.func
+def least_apart(
+    p: int,
+    edge_offsets: wp.array[int],
+    patch_edges: wp.array[int],
+    edges: wp.array2d[int],
+    cluster_offsets: wp.array[int],
+    clusters: wp.array[int],
+    nodes: wp.array[int],
+    node_first: wp.array[int],
+    node_last: wp.array[int],
+    items: wp.array2d[int],
+    corners: wp.array2d[Lanes],
+    x: wp.array[wp.vec3d],
+    reach: wp.float64,
+    needed: wp.float64,
+    middles: wp.array[wp.vec4d],
+    scratch: wp.array2d[wp.float64],
+    nearest: wp.array2d[int],
+) -> wp.float64:
+    """The least distance of an edge of the patch and a face around it without a common vertex, at most the reach.
+
+    What is not above `needed` is not of interest; then any such number will do. The pair that was nearest the last time
+    is looked at first: it is near again, and so nothing far is measured.
+    """
+    half = wp.float64(0.5)
+    least = reach + wp.float64(0.0)
+    if nearest[p, 0] >= 0:
+        lay_side_by_side(nearest[p, 1], corners, x, p, scratch)
+        v0 = edges[nearest[p, 0], 0]
+        v1 = edges[nearest[p, 0], 1]
+        left = not_further(v0, v1, nearest[p, 1], corners, x, p, scratch, least)
+        if left > 0:
+            measured = least_in_lanes(left, v0, v1, x, p, scratch)
+            if measured >= wp.float64(0.0):
+                least = wp.min(least, measured)
+    if not (least > needed):
+        return least
+    for e in range(edge_offsets[p], edge_offsets[p + 1]):
+        one = x[edges[patch_edges[e], 0]]
+        other = x[edges[patch_edges[e], 1]]
+        middle = half * (one + other)
+        middles[e] = wp.vec4d(middle[0], middle[1], middle[2], half * wp.length(other - one))
+    for c in range(cluster_offsets[p], cluster_offsets[p + 1]):
+        node = nodes[clusters[c]]
+        centre = wp.vec3d()
+        for j in range(node_first[node], node_last[node] + 1):
+            centre += x[items[j, 0]] + x[items[j, 1]] + x[items[j, 2]]
+        centre = centre / wp.float64(3 * (node_last[node] - node_first[node] + 1))
+        size = wp.float64(0.0)
+        for j in range(node_first[node], node_last[node] + 1):
+            for k in range(3):
+                size = wp.max(size, wp.length_sq(x[items[j, k]] - centre))
+        size = wp.sqrt(size)
+        lay_side_by_side(clusters[c], corners, x, p, scratch)
+        for e in range(edge_offsets[p], edge_offsets[p + 1]):
+            middle = wp.vec3d(middles[e][0], middles[e][1], middles[e][2])
+            enough = least + size + middles[e][3]
+            if wp.length_sq(middle - centre) < enough * enough:
+                v0 = edges[patch_edges[e], 0]
+                v1 = edges[patch_edges[e], 1]
+                left = not_further(v0, v1, clusters[c], corners, x, p, scratch, least)
+                before = least
+                if left > 0:
+                    measured = least_in_lanes(left, v0, v1, x, p, scratch)
+                    if measured >= wp.float64(0.0):
+                        least = wp.min(least, measured)
+                        left = 0
+                j = node_first[node]
+                while left > 0:  # slivers, and edges that are nearly parallel
+                    if (left & 1) == 1:
+                        way = nearest_way(x[v0], x[v1], x[items[j, 0]], x[items[j, 1]], x[items[j, 2]])
+                        least = wp.min(least, wp.length(way))
+                    left = left >> 1
+                    j = j + 1
+                if least < before:
+                    nearest[p, 0] = patch_edges[e]
+                    nearest[p, 1] = clusters[c]
+                    if not (least > needed):
+                        return least
+    return least
+
+
+@wp.func_native(
+    """
+    double* row = &scratch.data[scratch.shape[1] * p];
+    const int* vertex = (const int*)&corners.data[3 * cluster];
+    for (int lane = 0; lane < 8; ++lane)
+        for (int c = 0; c < 3; ++c) {
+            const int own = vertex[8 * c + lane];
+            const double* at = (const double*)&x.data[own < 0 ? vertex[8 * c] : own];
+            for (int k = 0; k < 3; ++k)
+                row[8 * (3 * c + k) + lane] = at[k];
+        }
+"""
+)
+def lay_side_by_side(
+    cluster: int, corners: wp.array2d[Lanes], x: wp.array[wp.vec3d], p: int, scratch: wp.array2d[wp.float64]
+):
+    """Write the corners of the faces of a cluster to row p, coordinate by coordinate."""
+    ...
+
+
+@wp.func_native(
+    VECTORS
+    + _PAIR
+    + f"""
+    const int tries = {int(TRIES)};
+"""
+    + """
+    typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
+    const Row* vertex = (const Row*)&corners.data[3 * cluster];
+    const Row skipped = (vertex[0] < 0) | (vertex[0] == v0) | (vertex[1] == v0) | (vertex[2] == v0)
+        | (vertex[0] == v1) | (vertex[1] == v1) | (vertex[2] == v1);
+    Whole far = __builtin_convertvector(skipped, Whole);
+    const double third = 1.0 / 3.0;
+    const Vector along = minus(e1, e0);
+    auto chosen = [](Whole truth, Vector a, Vector b) -> Vector {
+        return {truth ? a.x : b.x, truth ? a.y : b.y, truth ? a.z : b.z};
+    };
+    Vector n = {
+        0.5 * (e0.x + e1.x) - third * (f0.x + f1.x + f2.x),
+        0.5 * (e0.y + e1.y) - third * (f0.y + f1.y + f2.y),
+        0.5 * (e0.z + e1.z) - third * (f0.z + f1.z + f2.z)};
+    for (int k = 0; k < tries; ++k) {
+        const Vector low = chosen(dot(n, along) < zero, e1, e0);
+        Vector high = chosen(dot(n, minus(f1, f0)) > zero, f1, f0);
+        high = chosen(dot(n, minus(f2, high)) > zero, f2, high);
+        const Vector way = minus(low, high), back = minus(n, way);
+        const Wide gap = dot(n, way);
+        far |= (gap > zero) & (gap * gap >= distance * distance * dot(n, n));
+        if (bits_of(far) == 255)
+            return 0;
+        const Wide length = dot(back, back);
+        const Wide part = length > zero ? clamped(dot(n, back) / length) : zero;
+        n = {n.x - part * back.x, n.y - part * back.y, n.z - part * back.z};
+    }
+    return 255 & ~bits_of(far);
+"""
+)
+def not_further(
+    v0: int,
+    v1: int,
+    cluster: int,
+    corners: wp.array2d[Lanes],
+    x: wp.array[wp.vec3d],
+    p: int,
+    scratch: wp.array2d[wp.float64],
+    distance: wp.float64,
+) -> int:
+    """Which of the faces in row p have no vertex of an edge and may be nearer to it: no direction is soon found.
+
+    A direction towards the edge along which both are further apart than `distance` proves that they are.
+    """
+    ...
+
+
+@wp.func_native(
+    VECTORS
+    + _PAIR
+    + """
+    Wide least = (Wide)__builtin_inf();
+    Whole sure_of_all = zero == zero;
+    auto keep = [&](Vector apart, Whole sure) {
+        least = __builtin_elementwise_min(least, dot(apart, apart));
+        sure_of_all &= sure;
+    };
+    auto vertex_face = [&](Vector p, Vector a, Vector b, Vector c) {
+"""
+    + FACES
+    + """
+        keep(apart, sure);
+    };
+    auto edge_edge = [&](Vector p0, Vector p1, Vector q0, Vector q1) {
+"""
+    + EDGES
+    + """
+        keep(apart, sure);
+    };
+    vertex_face(e0, f0, f1, f2);
+    vertex_face(e1, f0, f1, f2);
+    edge_edge(e0, e1, f0, f1);
+    edge_edge(e0, e1, f1, f2);
+    edge_edge(e0, e1, f2, f0);
+    if (mask & ~bits_of(sure_of_all))
+        return -1.0;
+    double least_of_all = __builtin_inf();
+    for (int lane = 0; lane < 8; ++lane)
+        if (mask >> lane & 1)
+            least_of_all = least[lane] < least_of_all ? least[lane] : least_of_all;
+    return __builtin_sqrt(least_of_all);
+"""
+)
+def least_in_lanes(
+    mask: int, v0: int, v1: int, x: wp.array[wp.vec3d], p: int, scratch: wp.array2d[wp.float64]
+) -> wp.float64:
+    """The least distance of an edge from the faces in row p that a mask names; -1 where one must be asked alone."""
+    ...

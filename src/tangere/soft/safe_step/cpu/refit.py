@@ -1,0 +1,127 @@
+"""Boxes of a tree that were fitted before, brought up to date in place: only those of what has changed (CPU).
+
+After a round of the truncation a hundredth of all vertices go elsewhere; fitting the whole tree again would take longer
+than searching what is new in it.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bvh.lbvh import LANES, Lanes, MovingBox, TreeBoxes
+from tangere.runtime import SOUND, device_of, launch
+
+wp.set_module_options(SOUND)
+
+__all__ = ["refit"]
+
+
+def refit(boxes: TreeBoxes, vertices: wp.array, changed: wp.array, news: wp.array) -> TreeBoxes:
+    """Bring the boxes of clusters, side by side, and of nodes up to date, in place; those of items stay as they were.
+
+    Args:
+        vertices: (s,) `MovingBox` of the vertices now.
+        changed: (c,) uint8, 1 for the clusters that have a vertex with another box than before.
+        news: (N,) uint8, 1 for the nodes that have such a cluster below them.
+    """
+    tree, device = boxes.tree, device_of(vertices)
+    inputs = [changed, tree.clusters, tree.corners, vertices]
+    launch(_refit_clusters, len(tree.clusters), inputs, [boxes.lanes, boxes.nodes], device=device, grain=1024)
+    launch(_refit_above, 1, [news, tree.first, tree.last, tree.skip], [boxes.nodes], device=device)
+    return boxes
+
+
+@wp.kernel
+def _refit_clusters(
+    first: int,
+    changed: wp.array[wp.uint8],
+    clusters: wp.array[int],
+    corners: wp.array2d[Lanes],
+    vertices: wp.array[MovingBox],
+    lanes: wp.array[Lanes],
+    nodes: wp.array[MovingBox],
+):
+    k = first + wp.tid()
+    if changed[k] != wp.uint8(0):
+        refit_cluster(k, clusters[k], corners, vertices, lanes, nodes)
+
+
+@wp.func_native(
+    """
+    typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
+    typedef int Four __attribute__((ext_vector_type(4), aligned(4)));
+    const int* corner = (const int*)&corners.data[3 * k];
+    Row* own = (Row*)&lanes.data[12 * k];
+    int last = 7;
+    while (corner[last] < 0)
+        --last;
+    Row box[8];  // the first eight numbers of the box of each face
+    Four rest[8];  // the last four
+    for (int lane = 0; lane < 8; ++lane) {  // unused lanes repeat the last item
+        const int item = lane < last ? lane : last;
+        const int* a = (const int*)&vertices.data[corner[item]];
+        const int* b = (const int*)&vertices.data[corner[8 + item]];
+        const int* c = (const int*)&vertices.data[corner[16 + item]];
+        const Row ab = __builtin_elementwise_min(*(const Row*)a, *(const Row*)b);
+        const Four tails = __builtin_elementwise_min(*(const Four*)(a + 8), *(const Four*)(b + 8));
+        box[lane] = __builtin_elementwise_min(ab, *(const Row*)c);
+        rest[lane] = __builtin_elementwise_min(tails, *(const Four*)(c + 8));
+    }
+    Row low = box[0];
+    Four high = rest[0];
+    for (int lane = 1; lane < 8; ++lane) {
+        low = __builtin_elementwise_min(low, box[lane]);
+        high = __builtin_elementwise_min(high, rest[lane]);
+    }
+    *(Row*)&nodes.data[node] = low;
+    *(Four*)((int*)&nodes.data[node] + 8) = high;
+    // rows become columns: first by pairs, then by fours, then by halves
+    auto low_pairs = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13); };
+    auto high_pairs = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15); };
+    auto low_fours = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13); };
+    auto high_fours = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15); };
+    auto low_half = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11); };
+    auto high_half = [](Row a, Row b) -> Row { return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15); };
+    auto turn = [&](Row a, Row b, Row c, Row d, Row* out) {  // four numbers of both halves
+        const Row ab0 = low_pairs(a, b), ab1 = high_pairs(a, b), cd0 = low_pairs(c, d), cd1 = high_pairs(c, d);
+        out[0] = low_fours(ab0, cd0), out[1] = high_fours(ab0, cd0);
+        out[2] = low_fours(ab1, cd1), out[3] = high_fours(ab1, cd1);
+    };
+    Row one[4], two[4];
+    turn(box[0], box[1], box[2], box[3], one);
+    turn(box[4], box[5], box[6], box[7], two);
+    for (int r = 0; r < 4; ++r) {
+        own[r] = low_half(one[r], two[r]);
+        own[4 + r] = high_half(one[r], two[r]);
+    }
+    auto both = [&](int k) -> Row { return __builtin_shufflevector(rest[k], rest[k + 4], 0, 1, 2, 3, 4, 5, 6, 7); };
+    turn(both(0), both(1), both(2), both(3), own + 8);
+"""
+)
+def refit_cluster(
+    k: int,
+    node: int,
+    corners: wp.array2d[Lanes],
+    vertices: wp.array[MovingBox],
+    lanes: wp.array[Lanes],
+    nodes: wp.array[MovingBox],
+):
+    """The boxes of the faces of cluster k, side by side, and of the cluster, which is a node."""
+    ...
+
+
+@wp.kernel
+def _refit_above(
+    first: int,
+    news: wp.array[wp.uint8],
+    begin: wp.array[int],
+    end: wp.array[int],
+    skip: wp.array[int],
+    nodes: wp.array[MovingBox],
+):
+    """Children before parents (one thread)."""
+    node = begin.shape[0] - 1
+    while node >= 0:
+        if news[node] != wp.uint8(0) and end[node] - begin[node] >= LANES:
+            nodes[node] = wp.min(nodes[node + 1], nodes[skip[node + 1]])
+        node = node - 1

@@ -1,0 +1,124 @@
+"""Edges that no search of edges against faces can keep apart: each has a vertex in every face of the other.
+
+Two edges meet where one meets a face of the other, and that is looked for where they have no vertex in common. At a
+hinge p q with faces p q j and p q k, the edge p j has a vertex in the face p q k, and q k one in p q j. If those have
+no other faces, the two edges may pass through each other and no pair of an edge and a face tells: rims of a strip one
+quad wide, two triangles, pages on one spine, a single tetrahedron. The list of such pairs follows from the topology;
+ordinary surfaces have none. Each second edge is kept as a face without width, so that certificates and shortening are
+those of all other pairs (`separation`, `shortening`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from tangere.runtime import SOUND, reserve_slots
+from tangere.shape.mesh import Topology
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.safe_step.found_pairs import FoundPairs
+from tangere.soft.safe_step.patches import Patches
+from tangere.soft.safe_step.round_state import ACTIVE
+from tangere.soft.safe_step.separating_direction import can_move, crosses
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Hinged", "hinged_edges"]
+
+#: Pairs worth a thread.
+GRAIN = 1024
+
+
+class Hinged:
+    """Such pairs of one simulation's edges; `faces` are its faces, and after them the second edges."""
+
+    def __init__(self, assembly: Assembly, patches: Patches) -> None:
+        whole = assembly.whole
+        found = hinged_edges(whole.topology)
+        edges = whole.edges[found[:, 1]]
+        faces = np.concatenate([whole.faces, np.column_stack([edges, edges[:, 1]])]).astype(np.int32)
+        pairs = np.stack([found[:, 0], len(whole.faces) + np.arange(len(found))], axis=1)
+        self._traits = assembly.traits
+        self._edges, self._count = patches.edges, len(found)
+        self.faces = wp.array(faces, dtype=wp.int32, device=assembly.device) if len(found) else patches.faces
+        self._pairs = wp.array(pairs, dtype=wp.vec2i, device=assembly.device)
+
+    def add_to(self, found: FoundPairs, state: wp.array, start: wp.array, end: wp.array, least: float) -> None:
+        """Append the pairs that have no certificate for these moves of the surface vertices."""
+        if self._count:
+            inputs = [state, self._pairs, self._edges, self.faces, start, end, self._traits, least]
+            found.run(_find_hinged, self._count, inputs, GRAIN, more=True)
+
+
+def hinged_edges(topology: Topology) -> np.ndarray:
+    """(m, 2) int32: pairs of edges without a common vertex, each with a vertex in every face of the other; rising."""
+    hinge, one, other = _hinges(topology)
+    if not len(hinge):
+        return np.empty((0, 2), np.int32)
+    p, q = topology.edges[hinge].T
+    j, k = (topology.faces[f].sum(axis=1) - p - q for f in (one, other))
+    apart = j != k
+    ends = np.concatenate([np.stack([p, j, q, k], axis=1)[apart], np.stack([q, j, p, k], axis=1)[apart]])
+    pairs = np.sort(np.stack([_numbers(topology, ends[:, :2]), _numbers(topology, ends[:, 2:])], axis=1), axis=1)
+    pairs = np.unique(pairs, axis=0)
+    return pairs[_covered(topology, *pairs.T) & _covered(topology, *pairs.T[::-1])].astype(np.int32)
+
+
+def _hinges(topology: Topology) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Edges and two faces at each, for all pairs of faces at an edge."""
+    around = topology.edge_faces
+    count = np.diff(around.offsets).astype(np.int64)
+    edge = np.repeat(np.arange(len(count)), count**2)
+    place = np.arange(len(edge)) - np.repeat(np.cumsum(count**2) - count**2, count**2)
+    a, b = place // count[edge], place % count[edge]
+    begin = around.offsets[:-1][edge]
+    rising = a < b
+    return edge[rising], around.indices[(begin + a)[rising]], around.indices[(begin + b)[rising]]
+
+
+def _numbers(topology: Topology, ends: np.ndarray) -> np.ndarray:
+    """The number of the edge between two vertices."""
+    keys = np.sort(topology.edges, axis=1) @ [topology.vertex_count, 1]
+    order = np.argsort(keys)
+    return order[np.searchsorted(keys[order], np.sort(ends, axis=1) @ [topology.vertex_count, 1])]
+
+
+def _covered(topology: Topology, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Whether every face at the second edge has a vertex of the first."""
+    around = topology.edge_faces
+    count = np.diff(around.offsets)[second]
+    row = np.repeat(np.arange(len(second)), count)
+    face = around.indices[around.offsets[:-1][second][row] + np.arange(len(row)) - (np.cumsum(count) - count)[row]]
+    mine = (topology.faces[face][:, :, None] == topology.edges[first[row]][:, None, :]).any(axis=(1, 2))
+    return np.bincount(row, ~mine, len(second)) == 0
+
+
+@wp.kernel
+def _find_hinged(
+    first: int,
+    shard: int,
+    state: wp.array[int],
+    pairs: wp.array[wp.vec2i],
+    edges: wp.array2d[int],
+    faces: wp.array2d[int],
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    traits: wp.array[int],
+    least: wp.float64,
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.vec2i],
+):
+    """The pairs (edge, face without width) that have no certificate."""
+    pair = pairs[first + wp.tid()]
+    i = pair[0]
+    j = pair[1]
+    v0 = edges[i, 0]
+    v1 = edges[i, 1]
+    i0 = faces[j, 0]
+    i1 = faces[j, 1]
+    if state[ACTIVE] == 1 and can_move(v0, v1, i0, i1, i1, traits):
+        if crosses(v0, v1, i0, i1, i1, start, end, least):
+            place = reserve_slots(counts, shard, 1, capacity)
+            if place >= 0:
+                out[place] = pair

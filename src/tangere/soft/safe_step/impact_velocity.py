@@ -1,0 +1,103 @@
+"""How fast bodies go on after a blow: together with no more energy of motion than they came with.
+
+What was struck keeps a part of the moves that the solver found (`pace`). They hold what the contacts did, and what the
+strains did too, for which no way was made: step after step the same strains would drive bodies that stand. So these
+moves are made smaller, by one factor for all that was struck in a group, until the energy of motion against the drift
+of the group is not more than before. Bodies hand on momentum as before, and velocities are halved at least.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.runtime import SOUND, PreparedLaunch
+from tangere.soft.contact.islands import SLICES, ContactIslands
+from tangere.soft.model.assembly import Assembly
+
+wp.set_module_options(SOUND)
+
+__all__ = ["ImpactVelocity"]
+
+
+class ImpactVelocity:
+    """Finds by which factor the moves of each body are made smaller."""
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        groups: ContactIslands,
+        start: wp.array,
+        goal: wp.array,
+        drift: wp.array,
+        kept: wp.array,
+        dt: float,
+    ) -> None:
+        """`drift` is the mean move of the group of each body [m]; those that keep less than 1 were struck."""
+        device, bodies = assembly.device, len(assembly.bodies)
+        self.factor = wp.ones(bodies, dtype=wp.float64, device=device)  #: (b,)
+        self._sums = wp.zeros(bodies * int(SLICES), dtype=wp.vec2d, device=device)
+        base = wp.array(assembly.dof_base, dtype=wp.int32, device=device)
+        moves = [assembly.mass, assembly.free, assembly.v, dt, start, goal, drift]
+        self._add = PreparedLaunch(_add, [base, kept, *moves, self._sums], device, grain=8)
+        total = wp.zeros(bodies, dtype=wp.vec2d, device=device)
+        self._compare = PreparedLaunch(
+            _compare, [groups.label, kept, self._sums, total, self.factor], device, serial=True
+        )
+
+    def __call__(self) -> None:
+        self._add(len(self._sums))
+        self._compare(1)
+
+
+@wp.kernel
+def _add(
+    first: int,
+    base: wp.array[int],
+    kept: wp.array[wp.float64],
+    mass: wp.array[wp.float64],
+    free: wp.array[int],
+    v: wp.array[wp.vec3d],
+    dt: wp.float64,
+    start: wp.array[wp.vec3d],
+    goal: wp.array[wp.vec3d],
+    drift: wp.array[wp.vec3d],
+    sums: wp.array[wp.vec2d],
+):
+    """Mass times squares of moves, as bodies came and as the solver found them, over a slice of one that was struck."""
+    k = first + wp.tid()
+    body = k / SLICES
+    if kept[body] == wp.float64(1.0):
+        return
+    size = base[body + 1] - base[body]
+    part = (size + SLICES - 1) / SLICES
+    begin = base[body] + (k % SLICES) * part
+    total = wp.vec2d()
+    for i in range(begin, wp.min(begin + part, base[body + 1])):
+        if free[i] == 1:
+            on = dt * v[i] - drift[body]
+            found = goal[i] - start[i] - drift[body]
+            total += mass[i] * wp.vec2d(wp.dot(on, on), wp.dot(found, found))
+    sums[k] = total
+
+
+@wp.kernel
+def _compare(
+    first: int,
+    label: wp.array[int],
+    kept: wp.array[wp.float64],
+    sums: wp.array[wp.vec2d],
+    total: wp.array[wp.vec2d],
+    factor: wp.array[wp.float64],
+):
+    """One factor for all that was struck in a group (one thread)."""
+    for b in range(label.shape[0]):
+        total[b] = wp.vec2d()
+        factor[b] = wp.float64(1.0)
+    for b in range(label.shape[0]):
+        if kept[b] < wp.float64(1.0):
+            for k in range(b * SLICES, (b + 1) * SLICES):
+                total[label[b]] += sums[k]
+    for b in range(label.shape[0]):
+        both = total[label[b]]
+        if kept[b] < wp.float64(1.0) and both[1] > both[0]:
+            factor[b] = wp.sqrt(both[0] / both[1])

@@ -1,0 +1,234 @@
+"""How surfaces are cut into patches: lists made once, from the tree over the faces and from how they lie at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.bvh.lbvh import LinearTree
+from tangere.shape.mesh import Topology
+from tangere.soft.model.assembly import Assembly
+
+__all__ = ["Members", "PatchLists", "edges_and_ears", "lay_out"]
+
+#: Faces of a patch, at most.
+PATCH = 32
+#: Edges between a patch and the end of its surroundings.
+RINGS = 1
+#: Patches are dealt out in runs, like cards, so that every thread has its part of those that touch something.
+RUN, HANDS = 16, 16
+
+
+@dataclass(frozen=True)
+class Members:
+    """Features by the cluster they belong to; each belongs to one."""
+
+    features: wp.array  #: cluster after cluster
+    offsets: wp.array  #: (c + 1,) where those of each cluster begin
+    units: wp.array  #: vec4i: what one thread searches for: node of the tree, patch, and features from … to below it
+
+
+@dataclass(frozen=True)
+class PatchLists:
+    """p patches; lists of different lengths are offsets and entries."""
+
+    count: int
+    patch_of_cluster: wp.array  #: (c,)
+    dealt: wp.array  #: (p,) all patches, those that lie side by side in different hands
+    first_cluster: wp.array  #: (p + 1,) its own clusters follow each other
+    cluster_offsets: wp.array  #: clusters of the patch and around it, rising
+    clusters: wp.array
+    group_offsets: wp.array  #: the same clusters by groups of eight, rising
+    groups: wp.array  #: vec2i: group and mask
+    around_offsets: wp.array  #: vertices of those clusters
+    around: wp.array
+    own: wp.array  #: for each: 1 if it is a vertex of the patch itself
+    rest: wp.array  #: vec3d for each: where it is at rest, from the middle of them all [m]
+    duals: wp.array  #: (p,) mat33d: the sum of x times rest, times this, is the map along the tangents
+    tangents: wp.array  #: (p,) mat33d: two tangents and the normal at rest
+    apart: wp.array  #: (p,) least distance at rest of an edge of the patch and a face around it [m]; 0: never certified
+    reach: float  #: what `apart` is at most [m]
+    edge_offsets: wp.array  #: edges of each patch
+    patch_edges: wp.array
+    edges: Members  #: of `edges_and_ears`
+    vertices: Members  #: those of a face
+
+
+def edges_and_ears(topology: Topology) -> np.ndarray:
+    """(k, 2) int32: what must not meet a face it has no vertex in common with: edges, and ears as edges without length.
+
+    The edges of an ear, a vertex with at most three neighbours, may all have a vertex in common with a face that it
+    passes through: the corner of a sheet that folds over.
+    """
+    return np.concatenate([topology.edges, np.repeat(_ears(topology)[:, None], 2, axis=1)]).astype(np.int32)
+
+
+def _ears(topology: Topology) -> np.ndarray:
+    degree = np.diff(topology.vertex_neighbours.offsets)
+    return np.flatnonzero((degree > 0) & (degree <= 3))
+
+
+def lay_out(
+    tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.ndarray, np.ndarray, float], alone: bool
+) -> PatchLists:
+    """The lists of all patches.
+
+    Args:
+        near: as `Patches` finds it: edges, places of faces, distances, reach.
+        alone: whether a thread searches for one feature, else for those of a patch.
+    """
+    first, last, parent = tree.first.numpy(), tree.last.numpy(), tree.parent.numpy()
+    size = last - first + 1
+    node = np.flatnonzero((size <= PATCH) & ((parent < 0) | (size[np.maximum(parent, 0)] > PATCH)))
+    node = node[np.argsort(first[node])]
+    patch_of_place = np.repeat(np.arange(len(node)), size[node])
+    items, topology = tree.items.numpy(), assembly.whole.topology
+    clusters = tree.clusters.numpy()
+    cluster_of_place = np.repeat(np.arange(len(clusters)), size[clusters])
+    body = assembly.body_of_vertex.numpy()[items[:, 0]]
+    mixed = np.maximum.reduceat(body, first[node]) != np.minimum.reduceat(body, first[node])
+
+    reached = _reached(items, patch_of_place, len(node), topology)
+    patch, cluster = _clusters_around(reached, items, cluster_of_place, body, node, first, mixed)
+    group_patch, groups = _in_groups(patch, cluster)
+    vertex_patch, vertex = _vertices_of(patch, cluster, items, cluster_of_place)
+    ours = patch_of_place.repeat(3) * topology.vertex_count + items.ravel()
+    own = np.isin(vertex_patch * topology.vertex_count + vertex, ours)
+    rest, duals, tangents = _maps(vertex_patch, vertex, assembly.whole, len(node))
+
+    place_of_face = np.empty(len(items), np.int64)
+    place_of_face[tree.order.numpy()] = np.arange(len(items))
+    # An edge belongs where its first face does, a vertex of a face where its last one does; others are of no interest.
+    place_of_edge = place_of_face[topology.edge_faces.indices[topology.edge_faces.offsets[:-1]]]
+    place_of_vertex = np.full(topology.vertex_count, -1)
+    place_of_vertex[items.ravel()] = np.repeat(np.arange(len(items)), 3)
+    place_of_edge = np.concatenate([place_of_edge, place_of_vertex[_ears(topology)]])
+    patch_of_edge = patch_of_place[place_of_edge]
+    apart = _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
+    apart[mixed] = 0.0
+
+    dealt = np.argsort(np.arange(len(node)) // RUN % HANDS, kind="stable")
+
+    def on_device(array, dtype=wp.int32) -> wp.array:
+        return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
+
+    def members(owner: np.ndarray) -> Members:
+        features = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
+        offsets = _offsets(owner[features], len(clusters))
+        if alone:
+            top, begin, end = clusters[owner[features]], np.arange(len(features)), np.arange(len(features)) + 1
+        else:
+            top = node[dealt]
+            ends = np.searchsorted(first[clusters], np.stack([first[top], last[top] + 1]))
+            begin, end = offsets[ends[0]], offsets[ends[1]]
+        units = np.stack([top, patch_of_place[first[top]], begin, end], axis=1)
+        return Members(on_device(features), on_device(offsets), on_device(units[begin < end], wp.vec4i))
+
+    return PatchLists(
+        count=len(node),
+        patch_of_cluster=on_device(patch_of_place[first[clusters]]),
+        dealt=on_device(dealt),
+        first_cluster=on_device(_offsets(patch_of_place[first[clusters]], len(node))),
+        cluster_offsets=on_device(_offsets(patch, len(node))),
+        clusters=on_device(cluster),
+        group_offsets=on_device(_offsets(group_patch, len(node))),
+        groups=on_device(groups, wp.vec2i),
+        around_offsets=on_device(_offsets(vertex_patch, len(node))),
+        around=on_device(vertex),
+        own=on_device(own),
+        rest=on_device(rest, wp.vec3d),
+        duals=on_device(duals, wp.mat33d),
+        tangents=on_device(tangents, wp.mat33d),
+        apart=on_device(apart, wp.float64),
+        reach=near[3],
+        edge_offsets=on_device(_offsets(patch_of_edge, len(node))),
+        patch_edges=on_device(np.argsort(patch_of_edge, kind="stable")),
+        edges=members(cluster_of_place[place_of_edge]),
+        vertices=members(np.where(place_of_vertex >= 0, cluster_of_place[place_of_vertex], -1)),
+    )
+
+
+def _reached(items: np.ndarray, patch_of_place: np.ndarray, count: int, topology):
+    """Sparse (p, s): the vertices within a few edges of each patch."""
+    from scipy.sparse import csr_matrix, identity
+
+    vertices = topology.vertex_count
+    ones = np.ones(items.size, np.int32)
+    of_patch = csr_matrix((ones, (np.repeat(patch_of_place, 3), items.ravel())), shape=(count, vertices))
+    edges = topology.edges
+    links = csr_matrix((np.ones(len(edges), np.int32), (edges[:, 0], edges[:, 1])), shape=(vertices, vertices))
+    step = links + links.T + identity(vertices, np.int32, format="csr")
+    for _ in range(RINGS):
+        of_patch = of_patch @ step
+        of_patch.data[:] = 1
+    return of_patch
+
+
+def _clusters_around(reached, items, cluster_of_place, body, node, first, mixed) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (patch, cluster), rising: the clusters of the patch's body with a face at a vertex it reaches."""
+    from scipy.sparse import csr_matrix
+
+    ones = np.ones(items.size, np.int32)
+    shape = (reached.shape[1], int(cluster_of_place[-1]) + 1)
+    at_vertex = csr_matrix((ones, (items.ravel(), np.repeat(cluster_of_place, 3))), shape=shape)
+    found = (reached @ at_vertex).tocsr()
+    found.sort_indices()
+    patch = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
+    cluster = found.indices
+    begin = np.searchsorted(cluster_of_place, np.arange(shape[1]))
+    least, most = np.minimum.reduceat(body, begin), np.maximum.reduceat(body, begin)
+    keep = (least == most)[cluster] & (least[cluster] == body[first[node]][patch]) & ~mixed[patch]
+    return patch[keep], cluster[keep]
+
+
+def _in_groups(patch: np.ndarray, cluster: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Patches, and groups of eight clusters with the mask of those that are listed."""
+    groups = int(cluster.max(initial=0)) // 8 + 1
+    keys, begin = np.unique(patch.astype(np.int64) * groups + cluster // 8, return_index=True)
+    masks = np.bitwise_or.reduceat(1 << (cluster % 8), begin) if len(begin) else begin
+    return keys // groups, np.stack([keys % groups, masks], axis=1)
+
+
+def _vertices_of(patch, cluster, items, cluster_of_place) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (patch, vertex), rising: the vertices of the clusters."""
+    begin = np.searchsorted(cluster_of_place, cluster)
+    size = np.searchsorted(cluster_of_place, cluster, side="right") - begin
+    row = np.repeat(np.arange(len(cluster)), size)
+    place = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
+    count = int(items.max()) + 1
+    keys = np.unique(np.repeat(patch[row], 3).astype(np.int64) * count + items[place].ravel())
+    return keys // count, keys % count
+
+
+def _maps(patch, vertex, whole, count) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each vertex its place from the middle; for each patch what makes a map of it, its tangents and normal."""
+    x = whole.vertices[vertex]
+    number = np.maximum(np.bincount(patch, minlength=count), 1)
+    middle = np.stack([np.bincount(patch, x[:, k], count) for k in range(3)], axis=1) / number[:, None]
+    rest = x - middle[patch]
+    moment = np.zeros((count, 3, 3))
+    np.add.at(moment, patch, rest[:, :, None] * rest[:, None, :])
+    # The direction in which a patch extends least is filled in from how the others turn: nothing is fitted to it.
+    extents, axes = np.linalg.eigh(moment)
+    one, other, normal = axes[:, :, 2], axes[:, :, 1], axes[:, :, 0]
+    other = np.where((np.cross(one, other) * normal).sum(axis=1, keepdims=True) < 0.0, -other, other)
+    inverse = 1.0 / np.maximum(extents, np.maximum(1e-12 * extents[:, 2:], 1e-300))
+    inverse[:, 0] = 0.0
+    duals = np.einsum("pik,pk,pjk->pij", axes, inverse, axes)
+    return rest, duals, np.stack([one, other, normal], axis=1)
+
+
+def _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, clusters, count) -> np.ndarray:
+    edge, place, distance, reach = near
+    known = patch.astype(np.int64) * clusters + cluster
+    keys = patch_of_edge[edge].astype(np.int64) * clusters + cluster_of_place[place]
+    mine = np.isin(keys, known)
+    apart = np.full(count, reach)
+    np.minimum.at(apart, patch_of_edge[edge[mine]], distance[mine])
+    return apart
+
+
+def _offsets(owner: np.ndarray, count: int) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))])

@@ -1,0 +1,312 @@
+"""Patches of surface that only deform smoothly are apart from their surroundings: no pair in them need be looked at.
+
+Most features whose boxes meet are neighbours on the same surface. A patch is up to 32 triangles; one that deforms
+smoothly, with the clusters within an edge of it, is certified at once (`certificates`). What is left for the search are
+patches without certificate, and those whose boxes meet triangles from elsewhere. The features of a patch go down the
+tree together: most of a search is finding the way. On CUDA there are threads enough for each to go alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.broad_phase.deforming import BvhSide, pairs
+from tangere.bvh.lbvh import Frame, LinearTree, MovingBox, TreeBoxes, boxes_meet, vertex_boxes
+from tangere.runtime import SOUND, launch
+from tangere.soft.contact.cpu.bvh8_descent import Bvh8OfClusters
+from tangere.soft.contact.normal_cones import cones_face_same_way
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.safe_step.certificates import Certificates
+from tangere.soft.safe_step.cpu.change_tracker import ChangeTracker
+from tangere.soft.safe_step.cpu.refit import refit
+from tangere.soft.safe_step.patch_layout import PatchLists, edges_and_ears, lay_out
+from tangere.soft.safe_step.separating_direction import nearest_way
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Fitted", "Patches", "around"]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The tree over all faces in one part of a step, and which clusters need a closer look."""
+
+    vertex_boxes: wp.array  #: (s,) `MovingBox`
+    boxes: TreeBoxes
+    certified: wp.array  #: (p,) int32: 1 where the patch is apart from its surroundings
+    changed: wp.array  #: (c,) uint8: 1 for clusters whose moves are new
+    news: wp.array  #: (N,) uint8: 1 for nodes of the tree that have one below them
+    busy: wp.array  #: (c,) uint8: 0 for clusters known to meet nothing new
+    eights: Bvh8OfClusters | None = None  #: nodes of eight above the clusters (CPU)
+
+
+class Patches:
+    """The faces of all surfaces in one tree, cut into patches; both stay as they are at rest."""
+
+    def __init__(self, assembly: Assembly, *, alone: bool | None = None) -> None:
+        """`alone`: each thread searches for one feature, after clusters without company are known; on CUDA it does."""
+        device, whole = assembly.device, assembly.whole
+        self.device = device
+        self.alone = device.is_cuda if alone is None else alone
+        self.frame = Frame.around(whole.bounds)
+        faces, apart = wp.array(whole.faces, dtype=wp.int32, device=device), _spread_out(assembly)
+        bounds = np.stack([apart.min(axis=0), apart.max(axis=0)])
+        self.tree = LinearTree.build(faces, wp.array(apart, dtype=wp.vec3d, device=device), bounds)
+        self.edges = wp.array(edges_and_ears(whole.topology), dtype=wp.int32, device=device)
+        self.faces, self._traits = faces, assembly.traits
+        self.lists: PatchLists = lay_out(self.tree, assembly, self._near_at_rest(assembly), self.alone)
+        self._certificates = Certificates(self.tree, self.lists, self.edges, self.alone)
+        self._always = wp.ones(1, dtype=wp.int32, device=device)
+        unknown = np.tile([0.0, 0.0, 0.0, -1.0], (len(self.tree.clusters), 1))
+        self._nothing = wp.array(unknown, dtype=wp.vec4d, device=device)
+        self._all, self._everywhere = (
+            wp.ones(len(nodes), dtype=wp.uint8, device=device) for nodes in (self.tree.clusters, self.tree.first)
+        )
+        self._busy, self._changed = wp.zeros_like(self._all), wp.zeros_like(self._all)
+        self._news = wp.zeros_like(self._everywhere)
+        if not self.alone:
+            here = vertex_boxes(assembly.rest, assembly.rest, 0.0, 0.0, self.frame)
+            self._eights_at, self._eights_over = Bvh8OfClusters(self.tree), Bvh8OfClusters(self.tree)
+            self._newspaper = ChangeTracker(self.tree, self.lists, self._eights_at.levels, len(assembly.rest))
+            self._at_boxes, self._over_boxes = self.tree.fit(here), self.tree.fit(here)
+        self.over(assembly.rest, assembly.rest, 0.0)
+
+    def over(
+        self,
+        start: wp.array,
+        end: wp.array,
+        least: float,
+        changed: wp.array | None = None,
+        wanted: wp.array | None = None,
+    ) -> Fitted:
+        """Fit the tree to moves from start to end; in certified patches features stay further apart than `least` [m].
+
+        Args:
+            changed: (s,) uint8, vertices whose moves have changed since all others were found in order; None: all.
+            wanted: nothing is looked at if its first number (int32) is 0.
+        """
+        if self.alone:
+            wanted = self._always if wanted is None else wanted
+            clusters, nodes = (self._all, self._everywhere) if changed is None else self._with(changed)
+            certified = self._certificates.alone(start, end, least, clusters, wanted)
+            vertices = vertex_boxes(start, end, 1.0, least, self.frame)
+            return self._fit_alone(vertices, certified, self._nothing, clusters, nodes, wanted)
+        news = self._newspaper.all if changed is None else self._newspaper.about(changed)
+        certified = self._certificates.in_lanes(start, end, least, news.patches, anew=changed is None)
+        if news is self._newspaper.all:
+            self._boxes_over = vertex_boxes(start, end, 1.0, least, self.frame)
+        else:
+            ways = (wp.array(x.numpy()[news.vertices], dtype=wp.vec3d, device=self.device) for x in (start, end))
+            self._boxes_over.numpy()[news.vertices] = vertex_boxes(*ways, 1.0, least, self.frame).numpy()
+        boxes = refit(self._over_boxes, self._boxes_over, news.clusters, news.nodes)
+        eights = self._eights_over.fit(boxes.nodes, news.groups)
+        return Fitted(self._boxes_over, boxes, certified, news.clusters, news.nodes, self._all, eights)
+
+    def at(self, positions: wp.array, margin: float, cones: wp.array) -> Fitted:
+        """Fit the tree to surfaces that rest at `positions`, with boxes grown by `margin` [m].
+
+        For finding contacts to respond to: company that looks the same way is none, and patches of open surfaces, of
+        which that cannot be said, are certified if they are nearly as they were at rest.
+        """
+        certified = self._certificates.near_rest(positions, self._traits)
+        vertices = vertex_boxes(positions, positions, 1.0, margin, self.frame)
+        if self.alone:
+            return self._fit_alone(vertices, certified, cones, self._all, self._everywhere, self._always)
+        boxes = refit(self._at_boxes, vertices, self._all, self._everywhere)
+        eights = self._eights_at.fit(boxes.nodes, self._newspaper.all.groups)
+        return Fitted(vertices, boxes, certified, self._all, self._everywhere, self._all, eights)
+
+    def keep(self) -> None:
+        """From now on remember how to `undo` what is certified."""
+        self._certificates.keep()
+
+    def undo(self) -> None:
+        """Certify as if nothing had been since `keep`."""
+        self._certificates.undo()
+
+    def _with(self, vertices: wp.array) -> tuple[wp.array, wp.array]:
+        """Clusters that have one of these vertices, (c,) uint8, and nodes that have one of those, (N,) uint8."""
+        tree = self.tree
+        inputs = [tree.clusters, tree.first, tree.last, tree.items, vertices]
+        launch(_changed_clusters, len(self._changed), inputs, [self._changed], device=self.device, grain=4096)
+        self._news.zero_()
+        inputs = [tree.clusters, tree.parent, self._changed]
+        launch(_spread_news, len(self._changed), inputs, [self._news], device=self.device, threads=1)
+        return self._changed, self._news
+
+    def _fit_alone(
+        self,
+        vertices: wp.array,
+        certified: wp.array,
+        cones: wp.array,
+        changed: wp.array,
+        news: wp.array,
+        wanted: wp.array,
+    ) -> Fitted:
+        """The whole tree anew, and which clusters have company."""
+        lists, tree = self.lists, self.tree
+        boxes = tree.fit(vertices)
+        self._busy.zero_()
+        inputs = [tree.clusters, lists.patch_of_cluster, lists.cluster_offsets, lists.clusters, certified]
+        inputs += [tree.skip, tree.cluster, boxes.nodes, cones, changed, int(changed is self._all), wanted]
+        launch(_find_company, len(self._busy), inputs, [self._busy], device=self.device, threads=1)
+        return Fitted(vertices, boxes, certified, changed, news, self._busy)
+
+    def _near_at_rest(self, assembly: Assembly) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Edges, faces and distances of features that are near at rest, and how far "near" reaches."""
+        ends = assembly.whole.vertices[assembly.whole.edges]
+        reach = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean())
+        bounds = assembly.whole.bounds
+        edge_tree = LinearTree.build(self.edges, assembly.rest, bounds)
+        boxes = vertex_boxes(assembly.rest, assembly.rest, 0.0, 0.5 * reach, self.frame)
+        sides = BvhSide(edge_tree, edge_tree.fit(boxes), 0), BvhSide(self.tree, self.tree.fit(boxes), 0)
+        found = pairs(_within, *sides, assembly.rest, assembly.rest, until=0.0, margin=reach, sharing=False)
+        apart = wp.empty(len(found), dtype=wp.float64, device=self.device)
+        inputs = [found, edge_tree.items, self.tree.items, assembly.rest]
+        launch(_distances, len(found), inputs, [apart], device=self.device, grain=4096)
+        places = found.numpy().reshape(-1, 2)
+        return edge_tree.order.numpy()[places[:, 0]], places[:, 1], apart.numpy(), reach
+
+
+def _spread_out(assembly: Assembly) -> np.ndarray:
+    """The surfaces at rest side by side on a grid, so that the order of the tree does not mix bodies."""
+    bodies = len(assembly.bodies)
+    side = int(np.ceil(bodies ** (1.0 / 3.0)))
+    cell = np.stack(np.unravel_index(np.arange(bodies), (side, side, side)), axis=1)
+    places = np.repeat(cell, np.diff(assembly.vertex_base), axis=0)
+    return assembly.whole.vertices + 2.0 * assembly.whole.extent * places
+
+
+@wp.func
+def around(clusters: wp.array[int], begin: int, end: int, wanted: int) -> bool:
+    """Whether a cluster is in a rising list."""
+    low = begin
+    high = end
+    while low < high:
+        middle = (low + high) / 2
+        if clusters[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    if low < end:
+        return clusters[low] == wanted
+    return False
+
+
+@wp.kernel
+def _find_company(
+    first: int,
+    node_of: wp.array[int],
+    patch_of: wp.array[int],
+    cluster_offsets: wp.array[int],
+    clusters: wp.array[int],
+    certified: wp.array[int],
+    skip: wp.array[int],
+    cluster: wp.array[int],
+    nodes: wp.array[MovingBox],
+    cones: wp.array[wp.vec4d],
+    changed: wp.array[wp.uint8],
+    all_changed: int,
+    wanted: wp.array[int],
+    busy: wp.array[wp.uint8],
+):
+    """Marks the clusters whose boxes meet others, unless a certificate keeps them apart or neither has changed.
+
+    Only what has changed looks round; it marks others that have not as well, and whoever marks writes the same (one
+    thread on CPU).
+    """
+    own = first + wp.tid()
+    if wanted[0] == 0 or changed[own] == wp.uint8(0):
+        return
+    p = patch_of[own]
+    smooth = certified[p] == 1
+    box = nodes[node_of[own]]
+    node = int(0)
+    while node < skip.shape[0]:
+        if not boxes_meet(box, nodes[node]):
+            node = skip[node]
+        else:
+            other = cluster[node]
+            if other >= 0:
+                if not cones_face_same_way(cones[own], cones[other]):
+                    if not (smooth and around(clusters, cluster_offsets[p], cluster_offsets[p + 1], other)):
+                        busy[own] = wp.uint8(1)
+                        if all_changed == 1:
+                            return  # there is nothing more to find
+                    if changed[other] == wp.uint8(0):
+                        q = patch_of[other]
+                        if not (
+                            certified[q] == 1 and around(clusters, cluster_offsets[q], cluster_offsets[q + 1], own)
+                        ):
+                            busy[other] = wp.uint8(1)
+            node = node + 1
+
+
+@wp.kernel
+def _changed_clusters(
+    first: int,
+    clusters: wp.array[int],
+    node_first: wp.array[int],
+    node_last: wp.array[int],
+    items: wp.array2d[int],
+    vertices: wp.array[wp.uint8],
+    changed: wp.array[wp.uint8],
+):
+    k = first + wp.tid()
+    node = clusters[k]
+    found = wp.uint8(0)
+    for j in range(node_first[node], node_last[node] + 1):
+        for c in range(3):
+            found = wp.max(found, vertices[items[j, c]])
+    changed[k] = found
+
+
+@wp.kernel
+def _spread_news(
+    first: int, clusters: wp.array[int], parent: wp.array[int], changed: wp.array[wp.uint8], news: wp.array[wp.uint8]
+):
+    """Marks all nodes above what has changed (one thread on CPU)."""
+    k = first + wp.tid()
+    if changed[k] != wp.uint8(0):
+        node = clusters[k]
+        while node >= 0:
+            if news[node] != wp.uint8(0):
+                return
+            news[node] = wp.uint8(1)
+            node = parent[node]
+
+
+@wp.func
+def _within(
+    edges: wp.array2d[int],
+    i: int,
+    base_a: int,
+    faces: wp.array2d[int],
+    j: int,
+    base_b: int,
+    x: wp.array[wp.vec3d],
+    same: wp.array[wp.vec3d],
+    unused: wp.float64,
+    reach: wp.float64,
+) -> bool:
+    """Whether an edge and a face are nearer than the reach."""
+    way = nearest_way(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]])
+    return wp.dot(way, way) < reach * reach
+
+
+@wp.kernel
+def _distances(
+    first: int,
+    found: wp.array[wp.vec2i],
+    edges: wp.array2d[int],
+    faces: wp.array2d[int],
+    x: wp.array[wp.vec3d],
+    apart: wp.array[wp.float64],
+):
+    k = first + wp.tid()
+    i = found[k][0]
+    j = found[k][1]
+    apart[k] = wp.length(nearest_way(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]]))

@@ -1,0 +1,157 @@
+"""What keeps an edge and a face apart while both move: a direction along which their gap cannot be used up.
+
+Heights along a unit direction n: the edge lies above `low`, the face below `high`, their gap is low - high. Vertices go
+along straight lines, so at no time is the edge lower, or the face higher, than the lowest and the highest of where they
+start and where they end. (design: soft bodies, section 6)
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.geometry.closest_points import edges_offset, face_offset, nearest_on_edges, nearest_on_face
+from tangere.runtime import SOUND
+from tangere.soft.model.assembly import STILL
+
+wp.set_module_options(SOUND)
+
+__all__ = ["KEPT", "NOISE", "TRIES", "can_move", "crosses", "nearest_way", "part_within", "use_of_gap"]
+
+#: The part of a gap that one step may use up.
+KEPT = wp.constant(wp.float64(0.9))
+#: Of a gap that is used up already this part may go on being lost: rounding must not freeze a pair that slides.
+NOISE = wp.constant(wp.float64(1.0e-6))
+#: Directions tried before the shortest way is found exactly, which takes ten times as long.
+TRIES = wp.constant(4)
+
+
+@wp.func
+def nearest_way(e0: wp.vec3d, e1: wp.vec3d, f0: wp.vec3d, f1: wp.vec3d, f2: wp.vec3d) -> wp.vec3d:
+    """The shortest way from a face to an edge; nearly zero where they meet."""
+    way = face_offset(e0, f0, f1, f2, nearest_on_face(e0, f0, f1, f2))
+    least = wp.dot(way, way)
+    for k in range(4):
+        other = wp.vec3d()
+        if k == 0:
+            other = face_offset(e1, f0, f1, f2, nearest_on_face(e1, f0, f1, f2))
+        if k == 1:
+            other = edges_offset(e0, e1, f0, f1, nearest_on_edges(e0, e1, f0, f1))
+        if k == 2:
+            other = edges_offset(e0, e1, f1, f2, nearest_on_edges(e0, e1, f1, f2))
+        if k == 3:
+            other = edges_offset(e0, e1, f2, f0, nearest_on_edges(e0, e1, f2, f0))
+        squared = wp.dot(other, other)
+        if squared < least:
+            least = squared
+            way = other
+    return way
+
+
+@wp.func
+def use_of_gap(
+    way: wp.vec3d,
+    e0: wp.vec3d,
+    e1: wp.vec3d,
+    f0: wp.vec3d,
+    f1: wp.vec3d,
+    f2: wp.vec3d,
+    d0: wp.vec3d,
+    d1: wp.vec3d,
+    m0: wp.vec3d,
+    m1: wp.vec3d,
+    m2: wp.vec3d,
+    least: wp.float64,
+) -> wp.vec3d:
+    """What the edge and the face lose of their gap along a direction when they move by d and m; and what they may.
+
+    The last is -1 where the direction does not separate them.
+    """
+    zero = wp.float64(0.0)
+    length = wp.length(way)
+    if not (length > zero):
+        return wp.vec3d(zero, zero, wp.float64(-1.0))
+    n = way / length
+    a0 = wp.dot(n, e0 - f0)  # heights above a corner of the face
+    a1 = wp.dot(n, e1 - f0)
+    b1 = wp.dot(n, f1 - f0)
+    b2 = wp.dot(n, f2 - f0)
+    low = wp.min(a0, a1)
+    high = wp.max(zero, wp.max(b1, b2))
+    gap = low - high
+    if not (gap > zero):
+        return wp.vec3d(zero, zero, wp.float64(-1.0))
+    lost_a = wp.max(zero, low - wp.min(a0 + wp.dot(n, d0), a1 + wp.dot(n, d1)))
+    reached = wp.max(wp.dot(n, m0), wp.max(b1 + wp.dot(n, m1), b2 + wp.dot(n, m2)))
+    room = KEPT * wp.max(gap - least, NOISE * gap)
+    return wp.vec3d(lost_a, wp.max(zero, reached - high), room)
+
+
+@wp.func
+def crosses(
+    v0: int,
+    v1: int,
+    i0: int,
+    i1: int,
+    i2: int,
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
+    least: wp.float64,
+) -> bool:
+    """Whether an edge and a face, moving as they do, have no certificate of staying apart.
+
+    Moves are taken in the frame of the edge's own middle: pairs that go together lose nothing.
+    """
+    e0 = start[v0]
+    e1 = start[v1]
+    drift = wp.float64(0.5) * (end[v0] - e0 + end[v1] - e1)
+    d0 = end[v0] - e0 - drift
+    d1 = end[v1] - e1 - drift
+    f0 = start[i0]
+    f1 = start[i1]
+    f2 = start[i2]
+    m0 = end[i0] - f0 - drift
+    m1 = end[i1] - f1 - drift
+    m2 = end[i2] - f2 - drift
+    total = d0 + m0 + m1 + m2
+    if not (wp.abs(total[0] + total[1] + total[2]) < wp.float64(1.0e300)):
+        return True  # not a number: least and greatest would not show it
+    # From the way between the centres towards the shortest one, a corner at a time: most pairs are apart long before.
+    way = wp.float64(0.5) * (e0 + e1) - (f0 + f1 + f2) / wp.float64(3.0)
+    for _ in range(TRIES):
+        use = use_of_gap(way, e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
+        if use[0] + use[1] <= use[2]:
+            return False
+        back = way - corners_way(way, e0, e1, f0, f1, f2)
+        length = wp.dot(back, back)
+        if length > wp.float64(0.0):
+            way -= wp.clamp(wp.dot(way, back) / length, wp.float64(0.0), wp.float64(1.0)) * back
+    use = use_of_gap(nearest_way(e0, e1, f0, f1, f2), e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
+    return not (use[0] + use[1] <= use[2])
+
+
+@wp.func
+def can_move(v0: int, v1: int, i0: int, i1: int, i2: int, traits: wp.array[int]) -> bool:
+    """Whether anything of an edge and a face is free; what is held on both sides may meet, and is left alone."""
+    return (traits[v0] & traits[v1] & traits[i0] & traits[i1] & traits[i2] & STILL) == 0
+
+
+@wp.func
+def corners_way(way: wp.vec3d, e0: wp.vec3d, e1: wp.vec3d, f0: wp.vec3d, f1: wp.vec3d, f2: wp.vec3d) -> wp.vec3d:
+    """From the highest corner of the face along a direction to the lowest end of the edge."""
+    low = e0
+    if wp.dot(way, e1 - e0) < wp.float64(0.0):
+        low = e1
+    high = f0
+    if wp.dot(way, f1 - high) > wp.float64(0.0):
+        high = f1
+    if wp.dot(way, f2 - high) > wp.float64(0.0):
+        high = f2
+    return low - high
+
+
+@wp.func
+def part_within(slack: wp.float64, approach: wp.float64) -> wp.float64:
+    """The part of a move that uses up no more than the slack."""
+    if approach > slack:
+        return wp.max(slack, wp.float64(0.0)) / approach
+    return wp.float64(1.0)

@@ -1,0 +1,1 @@
+"""Vertex block descent: sweeps over the vertices, with Anderson acceleration."""

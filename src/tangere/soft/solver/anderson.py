@@ -1,0 +1,122 @@
+"""Anderson acceleration of the sweeps: the last moves say where the sequence is going.
+
+Method: r = sweep(x) - x; among the last three differences of r, weighted by mass, those that cancel r best are found by
+        least squares, and the same combination of the differences of sweep(x) is taken off. When |r|^2 grows by half
+        the memory is dropped. No host in the loop.
+The last sweep of a step should be left plain. Who calls these functions is `sweep_end`.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.runtime import SOUND
+from tangere.soft.model.assembly import Assembly
+
+wp.set_module_options(SOUND)
+
+__all__ = ["WINDOW", "AndersonMemory", "Dots", "combination", "remember", "taken_off"]
+
+WINDOW = 3
+#: |r|^2 may grow by this much before the memory is dropped.
+GROWTH = wp.constant(wp.float64(1.5))
+#: Relative size of what is added to the diagonal of the least-squares matrix.
+RIDGE = wp.constant(wp.float64(1.0e-9))
+TINY = wp.constant(wp.float64(1.0e-300))
+
+#: Upper triangle of the matrix (6), right-hand side (3), |r|^2.
+Dots = wp.types.vector(length=10, dtype=wp.float64)
+
+
+class AndersonMemory:
+    """What is remembered of the sweeps of one step."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        device, count = assembly.device, len(assembly.x)
+
+        def vectors(*shape: int) -> wp.array:
+            return wp.zeros(shape, dtype=wp.vec3d, device=device)
+
+        self._x, self._before = assembly.x, vectors(count)
+        #: Before the last sweep; r and x after it; differences of both in the last sweeps.
+        self.columns = [self._before, vectors(count), vectors(count), vectors(WINDOW, count), vectors(WINDOW, count)]
+        #: How many differences are good, and |r|^2, after even and after odd sweeps; -1 before the first.
+        self.good = wp.zeros(2, dtype=wp.int32, device=device)
+        self.size = wp.zeros(2, dtype=wp.float64, device=device)
+
+    def begin(self) -> None:
+        """Forget, and remember where the dofs are before the first sweep."""
+        self.good.fill_(-1)
+        wp.copy(self._before, self._x)
+
+
+@wp.func
+def remember(
+    i: int,
+    slot: int,
+    here: wp.vec3d,
+    mass: wp.float64,
+    before: wp.array[wp.vec3d],
+    last_r: wp.array[wp.vec3d],
+    last_x: wp.array[wp.vec3d],
+    differences_r: wp.array2d[wp.vec3d],
+    differences_x: wp.array2d[wp.vec3d],
+) -> Dots:
+    """The differences of a dof between this sweep and the last, and its part of the dots."""
+    r = here - before[i]
+    differences_r[slot, i] = r - last_r[i]
+    differences_x[slot, i] = here - last_x[i]
+    last_r[i] = r
+    last_x[i] = here
+    a = differences_r[0, i]
+    b = differences_r[1, i]
+    c = differences_r[2, i]
+    dots = Dots()
+    dots[0] = wp.dot(a, a)
+    dots[1] = wp.dot(a, b)
+    dots[2] = wp.dot(a, c)
+    dots[3] = wp.dot(b, b)
+    dots[4] = wp.dot(b, c)
+    dots[5] = wp.dot(c, c)
+    dots[6] = wp.dot(a, r)
+    dots[7] = wp.dot(b, r)
+    dots[8] = wp.dot(c, r)
+    dots[9] = wp.dot(r, r)
+    return mass * dots
+
+
+@wp.func
+def combination(slot: int, dots: Dots, good_before: int, size_before: wp.float64):
+    """The combination of the differences that are still good, and how many those are."""
+    zero = wp.float64(0.0)
+    good = good_before + 1
+    if good > 0 and dots[9] > GROWTH * size_before:
+        good = 0
+    good = wp.min(good, 3)
+    matrix = wp.mat33d(dots[0], dots[1], dots[2], dots[1], dots[3], dots[4], dots[2], dots[4], dots[5])
+    right = wp.vec3d(dots[6], dots[7], dots[8])
+    size = wp.float64(0.0)
+    for k in range(3):
+        age = (slot - k + 3) % 3
+        if age >= good:
+            for c in range(3):
+                matrix[k, c] = zero
+                matrix[c, k] = zero
+            right[k] = zero
+        else:
+            size += matrix[k, k]
+    for k in range(3):
+        matrix[k, k] = matrix[k, k] + RIDGE * size + TINY
+        age = (slot - k + 3) % 3
+        if age >= good:
+            matrix[k, k] = size + TINY
+    theta = wp.vec3d(zero, zero, zero)
+    if good > 0 and size > zero:
+        theta = wp.inverse(matrix * (wp.float64(1.0) / size)) * (right / size)
+    return theta, good
+
+
+@wp.func
+def taken_off(i: int, theta: wp.vec3d, here: wp.vec3d, differences_x: wp.array2d[wp.vec3d]) -> wp.vec3d:
+    """Where the combination puts a dof."""
+    return here - theta[0] * differences_x[0, i] - theta[1] * differences_x[1, i] - theta[2] * differences_x[2, i]

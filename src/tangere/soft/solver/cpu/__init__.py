@@ -1,0 +1,1 @@
+"""All sweeps of a step in one kernel, by a team of threads."""

@@ -1,0 +1,191 @@
+"""What acts on eight dofs of one colour, side by side in rows, and how they move (CPU).
+
+Dofs of one colour and kind, solid or sheet, are put into eights, those with as many elements together. A row holds one
+number for each of the eight: a neighbour, a corner of an element, a constant of it. Shorter lists go on with elements
+that do nothing, and eights that are not full repeat their last dof with all that acts on it: it comes to the same place
+twice. Positions lie in fours, so that one load takes one, and eight of them turned make three rows.
+The formulas are those of `elastic`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import warp as wp
+
+from tangere.soft.model.assembly import Assembly
+
+__all__ = ["DofLanes", "move_eight"]
+
+
+@dataclass(frozen=True)
+class DofLanes:
+    """All eights of the dofs that move, by colour."""
+
+    colours: np.ndarray  #: (c + 1,) where each colour begins
+    table: wp.array  #: (e, 5): first row of neighbours, how many, first row of elements, how many, 1 for solids
+    dofs: wp.array  #: (e, 8)
+    neighbours: wp.array  #: (r, 8)
+    weights: wp.array  #: (r, 8)
+    corners: wp.array  #: (3 q, 8)
+    laws: wp.array  #: (3 q, 8): lam times rest size over 6 volumes or 2 areas, one over those, a
+
+    @staticmethod
+    def of(assembly: Assembly) -> DofLanes:
+        offsets, neighbours, weights, _, element_offsets, opposite, laws = (a.numpy() for a in assembly.material)
+        sizes = np.diff(element_offsets)
+        is_solid = np.zeros(len(sizes), bool)
+        is_solid[sizes > 0] = opposite[element_offsets[:-1][sizes > 0], 2] >= 0
+        order, eights, begins = assembly.order.numpy(), [], [0]
+        for begin, end in pairwise(assembly.colours.tolist()):
+            ours = order[begin:end]
+            for kind in (True, False):
+                some = ours[is_solid[ours] == kind]
+                some = some[np.argsort(-sizes[some], kind="stable")]
+                eights.append(np.concatenate([some, np.repeat(some[-1:], -len(some) % 8)]).reshape(-1, 8))
+            begins.append(sum(map(len, eights)))
+        dofs = np.concatenate(eights)
+        near, near_at = _side_by_side(offsets, dofs)
+        part, part_at = _side_by_side(element_offsets, dofs)
+        near_self, part_self = (np.repeat(dofs, np.diff(at), axis=0) for at in (near_at, part_at))
+        law = np.where(part[..., None] >= 0, laws[part], 0.0)
+        law[..., 0] *= law[..., 1]
+        corner = np.where(part[..., None] >= 0, opposite[part], -1)
+        corner = np.where(corner >= 0, corner, part_self[..., None])
+        lists = near_at[:-1], np.diff(near_at), part_at[:-1], np.diff(part_at)
+        table = np.stack([*lists, is_solid[dofs[:, 0]]], axis=1)
+
+        def rows(array: np.ndarray, dtype) -> wp.array:
+            return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
+
+        return DofLanes(
+            colours=np.array(begins, np.int32),
+            table=rows(table, wp.int32),
+            dofs=rows(dofs, wp.int32),
+            neighbours=rows(np.where(near >= 0, neighbours[near], near_self), wp.int32),
+            weights=rows(np.where(near >= 0, weights[near], 0.0), wp.float64),
+            corners=rows(np.moveaxis(corner, 2, 1).reshape(-1, 8), wp.int32),
+            laws=rows(np.moveaxis(law, 2, 1).reshape(-1, 8), wp.float64),
+        )
+
+
+def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places (r, 8) in the lists of eight dofs each, -1 beyond their ends, and where the rows of each eight begin."""
+    begin, sizes = offsets[:-1][dofs], np.diff(offsets)[dofs]
+    longest = sizes.max(axis=1)
+    at = np.concatenate([[0], np.cumsum(longest)])
+    number = np.arange(at[-1]) - np.repeat(at[:-1], longest)
+    places = np.repeat(begin, longest, axis=0) + number[:, None]
+    return np.where(number[:, None] < np.repeat(sizes, longest, axis=0), places, -1), at
+
+
+@wp.func_native(
+    """
+    typedef double Wide __attribute__((ext_vector_type(8), aligned(8)));
+    typedef double Four __attribute__((ext_vector_type(4), aligned(8)));
+    struct Vector { Wide x, y, z; };
+    const Four* places = (const Four*)x.data;
+    auto at = [&](const int* dof) -> Vector {
+        auto pair = [&](int lane) -> Wide {
+            return __builtin_shufflevector(places[dof[lane]], places[dof[lane + 4]], 0, 1, 2, 3, 4, 5, 6, 7);
+        };
+        const Wide a = pair(0), b = pair(1), c = pair(2), d = pair(3);
+        const Wide xz0 = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+        const Wide xz1 = __builtin_shufflevector(c, d, 0, 8, 2, 10, 4, 12, 6, 14);
+        const Wide yw0 = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        const Wide yw1 = __builtin_shufflevector(c, d, 1, 9, 3, 11, 5, 13, 7, 15);
+        return {__builtin_shufflevector(xz0, xz1, 0, 1, 8, 9, 4, 5, 12, 13),
+                __builtin_shufflevector(yw0, yw1, 0, 1, 8, 9, 4, 5, 12, 13),
+                __builtin_shufflevector(xz0, xz1, 2, 3, 10, 11, 6, 7, 14, 15)};
+    };
+    auto minus = [](Vector a, Vector b) -> Vector { return {a.x - b.x, a.y - b.y, a.z - b.z}; };
+    auto dot = [](Vector a, Vector b) -> Wide { return a.x * b.x + a.y * b.y + a.z * b.z; };
+    auto cross = [](Vector a, Vector b) -> Vector {
+        return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+    };
+    const int* dof = &dofs.data[8 * eight];
+    const int* row = &table.data[5 * eight];
+    const Vector here = at(dof);
+    Vector force = {};
+    Wide xx = {}, xy = {}, xz = {}, yy = {}, yz = {}, zz = {};
+    auto add = [&](Wide scale, Vector v) {
+        force.x += scale * v.x, force.y += scale * v.y, force.z += scale * v.z;
+    };
+    auto add_outer = [&](Wide scale, Vector v) {
+        const Vector s = {scale * v.x, scale * v.y, scale * v.z};
+        xx += s.x * v.x, xy += s.x * v.y, xz += s.x * v.z, yy += s.y * v.y, yz += s.y * v.z, zz += s.z * v.z;
+    };
+    for (int lane = 0; lane < 8; ++lane) {
+        const int i = dof[lane];
+        const Four pull = inertia.data[i] * (((const Four*)y.data)[i] - places[i]);
+        force.x[lane] = pull[0], force.y[lane] = pull[1], force.z[lane] = pull[2];
+        xx[lane] = yy[lane] = zz[lane] = inertia.data[i] + diagonal.data[i];
+        if (row_begin.data[i] < row_end.data[i]) {
+            Four push = {};
+            Wide stiff = {};
+            for (int e = row_begin.data[i]; e < row_end.data[i]; ++e) {
+                const double* act = &acts.data[12 * entry_row.data[e]];
+                const double* share = (const double*)&entry_pull.data[e];
+                push += share[0] * *(const Four*)act;
+                stiff += share[1] * *(const Wide*)(act + 4);
+            }
+            force.x[lane] += push[0], force.y[lane] += push[1], force.z[lane] += push[2];
+            xx[lane] += stiff[0], xy[lane] += stiff[1], xz[lane] += stiff[2];
+            yy[lane] += stiff[3], yz[lane] += stiff[4], zz[lane] += stiff[5];
+        }
+    }
+    for (int k = row[0]; k < row[0] + row[1]; ++k)
+        add(-*(const Wide*)&weights.data[8 * k], minus(at(&neighbours.data[8 * k]), here));
+    for (int k = row[2]; k < row[2] + row[3]; ++k) {
+        const int* corner = &corners.data[24 * k];
+        const Wide* law = (const Wide*)&laws.data[24 * k];
+        const Vector origin = at(corner);
+        const Vector along = minus(at(corner + 8), origin), to = minus(here, origin);
+        if (row[4] == 1) {
+            const Vector change = cross(along, minus(at(corner + 16), origin));
+            add(law[0] * (law[2] - law[1] * dot(to, change)), change);
+            add_outer(law[0] * law[1], change);
+        } else {
+            const Vector area = cross(along, to);
+            const Wide size = __builtin_elementwise_sqrt(dot(area, area));
+            const Wide scale = law[0] * law[1];
+            // law[1] size is the ratio of areas; without area there is no direction to push in
+            add(size > 0.0 ? law[0] * law[2] / size - scale : (Wide)0.0, cross(area, along));
+            add_outer(-scale, along);
+            const Wide round = scale * dot(along, along);
+            xx += round, yy += round, zz += round;
+        }
+    }
+    const Wide a = yy * zz - yz * yz, b = xz * yz - xy * zz, c = xy * yz - xz * yy;
+    const Wide d = xx * zz - xz * xz, e = xy * xz - xx * yz, f = xx * yy - xy * xy;
+    const Wide whole = xx * a + xy * b + xz * c;
+    const Wide inverse = whole != 0.0 ? 1.0 / whole : (Wide)0.0;
+    const Wide mx = here.x + (a * force.x + b * force.y + c * force.z) * inverse;
+    const Wide my = here.y + (b * force.x + d * force.y + e * force.z) * inverse;
+    const Wide mz = here.z + (c * force.x + e * force.y + f * force.z) * inverse;
+    for (int lane = 0; lane < 8; ++lane)
+        ((Four*)x.data)[dof[lane]] = (Four){mx[lane], my[lane], mz[lane], 0.0};
+"""
+)
+def move_eight(
+    eight: int,
+    table: wp.array2d[int],
+    dofs: wp.array2d[int],
+    neighbours: wp.array2d[int],
+    weights: wp.array2d[wp.float64],
+    corners: wp.array2d[int],
+    laws: wp.array2d[wp.float64],
+    x: wp.array[wp.vec4d],
+    y: wp.array[wp.vec4d],
+    inertia: wp.array[wp.float64],
+    diagonal: wp.array[wp.float64],
+    row_begin: wp.array[int],
+    row_end: wp.array[int],
+    entry_row: wp.array[int],
+    entry_pull: wp.array[wp.vec2d],
+    acts: wp.array2d[wp.float64],
+):
+    """Each of the eight dofs goes to the minimum of its own part of the energy."""
+    ...

@@ -1,0 +1,121 @@
+"""Where the solver starts when it has too few sweeps to forget: along the free motion, but not into more energy.
+
+A stiff body bent or stretched by its free motion y would keep much of that strain after a few sweeps, and gain energy.
+Sweeps never raise the energy of the step, so it is bounded by that of the start: of y, of the body only carried along
+with its mean move, and of half-way between, the one with the least energy is taken. At the second the energy is that
+of the last step and of the motion within the body, so none is gained, however few the sweeps.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.runtime import SOUND, PreparedLaunch
+from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.energy import dof_energy
+
+wp.set_module_options(SOUND)
+
+__all__ = ["FirstGuess"]
+
+#: Parts of the free motion within the body that are tried.
+PARTS = (1.0, 0.5, 0.0)
+#: Dofs per partial sum of the energies on CPU; on CUDA every dof adds to one of a few sums.
+BLOCK = 256
+SUMS_CUDA = 32
+
+
+class FirstGuess:
+    """Puts the dofs where the sweeps of a step begin."""
+
+    def __init__(
+        self, assembly: Assembly, start: wp.array, y: wp.array, inertia: wp.array, groups: ContactIslands
+    ) -> None:
+        """`start` is where the step begins, `y` its free motion, `inertia` m / dt^2."""
+        device, count = assembly.device, len(assembly.x)
+        size = 1 if device.is_cuda else BLOCK
+        self._dofs, self._blocks = count, -(-count // size)
+        drift = wp.zeros(len(assembly.bodies), dtype=wp.vec3d, device=device)
+        self._moves = MassMoves(assembly, y, start)
+        self._drift = MeanMoves(groups, self._moves, drift)
+        parts = wp.array(PARTS, dtype=wp.float64, device=device)
+        chosen = wp.zeros(1, dtype=wp.int32, device=device)
+        sums = wp.zeros((len(PARTS), SUMS_CUDA if device.is_cuda else self._blocks), dtype=wp.float64, device=device)
+        self._sums = sums
+        motion = [start, y, assembly.body_of_dof, assembly.free, drift, parts]
+        self._try = [wp.full(1, number, dtype=wp.int32, device=device) for number in range(len(PARTS))]
+        self._place = [PreparedLaunch(_place, [*motion, which, assembly.x], device, grain=8192) for which in self._try]
+        weigh = [size, assembly.x, y, inertia, *assembly.material, sums]
+        self._weigh = [PreparedLaunch(_weigh, [number, *weigh], device, grain=16) for number in range(len(PARTS))]
+        self._choose = PreparedLaunch(_choose, [sums, chosen], device, serial=True)
+        self._take = PreparedLaunch(_place, [*motion, chosen, assembly.x], device, grain=8192)
+
+    def __call__(self) -> None:
+        self._moves()
+        self._drift()
+        self._sums.zero_()
+        for place, weigh in zip(self._place, self._weigh, strict=True):
+            place(self._dofs)
+            weigh(self._blocks)
+        self._choose(1)
+        self._take(self._dofs)
+
+
+@wp.kernel
+def _place(
+    first: int,
+    start: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    body: wp.array[int],
+    free: wp.array[int],
+    drift: wp.array[wp.vec3d],
+    parts: wp.array[wp.float64],
+    which: wp.array[int],
+    x: wp.array[wp.vec3d],
+):
+    """A part of the free motion beyond the drift of the body."""
+    i = first + wp.tid()
+    if free[i] == 1:
+        part = parts[which[0]]
+        x[i] = y[i] - (wp.float64(1.0) - part) * (y[i] - start[i] - drift[body[i]])
+
+
+@wp.kernel
+def _weigh(
+    first: int,
+    number: int,
+    size: int,
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    inertia: wp.array[wp.float64],
+    neighbour_offsets: wp.array[int],
+    neighbours: wp.array[int],
+    weights: wp.array[wp.float64],
+    diagonal: wp.array[wp.float64],
+    element_offsets: wp.array[int],
+    opposite: wp.array[wp.vec3i],
+    laws: wp.array[wp.vec3d],
+    sums: wp.array2d[wp.float64],
+):
+    """The energy of the step, of some dofs: inertia for what is missing of the free motion, and their materials."""
+    block = first + wp.tid()
+    total = wp.float64(0.0)
+    for i in range(block * size, wp.min((block + 1) * size, x.shape[0])):
+        missing = y[i] - x[i]
+        total += wp.float64(0.5) * inertia[i] * wp.dot(missing, missing)
+        total += dof_energy(i, x, neighbour_offsets, neighbours, weights, element_offsets, opposite, laws)
+    wp.atomic_add(sums, number, block % sums.shape[1], total)  # on CPU each block has a sum of its own
+
+
+@wp.kernel
+def _choose(first: int, sums: wp.array2d[wp.float64], chosen: wp.array[int]):
+    """Which part has the least energy (one thread)."""
+    least = wp.float64(wp.inf)
+    for number in range(sums.shape[0]):
+        total = wp.float64(0.0)
+        for k in range(sums.shape[1]):
+            total += sums[number, k]
+        if total < least:
+            least = total
+            chosen[0] = number

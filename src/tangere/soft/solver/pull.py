@@ -1,0 +1,101 @@
+"""A hand that pulls: a spring from one surface vertex to a point, as part of the step's energy.
+
+A spring of stiffness k from a dof to a point is inertia about that point: with y the free motion, m/dt^2 |x - y|^2 and
+k |x - p|^2 are together (m/dt^2 + k) |x - (m/dt^2 y + k p) / (m/dt^2 + k)|^2. So the solver needs to know nothing of
+it, stays stable for any k, and what is pulled into something is held back like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import warp as wp
+
+from tangere.runtime import SOUND, InputError, PreparedLaunch, positive, three_numbers, whole
+from tangere.soft.contact.islands import ContactIslands
+from tangere.soft.model.assembly import Assembly
+
+wp.set_module_options(SOUND)
+
+__all__ = ["Pull"]
+
+
+class Pull:
+    """At most one spring; its stiffness is zero while nothing is pulled."""
+
+    def __init__(
+        self, assembly: Assembly, groups: ContactIslands, start: wp.array, y: wp.array, inertia: wp.array
+    ) -> None:
+        """`start` is where the dofs are when a step begins, `y` their free motion, `inertia` m / dt^2."""
+        device = assembly.device
+        self._assembly, self._groups, self._inertia = assembly, groups, inertia
+        self._plain = wp.clone(inertia)
+        self._held = groups.held.numpy().copy()
+        self._vertex = wp.zeros(1, dtype=wp.int32, device=device)
+        self._target = wp.zeros(1, dtype=wp.vec3d, device=device)
+        self._stiffness = wp.zeros(1, dtype=wp.float64, device=device)
+        spring = [self._vertex, self._target, self._stiffness]
+        carried = [assembly.carriers, assembly.weights, assembly.free, start, self._plain]
+        self._apply = PreparedLaunch(_apply, [*spring, *carried, assembly.x, y, inertia], device, serial=True)
+
+    def take(self, body: int, vertex: int, to: Sequence[float], stiffness: float | None) -> None:
+        """Pull a vertex of a body's surface towards a point; see `Simulation.pull`."""
+        bodies = self._assembly.bodies
+        if whole(body, "pull: body", 0) >= len(bodies):
+            raise InputError(f"pull: there is no body {body}, only {len(bodies)}")
+        pulled = bodies[body]
+        if whole(vertex, "pull: vertex", 0) >= len(pulled.surface.vertices):
+            raise InputError(f"pull: body {body} has {len(pulled.surface.vertices)} surface vertices, not a {vertex}")
+        if pulled.is_obstacle:
+            raise InputError(f"pull: nothing of body {body} can move")
+        target = three_numbers(to, "pull: to")
+        if stiffness is None:
+            stiffness = pulled.stiffness * (pulled.surface.extent if pulled.is_solid else pulled.thickness)
+        self.release()
+        self._vertex.fill_(int(self._assembly.vertex_base[body]) + vertex)
+        self._target.fill_(wp.vec3d(*target))
+        self._stiffness.fill_(positive(stiffness, "stiffness"))
+        held = self._held.copy()
+        held[body] = 1  # its group has a push from outside: its momentum is not known in advance
+        self._groups.held.assign(held)
+
+    def release(self) -> None:
+        """Pull nothing."""
+        self._stiffness.zero_()
+        wp.copy(self._inertia, self._plain)
+        self._groups.held.assign(self._held)
+
+    def __call__(self) -> None:
+        """After the free motion is known."""
+        self._apply(1)
+
+
+@wp.kernel
+def _apply(
+    first: int,
+    vertex: wp.array[int],
+    target: wp.array[wp.vec3d],
+    stiffness: wp.array[wp.float64],
+    carriers: wp.array[wp.vec4i],
+    weights: wp.array[wp.vec4d],
+    free: wp.array[int],
+    start: wp.array[wp.vec3d],
+    plain: wp.array[wp.float64],
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    inertia: wp.array[wp.float64],
+):
+    """The dofs that carry the vertex share the spring by their weights (one thread)."""
+    if stiffness[0] == wp.float64(0.0):
+        return
+    s = vertex[0]
+    here = wp.vec3d()
+    for c in range(4):
+        here += weights[s][c] * start[carriers[s][c]]
+    for c in range(4):
+        i = carriers[s][c]
+        k = stiffness[0] * wp.max(weights[s][c], wp.float64(0.0))
+        if k > wp.float64(0.0) and free[i] == 1:
+            inertia[i] = plain[i] + k
+            y[i] = (plain[i] * y[i] + k * (start[i] + target[0] - here)) / inertia[i]
+            x[i] = y[i]

@@ -1,0 +1,155 @@
+"""Pictures of a scene without a browser: `picture` at one time, `strip` at several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tangere.runtime import InputError, MissingExtraError, check_out_file, choose_device
+from tangere.scene import Drawable, Scene, Viewpoint, contact_markers, marker_radius, vertex_normals
+from tangere.view.ray_caster import Surface, cast
+
+__all__ = ["picture", "stacked", "strip", "write_png"]
+
+_GAP = 6  #: white pixels between the frames of a strip
+
+
+def picture(
+    scene: Scene | Drawable,
+    time: float = 0.0,
+    *,
+    size: tuple[int, int] = (960, 640),
+    path: str | Path | None = None,
+    samples: int = 2,
+    device: str | None = None,
+) -> np.ndarray:
+    """The scene at `time` with the contacts that have happened by then, shape (height, width, 3) uint8.
+
+    Args:
+        scene: what to draw; a body stands for a scene of it alone.
+        time: in the scene's time range.
+        size: width and height in pixels.
+        path: also write it there, a .png file in a folder that exists.
+        samples: samples per pixel along each side of the pixel: 1 is a draft, 3 is fine.
+    """
+    check_out_file(path, "picture", ".png")
+    (image,) = _frames(Scene.around(scene), [time], size, samples, device)
+    if path is not None:
+        write_png(image, path)
+    return image
+
+
+def strip(
+    scene: Scene | Drawable,
+    times: Sequence[float],
+    *,
+    size: tuple[int, int] = (480, 480),
+    labels: Sequence[str] | None = None,
+    path: str | Path | None = None,
+    samples: int = 2,
+    device: str | None = None,
+) -> np.ndarray:
+    """Frames at several times side by side, all seen by one camera, uint8.
+
+    Args:
+        scene: what to draw; a body stands for a scene of it alone.
+        times: one for each frame, in the scene's time range.
+        size: width and height of one frame in pixels.
+        labels: a line of text under the upper edge of each frame; needs the extra [view].
+        path: also write it there, a .png file in a folder that exists.
+    """
+    if not len(times) or (labels is not None and len(labels) != len(times)):
+        raise InputError(f"strip: {len(times)} times and {len(labels or times)} labels must be equally many, and some")
+    check_out_file(path, "strip", ".png")
+    frames = _frames(Scene.around(scene), times, size, samples, device)
+    if labels is not None:
+        frames = [_labelled(frame, label) for frame, label in zip(frames, labels, strict=True)]
+    image = stacked(frames, axis=1)
+    if path is not None:
+        write_png(image, path)
+    return image
+
+
+def stacked(images: Sequence[np.ndarray], axis: int = 0) -> np.ndarray:
+    """Images of one size under each other (axis 0) or beside each other (axis 1), a white gap between them."""
+    shape = list(images[0].shape)
+    shape[axis] = _GAP
+    gap = np.full(shape, 255, np.uint8)
+    return np.concatenate([part for image in images for part in (gap, image)][1:], axis=axis)
+
+
+def write_png(image: np.ndarray, path: str | Path) -> None:
+    """Write an (h, w, 3) uint8 image as PNG."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtraError("pillow", "view") from error
+    try:
+        Image.fromarray(image).save(path, format="PNG")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _frames(
+    scene: Scene, times: Sequence[float], size: tuple[int, int], samples: int, device: str | None
+) -> list[np.ndarray]:
+    """One image for each time, all seen from one place."""
+    if min(size) < 1 or samples < 1:
+        raise InputError(f"a picture's size {size} and samples {samples} must be positive")
+    times = [scene.checked_time(time) for time in times]
+    viewpoint = scene.camera.placed(scene.points, size[0] / size[1])
+    return [_render(scene, time, viewpoint, size, samples, device) for time in times]
+
+
+def _render(
+    scene: Scene, time: float, viewpoint: Viewpoint, size: tuple[int, int], samples: int, device: str | None
+) -> np.ndarray:
+    extent = max(scene.extent, np.finfo(np.float32).tiny)
+    half = np.tan(np.radians(viewpoint.field_of_view) / 2.0)
+    linear = cast(
+        _bodies(scene, time, viewpoint.target, extent),
+        _marks(scene, time, viewpoint.target, extent),
+        (viewpoint.eye - viewpoint.target) / extent,
+        viewpoint.right * half * size[0] / size[1],
+        viewpoint.up * half,
+        viewpoint.forward,
+        size,
+        samples,
+        choose_device(device),
+    )
+    return np.round(255.0 * np.clip(linear, 0.0, 1.0) ** (1 / 2.2)).astype(np.uint8)
+
+
+def _bodies(scene: Scene, time: float, origin: np.ndarray, unit: float) -> Surface:
+    """All things at `time`, around `origin` and `unit` long."""
+    vertices, normals, faces, colours = [], [], [], []
+    count = 0
+    for thing in scene.things:
+        x, f = ((thing.vertices(time) - origin) / unit)[thing.creased.source], thing.creased.faces
+        vertices.append(x)
+        normals.append(vertex_normals(x, f))
+        faces.append(f + count)
+        colours.append(np.tile([*np.power(thing.colour, 2.2), thing.opacity], (len(f), 1)))
+        count += len(x)
+    return Surface(*(np.concatenate(parts) for parts in (vertices, normals, faces, colours)))
+
+
+def _marks(scene: Scene, time: float, origin: np.ndarray, unit: float) -> Surface:
+    """Marks of the contacts that have happened by `time`, in the same coordinates; nearer cameras see smaller marks."""
+    contacts = scene.contacts_by(time)
+    drawn = contact_markers(contacts, scene.mark_size * marker_radius(len(contacts), scene.extent) / scene.camera.zoom)
+    colours = np.concatenate([drawn.colours**2.2, np.ones((len(drawn.colours), 1))], axis=1)
+    return Surface((drawn.vertices - origin) / unit, drawn.normals, drawn.faces, colours)
+
+
+def _labelled(frame: np.ndarray, label: str) -> np.ndarray:
+    try:
+        from PIL import Image, ImageDraw, ImageFont
+    except ImportError as error:
+        raise MissingExtraError("pillow", "view") from error
+    image = Image.fromarray(frame)
+    height = max(12, frame.shape[0] // 26)
+    ImageDraw.Draw(image).text((height, height * 3 // 4), label, fill=(60, 64, 72), font=ImageFont.load_default(height))
+    return np.asarray(image)
