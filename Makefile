@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # Each job has one core: threads of NumPy's linear algebra would only wait for each other, at full speed.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
-.PHONY: help demo test test-release test-debug test-slow test-gpu lint coverage bench docs clean
+.PHONY: help demo test test-release test-debug test-slow test-gpu test-pythons lint coverage api bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## what the targets do
@@ -34,7 +34,17 @@ test-slow: .venv/dev.stamp ## the tests too long for every run
 	TANGERE_DEBUG=1 $(PYTEST) -m "long_in_debug and not slow and not release"
 
 test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVIDIA GPU (they are skipped elsewhere)
-	$(PYTEST) -m "not slow" -k "cuda or gpu"
+	$(PYTEST) -m "cuda and not slow"
+
+test-pythons: ## the test suite with each of Python 3.11, 3.12 and 3.13 that is on this machine, in environments of their own
+	@for version in 3.11 3.12 3.13; do \
+	    python=$$(command -v python$$version) && $$python -c 'import sys' 2>/dev/null || { echo "no Python $$version here"; continue; }; \
+	    echo "== Python $$version"; \
+	    test -x .venv-$$version/bin/python || $$python -m venv .venv-$$version || exit 1; \
+	    .venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	        --editable '.[view,dev]' || exit 1; \
+	    OPENBLAS_NUM_THREADS=1 .venv-$$version/bin/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "not slow" || exit 1; \
+	done
 
 lint: .venv/dev.stamp ## style, format, types, and which room imports which
 	$(BIN)/ruff check .
@@ -44,6 +54,9 @@ lint: .venv/dev.stamp ## style, format, types, and which room imports which
 
 coverage: .venv/dev.stamp ## docs/coverage.md: which test or benchmark proves which feature
 	$(BIN)/python -m tools.coverage
+
+api: .venv/dev.stamp ## docs/api.md: every public class and function
+	$(BIN)/python -m tools.api
 
 bench: .venv/bench.stamp ## ours beside the peers, into docs/benchmarks/ (BENCH="meshes ..." chooses)
 	$(BIN)/python -m bench $(BENCH)

@@ -59,9 +59,9 @@ PRINTED_REMOVED = {
 
 
 def run(report: Report, quick: bool = False) -> None:
-    names, runs = (["tori 3200", "knot 3960"], 1) if quick else (list(SCENES), RUNS)
+    pair_keys, runs = (["tori 3200", "knot 3960"], 1) if quick else (list(SCENES), RUNS)
     times, pairs, removed, losses, regions = [], [], [], [], []
-    for name in names:
+    for name in pair_keys:
         scenes, plain = frames(name, quick), settings_of(name)
         balls = replace(plain, bounds="spheres")
         asked = [replace(bounds, primitive_boxes=boxes) for bounds in (balls, plain) for boxes in (True, False)]
@@ -116,8 +116,8 @@ class Measured:
     @property
     def stages(self) -> dict[str, float]:
         """Mean of each stage [s]."""
-        names = dict.fromkeys(stage for run in self.runs for stage in run)
-        return {stage: float(np.mean([run.get(stage, 0.0) for run in self.runs])) for stage in names}
+        pair_keys = dict.fromkeys(stage for run in self.runs for stage in run)
+        return {stage: float(np.mean([run.get(stage, 0.0) for run in self.runs])) for stage in pair_keys}
 
 
 def in_turns(
@@ -134,9 +134,9 @@ def in_turns(
             taken = [_stages(scene, **{"device": "cpu", "threads": 1, **options}) for scene in scenes]
             if turn:
                 measured[name].totals += [sum(stages.values()) for stages in taken]
-                names = dict.fromkeys(stage for stages in taken for stage in stages)
+                pair_keys = dict.fromkeys(stage for stages in taken for stage in stages)
                 measured[name].runs.append(
-                    {stage: float(np.mean([stages.get(stage, 0.0) for stages in taken])) for stage in names}
+                    {stage: float(np.mean([stages.get(stage, 0.0) for stages in taken])) for stage in pair_keys}
                 )
     return measured
 

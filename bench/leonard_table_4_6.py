@@ -23,8 +23,8 @@ from tangere.published.leonard_grid import detect
 from tangere.published.leonard_grid.pipeline import Settings
 from tangere.query.contacts import Contacts
 from tangere.query.proximity import Detector
-from tangere.query.proximity.broad_phase import joined
 from tangere.query.proximity.contact_buffer import describe
+from tangere.query.proximity.pair_keys import joined
 from tangere.query.proximity.representative_triangles import near_features
 from tangere.runtime import SOUND, collect, launch, reserve_slots, using_threads
 from tangere.shape.mesh import Mesh
@@ -118,14 +118,14 @@ def _baseline(within: bool, depth: int, rebuild: bool, trees: dict[int, DepthTre
             if rebuild or k not in trees:
                 trees[k] = DepthTree.built(mesh, depth)
         nodes = {k: tree.fitted(boxes, bases[k]) for k, tree in trees.items()}
-        names = []
+        pair_keys = []
         for a, b in [(0, 0)] if within else [(0, 1)]:
             one, other = trees[a], trees[b]
             inputs = [one.order, one.first, nodes[a], one.leaves, bases[a], other.order, other.first, nodes[b]]
             inputs += [other.leaves, bases[b], int(a == b), boxes]
             pairs = collect(_leaf_pairs, one.leaves, inputs, wp.vec2i, device=surfaces.device, grain=16)
-            names.append(near_features(surfaces, pairs, DISTANCE))
-        return describe(surfaces, joined(names, surfaces.device)).contacts
+            pair_keys.append(near_features(surfaces, pairs, DISTANCE))
+        return describe(surfaces, joined(pair_keys, surfaces.device)).contacts
 
 
 def _means(asked: dict, scenes: list[list[Mesh]], runs: int) -> dict:

@@ -26,10 +26,10 @@ def run(report: Report, quick: bool = False) -> None:
         ball = generate.icosphere(subdivisions=3)
         tool = Body(ball.replace(vertices=ball.vertices + [6.5, 0.6, 6.8]), fixed=True, name="tool")
         simulation = Simulation([*scenes.tori(triangles).bodies, tool], distance=0.15)
-        simulation.run(3)
+        simulation.run(steps=3)
         took, soft, with_tool = [], 0, 0
         for step in range(60 if quick else 150):
-            simulation.drive(2, (0.0, 0.0, 1.5 * np.cos(0.1 * step)))  # 30 cm up and down
+            simulation[2].drive((0.0, 0.0, 1.5 * np.cos(0.1 * step)))  # 30 cm up and down
             begin = time.perf_counter()
             simulation.step()
             took.append(time.perf_counter() - begin)

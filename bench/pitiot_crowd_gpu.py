@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from bench.harness import Report, SkippedError, count, seconds
-from bench.pitiot_crowd_figures import STAGES, TURN, verdict
+from bench.pitiot_crowd_figures import STAGES, TURN, make_steps, verdict
 from tangere.crowd import Orca, Simulation
 from tangere.crowd.scenarios import circle, city, corridor, field, planet, swarm
 
@@ -61,10 +61,11 @@ def _rates(report: Report, fewer: int) -> None:
         rates = [f"{1 / times[0]:.0f} Hz", f"{1 / dearest:.0f} Hz, {verdict(dearest <= 1 / 30)}"]
         rows.append([name, count(each.size), *map(seconds, times), str(late), *rates])
         simulation = make(separate=True)
-        simulation.step(steps // 2)
-        simulation.timers.update(dict.fromkeys(STAGES, 0.0))
-        simulation.step(TURN)
-        tasks.append([name, *(seconds(simulation.timers[task] / TURN) for task in STAGES)])
+        make_steps(simulation, steps // 2)
+        before = simulation.total_timings
+        make_steps(simulation, TURN)
+        after = simulation.total_timings
+        tasks.append([name, *(seconds((after[task] - before[task]) / TURN) for task in STAGES)])
     columns = ["crowd", "steps", "step", f"dearest {TURN} steps", "slowest step", "steps over 33 ms", "rate"]
     report.table([*columns, "rate of the dearest (30 Hz)"], rows)
     report.note(
@@ -76,7 +77,7 @@ def _rates(report: Report, fewer: int) -> None:
 
 def _timed(simulation: Simulation, steps: int) -> np.ndarray:
     """(steps,) seconds."""
-    simulation.step(10)
+    make_steps(simulation, 10)
     each = []
     for _ in range(steps):
         wp.synchronize()
@@ -102,10 +103,10 @@ def _agreement(report: Report) -> None:
     for name, make in scenes.items():
         here, there = make("cpu"), make("cuda")
         for simulation in (here, there):
-            simulation.step(_COMPARED)
+            make_steps(simulation, _COMPARED)
         apart = [
             float(np.abs(a - b).max(initial=0.0))
-            for a, b in ((here.positions, there.positions), (here.bodies.position, there.bodies.position))
+            for a, b in ((here.positions, there.positions), (here.bodies.positions, there.bodies.positions))
         ]
         same = here.operations == there.operations
         rows.append([name, *(f"{x:.1e} m" for x in apart), "the same" if same else "others"])

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
+from bench.pitiot_crowd_figures import make_steps
 from tangere.crowd import Bubbles, Orca, Simulation
 from tangere.crowd.scenarios import field
 from tangere.runtime import thread_count, using_threads
@@ -51,7 +52,7 @@ def _row(number: int, steps: int, threads: int, quick: bool) -> tuple[list[str],
     places = ours["bubbles"].positions[:, :2]
     timings = measure(
         {
-            **{name: partial(simulation.step, steps) for name, simulation in ours.items()},
+            **{name: partial(make_steps, simulation, steps) for name, simulation in ours.items()},
             "pyrvo": lambda: [peer.do_step() for _ in range(steps)],
             "kd-tree": lambda: [cKDTree(places).query_pairs(RANGE, output_type="ndarray") for _ in range(steps)],
         },
@@ -79,7 +80,7 @@ def _peer(simulation: Simulation):
 
     peer = pyrvo.RVOSimulator()
     peer.set_time_step(DT)
-    places, goals = simulation.positions[:, :2], simulation.points.waypoints()[:, :2]
+    places, goals = simulation.positions[:, :2], simulation.points.current_waypoints()[:, :2]
     speed = simulation.points.traits["speed"]
     wish = (goals - places) * (speed / np.linalg.norm(goals - places, axis=1))[:, None]
     for number, place in enumerate(places.tolist()):

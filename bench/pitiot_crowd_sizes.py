@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from bench.harness import Report, count, seconds
-from bench.pitiot_crowd_figures import STAGES, TURN, changed_cell, one_step, timed, verdict
+from bench.pitiot_crowd_figures import STAGES, TURN, changed_cell, make_steps, one_step, timed, verdict
 from tangere.crowd import Simulation
 from tangere.crowd.scenarios import circle, city, corridor, swarm
 
@@ -108,7 +108,7 @@ def _in_space(report: Report, numbers: tuple[int, ...], before: int) -> None:
     rows = []
     for points in numbers:
         simulation = swarm(points, device="cpu", separate=True)
-        simulation.step(before)
+        make_steps(simulation, before)
         begin, sums = time.perf_counter(), np.zeros(len(STAGES))
         for _ in range(TURN):
             sums += one_step(simulation)[1]

@@ -13,9 +13,10 @@ import warp as wp
 
 from bench.harness import Report, measure, seconds
 from tangere.cells.generate import hex_grid, quad_grid
-from tangere.cells.maps import CellMap, ExplicitLevels, MapArrays, explicit_levels, split
+from tangere.cells.maps import CellMap, MapArrays, split
 from tangere.cells.maps.arrays import level
 from tangere.cells.maps.orbits import last_part
+from tangere.published.pitiot_trackers import ExplicitLevels, explicit_levels
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

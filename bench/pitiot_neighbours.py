@@ -15,7 +15,7 @@ import numpy as np
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
 from bench.plots import Plot
 from tangere.cells.generate import quad_grid
-from tangere.cells.registration import Density, Registration, adapt, around, in_ring, within
+from tangere.cells.registration import Density, Registration, adapt, in_ring, pairs_within, things_around
 from tangere.runtime import thread_count
 
 #: A look through the library is flat: 21. Points and segments scale: 29. Neighbours in the ring are near: 77. E8: 78.
@@ -132,7 +132,7 @@ def _edges(report: Report, quick: bool) -> None:
         registration = Registration(map, np.concatenate([points, *ends]), len(points) + _pairs(50))
         registration.present("points")
         crossed.append(float(np.mean([len(registration.crossed("segments", i)) for i in range(50)])))
-        contenders[length] = lambda r=registration: [len(around(r, "segments", i, "points")) for i in range(50)]
+        contenders[length] = lambda r=registration: [len(things_around(r, "segments", i, "points")) for i in range(50)]
     timings = measure(contenders, rounds=5)
     asked = [timings[length].median / 50 for length in lengths]
     moves, numbers = [], (200, 400) if quick else (1_000, 10_000, 100_000)
@@ -206,7 +206,7 @@ def _baselines(report: Report, quick: bool) -> None:
 
             def pairs_of(r: Registration, x: np.ndarray = points) -> int:
                 r.move(x)
-                return len(within(r, radius))
+                return len(pairs_within(r, radius))
 
             contenders = {
                 "adaptive cells": lambda r=registration: pairs_of(r),

@@ -17,9 +17,9 @@ import warp as wp
 from bench.harness import Report, count, measure, ratio, seconds
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import CellMap
-from tangere.cells.registration import ALONE, Density, Registration, adapt, cross
+from tangere.cells.registration import MARCH_UNLESS_ONE_CELL, Density, Registration, adapt, cross_segments
 from tangere.cells.registration.crossings import Crossings
-from tangere.cells.tracking import locate_darts, points_of
+from tangere.cells.tracking import as_map_points, locate_darts
 from tangere.published.pitiot_trackers import CrossingPoints
 from tangere.runtime import using_threads
 
@@ -183,7 +183,7 @@ def _followed(report: Report, number: int) -> None:
         for step in (0.005, 0.05):
             frames = _frames(map, number, side, length, step, rng)
             segments = CrossingPoints(map, *frames[0][:2])
-            how = wp.full(number, int(ALONE), dtype=wp.int32, device="cpu")
+            how = wp.full(number, int(MARCH_UNLESS_ONE_CELL), dtype=wp.int32, device="cpu")
             turns = {"followed": cycle(frames), "marched": cycle(frames)}
 
             def follow(segments: CrossingPoints = segments, turns: dict = turns) -> None:
@@ -192,7 +192,7 @@ def _followed(report: Report, number: int) -> None:
 
             def march(turns: dict = turns, how: wp.array = how) -> Crossings:
                 with using_threads(1):
-                    return cross(map, *next(turns["marched"]), how)[0]
+                    return cross_segments(map, *next(turns["marched"]), how)[0]
 
             timings = measure({"followed": follow, "marched": march}, rounds=2 * len(frames) - 1)
             first, cells = segments.cells
@@ -215,7 +215,7 @@ def _frames(map: CellMap, number: int, side: int, length: float, step: float, rn
     b = a + length * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     frames = []
     for _ in range(4):
-        ends = [points_of(map, np.clip(x, 0.05, side - 0.05), "points") for x in (a, b)]
+        ends = [as_map_points(map, np.clip(x, 0.05, side - 0.05), "points") for x in (a, b)]
         frames.append((*ends, *(locate_darts(map, x, None)[0] for x in ends)))
         a, b = (x + rng.normal(0, step, x.shape) for x in (a, b))
     return frames + frames[-2:0:-1]

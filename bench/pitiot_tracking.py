@@ -18,7 +18,7 @@ import warp as wp
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import CellMap
-from tangere.cells.tracking import locate, locate_darts, move_darts, points_of
+from tangere.cells.tracking import as_map_points, locate, locate_darts, move_darts
 from tangere.published.pitiot_trackers import Simplices
 from tangere.runtime import thread_count, using_threads
 
@@ -71,7 +71,7 @@ def _environments(report: Report, quick: bool) -> None:
 
 
 def _there_and_back(map: CellMap, start: np.ndarray, there: np.ndarray, times: int) -> Callable[[], None]:
-    a, b = (points_of(map, x, "points") for x in (start, there))
+    a, b = (as_map_points(map, x, "points") for x in (start, there))
     held = locate_darts(map, a, None)[0]
 
     def track() -> None:
@@ -114,8 +114,8 @@ def _table(report: Report, mesh, dimension: int, number: int, rng: np.random.Gen
     make = CellMap.from_polygons if dimension == 2 else CellMap.from_polyhedra
     map = make(mesh.points, turned, device="cpu")
     darts = wp.array(map.numpy("anchor")[start], dtype=wp.int32, device="cpu")
-    spots = points_of(map, points, "points")
-    aimed = locate_darts(map, points_of(map, before, "points"), darts)[0]
+    spots = as_map_points(map, points, "points")
+    aimed = locate_darts(map, as_map_points(map, before, "points"), darts)[0]
     mixed = rng.permutation(number)
     shuffled = points[mixed]
     back = np.argsort(mixed)

@@ -20,6 +20,7 @@ from tangere.motion import COSINE, STEADY, TANGENT, Rigid
 from tangere.motion.rigid_motion import RECORD, blank_records, motions_of
 from tangere.published.redon_intervals import IntervalOptions, first_contacts_by_intervals
 from tangere.query.contacts import Status
+from tangere.query.first_contact import RigidOptions
 from tangere.query.first_contact.mixed.options import IntervalCounters as IntervalCounters
 from tangere.query.first_contact.rigid.api import Counters as SoundCounters
 from tangere.query.first_contact.rigid.api import rigid_first_contact
@@ -170,7 +171,7 @@ def replay(
                 trajectory.fixed,
                 separation=separation,
                 tolerance=tolerance,
-                recession=recession,
+                options=RigidOptions(recession=recession),
                 counters=counters,
                 device=device,
                 threads=threads,

@@ -71,10 +71,10 @@ def _sheet(cells: int) -> Mesh:
 
 def _ours(cells: int) -> World:
     sheet = _sheet(cells)
-    cloth = Body(sheet, stiffness=1e4, poisson=0.3, density=300.0, thickness=1e-3, name="cloth")
+    cloth = Body(sheet, youngs_modulus=1e4, poisson=0.3, density=300.0, thickness=1e-3, name="cloth")
     ball = Body(generate.icosphere(subdivisions=4, radius=0.3), fixed=True, name="ball")
     simulation = Simulation([cloth, ball], dt=DT, sweeps=10)
-    return simulation.step, lambda: simulation.positions(0), sheet
+    return simulation.step, lambda: simulation[0].positions, sheet
 
 
 def _rapier(cells: int) -> World:

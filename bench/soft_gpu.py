@@ -41,7 +41,7 @@ def run(report: Report, quick: bool = False) -> None:
 
 
 def _tori(triangles: int, stiffness: float) -> Callable[..., Simulation]:
-    return lambda **options: scenes.tori(triangles, stiffness=stiffness, **options)
+    return lambda **options: scenes.tori(triangles, youngs_modulus=stiffness, **options)
 
 
 def _row(name: str, stiffness: float, scene: Callable[..., Simulation], steps: int) -> list:
@@ -60,7 +60,7 @@ def _row(name: str, stiffness: float, scene: Callable[..., Simulation], steps: i
         look = step % 10 == 9
         if look:
             for body in range(len(here.bodies)):
-                here.set_state(body, positions=there.positions(body), velocities=there.velocities(body))
+                here[body].set_state(positions=there[body].positions, velocities=there[body].velocities)
         wp.synchronize()
         wp.array.numpy = counted
         began = time.perf_counter()
@@ -79,7 +79,7 @@ def _row(name: str, stiffness: float, scene: Callable[..., Simulation], steps: i
         if look:
             here.step()
             for body in range(len(here.bodies)):
-                apart = max(apart, float(np.abs(there.positions(body) - here.positions(body)).max()))
+                apart = max(apart, float(np.abs(there[body].positions - here[body].positions).max()))
             crossed += overlaps(there)
     return [
         *(name, f"{stiffness:g}", there.sweeps),

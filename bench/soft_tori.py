@@ -43,9 +43,9 @@ def run(report: Report, quick: bool = False) -> None:
 
 
 def _row(triangles: int, stiffness: float, steps: int) -> list:
-    simulation = scenes.tori(triangles, stiffness=stiffness, device="cpu")
+    simulation = scenes.tori(triangles, youngs_modulus=stiffness, device="cpu")
     simulation.step()  # compiles
-    start, most_energy = simulation.energy().total, -np.inf
+    start, most_energy = simulation.energy.total, -np.inf
     totals, worked = [], 0.0
     phases: dict[str, list[float]] = {name: [] for name in simulation.phases}
     rows = held = 0
@@ -56,8 +56,8 @@ def _row(triangles: int, stiffness: float, steps: int) -> list:
         worked += time.process_time() - busy
         for name, taken in simulation.timings.items():
             phases[name].append(taken)
-        rows, held = max(rows, simulation.rows.count), max(held, simulation.held.vertices)
-        most_energy = max(most_energy, simulation.energy().total)
+        rows, held = max(rows, simulation.rows.count), max(held, simulation.truncation.limited_vertices)
+        most_energy = max(most_energy, simulation.energy.total)
     fall = 9.81 * 10.0 * float(simulation.bodies[1].vertex_mass.sum())
     return [
         *(triangles, f"{stiffness:g}", steps, simulation.sweeps),

@@ -61,7 +61,7 @@ def _speeds(report: Report, grounds: list[Ground], quick: bool) -> None:
             poses = lowered_poses(ground.field, angle, 50 if quick else 2000)
             few = poses[: 3 if quick else 20]
             ask = partial(
-                manifold, Cylinder(RADIUS, HEIGHT).at(poses), ground.field, margin=0.0, device="cpu", threads=1
+                manifold, Cylinder(RADIUS, HEIGHT).at(poses), ground.field, distance=0.0, device="cpu", threads=1
             )
             timings = measure(
                 {"ours": ask, "coal": partial(coal.all, few), "mujoco": partial(mujoco.all, few)},

@@ -23,7 +23,6 @@ from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.shape.analytic import Cylinder
 from tangere.shape.heightfield import Heightfield, TiledHeightfield
-from tangere.shape.heightfield.tiles import write_tiles
 
 #: Size of a cell [m].
 CELL = 0.2
@@ -42,8 +41,8 @@ def run(report: Report, quick: bool = False) -> None:
 
     near = Heightfield(heights(slice(small + 1), slice(small + 1)), CELL)
     with tempfile.TemporaryDirectory() as folder:
-        wrote, far = _timed(partial(write_tiles, folder, heights, CELL, shape=(large, large)))
-        opened, far = _timed(partial(TiledHeightfield.open, folder))
+        wrote, far = _timed(partial(TiledHeightfield.create, folder, heights, CELL, shape=(large, large)))
+        opened, far = _timed(partial(TiledHeightfield.load, folder))
         one = Cylinder(RADIUS, HEIGHT).at(lowered_poses(near, 0.0, 1))
         manifold(one, TiledHeightfield(near.heights, CELL), device="cpu")  # kernels are compiled
         asked, _ = _timed(partial(manifold, one, far, device="cpu"))
@@ -55,7 +54,7 @@ def run(report: Report, quick: bool = False) -> None:
         _all_over(report, near, far, 200 if quick else 5000)
         if wp.is_cuda_available():
             for bodies in (1000,) if quick else (10_000, 1_000_000):
-                _on_cuda(report, near, TiledHeightfield.open(folder), bodies)
+                _on_cuda(report, near, TiledHeightfield.load(folder), bodies)
         else:
             report.note("On CUDA it was not measured: there is no such device here.")
 
@@ -64,7 +63,7 @@ def _same_place(report: Report, near: Heightfield, far: TiledHeightfield, bodies
     rows = []
     for tilt, angle in TILTS.items():
         cylinders = Cylinder(RADIUS, HEIGHT).at(lowered_poses(near, angle, bodies))
-        ask = partial(manifold, cylinders, margin=0.0, device="cpu", threads=1)
+        ask = partial(manifold, cylinders, distance=0.0, device="cpu", threads=1)
         rows.append([tilt, *_compared(partial(ask, near), partial(ask, far), bodies)])
     report.section(f"A full manifold of one of {count(bodies)} cylinders at the same place, one thread")
     report.table(["pose", *_grids(near, far), "tiles / memory", "same cost"], rows)
@@ -77,14 +76,14 @@ def _all_over(report: Report, near: Heightfield, far: TiledHeightfield, bodies: 
     for tilt, angle in TILTS.items():
         poses = _spread(lowered_poses(near, angle, bodies), far)
         beside = Cylinder(RADIUS, HEIGHT).at(lowered_poses(near, angle, bodies))
-        fresh = TiledHeightfield.open(far.heights.folder)
+        fresh = TiledHeightfield.load(far.heights.folder)
         lowering, poses = _timed(partial(_lowered, poses, fresh, "cpu"))
         cylinders = Cylinder(RADIUS, HEIGHT).at(poses)
-        first, _ = _timed(partial(manifold, cylinders, TiledHeightfield.open(far.heights.folder), device="cpu"))
+        first, _ = _timed(partial(manifold, cylinders, TiledHeightfield.load(far.heights.folder), device="cpu"))
         ask = partial(manifold, device="cpu")
         timings = measure({"small": partial(ask, beside, near), "large": partial(ask, cylinders, fresh)}, rounds=5)
         times = [timings[name].median for name in ("small", "large")]
-        little = TiledHeightfield.open(far.heights.folder, budget=LITTLE)
+        little = TiledHeightfield.load(far.heights.folder, budget=LITTLE)
         ask(cylinders, little)
         paging, _ = _timed(partial(ask, cylinders, little))
         rows.append([tilt, *map(seconds, (lowering, first, *times)), ratio(times[1], times[0]), seconds(paging)])
@@ -106,7 +105,7 @@ def _on_cuda(report: Report, near: Heightfield, far: TiledHeightfield, bodies: i
         rows.append([tilt, *times])
         poses = _lowered(_spread(np.resize(some, (min(bodies, 100_000), 4, 4)), far), far, "cuda")
         wide = _on_device(poses, bodies)
-        first, _ = _timed(partial(_synchronised, wide, TiledHeightfield.open(far.heights.folder)))
+        first, _ = _timed(partial(_synchronised, wide, TiledHeightfield.load(far.heights.folder)))
         again = measure({"far": partial(_synchronised, wide, far)}, rounds=9)["far"]
         part = Cylinder(RADIUS, HEIGHT).at(poses[:2000])
         _check_equal(manifold(part, far, device="cpu"), manifold(part, far, device="cuda"))

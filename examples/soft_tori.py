@@ -14,8 +14,14 @@ coarse = solid_torus((24, 4), radius=5.0, tube=2.0)  # 2,304 tetrahedra carry
 fine = tg.generate.torus(6400, radius=5.0, tube=2.0)  # 6,400 triangles
 
 standing = coarse.at(upright)
-lower = Body(standing, surface=fine.at(upright), stiffness=1e4, fixed=standing.vertices[:, 2] < -5.5, name="lower")
-upper = Body(coarse.at(above), surface=fine.at(above), stiffness=1e4, name="upper")
+lower = Body(
+    standing,
+    surface=fine.at(upright),
+    youngs_modulus=1e7,
+    fixed=standing.vertices[:, 2] < -5.5,
+    name="lower",
+)
+upper = Body(coarse.at(above), surface=fine.at(above), youngs_modulus=1e7, name="upper")
 
 simulation = Simulation([lower, upper], dt=0.02, friction=0.3, distance=0.15)
 most = 0

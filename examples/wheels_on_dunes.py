@@ -14,7 +14,7 @@ poses = np.tile(np.eye(4), (len(x), 1, 1))  # below: three axes, of which the la
 poses[:, :3] = np.moveaxis([[c, none, -s, x], [s, none, c, y], [none, none - 1.0, none, none + 2.6]], 2, 0)
 
 wheels = tg.Cylinder(radius=0.35, height=0.22)
-throw = tg.Twist(poses, velocity=[2.0, 0.0, -3.0], rotation=[0.4, 12.0, 0.8])  # forward, down, and almost two turns
+throw = tg.Twist(poses, displacement=[2.0, 0.0, -3.0], rotation=[0.4, 12.0, 0.8])  # forward, down, and almost two turns
 hits = tg.first_contact(wheels.moving(throw), dunes)
 print(hits)
 assert hits.hit.all()

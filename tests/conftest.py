@@ -44,10 +44,10 @@ def data_folder() -> Path:
     return Path(folder)
 
 
-def _devices() -> list[str]:
+def _devices() -> list:
     from tangere.runtime import choose_device
 
-    return ["cpu", "cuda:0"] if choose_device(None).is_cuda else ["cpu"]
+    return ["cpu", pytest.param("cuda:0", marks=pytest.mark.cuda)] if choose_device(None).is_cuda else ["cpu"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

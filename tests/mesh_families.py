@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.motion import Linear
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 __all__ = ["FAMILIES", "ONE_MESH", "TWO_MESHES", "grid", "scene", "soup", "tetrahedron"]
 

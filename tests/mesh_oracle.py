@@ -13,7 +13,8 @@ import numpy as np
 
 from tangere.query.contacts import Contacts, Kind
 from tangere.query.first_contact.primitives.narrow_phase.exact import ExactContact, decide, edge_pierces_face
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 __all__ = [
     "FeaturePairs",

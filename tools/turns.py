@@ -238,8 +238,8 @@ def soft_tori() -> Timings:
     for triangles, stiffness, steps in ((3_200, 1e4, 150), (12_800, 1e4, 120), (51_200, 1e4, 60), (51_200, 1e6, 30)):
         simulation = words.soft_scene("tori", triangles, stiffness=stiffness)
         start = words.soft_vectors(simulation, "positions", 1)
-        simulation.set_state(1, positions=start - (0.0, 0.0, 2.2))
-        simulation.set_state(1, velocities=np.broadcast_to((0.0, 0.0, -8.0), start.shape))
+        words.soft_set_state(simulation, 1, positions=start - (0.0, 0.0, 2.2))
+        words.soft_set_state(simulation, 1, velocities=np.broadcast_to((0.0, 0.0, -8.0), start.shape))
         simulation.step()
         taken = np.empty(steps)
         for k in range(steps):
@@ -293,6 +293,7 @@ def _lowered(field: Any, tilt: float, count: int) -> np.ndarray:
 @bench
 def strashnov_peers() -> Timings:
     import tangere as tg
+    from tools import words
 
     found: Timings = {}
     tilts = {"upright": 0.0, "lying": 0.5 * np.pi, "tilted": 0.6}
@@ -303,7 +304,7 @@ def strashnov_peers() -> Timings:
                 poses = _lowered(field, angle, 2000)
                 bodies = tg.Cylinder(_RADIUS, _HEIGHT).at(poses)
                 ask = partial(tg.manifold, bodies, field, device="cpu", threads=1)
-                found[f"{name} {cells}, {tilt}: 2,000"] = least(partial(ask, margin=0.0), 0.1)
+                found[f"{name} {cells}, {tilt}: 2,000"] = least(partial(ask, **words.gaps_up_to(0.0)), 0.1)
             if cells == 100:
                 one = tg.Cylinder(_RADIUS, _HEIGHT).at(poses[:1])
                 found[f"{name}: one call"] = least(partial(tg.manifold, one, field, device="cpu"), 0.1)

@@ -8,6 +8,7 @@ Calls whose arguments or results have other names in other versions are the func
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Sequence
@@ -29,15 +30,25 @@ __all__ = [
     "crowd_run",
     "crowd_step",
     "crowd_velocities",
+    "edit_tiles",
+    "first_contact",
+    "first_contact_of_scene",
     "first_contact_published",
     "generate",
+    "load_part",
+    "load_path",
+    "load_robot",
+    "load_streets",
     "published",
+    "save_part",
+    "save_path",
     "soft_body",
     "soft_energy",
     "soft_pull",
     "soft_run",
     "soft_scene",
     "soft_vectors",
+    "write_tiles",
 ]
 
 #: name here: "module:name", or a module, newest first.
@@ -66,7 +77,13 @@ NAMES: dict[str, tuple[str, ...]] = {
     "SoftRecorder": ("tangere.soft:Recorder", "tangere.soft.recording:Recorder"),
     "SoftRecording": ("tangere.soft:Recording", "tangere.soft.recording:Recording"),
     # Maps of cells; their verbs are those of several rooms.
-    "around_things": ("tangere.cells:around", "tangere.cells.registration:around"),
+    "around_things": (
+        "tangere.cells.registration:things_around",
+        "tangere.cells:around",
+        "tangere.cells.registration:around",
+    ),
+    "blind_cells": ("tangere.cells.maps:cells_not_star_shaped", "tangere.cells.maps:blind_cells"),
+    "crossed": ("tangere.cells.tracking:crossed_cells", "tangere.cells.tracking:crossed"),
     "merge_cells": ("tangere.cells:merge", "tangere.cells.maps:merge"),
     "move_points": ("tangere.cells:move", "tangere.cells.tracking:move"),
     "orbits": ("tangere.cells:orbits", "tangere.cells.maps:orbits"),
@@ -77,7 +94,11 @@ NAMES: dict[str, tuple[str, ...]] = {
     "nearest_points": ("tangere.cells:nearest", "tangere.cells.registration:nearest"),
     "scenarios": ("tangere.crowd.scenarios",),
     "soft_scenes": ("tangere.soft.scenes",),
-    "within_radius": ("tangere.cells:within", "tangere.cells.registration:within"),
+    "within_radius": (
+        "tangere.cells.registration:pairs_within",
+        "tangere.cells:within",
+        "tangere.cells.registration:within",
+    ),
 }
 
 #: Benchmarks, which have what the library does not offer any more.
@@ -176,6 +197,38 @@ def published(kind: str, x0: np.ndarray, x1: np.ndarray, reading: Any = None) ->
     return ask(x0, x1, mode=reading or "published", device="cpu")  # a reading is a mode
 
 
+def first_contact(
+    a: Any,
+    b: Any = None,
+    *,
+    broad_phase: str | None = None,
+    contacts: str | None = None,
+    recession: bool | None = None,
+    **options: Any,
+) -> Any:
+    """First contact of two meshes, with what only one engine takes."""
+    import tangere as tg
+
+    deforming = {} if broad_phase is None else {"broad_phase": broad_phase}
+    rigid = {name: value for name, value in (("contacts", contacts), ("recession", recession)) if value is not None}
+    if "options" not in inspect.signature(tg.first_contact).parameters:
+        return tg.first_contact(a, b, **deforming, **rigid, **options)
+    own = tg.DeformingOptions(**deforming) if deforming else tg.RigidOptions(**rigid) if rigid else None
+    return tg.first_contact(a, b, options=own, **options)
+
+
+def first_contact_of_scene(
+    bodies: Sequence[Any], *, allowed: Any = None, broad_phase: str | None = None, **options: Any
+) -> Any:
+    """First contact of any two of many rigid bodies."""
+    import tangere as tg
+
+    phase = {} if broad_phase is None else {"broad_phase": broad_phase}
+    if "allowed" not in inspect.signature(tg.first_contact).parameters:
+        return tg.first_contact_of_scene(bodies, ignored=allowed, **phase, **options)
+    return tg.first_contact(bodies, allowed=allowed, options=tg.SceneOptions(**phase), **options)
+
+
 def first_contact_published(a: Any, b: Any = None, **options: Any) -> Any:
     """First contact of meshes, deforming or rigid, as the documents print it."""
     import tangere as tg
@@ -216,13 +269,77 @@ def _annotated(function: wp.Function, place: int) -> Any:
     return function.func.__globals__[name] if isinstance(name, str) else name
 
 
+# --- Files ------------------------------------------------------------------------------------------------------------
+
+
+def load_robot(file: Any) -> Any:
+    """The robot in a URDF file."""
+    import tangere as tg
+
+    return tg.Robot.load(file) if hasattr(tg, "Robot") else tg.load_urdf(file)
+
+
+def load_path(file: Any) -> tuple[Any, tuple[float, float]]:
+    """The path in a CSV file, and its first and last time there."""
+    import tangere as tg
+
+    if not hasattr(tg.Path, "load"):
+        return _found("load_path")(file)
+    path = tg.Path.load(file)
+    return path, path.clock
+
+
+def save_path(path: Any, file: Any, clock: tuple[float, float]) -> None:
+    """Write a path, its times between those of the clock."""
+    import tangere as tg
+
+    if not hasattr(path, "save"):
+        _found("save_path")(path, file, clock)
+    else:
+        tg.Path(path.poses, path.times, clock=clock).save(file)
+
+
+def save_part(file: Any, mesh: Any, **options: Any) -> Any:
+    """Prepare a part, write it and read it again."""
+    part = _found("PreparedPart")
+    if not hasattr(part, "load"):
+        return _found("save_part")(file, mesh, **options)
+    part(mesh, **options).save(file)
+    return part.load(file)
+
+
+def load_part(file: Any) -> Any:
+    """A prepared part."""
+    part = _found("PreparedPart")
+    return part.load(file) if hasattr(part, "load") else _found("load_part")(file)
+
+
+def write_tiles(folder: Any, heights: Any, *given: Any, **options: Any) -> Any:
+    """A terrain in a folder of tiles."""
+    import tangere as tg
+
+    if hasattr(tg.TiledHeightfield, "create"):
+        return tg.TiledHeightfield.create(folder, heights, *given, **options)
+    return _found("write_tiles")(folder, heights, *given, **options)
+
+
+def edit_tiles(folder: Any, first: tuple[int, int], heights: Any = None, **options: Any) -> Any:
+    """A terrain in tiles with a window changed."""
+    import tangere as tg
+
+    if hasattr(tg.TiledHeightfield, "edit"):
+        return tg.TiledHeightfield.load(folder).edit(first, heights, **options)
+    return _found("edit_tiles")(folder, first, heights, **options)
+
+
 # --- Soft bodies ------------------------------------------------------------------------------------------------------
 
 
-def soft_body(shape: Any, *, stiffness: float | None = None, **options: Any) -> Any:
-    """A soft body; `stiffness` is Young's modulus [Pa]."""
+def soft_body(shape: Any, *, stiffness: float | None = None, density: float = 1.0, **options: Any) -> Any:
+    """A soft body; `stiffness` is Young's modulus [Pa], and the density what was once the default [kg/m^3]."""
     import tangere as tg
 
+    options["density"] = density
     if stiffness is not None:
         options[_takes(tg.soft.Body, "youngs_modulus", "stiffness")] = stiffness
     return tg.soft.Body(shape, **options)
@@ -243,8 +360,31 @@ def soft_run(simulation: Any, steps: int) -> None:
 
 def soft_vectors(simulation: Any, what: str, body: int) -> np.ndarray:
     """(n, 3) "positions" or "velocities" of the vertices of one body."""
-    told = getattr(simulation, what)
-    return told(body) if callable(told) else told[body]
+    given = getattr(simulation, what)
+    return given(body) if callable(given) else getattr(simulation[body], what)
+
+
+def soft_set_state(simulation: Any, body: int, **state: Any) -> None:
+    """Put a body somewhere, or give it velocities."""
+    if hasattr(simulation, "set_state"):
+        simulation.set_state(body, **state)
+    else:
+        simulation[body].set_state(**state)
+
+
+def soft_drive(simulation: Any, body: int, velocity: Sequence[float]) -> None:
+    """Move what is fixed of a body."""
+    if hasattr(simulation, "drive"):
+        simulation.drive(body, velocity)
+    else:
+        simulation[body].drive(velocity)
+
+
+def soft_truncation(simulation: Any) -> dict[str, float]:
+    """What the truncation of the last step did, by the names it had first."""
+    names = {"iterations": "rounds", "limited_vertices": "vertices", "lost_motion": "lost", "impact_substep": "pace"}
+    report = simulation.truncation if hasattr(type(simulation), "truncation") else simulation.held
+    return {names.get(name, name): value for name, value in dataclasses.asdict(report).items()}
 
 
 def soft_energy(simulation: Any) -> tuple[float, float, float]:
@@ -265,8 +405,11 @@ def soft_meshes(simulation: Any) -> Sequence[Any]:
 
 def soft_pull(simulation: Any, body: int, vertex: int, to: Sequence[float], stiffness: float | None = None) -> None:
     """Pull a vertex of a surface towards a point; `stiffness` is that of the spring [N/m]."""
-    options = {} if stiffness is None else {_takes(simulation.pull, "spring", "stiffness"): stiffness}
-    simulation.pull(body, vertex, to, **options)
+    options = {} if stiffness is None else {"stiffness": stiffness}
+    if hasattr(simulation, "pull"):
+        simulation.pull(body, vertex, to, **options)
+    else:
+        simulation[body].pull(vertex, to, **options)
 
 
 # --- Crowds -----------------------------------------------------------------------------------------------------------
@@ -274,8 +417,11 @@ def soft_pull(simulation: Any, body: int, vertex: int, to: Sequence[float], stif
 
 def crowd_step(simulation: Any, steps: int) -> None:
     """So many steps."""
-    name = _takes(simulation.step, "count", "steps")
-    simulation.step(**{name: steps})
+    if "count" in inspect.signature(simulation.step).parameters:
+        simulation.step(count=steps)
+        return
+    for _ in range(steps):
+        simulation.step()
 
 
 def crowd_run(simulation: Any, seconds: float, record: float) -> Any:
@@ -296,4 +442,20 @@ def crowd_velocities(simulation: Any) -> np.ndarray:
 
 def crowd_particles(simulation: Any) -> np.ndarray:
     """(p, 3) of the particles of all bodies [m]."""
-    return simulation.bodies.position
+    bodies = simulation.bodies
+    return bodies.positions if hasattr(bodies, "positions") else bodies.position
+
+
+def load_streets(path: Path, cell: float, device: str) -> Any:
+    """A town from a file of OpenStreetMap."""
+    import tangere as tg
+
+    load = tg.crowd.StreetMap.load if hasattr(tg.crowd, "StreetMap") else tg.crowd.load_streets
+    return load(path, cell=cell, device=device)
+
+
+def gaps_up_to(length: float) -> dict[str, float]:
+    """The option of manifolds that says which gaps count."""
+    import tangere as tg
+
+    return {"distance" if "distance" in inspect.signature(tg.manifold).parameters else "margin": length}

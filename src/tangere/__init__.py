@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from tangere.query.contacts import Contacts, Kind, Status
     from tangere.query.distance import Distance, distance
     from tangere.query.first_contact import (
+        DeformingOptions,
         FirstContact,
         FirstContacts,
+        RigidOptions,
+        SceneOptions,
         all_contacts,
         candidates,
         first_contact,
-        first_contact_of_scene,
     )
     from tangere.query.intersection import intersecting_pairs, intersects, touches
     from tangere.query.manifold import manifold
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from tangere.shape.analytic import Box, Capsule, Cone, ConvexMesh, Cylinder, Sphere
     from tangere.shape.heightfield import Heightfield, TiledHeightfield
     from tangere.shape.mesh import Mesh
-    from tangere.shape.robot import load_urdf
+    from tangere.shape.robot import Robot
     from tangere.shape.tets import TetMesh
     from tangere.view import picture
 
@@ -46,6 +48,7 @@ __all__ = [
     "Contacts",
     "ConvexMesh",
     "Cylinder",
+    "DeformingOptions",
     "Detector",
     "Distance",
     "DistanceField",
@@ -59,7 +62,10 @@ __all__ = [
     "Path",
     "PathCheck",
     "Rest",
+    "RigidOptions",
+    "Robot",
     "Scene",
+    "SceneOptions",
     "Screw",
     "Sphere",
     "Status",
@@ -74,11 +80,9 @@ __all__ = [
     "crowd",
     "distance",
     "first_contact",
-    "first_contact_of_scene",
     "generate",
     "intersecting_pairs",
     "intersects",
-    "load_urdf",
     "manifold",
     "picture",
     "proximity",
@@ -97,7 +101,9 @@ _HOMES = {
     "motion": "Chain Linear Path Rest Screw Twist",
     "query.contacts": "Contacts Kind Status",
     "query.distance": "Distance distance",
-    "query.first_contact": ("FirstContact FirstContacts all_contacts candidates first_contact first_contact_of_scene"),
+    "query.first_contact": (
+        "DeformingOptions FirstContact FirstContacts RigidOptions SceneOptions all_contacts candidates first_contact"
+    ),
     "query.intersection": "intersecting_pairs intersects touches",
     "query.manifold": "manifold",
     "query.path_check": "PathCheck check_path",
@@ -108,7 +114,7 @@ _HOMES = {
     "shape.analytic": "Box Capsule Cone ConvexMesh Cylinder Sphere",
     "shape.heightfield": "Heightfield TiledHeightfield",
     "shape.mesh": "Mesh",
-    "shape.robot": "load_urdf",
+    "shape.robot": "Robot",
     "shape.tets": "TetMesh",
     "view": "picture",
 }

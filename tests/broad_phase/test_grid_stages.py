@@ -70,8 +70,8 @@ SCENES = {
 @pytest.mark.feature("F-L-16")
 def test_boxes_of_triangles_and_objects_hold_their_points_and_the_margin(rng):
     mesh = mixed(rng)
-    surfaces, crowd = crowd_of(mesh, 0.2)
-    corners = numbers(crowd.boxes.numpy()) / surfaces.frame.scale + surfaces.frame.origin
+    surfaces, aabbs = crowd_of(mesh, 0.2)
+    corners = numbers(aabbs.boxes.numpy()) / surfaces.frame.scale + surfaces.frame.origin
     points = mesh.vertices[mesh.faces]
     assert (corners[:, 0] <= points.min(axis=1) - 0.1).all()
     assert (corners[:, 1] >= points.max(axis=1) + 0.1).all()
@@ -104,14 +104,14 @@ def test_quotients_of_numbers_of_cells_are_exact(rng, device):
 @pytest.mark.parametrize("name", SCENES)
 def test_whatever_the_cell_size_the_pairs_are_those_of_brute_force(name, levels, rng, device):
     make, distance = SCENES[name]
-    _, crowd = crowd_of(make(rng), distance, device)
-    boxes = numbers(crowd.boxes.numpy())
+    _, aabbs = crowd_of(make(rng), distance, device)
+    boxes = numbers(aabbs.boxes.numpy())
     expected = overlapping(boxes)
     largest = (boxes[:, 1] - boxes[:, 0]).max()
     for cell in (None, 0.3 * largest, 0.5 * largest, largest, 1.5 * largest, 3.0 * largest):
-        grid = define_grid(crowd, levels=levels, cell=cell)
-        entries = sorted_entries(grid_entries(crowd, grid))
-        found = rows(cell_pairs(crowd, grid, entries, cell_runs(entries)))
+        grid = define_grid(aabbs, levels=levels, cell=cell)
+        entries = sorted_entries(grid_entries(aabbs, grid))
+        found = rows(cell_pairs(aabbs, grid, entries, cell_runs(entries)))
         assert np.array_equal(found, expected), cell
 
 
@@ -130,9 +130,9 @@ def test_all_broad_phases_find_the_same_pairs_of_triangles(name, rng, device):
 
 @pytest.mark.feature("F-L-24", "F-L-25")
 def test_entries_are_sorted_and_stable_and_cells_divide_them(rng):
-    _, crowd = crowd_of(generate.trefoil_knot(720), 1.0)
-    grid = define_grid(crowd, levels=False)
-    raw = grid_entries(crowd, grid)
+    _, aabbs = crowd_of(generate.trefoil_knot(720), 1.0)
+    grid = define_grid(aabbs, levels=False)
+    raw = grid_entries(aabbs, grid)
     entries = sorted_entries(raw)
     order = np.argsort(raw.keys.numpy(), kind="stable")
     assert np.array_equal(entries.keys.numpy(), raw.keys.numpy()[order])
@@ -143,9 +143,9 @@ def test_entries_are_sorted_and_stable_and_cells_divide_them(rng):
     assert np.array_equal(start, np.flatnonzero(np.diff(cells, prepend=-1)))
     assert np.array_equal(runs.number.numpy(), np.cumsum(np.diff(cells, prepend=-1) != 0) - 1)
     # Triangles that take no part leave no entry behind: the same as if they were not there.
-    boxes = crowd.boxes.numpy().copy()
+    boxes = aabbs.boxes.numpy().copy()
     boxes[::3] = 2**30 - 1
-    holes = TriangleAabbs(wp.array(boxes, dtype=Box, device="cpu"), crowd.body, crowd.compared, crowd.longest_axis)
+    holes = TriangleAabbs(wp.array(boxes, dtype=Box, device="cpu"), aabbs.body, aabbs.compared, aabbs.longest_axis)
     left = grid_entries(holes, grid)
     kept = raw.triangles.numpy() % 3 != 0
     assert np.array_equal(left.keys.numpy(), raw.keys.numpy()[kept])
@@ -156,13 +156,13 @@ def test_entries_are_sorted_and_stable_and_cells_divide_them(rng):
 @pytest.mark.parametrize("distance", [0.3, 1.0])
 def test_the_published_octants_are_the_cells_a_box_overlaps_and_no_more_than_eight(distance):
     mesh = generate.trefoil_knot(720)
-    surfaces, crowd = crowd_of(mesh, distance)
+    surfaces, aabbs = crowd_of(mesh, distance)
     frame = surfaces.frame
     region = (near_objects([mesh], distance).regions[0] - frame.origin) * frame.scale
-    grid = published_grid(crowd, region, frame.scale)
+    grid = published_grid(aabbs, region, frame.scale)
     spec = region_of(grid)
-    entries, rule = published_entries(crowd, grid, surfaces.layout.faces)
-    boxes = numbers(crowd.boxes.numpy())
+    entries, rule = published_entries(aabbs, grid, surfaces.layout.faces)
+    boxes = numbers(aabbs.boxes.numpy())
     counts, origin, cell = spec["counts"], spec["origin"], float(spec["cell"])
     assert cell >= (boxes[:, 1] - boxes[:, 0]).max() + 0.000999 * frame.scale
     low, high = (np.floor((boxes[:, k] - origin) / cell).astype(int) for k in range(2))
@@ -202,12 +202,12 @@ def test_levels_keep_the_number_of_comparisons_flat_when_a_table_lies_under_smal
     work: dict[bool, list[int]] = {False: [], True: []}
     for ratio in (1.0, 10.0, 100.0):
         table = ratio * np.array([[[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 0, 0], [1, 1, 0], [0, 1, 0]]], float)
-        _, crowd = crowd_of(soup(np.concatenate([corners, table + [11 - ratio / 2, 11 - ratio / 2, -0.1]])), 1e-3)
-        boxes = numbers(crowd.boxes.numpy())
+        _, aabbs = crowd_of(soup(np.concatenate([corners, table + [11 - ratio / 2, 11 - ratio / 2, -0.1]])), 1e-3)
+        boxes = numbers(aabbs.boxes.numpy())
         for levels in (False, True):
             cell = None if levels else 1.001 * float((boxes[:, 1] - boxes[:, 0]).max())
-            grid = define_grid(crowd, levels=levels, cell=cell)
-            entries = sorted_entries(grid_entries(crowd, grid))
+            grid = define_grid(aabbs, levels=levels, cell=cell)
+            entries = sorted_entries(grid_entries(aabbs, grid))
             work[levels].append(int(candidate_bound(entries, cell_runs(entries)).sum()))
     assert work[False][2] > 100 * work[False][0]
     assert work[True][2] < 3 * work[True][0]  # each small one meets the two large ones, at most
@@ -328,11 +328,11 @@ def test_pairs_come_out_the_same_for_any_number_of_threads():
 @pytest.mark.feature("F-L-57")
 @pytest.mark.parametrize("levels", [False, True])
 def test_entries_that_threads_make_by_themselves_are_put_together_the_same(levels):
-    _, crowd = crowd_of(generate.torus(grid=(256, 128), radius=5.0, tube=2.0), 0.1)  # enough for several threads
+    _, aabbs = crowd_of(generate.torus(grid=(256, 128), radius=5.0, tube=2.0), 0.1)  # enough for several threads
     tables = []
     for threads in (1, 2, 7):
         with using_threads(threads):
-            entries = sorted_entries(grid_entries(crowd, define_grid(crowd, levels=levels)))
+            entries = sorted_entries(grid_entries(aabbs, define_grid(aabbs, levels=levels)))
             runs = cell_runs(entries)
             tables.append([a.numpy() for a in (entries.keys, entries.triangles, runs.start, runs.number)])
     assert len(tables[0][0]) > 100_000
@@ -342,9 +342,9 @@ def test_entries_that_threads_make_by_themselves_are_put_together_the_same(level
 
 @pytest.mark.feature("F-L-59")
 def test_entries_that_stand_for_nothing_are_sorted_last_and_pair_with_no_one(rng):
-    _, crowd = crowd_of(generate.trefoil_knot(720), 1.0)
-    grid = define_grid(crowd, levels=False)
-    compact = grid_entries(crowd, grid)
+    _, aabbs = crowd_of(generate.trefoil_knot(720), 1.0)
+    grid = define_grid(aabbs, levels=False)
+    compact = grid_entries(aabbs, grid)
     count = len(compact.keys)
     # As with an array that is allocated for the most entries there can be, and not filled everywhere.
     places = np.sort(rng.permutation(3 * count)[:count])
@@ -355,7 +355,7 @@ def test_entries_that_stand_for_nothing_are_sorted_last_and_pair_with_no_one(rng
     compact = sorted_entries(compact)
     assert np.array_equal(loose.keys.numpy()[:count], compact.keys.numpy())
     assert np.array_equal(loose.triangles.numpy()[:count], compact.triangles.numpy())
-    found = [rows(cell_pairs(crowd, grid, entries, cell_runs(entries))) for entries in (compact, loose)]
+    found = [rows(cell_pairs(aabbs, grid, entries, cell_runs(entries))) for entries in (compact, loose)]
     assert len(found[0]) > 1000
     assert np.array_equal(found[0], found[1])
 
@@ -365,8 +365,8 @@ def test_a_cell_too_small_for_the_scene_is_refused_even_where_sums_of_entries_co
 
     def crowded(copies: int) -> tuple[TriangleAabbs, Grid]:
         mesh = Mesh(np.tile(corners, (copies, 1)), np.arange(3 * copies).reshape(-1, 3))
-        crowd = crowd_of(mesh, 0.0, device)[1]
-        return crowd, define_grid(crowd, levels=False, cell=1e-9)
+        aabbs = crowd_of(mesh, 0.0, device)[1]
+        return aabbs, define_grid(aabbs, levels=False, cell=1e-9)
 
     cells = int(region_of(crowded(1)[1])["counts"].astype(np.int64).prod())
     assert cells > 2**26

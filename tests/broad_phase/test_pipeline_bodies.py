@@ -51,8 +51,8 @@ def four_bodies(rng: np.random.Generator, ratio: float) -> list:
 def test_bodies_are_paired_with_those_they_are_compared_with_and_no_others(jobs, levels, rng, device):
     surfaces = Surfaces.of(four_bodies(rng, 30.0), device)
     chosen = np.array(JOBS[jobs], np.int32)
-    crowd = TriangleAabbs.of(surfaces, 0.02, chosen)
-    boxes, body = corners_of(crowd.boxes.numpy()), crowd.body.numpy()
+    aabbs = TriangleAabbs.of(surfaces, 0.02, chosen)
+    boxes, body = corners_of(aabbs.boxes.numpy()), aabbs.body.numpy()
     i, j = np.triu_indices(len(boxes), 1)
     meet = (boxes[i, 0] <= boxes[j, 1]).all(axis=1) & (boxes[j, 0] <= boxes[i, 1]).all(axis=1)
     asked = np.zeros((4, 4), bool)
@@ -60,9 +60,9 @@ def test_bodies_are_paired_with_those_they_are_compared_with_and_no_others(jobs,
     expected = np.stack([i, j], axis=1)[meet & asked[body[i], body[j]]].tolist()
     largest = (boxes[:, 1] - boxes[:, 0]).max()
     for cell in (None, 0.1 * largest, largest, 4.0 * largest):
-        grid = define_grid(crowd, levels=levels, cell=cell)
-        entries = sorted_entries(grid_entries(crowd, grid))
-        assert table(cell_pairs(crowd, grid, entries, cell_runs(entries))) == expected, cell
+        grid = define_grid(aabbs, levels=levels, cell=cell)
+        entries = sorted_entries(grid_entries(aabbs, grid))
+        assert table(cell_pairs(aabbs, grid, entries, cell_runs(entries))) == expected, cell
     assert expected
 
 
@@ -71,14 +71,14 @@ def test_the_published_rule_decides_each_pair_alike_whoever_else_is_compared(job
     surfaces = Surfaces.of(four_bodies(rng, 2.0), device)
     found = {}
     for name in (jobs, "all"):
-        crowd = TriangleAabbs.of(surfaces, 0.02, np.array(JOBS[name], np.int32))
+        aabbs = TriangleAabbs.of(surfaces, 0.02, np.array(JOBS[name], np.int32))
         hull = near_objects(surfaces.meshes, 0.02).boxes
         region = np.stack([hull[:, 0].min(axis=0), hull[:, 1].max(axis=0)])
         frame = surfaces.frame
-        grid = published_grid(crowd, (region - frame.origin) * frame.scale, frame.scale)
-        raw, rule = published_entries(crowd, grid, surfaces.layout.faces)
+        grid = published_grid(aabbs, (region - frame.origin) * frame.scale, frame.scale)
+        raw, rule = published_entries(aabbs, grid, surfaces.layout.faces)
         entries = sorted_entries(raw)
-        found[name] = table(cell_pairs(crowd, grid, entries, cell_runs(entries), rule=rule))
+        found[name] = table(cell_pairs(aabbs, grid, entries, cell_runs(entries), rule=rule))
     body = surfaces.layout.body.numpy().tolist()
     assert found[jobs] == [pair for pair in found["all"] if (body[pair[0]], body[pair[1]]) in JOBS[jobs]]
     assert found[jobs]
@@ -99,13 +99,13 @@ def test_cells_fit_the_mean_size_of_all_triangles_also_of_those_in_later_chunks(
     triangles = places[:, None] + np.array([[0.0, 0, 0], [0.5, 0, 0], [0, 0.5, 0]])
     triangles[-9:] = places[-9:, None] + np.array([[0.0, 0, 0], [2.0, 0, 0], [0, 2.0, 0]])
     surfaces = Surfaces.of([soup(triangles)], device)
-    crowd = TriangleAabbs.of(surfaces, 1e-6)
-    boxes = corners_of(crowd.boxes.numpy())
+    aabbs = TriangleAabbs.of(surfaces, 1e-6)
+    boxes = corners_of(aabbs.boxes.numpy())
     sizes = (boxes[:, 1] - boxes[:, 0]).max(axis=1)
     specs = []
     for threads in (1, 3):
         with using_threads(threads):
-            specs.append(region_of(define_grid(crowd, levels=False)).copy())
+            specs.append(region_of(define_grid(aabbs, levels=False)).copy())
     assert specs[0] == specs[1]
     assert specs[0]["largest"] == sizes.max()
     assert specs[0]["cell"] == pytest.approx(1.5 * sizes.mean(), rel=1e-12)

@@ -25,7 +25,6 @@ from tangere.runtime import CapacityError, InputError, choose_device, launch
 from tangere.shape.analytic import Cylinder
 from tangere.shape.generate import terrain as generate
 from tangere.shape.heightfield import Heightfield, TiledHeightfield
-from tangere.shape.heightfield.tiles import write_tiles
 
 
 @wp.kernel(enable_backward=False)
@@ -216,7 +215,7 @@ def test_tiles_answer_as_one_grid_does_also_across_seams(source, rng, device, tm
     holes = rng.random((199, 169)) < 0.05
     whole = Heightfield(heights, (0.3, 0.25), (5.0, -6.0, 7.0), holes)
     if source == "folder":
-        tiles = write_tiles(tmp_path / "land", heights, (0.3, 0.25), (5.0, -6.0, 7.0), holes, tile=48)
+        tiles = TiledHeightfield.create(tmp_path / "land", heights, (0.3, 0.25), (5.0, -6.0, 7.0), holes, tile=48)
     else:
         np.save(tmp_path / "land.npy", heights)
         mapped = np.load(tmp_path / "land.npy", mmap_mode="r")
@@ -238,7 +237,7 @@ def test_tiles_answer_as_one_grid_does_also_across_seams(source, rng, device, tm
 
 
 def test_tiles_may_be_written_from_a_function_and_bad_folders_are_refused(tmp_path):
-    land = write_tiles(
+    land = TiledHeightfield.create(
         tmp_path / "a",
         lambda i, j: np.add.outer(np.arange(i.start, i.stop), np.arange(j.start, j.stop)),
         shape=(90, 50),
@@ -248,14 +247,14 @@ def test_tiles_may_be_written_from_a_function_and_bad_folders_are_refused(tmp_pa
     assert land.bounds[:, 2].tolist() == [0.0, 140.0]
     assert np.array_equal(land.heights[:, :], np.add.outer(np.arange(91), np.arange(51)))
     with pytest.raises(InputError, match="shape"):
-        write_tiles(tmp_path / "b", lambda i, j: np.zeros((1, 1)))
+        TiledHeightfield.create(tmp_path / "b", lambda i, j: np.zeros((1, 1)))
     with pytest.raises(InputError, match="not a folder of terrain tiles"):
-        TiledHeightfield.open(tmp_path / "none")
+        TiledHeightfield.load(tmp_path / "none")
     with pytest.raises(InputError, match="not finite"):
-        write_tiles(tmp_path / "c", np.full((5, 5), np.nan))
+        TiledHeightfield.create(tmp_path / "c", np.full((5, 5), np.nan))
     (tmp_path / "a" / "tile_0_0.npy").unlink()
     with pytest.raises(InputError, match="tile_0_0"):
-        PagedPyramid.of(TiledHeightfield.open(tmp_path / "a"), "cpu")
+        PagedPyramid.of(TiledHeightfield.load(tmp_path / "a"), "cpu")
 
 
 def test_a_body_larger_than_all_resident_tiles_is_refused(rng):

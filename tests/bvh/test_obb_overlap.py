@@ -9,8 +9,9 @@ from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
 import tangere as tg
-from tangere.bvh.obb import SKEW, ObbNode, ObbTree, boxes_apart, boxes_at_least, place_boxes
+from tangere.bvh.obb import ObbNode, ObbTree, boxes_at_least, place_boxes
 from tangere.bvh.obb.overlap import boxes_overlap
+from tangere.geometry.obb import SKEW, boxes_apart
 from tangere.runtime import SOUND, InputError, launch
 
 wp.set_module_options(SOUND)

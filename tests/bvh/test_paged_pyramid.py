@@ -13,14 +13,13 @@ import warp as wp
 
 from tangere.bvh.height_pyramid import HeightPyramid, PagedPyramid, paged_pyramid
 from tangere.bvh.height_pyramid.pages import PAGE_BYTES
-from tangere.bvh.height_pyramid.tile_windows import note_tiles, tiles_of, windows_of
+from tangere.bvh.height_pyramid.pyramid import mark_tiles, tiles_of, windows_of
 from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.runtime import InputError, choose_device, launch
 from tangere.shape.analytic import Cylinder
 from tangere.shape.heightfield import Heightfield, Relief, TiledHeightfield
 from tangere.shape.heightfield.relief_file import FILE
-from tangere.shape.heightfield.tiles import write_tiles
 
 
 def cylinders_over(field: Heightfield, count: int, rng: np.random.Generator) -> Cylinder:
@@ -55,8 +54,8 @@ def ground(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> tuple
 def test_the_levels_above_tiles_are_known_without_reading_a_tile(kind, shape, rng, device, tmp_path):
     heights, holes = ground(kind, shape, rng)
     field = Heightfield(heights, (0.5, 0.7), (1.0, 2.0, 3.0), holes)
-    write_tiles(tmp_path, heights, (0.5, 0.7), (1.0, 2.0, 3.0), holes, tile=48)
-    land = TiledHeightfield.open(tmp_path)
+    TiledHeightfield.create(tmp_path, heights, (0.5, 0.7), (1.0, 2.0, 3.0), holes, tile=48)
+    land = TiledHeightfield.load(tmp_path)
     for each in tmp_path.glob("*_*_*.npy"):
         each.unlink()
     assert same_upper_levels(PagedPyramid.of(land, device), field, device)
@@ -67,14 +66,14 @@ def test_the_levels_above_tiles_are_known_without_reading_a_tile(kind, shape, rn
 
 def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A list to which the number of squares is appended whenever some are looked at."""
-    looks, look = [], Relief.look
+    looks, look = [], Relief.update
 
     def counted(self, blocks, *arguments):
         blocks = list(blocks)
         looks.append(sum((b[1] - b[0] + 1) * (b[3] - b[2] + 1) for b in blocks))
         look(self, blocks, *arguments)
 
-    monkeypatch.setattr(Relief, "look", counted)
+    monkeypatch.setattr(Relief, "update", counted)
     return looks
 
 
@@ -91,7 +90,7 @@ def damaged(path: Path, how: str, heights: np.ndarray) -> None:
         path.write_bytes(b"")
     else:
         with tempfile.TemporaryDirectory() as other:
-            write_tiles(other, heights[:100, :100], tile=64)
+            TiledHeightfield.create(other, heights[:100, :100], tile=64)
             path.write_bytes((Path(other) / FILE).read_bytes())
 
 
@@ -99,32 +98,32 @@ def damaged(path: Path, how: str, heights: np.ndarray) -> None:
 def test_a_relief_that_is_no_good_is_made_anew(how, rng, tmp_path, monkeypatch):
     heights = rng.normal(size=(200, 170))
     field = Heightfield(heights)
-    write_tiles(tmp_path, heights, tile=64)
+    TiledHeightfield.create(tmp_path, heights, tile=64)
     damaged(tmp_path / FILE, how, heights)
     looks = count_looks(monkeypatch)
-    assert same_upper_levels(PagedPyramid.of(TiledHeightfield.open(tmp_path), "cpu"), field, "cpu")
+    assert same_upper_levels(PagedPyramid.of(TiledHeightfield.load(tmp_path), "cpu"), field, "cpu")
     assert looks == [7 * 6]
-    assert same_upper_levels(PagedPyramid.of(TiledHeightfield.open(tmp_path), "cpu"), field, "cpu")
+    assert same_upper_levels(PagedPyramid.of(TiledHeightfield.load(tmp_path), "cpu"), field, "cpu")
     assert looks == [7 * 6]  # it has been written back
 
 
 def test_a_folder_that_cannot_be_written_to_has_its_relief_in_memory(rng, tmp_path, monkeypatch):
     heights = rng.normal(size=(200, 170))
-    write_tiles(tmp_path, heights, tile=64)
+    TiledHeightfield.create(tmp_path, heights, tile=64)
     (tmp_path / FILE).unlink()
 
     def refuse(*_, **__):
         raise PermissionError("read only")
 
     monkeypatch.setattr(os, "replace", refuse)
-    land = TiledHeightfield.open(tmp_path)
+    land = TiledHeightfield.load(tmp_path)
     assert same_upper_levels(PagedPyramid.of(land, "cpu"), Heightfield(heights), "cpu")
     assert not (tmp_path / FILE).exists()
 
 
 def test_only_what_borders_on_a_changed_tile_is_looked_at_again(rng, tmp_path, monkeypatch):
     heights = rng.normal(size=(513, 513))
-    write_tiles(tmp_path, heights, tile=128)
+    TiledHeightfield.create(tmp_path, heights, tile=128)
     looks = count_looks(monkeypatch)
     heights[128:257, 256:385] = rng.normal(10.0, 1.0, (129, 129))
     for i in (0, 1, 2):
@@ -134,7 +133,7 @@ def test_only_what_borders_on_a_changed_tile_is_looked_at_again(rng, tmp_path, m
             if not np.array_equal(np.load(path), part):
                 np.save(path, part)
                 os.utime(path)
-    assert same_upper_levels(PagedPyramid.of(TiledHeightfield.open(tmp_path), "cpu"), Heightfield(heights), "cpu")
+    assert same_upper_levels(PagedPyramid.of(TiledHeightfield.load(tmp_path), "cpu"), Heightfield(heights), "cpu")
     assert 0 < looks[0] < 17 * 17 * 2  # each of up to nine tiles has 6 x 6 squares
     assert len(looks) == 1
 
@@ -142,7 +141,7 @@ def test_only_what_borders_on_a_changed_tile_is_looked_at_again(rng, tmp_path, m
 def test_tiles_that_change_while_they_are_open_are_noticed(rng, device, tmp_path):
     heights = rng.normal(size=(130, 130))
     field = Heightfield(heights)
-    land = write_tiles(tmp_path, heights, tile=64)
+    land = TiledHeightfield.create(tmp_path, heights, tile=64)
     bodies = cylinders_over(field, 200, rng)
     land.heights[0:1, 0:1]  # mapped, like all tiles somebody has looked at
     np.save(tmp_path / "tile_1_1.npy", np.load(tmp_path / "tile_1_1.npy") + 1.0)
@@ -152,18 +151,18 @@ def test_tiles_that_change_while_they_are_open_are_noticed(rng, device, tmp_path
     heights[64:, 64:] += 1.0
     for i, j in ((0, 1), (1, 0), (0, 0)):
         np.save(tmp_path / f"tile_{i}_{j}.npy", heights[64 * i : 64 * i + 65, 64 * j : 64 * j + 65])
-    again = touches(bodies, TiledHeightfield.open(tmp_path), device=device)
+    again = touches(bodies, TiledHeightfield.load(tmp_path), device=device)
     assert np.array_equal(again.surface, touches(bodies, Heightfield(heights), device=device).surface)
 
 
 def test_a_relief_that_lies_is_noticed_where_its_tile_is_read(rng, device, tmp_path):
     heights = rng.normal(size=(130, 130))
-    write_tiles(tmp_path, heights, tile=64)
+    TiledHeightfield.create(tmp_path, heights, tile=64)
     with np.load(tmp_path / FILE) as file:
         parts = dict(file)
     parts["ground"][1, 2] = -5.0, -4.0
     np.savez(tmp_path / FILE, **parts)
-    land = TiledHeightfield.open(tmp_path)
+    land = TiledHeightfield.load(tmp_path)
     pose = np.eye(4)[None].copy()
     pose[0, :2, 3] = 16.0
     assert touches(Cylinder(0.5, 1.2).at(pose), land, device=device).surface.all()
@@ -220,7 +219,7 @@ def test_kernel_and_host_note_the_same_tiles(rng, device):
         noted = wp.zeros(total, dtype=wp.int64, device=device)
         lacking = wp.zeros(1, dtype=wp.int64, device=device)
         inputs = [wp.array(part[k : k + 1], dtype=wp.float64, device=device) for part in (centres, reach)]
-        launch(note_tiles, 1, [pages.row, pages.counts[0], *inputs, 7], [noted, lacking], device=choose_device(device))
+        launch(mark_tiles, 1, [pages.row, pages.counts[0], *inputs, 7], [noted, lacking], device=choose_device(device))
         listed, owners = tiles_of(*windows_of(land, centres[k : k + 1], reach[k : k + 1]), pages.counts)
         assert np.flatnonzero(noted.numpy() == 7).tolist() == listed.tolist()
         assert (owners == 0).all()

@@ -9,7 +9,7 @@ import pytest
 
 import tangere as tg
 from tangere.bvh.obb import ObbTree
-from tangere.bvh.prepared import load_part, save_part
+from tangere.bvh.prepared import PreparedPart
 from tangere.bvh.prepared.part_file import mesh_digest
 from tangere.bvh.recession import RecessionCones
 from tangere.runtime import InputError
@@ -22,8 +22,8 @@ def ring() -> tg.Mesh:
 
 @pytest.mark.feature("F-R-48")
 def test_a_part_comes_back_as_it_was_saved(ring, tmp_path):
-    save_part(tmp_path / "ring.npz", ring, density=7800.0)
-    part = load_part(tmp_path / "ring.npz")
+    PreparedPart(ring, density=7800.0).save(tmp_path / "ring.npz")
+    part = PreparedPart.load(tmp_path / "ring.npz")
     tree, cones = ObbTree.of(ring, "cpu"), RecessionCones.of(ring, ObbTree.of(ring, "cpu"), device="cpu")
     assert (part.name, part.mesh.name, part.content) == ("ring", "ring", mesh_digest(ring))
     assert np.array_equal(part.mesh.vertices, ring.vertices)
@@ -41,7 +41,8 @@ def test_a_part_comes_back_as_it_was_saved(ring, tmp_path):
 
 
 def test_queries_of_a_loaded_mesh_take_its_tree_and_cones_from_the_file(ring, tmp_path, monkeypatch):
-    part = save_part(tmp_path / "ring.npz", ring)
+    PreparedPart(ring).save(tmp_path / "ring.npz")
+    part = PreparedPart.load(tmp_path / "ring.npz")
     monkeypatch.setattr(ObbTree, "build", lambda *a, **k: pytest.fail("the tree was built again"))
     monkeypatch.setattr(RecessionCones, "build", lambda *a, **k: pytest.fail("the cones were built again"))
     assert ObbTree.of(part.mesh, "cpu") is part.tree
@@ -50,19 +51,19 @@ def test_queries_of_a_loaded_mesh_take_its_tree_and_cones_from_the_file(ring, tm
 
 def test_arrays_are_read_when_they_are_asked_for(ring, tmp_path):
     path = tmp_path / "ring.npz"
-    save_part(path, ring)
-    part = load_part(path)
+    PreparedPart(ring).save(path)
+    part = PreparedPart.load(path)
     path.unlink()
     assert part.name == "ring"
     with pytest.raises(InputError, match=r"'ring.npz': there is no such file"):
         _ = part.mesh
 
 
-def test_the_mass_of_an_open_mesh_is_left_out_or_refused(tmp_path):
+def test_the_mass_of_an_open_mesh_is_left_out_or_refused():
     sheet = tg.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], name="sheet")
-    assert save_part(tmp_path / "sheet.npz", sheet).mass is None
+    assert PreparedPart(sheet).mass is None
     with pytest.raises(InputError, match="sheet"):
-        save_part(tmp_path / "sheet.npz", sheet, density=1.0)
+        PreparedPart(sheet, density=1.0)
 
 
 def rewritten(path, **changes) -> None:
@@ -81,7 +82,7 @@ def with_header(path, **changes) -> None:
 
 
 def all_of(path) -> list:
-    part = load_part(path)
+    part = PreparedPart.load(path)
     return [part.mesh, part.tree, part.cones]
 
 
@@ -122,7 +123,7 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_file_that_is_not_in_order_is_refused_with_the_reason(damage, ring, tmp_path):
     path = tmp_path / "ring.npz"
-    save_part(path, ring)
+    PreparedPart(ring).save(path)
     harm, reason = DAMAGE[damage]
     harm(path)
     with pytest.raises(InputError, match=reason) as refused:
@@ -132,15 +133,15 @@ def test_a_file_that_is_not_in_order_is_refused_with_the_reason(damage, ring, tm
 
 def test_any_flipped_byte_is_found_or_harmless(ring, tmp_path, effort, rng):
     path = tmp_path / "ring.npz"
-    save_part(path, ring)
+    PreparedPart(ring).save(path)
     whole = path.read_bytes()
-    before = load_part(path)
+    before = PreparedPart.load(path)
     vertices, nodes = before.mesh.vertices, before.tree.records().tobytes()
     found = 0
     for place in rng.integers(0, len(whole), effort(60)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         try:
-            part = load_part(path)
+            part = PreparedPart.load(path)
             assert np.array_equal(part.mesh.vertices, vertices)
             assert part.tree.records().tobytes() == nodes
             assert len(part.cones.sizes) == len(part.tree)
@@ -151,7 +152,7 @@ def test_any_flipped_byte_is_found_or_harmless(ring, tmp_path, effort, rng):
 
 def test_nothing_is_left_behind_when_saving_fails(ring, tmp_path, monkeypatch):
     path = tmp_path / "ring.npz"
-    save_part(path, ring)
+    PreparedPart(ring).save(path)
     before = path.read_bytes()
 
     def fail(*args, **kwargs):
@@ -159,6 +160,6 @@ def test_nothing_is_left_behind_when_saving_fails(ring, tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", fail)
     with pytest.raises(OSError, match="disk full"):
-        save_part(path, ring)
+        PreparedPart(ring).save(path)
     assert [p.name for p in tmp_path.iterdir()] == ["ring.npz"]
     assert path.read_bytes() == before

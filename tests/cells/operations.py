@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.cells.generate import hex_grid, quad_grid
-from tangere.cells.generate import tet_grid, triangle_grid
+from tangere.cells.generate import hex_grid, quad_grid, tet_grid, triangle_grid
 from tangere.cells.maps import merge, split
 
 #: name: (make, size of the domain along each axis, area or volume, deepest level to go to)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from cells.operations import inside
-from tangere.cells.generate import hex_grid, quad_grid
-from tangere.cells.generate import tet_grid
+from tangere.cells.generate import hex_grid, quad_grid, tet_grid
 from tangere.cells.tracking import locate
 from tangere.published.pitiot_trackers import track_convex
 from tangere.runtime import UnsupportedError

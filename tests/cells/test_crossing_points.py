@@ -7,10 +7,9 @@ import pytest
 
 from cells.operations import mergeable
 from cells.verifier import Snapshot, crossed_bounds
-from tangere.cells.generate import hex_grid, quad_grid
-from tangere.cells.generate import triangle_grid
+from tangere.cells.generate import hex_grid, quad_grid, triangle_grid
 from tangere.cells.maps import merge, split
-from tangere.cells.tracking import crossed, locate
+from tangere.cells.tracking import crossed_cells, locate
 from tangere.published.pitiot_trackers import CrossingPoints
 from tangere.runtime import InputError, UnsupportedError
 
@@ -51,7 +50,7 @@ def test_followed_segments_cross_the_cells_that_marches_find(name, rng, device, 
         followed.move(a, b)
         check(followed, a, b)
         first, cells = followed.cells
-        offsets, marched, _ = crossed(map, a, b, locate(map, a).dart)
+        offsets, marched, _ = crossed_cells(map, a, b, locate(map, a).dart)
         assert np.array_equal(first, offsets)
         assert np.array_equal(cells, marched)
         assert followed.counters["marched"] == 0

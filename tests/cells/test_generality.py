@@ -9,7 +9,7 @@ from cells.operations import inside
 from cells.verifier import check_map, check_registration, check_rings, owners, segment_cells
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import CellMap
-from tangere.cells.registration import NearPoint, Registration, adapt, around
+from tangere.cells.registration import NearPoint, Registration, adapt, things_around
 from tangere.cells.tracking import locate, move
 
 #: A pentagon, a triangle, a quadrilateral that is not convex and a hexagon around it.
@@ -93,7 +93,7 @@ def test_a_large_thing_on_a_coarser_level_is_in_fewer_cells_and_has_the_same_con
         assert len(cells[2]) < len(cells[0]) or len(cells[0]) == 1
         # Coarse cells are wider than the reach: whoever is in contact is among those around, and nobody else is near.
         for level in (0, 1):
-            candidates = around(registration, "segments", number, "points", level=level)
+            candidates = things_around(registration, "segments", number, "points", level=level)
             candidates = candidates[candidates < len(points)]
             assert np.array_equal(candidates[away[candidates] <= reach], contacts)
-        assert np.isin(around(registration, "segments", number, "points"), np.r_[candidates, 300:320]).all()
+        assert np.isin(things_around(registration, "segments", number, "points"), np.r_[candidates, 300:320]).all()

@@ -9,10 +9,8 @@ import pytest
 
 from cells.operations import GRIDS, random_operation
 from cells.verifier import check_map, check_rings
-from tangere.cells.generate import hex_grid, map_of_mesh, quad_grid
-from tangere.cells.generate import load_map, map_of_meshio
-from tangere.cells.generate import tet_grid, triangle_grid
-from tangere.cells.maps import CellMap, adjacent, blind_cells, incident, is_border, orbits
+from tangere.cells.generate import hex_grid, map_of_mesh, map_of_meshio, quad_grid, tet_grid, triangle_grid
+from tangere.cells.maps import CellMap, adjacent, cells_not_star_shaped, incident, is_border, orbits
 from tangere.cells.tracking import locate
 from tangere.runtime import InputError, UnsupportedError
 from tangere.shape import generate
@@ -73,7 +71,7 @@ def _meshio(points, **blocks):
 
 def test_a_surface_file_becomes_a_map(tmp_path):
     generate.icosphere(1).save(tmp_path / "ball.ply")
-    check_map(load_map(tmp_path / "ball.ply"))
+    check_map(CellMap.load(tmp_path / "ball.ply"))
 
 
 def test_a_closed_surface_has_no_border_and_an_euler_number_of_two():
@@ -223,7 +221,7 @@ def test_bad_polyhedra_and_positions_are_refused():
 @pytest.mark.feature("F-P-38")
 def test_a_cell_that_its_mean_does_not_see_gets_a_centre_that_does():
     corner = CellMap.from_polygons(L_SHAPE, [[0, 1, 2, 3, 4, 5]])  # the mean of the corners is outside its kernel
-    assert len(blind_cells(corner)) == 0
+    assert len(cells_not_star_shaped(corner)) == 0
     check_map(corner, area=7.0)
     centre = corner.numpy("centre")[0]
     assert 0 < centre[0] < 1
@@ -234,7 +232,7 @@ def test_a_cell_that_its_mean_does_not_see_gets_a_centre_that_does():
     dented = CellMap.from_polyhedra(
         [*low, *high, [0.5, 0.5, 0.2]], [[*sides, *([4 + i, 4 + (i + 1) % 4, 8] for i in range(4))]]
     )
-    assert len(blind_cells(dented)) == 0
+    assert len(cells_not_star_shaped(dented)) == 0
     check_map(dented, area=1 - 0.8 / 3)
     centre = dented.numpy("centre")[0]
     assert centre[2] < 0.2 - 1.6 * np.abs(centre[:2] - 0.5).max()

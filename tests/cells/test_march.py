@@ -8,11 +8,11 @@ import pytest
 from cells.operations import GRIDS, inside, random_operation
 from cells.verifier import Snapshot, crossed_bounds, segment_cells
 from tangere.cells.generate import hex_grid, quad_grid
-from tangere.cells.tracking import crossed, locate
+from tangere.cells.tracking import crossed_cells, locate
 
 
 def check_sets(map, a, b):
-    offsets, cells, blocked = crossed(map, a, b, locate(map, a).dart)
+    offsets, cells, blocked = crossed_cells(map, a, b, locate(map, a).dart)
     assert not blocked.any()
     for i in range(len(a)):
         found = set(cells[offsets[i] : offsets[i + 1]].tolist())
@@ -46,10 +46,10 @@ def test_segments_through_vertices_and_along_edges_get_to_their_end(name, rng):
 def test_a_segment_is_the_same_both_ways_and_a_point_is_in_one_cell(rng):
     map = hex_grid(3, 3, 3, jitter=0.3)
     a, b = inside(rng, map, 3, 300), inside(rng, map, 3, 300)
-    there, back = crossed(map, a, b, locate(map, a).dart), crossed(map, b, a, locate(map, b).dart)
+    there, back = crossed_cells(map, a, b, locate(map, a).dart), crossed_cells(map, b, a, locate(map, b).dart)
     assert np.array_equal(there[0], back[0])
     assert np.array_equal(there[1], back[1])
-    offsets, cells, _ = crossed(map, a, a, locate(map, a).dart)
+    offsets, cells, _ = crossed_cells(map, a, a, locate(map, a).dart)
     assert np.array_equal(cells, locate(map, a).cell)
 
 
@@ -65,7 +65,7 @@ def test_a_million_random_segments_cross_exactly_the_cells_arithmetic_says(rng, 
     n, size = effort(1_000_000), 12
     map = quad_grid(size, size)
     a, b = inside(rng, map, size, n), inside(rng, map, size, n)
-    offsets, cells, blocked = crossed(map, a, b, locate(map, a).dart)
+    offsets, cells, blocked = crossed_cells(map, a, b, locate(map, a).dart)
     assert not blocked.any()
     # A segment in general position crosses one cell more than it crosses grid lines.
     lines = np.abs(np.floor(a[:, :2]) - np.floor(b[:, :2])).sum(axis=1)
@@ -90,7 +90,7 @@ def test_a_million_random_segments_cross_what_clipping_them_at_every_simplex_say
     now = Snapshot(map)
     for _ in range(-(-effort(1_000_000) // (8 * 2500))):  # two shapes of four grids, 2500 at a time
         a, b = (inside(rng, map, size, 2500) for _ in range(2))
-        offsets, cells, blocked = crossed(map, a, b, locate(map, a).dart)
+        offsets, cells, blocked = crossed_cells(map, a, b, locate(map, a).dart)
         assert not blocked.any()
         found = np.zeros((len(a), len(now.centre)), bool)
         found[np.repeat(np.arange(len(a)), np.diff(offsets)), cells] = True

@@ -13,8 +13,7 @@ from tangere.cells.generate import map_of_mesh
 from tangere.cells.registration import Registration
 from tangere.cells.registration import crossings as crossing
 from tangere.cells.tracking import on_surface
-from tangere.runtime import InputError, using_threads
-from tangere.runtime import prepared_launch
+from tangere.runtime import InputError, prepared_launch, using_threads
 from tangere.shape import generate
 
 #: After so many operations things start anew: a map that is bent again and again wears out.

@@ -10,7 +10,16 @@ from cells.operations import GRIDS, inside
 from cells.verifier import check_map, check_registration
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import ring
-from tangere.cells.registration import Density, NearPoint, Registration, adapt, in_ring, in_ring_at, nearest, within
+from tangere.cells.registration import (
+    Density,
+    NearPoint,
+    Registration,
+    adapt,
+    in_ring,
+    in_ring_at,
+    nearest,
+    pairs_within,
+)
 from tangere.runtime import InputError
 
 
@@ -35,7 +44,7 @@ def adapted(name, rng, count=300, **options):
 @pytest.mark.parametrize("radius", [0.0, 0.05, 0.3, 1.5])
 def test_everyone_within_a_radius_is_found(name, radius, rng, device):
     registration, size = adapted(name, rng, device=device)
-    found = within(registration, radius * size / 3)
+    found = pairs_within(registration, radius * size / 3)
     tree = cKDTree(registration.points).query_pairs(radius * size / 3, output_type="ndarray")
     assert np.array_equal(found, tree[np.lexsort((tree[:, 1], tree[:, 0]))])
 
@@ -145,6 +154,6 @@ def test_any_function_can_be_a_criterion():
     with pytest.raises(InputError, match="2 merge <= split"):
         Density(split=4, merge=3)
     with pytest.raises(InputError, match="radius"):
-        within(registration, -1.0)
+        pairs_within(registration, -1.0)
     with pytest.raises(InputError, match="at least 1"):
         nearest(registration, 0)

@@ -8,8 +8,9 @@ import pytest
 from cells.operations import GRIDS, merge_all, mergeable, random_operation
 from cells.verifier import Snapshot, check_map, check_rings
 from tangere.cells.generate import hex_grid, quad_grid
-from tangere.cells.maps import CellMap, ancestors, explicit_levels, level_links, merge, split
+from tangere.cells.maps import CellMap, ancestors, level_links, merge, split
 from tangere.cells.tracking import locate
+from tangere.published.pitiot_trackers import explicit_levels
 from tangere.runtime import InputError, UnsupportedError
 
 
@@ -91,7 +92,7 @@ def test_independent_sets_make_the_same_cells_as_one_after_the_other(name, rng, 
 def test_a_map_on_the_host_is_the_same_and_comes_back(rng, device):
     map = GRIDS["hexahedra"][0](device=device)
     split(map, map.leaves[::3], balanced=True)
-    before, rows, home = map.copied(), map.rings.rows(map.leaves), map.device
+    before, rows, home = map.snapshot(), map.rings.rows(map.leaves), map.device
     with map.on_host():
         assert map.device.is_cpu
         assert map.arrays.phi3.device.is_cpu

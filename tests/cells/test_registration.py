@@ -16,7 +16,7 @@ from tangere.cells.registration import (
     Registration,
     adapt,
     divide_large_triangles,
-    group,
+    group_by_cell,
     in_ring,
     in_ring_at,
     large_triangles,
@@ -364,9 +364,9 @@ def test_bad_registrations_are_refused():
         (lambda r: in_ring_at(r, "points", 0, -1), "there is no level -1"),
         (lambda r: r.split([1.5]), "cells must be whole numbers"),
         (lambda r: adapt(r, Density(), budget=-1), "must not be negative"),
-        (lambda r: adapt(r, lambda _: ([1.0], [0.0])), "criterion: gives wishes of shapes"),
+        (lambda r: adapt(r, lambda _: ([1.0], [0.0])), "criterion: gives priorities of shapes"),
         (lambda _: NearPoint([0, np.nan], 1.0, 2), "NearPoint needs a point"),
-        (lambda _: group(wp.array([10**8], dtype=wp.int32, device="cpu"), 4), "cells: number 0 is 100000000"),
+        (lambda _: group_by_cell(wp.array([10**8], dtype=wp.int32, device="cpu"), 4), "cells: number 0 is 100000000"),
     ):
         with pytest.raises(InputError, match=message):
             ask(registration)
@@ -376,7 +376,7 @@ def test_grouping_is_a_stable_sort(rng, device):
     cells = rng.integers(0, 37, 200_000).astype(np.int32)
     for threads in (1, 3):
         with using_threads(threads):
-            groups = group(wp.array(cells, dtype=wp.int32, device=device), 40)
+            groups = group_by_cell(wp.array(cells, dtype=wp.int32, device=device), 40)
         assert np.array_equal(groups.order.numpy(), np.argsort(cells, kind="stable"))
         assert np.array_equal(groups.start.numpy(), np.searchsorted(np.sort(cells), np.arange(41)))
 

@@ -10,7 +10,7 @@ from cells.verifier import Snapshot, check_registration
 from tangere.cells.generate import map_of_mesh, quad_grid
 from tangere.cells.maps import CellMap, split
 from tangere.cells.registration import Registration
-from tangere.cells.tracking import crossed, glide, locate, move, on_surface
+from tangere.cells.tracking import crossed_cells, glide, locate, move, on_surface
 from tangere.runtime import InputError, UnsupportedError
 from tangere.shape import generate
 
@@ -149,7 +149,7 @@ def test_a_surface_that_bends_carries_its_points(rng, device):
 def test_what_needs_planes_is_refused_on_curved_surfaces():
     map = map_of_mesh(generate.icosphere(1))
     points = map.numpy("centre")[:3]
-    for call in (locate, lambda m, x: move(m, x, x, map.darts[:3]), lambda m, x: crossed(m, x, x, map.darts[:3])):
+    for call in (locate, lambda m, x: move(m, x, x, map.darts[:3]), lambda m, x: crossed_cells(m, x, x, map.darts[:3])):
         with pytest.raises(UnsupportedError, match="curved surface"):
             call(map, points)
     with pytest.raises(UnsupportedError, match="curved surfaces"):

@@ -9,11 +9,10 @@ from scipy.spatial import Delaunay
 
 from cells.operations import GRIDS, inside, random_operation
 from cells.verifier import Snapshot, owners
-from tangere.cells.generate import hex_grid, quad_grid
-from tangere.cells.generate import tet_grid, triangle_grid
+from tangere.cells.generate import hex_grid, quad_grid, tet_grid, triangle_grid
 from tangere.cells.maps import split
-from tangere.cells.registration import Registration, within
-from tangere.cells.tracking import classify, crossed, glide, locate, move
+from tangere.cells.registration import Registration, pairs_within
+from tangere.cells.tracking import classify, crossed_cells, glide, locate, move
 from tangere.published.pitiot_trackers import Simplices, track_convex
 from tangere.runtime import InputError, using_threads
 
@@ -207,7 +206,7 @@ def test_points_outside_and_bad_darts_are_told():
     with pytest.raises(InputError, match="point 1 is not finite"):
         locate(map, wp.array([[0.5, 0.5, 0], [np.nan, np.inf, 0]], dtype=wp.vec3d))
     with pytest.raises(InputError, match="targets: there are 2 for 3 points"):
-        crossed(map, np.ones((3, 2)), np.ones((2, 2)), np.zeros(3, int))
+        crossed_cells(map, np.ones((3, 2)), np.ones((2, 2)), np.zeros(3, int))
     with pytest.raises(InputError, match="headings: there are 1 for 2 points"):
         glide(map, [[0.5, 0.5, 0]] * 2, [[0.1, 0, 0]] * 2, [0, 0], headings=[[1.0, 0, 0]])
     split(map, [0])
@@ -221,7 +220,7 @@ def test_height_does_not_matter_in_a_flat_map(as_array):
     assert locate(map, points).cell.tolist() == [0, 0]
     registration = Registration(map, points)
     assert (registration.points[:, 2] == 0).all()
-    assert within(registration, 1.0).tolist() == [[0, 1]]
+    assert pairs_within(registration, 1.0).tolist() == [[0, 1]]
     assert float(np.asarray(points.numpy() if isinstance(points, wp.array) else points)[1, 2]) == 7.0  # as it was
 
 

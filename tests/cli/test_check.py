@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -11,7 +12,6 @@ from click.testing import CliRunner
 
 from tangere.cli import main
 from tangere.motion import Path
-from tangere.motion.path_files import save_path
 from tangere.shape.generate import box
 
 
@@ -26,7 +26,7 @@ def folder(tmp_path):
     for name, end in (("bad.csv", (4, 0, 0)), ("good.csv", (2, 0, 0))):
         poses = np.tile(np.eye(4), (2, 1, 1))
         poses[1, :3, 3] = end
-        save_path(Path(poses), tmp_path / name, (10.0, 20.0))
+        Path(poses, clock=(10.0, 20.0)).save(tmp_path / name)
     return tmp_path
 
 
@@ -55,20 +55,61 @@ def test_json_has_times_of_the_file_verdicts_and_clearances(folder):
     assert answer["status"] == "contact"
     assert answer["time"] == pytest.approx(17.5, abs=1e-4)
     assert [segment["obstacle"] for segment in answer["segments"]] == ["near.ply"]
-    assert answer["clearance"]["time"] == [10.0, 15.0, 20.0]
-    assert answer["clearance"]["upper"] == pytest.approx([3.0, 1.0, 0.0], abs=1e-9)
+    clearance = answer["clearance"]
+    regular = [row for row, time in enumerate(clearance["time"]) if time in (10.0, 15.0, 20.0)]
+    assert [clearance["upper"][row] for row in regular] == pytest.approx([3.0, 1.0, 0.0], abs=1e-9)
+    assert (clearance["least"], clearance["certain"]) == (0.0, 0.0)
+    assert clearance["least_time"] == answer["time"]
+    touching = clearance["time"].index(answer["time"])
+    assert clearance["upper"][touching] == pytest.approx(0.0, abs=1e-5)
+    assert clearance["obstacle"][touching] == "near.ply"
     assert abs(answer["contacts"][0]["normal"][0]) == pytest.approx(1.0)
 
 
 def test_times_since_1970_keep_their_decimals_and_contacts_are_not_told_late(folder):
     poses = np.tile(np.eye(4), (2, 1, 1))
     poses[1, 0, 3] = 4.0
-    save_path(Path(poses), folder / "epoch.csv", (1.7e9, 1.7e9 + 1.0))
+    Path(poses, clock=(1.7e9, 1.7e9 + 1.0)).save(folder / "epoch.csv")
     out = call(folder, "epoch.csv").stdout
     assert "contact at t = 1700000000.749999" in out
-    assert "clearance: 0 m at t = 1700000000.75 (near.ply)" in out
+    assert "clearance: 0 m at t = 1700000000.74999 (near.ply)\n" in out
     row = next(line for line in out.splitlines() if line.startswith("│ 0"))
     assert row.split("│")[2:6] == [" 1700000000 ", " 1700000001 ", " contact ", " 1700000000.74999 "]
+
+
+def test_a_thin_wall_that_no_instant_sees_leaves_no_clearance(folder):
+    wall = np.eye(4)
+    wall[0, 3] = 2.0
+    box(size=(0.01, 3.0, 3.0)).at(wall).save(folder / "near.ply")
+    result = call(folder, "bad.csv", "--instants", "1")
+    assert result.exit_code == 1
+    told = re.search(r"clearance: (\S+) m at t = (\S+) \(near.ply\)\n", result.stdout)
+    assert told is not None
+    assert float(told[1]) <= 1e-5  # the gap at which the contact was found
+    assert 13.737 < float(told[2]) <= 13.7375
+
+
+def test_a_free_path_is_certain_to_keep_the_separation_that_was_asked_for(folder):
+    poses = np.tile(np.eye(4), (2, 1, 1))
+    poses[:, :2, 3] = [(0.0, 1.6), (8.0, 1.6)]
+    Path(poses).save(folder / "past.csv")
+    out = call(folder, "past.csv", "--separation", "0.4", "--instants", "1").stdout
+    assert out.startswith("free")
+    assert "certainly 0.4 m all the way" in out
+
+
+def test_the_plot_comes_down_to_the_contact_and_marks_it(folder, monkeypatch):
+    plots = []
+    monkeypatch.setattr("tangere.view.plot_lines", lambda path, series, **_: plots.append(series))
+    call(folder, "bad.csv", "--instants", "1", "--plot", str(folder / "plot.png"))
+    call(folder, "good.csv", "--plot", str(folder / "plot.png"))
+    touching, free = plots
+    (time,), (gap,) = touching["first contact"]
+    assert time == pytest.approx(17.5, abs=1e-4)
+    assert gap == pytest.approx(0.0, abs=1e-5)
+    assert time in touching["measured"][0]
+    assert min(touching["measured"][1]) == 0.0
+    assert "first contact" not in free
 
 
 def test_pictures_and_plots_are_written(folder):

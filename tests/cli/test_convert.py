@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tangere.bvh.obb import ObbTree
-from tangere.bvh.prepared import load_part
+from tangere.bvh.prepared import PreparedPart
 from tangere.bvh.recession import RecessionCones
 from tangere.cli import main
 from tangere.shape import generate
@@ -21,7 +21,7 @@ def test_mesh_files_become_parts_with_the_tree_and_cones_of_the_mesh(kind, tmp_p
     generate.torus(grid=(24, 12)).save(source)
     result = CliRunner().invoke(main, ["convert", str(source), "--out", str(tmp_path / "parts"), "--density", "1000"])
     assert result.exit_code == 0, result.output
-    part, mesh = load_part(tmp_path / "parts" / "ring.npz"), Mesh.load(source)
+    part, mesh = PreparedPart.load(tmp_path / "parts" / "ring.npz"), Mesh.load(source)
     assert np.array_equal(part.mesh.vertices, mesh.vertices)
     assert np.array_equal(part.mesh.faces, mesh.faces)
     tree = ObbTree.of(mesh, "cpu")
@@ -60,11 +60,11 @@ def test_a_prepared_part_is_replaced_and_can_be_prepared_again(tmp_path):
     assert run(tmp_path / "x.obj", "--density", 7800).exit_code == 0
     generate.torus(grid=(24, 12)).save(tmp_path / "x.obj")
     assert run(tmp_path / "x.obj", "--density", 7800).exit_code == 0
-    ring = load_part(tmp_path / "x.npz").mesh
+    ring = PreparedPart.load(tmp_path / "x.npz").mesh
     assert len(ring.faces) == 576
     again = run(tmp_path / "x.npz", "--cone-vectors", 3)
     assert again.exit_code == 0, again.output
-    part = load_part(tmp_path / "x.npz")
+    part = PreparedPart.load(tmp_path / "x.npz")
     assert np.array_equal(part.mesh.vertices, ring.vertices)
     assert part.cones.most == 3
     assert part.mass.mass == pytest.approx(7800.0 * ring.mass_properties().volume)

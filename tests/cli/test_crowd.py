@@ -118,13 +118,13 @@ def test_the_page_is_there_while_the_crowd_is_recorded():
 
 
 def test_bodies_are_drawn_above_their_ground():
-    from tangere.crowd import cell_triangles, lifted, scene_of
+    from tangere.crowd import cell_triangles, raised_outline, scene_of
     from tangere.crowd.scenarios import planet
 
     simulation = planet(5, 3, device="cpu")
     for k in range(3):
         outline = simulation.bodies.outline(k)
-        corners, triangles = lifted(outline)
+        corners, triangles = raised_outline(outline)
         assert triangles.max() == len(outline)
         assert (np.linalg.norm(corners[1:], axis=1) > np.linalg.norm(outline, axis=1) + 0.2).all()
         assert np.linalg.norm(corners[0]) > 30.0  # the radius of the planet

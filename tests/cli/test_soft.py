@@ -46,7 +46,7 @@ def test_your_own_tetrahedra_are_dropped(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "meshio", SimpleNamespace(read=lambda path: content))
     (tmp_path / "brick.vtu").write_text("")
     record = str(tmp_path / "run.npz")
-    words = ["drop", "--mesh", str(tmp_path / "brick.vtu"), "--steps", "25", "--stiffness", "2e4"]
+    words = ["drop", "--mesh", str(tmp_path / "brick.vtu"), "--steps", "25", "--youngs-modulus", "2e4"]
     result = soft(*words, "--record", record, "--device", "cpu")
     assert result.exception is None, result.output
     recording = Recording.load(record)
@@ -70,9 +70,9 @@ def test_the_live_page_gets_the_simulation_that_was_asked_for(monkeypatch):
         yield type("Page", (), {"url": "address", "run": run})()
 
     monkeypatch.setattr("tangere.view.LiveViewer", page)
-    result = soft("knot", "--view", "--stiffness", "7e3", "--device", "cpu")
+    result = soft("knot", "--view", "--youngs-modulus", "7e3", "--device", "cpu")
     assert result.exception is None, result.output
-    assert [body.stiffness for body in shown[0].bodies] == [7e3]
+    assert [body.youngs_modulus for body in shown[0].bodies] == [7e3]
     assert "whole step" in result.output
     result = soft("drop", "--view", "--steps", "4", "--device", "cpu")
     assert result.exception is None, result.output
@@ -100,14 +100,14 @@ def test_a_package_that_pictures_need_is_asked_for_before_the_run(tmp_path, monk
         (["tori", "--mesh", "brick.vtu"], "only the scene drop"),
         (["knot", "--triangles", "3200"], "only the tori"),
         (["drop", "--mesh", "nowhere.msh"], "there is no file"),
-        (["tori", "--stiffness", "-1"], "stiffness must be positive"),
+        (["tori", "--youngs-modulus", "-1"], "youngs_modulus must be positive"),
         (["tori", "--png", "strip.jpg"], "must end in .png"),
         (["tori", "--record", "nowhere/run.npz"], "there is no folder"),
         (["nowhere.npz", "--view"], "no such file"),
         (["nowhere.npz", "--steps", "3"], "replayed as it is"),
         (["nowhere.npz", "--response", "penalty"], "replayed as it is"),
         (["tori", "--view", "--record", "run.npz"], "say how many steps"),
-        (["tori", "--stiffness", "1e300"], "at most 1e+12 Pa"),
+        (["tori", "--youngs-modulus", "1e300"], "at most 1e+12 Pa"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_sentence(words, reason):

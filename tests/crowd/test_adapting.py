@@ -9,9 +9,9 @@ import warp as wp
 from tangere.cells.generate import quad_grid
 from tangere.cells.registration import Density
 from tangere.crowd import Simulation, box
-from tangere.crowd.agents.arrays import Edges, maybe_near
+from tangere.crowd.agents.arrays import BodyEdges, edge_may_be_near
 from tangere.crowd.agents.density import DensityMarks
-from tangere.crowd.agents.neighbour_ranges import Sight, sight_of, wall_near
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods, nearest_wall_of_cell, neighbourhoods_of
 from tangere.crowd.steering.bubbles import edge_field
 from tangere.runtime import SOUND, launch
 
@@ -69,7 +69,7 @@ def crowded_and_empty(simulation: Simulation, limit: Density) -> tuple[list[int]
 
 @pytest.mark.parametrize("budget", [None, 3])
 def test_looking_where_agents_are_finds_what_looking_at_every_cell_does(rng, monkeypatch, budget):
-    limit, found, look = Density(8, 4), [], DensityMarks.look
+    limit, found, look = Density(8, 4), [], DensityMarks.cells_to_change
     simulation = Simulation(quad_grid(6, 6, size=12.0, device="cpu"), adaptive=limit, adapt_every=3, budget=budget)
     simulation.map.block("cell", [14])
 
@@ -87,13 +87,13 @@ def test_looking_where_agents_are_finds_what_looking_at_every_cell_does(rng, mon
             assert (len(few), sorted(many)) == (min(budget, len(expected[0])), sorted(most))
         return few, many
 
-    monkeypatch.setattr(DensityMarks, "look", watched)
+    monkeypatch.setattr(DensityMarks, "cells_to_change", watched)
     place = rng.uniform(1.0, 11.0, (150, 2))
     simulation.add_points(place, goals=place + [58.0, 55.0], speed=20.0)
     start = np.stack(np.meshgrid([40.0, 44.0, 48.0], [50.0, 53.0, 56.0, 59.0]), axis=-1).reshape(-1, 2)
     ahead = np.tile([0.0, -1.0], (len(start), 1))
     simulation.add_bodies(box(2.0, 1.0), start, headings=ahead, goals=start - [30.0, 40.0], speed=15.0)
-    simulation.step(90)
+    simulation.run(steps=90)
     assert (np.sum(found, axis=0) > 20).all()
     assert simulation.operations[1] > 20
     assert simulation.operations[0] > 20 or budget is not None
@@ -110,7 +110,7 @@ def test_bodies_close_together_split_their_cells_where_no_point_is(rng):
     simulation.add_points(np.array([[60.0, 60.0]]))
     place = np.stack(np.meshgrid(np.arange(3.0, 14.0, 3.0), np.arange(3.0, 14.0, 3.0)), axis=-1).reshape(-1, 2)
     simulation.add_bodies(box(2.0, 1.0), place, headings=np.tile([1.0, 0.0], (len(place), 1)))
-    simulation.step(10)
+    simulation.run(steps=10)
     map, e = simulation.map, simulation.bodies.edges.arrays
     held = np.diff(e.start.numpy())
     assert held.sum() > 64
@@ -129,7 +129,7 @@ def test_a_crowd_does_not_depend_on_who_is_too_far_to_be_looked_at(rng, cell):
         count = round(24.0 / size)
         simulation = Simulation(quad_grid(count, count, size=size, device="cpu"), adaptive=None)
         simulation.add_points(place, goals=place[::-1].copy())
-        simulation.step(2)
+        simulation.run(steps=2)
         ends.append(simulation.velocities)
     np.testing.assert_allclose(*ends, atol=1e-9)
 
@@ -146,19 +146,19 @@ def test_agents_stay_sorted_by_cell_however_few_or_many_change_theirs(rng):
             simulation.step()
             changes += int((simulation.cells != before).sum())
             np.testing.assert_array_equal(simulation.points.counts(), counts(simulation))
-            held = simulation.map.arrays.cell.numpy()[simulation.points.crowd.dart.numpy()]
+            held = simulation.map.arrays.cell.numpy()[simulation.points.arrays.dart.numpy()]
             assert (np.diff(held) >= 0).all()
-            np.testing.assert_array_equal(simulation.points.crowd.cell.numpy(), held)
+            np.testing.assert_array_equal(simulation.points.arrays.cell.numpy(), held)
         assert changes > 20
 
 
 @wp.kernel
 def _near(
-    first: int, e: Edges, x: wp.array[wp.vec3d], reach: wp.float64, maybe: wp.array[int], d: wp.array[wp.float64]
+    first: int, e: BodyEdges, x: wp.array[wp.vec3d], reach: wp.float64, maybe: wp.array[int], d: wp.array[wp.float64]
 ):
     i = first + wp.tid()
     up = wp.vec3d(wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
-    maybe[i] = int(maybe_near(e, i, x[i], reach))
+    maybe[i] = int(edge_may_be_near(e, i, x[i], reach))
     d[i] = edge_field(x[i], wp.vec3d(), e.a[i], e.b[i], wp.vec3d(), wp.vec3d(), up).distance
 
 
@@ -167,7 +167,7 @@ def test_no_edge_within_reach_is_passed_over(rng):
     cpu = wp.get_device("cpu")
     a, x = rng.uniform(-4, 4, (2, count, 3))
     b = a + rng.normal(size=(count, 3)) * rng.choice([0.0, 1e-9, 0.5, 3.0], count)[:, None]
-    e = Edges()
+    e = BodyEdges()
     e.a, e.b = (wp.array(ends, dtype=wp.vec3d, device=cpu) for ends in (a, b))
     maybe, distance = wp.zeros(count, dtype=wp.int32, device=cpu), wp.zeros(count, dtype=wp.float64, device=cpu)
     launch(_near, count, [e, wp.array(x, dtype=wp.vec3d, device=cpu), reach], [maybe, distance], device=cpu)
@@ -180,9 +180,9 @@ def test_no_edge_within_reach_is_passed_over(rng):
 
 
 @wp.kernel
-def _walls(first: int, s: Sight, cells: wp.array[int], x: wp.array[wp.vec3d], d: wp.array[wp.float64]):
+def _walls(first: int, s: Neighbourhoods, cells: wp.array[int], x: wp.array[wp.vec3d], d: wp.array[wp.float64]):
     i = first + wp.tid()
-    d[i] = wall_near(s, cells[i], x[i]).distance
+    d[i] = nearest_wall_of_cell(s, cells[i], x[i]).distance
 
 
 @pytest.mark.parametrize("reach", [0.7, 2.0])
@@ -197,7 +197,7 @@ def test_the_nearest_wall_is_that_of_all_walls_around(rng, blocked, reach):
     place, cell = place[~np.isin(cell, blocked)], cell[~np.isin(cell, blocked)]
     x = wp.array(np.pad(place, ((0, 0), (0, 1))), dtype=wp.vec3d, device=cpu)
     found = wp.zeros(len(place), dtype=wp.float64, device=cpu)
-    inputs = [sight_of(map, reach), wp.array(cell.astype(np.int32), device=cpu), x]
+    inputs = [neighbourhoods_of(map, reach), wp.array(cell.astype(np.int32), device=cpu), x]
     launch(_walls, len(place), inputs, [found], device=cpu)
     border = np.concatenate([place, 16 - place], axis=1).min(axis=1)
     boxes = [np.linalg.norm(np.maximum(np.abs(place - centre[k]) - size / 2, 0), axis=1) for k in blocked]

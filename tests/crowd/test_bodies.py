@@ -35,7 +35,7 @@ def test_a_rigid_body_keeps_its_shape_turns_and_arrives():
     simulation.add_bodies(box(4.0, 2.0), [[6.0, 6.0]], headings=[[1, 0]], goals=[[[22.0, 22.0]]], speed=3.0)
     rest = lengths(box(4.0, 2.0).particles)
     for _ in range(30):
-        simulation.step(10)
+        simulation.run(steps=10)
         np.testing.assert_allclose(lengths(simulation.bodies.outline(0)), rest, atol=0.02)
     outline = simulation.bodies.outline(0)
     assert np.linalg.norm(outline.mean(axis=0)[:2] - 22.0) < 2.0
@@ -54,11 +54,11 @@ def test_a_pressed_body_regains_its_shape_and_a_turned_one_stays_turned(rng):
     body = deformable(np.stack([2.0 * np.cos(turn), np.sin(turn)], axis=1), beta_linear=0.0)
     simulation = ground()
     simulation.add_bodies(body, [[15.0, 15.0]], headings=[[0.6, 0.8]])
-    start = simulation.bodies.position.copy()
+    start = simulation.bodies.positions.copy()
     pressed = start + rng.normal(0, 0.15, start.shape) * [1, 1, 0]
     simulation.bodies.arrays.position.assign(pressed)
-    simulation.step(300)
-    found = simulation.bodies.position
+    simulation.run(steps=300)
+    found = simulation.bodies.positions
     np.testing.assert_allclose(lengths(found), lengths(body.particles), atol=1e-3)
     # The best rotation of the pressed shape, by singular values: the oracle of the angle.
     a, b = pressed - pressed.mean(axis=0), np.c_[body.particles, np.zeros(16)]
@@ -75,7 +75,7 @@ def test_a_pressed_body_regains_its_shape_and_a_turned_one_stays_turned(rng):
         u, _, vt = np.linalg.svd((turned - turned.mean(axis=0)).T @ body.particles)
         best = u @ np.diag([1, np.linalg.det(u @ vt)]) @ vt
         simulation.step()
-        first = simulation.bodies.position
+        first = simulation.bodies.positions
         np.testing.assert_allclose((first - first.mean(axis=0))[:, :2], body.particles @ best.T, atol=1e-12)
 
 
@@ -93,8 +93,8 @@ def test_a_linear_match_gives_way_to_shear_and_plasticity_keeps_it():
         simulation = ground()
         simulation.add_bodies(body, [[15.0, 15.0]], headings=[[1, 0]])
         simulation.bodies.arrays.position.assign(np.c_[squeezed + 15.0, np.zeros(4)])
-        simulation.step(300)
-        widths[name] = np.ptp(simulation.bodies.position[:, 0])
+        simulation.run(steps=300)
+        widths[name] = np.ptp(simulation.bodies.positions[:, 0])
     assert widths["rigid"] == pytest.approx(2.0, abs=1e-3)
     assert widths["linear"] == pytest.approx(2.8, abs=1e-3)
     assert 2.1 < widths["plastic"] < 2.8
@@ -112,7 +112,7 @@ def test_a_concave_body_moves_pushes_points_out_of_its_way_and_carries_its_mesh(
     lattice = lattice[holds(outline, lattice)]
     cage = Cage(outline, lattice)
     for _ in range(40):
-        simulation.step(10)
+        simulation.run(steps=10)
         now = simulation.bodies.outline(0)
         assert not holds(now, simulation.positions).any()
         followed = cage.follow(now)
@@ -141,10 +141,10 @@ def test_each_kind_of_body_gets_to_its_goal_among_points(kind, rng):
     simulation = ground()
     simulation.add_bodies(body, [[9.0, 15.0]], headings=[[1, 0]], goals=[[[24.0, 18.0]]], speed=2.0)
     simulation.add_points(rng.uniform(12, 20, (30, 2)))
-    simulation.step(30 * 14)
+    simulation.run(steps=30 * 14)
     assert np.linalg.norm(simulation.bodies.outline(0).mean(axis=0)[:2] - [24, 18]) < 2.5
     for section in body.sections:
-        shape = simulation.bodies.position[list(section)]
+        shape = simulation.bodies.positions[list(section)]
         np.testing.assert_allclose(lengths(shape), lengths(body.particles[list(section)]), atol=0.35)
 
 
@@ -158,8 +158,8 @@ def test_points_do_not_change_the_way_of_a_body_by_a_single_bit(rng):
         )
         if points:
             simulation.add_points(np.random.default_rng(1).uniform(9, 21, (points, 2)))
-        simulation.step(90)
-        found.append(simulation.bodies.position)
+        simulation.run(steps=90)
+        found.append(simulation.bodies.positions)
     assert found[0].tobytes() == found[1].tobytes()
 
 
@@ -169,7 +169,7 @@ def test_a_slow_body_never_gets_over_a_point_that_has_room():
     simulation.add_bodies(box(4.0, 2.0), [[5.0, 15.0]], headings=[[1, 0]], goals=[[[25.0, 15.0]]], speed=0.8)
     simulation.add_points(np.stack([np.linspace(9, 22, 12), 15.0 + 0.8 * np.sin(np.arange(12))], axis=1))
     for _ in range(60):
-        simulation.step(10)
+        simulation.run(steps=10)
         assert not holds(simulation.bodies.outline(0), simulation.positions).any()
 
 
@@ -180,7 +180,7 @@ def test_an_edge_is_listed_in_every_cell_it_crosses_and_counts_once(rng, length,
     place, angle = rng.uniform(margin, 30 - margin, (12, 2)), rng.uniform(0, 6.28, 12)
     simulation.add_bodies(box(length, 0.7), place, headings=np.stack([np.cos(angle), np.sin(angle)], axis=1))
     simulation.add_points(rng.uniform(1, 29, (80, 2)))
-    simulation.step(1)
+    simulation.run(steps=1)
     e = simulation.bodies.edges.arrays
     first, cells, edge, start, entry = (getattr(e, n).numpy() for n in ("first", "cells", "edge", "start", "entry"))
     a, b = e.a.numpy(), e.b.numpy()
@@ -205,12 +205,12 @@ def test_virtual_edges_reach_ahead_stop_at_walls_and_become_a_wedge_for_wide_bod
         box(3.0, 1.0), [[8.0, 8.0], [24.5, 20.0]], headings=[[1, 0], [1, 0]], goals=[[[28, 8]], [[99, 20]]], speed=6.0
     )
     simulation.add_bodies(bar, [[8.0, 22.0]], headings=[[1, 0]], goals=[[[28, 22]]], speed=3.0)
-    simulation.step(20)
+    simulation.run(steps=20)
     e = simulation.bodies.edges.arrays
     ahead, owner, a, b = e.ahead.numpy() == 1, e.owner.numpy(), e.a.numpy(), e.b.numpy()
     assert [int((owner[ahead] == k).sum()) for k in range(3)] == [1, 1, 2]
     free = np.flatnonzero(ahead & (owner == 0))[0]
-    speed = simulation.bodies.velocity[:4].mean(axis=0)
+    speed = simulation.bodies.velocities[:4].mean(axis=0)
     np.testing.assert_allclose(b[free] - a[free], speed, atol=1e-9)
     assert b[np.flatnonzero(ahead & (owner == 1))[0], 0] <= 30.0 + 1e-9
     wedge = b[ahead & (owner == 2)]
@@ -245,15 +245,15 @@ def test_a_body_that_is_added_later_does_not_change_the_way_of_the_others(repeat
         goals = [[[8.0, 24.0], [26.0, 24.0], [26.0, 20.0]]]
         simulation.add_bodies(box(2, 1), [[4.0, 24.0]], headings=[[1, 0]], goals=goals, speed=3.0, repeat=repeat)
         simulation.add_bodies(soft, [[15.0, 8.0]], headings=[[1, 0]])
-        place = simulation.bodies.position
+        place = simulation.bodies.positions
         place[4:] = np.c_[corners * [1.4, 1 / 1.4] + [15.0, 8.0], np.zeros(4)]
         simulation.bodies.arrays.position.assign(place)
-        simulation.step(120)
-        assert simulation.bodies.routes.at.numpy()[0] == 1
+        simulation.run(steps=120)
+        assert simulation.bodies.routes.current.numpy()[0] == 1
         if add:
             simulation.add_bodies(box(2, 1), [[4.0, 4.0]], headings=[[1, 0]], goals=[[4.0, 4.0]])
-        simulation.step(240)
-        ends.append((simulation.bodies.position[:8], simulation.bodies.routes.arrived.numpy()[:2]))
+        simulation.run(steps=240)
+        ends.append((simulation.bodies.positions[:8], simulation.bodies.routes.arrived.numpy()[:2]))
     assert np.ptp(ends[0][0][4:, 0]) > 2.1  # 2 at rest
     for alone, together in zip(*ends, strict=True):
         np.testing.assert_array_equal(alone, together)
@@ -264,7 +264,7 @@ def test_no_bodies_may_be_added():
     none = np.empty((0, 2))
     for _ in range(2):
         assert len(simulation.add_bodies(box(2, 1), none, headings=none, goals=none)) == 0
-        simulation.step(3)
+        simulation.run(steps=3)
         simulation.add_bodies(box(2, 1), [[9.0, 9.0 + 9.0 * len(simulation.bodies)]], headings=[[1, 0]])
     assert len(simulation.bodies) == 2
 

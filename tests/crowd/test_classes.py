@@ -29,7 +29,7 @@ def test_static_dynamic_rigid_deformable_and_dividing_things_live_in_one_map(rng
     slug = deformable(ring_of(12, 1.2), alpha=0.3, beta_linear=0.7)
     simulation.add_bodies(slug, [[6.0, 28.5]], headings=[[1, 0]], goals=[[24.0, 24.0]], speed=2.0)
     rest = [np.linalg.norm(np.diff(simulation.bodies.outline(k), axis=0), axis=1) for k in (0, 1)]
-    before, bent = simulation.bodies.position, np.zeros(2)
+    before, bent = simulation.bodies.positions, np.zeros(2)
     for _ in range(200):
         simulation.step()
         now = [np.linalg.norm(np.diff(simulation.bodies.outline(k), axis=0), axis=1) for k in (0, 1)]
@@ -37,7 +37,7 @@ def test_static_dynamic_rigid_deformable_and_dividing_things_live_in_one_map(rng
         x = simulation.positions
         assert not ((x[:, :2] > 12.0) & (x[:, :2] < 15.0)).all(axis=1).any()  # nobody is in what is static
     assert (simulation.positions[:, 0] > 8.0).all()
-    assert (np.linalg.norm(simulation.bodies.position - before, axis=1) > 5.0).all()
+    assert (np.linalg.norm(simulation.bodies.positions - before, axis=1) > 5.0).all()
     assert bent[0] < 0.02  # the box is rigid, the slug is pressed by the wall it starts beside
     assert bent[1] > 5 * bent[0]
     assert min(simulation.operations) > 0  # topology: cells were merged and split under way
@@ -58,7 +58,7 @@ def test_a_step_and_its_picture_use_the_map_and_no_other_structure(monkeypatch, 
     for name in ("cKDTree", "KDTree", "Delaunay"):
         monkeypatch.setattr(scipy.spatial, name, forbidden)
     for simulation in (plane, space):
-        simulation.step(10)
+        simulation.run(steps=10)
         assert simulation.observe().neighbours.shape == (len(simulation.points),)
     assert plane.operations[1] > 0
     top_view(plane, tmp_path / "plane.png")

@@ -9,10 +9,10 @@ import warp as wp
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import CellMap, MapArrays, split
 from tangere.cells.tracking import locate, move, move_darts
-from tangere.crowd import Bubbles, Obstacle, Planner, Simulation
-from tangere.crowd.agents.neighbour_ranges import Sight, sight_of
-from tangere.crowd.navigation.line_of_sight import looked
-from tangere.crowd.navigation.local_planning import Nearby, cells_between
+from tangere.crowd import Bubbles, Obstacle, Orca, Planner, Simulation
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods, neighbourhoods_of
+from tangere.crowd.navigation.line_of_sight import line_of_sight
+from tangere.crowd.navigation.local_planning import LocalPlanner, cells_between
 from tangere.crowd.scenarios import city
 from tangere.runtime import InputError, launch
 
@@ -21,14 +21,14 @@ from tangere.runtime import InputError, launch
 def _looks(
     first: int,
     m: MapArrays,
-    s: Sight,
+    s: Neighbourhoods,
     a: wp.array[wp.vec3d],
     b: wp.array[wp.vec3d],
     darts: wp.array[int],
     end: wp.array[wp.vec2i],
 ):
     i = first + wp.tid()
-    way = looked(m, s, a[i], b[i], darts[i])
+    way = line_of_sight(m, s, a[i], b[i], darts[i])
     end[i] = wp.vec2i(way.dart, way.status)
 
 
@@ -63,7 +63,7 @@ def test_a_look_ends_where_the_march_does(rng, effort):
         ends = [wp.array(x, dtype=wp.vec3d, device="cpu") for x in (a, b)]
         darts = wp.array(here, dtype=wp.int32, device="cpu")
         found = wp.empty(len(a), dtype=wp.vec2i, device="cpu")
-        launch(_looks, len(a), [map.arrays, sight_of(map, 1.0), *ends, darts], [found], device=map.device)
+        launch(_looks, len(a), [map.arrays, neighbourhoods_of(map, 1.0), *ends, darts], [found], device=map.device)
         dart, _, status = (x.numpy() for x in move_darts(map, *ends, darts))
         cell, found = map.numpy("cell"), found.numpy()
         inside = status == 0
@@ -80,9 +80,9 @@ def test_whoever_is_sent_around_sees_where_he_goes_first(rng):
     free = simulation.map.leaves[simulation.map.arrays.obstacle.numpy()[simulation.map.leaves] == 0]
     place = simulation.map.numpy("centre")[rng.choice(free, 400)] + [*rng.uniform(-1.99, 1.99, 2), 0.0]
     here = locate(simulation.map, place)
-    order = simulation.points.crowd.number.numpy()
-    simulation.points.crowd.position.assign(place[order])
-    simulation.points.crowd.dart.assign(here.dart[order])
+    order = simulation.points.arrays.number.numpy()
+    simulation.points.arrays.position.assign(place[order])
+    simulation.points.arrays.dart.assign(here.dart[order])
     simulation.points.relocate()
     for _ in range(3):
         sent = simulation.reroute()
@@ -90,7 +90,7 @@ def test_whoever_is_sent_around_sees_where_he_goes_first(rng):
         first = simulation.points.routes.detour.numpy()[sent]
         ends = move(simulation.map, simulation.positions[sent], first, simulation.points.by_number("dart")[sent])
         assert not ends.blocked.any()
-        simulation.step(20)
+        simulation.run(steps=20)
 
 
 def test_two_who_meet_at_a_corner_get_past_each_other():
@@ -99,7 +99,7 @@ def test_two_who_meet_at_a_corner_get_past_each_other():
     map.block("cell", np.flatnonzero((centre[:, :2] > 12).all(axis=1) & (centre[:, 1] < 24)))
     simulation = Simulation(map, adaptive=None)
     simulation.add_points([[11.44, 12.3], [12.3, 11.6]], goals=[[30.0, 11.4], [11.4, 23.0]])
-    simulation.step(30 * 30)
+    simulation.run(steps=30 * 30)
     assert np.isfinite(simulation.arrived).all()
 
 
@@ -109,11 +109,11 @@ def test_a_way_around_is_planned_once(monkeypatch):
     comb = (centre[:, 0] > 30) & (centre[:, 0] < 60) & (np.floor(centre[:, 1] / 3) % 4 == 1) & (centre[:, 1] > 12)
     map.block("cell", np.flatnonzero(comb | ((centre[:, 0] > 57) & (centre[:, 0] < 60) & (centre[:, 1] > 12))))
     planned = []
-    ways = Nearby.ways
-    monkeypatch.setattr(Nearby, "ways", lambda self, *ends: planned.append(len(ends[0])) or ways(self, *ends))
+    routes = LocalPlanner.routes
+    monkeypatch.setattr(LocalPlanner, "routes", lambda self, *ends: planned.append(len(ends[0])) or routes(self, *ends))
     simulation = Simulation(map, adaptive=None)
     simulation.add_points([[46.0, 46.5]], goals=[[80.0, 46.5]])  # between two teeth of the comb
-    simulation.step(30 * 90)
+    simulation.run(steps=30 * 90)
     assert np.isfinite(simulation.arrived).all()
     assert planned == [1]
 
@@ -126,12 +126,12 @@ def test_walls_far_away_are_seen_in_time():
     simulation.add_points([[4.0, 28.0]], goals=[[170.0, 28.0]])
     assert len(simulation.reroute()) == 0
     aside = np.array([[4.0, 50.0, 0.0]])
-    simulation.points.crowd.position.assign(aside)
-    simulation.points.crowd.dart.assign(locate(map, aside).dart)
+    simulation.points.arrays.position.assign(aside)
+    simulation.points.arrays.dart.assign(locate(map, aside).dart)
     simulation.points.relocate()
     assert len(simulation.reroute(ahead=30.0)) == 0
     assert simulation.reroute().tolist() == [0]
-    simulation.step(30 * 150)
+    simulation.run(steps=30 * 150)
     assert np.isfinite(simulation.arrived).all()
 
 
@@ -144,9 +144,9 @@ def test_ways_are_kept_when_cells_change_and_looked_for_again_when_walls_do():
     assert simulation.reroute().tolist() == [0]
     kept, first = simulation._detours, simulation.points.routes.detour.numpy()[0].copy()
     y, x = np.mgrid[0:6, 0:6]
-    simulation.step(1)
+    simulation.run(steps=1)
     split(map, simulation.cells[:1], balanced=True)
-    simulation.step(1)
+    simulation.run(steps=1)
     assert simulation._detours is None  # not by itself: it may have been walls
     assert simulation.reroute().tolist() == [0]
     crowd = simulation.add_points(np.stack([4 + 0.8 * x.ravel(), 4 + 0.8 * y.ravel()], axis=1))
@@ -158,7 +158,7 @@ def test_ways_are_kept_when_cells_change_and_looked_for_again_when_walls_do():
     simulation.block([int(locate(map, [[33.0, 3.0]]).cell[0])])
     assert simulation.reroute().tolist() == [0]
     assert simulation._detours is not kept
-    simulation.step(30 * 90)
+    simulation.run(steps=30 * 90)
     assert np.isfinite(simulation.arrived[0])
     assert len(crowd) == 36
 
@@ -172,10 +172,10 @@ def test_who_is_on_a_way_around_stays_on_it_when_others_join_and_leaves_it_for_a
     assert simulation.reroute().tolist() == [0, 1]
     places = simulation.points.routes.detour.numpy().copy()
     simulation.add_points([[5.0, 5.0]], goals=[[9.0, 9.0]])
-    assert simulation.points.routes.detoured.numpy().tolist() == [1, 1, 0]
+    assert simulation.points.routes.has_detour.numpy().tolist() == [1, 1, 0]
     np.testing.assert_array_equal(simulation.points.routes.detour.numpy()[:2], places)
     simulation.retarget([0], [[20.0, 20.0]])
-    assert simulation.points.routes.detoured.numpy().tolist() == [0, 1, 0]
+    assert simulation.points.routes.has_detour.numpy().tolist() == [0, 1, 0]
 
 
 def test_two_who_stand_face_to_face_in_a_maze_step_aside():
@@ -194,7 +194,7 @@ def test_two_who_stand_face_to_face_in_a_maze_step_aside():
             chosen.append(k)
     simulation = Simulation(map, adaptive=None, seed=80)
     simulation.add_points(a[chosen[:12]], goals=b[chosen[:12]])
-    simulation.step(30 * 200)
+    simulation.run(steps=30 * 200)
     assert np.isfinite(simulation.arrived).all()
 
 
@@ -216,7 +216,7 @@ def test_to_another_island_there_is_no_way():
     simulation = Simulation(map, adaptive=None)
     simulation.add_points([[1.0, 1.0], [1.0, 7.5]], goals=[[52.0, 3.0], [14.0, 7.5]])
     assert simulation.reroute().tolist() == [1]
-    simulation.step(30 * 20)
+    simulation.run(steps=30 * 20)
     assert np.isfinite(simulation.arrived).tolist() == [False, True]
 
 
@@ -224,10 +224,10 @@ def test_when_the_last_wall_is_gone_all_go_straight_again():
     simulation = Simulation(quad_grid(20, 20, size=2.0, device="cpu"))
     simulation.add_points([[10.0, 20.5]], goals=[[30.0, 20.0]])
     obstacle = Obstacle(simulation, [16.0, 20.0], 4.0)
-    simulation.step(60)
-    assert simulation.points.routes.detoured.numpy().tolist() == [1]
+    simulation.run(steps=60)
+    assert simulation.points.routes.has_detour.numpy().tolist() == [1]
     obstacle.remove()
-    simulation.step(30 * 20)
+    simulation.run(steps=30 * 20)
     assert np.isfinite(simulation.arrived).all()
 
 
@@ -240,7 +240,7 @@ def test_whoever_has_got_on_asks_again_for_a_way():
     simulation = Simulation(map, adaptive=None, behaviour=rule, clearance=0.6)
     simulation.add_points([[5.0, 15.5]], goals=[[35.0, 15.5]], radius=0.2)
     assert simulation.reroute().tolist() == []
-    simulation.step(30 * 60)
+    simulation.run(steps=30 * 60)
     assert np.isfinite(simulation.arrived).all()
 
 
@@ -266,8 +266,8 @@ def test_whoever_is_shut_in_is_known_to_be_without_looking_at_the_whole_map():
         map.block("cell", np.flatnonzero(np.maximum(np.abs(x - 20), np.abs(y - 20)) == 3))
         here, there = np.array([[20.5, 20.5, 0.0]]), np.array([[50.5, 50.5, 0.0]])
         for a, b in ((here, there), (there, here)):
-            nearby = Nearby(map, 0.3)
-            (way,) = nearby.ways(a, locate(map, a).dart, b, locate(map, b).dart)
+            nearby = LocalPlanner(map, 0.3)
+            (way,) = nearby.routes(a, locate(map, a).dart, b, locate(map, b).dart)
             assert len(way) == 0
             assert nearby._planner is not None
             assert len(nearby._planner.leaves) < 2500
@@ -279,8 +279,8 @@ def test_ways_are_the_same_whether_goals_are_looked_at_together_or_one_by_one(rn
     free = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
     a, b = (map.numpy("centre")[rng.choice(free, 40)] for _ in range(2))
     together = Planner(map, clearance=0.3).routes(a, b, partial=True)
-    monkeypatch.setattr("tangere.crowd.navigation.planning._COSTS", 1)
-    monkeypatch.setattr("tangere.crowd.navigation.planning._PLACES", 9)
+    monkeypatch.setattr("tangere.crowd.navigation.planning._COSTS_AT_ONCE", 1)
+    monkeypatch.setattr("tangere.crowd.navigation.planning._WAYPOINTS_AT_ONCE", 9)
     for one, other in zip(together, Planner(map, clearance=0.3).routes(a, b, partial=True), strict=True):
         np.testing.assert_array_equal(one, other)
     assert sum(len(way) > 1 for way in together) > 10
@@ -310,15 +310,15 @@ def test_ways_planned_nearby_cost_what_the_cheapest_in_the_whole_map_do(rng):
     away = np.linalg.norm(centre[begin][:, None] - centre[free][None], axis=2)
     end = free[np.argsort(away, axis=1)[np.arange(25), rng.integers(1, 300, 25)]]
     whole = Planner(map, clearance=0.3)
-    ways = whole.found(centre[begin], anchor[begin], centre[end], anchor[end])[0]
+    ways = whole.known_routes(centre[begin], anchor[begin], centre[end], anchor[end])[0]
     largest = 0
     for k in range(25):
-        nearby, few = Nearby(map, 0.3), slice(k, k + 1)
-        (near,) = nearby.ways(centre[begin[few]], anchor[begin[few]], centre[end[few]], anchor[end[few]])
+        nearby, few = LocalPlanner(map, 0.3), slice(k, k + 1)
+        (near,) = nearby.routes(centre[begin[few]], anchor[begin[few]], centre[end[few]], anchor[end[few]])
         assert (len(near) == 0) == (len(ways[k]) == 0)
         known = nearby._planner
         assert known is not None
-        costs = [p._search(p._place[end[few]])[0][0, p._place[begin[k]]] for p in (known, whole)]
+        costs = [p._search(p._leaf_index[end[few]])[0][0, p._leaf_index[begin[k]]] for p in (known, whole)]
         assert costs[0] == pytest.approx(costs[1], rel=1e-12)
         largest = max(largest, len(known.leaves) if len(near) else 0)
     assert 0 < largest < len(map.leaves)
@@ -332,7 +332,7 @@ def test_whoever_is_pushed_behind_a_corner_finds_his_way_again():
         map.block("cell", np.flatnonzero((np.abs(centre[:, 0] - 12) < 3) & (np.abs(centre[:, 1] - 12) < 6)))
         simulation = Simulation(map, reroute=reroute)
         simulation.add_points([[8.0, 12.0]], goals=[[16.0, 12.0]])  # straight through the obstacle
-        simulation.step(30 * 30)
+        simulation.run(steps=30 * 30)
         arrived[reroute] = bool(np.isfinite(simulation.arrived[0]))
     assert arrived == {0.0: False, 1.0: True}
 
@@ -346,7 +346,7 @@ def test_points_behind_a_wall_of_edges_find_the_gap_in_it():
     for every in (0.0, 1.0):
         simulation = Simulation(map, adaptive=None, reroute=every)
         simulation.add_points([[4.0, 4.0]], goals=[[20.0, 4.0]])
-        simulation.step(30 * 50)
+        simulation.run(steps=30 * 50)
         arrived[every] = bool(np.isfinite(simulation.arrived).all())
     assert arrived == {0.0: False, 1.0: True}
 
@@ -362,15 +362,70 @@ def test_the_way_around_a_wall_is_looked_for_among_as_many_cells_in_a_map_of_any
         assert simulation.reroute().tolist() == [0]
         kept = simulation._detours
         assert kept is not None
-        planner = kept._nearby._planner
+        planner = kept._planner._planner
         assert planner is not None
         known.append(len(planner.leaves))
-        simulation.step(60)
+        simulation.run(steps=60)
         assert simulation._detours is kept
         map.block("cell", [0])
-        simulation.step(30)
+        simulation.run(steps=30)
         assert simulation._detours is not kept
     assert known[0] == known[1] < 900
+
+
+def floor_plan(*rectangles, lean=0.0):
+    """A map of squares of 3 m, the union of rectangles (low and high corner): its border is its only wall.
+
+    Above y = 6 m it leans to the left by so much for every metre.
+    """
+    squares = sorted({(x, y) for a, b, c, d in rectangles for x in range(a, c, 3) for y in range(b, d, 3)})
+    corners = sorted({(x + i, y + j) for x, y in squares for i in (0, 3) for j in (0, 3)})
+    number = {corner: k for k, corner in enumerate(corners)}
+    cells = [[number[x, y], number[x + 3, y], number[x + 3, y + 3], number[x, y + 3]] for x, y in squares]
+    places = [(x - lean * max(y - 6, 0), y) for x, y in corners]
+    return CellMap.from_polygons(np.array(places, float), cells, device="cpu")
+
+
+#: Maps, starts, and a goal; the straight way between them leads through the border.
+_FLOORS = {
+    "L": (floor_plan((0, 0, 30, 6), (24, 0, 30, 30), lean=1.0), [[3.0, 3.0], [5.0, 2.0], [7.0, 4.0]], [4.0, 28.0]),
+    "U": (
+        floor_plan((0, 0, 6, 24), (0, 0, 30, 6), (24, 0, 30, 24)),
+        [[2.0, 20.0], [4.0, 22.0], [3.0, 17.0]],
+        [27.0, 22.0],
+    ),
+    "court": (
+        floor_plan((0, 0, 30, 9), (0, 21, 30, 30), (0, 0, 9, 30), (21, 0, 30, 30)),
+        [[3.0, 14.0], [5.0, 15.0], [4.0, 16.5]],
+        [26.0, 15.0],
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", [Bubbles(), Orca()], ids=["bubbles", "orca"])
+@pytest.mark.parametrize("name", _FLOORS)
+def test_whoever_walks_in_a_floor_plan_gets_around_its_corners(name, rule):
+    """Its walls are the border of the map: nothing in it is blocked."""
+    map, starts, goal = _FLOORS[name]
+    arrived = {}
+    for every in (0.0, 1.0):
+        simulation = Simulation(map, adaptive=None, reroute=every, behaviour=rule)
+        simulation.add_points(starts, goals=[[goal[0] + 0.8 * k, goal[1] - k] for k in range(3)])
+        simulation.run(steps=30 * 75)
+        arrived[every] = np.isfinite(simulation.arrived).tolist()
+    assert arrived == {0.0: [False] * 3, 1.0: [True] * 3}
+
+
+def test_in_a_map_without_walls_and_bays_nobody_looks_for_a_way():
+    corners = np.array([[8.0, 0.0], [14.0, 4.0], [14.0, 10.0], [8.0, 14.0], [2.0, 10.0], [2.0, 4.0]])
+    sixths = np.concatenate([corners, [[8.0, 7.0]]])
+    wheel = CellMap.from_polygons(sixths, [[k, (k + 1) % 6, 6] for k in range(6)], device="cpu")
+    for map in (quad_grid(9, 7, size=3.0, jitter=0.2, device="cpu"), wheel):
+        simulation = Simulation(map, adaptive=None, behaviour=Bubbles(range=1.0))
+        simulation.add_points([[6.0, 6.0]], goals=[[99.0, 6.0]])
+        assert simulation.reroute().tolist() == []
+        assert simulation._detours is not None
+        assert not simulation._detours.has_walls
 
 
 def test_whoever_stands_on_a_slanted_wall_is_not_looked_for_again(rng):
@@ -389,9 +444,9 @@ def test_whoever_stands_on_a_slanted_wall_is_not_looked_for_again(rng):
     here = locate(map, place)
     ends = move(map, place, place + rng.normal(0, 9.0, place.shape), here.dart)
     # As a step leaves those whom a wall stops.
-    order = simulation.points.crowd.number.numpy()
-    simulation.points.crowd.position.assign(ends.position[order])
-    simulation.points.crowd.dart.assign(ends.dart[order])
+    order = simulation.points.arrays.number.numpy()
+    simulation.points.arrays.position.assign(ends.position[order])
+    simulation.points.arrays.dart.assign(ends.dart[order])
     behind = ~open_cell[locate(map, ends.position).cell] | locate(map, ends.position).blocked
     assert behind.sum() > 20
     assert np.isin(np.flatnonzero(behind), simulation.reroute()).any()

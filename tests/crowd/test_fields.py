@@ -8,7 +8,7 @@ import warp as wp
 
 from tangere.cells.generate import quad_grid
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.steering.bubbles import bubble, edge_field, segment_field
+from tangere.crowd.steering.bubbles import bubble_push, edge_field, segment_field
 from tangere.runtime import InputError, choose_device, launch
 
 R, K, Z = 1.5, 14.0, 2.0
@@ -24,7 +24,7 @@ def _bubbles(
     out: wp.array[wp.float64],
 ):
     i = first + wp.tid()
-    out[i] = bubble(d[i], rate[i], p[0], p[1], p[2], careful == 1)
+    out[i] = bubble_push(d[i], rate[i], p[0], p[1], p[2], careful == 1)
 
 
 @wp.kernel(enable_backward=False)

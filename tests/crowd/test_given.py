@@ -25,7 +25,7 @@ from tangere.crowd import (
     scenarios,
     top_view,
 )
-from tangere.crowd.scenarios.plane import spread_out
+from tangere.crowd.scenarios.plane import spread_points
 from tangere.runtime import InputError
 
 TWO = [[4.0, 4.0], [8.0, 8.0]]
@@ -257,7 +257,7 @@ def test_sizes_of_scenarios_are_those_of_whole_cells():
     assert np.ptp(simulation.map.positions, axis=0).tolist() == [96.0, 40.0, 0.0]
     assert simulation.positions[:, 0].max() < 96.0
     assert len(scenarios.corridor(1, 0, device="cpu").points) == 1
-    assert spread_out(0, (0, 0), (1, 1), 0.5, np.random.default_rng(0)).shape == (0, 2)
+    assert spread_points(0, (0, 0), (1, 1), 0.5, np.random.default_rng(0)).shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -294,8 +294,8 @@ def test_boxes_on_a_circle_start_apart(size):
 @pytest.mark.parametrize("speed", [1.0, 6.0])
 def test_boxes_on_a_circle_are_as_fast_as_told(speed):
     simulation = scenarios.circle(10, 8, speed=speed, device="cpu")
-    simulation.step(90)
-    np.testing.assert_allclose(np.linalg.norm(simulation.bodies.velocity, axis=1), speed, rtol=0.1)
+    simulation.run(steps=90)
+    np.testing.assert_allclose(np.linalg.norm(simulation.bodies.velocities, axis=1), speed, rtol=0.1)
 
 
 def test_numbers_of_any_kind_are_taken():
@@ -305,15 +305,15 @@ def test_numbers_of_any_kind_are_taken():
     assert len(chain(6, np.uint8(40), np.int8(20)).sections) == 6
     simulation = Simulation(quad_grid(4, 4, size=3.0, device="cpu"), adapt_every=np.uint8(5))
     simulation.add_points([[1.0, 1.0]])
-    simulation.step(300.0)
+    simulation.run(steps=300.0)
     assert simulation.steps == 300
 
 
 @pytest.mark.parametrize("count", [2.5, "a", None, -1, True, np.nan, np.inf])
 def test_numbers_of_steps_and_agents_are_whole(count):
     simulation = Simulation(quad_grid(4, 4, size=3.0, device="cpu"))
-    with pytest.raises(InputError, match="count must be a whole number"):
-        simulation.step(count)
+    with pytest.raises(InputError, match="run takes either" if count is None else "steps must be a whole number"):
+        simulation.run(steps=count)
     for make in (
         scenarios.circle,
         scenarios.corridor,

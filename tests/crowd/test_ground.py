@@ -6,37 +6,53 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.cells.generate import quad_grid
-from tangere.cells.generate import triangle_grid
+from tangere.cells.generate import quad_grid, triangle_grid
 from tangere.cells.maps import CellMap, split
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.agents.ground import is_within, kept_of, room, room_within, square_around, turned_to
-from tangere.crowd.agents.neighbour_ranges import Sight, sight_of
+from tangere.crowd.agents.ground import (
+    dart_holding,
+    is_in_rectangle,
+    rectangle_clearance,
+    rounded_inward,
+    square_around,
+    triangle_clearance,
+)
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods, neighbourhoods_of
 from tangere.crowd.scenarios import corridor
 from tangere.runtime import InputError, launch
 
 
 @wp.kernel
 def _rooms(
-    first: int, s: Sight, darts: wp.array[int], x: wp.array[wp.vec3d], out: wp.array[wp.vec2d], found: wp.array[int]
+    first: int,
+    s: Neighbourhoods,
+    darts: wp.array[int],
+    x: wp.array[wp.vec3d],
+    out: wp.array[wp.vec2d],
+    found: wp.array[int],
 ):
     i = first + wp.tid()
-    d = turned_to(s.triangle, darts[i], x[i])
+    d = dart_holding(s.triangle, darts[i], x[i])
     t = s.triangle[d]
     found[i] = d
-    out[i] = wp.vec2d(room_within(s.seen[t.cell].low, s.seen[t.cell].high, x[i]), room(t, x[i]))
+    out[i] = wp.vec2d(rectangle_clearance(s.cell[t.cell].low, s.cell[t.cell].high, x[i]), triangle_clearance(t, x[i]))
 
 
 @wp.kernel
 def _kept(
-    first: int, s: Sight, darts: wp.array[int], x: wp.array[wp.vec3d], kept: wp.array2d[wp.vec4f], seen: wp.array2d[int]
+    first: int,
+    s: Neighbourhoods,
+    darts: wp.array[int],
+    x: wp.array[wp.vec3d],
+    kept: wp.array2d[wp.vec4f],
+    seen: wp.array2d[int],
 ):
     i = first + wp.tid()
     t = s.triangle[darts[i]]
-    kept[i, 0] = kept_of(s.seen[t.cell].low, s.seen[t.cell].high)
-    kept[i, 1] = square_around(x[i], room(t, x[i]))
+    kept[i, 0] = rounded_inward(s.cell[t.cell].low, s.cell[t.cell].high)
+    kept[i, 1] = square_around(x[i], triangle_clearance(t, x[i]))
     for k in range(2):
-        seen[i, k] = int(is_within(kept[i, k], x[i]))
+        seen[i, k] = int(is_in_rectangle(kept[i, k], x[i]))
 
 
 def with_halves():
@@ -93,14 +109,14 @@ def test_all_within_the_room_of_an_agent_is_in_its_cell(name, rng):
         darts = np.flatnonzero(map.numpy("cell") == cell)
         start = wp.array(rng.choice(darts, count).astype(np.int32), dtype=wp.int32, device=cpu)
         out, found = wp.empty(count, dtype=wp.vec2d, device=cpu), wp.empty(count, dtype=wp.int32, device=cpu)
-        launch(_rooms, count, [sight_of(map, 1.0), start, x], [out, found], device=cpu)
+        launch(_rooms, count, [neighbourhoods_of(map, 1.0), start, x], [out, found], device=cpu)
         assert np.isin(found.numpy(), darts).all()
         assert (out.numpy()[:, 1] >= 0).all()  # turned to the triangle that holds it
         assert (out.numpy() <= truth[:, None] + 1e-12).all()
         if name in ("squares", "halves"):  # there a rectangle is the whole cell
             np.testing.assert_allclose(out.numpy()[:, 0], truth, atol=1e-7)
         kept, within = (wp.empty((count, 2), dtype=kind, device=cpu) for kind in (wp.vec4f, wp.int32))
-        launch(_kept, count, [sight_of(map, 1.0), found, x], [kept, within], device=cpu)
+        launch(_kept, count, [neighbourhoods_of(map, 1.0), found, x], [kept, within], device=cpu)
         rectangles = kept.numpy()[within.numpy() == 1].astype(float)
         for pick in ([0, 1], [2, 1], [2, 3], [0, 3]):
             assert (least_side(polygon, rectangles[:, pick]) >= 0).all()
@@ -120,7 +136,7 @@ def test_who_never_asks_twice_goes_the_same_way_as_who_always_does(name, rng):
         for _ in range(90):
             if forgetful:
                 simulation.prepare()
-                simulation.points.crowd.within.zero_()
+                simulation.points.arrays.rectangle.zero_()
             simulation.step()
         ends.append((simulation.positions, simulation.cells))
     np.testing.assert_array_equal(ends[0][0], ends[1][0])
@@ -137,8 +153,8 @@ def among_bodies(count, in_order, place):
     heading = np.tile([1.0, 0.3], (5, 1))
     simulation.add_bodies(box(4.0, 2.0), where, headings=heading, goals=where + [8.0, 0.0], speed=4.0)
     simulation.bodies.edges._in_order = in_order
-    simulation.step(3)
-    return simulation.velocities, simulation.bodies.velocity
+    simulation.run(steps=3)
+    return simulation.velocities, simulation.bodies.velocities
 
 
 @pytest.mark.parametrize(("count", "in_order"), [(4, True), (6, True), (6, False)])
@@ -160,8 +176,8 @@ def test_two_hundred_boxes_have_room_in_the_corridor_and_cross_it():
                 assert least_side(outlines[k], outlines[other]).max() < 0
     highest, lowest = centre[:, 1].copy(), centre[:, 1].copy()
     for _ in range(30):
-        simulation.step(20)
-        now = simulation.bodies.position.reshape(200, 4, 3).mean(axis=1)[:, 1]
+        simulation.run(steps=20)
+        now = simulation.bodies.positions.reshape(200, 4, 3).mean(axis=1)[:, 1]
         highest, lowest = np.maximum(highest, now), np.minimum(lowest, now)
     assert np.median(highest - lowest) > 25.0
     with pytest.raises(InputError, match="boxes do not fit"):

@@ -28,7 +28,7 @@ def test_an_obstacle_refines_the_map_keeps_agents_out_and_is_forgotten_where_it_
         obstacle.move(way)
         for _ in range(20):
             simulation.step()
-            obstacle.settle()
+            obstacle.block_covered_cells()
             cells = simulation.cells
             assert not np.isin(cells, obstacle.cells).any()
         check_map(simulation.map)
@@ -38,7 +38,7 @@ def test_an_obstacle_refines_the_map_keeps_agents_out_and_is_forgotten_where_it_
         assert len(blocked) > 10
         assert (away <= 4.0).all()
     obstacle.remove()
-    simulation.step(200)
+    simulation.run(steps=200)
     assert not simulation.map.arrays.obstacle.numpy().any()
     assert len(simulation.map.leaves) < 80  # what it had split has merged again
 
@@ -75,7 +75,7 @@ def test_in_space_an_obstacle_that_is_dragged_leaves_no_doors_open(rng):
     obstacle = Obstacle(simulation, [8.0, 8.0, 8.0], 3.0)
     for _ in range(4):
         obstacle.move(rng.uniform(5, 11, 3))
-        simulation.step(5)
+        simulation.run(steps=5)
         assert len(obstacle.cells) > 4
         assert len(open_doors(simulation.map)) == 0
         assert not simulation.map.numpy("obstacle")[simulation.cells].any()
@@ -135,13 +135,13 @@ def test_a_cell_that_was_split_is_blocked_and_freed_as_a_whole():
 def test_cells_blocked_in_the_map_itself_are_walls_from_the_next_step_on():
     simulation = Simulation(quad_grid(10, 3, size=3.0, device="cpu"), behaviour=Bubbles(noise=0.0), adaptive=None)
     simulation.add_points([[2.0, 4.5]], goals=[[28.0, 4.5]])
-    simulation.step(10)
+    simulation.run(steps=10)
     column = np.flatnonzero(np.abs(simulation.map.numpy("centre")[:, 0] - 16.5) < 1)
     simulation.map.block("cell", column)
-    simulation.step(30 * 20)
+    simulation.run(steps=30 * 20)
     assert 13.5 < simulation.positions[0, 0] < 15.0 - 0.1  # walls push before they stop
     simulation.map.block("cell", column, blocked=False)
-    simulation.step(30 * 15)
+    simulation.run(steps=30 * 15)
     assert simulation.positions[0, 0] > 27.0
 
 
@@ -153,7 +153,7 @@ def test_a_crowd_does_not_merge_walls_away():
     simulation = Simulation(map)
     y = np.linspace(3, 21, 5)
     simulation.add_points(np.c_[np.full(5, 4.0), y], goals=np.c_[np.full(5, 20.0), y])
-    simulation.step(600)
+    simulation.run(steps=600)
     assert simulation.operations[0] > 0
     assert (simulation.positions[:, 0] <= 9.0).all()
 
@@ -163,7 +163,7 @@ def test_an_obstacle_that_was_taken_away_stays_away():
     obstacle = Obstacle(simulation, [15.0, 15.0], 4.0)
     obstacle.remove()
     obstacle.remove()
-    for act in (lambda: obstacle.move([10.0, 10.0]), obstacle.settle):
+    for act in (lambda: obstacle.move([10.0, 10.0]), obstacle.block_covered_cells):
         with pytest.raises(InputError, match="taken away"):
             act()
     assert not simulation.map.numpy("obstacle")[simulation.map.leaves].any()
@@ -186,7 +186,7 @@ def test_an_obstacle_that_has_settled_costs_nothing_in_a_large_map(monkeypatch):
     simulation.step()
     looked, covers = [], Obstacle._covers
     monkeypatch.setattr(Obstacle, "_covers", lambda self, cells: looked.append(len(cells)) or covers(self, cells))
-    simulation.step(20)
+    simulation.run(steps=20)
     assert looked == []
     obstacle.move((70.0, 60.0))
     simulation.step()

@@ -20,7 +20,7 @@ SURFACES = {"planet": planet, "knot": knot, "potatoid": potatoid}
 
 def check(simulation):
     """Agents are on the triangles of their darts, and the lists of cells are those of these darts."""
-    map, c = simulation.map, simulation.points.crowd
+    map, c = simulation.map, simulation.points.arrays
     darts, cells = c.dart.numpy(), map.numpy("cell")[c.dart.numpy()]
     assert (map.numpy("tag")[darts] >= 0).all()
     size = np.ptp(map.positions, axis=0).max()

@@ -50,14 +50,14 @@ def test_one_scene_runs_with_either_behaviour_and_everybody_arrives():
         left = np.stack([np.full(12, 2.0), 1.5 + np.arange(12)], axis=1)
         here = np.concatenate([left, left * [-1, 1] + [30, 0]])
         simulation.add_points(here, goals=here * [-1, 1] + [30, 0], speed=1.4)
-        simulation.step(30 * 60)
+        simulation.run(steps=30 * 60)
         assert np.isfinite(simulation.arrived).all()
 
 
 def test_walls_stop_agents_before_they_touch():
     simulation = Simulation(quad_grid(4, 4, size=3.0, device="cpu"), behaviour=Orca())
     simulation.add_points([[6.0, 6.0], [6.0, 3.0]], goals=[[6.0, 30.0], [-9.0, 3.0]], speed=1.4)
-    simulation.step(400)
+    simulation.run(steps=400)
     x = simulation.positions
     assert 12 - 0.31 < x[0, 1] <= 12 - 0.3 + 1e-6
     assert 0.3 - 1e-6 <= x[1, 0] < 0.31

@@ -11,7 +11,7 @@ import pytest
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import split
 from tangere.crowd import Planner, Simulation
-from tangere.crowd.navigation.string_pulling import pulled_tight
+from tangere.crowd.navigation.string_pulling import pull_string
 from tangere.crowd.scenarios import city
 from tangere.crowd.scenarios.city import city_map
 from tangere.runtime import InputError
@@ -82,7 +82,7 @@ def test_a_way_pulled_tight_is_the_shortest_through_its_gates(rng):
         high = low + rng.uniform(0.3, 2.0, count)
         start, goal = np.array([0.0, 0.0, 0.0]), np.array([count + 1.0, rng.uniform(-1, 1), 0.0])
         gates = [np.stack([x, y, np.zeros(count)], axis=1) for y in (high, low)]
-        way = np.concatenate([start[None], pulled_tight(start, goal, *gates)[0]])
+        way = np.concatenate([start[None], pull_string(start, goal, *gates)[0]])
         at = np.interp(x, way[:, 0], way[:, 1])
         assert (at >= low - 1e-9).all()
         assert (at <= high + 1e-9).all()
@@ -122,7 +122,7 @@ def test_ways_with_waypoints_left_out_are_shorter_and_keep_the_clearance_of_the_
     a, b = (map.numpy("centre")[rng.choice(free, 60)] + [*rng.uniform(-0.9, 0.9, 2), 0] for _ in range(2))
     planner = Planner(map, clearance=clearance)
     shorter = planner.routes(a, b, partial=True)
-    planner._leave_out = False
+    planner._shortens = False
     longer = planner.routes(a, b, partial=True)
     solid = np.ones((count + 2, count + 2), bool)  # by column and row, with what is around the map
     column, row = (map.numpy("centre")[:, :2] / size + 1).astype(int).T
@@ -153,7 +153,7 @@ def test_everybody_in_the_city_reaches_all_points_of_interest():
     simulation = city(60, 0, blocks=2, visits=1, building=8.0, device="cpu")
     obstacle = simulation.map.arrays.obstacle.numpy().copy()
     for _ in range(24):
-        simulation.step(150)
+        simulation.run(steps=150)
         assert not simulation.map.arrays.obstacle.numpy()[simulation.cells].any()
         if np.isfinite(simulation.arrived).all():
             break
@@ -178,7 +178,7 @@ def test_ways_around_a_jam_take_less_time_than_through_it():
         start, goal = [[12.0, 10.5]], [[33.0, 10.5]]
         (way,) = simulation.plan(start, goal, penalty=penalty)
         one = simulation.add_points(start, goals=[way])
-        simulation.step(30 * 45)
+        simulation.run(steps=30 * 45)
         taken[penalty] = float(simulation.arrived[one[0]])
     assert np.isfinite(taken[8.0])
     assert taken[8.0] < taken[0.0]

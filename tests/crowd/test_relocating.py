@@ -98,7 +98,7 @@ def test_agents_behind_walls_are_found_when_their_darts_are_used_for_other_cells
     simulation = Simulation(map, adaptive=None)
     split(map, [0])
     simulation.add_points([[4.0, 4.0], [1.0, 1.0], [5.0, 1.0]])
-    simulation.step(3)
+    simulation.run(steps=3)
     before = simulation.positions
     merge(map, [0])
     split(map, [8])  # takes the places of darts that are gone

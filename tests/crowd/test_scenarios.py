@@ -52,10 +52,10 @@ def test_every_scenario_runs_and_everybody_stays_on_the_ground(name):
     simulation = {**FLAT, **CURVED}[name]()
     start = simulation.positions
     for _ in range(4):
-        simulation.step(30)
+        simulation.run(steps=30)
         for points, darts in (
             (simulation.positions, simulation.points.by_number("dart")),
-            (simulation.bodies.position, simulation.bodies.arrays.dart.numpy()),
+            (simulation.bodies.positions, simulation.bodies.arrays.dart.numpy()),
         ):
             assert np.isfinite(points).all()
             away, least = off_ground(simulation.map, points, darts)
@@ -77,7 +77,7 @@ def test_a_crowd_in_space_changes_sides_of_its_sphere_while_cubes_split_and_merg
     simulation = scenarios.swarm(500, device="cpu")  # as many as in the thesis, in a cube of 64 m
     start = simulation.positions
     np.testing.assert_allclose(np.linalg.norm(start - 32.0, axis=1), 28.0)
-    simulation.step(30 * 66)
+    simulation.run(steps=30 * 66)
     assert np.isfinite(simulation.arrived).mean() > 0.95
     assert np.median(np.linalg.norm(simulation.positions - (64.0 - start), axis=1)) < 1.0
     assert min(simulation.operations) > 0

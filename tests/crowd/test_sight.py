@@ -8,7 +8,7 @@ import warp as wp
 
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import CellMap, split
-from tangere.crowd.agents.neighbour_ranges import Sight, gap, in_sight, sight_of
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods, neighbourhoods_of, rounded_up, squared_gap
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -16,19 +16,19 @@ wp.set_module_options(SOUND)
 
 @wp.kernel
 def _shown(
-    first: int, s: Sight, cell: wp.array[int], x: wp.array[wp.vec3d], there: wp.array[int], y: wp.array[wp.vec3d],
-    reach: wp.float64, count: wp.array[int], shown: wp.array[int],
+    first: int, s: Neighbourhoods, cell: wp.array[int], x: wp.array[wp.vec3d], there: wp.array[int],
+    y: wp.array[wp.vec3d], reach: wp.float64, count: wp.array[int], shown: wp.array[int],
 ):  # fmt: skip
     """How many runs of each cell hold the cell `there`, and how many of them are near enough to show y to x."""
     i = first + wp.tid()
     square = wp.length_sq(y[i] - x[i])
     if reach > wp.float64(0.0):
         square = reach * reach
-    for k in range(s.seen[cell[i]].run, s.seen[cell[i]].run + s.seen[cell[i]].runs):
+    for k in range(s.cell[cell[i]].run, s.cell[cell[i]].run + s.cell[cell[i]].runs):
         run = s.run[k]
         if there[i] >= run.first and there[i] <= run.last:
             count[i] += 1
-            if gap(run, wp.vec3f(x[i])) <= in_sight(square):
+            if squared_gap(run, wp.vec3f(x[i])) <= rounded_up(square):
                 shown[i] += 1
 
 
@@ -63,7 +63,7 @@ def _look(map: CellMap, pairs: list[np.ndarray], reach: float) -> tuple[np.ndarr
     cell, there = (wp.array(pairs[k], dtype=wp.int32, device="cpu") for k in (0, 2))
     x, y = (wp.array(pairs[k], dtype=wp.vec3d, device="cpu") for k in (1, 3))
     count, shown = (wp.zeros(len(cell), dtype=wp.int32, device="cpu") for _ in range(2))
-    inputs = [sight_of(map, 1.0), cell, x, there, y, wp.float64(reach)]
+    inputs = [neighbourhoods_of(map, 1.0), cell, x, there, y, wp.float64(reach)]
     launch(_shown, len(cell), inputs, [count, shown], device=wp.get_device("cpu"))
     return count.numpy(), shown.numpy()
 

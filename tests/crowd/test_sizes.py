@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial import Voronoi, cKDTree
 
-from tangere.cells.generate import hex_grid, quad_grid
-from tangere.cells.generate import tet_grid, triangle_grid
+from tangere.cells.generate import hex_grid, quad_grid, tet_grid, triangle_grid
 from tangere.cells.maps import CellMap, split
 from tangere.cells.tracking import locate
 from tangere.crowd import Bubbles, Simulation, box
@@ -106,7 +105,7 @@ def test_neighbours_in_skew_cells_are_those_of_all_pairs(rng):
     simulation = Simulation(map, behaviour=Bubbles(range=reach, wall_range=0.5), adaptive=None)
     simulation.add_points(rng.uniform(0.5, 31.5, (900, 2)), goals=rng.uniform(0.5, 31.5, (900, 2)))
     for _ in range(5):
-        simulation.step(5)
+        simulation.run(steps=5)
         away = np.linalg.norm(simulation.positions[:, None] - simulation.positions[None], axis=2)
         np.fill_diagonal(away, np.inf)
         np.testing.assert_array_equal(simulation.observe().neighbours, (away <= reach).sum(axis=1))

@@ -43,7 +43,7 @@ def in_cells(simulation):
 def test_neighbours_are_those_of_all_pairs_while_cells_split_and_merge(rng):
     simulation = crowd(rng, size=36.0, adaptive=Density(8, 4), adapt_every=5)
     for _ in range(15):
-        simulation.step(20)
+        simulation.run(steps=20)
         seen = simulation.observe(1.5)
         away = np.linalg.norm(simulation.positions[:, None] - simulation.positions[None], axis=2)
         np.fill_diagonal(away, np.inf)
@@ -58,9 +58,9 @@ def test_neighbours_are_those_of_all_pairs_while_cells_split_and_merge(rng):
 def test_the_sum_over_the_ring_is_the_sum_over_everybody(rng):
     rule = Bubbles(noise=0.0, acceleration=1e9, faster=1e9)
     simulation = crowd(rng, behaviour=rule)
-    simulation.step(20)
+    simulation.run(steps=20)
     x, v = simulation.positions, simulation.velocities
-    at = simulation.points.routes.at.numpy()
+    at = simulation.points.routes.current.numpy()
     goal = simulation.points.routes.points.numpy()[at.clip(max=len(x) - 1)]
     speed, under_way = simulation.points.traits["speed"], ~np.isfinite(simulation.arrived)
     w = x[:, None] - x[None]
@@ -91,8 +91,8 @@ def test_the_same_bits_come_out_for_any_number_of_threads(rng):
             simulation.add_bodies(
                 box(2.0, 1.0), [[10.0, 10.0], [30.0, 30.0]], headings=[[1, 0], [0, 1]], goals=[[40, 10], [30, 8]]
             )
-            simulation.step(15)
-            results.append((simulation.positions, simulation.velocities, simulation.bodies.position))
+            simulation.run(steps=15)
+            results.append((simulation.positions, simulation.velocities, simulation.bodies.positions))
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             assert a.tobytes() == b.tobytes()
@@ -101,7 +101,7 @@ def test_the_same_bits_come_out_for_any_number_of_threads(rng):
 def test_steering_and_going_apart_is_the_same_step_and_has_its_times(rng):
     together, apart = (crowd(np.random.default_rng(1), separate=flag) for flag in (False, True))
     for simulation in (together, apart):
-        simulation.step(20)
+        simulation.run(steps=20)
     assert together.positions.tobytes() == apart.positions.tobytes()
 
 
@@ -109,9 +109,15 @@ def test_steering_and_going_apart_is_the_same_step_and_has_its_times(rng):
 def test_a_step_runs_its_five_stages_and_times_each(rng):
     simulation = crowd(rng, separate=True)
     simulation.add_bodies(box(2.0, 1.0), [[4.0, 4.0]], headings=[[1, 0]], goals=[[20, 4]])
-    simulation.step(10)
-    assert set(simulation.timers) == {"behaviour", "tracking", "registration", "bodies", "multiresolution"}
-    assert all(seconds > 0 for seconds in simulation.timers.values())
+    simulation.run(steps=10)
+    last, total = simulation.timings, simulation.total_timings
+    assert set(last) == set(total) == {"behaviour", "tracking", "registration", "bodies", "multiresolution"}
+    assert all(seconds > 0 for seconds in total.values())
+    assert last["multiresolution"] == 0  # cells were fitted in the first step, and later at every thirtieth
+    assert all(0 < last[name] < total[name] for name in last if name != "multiresolution")
+    simulation.step()
+    for name, seconds in simulation.timings.items():
+        assert simulation.total_timings[name] == pytest.approx(total[name] + seconds)
 
 
 @pytest.mark.feature("F-P-54")
@@ -121,7 +127,7 @@ def test_two_agents_head_on_pass_each_other_thanks_to_the_noise():
     for noise in (0.0, 0.2):
         simulation = Simulation(quad_grid(10, 4, size=3.0, device="cpu"), behaviour=Bubbles(noise=noise))
         simulation.add_points([[2.0, 6.0], [28.0, 6.0]], goals=goals, speed=1.4)
-        simulation.step(30 * 40)
+        simulation.run(steps=30 * 40)
         arrived[noise] = np.isfinite(simulation.arrived)
     assert not arrived[0.0].any()
     assert arrived[0.2].all()
@@ -137,7 +143,7 @@ def test_nobody_gets_into_an_obstacle_even_when_pushed(rng):
     start = rng.uniform(0.2, 8.8, (150, 2))
     simulation.add_points(start, goals=24.0 - start, speed=3.0)  # straight through the obstacle and into the borders
     for _ in range(20):
-        simulation.step(10)
+        simulation.run(steps=10)
         x = simulation.positions
         assert (x[:, :2] >= 0).all()
         assert (x[:, :2] <= 24).all()
@@ -149,7 +155,7 @@ def test_in_space_neighbours_and_walls_hold_as_well(rng):
     simulation = Simulation(hex_grid(3, 3, 3, size=4.0, device="cpu"), adaptive=Density(16, 6))
     simulation.add_points(rng.normal(6, 1.5, (200, 3)).clip(0.5, 11.5), goals=rng.uniform(-20, 30, (200, 3)), speed=2.0)
     for _ in range(8):
-        simulation.step(10)
+        simulation.run(steps=10)
         x = simulation.positions
         assert (x >= 0).all()
         assert (x <= 12).all()
@@ -168,7 +174,7 @@ def test_who_looks_ahead_only_does_not_mind_those_behind():
         alone = Simulation(quad_grid(10, 10, size=3.0, device="cpu"), behaviour=rule, adaptive=None)
         alone.add_points([[15.0, 15.0]], goals=[[28.0, 15.0]], speed=1.0)
         for each in (simulation, alone):
-            each.step(30 * 7)
+            each.run(steps=30 * 7)
         assert (simulation.positions[0] != alone.positions[0]).any() == minds
 
 
@@ -178,7 +184,7 @@ def test_groups_stay_closer_together_than_strangers(rng):
         simulation = Simulation(quad_grid(15, 15, size=3.0, device="cpu"), behaviour=Bubbles(cohesion=cohesion))
         start = np.random.default_rng(3).uniform(4, 41, (60, 2))
         simulation.add_points(start, groups=np.arange(60) % 4)
-        simulation.step(150)
+        simulation.run(steps=150)
         x = simulation.positions
         spread[cohesion] = np.mean([np.linalg.norm(x[k::4] - x[k::4].mean(axis=0), axis=1).mean() for k in range(4)])
     assert spread[2.0] < 0.7 * spread[0.0]
@@ -190,7 +196,7 @@ def test_groups_may_have_any_numbers(rng):
         simulation = Simulation(quad_grid(5, 5, size=3.0, device="cpu"), behaviour=Bubbles(cohesion=2.0))
         place = np.random.default_rng(3).uniform(2, 13, (20, 2))
         simulation.add_points(place, groups=np.array(numbers)[np.arange(20) % 4])
-        simulation.step(10)
+        simulation.run(steps=10)
         ways.append(simulation.positions)
     np.testing.assert_array_equal(*ways)
 
@@ -200,24 +206,24 @@ def test_who_goes_round_in_circles_is_done_after_one_however_many_are_added():
     for add in (False, True):
         simulation = Simulation(quad_grid(10, 4, size=3.0, device="cpu"), behaviour=Bubbles(noise=0.0), adaptive=None)
         simulation.add_points([[2.0, 6.0]], goals=[[[6.0, 6.0], [10.0, 6.0]]], repeat=True)
-        simulation.step(150)
+        simulation.run(steps=150)
         if add:
             simulation.add_points([[28.0, 2.0]])
-        simulation.step(150)
+        simulation.run(steps=150)
         arrived.append(simulation.arrived[0])
     assert arrived[0] == arrived[1] < 10.0
 
 
 def test_agents_may_be_added_and_sent_elsewhere_while_it_runs(rng):
     simulation = crowd(rng, count=20)
-    simulation.step(30)
+    simulation.run(steps=30)
     before = simulation.positions
     new = simulation.add_points([[3.0, 3.0]], goals=[[20.0, 3.0]])
     assert new.tolist() == [20]
     np.testing.assert_array_equal(simulation.positions[:20], before)
-    simulation.step(60)
+    simulation.run(steps=60)
     simulation.retarget(new, [[3.0, 3.0]])
-    simulation.step(600)
+    simulation.run(steps=600)
     assert np.linalg.norm(simulation.positions[20, :2] - 3.0) < 1.0
 
 
@@ -243,17 +249,17 @@ def test_bad_input_is_named():
 def test_who_repeats_a_single_waypoint_comes_back_when_pushed_away():
     simulation = Simulation(quad_grid(10, 4, size=3.0, device="cpu"), behaviour=Bubbles(noise=0.0))
     number = simulation.add_points([[8.0, 6.0]], goals=[[10.0, 6.0]], repeat=True)
-    simulation.step(90)
+    simulation.run(steps=90)
     assert np.isfinite(simulation.arrived[number]).all()
     assert np.linalg.norm(simulation.positions[0] - [10.0, 6.0, 0.0]) < 1.0
     simulation.add_points([[9.0, 6.1]], goals=[[9.6, 6.1]])  # gets in the way
     away = []
     for _ in range(30):
-        simulation.step(5)
+        simulation.run(steps=5)
         away.append(np.linalg.norm(simulation.positions[0] - [10.0, 6.0, 0.0]))
     assert max(away) > 0.5
     simulation.retarget([1], [[28.0, 1.0]])
-    simulation.step(150)
+    simulation.run(steps=150)
     assert np.linalg.norm(simulation.positions[0] - [10.0, 6.0, 0.0]) < 0.6
 
 
@@ -264,7 +270,7 @@ def test_bubbles_keep_their_range_whatever_the_radius(radius):
     for each in (radius, 0.3):
         simulation = Simulation(quad_grid(10, 4, size=3.0, device="cpu"))
         simulation.add_points([[2.0, 6.0], [28.0, 6.0]], goals=[[28.0, 6.0], [2.0, 6.0]], radius=each)
-        ways.append(np.stack([(simulation.step(10), simulation.positions)[1] for _ in range(40)]))
+        ways.append(np.stack([(simulation.run(steps=10), simulation.positions)[1] for _ in range(40)]))
     np.testing.assert_array_equal(*ways)
     close = Simulation(quad_grid(10, 4, size=3.0, device="cpu"))
     close.add_points([[15.0, 6.0], [16.0, 6.0]], radius=radius)
@@ -299,7 +305,7 @@ def test_nobody_ends_on_a_wall_not_even_in_a_sharp_corner(rng):
     simulation = Simulation(map, behaviour=rule, dt=0.1, reroute=0.0, adaptive=None)
     simulation.add_points(x, goals=x[::-1].copy(), speed=30.0, radius=0.1)
     for _ in range(12):
-        simulation.step(5)
+        simulation.run(steps=5)
         assert on_or_behind_walls(simulation) == 0
 
 
@@ -308,7 +314,7 @@ def test_in_space_nobody_ends_on_a_wall(rng):
     simulation.add_points(rng.uniform(0, 8, (60, 3)), goals=rng.choice([-9.0, 4.0, 17.0], (60, 3)), speed=4.0)
     simulation.add_points([[0.0, 2.0, 2.0], [0.0, 8.0, 2.0], [0.0, 8.0, 0.0]])  # on one, two and three
     for _ in range(8):
-        simulation.step(10)
+        simulation.run(steps=10)
         assert (simulation.positions > 0.0).all()
         assert (simulation.positions < 8.0).all()
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tangere.crowd import Simulation, load_streets
+from tangere.crowd import Simulation, StreetMap
 from tangere.runtime import InputError
 
 LATITUDE, LONGITUDE = 48.58, 7.75
@@ -41,7 +41,7 @@ def test_buildings_block_streets_are_zones_and_agents_find_their_way(tmp_path):
     path.write_text(
         osm([(house, {"building": "yes"}), ([(-20, -20), (40, -20), (40, 30)], {"highway": "residential"})])
     )
-    streets = load_streets(path, cell=2.0, device="cpu")
+    streets = StreetMap.load(path, cell=2.0, device="cpu")
     centre = streets.map.numpy("centre")[:, :2]
     outline = streets.buildings[0]
     np.testing.assert_allclose(np.ptp(outline, axis=0), [20, 12], atol=1e-3)
@@ -58,36 +58,36 @@ def test_buildings_block_streets_are_zones_and_agents_find_their_way(tmp_path):
     (way,) = simulation.plan(start, goal)
     assert len(way) >= 3  # around the house
     simulation.add_points(start, goals=[way])
-    simulation.step(30 * 45)
+    simulation.run(steps=30 * 45)
     assert np.isfinite(simulation.arrived).all()
 
 
 def test_files_that_are_no_maps_are_refused(tmp_path):
     path = tmp_path / "x.osm"
     with pytest.raises(InputError, match="cannot be read"):
-        load_streets(path)
+        StreetMap.load(path)
     path.write_text("<osm><node id='1'")
     with pytest.raises(InputError, match="cannot be read"):
-        load_streets(path)
+        StreetMap.load(path)
     path.write_text("<osm><node id='1' lat='x' lon='2'/></osm>")
     with pytest.raises(InputError, match="node 1 has no number as lat"):
-        load_streets(path)
+        StreetMap.load(path)
     path.write_text("<osm/>")
     with pytest.raises(InputError, match="no ways"):
-        load_streets(path)
+        StreetMap.load(path)
     path.write_text("<osm><node id='1' lat='95' lon='2'/></osm>")
     with pytest.raises(InputError, match="no angle"):
-        load_streets(path)
+        StreetMap.load(path)
     path.write_text("<?xml version='1.0' encoding='foo'?><osm/>")
     with pytest.raises(InputError, match="cannot be read"):
-        load_streets(path)
+        StreetMap.load(path)
     for wrong in (np.inf, np.nan, -1.0):
         with pytest.raises(InputError, match="cell must be positive"):
-            load_streets(path, cell=wrong)
+            StreetMap.load(path, cell=wrong)
     nodes = "<node id='1' lat='10' lon='-179.9'/><node id='2' lat='11' lon='179.9'/>"
     path.write_text(f"<osm>{nodes}<way id='1'><nd ref='1'/><nd ref='2'/></way></osm>")
     with pytest.raises(InputError, match="more than 10,000,000 cells"):
-        load_streets(path)
+        StreetMap.load(path)
 
 
 def test_courtyards_are_free_huts_block_a_cell_and_links_are_for_cars(tmp_path):
@@ -98,7 +98,7 @@ def test_courtyards_are_free_huts_block_a_cell_and_links_are_for_cars(tmp_path):
     ways.append(([(-20, -20), (60, -20)], {"highway": "primary_link"}))
     path = tmp_path / "court.osm"
     path.write_text(osm(ways, [[(1, "outer"), (2, "outer"), (3, "inner")]]))
-    streets = load_streets(path, cell=4.0, device="cpu")
+    streets = StreetMap.load(path, cell=4.0, device="cpu")
     assert len(streets.buildings) == 2
     np.testing.assert_allclose(np.ptp(streets.buildings[1], axis=0), 40.0, atol=1e-3)
     low = streets.buildings[1].min(axis=0)

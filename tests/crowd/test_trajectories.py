@@ -20,16 +20,15 @@ def recorded():
     simulation.add_points(random.uniform(1, 23, (60, 2)), goals=random.uniform(1, 23, (60, 2)))
     simulation.add_bodies(box(2.0, 1.0), [[12.0, 12.0]], headings=[[1, 0]], goals=[[20.0, 12.0]])
     heard = []
-    return simulation, simulation.run(2.0, record=0.5, progress=heard.append), heard
+    return simulation, simulation.run(2.0, record=0.5, progress=lambda done, steps: heard.append((done, steps))), heard
 
 
 def test_what_is_noted_is_what_happened(recorded):
     simulation, found, heard = recorded
     np.testing.assert_allclose(found.times, [0, 0.5, 1.0, 1.5, 2.0])
     np.testing.assert_array_equal(found.positions[-1], simulation.positions)
-    np.testing.assert_array_equal(found.particles[-1], simulation.bodies.position)
-    assert heard[-1] == 1.0
-    assert len(heard) == 60
+    np.testing.assert_array_equal(found.particles[-1], simulation.bodies.positions)
+    assert heard == [(done, 60) for done in range(1, 61)]
 
 
 @pytest.mark.feature("F-P-84")
@@ -66,7 +65,8 @@ def test_who_is_added_during_a_run_is_noted_from_then_on(tmp_path):
     simulation = Simulation(quad_grid(8, 8, size=3.0, device="cpu"))
     simulation.add_points([[4.0, 4.0], [9.0, 9.0]])
 
-    def add(part):
+    def add(done, steps):
+        part = done / steps
         if part in (0.5, 1.0):
             simulation.add_points([[20.0, 12.0 * part]])
             simulation.add_bodies(box(2.0, 1.0), [[12.0, 20.0 * part]], headings=[[1, 0]])
@@ -82,6 +82,33 @@ def test_who_is_added_during_a_run_is_noted_from_then_on(tmp_path):
         rows = [(float(row["time"]), int(row["agent"])) for row in csv.DictReader(file)]
     assert len(rows) == 5 + 5 + 2
     assert [round(time, 6) for time, agent in rows if agent == 2] == [1.5, 2.0]
+
+
+def test_a_run_of_seconds_is_one_of_as_many_steps_and_neither_or_both_are_refused():
+    ways = []
+    for options in ({"seconds": 1.0}, {"steps": 30}, {"steps": 30, "progress": True}):
+        simulation = Simulation(quad_grid(8, 8, size=3.0, device="cpu"), threads=1)
+        simulation.add_points([[4.0, 4.0], [9.0, 9.0]], goals=[[20.0, 4.0], [2.0, 9.0]])
+        ways.append(simulation.run(**options, record=0.25).positions)
+        assert (simulation.steps, simulation.time) == (30, pytest.approx(1.0))
+    np.testing.assert_array_equal(ways[0], ways[1])
+    np.testing.assert_array_equal(ways[0], ways[2])
+    for wrong in ({}, {"seconds": 1.0, "steps": 30}):
+        with pytest.raises(InputError, match="either seconds or steps"):
+            simulation.run(**wrong)
+
+
+def test_threads_change_no_bit_and_are_refused_by_name_if_they_are_none():
+    ways = []
+    for threads in (1, 2, None):
+        simulation = Simulation(quad_grid(30, 30, size=3.0, device="cpu"), device="cpu", threads=threads)
+        random = np.random.default_rng(7)
+        simulation.add_points(random.uniform(1, 89, (3000, 2)), goals=random.uniform(1, 89, (3000, 2)))
+        ways.append(simulation.run(steps=10).positions)
+    np.testing.assert_array_equal(ways[0], ways[1])
+    np.testing.assert_array_equal(ways[0], ways[2])
+    with pytest.raises(InputError, match="threads must be a positive whole number"):
+        Simulation(quad_grid(3, 3, size=3.0, device="cpu"), threads=0)
 
 
 def test_stalling_is_seen_where_nobody_gets_on():

@@ -184,7 +184,7 @@ def test_a_part_of_a_motion_goes_the_same_way(rng):
         (lambda: Rest(np.diag([2.0, 1.0, 1.0, 1.0])), "Rest: pose is not rigid: its rotation block"),
         (lambda: Rest(np.diag([-1.0, 1.0, 1.0, 1.0])), "Rest: pose is not rigid: it mirrors"),
         (lambda: Rest(np.stack([np.eye(4), np.ones((4, 4))])), r"Rest: pose\[1\] has a last row"),
-        (lambda: Twist(np.eye(4), [np.inf, 0, 0], [0, 0, 0]), "Twist: velocity is not finite"),
+        (lambda: Twist(np.eye(4), [np.inf, 0, 0], [0, 0, 0]), "Twist: displacement is not finite"),
         (lambda: Twist(np.tile(np.eye(4), (2, 1, 1)), np.zeros((3, 3)), np.zeros(3)), "not as many"),
         (lambda: TanScrew(np.eye(4), pose_from([0, 0, 3.1], [0, 0, 0])), "turns by 3.1 rad, more than 3.0: split"),
         (lambda: Rest().pose(1.5), r"times in \[0, 1\]"),

@@ -12,6 +12,7 @@ from bench.shapes.traps import thin_plate
 from tangere.motion import Rest, Screw, Twist
 from tangere.query.contacts import Status
 from tangere.query.distance import distance
+from tangere.query.first_contact import RigidOptions
 from tangere.query.first_contact.rigid.api import rigid_first_contacts
 from tangere.query.intersection import intersects
 from tangere.shape import generate
@@ -91,7 +92,9 @@ def test_an_open_pot_dropped_on_a_plate_is_stopped_whichever_way_its_triangles_f
         for angle in (0.0, 2.0, np.pi):
             drop = Screw(pose((0, 0, 4.0), axis=0, angle=angle), pose((0, 0, -4.0), axis=0, angle=angle))
             times = [
-                rigid_first_contacts(part.moving(drop), floor, recession=recession, device="cpu").time[0]
+                rigid_first_contacts(
+                    part.moving(drop), floor, options=RigidOptions(recession=recession), device="cpu"
+                ).time[0]
                 for recession in (False, True)
             ]
             assert times[0] == times[1] < 1.0

@@ -9,8 +9,8 @@ from mesh_families import tetrahedron
 from tangere.motion import Linear, Twist
 from tangere.query.contacts import Contacts, Kind
 from tangere.query.first_contact import all_contacts, edge_edge, first_contact
-from tangere.shape import generate
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving, generate
+from tangere.shape.mesh import Mesh
 
 BOX = generate.box()
 AXES = np.concatenate([np.eye(3), -np.eye(3)])

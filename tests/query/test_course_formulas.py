@@ -1,4 +1,4 @@
-"""Each formula of the course on its own (specs/moving-triangles-ccd, sections 1 to 5)."""
+"""Each formula of the course on its own (course on 3D collision detection, chapter 6.X4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where and how features meet: weights, points, kinds and normals (specs/moving-triangles-ccd, section 2)."""
+"""Where and how features meet: weights, points, kinds and normals."""
 
 from __future__ import annotations
 

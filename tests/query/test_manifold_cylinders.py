@@ -79,7 +79,7 @@ def test_contacts_and_touching_agree_with_brute_force_over_all_triangles(rng, ef
     for kind in GROUNDS:
         scene = random_scene(kind, effort(12), rng, cell_per_radius=rng.choice([0.5, 1.5, 4.0]))
         cylinders = lowered(scene, 0.02 * scene.radius * rng.choice([-1.0, 1.0], len(scene.poses)), "cpu")
-        found = manifold(cylinders, scene.field, margin=0.0, device="cpu")
+        found = manifold(cylinders, scene.field, distance=0.0, device="cpu")
         most = deepest(found, len(cylinders))
         for k, pose in enumerate(cylinders.poses):
             slightly = np.array([0.0, 0.0, 1e-7])
@@ -98,7 +98,7 @@ def test_lifting_by_the_largest_penetration_found_frees_the_cylinder(rng, effort
     for kind in GROUNDS:
         scene = random_scene(kind, effort(200), rng)
         cylinders = lowered(scene, 0.1 * scene.radius, device)
-        found = manifold(cylinders, scene.field, margin=0.0, device=device)
+        found = manifold(cylinders, scene.field, distance=0.0, device=device)
         up = np.zeros(len(cylinders))
         np.maximum.at(up, found.query, -found.gap / found.normal[:, 2])
         poses = cylinders.poses.copy()

@@ -11,7 +11,7 @@ from tangere.runtime import InputError, to_numpy
 from tangere.shape.analytic import Cylinder
 from tangere.shape.heightfield import Heightfield
 
-DEVICES = ["cpu", *(["cuda"] if wp.is_cuda_available() else [])]
+DEVICES = ["cpu", *([pytest.param("cuda", marks=pytest.mark.cuda)] if wp.is_cuda_available() else [])]
 
 
 def scene(rng, count: int = 100) -> tuple[np.ndarray, Heightfield]:

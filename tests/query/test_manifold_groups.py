@@ -9,7 +9,7 @@ import pytest
 import warp as wp
 
 from tangere.query.manifold.contact_point import ContactPoint
-from tangere.query.manifold.reduction import KEPT, ContactGroups, add_touch, clear_groups, empty_groups, reduce_group
+from tangere.query.manifold.reduction import KEPT, ContactGroups, add_contact, clear_groups, empty_groups, reduce_group
 from tangere.runtime import launch
 
 
@@ -18,7 +18,7 @@ def _stream(first: int, touches: wp.array2d[ContactPoint], groups: ContactGroups
     i = first + wp.tid()
     clear_groups(groups, i)
     for k in range(touches.shape[1]):
-        add_touch(groups, i, touches[i, k])
+        add_contact(groups, i, touches[i, k])
     for g in range(wp.min(groups.count[i], groups.room)):
         stay[i, g] = reduce_group(groups, i, g, wp.float64(0.0))
 
@@ -33,7 +33,7 @@ def chosen(points, normals, depths, room: int = 8) -> tuple[np.ndarray, list[lis
     groups = empty_groups(count, room, device)
     stay = wp.empty((count, room), dtype=wp.vec4i, device=device)
     launch(_stream, count, [wp.array(rows, dtype=ContactPoint, device=device), groups], [stay], device=device)
-    kept = groups.touches.numpy().reshape(count, room, KEPT)
+    kept = groups.contacts.numpy().reshape(count, room, KEPT)
     counts, picks = groups.count.numpy(), stay.numpy()
     return counts, [
         [kept[i, g, picks[i, g][picks[i, g] >= 0]]["feature"] for g in range(min(counts[i], room))]

@@ -98,7 +98,7 @@ def test_over_seams_of_coplanar_cells_the_normal_never_tilts(rng):
         foot[:, 2] = slope[0] * foot[:, 0] + slope[1] * foot[:, 1]
         poses[:, :3, 3] = foot + (support - 0.01)[:, None] * up
         for margin, tie in ((0.0, 1e-9), (0.005, 0.1 * 0.005)):
-            found = manifold(Cylinder(0.5, 1.2).at(poses), field, margin=margin, device="cpu")
+            found = manifold(Cylinder(0.5, 1.2).at(poses), field, distance=margin, device="cpu")
             np.testing.assert_allclose(found.normal, np.tile(up, (len(found), 1)), atol=1e-9)
             deepest = np.full(3000, -np.inf)
             np.maximum.at(deepest, found.query, -found.gap)
@@ -113,7 +113,7 @@ def test_a_body_that_rocks_by_a_fraction_of_a_degree_keeps_its_four_points():
     assert len(found) == 4
     assert (found.gap > 0.0).any()
     assert found.gap.max() <= 0.005
-    without = manifold(Cylinder(0.5, 1.2).at(pose), field, margin=0.0, device="cpu")
+    without = manifold(Cylinder(0.5, 1.2).at(pose), field, distance=0.0, device="cpu")
     whole, part = (ConvexHull(contacts.point_a[:, :2]).volume for contacts in (found, without))
     assert whole > 0.85 * 2.0 * 0.5**2 > 1.2 * part
 
@@ -192,7 +192,7 @@ def test_a_body_half_a_metre_under_ground_comes_out_upward(kind, rng):
         body = Cylinder(0.3, 0.9)
         pose = at(x, y, start, turn=turn)
         for _ in range(30):
-            found = manifold(body.at(pose), field, margin=0.0, device="cpu")
+            found = manifold(body.at(pose), field, distance=0.0, device="cpu")
             if not len(found) or found.gap.min() > -1e-6:
                 break
             pose[:3, 3] += way_out(found)

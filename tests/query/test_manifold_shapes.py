@@ -53,7 +53,7 @@ def test_no_sampled_point_of_a_body_is_deeper_than_the_contacts_found(kind, land
     level = field.height_at(placed.reshape(-1, 3)).reshape(count, -1)
     poses[:, 2, 3] = (level - placed[..., 2]).max(axis=1) - rng.uniform(0.0, 0.1, count)  # in by up to 10 cm
     sampled = (level - placed[..., 2]).max(axis=1) - poses[:, 2, 3]
-    found = manifold(body(kind).at(poses), field, margin=0.0, device="cpu")
+    found = manifold(body(kind).at(poses), field, distance=0.0, device="cpu")
     penetration = check_points(kind, field, poses, found)
     most = np.full(count, -np.inf)
     np.maximum.at(most, found.query, penetration)
@@ -73,7 +73,7 @@ def test_a_sphere_on_a_plane_a_ridge_and_a_peak_touches_where_it_is_nearest(rng)
     poses = np.tile(np.eye(4), (50, 1, 1))
     poses[:, 0, 3], poses[:, 1, 3] = 4.0 + 0.2 * offsets, rng.uniform(3.0, 5.0, 50)
     poses[:, 2, 3] = 0.5 + np.sqrt(0.7**2 - (0.2 * offsets) ** 2) - 1e-4
-    found = manifold(spheres.at(poses), ridge, margin=0.0, device="cpu")
+    found = manifold(spheres.at(poses), ridge, distance=0.0, device="cpu")
     towards = poses[found.query, :3, 3] - np.column_stack(
         [np.full(len(found), 4.0), found.point_b[:, 1], np.full(len(found), 0.5)]
     )
@@ -111,7 +111,7 @@ def test_a_box_and_its_convex_mesh_have_the_same_contacts(rng):
     poses[:, :2, 3] = rng.uniform(2.0, 6.0, (80, 2))
     poses[:, 2, 3] = field.height_at(poses[:, :2, 3]) + 0.3
     box, hull = Box(half).at(poses), ConvexMesh(mesh).at(poses)
-    one, two = (manifold(bodies, field, margin=0.0, device="cpu") for bodies in (box, hull))
+    one, two = (manifold(bodies, field, distance=0.0, device="cpu") for bodies in (box, hull))
     assert len(one) == len(two) > 80
     np.testing.assert_allclose(one.gap, two.gap, atol=1e-9)
     np.testing.assert_allclose(one.point_a, two.point_a, atol=1e-9)
@@ -126,7 +126,7 @@ def test_a_fine_hull_of_a_ball_rests_like_the_ball(rng):
     radius = float(np.linalg.norm(ball.vertices, axis=1).max())
     deepest = []
     for bodies in (ConvexMesh(ball), Sphere(radius)):
-        found = manifold(bodies.at(poses), field, margin=0.0, device="cpu")
+        found = manifold(bodies.at(poses), field, distance=0.0, device="cpu")
         most = np.zeros(30)
         np.maximum.at(most, found.query, -found.gap)
         deepest.append(most)

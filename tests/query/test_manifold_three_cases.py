@@ -345,7 +345,7 @@ def test_a_cylinder_on_a_plane_has_four_two_or_one_points_and_a_flat_grid_gives_
         pose[:3, 3] = [3.03, 2.98, 0.3 + 0.6 * abs(c) + 0.5 * abs(s) - 0.01]
         cylinder = Cylinder(0.5, 1.2).at(pose)
         plane = on_plane(cylinder, [0.0, 0.0, 1.0], 0.3, device="cpu")
-        grid = manifold(cylinder, field, margin=0.0, device="cpu")
+        grid = manifold(cylinder, field, distance=0.0, device="cpu")
         assert len(plane) == len(grid) == count
         np.testing.assert_allclose(plane.gap, -0.01, atol=1e-12)
         for name in ("point_a", "point_b", "normal", "gap"):
@@ -374,7 +374,7 @@ def test_a_cylinder_and_a_sphere_touch_at_their_nearest_points(rng):
     poses[:, :3, :3] = random_rotations(60, rng)
     places = np.tile(np.eye(4), (60, 1, 1))
     places[:, :3, 3] = rng.uniform(-1.5, 1.5, (60, 3))
-    found = cylinder_sphere(Cylinder(0.5, 1.2).at(poses), Sphere(0.3).at(places), margin=10.0, device="cpu")
+    found = cylinder_sphere(Cylinder(0.5, 1.2).at(poses), Sphere(0.3).at(places), distance=10.0, device="cpu")
     assert len(found) == 60
     for k in range(60):
         c = poses[k, :3, :3].T @ places[k, :3, 3]

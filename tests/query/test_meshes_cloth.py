@@ -10,7 +10,8 @@ from tangere.motion import Linear
 from tangere.query.contacts import Kind, Status
 from tangere.query.first_contact import all_contacts, candidates, first_contact
 from tangere.query.first_contact.primitives.narrow_phase.exact import decide, edge_pierces_face
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 #: First contact of frame 92 going to frame 93, to the digits known beforehand.
 FIRST_TIME = 7.492069e-06

@@ -21,7 +21,7 @@ from mesh_oracle import (
 )
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts, Kind, Status
-from tangere.query.first_contact import all_contacts, candidates, first_contact
+from tangere.query.first_contact import DeformingOptions, all_contacts, candidates, first_contact
 from tangere.shape.mesh import Mesh
 
 SEEDS = range(6)
@@ -90,10 +90,15 @@ def test_the_exact_mode_finds_what_brute_force_finds_and_nothing_else(family, se
 @pytest.mark.parametrize(("family", "seed"), SCENES)
 def test_tree_and_brute_force_broad_phase_agree_bit_for_bit(family, seed):
     a, b = scene(family, seed)
-    tree, brute = contacts_of(family, seed), all_contacts(a, b, start="trusted", broad_phase="brute", device="cpu")
+    tree, brute = (
+        contacts_of(family, seed),
+        all_contacts(a, b, start="trusted", options=DeformingOptions("brute"), device="cpu"),
+    )
     for name, column in vars(tree).items():
         assert column.tobytes() == getattr(brute, name).tobytes(), name
-    one, other = (first_contact(a, b, start="trusted", broad_phase=way, device="cpu") for way in ("tree", "brute"))
+    one, other = (
+        first_contact(a, b, start="trusted", options=DeformingOptions(way), device="cpu") for way in ("tree", "brute")
+    )
     assert (one.time, one.time_upper, one.status) == (other.time, other.time_upper, other.status)
     assert names(one.contacts) == names(other.contacts)
 

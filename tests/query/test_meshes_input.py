@@ -26,8 +26,9 @@ class Spin:
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("thing", ["x", None, 3, np.zeros((4, 3)), [tetrahedron()]], ids=lambda x: type(x).__name__)
 def test_what_is_not_a_mesh_is_refused_with_what_is_known(query, thing):
-    with pytest.raises(UnsupportedError, match=r"known: a Mesh at rest, a Mesh in Linear motion"):
-        query(thing)
+    if query is not first_contact or not isinstance(thing, list):  # of a list, any two are asked about
+        with pytest.raises(UnsupportedError, match=r"known: a Mesh at rest or a Mesh in Linear motion with"):
+            query(thing)
     if thing is not None:
         with pytest.raises(UnsupportedError, match=r"known: a Mesh at rest"):
             query(tetrahedron(), thing)
@@ -63,7 +64,7 @@ def test_an_end_that_is_not_finite_is_refused_by_vertex(query, bad):
         ("separation", "1"),
         ("tolerance", -1e-9),
         ("tolerance", np.inf),
-        ("broad_phase", "grid"),
+        ("options", "grid"),
         ("device", "tpu"),
         ("threads", 0),
         ("threads", 1.5),

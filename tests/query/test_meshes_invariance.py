@@ -13,9 +13,9 @@ from mesh_oracle import names
 from tangere.broad_phase.deforming.step import FITS_PER_ORDER
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts, Kind
-from tangere.query.first_contact import all_contacts, candidates, first_contact
-from tangere.shape import generate
-from tangere.shape.mesh import Mesh, Moving
+from tangere.query.first_contact import DeformingOptions, all_contacts, candidates, first_contact
+from tangere.shape import Moving, generate
+from tangere.shape.mesh import Mesh
 
 
 def bits(contacts: Contacts) -> dict[str, bytes]:
@@ -53,7 +53,7 @@ def test_any_number_of_threads_gives_the_same_bits():
 def test_a_large_sheet_agrees_with_brute_force_broad_phase_bit_for_bit():
     moving = crumpling(2, side=12)
     tree = all_contacts(moving, start="trusted", device="cpu")
-    assert bits(tree) == bits(all_contacts(moving, start="trusted", broad_phase="brute", device="cpu"))
+    assert bits(tree) == bits(all_contacts(moving, start="trusted", options=DeformingOptions("brute"), device="cpu"))
     assert len(tree) > 100
 
 

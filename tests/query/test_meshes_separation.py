@@ -9,7 +9,7 @@ from mesh_families import scene
 from mesh_oracle import corners_at, distances, ends, feature_pairs
 from tangere.motion import Linear
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact import all_contacts, first_contact
+from tangere.query.first_contact import DeformingOptions, all_contacts, first_contact
 from tangere.runtime import InputError
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
@@ -50,7 +50,9 @@ def test_every_pair_that_comes_too_close_is_told_with_its_distance():
     a, b = scene("one at rest", 2)
     for separation in (0.05, 0.3):
         contacts = all_contacts(a, b, separation=separation, start="trusted", device="cpu")
-        brute = all_contacts(a, b, separation=separation, start="trusted", broad_phase="brute", device="cpu")
+        brute = all_contacts(
+            a, b, separation=separation, start="trusted", options=DeformingOptions("brute"), device="cpu"
+        )
         assert contacts.key.tolist() == brute.key.tolist()
         apart = np.linalg.norm(contacts.point_a - contacts.point_b, axis=1)
         assert np.allclose(apart, distances(contacts.kind, corners_at(a, b, contacts)), atol=1e-9)

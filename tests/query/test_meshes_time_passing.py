@@ -13,7 +13,7 @@ from mesh_oracle import first_time, names, touching
 from tangere.bvh.lbvh import linear_tree
 from tangere.motion import Linear
 from tangere.query.contacts import Status
-from tangere.query.first_contact import first_contact
+from tangere.query.first_contact import DeformingOptions, first_contact
 from tangere.query.first_contact.deforming import api as meshes
 from tangere.shape.mesh import Mesh
 
@@ -78,7 +78,7 @@ def test_the_time_does_not_depend_on_the_sample(family, searches):
     for seed in range(4):
         a, b = scene(family, seed)
         hit = first_contact(a, b, start="trusted", device="cpu")
-        brute = first_contact(a, b, start="trusted", broad_phase="brute", device="cpu")
+        brute = first_contact(a, b, start="trusted", options=DeformingOptions("brute"), device="cpu")
         assert hit.time == brute.time
         assert hit.status == brute.status
         assert hit.time <= first_time(touching(a, b))[1]
@@ -90,6 +90,6 @@ def test_of_contacts_at_one_time_the_same_is_told_whatever_was_sampled(searches)
     above = sheet.vertices + [0.25, 0.25, 1.0]
     falling = Mesh(above, sheet.faces).moving(Linear(above - [0.0, 0.0, 2.0]))
     hit = first_contact(Mesh(floor.vertices, floor.faces), falling, device="cpu")
-    brute = first_contact(floor, falling, broad_phase="brute", device="cpu")
+    brute = first_contact(floor, falling, options=DeformingOptions("brute"), device="cpu")
     assert (hit.time, hit.time_upper) == (brute.time, brute.time_upper)
     assert names(hit.contacts) == names(brute.contacts)

@@ -7,8 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rigid_oracle import mesh_distances
-from tangere.motion import Linear, Path, Rest, load_path
-from tangere.motion.path_files import save_path
+from tangere.motion import Linear, Path, Rest
 from tangere.query.contacts import Status
 from tangere.query.path_check import check_path
 from tangere.runtime import InputError
@@ -64,6 +63,69 @@ def test_a_free_path_has_the_clearance_of_its_nearest_instant():
     assert check.clearance.least == pytest.approx(0.5, abs=0.02)
     assert check.clearance.certain <= check.clearance.least
     assert len(check.contacts) == 0
+
+
+@pytest.mark.parametrize("instants", [1, 4])
+def test_the_clearance_is_zero_at_a_contact_that_no_instant_sees(instants):
+    cube, wall = box(size=(1.0, 1.0, 1.0)), box(size=(0.01, 4.0, 4.0))
+    check = check_path(cube, wall, Path(shifted((-3, 0, 0), (3, 0, 0))), instants=instants, device="cpu")
+    expected = (3.0 - 0.505) / 6.0
+    assert check.status == Status.CONTACT
+    assert (check.clearance.least, check.clearance.certain) == (0.0, 0.0)
+    assert check.clearance.least_time == pytest.approx(expected, abs=1e-5)
+    at_contact = check.clearance.time == check.time
+    assert at_contact.sum() == 1
+    assert 0.0 <= check.clearance.upper[at_contact][0] <= 1e-6 * wall.extent
+    assert (np.diff(check.clearance.time) > 0.0).all()
+
+
+def test_the_clearance_is_zero_where_the_part_starts_inside_its_obstacle():
+    cube = box(size=(1.0, 1.0, 1.0))
+    check = check_path(cube, cube, Path(shifted((0.3, 0.2, 0.1), (5, 0, 0))), device="cpu")
+    assert (check.clearance.least, check.clearance.least_time, check.clearance.certain) == (0.0, 0.0, 0.0)
+
+
+def test_a_contact_that_is_not_certain_leaves_the_gap_it_was_found_with():
+    """Two cubes pass each other within the tolerance of contact and never touch."""
+    cube, gap = box(size=(1.0, 1.0, 1.0)), 2e-7
+    path = Path(shifted((-3, 1.0 + gap, 0), (3, 1.0 + gap, 0)))
+    check = check_path(cube, cube, path, tolerance=1e-6, instants=2, device="cpu")
+    assert check.status == Status.CONTACT
+    assert check.time_upper == np.inf
+    assert check.clearance.least == pytest.approx(gap, abs=1e-12)
+    assert check.clearance.upper[check.clearance.time == check.time][0] <= 1e-6
+
+
+@pytest.mark.parametrize("separation", [0.1, 0.4])
+def test_a_path_certified_free_at_a_separation_is_certain_to_keep_it(separation):
+    ball = icosphere(3, radius=1.0)
+    path = Path(shifted((-3, 2.6, 0), (0, 2.6, 0.1), (3, 2.6, 0)))
+    check = check_path(ball, ball, path, separation=separation, instants=1, device="cpu")
+    assert check.status == Status.FREE
+    assert separation <= check.clearance.certain <= check.clearance.least
+    assert (check.clearance.between >= separation).all()
+    assert (check.clearance.lower <= check.clearance.upper).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_clearances_hold_and_a_separation_is_kept_up_to_the_contact(seed, effort):
+    rng = np.random.default_rng(seed)
+    part, obstacle, separation = torus(grid=(12, 8)), icosphere(2, radius=0.7), 0.15
+    path = random_path(rng)
+    check = check_path(part, obstacle, path, separation=separation, instants=2, device="cpu")
+
+    def apart_at(times: np.ndarray) -> np.ndarray:
+        return mesh_distances(part, obstacle, path.pose(times), np.tile(np.eye(4), (len(times), 1, 1)))
+
+    clearance = check.clearance
+    times = np.linspace(0.0, 1.0, effort(200, least=20))
+    interval = np.clip(np.searchsorted(clearance.time, times, side="right") - 1, 0, len(clearance.between) - 1)
+    assert (apart_at(times) >= clearance.between[interval] - 1e-9).all()
+    measured = apart_at(clearance.time)
+    assert (clearance.lower - 1e-9 <= measured).all()
+    assert (measured <= clearance.upper + 1e-9).all()
+    assert (clearance.lower[clearance.time < check.time] >= separation).all()
+    assert not check or clearance.least <= separation + 1e-5
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -149,8 +211,9 @@ def test_what_cannot_be_checked_is_refused_by_name():
 
 def test_a_path_survives_its_file(tmp_path, rng):
     path = random_path(rng, 7)
-    save_path(path, tmp_path / "path.csv", (2.0, 5.0))
-    again, clock = load_path(tmp_path / "path.csv")
+    Path(path.poses, path.times, clock=(2.0, 5.0)).save(tmp_path / "path.csv")
+    again = Path.load(tmp_path / "path.csv")
+    clock = again.clock
     assert clock == (2.0, 5.0)
     assert np.allclose(again.poses, path.poses, atol=1e-14)
     assert np.allclose(again.times, path.times, atol=1e-14)
@@ -172,4 +235,4 @@ def test_a_path_survives_its_file(tmp_path, rng):
 def test_a_bad_path_file_is_refused_with_the_line(tmp_path, text, reason):
     (tmp_path / "path.csv").write_text(text)
     with pytest.raises(InputError, match=reason):
-        load_path(tmp_path / "path.csv")
+        Path.load(tmp_path / "path.csv")

@@ -16,8 +16,8 @@ from tangere.motion import Linear
 from tangere.query.contacts import Kind
 from tangere.query.proximity import proximity
 from tangere.runtime import InputError
-from tangere.shape import generate
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving, generate
+from tangere.shape.mesh import Mesh
 
 BROAD_PHASES = get_args(BroadPhase)
 

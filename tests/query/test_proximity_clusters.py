@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.query.proximity import lanes_by_mask
-from tangere.query.proximity.aabb_record import Instant
-from tangere.query.proximity.cpu.broad_phase import ClusterPairs, meet
-from tangere.query.proximity.cpu.bvh8 import Bvh8, Bvh8Boxes
-from tangere.query.proximity.cpu.lazy_aabbs import WantedRows
+from tangere.bvh.wide import FitFrame, WideBvh, WideBvhBoxes
+from tangere.geometry.simd import lanes_by_mask
+from tangere.query.proximity.cpu.broad_phase import ClusterPairs, find_cluster_pairs
+from tangere.query.proximity.cpu.lazy_aabbs import LazyItemBoxes
 from tangere.query.proximity.cpu.narrow_phase import scratch_of
 from tangere.runtime import COUNTER_STRIDE, PreparedLaunch, run_phases, using_threads
 
@@ -21,10 +20,10 @@ def some_corners(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
     return np.stack([lower, lower + rng.integers(0, size, (count, 3))], axis=1).astype(float)
 
 
-def fitted(corners: np.ndarray) -> Bvh8Boxes:
+def fitted(corners: np.ndarray) -> WideBvhBoxes:
     """The tree over edges between corners."""
     points, numbers = corners.reshape(-1, 3), np.arange(2 * len(corners), dtype=np.int32)
-    room = Bvh8.of(numbers.reshape(-1, 2), np.arange(len(corners)), numbers).boxes()
+    room = WideBvh.of(numbers.reshape(-1, 2), np.arange(len(corners)), numbers).boxes()
     kept = wp.array(points, dtype=wp.vec3d, device="cpu")  # as long as anything looks at it
     for launches in zip(room.fitting(instant_at(kept)), strict=True):
         run_phases([launches])
@@ -33,31 +32,31 @@ def fitted(corners: np.ndarray) -> Bvh8Boxes:
 
 def instant_at(points: wp.array) -> wp.array:
     """Points without a margin."""
-    instant = wp.zeros(1, dtype=Instant, device="cpu")
+    instant = wp.zeros(1, dtype=FitFrame, device="cpu")
     instant.numpy()[0] = (points.ptr, 0.0, (0.0, 0.0, 0.0), 1.0)
     return instant
 
 
 def found(
-    a: Bvh8Boxes, b: Bvh8Boxes, room: int, threads: int, unusable: int = 0, wanted: WantedRows | None = None
+    a: WideBvhBoxes, b: WideBvhBoxes, room: int, threads: int, unusable: int = 0, lazy: LazyItemBoxes | None = None
 ) -> tuple[int, list[np.ndarray]]:
     """How many blocks were made, and the pairs in each, as (n, 2)."""
     state = [wp.zeros(n, dtype=wp.int64, device="cpu") for n in (1, threads * int(COUNTER_STRIDE))]
     pairs = ClusterPairs.empty(*state, room)
     scratch = wp.empty((threads, scratch_of(b.of)), dtype=wp.int32, device="cpu")
     flag = wp.full(1, unusable, dtype=wp.int64, device="cpu")
-    wanted = wanted or WantedRows([(boxes, wp.empty(0, dtype=wp.vec3d, device="cpu")) for boxes in (a, b)])
+    lazy = lazy or LazyItemBoxes([(boxes, wp.empty(0, dtype=wp.vec3d, device="cpu")) for boxes in (a, b)])
     inputs = [int(a is b), a.clusters, b.rows, b.of.levels, lanes_by_mask(), flag, scratch]
-    inputs += [pairs.made, pairs.filling, pairs.blocks, *wanted.marks(a, b)]
+    inputs += [pairs.made, pairs.filling, pairs.blocks, *lazy.marks(a, b)]
     with using_threads(threads):
-        run_phases([[PreparedLaunch(meet, inputs, wp.get_device("cpu"), dim=a.of.groups, grain=1)]])
+        run_phases([[PreparedLaunch(find_cluster_pairs, inputs, wp.get_device("cpu"), dim=a.of.groups, grain=1)]])
     made = int(pairs.made.numpy()[0])
     rows = pairs.blocks.numpy()[: min(made, room)]
     middle = rows.shape[1] // 2
     return made, [np.stack([row[1 : 1 + row[0]], row[1 + middle : 1 + middle + row[0]]], axis=1) for row in rows]
 
 
-def expected(a: Bvh8Boxes, b: Bvh8Boxes) -> np.ndarray:
+def expected(a: WideBvhBoxes, b: WideBvhBoxes) -> np.ndarray:
     """(n, 2) pairs of clusters whose boxes meet, in order; within one tree each once, and each with itself.
 
     A single cluster has no node above it: it is looked into in any case.
@@ -102,16 +101,16 @@ def test_boxes_of_items_are_made_for_the_clusters_that_meet_and_for_no_others(rn
     corners = [some_corners(rng, count, size) for count in sizes]
     points = [wp.array(each.reshape(-1, 3), dtype=wp.vec3d, device="cpu") for each in corners]
     trees = [fitted(each) for each in corners]
-    wanted = WantedRows(list(zip(trees, points, strict=True)))
+    lazy = LazyItemBoxes(list(zip(trees, points, strict=True)))
     for step in (1, 2):
         for boxes in trees:
             boxes.rows.numpy()[: boxes.of.clusters] = 7
-        wanted.step.fill_(step)
-        wanted.groups.zero_()
+        lazy.step.fill_(step)
+        lazy.groups.zero_()
         if step == 1:
-            found(*trees, 10_000, threads, wanted=wanted)
+            found(*trees, 10_000, threads, lazy=lazy)
         with using_threads(threads):
-            run_phases([wanted.fitting(instant_at(points[0]))])
+            run_phases([lazy.fitting(instant_at(points[0]))])
         for k, boxes in enumerate(trees):
             rows = boxes.rows.numpy()[: boxes.of.clusters]
             made = (rows != 7).any(axis=(1, 2))

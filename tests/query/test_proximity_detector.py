@@ -228,8 +228,8 @@ def test_what_holds_arrays_of_a_device_says_what_to_do_instead_of_copying_it(cop
 def test_a_detector_and_a_detection_tell_kinds_and_numbers_in_a_line():
     below, above = pricked(300)
     detector = Detector([below, above], distance=0.02, within=False, device="cpu")
-    assert repr(detector.find([below.vertices, above.vertices])) == "Near(300: 300 vertex-face; on cpu)"
-    assert repr(detector.find([below.vertices, above.vertices + 1.0])) == "Near(none, on cpu)"
+    assert repr(detector.find([below.vertices, above.vertices])) == "ContactBuffer(300: 300 vertex-face; on cpu)"
+    assert repr(detector.find([below.vertices, above.vertices + 1.0])) == "ContactBuffer(none, on cpu)"
     assert repr(detect([below, above], distance=0.02, device="cpu")).startswith(
         "Detection(300: 300 vertex-face; on cpu, in "
     )

@@ -13,13 +13,12 @@ import warp as wp
 from oracles.distances import feature_distance
 from tangere.broad_phase.triangles import EMPTY
 from tangere.bvh.lbvh import code_below
+from tangere.bvh.wide import FitFrame, WideBvh, compact_order
 from tangere.query.contacts import Kind
 from tangere.query.proximity import Detector, proximity
-from tangere.query.proximity.aabb_record import Instant
-from tangere.query.proximity.cpu.bvh8 import Bvh8
-from tangere.query.proximity.cpu.compact_order import compact_order
-from tangere.query.proximity.cpu.lazy_aabbs import WantedRows
-from tangere.query.proximity.details import fill_by_eights, fill_one_by_one
+from tangere.query.proximity.cpu.details import fill_in_lanes
+from tangere.query.proximity.cpu.lazy_aabbs import LazyItemBoxes
+from tangere.query.proximity.details import fill_one_by_one
 from tangere.runtime import launch, run_phases
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
@@ -67,7 +66,7 @@ def test_an_order_cuts_every_cell_in_two_along_its_longest_side(name, rng):
 
 def instant_of(points: np.ndarray, margin: float, origin: Sequence[float], scale: float) -> tuple[wp.array, wp.array]:
     """An instant with vertices at these points [m], which are the second of the arrays and must be kept."""
-    where, instant = wp.array(points, dtype=wp.vec3d, device="cpu"), wp.zeros(1, dtype=Instant, device="cpu")
+    where, instant = wp.array(points, dtype=wp.vec3d, device="cpu"), wp.zeros(1, dtype=FitFrame, device="cpu")
     instant.numpy()[0] = (where.ptr, margin, origin, scale)
     return instant, where
 
@@ -111,16 +110,16 @@ def test_every_box_of_a_tree_is_that_of_what_is_below_and_lanes_without_anything
     instant, kept = instant_of(points, margin, origin, scale)
     order = rng.permutation(300).astype(np.int32)
     items = rng.integers(0, 300, (count, width)).astype(np.int32)
-    tree = Bvh8.of(items, np.arange(count), order)
+    tree = WideBvh.of(items, np.arange(count), order)
     boxes = tree.boxes()
     for launches in zip(boxes.fitting(instant), strict=True):
         run_phases([launches])
-    wanted = WantedRows([(boxes, wp.array(kept.numpy()[order], dtype=wp.vec3d, device="cpu"))])
-    step, groups, steps, *_ = wanted.marks(boxes, boxes)
+    lazy = LazyItemBoxes([(boxes, wp.array(kept.numpy()[order], dtype=wp.vec3d, device="cpu"))])
+    step, groups, steps, *_ = lazy.marks(boxes, boxes)
     step.fill_(5)
     steps.fill_(5)
     groups.fill_(tree.groups)
-    run_phases([wanted.fitting(instant)])
+    run_phases([lazy.fitting(instant)])
     expected = boxes_of(points, margin, origin, scale)[order][items].min(axis=1)
     for begin, end in np.stack([tree.levels.numpy()[:-1], tree.levels.numpy()[1:]], axis=1):
         lanes = boxes.rows.numpy()[begin:end].transpose(0, 2, 1).reshape(-1, 6)
@@ -151,16 +150,16 @@ def quadruples(rng: np.random.Generator, count: int) -> np.ndarray:
     return rng.permutation(np.concatenate([generic, slivers, parallel, whole, generic * [1.0, 1.0, 1e-7]]))
 
 
-def described(kernel: wp.Kernel, dim: int, names: np.ndarray, points: np.ndarray, bodies: int) -> list[np.ndarray]:
+def described(kernel: wp.Kernel, dim: int, pair_keys: np.ndarray, points: np.ndarray, bodies: int) -> list[np.ndarray]:
     """The columns of contacts: quadruple i has vertex 4 i, face i, and edges 2 i and 2 i + 1."""
     count, first = len(points), 4 * np.arange(len(points))[:, None]
     faces, edges = first + [1, 2, 3], np.concatenate([first + [0, 1], first + [2, 3]], axis=1).reshape(-1, 2)
     ends = np.linspace(0, count, bodies + 1).astype(int)
     arrays = [np.stack([4 * ends, 2 * ends, ends]), faces, edges]
     bases, faces, edges = (wp.array(a.astype(np.int32), dtype=wp.int32, device="cpu") for a in arrays)
-    number = wp.array([len(names)], dtype=wp.int64, device="cpu")
-    columns = [wp.empty(len(names), dtype=dtype, device="cpu") for dtype in COLUMNS]
-    named = wp.array(names, dtype=wp.int64, device="cpu")
+    number = wp.array([len(pair_keys)], dtype=wp.int64, device="cpu")
+    columns = [wp.empty(len(pair_keys), dtype=dtype, device="cpu") for dtype in COLUMNS]
+    named = wp.array(pair_keys, dtype=wp.int64, device="cpu")
     where = wp.array(points.reshape(-1, 3), dtype=wp.vec3d, device="cpu")
     launch(kernel, dim, [number, named, wp.int64(20), bases, faces, edges, where], columns, device=wp.get_device("cpu"))
     return [column.numpy() for column in columns]
@@ -171,9 +170,9 @@ def test_contacts_described_by_eights_are_those_described_one_by_one_bit_by_bit(
     points = quadruples(rng, effort(4001))
     number = np.arange(len(points))
     one = np.concatenate([(2 << 40) | (4 * number << 20) | number, (4 << 40) | (2 * number << 20) | (2 * number + 1)])
-    names = np.sort(one)
-    found = described(fill_by_eights, -(-len(names) // 8), names, points, bodies)
-    expected = described(fill_one_by_one, len(names), names, points, bodies)
+    pair_keys = np.sort(one)
+    found = described(fill_in_lanes, -(-len(pair_keys) // 8), pair_keys, points, bodies)
+    expected = described(fill_one_by_one, len(pair_keys), pair_keys, points, bodies)
     for column, other in zip(found, expected, strict=True):
         assert np.array_equal(column, other)
     for kind, rows in ((Kind.VERTEX_FACE, slice(None, len(points))), (Kind.EDGE_EDGE, slice(len(points), None))):

@@ -16,7 +16,7 @@ from tangere.broad_phase.triangles import Surfaces
 from tangere.published.leonard_grid import detect
 from tangere.published.leonard_grid.pipeline import Settings
 from tangere.query.proximity import Exclusion, proximity
-from tangere.query.proximity.cpu import sorted_append as appended
+from tangere.query.proximity.cpu import sorted_append as sorted_append
 from tangere.query.proximity.cpu.sorted_append import scattered, scattering
 from tangere.runtime import CapacityError
 from tangere.shape import generate
@@ -62,7 +62,7 @@ def test_pairs_that_are_tested_as_they_are_found_give_the_contacts_of_listed_one
 
     listed, fused = ask(False), ask(True)
     assert len(fused.near) > 300
-    assert np.array_equal(fused.near.names.numpy(), listed.near.names.numpy())
+    assert np.array_equal(fused.near.pair_keys.numpy(), listed.near.pair_keys.numpy())
     for column in ("key", "gap", "point_a", "normal", "feature_a", "feature_b"):
         assert np.array_equal(getattr(fused.contacts, column), getattr(listed.contacts, column)), column
     assert "pairs" not in fused.seconds
@@ -87,7 +87,7 @@ def test_whatever_is_switched_on_listing_the_pairs_changes_nothing_on_any_number
     assert len(listed.near) > 100 or (name == "cloth" and not settings.within)
     for threads in (1, 2, 7):
         found = detect(surfaces, distance=distance, settings=settings, count_losses=False, threads=threads)
-        assert np.array_equal(found.near.names.numpy(), listed.near.names.numpy())
+        assert np.array_equal(found.near.pair_keys.numpy(), listed.near.pair_keys.numpy())
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -118,16 +118,16 @@ def test_room_for_contacts_grows_when_they_come_and_is_forgotten_when_they_go():
     room = []
     for step, distance in enumerate((0.01, 1.5, *[0.01] * 120)):
         found = detect(surfaces, distance=distance, settings=Settings(within=False), threads=2)
-        room += [size for key, size in surfaces.layout.cache.items() if key[0] == "names" and "in_cells" in key[1]]
+        room += [size for key, size in surfaces.layout.cache.items() if key[0] == "keys" and "in_cells" in key[1]]
         if step < 3:
             listed = detect(surfaces, distance=distance, settings=Settings(within=False, fused=False), threads=2)
-            assert np.array_equal(found.near.names.numpy(), listed.near.names.numpy())
+            assert np.array_equal(found.near.pair_keys.numpy(), listed.near.pair_keys.numpy())
     assert room[1] > 20 * room[0]
     assert room[-1] < 0.1 * room[1]
 
 
 def test_more_contacts_than_an_array_can_hold_are_refused(monkeypatch):
-    monkeypatch.setattr(appended, "_LARGEST", 2000)
+    monkeypatch.setattr(sorted_append, "_LARGEST", 2000)
     with pytest.raises(CapacityError, match="more than one array can hold"):
         detect(generate.trefoil_knot(720), distance=3.0, device="cpu")
 

@@ -27,7 +27,7 @@ def test_the_grid_pipeline_and_the_detector_serve_every_scene_of_a_simulator(nam
     detector = Detector(simulation.meshes(), distance=distance, device="cpu")
     most = 0
     for _ in range(3):
-        simulation.run(steps // 3)
+        simulation.run(steps=steps // 3)
         meshes = simulation.meshes()
         found = detector.contacts([mesh.vertices for mesh in meshes])
         by_stages = detect(meshes, distance=distance, settings=Settings(), device="cpu").contacts

@@ -18,7 +18,7 @@ from tangere.published.leonard_grid import detect
 from tangere.published.leonard_grid.pipeline import Settings
 from tangere.query.contacts import contact_key
 from tangere.query.proximity import Exclusion, proximity
-from tangere.query.proximity import representative_triangles as owned
+from tangere.query.proximity.cpu import engine
 from tangere.runtime import InputError, collect
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
@@ -47,7 +47,7 @@ def test_in_sound_mode_nothing_that_is_switched_on_changes_the_contacts(name, sw
     assert {"objects", "triangles", "grid", "entries", "sort", "runs", "features", "contacts"} <= set(found.seconds)
     assert ("pairs" in found.seconds) == (not fused)
     stages = found.stages
-    assert stages.crowd
+    assert stages.aabbs
     assert stages.grid
     assert stages.entries
     assert stages.runs
@@ -82,7 +82,7 @@ def test_triangles_outside_of_the_regions_that_bodies_share_are_left_out_and_no_
 
 @pytest.mark.parametrize("name", SCENES)
 def test_features_that_are_tested_by_eights_are_those_that_brute_force_finds(name, monkeypatch):
-    monkeypatch.setattr(owned, "MANY", 1)  # however few pairs there are
+    monkeypatch.setattr(engine, "MANY", 1)  # however few pairs there are
     meshes = SCENES[name]
     distance = reach(meshes)
     listed = Settings(fused=False)
@@ -98,13 +98,13 @@ def test_features_that_are_tested_by_eights_are_those_that_are_tested_one_by_one
     crumpled = [sheet_of_many.replace(vertices=rng.normal(size=sheet_of_many.vertices.shape) * s) for s in (1.0, 1e-9)]
     flat = [sheet_of_many, sheet_of_many.replace(vertices=sheet_of_many.vertices + [1e-3, 0.0, 0.02])]
     for meshes, distance in ((crumpled[:1], 0.02), (crumpled[1:], 2e-11), (flat, 0.03)):
-        names = []
+        pair_keys = []
         for many in (1, 10**9):
-            monkeypatch.setattr(owned, "MANY", many)
+            monkeypatch.setattr(engine, "MANY", many)
             listed = detect(meshes, distance=distance, settings=Settings(fused=False), device="cpu", threads=2)
-            names.append(listed.near.names.numpy())
-        assert len(names[0]) > 1000
-        assert np.array_equal(*names)
+            pair_keys.append(listed.near.pair_keys.numpy())
+        assert len(pair_keys[0]) > 1000
+        assert np.array_equal(*pair_keys)
 
 
 def test_few_entries_are_sorted_as_many_are(monkeypatch):

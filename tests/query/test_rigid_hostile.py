@@ -8,8 +8,7 @@ import pytest
 import tangere as tg
 from tangere.query.contacts import Status
 from tangere.query.distance import distance
-from tangere.query.first_contact import first_contact_of_scene
-from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
+from tangere.query.first_contact.rigid import rigid_first_contact, rigid_first_contacts, scene_first_contact
 from tangere.query.intersection import intersects
 from tangere.runtime import InputError, UnsupportedError
 
@@ -29,7 +28,7 @@ def scaled(mesh: tg.Mesh, factor: float) -> tg.Mesh:
 @pytest.mark.parametrize("length", [1e101, 1e200, 1e300])
 def test_ways_so_long_that_their_squares_overflow_are_refused(length):
     """At 1e200 the search once answered "free" for a box that goes right through another."""
-    with pytest.raises(InputError, match="velocity contains numbers beyond 1e\\+100"):
+    with pytest.raises(InputError, match="displacement contains numbers beyond 1e\\+100"):
         tg.Twist(moved(3.0), [-length, 0.0, 0.0], np.zeros(3))
     with pytest.raises(InputError, match="start contains numbers beyond"):
         tg.Twist(moved(length), np.zeros(3), np.zeros(3))
@@ -86,42 +85,37 @@ def test_meshes_turned_inside_out_lose_no_contact_to_recession():
     for mesh in (inside_out, both):
         for start, way in ((4.0, -6.0), (-9.0, 6.0)):
             moving = mesh.moving(tg.Twist(moved(start), [way, 0.0, 0.0], [0.0, 0.0, 0.3]))
-            with_cones = rigid_first_contact(moving, ball, recession=True, device="cpu")
+            with_cones = rigid_first_contact(moving, ball, options=tg.RigidOptions(recession=True), device="cpu")
             without = rigid_first_contact(moving, ball, device="cpu")
             assert with_cones.time == without.time
             assert with_cones.status == without.status
 
 
-def test_a_scene_of_one_body_that_is_no_list_is_refused():
-    with pytest.raises(InputError, match="list of bodies"):
-        first_contact_of_scene(BOX, device="cpu")  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize("thing", [None, 5, BOX.moving(tg.Rest())])
+@pytest.mark.parametrize("thing", [None, 5, BOX, BOX.moving(tg.Rest())])
 def test_a_scene_that_is_no_list_is_refused(thing):
     with pytest.raises(InputError, match="bodies must be a list of bodies"):
-        first_contact_of_scene(thing, device="cpu")
+        scene_first_contact(thing, device="cpu")
 
 
 @pytest.mark.parametrize(
-    ("ignored", "reason"),
+    ("allowed", "reason"),
     [
         ([[0, 1.9]], "whole numbers"),
         ([[True, False]], "whole numbers"),
         ([0, 1, 2], r"shape \(k, 2\), not \(3,\)"),
         ([[0, 1, 2]], r"shape \(k, 2\), not \(1, 3\)"),
         ("no", r"shape \(k, 2\)"),
-        ([[0, 1], [2]], "ignored"),
-        ([[0, 2]], r"ignored\[0\] is \[0, 2\] but there are 2 bodies"),
-        ([[0, 1], [0, -1]], r"ignored\[1\] is \[0, -1\]"),
+        ([[0, 1], [2]], "allowed"),
+        ([[0, 2]], r"allowed\[0\] is \[0, 2\] but there are 2 bodies"),
+        ([[0, 1], [0, -1]], r"allowed\[1\] is \[0, -1\]"),
     ],
 )
-def test_pairs_to_ignore_that_are_no_pairs_are_refused_and_hide_no_contact(ignored, reason):
+def test_pairs_that_may_touch_but_are_no_pairs_are_refused_and_hide_no_contact(allowed, reason):
     bodies = [BOX, BOX.moving(tg.Twist(moved(3.0), [-3.0, 0.0, 0.0], [0.0, 0.0, 0.0]))]
     with pytest.raises(InputError, match=reason):
-        first_contact_of_scene(bodies, ignored=ignored, device="cpu")
-    assert first_contact_of_scene(bodies, ignored=[], device="cpu").status == Status.CONTACT
-    assert first_contact_of_scene(bodies, ignored=[[1, 0]], device="cpu").status == Status.FREE
+        tg.first_contact(bodies, allowed=allowed, device="cpu")
+    assert tg.first_contact(bodies, allowed=[], device="cpu").status == Status.CONTACT
+    assert tg.first_contact(bodies, allowed=[[1, 0]], device="cpu").status == Status.FREE
 
 
 #: How far apart the middles of two unit cubes are along x, and whether they meet.
@@ -134,10 +128,10 @@ def test_aligned_cubes_that_meet_at_the_start_are_told_so_though_no_edge_goes_th
     """As `Linear` does: START where they meet, CONTACT where they are only within tolerance."""
     expected = (0.0, Status.START, 0.0) if meets else (0.0, Status.CONTACT, np.inf)
     for motion in (tg.Rest(moved(apart)), tg.Twist(moved(apart), [1.0, 0.0, 0.0], [0.0, 0.0, 0.0])):
-        hit = tg.first_contact(BOX.moving(motion), BOX, recession=recession, device="cpu")
+        hit = tg.first_contact(BOX.moving(motion), BOX, options=tg.RigidOptions(recession=recession), device="cpu")
         assert (hit.time, hit.status, hit.time_upper) == expected
         assert np.abs(hit.contacts.point_a - hit.contacts.point_b).max() <= 1e-6 * BOX.extent
-    scene = first_contact_of_scene([BOX, BOX.moving(tg.Twist(moved(apart), [1.0, 0, 0], [0, 0, 0]))], device="cpu")
+    scene = tg.first_contact([BOX, BOX.moving(tg.Twist(moved(apart), [1.0, 0, 0], [0, 0, 0]))], device="cpu")
     assert (scene.time, scene.status, scene.time_upper) == expected
     deforming = BOX.at(moved(apart))
     linear = tg.first_contact(deforming.moving(tg.Linear(deforming.vertices)), BOX, device="cpu")
@@ -179,6 +173,6 @@ def test_a_rigid_and_a_deforming_mesh_may_be_named_in_any_order():
 def test_all_contacts_of_rigid_bodies_are_refused_with_what_to_ask_instead():
     falling = BOX.moving(tg.Twist(moved(0.0, 0.0, 1.5), [0.0, 0.0, -1.0], np.zeros(3)))
     for a, b in ((falling, BOX), (BOX, falling)):
-        with pytest.raises(UnsupportedError, match=r'rigid motion; first_contact\(a, b, contacts="all"\) tells'):
+        with pytest.raises(UnsupportedError, match=r'rigid motion; .*RigidOptions\(contacts="all"\)\) finds'):
             tg.all_contacts(a, b, device="cpu")
-    assert len(tg.first_contact(falling, BOX, contacts="all", device="cpu").contacts) > 8
+    assert len(tg.first_contact(falling, BOX, options=tg.RigidOptions(contacts="all"), device="cpu").contacts) > 8

@@ -11,6 +11,7 @@ from rigid_oracle import closest_approach, mesh_distances
 from tangere.motion import Linear, Rest, Screw, Twist
 from tangere.published.redon_screws import CosineScrew, TanScrew
 from tangere.query.contacts import Kind, Status
+from tangere.query.first_contact import RigidOptions
 from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
 from tangere.query.first_contact.rigid.bodies import MovingBodies
 from tangere.runtime import InputError, UnsupportedError
@@ -129,7 +130,7 @@ def test_all_contacts_at_the_first_instant_are_told_on_request():
     ground = generate.box((1.0, 1.0, 1.0))
     falling = rising_block(0.5, -1.0)
     one = rigid_first_contact(ground, falling, tolerance=1e-6, device="cpu")
-    every = rigid_first_contact(ground, falling, tolerance=1e-6, contacts="all", device="cpu")
+    every = rigid_first_contact(ground, falling, tolerance=1e-6, options=RigidOptions(contacts="all"), device="cpu")
     assert one.time == every.time == pytest.approx(0.5, abs=1e-6)
     assert len(one.contacts) == 1
     contacts = every.contacts
@@ -194,7 +195,7 @@ def test_input_that_makes_no_sense_is_refused():
     with pytest.raises(InputError, match="tolerance must be a length"):
         rigid_first_contact(ball, ball, tolerance=-1.0, device="cpu")
     with pytest.raises(InputError, match="contacts must be 'first' or 'all'"):
-        rigid_first_contact(ball, ball, contacts="some", device="cpu")
+        RigidOptions(contacts="some")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="b has 2 motions: ask rigid_first_contacts"):
         rigid_first_contact(ball, ball.moving(Rest(np.stack([np.eye(4)] * 2))), device="cpu")
     with pytest.raises(InputError, match="a has 3 bodies and b has 2"):

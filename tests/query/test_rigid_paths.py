@@ -10,7 +10,7 @@ from rigid_families import at, shape
 from rigid_oracle import closest_approach, mesh_distances
 from tangere.motion import Chain, Path, Rest, Twist
 from tangere.query.contacts import Status
-from tangere.query.first_contact.rigid.api import rigid_first_contact
+from tangere.query.first_contact.rigid import first_contact_along_path, rigid_first_contact
 from tangere.runtime import InputError
 from tangere.shape import generate
 
@@ -22,7 +22,7 @@ def test_a_path_is_followed_through_all_its_segments():
     poses = np.stack([at([2.5, 0, 0]), at([0, 2.5, 0.0], TURNED), at([-2.5, 0, 0]), at([0, -2.5, 0]), at([0.5, 0, 0])])
     path = Path(poses)
     moving = ball.moving(path)
-    hit = rigid_first_contact(ring, moving, tolerance=1e-6, device="cpu")
+    hit = first_contact_along_path(ring, moving, tolerance=1e-6, device="cpu")
     assert hit.status == Status.CONTACT
     assert 0.75 < hit.time < 1.0
     still = Rest()
@@ -30,10 +30,14 @@ def test_a_path_is_followed_through_all_its_segments():
     assert mesh_distances(ring, ball, still.pose([hit.time]), path.pose([hit.time]))[0] <= 1e-6
     assert hit.contacts.time[0] == hit.time
     # the other way round, and both on paths with other poses in between
-    assert rigid_first_contact(moving, ring, tolerance=1e-6, device="cpu").time == pytest.approx(hit.time, abs=1e-6)
+    assert first_contact_along_path(moving, ring, tolerance=1e-6, device="cpu").time == pytest.approx(
+        hit.time, abs=1e-6
+    )
     resting = ring.moving(Path(np.stack([np.eye(4)] * 4), [0.0, 0.3, 0.31, 1.0]))
-    assert rigid_first_contact(resting, moving, tolerance=1e-6, device="cpu").time == pytest.approx(hit.time, abs=1e-6)
-    assert not rigid_first_contact(ring, ball.moving(Path(poses[:-1])), device="cpu")
+    assert first_contact_along_path(resting, moving, tolerance=1e-6, device="cpu").time == pytest.approx(
+        hit.time, abs=1e-6
+    )
+    assert not first_contact_along_path(ring, ball.moving(Path(poses[:-1])), device="cpu")
 
 
 @pytest.mark.feature("F-R-24")

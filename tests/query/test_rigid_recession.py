@@ -13,6 +13,7 @@ from tangere.bvh.recession import RecessionCones, StartCheck, StartSide, Vertice
 from tangere.motion import Rest, RigidMotion, Screw, Twist, joined_records
 from tangere.published.redon_intervals import IntervalOptions, first_contacts_by_intervals
 from tangere.query.contacts import Status
+from tangere.query.first_contact import RigidOptions
 from tangere.query.first_contact.rigid.api import Counters, rigid_first_contact, rigid_first_contacts
 from tangere.query.first_contact.rigid.bodies import MovingBodies
 from tangere.runtime import InputError
@@ -37,7 +38,7 @@ def test_recession_culling_finds_the_same_contacts_with_less_work(rng, effort):
                     ball,
                     ring.moving(motion),
                     tolerance=1e-7,
-                    recession=on,
+                    options=RigidOptions(recession=on),
                     counters=counts[on],
                     threads=1,
                     device="cpu",
@@ -57,7 +58,7 @@ def test_recession_culling_leaves_open_meshes_alone(rng):
     pot, needle = shape("pot"), shape("needle")
     counters = Counters()
     moving = needle.moving(Twist(at([3.0, 0, 0.5]), [-6.0, 0, 0], [0, 0, 0]))
-    hit = rigid_first_contact(pot, moving, recession=True, counters=counters, device="cpu")
+    hit = rigid_first_contact(pot, moving, options=RigidOptions(recession=True), counters=counters, device="cpu")
     assert hit.time == rigid_first_contact(pot, moving, device="cpu").time
     assert counters.receding == 0
 
@@ -68,12 +69,14 @@ def test_an_overlap_at_the_start_is_not_hidden_by_culling(threads):
     ball = generate.icosphere(triangles=320)
     parting = ball.moving(Twist(at([1.2, 0.1, 0.2]), [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]))
     plain = rigid_first_contact(ball, parting, device="cpu", threads=threads)
-    culled = rigid_first_contact(ball, parting, recession=True, device="cpu", threads=threads)
+    culled = rigid_first_contact(ball, parting, options=RigidOptions(recession=True), device="cpu", threads=threads)
     assert plain.status == culled.status == Status.START
     assert culled.time == 0.0
     assert culled.contacts.key[0] == plain.contacts.key[0]
     # who vouches for the start gets what the cones say
-    trusted = rigid_first_contact(ball, parting, recession=True, start="trusted", device="cpu", threads=threads)
+    trusted = rigid_first_contact(
+        ball, parting, options=RigidOptions(recession=True), start="trusted", device="cpu", threads=threads
+    )
     assert trusted.status == Status.FREE
 
 
@@ -84,7 +87,9 @@ def test_each_start_of_a_batch_is_checked(rng, device):
     starts[:, 0, 3] = np.linspace(1.0, 3.0, 40)
     starts[::2, :3, :3] = Rotation.from_rotvec([0.1, 0.2, 0.3]).as_matrix()
     parting = ball.moving(Twist(starts, rng.uniform(-1.5, 1.5, (40, 1)) * [1.0, 0.0, 0.0], np.zeros(3)))
-    plain, culled = (rigid_first_contacts(ball, parting, recession=on, device=device) for on in (False, True))
+    plain, culled = (
+        rigid_first_contacts(ball, parting, options=RigidOptions(recession=on), device=device) for on in (False, True)
+    )
     assert (culled.status == plain.status).all()
     assert (plain.status == Status.START).sum() >= 5
     assert (plain.status == Status.CONTACT).sum() >= 5
@@ -136,7 +141,9 @@ def test_what_starts_inside_of_a_surface_does_not_get_through_it_unseen(around, 
         moving, still = PART.moving(way_out(rng)), surroundings
         for a, b in ((moving, still), (still, moving)):
             plain = rigid_first_contact(a, b, device="cpu")
-            found = rigid_first_contact(a, b, recession=True, start=start, counters=culled, device="cpu")
+            found = rigid_first_contact(
+                a, b, options=RigidOptions(recession=True), start=start, counters=culled, device="cpu"
+            )
             assert (found.status, found.time) == (plain.status, pytest.approx(plain.time, abs=1e-6))
             hits += plain.status == Status.CONTACT
     assert hits > 4
@@ -177,7 +184,7 @@ def test_rows_of_a_batch_are_culled_or_not_by_where_each_starts(rng, device):
     for a, b in ((parts, rooms), (rooms, parts)):
         counters = Counters()
         plain = rigid_first_contacts(a, b, device=device)
-        culled = rigid_first_contacts(a, b, recession=True, counters=counters, device=device)
+        culled = rigid_first_contacts(a, b, options=RigidOptions(recession=True), counters=counters, device=device)
         assert (culled.status == plain.status).all()
         np.testing.assert_allclose(culled.time, plain.time, rtol=0.0, atol=1e-5)
         assert counters.receding > 0
@@ -190,7 +197,9 @@ def test_a_mesh_with_a_surface_inside_out_beside_the_others_is_never_culled():
     coming = PART.moving(Twist(at([9.0, 0.1, 0.2]), [-5.0, 0.0, 0.0], [0.0, 0.0, 0.0]))
     plain = rigid_first_contact(coming, mesh, device="cpu")
     assert plain.status == Status.CONTACT
-    assert rigid_first_contact(coming, mesh, recession=True, device="cpu").time == pytest.approx(plain.time, abs=1e-6)
+    assert rigid_first_contact(coming, mesh, options=RigidOptions(recession=True), device="cpu").time == pytest.approx(
+        plain.time, abs=1e-6
+    )
 
 
 def test_surfaces_inside_of_a_body_are_told_from_those_outside_by_solid_angles(rng, effort):

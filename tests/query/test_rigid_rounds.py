@@ -13,15 +13,15 @@ from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
 from tangere.shape.generate import icosphere, torus
 
 
-def desk_of(count: int, rng: np.random.Generator) -> RigidQueryBatch:
+def batch_of(count: int, rng: np.random.Generator) -> RigidQueryBatch:
     cpu = wp.get_device("cpu")
     sides = (
         bodies_of(torus(576).moving(random_motion("twist", rng, count)), "a"),
         bodies_of(icosphere(2, radius=0.8), "b"),
     )
-    desk = RigidQueryBatch(*(Forest.of(bodies.shapes, cpu) for bodies in sides), count, count + 1, cpu)
-    desk.ask(*sides, 0.0, None)
-    return desk
+    batch = RigidQueryBatch(*(Forest.of(bodies.shapes, cpu) for bodies in sides), count, count + 1, cpu)
+    batch.set_queries(*sides, 0.0, None)
+    return batch
 
 
 @pytest.mark.parametrize(
@@ -30,45 +30,45 @@ def desk_of(count: int, rng: np.random.Generator) -> RigidQueryBatch:
 def test_rounds_of_any_width_find_what_one_thread_finds(count, pairs, widest, rng, monkeypatch):
     monkeypatch.setattr(rounds, "PAIRS", pairs)
     monkeypatch.setattr(rounds, "WIDEST", widest)
-    desk = desk_of(count, rng)
-    desk.search_each()
-    expected = desk.host_bests.copy()
+    batch = batch_of(count, rng)
+    batch.search_each()
+    expected = batch.host_hits.copy()
     assert count == 1 or (expected["time"] <= 1.0).any()
-    rounds.search_frontier(desk)
+    rounds.search_frontier(batch)
     for name in ("time", "a", "b", "pierced", "decided"):
-        assert np.array_equal(desk.host_bests[name], expected[name]), name
-    assert desk.host_counters[0, 0] >= count
+        assert np.array_equal(batch.host_hits[name], expected[name]), name
+    assert batch.host_counters[0, 0] >= count
 
 
 def test_questions_in_several_chunks_are_all_answered(rng, monkeypatch):
     monkeypatch.setattr(rounds, "CHUNK", 8)
     monkeypatch.setattr(rounds, "PAIRS", 32)
-    desk = desk_of(19, rng)
-    desk.search_each()
-    expected = desk.host_bests["time"].copy()
-    rounds.search_frontier(desk)
-    assert np.array_equal(desk.host_bests["time"], expected)
+    batch = batch_of(19, rng)
+    batch.search_each()
+    expected = batch.host_hits["time"].copy()
+    rounds.search_frontier(batch)
+    assert np.array_equal(batch.host_hits["time"], expected)
 
 
 def test_contacts_and_stacks_that_lack_room_get_more(rng, monkeypatch):
-    desk = desk_of(3, rng)
-    desk.search_each()
-    expected = desk.host_bests["time"].copy()
-    small = rounds._Rounds(desk, 3, 1, 1)
+    batch = batch_of(3, rng)
+    batch.search_each()
+    expected = batch.host_hits["time"].copy()
+    small = rounds._Rounds(batch, 3, 1, 1)
     small.height = 2  # a stack of two pairs
     small.hits = small.hits[:1]
-    desk.searches["rounds", 3] = small
-    rounds.search_frontier(desk)
-    assert desk.searches["rounds", 3].room > 1
-    assert np.array_equal(desk.host_bests["time"], expected)
+    batch.searches["rounds", 3] = small
+    rounds.search_frontier(batch)
+    assert batch.searches["rounds", 3].room > 1
+    assert np.array_equal(batch.host_hits["time"], expected)
 
 
 def test_what_comes_after_a_given_time_is_not_told(rng):
-    desk = desk_of(12, rng)
-    desk.search_each()
-    times = desk.host_bests["time"].copy()
+    batch = batch_of(12, rng)
+    batch.search_each()
+    times = batch.host_hits["time"].copy()
     hit = (times > 0.0) & (times <= 1.0)
     assert hit.any()
     until = np.where(hit, 0.5 * times, 1.0)
-    rounds.search_frontier(desk, until)
-    assert (desk.host_bests["time"][hit] > 1.0).all()
+    rounds.search_frontier(batch, until)
+    assert (batch.host_hits["time"][hit] > 1.0).all()

@@ -9,6 +9,7 @@ import warp as wp
 from rigid_families import FAMILIES, at, scene, shape
 from tangere.motion import Twist
 from tangere.query.contacts import Kind, Status
+from tangere.query.first_contact import RigidOptions
 from tangere.query.first_contact.rigid.api import Counters, rigid_first_contact, rigid_first_contacts
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, bodies_of
 from tangere.query.first_contact.rigid.cuda import frontier_search as rounds
@@ -62,15 +63,15 @@ def test_rounds_find_the_same_contact_as_a_search_by_one_thread(rng, effort, mon
             s = scene(family, rng)
             sides = bodies_of(shape(s.a).moving(s.motion_a), "a"), bodies_of(shape(s.b).moving(s.motion_b), "b")
             forests = [Forest.of(bodies.shapes, cpu) for bodies in sides]
-            desk = RigidQueryBatch(*forests, 1, 2, cpu)
-            desk.ask(*sides, 0.0, 1e-6)
-            desk.search_each()
-            expected = desk.host_bests.copy()
-            rounds.search_frontier(desk)
-            assert desk.host_bests["time"] == expected["time"]
+            batch = RigidQueryBatch(*forests, 1, 2, cpu)
+            batch.set_queries(*sides, 0.0, 1e-6)
+            batch.search_each()
+            expected = batch.host_hits.copy()
+            rounds.search_frontier(batch)
+            assert batch.host_hits["time"] == expected["time"]
             if expected["time"] <= 1.0:
-                assert desk.host_bests == expected
-            assert desk.host_counters[0, 0] > 0
+                assert batch.host_hits == expected
+            assert batch.host_counters[0, 0] > 0
 
 
 def test_counters_are_the_same_every_time_on_one_thread():
@@ -130,7 +131,7 @@ def test_every_event_takes_one_search_and_time_never_goes_back(monkeypatch):
     passes = []
     search = RigidQueryBatch.search_each
     monkeypatch.setattr(
-        RigidQueryBatch, "search_each", lambda desk, until=None: (passes.append(desk.count), search(desk, until))
+        RigidQueryBatch, "search_each", lambda batch, until=None: (passes.append(batch.count), search(batch, until))
     )
     ball = generate.icosphere(triangles=320, radius=0.5)
     slab = generate.box((0.2, 4.0, 4.0))
@@ -142,7 +143,13 @@ def test_every_event_takes_one_search_and_time_never_goes_back(monkeypatch):
         while rest > 0.0:
             motion = Twist(pose, rest * velocity, rest * spin)
             hit = rigid_first_contact(
-                walls, ball.moving(motion), tolerance=1e-7, recession=True, start="trusted", threads=1, device="cpu"
+                walls,
+                ball.moving(motion),
+                tolerance=1e-7,
+                options=RigidOptions(recession=True),
+                start="trusted",
+                threads=1,
+                device="cpu",
             )
             pose = motion.pose(min(hit.time, 1.0))
             assert not intersects(walls, ball.at(pose), device="cpu")

@@ -15,7 +15,7 @@ from tangere.broad_phase.bodies.body_pairs import linked_pairs
 from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
 from tangere.published.redon_screws import CosineScrew
 from tangere.query.contacts import Status
-from tangere.query.first_contact import first_contact_of_scene
+from tangere.query.first_contact import SceneOptions, first_contact
 from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.query.intersection import intersects
 from tangere.runtime import InputError, UnsupportedError
@@ -72,7 +72,7 @@ def test_the_earliest_contact_of_a_scene_is_that_of_all_pairs(rng, effort, broad
     for spread in (0.2, 1.0, 3.0):
         for _ in range(effort(3, least=1)):
             bodies = traffic(rng, 14, spread)
-            hit = first_contact_of_scene(bodies, tolerance=TOLERANCE, broad_phase=broad_phase, device=device)
+            hit = first_contact(bodies, tolerance=TOLERANCE, options=SceneOptions(broad_phase), device=device)
             time, i, j = alone(bodies)
             touched += hit.status == Status.CONTACT
             if device == "cpu":
@@ -89,10 +89,10 @@ def test_all_bodies_placed_at_the_time_of_contact_are_free_of_each_other(rng, ef
     touched = 0
     for _ in range(effort(4, least=2)):
         bodies = traffic(rng, 14, 2.0)
-        hit = first_contact_of_scene(bodies, tolerance=TOLERANCE, device="cpu")
+        hit = first_contact(bodies, tolerance=TOLERANCE, device="cpu")
         two = [bodies[int(hit.contacts.body_a[0])], bodies[int(hit.contacts.body_b[0])]] if hit else []
         for chosen in (bodies, two):  # with bystanders, and without
-            again = first_contact_of_scene(chosen, tolerance=TOLERANCE, device="cpu")
+            again = first_contact(chosen, tolerance=TOLERANCE, device="cpu")
             assert again.time == hit.time or not chosen
             placed = [moved(body, min(again.time, 1.0)) for body in chosen]
             for i in range(len(placed)):
@@ -109,7 +109,9 @@ def test_one_early_contact_spares_the_questions_about_later_ones(rng, monkeypatc
     asked = []
     kept = scene.RigidQueryBatch.search_each
     monkeypatch.setattr(
-        scene.RigidQueryBatch, "search_each", lambda desk, until=None: (asked.append(desk.count), kept(desk, until))[1]
+        scene.RigidQueryBatch,
+        "search_each",
+        lambda batch, until=None: (asked.append(batch.count), kept(batch, until))[1],
     )
     ball, floor = shape("ball"), generate.plate(size=(60.0, 60.0, 0.1))
     spots = [(-28.0 + 4 * (k % 14), -28.0 + 4 * (k // 14)) for k in range(196)]
@@ -117,7 +119,7 @@ def test_one_early_contact_spares_the_questions_about_later_ones(rng, monkeypatc
     bodies = [
         ball.moving(Twist(at([x, y, z]), [0, 0, -5.0], [0, 0, 0])) for (x, y), z in zip(spots, heights, strict=True)
     ]
-    hit = first_contact_of_scene([floor, *bodies], tolerance=TOLERANCE, device="cpu")
+    hit = first_contact([floor, *bodies], tolerance=TOLERANCE, device="cpu")
     assert (hit.contacts.body_a[0], hit.contacts.body_b[0]) == (0, 1 + int(np.argmin(heights)))
     assert sum(asked) < 60
 
@@ -128,14 +130,14 @@ def test_links_of_a_chain_touch_obstacles_and_each_other_but_not_their_neighbour
     joints = [Rest(), Twist(at([1.0, 0, 0.0]), [0, 0, 0], [0, 0, 2.6]), Twist(at([1.0, 0, 0]), [0, 0, 0], [0, 0, 2.6])]
     chain = Chain(joints)
     links = [bar.moving(chain.link(k)) for k in range(3)]
-    folded = first_contact_of_scene(links, ignored=linked_pairs(chain), tolerance=TOLERANCE, device="cpu")
+    folded = first_contact(links, allowed=linked_pairs(chain), tolerance=TOLERANCE, device="cpu")
     assert (folded.contacts.body_a[0], folded.contacts.body_b[0]) == (0, 2)
     alone = rigid_first_contact(links[0], links[2], tolerance=TOLERANCE, device="cpu")
     assert folded.time == alone.time
     # neighbours touch in their joint from the start, and are told if nobody says otherwise
-    assert first_contact_of_scene(links, tolerance=TOLERANCE, device="cpu").time == 0.0
+    assert first_contact(links, tolerance=TOLERANCE, device="cpu").time == 0.0
     post = generate.box((0.1, 0.1, 1.0)).at(at([1.3, 0.9, 0.0]))
-    hit = first_contact_of_scene([*links, post], ignored=linked_pairs(chain), tolerance=TOLERANCE, device="cpu")
+    hit = first_contact([*links, post], allowed=linked_pairs(chain), tolerance=TOLERANCE, device="cpu")
     assert hit.time < folded.time
     assert hit.contacts.body_b[0] == 3
 
@@ -150,12 +152,12 @@ def test_an_overlap_at_the_start_is_told_whatever_else_touches_then_in_any_order
         ([rising, over, near], (0, 1)),
         ([near, over, rising], (1, 2)),
     ):
-        hit = first_contact_of_scene(bodies, device="cpu")
+        hit = first_contact(bodies, device="cpu")
         assert (hit.status, hit.time, hit.time_upper) == (Status.START, 0.0, 0.0)
         assert (hit.contacts.body_a[0], hit.contacts.body_b[0]) == pair
-    assert first_contact_of_scene([rising, near], device="cpu").status == Status.CONTACT
+    assert first_contact([rising, near], device="cpu").status == Status.CONTACT
     tilted = box.at(at([-0.5, 0, 0], [0.3, 0.2, 0.1]))  # edges go through faces here
-    hit = first_contact_of_scene([rising, near, tilted], device="cpu")
+    hit = first_contact([rising, near, tilted], device="cpu")
     assert (hit.status, hit.contacts.body_b[0]) == (Status.START, 2)
 
 
@@ -168,7 +170,7 @@ def test_scenes_of_ever_new_parts_do_not_stay_in_memory():
         part = generate.box((1.0, 1.0, 1.0 + 0.01 * k))
         seen.append(weakref.ref(part))
         falling = part.moving(Twist(at([0, 0, 2.0]), [0, 0, -4.0], [0, 0, 0]))
-        assert first_contact_of_scene([floor, falling], device="cpu")
+        assert first_contact([floor, falling], device="cpu")
     del part, falling
     gc.collect()
     assert sum(part() is not None for part in seen) <= KEPT_FORESTS
@@ -183,7 +185,7 @@ def test_threads_that_ask_about_scenes_of_their_own_get_their_own_answers():
             height = 1.0 + 0.1 * number + 0.01 * k
             part = generate.box((1.0, 1.0, height))
             falling = part.moving(Twist(at([0, 0, 3.0]), [0, 0, -4.0], [0, 0, 0]))
-            hit = first_contact_of_scene([floor, falling], device="cpu")
+            hit = first_contact([floor, falling], device="cpu")
             if abs(hit.time - (3.0 - 0.05 - 0.5 * height) / 4.0) > 1e-5:
                 wrong.append((number, k, hit))
 
@@ -197,22 +199,22 @@ def test_threads_that_ask_about_scenes_of_their_own_get_their_own_answers():
 
 def test_bodies_at_rest_are_not_compared_and_small_scenes_are_free():
     block = shape("block")
-    assert not first_contact_of_scene([], device="cpu")
-    assert not first_contact_of_scene([block], device="cpu")
-    assert not first_contact_of_scene([block, block], device="cpu")
+    assert not first_contact([], device="cpu")
+    assert not first_contact([block], device="cpu")
+    assert not first_contact([block, block], device="cpu")
     still = block.moving(Twist(np.eye(4), [0, 0, 0], [0, 0, 0]))
-    assert not first_contact_of_scene([block, still], device="cpu")
+    assert not first_contact([block, still], device="cpu")
 
 
 def test_bodies_that_make_no_scene_are_refused():
     block = shape("block")
     with pytest.raises(UnsupportedError, match="body 1 follows a Path"):
-        first_contact_of_scene([block, block.moving(Path(np.stack([np.eye(4)] * 2)))], device="cpu")
+        first_contact([block, block.moving(Path(np.stack([np.eye(4)] * 2)))], device="cpu")
     with pytest.raises(UnsupportedError, match="body 0: the motion must be rigid, not Linear"):
-        first_contact_of_scene([block.moving(Linear(block.vertices)), block], device="cpu")
+        first_contact([block.moving(Linear(block.vertices)), block], device="cpu")
     with pytest.raises(InputError, match="body 1 has 2 motions"):
-        first_contact_of_scene([block, block.moving(Rest(np.stack([np.eye(4)] * 2)))], device="cpu")
-    with pytest.raises(InputError, match=r"ignored\[0\] is \[0, 5\] but there are 2 bodies"):
-        first_contact_of_scene([block, block], ignored=[[0, 5]], device="cpu")
+        first_contact([block, block.moving(Rest(np.stack([np.eye(4)] * 2)))], device="cpu")
+    with pytest.raises(InputError, match=r"allowed\[0\] is \[0, 5\] but there are 2 bodies"):
+        first_contact([block, block], allowed=[[0, 5]], device="cpu")
     with pytest.raises(InputError, match="body 0 must be a Mesh"):
-        first_contact_of_scene([3, block], device="cpu")  # pyright: ignore
+        first_contact([3, block], device="cpu")  # pyright: ignore

@@ -33,8 +33,8 @@ def falling(poses: np.ndarray, speed: float) -> tg.Moving:
 
 @pytest.mark.parametrize("margin", [-1.0, np.nan, np.inf, True, "wide", np.array([0.1, 0.2])])
 def test_a_margin_that_is_no_length_is_refused(margin):
-    with pytest.raises(InputError, match="margin"):
-        manifold(BARREL.at(at(1.5, 1.5, 0.5)), FLAT, margin=margin, device="cpu")
+    with pytest.raises(InputError, match="distance"):
+        manifold(BARREL.at(at(1.5, 1.5, 0.5)), FLAT, distance=margin, device="cpu")
 
 
 @pytest.mark.parametrize("count", [1, 100])
@@ -46,8 +46,8 @@ def test_a_number_of_threads_that_is_none_is_refused_however_few_bodies_there_ar
 
 def test_the_method_as_printed_has_no_margin():
     bodies = BARREL.at(at(1.5, 1.5, 0.595))
-    with pytest.raises(InputError, match="no margin"):
-        manifold(bodies, FLAT, mode="published", margin=0.1, device="cpu")
+    with pytest.raises(InputError, match="no distance"):
+        manifold(bodies, FLAT, mode="published", distance=0.1, device="cpu")
 
 
 @pytest.mark.parametrize("terrain", [None, [], 3.0, np.zeros((4, 4)), [FLAT, None]])

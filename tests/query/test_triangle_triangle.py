@@ -1,4 +1,4 @@
-"""Two moving triangles: the earliest of fifteen tests, and overlap at the start (specs/moving-triangles-ccd, 6)."""
+"""Two moving triangles: the earliest of fifteen tests, and overlap at the start."""
 
 from __future__ import annotations
 

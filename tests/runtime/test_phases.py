@@ -167,18 +167,6 @@ def test_phases_of_one_shard_and_of_none_come_in_turn_with_others(helpers, rng, 
     assert not rows.numpy().any()
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_an_argument_of_prepared_phases_may_be_pointed_to_another_array(rng, threads):
-    x = [wp.array(rng.integers(0, 1000, 100), dtype=wp.int64, device=CPU) for _ in range(3)]
-    after = wp.empty(100, dtype=wp.int64, device=CPU)
-    step = PreparedLaunch(_neighbours, [x[0], after], CPU)
-    program = prepare_phases([[step.over(100, 5)]], threads)
-    for array in (x[1], x[0], x[2]):
-        step.block.point(0, array)
-        program.run()
-        assert np.array_equal(after.numpy(), _in_numpy(array.numpy(), 1))
-
-
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_phases_that_are_prepared_run_again_and_again(rng, threads, effort):
     x = [wp.empty(200, dtype=wp.int64, device=CPU) for _ in range(2)]

@@ -10,8 +10,7 @@ import warp as wp
 
 from tangere.motion import Linear
 from tangere.runtime import InputError
-from tangere.shape import generate
-from tangere.shape.mesh import Moving
+from tangere.shape import Moving, generate
 
 
 def test_a_linear_motion_starts_at_the_mesh_and_ends_at_its_goal(rng):

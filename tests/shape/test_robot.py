@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from tangere.runtime import InputError, MissingExtraError, UnsupportedError
 from tangere.shape import generate
-from tangere.shape.robot import load_urdf
+from tangere.shape.robot import Robot
 
 ARM = """<robot name="arm">
   <link name="base"><collision><geometry><box size="0.4 0.4 0.1"/></geometry></collision></link>
@@ -58,7 +58,7 @@ def arm_file(tmp_path):
 def test_links_are_where_another_reader_puts_them(arm_file, rng):
     """The reader's own kinematics at the start, at the end, and at every configuration in between."""
     yourdfpy = pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = load_urdf(arm_file)
+    robot = Robot.load(arm_file)
     assert robot.joint_names == ("turn", "reach", "wrist")
     peer = yourdfpy.URDF.load(str(arm_file), load_meshes=False)
     start, end = rng.uniform(-1, 1, 3), rng.uniform(-1, 1, 3) + [9.0, 0.0, 0.0]
@@ -72,7 +72,7 @@ def test_links_are_where_another_reader_puts_them(arm_file, rng):
 
 def test_bodies_hold_the_shapes_the_file_tells(arm_file):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = load_urdf(arm_file)
+    robot = Robot.load(arm_file)
     shapes: dict[str, Any] = dict(zip(robot.links, robot.shapes, strict=True))
     assert shapes["frame"] is None
     assert np.allclose(shapes["base"].bounds, [[-0.2, -0.2, -0.05], [0.2, 0.2, 0.05]])
@@ -86,7 +86,7 @@ def test_bodies_hold_the_shapes_the_file_tells(arm_file):
 
 def test_neighbours_are_told_across_links_without_a_body(arm_file):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = load_urdf(arm_file)
+    robot = Robot.load(arm_file)
     moving = robot.moving({"turn": 0.5}, {"turn": 1.0, "reach": 0.2})
     assert [body.shape.name for body in moving] == ["base", "mast", "slide", "hand", "finger"]
     assert robot.linked_pairs().tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
@@ -94,7 +94,7 @@ def test_neighbours_are_told_across_links_without_a_body(arm_file):
 
 def test_configurations_and_files_that_make_no_sense_are_refused(arm_file, tmp_path):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = load_urdf(arm_file)
+    robot = Robot.load(arm_file)
     with pytest.raises(InputError, match="arm: start has 2 values for 3 joints"):
         robot.chain([0, 0], [0, 0, 0])
     with pytest.raises(InputError, match="arm: end names joint 'elbow'; there are turn, reach, wrist"):
@@ -102,20 +102,20 @@ def test_configurations_and_files_that_make_no_sense_are_refused(arm_file, tmp_p
     with pytest.raises(InputError, match="arm: start has nan for joint 'turn'"):
         robot.chain({"turn": np.nan}, {})
     with pytest.raises(InputError, match="there is no file"):
-        load_urdf(tmp_path / "none.urdf")
+        Robot.load(tmp_path / "none.urdf")
     (tmp_path / "odd.urdf").write_text(ARM.replace('type="continuous"', 'type="floating"'))
     with pytest.raises(UnsupportedError, match="joint 'turn' is floating"):
-        load_urdf(tmp_path / "odd.urdf")
+        Robot.load(tmp_path / "odd.urdf")
     for radius in ("-1", "0", "nan"):
         (tmp_path / "ball.urdf").write_text(ARM.replace('sphere radius="0.2"', f'sphere radius="{radius}"'))
         with pytest.raises(InputError, match="radius must be positive"):
-            load_urdf(tmp_path / "ball.urdf")
+            Robot.load(tmp_path / "ball.urdf")
     (tmp_path / "loop.urdf").write_text(
         '<robot name="loop"><link name="a"/><link name="b"/><joint name="x" type="fixed"><parent link="a"/><child'
         ' link="b"/></joint><joint name="y" type="fixed"><parent link="b"/><child link="a"/></joint></robot>'
     )
     with pytest.raises(InputError, match="links a, b hang in a loop"):
-        load_urdf(tmp_path / "loop.urdf")
+        Robot.load(tmp_path / "loop.urdf")
 
 
 MIMICS = """<robot name="mimics"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
@@ -132,7 +132,7 @@ MIMICS = """<robot name="mimics"><link name="a"/><link name="b"/><link name="c"/
 def test_a_joint_that_mimics_one_that_mimics_another_follows_both(tmp_path):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     (tmp_path / "mimics.urdf").write_text(MIMICS)
-    robot = load_urdf(tmp_path / "mimics.urdf")
+    robot = Robot.load(tmp_path / "mimics.urdf")
     assert robot.joint_names == ("first",)
     chain = robot.chain([0.1], [0.7])
     for t, first in ((0.0, 0.1), (0.5, 0.4), (1.0, 0.7)):
@@ -163,7 +163,7 @@ def test_robots_whose_names_do_not_fit_together_are_refused(old, new, reason, tm
     assert old in MIMICS
     (tmp_path / "odd.urdf").write_text(MIMICS.replace(old, new, 1))
     with pytest.raises(InputError, match=reason):
-        load_urdf(tmp_path / "odd.urdf")
+        Robot.load(tmp_path / "odd.urdf")
 
 
 ONE_LINK = '<robot name="one"><link name="hand"><collision>{}</collision></link></robot>'
@@ -194,21 +194,21 @@ def test_what_is_wrong_with_a_file_is_said_once_with_the_file_and_the_link(text,
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     (tmp_path / "odd.urdf").write_text(text)
     with pytest.raises(InputError, match=f"^Robot 'odd.urdf': .*{reason}"):
-        load_urdf(tmp_path / "odd.urdf")
+        Robot.load(tmp_path / "odd.urdf")
     assert (capfd.readouterr().err, caplog.text) == ("", "")
 
 
 def test_a_file_with_elements_of_a_namespace_that_it_does_not_define_is_read(tmp_path, capfd, caplog):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     (tmp_path / "odd.urdf").write_text('<robot name="odd"><link name="hand"/><sensor:camera/></robot>')
-    assert load_urdf(tmp_path / "odd.urdf").links == ("hand",)
+    assert Robot.load(tmp_path / "odd.urdf").links == ("hand",)
     assert (capfd.readouterr().err, caplog.text) == ("", "")
 
 
 @pytest.mark.parametrize("value", [None, "x", [1.0, 2.0], np.inf])
 def test_joint_values_that_are_no_numbers_are_refused_by_name(value, arm_file):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = load_urdf(arm_file)
+    robot = Robot.load(arm_file)
     with pytest.raises(InputError, match=r"arm: end has .* for joint 'turn'"):
         robot.chain({}, {"turn": value})
     with pytest.raises(InputError, match=r"arm: start has .* for joint 'reach'"):
@@ -228,4 +228,4 @@ def test_without_the_extra_a_robot_says_what_to_install(arm_file, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(MissingExtraError, match=r"'yourdfpy': pip install 'tangere\[robot\]'"):
-        load_urdf(arm_file)
+        Robot.load(arm_file)

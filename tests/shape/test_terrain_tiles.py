@@ -16,9 +16,8 @@ from tangere.query.manifold import manifold
 from tangere.runtime import InputError
 from tangere.shape.analytic import Cylinder
 from tangere.shape.heightfield import TiledHeightfield
-from tangere.shape.heightfield.edits import edit_tiles
 from tangere.shape.heightfield.relief_file import FILE
-from tangere.shape.heightfield.tiles import TileFolder, write_tiles
+from tangere.shape.heightfield.tile_folder import TileFolder
 
 HEIGHTS = np.random.default_rng(7).normal(5.0, 0.1, (71, 91))
 
@@ -48,11 +47,11 @@ def standing() -> Cylinder:
     ],
 )
 def test_what_cannot_be_written_is_refused_and_never_opens_as_something_else(what, reason, tmp_path):
-    write_tiles(tmp_path, HEIGHTS, 0.5, (100.0, 0.0, 0.0), tile=32)
+    TiledHeightfield.create(tmp_path, HEIGHTS, 0.5, (100.0, 0.0, 0.0), tile=32)
     with pytest.raises(InputError, match=reason):
-        write_tiles(tmp_path, **({"heights": HEIGHTS + 1.0, "tile": 32} | what))
+        TiledHeightfield.create(tmp_path, **({"heights": HEIGHTS + 1.0, "tile": 32} | what))
     try:
-        land = TiledHeightfield.open(tmp_path)
+        land = TiledHeightfield.load(tmp_path)
     except InputError:
         return
     assert np.array_equal(land.heights[:, :], HEIGHTS)  # what was there before
@@ -60,16 +59,18 @@ def test_what_cannot_be_written_is_refused_and_never_opens_as_something_else(wha
 
 
 def test_a_folder_is_not_written_from_its_own_tiles(tmp_path):
-    write_tiles(tmp_path, HEIGHTS, tile=32)
+    TiledHeightfield.create(tmp_path, HEIGHTS, tile=32)
     with pytest.raises(InputError, match="from themselves"):
-        write_tiles(tmp_path, TileFolder(tmp_path), tile=16)
+        TiledHeightfield.create(tmp_path, TileFolder(tmp_path), tile=16)
     assert np.array_equal(TileFolder(tmp_path)[:, :], HEIGHTS)
 
 
 def test_heights_of_two_precisions_are_refused(tmp_path):
+    def mixed(i: slice, j: slice) -> np.ndarray:
+        return HEIGHTS[i, j].astype(np.float32 if i.start else np.float64)
+
     with pytest.raises(InputError, match="float32"):
-        write_tiles(tmp_path, lambda i, j: HEIGHTS[i, j].astype(np.float32 if i.start else np.float64), shape=(70, 90),
-                    tile=32)  # fmt: skip
+        TiledHeightfield.create(tmp_path, mixed, shape=(70, 90), tile=32)
 
 
 @pytest.mark.parametrize(
@@ -78,16 +79,16 @@ def test_heights_of_two_precisions_are_refused(tmp_path):
     + [{"spacing": None}, {"origin": [1.0]}],
 )
 def test_a_folder_that_says_nonsense_of_itself_is_refused(about, tmp_path):
-    write_tiles(tmp_path, HEIGHTS, tile=32)
+    TiledHeightfield.create(tmp_path, HEIGHTS, tile=32)
     path = tmp_path / "terrain.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | about if isinstance(about, dict) and about else about))
     with pytest.raises(InputError, match="not a folder of terrain tiles"):
-        TiledHeightfield.open(tmp_path)
+        TiledHeightfield.load(tmp_path)
 
 
 @pytest.mark.parametrize("how", ["empty", "strings", "complex", "float32", "archive"])
 def test_a_file_that_is_no_tile_is_named(how, tmp_path):
-    write_tiles(tmp_path, HEIGHTS, tile=32)
+    TiledHeightfield.create(tmp_path, HEIGHTS, tile=32)
     path = tmp_path / "tile_1_1.npy"
     with path.open("wb") as file:
         if how == "archive":
@@ -95,24 +96,24 @@ def test_a_file_that_is_no_tile_is_named(how, tmp_path):
         elif how != "empty":
             np.save(file, np.zeros((33, 33), {"strings": "U1"}.get(how, how)))
     with pytest.raises(InputError, match=r"tile_1_1\.npy"):
-        TiledHeightfield.open(tmp_path)
+        TiledHeightfield.load(tmp_path)
 
 
 def test_files_are_closed_with_the_folder(tmp_path):
-    write_tiles(tmp_path, HEIGHTS, tile=8)
+    TiledHeightfield.create(tmp_path, HEIGHTS, tile=8)
     gc.collect()
     before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else pytest.skip("no /proc")
     gc.disable()
     try:
         for k in range(3):
-            edit_tiles(tmp_path, (0, 0), HEIGHTS + k)
+            TiledHeightfield.load(tmp_path).edit((0, 0), HEIGHTS + k)
         assert len(os.listdir("/proc/self/fd")) <= before
     finally:
         gc.enable()
 
 
 def test_ground_in_tiles_can_be_pickled_and_copied(tmp_path):
-    land = write_tiles(tmp_path, HEIGHTS, holes=HEIGHTS[1:, 1:] > 5.2, tile=32)
+    land = TiledHeightfield.create(tmp_path, HEIGHTS, holes=HEIGHTS[1:, 1:] > 5.2, tile=32)
     found = manifold(standing(), land, device="cpu")
     assert len(found) > 0
     for other in (pickle.loads(pickle.dumps(land)), copy.deepcopy(land)):
@@ -120,13 +121,13 @@ def test_ground_in_tiles_can_be_pickled_and_copied(tmp_path):
 
 
 def test_the_relief_may_be_read_by_whoever_may_read_the_tiles(tmp_path):
-    write_tiles(tmp_path, HEIGHTS, tile=32)
+    TiledHeightfield.create(tmp_path, HEIGHTS, tile=32)
     assert (tmp_path / FILE).stat().st_mode == (tmp_path / "tile_0_0.npy").stat().st_mode
 
 
 @pytest.mark.parametrize("how", ["an array", "other ranks", "other types"])
 def test_a_relief_of_the_wrong_form_is_made_anew(how, tmp_path):
-    write_tiles(tmp_path, HEIGHTS, tile=32)
+    TiledHeightfield.create(tmp_path, HEIGHTS, tile=32)
     parts = dict(np.load(tmp_path / FILE))
     if how == "other ranks":
         parts["ground"] = parts["ground"][..., :1]
@@ -134,7 +135,7 @@ def test_a_relief_of_the_wrong_form_is_made_anew(how, tmp_path):
         parts["marks"] = parts["marks"].astype("U3")
     with (tmp_path / FILE).open("wb") as file:
         np.save(file, HEIGHTS) if how == "an array" else np.savez(file, **parts)
-    assert len(manifold(standing(), TiledHeightfield.open(tmp_path), device="cpu")) > 0
+    assert len(manifold(standing(), TiledHeightfield.load(tmp_path), device="cpu")) > 0
 
 
 def test_extremes_that_are_not_those_of_the_heights_are_refused():

@@ -24,13 +24,13 @@ def test_a_fast_bullet_does_not_tunnel_through_a_soft_wall(speed):
     bullet = Body(solid_block((1, 1, 1), size=(0.1, 0.1, 0.1)).at(pose), density=20.0, velocity=(0.0, 0.0, -speed))
     sheet = generate.sheet(128, size=(2.0, 2.0))
     rim = np.abs(sheet.vertices[:, :2]).max(axis=1) > 0.99
-    wall = Body(sheet, stiffness=1e5, thickness=0.02, density=100.0, fixed=rim)
+    wall = Body(sheet, youngs_modulus=1e5, thickness=0.02, density=100.0, fixed=rim)
     simulation = Simulation([bullet, wall], device="cpu", gravity=(0, 0, 0), distance=0.04)
     for _ in range(8):
         before = simulation.meshes()
         simulation.step()
         assert not passes_through(before, simulation.meshes())
-    assert simulation.velocities(0)[:, 2].mean() > -0.5 * speed  # it was stopped, not lucky
+    assert simulation[0].velocities[:, 2].mean() > -0.5 * speed  # it was stopped, not lucky
 
 
 @pytest.mark.feature("F-L-43")

@@ -49,21 +49,21 @@ SHAPES = {
 def test_noise_never_takes_a_surface_through_itself_whatever_its_topology(name, alone, fast, rng, monkeypatch, effort):
     """Noise in the place of the solver; one by one is how CUDA searches; what is slow stops vertex by vertex."""
     plain = Patches.__init__
-    monkeypatch.setattr(Patches, "__init__", lambda self, assembly: plain(self, assembly, alone=alone))
+    monkeypatch.setattr(Patches, "__init__", lambda self, assembly: plain(self, assembly, per_feature=alone))
     shape, held = SHAPES[name], 0
     size = np.ptp(shape.vertices, axis=0).max()
     for _ in range(effort(4, least=2)):
         distance = None if fast else 10.0 * size
         simulation = Simulation(
-            [Body(shape, stiffness=1e3, density=100.0)], device="cpu", gravity=(0, 0, 0), distance=distance
+            [Body(shape, youngs_modulus=1e3, density=100.0)], device="cpu", gravity=(0, 0, 0), distance=distance
         )
         for _ in range(8):
-            here = simulation.positions()
+            here = simulation[0].positions
             push = 0.25 * size * rng.standard_normal(here.shape) - 0.2 * (here - here.mean(axis=0))
-            simulation.phases["solve"] = lambda s, push=push: s._assembly.x.assign(s._start.numpy() + push)
+            simulation.phases["solve"] = lambda s, push=push: s.assembly.x.assign(s.start.numpy() + push)
             before = simulation.meshes()
             simulation.step()
-            held += simulation.held.rounds > 0
+            held += simulation.truncation.iterations > 0
             assert not passes_through(before, simulation.meshes())
     assert held > 3
 
@@ -72,13 +72,13 @@ def test_a_page_thrown_against_the_next_one_stops_in_front_of_it():
     book = Mesh([[0, 0, 0], [0, 0, 1], [1, 0, 0.1], [0.86, 0.27, 0.9]], [[0, 1, 2], [0, 1, 3]])
     velocity = np.zeros((4, 3))
     velocity[2, 1] = 40.0
-    body = Body(book, stiffness=1e3, density=100.0, fixed=[0, 1, 3], velocity=velocity)
+    body = Body(book, youngs_modulus=1e3, density=100.0, fixed=[0, 1, 3], velocity=velocity)
     simulation = Simulation([body], device="cpu", gravity=(0, 0, 0))
     held = 0
     for _ in range(5):
         before = simulation.meshes()
         simulation.step()
-        held += simulation.held.rounds
+        held += simulation.truncation.iterations
         assert not passes_through(before, simulation.meshes())
     assert held > 0
 

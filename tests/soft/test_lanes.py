@@ -7,11 +7,11 @@ import pytest
 import warp as wp
 
 from tangere.bvh.lbvh import Lanes, MovingBox, vertex_boxes
+from tangere.bvh.wide import MovingWideBvh, begin_descent, cone_rows, next_cluster
 from tangere.runtime import SOUND, choose_device, launch
 from tangere.shape import generate
 from tangere.soft import Body, scenes
-from tangere.soft.contact.cpu.bvh8_descent import STATE, Bvh8OfClusters, begin_descent, cone_rows, next_cluster
-from tangere.soft.contact.cpu.simd_candidates import meet
+from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW, simd_boxes_meet
 from tangere.soft.contact.normal_cones import NormalCones, _cones
 from tangere.soft.model.assembly import Assembly
 from tangere.soft.safe_step.patches import Patches
@@ -28,7 +28,7 @@ def _descend(
     barred: wp.array[wp.vec2i],
     cones: wp.array[wp.vec4d],
     cone_rows: wp.array2d[wp.float64],
-    news: wp.array[wp.uint8],
+    dirty: wp.array[wp.uint8],
     scratch: wp.array2d[int],
     met: wp.array2d[wp.uint8],
     one_by_one: wp.array2d[wp.uint8],
@@ -36,28 +36,28 @@ def _descend(
 ):
     i = first + wp.tid()
     cone = cones[i % cones.shape[0]]
-    begin_descent(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, news, i, scratch)
-    other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, news, i, scratch)
+    begin_descent(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, dirty, i, scratch)
+    other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, dirty, i, scratch)
     while other >= 0:
         met[i, other] = met[i, other] + wp.uint8(1)
-        other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, news, i, scratch)
+        other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, dirty, i, scratch)
     for k in range(clusters.shape[0]):
-        one_by_one[i, k] = wp.uint8(meet(nodes, i, clusters[k]))
+        one_by_one[i, k] = wp.uint8(simd_boxes_meet(nodes, i, clusters[k]))
 
 
 @pytest.mark.parametrize("faces", [8, 60, 2400])
 def test_a_descent_finds_every_cluster_that_meets_a_box_once_but_for_those_left_out(faces, rng):
     """Boxes and cones as NumPy compares them; few faces make trees of one level."""
     mesh = generate.torus(faces) if faces > 8 else generate.box((1.0, 1.0, 1.0))
-    assembly = Assembly.of([Body(mesh)], choose_device("cpu"))
+    assembly = Assembly.of([Body(mesh, density=1.0)], choose_device("cpu"))
     patches = Patches(assembly)
     moved = wp.array(mesh.vertices + 0.2 * rng.standard_normal(mesh.vertices.shape), dtype=wp.vec3d, device="cpu")
     fitted = patches.tree.fit(vertex_boxes(assembly.rest, moved, 1.0, 0.01, patches.frame))
-    eights = Bvh8OfClusters(patches.tree)
-    eights.fit(fitted.nodes, eights.news)
+    eights = MovingWideBvh(patches.tree)
+    eights.fit(fitted.nodes, eights.changed)
     nodes, clusters = fitted.nodes.numpy(), patches.tree.clusters.numpy()
     met, alone = (wp.zeros((len(nodes), len(clusters)), dtype=wp.uint8, device="cpu") for _ in range(2))
-    scratch = wp.empty((len(nodes), STATE), dtype=wp.int32, device="cpu")
+    scratch = wp.empty((len(nodes), SCRATCH_ROW), dtype=wp.int32, device="cpu")
     masks = rng.integers(1, 256, -(-len(clusters) // 8)) * (rng.random(-(-len(clusters) // 8)) < 0.5)
     barred = np.stack([np.flatnonzero(masks), masks[masks > 0]], axis=1)
     axes = rng.standard_normal((len(clusters), 3))
@@ -65,7 +65,7 @@ def test_a_descent_finds_every_cluster_that_meets_a_box_once_but_for_those_left_
     widths = rng.uniform(0.0, 2.0, len(clusters))  # more than a right angle tells nothing
     cones = wp.array(np.column_stack([axes, np.cos(widths)]), dtype=wp.vec4d, device="cpu")
     barred = wp.array(barred, dtype=wp.vec2i, device="cpu")
-    inputs = [fitted.nodes, eights.rows, eights.levels, barred, cones, cone_rows(cones), eights.news]
+    inputs = [fitted.nodes, eights.rows, eights.levels, barred, cones, cone_rows(cones), eights.changed]
     inputs += [scratch, met, alone, patches.tree.clusters]
     launch(_descend, len(nodes), inputs, device=choose_device("cpu"))
     a, b = nodes[:, None, :], nodes[clusters][None, :, :]
@@ -86,16 +86,16 @@ def test_a_descent_finds_every_cluster_that_meets_a_box_once_but_for_those_left_
 
 def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
     """The least distance of edges of a patch and faces around it, by sampling both."""
-    simulation = scenes.tori(3_200, stiffness=1e3, device="cpu")
-    simulation.run(75)
-    patches, lists = simulation._patches, simulation._patches.lists
-    once, _, _, apart = patches._certificates._once
+    simulation = scenes.tori(3_200, youngs_modulus=1e3, device="cpu")
+    simulation.run(steps=75)
+    patches, lists = simulation._pipeline.patches, simulation._pipeline.patches.lists
+    once, _, _, apart = patches._certificates._reference
     before = apart.numpy().copy()
     simulation.step()
     after = apart.numpy()
     renewed = np.flatnonzero((before != after) & (patches._certificates._certified.numpy() == 1))
     assert len(renewed) > 3
-    x = np.full((len(simulation._assembly.rest), 3), np.nan)
+    x = np.full((len(simulation._pipeline.assembly.rest), 3), np.nan)
     tree, edges = patches.tree, patches.edges.numpy()
     first, last, nodes = tree.first.numpy(), tree.last.numpy(), tree.clusters.numpy()
     parts = np.linspace(0.0, 1.0, 7)
@@ -120,7 +120,7 @@ def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
 def test_cones_of_eight_faces_at_once_have_the_bits_of_one_by_one(rng):
     """Faces with and without area, of closed and of open surfaces."""
     closed, sheet = generate.torus(600), generate.sheet(98)
-    assembly = Assembly.of([Body(closed), Body(sheet)], choose_device("cpu"))
+    assembly = Assembly.of([Body(closed, density=1.0), Body(sheet, density=1.0)], choose_device("cpu"))
     patches = Patches(assembly)
     tree = patches.tree
     places = assembly.rest.numpy() + 0.1 * rng.standard_normal(assembly.rest.shape + (3,))

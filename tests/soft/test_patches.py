@@ -15,12 +15,12 @@ from tangere.soft.safe_step.patches import Patches
 
 
 def patches_of(mesh) -> Patches:
-    return Patches(Assembly.of([Body(mesh)], choose_device("cpu")))
+    return Patches(Assembly.of([Body(mesh, density=1.0)], choose_device("cpu")))
 
 
 def certified(patches: Patches, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     x0, x1 = (wp.array(x, dtype=wp.vec3d, device="cpu") for x in (start, end))
-    return patches.over(x0, x1, 0.0).certified.numpy() == 1
+    return patches.fit_moving(x0, x1, 0.0).certified.numpy() == 1
 
 
 def smooth(x: np.ndarray, rng: np.random.Generator, size: float) -> np.ndarray:

@@ -12,7 +12,7 @@ from tangere.bvh.lbvh import vertex_boxes
 from tangere.query.contacts import Kind
 from tangere.runtime import choose_device
 from tangere.shape import generate
-from tangere.soft import Body, Simulation, phases, scenes
+from tangere.soft import Body, Simulation, scenes, step
 from tangere.soft.contact.contact_points import ContactPoints
 from tangere.soft.model.assembly import Assembly
 from tangere.soft.safe_step.cpu.refit import refit
@@ -22,20 +22,20 @@ from tangere.soft.solver.cuda.sweeps import CudaSweeps
 
 def put(state: Simulation, into: Simulation) -> None:
     for body in range(len(state.bodies)):
-        into.set_state(body, positions=state.positions(body), velocities=state.velocities(body))
+        into[body].set_state(positions=state[body].positions, velocities=state[body].velocities)
 
 
 def apart(one: Simulation, other: Simulation) -> float:
     """The largest difference of a coordinate [m]."""
-    return max(float(np.abs(one.positions(body) - other.positions(body)).max()) for body in range(len(one.bodies)))
+    return max(float(np.abs(one[body].positions - other[body].positions).max()) for body in range(len(one.bodies)))
 
 
 def test_a_step_depends_on_where_things_are_and_not_on_how_they_came_there():
     """Certificates of surfaces far from rest remember; which contacts there are must not (soft tori fold deeply)."""
-    old, fresh = (scenes.tori(12_800, stiffness=1e3, device="cpu") for _ in range(2))
-    old.run(85)
+    old, fresh = (scenes.tori(12_800, youngs_modulus=1e3, device="cpu") for _ in range(2))
+    old.run(steps=85)
     for _ in range(3):
-        old.run(4)
+        old.run(steps=4)
         put(old, fresh)
         old.step()
         fresh.step()
@@ -45,38 +45,38 @@ def test_a_step_depends_on_where_things_are_and_not_on_how_they_came_there():
 
 @pytest.mark.parametrize(
     ("scene", "steps"),
-    [(partial(scenes.tori, stiffness=1e3), 80), (partial(scenes.cloth, 800), 25)],
+    [(partial(scenes.tori, youngs_modulus=1e3), 80), (partial(scenes.cloth, 800), 25)],
     ids=["tori", "cloth"],
 )
 def test_features_find_the_same_alone_as_by_patches(scene, steps, monkeypatch):
     """Each on its own is how a GPU searches."""
     together = scene(device="cpu")
-    together.run(steps)
-    monkeypatch.setattr(phases, "Patches", partial(Patches, alone=True))
+    together.run(steps=steps)
+    monkeypatch.setattr(step, "Patches", partial(Patches, per_feature=True))
     alone = scene(device="cpu")
     put(together, alone)
-    together.run(3)
-    alone.run(3)
+    together.run(steps=3)
+    alone.run(steps=3)
     assert together.rows.count == alone.rows.count > 20
     assert apart(together, alone) < 1e-9
 
 
 def test_steps_with_contacts_go_the_same_way_launched_one_by_one(monkeypatch):
     """Launches are how a GPU sweeps; only the order of the sums differs."""
-    together = scenes.tori(stiffness=1e4, device="cpu")
-    together.run(60)
-    monkeypatch.setattr(phases, "CpuSweeps", CudaSweeps)
-    launched = scenes.tori(stiffness=1e4, device="cpu")
+    together = scenes.tori(youngs_modulus=1e4, device="cpu")
+    together.run(steps=60)
+    monkeypatch.setattr(step, "CpuSweeps", CudaSweeps)
+    launched = scenes.tori(youngs_modulus=1e4, device="cpu")
     put(together, launched)
-    together.run(2)
-    launched.run(2)
+    together.run(steps=2)
+    launched.run(steps=2)
     assert together.rows.count > 10
     assert apart(together, launched) < 1e-9
 
 
 def test_boxes_brought_up_to_date_are_those_of_a_new_fit(rng):
     mesh = generate.torus(2400)
-    assembly = Assembly.of([Body(mesh)], choose_device("cpu"))
+    assembly = Assembly.of([Body(mesh, density=1.0)], choose_device("cpu"))
     patches = Patches(assembly)
 
     def boxes_at(places: np.ndarray) -> wp.array:
@@ -86,7 +86,7 @@ def test_boxes_brought_up_to_date_are_those_of_a_new_fit(rng):
     fitted = patches.tree.fit(boxes_at(mesh.vertices))
     chosen = rng.random(len(mesh.vertices)) < 0.02
     after = boxes_at(mesh.vertices + 0.3 * chosen[:, None] * rng.standard_normal(mesh.vertices.shape))
-    changed = patches._with(wp.array(chosen.astype(np.uint8), dtype=wp.uint8, device="cpu"))
+    changed = patches._dirty_clusters(wp.array(chosen.astype(np.uint8), dtype=wp.uint8, device="cpu"))
     assert 0.0 < changed[0].numpy().mean() < 0.5
     refit(fitted, after, *changed)
     expected = patches.tree.fit(after)
@@ -97,22 +97,22 @@ def test_boxes_brought_up_to_date_are_those_of_a_new_fit(rng):
 def test_contacts_listed_by_a_scan_are_those_listed_by_the_host():
     """Scanning is how a GPU lists them; blocks meet with sharp edges as well as with vertices."""
     simulation = scenes.drop(device="cpu")
-    simulation.run(40)
-    detection = simulation._detection
+    simulation.run(steps=40)
+    detection = simulation._pipeline.detection
     detection.find_nearest()
     listed = ContactPoints.empty(4096, simulation.device)
-    detection._partners.list_by_scan(listed, simulation._surface_start)
-    count = detection.touching.count
+    detection._partners.list_by_scan(listed, simulation._pipeline.surface_start)
+    count = detection.contact_points.count
     assert listed.count == count
     assert {Kind.VERTEX_FACE, Kind.EDGE_EDGE} == {Kind(kind) for kind in listed.kind.numpy()[:count]}
-    for one, other in zip(listed.columns, detection.touching.columns, strict=True):
+    for one, other in zip(listed.columns, detection.contact_points.columns, strict=True):
         assert np.array_equal(one.numpy()[:count], other.numpy()[:count])
 
 
 def test_entries_of_contacts_sorted_by_keys_are_those_placed_by_counting():
     """Sorting is how a GPU finds what acts on a dof."""
     simulation = scenes.drop(device="cpu")
-    simulation.run(40)
+    simulation.run(steps=40)
     rows = simulation.rows
     assert rows.count > 10
 
@@ -130,4 +130,4 @@ def test_entries_of_contacts_sorted_by_keys_are_those_placed_by_counting():
 
 
 def test_colours_given_again_are_few():
-    assert len(scenes.tori(device="cpu")._assembly.colours) - 1 <= 8  # in index order they would be 10
+    assert len(scenes.tori(device="cpu")._pipeline.assembly.colours) - 1 <= 8  # in index order they would be 10

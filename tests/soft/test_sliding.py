@@ -11,7 +11,7 @@ from tangere.query.contacts import Kind
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import solid_block
-from tangere.soft import Body, Simulation, phases
+from tangere.soft import Body, Simulation, step
 from tangere.soft.safe_step.patches import Patches
 
 SHEETS = [2, 300, 3000]
@@ -24,7 +24,7 @@ def placed(shape, *at: float):
 
 
 def on_floor(shape, floor: Mesh, friction: float = 0.0, **options) -> Simulation:
-    bodies = [Body(shape, **{"stiffness": 1e5, "density": 100.0, **options}), Body(floor, fixed=True)]
+    bodies = [Body(shape, **{"youngs_modulus": 1e5, "density": 100.0, **options}), Body(floor, fixed=True)]
     return Simulation(bodies, distance=0.02, friction=friction, device="cpu")
 
 
@@ -36,11 +36,13 @@ CUBE = solid_block((2, 2, 2), size=(0.2, 0.2, 0.2))
 def test_without_friction_nothing_is_slower_on_a_finer_floor(shape, triangles):
     half = -shape.vertices[:, 2].min()
     start = placed(shape, -3.0, 0.0, half + 0.02)
-    simulation = on_floor(start, generate.sheet(triangles, size=(8.0, 2.0)), stiffness=1e6, velocity=(1.5, 0.0, 0.0))
-    simulation.run(40)
-    velocity = simulation.velocities(0).mean(axis=0)
+    simulation = on_floor(
+        start, generate.sheet(triangles, size=(8.0, 2.0)), youngs_modulus=1e6, velocity=(1.5, 0.0, 0.0)
+    )
+    simulation.run(steps=40)
+    velocity = simulation[0].velocities.mean(axis=0)
     assert velocity[:2] == pytest.approx([1.5, 0.0], abs=1e-3)
-    assert simulation.positions(0)[:, 2].min() == pytest.approx(0.02, abs=2e-3)
+    assert simulation[0].positions[:, 2].min() == pytest.approx(0.02, abs=2e-3)
 
 
 @pytest.mark.parametrize("floor", [*SHEETS, "plate"])
@@ -48,8 +50,8 @@ def test_what_falls_straight_down_stays_where_it_falls(floor):
     ground = generate.sheet(floor, size=(2.0, 2.0)) if floor != "plate" else generate.plate(996, size=(2.0, 2.0, 0.1))
     top = ground.vertices[:, 2].max()
     simulation = on_floor(placed(CUBE, 0.013, 0.027, top + 0.4), ground)
-    simulation.run(100)
-    assert simulation.positions(0).mean(axis=0)[:2] == pytest.approx([0.013, 0.027], abs=1e-4)
+    simulation.run(steps=100)
+    assert simulation[0].positions.mean(axis=0)[:2] == pytest.approx([0.013, 0.027], abs=1e-4)
 
 
 @pytest.mark.parametrize("triangles", SHEETS)
@@ -57,19 +59,19 @@ def test_what_falls_straight_down_stays_where_it_falls(floor):
 def test_friction_is_that_of_the_weight_on_a_floor_cut_finely(friction, triangles):
     floor = generate.sheet(triangles, size=(8.0, 2.0))
     simulation = on_floor(placed(CUBE, -3.0, 0.0, 0.12), floor, friction, velocity=(2.0, 0.0, 0.0))
-    simulation.run(20)
-    slowing = (2.0 - simulation.velocities(0)[:, 0].mean()) / 0.4
+    simulation.run(steps=20)
+    slowing = (2.0 - simulation[0].velocities[:, 0].mean()) / 0.4
     assert slowing == pytest.approx(9.81 * friction, rel=0.06)
 
 
 def test_a_free_plate_cut_finely_does_not_brake_what_slides_over_it():
     bodies = [
-        Body(placed(CUBE, -1.0, 0.0, 0.05 + 0.12), stiffness=1e5, density=100.0, velocity=(1.0, 0.0, -0.1)),
-        Body(solid_block((40, 10, 2), size=(4.0, 1.0, 0.1)), stiffness=1e6, density=1000.0),
+        Body(placed(CUBE, -1.0, 0.0, 0.05 + 0.12), youngs_modulus=1e5, density=100.0, velocity=(1.0, 0.0, -0.1)),
+        Body(solid_block((40, 10, 2), size=(4.0, 1.0, 0.1)), youngs_modulus=1e6, density=1000.0),
     ]
     simulation = Simulation(bodies, gravity=(0.0, 0.0, 0.0), distance=0.02, friction=0.0, device="cpu")
-    simulation.run(30)
-    velocity = simulation.velocities(0).mean(axis=0)
+    simulation.run(steps=30)
+    velocity = simulation[0].velocities.mean(axis=0)
     assert velocity == pytest.approx([1.0, 0.0, 0.0], abs=5e-3)  # what it had downward is gone
 
 
@@ -93,7 +95,7 @@ def distances(point: np.ndarray, mesh: Mesh) -> np.ndarray:
 def test_vertices_touch_faces_that_no_neighbour_is_nearer_than_and_the_nearest_of_all(alone, rng, monkeypatch):
     """Against all distances: a ball and a block above hilly ground, at random places."""
     if alone:  # is how CUDA searches
-        monkeypatch.setattr(phases, "Patches", partial(Patches, alone=True))
+        monkeypatch.setattr(step, "Patches", partial(Patches, per_feature=True))
     ground = generate.sheet(800, size=(4.0, 4.0))
     x, y = ground.vertices[:, 0], ground.vertices[:, 1]
     hills = 0.15 * np.sin(3.0 * x) * np.cos(2.0 * y) + 0.02 * rng.standard_normal(len(x))
@@ -104,11 +106,11 @@ def test_vertices_touch_faces_that_no_neighbour_is_nearer_than_and_the_nearest_o
         at = rng.uniform(-1.5, 1.5, 2)
         near = np.linalg.norm(ground.vertices[:, :2] - at, axis=1) < 0.5
         body = placed(shape, *at, hills[near].max() - lowest + 0.03)
-        simulation = Simulation([Body(body), Body(ground, fixed=True)], distance=distance, device="cpu")
+        simulation = Simulation([Body(body, density=1.0), Body(ground, fixed=True)], distance=distance, device="cpu")
         simulation.step()
         contacts = simulation.contacts
         corners = contacts.kind == Kind.VERTEX_FACE
-        meshes = (Body(body).surface, ground)
+        meshes = (Body(body, density=1.0).surface, ground)
         touched = {}
         for k in np.flatnonzero(corners):
             mine, other = meshes[contacts.body_a[k]], meshes[contacts.body_b[k]]

@@ -13,6 +13,7 @@ import pytest
 from tangere.runtime import InputError
 from tangere.shape import generate
 from tangere.soft import Body, Simulation
+from tangere.soft.step import StepPipeline
 
 STEPS = 24
 
@@ -30,7 +31,7 @@ def cloth_on_a_floor(response: str = "hard", **options) -> Simulation:
 
 
 def state_of(simulation: Simulation) -> np.ndarray:
-    return np.concatenate([simulation.positions(), simulation.velocities()])
+    return np.concatenate([simulation[0].positions, simulation[0].velocities])
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def undisturbed() -> dict[str, np.ndarray]:
     states = {}
     for response in ("hard", "penalty"):
         simulation = cloth_on_a_floor(response)
-        simulation.run(STEPS)
+        simulation.run(steps=STEPS)
         states[response] = state_of(simulation)
     return states
 
@@ -56,7 +57,7 @@ def test_a_step_that_is_stopped_in_any_phase_was_never_begun(phase, response, un
         pytest.skip(f"{response} has no such phase")
     plain, begun = simulation.phases[phase], 0
 
-    def stopping(s: Simulation) -> None:
+    def stopping(s: StepPipeline) -> None:
         nonlocal begun
         plain(s)
         begun += 1
@@ -96,18 +97,18 @@ def test_a_step_may_be_stopped_between_any_two_calls_of_functions(response, undi
             stopped += 1
         finally:
             sys.setprofile(None)
-        simulation.run(min(1, STEPS - simulation.steps))
+        simulation.run(steps=min(1, STEPS - simulation.steps))
     assert stopped > STEPS / 4
     assert np.array_equal(state_of(simulation), undisturbed[response])
 
 
 def test_what_patches_are_compared_with_is_as_before_a_step_that_is_stopped():
     simulation = cloth_on_a_floor()
-    certificates, plain = simulation._patches._certificates, simulation.phases["record"]
-    arrays = [*certificates._once, certificates._wait, certificates._nearest]
+    certificates, plain = simulation._pipeline.patches._certificates, simulation.phases["record"]
+    arrays = [*certificates._reference, certificates._wait, certificates._nearest]
     changed = 0
 
-    def stopping(s: Simulation) -> None:
+    def stopping(s: StepPipeline) -> None:
         raise Stopped
 
     for _ in range(STEPS):
@@ -118,16 +119,16 @@ def test_what_patches_are_compared_with_is_as_before_a_step_that_is_stopped():
         assert all(np.array_equal(array.numpy(), was) for array, was in zip(arrays, before, strict=True))
         simulation.phases["record"] = plain
         simulation.step()
-        changed += not np.array_equal(certificates._once[0].numpy(), before[0])
+        changed += not np.array_equal(certificates._reference[0].numpy(), before[0])
     assert changed > 3
 
 
 def test_cloth_does_not_pass_through_the_floor_after_ctrl_c():
     simulation = cloth_on_a_floor()
-    simulation.set_state(0, velocities=np.tile([0.0, 0.0, -60.0], (len(simulation.positions()), 1)))
+    simulation[0].set_state(velocities=np.tile([0.0, 0.0, -60.0], (len(simulation[0].positions), 1)))
     solve = simulation.phases["solve"]
 
-    def interrupted(s: Simulation) -> None:
+    def interrupted(s: StepPipeline) -> None:
         solve(s)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -139,18 +140,18 @@ def test_cloth_does_not_pass_through_the_floor_after_ctrl_c():
     finally:
         signal.signal(signal.SIGINT, before)
     simulation.phases["solve"] = solve
-    simulation.run(10)
-    assert simulation.positions()[:, 2].min() > -0.25
+    simulation.run(steps=10)
+    assert simulation[0].positions[:, 2].min() > -0.25
 
 
 def test_two_threads_make_the_steps_that_one_makes(undisturbed):
     simulation, looks = cloth_on_a_floor(), []
-    threads = [threading.Thread(target=simulation.run, args=(STEPS // 2,)) for _ in range(2)]
+    threads = [threading.Thread(target=simulation.run, kwargs={"steps": STEPS // 2}) for _ in range(2)]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        looks.append(simulation.positions()[:, 2].min())
-        _ = simulation.meshes(), simulation.energy(), simulation.contacts, simulation.held
+        looks.append(simulation[0].positions[:, 2].min())
+        _ = simulation.meshes(), simulation.energy, simulation.contacts, simulation.truncation
     assert simulation.steps == STEPS
     assert min(looks) > -0.25  # nobody saw what the solver alone had done
     assert np.array_equal(state_of(simulation), undisturbed["hard"])
@@ -160,5 +161,5 @@ def test_a_state_that_cannot_be_used_changes_nothing():
     simulation = cloth_on_a_floor()
     before = state_of(simulation)
     with pytest.raises(InputError, match="velocities of body 0 have shape"):
-        simulation.set_state(0, positions=simulation.positions() - [0, 0, 5.0], velocities=np.zeros((3, 3)))
+        simulation[0].set_state(positions=simulation[0].positions - [0, 0, 5.0], velocities=np.zeros((3, 3)))
     assert np.array_equal(state_of(simulation), before)

@@ -12,7 +12,8 @@ from scenes import FROM_THE_FRONT, approaching_squares, contacts_at, square
 from tangere.motion import Linear
 from tangere.query.contacts import Kind
 from tangere.runtime import InputError, MissingExtraError, using_threads
-from tangere.scene import Scene, Thing
+from tangere.scene import Camera, Scene, Thing
+from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 from tangere.view import picture, strip
 
@@ -101,6 +102,24 @@ def test_a_hidden_contact_shines_through(device):
     without = picture(approaching_squares(), size=(360, 240), device=device).astype(int)
     changed = np.abs(with_mark - without).sum(axis=2)
     assert changed.max() > 60
+
+
+def test_each_side_of_a_box_has_one_shade(device):
+    """Seen from a corner, alone: within a side nothing changes that light depends on."""
+    box = generate.box((1.0, 1.0, 1.0))
+    scene = Scene((Thing("box", box, (0.5, 0.5, 0.5)),), camera=Camera((1.0, -1.0, 1.0)))
+    image = picture(scene, size=(240, 240), device=device).astype(int)
+    for axis, sign in ((0, 1), (1, -1), (2, 1)):
+        corner = 0.5 * np.array([1.0, -1.0, 1.0])
+        shades = []
+        for u, v in np.random.default_rng(axis).uniform(0.1, 0.9, size=(40, 2)):
+            point = corner.copy()
+            others = [k for k in range(3) if k != axis]
+            point[others[0]] *= 1.0 - 2.0 * u
+            point[others[1]] *= 1.0 - 2.0 * v
+            point[axis] = 0.5 * sign
+            shades.append(image[pixel(scene, point, (240, 240))])
+        assert np.ptp(np.array(shades), axis=0).max() <= 12
 
 
 def test_creases_and_contacts_are_darker_than_open_surfaces(device):

@@ -21,7 +21,7 @@ def test_a_replay_tells_seconds_and_the_contacts_of_the_frame_that_is_shown():
     recorder()
     counts = [0]
     for _ in range(2):
-        simulation.run(4)
+        simulation.run(steps=4)
         recorder()
         counts.append(len(simulation.contacts))
     assert len(set(counts)) > 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
 from urllib.parse import urlparse
 
 import numpy as np
@@ -12,7 +14,9 @@ import pytest
 
 from browser import pixels, until
 from scenes import approaching_squares, contacts_at, square
+from tangere.motion import Linear
 from tangere.runtime import InputError, MissingExtraError
+from tangere.shape import generate
 from tangere.view import Viewer, show
 
 pytest.importorskip("viser", reason="the viewer needs the extra [view]")
@@ -52,6 +56,61 @@ def test_set_time_moves_vertices_and_shows_the_contacts_so_far(viewer):
         assert f"{so_far} of 2 contacts" in viewer.summary()
     assert "vertex-face" in viewer.summary()
     assert "first contact at t = 0.25" in viewer.summary()
+
+
+def test_the_scrubber_and_the_panel_show_the_clock_of_the_scene(viewer):
+    clocked = replace(scene(), clock=(1.7e9, 1.7e9 + 8.0))
+    with show(clocked, block=False) as other:
+        assert (other._slider.min, other._slider.max) == (1.7e9, 1.7e9 + 8.0)
+        other.set_time(0.5)
+        assert other._slider.value == 1.7e9 + 4.0
+        assert other.summary().startswith("t = 1700000004.0000  \n1 of 2 contacts")
+        assert "first contact at t = 1700000002.000000" in other.summary()
+        other._slider.value = 1.7e9 + 6.0
+        other._on_scrub(SimpleNamespace(client=object()))  # as a person's hand does
+        assert other.time == 0.75
+    viewer.set_time(0.5)
+    assert viewer._slider.value == 0.5
+    assert viewer.summary().startswith("t = 0.5000")
+
+
+def test_a_contact_is_not_told_late():
+    """The first contact is at 2/3: rounded to the nearest it would be after itself."""
+    early = approaching_squares(contacts_at([2 / 3], [[0.0, -0.6, 0.3]], np.eye(3)[[2]]))
+    with show(early, block=False) as viewer:
+        assert "first contact at t = 0.666666" in viewer.summary()
+
+
+def test_things_at_a_contact_do_not_hide_it_and_others_stay_solid(viewer):
+    small, large = viewer.scene.things
+    touching = contacts_at([0.5], [small.vertices(0.5).mean(axis=0)], np.eye(3)[[1]])
+    glass = replace(viewer.scene, contacts=touching)
+    with show(glass, block=False) as other:
+        for moment, seen in ((0.0, None), (0.49, None), (0.5, 0.35), (1.0, None), (0.5, 0.35)):
+            other.set_time(moment)  # at the end the small one has left the place of the contact
+            assert other.body("small").opacity == seen
+            assert other.body("large").opacity is None
+        other._show_through.value = False
+        other._redraw_contacts()
+        assert other.body("small").opacity is None
+    with show(glass.with_glass("small", opacity=0.2), block=False) as other:
+        other.set_time(0.5)
+        assert other.body("small").opacity == pytest.approx(0.2)
+
+
+def test_light_does_not_run_across_the_edges_of_a_box():
+    box = generate.box()
+    moving = box.moving(Linear(np.asarray(box.vertices) + 1.0))
+    with show(moving, block=False) as viewer:
+        handle = viewer.body("box") if "box" in viewer._bodies else viewer.body("body 0")
+        viewer.set_time(0.5)
+        corners = np.asarray(handle.vertices)[np.asarray(handle.faces)]
+        assert corners == pytest.approx(np.asarray(box.vertices)[np.asarray(box.faces)] + 0.5, abs=1e-6)
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        # three.js shades by the mean over the triangles of a vertex: all of one direction, then
+        for vertex in range(len(handle.vertices)):
+            around = normals[(np.asarray(handle.faces) == vertex).any(axis=1)]
+            assert np.linalg.matrix_rank(around, tol=1e-6) == 1
 
 
 def test_bad_times_and_ports_are_refused_and_closing_twice_is_fine(viewer):

@@ -15,8 +15,8 @@ split and merge by a criterion or on request::
     world.split([cell])
 """
 
-from tangere.cells.numbers import numbers_of
+from tangere.cells.index_checks import checked_indices
 
 __all__ = [
-    "numbers_of",
+    "checked_indices",
 ]

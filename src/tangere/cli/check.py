@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tangere.cli.shared.json_text import json_text
-from tangere.cli.shared.options import machine_options
+from tangere.cli.shared.options import machine_options, quaternion_option
 from tangere.cli.shared.several_values import SeveralValues
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _ROWS = 20  #: segments listed on the screen; --json lists all
 @click.argument("part", type=click.Path(path_type=Path))
 @click.option("--against", multiple=True, required=True, type=click.Path(path_type=Path), help="The obstacles.")
 @click.option("--path", "poses", required=True, type=click.Path(path_type=Path), help="CSV: t,x,y,z,qw,qx,qy,qz.")
+@quaternion_option
 @click.option("--separation", type=float, default=0.0, show_default=True, help="Distance that counts as contact [m].")
 @click.option("--tolerance", type=float, help="How early the time may be, as a length [m].")
 @click.option("--instants", default=4, show_default=True, type=click.IntRange(min=1), help="Clearances per segment.")
@@ -40,6 +41,7 @@ def check(
     part: Path,
     against: tuple[Path, ...],
     poses: Path,
+    quaternion: str | None,
     separation: float,
     tolerance: float | None,
     instants: int,
@@ -64,14 +66,14 @@ def check(
     import tangere as tg
     from tangere.cli.shared.extras import check_view_extra
     from tangere.cli.shared.mesh_files import load_mesh
-    from tangere.motion import load_path
     from tangere.runtime import check_out_file
     from tangere.scene import Scene
 
     check_out_file(png, "--png", ".png")
     check_out_file(plot, "--plot", ".png")
     check_view_extra(pillow=png is not None, matplotlib=plot is not None, viser=look)
-    path, clock = load_path(poses)
+    path = tg.Path.load(poses, quaternion=quaternion)
+    clock = path.clock
     body, obstacles = load_mesh(part), [load_mesh(file) for file in against]
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("checking the path")
@@ -119,6 +121,12 @@ def _shown(clock: tuple[float, float], time: float, digits: int = 6, *, down: bo
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _least_time(found: PathCheck) -> float:
+    """When the clearance is least: the time of the contact where that made it so, which is certain a little later."""
+    at = found.clearance.least_time
+    return found.time if found.time <= at <= found.time_upper else at
+
+
 def _as_data(found: PathCheck, names: list[str], clock: tuple[float, float]) -> dict[str, Any]:
     """The answer in the types of JSON; times are those of the file."""
     from tangere.query.contacts import Kind, Status
@@ -152,6 +160,7 @@ def _as_data(found: PathCheck, names: list[str], clock: tuple[float, float]) -> 
         ],
         "clearance": {
             "least": found.clearance.least,
+            "least_time": _on(clock, _least_time(found)),
             "certain": found.clearance.certain,
             "time": _on(clock, found.clearance.time).tolist(),
             "lower": found.clearance.lower.tolist(),
@@ -174,12 +183,10 @@ def _print(found: PathCheck, names: list[str], clock: tuple[float, float], scene
         verdict += f" at t = {_shown(clock, found.time, 9, down=True)} with {obstacle}"
     console.print(f"[bold]{verdict}[/bold]   ({scene.title})", highlight=False)
     clearance = found.clearance
-    nearest = int(clearance.upper.argmin())
-    console.print(
-        f"clearance: {clearance.least:.6g} m at t = {_shown(clock, clearance.time[nearest])}"
-        f" ({names[clearance.obstacle[nearest]]}); certainly {clearance.certain:.6g} m all the way",
-        highlight=False,
-    )
+    obstacle = names[clearance.obstacle[clearance.upper.argmin()]]
+    at = _shown(clock, _least_time(found), down=bool(found))
+    certain = "" if found else f"; certainly {clearance.certain:.6g} m all the way"
+    console.print(f"clearance: {clearance.least:.6g} m at t = {at} ({obstacle}){certain}", highlight=False)
     touching = [k for k, status in enumerate(found.segment_status) if status != Status.FREE]
     if not touching:
         return
@@ -209,15 +216,19 @@ def _write_plot(found: PathCheck, clock: tuple[float, float], path: Path) -> Non
     from tangere.view import plot_lines
 
     times = _on(clock, found.clearance.time)
+    series = {
+        "measured": (times.tolist(), found.clearance.upper.tolist()),
+        "certain between two measurements": (
+            (0.5 * (times[1:] + times[:-1])).tolist(),
+            found.clearance.between.tolist(),
+        ),
+    }
+    if found:
+        row = int((found.clearance.time == found.time).argmax())
+        series["first contact"] = ([float(times[row])], [float(found.clearance.upper[row])])
     plot_lines(
         path,
-        {
-            "measured": (times.tolist(), found.clearance.upper.tolist()),
-            "certain between two measurements": (
-                (0.5 * (times[1:] + times[:-1])).tolist(),
-                found.clearance.between.tolist(),
-            ),
-        },
+        series,
         title=f"Clearance along the path: {found.status.name.lower()}",
         x_label="t",
         y_label="distance to the nearest obstacle [m]",

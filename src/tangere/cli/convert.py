@@ -30,7 +30,7 @@ def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, c
     from rich.console import Console
     from rich.progress import track
 
-    from tangere.bvh.prepared import save_part
+    from tangere.bvh.prepared import PreparedPart
     from tangere.cli.shared.mesh_files import load_mesh
     from tangere.cli.shared.output_folder import make_out_folder
     from tangere.cli.shared.tables import screen_table
@@ -47,7 +47,8 @@ def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, c
     rows = []
     for source, target in track(list(zip(meshes, targets, strict=True)), "preparing", console=Console(stderr=True)):
         mesh = load_mesh(source)
-        part = save_part(target, mesh, density=density or _density_of(mesh), cone_vectors=cone_vectors)
+        part = PreparedPart(mesh, density=density or _density_of(mesh), cone_vectors=cone_vectors)
+        part.save(target)
         closed = "closed" if mesh.report.closed and mesh.report.oriented else "open: never culled"
         size = f"{target.stat().st_size / 1e6:.1f} MB"
         rows.append([str(target), f"{len(mesh.faces):,}", closed, f"{part.tree.depth}", size])
@@ -56,13 +57,13 @@ def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, c
 
 def _check_target(target: Path) -> None:
     """Raise if there is something that is not a prepared part where one is to be written."""
-    from tangere.bvh.prepared import load_part
+    from tangere.bvh.prepared import PreparedPart
     from tangere.runtime import InputError
 
     if not target.exists():
         return
     try:
-        load_part(target)
+        PreparedPart.load(target)
     except InputError as error:
         raise InputError(
             f"{target} is there and would be overwritten, but: {error}; choose a folder by --out"

@@ -108,8 +108,12 @@ def crowd(
         else:
             viewer = None
             with Progress(console=console, transient=True) as progress:
-                task = progress.add_task(scenario, total=1.0)
-                result = simulation.run(seconds, progress=lambda part: progress.update(task, completed=part))
+                task = progress.add_task(scenario, total=None)
+
+                def show(done: int, steps: int) -> None:
+                    progress.update(task, completed=done, total=steps)
+
+                result = simulation.run(seconds, progress=show)
         written = [out / f"{scenario}.png", out / f"{scenario}-measures.png"]
         if save is not None:  # before the pictures: what was computed stays, whatever becomes of them
             written.append(out / f"{scenario}.{save}")

@@ -116,9 +116,9 @@ def _batch(kind: str, count: int, device: str | None) -> list[str]:
 
 def _leave(out: Path, frames: list[np.ndarray], text: str) -> None:
     from tangere.runtime import InputError
-    from tangere.view import stacked, write_png
+    from tangere.view import stacked
 
-    write_png(stacked(frames), out / "demo.png")
+    stacked(frames).save(out / "demo.png")
     try:
         (out / "demo.md").write_text(text, encoding="utf-8")
     except OSError as error:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["soft"]
 
-#: Steps of 20 ms that tell the story of each scene.
+#: Steps of 20 ms that show all that happens in each scene.
 _STEPS = {"tori": 300, "knot": 370, "drop": 100, "cloth": 100}
 #: Young's modulus that steps of 20 ms can follow in any of the scenes [Pa].
 _STIFFEST = 1e12
@@ -28,7 +28,7 @@ _FRAMES = 5  #: pictures in a strip
     type=click.IntRange(min=1),
     help="Steps of 20 ms; default: tori 300, knot 370, drop and cloth 100; with --view until Ctrl-C.",
 )
-@click.option("--stiffness", type=float, help="Young's modulus [Pa]; default: what suits the scene.")
+@click.option("--youngs-modulus", type=float, help="Of the bodies [Pa]; default: what suits the scene.")
 @click.option(
     "--triangles", type=click.Choice(["3200", "12800", "51200", "204800"]), help="Of the tori; default: 3200."
 )
@@ -42,7 +42,7 @@ _FRAMES = 5  #: pictures in a strip
 def soft(
     scene: str,
     steps: int | None,
-    stiffness: float | None,
+    youngs_modulus: float | None,
     triangles: str | None,
     mesh: Path | None,
     response: str | None,
@@ -57,7 +57,7 @@ def soft(
 
     \b
     tangere soft tori --png tori.png --record tori.npz
-    tangere soft drop --mesh organ.msh --stiffness 5000 --view
+    tangere soft drop --mesh organ.msh --youngs-modulus 5000 --view
     tangere soft tori.npz --view
     """
     from tangere.cli.shared.extras import check_view_extra
@@ -69,7 +69,13 @@ def soft(
     replayed = Path(scene).suffix == ".npz"
     if not replayed and scene not in _STEPS:
         raise InputError(f"{scene}: a scene is {', '.join(_STEPS)}, or a .npz file that --record wrote")
-    given = {"--steps": steps, "--stiffness": stiffness, "--triangles": triangles, "--mesh": mesh, "--record": record}
+    given = {
+        "--steps": steps,
+        "--youngs-modulus": youngs_modulus,
+        "--triangles": triangles,
+        "--mesh": mesh,
+        "--record": record,
+    }
     given["--response"] = response
     if replayed:
         unused = next((option for option, value in given.items() if value is not None), None)
@@ -81,25 +87,30 @@ def soft(
         raise InputError(f"--mesh: only the scene drop takes another mesh, not {scene}")
     if triangles is not None and scene != "tori":
         raise InputError(f"--triangles: only the tori come in several resolutions, not {scene}")
-    if stiffness is not None and stiffness > _STIFFEST:
-        raise InputError(f"--stiffness: at most {_STIFFEST:g} Pa, not {stiffness:g}")
+    if youngs_modulus is not None and youngs_modulus > _STIFFEST:
+        raise InputError(f"--youngs-modulus: at most {_STIFFEST:g} Pa, not {youngs_modulus:g}")
     if look and steps is None and (record is not None or png is not None):
         raise InputError("--view with --record or --png: say how many steps to keep, --steps")
     with using_threads(threads):
-        simulation = _simulation(scene, stiffness, triangles, mesh, response or "hard", device)
+        simulation = _simulation(scene, youngs_modulus, triangles, mesh, response or "hard", device)
         endless = look and steps is None
         _run(simulation, scene, None if endless else steps or _STEPS[scene], record, png, look, width)
 
 
 def _simulation(
-    scene: str, stiffness: float | None, triangles: str | None, mesh: Path | None, response: str, device: str | None
+    scene: str,
+    youngs_modulus: float | None,
+    triangles: str | None,
+    mesh: Path | None,
+    response: str,
+    device: str | None,
 ) -> Simulation:
     from tangere.shape.tets import TetMesh
     from tangere.soft import scenes
 
     options: dict[str, Any] = {"response": response, "device": device}
-    if stiffness is not None:
-        options["stiffness"] = stiffness
+    if youngs_modulus is not None:
+        options["youngs_modulus"] = youngs_modulus
     if triangles is not None:
         options["triangles"] = int(triangles)
     if mesh is not None:
@@ -148,8 +159,8 @@ def _run(
                 progress.advance(task)
     if phases:
         rows = _rows(phases)
-        told = f"{simulation!r}; contacts: {np.mean(counts):.0f} on average, {max(counts)} at most"
-        console.print(screen_table(told, ["phase", "mean", "median", "p99", "slowest"], rows))
+        title = f"{simulation!r}; contacts: {np.mean(counts):.0f} on average, {max(counts)} at most"
+        console.print(screen_table(title, ["phase", "mean", "median", "p99", "slowest"], rows))
     if record is not None:
         recorder.recording().save(record)
         console.print(f"wrote {record}", highlight=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tangere.cli.shared.json_text import json_text
-from tangere.cli.shared.options import machine_options
+from tangere.cli.shared.options import machine_options, quaternion_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,14 +57,14 @@ def demo(out: Path, count: int, width: int, look: str | None, threads: int | Non
     from tangere.cli.shared.output_folder import make_out_folder
     from tangere.cli.shared.tables import markdown_table, screen_table
     from tangere.runtime import InputError, choose_device, thread_count, using_threads
-    from tangere.view import stacked, write_png
+    from tangere.view import stacked
 
     check_view_extra(pillow=True, viser=look is not None)
     make_out_folder(out)
     console = Console()
     with using_threads(threads), console.status("barrels") as status:
         barrel_rows, frames, scenes = _barrels(width, device)
-        write_png(stacked(frames, axis=1), out / "barrels.png")
+        stacked(frames, axis=1).save(out / "barrels.png")
         status.update(f"{count} wheels")
         wheel_rows, scenes["wheels"], shown = _wheels(count, device)
         status.update("drawing the wheels")
@@ -91,6 +91,7 @@ def demo(out: Path, count: int, width: int, look: str | None, threads: int | Non
 @click.option("--cone", type=float, nargs=2, metavar="R H", help="Radius and height [m].")
 @click.option("--box", type=float, nargs=3, metavar="X Y Z", help="Sides [m].")
 @click.option("--poses", required=True, type=click.Path(path_type=Path), help="CSV: x,y,z,qw,qx,qy,qz of each body.")
+@quaternion_option
 @click.option("--spacing", type=float, nargs=2, help="dx and dy of the grid [m]; default: the file's, or 1.")
 @click.option("--scale", type=float, help="Metres per unit of height in the file; default: the file's, or 1.")
 @click.option("--margin", type=float, help="Gaps up to this count [m]; default: a hundredth of the radius.")
@@ -103,6 +104,7 @@ def check(
     ctx: click.Context,
     file: Path,
     poses: Path,
+    quaternion: str | None,
     spacing: tuple[float, float] | None,
     scale: float | None,
     margin: float | None,
@@ -121,16 +123,16 @@ def check(
     """
     import tangere as tg
     from tangere.cli.shared.extras import check_view_extra
-    from tangere.cli.shared.pose_files import load_poses
+    from tangere.motion import read_poses
     from tangere.runtime import check_out_file, using_threads
     from tangere.view import picture
 
     check_out_file(png, "--png", ".png")
     check_view_extra(pillow=png is not None, viser=look)
-    bodies = _bodies(sizes).at(load_poses(poses))
+    bodies = _bodies(sizes).at(read_poses(poses, quaternion)[1])
     ground = tg.Heightfield.load(file, spacing=spacing, scale=scale)
     with using_threads(threads):
-        contacts = tg.manifold(bodies, ground, margin=margin, device=device)
+        contacts = tg.manifold(bodies, ground, distance=margin, device=device)
     if png is not None:
         picture(_scene(ground, bodies, contacts), path=png)
         click.echo(f"wrote {png}", err=True)

@@ -61,11 +61,11 @@ def view(
 
 def _is_part(path: Path) -> bool:
     """Whether an archive is a prepared part; what is neither that nor a scene is refused as a scene."""
-    from tangere.bvh.prepared import load_part
+    from tangere.bvh.prepared import PreparedPart
     from tangere.runtime import InputError
 
     try:
-        load_part(path)
+        PreparedPart.load(path)
     except InputError:
         return False
     return True

@@ -2,9 +2,18 @@
 
 from tangere.crowd.agents.step_kernel import Behaviour
 from tangere.crowd.bodies import Body, Cage, box, chain, deformable, rigid
-from tangere.crowd.drawing import cell_colours, cell_edges, cell_triangles, lifted, plot_measures, scene_of, top_view
+from tangere.crowd.drawing import (
+    cell_colours,
+    cell_edges,
+    cell_triangles,
+    plot_measures,
+    raised_outline,
+    scene_of,
+    top_view,
+    wall_edges,
+)
 from tangere.crowd.navigation.planning import Planner
-from tangere.crowd.navigation.street_map import load_streets
+from tangere.crowd.navigation.street_map import StreetMap
 from tangere.crowd.observation import Observation
 from tangere.crowd.obstacles import Obstacle
 from tangere.crowd.simulation import Simulation
@@ -23,6 +32,7 @@ __all__ = [
     "Planner",
     "Recorder",
     "Simulation",
+    "StreetMap",
     "Trajectories",
     "box",
     "cell_colours",
@@ -31,10 +41,10 @@ __all__ = [
     "chain",
     "check_format",
     "deformable",
-    "lifted",
-    "load_streets",
     "plot_measures",
+    "raised_outline",
     "rigid",
     "scene_of",
     "top_view",
+    "wall_edges",
 ]

@@ -1,8 +1,11 @@
 """Agents with a shape: rigid boxes, chains of sections, deformable and concave outlines, and meshes carried by them.
 
-A body is a set of particles and closed sections of them, each kept in shape by shape matching. Its outline at rest
-looks along +x with the head's centroid at the origin. Sections of a chain share one particle, their hinge.
-Spec: specs/pitiot-multiresolution-interactions 2.18, 2.20.
+Question: what shape does an agent have at rest, and how much may it deform?
+Method:   a body is a set of particles and closed sections of them, each kept in shape by shape matching. Its outline at
+          rest looks along +x with the head's centroid at the origin. Sections of a chain share one particle, their
+          hinge.
+Known as: rigid, clustered and deformable agents (Pitiot 2015, section 8.1); cages by mean value coordinates (Floater
+          2003).
 """
 
 from __future__ import annotations

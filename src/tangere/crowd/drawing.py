@@ -1,6 +1,7 @@
 """Pictures of crowds: from above in the plane, as a scene for the viewer in space, and plots of measures.
 
-Spec: specs/pitiot-multiresolution-interactions 2.23 (speeds in colours), 5.1.
+Walls are drawn as walls: the border of the map, blocked edges and the sides of obstacles, dark and thick. Points are
+coloured by the speed they want, as in Pitiot 2015, section 9.1.1.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tangere.cells.maps import WALL
 from tangere.crowd.simulation import Simulation
 from tangere.crowd.trajectories import Trajectories
 from tangere.runtime import InputError, MissingExtraError, check_kind
@@ -17,14 +19,27 @@ from tangere.scene import Camera, Scene, Thing
 from tangere.shape.analytic import Sphere
 from tangere.shape.mesh import Mesh
 
-__all__ = ["cell_colours", "cell_edges", "cell_triangles", "lifted", "plot_measures", "scene_of", "top_view"]
+__all__ = [
+    "cell_colours",
+    "cell_edges",
+    "cell_triangles",
+    "plot_measures",
+    "raised_outline",
+    "scene_of",
+    "top_view",
+    "wall_edges",
+]
 
 _INK, _BODY = "#3c4048", "#c8553d"
 _GROUND = (0.80, 0.82, 0.84)
 #: Cells: coarse, fine, crowded, blocked.
 _COARSE, _FINE, _CROWDED, _BLOCKED = (0.97, 0.97, 0.96), (0.45, 0.62, 0.80), (0.98, 0.80, 0.52), (0.45, 0.46, 0.50)
+#: Walls: colour, width in points of a picture of 1200 pixels, and room around the map for the border, as a part of it.
+_WALL, _WALL_WIDTH, _MARGIN = "#22252b", 3.2, 0.006
+#: How high walls stand, as a part of the mean length of a cell's edges.
+_WALL_HEIGHT = 0.2
 #: How high above the ground bodies are drawn [m].
-_LIFT = 0.3
+_OUTLINE_HEIGHT = 0.3
 #: Slow agents are blue, fast ones orange.
 _SPEEDS = ((0.27, 0.47, 0.67), (0.45, 0.70, 0.62), (0.93, 0.68, 0.42), (0.80, 0.36, 0.30))
 
@@ -32,19 +47,25 @@ _SPEEDS = ((0.27, 0.47, 0.67), (0.45, 0.70, 0.62), (0.93, 0.68, 0.42), (0.80, 0.
 def top_view(simulation: Simulation, path: str | Path | None = None, *, width: int = 1200) -> np.ndarray:
     """A flat crowd from above, (height, width, 3) uint8.
 
-    Cells are coloured by level and by how crowded they are, points by the speed they want.
+    Cells are coloured by level and by how crowded they are, points by the speed they want; walls are dark lines.
     """
     check_kind(simulation, Simulation, "simulation")
     map = simulation.map
     if map.dimension != 2 or not map.flat:
         raise InputError("top_view draws flat maps; use scene_of for surfaces and space")
     figure, axes, collections = _canvas()
-    low, high = map.positions[:, :2].min(axis=0), map.positions[:, :2].max(axis=0)
+    corners = map.positions[np.unique(map.numpy("origin")[map.darts]), :2]
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    room = _MARGIN * (high - low).max()
+    low, high = low - room, high + room
     size = high - low
     figure.set_size_inches(10.0, max(2.0, 10.0 * size[1] / size[0]))
     polygons, cells = _cell_polygons(map)
     colours = cell_colours(simulation, cells)
     axes.add_collection(collections.PolyCollection(polygons, facecolors=colours, edgecolors="#d2d5da", linewidths=0.4))
+    walls = collections.LineCollection(wall_edges(map)[:, :, :2], colors=_WALL, linewidths=_WALL_WIDTH)
+    walls.set_capstyle("round")
+    axes.add_collection(walls)
     bodies = [
         simulation.bodies.outline(k, s)[:, :2]
         for k, body in enumerate(simulation.bodies.bodies)
@@ -101,6 +122,9 @@ def scene_of(simulation: Simulation) -> Scene:
             grey = tuple(float(max(0.2, 1.0 - 0.1 * max(k, 0))) * c for c in _GROUND) if k >= 0 else (0.45, 0.46, 0.5)
             name = f"cells of level {k}" if k >= 0 else "obstacles"
             things.append(Thing(name, _mesh(triangles[level == k]), grey))
+        panels = _wall_panels(map)
+        if len(panels):
+            things.append(Thing("walls", _mesh(panels), (0.13, 0.15, 0.17)))
     for kind, number in enumerate(np.unique(_speed_class(simulation.points.traits["speed"]))):
         chosen = _speed_class(simulation.points.traits["speed"]) == number
         if chosen.any():
@@ -109,7 +133,7 @@ def scene_of(simulation: Simulation) -> Scene:
             radius = simulation.points.traits["radius"][chosen]
             things.append(Thing(f"points {kind + 1}", Sphere(radius).at(poses), _SPEEDS[number]))
     for k, body in enumerate(simulation.bodies.bodies):
-        parts = [lifted(simulation.bodies.outline(k, s)) for s in range(len(body.sections))]
+        parts = [raised_outline(simulation.bodies.outline(k, s)) for s in range(len(body.sections))]
         fan = np.concatenate([part[0][part[1]] for part in parts])
         things.append(Thing(f"body {k}", _mesh(fan), (0.78, 0.33, 0.24)))
     return Scene(tuple(things), camera=Camera((0.4, -1.0, 0.7)), title=repr(simulation))
@@ -204,11 +228,49 @@ def cell_edges(map: Any) -> np.ndarray:
     return map.positions[np.unique(ends, axis=0)]
 
 
-def lifted(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def wall_edges(map: Any) -> np.ndarray:
+    """(n, 2, 3) the edges that stop agents: the border of a 2-map, blocked edges and the sides of obstacles [m]."""
+    darts = _wall_darts(map)
+    origin = map.numpy("origin")
+    return map.positions[np.stack([origin[darts], origin[map.numpy("phi1")[darts]]], axis=1)]
+
+
+def _wall_darts(map: Any) -> np.ndarray:
+    """One dart of each such edge, of a cell that agents may be in unless both are obstacles' or there is no other."""
+    darts, across = map.darts, map.numpy("phi2")
+    blocked = map.arrays.obstacle.numpy()[map.numpy("cell")[darts]] != 0
+    other = across[darts]
+    stops = (other < 0) | ((map.numpy("tag")[darts] & WALL != 0) & ~blocked)
+    chosen = darts[stops]
+    # An edge that is blocked itself stops from both sides.
+    twice = (across[chosen] >= 0) & np.isin(across[chosen], chosen) & (across[chosen] < chosen)
+    return chosen[~twice]
+
+
+def _wall_panels(map: Any) -> np.ndarray:
+    """(n, 3, 3) triangles of low walls that stand on the edges where agents stop but no obstacle stands [m]."""
+    darts, across = _wall_darts(map), map.numpy("phi2")
+    other = across[darts]
+    beside = np.where(other >= 0, map.arrays.obstacle.numpy()[map.numpy("cell")[other]], 0)
+    darts = darts[(beside == 0) & (map.arrays.obstacle.numpy()[map.numpy("cell")[darts]] == 0)]
+    origin, place = map.numpy("origin"), map.positions
+    a, b = place[origin[darts]], place[origin[map.numpy("phi1")[darts]]]
+    if len(darts) == 0:
+        return np.empty((0, 3, 3))
+    normal = np.cross(a - map.numpy("centre")[map.numpy("cell")[darts]], b - a)
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+    up = _WALL_HEIGHT * float(np.linalg.norm(b - a, axis=1).mean()) * normal
+    panels = np.concatenate([np.stack([a, b, b + up], axis=1), np.stack([a, b + up, a + up], axis=1)])
+    return np.concatenate([panels, panels[:, ::-1]])  # seen from both sides
+
+
+def raised_outline(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(k + 1, 3) middle and corners of a body's outline, a bit above the ground [m], and (k, 3) triangles of them."""
     middle = outline.mean(axis=0)
     normal = np.cross(outline - middle, np.roll(outline, -1, axis=0) - middle).sum(axis=0)
-    corners = np.concatenate([middle[None], outline]) + _LIFT * normal / max(float(np.linalg.norm(normal)), 1e-300)
+    corners = np.concatenate([middle[None], outline]) + _OUTLINE_HEIGHT * normal / max(
+        float(np.linalg.norm(normal)), 1e-300
+    )
     k = np.arange(1, len(corners))
     return corners, np.stack([np.zeros_like(k), k, np.roll(k, -1)], axis=1)
 

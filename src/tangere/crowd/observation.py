@@ -1,6 +1,7 @@
-"""What goes on around each agent: neighbours, overlaps, the nearest one. Asked from the cells the step itself uses.
+"""What goes on around each agent: neighbours, overlaps, the nearest one.
 
-Spec: specs/pitiot-multiresolution-interactions 2.17; 5.1 (realism).
+Question: how near are others to each agent?
+Method:   asked of the cells the step itself uses: the one-ring, as in Pitiot 2015, section 8.2.2.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ def observe(inputs: list[Any], reach: float, device: wp.Device) -> Observation:
     neighbours, overlaps = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
     nearest, depth = (wp.empty(count, dtype=wp.float64, device=device) for _ in range(2))
     outputs = [neighbours, overlaps, nearest, depth]
-    launch(_look, count, [*inputs, wp.float64(reach)], outputs, device=device, grain=512)
+    launch(_observe, count, [*inputs, wp.float64(reach)], outputs, device=device, grain=512)
     deepest = float(depth.numpy().max(initial=0.0))
     return Observation(neighbours.numpy(), overlaps.numpy(), nearest.numpy(), deepest)
 
 
 @wp.kernel
-def _look(
+def _observe(
     first: int,
     c: CrowdArrays,
     m: MapArrays,

@@ -1,9 +1,11 @@
 """A round obstacle that is put down, taken away and moved while a crowd is there: cells around it get finer.
 
-Cells are split along its rim as far as the simulation allows, and every cell whose centre it covers is blocked as soon
-as nobody is in it, which every step looks for; whoever is caught inside stays in his cell until it goes on. Where it
-leaves, cells are freed unless another obstacle covers them, and merge again by density.
-Spec: specs/pitiot-multiresolution-interactions 2.16 (criteria), 2.18 (obstacles), 5.1.
+Question: which cells does it block now, with agents about?
+Method:   cells are split along its rim as far as the simulation allows, and every cell whose centre it covers is
+          blocked as soon as nobody is in it, which every step looks for. Where it leaves, cells are freed unless
+          another obstacle covers them, and merge again by density.
+Sound:    nobody is ever in a blocked cell: whoever is caught inside stays in his cell until it goes on.
+Known as: dynamic obstacles, as marked cells (Pitiot 2015, section 8.1) of a map that adapts (chapter 6).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import numpy as np
 
 from tangere.cells.maps import split
 from tangere.crowd.agents.cell_sizes import cell_widths
-from tangere.crowd.occupancy import taken
+from tangere.crowd.occupancy import is_occupied
 from tangere.crowd.simulation import Simulation
 from tangere.runtime import Arrays, InputError, positive, to_numpy
 
@@ -31,8 +33,11 @@ class Obstacle:
             raise InputError("obstacles are put into flat maps or into space")
         self.simulation, self.radius = simulation, positive(radius, "radius")
         self._blocked = np.empty(0, np.int64)
-        self._left, self._known = np.empty(0, np.int64), -1  # covered and not blocked, in which version of the map
-        self.centre = self._place(centre)  #: (3,) [m]
+        self._pending, self._pending_version = (
+            np.empty(0, np.int64),
+            -1,
+        )  # covered and not blocked, in which version of the map
+        self.centre = self._checked_centre(centre)  #: (3,) [m]
         simulation.obstacles.append(self)
         self.move(centre)
 
@@ -43,25 +48,25 @@ class Obstacle:
 
     def move(self, centre: Arrays) -> None:
         """Put it somewhere else, (2,) or (3,) [m]."""
-        self._check_there()
-        self.centre, self._known = self._place(centre), -1
+        self._check_present()
+        self.centre, self._pending_version = self._checked_centre(centre), -1
         self._follow_splits()
-        self._free(self._blocked[~self._covers(self._blocked)])
+        self._unblock(self._blocked[~self._covers(self._blocked)])
         self._split_rim()
-        self.settle()
+        self.block_covered_cells()
 
-    def settle(self) -> None:
+    def block_covered_cells(self) -> None:
         """Block what it covers and nobody is in any more; every step does."""
-        self._check_there()
+        self._check_present()
         simulation, map = self.simulation, self.simulation.map
         self._follow_splits()
-        if self._known != map.version:
+        if self._pending_version != map.version:
             leaves = map.leaves[map.arrays.obstacle.numpy()[map.leaves] == 0]
-            self._left, self._known = leaves[self._covers(leaves)], map.version
-        covered = self._left
+            self._pending, self._pending_version = leaves[self._covers(leaves)], map.version
+        covered = self._pending
         if len(covered):
             simulation.prepare()
-            fresh = covered[~taken(simulation.points, simulation.bodies, covered)]
+            fresh = covered[~is_occupied(simulation.points, simulation.bodies, covered)]
             if len(fresh):
                 simulation.block(fresh)
                 self._blocked = np.concatenate([self._blocked, fresh])
@@ -71,13 +76,13 @@ class Obstacle:
         if self in self.simulation.obstacles:
             self.simulation.obstacles.remove(self)
         self._follow_splits()
-        self._free(self._blocked)
+        self._unblock(self._blocked)
 
-    def _check_there(self) -> None:
+    def _check_present(self) -> None:
         if self not in self.simulation.obstacles:
             raise InputError("the obstacle was taken away: put down another one")
 
-    def _place(self, centre: Arrays) -> np.ndarray:
+    def _checked_centre(self, centre: Arrays) -> np.ndarray:
         place = to_numpy(centre, "centre").reshape(-1)
         wanted = (2, 3) if self.simulation.map.dimension == 2 else (3,)
         if len(place) not in wanted or not np.isfinite(place).all():
@@ -88,14 +93,14 @@ class Obstacle:
             raise InputError(f"centre {np.round(place, 6).tolist()} is outside the map")
         return place
 
-    def _free(self, cells: np.ndarray) -> None:
+    def _unblock(self, cells: np.ndarray) -> None:
         if len(cells) == 0:
             return
         self._blocked = np.setdiff1d(self._blocked, cells)
         self.simulation.block(cells, blocked=False)
         for other in self.simulation.obstacles:
             if other is not self:
-                other.settle()
+                other.block_covered_cells()
 
     def _follow_splits(self) -> None:
         """Cells may have been split since, to be not much coarser than their neighbours."""

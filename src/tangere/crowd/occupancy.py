@@ -1,38 +1,40 @@
 """Which cells agents are in: those of points, those that edges of bodies cross, and those inside of bodies.
 
-Spec: specs/pitiot-multiresolution-interactions 2.12, 2.18.
+Question: is anybody in these cells?
+Method:   by the cells of points and of edges (Pitiot 2015, sections 5.1 and 5.3), and in the plane by the outlines of
+          bodies (even-odd rule).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tangere.cells import numbers_of
+from tangere.cells import checked_indices
 from tangere.cells.maps import CellMap
 from tangere.crowd.agents.body_agents import BodyAgents
 from tangere.crowd.agents.population import Population
 from tangere.runtime import Arrays, InputError
 
-__all__ = ["inside", "leaves_below", "taken"]
+__all__ = ["in_polygon", "is_occupied", "leaves_below"]
 
 
-def taken(points: Population, bodies: BodyAgents, cells: np.ndarray) -> np.ndarray:
+def is_occupied(points: Population, bodies: BodyAgents, cells: np.ndarray) -> np.ndarray:
     """(n,) bool: which of these leaves somebody is in; on surfaces a body is where its corners are."""
     map = bodies.map
-    found = np.isin(cells, map.arrays.cell.numpy()[points.crowd.dart.numpy()])
+    found = np.isin(cells, map.arrays.cell.numpy()[points.arrays.dart.numpy()])
     if len(bodies) == 0:
         return found
-    found |= np.isin(cells, bodies.edges.crossed())
+    found |= np.isin(cells, bodies.edges.crossed_cells())
     centres = map.numpy("centre")[cells]
     for number, body in enumerate(bodies.bodies if map.flat else ()):
         for section in range(len(body.sections)):
-            found |= inside(bodies.outline(number, section)[:, :2], centres)
+            found |= in_polygon(bodies.outline(number, section)[:, :2], centres)
     return found
 
 
 def leaves_below(map: CellMap, cells: Arrays) -> np.ndarray:
     """The leaves among cells, and those below the others."""
-    chosen = numbers_of(cells, "cells", map.cell_capacity, "cells")
+    chosen = checked_indices(cells, "cells", map.cell_capacity, "cells")
     if (map.levels[chosen] < 0).any():
         raise InputError(f"cells: there is no cell {chosen[map.levels[chosen] < 0][0]}")
     leaves, parent = map.leaves, map.arrays.parent.numpy()
@@ -43,7 +45,7 @@ def leaves_below(map: CellMap, cells: Arrays) -> np.ndarray:
     return leaves[found]
 
 
-def inside(polygon: np.ndarray, points: np.ndarray) -> np.ndarray:
+def in_polygon(polygon: np.ndarray, points: np.ndarray) -> np.ndarray:
     """(n,) bool: which points a simple polygon of the plane holds: an odd number of sides to the right."""
     held = np.zeros(len(points), bool)
     for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):

@@ -3,7 +3,7 @@
 Measures, one number per noted time: `stalling` (part of the agents still under way that are slower than a tenth of what
 they want), `density` (mean over agents of others within the range, per area or volume), `overlaps` (pairs nearer than
 the sum of their radii), `deepest` (worst overlap [m]), `speed` (mean [m/s]), `cells` and `arrived`.
-Spec: specs/pitiot-multiresolution-interactions 5.1 (realism), F-P-84.
+Stalling is one of the measures of realism that Pitiot 2015 leaves to future work.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ class Trajectories:
         if "arrived" in read:  # older files do not say when points set off: at the start
             read.setdefault("set_off", np.zeros_like(read["arrived"]))
         measures = {name[8:]: values for name, values in read.items() if name.startswith("measure_")}
-        given = {name: values for name, values in read.items() if not name.startswith("measure_")}
-        if given.keys() != set(_ARRAYS):
-            strange = sorted(given.keys() ^ set(_ARRAYS))
+        arrays = {name: values for name, values in read.items() if not name.startswith("measure_")}
+        if arrays.keys() != set(_ARRAYS):
+            strange = sorted(arrays.keys() ^ set(_ARRAYS))
             raise InputError(f"{path}: these are not trajectories: {', '.join(strange)} missing or unknown")
         _check_shapes(read, path)
-        return cls(**given, measures=measures)
+        return cls(**arrays, measures=measures)
 
     def _columns(self) -> list[np.ndarray]:
         frame, agent = np.nonzero(~np.isnan(self.positions).any(axis=2))
@@ -104,11 +104,11 @@ class Recorder:
         self._frames: list[tuple[float, np.ndarray, np.ndarray, np.ndarray]] = []
         self._measures: list[dict[str, float]] = []
 
-    def note(self) -> None:
+    def record(self) -> None:
         """Add the state as it is now."""
         s = self._simulation
         velocities = s.velocities
-        self._frames.append((s.time, s.positions, velocities, s.bodies.position.copy()))
+        self._frames.append((s.time, s.positions, velocities, s.bodies.positions.copy()))
         seen, speed, arrived = s.observe(), np.linalg.norm(velocities, axis=1), s.arrived
         under_way, wanted = s.points.under_way(), s.points.traits["speed"]
         reach, dimension = s.behaviour.range, s.map.dimension
@@ -126,7 +126,7 @@ class Recorder:
             }
         )
 
-    def result(self) -> Trajectories:
+    def trajectories(self) -> Trajectories:
         """Everything noted so far."""
         s = self._simulation
         times, *states = zip(*self._frames, strict=True)

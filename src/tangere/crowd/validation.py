@@ -10,17 +10,17 @@ from tangere.runtime import Arrays, InputError, positive, to_numpy, whole
 
 __all__ = [
     "check_behaviour",
-    "counts",
-    "directions",
-    "groups_of",
+    "group_numbers",
+    "heading_vectors",
     "positive_each",
+    "whole_counts",
 ]
 
 #: What a behaviour has, see `tangere.crowd.stepping.Behaviour`.
 _BEHAVIOUR = "range", "steer", "parameters"
 
 
-def counts(**values: float) -> list[int]:
+def whole_counts(**values: float) -> list[int]:
     """Whole numbers, 0 or above, in the order given."""
     return [whole(value, name) for name, value in values.items()]
 
@@ -37,7 +37,7 @@ def positive_each(values: float | Arrays, name: str, count: int) -> np.ndarray:
     return array
 
 
-def groups_of(groups: Arrays | None, count: int) -> np.ndarray:
+def group_numbers(groups: Arrays | None, count: int) -> np.ndarray:
     """(count,) whole numbers, -1: alone."""
     if groups is None:
         return np.full(count, -1)
@@ -47,7 +47,7 @@ def groups_of(groups: Arrays | None, count: int) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def directions(headings: Arrays, count: int) -> np.ndarray:
+def heading_vectors(headings: Arrays, count: int) -> np.ndarray:
     """(count, 3) finite vectors, given with 2 or 3 components."""
     array = to_numpy(headings, "headings")
     if array.ndim != 2 or len(array) != count or array.shape[1] not in (2, 3):

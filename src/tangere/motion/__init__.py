@@ -4,7 +4,7 @@ from tangere.motion.chain import Chain
 from tangere.motion.kinematics import COSINE, STEADY, TANGENT, RigidMotion, RigidPose, pose_at, velocity_at
 from tangere.motion.linear import Linear
 from tangere.motion.path import Path, deviation, split
-from tangere.motion.path_files import load_path
+from tangere.motion.pose_files import read_poses
 from tangere.motion.poses import as_poses, rotations_of
 from tangere.motion.rigid_motion import Rigid, joined_records
 from tangere.motion.screw import Screw
@@ -26,8 +26,8 @@ __all__ = [
     "as_poses",
     "deviation",
     "joined_records",
-    "load_path",
     "pose_at",
+    "read_poses",
     "rotations_of",
     "split",
     "velocity_at",

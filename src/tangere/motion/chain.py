@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tangere.motion.rigid_motion import Rigid, joined_records, motions_of
-from tangere.runtime import InputError, to_numpy
+from tangere.runtime import InputError, described, to_numpy
 
 __all__ = ["Chain"]
 
@@ -35,14 +35,14 @@ class Chain:
 
     def __init__(self, joints: Sequence[Rigid], parents: Sequence[int] | None = None) -> None:
         if isinstance(joints, Rigid) or not isinstance(joints, Iterable):
-            raise InputError(f"Chain: joints must be a list of motions, not {joints!r}")
+            raise InputError(f"Chain: joints must be a list of motions, not {described(joints)}")
         self.joints = tuple(joints)
         self.parents = tuple(range(-1, len(self.joints) - 1)) if parents is None else _numbers(parents)
         if len(self.parents) != len(self.joints):
             raise InputError(f"Chain: {len(self.joints)} joints and {len(self.parents)} parents")
         for i, (joint, parent) in enumerate(zip(self.joints, self.parents, strict=True)):
             if not isinstance(joint, Rigid) or joint.shape:
-                raise InputError(f"Chain: joint {i} must be one rigid motion, not {joint!r}")
+                raise InputError(f"Chain: joint {i} must be one rigid motion, not {described(joint)}")
             if not -1 <= parent < len(self.joints):
                 raise InputError(f"Chain: link {i} hangs on link {parent}, but there are {len(self.joints)} links")
         for i in range(len(self.joints)):
@@ -84,5 +84,5 @@ class Chain:
 def _numbers(parents: Sequence[int]) -> tuple[int, ...]:
     rows = to_numpy(parents, "Chain: parents", None)
     if rows.ndim != 1 or not (np.issubdtype(rows.dtype, np.integer) or not rows.size):
-        raise InputError(f"Chain: parents must be a row of whole numbers, not {parents!r}")
+        raise InputError(f"Chain: parents must be a row of whole numbers, not {described(parents)}")
     return tuple(rows.tolist())

@@ -1,20 +1,25 @@
 """Long motions: screws one after the other through given poses, and how finely to cut a motion into screws.
 
-A screw between two poses leaves a straight way of its pivot by at most (m / 2) tan(w / 4), about m w / 8: w is the
-angle turned and m the way across the axis; half the step makes a quarter of that. This says when a step is to be split
-(specs/redon-rigid-ccd-and-dynamics C3, C3.2 note ii).
+Question: how does a body move through a list of poses, and into how many screws is any motion to be cut?
+Method:   a screw from each pose to the next (Chasles' theorem). A screw between two poses leaves a straight way of its
+          pivot by at most (m / 2) tan(w / 4), about m w / 8: w is the angle turned and m the way across the axis; half
+          the step makes a quarter of that. This says when a step is to be split, which Redon 2002, section 2.2, leaves
+          open.
+Known as: piecewise screw (ScLERP) interpolation of a trajectory.
 """
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from tangere.motion.pose_files import read_poses, write_poses
 from tangere.motion.poses import as_body_points, as_poses, as_times, rotation_between
 from tangere.motion.rigid_motion import Rigid
 from tangere.motion.screw import Screw
-from tangere.runtime import Arrays, CapacityError, InputError, to_numpy
+from tangere.runtime import Arrays, CapacityError, InputError, described, to_numpy
 
 __all__ = ["Path", "deviation", "split"]
 
@@ -30,9 +35,14 @@ class Path:
     Args:
         poses: shape (k, 4, 4), k >= 2.
         times: when the poses are reached, rising from 0 to 1, shape (k,); None means evenly.
+        clock: what t = 0 and t = 1 are called in the file or the program the path comes from, for instance in seconds.
     """
 
-    def __init__(self, poses: Arrays, times: Arrays | None = None) -> None:
+    poses: np.ndarray  #: (k, 4, 4)
+    times: np.ndarray  #: (k,) from 0 to 1
+    clock: tuple[float, float]
+
+    def __init__(self, poses: Arrays, times: Arrays | None = None, *, clock: tuple[float, float] = (0.0, 1.0)) -> None:
         self.poses = as_poses(poses, "Path: poses")
         if self.poses.ndim != 3 or len(self.poses) < 2:
             raise InputError(f"Path: poses must have shape (k, 4, 4) with k >= 2, not {self.poses.shape}")
@@ -43,6 +53,35 @@ class Path:
         if self.times[0] != 0.0 or self.times[-1] != 1.0 or not (np.diff(self.times) > 0.0).all():
             raise InputError("Path: times must rise from 0 to 1")
         self.segments = Screw(self.poses[:-1], self.poses[1:])  #: (k - 1) motions, each over [0, 1]
+        self.clock = _checked_clock(clock)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, quaternion: str | None = None) -> Path:
+        """Read a CSV file with a line `t,x,y,z,qw,qx,qy,qz` [s, m] for each pose; `clock` has its first and last time.
+
+        Args:
+            path: the file. Times rise; quaternions may have any length but zero.
+            quaternion: "wxyz" or "xyzw" (TUM and ROS): the order in a file without a header, where columns may be
+                apart by blanks. None means what the header says.
+        """
+        times, poses = read_poses(path, quaternion, timed=True)
+        if len(poses) < 2:
+            raise InputError(f"{path}: a path needs at least two poses, not {len(poses)}")
+        if not (np.diff(times) > 0.0).all():
+            at = int(np.argmax(np.diff(times) <= 0.0))
+            raise InputError(f"{path}: times must rise, but t = {times[at]:g} is followed by t = {times[at + 1]:g}")
+        share = (times - times[0]) / (times[-1] - times[0])
+        share[-1] = 1.0
+        return cls(poses, share, clock=(float(times[0]), float(times[-1])))
+
+    def save(self, path: str | PathLike[str], *, quaternion: str = "wxyz") -> None:
+        """Write a CSV file that `load` reads, its times between those of `clock`.
+
+        Args:
+            path: the file.
+            quaternion: "wxyz" or "xyzw": the order of the columns.
+        """
+        write_poses(path, self.clock[0] + (self.clock[1] - self.clock[0]) * self.times, self.poses, quaternion)
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -102,7 +141,7 @@ def split(motion: Any, tolerance: float) -> Path:
         motion: anything with `pose(t)` and `twist(t)`: one rigid motion, or a `Path`.
     """
     if not tolerance > 0.0:
-        raise InputError(f"tolerance must be a length > 0, not {tolerance!r}")
+        raise InputError(f"tolerance must be a length > 0, not {described(tolerance)}")
     times = np.linspace(0.0, 1.0, 2)
     while True:
         poses = motion.pose(times)
@@ -112,7 +151,17 @@ def split(motion: Any, tolerance: float) -> Path:
         turn = np.where(np.isfinite(rate), rate, 0.0).max(axis=0) * steps
         coarse = (deviation(poses[:-1], poses[1:]) > tolerance) | (turn > LARGEST_TURN)
         if not coarse.any():
-            return Path(poses, times)
+            return Path(poses, times, clock=getattr(motion, "clock", (0.0, 1.0)))
         if len(times) + coarse.sum() > MOST_STEPS:
-            raise CapacityError(f"split: a tolerance of {tolerance!r} needs more than {MOST_STEPS} steps")
+            raise CapacityError(f"split: a tolerance of {described(tolerance)} needs more than {MOST_STEPS} steps")
         times = np.sort(np.concatenate([times, times[:-1][coarse] + 0.5 * steps[coarse]]))
+
+
+def _checked_clock(clock: tuple[float, float]) -> tuple[float, float]:
+    try:
+        begin, end = (float(time) for time in clock)
+    except (TypeError, ValueError):
+        begin, end = np.nan, np.nan
+    if not (np.isfinite(begin) and np.isfinite(end) and begin < end):
+        raise InputError(f"Path: clock must be two times, the second one later, not {described(clock)}")
+    return begin, end

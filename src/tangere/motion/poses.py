@@ -63,7 +63,8 @@ def as_times(t: Arrays) -> np.ndarray:
     """Times of any shape, each in [0, 1]."""
     times = to_numpy(t, "t")
     if not ((times >= 0.0) & (times <= 1.0)).all():
-        raise InputError(f"a motion is defined for times in [0, 1], not {times.tolist()}")
+        wrong = times[~((times >= 0.0) & (times <= 1.0))].flat[0] if times.shape else times
+        raise InputError(f"a motion is defined for times in [0, 1], not {float(wrong):.17g}")
     return times
 
 

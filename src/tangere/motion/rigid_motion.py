@@ -13,7 +13,7 @@ import warp as wp
 
 from tangere.motion.kinematics import RigidMotion, pose_at, velocity_at
 from tangere.motion.poses import as_body_points, as_times
-from tangere.runtime import SOUND, Arrays, InputError, launch, to_numpy
+from tangere.runtime import SOUND, Arrays, InputError, described, launch, to_numpy
 
 wp.set_module_options(SOUND)
 
@@ -68,7 +68,8 @@ class Rigid:
         """
         first, last = np.broadcast_arrays(to_numpy(begin, "begin"), to_numpy(end, "end"))
         if first.ndim > 1 or not ((first >= 0.0) & (first <= last) & (last <= 1.0)).all():
-            raise InputError(f"a part goes from one time in [0, 1] to a later one, not {begin!r} to {end!r}")
+            told = f"{described(begin)} to {described(end)}"
+            raise InputError(f"a part goes from one time in [0, 1] to a later one, not {told}")
         shape = np.broadcast_shapes(self.shape, first.shape)
         records = np.broadcast_to(self._records.reshape(*self.shape, self.links), (*shape, self.links)).copy()
         records["begin"] += records["span"] * first[..., None]

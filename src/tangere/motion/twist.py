@@ -1,4 +1,8 @@
-"""Constant velocities: a body at rest, or one whose pivot goes straight while it turns steadily about it (AIM-lin)."""
+"""Constant velocities: a body at rest, or one whose pivot goes straight while it turns steadily about it.
+
+Known as: linear interpolation of position with a constant angular velocity; the motion of one step of a rigid-body
+integrator. A screw (`screw`) with the same ends differs from it by an arc of the pivot.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +35,22 @@ class Twist(Rigid):
 
     Args:
         start: pose at t = 0, shape (4, 4) or (n, 4, 4).
-        velocity: way of the pivot over the step, shape (3,) or (n, 3), world [m].
-        rotation: rotation vector of the step, shape (3,) or (n, 3), world [rad]; its length may exceed a full turn.
+        displacement: how far the pivot goes over the step, shape (3,) or (n, 3), world [m]; for a velocity in m/s times
+            the length of the step in seconds.
+        rotation: rotation vector over the step (axis times angle), shape (3,) or (n, 3), world [rad]; its length may
+            exceed a full turn.
         pivot: the point that goes straight, shape (3,) or (n, 3) in the body's frame [m]; None means its origin.
     """
 
-    def __init__(self, start: Arrays, velocity: Arrays, rotation: Arrays, pivot: Arrays | None = None) -> None:
+    def __init__(self, start: Arrays, displacement: Arrays, rotation: Arrays, pivot: Arrays | None = None) -> None:
         poses = as_poses(start, "Twist: start")
-        velocities, rotations = as_vectors(velocity, "Twist: velocity"), as_vectors(rotation, "Twist: rotation")
+        ways, rotations = as_vectors(displacement, "Twist: displacement"), as_vectors(rotation, "Twist: rotation")
         pivots = np.zeros(3) if pivot is None else as_vectors(pivot, "Twist: pivot")
-        leading = [poses.shape[:-2], velocities.shape[:-1], rotations.shape[:-1], pivots.shape[:-1]]
+        leading = [poses.shape[:-2], ways.shape[:-1], rotations.shape[:-1], pivots.shape[:-1]]
         try:
             shape = np.broadcast_shapes(*leading)
         except ValueError as error:
-            raise InputError(f"Twist: start, velocity, rotation and pivot are not as many: {leading}") from error
+            raise InputError(f"Twist: start, displacement, rotation and pivot are not as many: {leading}") from error
         records = blank_records(int(np.prod(shape)))
         angle = np.broadcast_to(np.linalg.norm(rotations, axis=-1), shape).reshape(-1)
         turning = angle > 0.0
@@ -55,5 +61,5 @@ class Twist(Rigid):
         records["rotation"] = poses[..., :3, :3]
         records["pivot"] = pivots
         records["origin"] = poses[..., :3, 3] + np.einsum("...ij,...j->...i", poses[..., :3, :3], pivots)
-        records["velocity"] = velocities
+        records["velocity"] = ways
         self._set(records, shape)

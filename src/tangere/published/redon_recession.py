@@ -1,7 +1,7 @@
 """Recession vectors as the thesis builds them: cone projections, minimal subset, pushing outwards, annealing.
 
 Question: which few vectors span a cone that holds all given normals?
-Method:   specs/redon-rigid-ccd-and-dynamics C14, steps 1 to 4: no cone if plus and minus every coordinate axis belongs
+Method:   Redon 2002, section 4.5.2: no cone if plus and minus every coordinate axis belongs
           to the cone of the normals; else the minimal subset; if that is too large, vectors are drawn from it until
           their cone holds its mean, pushed outwards until they enclose everything, and drawn in again by annealing.
           The schedule is not printed; ours is in `_anneal`. Random, with the caller's generator. For reproduction: the

@@ -1,6 +1,6 @@
 """Screws whose time is distorted so that paths become algebraic: the tangent and the cosine screw of Redon's thesis.
 
-Spec: specs/redon-rigid-ccd-and-dynamics C3.2 (AIM-tan, AIM-CS; section 7 for the printed errors).
+Source: Redon 2002, section 2.3 (there AIM, arbitrary in-between motions: AIM-tan, AIM-CS).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The questions. Raw batches of primitives live here; queries of whole bodies are on the face of the library."""
 
 from tangere.query.contacts.record import Contacts, Kind, Status
+from tangere.query.dispatch import supported
 from tangere.query.first_contact.options import Options
 from tangere.query.first_contact.primitives.edge_edge import edge_edge
 from tangere.query.first_contact.primitives.triangle_triangle import triangle_triangle
@@ -17,6 +18,7 @@ __all__ = [
     "Options",
     "Status",
     "edge_edge",
+    "supported",
     "triangle_triangle",
     "vertex_edge",
     "vertex_face",

@@ -1,8 +1,19 @@
 """How kernels run: devices, launches, the thread pool, growable output, arrays in and out, errors."""
 
 from tangere.runtime.append_buffer import COUNTER_STRIDE, collect, reserve_slots, where
-from tangere.runtime.arrays import Arrays, as_indices, as_points, choose_device, device_of, like, to_numpy
+from tangere.runtime.arrays import (
+    Arrays,
+    as_indices,
+    as_points,
+    choose_device,
+    device_of,
+    like,
+    read_only,
+    read_only_copy,
+    to_numpy,
+)
 from tangere.runtime.checks import (
+    described,
     fraction,
     not_negative,
     number,
@@ -21,10 +32,10 @@ from tangere.runtime.errors import (
     check_kind,
 )
 from tangere.runtime.kernel_launch import launch, launch_in_turn
+from tangere.runtime.lookup import published, view_room
 from tangere.runtime.non_copyable import NonCopyable
 from tangere.runtime.output_files import check_out_file
 from tangere.runtime.prepared_launch import LaunchCache, PreparedLaunch, prepare_phases, run_phases
-from tangere.runtime.published_lookup import published
 from tangere.runtime.scan_sort import offsets, run_lengths, sort_pairs
 from tangere.runtime.shards import GRAIN, run_shards, shard_ranges
 from tangere.runtime.threads import thread_count, using_threads
@@ -50,6 +61,7 @@ __all__ = [
     "check_out_file",
     "choose_device",
     "collect",
+    "described",
     "device_of",
     "fraction",
     "launch",
@@ -64,6 +76,8 @@ __all__ = [
     "prepare_phases",
     "published",
     "random_source",
+    "read_only",
+    "read_only_copy",
     "reserve_slots",
     "run_lengths",
     "run_phases",
@@ -74,6 +88,7 @@ __all__ = [
     "three_numbers",
     "to_numpy",
     "using_threads",
+    "view_room",
     "where",
     "whole",
 ]

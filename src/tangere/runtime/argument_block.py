@@ -41,10 +41,6 @@ class ArgumentBlock:
         size = ctypes.sizeof(self._block) // ctypes.sizeof(ctypes.c_int32)
         return self._form.address, ctypes.addressof(self._block), size, len(self._leading)
 
-    def point(self, argument: int, array: wp.array) -> None:
-        """Let an argument be another array of the same type and shape from now on, which the caller must keep."""
-        getattr(self._block, self._form.names[len(self._leading) + argument]).data = array.ptr
-
     def prepared(self, count: int) -> Callable[[], None]:
         """What runs `kernel(0, …, *arguments)` for `count` indices on the calling thread, in half the time."""
         return partial(self._form.run, ctypes.byref(_Bounds(count, count, 1)), ctypes.byref(self._block))

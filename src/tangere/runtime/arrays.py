@@ -14,7 +14,17 @@ import warp as wp
 
 from tangere.runtime.errors import InputError
 
-__all__ = ["Arrays", "as_indices", "as_points", "choose_device", "device_of", "like", "to_numpy"]
+__all__ = [
+    "Arrays",
+    "as_indices",
+    "as_points",
+    "choose_device",
+    "device_of",
+    "like",
+    "read_only",
+    "read_only_copy",
+    "to_numpy",
+]
 
 #: Anything the intake takes: numpy.ndarray, nested lists, wp.array, torch.Tensor, jax.Array.
 Arrays = Any
@@ -94,6 +104,19 @@ def to_numpy(data: Arrays, name: str, dtype: Any = np.float64) -> np.ndarray:
     if _library(data) == "torch":
         data = data.detach().cpu().numpy()
     return _host(data, name, dtype)
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """`array` itself, from now on not writeable, safe to share; for arrays nobody else holds."""
+    array.flags.writeable = False
+    return array
+
+
+def read_only_copy(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """`array` itself if it is contiguous, of this type and not writeable already, else a read-only copy."""
+    if array.dtype == dtype and array.flags.c_contiguous and not array.flags.writeable:
+        return array
+    return read_only(np.array(array, dtype=dtype, order="C"))
 
 
 def like(example: Arrays) -> Callable[[wp.array], Any]:

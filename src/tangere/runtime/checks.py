@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -12,7 +12,34 @@ import numpy as np
 from tangere.runtime.arrays import to_numpy
 from tangere.runtime.errors import InputError
 
-__all__ = ["fraction", "not_negative", "number", "positive", "positives", "random_source", "three_numbers", "whole"]
+__all__ = [
+    "described",
+    "fraction",
+    "not_negative",
+    "number",
+    "positive",
+    "positives",
+    "random_source",
+    "three_numbers",
+    "whole",
+]
+
+#: Characters of what is quoted in an error: longer values are named by their type and shape.
+LONGEST = 60
+
+
+def described(value: Any) -> str:
+    """A value as an error quotes it: what is short as it is written, arrays and long lists by their kind and shape."""
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if isinstance(shape, tuple) and dtype is not None and len(shape) > 0:
+        kind = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype
+        return f"an array of {kind} of shape {tuple(int(n) for n in shape)}"
+    text = repr(value)
+    if len(text) <= LONGEST and "\n" not in text:
+        return text
+    if isinstance(value, Mapping | Sequence | set | frozenset) and not isinstance(value, str | bytes):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {type(value).__name__}" if not isinstance(value, str) else f"{text[:LONGEST]}…'"
 
 
 def number(value: Any, name: str) -> float:
@@ -21,7 +48,7 @@ def number(value: Any, name: str) -> float:
         return float(value)
     array = to_numpy(value, name, None)
     if array.shape != () or array.dtype.kind not in "iuf":
-        raise InputError(f"{name} must be a number, not {value!r}")
+        raise InputError(f"{name} must be a number, not {described(value)}")
     return float(array)
 
 
@@ -30,7 +57,7 @@ def positive(value: Any, name: str, *, below: float = math.inf) -> float:
     given = number(value, name)
     if not 0.0 < given < below:
         limit = "positive and finite" if below == math.inf else f"between 0 and {below:g}"
-        raise InputError(f"{name} must be {limit}, not {value!r}")
+        raise InputError(f"{name} must be {limit}, not {described(value)}")
     return given
 
 
@@ -41,7 +68,7 @@ def positives(values: Sequence[float], name: str, many: int) -> tuple[float, ...
     except TypeError:
         given = ()
     if len(given) != many:
-        raise InputError(f"{name} must be {many} lengths, not {values!r}")
+        raise InputError(f"{name} must be {many} lengths, not {described(values)}")
     return tuple(positive(value, f"{name}[{k}]") for k, value in enumerate(given))
 
 
@@ -49,7 +76,7 @@ def not_negative(value: Any, name: str) -> float:
     """A finite number, 0 or above."""
     given = number(value, name)
     if not 0.0 <= given < math.inf:
-        raise InputError(f"{name} must not be negative, not {value!r}")
+        raise InputError(f"{name} must not be negative, not {described(value)}")
     return given
 
 
@@ -57,7 +84,7 @@ def fraction(value: Any, name: str) -> float:
     """A number of at least 0 and below 1."""
     given = number(value, name)
     if not 0.0 <= given < 1.0:
-        raise InputError(f"{name} must be at least 0 and below 1, not {value!r}")
+        raise InputError(f"{name} must be at least 0 and below 1, not {described(value)}")
     return given
 
 
@@ -68,7 +95,7 @@ def whole(value: Any, name: str, least: int = 0) -> int:
     except InputError:
         given = math.nan
     if not (given.is_integer() and given >= least):
-        raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        raise InputError(f"{name} must be a whole number of at least {least}, not {described(value)}")
     return int(value)
 
 
@@ -79,7 +106,7 @@ def three_numbers(value: Any, name: str) -> np.ndarray:
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"{name} must be three finite numbers, not {value!r}")
+        raise InputError(f"{name} must be three finite numbers, not {described(value)}")
     return array
 
 

@@ -18,7 +18,8 @@ from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, TangereError, UnsupportedError, to_numpy
 from tangere.scene.camera import Camera
 from tangere.scene.scene import Scene, Thing
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 __all__ = ["FORMAT", "VERSION", "load_scene", "save_scene"]
 

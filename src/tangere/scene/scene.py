@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from tangere.query.contacts import Contacts
-from tangere.runtime import InputError, to_numpy
+from tangere.runtime import InputError, to_numpy, view_room
 from tangere.scene.camera import Camera
 from tangere.scene.creases import CreasedMesh, split_creases
 from tangere.scene.tessellation import mesh_of
+from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
 from tangere.shape.heightfield import Heightfield
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape.mesh import Mesh
 
 __all__ = ["PALETTE", "Colour", "Drawable", "Scene", "Thing"]
 
@@ -93,7 +94,12 @@ class Thing:
     @cached_property
     def creased(self) -> CreasedMesh:
         """The mesh with vertices of their own on both sides of its sharp edges: those of where a motion starts from."""
-        return split_creases(self._placed(self.mesh), self.faces)
+        return split_creases(self.rest_vertices, self.faces)
+
+    @property
+    def rest_vertices(self) -> np.ndarray:
+        """Where a motion starts from, or the body rests, in the world, shape (n, 3) [m]."""
+        return self._placed(self.mesh)
 
     def _placed(self, mesh: Mesh) -> np.ndarray:
         return to_numpy(mesh.vertices, "vertices") @ self.frame[:3, :3].T + self.frame[:3, 3]
@@ -207,18 +213,46 @@ class Scene:
         points = self.points
         return float(np.linalg.norm(points.max(0) - points.min(0)))
 
-    def save(self, path: str | Path) -> None:
-        """Record the scene in one `.npz` file."""
-        from tangere.scene.recording import save_scene
+    def save(
+        self,
+        path: str | Path,
+        *,
+        frames: int | None = None,
+        seconds: float | None = None,
+        size: tuple[int, int] | None = None,
+    ) -> None:
+        """Write the scene to a file whose name says the format.
 
-        save_scene(self, path)
+        `.npz` is what `load` reads; `.glb` (glTF), `.usd`, `.usda`, `.usdc` (extra [usd]) are animated; `.pvd` is a
+        series for ParaView in a folder beside it, `.vtu` its start; `.gif` and `.mp4` (extras [view], [video]) videos.
+
+        Args:
+            frames: how many instants are written; None means as many as it takes.
+            seconds: how long it plays; None means what the clock of the scene says.
+            size: width and height of a video in pixels.
+        """
+        from tangere.scene.export import export
+
+        export(self, path, frames=frames, seconds=seconds, size=size)
 
     @classmethod
     def load(cls, path: str | Path) -> Scene:
-        """Read back what `save` wrote; anything else raises an `InputError` that says why."""
+        """Read back what `save` wrote as `.npz`; anything else raises an `InputError` that says why."""
         from tangere.scene.recording import load_scene
 
         return load_scene(path)
+
+    @cached_property
+    def _png(self) -> bytes | None:
+        return view_room().png(self)
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: a picture at the first contact, or at the start."""
+        return self._png
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the same picture with what there is in it."""
+        return view_room().html(repr(self), image=self._png)
 
     def __repr__(self) -> str:
         names = ", ".join(thing.name for thing in self.things)

@@ -1,8 +1,8 @@
 """A deformable body: what it is made of, what is held, and the surface it touches others with.
 
-A solid of tetrahedra carries its own surface or any other one near it (a coarse solid, a fine surface); a triangle mesh
-is a thin sheet, cloth or membrane, and its own surface. With every vertex fixed a body is an obstacle.
-Spec: specs/leonard-deformable-gpu C1, C18.
+A solid of tetrahedra carries its own surface or any other one near it (a coarse solid, a fine surface: the collision
+model apart from the degrees of freedom, Léonard 2021, section 2.7); a triangle mesh is a thin sheet, cloth or membrane,
+and its own surface. With every vertex fixed a body is an obstacle.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from tangere.shape.tets import TetMesh
 
 __all__ = ["Body"]
 
+#: Of a solid that does not say [kg/m^3]: water, and about that of soft tissue.
+SOLID_DENSITY = 1000.0
+#: Of a sheet that does not say [kg/m^2]: a light cloth.
+SHEET_DENSITY = 0.2
+
 
 @dataclass(frozen=True, eq=False)
 class Body:
@@ -28,10 +33,12 @@ class Body:
         shape: a solid of tetrahedra, or a mesh that is a thin sheet; its vertices are the degrees of freedom. Sheets
             bend towards flat, whatever shape they are given: a thick and stiff one that is not flat is not at rest.
         surface: what touches others, moved along with a solid; None means the surface of the shape itself.
-        stiffness: Young's modulus [Pa].
+        youngs_modulus: [Pa].
         poisson: Poisson's ratio, 0 to 0.49; near 0.5 the solver needs many sweeps.
-        density: [kg/m^3].
-        thickness: of a sheet [m]; it sets mass, membrane stiffness and bending stiffness.
+        density: [kg/m^3]; None means 1000 for a solid, as water, and what `areal_density` says for a sheet.
+        areal_density: of a sheet, in the place of its density [kg/m^2]; None means density times thickness, and 0.2, a
+            light cloth, where no density is given either.
+        thickness: of a sheet [m]; it sets membrane stiffness and bending stiffness.
         damping: rate at which velocities fade [1/s].
         fixed: vertices of the shape that do not move: a mask (n,), numbers, or True for all of them.
         velocity: at the start, shape (3,) or (n, 3) [m/s].
@@ -46,14 +53,15 @@ class Body:
 
     shape: TetMesh | Mesh
     surface: Mesh = cast(Mesh, None)
-    stiffness: float = 1e4
+    youngs_modulus: float = 1e4
     poisson: float = 0.4
-    density: float = 1.0
+    density: float = cast(float, None)
     thickness: float = 0.01
     damping: float = 0.0
     fixed: Arrays = False
     velocity: Arrays = (0.0, 0.0, 0.0)
     name: str | None = None
+    areal_density: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, TetMesh | Mesh):
@@ -65,17 +73,20 @@ class Body:
         elif not self.is_solid:
             raise InputError(f"Body {self.name!r}: a sheet is its own surface; only a solid can carry another one")
         check_kind(self.surface, Mesh, f"Body {self.name!r}: surface")
-        for what in ("stiffness", "density", "thickness", "poisson", "damping"):
+        densities = ("density", "areal_density")
+        for what in ("youngs_modulus", *densities, "thickness", "poisson", "damping"):
             value = getattr(self, what)
+            if value is None and what in densities:
+                continue
             if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
                 raise InputError(f"Body {self.name!r}: {what} must be a number, not {value!r}")
-        for what in ("stiffness", "density", "thickness"):
-            if not 0.0 < getattr(self, what) < np.inf:
-                raise InputError(f"Body {self.name!r}: {what} must be positive, not {getattr(self, what)!r}")
+            if what not in ("poisson", "damping") and not 0.0 < value < np.inf:
+                raise InputError(f"Body {self.name!r}: {what} must be positive, not {value!r}")
         if not 0.0 <= self.poisson <= 0.49:
             raise InputError(f"Body {self.name!r}: poisson must be between 0 and 0.49, not {self.poisson!r}")
         if not 0.0 <= self.damping < np.inf:
             raise InputError(f"Body {self.name!r}: damping must not be negative, not {self.damping!r}")
+        self._set_densities()
         object.__setattr__(self, "fixed", self._mask(self.fixed))
         object.__setattr__(self, "velocity", self._start_velocity(self.velocity))
         if not self.is_solid:
@@ -131,7 +142,23 @@ class Body:
         edges = self.shape.vertices[self.shape.edges]
         short, edge = np.quantile(np.linalg.norm(edges[:, 0] - edges[:, 1], axis=1), [0.1, 0.5])
         edge = edge if edge < 2.0 * short else short
-        return int(np.ceil(5.5 * dt * np.sqrt(self.stiffness / self.density) / edge))
+        return int(np.ceil(5.5 * dt * np.sqrt(self.youngs_modulus / self.density) / edge))
+
+    def _set_densities(self) -> None:
+        """What is not given of density and areal density."""
+        if self.is_solid:
+            if self.areal_density is not None:
+                raise InputError(f"Body {self.name!r}: a solid has a density [kg/m^3], no areal_density")
+            density, areal = SOLID_DENSITY if self.density is None else self.density, None
+        elif self.density is None:
+            areal = SHEET_DENSITY if self.areal_density is None else self.areal_density
+            density = areal / self.thickness
+        elif self.areal_density is None:
+            density, areal = self.density, self.density * self.thickness
+        else:
+            raise InputError(f"Body {self.name!r}: give density [kg/m^3] or areal_density [kg/m^2], not both")
+        object.__setattr__(self, "density", density)
+        object.__setattr__(self, "areal_density", areal)
 
     def _mask(self, fixed: Arrays) -> np.ndarray:
         count = len(self.shape.vertices)

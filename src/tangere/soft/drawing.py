@@ -1,8 +1,8 @@
 """What a simulation looks like: bodies, contacts of vertices in green and of edges in red, boxes, cells of the grid.
 
 Everything is a thing of a `tangere.scene`, so pictures and pages draw it alike. A simulation searches by a tree; boxes
-and cells show how the detection pipeline of the document would: the boxes of its stage 1, and the cells of its grid in
-which something touches (specs/leonard-deformable-gpu C2, C4, C22).
+and cells show how the detection pipeline of the thesis would: the boxes of its stage 1, and the cells of its grid in
+which something touches (Léonard 2021, sections 3.2, 3.4 and 4.1).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def scene_of(simulation: Simulation, *, boxes: bool = True, grid: bool = True, o
     for kind, colour in CONTACT_COLOURS.items():
         points = contact_points(contacts, kind)
         if len(points):
-            things.append(Thing(_told(kind), balls(points, ball_size(len(contacts), extent)), colour))
+            things.append(Thing(_label(kind), balls(points, ball_size(len(contacts), extent)), colour))
     drawn = boxes_and_cells(simulation, meshes, contacts)
     for name, wanted, colour, width in (("boxes", boxes, _BOX, 2e-3), ("grid", grid, _CELL, 1.2e-3)):
         if wanted and len(drawn[name]):
@@ -122,5 +122,5 @@ def wires(boxes: np.ndarray, width: float) -> Mesh:
     return Mesh(vertices.reshape(-1, 3), faces.reshape(-1, 3), name="wires")
 
 
-def _told(kind: Kind) -> str:
+def _label(kind: Kind) -> str:
     return {Kind.VERTEX_FACE: "vertex-face contacts", Kind.EDGE_EDGE: "edge-edge contacts"}[kind]

@@ -1,6 +1,6 @@
-"""Ready scenes: the tori and the knot of the document, a cloth and a solid that drop, at any resolution and stiffness.
+"""Ready scenes: the tori and the knot of the thesis, a cloth and a solid that drop, at any resolution and stiffness.
 
-Sizes are those of specs/leonard-deformable-gpu 3.8: two tori of radius 5 and tube 2, the lower one upright with its
+After Léonard 2021, section 4.1, with sizes of our own: two tori of radius 5 and tube 2, the lower one upright with its
 base held, the upper one falling on it and sliding off; a trefoil knot with its base held that collapses on itself.
 """
 
@@ -18,18 +18,20 @@ from tangere.soft.simulation import Simulation
 
 __all__ = ["cloth", "drop", "knot", "tori"]
 
+#: Of the solids [kg/m^3]. The thesis names none; how they move depends on Young's modulus over it.
+DENSITY = 1.0
 #: Vertices round the axis and round the tube of each torus, by the triangles of the scene.
 _TORI = {3_200: (40, 20), 12_800: (80, 40), 51_200: (160, 80), 204_800: (320, 160)}
 
 
 def tori(
-    triangles: int = 3_200, *, stiffness: float = 1e4, tets: tuple[int, int] = (24, 4), **options: Any
+    triangles: int = 3_200, *, youngs_modulus: float = 1e4, tets: tuple[int, int] = (24, 4), **options: Any
 ) -> Simulation:
     """Two tori, the upper one falls on the lower one, which stands upright.
 
     Args:
         triangles: of both surfaces together: 3,200, 12,800 and 51,200 as in the document, or 204,800.
-        stiffness: Young's modulus [Pa]; at 100 a torus cannot carry its own weight.
+        youngs_modulus: Young's modulus [Pa]; at 100 a torus cannot carry its own weight.
         tets: segments and cubes across of the solids that carry the surfaces, see `solid_torus`.
         options: of the `Simulation`; the contact distance is 0.15 m unless given.
     """
@@ -46,21 +48,28 @@ def tori(
             Body(
                 lower,
                 surface=surface.at(upright),
-                stiffness=stiffness,
+                youngs_modulus=youngs_modulus,
+                density=DENSITY,
                 fixed=lower.vertices[:, 2] < -5.5,
                 name="lower torus",
             ),
-            Body(solid.at(tilted), surface=surface.at(tilted), stiffness=stiffness, name="upper torus"),
+            Body(
+                solid.at(tilted),
+                surface=surface.at(tilted),
+                youngs_modulus=youngs_modulus,
+                density=DENSITY,
+                name="upper torus",
+            ),
         ],
         **{"distance": 0.15, **options},
     )
 
 
-def knot(*, stiffness: float = 3e3, tets: tuple[int, int] = (80, 2), **options: Any) -> Simulation:
+def knot(*, youngs_modulus: float = 3e3, tets: tuple[int, int] = (80, 2), **options: Any) -> Simulation:
     """A knot of 3,960 triangles with its base held collapses on itself.
 
     Args:
-        stiffness: Young's modulus [Pa].
+        youngs_modulus: Young's modulus [Pa].
         tets: segments and cubes across of the solid that carries the surface, see `solid_knot`.
         options: of the `Simulation`; the contact distance is 0.4 m unless given.
     """
@@ -68,16 +77,16 @@ def knot(*, stiffness: float = 3e3, tets: tuple[int, int] = (80, 2), **options: 
     solid = solid_knot(tets).at(upright)
     surface = generate.trefoil_knot(grid=(165, 12)).at(upright)
     base = solid.vertices[:, 2] < solid.vertices[:, 2].min() + 2.0
-    body = Body(solid, surface=surface, stiffness=stiffness, fixed=base, name="knot")
+    body = Body(solid, surface=surface, youngs_modulus=youngs_modulus, density=DENSITY, fixed=base, name="knot")
     return Simulation([body], **{"distance": 0.4, **options})
 
 
-def cloth(triangles: int = 19_602, *, stiffness: float = 1e5, **options: Any) -> Simulation:
+def cloth(triangles: int = 19_602, *, youngs_modulus: float = 1e5, **options: Any) -> Simulation:
     """A square cloth of 1 m by 1 m falls on a ball, drapes and folds over itself.
 
     Args:
         triangles: of the cloth: 2 n^2.
-        stiffness: Young's modulus [Pa].
+        youngs_modulus: Young's modulus [Pa].
         options: of the `Simulation`.
     """
     sheet = generate.sheet(triangles, size=(1.0, 1.0))
@@ -85,31 +94,31 @@ def cloth(triangles: int = 19_602, *, stiffness: float = 1e5, **options: Any) ->
     ball = generate.icosphere(subdivisions=4, radius=0.3)
     return Simulation(
         [
-            Body(sheet, stiffness=stiffness, poisson=0.3, density=300.0, thickness=1e-3, name="cloth"),
+            Body(sheet, youngs_modulus=youngs_modulus, poisson=0.3, density=300.0, thickness=1e-3, name="cloth"),
             Body(ball, fixed=True, name="ball"),
         ],
         **options,
     )
 
 
-def drop(shape: TetMesh | None = None, *, stiffness: float | None = None, **options: Any) -> Simulation:
+def drop(shape: TetMesh | None = None, *, youngs_modulus: float | None = None, **options: Any) -> Simulation:
     """A solid of tetrahedra falls on a floor, from a quarter of its size above it.
 
     Args:
         shape: what falls, of any size, where it is; None means three blocks one above the other, each turned a bit.
-        stiffness: Young's modulus [Pa]; None means 400 times the pressure of the solid's weight.
+        youngs_modulus: Young's modulus [Pa]; None means 400 times the pressure of the solid's weight.
         options: of the `Simulation`; the contact distance is a fiftieth of the size unless given.
     """
     solids = [shape] if shape is not None else [_turned_block(number) for number in range(3)]
     low = np.min([solid.vertices.min(axis=0) for solid in solids], axis=0)
     high = np.max([solid.vertices.max(axis=0) for solid in solids], axis=0)
     size = float(np.max(high - low))
-    if stiffness is None:
-        stiffness = 400.0 * 9.81 * size
+    if youngs_modulus is None:
+        youngs_modulus = 400.0 * 9.81 * DENSITY * size
     floor = generate.sheet(2, size=(2.5 * size, 2.5 * size))
     middle = 0.5 * (low + high)
     under = floor.replace(vertices=floor.vertices + [middle[0], middle[1], low[2] - 0.25 * size])
-    bodies = [Body(solid, stiffness=stiffness, name=solid.name) for solid in solids]
+    bodies = [Body(solid, youngs_modulus=youngs_modulus, density=DENSITY, name=solid.name) for solid in solids]
     floor_body = Body(under, fixed=True, name="floor")
     return Simulation([*bodies, floor_body], **{"distance": 0.02 * size, **options})
 

@@ -1,4 +1,4 @@
-"""What a simulation must be given: bodies that can move, sensible numbers, surfaces apart; when it cannot go on."""
+"""Can a simulation start, and go on? Bodies that can move, sensible numbers, surfaces apart, ends that are finite."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tangere.soft.body import Body
 from tangere.soft.model.assembly import STILL, Assembly
 
 __all__ = [
+    "check_no_overlap",
     "check_options",
     "checked_bodies",
     "mean_edge",
-    "refuse_broken",
-    "refuse_overlap",
+    "raise_not_finite",
 ]
 
 
@@ -60,7 +60,7 @@ def mean_edge(bodies: Sequence[Body]) -> float:
     return float(np.concatenate(lengths).mean())
 
 
-def refuse_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> None:
+def check_no_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> None:
     """Raise if surfaces touch or overlap, unless nothing of either can move there.
 
     Args:
@@ -89,7 +89,7 @@ def refuse_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> Non
     raise InputError(f"{who} touch or overlap {when}, near {place}: response 'hard' needs surfaces apart")
 
 
-def refuse_broken(assembly: Assembly, end: np.ndarray, step: int, dt: float) -> None:
+def raise_not_finite(assembly: Assembly, end: np.ndarray, step: int, dt: float) -> None:
     """Raise because a step ends, for some dof, at a place that is not finite; `end` (n, 3) [m], `dt` [s]."""
     wrong = np.flatnonzero(~np.isfinite(end).all(axis=1))
     body = assembly.bodies[int(assembly.body_of_dof.numpy()[wrong[0] if len(wrong) else 0])]

@@ -17,7 +17,7 @@ from tangere.crowd import (
     cell_colours,
     cell_edges,
     cell_triangles,
-    lifted,
+    raised_outline,
     scene_of,
 )
 from tangere.scene import Scene, Thing
@@ -75,15 +75,15 @@ class CrowdViewer(Viewer):
         """Run for so long, as `Simulation.run` does, in the page; Ctrl-C or closing it ends that early."""
         simulation, recorder = self.simulation, Recorder(self.simulation)
         every, begin = max(1, round(record / simulation.dt)), simulation.steps
-        recorder.note()
+        recorder.record()
 
         def note() -> None:
             if (simulation.steps - begin) % every == 0:
-                recorder.note()
+                recorder.record()
 
         wanted = max(1, round(seconds / simulation.dt))
         self.ended = self.run(wanted, note) < wanted
-        return recorder.result()
+        return recorder.trajectories()
 
     def drag(self, to: Any) -> None:
         """Move the obstacle, or put it down for the first time; the map adapts to it."""
@@ -188,7 +188,7 @@ class CrowdViewer(Viewer):
         self._drawn["/points"].batched_positions = positions.astype(np.float32)
 
     def _draw_outline(self, name: str, outline: np.ndarray) -> None:
-        corners, fan = lifted(outline)
+        corners, fan = raised_outline(outline)
         if name not in self._drawn:
             self._drawn[name] = self.server.scene.add_mesh_simple(name, corners, fan, color=_BODY, side="double")
         self._drawn[name].vertices = corners.astype(np.float32)

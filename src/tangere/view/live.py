@@ -88,7 +88,7 @@ class LiveViewer(Viewer):
         """Take hold of a vertex of a body's surface: arrows appear there, and where they are dragged it is pulled."""
         with self._lock:
             self.let_go()
-            place = self.simulation.meshes()[body].vertices[vertex]
+            place = self.simulation[body].mesh.vertices[vertex]
             self._taken = body, vertex
             self._hand = self.server.scene.add_transform_controls(
                 "/hand", 0.15 * self._extent, disable_rotations=True, depth_test=False, position=tuple(place)
@@ -100,7 +100,8 @@ class LiveViewer(Viewer):
         """Pull what is held towards a point [m]."""
         with self._lock:
             if self._taken is not None:
-                self.simulation.pull(*self._taken, to=np.asarray(to, float).tolist())
+                body, vertex = self._taken
+                self.simulation[body].pull(vertex, np.asarray(to, float).tolist())
 
     def let_go(self) -> None:
         """Hold nothing."""
@@ -159,7 +160,7 @@ class LiveViewer(Viewer):
         """Take the vertex nearest to the ray of the click, of those that face the eye."""
         origin, direction = np.asarray(event.ray_origin), np.asarray(event.ray_direction)
         with self._lock:
-            vertices = self.simulation.meshes()[body].vertices
+            vertices = self.simulation[body].mesh.vertices
         along = (vertices - origin) @ direction
         across = np.linalg.norm(vertices - origin - along[:, None] * direction, axis=1)
         near = np.flatnonzero(across <= across.min() + 0.02 * self._extent)

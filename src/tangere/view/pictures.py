@@ -1,8 +1,12 @@
-"""Pictures of a scene without a browser: `picture` at one time, `strip` at several side by side."""
+"""Pictures of a scene without a browser: `picture` at one time, `strip` at several side by side.
+
+A `Picture` is an array of pixels that saves and, in a notebook, shows itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +15,40 @@ from tangere.runtime import InputError, MissingExtraError, check_out_file, choos
 from tangere.scene import Drawable, Scene, Viewpoint, contact_markers, marker_radius, vertex_normals
 from tangere.view.ray_caster import Surface, cast
 
-__all__ = ["picture", "stacked", "strip", "write_png"]
+__all__ = ["Picture", "frames_at", "picture", "png_bytes", "stacked", "strip"]
 
 _GAP = 6  #: white pixels between the frames of a strip
+
+
+class Picture(np.ndarray):
+    """Pixels, shape (height, width, 3) uint8: an array in every respect, that can be saved and shows itself."""
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it still is one: parts of it and what is computed from it may be numbers like any other."""
+        return self.ndim == 3 and self.shape[2] == 3 and self.dtype == np.uint8 and self.size > 0
+
+    def save(self, path: str | Path) -> None:
+        """Write a .png file."""
+        check_out_file(path, "a picture", ".png")
+        if not self.is_image:
+            raise InputError(f"{path}: {self.dtype} of shape {self.shape} are no pixels of a picture")
+        try:
+            Path(path).write_bytes(png_bytes(self))
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    def __repr__(self) -> str:
+        return f"Picture({self.shape[1]} x {self.shape[0]})" if self.is_image else super().__repr__()
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks; None, and so text, where it is no image or pillow is not there."""
+        if not self.is_image:
+            return None
+        try:
+            return png_bytes(self)
+        except MissingExtraError:
+            return None
 
 
 def picture(
@@ -24,7 +59,7 @@ def picture(
     path: str | Path | None = None,
     samples: int = 2,
     device: str | None = None,
-) -> np.ndarray:
+) -> Picture:
     """The scene at `time` with the contacts that have happened by then, shape (height, width, 3) uint8.
 
     Args:
@@ -35,9 +70,9 @@ def picture(
         samples: samples per pixel along each side of the pixel: 1 is a draft, 3 is fine.
     """
     check_out_file(path, "picture", ".png")
-    (image,) = _frames(Scene.around(scene), [time], size, samples, device)
+    (image,) = frames_at(scene, [time], size=size, samples=samples, device=device)
     if path is not None:
-        write_png(image, path)
+        image.save(path)
     return image
 
 
@@ -50,7 +85,7 @@ def strip(
     path: str | Path | None = None,
     samples: int = 2,
     device: str | None = None,
-) -> np.ndarray:
+) -> Picture:
     """Frames at several times side by side, all seen by one camera, uint8.
 
     Args:
@@ -63,49 +98,48 @@ def strip(
     if not len(times) or (labels is not None and len(labels) != len(times)):
         raise InputError(f"strip: {len(times)} times and {len(labels or times)} labels must be equally many, and some")
     check_out_file(path, "strip", ".png")
-    frames = _frames(Scene.around(scene), times, size, samples, device)
+    images = list(frames_at(scene, times, size=size, samples=samples, device=device))
     if labels is not None:
-        frames = [_labelled(frame, label) for frame, label in zip(frames, labels, strict=True)]
-    image = stacked(frames, axis=1)
+        images = [_labelled(image, label) for image, label in zip(images, labels, strict=True)]
+    image = stacked(images, axis=1)
     if path is not None:
-        write_png(image, path)
+        image.save(path)
     return image
 
 
-def stacked(images: Sequence[np.ndarray], axis: int = 0) -> np.ndarray:
+def stacked(images: Sequence[np.ndarray], axis: int = 0) -> Picture:
     """Images of one size under each other (axis 0) or beside each other (axis 1), a white gap between them."""
     shape = list(images[0].shape)
     shape[axis] = _GAP
     gap = np.full(shape, 255, np.uint8)
-    return np.concatenate([part for image in images for part in (gap, image)][1:], axis=axis)
+    return np.concatenate([part for image in images for part in (gap, image)][1:], axis=axis).view(Picture)
 
 
-def write_png(image: np.ndarray, path: str | Path) -> None:
-    """Write an (h, w, 3) uint8 image as PNG."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise MissingExtraError("pillow", "view") from error
-    try:
-        Image.fromarray(image).save(path, format="PNG")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+def frames_at(
+    scene: Scene | Drawable,
+    times: Sequence[float],
+    *,
+    size: tuple[int, int] = (960, 640),
+    samples: int = 2,
+    points: np.ndarray | None = None,
+    device: str | None = None,
+) -> Iterator[Picture]:
+    """A picture at each time, one after the other, all seen from one place; what is wrong is said at once.
 
-
-def _frames(
-    scene: Scene, times: Sequence[float], size: tuple[int, int], samples: int, device: str | None
-) -> list[np.ndarray]:
-    """One image for each time, all seen from one place."""
+    Args:
+        points: what the camera has to see, (n, 3) [m]; None means the things at both ends of the time range.
+    """
+    scene = Scene.around(scene)
     if min(size) < 1 or samples < 1:
         raise InputError(f"a picture's size {size} and samples {samples} must be positive")
     times = [scene.checked_time(time) for time in times]
-    viewpoint = scene.camera.placed(scene.points, size[0] / size[1])
-    return [_render(scene, time, viewpoint, size, samples, device) for time in times]
+    viewpoint = scene.camera.placed(scene.points if points is None else points, size[0] / size[1])
+    return (_render(scene, time, viewpoint, size, samples, device) for time in times)
 
 
 def _render(
     scene: Scene, time: float, viewpoint: Viewpoint, size: tuple[int, int], samples: int, device: str | None
-) -> np.ndarray:
+) -> Picture:
     extent = max(scene.extent, np.finfo(np.float32).tiny)
     half = np.tan(np.radians(viewpoint.field_of_view) / 2.0)
     linear = cast(
@@ -119,7 +153,7 @@ def _render(
         samples,
         choose_device(device),
     )
-    return np.round(255.0 * np.clip(linear, 0.0, 1.0) ** (1 / 2.2)).astype(np.uint8)
+    return np.round(255.0 * np.clip(linear, 0.0, 1.0) ** (1 / 2.2)).astype(np.uint8).view(Picture)
 
 
 def _bodies(scene: Scene, time: float, origin: np.ndarray, unit: float) -> Surface:
@@ -149,7 +183,17 @@ def _labelled(frame: np.ndarray, label: str) -> np.ndarray:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError as error:
         raise MissingExtraError("pillow", "view") from error
-    image = Image.fromarray(frame)
+    image = Image.fromarray(np.asarray(frame))
     height = max(12, frame.shape[0] // 26)
     ImageDraw.Draw(image).text((height, height * 3 // 4), label, fill=(60, 64, 72), font=ImageFont.load_default(height))
     return np.asarray(image)
+
+
+def png_bytes(image: np.ndarray) -> bytes:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtraError("pillow", "view") from error
+    buffer = io.BytesIO()
+    Image.fromarray(np.asarray(image)).save(buffer, format="PNG")
+    return buffer.getvalue()

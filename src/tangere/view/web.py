@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 import threading
 import webbrowser
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
 from types import TracebackType
 from typing import Any
@@ -21,6 +23,8 @@ from tangere.scene import KIND_COLOURS, Drawable, Scene, Thing, contact_colours,
 from tangere.shape.heightfield import Heightfield
 from tangere.view.access import Access, serve
 from tangere.view.address import free_address
+from tangere.view.notebook import in_notebook, show_inline
+from tangere.view.pictures import png_bytes
 
 __all__ = ["Viewer", "show"]
 
@@ -36,21 +40,30 @@ def show(
     host: str = "127.0.0.1",
     port: int | None = None,
     open_browser: bool = False,
-    block: bool = True,
+    block: bool | None = None,
+    height: int = 480,
 ) -> Viewer:
     """Serve a page that shows `scene`.
+
+    In a notebook the page appears in the cell, and this returns at once. In a script the address is printed, and this
+    serves until the user presses Ctrl-C.
 
     Args:
         scene: what to show; a body stands for a scene of it alone.
         host: interface to serve on; the default is reachable from this machine only.
         port: must be free; None means 8080 or the next free one, and `viewer.url` says which.
         open_browser: also open the page in the default browser.
-        block: stay until the user presses Ctrl-C; otherwise return at once and serve until `viewer.close()`.
+        block: True prints the address and stays until Ctrl-C, False returns at once, says nothing and serves until
+            `viewer.close()`; None means what suits where this runs.
+        height: of the page in a notebook, in pixels.
     """
     viewer = Viewer(scene, host=host, port=port)
     if open_browser:
         webbrowser.open(viewer.url)
-    if block:
+    if block is None and in_notebook():
+        show_inline(viewer, height)
+    elif block is None or block:
+        print(f"{viewer.url} (Ctrl-C ends)", file=sys.stderr, flush=True)
         try:
             viewer.wait()
         finally:
@@ -160,6 +173,9 @@ class Viewer:
             with _quiet():
                 self.server.stop()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'closed' if self._closed.is_set() else self.url})"
+
     def __enter__(self) -> Viewer:
         return self
 
@@ -238,7 +254,7 @@ class Viewer:
         if client is not None:
             image = client.get_render(client.camera.image_height, client.camera.image_width, transport_format="jpeg")
             client.send_file_download(
-                f"tangere-{self._on_clock(self._time, 5)}.png", _png(image[..., :3]), save_immediately=True
+                f"tangere-{self._on_clock(self._time, 5)}.png", png_bytes(image[..., :3]), save_immediately=True
             )
 
     def _toggle_play(self) -> None:
@@ -334,9 +350,18 @@ def _box(vertices: np.ndarray) -> np.ndarray:
     return np.stack([vertices.min(axis=0), vertices.max(axis=0)])
 
 
-def _quiet() -> redirect_stdout[io.StringIO]:
-    """Keeps viser's greetings off stdout, which may be someone's JSON; the caller is told the address instead."""
-    return redirect_stdout(io.StringIO())
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps viser's greetings off stdout, which may be someone's JSON, and out of cells; callers tell the address."""
+    import rich
+
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        console.quiet = before
 
 
 def _viser() -> Any:
@@ -345,13 +370,3 @@ def _viser() -> Any:
     except ImportError as error:
         raise MissingExtraError("viser", "view") from error
     return viser
-
-
-def _png(image: np.ndarray) -> bytes:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise MissingExtraError("pillow", "view") from error
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, format="PNG")
-    return buffer.getvalue()

@@ -3,10 +3,11 @@
 Question: the pairs of bodies whose swept boxes overlap, each with a time before which the two are certainly apart.
 Method:   the step is cut into `SLICES`; a body's box in each slice comes from the bounds of its motion (all links of
           a chain), and the box of the whole step encloses them. Pairs of whole boxes are found by sweep and prune or by
-          a tree, which find the same pairs and so check each other; the slices then tell when a pair can meet first and
+          a tree, which find the same pairs and so check each other; the slices then say when a pair can meet first and
           drop most pairs that never share a slice.
 Sound:    boxes are rounded outward, to single precision as well; a pair is dropped only where two boxes are apart.
-Spec:     specs/redon-rigid-ccd-and-dynamics C3.3, C12.
+Known as: sweep and prune (Baraff 1992; Cohen et al. 1995) and a tree, on swept boxes. Several moving bodies: Redon
+          2002, section 2.7.4.
 """
 
 from __future__ import annotations

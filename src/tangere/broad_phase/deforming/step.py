@@ -16,7 +16,8 @@ import warp as wp
 from tangere.bvh.lbvh import Frame, LinearTree, TreeBoxes, vertex_boxes
 from tangere.motion import Linear
 from tangere.runtime import InputError, UnsupportedError, as_points, choose_device, device_of, launch
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 __all__ = ["FittedMesh", "MeshInStep", "Step"]
 

@@ -1,9 +1,9 @@
 """Broad phases behind one question: which pairs of triangles of a scene have boxes that overlap?
 
-All compare the same boxes and find the same pairs, so that each is an oracle of the others
-(specs/leonard-deformable-gpu C21). What suits when: "tree" as a rule; "grid" for triangles of similar size, above all
-on CUDA and where the topology changes at every step; "levels", a hierarchical grid, for mixed sizes; "sweep" for few or
-scattered triangles; "front" where little moves from call to call; "brute" for checks.
+All compare the same boxes and find the same pairs, so that each is an oracle of the others (Léonard 2021, chapter 2,
+surveys them). What suits when: "tree" as a rule; "grid" for triangles of similar size, above all on CUDA and where the
+topology changes at every step; "levels", a hierarchical grid, for mixed sizes; "sweep" for few or scattered triangles;
+"front" where little moves from call to call; "brute" for checks.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ def triangle_pairs(
     return _BY_BOXES[broad_phase](TriangleAabbs.of(surfaces, distance, jobs))
 
 
-def _grid_pairs(crowd: TriangleAabbs, levels: bool) -> wp.array:
-    grid = define_grid(crowd, levels=levels)
-    entries = sorted_entries(grid_entries(crowd, grid))
-    return cell_pairs(crowd, grid, entries, cell_runs(entries))
+def _grid_pairs(aabbs: TriangleAabbs, levels: bool) -> wp.array:
+    grid = define_grid(aabbs, levels=levels)
+    entries = sorted_entries(grid_entries(aabbs, grid))
+    return cell_pairs(aabbs, grid, entries, cell_runs(entries))
 
 
 _BY_BOXES: dict[str, Callable[[TriangleAabbs], wp.array]] = {
     "brute": brute_pairs,
     "sweep": sweep_pairs,
-    "grid": lambda crowd: _grid_pairs(crowd, False),
-    "levels": lambda crowd: _grid_pairs(crowd, True),
+    "grid": lambda aabbs: _grid_pairs(aabbs, False),
+    "levels": lambda aabbs: _grid_pairs(aabbs, True),
 }

@@ -1,4 +1,4 @@
-"""Broad phase by brute force: every triangle against every earlier one; the oracle of the others (C21.1)."""
+"""Broad phase by brute force: every triangle against every earlier one; the oracle of the others."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ wp.set_module_options(SOUND)
 __all__ = ["brute_pairs"]
 
 
-def brute_pairs(crowd: TriangleAabbs) -> wp.array:
+def brute_pairs(aabbs: TriangleAabbs) -> wp.array:
     """All pairs (i, j), i < j, of triangles of compared bodies whose boxes overlap, in any order."""
-    inputs = [crowd.boxes, crowd.body, crowd.compared]
-    return collect(_every_earlier, len(crowd.boxes), inputs, wp.vec2i, device=device_of(crowd.boxes))
+    inputs = [aabbs.boxes, aabbs.body, aabbs.compared]
+    return collect(_every_earlier, len(aabbs.boxes), inputs, wp.vec2i, device=device_of(aabbs.boxes))
 
 
 @wp.kernel

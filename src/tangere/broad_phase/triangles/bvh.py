@@ -1,4 +1,4 @@
-"""Broad phase by trees over the faces of each mesh: built once per topology, fitted every time (C21.7)."""
+"""Broad phase by trees over the faces of each mesh: built once per topology, fitted every time (`bvh.lbvh`)."""
 
 from __future__ import annotations
 

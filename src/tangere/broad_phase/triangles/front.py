@@ -2,9 +2,10 @@
 
 A search of a tree with itself ends at pairs of nodes that are apart, or at pairs of clusters. When things move little
 these pairs are almost the same in the next step: only they are tested, and opened where boxes have come to overlap
-(specs/leonard-deformable-gpu C21.6). Pairs are never closed again; when there are twice as many as a search from the
+(Léonard 2021, section 2.3, surveys it). Pairs are never closed again; when there are twice as many as a search from the
 root would leave, the front starts afresh. One tree holds the triangles of all bodies of a scene; tree and front are
 kept with its topologies, so that `broad_phase="front"` finds them at the next step.
+Known as: BVTT front (Li and Chen 1998; Ehmann and Lin 2001).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Vertices, edges and faces of all meshes are numbered through, mesh after mesh. Each vertex and each edge is owned by one
 triangle that has it, the first, so that a pair of triangles tests only what it owns: 3.25 instead of 15 pairs of
-primitives on average, each exactly once (specs/leonard-deformable-gpu C1, C11). What depends on the topology is kept
-with it; a mesh with another topology, after a cut, brings its own.
+primitives on average, each exactly once (Léonard 2021, section 3.7; representative triangles: Curtis et al. 2008). What
+depends on the topology is kept with it; a mesh with another topology, after a cut, brings its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import warp as wp
 
 from tangere.broad_phase.deforming.step import FittedMesh, MeshInStep
 from tangere.bvh.lbvh import Frame, vertex_boxes
-from tangere.runtime import CapacityError, InputError, as_points, choose_device, device_of
+from tangere.runtime import CapacityError, InputError, as_points, choose_device, described, device_of
 from tangere.shape.mesh import Mesh, Topology
 
 __all__ = [
@@ -184,7 +184,7 @@ def as_meshes(meshes: Mesh | Sequence[Mesh]) -> list[Mesh]:
 def checked_distance(distance: float) -> None:
     """Raise unless the distance is a length whose fourth power is a number."""
     if not (isinstance(distance, Real) and SMALLEST <= distance <= LARGEST):
-        raise InputError(f"distance must be a positive length, {SMALLEST:g} to {LARGEST:g}, not {distance!r}")
+        raise InputError(f"distance must be a positive length, {SMALLEST:g} to {LARGEST:g}, not {described(distance)}")
 
 
 def checked_size(*meshes: Mesh) -> None:

@@ -1,6 +1,7 @@
 """Broad phase by sweep and prune: boxes sorted along the longest axis, each against those it overlaps there.
 
-One radix sort and one parallel sweep (specs/leonard-deformable-gpu C21.2).
+One radix sort and one parallel sweep.
+Known as: sweep and prune, sort and sweep (Baraff 1992; Cohen et al. 1995); Léonard 2021, section 2.2.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ wp.set_module_options(SOUND)
 __all__ = ["sweep_pairs"]
 
 
-def sweep_pairs(crowd: TriangleAabbs) -> wp.array:
+def sweep_pairs(aabbs: TriangleAabbs) -> wp.array:
     """All pairs (i, j), i < j, of triangles of compared bodies whose boxes overlap, in any order."""
-    device, count = device_of(crowd.boxes), len(crowd.boxes)
+    device, count = device_of(aabbs.boxes), len(aabbs.boxes)
     keys = wp.empty(count, dtype=wp.int32, device=device)
     order = wp.empty(count, dtype=wp.int32, device=device)
-    launch(_begin, count, [crowd.boxes, crowd.longest_axis], [keys, order], device=device)
+    launch(_begin, count, [aabbs.boxes, aabbs.longest_axis], [keys, order], device=device)
     _, order = sort_pairs(keys, order)
     placed = wp.empty(count, dtype=Box, device=device)
-    launch(_place, count, [crowd.boxes, order], [placed], device=device)
-    inputs = [placed, order, crowd.longest_axis, crowd.body, crowd.compared]
+    launch(_place, count, [aabbs.boxes, order], [placed], device=device)
+    inputs = [placed, order, aabbs.longest_axis, aabbs.body, aabbs.compared]
     return collect(_sweep, count, inputs, wp.vec2i, device=device)
 
 

@@ -1,7 +1,7 @@
 """The boxes that every broad phase compares, and what it means that two triangles may pair.
 
 A box is the first half of a moving box: three codes of the lower corner, three of the negated upper corner (see
-`bound.boxes`). All broad phases see the same codes, so all find exactly the same pairs and each checks the others.
+`bvh.lbvh`). All broad phases see the same codes, so all find exactly the same pairs and each checks the others.
 A triangle that takes no part has an empty box, which meets nothing.
 """
 

@@ -1,7 +1,6 @@
 """Bounds over the squares of a heightfield, level by level, in memory or in pages."""
 
-from tangere.bvh.height_pyramid.paged_pyramid import PagedPyramid
-from tangere.bvh.height_pyramid.pyramid import HeightPyramid
+from tangere.bvh.height_pyramid.pyramid import HeightPyramid, PagedPyramid, terrain_visits, tiles_held
 from tangere.bvh.height_pyramid.terrain import (
     CONVEX_VERTEX,
     CONVEX_X,
@@ -13,8 +12,11 @@ from tangere.bvh.height_pyramid.terrain import (
     TOP,
     NodeStack,
     Terrain,
+    Walk,
     cell_window,
     height_at,
+    is_in_window,
+    next_node,
     node_bounds,
     node_column,
     node_flags,
@@ -23,9 +25,8 @@ from tangere.bvh.height_pyramid.terrain import (
     node_level,
     node_row,
     start_level,
+    walk_over,
 )
-from tangere.bvh.height_pyramid.terrain_walk import Walk, is_in_window, next_node, walk_over
-from tangere.bvh.height_pyramid.visits import terrain_visits, tiles_held
 
 __all__ = [
     "CONVEX_VERTEX",

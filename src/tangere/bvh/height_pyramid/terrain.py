@@ -15,7 +15,12 @@ Bounds are float32 rounded outward. Flags of a node:
   the field's flatness, or an edge with ground on one side only;
 * CONVEX_VERTEX: a cell owns a vertex at the end of such an edge;
 * GAP: a cell has no ground (a hole, or beyond the border).
-Spec: specs/strashnov-cylinder-terrain 2, 11.5.
+
+A walk over the nodes under a window starts from at most 2 x 2 nodes that cover it and goes from each into its quarters,
+the last quarter first. Where it is says where it goes next, so it needs no stack, and every walk of a window has the
+same order.
+Known as: quadtree of height bounds, maximum mipmap (Tevs, Ihrke and Seidel 2008); a stackless traversal.
+The cells and their diagonals are those of Strashnov and Torgashev 2020, section 2.
 """
 
 from __future__ import annotations
@@ -37,8 +42,11 @@ __all__ = [
     "TOP",
     "NodeStack",
     "Terrain",
+    "Walk",
     "cell_window",
     "height_at",
+    "is_in_window",
+    "next_node",
     "node_bounds",
     "node_column",
     "node_flags",
@@ -47,6 +55,7 @@ __all__ = [
     "node_level",
     "node_row",
     "start_level",
+    "walk_over",
 ]
 
 PLANAR = wp.constant(1)
@@ -94,6 +103,15 @@ class Terrain:
     origin: wp.vec3d  # [m]
     planar: wp.float64  # how far PLANAR ground may be from its plane [m]
     flatness: wp.float64  # how far an edge must bend to be convex [m]
+
+
+@wp.struct
+class Walk:
+    """A window of cells (first and last row, first and last column) and the nodes it is entered by."""
+
+    window: wp.vec4i
+    level: wp.int32  #: of the nodes it starts from
+    start: wp.vec3i  #: level, row and column of the first node
 
 
 @wp.func
@@ -177,6 +195,55 @@ def start_level(t: Terrain, window: wp.vec4i) -> int:
     while (1 << level) < size and level < t.root:
         level += 1
     return level
+
+
+@wp.func
+def walk_over(t: Terrain, window: wp.vec4i) -> Walk:
+    """A walk over a window that is not empty."""
+    walk = Walk()
+    walk.window = window
+    walk.level = start_level(t, window)
+    walk.start = wp.vec3i(walk.level, window[1] >> walk.level, window[3] >> walk.level)
+    return walk
+
+
+@wp.func
+def next_node(walk: Walk, node: wp.vec3i, into: bool) -> wp.vec3i:
+    """The node after this one, into its quarters or past them; of level -1 at the end."""
+    level = node[0]
+    row = node[1]
+    column = node[2]
+    window = walk.window
+    inside = bool(False)
+    if into:
+        level -= 1
+        row = 2 * row + 1
+        column = 2 * column + 1
+        inside = is_in_window(window, level, row, column)
+    while not inside:
+        if level == walk.level:
+            column -= 1
+            if column < (window[2] >> level):
+                column = window[3] >> level
+                row -= 1
+                if row < (window[0] >> level):
+                    return wp.vec3i(-1, 0, 0)
+            inside = True
+        elif ((row | column) & 1) == 0:  # the last of its four
+            level += 1
+            row = row >> 1
+            column = column >> 1
+        else:
+            row = row - (1 - (column & 1))
+            column = column ^ 1
+            inside = is_in_window(window, level, row, column)
+    return wp.vec3i(level, row, column)
+
+
+@wp.func
+def is_in_window(window: wp.vec4i, level: int, row: int, column: int) -> bool:
+    rows = (row << level) <= window[1] and ((row + 1) << level) > window[0]
+    return rows and (column << level) <= window[3] and ((column + 1) << level) > window[2]
 
 
 @wp.func

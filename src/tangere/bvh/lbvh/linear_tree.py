@@ -9,6 +9,7 @@ Fit (every query): boxes of items and clusters, then of the nodes above. On CPU 
 the first, some 10 ns a node; on CUDA every cluster climbs and enlarges its ancestors, stopping where it no longer adds
 anything (what is there already came from others, who carry it on). Boxes belong to the fit, so one tree may serve
 several threads at once.
+Known as: LBVH (Lauterbach et al. 2009; Karras 2012).
 """
 
 from __future__ import annotations

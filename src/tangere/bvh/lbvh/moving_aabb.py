@@ -6,9 +6,10 @@ way round, at both ends. So pieces that move together have boxes no larger than 
 over the whole way would meet everything on it (of the edge pairs of a cloth 27 % are left, of two gliding tori 15 %).
 
 Positions are moved to a local origin and scaled by a power of two first, so that neither a far nor a tiny scene loses
-resolution, rounded to float32 and told as integers: half the bits of the number, with its sign. That keeps the order,
-and leaves room for a sum, so x > y is `code(x) + code(-y) > 0`; vector units compare and merge integers faster, as they
-need not think of NaN. All rounding happens for vertices; boxes of edges and faces are minima of vertex boxes, exactly.
+resolution, rounded to float32 and written as integers: half the bits of the number, with its sign. That keeps the
+order, and leaves room for a sum, so x > y is `code(x) + code(-y) > 0`; vector units compare and merge integers faster,
+as they need not think of NaN. All rounding happens for vertices; boxes of edges and faces are minima of vertex boxes,
+exactly.
 """
 
 from __future__ import annotations

@@ -2,19 +2,17 @@
 
 from tangere.bvh.obb.build import DEPTH_LIMIT
 from tangere.bvh.obb.node import ObbNode, box_axes, box_centre, box_half
-from tangere.bvh.obb.overlap import SKEW, boxes_apart, boxes_at_least, place_boxes
+from tangere.bvh.obb.overlap import boxes_at_least, place_boxes
 from tangere.bvh.obb.tree import PREPARED, ObbTree, refuse_tiny
 
 __all__ = [
     "DEPTH_LIMIT",
     "PREPARED",
-    "SKEW",
     "ObbNode",
     "ObbTree",
     "box_axes",
     "box_centre",
     "box_half",
-    "boxes_apart",
     "boxes_at_least",
     "place_boxes",
     "refuse_tiny",

@@ -1,8 +1,8 @@
 """Building an OBB tree: fit a box to a set of triangles, cut the set in two, and so on down to single triangles.
 
-The method, and what is promised, is told in `obb_tree`. A job is (first place, end, node, depth): the places of
+The method, and what is promised, is in `tree`. A job is (first place, end, node, depth): the places of
 `order` that a node owns. A set is cut across an axis of its box at the mean or at the median of its centroids, where
-that makes the larger of the two child boxes smallest. Spec: specs/redon-rigid-ccd-and-dynamics C9.
+that makes the larger of the two child boxes smallest (Redon 2002, section 3.2).
 """
 
 from __future__ import annotations

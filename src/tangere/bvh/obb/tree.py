@@ -8,7 +8,7 @@ Method:   boxes along the eigenvectors of the area-weighted covariance; a set is
           (16,000 on 29,000 triangles: a third of the box tests). Near the depth limit the median is taken, so the
           depth never exceeds `DEPTH_LIMIT`. The numbers of the children are known before they are built (right = node
           + 2 x triangles on the left), so the subtrees are built in parallel and never meet.
-          Spec: specs/redon-rigid-ccd-and-dynamics C9.
+          Known as: OBB tree (Gottschalk, Lin and Manocha 1996); as in Redon 2002, section 3.2.
 Sound:    records are float32, rounded outward. With axes a_k, centre c and half sizes h of a record, taken as exact
           numbers, each point p of its triangles lies in the slabs |a_k . (p - c)| <= h_k, and also in the box of all
           c + sum x_k a_k with |x_k| <= h_k: so a test may read either, although the axes are only orthonormal to 2^-23.

@@ -1,8 +1,7 @@
 """Parts with their trees, kept in one file."""
 
-from tangere.bvh.prepared.part_file import load_part, save_part
+from tangere.bvh.prepared.part import PreparedPart
 
 __all__ = [
-    "load_part",
-    "save_part",
+    "PreparedPart",
 ]

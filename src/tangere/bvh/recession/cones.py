@@ -2,7 +2,7 @@
 
 A triangle all of whose points move against its outward normal cannot take part in a first contact. A node keeps a few
 recession vectors whose cone holds the normals of all triangles below it: whoever moves against all of them moves
-against every normal (lemmas 1 and 2). No vectors mean: never cull. Spec: specs/redon-rigid-ccd-and-dynamics C14.
+against every normal (lemmas 1 and 2). No vectors mean: never cull (Redon 2002, sections 4.3 to 4.5).
 Built:  "top-down" encloses all normals below a node, "bottom-up" the vectors of its children; by hulls
         (`hull`) or as printed (`tangere.published.redon_recession`). Any tree in preorder will do.
 Sound:  for closed meshes that face outwards, each outside of the other at first (`initial_check`), up to the margin

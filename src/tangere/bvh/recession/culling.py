@@ -2,7 +2,7 @@
 
 Method: seen from body i, points p of it move relative to body j with linear + angular x p (4.2), an affine field, so
         its largest component along a recession vector over a box or a ball has a closed form; it equals the largest
-        over the characteristic points of (4.9). Spec: specs/redon-rigid-ccd-and-dynamics C14.
+        over the characteristic points of (4.9) (Redon 2002, sections 4.2 and 4.3).
 Step:   the field in the frame of i changes by at most `field_drift` per unit of time, which is added for the rest of
         the step. A screw against a body at rest does not change it at all: there the test at one instant is the test
         for all times, exactly.

@@ -4,7 +4,7 @@ Question: which few vectors span a cone that holds all given directions as tight
 Method:   the direction m of greatest margin (the point of their convex hull nearest to the origin, by Gilbert's
           iteration); directions are projected from the origin on the plane at m; the convex hull there gives the
           extreme directions; edges are taken off the hull, least added area first, until `most` vectors are left
-          (specs/redon-rigid-ccd-and-dynamics C14, the deterministic builder). Lifted back they enclose every direction.
+          (in place of the random builder of Redon 2002, section 4.5). Lifted back they enclose every direction.
 Limits:   no cone where the directions reach beyond 87 degrees from any m: such a cone would hardly ever cull.
 """
 

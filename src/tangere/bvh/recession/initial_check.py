@@ -1,7 +1,7 @@
 """May cones be used at all? Only if every surface of each body lies outside of the other body at the start.
 
 A part that moves against its normal moves away from what is outside, and *towards* what is inside: a robot in a closed
-room is no case for the cones of the room. Spec: specs/redon-rigid-ccd-and-dynamics C14, which takes it for granted.
+room is no case for the cones of the room. Redon 2002, section 4.2, takes it for granted.
 Method: a surface that does not meet the other body is outside of it, or inside, as a whole; so one vertex of each
         connected surface is asked. A ray from it crosses the other mesh outwards as often as inwards if it is outside.
 Sound:  crossings are counted only where rounding cannot matter. Where it can, another vertex and another direction are

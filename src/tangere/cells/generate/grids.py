@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
 from tangere.cells.maps.cell_map import CellMap
+from tangere.cells.maps.files import cells_of_meshio
 from tangere.runtime import check_kind, fraction, positive, random_source, whole
 from tangere.shape.mesh import Mesh
 
-__all__ = ["hex_grid", "map_of_mesh", "quad_grid", "tet_grid", "triangle_grid"]
+__all__ = ["hex_grid", "map_of_mesh", "map_of_meshio", "quad_grid", "tet_grid", "triangle_grid"]
 
 Device = str | wp.Device | None
 
@@ -58,6 +61,14 @@ def map_of_mesh(mesh: Mesh, *, device: Device = None) -> CellMap:
     """The surface of a triangle mesh as a 2-map; its triangles are the cells."""
     check_kind(mesh, Mesh, "map_of_mesh: mesh")
     return CellMap.from_polygons(mesh.vertices, mesh.topology.faces, device=device)
+
+
+def map_of_meshio(mesh: Any, *, device: Device = None) -> CellMap:
+    """The volumes of a meshio mesh if it has any, else its faces; lines and vertices are left out.
+
+    A mesh whose faces all have z = 0 becomes a map of the plane.
+    """
+    return CellMap.from_cells(cells_of_meshio(mesh), device=device)
 
 
 def _grid(kind: str, cells: dict[str, int], size: float, jitter: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

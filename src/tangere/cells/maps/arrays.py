@@ -1,12 +1,13 @@
 """The arrays of a combinatorial map, as one kernel argument, and the smallest things kernels do with them.
 
-A dart is an oriented edge inside one face inside one volume. `phi1` and `phi_1` go to the next and the previous dart
-of the face, `phi2` to the same edge in the adjacent face, `phi3` (3-maps) to the same face in the adjacent volume; -1
-is the border. Five small values share one word per dart, its tag: level, edge label, face label, whether it is a wall,
-and whether it is one of its own and not only the side of an obstacle.
-Places come from free lists first; counters are atomic, so that independent operations may run side by side on CUDA (a
-CPU kernel that allocates runs on one thread).
-Spec: specs/pitiot-multiresolution-interactions 2.1-2.3.
+Question: what is next to a dart, what does it belong to, and where is there room for another one?
+Method:   a dart is an oriented edge inside one face inside one volume. `phi1` and `phi_1` go to the next and the
+          previous dart of the face, `phi2` to the same edge in the adjacent face, `phi3` (3-maps) to the same face in
+          the adjacent volume; -1 is the border. Five small values share one word per dart, its tag: level, edge label,
+          face label, whether it is a wall, and whether it is one of its own and not only the side of an obstacle.
+Sound:    places come from free lists first; counters are atomic, so that independent operations may run side by side on
+          CUDA (a CPU kernel that allocates runs on one thread).
+Known as: combinatorial maps, darts and permutations (Damiand and Lienhardt 2014; Pitiot 2015, section 3.1).
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import warp as wp
 from tangere.runtime import SOUND
 
 __all__ = [
-    "ASIDE",
     "LEVEL_LIMIT",
     "OWN_WALL",
+    "UNUSED",
     "WALL",
     "MapArrays",
     "drop_cell",
@@ -26,6 +27,7 @@ __all__ = [
     "drop_vertex",
     "edge_label",
     "face_label",
+    "grown",
     "is_wall",
     "level",
     "link_next",
@@ -48,7 +50,7 @@ CELLS, FREE_CELLS = wp.constant(4), wp.constant(5)
 #: Bits of a tag.
 WALL, OWN_WALL = 1 << 12, 1 << 13
 #: What a dead dart's tag and an unused cell's level are.
-ASIDE = wp.constant(-1)
+UNUSED = wp.constant(-1)
 
 
 @wp.struct
@@ -61,7 +63,7 @@ class MapArrays:
     origin: wp.array[int]  # vertex
     cell: wp.array[int]  # leaf cell
     tag: wp.array[int]
-    link: wp.array[int]  # the darts of a leaf, one after the other from its anchor; of a dead dart: its heir
+    link: wp.array[int]  # the darts of a leaf, one after the other from its anchor; of a dead dart: its successor
     back: wp.array[int]
     face_centre: wp.array[wp.vec3d]  # per dart; 3-maps only
     position: wp.array[wp.vec3d]
@@ -76,6 +78,13 @@ class MapArrays:
     free_vertices: wp.array[int]
     free_cells: wp.array[int]
     counts: wp.array[int]
+
+
+def grown(array: wp.array, room: int, fill: int = 0) -> wp.array:
+    """A copy with so many rows, the new ones filled."""
+    longer = wp.full((room, *array.shape[1:]), fill, dtype=array.dtype, device=array.device)
+    wp.copy(longer, array, count=array.size)
+    return longer
 
 
 @wp.func
@@ -124,7 +133,7 @@ def link_next(m: MapArrays, a: int, b: int):
 
 
 @wp.func
-def _taken(counts: wp.array[int], used: int, free: int, places: wp.array[int]) -> int:
+def _allocate(counts: wp.array[int], used: int, free: int, places: wp.array[int]) -> int:
     left = wp.atomic_sub(counts, free, 1)
     if left > 0:
         return places[left - 1]
@@ -133,14 +142,14 @@ def _taken(counts: wp.array[int], used: int, free: int, places: wp.array[int]) -
 
 
 @wp.func
-def _given_back(counts: wp.array[int], free: int, places: wp.array[int], place: int):
+def _release(counts: wp.array[int], free: int, places: wp.array[int], place: int):
     places[wp.atomic_add(counts, free, 1)] = place
 
 
 @wp.func
 def new_dart(m: MapArrays, like: int, origin: int, tag: int) -> int:
     """A dart in the face and cell of another one, with no neighbours yet."""
-    d = _taken(m.counts, DARTS, FREE_DARTS, m.free_darts)
+    d = _allocate(m.counts, DARTS, FREE_DARTS, m.free_darts)
     m.origin[d] = origin
     m.cell[d] = int(m.cell[like])
     m.tag[d] = tag
@@ -158,35 +167,35 @@ def new_dart(m: MapArrays, like: int, origin: int, tag: int) -> int:
 
 
 @wp.func
-def drop_dart(m: MapArrays, d: int, heir: int):
-    """Give a dart back; whoever aims at it finds the heir in its link."""
-    m.tag[d] = ASIDE
+def drop_dart(m: MapArrays, d: int, successor: int):
+    """Give a dart back; whoever aims at it finds the successor in its link."""
+    m.tag[d] = UNUSED
     before = int(m.back[d])
     after = int(m.link[d])
     if before >= 0:
         m.link[before] = after
     if after >= 0:
         m.back[after] = before
-    m.link[d] = heir
-    _given_back(m.counts, FREE_DARTS, m.free_darts, d)
+    m.link[d] = successor
+    _release(m.counts, FREE_DARTS, m.free_darts, d)
 
 
 @wp.func
 def new_vertex(m: MapArrays, position: wp.vec3d) -> int:
-    v = _taken(m.counts, VERTICES, FREE_VERTICES, m.free_vertices)
+    v = _allocate(m.counts, VERTICES, FREE_VERTICES, m.free_vertices)
     m.position[v] = position
     return v
 
 
 @wp.func
 def drop_vertex(m: MapArrays, v: int):
-    _given_back(m.counts, FREE_VERTICES, m.free_vertices, v)
+    _release(m.counts, FREE_VERTICES, m.free_vertices, v)
 
 
 @wp.func
 def new_cell(m: MapArrays, parent: int, anchor: int) -> int:
     """A leaf below `parent`, put in front of its other children."""
-    c = _taken(m.counts, CELLS, FREE_CELLS, m.free_cells)
+    c = _allocate(m.counts, CELLS, FREE_CELLS, m.free_cells)
     m.cell_level[c] = m.cell_level[parent] + 1
     m.parent[c] = parent
     m.anchor[c] = anchor
@@ -199,6 +208,6 @@ def new_cell(m: MapArrays, parent: int, anchor: int) -> int:
 
 @wp.func
 def drop_cell(m: MapArrays, c: int):
-    m.cell_level[c] = ASIDE
+    m.cell_level[c] = UNUSED
     m.parent[c] = -1
-    _given_back(m.counts, FREE_CELLS, m.free_cells, c)
+    _release(m.counts, FREE_CELLS, m.free_cells, c)

@@ -3,29 +3,32 @@
 Question: which cells are there, who is next to whom, and how fine is each?
 Method:   an implicit multiresolution map (only the finest links are stored, labels find the coarser ones), in flat
           arrays that kernels share. Cells are numbered for life; a split cell keeps its record and gets children.
-Promise:  topology that breaks a law is refused with the dart and the law; a merge undoes a split.
+Sound:    topology that breaks a law is refused with the dart and the law; a merge undoes a split.
 Walls:    an edge (2-maps) or face (3-maps) is a wall if it was blocked itself or if a cell beside it is an obstacle. A
           split hands both on to the parts. Cells merge only if no wall or obstacle would be lost: all are obstacles or
           none is, nothing blocked is between them, and the parts of each side are blocked or open together.
-Spec: specs/pitiot-multiresolution-interactions 2.1-2.5.
+Known as: combinatorial maps (Damiand and Lienhardt 2014), implicit multiresolution maps (Pitiot 2015, sections 3.1 and
+          3.2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps import build
-from tangere.cells.maps.arrays import LEVEL_LIMIT, OWN_WALL, WALL, MapArrays
-from tangere.cells.maps.centres import renew_centres
+from tangere.cells.index_checks import checked_index, checked_indices
+from tangere.cells.maps import construction
+from tangere.cells.maps.arrays import LEVEL_LIMIT, OWN_WALL, WALL, MapArrays, grown
+from tangere.cells.maps.centres import compute_centres
 from tangere.cells.maps.convexity import all_convex
-from tangere.cells.maps.rings import Rings, fresh_rings
-from tangere.cells.maps.visibility import see_whole_cells
-from tangere.cells.numbers import number_of, numbers_of
+from tangere.cells.maps.files import ReadCells, read_cells
+from tangere.cells.maps.rings import Rings, compute_rings
+from tangere.cells.maps.visibility import recentre_cells
 from tangere.runtime import Arrays, InputError, choose_device, to_numpy
 
 __all__ = ["CellMap"]
@@ -39,12 +42,12 @@ _FINEST = 2.0**-40
 
 
 class CellMap:
-    """Cells and their neighbours; made by `from_polygons`, `from_polyhedra` or a generator.
+    """Cells and their neighbours; made by `from_polygons`, `from_polyhedra`, `load` or a generator.
 
     Positions are always (n, 3); a planar map has z = 0.
     """
 
-    def __init__(self, links: build.Links, dimension: int, device: wp.Device) -> None:
+    def __init__(self, links: construction.Links, dimension: int, device: wp.Device) -> None:
         darts, vertices = len(links.phi1), len(links.positions)
         cells = int(links.cell.max()) + 1
         self.device = device
@@ -52,13 +55,15 @@ class CellMap:
         self._planar = dimension == 2 and not np.any(links.positions[:, 2])
         self.flat = self._planar  #: a 2-map in the plane z = 0
         self.version = 0  #: counts splits, merges, moves and blocks
-        self.merged = self.reused = 0  #: the versions of the last merge, and of the last one that a split came after
-        self.moved = 0  #: the version that last moved vertices
+        self.merge_version = self.reuse_version = (
+            0  #: the versions of the last merge, and of the last one that a split came after
+        )
+        self.move_version = 0  #: the version that last moved vertices
         first = np.unique(links.cell, return_index=True)[1]
         if len(first) < cells:
             raise InputError(f"cells: cell {np.setdiff1d(np.arange(cells), links.cell)[0]} has no face")
         link, back = _chains(links.cell)
-        given = {
+        columns = {
             **{name: getattr(links, name) for name in ("phi1", "phi_1", "phi2", "phi3", "origin", "cell")},
             **{"tag": np.zeros(darts, np.int32), "link": link, "back": back, "free_darts": np.zeros(darts, np.int32)},
             "cell_level": np.zeros(cells, np.int32),
@@ -70,7 +75,7 @@ class CellMap:
         }
         m = MapArrays()
         m.dimension = dimension
-        for name, values in given.items():
+        for name, values in columns.items():
             setattr(m, name, wp.array(values, dtype=wp.int32, device=device))
         m.position = wp.array(links.positions, dtype=wp.vec3d, device=device)
         m.centre = wp.zeros(cells, dtype=wp.vec3d, device=device)
@@ -78,8 +83,8 @@ class CellMap:
         self.arrays: MapArrays = m
         self._rings: Rings | None = None
         self._convex: tuple[int, bool] = (-1, False)
-        renew_centres(m, device)
-        _refuse_blind(see_whole_cells(self), self)
+        compute_centres(m, device)
+        _refuse_not_star_shaped(recentre_cells(self), self)
         self.level_limit = self._finest_level()  #: cells of this level cannot be split
 
     @classmethod
@@ -91,8 +96,8 @@ class CellMap:
             polygons: (m, k) array of vertex numbers, or a sequence of polygons of any sizes.
         """
         positions = _positions(vertices, (2, 3))
-        half = build.half_faces_of_polygons(polygons)
-        return cls(build.link_polygons(half, positions), 2, choose_device(device))
+        half = construction.half_faces_of_polygons(polygons)
+        return cls(construction.link_polygons(half, positions), 2, choose_device(device))
 
     @classmethod
     def from_polyhedra(cls, vertices: Arrays, cells: object, *, device: str | wp.Device | None = None) -> CellMap:
@@ -104,8 +109,19 @@ class CellMap:
                 cells, each of them such a row or a sequence of faces.
         """
         positions = _positions(vertices, (3,))
-        half = build.half_faces_of_polyhedra(cells)
-        return cls(build.link_polyhedra(half, positions), 3, choose_device(device))
+        half = construction.half_faces_of_polyhedra(cells)
+        return cls(construction.link_polyhedra(half, positions), 3, choose_device(device))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, device: str | wp.Device | None = None) -> CellMap:
+        """The map of a file: .stl, .obj, .ply, .off, .glb as a surface, anything else as meshio reads it."""
+        return cls.from_cells(read_cells(path), device=device)
+
+    @classmethod
+    def from_cells(cls, read: ReadCells, *, device: str | wp.Device | None = None) -> CellMap:
+        """The map of what a file holds."""
+        make = cls.from_polyhedra if read.dimension == 3 else cls.from_polygons
+        return make(read.vertices, read.cells, device=device)
 
     def __repr__(self) -> str:
         kind = {2: "faces", 3: "volumes"}[self.dimension]
@@ -153,7 +169,7 @@ class CellMap:
     def rings(self) -> Rings:
         """The one-ring of every leaf."""
         if self._rings is None:
-            self._rings = fresh_rings(self.arrays, _RING_WIDTH[self.dimension], self.device)
+            self._rings = compute_rings(self.arrays, _RING_WIDTH[self.dimension], self.device)
         return self._rings
 
     @rings.setter
@@ -172,7 +188,7 @@ class CellMap:
             self._convex = self.version, all_convex(self)
         return self._convex[1]
 
-    def know_convex(self, changed: bool) -> None:
+    def update_convexity(self, changed: bool) -> None:
         """After one version more: if every leaf was convex before, they are if those are that changed."""
         if self._convex == (self.version - 1, True):
             self._convex = self.version, changed
@@ -186,7 +202,7 @@ class CellMap:
 
     def children(self, cell: int) -> list[int]:
         """The cells that `cell` was split into, in the order of its corners; empty for a leaf."""
-        cell = number_of(cell, "cell", self.cell_capacity, "cells")
+        cell = checked_index(cell, "cell", self.cell_capacity, "cells")
         sibling, found = self.arrays.sibling.numpy(), []
         child = int(self.arrays.first_child.numpy()[cell])
         while child >= 0:
@@ -208,13 +224,13 @@ class CellMap:
         before, was_flat = self.arrays.position.numpy().copy(), self.flat
         place = before.copy()
         place[: len(there)] = there
-        self._put(place, self._planar and not np.any(there[np.unique(self.numpy("origin")[self.darts]), 2]))
-        hopeless = see_whole_cells(self)
+        self._set_positions(place, self._planar and not np.any(there[np.unique(self.numpy("origin")[self.darts]), 2]))
+        hopeless = recentre_cells(self)
         if len(hopeless):
-            self._put(before, was_flat)
-            see_whole_cells(self)
-            _refuse_blind(hopeless, self)
-        self.moved = self.version
+            self._set_positions(before, was_flat)
+            recentre_cells(self)
+            _refuse_not_star_shaped(hopeless, self)
+        self.move_version = self.version
         self.level_limit = self._finest_level()
 
     def block(self, kind: Literal["cell", "dart"], numbers: Arrays, *, blocked: bool = True) -> None:
@@ -232,7 +248,7 @@ class CellMap:
             darts = self.darts
             darts = darts[np.isin(cell[darts], chosen)]
         elif kind == "dart":
-            darts = numbers_of(numbers, "numbers", len(words), "darts")
+            darts = checked_indices(numbers, "numbers", len(words), "darts")
             if (words[darts] < 0).any():
                 raise InputError(f"numbers: dart {darts[words[darts] < 0][0]} is gone: its cell was merged")
             darts = self.face_darts(darts) if self.dimension == 3 else darts
@@ -272,16 +288,23 @@ class CellMap:
             room = max(int(counts[place]) + more, capacity + capacity // 2)
             for name in names:
                 if name != "face_centre" or self.dimension == 3:
-                    setattr(m, name, _grown(getattr(m, name), room, _EMPTY.get(name, 0)))
+                    setattr(m, name, grown(getattr(m, name), room, _EMPTY.get(name, 0)))
             if place == 4 and self._rings is not None:
                 table = self._rings.table
-                table.size = _grown(table.size, room, 0)
-                table.cells = _grown(table.cells, room * table.width, -1)
+                table.size = grown(table.size, room, 0)
+                table.cells = grown(table.cells, room * table.width, -1)
 
     @property
     def bytes(self) -> int:
         """How large its arrays are."""
         return sum(array.capacity for array in self._all_arrays().values())
+
+    def to_device(self, device: str | wp.Device) -> None:
+        """Move all arrays to a device, and compute there from now on; registrations made before are to be made anew."""
+        there = choose_device(device)
+        if there != self.device:
+            self._move_to(there)
+            self.version += 1
 
     @contextmanager
     def on_host(self) -> Iterator[None]:
@@ -305,11 +328,11 @@ class CellMap:
         names = (*_DART_INTS, *_CELL_INTS, "face_centre", "position", "centre", "free_vertices", "counts")
         return {name: getattr(self.arrays, name) for name in names}
 
-    def copied(self) -> dict[str, Any]:
-        """All that a split or merge changes, to be given to `put_back`."""
+    def snapshot(self) -> dict[str, Any]:
+        """All that a split or merge changes, to be given to `restore`."""
         return {name: wp.clone(array) for name, array in self._all_arrays().items()}
 
-    def put_back(self, before: dict[str, Any]) -> None:
+    def restore(self, before: dict[str, Any]) -> None:
         """Make the map what it was when it was copied; the version goes on."""
         for name, array in before.items():
             setattr(self.arrays, name, array)
@@ -318,7 +341,7 @@ class CellMap:
 
     def _leaves_below(self, cells: Arrays) -> np.ndarray:
         """The leaves among cells, and those below the others."""
-        chosen = numbers_of(cells, "numbers", self.cell_capacity, "cells")
+        chosen = checked_indices(cells, "numbers", self.cell_capacity, "cells")
         levels, child, parent = self.levels, self.arrays.first_child.numpy(), self.arrays.parent.numpy()
         if (levels[chosen] < 0).any():
             raise InputError(f"numbers: there is no cell {chosen[levels[chosen] < 0][0]}")
@@ -337,24 +360,17 @@ class CellMap:
         with np.errstate(divide="ignore"):  # an edge of a surface may have no length
             return int(np.clip(np.floor(np.log2(least / (_FINEST * np.abs(ends).max()))), 0, LEVEL_LIMIT))
 
-    def _put(self, positions: np.ndarray, flat: bool) -> None:
+    def _set_positions(self, positions: np.ndarray, flat: bool) -> None:
         self.arrays.position.assign(positions)
         self.flat = flat
-        renew_centres(self.arrays, self.device)
+        compute_centres(self.arrays, self.device)
         self.version += 1
 
     def _used(self, counter: int) -> int:
         return int(self.arrays.counts.numpy()[counter])
 
 
-def _grown(array: wp.array, room: int, fill: int) -> wp.array:
-    shape = (room, *array.shape[1:])
-    grown = wp.full(shape, fill, dtype=array.dtype, device=array.device)
-    wp.copy(grown, array, count=array.size)
-    return grown
-
-
-def _refuse_blind(cells: np.ndarray, map: CellMap) -> None:
+def _refuse_not_star_shaped(cells: np.ndarray, map: CellMap) -> None:
     if len(cells):
         dart = map.darts[map.numpy("cell")[map.darts] == cells[0]][0]
         reason = "a cell is star-shaped, its faces counter-clockwise: every simplex has a positive size"

@@ -1,9 +1,11 @@
 """Centres of faces and cells: what the dart simplices are hung on.
 
-A face is a fan of triangles around its centre, a cell the union of the simplices (cell centre, face centre, edge) of
-its darts. Centres are means of own corners, so that a vertex set in by a finer neighbour moves nothing; both sides of
-a face get the same bits. Where the mean does not see the whole cell, `visibility` looks for a point that does.
-Spec: specs/pitiot-multiresolution-interactions 0, 2.2, 2.8.
+Question: which point of a cell, and of a face, do its simplices share?
+Method:   a face is a fan of triangles around its centre, a cell the union of the simplices (cell centre, face centre,
+          edge) of its darts. Centres are means of own corners, so that a vertex set in by a finer neighbour moves
+          nothing; where the mean does not see the whole cell, `visibility` looks for a point that does.
+Sound:    both sides of a face get the same bits.
+Known as: face and visibility centres of BC cells (Pitiot 2015, section 7.2).
 """
 
 from __future__ import annotations
@@ -11,15 +13,15 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays, level
-from tangere.cells.maps.orbits import corner_face, corner_mean
+from tangere.cells.maps.orbits import corner_mean, face_level
 from tangere.runtime import SOUND, launch
 
-__all__ = ["renew_centres"]
+__all__ = ["compute_centres"]
 
 wp.set_module_options(SOUND)
 
 
-def renew_centres(m: MapArrays, device: wp.Device) -> None:
+def compute_centres(m: MapArrays, device: wp.Device) -> None:
     """Compute all centres of faces and leaf cells from the vertices."""
     if m.dimension == 3:
         launch(_face_centres, len(m.phi1), [m], device=device)
@@ -36,7 +38,7 @@ def _face_centres(first: int, m: MapArrays):
     other = int(m.phi3[d])
     if other >= 0:
         start = wp.min(start, _smallest(m, other))
-    own = corner_face(m, start)
+    own = face_level(m, start)
     total = wp.vec3d()
     corners = int(0)
     x = int(start)

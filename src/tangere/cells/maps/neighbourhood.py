@@ -1,16 +1,17 @@
 """Neighbourhoods of sets of cells, on the finest or any coarser level.
 
-`ring(E)`: the cells outside E that share a vertex with a cell of E, however many pieces the ring is in. On level k the
-cells are those of level k and the leaves above it, and the vertices those of darts up to level k.
-Spec: specs/pitiot-multiresolution-interactions 2.3 (multi-level neighbourhoods), 2.5.
+Question: which cells are around a set of cells?
+Method:   the cells outside that share a vertex with one of the set, however many pieces the ring is in. On level k the
+          cells are those of level k and the leaves above it, and the vertices those of darts up to level k.
+Known as: one-rings (Pitiot 2015, section 3.3).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from tangere.cells.index_checks import checked_indices
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.numbers import numbers_of
 from tangere.runtime import Arrays, InputError
 
 __all__ = ["ancestors", "ring"]
@@ -22,7 +23,7 @@ def ring(map: CellMap, cells: Arrays, *, level: int | None = None) -> np.ndarray
     Args:
         cells: leaves; with a level, any cells: their level-k ancestors are meant.
     """
-    chosen = np.unique(numbers_of(cells, "cells", map.cell_capacity, "cells"))
+    chosen = np.unique(checked_indices(cells, "cells", map.cell_capacity, "cells"))
     wrong = (map.levels[chosen] < 0) | ((level is None) & (map.arrays.first_child.numpy()[chosen] >= 0))
     if wrong.any():
         raise InputError(f"cells: cell {chosen[wrong][0]} is not a leaf")

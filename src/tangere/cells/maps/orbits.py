@@ -1,8 +1,9 @@
 """Walks over a map: around an edge, along a coarse edge, through a volume; the level-k links of an implicit map.
 
-A coarse edge is found again among finer ones by labels: at a vertex set into an edge, the continuation of the edge has
-its label and the edges made by dividing a face have another; faces around an edge likewise.
-Spec: specs/pitiot-multiresolution-interactions 2.1, 2.3.
+Question: what is next to a dart on a coarser level than the finest?
+Method:   a coarse edge is found again among finer ones by labels: at a vertex set into an edge, the continuation of the
+          edge has its label and the edges made by dividing a face have another; faces around an edge likewise.
+Known as: level-k traversal of implicit multiresolution maps (Pitiot 2015, section 3.2.2).
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from tangere.cells.maps.arrays import MapArrays, edge_label, face_label, level
 from tangere.runtime import SOUND
 
 __all__ = [
-    "claim",
-    "corner_face",
+    "assign_cell",
     "corner_mean",
     "edge_start",
-    "following",
+    "face_level",
     "in_face_step",
     "last_part",
+    "level_phi1",
     "level_phi2",
     "level_phi3",
     "next_part",
@@ -60,7 +61,7 @@ def last_part(m: MapArrays, d: int, k: int) -> wp.vec2i:
 
 
 @wp.func
-def following(m: MapArrays, d: int, k: int) -> int:
+def level_phi1(m: MapArrays, d: int, k: int) -> int:
     """phi1 on level k."""
     return last_part(m, d, k)[1]
 
@@ -87,7 +88,7 @@ def edge_start(m: MapArrays, d: int) -> int:
 
 
 @wp.func
-def corner_face(m: MapArrays, d: int) -> int:
+def face_level(m: MapArrays, d: int) -> int:
     """The level of a face: its darts up to there are its own corners, later ones were set into its edges."""
     k = int(-1)
     corners = int(0)
@@ -105,7 +106,7 @@ def corner_face(m: MapArrays, d: int) -> int:
 
 
 @wp.func
-def claim(m: MapArrays, start: int, c: int):
+def assign_cell(m: MapArrays, start: int, c: int):
     """Make every dart of the face (2-maps) or volume (3-maps) of `start` belong to leaf c, which none does yet."""
     m.anchor[c] = start
     m.cell[start] = c

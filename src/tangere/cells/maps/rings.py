@@ -1,8 +1,9 @@
 """The one-ring of every leaf cell: the cells that share a vertex with it, in a table with one row per cell.
 
-Rows have a fixed width that grows when a cell has more neighbours than fit, so that after a split or a merge only the
-rows of the touched cells and of their neighbours are written again.
-Spec: specs/pitiot-multiresolution-interactions 2.5.
+Question: which cells are around a cell?
+Method:   rows have a fixed width that grows when a cell has more neighbours than fit, so that after a split or a merge
+          only the rows of the touched cells and of their neighbours are written again.
+Known as: one-rings by 0-adjacency (Pitiot 2015, section 3.3).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.runtime import SOUND, device_of, launch
 
-__all__ = ["RingTable", "Rings", "fresh_rings", "renew_rings", "wider_rings", "write_ring2", "write_ring3"]
+__all__ = ["RingTable", "Rings", "compute_rings", "update_rings", "widen_rings", "write_ring2", "write_ring3"]
 
 wp.set_module_options(SOUND)
 
@@ -54,28 +55,28 @@ class Rings:
         return rows.numpy()
 
 
-def fresh_rings(m: MapArrays, width: int, device: wp.Device) -> Rings:
+def compute_rings(m: MapArrays, width: int, device: wp.Device) -> Rings:
     """The rings of all leaf cells."""
     capacity = len(m.cell_level)
     rings = Rings(capacity, width, device)
-    return renew_rings(m, rings, wp.full(capacity, 1, dtype=wp.int32, device=device), device)
+    return update_rings(m, rings, wp.full(capacity, 1, dtype=wp.int32, device=device), device)
 
 
-def renew_rings(m: MapArrays, rings: Rings, dirty: wp.array, device: wp.Device) -> Rings:
+def update_rings(m: MapArrays, rings: Rings, dirty: wp.array, device: wp.Device) -> Rings:
     """Write the rows of cells marked in `dirty` again (cleared on return); a wider table if a ring does not fit."""
     kernel = _rings3 if m.dimension == 3 else _rings2
     full = wp.zeros(1, dtype=wp.int32, device=device)
     launch(kernel, len(dirty), [m, dirty], [rings.table, full], device=device, grain=_GRAIN)
     if full.numpy()[0]:
-        return wider_rings(m, rings, device)
+        return widen_rings(m, rings, device)
     dirty.zero_()
     return rings
 
 
-def wider_rings(m: MapArrays, rings: Rings, device: wp.Device) -> Rings:
+def widen_rings(m: MapArrays, rings: Rings, device: wp.Device) -> Rings:
     """A table that is wide enough for rings that did not fit."""
     most = int(rings.table.size.numpy().max())
-    return fresh_rings(m, most + most // 4, device)
+    return compute_rings(m, most + most // 4, device)
 
 
 @wp.kernel
@@ -89,7 +90,7 @@ def _rows(first: int, table: RingTable, cells: wp.array[int], rows: wp.array2d[i
 
 
 @wp.func
-def _noted(c: int, b: int, count: int, table: RingTable) -> int:
+def _append_unique(c: int, b: int, count: int, table: RingTable) -> int:
     """Put b into the row of c unless it is there; returns the new size, which may be more than the width."""
     if b == c:
         return count
@@ -113,13 +114,13 @@ def write_ring2(m: MapArrays, c: int, table: RingTable) -> int:
             # Around the origin of d, one way, and from a border the other way.
             x = int(m.phi2[m.phi_1[d]])
             while x >= 0 and x != d:
-                count = _noted(c, m.cell[x], count, table)
+                count = _append_unique(c, m.cell[x], count, table)
                 x = m.phi2[m.phi_1[x]]
             if x < 0:
                 x = m.phi2[d]
                 while x >= 0:
                     x = m.phi1[x]
-                    count = _noted(c, m.cell[x], count, table)
+                    count = _append_unique(c, m.cell[x], count, table)
                     x = m.phi2[x]
             d = m.phi1[d]
             turning = d != start
@@ -195,5 +196,5 @@ def _around_vertex(m: MapArrays, c: int, d: int, count: int, table: RingTable) -
         return end + 16  # does not fit: ask for more
     noted = int(count)
     for i in range(count, end):
-        noted = _noted(c, m.cell[table.cells[c * table.width + i]], noted, table)
+        noted = _append_unique(c, m.cell[table.cells[c * table.width + i]], noted, table)
     return noted

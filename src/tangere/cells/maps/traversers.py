@@ -1,8 +1,9 @@
 """Orbits of a map as arrays, and what is incident or adjacent to what.
 
-`orbits(map, "edge")` numbers the edges: one number per dart, so that any values kept in an array with one row per edge
-are an embedding on edges, reached from a dart in one step; `one_dart` leads back.
-Spec: specs/pitiot-multiresolution-interactions 2.1, 2.2.
+Question: which darts make up each vertex, edge, face or volume, and which of these meet?
+Method:   `orbits(map, "edge")` numbers the edges: one number per dart, so that any values kept in an array with one row
+          per edge are an embedding on edges, reached from a dart in one step; `one_dart` leads back.
+Known as: orbits and traversers of combinatorial maps (Damiand and Lienhardt 2014; Pitiot 2015, section 3.1).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def orbits(map: CellMap, orbit: Orbit) -> Orbits:
     """Vertices, edges, faces or (3-maps) volumes, numbered in the order of their smallest darts."""
     phi1, phi_1, phi2, phi3 = (map.numpy(name) for name in ("phi1", "phi_1", "phi2", "phi3"))
     steps = {
-        "vertex": [_after(phi_1, phi2), _after(phi_1, phi3)],
+        "vertex": [_composed(phi_1, phi2), _composed(phi_1, phi3)],
         "edge": [phi2, phi3],
         "face": [phi1, phi3],
         "volume": [phi1, phi2],
@@ -70,7 +71,7 @@ def is_border(map: CellMap) -> np.ndarray:
     return border & ~dead
 
 
-def _after(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _composed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.where(first >= 0, second[first], -1)
 
 

@@ -4,7 +4,7 @@ Question: does each cell's centre see the cell, and if not, is there a point tha
 Method:   the sign of every simplex. For a cell that fails, the point with the largest distance to all planes of its
           facets (a linear programme) becomes its centre, unless there is none.
 Surfaces in space are not asked: their triangles have no inside.
-Spec: specs/pitiot-multiresolution-interactions 2.8.
+Known as: the kernel of a star-shaped polygon or polyhedron; BC cells (Pitiot 2015, section 7.2).
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.runtime import SOUND, launch, where
 
-__all__ = ["blind_cells", "see_whole_cells"]
+__all__ = ["cells_not_star_shaped", "recentre_cells"]
 
 wp.set_module_options(SOUND)
 
 
-def blind_cells(map) -> np.ndarray:
+def cells_not_star_shaped(map) -> np.ndarray:
     """The cells that their centre does not see whole."""
     if map.is_surface:
         return np.empty(0, np.int64)
     blind = wp.zeros(map.cell_capacity, dtype=wp.uint8, device=map.device)
-    launch(_mark_blind, map.cell_capacity, [map.arrays], [blind], device=map.device, grain=2048)
+    launch(_mark_not_star_shaped, map.cell_capacity, [map.arrays], [blind], device=map.device, grain=2048)
     return np.sort(where(blind, 1).numpy()).astype(np.int64)
 
 
-def see_whole_cells(map) -> np.ndarray:
+def recentre_cells(map) -> np.ndarray:
     """Move the centre of every blind cell to where it sees the cell; returns the cells for which there is no place."""
-    blind = blind_cells(map)
+    blind = cells_not_star_shaped(map)
     if len(blind) == 0:
         return blind
     cell, centre = map.numpy("cell")[map.darts], map.arrays.centre.numpy().copy()
@@ -86,7 +86,7 @@ def _deepest_point(facets: np.ndarray, dimension: int) -> np.ndarray | None:
 
 
 @wp.kernel
-def _mark_blind(first: int, m: MapArrays, blind: wp.array[wp.uint8]):
+def _mark_not_star_shaped(first: int, m: MapArrays, blind: wp.array[wp.uint8]):
     c = first + wp.tid()
     if m.cell_level[c] < 0 or m.first_child[c] >= 0:
         return

@@ -1,6 +1,8 @@
 """Points that go along with a deforming map: each keeps its weights in the simplex of its dart.
 
-Spec: specs/pitiot-multiresolution-interactions 2.8 (moving mesh), 2.24.
+Question: where is a point after the vertices have moved?
+Method:   its barycentric coordinates before, applied after.
+Known as: barycentric embedding in a moving mesh (Pitiot 2015, chapter 7 and section 9.1.2).
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ from tangere.cells.tracking.simplex_sides import sides
 from tangere.geometry.closest_points import closest_on_triangle
 from tangere.runtime import SOUND, Arrays, launch
 
-__all__ = ["carry"]
+__all__ = ["advect"]
 
 wp.set_module_options(SOUND)
 
 
-def carry(map: CellMap, points: wp.array, darts: wp.array, vertices: Arrays) -> wp.array:
+def advect(map: CellMap, points: wp.array, darts: wp.array, vertices: Arrays) -> wp.array:
     """Move the vertices of the map, and points with them; returns where the points are then [m].
 
     Args:

@@ -3,13 +3,14 @@
 Question: who is in each cell, when only a few changed since the last step?
 Method:   a doubly linked list per cell and a list of entries per entity, in arrays; an entity that changed is taken out
           everywhere and put in again, in constant time per cell. One thread: the cost is that of the changes.
-Spec: specs/pitiot-multiresolution-interactions 2.11-2.13.
+Known as: linked cell lists; incremental registration (Pitiot 2015, chapter 5).
 """
 
 from __future__ import annotations
 
 import warp as wp
 
+from tangere.cells.maps.arrays import grown
 from tangere.cells.registration.counting_sort import CellGroups
 from tangere.runtime import SOUND, launch
 
@@ -21,12 +22,12 @@ wp.set_module_options(SOUND)
 @wp.struct
 class CellListEntries:
     head: wp.array[int]  # per cell: its first entry
-    mine: wp.array[int]  # per entity: its first entry
+    entity_head: wp.array[int]  # per entity: its first entry
     entity: wp.array[int]  # per entry
     cell: wp.array[int]
     after: wp.array[int]  # in the cell
     before: wp.array[int]
-    further: wp.array[int]  # of the entity; of a free entry: the next free one
+    next_of_entity: wp.array[int]  # of the entity; of a free entry: the next free one
     state: wp.array[int]  # entries ever used, first free entry, entries in use
 
 
@@ -37,41 +38,37 @@ class CellLists:
         self.device = device
         self._entries = CellListEntries()
         self._entries.head = wp.full(cells, -1, dtype=wp.int32, device=device)
-        self._entries.mine = wp.full(entities, -1, dtype=wp.int32, device=device)
-        for name in ("entity", "cell", "after", "before", "further"):
+        self._entries.entity_head = wp.full(entities, -1, dtype=wp.int32, device=device)
+        for name in ("entity", "cell", "after", "before", "next_of_entity"):
             setattr(self._entries, name, wp.full(max(16, entities), -1, dtype=wp.int32, device=device))
         self._entries.state = wp.array([0, -1, 0], dtype=wp.int32, device=device)
 
     def replace(self, entities: wp.array, first: wp.array, cells: wp.array, cell_capacity: int) -> None:
         """Put each of `entities` (k,) into `cells[first[entity]:first[entity + 1]]` and nowhere else."""
-        held = self._entries
-        held.head = _grown(held.head, cell_capacity)
-        used = int(held.state.numpy()[0])
-        for name in ("entity", "cell", "after", "before", "further"):
-            setattr(held, name, _grown(getattr(held, name), used + len(cells)))
+        entries = self._entries
+        entries.head = _with_room(entries.head, cell_capacity)
+        used = int(entries.state.numpy()[0])
+        for name in ("entity", "cell", "after", "before", "next_of_entity"):
+            setattr(entries, name, _with_room(getattr(entries, name), used + len(cells)))
         if len(entities):
-            launch(_replace, 1, [held, entities, first, cells], device=self.device)
+            launch(_replace, 1, [entries, entities, first, cells], device=self.device)
 
     def groups(self) -> CellGroups:
         """The same lists as arrays."""
-        held, cells = self._entries, len(self._entries.head)
+        entries, cells = self._entries, len(self._entries.head)
         start = wp.empty(cells + 1, dtype=wp.int32, device=self.device)
-        order = wp.empty(int(held.state.numpy()[2]), dtype=wp.int32, device=self.device)
-        launch(_flatten, 1, [held], [start, order], device=self.device)
+        order = wp.empty(int(entries.state.numpy()[2]), dtype=wp.int32, device=self.device)
+        launch(_flatten, 1, [entries], [start, order], device=self.device)
         return CellGroups(start, order)
 
 
-def _grown(array: wp.array, room: int) -> wp.array:
-    if len(array) >= room:
-        return array
-    grown = wp.full(room + room // 2, -1, dtype=wp.int32, device=array.device)
-    wp.copy(grown, array, count=len(array))
-    return grown
+def _with_room(array: wp.array, room: int) -> wp.array:
+    return array if len(array) >= room else grown(array, room + room // 2, -1)
 
 
 @wp.func
 def _take_out(e: CellListEntries, entity: int):
-    x = int(e.mine[entity])
+    x = int(e.entity_head[entity])
     while x >= 0:
         if e.before[x] >= 0:
             e.after[e.before[x]] = int(e.after[x])
@@ -79,19 +76,19 @@ def _take_out(e: CellListEntries, entity: int):
             e.head[e.cell[x]] = int(e.after[x])
         if e.after[x] >= 0:
             e.before[e.after[x]] = int(e.before[x])
-        further = int(e.further[x])
-        e.further[x] = int(e.state[1])
+        next_of_entity = int(e.next_of_entity[x])
+        e.next_of_entity[x] = int(e.state[1])
         e.state[1] = x
         e.state[2] = e.state[2] - 1
-        x = further
-    e.mine[entity] = -1
+        x = next_of_entity
+    e.entity_head[entity] = -1
 
 
 @wp.func
 def _put_in(e: CellListEntries, entity: int, cell: int):
     x = int(e.state[1])
     if x >= 0:
-        e.state[1] = int(e.further[x])
+        e.state[1] = int(e.next_of_entity[x])
     else:
         x = int(e.state[0])
         e.state[0] = x + 1
@@ -103,8 +100,8 @@ def _put_in(e: CellListEntries, entity: int, cell: int):
     if first >= 0:
         e.before[first] = x
     e.head[cell] = x
-    e.further[x] = int(e.mine[entity])
-    e.mine[entity] = x
+    e.next_of_entity[x] = int(e.entity_head[entity])
+    e.entity_head[entity] = x
     e.state[2] = e.state[2] + 1
 
 

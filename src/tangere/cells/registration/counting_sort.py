@@ -4,7 +4,7 @@ Question: who is in each cell?
 Method:   each shard counts its own contiguous range, one scan turns the counts into places, each shard then writes its
           range (stable, no atomics). On CUDA a stable radix sort and a scan.
 The grouped order is the registration: `present(c)` is a range, and `near(c)` the ranges of the ring of c.
-Spec: specs/pitiot-multiresolution-interactions 2.11, 5.3.
+Known as: counting sort; on CUDA radix sort. Registration of particles: Pitiot 2015, sections 5.1 and 5.2.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.cells.numbers import numbers_of
+from tangere.cells.index_checks import checked_indices
 from tangere.runtime import SOUND, Arrays, device_of, launch, sort_pairs, thread_count
 
-__all__ = ["CellGroups", "first_at_least", "group"]
+__all__ = ["CellGroups", "first_at_least", "group_by_cell"]
 
 wp.set_module_options(SOUND)
 
@@ -38,7 +38,7 @@ class CellGroups:
 
     def rows(self, cells: Arrays) -> np.ndarray:
         """The items of some cells, one cell after the other; only these are fetched from the device."""
-        chosen = numbers_of(cells, "cells", len(self.start) - 1, "cells")
+        chosen = checked_indices(cells, "cells", len(self.start) - 1, "cells")
         if device_of(self.start).is_cpu:
             start, order = self.start.numpy(), self.order.numpy()
             found = [order[start[c] : start[c + 1]] for c in chosen]
@@ -49,7 +49,7 @@ class CellGroups:
         return np.concatenate([np.empty(0, np.int32), *found])
 
 
-def group(cells: wp.array, capacity: int) -> CellGroups:
+def group_by_cell(cells: wp.array, capacity: int) -> CellGroups:
     """Group items 0 … n-1 by cell.
 
     Args:
@@ -60,7 +60,7 @@ def group(cells: wp.array, capacity: int) -> CellGroups:
     if device.is_cpu and count:  # CUDA sorts whatever there is
         known = cells.numpy()
         if known.min() < 0 or known.max() >= capacity:
-            numbers_of(known, "cells", capacity, "cells")
+            checked_indices(known, "cells", capacity, "cells")
     start = wp.zeros(capacity + 1, dtype=wp.int32, device=device)
     if device.is_cuda:
         items = wp.empty(count, dtype=wp.int32, device=device)
@@ -72,7 +72,7 @@ def group(cells: wp.array, capacity: int) -> CellGroups:
     order = wp.empty(count, dtype=wp.int32, device=device)
     tally = wp.zeros((shards, capacity), dtype=wp.int32, device=device)
     if shards == 1:
-        launch(_group_alone, 1, [cells, tally], [start, order], device=device)
+        launch(_group_in_one_shard, 1, [cells, tally], [start, order], device=device)
         return CellGroups(start, order)
     launch(_count, shards, [cells, shards], [tally], device=device, grain=1)
     launch(_scan, 1, [tally, shards], [start], device=device)
@@ -86,13 +86,13 @@ def _begin(count: int, shard: int, shards: int) -> int:
 
 
 @wp.func
-def _counted(cells: wp.array[int], s: int, shards: int, tally: wp.array2d[int]):
+def _count_shard(cells: wp.array[int], s: int, shards: int, tally: wp.array2d[int]):
     for i in range(_begin(cells.shape[0], s, shards), _begin(cells.shape[0], s + 1, shards)):
         tally[s, cells[i]] = tally[s, cells[i]] + 1
 
 
 @wp.func
-def _scanned(tally: wp.array2d[int], shards: int, start: wp.array[int]):
+def _scan_counts(tally: wp.array2d[int], shards: int, start: wp.array[int]):
     total = int(0)
     for c in range(tally.shape[1]):
         start[c] = total
@@ -104,7 +104,7 @@ def _scanned(tally: wp.array2d[int], shards: int, start: wp.array[int]):
 
 
 @wp.func
-def _filled(cells: wp.array[int], s: int, shards: int, tally: wp.array2d[int], order: wp.array[int]):
+def _fill_shard(cells: wp.array[int], s: int, shards: int, tally: wp.array2d[int], order: wp.array[int]):
     for i in range(_begin(cells.shape[0], s, shards), _begin(cells.shape[0], s + 1, shards)):
         place = int(tally[s, cells[i]])
         order[place] = i
@@ -112,25 +112,27 @@ def _filled(cells: wp.array[int], s: int, shards: int, tally: wp.array2d[int], o
 
 
 @wp.kernel
-def _group_alone(first: int, cells: wp.array[int], tally: wp.array2d[int], start: wp.array[int], order: wp.array[int]):
-    _counted(cells, 0, 1, tally)
-    _scanned(tally, 1, start)
-    _filled(cells, 0, 1, tally, order)
+def _group_in_one_shard(
+    first: int, cells: wp.array[int], tally: wp.array2d[int], start: wp.array[int], order: wp.array[int]
+):
+    _count_shard(cells, 0, 1, tally)
+    _scan_counts(tally, 1, start)
+    _fill_shard(cells, 0, 1, tally, order)
 
 
 @wp.kernel
 def _count(first: int, cells: wp.array[int], shards: int, tally: wp.array2d[int]):
-    _counted(cells, first + wp.tid(), shards, tally)
+    _count_shard(cells, first + wp.tid(), shards, tally)
 
 
 @wp.kernel
 def _scan(first: int, tally: wp.array2d[int], shards: int, start: wp.array[int]):
-    _scanned(tally, shards, start)
+    _scan_counts(tally, shards, start)
 
 
 @wp.kernel
 def _fill(first: int, cells: wp.array[int], shards: int, tally: wp.array2d[int], order: wp.array[int]):
-    _filled(cells, first + wp.tid(), shards, tally, order)
+    _fill_shard(cells, first + wp.tid(), shards, tally, order)
 
 
 @wp.func

@@ -1,9 +1,10 @@
 """When cells split and merge: by density, near a point, or as a function says; within a level and a budget.
 
-A criterion looks at a registration and gives two numbers per cell: how much a leaf wants to be split and how much a
-split cell wants its children merged; not above zero is no wish. `adapt` grants the strongest wishes first, merges
-before splits. Cells whose children differ in walls or obstacles do not merge, whatever is wished.
-Spec: specs/pitiot-multiresolution-interactions 2.16.
+Question: which cells should be finer, and which coarser?
+Method:   a criterion looks at a registration and gives two priorities per cell: how much a leaf is to be split and how
+          much a split cell is to be merged; not above zero is not at all. `adapt` takes the highest first, merges
+          before splits. Cells whose children differ in walls or obstacles do not merge, whatever the criterion says.
+Known as: multiresolution criteria (Pitiot 2015, sections 6.1, 8.3.3 and 9.1.2).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tangere.runtime import Arrays, InputError
 
 __all__ = ["Criterion", "Density", "NearPoint", "adapt"]
 
-#: (split, merge) wishes, one number per cell.
+#: (split, merge) priorities, one number per cell.
 Criterion = Callable[[Registration], tuple[np.ndarray, np.ndarray]]
 
 
@@ -77,16 +78,16 @@ class NearPoint:
         nearest = np.full(map.cell_capacity, np.inf)
         children = leaves[parent[leaves] >= 0]
         np.minimum.at(nearest, parent[children], away[children])
-        wish = np.where(map.levels < self.level, self.radius - away, -1.0)
+        priority = np.where(map.levels < self.level, self.radius - away, -1.0)
         # The cell the point is in is near whatever its size.
         held = registration.map.arrays.cell.numpy()[_dart_of(registration, point)]
         if map.levels[held] < self.level:
-            wish[held] = self.radius
+            priority[held] = self.radius
         keep = parent[held] if map.levels[held] > 0 else -1
         merge = np.where(np.isfinite(nearest), nearest - 1.5 * self.radius, -1.0)
         if keep >= 0:
             merge[keep] = -1.0
-        return wish, merge
+        return priority, merge
 
 
 def adapt(
@@ -97,11 +98,11 @@ def adapt(
     budget: int | None = None,
     balanced: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Merge and split cells as a criterion wishes, once; returns the cells merged and the cells split.
+    """Merge and split cells as a criterion says, once; returns the cells merged and the cells split.
 
     Args:
         level_limit: no cell gets finer than this level.
-        budget: at most so many merges and as many splits, the strongest wishes first; None: all. Splits that balance
+        budget: at most so many merges and as many splits, the highest first; None: all. Splits that balance
             asks for come on top.
         balanced: keep cells that share a vertex within one level of each other.
     """
@@ -109,30 +110,30 @@ def adapt(
     if level_limit < 0 or (budget is not None and budget < 0):
         raise InputError(f"level_limit and budget must not be negative, but are {level_limit} and {budget}")
     level_limit = min(level_limit, map.level_limit)
-    _, wish = _wishes(criterion, registration)
+    _, priority = _priorities(criterion, registration)
     levels, child, parent = map.levels, map.arrays.first_child.numpy(), map.arrays.parent.numpy()
     inner = (levels >= 0) & (child >= 0)
     has_inner_child = np.zeros(len(levels), bool)
     has_inner_child[parent[inner & (parent >= 0)]] = True
-    merged = registration.merge(_strongest(wish, inner & ~has_inner_child, budget), balanced=balanced)
-    wish, _ = _wishes(criterion, registration)
+    merged = registration.merge(_highest(priority, inner & ~has_inner_child, budget), balanced=balanced)
+    priority, _ = _priorities(criterion, registration)
     leaf = np.zeros(map.cell_capacity, bool)
     leaf[map.leaves] = True
-    split = registration.split(_strongest(wish, leaf & (map.levels < level_limit), budget), balanced=balanced)
+    split = registration.split(_highest(priority, leaf & (map.levels < level_limit), budget), balanced=balanced)
     return merged, split
 
 
-def _wishes(criterion: Criterion, registration: Registration) -> tuple[np.ndarray, np.ndarray]:
-    split, merge = (np.asarray(wish, dtype=float) for wish in criterion(registration))
+def _priorities(criterion: Criterion, registration: Registration) -> tuple[np.ndarray, np.ndarray]:
+    split, merge = (np.asarray(priority, dtype=float) for priority in criterion(registration))
     capacity = registration.map.cell_capacity
     if split.shape != (capacity,) or merge.shape != (capacity,):
-        raise InputError(f"criterion: gives wishes of shapes {split.shape} and {merge.shape} for {capacity} cells")
+        raise InputError(f"criterion: gives priorities of shapes {split.shape} and {merge.shape} for {capacity} cells")
     return split, merge
 
 
-def _strongest(wish: np.ndarray, allowed: np.ndarray, budget: int | None) -> np.ndarray:
-    cells = np.flatnonzero(allowed & (wish > 0))
-    return cells[np.argsort(-wish[cells], kind="stable")][:budget]
+def _highest(priority: np.ndarray, allowed: np.ndarray, budget: int | None) -> np.ndarray:
+    cells = np.flatnonzero(allowed & (priority > 0))
+    return cells[np.argsort(-priority[cells], kind="stable")][:budget]
 
 
 def _dart_of(registration: Registration, point: np.ndarray) -> int:

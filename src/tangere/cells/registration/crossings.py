@@ -6,7 +6,7 @@ Method:   every segment is marched twice, to count and to write (rows have no fi
           Few segments on CPU are marched once, one after the other.
           A segment that is stopped (a wall, an obstacle, a hole, a bay of the border) is marched from its other end as
           well: its row has what it crosses before the first and after the last stop, and it is marked.
-Spec: specs/pitiot-multiresolution-interactions 2.9, 2.12, 2.13; 5.3 (count, scan, emit).
+Known as: the memo particle (Pitiot 2015, section 5.3); count, scan and emit.
 """
 
 from __future__ import annotations
@@ -19,17 +19,25 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.march import MARCH_LIMIT, check_not_lost, started, stepped
+from tangere.cells.tracking.march import MARCH_LIMIT, check_not_lost, march_step, start_march
 from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST
 from tangere.runtime import SOUND, device_of, launch, offsets
 
-__all__ = ["ALONE", "ENDS", "MARCH", "NOTHING", "Crossings", "cross", "joined"]
+__all__ = [
+    "CELLS_OF_ENDS",
+    "MARCH_ALWAYS",
+    "MARCH_UNLESS_ONE_CELL",
+    "NO_CELLS",
+    "Crossings",
+    "cross_segments",
+    "union_of_rows",
+]
 
 wp.set_module_options(SOUND)
 
 #: How the cells of a segment are found: by marching; by marching unless both ends are in one (convex) cell; the cells
 #: of its ends and no more; not at all.
-MARCH, ALONE, ENDS, NOTHING = (wp.constant(k) for k in range(4))
+MARCH_ALWAYS, MARCH_UNLESS_ONE_CELL, CELLS_OF_ENDS, NO_CELLS = (wp.constant(k) for k in range(4))
 _GRAIN = 512
 #: So many segments are not worth a second march and a second thread.
 _FEW = 4096
@@ -47,7 +55,7 @@ class Crossings:
         """(k,) int32 the row of each place."""
         count = len(self.first) - 1
         owner = wp.empty_like(self.cells)
-        launch(_own, count, [self.first], [owner], device=device_of(owner))
+        launch(_write_owners, count, [self.first], [owner], device=device_of(owner))
         return owner
 
     def row(self, number: int) -> np.ndarray:
@@ -56,17 +64,17 @@ class Crossings:
         return self.cells[int(low) : int(high)].numpy()
 
 
-def cross(
-    map: CellMap, a: wp.array, b: wp.array, dart_a: wp.array, dart_b: wp.array, how: wp.array
+def cross_segments(
+    map: CellMap, a: wp.array, b: wp.array, dart_a: wp.array, dart_b: wp.array, method: wp.array
 ) -> tuple[Crossings, wp.array]:
     """The cells of segments, and (uint8) which of them were marched (1) and stopped on the way (2).
 
     Args:
         a, b: (n,) vec3d, the ends [m]. dart_a, dart_b: (n,) int32, darts of the cells that hold them.
-        how: (n,) int32, one of MARCH, ALONE, ENDS, NOTHING for each.
+        method: (n,) int32, one of MARCH, ALONE, ENDS, NOTHING for each.
     """
     count, device = len(a), map.device
-    inputs = [map.arrays, a, b, dart_a, dart_b, how]
+    inputs = [map.arrays, a, b, dart_a, dart_b, method]
     if device.is_cpu and count <= _FEW:
         return _cross_in_order(inputs, count, device)
     sizes = wp.empty(count, dtype=wp.int32, device=device)
@@ -77,7 +85,7 @@ def cross(
     first, total = offsets(sizes)
     cells = wp.empty(total, dtype=wp.int32, device=device)
     launch(_walk_rows, count, [*inputs, 1, first, cells], [sizes, marched, status], device=device, grain=_GRAIN)
-    return _cut(first, sizes, cells, total), marched
+    return _pack_rows(first, sizes, cells, total), marched
 
 
 def _cross_in_order(inputs: list[Any], count: int, device: wp.Device) -> tuple[Crossings, wp.array]:
@@ -95,18 +103,18 @@ def _cross_in_order(inputs: list[Any], count: int, device: wp.Device) -> tuple[C
         room = total
 
 
-def joined(rows: Crossings, members: wp.array) -> Crossings:
+def union_of_rows(rows: Crossings, members: wp.array) -> Crossings:
     """For each (n, k) of members the union of their rows."""
     count, device = len(members), device_of(members)
     sizes = wp.empty(count, dtype=wp.int32, device=device)
-    launch(_measure, count, [rows.first, members], [sizes], device=device)
+    launch(_row_sizes, count, [rows.first, members], [sizes], device=device)
     first, total = offsets(sizes)
     cells = wp.empty(total, dtype=wp.int32, device=device)
     launch(_join, count, [rows.first, rows.cells, members, first, cells], [sizes], device=device, grain=_GRAIN)
-    return _cut(first, sizes, cells, total)
+    return _pack_rows(first, sizes, cells, total)
 
 
-def _cut(first: wp.array, sizes: wp.array, cells: wp.array, room: int) -> Crossings:
+def _pack_rows(first: wp.array, sizes: wp.array, cells: wp.array, room: int) -> Crossings:
     """Rows of `sizes` cells, without the room that was left after each."""
     count, device = len(sizes), device_of(sizes)
     begin, total = offsets(sizes)
@@ -117,7 +125,7 @@ def _cut(first: wp.array, sizes: wp.array, cells: wp.array, room: int) -> Crossi
 
 
 @wp.func
-def _noted(base: int, size: int, cells: wp.array[int], cell: int) -> int:
+def _insert_sorted(base: int, size: int, cells: wp.array[int], cell: int) -> int:
     """Put a cell into its place of a sorted row unless it is there, or (without room) only count it."""
     at = wp.min(size, cells.shape[0] - base)
     while at > 0 and cells[base + wp.max(at, 1) - 1] > cell:
@@ -134,26 +142,26 @@ def _noted(base: int, size: int, cells: wp.array[int], cell: int) -> int:
 
 
 @wp.func
-def _marched_row(
+def _march_row(
     m: MapArrays, a: wp.vec3d, b: wp.vec3d, dart: int, base: int, size: int, writing: int, cells: wp.array[int]
 ) -> wp.vec2i:
     """The size of a row with the cells from a on, and how the march ended."""
-    now = started(m, a, dart)
+    now = start_march(m, a, dart)
     steps = int(0)
     last = int(-1)
     count = int(size)
-    going = bool(True)
-    while going:
+    under_way = bool(True)
+    while under_way:
         cell = m.cell[now.dart]
         if cell != last:
             if writing == 1:
-                count = _noted(base, count, cells, cell)
+                count = _insert_sorted(base, count, cells, cell)
             else:
                 count += 1
             last = cell
-        going = now.status < 0 and steps < MARCH_LIMIT
-        if going:
-            now = stepped(m, a, b, now)
+        under_way = now.status < 0 and steps < MARCH_LIMIT
+        if under_way:
+            now = march_step(m, a, b, now)
             steps += 1
     if now.status < 0:
         return wp.vec2i(count, LOST)
@@ -161,33 +169,33 @@ def _marched_row(
 
 
 @wp.func
-def row_of(
+def write_row(
     m: MapArrays,
     a: wp.vec3d,
     b: wp.vec3d,
     dart_a: int,
     dart_b: int,
-    how: int,
+    method: int,
     base: int,
     writing: int,
     cells: wp.array[int],
 ) -> wp.vec3i:
     """The row of one segment: its size, how the march ended, and whether there was one (1) and it was stopped (2)."""
-    if how == NOTHING:
+    if method == NO_CELLS:
         return wp.vec3i(0, INSIDE, 0)
     here = m.cell[dart_a]
     there = m.cell[dart_b]
-    if how == ENDS or (how == ALONE and here == there):
+    if method == CELLS_OF_ENDS or (method == MARCH_UNLESS_ONE_CELL and here == there):
         size = int(1)
         if writing == 1:
-            size = _noted(base, _noted(base, 0, cells, here), cells, there)
+            size = _insert_sorted(base, _insert_sorted(base, 0, cells, here), cells, there)
         elif here != there:
             size = 2
         return wp.vec3i(size, INSIDE, 0)
-    end = _marched_row(m, a, b, dart_a, base, 0, writing, cells)
+    end = _march_row(m, a, b, dart_a, base, 0, writing, cells)
     if end[1] == BLOCKED:
         # A wall is in the way: the cells from the other end as well.
-        end = _marched_row(m, b, a, dart_b, base, end[0], writing, cells)
+        end = _march_row(m, b, a, dart_b, base, end[0], writing, cells)
         return wp.vec3i(end[0], end[1], 2)
     return wp.vec3i(end[0], end[1], 1)
 
@@ -200,7 +208,7 @@ def _walk_rows(
     b: wp.array[wp.vec3d],
     dart_a: wp.array[int],
     dart_b: wp.array[int],
-    how: wp.array[int],
+    method: wp.array[int],
     writing: int,
     begin: wp.array[int],
     cells: wp.array[int],
@@ -212,7 +220,7 @@ def _walk_rows(
     base = int(0)
     if writing == 1:
         base = begin[i]
-    row = row_of(m, a[i], b[i], dart_a[i], dart_b[i], how[i], base, writing, cells)
+    row = write_row(m, a[i], b[i], dart_a[i], dart_b[i], method[i], base, writing, cells)
     sizes[i] = row[0]
     status[i] = wp.uint8(row[1])
     marched[i] = wp.uint8(row[2])
@@ -226,7 +234,7 @@ def _walk_in_order(
     b: wp.array[wp.vec3d],
     dart_a: wp.array[int],
     dart_b: wp.array[int],
-    how: wp.array[int],
+    method: wp.array[int],
     begin: wp.array[int],
     cells: wp.array[int],
     marched: wp.array[wp.uint8],
@@ -235,7 +243,7 @@ def _walk_in_order(
     total = int(0)
     for i in range(a.shape[0]):
         begin[i] = total
-        row = row_of(m, a[i], b[i], dart_a[i], dart_b[i], how[i], total, 1, cells)
+        row = write_row(m, a[i], b[i], dart_a[i], dart_b[i], method[i], total, 1, cells)
         total += row[0]
         marched[i] = wp.uint8(row[2])
         if row[1] == LOST:
@@ -244,7 +252,7 @@ def _walk_in_order(
 
 
 @wp.kernel
-def _measure(first: int, rows: wp.array[int], members: wp.array2d[int], sizes: wp.array[int]):
+def _row_sizes(first: int, rows: wp.array[int], members: wp.array2d[int], sizes: wp.array[int]):
     i = first + wp.tid()
     size = int(0)
     for k in range(members.shape[1]):
@@ -266,7 +274,7 @@ def _join(
     size = int(0)
     for k in range(members.shape[1]):
         for q in range(rows[members[i, k]], rows[members[i, k] + 1]):
-            size = _noted(begin[i], size, cells, row_cells[q])
+            size = _insert_sorted(begin[i], size, cells, row_cells[q])
     sizes[i] = size
 
 
@@ -295,7 +303,7 @@ def _pack(
 
 
 @wp.kernel
-def _own(first: int, rows: wp.array[int], owner: wp.array[int]):
+def _write_owners(first: int, rows: wp.array[int], owner: wp.array[int]):
     i = first + wp.tid()
     for k in range(rows[i], rows[i + 1]):
         owner[k] = i

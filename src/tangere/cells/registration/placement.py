@@ -1,9 +1,11 @@
 """Where registered points are: put into the map, moved, and found again after cells changed; flat, curved or in space.
 
-In the plane and in space a point is where it is told to be and only its dart is looked for. A point of a curved surface
-is on a triangle of it: it is put on the nearest one, moves by gliding (its target says how far and which way), and when
-cells change it goes to the nearest triangle of its cell and the ring of that. In a flat map z is left out.
-Spec: specs/pitiot-multiresolution-interactions 2.8 (moving mesh), 2.10, 2.11, 2.14 (re-aiming).
+Question: where is a point, and in which simplex?
+Method:   in the plane and in space a point stays where it was put and only its dart is looked for. A point of a curved
+          surface is on a triangle of it: it is put on the nearest one, moves by gliding (its target says how far and
+          which way), and when cells change it goes to the nearest triangle of its cell and the ring of that. In a flat
+          map z is left out.
+Known as: point location in a moving mesh (Pitiot 2015, sections 5.2, 6.2.1 and 7.2).
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from tangere.cells.tracking.surface import glide_darts
 from tangere.geometry.closest_points import closest_on_triangle
 from tangere.runtime import SOUND, launch
 
-__all__ = ["moved", "placed"]
+__all__ = ["move_in_map", "place_in_map"]
 
 wp.set_module_options(SOUND)
 
 
-def placed(map: CellMap, points: wp.array, darts: wp.array | None) -> tuple[wp.array, wp.array, wp.array]:
+def place_in_map(map: CellMap, points: wp.array, darts: wp.array | None) -> tuple[wp.array, wp.array, wp.array]:
     """Points in the map, their darts, and (uint8) which of them are outside.
 
     Args:
@@ -33,10 +35,12 @@ def placed(map: CellMap, points: wp.array, darts: wp.array | None) -> tuple[wp.a
     if not map.is_surface:
         return points, *locate_darts(map, points, darts, anywhere=True)
     outside = wp.zeros(len(points), dtype=wp.uint8, device=map.device)
-    return *_on_nearest(map, points, darts), outside
+    return *_project_to_surface(map, points, darts), outside
 
 
-def moved(map: CellMap, points: wp.array, targets: wp.array, darts: wp.array) -> tuple[wp.array, wp.array, wp.array]:
+def move_in_map(
+    map: CellMap, points: wp.array, targets: wp.array, darts: wp.array
+) -> tuple[wp.array, wp.array, wp.array]:
     """Points on the straight way to their targets, their darts, and (uint8) which of them were stopped on it."""
     if map.is_surface:
         by = wp.empty_like(points)
@@ -49,7 +53,7 @@ def moved(map: CellMap, points: wp.array, targets: wp.array, darts: wp.array) ->
     return there, found, status
 
 
-def _on_nearest(map: CellMap, points: wp.array, darts: wp.array | None) -> tuple[wp.array, wp.array]:
+def _project_to_surface(map: CellMap, points: wp.array, darts: wp.array | None) -> tuple[wp.array, wp.array]:
     there, found = wp.empty_like(points), wp.empty(len(points), dtype=wp.int32, device=map.device)
     near, known = (found, 0) if darts is None else (darts, 1)
     inputs = [map.arrays, map.rings.table, points, near, known]

@@ -5,7 +5,7 @@ Method:   a search over rings from the point's own cell, which goes on through e
           than the farthest found so far (its bounding sphere says so). The way from one point to such another leads
           only through such cells, so in a convex map nothing is missed; where a hole or a bay of the border is between,
           what can only be reached by a longer way around is not near. Walls and obstacles hide nothing.
-Spec: specs/pitiot-multiresolution-interactions 2.3 (levels), 2.17.
+Known as: proximity queries by one-rings (Pitiot 2015, section 3.3); nearest neighbours by best-first search.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from tangere.cells.index_checks import checked_index
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.neighbourhood import ancestors, ring
 from tangere.cells.maps.rings import RingTable
-from tangere.cells.numbers import number_of
 from tangere.cells.registration.registration import Kind, Registration
 from tangere.runtime import SOUND, InputError, launch
 
-__all__ = ["around", "in_ring", "in_ring_at", "nearest"]
+__all__ = ["in_ring", "in_ring_at", "nearest", "things_around"]
 
 wp.set_module_options(SOUND)
 
@@ -38,7 +38,7 @@ def in_ring(registration: Registration, kind: Kind, point: int) -> np.ndarray:
     return found[found != point] if kind == "points" else found
 
 
-def around(
+def things_around(
     registration: Registration, kind: Kind, number: int, others: Kind, *, level: int | None = None
 ) -> np.ndarray:
     """Numbers of the `others` in the cells that a point, segment or triangle crosses and in the one-ring of these.
@@ -60,7 +60,7 @@ def in_ring_at(registration: Registration, kind: Kind, cell: int, level: int) ->
     """The same for a cell on a coarser level: everyone in its level-k ancestor and the one-ring of that."""
     map = registration.map
     up = ancestors(map, level)
-    cells = np.union1d([up[number_of(cell, "cell", map.cell_capacity, "cells")]], ring(map, [cell], level=level))
+    cells = np.union1d([up[checked_index(cell, "cell", map.cell_capacity, "cells")]], ring(map, [cell], level=level))
     return np.unique(registration.present(kind).rows(map.leaves[np.isin(up[map.leaves], cells)]))
 
 

@@ -7,7 +7,7 @@ Method:   for each cell that holds points, once, the cells around it that a way 
           A way from one point to another within the radius leads only through such cells, so in a convex map nothing is
           missed; where a hole or a bay of the border is between, what can only be reached by a longer way around is not
           near. Walls and obstacles hide nothing: what is behind one is as near as without it.
-Spec: specs/pitiot-multiresolution-interactions 2.17.
+Known as: fixed-radius near neighbours, by cells.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
 from tangere.cells.registration.registration import Registration
-from tangere.cells.tracking.simplex_sides import chunk_of
+from tangere.cells.tracking.simplex_sides import points_per_index
 from tangere.runtime import SOUND, InputError, collect, launch, reserve_slots
 
-__all__ = ["within"]
+__all__ = ["pairs_within"]
 
 wp.set_module_options(SOUND)
 
 _GRAIN = 4096
 #: Squares are compared first; only within rounding of the radius is a root taken.
-_MORE = wp.constant(wp.float64(1.0 + 1e-12))
+_ROUNDED_UP = wp.constant(wp.float64(1.0 + 1e-12))
 
 
 @wp.struct
@@ -40,7 +40,7 @@ class Boxes:
     high_point: wp.array[wp.vec3d]
 
 
-def within(registration: Registration, radius: float) -> np.ndarray:
+def pairs_within(registration: Registration, radius: float) -> np.ndarray:
     """(k, 2) pairs of points not farther apart than `radius` [m], i < j, sorted."""
     if not 0 <= radius < np.inf:
         raise InputError(f"radius must be a length that is not negative [m], but is {radius}")
@@ -54,7 +54,7 @@ def within(registration: Registration, radius: float) -> np.ndarray:
         setattr(boxes, name, wp.empty(cells, dtype=wp.vec3d, device=device))
     launch(_box, cells, [map.arrays, groups.start, points], [boxes], device=device, grain=_GRAIN)
     around, sizes = _cells_around(registration, boxes, radius)
-    chunk = chunk_of(device)
+    chunk = points_per_index(device)
     found = collect(
         _pairs,
         -(-count // chunk),
@@ -150,7 +150,7 @@ def _search(
         return
     low = boxes.low_point[c]
     high = boxes.high_point[c]
-    limit = radius * radius * _MORE
+    limit = radius * radius * _ROUNDED_UP
     around[c, 0] = c
     end = int(1)
     head = int(0)
@@ -188,7 +188,7 @@ def _pairs(
     out: wp.array[wp.int64],
 ):
     begin = (first + wp.tid()) * chunk
-    limit = radius * radius * _MORE
+    limit = radius * radius * _ROUNDED_UP
     for k in range(begin, wp.min(begin + chunk, points.shape[0])):
         x = points[k]
         c = own[k]

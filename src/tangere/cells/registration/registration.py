@@ -9,14 +9,14 @@ Method:   every point keeps a dart and walks or marches from it. A segment is in
           On a curved surface points are on its triangles, and the straight segment between two of them is not: it is
           present in the cells of its ends.
           A map that others split, merge, bend or block is noticed by its version, and everybody is looked for again.
-Promise:  whatever is asked, each entity is present exactly in the cells it crosses and every dart is in the cell of its
+Sound:    whatever is asked, each entity is present exactly in the cells it crosses and every dart is in the cell of its
           point. Two exceptions: a segment that a wall, an obstacle, a hole or a bay of the border stops is present up
           to there from both ends, and `stopped` tells; and where faces are warped, a split or merge bends the border a
           little, and a point that is then just outside stays with the cell it was in.
           In mode "fast" a segment with both ends in one cell is said to be in that cell alone, which may miss
           neighbours where cells are not convex; they have it as near.
           What is refused leaves map and registration as they were.
-Spec: specs/pitiot-multiresolution-interactions 2.8 (loss of convexity), 2.11-2.15.
+Known as: registration of particles, edges and surfaces (Pitiot 2015, chapters 5 and 6; modes: section 7.3).
 """
 
 from __future__ import annotations
@@ -26,19 +26,26 @@ from typing import Literal
 import numpy as np
 import warp as wp
 
+from tangere.cells.index_checks import checked_index, checked_indices
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.neighbourhood import ancestors
-from tangere.cells.maps.refinement.split_merge import follow_heirs, merge, split
-from tangere.cells.numbers import number_of, numbers_of
-from tangere.cells.registration.advection import carry
+from tangere.cells.maps.refinement.split_merge import merge, replace_merged_darts, split
+from tangere.cells.registration.advection import advect
 from tangere.cells.registration.cell_lists import CellLists
-from tangere.cells.registration.counting_sort import CellGroups, group
-from tangere.cells.registration.crossings import ALONE, ENDS, MARCH, Crossings, cross, joined
-from tangere.cells.registration.members import ends_of, members_of, unique_edges
-from tangere.cells.registration.placement import moved, placed
+from tangere.cells.registration.counting_sort import CellGroups, group_by_cell
+from tangere.cells.registration.crossings import (
+    CELLS_OF_ENDS,
+    MARCH_ALWAYS,
+    MARCH_UNLESS_ONE_CELL,
+    Crossings,
+    cross_segments,
+    union_of_rows,
+)
+from tangere.cells.registration.elements import edge_ends, element_points, unique_edges
+from tangere.cells.registration.placement import move_in_map, place_in_map
 from tangere.cells.registration.triangle_fill import fill_triangles
-from tangere.cells.tracking.locate import darts_of, points_of
+from tangere.cells.tracking.locate import as_darts, as_map_points
 from tangere.runtime import SOUND, Arrays, InputError, launch, where
 
 __all__ = ["Registration"]
@@ -77,12 +84,12 @@ class Registration:
         if form not in ("sorted", "incremental") or mode not in ("exact", "fast"):
             raise InputError(f"form is 'sorted' or 'incremental', mode 'exact' or 'fast', not {form!r} and {mode!r}")
         self.map, self.form, self.mode, self.fill = map, form, mode, fill
-        self._points = wp.clone(points_of(map, points, "points"))
+        self._points = wp.clone(as_map_points(map, points, "points"))
         count = len(self._points)
-        self.segments = members_of(segments, "segments", 2, count)  #: (m, 2)
-        self.triangles = members_of(triangles, "triangles", 3, count)  #: (k, 3)
-        start = None if darts is None else darts_of(map, darts, count)
-        self._points, self._darts, status = placed(map, self._points, start)
+        self.segments = element_points(segments, "segments", 2, count)  #: (m, 2)
+        self.triangles = element_points(triangles, "triangles", 3, count)  #: (k, 3)
+        start = None if darts is None else as_darts(map, darts, count)
+        self._points, self._darts, status = place_in_map(map, self._points, start)
         _refuse_outside(status, "points")
         self._version = map.version
         self._marched = wp.empty(0, dtype=wp.uint8, device=map.device)
@@ -90,8 +97,8 @@ class Registration:
         self._lists: dict[Kind, CellLists] = {}
         self._groups: dict[Kind, CellGroups] = {}
         self._rows: dict[Kind, Crossings] = {}
-        self._send_members()
-        self._refresh()
+        self._upload_elements()
+        self._register_all()
 
     def __repr__(self) -> str:
         sizes = len(self._points), len(self.segments), len(self.triangles)
@@ -100,13 +107,13 @@ class Registration:
     @property
     def points(self) -> np.ndarray:
         """(n, 3) where the points are [m]."""
-        self._catch_up()
+        self._synchronise()
         return self._points.numpy()
 
     @property
     def darts(self) -> np.ndarray:
         """(n,) the dart each point aims at; its simplex holds the point."""
-        self._catch_up()
+        self._synchronise()
         return self._darts.numpy()
 
     @property
@@ -116,8 +123,8 @@ class Registration:
 
     def cell_of(self, point: int) -> int:
         """The cell of one point."""
-        self._catch_up()
-        i = number_of(point, "point", len(self._points), "points")
+        self._synchronise()
+        i = checked_index(point, "point", len(self._points), "points")
         dart = int(self._darts[i : i + 1].numpy()[0])
         return int(self.map.arrays.cell[dart : dart + 1].numpy()[0])
 
@@ -133,15 +140,15 @@ class Registration:
         Args:
             level: cells of this level (and coarser leaves) instead of leaves: far fewer for a large thing.
         """
-        self._catch_up()
+        self._synchronise()
         _refuse_kind(kind)
         rows = self._rows[kind]
-        leaves = rows.row(number_of(number, "number", len(rows.first) - 1, kind))
+        leaves = rows.row(checked_index(number, "number", len(rows.first) - 1, kind))
         return leaves if level is None else np.unique(ancestors(self.map, level)[leaves])
 
     def stopped(self, kind: Literal["segments", "triangles"]) -> np.ndarray:
         """Numbers of the segments, or triangles with an edge, whose cells are known only up to a wall or border."""
-        self._catch_up()
+        self._synchronise()
         if kind not in ("segments", "triangles"):
             raise InputError(f"kind is 'segments' or 'triangles', not {kind!r}")
         edges = self._segment_edges if kind == "segments" else self._triangle_edges
@@ -149,13 +156,13 @@ class Registration:
 
     def edge_cells(self, triangle: int) -> np.ndarray:
         """The cells that the edges of a triangle cross, sorted."""
-        self._catch_up()
-        sides = self._triangle_edges.numpy()[number_of(triangle, "triangle", len(self.triangles), "triangles")]
+        self._synchronise()
+        sides = self._triangle_edges.numpy()[checked_index(triangle, "triangle", len(self.triangles), "triangles")]
         return np.unique(np.concatenate([self._edge_rows.row(int(k)) for k in sides]))
 
     def present(self, kind: Kind) -> CellGroups:
         """Who is in each cell."""
-        self._catch_up()
+        self._synchronise()
         _refuse_kind(kind)
         if kind not in self._groups:
             self._groups[kind] = self._grouped(kind)
@@ -164,7 +171,7 @@ class Registration:
     def near(self, kind: Kind, cell: int) -> np.ndarray:
         """Who is in the one-ring of a leaf cell but not in it, sorted."""
         groups = self.present(kind)
-        cell = number_of(cell, "cell", self.map.cell_capacity, "cells")
+        cell = checked_index(cell, "cell", self.map.cell_capacity, "cells")
         if self.map.levels[cell] < 0 or self.map.arrays.first_child.numpy()[cell] >= 0:
             raise InputError(f"cell: cell {cell} is not a leaf")
         return np.setdiff1d(groups.rows(self.map.rings.row(cell)), groups.row(cell))
@@ -174,17 +181,17 @@ class Registration:
 
         On a curved surface a target says how far and which way; the way there follows the surface.
         """
-        self._catch_up()
-        there = points_of(self.map, targets, "targets", len(self._points))
-        self._points, self._darts, status = moved(self.map, self._points, there, self._darts)
-        self._refresh()
+        self._synchronise()
+        there = as_map_points(self.map, targets, "targets", len(self._points))
+        self._points, self._darts, status = move_in_map(self.map, self._points, there, self._darts)
+        self._register_all()
         return status.numpy() == 1
 
     def split(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
         """Split cells and keep everybody registered; returns the cells that were split."""
-        self._catch_up()
+        self._synchronise()
         done = split(self.map, cells, balanced=balanced)
-        self._catch_up()
+        self._synchronise()
         return done
 
     def merge(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
@@ -192,9 +199,9 @@ class Registration:
 
         Cells whose children differ in walls or obstacles are left out.
         """
-        self._catch_up()
+        self._synchronise()
         done = merge(self.map, cells, balanced=balanced)
-        self._catch_up()
+        self._synchronise()
         return done
 
     def deform(self, vertices: Arrays, *, carried: bool = True) -> None:
@@ -204,24 +211,24 @@ class Registration:
             carried: points keep their place in their simplex; otherwise they stay where they are and change cells,
                 which is refused if one would be outside.
         """
-        self._catch_up()
+        self._synchronise()
         before = self.map.positions.copy()
         if carried:
-            self._points = carry(self.map, self._points, self._darts, vertices)
+            self._points = advect(self.map, self._points, self._darts, vertices)
         else:
             self.map.move(vertices)
-            status = placed(self.map, self._points, self._darts)[2]
+            status = place_in_map(self.map, self._points, self._darts)[2]
             if status.numpy().any():
                 self.map.move(before)
                 _refuse_outside(status, "vertices")
-        self._catch_up()
+        self._synchronise()
 
     def add(self, points: Arrays, darts: Arrays | None = None) -> np.ndarray:
         """Register more points; returns their numbers."""
-        self._catch_up()
-        more = points_of(self.map, points, "points")
-        start = None if darts is None else darts_of(self.map, darts, len(more))
-        more, aimed, status = placed(self.map, more, start)
+        self._synchronise()
+        more = as_map_points(self.map, points, "points")
+        start = None if darts is None else as_darts(self.map, darts, len(more))
+        more, aimed, status = place_in_map(self.map, more, start)
         _refuse_outside(status, "points")
         count = len(self._points)
         self._set_points(np.concatenate([self.points, more.numpy()]), np.concatenate([self.darts, aimed.numpy()]))
@@ -229,7 +236,7 @@ class Registration:
 
     def remove(self, numbers: Arrays) -> np.ndarray:
         """Unregister points that no segment or triangle uses; returns the old number of each point that is left."""
-        gone = np.unique(numbers_of(numbers, "numbers", len(self._points), "points"))
+        gone = np.unique(checked_indices(numbers, "numbers", len(self._points), "points"))
         used = np.intersect1d(gone, np.concatenate([self.segments.ravel(), self.triangles.ravel()]))
         if len(used):
             raise InputError(f"numbers: point {used[0]} belongs to a segment or triangle")
@@ -245,10 +252,10 @@ class Registration:
         self._darts = wp.array(darts, dtype=wp.int32, device=self.map.device)
         self._lists.clear()
         self._rows.clear()
-        self._send_members()
-        self._refresh()
+        self._upload_elements()
+        self._register_all()
 
-    def _send_members(self) -> None:
+    def _upload_elements(self) -> None:
         """What the device needs to know of segments and triangles: all their edges, each once, and whose they are."""
         edges, number = unique_edges(self.segments, self.triangles)
         count, device = len(self.segments), self.map.device
@@ -258,23 +265,23 @@ class Registration:
             for part in (number[:count].reshape(-1, 1), number[count:].reshape(-1, 3))
         )
 
-    def _catch_up(self) -> None:
+    def _synchronise(self) -> None:
         """Look for everybody again if the map is not the one they were registered in."""
         map = self.map
         if self._version == map.version:
             return
-        # Darts of merged cells have heirs until new cells get them.
-        known = self._version >= map.reused
+        # Darts of merged cells have successors until new cells get them.
+        known = self._version >= map.reuse_version
         if known:
-            follow_heirs(map, self._darts)
-        found = placed(map, self._points, self._darts if known else None)
-        if self._version < map.moved:
+            replace_merged_darts(map, self._darts)
+        found = place_in_map(map, self._points, self._darts if known else None)
+        if self._version < map.move_version:
             _refuse_outside(found[2], "points")
         self._points, self._darts, _ = found
         self._version = map.version
-        self._refresh()
+        self._register_all()
 
-    def _refresh(self) -> None:
+    def _register_all(self) -> None:
         """Find everybody's cells again: darts are in them."""
         map, device, count = self.map, self.map.device, len(self._points)
         before = self._rows.get("points")
@@ -282,11 +289,11 @@ class Registration:
         self._changed = wp.empty(count, dtype=wp.uint8, device=device)
         known = cells if before is None else before.cells
         inputs = [map.arrays, self._darts, known, int(before is not None)]
-        launch(_cells_of, count + 1, inputs, [cells, numbers, self._changed], device=device)
+        launch(_write_cells, count + 1, inputs, [cells, numbers, self._changed], device=device)
         self._cross_edges()
         rows: dict[Kind, Crossings] = {"points": Crossings(numbers, cells)}
-        rows["segments"] = joined(self._edge_rows, self._segment_edges)
-        rows["triangles"] = self._filled(joined(self._edge_rows, self._triangle_edges))
+        rows["segments"] = union_of_rows(self._edge_rows, self._segment_edges)
+        rows["triangles"] = self._filled(union_of_rows(self._edge_rows, self._triangle_edges))
         self._groups.clear()
         if self.form == "incremental":
             for kind in _KINDS:
@@ -296,12 +303,12 @@ class Registration:
     def _cross_edges(self) -> None:
         map, device, count = self.map, self.map.device, len(self._edges)
         if map.is_surface:
-            way = ENDS
+            way = CELLS_OF_ENDS
         else:
-            way = ALONE if self.mode == "fast" or map.has_convex_cells else MARCH
+            way = MARCH_UNLESS_ONE_CELL if self.mode == "fast" or map.has_convex_cells else MARCH_ALWAYS
         how = wp.full(count, int(way), dtype=wp.int32, device=device)
-        ends = ends_of(self._edges, self._points, self._darts)
-        self._edge_rows, self._marched = cross(map, *ends, how)
+        ends = edge_ends(self._edges, self._points, self._darts)
+        self._edge_rows, self._marched = cross_segments(map, *ends, how)
 
     def _filled(self, rows: Crossings) -> Crossings:
         """With `fill`, the rows of triangles and the cells that only their insides cross."""
@@ -318,11 +325,11 @@ class Registration:
         if self.form == "incremental":
             return self._lists[kind].groups()
         rows = self._rows[kind]
-        found = group(rows.cells, self.map.cell_capacity)
+        found = group_by_cell(rows.cells, self.map.cell_capacity)
         if kind == "points":
             return found
         order, device = wp.empty_like(found.order), self.map.device
-        launch(_look_up, len(order), [found.order, rows.owner], [order], device=device)
+        launch(_gather_owners, len(order), [found.order, rows.owner], [order], device=device)
         return CellGroups(found.start, order)
 
     def _replace(self, kind: Kind, rows: Crossings) -> None:
@@ -349,7 +356,7 @@ def _refuse_outside(status: wp.array, name: str) -> None:
 
 
 @wp.kernel
-def _cells_of(
+def _write_cells(
     first: int,
     m: MapArrays,
     darts: wp.array[int],
@@ -370,7 +377,7 @@ def _cells_of(
 
 
 @wp.kernel
-def _look_up(first: int, order: wp.array[int], owner: wp.array[int], out: wp.array[int]):
+def _gather_owners(first: int, order: wp.array[int], owner: wp.array[int], out: wp.array[int]):
     i = first + wp.tid()
     out[i] = int(owner[order[i]])
 

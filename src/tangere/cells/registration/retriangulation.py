@@ -1,8 +1,9 @@
 """Surfaces whose triangles are too large for the cells: found, and divided until they are not.
 
-A triangle is known by the cells of its edges. That is enough as long as every cell its inside crosses is among these or
-in their ring; where cells became small, a triangle may enclose cells that would not know of it.
-Spec: specs/pitiot-multiresolution-interactions 2.13.
+Question: does every cell that a triangle crosses know of it?
+Method:   a triangle is known by the cells of its edges. That is enough as long as every cell its inside crosses is
+          among these or in their ring; where cells became small, a triangle may enclose cells that would not know it.
+Known as: the validity criterion of registered surfaces (Pitiot 2015, section 5.5); 1-to-4 subdivision with closure.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Question: all cells a triangle crosses, however large it is.
 Method:   flood from the cells its edges cross; a cell is crossed if one of its dart simplices is not separated from the
           triangle by any axis (face normals and edge products; in the plane, edge normals).
-Spec: specs/pitiot-multiresolution-interactions 2.13.
+Known as: flood fill with separating axis tests; surfaces in cells: Pitiot 2015, section 5.5.
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@ Method:   from simplex to simplex across sides the point is behind (the well-cen
           the target matter, not the way), a few sign tests per point. Points without a dart start at the nearest of a
           sample of cells; whatever is blocked or goes round in circles is looked for in every simplex. In a flat map z
           is left out.
-Promise:  an answer that is not blocked is its own certificate: no side function is negative (at a vertex: beyond
+Sound:    an answer that is not blocked is its own certificate: no side function is negative (at a vertex: beyond
           rounding). A walk from a given dart that meets a border or wall says so and keeps the last dart; it is not the
           straight way there (see `march`).
-Spec: specs/pitiot-multiresolution-interactions 2.6-2.8, 2.11.
+Known as: walking point location (Devillers, Pion, Teillaud 2001); particle tracking in BC cells (Pitiot 2015, section
+          7.2).
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, chunk_of, is_nearly_inside, sides, walk
+from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, is_nearly_inside, points_per_index, sides, walk
 from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, as_points, launch, to_numpy, where
 
-__all__ = ["Located", "classify", "locate", "locate_darts"]
+__all__ = ["Locations", "classify", "locate", "locate_darts"]
 
 wp.set_module_options(SOUND)
 
@@ -33,7 +34,7 @@ _GRAIN = 4096
 
 
 @dataclass(frozen=True)
-class Located:
+class Locations:
     """Where each point is."""
 
     dart: np.ndarray  #: (n,) int32; the simplex that holds the point, or the last one before a border
@@ -44,19 +45,19 @@ class Located:
         return f"Located({len(self.dart)} points, {int(self.blocked.sum())} blocked)"
 
 
-def locate(map: CellMap, points: Arrays, darts: Arrays | None = None) -> Located:
+def locate(map: CellMap, points: Arrays, darts: Arrays | None = None) -> Locations:
     """The cells that hold points.
 
     Args:
         points: (n, 2) or (n, 3) [m].
         darts: where to start, (n,): the darts of an earlier answer. None: anywhere; then `blocked` means outside.
     """
-    refuse_surface(map, "locate")
-    places = points_of(map, points, "points")
-    start = None if darts is None else darts_of(map, darts, len(places))
+    check_not_surface(map, "locate")
+    places = as_map_points(map, points, "points")
+    start = None if darts is None else as_darts(map, darts, len(places))
     dart, status = locate_darts(map, places, start)
     found = dart.numpy()
-    return Located(found, map.arrays.cell.numpy()[found], status.numpy() == BLOCKED)
+    return Locations(found, map.arrays.cell.numpy()[found], status.numpy() == BLOCKED)
 
 
 def locate_darts(
@@ -76,7 +77,7 @@ def locate_darts(
         step = max(1, int(len(leaves) ** (2 / 3)) // _SAMPLE)
         sample = wp.array(leaves[::step].astype(np.int32), dtype=wp.int32, device=device)
         launch(_nearest_start, count, [m, points, sample], [darts], device=device, grain=_GRAIN)
-    chunk = chunk_of(device)
+    chunk = points_per_index(device)
     indices = -(-count // chunk)
     launch(_walk, indices, [m, points, darts, chunk], [out, status], device=device, grain=_GRAIN // chunk)
     lost = where(status, int(BLOCKED if anywhere or not walked else LOST))
@@ -91,24 +92,24 @@ def classify(map: CellMap, points: Arrays, darts: Arrays, epsilon: float | None 
         darts: simplices that hold the points, as `locate` gives them.
         epsilon: thickness of faces, edges and vertices [m]; None: a millionth of the shortest edge.
     """
-    places = points_of(map, points, "points")
+    places = as_map_points(map, points, "points")
     if epsilon is None:
         epsilon = 1e-6 * _shortest_edge(map)
     if not 0 <= epsilon < np.inf:
         raise InputError(f"epsilon must be a length [m], not {epsilon}")
     state = wp.empty(len(places), dtype=wp.int32, device=map.device)
-    inputs = [map.arrays, places, darts_of(map, darts, len(places)), wp.float64(epsilon)]
+    inputs = [map.arrays, places, as_darts(map, darts, len(places)), wp.float64(epsilon)]
     launch(_classify, len(places), inputs, [state], device=map.device, grain=_GRAIN)
     return state.numpy()
 
 
-def refuse_surface(map: CellMap, name: str) -> None:
+def check_not_surface(map: CellMap, name: str) -> None:
     """Raise where sides of planes do not say where a point is."""
     if map.is_surface:
         raise UnsupportedError(f"{name} is for flat maps and for space; points of a curved surface move with glide")
 
 
-def points_of(map: CellMap, points: Arrays, name: str, count: int | None = None) -> wp.array:
+def as_map_points(map: CellMap, points: Arrays, name: str, count: int | None = None) -> wp.array:
     """Points of the plane or of space as vec3d on the map's device; in a flat map, with z = 0.
 
     NaN and infinite ones are refused, and another number of them than `count` (one for each of so many points).
@@ -128,7 +129,7 @@ def points_of(map: CellMap, points: Arrays, name: str, count: int | None = None)
     return as_points(points, name, map.device)
 
 
-def darts_of(map: CellMap, darts: Arrays, count: int) -> wp.array:
+def as_darts(map: CellMap, darts: Arrays, count: int) -> wp.array:
     """Dart numbers as an int32 array on the map's device; dead or missing darts are refused."""
     host = darts.numpy() if isinstance(darts, wp.array) else np.asarray(darts)
     if host.shape != (count,) or not np.issubdtype(host.dtype, np.integer):

@@ -3,9 +3,10 @@
 Question: which cells does a segment cross, and does it get to its end?
 Method:   from dart simplex to dart simplex through the first side the segment leaves by. Where it passes through an
           edge or a vertex, any of the tied sides will do; should rounding turn it around such a point, it steps over.
-Promise:  consecutive cells are neighbours, the first holds a and the last holds b (or is where the way is blocked); a
+Sound:    consecutive cells are neighbours, the first holds a and the last holds b (or is where the way is blocked); a
           segment in a common face is given to the cells of one side.
-Spec: specs/pitiot-multiresolution-interactions 2.7 (collisions), 2.9.
+Known as: ray walking through a subdivision, the straight walk (Devillers, Pion, Teillaud 2001); the memo particle
+          (Pitiot 2015, section 5.3).
 """
 
 from __future__ import annotations
@@ -17,21 +18,29 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.locate import darts_of, points_of, refuse_surface
-from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, behind, chunk_of, first_exit, walk
+from tangere.cells.tracking.locate import as_darts, as_map_points, check_not_surface
+from tangere.cells.tracking.simplex_sides import (
+    BLOCKED,
+    INSIDE,
+    LOST,
+    first_exit,
+    neighbour_dart,
+    points_per_index,
+    walk,
+)
 from tangere.runtime import SOUND, Arrays, CapacityError, collect, launch, reserve_slots, where
 
 __all__ = [
-    "March",
-    "Moved",
+    "MarchState",
+    "Moves",
     "check_not_lost",
-    "crossed",
+    "crossed_cells",
     "march_cells",
-    "marched",
+    "march_step",
+    "march_to",
     "move",
     "move_darts",
-    "started",
-    "stepped",
+    "start_march",
 ]
 
 wp.set_module_options(SOUND)
@@ -47,7 +56,7 @@ _SAME = wp.constant(wp.float64(1.0e-12))
 
 
 @dataclass(frozen=True)
-class Moved:
+class Moves:
     """How far each point came on the straight way to its target."""
 
     position: np.ndarray  #: (n, 3) [m] the target, or where the way is blocked
@@ -60,22 +69,22 @@ class Moved:
         return f"Moved({len(self.dart)} points, {int(self.blocked.sum())} blocked)"
 
 
-def move(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> Moved:
+def move(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> Moves:
     """Move points straight to their targets, up to the first border, wall or obstacle.
 
     Args:
         points, targets: (n, 2) or (n, 3) [m].
         darts: (n,) a dart of the cell that holds each point.
     """
-    refuse_surface(map, "move")
-    a = points_of(map, points, "points")
-    b = points_of(map, targets, "targets", len(a))
-    dart, time, status = move_darts(map, a, b, darts_of(map, darts, len(a)))
+    check_not_surface(map, "move")
+    a = as_map_points(map, points, "points")
+    b = as_map_points(map, targets, "targets", len(a))
+    dart, time, status = move_darts(map, a, b, as_darts(map, darts, len(a)))
     part = time.numpy()
     start, end = a.numpy(), b.numpy()
     position = np.where((part < 1)[:, None], start + part[:, None] * (end - start), end)
     found = dart.numpy()
-    return Moved(position, found, map.arrays.cell.numpy()[found], part, status.numpy() == BLOCKED)
+    return Moves(position, found, map.arrays.cell.numpy()[found], part, status.numpy() == BLOCKED)
 
 
 def move_darts(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple[wp.array, wp.array, wp.array]:
@@ -83,7 +92,7 @@ def move_darts(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple
     count, device = len(a), map.device
     out, status = (wp.empty(count, dtype=kind, device=device) for kind in (wp.int32, wp.uint8))
     time = wp.empty(count, dtype=wp.float64, device=device)
-    chunk = chunk_of(device)
+    chunk = points_per_index(device)
     indices = -(-count // chunk)
     inputs = [map.arrays, a, b, darts, chunk]
     launch(_move, indices, inputs, [out, time, status], device=device, grain=_GRAIN // chunk)
@@ -91,17 +100,19 @@ def move_darts(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple
     return out, time, status
 
 
-def crossed(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def crossed_cells(
+    map: CellMap, points: Arrays, targets: Arrays, darts: Arrays
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The cells that segments cross, each once: offsets (n + 1,), cells in order, and whether each is blocked (n,).
 
     Args:
         points, targets: (n, 2) or (n, 3) [m] the ends.
         darts: (n,) a dart of the cell that holds each first end.
     """
-    refuse_surface(map, "crossed")
-    a = points_of(map, points, "points")
-    b = points_of(map, targets, "targets", len(a))
-    pairs, status = march_cells(map, a, b, darts_of(map, darts, len(a)))
+    check_not_surface(map, "crossed")
+    a = as_map_points(map, points, "points")
+    b = as_map_points(map, targets, "targets", len(a))
+    pairs, status = march_cells(map, a, b, as_darts(map, darts, len(a)))
     segment, cell = pairs.T
     offsets = np.searchsorted(segment, np.arange(len(a) + 1))
     return offsets, cell, status.numpy() == BLOCKED
@@ -127,7 +138,7 @@ def check_not_lost(status: wp.array) -> None:
 
 
 @wp.struct
-class March:
+class MarchState:
     """A march under way."""
 
     dart: int
@@ -137,17 +148,17 @@ class March:
 
 
 @wp.func
-def started(m: MapArrays, a: wp.vec3d, d: int) -> March:
-    now = March()
+def start_march(m: MapArrays, a: wp.vec3d, d: int) -> MarchState:
+    now = MarchState()
     now.dart = walk(m, a, d)[0]
     now.status = -1
     return now
 
 
 @wp.func
-def stepped(m: MapArrays, a: wp.vec3d, b: wp.vec3d, now: March) -> March:
+def march_step(m: MapArrays, a: wp.vec3d, b: wp.vec3d, now: MarchState) -> MarchState:
     """One simplex further; the status stays -1 on the way."""
-    after = March()
+    after = MarchState()
     after.dart = now.dart
     after.time = now.time
     after.status = -1
@@ -170,7 +181,7 @@ def stepped(m: MapArrays, a: wp.vec3d, b: wp.vec3d, now: March) -> March:
         if end[1] != INSIDE:
             after.status = BLOCKED
         return after
-    there = behind(m, now.dart, way.side)
+    there = neighbour_dart(m, now.dart, way.side)
     if there < 0:
         after.status = BLOCKED
         return after
@@ -179,12 +190,12 @@ def stepped(m: MapArrays, a: wp.vec3d, b: wp.vec3d, now: March) -> March:
 
 
 @wp.func
-def marched(m: MapArrays, a: wp.vec3d, b: wp.vec3d, dart: int) -> March:
+def march_to(m: MapArrays, a: wp.vec3d, b: wp.vec3d, dart: int) -> MarchState:
     """The whole way."""
-    now = started(m, a, dart)
+    now = start_march(m, a, dart)
     steps = int(0)
     while now.status < 0 and steps < MARCH_LIMIT:
-        now = stepped(m, a, b, now)
+        now = march_step(m, a, b, now)
         steps += 1
     if now.status < 0:
         now.status = LOST
@@ -205,14 +216,14 @@ def _move(
 ):
     begin = (first + wp.tid()) * chunk
     for i in range(begin, wp.min(begin + chunk, a.shape[0])):
-        end = marched(m, a[i], b[i], darts[i])
+        end = march_to(m, a[i], b[i], darts[i])
         out[i] = end.dart
         time[i] = end.time
         status[i] = wp.uint8(end.status)
 
 
 @wp.func
-def _note(
+def _append_cell(
     segment: int,
     cell: int,
     last: int,
@@ -242,14 +253,14 @@ def _cells(
     out: wp.array[wp.vec2i],
 ):
     i = first + wp.tid()
-    now = started(m, a[i], darts[i])
+    now = start_march(m, a[i], darts[i])
     steps = int(0)
     last = int(-1)
     while now.status < 0 and steps < MARCH_LIMIT:
-        last = _note(i, m.cell[now.dart], last, shard, counts, capacity, out)
-        now = stepped(m, a[i], b[i], now)
+        last = _append_cell(i, m.cell[now.dart], last, shard, counts, capacity, out)
+        now = march_step(m, a[i], b[i], now)
         steps += 1
-    _note(i, m.cell[now.dart], last, shard, counts, capacity, out)
+    _append_cell(i, m.cell[now.dart], last, shard, counts, capacity, out)
     if now.status < 0:
         now.status = LOST
     status[i] = wp.uint8(now.status)

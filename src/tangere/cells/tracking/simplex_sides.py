@@ -1,11 +1,13 @@
 """Which side of the planes of a dart's simplex a point is on, and the walk and the first exit that follow from it.
 
-A dart d with cell centre C, origin S and end E owns the triangle (C, S, E); in a 3-map, with V and the face centre F,
-the tetrahedron (V, F, S, E). Side functions are positive inside; where one is negative the neighbour behind it is, in
-this order, phi_1(d), phi1(d), phi2(d) and (3-maps) phi3(d).
-The two simplices at a common side compute exactly opposite values: they are the same products of the same differences.
-So two neighbours never both say "leave", and no tolerance is needed to decide.
-Spec: specs/pitiot-multiresolution-interactions 0, 2.6, 2.8, 2.9.
+Question: is a point in this simplex, and if not, behind which side?
+Method:   a dart d with cell centre C, origin S and end E owns the triangle (C, S, E); in a 3-map, with V and the face
+          centre F, the tetrahedron (V, F, S, E). Side functions are positive inside; where one is negative the
+          neighbour behind it is, in this order, phi_1(d), phi1(d), phi2(d) and (3-maps) phi3(d).
+Sound:    the two simplices at a common side compute exactly opposite values: they are the same products of the same
+          differences. So two neighbours never both say "leave", and no tolerance is needed to decide.
+Known as: prediction triangles and tetrahedra of BC cells (Pitiot 2015, sections 4.2 and 7.2); the visibility walk of
+          walking point location (Devillers, Pion, Teillaud 2001).
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ __all__ = [
     "INSIDE",
     "LOST",
     "Exit",
-    "behind",
-    "chunk_of",
-    "earliest",
+    "earliest_exit",
     "edge_side",
     "first_exit",
-    "flat_noise",
     "is_nearly_inside",
+    "neighbour_dart",
+    "points_per_index",
+    "side_rounding",
     "sides",
     "triangle_sides",
     "walk",
@@ -50,7 +52,7 @@ _FAR = wp.constant(wp.float64(1.0e-6))
 _ROUNDING = wp.constant(wp.float64(1.0e-14))
 
 
-def chunk_of(device: wp.Device) -> int:
+def points_per_index(device: wp.Device) -> int:
     """Points per kernel index: on CPU a few, because every index costs a copy of the map's 1.3 kB of array headers."""
     return 1 if device.is_cuda else 64
 
@@ -110,7 +112,7 @@ def sides(m: MapArrays, d: int, x: wp.vec3d) -> wp.vec4d:
 
 
 @wp.func
-def behind(m: MapArrays, d: int, side: int) -> int:
+def neighbour_dart(m: MapArrays, d: int, side: int) -> int:
     """The dart behind a side; -1 at a border or a wall."""
     if side == 0:
         return m.phi_1[d]
@@ -141,7 +143,7 @@ def _walk2(m: MapArrays, x: wp.vec3d, start: int) -> wp.vec2i:
             if _det(e[0] - c[0], e[1] - c[1], x[0] - c[0], x[1] - c[1]) > _ZERO:
                 d = after
             elif edge_side(s, e, x, b < a) < _ZERO:
-                y = behind(m, d, 2)
+                y = neighbour_dart(m, d, 2)
                 if y < 0:
                     return wp.vec2i(d, BLOCKED)
                 d = y
@@ -167,7 +169,7 @@ def _walk3(m: MapArrays, x: wp.vec3d, start: int) -> wp.vec2i:
         elif wp.dot(wp.cross(s - v, e - v), x - v) < _ZERO:
             d = m.phi2[d]
         elif wp.dot(wp.cross(s - f, e - f), x - f) > _ZERO:
-            y = behind(m, d, 3)
+            y = neighbour_dart(m, d, 3)
             if y < 0:
                 return wp.vec2i(d, BLOCKED)
             d = y
@@ -195,14 +197,14 @@ def _walk_carefully(m: MapArrays, x: wp.vec3d, start: int) -> wp.vec2i:
     d = int(start)
     for _n in range(CAREFUL_LIMIT):
         side = sides(m, d, x)
-        noise = _noise(m, d, x, x)
+        noise = _simplex_rounding(m, d, x, x)
         way = int(-1)
         for k in range(m.dimension + 1):
             if way < 0 and side[k] < -noise:
                 way = k
         if way < 0:
             return wp.vec2i(d, INSIDE)
-        there = behind(m, d, way)
+        there = neighbour_dart(m, d, way)
         if there < 0:
             return wp.vec2i(d, BLOCKED)
         d = there
@@ -234,11 +236,11 @@ def first_exit(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> Exit:
 
     Only through sides that b is behind beyond rounding: a segment within a side stays in it.
     """
-    return earliest(sides(m, d, a), sides(m, d, b), _noise(m, d, a, b), m.dimension + 1)
+    return earliest_exit(sides(m, d, a), sides(m, d, b), _simplex_rounding(m, d, a, b), m.dimension + 1)
 
 
 @wp.func
-def earliest(from_a: wp.vec4d, from_b: wp.vec4d, noise: wp.float64, count: int) -> Exit:
+def earliest_exit(from_a: wp.vec4d, from_b: wp.vec4d, noise: wp.float64, count: int) -> Exit:
     """The exit through the first of `count` sides, by their functions at both ends of a segment."""
     way = Exit()
     way.side = -1
@@ -255,19 +257,19 @@ def earliest(from_a: wp.vec4d, from_b: wp.vec4d, noise: wp.float64, count: int) 
 
 
 @wp.func
-def _noise(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
+def _simplex_rounding(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
     """What rounding may add to a side function at a or b."""
     c = m.centre[m.cell[d]]
     s = m.position[m.origin[d]]
     e = m.position[m.origin[m.phi1[d]]]
     if m.dimension == 3:
         extent = wp.max(wp.length(s - c), wp.length(e - c))
-        return flat_noise(c, s, e, a, b) * extent
-    return flat_noise(c, s, e, a, b)
+        return side_rounding(c, s, e, a, b) * extent
+    return side_rounding(c, s, e, a, b)
 
 
 @wp.func
-def flat_noise(c: wp.vec3d, s: wp.vec3d, e: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
+def side_rounding(c: wp.vec3d, s: wp.vec3d, e: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
     """The same for a triangle cse of the plane."""
     extent = wp.max(wp.length(s - c), wp.length(e - c))
     return _ROUNDING * extent * (extent + wp.max(wp.length(a - c), wp.length(b - c)))

@@ -4,8 +4,8 @@ Question: where is a point of a surface after a displacement, and in which cell?
 Method:   the displacement is laid into the plane of the point's dart triangle and followed to its first side; across
           the edge the rest is unfolded: its part along the edge stays, its part across goes on in the next triangle, so
           its length is kept. A heading is carried along in the same way.
-Promise:  points stay on their triangles to rounding; a border, wall or obstacle stops them.
-Spec: specs/pitiot-multiresolution-interactions 2.10.
+Sound:    points stay on their triangles to rounding; a border, wall or obstacle stops them.
+Known as: straightest geodesics (Polthier and Schmies 1998); crowds on surfaces: Pitiot 2015, section 8.3.2.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from tangere.cells.index_checks import checked_indices
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.numbers import numbers_of
-from tangere.cells.tracking.locate import darts_of, points_of
-from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, behind
+from tangere.cells.tracking.locate import as_darts, as_map_points
+from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, neighbour_dart
 from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch, to_numpy, where
 
-__all__ = ["Glided", "Gliding", "glide", "glide_darts", "glided", "on_surface", "triangle_normal"]
+__all__ = ["GlideState", "Glides", "glide", "glide_darts", "glide_to", "on_surface", "triangle_normal"]
 
 wp.set_module_options(SOUND)
 
@@ -32,7 +32,7 @@ _LIMIT = wp.constant(100000)
 
 
 @dataclass(frozen=True)
-class Glided:
+class Glides:
     """Where points of a surface came to."""
 
     position: np.ndarray  #: (n, 3) [m]
@@ -44,7 +44,7 @@ class Glided:
 
 def on_surface(map: CellMap, darts: Arrays, weights: Arrays) -> np.ndarray:
     """Points of dart triangles, (n, 3) [m]: weights (n, 3) of the cell centre and of the dart's two ends."""
-    darts, weights = numbers_of(darts, "darts", len(map.numpy("tag")), "darts"), to_numpy(weights, "weights")
+    darts, weights = checked_indices(darts, "darts", len(map.numpy("tag")), "darts"), to_numpy(weights, "weights")
     if weights.shape != (len(darts), 3):
         raise InputError(f"weights must have shape {(len(darts), 3)}, not {weights.shape}")
     ends = map.numpy("origin")[np.stack([darts, map.numpy("phi1")[darts]])]
@@ -52,7 +52,7 @@ def on_surface(map: CellMap, darts: Arrays, weights: Arrays) -> np.ndarray:
     return weights[:, :1] * centre + weights[:, 1:2] * map.positions[ends[0]] + weights[:, 2:] * map.positions[ends[1]]
 
 
-def glide(map: CellMap, points: Arrays, displacements: Arrays, darts: Arrays, headings: Arrays | None = None) -> Glided:
+def glide(map: CellMap, points: Arrays, displacements: Arrays, darts: Arrays, headings: Arrays | None = None) -> Glides:
     """Move points of a 2-map along its surface.
 
     Args:
@@ -62,13 +62,13 @@ def glide(map: CellMap, points: Arrays, displacements: Arrays, darts: Arrays, he
     """
     if map.dimension != 2:
         raise InputError("glide needs a 2-map; points of a 3-map move with `move`")
-    start = points_of(map, points, "points")
-    by = points_of(map, displacements, "displacements", len(start))
-    heading = by if headings is None else points_of(map, headings, "headings", len(start))
-    position, direction, dart, status = glide_darts(map, start, by, heading, darts_of(map, darts, len(start)))
+    start = as_map_points(map, points, "points")
+    by = as_map_points(map, displacements, "displacements", len(start))
+    heading = by if headings is None else as_map_points(map, headings, "headings", len(start))
+    position, direction, dart, status = glide_darts(map, start, by, heading, as_darts(map, darts, len(start)))
     found = dart.numpy()
     cells = map.arrays.cell.numpy()[found]
-    return Glided(position.numpy(), found, cells, direction.numpy(), status.numpy() == BLOCKED)
+    return Glides(position.numpy(), found, cells, direction.numpy(), status.numpy() == BLOCKED)
 
 
 def glide_darts(
@@ -104,14 +104,14 @@ def triangle_normal(m: MapArrays, d: int) -> wp.vec3d:
 
 
 @wp.func
-def _turned(w: wp.vec3d, edge: wp.vec3d, n0: wp.vec3d, n1: wp.vec3d) -> wp.vec3d:
+def _unfolded(w: wp.vec3d, edge: wp.vec3d, n0: wp.vec3d, n1: wp.vec3d) -> wp.vec3d:
     """A tangent vector unfolded across an edge of unit direction `edge`, from normal n0 to normal n1."""
     across = wp.dot(w, wp.cross(edge, n0))
     return wp.dot(w, edge) * edge + across * wp.cross(edge, n1)
 
 
 @wp.struct
-class Gliding:
+class GlideState:
     """Where a glide has come to, and how it ended."""
 
     position: wp.vec3d
@@ -121,7 +121,7 @@ class Gliding:
 
 
 @wp.func
-def glided(m: MapArrays, dart: int, point: wp.vec3d, by: wp.vec3d, heading: wp.vec3d) -> Gliding:
+def glide_to(m: MapArrays, dart: int, point: wp.vec3d, by: wp.vec3d, heading: wp.vec3d) -> GlideState:
     """Move a point of a dart's triangle along the surface; its heading turns with it."""
     d = int(dart)
     p = point
@@ -135,7 +135,7 @@ def glided(m: MapArrays, dart: int, point: wp.vec3d, by: wp.vec3d, heading: wp.v
         least = wp.float64(1.0)
         edge = wp.vec3d()
         for k in range(3):
-            # Sides in the order of `behind`: from the centre to the origin, from the end to the centre, the edge.
+            # In the order of `neighbour_dart`: from the centre to the origin, from the end to the centre, the edge.
             a = _corner(m, d, 2 * k % 3)
             along = _corner(m, d, (2 * k + 1) % 3) - a
             inward = wp.cross(n, along)
@@ -152,7 +152,7 @@ def glided(m: MapArrays, dart: int, point: wp.vec3d, by: wp.vec3d, heading: wp.v
         if way < 0:
             ended = INSIDE
             break
-        there = behind(m, d, way)
+        there = neighbour_dart(m, d, way)
         if there < 0:
             ended = BLOCKED
             break
@@ -161,12 +161,12 @@ def glided(m: MapArrays, dart: int, point: wp.vec3d, by: wp.vec3d, heading: wp.v
         if way < 2:
             entry = 1 - way
         n1 = triangle_normal(m, d)
-        w = _turned(w, edge, n, n1)
-        h = _turned(h, edge, n, n1)
+        w = _unfolded(w, edge, n, n1)
+        h = _unfolded(h, edge, n, n1)
         n = n1
         # Back into the plane of the triangle: rounding must not add up over many steps.
         p -= wp.dot(p - _corner(m, d, 1), n) * n
-    end = Gliding()
+    end = GlideState()
     end.position = p
     end.heading = h
     end.dart = d
@@ -188,7 +188,7 @@ def _glide(
     status: wp.array[wp.uint8],
 ):
     i = first + wp.tid()
-    end = glided(m, darts[i], points[i], by[i], headings[i])
+    end = glide_to(m, darts[i], points[i], by[i], headings[i])
     position[i] = end.position
     direction[i] = end.heading
     out[i] = end.dart

@@ -12,7 +12,7 @@ __all__ = ["load_mesh"]
 def load_mesh(path: Path) -> Mesh:
     """The mesh in a file; a prepared part (.npz) brings its trees along."""
     if path.suffix.lower() == ".npz":
-        from tangere.bvh.prepared import load_part
+        from tangere.bvh.prepared import PreparedPart
 
-        return load_part(path).mesh
+        return PreparedPart.load(path).mesh
     return Mesh.load(path)

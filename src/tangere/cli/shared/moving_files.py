@@ -9,7 +9,8 @@ import numpy as np
 from tangere.cli.shared.mesh_files import load_mesh
 from tangere.motion import Linear
 from tangere.runtime import InputError
-from tangere.shape.mesh import Mesh, Moving, weld_vertices
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh, weld_vertices
 
 __all__ = ["load_bodies", "load_moving"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-__all__ = ["machine_options", "query_options"]
+__all__ = ["machine_options", "quaternion_option", "query_options"]
 
 
 def machine_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,3 +26,9 @@ def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     tolerance = click.option("--tolerance", type=float, help="How early the time may be, as a length [m].")
     return mode(separation(tolerance(command)))
+
+
+def quaternion_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--quaternion."""
+    told = "Order of quaternions in a file without header (xyzw: TUM, ROS); default: as the header says."
+    return click.option("--quaternion", type=click.Choice(["wxyz", "xyzw"]), help=told)(command)

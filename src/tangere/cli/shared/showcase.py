@@ -8,8 +8,8 @@ import numpy as np
 
 from tangere.motion import Linear
 from tangere.scene import Camera
-from tangere.shape import generate
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving, generate
+from tangere.shape.mesh import Mesh
 
 __all__ = ["Case", "cases", "random_batch"]
 

@@ -1,6 +1,9 @@
 """The agents with a shape: their particles, sections and edges on the device, step by step.
 
-Spec: specs/pitiot-multiresolution-interactions 2.12, 2.18, 2.20, 2.21.
+Question: where are the bodies now, and which edges do they show to others?
+Method:   bodies, sections and particles are flat arrays; a step is a few launches that are prepared once
+          (`shape_matching`), and then their edges are listed by cell (`body_edges`).
+Known as: polygonal agents (Pitiot 2015, section 8.1).
 """
 
 from __future__ import annotations
@@ -10,20 +13,31 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps import CellMap, follow_heirs
+from tangere.cells.maps import CellMap, replace_merged_darts
 from tangere.cells.tracking import glide
-from tangere.crowd.agents.relocation import place_points, relocated
-from tangere.crowd.agents.shape_matching import BodyArrays, moving
+from tangere.crowd.agents.relocation import place_points, relocate
+from tangere.crowd.agents.shape_matching import BodyArrays, body_step_launches
 from tangere.crowd.bodies import Body
-from tangere.crowd.navigation.routes import Ways, progress, routes_of
+from tangere.crowd.navigation.routes import WaypointLists, route_progress, routes_of
 from tangere.crowd.steering.body_edges import MovingEdges
 from tangere.runtime import InputError, PreparedLaunch
 
 __all__ = ["BodyAgents"]
 
-_MOVING = {"position": wp.vec3d, "velocity": wp.vec3d, "dart": wp.int32}
-_POINTS = ("position", "velocity", "centre", "axis_x", "axis_y", "forward", "normal", "drift", "plastic", "want")
-_NUMBERS = ("dart", "owner", "member_a", "member_b", "first", "particle", "section", "body", "head_section", "hinge")
+_STATE = {"position": wp.vec3d, "velocity": wp.vec3d, "dart": wp.int32}
+_VECTORS = (
+    "position",
+    "velocity",
+    "centre",
+    "axis_x",
+    "axis_y",
+    "forward",
+    "normal",
+    "section_velocity",
+    "plastic",
+    "preferred",
+)
+_INTEGERS = ("dart", "owner", "member_a", "member_b", "first", "particle", "section", "body", "head_section", "hinge")
 
 
 class BodyAgents:
@@ -36,37 +50,37 @@ class BodyAgents:
     def __init__(self, map: CellMap, anticipation: float) -> None:
         self.map, self.anticipation = map, anticipation
         self.bodies: list[Body] = []
-        self.ways = Ways.of(None, 0)
+        self.waypoint_lists = WaypointLists.of(None, 0)
         self.traits: dict[str, np.ndarray] = {
             **{name: np.empty(0) for name in ("speed", "arrived")},
             **{name: np.empty(0, np.int64) for name in ("repeat", "done")},
         }
         self.offsets = np.zeros(1, np.int64)  #: particles of body k are offsets[k] … offsets[k + 1] - 1
         self.arrays = BodyArrays()  #: as kernels see them
-        for name, kind in _MOVING.items():
+        for name, kind in _STATE.items():
             setattr(self.arrays, name, wp.empty(0, dtype=kind, device=map.device))
-        self.routes = routes_of(self.ways, self.traits, map.device)
+        self.routes = routes_of(self.waypoint_lists, self.traits, map.device)
         self.edges = _no_edges(map)
         self._time = wp.zeros(1, dtype=wp.float64, device=map.device)
-        self._on_cpu = self._time.numpy() if map.device.is_cpu else None
-        self._recorded: tuple[Any, list[PreparedLaunch]] | None = None
+        self._time_on_cpu = self._time.numpy() if map.device.is_cpu else None
+        self._launches: tuple[Any, list[PreparedLaunch]] | None = None
 
     def __len__(self) -> int:
         return len(self.bodies)
 
     @property
-    def position(self) -> np.ndarray:
+    def positions(self) -> np.ndarray:
         """(p, 3) of all particles [m]."""
         return self.arrays.position.numpy().copy()
 
     @property
-    def velocity(self) -> np.ndarray:
+    def velocities(self) -> np.ndarray:
         """(p, 3) of all particles [m/s]."""
         return self.arrays.velocity.numpy().copy()
 
     def outline(self, number: int, section: int = 0) -> np.ndarray:
         """(k, 3) where the corners of one section of a body are [m]."""
-        return self.position[self.offsets[number] + np.array(self.bodies[number].sections[section])]
+        return self.positions[self.offsets[number] + np.array(self.bodies[number].sections[section])]
 
     def add(
         self,
@@ -74,7 +88,7 @@ class BodyAgents:
         centres: np.ndarray,
         darts: np.ndarray,
         headings: np.ndarray,
-        ways: Ways,
+        ways: WaypointLists,
         speed: Any,
         repeat: bool,
     ) -> np.ndarray:
@@ -106,18 +120,18 @@ class BodyAgents:
             if moved.blocked.any():
                 raise InputError(f"positions: body {int(np.argmax(moved.blocked)) // each} reaches into an obstacle")
         state = {
-            "position": np.concatenate([self.position, place]),
-            "velocity": np.concatenate([self.velocity, np.zeros_like(place)]),
+            "position": np.concatenate([self.positions, place]),
+            "velocity": np.concatenate([self.velocities, np.zeros_like(place)]),
             "dart": np.concatenate([self.arrays.dart.numpy(), there]),
         }
         if before:
-            self.traits |= progress(self.routes)
-            state |= {name: getattr(self.arrays, name).numpy() for name in ("set", "shape")}
+            self.traits |= route_progress(self.routes)
+            state |= {name: getattr(self.arrays, name).numpy() for name in ("plastic_map", "shape")}
         self.bodies += [body] * count
         self.offsets = np.concatenate([self.offsets, self.offsets[-1] + each * np.arange(1, count + 1)])
         for name, values in {"speed": speed, "repeat": int(repeat), "arrived": np.inf, "done": 0}.items():
             self.traits[name] = np.concatenate([self.traits[name], np.broadcast_to(values, count)])
-        self.ways = self.ways.followed_by(ways)
+        self.waypoint_lists = self.waypoint_lists.with_more(ways)
         self._upload(state)
         return np.arange(before, before + count)
 
@@ -125,16 +139,16 @@ class BodyAgents:
         """Move all bodies. Map inputs: map, sight."""
         b, device = self.arrays, self.map.device
         b.dt = dt
-        key = self.map.version, self.edges.arrays, push, dt, self.routes.near, b.position.ptr
-        if self._recorded is None or self._recorded[0] != key:
+        key = self.map.version, self.edges.arrays, push, dt, self.routes.goal_radius, b.position.ptr
+        if self._launches is None or self._launches[0] != key:
             moved = [wp.empty_like(x) for x in (b.position, b.velocity, b.dart)]
             inputs = [*map_inputs, self.edges.arrays, wp.vec3d(*push)]
-            self._recorded = key, moving(b, self.routes, self._time, inputs, moved, device)
-        if self._on_cpu is not None:
-            self._on_cpu[0] = time
+            self._launches = key, body_step_launches(b, self.routes, self._time, inputs, moved, device)
+        if self._time_on_cpu is not None:
+            self._time_on_cpu[0] = time
         else:
             self._time.fill_(time)
-        for part in self._recorded[1]:
+        for part in self._launches[1]:
             part.run()
 
     def register(self) -> None:
@@ -142,15 +156,15 @@ class BodyAgents:
         if len(self):
             self.edges.update(self.arrays)
 
-    def follow_heirs(self) -> None:
+    def replace_merged_darts(self) -> None:
         """After a merge: aim at darts that are left."""
-        follow_heirs(self.map, self.arrays.dart)
+        replace_merged_darts(self.map, self.arrays.dart)
 
     def relocate(self) -> None:
         """After cells were split or merged: find the darts of all particles again, and list the edges."""
         b = self.arrays
         if len(self):
-            b.position, b.dart = relocated(self.map, b.position, b.dart)
+            b.position, b.dart = relocate(self.map, b.position, b.dart)
             self.register()
         else:
             self.edges = _no_edges(self.map)
@@ -185,18 +199,18 @@ class BodyAgents:
             **state,
             **{"owner": np.repeat(np.arange(len(self)), np.diff(self.offsets))},
             **{"member_a": member[:, 0], "member_b": member[:, 1]},
-            **{name: np.zeros((sections, 3)) for name in _POINTS[2:8]},
+            **{name: np.zeros((sections, 3)) for name in _VECTORS[2:8]},
             "plastic": np.array([(b.plastic_yield, b.plastic_creep, b.plastic_max) for b in self.bodies]),
-            "want": np.zeros((len(self), 3)),
+            "preferred": np.zeros((len(self), 3)),
         }
         b = self.arrays
-        for name in _POINTS:
+        for name in _VECTORS:
             setattr(b, name, wp.array(values[name], dtype=wp.vec3d, device=device))
-        for name in _NUMBERS:
+        for name in _INTEGERS:
             setattr(b, name, wp.array(values[name].astype(np.int32), dtype=wp.int32, device=device))
         b.rest = wp.array(np.concatenate(rest), dtype=wp.vec2d, device=device)
-        plastic = {"set": np.broadcast_to(np.eye(2), (sections, 2, 2)), "shape": np.concatenate(rest)}
-        for name, kind in (("set", wp.mat22d), ("shape", wp.vec2d)):
+        plastic = {"plastic_map": np.broadcast_to(np.eye(2), (sections, 2, 2)), "shape": np.concatenate(rest)}
+        for name, kind in (("plastic_map", wp.mat22d), ("shape", wp.vec2d)):
             kept = state.get(name, plastic[name][:0])
             setattr(b, name, wp.array(np.concatenate([kept, plastic[name][len(kept) :]]), dtype=kind, device=device))
         b.spin = wp.zeros(sections, dtype=wp.float64, device=device)
@@ -205,8 +219,8 @@ class BodyAgents:
         for name, column in numbers.items():
             setattr(b, name, wp.array(np.array(column, float), dtype=wp.float64, device=device))
         b.surface = int(not self.map.flat)
-        self.routes = routes_of(self.ways, self.traits, device)
-        self._recorded = None
+        self.routes = routes_of(self.waypoint_lists, self.traits, device)
+        self._launches = None
         widths = np.array([body.width for body in self.bodies])
         pairs = np.concatenate(contours)
         self.edges = MovingEdges(self.map, pairs, np.concatenate(owners), widths, self.anticipation)

@@ -9,9 +9,9 @@ Method:   a function that is 1 on the agent's cell and 0 beyond its ring, made o
           along the way from the centre to its middle. The width of a square or a cube is its side.
           Triangles, parallelograms and parallelepipeds split into halves of themselves. Children of other
           quadrilaterals are pieces of a bilinear patch, whose corners bound the widths of pieces on all levels.
-Promise:  what is within the least width of the cells, straight or along the surface, is in an agent's cell or its
+Sound:    what is within the least width of the cells, straight or along the surface, is in an agent's cell or its
           ring, and remains so while cells are split down to `finest_level`. Holes of the map end what is seen.
-Spec: specs/pitiot-multiresolution-interactions 2.16, 2.17 (visibility).
+Known as: what an agent sees is its one-ring (Pitiot 2015, sections 3.3 and 8.2.2).
 """
 
 from __future__ import annotations

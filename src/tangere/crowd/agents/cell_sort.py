@@ -7,7 +7,7 @@ Method:   a counting sort that moves the agents themselves. Each shard counts it
           asked of the cells of who stays. At first, and where many change or far, it is a counting sort again.
           On CUDA a radix sort of the cells, and a gather.
 The order does not depend on the number of threads.
-Spec: specs/pitiot-multiresolution-interactions 2.11, 5.3.
+Known as: counting sort; on CUDA radix sort.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import warp as wp
 import warp.utils
 
 from tangere.cells.registration import first_at_least
-from tangere.crowd.agents.arrays import Agents, CrowdArrays
+from tangere.crowd.agents.arrays import CrowdArrays, MovedAgents
 from tangere.runtime import SOUND, PreparedLaunch, thread_count
 
-__all__ = ["cell_sort"]
+__all__ = ["cell_sort_launches"]
 
 wp.set_module_options(SOUND)
 
@@ -30,7 +30,7 @@ wp.set_module_options(SOUND)
 _SHARD = 8192
 
 
-def cell_sort(moved: Agents, crowd: CrowdArrays, tick: int, device: wp.Device) -> list[Any]:
+def cell_sort_launches(moved: MovedAgents, crowd: CrowdArrays, tick: int, device: wp.Device) -> list[Any]:
     """What to run, in this order, to put the agents `moved` into the crowd, by cell; `tick` goes on its clock."""
     count, cells = len(moved.cell), len(crowd.start) - 1
     if device.is_cuda:
@@ -38,15 +38,19 @@ def cell_sort(moved: Agents, crowd: CrowdArrays, tick: int, device: wp.Device) -
         bits = max(1, cells.bit_length())
         return [
             PreparedLaunch(_number, [moved, keys, order], device, dim=count),
-            _Radix(keys, order, count, bits),
+            _RadixSort(keys, order, count, bits),
             PreparedLaunch(_starts, [keys, count, tick, crowd], device, dim=cells + 1),
             PreparedLaunch(_gather, [moved, order, crowd], device, dim=count),
         ]
     shards = max(1, min(thread_count(), count // _SHARD))
     if shards == 1:
-        taken, known = (wp.zeros(size, dtype=wp.int32, device=device) for size in (cells, 1))
-        movers, sorted_movers = (wp.empty(_movers(count), dtype=wp.int32, device=device) for _ in range(2))
-        return [PreparedLaunch(_sort_alone, [moved, taken, known, movers, sorted_movers, tick, crowd], device, dim=1)]
+        counts, is_sorted = (wp.zeros(size, dtype=wp.int32, device=device) for size in (cells, 1))
+        movers, sorted_movers = (wp.empty(_mover_capacity(count), dtype=wp.int32, device=device) for _ in range(2))
+        return [
+            PreparedLaunch(
+                _sort_in_one_shard, [moved, counts, is_sorted, movers, sorted_movers, tick, crowd], device, dim=1
+            )
+        ]
     tally = wp.empty((shards, cells), dtype=wp.int32, device=device)
     return [
         PreparedLaunch(_count, [moved, shards, tally], device, dim=shards, grain=1),
@@ -55,12 +59,12 @@ def cell_sort(moved: Agents, crowd: CrowdArrays, tick: int, device: wp.Device) -
     ]
 
 
-def _movers(count: int) -> int:
+def _mover_capacity(count: int) -> int:
     """So many agents are sorted one by one, which takes about as long as passing all of them once."""
     return 2 * math.isqrt(count) + 1
 
 
-class _Radix:
+class _RadixSort:
     """A sort of the same arrays, again and again."""
 
     def __init__(self, keys: wp.array, order: wp.array, count: int, bits: int) -> None:
@@ -76,17 +80,17 @@ def _begin(count: int, shard: int, shards: int) -> int:
 
 
 @wp.func
-def _carried(a: Agents, i: int, c: CrowdArrays, place: int):
+def _copy_agent(a: MovedAgents, i: int, c: CrowdArrays, place: int):
     c.position[place] = a.position[i]
     c.velocity[place] = a.velocity[i]
     c.dart[place] = int(a.dart[i])
     c.number[place] = int(a.number[i])
     c.cell[place] = int(a.cell[i])
-    c.within[place] = a.within[i]
+    c.rectangle[place] = a.rectangle[i]
 
 
 @wp.func
-def _counted(a: Agents, shard: int, shards: int, tally: wp.array2d[int]):
+def _count_shard(a: MovedAgents, shard: int, shards: int, tally: wp.array2d[int]):
     for cell in range(tally.shape[1]):
         tally[shard, cell] = 0
     for i in range(_begin(a.cell.shape[0], shard, shards), _begin(a.cell.shape[0], shard + 1, shards)):
@@ -94,7 +98,7 @@ def _counted(a: Agents, shard: int, shards: int, tally: wp.array2d[int]):
 
 
 @wp.func
-def _scanned(shards: int, tally: wp.array2d[int], tick: int, c: CrowdArrays):
+def _scan_counts(shards: int, tally: wp.array2d[int], tick: int, c: CrowdArrays):
     total = int(0)
     for cell in range(tally.shape[1]):
         c.start[cell] = total
@@ -107,15 +111,15 @@ def _scanned(shards: int, tally: wp.array2d[int], tick: int, c: CrowdArrays):
 
 
 @wp.func
-def _placed(a: Agents, shard: int, shards: int, tally: wp.array2d[int], c: CrowdArrays):
+def _place_shard(a: MovedAgents, shard: int, shards: int, tally: wp.array2d[int], c: CrowdArrays):
     for i in range(_begin(a.cell.shape[0], shard, shards), _begin(a.cell.shape[0], shard + 1, shards)):
         place = int(tally[shard, a.cell[i]])
         tally[shard, a.cell[i]] = place + 1
-        _carried(a, i, c, place)
+        _copy_agent(a, i, c, place)
 
 
 @wp.func
-def _noted(a: Agents, c: CrowdArrays, cells: int, movers: wp.array[int]) -> int:
+def _find_movers(a: MovedAgents, c: CrowdArrays, cells: int, movers: wp.array[int]) -> int:
     """Note who has changed cell; how many, or -1 if they are too many or move more starts together than there are."""
     count = int(0)
     way = int(0)
@@ -130,7 +134,7 @@ def _noted(a: Agents, c: CrowdArrays, cells: int, movers: wp.array[int]) -> int:
 
 
 @wp.func
-def _shifted(c: CrowdArrays, a: int, b: int):
+def _shift_starts(c: CrowdArrays, a: int, b: int):
     """Move the starts of cells as one agent goes from cell a to cell b."""
     for cell in range(a + 1, b + 1):
         c.start[cell] = c.start[cell] - 1
@@ -139,11 +143,11 @@ def _shifted(c: CrowdArrays, a: int, b: int):
 
 
 @wp.func
-def _merged(a: Agents, count: int, movers: wp.array[int], by_cell: wp.array[int], c: CrowdArrays):
+def _merge_movers(a: MovedAgents, count: int, movers: wp.array[int], by_cell: wp.array[int], c: CrowdArrays):
     """Put everybody in the order of cells: so many movers, given in the order of agents, and the others."""
     for k in range(count):
         i = movers[k]
-        _shifted(c, c.cell[i], a.cell[i])
+        _shift_starts(c, c.cell[i], a.cell[i])
         at = int(k)
         while at > 0 and a.cell[by_cell[wp.max(at, 1) - 1]] > a.cell[i]:
             by_cell[at] = int(by_cell[at - 1])
@@ -156,79 +160,79 @@ def _merged(a: Agents, count: int, movers: wp.array[int], by_cell: wp.array[int]
         if passed < count and movers[wp.min(passed, count - 1)] == i:
             passed += 1
         else:
-            going = bool(True)
-            while going and next < count:
+            is_before = bool(True)
+            while is_before and next < count:
                 j = by_cell[next]
-                going = a.cell[j] < a.cell[i] or (a.cell[j] == a.cell[i] and j < i)
-                if going:
-                    _carried(a, j, c, place)
+                is_before = a.cell[j] < a.cell[i] or (a.cell[j] == a.cell[i] and j < i)
+                if is_before:
+                    _copy_agent(a, j, c, place)
                     place += 1
                     next += 1
-            _carried(a, i, c, place)
+            _copy_agent(a, i, c, place)
             place += 1
     while next < count:
-        _carried(a, by_cell[next], c, place)
+        _copy_agent(a, by_cell[next], c, place)
         place += 1
         next += 1
 
 
 @wp.func
-def _recounted(a: Agents, taken: wp.array[int], c: CrowdArrays):
-    """The counting sort on one thread; `taken` is zero before and after."""
+def _counting_sort(a: MovedAgents, counts: wp.array[int], c: CrowdArrays):
+    """The counting sort on one thread; `counts` are zero before and after."""
     for i in range(a.cell.shape[0]):
-        taken[a.cell[i]] = taken[a.cell[i]] + 1
+        counts[a.cell[i]] = counts[a.cell[i]] + 1
     total = int(0)
-    for cell in range(taken.shape[0]):
+    for cell in range(counts.shape[0]):
         c.start[cell] = total
-        total += taken[cell]
-        taken[cell] = 0
-    c.start[taken.shape[0]] = total
+        total += counts[cell]
+        counts[cell] = 0
+    c.start[counts.shape[0]] = total
     for i in range(a.cell.shape[0]):
-        _carried(a, i, c, c.start[a.cell[i]] + taken[a.cell[i]])
-        taken[a.cell[i]] = taken[a.cell[i]] + 1
+        _copy_agent(a, i, c, c.start[a.cell[i]] + counts[a.cell[i]])
+        counts[a.cell[i]] = counts[a.cell[i]] + 1
     for i in range(a.cell.shape[0]):
-        taken[a.cell[i]] = 0
+        counts[a.cell[i]] = 0
 
 
 @wp.kernel
-def _sort_alone(
+def _sort_in_one_shard(
     first: int,
-    a: Agents,
-    taken: wp.array[int],
-    known: wp.array[int],
+    a: MovedAgents,
+    counts: wp.array[int],
+    is_sorted: wp.array[int],
     movers: wp.array[int],
     by_cell: wp.array[int],
     tick: int,
     c: CrowdArrays,
 ):
     count = int(-1)
-    if known[0] == 1:
-        count = _noted(a, c, taken.shape[0], movers)
+    if is_sorted[0] == 1:
+        count = _find_movers(a, c, counts.shape[0], movers)
     if count >= 0:
-        _merged(a, count, movers, by_cell, c)
+        _merge_movers(a, count, movers, by_cell, c)
     else:
-        _recounted(a, taken, c)
-        known[0] = 1
+        _counting_sort(a, counts, c)
+        is_sorted[0] = 1
     c.clock[0] = c.clock[0] + tick
 
 
 @wp.kernel
-def _count(first: int, a: Agents, shards: int, tally: wp.array2d[int]):
-    _counted(a, first + wp.tid(), shards, tally)
+def _count(first: int, a: MovedAgents, shards: int, tally: wp.array2d[int]):
+    _count_shard(a, first + wp.tid(), shards, tally)
 
 
 @wp.kernel
 def _scan(first: int, shards: int, tick: int, tally: wp.array2d[int], c: CrowdArrays):
-    _scanned(shards, tally, tick, c)
+    _scan_counts(shards, tally, tick, c)
 
 
 @wp.kernel
-def _place(first: int, a: Agents, shards: int, tally: wp.array2d[int], c: CrowdArrays):
-    _placed(a, first + wp.tid(), shards, tally, c)
+def _place(first: int, a: MovedAgents, shards: int, tally: wp.array2d[int], c: CrowdArrays):
+    _place_shard(a, first + wp.tid(), shards, tally, c)
 
 
 @wp.kernel
-def _number(first: int, a: Agents, keys: wp.array[int], order: wp.array[int]):
+def _number(first: int, a: MovedAgents, keys: wp.array[int], order: wp.array[int]):
     i = first + wp.tid()
     keys[i] = int(a.cell[i])
     order[i] = i
@@ -243,6 +247,6 @@ def _starts(first: int, keys: wp.array[int], count: int, tick: int, c: CrowdArra
 
 
 @wp.kernel
-def _gather(first: int, a: Agents, order: wp.array[int], c: CrowdArrays):
+def _gather(first: int, a: MovedAgents, order: wp.array[int], c: CrowdArrays):
     i = first + wp.tid()
-    _carried(a, order[i], c, i)
+    _copy_agent(a, order[i], c, i)

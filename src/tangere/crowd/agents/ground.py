@@ -5,9 +5,9 @@ Method:   an agent keeps a rectangle within its cell, which is the whole cell in
           is asked of the map, and then first of the rectangle behind the side it has left by.
           Corners and neighbours of every dart's triangle are written side by side when the map has changed: a line or
           two of memory, where the map keeps them in ten. A few agents all over a large map wait for little else.
-Promise:  what is said to be within a cell is; where that is left, answers are those of `tangere.cells.tracking.sides`,
+Sound:    what is said to be within a cell is; where that is left, answers are those of `tangere.cells.tracking.sides`,
           by the same functions of the same numbers.
-Spec: specs/pitiot-multiresolution-interactions 2.8, 2.9.
+Known as: prediction triangles (Pitiot 2015, sections 4.2 and 7.2), kept in a cache-friendly copy.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps import CellMap, MapArrays
-from tangere.cells.tracking import Exit, behind, earliest, flat_noise, triangle_sides
+from tangere.cells.tracking import Exit, earliest_exit, neighbour_dart, side_rounding, triangle_sides
 from tangere.geometry.closest_points import closest_on_segment
 from tangere.runtime import SOUND, launch
 
 __all__ = [
     "Triangle",
-    "exit_from",
-    "is_within",
-    "kept_of",
-    "neighbour",
-    "rectangle",
-    "room",
-    "room_within",
-    "side_left",
+    "cell_rectangle",
+    "dart_holding",
+    "is_in_rectangle",
+    "rectangle_clearance",
+    "rectangle_exit_side",
+    "rectangle_neighbours",
+    "rounded_inward",
     "square_around",
+    "triangle_clearance",
+    "triangle_exit",
+    "triangle_neighbour",
     "triangles_of",
-    "turned_to",
-    "whole_sides",
 ]
 
 wp.set_module_options(SOUND)
@@ -65,7 +65,7 @@ class Triangle:
 def triangles_of(map: CellMap) -> wp.array:
     """By dart, for a map of the plane as it is now; none of others."""
     triangles = wp.empty(len(map.arrays.phi1) if map.flat else 0, dtype=Triangle, device=map.device)
-    launch(_write, len(triangles), [map.arrays], [triangles], device=map.device, grain=4096)
+    launch(_write_triangles, len(triangles), [map.arrays], [triangles], device=map.device, grain=4096)
     return triangles
 
 
@@ -80,7 +80,7 @@ def _sides(t: Triangle, x: wp.vec3d) -> wp.vec4d:
 
 
 @wp.func
-def turned_to(triangles: wp.array[Triangle], dart: int, x: wp.vec3d) -> int:
+def dart_holding(triangles: wp.array[Triangle], dart: int, x: wp.vec3d) -> int:
     """The dart whose triangle holds x, of the cell that does; from another dart of it."""
     d = int(dart)
     for _n in range(_TURNS):
@@ -95,7 +95,7 @@ def turned_to(triangles: wp.array[Triangle], dart: int, x: wp.vec3d) -> int:
 
 
 @wp.func
-def room(t: Triangle, x: wp.vec3d) -> wp.float64:
+def triangle_clearance(t: Triangle, x: wp.vec3d) -> wp.float64:
     """A distance from x within which all is in a triangle; negative if x itself is not."""
     side = _sides(t, x)
     if wp.min(side) < _ZERO:
@@ -107,14 +107,14 @@ def room(t: Triangle, x: wp.vec3d) -> wp.float64:
 
 
 @wp.func
-def room_within(low: wp.vec2d, high: wp.vec2d, x: wp.vec3d) -> wp.float64:
+def rectangle_clearance(low: wp.vec2d, high: wp.vec2d, x: wp.vec3d) -> wp.float64:
     """A distance from x within which all is in a rectangle; negative if x is not, or hardly."""
     clear = wp.min(wp.min(x[0] - low[0], high[0] - x[0]), wp.min(x[1] - low[1], high[1] - x[1]))
     return clear - _SPARE * (high[0] - low[0] + high[1] - low[1])
 
 
 @wp.func
-def kept_of(low: wp.vec2d, high: wp.vec2d) -> wp.vec4f:
+def rounded_inward(low: wp.vec2d, high: wp.vec2d) -> wp.vec4f:
     """What an agent keeps of a rectangle it is in: single numbers, rounded inward."""
     less = _SPARE * (high[0] - low[0] + high[1] - low[1])
     x = less + _ROUNDING * wp.max(wp.abs(low[0]), wp.abs(high[0]))
@@ -126,22 +126,22 @@ def kept_of(low: wp.vec2d, high: wp.vec2d) -> wp.vec4f:
 def square_around(x: wp.vec3d, distance: wp.float64) -> wp.vec4f:
     """The same of the square in a circle around x; empty if the distance is not positive."""
     half = distance * _HALF_SQUARE
-    return kept_of(wp.vec2d(x[0] - half, x[1] - half), wp.vec2d(x[0] + half, x[1] + half))
+    return rounded_inward(wp.vec2d(x[0] - half, x[1] - half), wp.vec2d(x[0] + half, x[1] + half))
 
 
 @wp.func
-def is_within(kept: wp.vec4f, x: wp.vec3d) -> bool:
+def is_in_rectangle(rectangle: wp.vec4f, x: wp.vec3d) -> bool:
     """Whether x is in a rectangle an agent keeps; in an empty one nobody is."""
     return (
-        x[0] > wp.float64(kept[0])
-        and x[1] > wp.float64(kept[1])
-        and x[0] < wp.float64(kept[2])
-        and x[1] < wp.float64(kept[3])
+        x[0] > wp.float64(rectangle[0])
+        and x[1] > wp.float64(rectangle[1])
+        and x[0] < wp.float64(rectangle[2])
+        and x[1] < wp.float64(rectangle[3])
     )
 
 
 @wp.func
-def rectangle(m: MapArrays, c: int) -> wp.vec4d:
+def cell_rectangle(m: MapArrays, c: int) -> wp.vec4d:
     """A rectangle within a cell of the plane (its low and high corner): the whole of it if that is one."""
     centre = m.centre[c]
     low = centre
@@ -170,7 +170,7 @@ def rectangle(m: MapArrays, c: int) -> wp.vec4d:
 
 
 @wp.func
-def whole_sides(m: MapArrays, c: int, within: wp.vec4d) -> wp.vec4i:
+def rectangle_neighbours(m: MapArrays, c: int, within: wp.vec4d) -> wp.vec4i:
     """The darts behind the left, right, lower and upper side of a rectangle; -1 where it is not one edge of cell c."""
     found = wp.vec4i(-1, -1, -1, -1)
     d = int(m.anchor[c])
@@ -189,14 +189,14 @@ def whole_sides(m: MapArrays, c: int, within: wp.vec4d) -> wp.vec4i:
         if level and s[1] == within[3] and e[1] == within[3]:
             side = 3
         if side >= 0:
-            found[side] = behind(m, d, 2)
+            found[side] = neighbour_dart(m, d, 2)
         d = m.link[d]
     return found
 
 
 @wp.func
-def side_left(low: wp.vec2d, high: wp.vec2d, x: wp.vec3d) -> int:
-    """The one side of a rectangle that x is beyond (as in `whole_sides`); -1 if it is beyond none or may be beyond two.
+def rectangle_exit_side(low: wp.vec2d, high: wp.vec2d, x: wp.vec3d) -> int:
+    """The one side of a rectangle that x is beyond, as in `rectangle_neighbours`; -1: none, or maybe two.
 
     Who was in the rectangle has left it there.
     """
@@ -214,14 +214,14 @@ def side_left(low: wp.vec2d, high: wp.vec2d, x: wp.vec3d) -> int:
 
 
 @wp.func
-def exit_from(t: Triangle, a: wp.vec3d, b: wp.vec3d) -> Exit:
+def triangle_exit(t: Triangle, a: wp.vec3d, b: wp.vec3d) -> Exit:
     """Through which side, and when, the segment from a (time 0) to b (time 1) leaves a triangle."""
-    noise = flat_noise(_flat(t.centre), _flat(t.start), _flat(t.end), a, b)
-    return earliest(_sides(t, a), _sides(t, b), noise, 3)
+    noise = side_rounding(_flat(t.centre), _flat(t.start), _flat(t.end), a, b)
+    return earliest_exit(_sides(t, a), _sides(t, b), noise, 3)
 
 
 @wp.func
-def neighbour(t: Triangle, side: int) -> int:
+def triangle_neighbour(t: Triangle, side: int) -> int:
     """The dart behind a side; -1 at a border or a wall."""
     if side == 0:
         return t.before
@@ -231,7 +231,7 @@ def neighbour(t: Triangle, side: int) -> int:
 
 
 @wp.kernel
-def _write(first: int, m: MapArrays, triangles: wp.array[Triangle]):
+def _write_triangles(first: int, m: MapArrays, triangles: wp.array[Triangle]):
     d = first + wp.tid()
     if m.tag[d] < 0:
         return
@@ -243,7 +243,7 @@ def _write(first: int, m: MapArrays, triangles: wp.array[Triangle]):
     t.start = wp.vec2d(m.position[a][0], m.position[a][1])
     t.end = wp.vec2d(m.position[b][0], m.position[b][1])
     t.turned = int(b < a)
-    t.before = behind(m, d, 0)
-    t.after = behind(m, d, 1)
-    t.across = behind(m, d, 2)
+    t.before = neighbour_dart(m, d, 0)
+    t.after = neighbour_dart(m, d, 1)
+    t.across = neighbour_dart(m, d, 2)
     triangles[d] = t

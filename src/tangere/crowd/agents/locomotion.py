@@ -5,8 +5,9 @@ Method:   in the plane, who is still in the rectangle that he knows of his cell 
           of the map; then his triangle is (`ground`). Else straight from simplex to simplex through the first side
           left by; at a wall the rest of the way goes on along the wall, a few times at most.
           On a surface the way is unfolded over its edges.
-Promise:  nobody passes a wall: the place returned is on the own side of every wall met on the way, and not on it.
-Spec: specs/pitiot-multiresolution-interactions 2.7 (collisions), 2.9, 2.10; 5.1 (sliding).
+Sound:    nobody passes a wall: the place returned is on the own side of every wall met on the way, and not on it.
+Known as: walking point location (Devillers, Pion, Teillaud 2001) with sliding contact; on surfaces Pitiot 2015, section
+          8.3.2.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps import MapArrays
-from tangere.cells.tracking import BLOCKED, behind, edge_side, first_exit, glided, sides, triangle_normal
+from tangere.cells.tracking import BLOCKED, edge_side, first_exit, glide_to, neighbour_dart, sides, triangle_normal
 from tangere.crowd.agents.ground import (
     Triangle,
-    exit_from,
-    is_within,
-    kept_of,
-    neighbour,
-    room,
-    room_within,
-    side_left,
+    dart_holding,
+    is_in_rectangle,
+    rectangle_clearance,
+    rectangle_exit_side,
+    rounded_inward,
     square_around,
-    turned_to,
+    triangle_clearance,
+    triangle_exit,
+    triangle_neighbour,
 )
-from tangere.crowd.agents.neighbour_ranges import Sight
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
 from tangere.runtime import SOUND
 
-__all__ = ["AgentPlace", "go_over_surface", "go_straight"]
+__all__ = ["AgentPlace", "move_over_surface", "move_straight"]
 
 wp.set_module_options(SOUND)
 
@@ -52,11 +53,11 @@ class AgentPlace:
     velocity: wp.vec3d
     dart: int
     cell: int
-    within: wp.vec4f  # a rectangle in the same cell; empty: not known
+    rectangle: wp.vec4f  # a rectangle in the same cell; empty: not known
 
 
 @wp.struct
-class _Way:
+class _SimplexExit:
     """How a segment leaves the simplex of a dart, and what is there: a dart, or a wall with its inner normal."""
 
     side: int  # -1: it does not
@@ -68,7 +69,7 @@ class _Way:
 
 
 @wp.func
-def _wall(way: _Way, s: wp.vec3d, e: wp.vec3d, normal: wp.vec3d) -> _Way:
+def _with_wall(way: _SimplexExit, s: wp.vec3d, e: wp.vec3d, normal: wp.vec3d) -> _SimplexExit:
     way.corner = s
     way.size = wp.length(e - s)
     way.normal = wp.normalize(normal)
@@ -76,10 +77,10 @@ def _wall(way: _Way, s: wp.vec3d, e: wp.vec3d, normal: wp.vec3d) -> _Way:
 
 
 @wp.func
-def _way_over(t: Triangle, a: wp.vec3d, b: wp.vec3d) -> _Way:
+def _exit_in_plane(t: Triangle, a: wp.vec3d, b: wp.vec3d) -> _SimplexExit:
     """In the plane."""
-    out = exit_from(t, a, b)
-    way = _Way()
+    out = triangle_exit(t, a, b)
+    way = _SimplexExit()
     way.side = out.side
     way.time = out.time
     s = wp.vec3d(t.start[0], t.start[1], _ZERO)
@@ -91,76 +92,76 @@ def _way_over(t: Triangle, a: wp.vec3d, b: wp.vec3d) -> _Way:
             way.side = 2
             way.time = _ONE
     if way.side >= 0:
-        way.there = neighbour(t, way.side)
+        way.there = triangle_neighbour(t, way.side)
         if way.there < 0:
-            way = _wall(way, s, e, wp.vec3d(s[1] - e[1], e[0] - s[0], _ZERO))
+            way = _with_wall(way, s, e, wp.vec3d(s[1] - e[1], e[0] - s[0], _ZERO))
     return way
 
 
 @wp.func
-def _way_through(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> _Way:
+def _exit_in_space(m: MapArrays, d: int, a: wp.vec3d, b: wp.vec3d) -> _SimplexExit:
     """In space."""
     out = first_exit(m, d, a, b)
-    way = _Way()
+    way = _SimplexExit()
     way.side = out.side
     way.time = out.time
-    if way.side < 0 and behind(m, d, 3) < 0:
+    if way.side < 0 and neighbour_dart(m, d, 3) < 0:
         if sides(m, d, b)[3] <= _ZERO:
             way.side = 3
             way.time = _ONE
     if way.side >= 0:
-        way.there = behind(m, d, way.side)
+        way.there = neighbour_dart(m, d, way.side)
         if way.there < 0:
             s = m.position[m.origin[d]]
             e = m.position[m.origin[m.phi1[d]]]
-            way = _wall(way, s, e, -wp.cross(s - m.face_centre[d], e - m.face_centre[d]))
+            way = _with_wall(way, s, e, -wp.cross(s - m.face_centre[d], e - m.face_centre[d]))
     return way
 
 
 @wp.func
-def go_straight(m: MapArrays, s: Sight, from_: AgentPlace, dt: wp.float64) -> AgentPlace:
+def move_straight(m: MapArrays, s: Neighbourhoods, start_place: AgentPlace, dt: wp.float64) -> AgentPlace:
     """In the plane or in space."""
-    end = from_
-    d = int(from_.dart)
-    start = from_.position
-    velocity = from_.velocity
+    end = start_place
+    d = int(start_place.dart)
+    start = start_place.position
+    velocity = start_place.velocity
     end.position = start + dt * velocity
     if m.dimension == 3:
-        if wp.min(sides(m, from_.dart, end.position)) > _ZERO:
+        if wp.min(sides(m, start_place.dart, end.position)) > _ZERO:
             return end
     else:
-        if is_within(from_.within, end.position):
+        if is_in_rectangle(start_place.rectangle, end.position):
             return end
-        seen = s.seen[from_.cell]
-        if room_within(seen.low, seen.high, end.position) > _ZERO:
-            end.within = kept_of(seen.low, seen.high)
+        seen = s.cell[start_place.cell]
+        if rectangle_clearance(seen.low, seen.high, end.position) > _ZERO:
+            end.rectangle = rounded_inward(seen.low, seen.high)
             return end
-        side = side_left(seen.low, seen.high, end.position)
+        side = rectangle_exit_side(seen.low, seen.high, end.position)
         # Only who was in the rectangle has left it by that side.
-        if side >= 0 and room_within(seen.low, seen.high, start) > _ZERO:
+        if side >= 0 and rectangle_clearance(seen.low, seen.high, start) > _ZERO:
             next_dart = seen.across[side]
             if next_dart >= 0:
                 next_cell = m.cell[next_dart]
-                there = s.seen[next_cell]
-                if room_within(there.low, there.high, end.position) > _ZERO:
-                    end.within = kept_of(there.low, there.high)
+                there = s.cell[next_cell]
+                if rectangle_clearance(there.low, there.high, end.position) > _ZERO:
+                    end.rectangle = rounded_inward(there.low, there.high)
                     end.dart = next_dart
                     end.cell = next_cell
                     return end
-        d = turned_to(s.triangle, d, start)
+        d = dart_holding(s.triangle, d, start)
         end.dart = d
-        end.within = square_around(end.position, room(s.triangle[d], end.position))
-        if is_within(end.within, end.position):
+        end.rectangle = square_around(end.position, triangle_clearance(s.triangle[d], end.position))
+        if is_in_rectangle(end.rectangle, end.position):
             return end
     p = start
     way = dt * velocity
     slides = int(0)
     for _n in range(_SIMPLICES):
-        out = _Way()
+        out = _SimplexExit()
         if m.dimension == 3:
-            out = _way_through(m, d, p, p + way)
+            out = _exit_in_space(m, d, p, p + way)
         else:
-            out = _way_over(s.triangle[d], p, p + way)
+            out = _exit_in_plane(s.triangle[d], p, p + way)
         if out.side < 0:
             end.position = p + way
             end.dart = d
@@ -168,7 +169,7 @@ def go_straight(m: MapArrays, s: Sight, from_: AgentPlace, dt: wp.float64) -> Ag
                 end.cell = m.cell[d]
             else:
                 end.cell = s.triangle[d].cell
-                end.within = wp.vec4f()
+                end.rectangle = wp.vec4f()
             return end
         if out.there >= 0:
             d = out.there
@@ -186,14 +187,14 @@ def go_straight(m: MapArrays, s: Sight, from_: AgentPlace, dt: wp.float64) -> Ag
     # A corner sharper than rounding allows to leave: stay where it was.
     end.position = start
     end.velocity = wp.vec3d()
-    end.within = wp.vec4f()
+    end.rectangle = wp.vec4f()
     return end
 
 
 @wp.func
-def go_over_surface(m: MapArrays, s: Sight, from_: AgentPlace, dt: wp.float64) -> AgentPlace:
+def move_over_surface(m: MapArrays, s: Neighbourhoods, start_place: AgentPlace, dt: wp.float64) -> AgentPlace:
     """Along a surface in space; a wall stops the agent, and its velocity turns along the wall."""
-    way = glided(m, from_.dart, from_.position, dt * from_.velocity, from_.velocity)
+    way = glide_to(m, start_place.dart, start_place.position, dt * start_place.velocity, start_place.velocity)
     end = AgentPlace()
     end.position = way.position
     end.velocity = way.heading

@@ -1,12 +1,13 @@
 """What an agent sees from its cell, as few ranges of agents: its ring, with cells of consecutive numbers in one run.
 
-Agents are sorted by cell, so that those of cells 7, 8 and 9 are one range; in a grid nine cells make three runs.
-The order of a row is that of the cells' numbers, whatever the order of the ring.
-Each run has a box: where cells are wider than agents look, most of what is around a cell is too far to be looked at.
-Gaps to boxes are taken in float32, which is rounded outward: boxes and the distance compared with are wider than that.
-All that is asked together lies together, and the runs of one cell follow on those of the other: agents wait for a few
-lines of memory each, whether there are a few all over a large map or many everywhere.
-Spec: specs/pitiot-multiresolution-interactions 2.5, 2.17, 5.3.
+Question: which agents may be within reach of one in this cell?
+Method:   agents are sorted by cell, so that those of cells 7, 8 and 9 are one range; in a grid nine cells make three
+          runs, in the order of the cells' numbers, whatever the order of the ring. Each run has a box: where cells are
+          wider than agents look, most of what is around a cell is too far to be looked at.
+          All that is asked together lies together, and the runs of one cell follow on those of the other: agents wait
+          for a few lines of memory each, whether there are a few all over a large map or many everywhere.
+Sound:    gaps to boxes are taken in float32, rounded outward: boxes and the distance compared with are wider than that.
+Known as: neighbour lists by cell (cell lists); the one-ring of Pitiot 2015, section 3.3.
 """
 
 from __future__ import annotations
@@ -14,11 +15,18 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps import CellMap, MapArrays, RingTable
-from tangere.crowd.agents.ground import Triangle, rectangle, triangles_of, whole_sides
-from tangere.crowd.steering.walls import Wall, Walls, nearest_wall, own_walls, walls_of, walls_seen
+from tangere.crowd.agents.ground import Triangle, cell_rectangle, rectangle_neighbours, triangles_of
+from tangere.crowd.steering.walls import (
+    NearestWall,
+    Walls,
+    allocate_walls,
+    collect_walls,
+    count_own_walls,
+    nearest_wall,
+)
 from tangere.runtime import SOUND, launch, offsets
 
-__all__ = ["Run", "Sight", "gap", "in_sight", "sight_of", "wall_near"]
+__all__ = ["CellRun", "Neighbourhoods", "nearest_wall_of_cell", "neighbourhoods_of", "rounded_up", "squared_gap"]
 
 wp.set_module_options(SOUND)
 
@@ -32,7 +40,7 @@ _SMALL = wp.constant(wp.float64(1.0e-37))
 
 
 @wp.struct
-class Run:
+class CellRun:
     """Cells first … last, and a box around them, rounded outward."""
 
     low: wp.vec3f
@@ -42,7 +50,7 @@ class Run:
 
 
 @wp.struct
-class Seen:
+class CellNeighbourhood:
     """How much is seen from a cell, and in the plane a rectangle within it: 64 bytes, one line of a CPU's cache."""
 
     low: wp.vec2d
@@ -55,42 +63,42 @@ class Seen:
 
 
 @wp.struct
-class Sight:
-    """Runs of cell c: run[seen[c].run] … run[seen[c].run + seen[c].runs - 1]."""
+class Neighbourhoods:
+    """Runs of cell c: run[cell[c].run] … run[cell[c].run + cell[c].runs - 1]."""
 
-    seen: wp.array[Seen]
-    run: wp.array[Run]
+    cell: wp.array[CellNeighbourhood]
+    run: wp.array[CellRun]
     walls: Walls
     triangle: wp.array[Triangle]  # by dart; in the plane only
 
 
-def sight_of(map: CellMap, reach: float) -> Sight:
+def neighbourhoods_of(map: CellMap, reach: float) -> Neighbourhoods:
     """What is seen from each leaf of a map as it is now, and walls as far as `reach` [m] from it."""
     capacity, device, table = map.cell_capacity, map.device, map.rings.table
-    s = Sight()
-    s.seen = wp.zeros(capacity, dtype=Seen, device=device)
+    s = Neighbourhoods()
+    s.cell = wp.zeros(capacity, dtype=CellNeighbourhood, device=device)
     low, high = (wp.empty(capacity, dtype=wp.vec3d, device=device) for _ in range(2))
     runs, own = (wp.zeros(capacity + 1, dtype=wp.int32, device=device) for _ in range(2))
     order = wp.empty(capacity * (table.width + 1), dtype=wp.int32, device=device)
-    launch(_survey, capacity, [map.arrays, table], [low, high, own, order, runs], device=device, grain=4096)
+    launch(_measure_cells, capacity, [map.arrays, table], [low, high, own, order, runs], device=device, grain=4096)
     begin, total = offsets(runs)
-    s.run = wp.empty(total, dtype=Run, device=device)
-    s.walls, wall = walls_of(map, own, low, high, reach)
+    s.run = wp.empty(total, dtype=CellRun, device=device)
+    s.walls, wall = allocate_walls(map, own, low, high, reach)
     inputs = [map.arrays, table, low, high, order, begin, wall, int(map.flat)]
-    launch(_describe, capacity, inputs, [s], device=device, grain=4096)
+    launch(_write_neighbourhoods, capacity, inputs, [s], device=device, grain=4096)
     s.triangle = triangles_of(map)
     return s
 
 
 @wp.func
-def in_sight(square: wp.float64) -> wp.float32:
-    """What a `gap` is compared with: the square of a distance and more than rounding takes away."""
+def rounded_up(square: wp.float64) -> wp.float32:
+    """What a `squared_gap` is compared with: the square of a distance and more than rounding takes away."""
     return wp.float32(square * _MORE + _SMALL)
 
 
 @wp.func
-def gap(run: Run, x: wp.vec3f) -> wp.float32:
-    """Square of a distance that nobody in a run is nearer than to x, which was rounded; for `in_sight`."""
+def squared_gap(run: CellRun, x: wp.vec3f) -> wp.float32:
+    """Square of a distance that nobody in a run is nearer than to x, which was rounded; for `rounded_up`."""
     a = wp.max(wp.max(run.low[0] - x[0], x[0] - run.high[0]), wp.float32(0.0))
     b = wp.max(wp.max(run.low[1] - x[1], x[1] - run.high[1]), wp.float32(0.0))
     c = wp.max(wp.max(run.low[2] - x[2], x[2] - run.high[2]), wp.float32(0.0))
@@ -98,14 +106,14 @@ def gap(run: Run, x: wp.vec3f) -> wp.float32:
 
 
 @wp.func
-def wall_near(s: Sight, cell: int, x: wp.vec3d) -> Wall:
+def nearest_wall_of_cell(s: Neighbourhoods, cell: int, x: wp.vec3d) -> NearestWall:
     """The nearest wall point in a cell and its ring, if it is within reach."""
-    seen = s.seen[cell]
+    seen = s.cell[cell]
     return nearest_wall(s.walls, seen.wall, seen.wall + seen.walls, x)
 
 
 @wp.kernel
-def _survey(
+def _measure_cells(
     first: int,
     m: MapArrays,
     table: RingTable,
@@ -130,7 +138,7 @@ def _survey(
     wider = _WIDER * (most - least) + _ROUNDING * wp.max(wp.max(least, -least), wp.max(most, -most))
     low[c] = least - wider
     high[c] = most + wider
-    own[c] = own_walls(m, c)
+    own[c] = count_own_walls(m, c)
     base = c * (table.width + 1)
     order[base] = c
     for k in range(table.size[c]):
@@ -148,7 +156,7 @@ def _survey(
 
 
 @wp.kernel
-def _describe(
+def _write_neighbourhoods(
     first: int,
     m: MapArrays,
     table: RingTable,
@@ -158,14 +166,14 @@ def _describe(
     begin: wp.array[int],
     wall: wp.array[int],
     flat: int,
-    s: Sight,
+    s: Neighbourhoods,
 ):
     c = first + wp.tid()
     if m.cell_level[c] < 0 or m.first_child[c] >= 0:
         return
     base = c * (table.width + 1)
     last = int(begin[c] - 1)
-    run = Run()
+    run = CellRun()
     for k in range(base, base + table.size[c] + 1):
         b = int(order[k])
         if k > base and b == run.last + 1:
@@ -178,12 +186,12 @@ def _describe(
             run.high = wp.vec3f(high[b])
         run.last = b
         s.run[last] = run
-    s.seen[c].run = int(begin[c])
-    s.seen[c].runs = last + 1 - begin[c]
-    s.seen[c].wall = int(wall[c])
-    s.seen[c].walls = walls_seen(m, table, c, low[c], high[c], True, wall[c], s.walls)
+    s.cell[c].run = int(begin[c])
+    s.cell[c].runs = last + 1 - begin[c]
+    s.cell[c].wall = int(wall[c])
+    s.cell[c].walls = collect_walls(m, table, c, low[c], high[c], True, wall[c], s.walls)
     if flat == 1:
-        within = rectangle(m, c)
-        s.seen[c].low = wp.vec2d(within[0], within[1])
-        s.seen[c].high = wp.vec2d(within[2], within[3])
-        s.seen[c].across = whole_sides(m, c, within)
+        within = cell_rectangle(m, c)
+        s.cell[c].low = wp.vec2d(within[0], within[1])
+        s.cell[c].high = wp.vec2d(within[2], within[3])
+        s.cell[c].across = rectangle_neighbours(m, c, within)

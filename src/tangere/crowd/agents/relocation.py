@@ -1,11 +1,13 @@
 """Darts of points that did not move while cells did, and of points that have none yet; flat, on surfaces, in space.
 
-On a surface a point is put on the nearest triangle. Where a cell with bent sides is split, the surface itself changes:
-points then go along a direction that a cell of level 0 keeps through all splits and merges, the vector area within its
-border, to the surface as it is now. So they come back to where they were when what was split is merged.
-Promise: a point of the plane or of space keeps its place, one of a surface its place across that direction; one that
-         is no longer in the map at all is named.
-Spec: specs/pitiot-multiresolution-interactions 2.10, 2.14 (re-aiming), 2.15.
+Question: in which simplex is a point after cells were split or merged?
+Method:   a walk from the dart it had. On a surface a point is put on the nearest triangle; where a cell with bent sides
+          is split, the surface itself changes: points then go along a direction that a cell of level 0 keeps through
+          all splits and merges, the vector area within its border, to the surface as it is now. So they come back to
+          where they were when what was split is merged.
+Sound:    a point of the plane or of space keeps its place, one of a surface its place across that direction; one that
+          is no longer in the map at all is named.
+Known as: repair of prediction darts (Pitiot 2015, sections 6.2.1 and 6.3.1).
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps import CellMap, MapArrays, follow_heirs
-from tangere.cells.registration import placed
-from tangere.cells.tracking import locate_darts, points_of
+from tangere.cells.maps import CellMap, MapArrays, replace_merged_darts
+from tangere.cells.registration import place_in_map
+from tangere.cells.tracking import as_map_points, locate_darts
 from tangere.crowd.agents.cell_sizes import cell_widths
 from tangere.runtime import SOUND, Arrays, InputError, launch
 
-__all__ = ["place_points", "relocated"]
+__all__ = ["place_points", "relocate"]
 
 wp.set_module_options(SOUND)
 
@@ -36,30 +38,30 @@ _OFF = 0.5
 
 def place_points(map: CellMap, points: Arrays, name: str) -> tuple[np.ndarray, np.ndarray]:
     """(n, 3) points in the map and their darts (n,); outside, in an obstacle or off the surface is refused."""
-    given = points_of(map, points, name)
-    if map.is_surface and len(given):
-        there, found = _on_nearest(map, given)
+    wanted = as_map_points(map, points, name)
+    if map.is_surface and len(wanted):
+        there, found = _project_to_surface(map, wanted)
         places, darts = there.numpy().copy(), found.numpy().copy()
-        away = np.linalg.norm(places - given.numpy(), axis=1)
+        away = np.linalg.norm(places - wanted.numpy(), axis=1)
         far = away > _OFF * cell_widths(map)[map.arrays.cell.numpy()[darts]]
         if far.any():
             first = int(np.argmax(far))
             raise InputError(f"{name}: point {first} is {away[first]:.4g} m off the surface")
         outside = np.zeros(len(places), bool)
     else:
-        start, status = locate_darts(map, given, None)
-        places, darts, outside = given.numpy().copy(), start.numpy().copy(), status.numpy() != 0
+        start, status = locate_darts(map, wanted, None)
+        places, darts, outside = wanted.numpy().copy(), start.numpy().copy(), status.numpy() != 0
     outside = outside | (map.arrays.obstacle.numpy()[map.arrays.cell.numpy()[darts]] != 0)
     if outside.any():
         raise InputError(f"{name}: point {int(np.argmax(outside))} is outside the map or in an obstacle")
     return places, darts
 
 
-def relocated(map: CellMap, points: wp.array, darts: wp.array) -> tuple[wp.array, wp.array]:
+def relocate(map: CellMap, points: wp.array, darts: wp.array) -> tuple[wp.array, wp.array]:
     """Points and their darts after cells were split or merged."""
-    follow_heirs(map, darts)
+    replace_merged_darts(map, darts)
     if map.is_surface:
-        return _along_normals(map, points, darts)
+        return _project_along_normals(map, points, darts)
     # Walls may be between a point and where its dart is now; only who is nowhere in the map is lost.
     found, status = locate_darts(map, points, darts, anywhere=True)
     if status.numpy().any():
@@ -68,7 +70,7 @@ def relocated(map: CellMap, points: wp.array, darts: wp.array) -> tuple[wp.array
     return points, found
 
 
-def _on_nearest(map: CellMap, points: wp.array) -> tuple[wp.array, wp.array]:
+def _project_to_surface(map: CellMap, points: wp.array) -> tuple[wp.array, wp.array]:
     """Points on the nearest triangles of a surface, and their darts."""
     darts, origin = map.darts, map.numpy("origin")
     ends = origin[darts], origin[map.numpy("phi1")[darts]]
@@ -81,17 +83,17 @@ def _on_nearest(map: CellMap, points: wp.array) -> tuple[wp.array, wp.array]:
     number = wp.array(darts.astype(np.int32), dtype=wp.int32, device=map.device)
     near = wp.empty(len(points), dtype=wp.int32, device=map.device)
     launch(_nearest, len(points), [mesh.id, wp.vec3d(*middle), points, number], [near], device=map.device)
-    return placed(map, points, near)[:2]
+    return place_in_map(map, points, near)[:2]
 
 
-def _along_normals(map: CellMap, points: wp.array, darts: wp.array) -> tuple[wp.array, wp.array]:
+def _project_along_normals(map: CellMap, points: wp.array, darts: wp.array) -> tuple[wp.array, wp.array]:
     there, found = wp.empty_like(points), wp.empty_like(darts)
     normals = _device(map, _vector_areas(map))
-    launch(_go_along, len(points), [map.arrays, normals, points, darts], [there, found], device=map.device)
+    launch(_project, len(points), [map.arrays, normals, points, darts], [there, found], device=map.device)
     missed = np.flatnonzero(found.numpy() < 0)
     if len(missed):
         places, numbers = there.numpy().copy(), found.numpy().copy()
-        near, dart = _on_nearest(map, _device(map, points.numpy()[missed]))
+        near, dart = _project_to_surface(map, _device(map, points.numpy()[missed]))
         places[missed], numbers[missed] = near.numpy(), dart.numpy()
         there, found = _device(map, places), wp.array(numbers, dtype=wp.int32, device=map.device)
     return there, found
@@ -135,7 +137,7 @@ def _nearest(
 
 
 @wp.kernel
-def _go_along(
+def _project(
     first: int,
     m: MapArrays,
     normals: wp.array[wp.vec3d],

@@ -1,12 +1,15 @@
 """Bodies keep their shape: each section is matched with its rest shape, and its particles go where the match says.
 
-Match of a section (Mueller et al. 2005) in the plane of the ground: centroid c, rotation R by the angle
-atan2(sum q x p, sum q . p), linear map A = A_pq A_qq^-1 scaled to area one; goals g = c + (beta A + (1 - beta) R) q.
-Then v += alpha (g - x) / h + h f, x += h v. A particle of two sections (a hinge) takes the mean of its goals.
-Steering: a section wants to go to its target and to turn towards it; the head's target is the route, that of any other
-section the hinge with the one before. Pushes come from walls and from edges of other bodies, never from points.
-Plasticity: where S = R^T A is off by more than the yield, the rest shape follows at the creep rate, up to the most.
-Spec: specs/pitiot-multiresolution-interactions 2.19 (asymmetry), 2.20.
+Question: where does each particle of a body go in a step?
+Method:   match of a section in the plane of the ground: centroid c, rotation R by the angle
+          atan2(sum q x p, sum q . p), linear map A = A_pq A_qq^-1 scaled to area one; goals
+          g = c + (beta A + (1 - beta) R) q. Then v += alpha (g - x) / h + h f, x += h v. A particle of two sections (a
+          hinge) takes the mean of its goals.
+          A section wants to go to its target and to turn towards it; the head's target is the route, that of any other
+          section the hinge with the one before. Pushes come from walls and from edges of other bodies, never from
+          points. Plasticity: where S = R^T A is off by more than the yield, the rest shape follows at the creep rate.
+Known as: meshless deformations based on shape matching (Müller, Heidelberger, Teschner, Gross 2005); that points push
+          no bodies: Pitiot 2015, section 8.2.2.
 """
 
 from __future__ import annotations
@@ -17,14 +20,21 @@ from typing import Any
 import warp as wp
 
 from tangere.cells.maps import MapArrays
-from tangere.cells.tracking import chunk_of, triangle_normal
-from tangere.crowd.agents.arrays import Edges, Routes, comes_first, edge_reach, may_touch, wish
-from tangere.crowd.agents.locomotion import AgentPlace, go_over_surface, go_straight
-from tangere.crowd.agents.neighbour_ranges import Sight, gap, wall_near
-from tangere.crowd.steering.bubbles import bubble, edge_field, elliptic_distance, limited
+from tangere.cells.tracking import points_per_index, triangle_normal
+from tangere.crowd.agents.arrays import (
+    BodyEdges,
+    Routes,
+    ball_may_be_near,
+    is_first_cell_seen,
+    preferred_velocity,
+    squared_edge_reach,
+)
+from tangere.crowd.agents.locomotion import AgentPlace, move_over_surface, move_straight
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods, nearest_wall_of_cell, squared_gap
+from tangere.crowd.steering.bubbles import bubble_push, clamp_length, edge_field, elliptic_distance
 from tangere.runtime import SOUND, PreparedLaunch
 
-__all__ = ["BodyArrays", "moving"]
+__all__ = ["BodyArrays", "body_step_launches"]
 
 wp.set_module_options(SOUND)
 
@@ -53,16 +63,16 @@ class BodyArrays:
     shape: wp.array[wp.vec2d]  # rest, after plasticity
     body: wp.array[int]  # per section
     hinge: wp.array[int]  # particle shared with the section before
-    set: wp.array[wp.mat22d]  # plastic deformation
+    plastic_map: wp.array[wp.mat22d]  # plastic deformation
     centre: wp.array[wp.vec3d]
     axis_x: wp.array[wp.vec3d]  # images of the rest axes
     axis_y: wp.array[wp.vec3d]
     forward: wp.array[wp.vec3d]
     normal: wp.array[wp.vec3d]
-    drift: wp.array[wp.vec3d]  # wanted velocity
+    section_velocity: wp.array[wp.vec3d]  # wanted velocity
     spin: wp.array[wp.float64]  # wanted turning rate
     head_section: wp.array[int]  # per body, like all below
-    want: wp.array[wp.vec3d]
+    preferred: wp.array[wp.vec3d]
     speed: wp.array[wp.float64]
     alpha: wp.array[wp.float64]
     beta: wp.array[wp.float64]
@@ -71,7 +81,7 @@ class BodyArrays:
     dt: wp.float64
 
 
-def moving(
+def body_step_launches(
     b: BodyArrays, r: Routes, time: wp.array, inputs: list[Any], outputs: list[Any], device: wp.Device
 ) -> list[PreparedLaunch]:
     """What to run to find where each section is and what it wants, and to move all particles.
@@ -80,13 +90,13 @@ def moving(
         time: one number, float64 [s]. inputs: map, sight, edges, push (k, z, R).
         outputs: room for position, velocity and dart of all particles.
     """
-    move, chunk = _move_kernel(go_over_surface if b.surface else go_straight), chunk_of(device)
+    move, chunk = _move_kernel(move_over_surface if b.surface else move_straight), points_per_index(device)
     indices = [-(-count // chunk) for count in (len(b.speed), len(b.body), len(b.position))]
     return [
-        PreparedLaunch(_want, [b, r, time, chunk], device, dim=indices[0], grain=32),
-        PreparedLaunch(_match, [b, inputs[0], chunk], device, dim=indices[1], grain=32),
+        PreparedLaunch(_preferred_velocities, [b, r, time, chunk], device, dim=indices[0], grain=32),
+        PreparedLaunch(_match_shapes, [b, inputs[0], chunk], device, dim=indices[1], grain=32),
         PreparedLaunch(move, [b, *inputs, chunk, *outputs], device, dim=indices[2], grain=16),
-        PreparedLaunch(_keep, [*outputs, b], device, dim=len(b.position)),
+        PreparedLaunch(_store, [*outputs, b], device, dim=len(b.position)),
     ]
 
 
@@ -96,7 +106,7 @@ def _size(a: wp.mat22d) -> wp.float64:
 
 
 @wp.func
-def _yielded(before: wp.mat22d, stretch: wp.mat22d, plastic: wp.vec3d, dt: wp.float64) -> wp.mat22d:
+def _plastic_deformation(before: wp.mat22d, stretch: wp.mat22d, plastic: wp.vec3d, dt: wp.float64) -> wp.mat22d:
     """Plastic deformation after a step under a stretch."""
     one = wp.mat22d(_ONE, _ZERO, _ZERO, _ONE)
     if _size(stretch - one) <= plastic[0]:
@@ -113,18 +123,20 @@ def _yielded(before: wp.mat22d, stretch: wp.mat22d, plastic: wp.vec3d, dt: wp.fl
 
 
 @wp.kernel
-def _want(first: int, b: BodyArrays, r: Routes, time: wp.array[wp.float64], chunk: int):
+def _preferred_velocities(first: int, b: BodyArrays, r: Routes, time: wp.array[wp.float64], chunk: int):
     begin = (first + wp.tid()) * chunk
     for body in range(begin, wp.min(begin + chunk, b.speed.shape[0])):
         s = b.head_section[body]
         c = wp.vec3d()
         for k in range(b.first[s], b.first[s + 1]):
             c += b.position[b.particle[k]]
-        b.want[body] = wish(r, body, c / wp.float64(b.first[s + 1] - b.first[s]), b.speed[body], time[0])
+        b.preferred[body] = preferred_velocity(
+            r, body, c / wp.float64(b.first[s + 1] - b.first[s]), b.speed[body], time[0]
+        )
 
 
 @wp.kernel
-def _match(first: int, b: BodyArrays, m: MapArrays, chunk: int):
+def _match_shapes(first: int, b: BodyArrays, m: MapArrays, chunk: int):
     begin = (first + wp.tid()) * chunk
     for s in range(begin, wp.min(begin + chunk, b.body.shape[0])):
         body = b.body[s]
@@ -160,8 +172,8 @@ def _match(first: int, b: BodyArrays, m: MapArrays, chunk: int):
             if det > wp.float64(1.0e-6):
                 linear = fit / wp.sqrt(det)
         if b.plastic[body][1] > _ZERO:
-            kept = _yielded(b.set[s], wp.transpose(rotation) * linear, b.plastic[body], b.dt)
-            b.set[s] = kept
+            kept = _plastic_deformation(b.plastic_map[s], wp.transpose(rotation) * linear, b.plastic[body], b.dt)
+            b.plastic_map[s] = kept
             for k in range(b.first[s], b.first[s + 1]):
                 b.shape[k] = kept * b.rest[k]
         blend = b.beta[body] * linear + (_ONE - b.beta[body]) * rotation
@@ -171,12 +183,12 @@ def _match(first: int, b: BodyArrays, m: MapArrays, chunk: int):
         b.axis_y[s] = blend[0, 1] * tx + blend[1, 1] * ty
         ahead = rotation[0, 0] * tx + rotation[1, 0] * ty
         b.forward[s] = ahead
-        want = b.want[body]
+        want = b.preferred[body]
         if b.head_section[body] != s:
             pull = b.position[b.hinge[s]] - c
             want = pull * (wp.length(want) / wp.max(wp.length(pull), _TINY))
         want = want - wp.dot(want, n) * n
-        b.drift[s] = want
+        b.section_velocity[s] = want
         off = wp.float64(0.0)
         if wp.length_sq(want) > _ZERO:  # the direction of nothing would be behind whoever looks backwards, by its -0
             off = wp.atan2(wp.dot(wp.cross(ahead, want), n), wp.dot(ahead, want))
@@ -190,9 +202,9 @@ def _member_goal(b: BodyArrays, k: int) -> wp.vec3d:
 
 
 @wp.func
-def _member_wish(b: BodyArrays, k: int, x: wp.vec3d) -> wp.vec3d:
+def _member_velocity(b: BodyArrays, k: int, x: wp.vec3d) -> wp.vec3d:
     s = b.section[k]
-    return b.drift[s] + b.spin[s] * wp.cross(b.normal[s], x - b.centre[s])
+    return b.section_velocity[s] + b.spin[s] * wp.cross(b.normal[s], x - b.centre[s])
 
 
 @cache
@@ -202,8 +214,8 @@ def _move_kernel(go: Any) -> wp.Kernel:
         first: int,
         b: BodyArrays,
         m: MapArrays,
-        s: Sight,
-        e: Edges,
+        s: Neighbourhoods,
+        e: BodyEdges,
         push: wp.vec3d,
         chunk: int,
         position: wp.array[wp.vec3d],
@@ -218,34 +230,38 @@ def _move_kernel(go: Any) -> wp.Kernel:
             cell = m.cell[b.dart[i]]
             normal = b.normal[b.section[b.member_a[i]]]
             goal = _member_goal(b, b.member_a[i])
-            want = _member_wish(b, b.member_a[i], x)
+            want = _member_velocity(b, b.member_a[i], x)
             if b.member_b[i] >= 0:
                 goal = _HALF * (goal + _member_goal(b, b.member_b[i]))
-                want = _HALF * (want + _member_wish(b, b.member_b[i], x))
+                want = _HALF * (want + _member_velocity(b, b.member_b[i], x))
             force = wp.vec3d()
-            within = edge_reach(e, push[2])
+            within = squared_edge_reach(e, push[2])
             rounded = wp.vec3f(x)
-            for k in range(s.seen[cell].run, s.seen[cell].run + s.seen[cell].runs):
+            for k in range(s.cell[cell].run, s.cell[cell].run + s.cell[cell].runs):
                 run = s.run[k]
                 q = int(e.start[run.first])
                 end = e.start[run.last + 1]
-                if gap(run, rounded) > within:
+                if squared_gap(run, rounded) > within:
                     end = q
                 while q < end:
-                    if e.whose[q] >= 0 and e.whose[q] != body and may_touch(e.ball[q], x, push[2]):
+                    if (
+                        e.entry_owner[q] >= 0
+                        and e.entry_owner[q] != body
+                        and ball_may_be_near(e.entry_ball[q], x, push[2])
+                    ):
                         place = e.entry[q]
                         g = e.edge[place]
                         if elliptic_distance(x, e.a[g], e.b[g]) < push[2]:
-                            if comes_first(e, s, cell, place, rounded, within):
-                                f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
-                                force += bubble(f.distance, f.rate, push[0], push[1], push[2], True) * f.away
+                            if is_first_cell_seen(e, s, cell, place, rounded, within):
+                                f = edge_field(x, v, e.a[g], e.b[g], e.velocity_a[g], e.velocity_b[g], normal)
+                                force += bubble_push(f.distance, f.rate, push[0], push[1], push[2], True) * f.away
                     q += 1
-            wall = wall_near(s, cell, x)
+            wall = nearest_wall_of_cell(s, cell, x)
             if wall.distance < push[2]:
                 w = (x - wall.point) / wp.max(wall.distance, _TINY)
-                force += bubble(wall.distance, wp.dot(w, v), push[0], push[1], push[2], True) * w
-            force = limited(force, _PUSH_LIMIT) + (want - v) / _TAU
-            free = limited(v + b.dt * force, _SPEED_LIMIT * b.speed[body])
+                force += bubble_push(wall.distance, wp.dot(w, v), push[0], push[1], push[2], True) * w
+            force = clamp_length(force, _PUSH_LIMIT) + (want - v) / _TAU
+            free = clamp_length(v + b.dt * force, _SPEED_LIMIT * b.speed[body])
             u = free + (b.alpha[body] / b.dt) * (goal - x)
             if b.surface == 1:
                 own = triangle_normal(m, b.dart[i])
@@ -258,14 +274,14 @@ def _move_kernel(go: Any) -> wp.Kernel:
             there = go(m, s, here, b.dt)
             position[i] = there.position
             # The correction moves a particle once; only as much of it as a body may be fast stays as velocity.
-            velocity[i] = limited(there.velocity, _SPEED_LIMIT * b.speed[body])
+            velocity[i] = clamp_length(there.velocity, _SPEED_LIMIT * b.speed[body])
             dart[i] = there.dart
 
     return move
 
 
 @wp.kernel
-def _keep(first: int, position: wp.array[wp.vec3d], velocity: wp.array[wp.vec3d], dart: wp.array[int], b: BodyArrays):
+def _store(first: int, position: wp.array[wp.vec3d], velocity: wp.array[wp.vec3d], dart: wp.array[int], b: BodyArrays):
     i = first + wp.tid()
     b.position[i] = position[i]
     b.velocity[i] = velocity[i]

@@ -1,13 +1,17 @@
-"""The fused step: every agent looks around, steers and goes, in one kernel; then agents are sorted by cell.
+"""The fused step: every agent sees its neighbours, steers and moves, in one kernel; then agents are sorted by cell.
 
-Any behaviour fits: a behaviour is a Warp function `steer(crowd, map, rings, edges, parameters, i, wanted, normal)`
-that returns the next velocity of agent i, and an array of parameters. It may read everything of the step before and
-writes nothing, so that results depend neither on the order of agents nor on threads.
-Spec: specs/pitiot-multiresolution-interactions 2.11, 2.19, 5.3.
+Question: where is each point agent after a step?
+Method:   any behaviour fits: a behaviour is a Warp function
+          `steer(crowd, map, rings, edges, parameters, i, preferred, normal)` that returns the next velocity of agent i,
+          and an array of parameters.
+Sound:    it may read everything of the step before and writes nothing, so that results depend neither on the order of
+          agents nor on threads.
+Known as: a fused kernel; a behaviour is a steering function (Pitiot 2015, section 8.2.2).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
@@ -16,12 +20,12 @@ import warp as wp
 
 from tangere.cells.maps import MapArrays, RingTable
 from tangere.cells.tracking import triangle_normal
-from tangere.crowd.agents.arrays import Agents, CrowdArrays, Edges, Routes, wish
-from tangere.crowd.agents.locomotion import AgentPlace, go_over_surface, go_straight
-from tangere.crowd.agents.neighbour_ranges import Sight
+from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, MovedAgents, Routes, preferred_velocity
+from tangere.crowd.agents.locomotion import AgentPlace, move_over_surface, move_straight
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
 from tangere.runtime import SOUND, PreparedLaunch
 
-__all__ = ["Behaviour", "go_launch", "step_launch"]
+__all__ = ["Behaviour", "StepLaunches", "step_launches"]
 
 wp.set_module_options(SOUND)
 
@@ -48,96 +52,104 @@ class Behaviour(Protocol):
         ...
 
 
-def step_launch(steer: Any, go: bool, inputs: list[Any], out: Agents, device: wp.Device) -> PreparedLaunch:
-    """What to run for one step.
+@dataclass(frozen=True)
+class StepLaunches:
+    """What to run in a step of points, in this order."""
+
+    steer: PreparedLaunch  #: and move, unless that is a launch of its own
+    move: PreparedLaunch | None
+    sort: list[Any]  #: by cell
+
+
+def step_launches(
+    steer: Any, inputs: list[Any], out: MovedAgents, sort: list[Any], device: wp.Device, *, separate: bool
+) -> StepLaunches:
+    """The launches of a step.
 
     Args:
-        go: False: only steer, agents stay.
-        inputs: crowd, map, rings, edges, routes, parameters. out: where the agents go, in the order of the crowd.
+        steer: the function of a behaviour.
+        inputs: crowd, map, rings, edges, routes, parameters. out: where agents go, in the order of the crowd.
+        sort: launches that put them into the crowd, by cell.
+        separate: steer and move apart, so that each can be timed.
     """
-    crowd, chunk = inputs[0], 1 if device.is_cuda else _CHUNK
-    kernel = _step_kernel(steer, _way(crowd) if go else _stay)
+    crowd, map, chunk = inputs[0], inputs[1], 1 if device.is_cuda else _CHUNK
+    movement = move_over_surface if crowd.surface else move_straight
     indices = -(-len(crowd.position) // chunk)
-    return PreparedLaunch(kernel, [*inputs, chunk, out], device, dim=indices, grain=_GRAIN)
-
-
-def go_launch(crowd: CrowdArrays, map: MapArrays, out: Agents, device: wp.Device) -> PreparedLaunch:
-    """What to run after a step that only steers: go by the velocities in `out`."""
-    chunk = 1 if device.is_cuda else _CHUNK
-    indices = -(-len(crowd.position) // chunk)
-    return PreparedLaunch(_go_kernel(_way(crowd)), [crowd, map, chunk, out], device, dim=indices, grain=_GRAIN)
-
-
-def _way(crowd: CrowdArrays) -> Any:
-    return go_over_surface if crowd.surface else go_straight
+    kernel = _step_kernel(steer, _stay if separate else movement)
+    steering = PreparedLaunch(kernel, [*inputs, chunk, out], device, dim=indices, grain=_GRAIN)
+    moving = None
+    if separate:
+        arguments = [crowd, map, chunk, out]
+        moving = PreparedLaunch(_move_kernel(movement), arguments, device, dim=indices, grain=_GRAIN)
+    return StepLaunches(steering, moving, sort)
 
 
 @wp.func
-def _here(c: CrowdArrays, i: int, velocity: wp.vec3d) -> AgentPlace:
+def _place_of(c: CrowdArrays, i: int, velocity: wp.vec3d) -> AgentPlace:
     here = AgentPlace()
     here.position = c.position[i]
     here.velocity = velocity
     here.dart = c.dart[i]
     here.cell = c.cell[i]
-    here.within = c.within[i]
+    here.rectangle = c.rectangle[i]
     return here
 
 
 @wp.func
-def _stay(m: MapArrays, s: Sight, from_: AgentPlace, dt: wp.float64) -> AgentPlace:
-    return from_
+def _stay(m: MapArrays, s: Neighbourhoods, start: AgentPlace, dt: wp.float64) -> AgentPlace:
+    return start
 
 
 @cache
-def _step_kernel(steer: Any, go: Any) -> wp.Kernel:
+def _step_kernel(steer: Any, movement: Any) -> wp.Kernel:
     @wp.kernel(module="unique", module_options=SOUND)
     def step(
         first: int,
         c: CrowdArrays,
         m: MapArrays,
         rings: RingTable,
-        e: Edges,
+        e: BodyEdges,
         r: Routes,
         parameters: wp.array[wp.float64],
         chunk: int,
-        out: Agents,
+        out: MovedAgents,
     ):
         time = wp.float64(c.clock[0]) * c.dt
         begin = (first + wp.tid()) * chunk
         for i in range(begin, wp.min(begin + chunk, c.position.shape[0])):
             x = c.position[i]
             normal = wp.vec3d(wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
-            wanted = wish(r, c.number[i], x, c.speed[c.number[i]], time)
+            preferred = preferred_velocity(r, c.number[i], x, c.speed[c.number[i]], time)
             if c.surface == 1:
                 normal = triangle_normal(m, c.dart[i])
-                size = wp.length(wanted)
-                wanted = wanted - wp.dot(wanted, normal) * normal
-                wanted = wp.normalize(wanted) * size
-            v = steer(c, m, rings, e, parameters, i, wanted, normal)
+                size = wp.length(preferred)
+                preferred = preferred - wp.dot(preferred, normal) * normal
+                preferred = wp.normalize(preferred) * size
+            v = steer(c, m, rings, e, parameters, i, preferred, normal)
             if c.surface == 1:
                 v = v - wp.dot(v, normal) * normal
-            end = go(m, c.sight, _here(c, i, v), c.dt)
+            end = movement(m, c.neighbourhoods, _place_of(c, i, v), c.dt)
             out.position[i] = end.position
             out.velocity[i] = end.velocity
             out.dart[i] = end.dart
             out.number[i] = int(c.number[i])
             out.cell[i] = end.cell
-            out.within[i] = end.within
+            out.rectangle[i] = end.rectangle
 
     return step
 
 
 @cache
-def _go_kernel(go: Any) -> wp.Kernel:
+def _move_kernel(movement: Any) -> wp.Kernel:
     @wp.kernel(module="unique", module_options=SOUND)
-    def walk(first: int, c: CrowdArrays, m: MapArrays, chunk: int, out: Agents):
+    def move(first: int, c: CrowdArrays, m: MapArrays, chunk: int, out: MovedAgents):
         begin = (first + wp.tid()) * chunk
         for i in range(begin, wp.min(begin + chunk, c.position.shape[0])):
-            end = go(m, c.sight, _here(c, i, out.velocity[i]), c.dt)
+            end = movement(m, c.neighbourhoods, _place_of(c, i, out.velocity[i]), c.dt)
             out.position[i] = end.position
             out.velocity[i] = end.velocity
             out.dart[i] = end.dart
             out.cell[i] = end.cell
-            out.within[i] = end.within
+            out.rectangle[i] = end.rectangle
 
-    return walk
+    return move

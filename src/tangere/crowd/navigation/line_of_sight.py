@@ -4,7 +4,7 @@ Question: does an agent see its waypoint?
 Method:   from rectangle to rectangle as long as each is left by the inside of a side that is one edge of its cell: a
           line or two of memory a cell, and in a grid without walls that is all. What is not so simple (cells of other
           shapes, finer neighbours, corners, walls) is asked of `tangere.cells.tracking.march`, from the start.
-Spec: specs/pitiot-multiresolution-interactions 2.9, 2.22.
+Known as: line of sight by walking a subdivision (Devillers, Pion, Teillaud 2001).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps import MapArrays
-from tangere.cells.tracking import INSIDE, March, marched
-from tangere.crowd.agents.ground import room_within
-from tangere.crowd.agents.neighbour_ranges import Sight
+from tangere.cells.tracking import INSIDE, MarchState, march_to
+from tangere.crowd.agents.ground import rectangle_clearance
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
 from tangere.runtime import SOUND
 
-__all__ = ["looked"]
+__all__ = ["line_of_sight"]
 
 wp.set_module_options(SOUND)
 
@@ -41,15 +41,15 @@ def _crossing(low: wp.float64, high: wp.float64, a: wp.float64, along: wp.float6
 
 
 @wp.func
-def looked(m: MapArrays, s: Sight, a: wp.vec3d, b: wp.vec3d, dart: int) -> March:
+def line_of_sight(m: MapArrays, s: Neighbourhoods, a: wp.vec3d, b: wp.vec3d, dart: int) -> MarchState:
     """The march from a to b, of whose end only dart and status are known; `dart` is one of the cell of a."""
     way = b - a
-    end = March()
+    end = MarchState()
     end.dart = dart
     time = wp.float64(0.0)
     for _n in range(_MOST):
-        seen = s.seen[m.cell[end.dart]]
-        if room_within(seen.low, seen.high, b) > wp.float64(0.0):
+        seen = s.cell[m.cell[end.dart]]
+        if rectangle_clearance(seen.low, seen.high, b) > wp.float64(0.0):
             end.status = INSIDE
             return end
         x = _crossing(seen.low[0], seen.high[0], a[0], way[0])
@@ -62,10 +62,10 @@ def looked(m: MapArrays, s: Sight, a: wp.vec3d, b: wp.vec3d, dart: int) -> March
             if way[1] > wp.float64(0.0):
                 side = 3
         # It may have come in where the rectangle, which is not all of the cell, is not.
-        off = -room_within(seen.low, seen.high, a + time * way)
+        off = -rectangle_clearance(seen.low, seen.high, a + time * way)
         strange = off > _OFF * (seen.high[0] - seen.low[0] + seen.high[1] - seen.low[1])
         time = wp.min(x, y)
         if strange or time > _ONE or wp.abs(x - y) <= _CORNER or seen.across[side] < 0:
-            return marched(m, a, b, dart)
+            return march_to(m, a, b, dart)
         end.dart = seen.across[side]
-    return marched(m, a, b, dart)
+    return march_to(m, a, b, dart)

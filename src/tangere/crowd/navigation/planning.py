@@ -8,7 +8,8 @@ Method:   shortest paths on the graph of walkable cells (from centre to centre t
           of the same length, and a hall would be crossed along one of them. On surfaces and in space the waypoints are
           the middles of the sides.
 Limit:    on which side an obstacle is passed is decided by the chain, not by the length of the way pulled tight.
-Spec: specs/pitiot-multiresolution-interactions 2.22.
+Known as: path planning on a cell decomposition: Dijkstra's algorithm and the funnel algorithm; Pitiot 2015, section
+          8.3.2.
 """
 
 from __future__ import annotations
@@ -17,16 +18,21 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps import WALL, CellMap
-from tangere.cells.tracking import INSIDE, darts_of, march_cells, points_of
+from tangere.cells.tracking import INSIDE, as_darts, as_map_points, march_cells
 from tangere.crowd.agents.cell_sizes import cell_sizes
 from tangere.crowd.agents.relocation import place_points
-from tangere.crowd.navigation.string_pulling import NEARER, legs_between, pulled_tight, shortest_over
+from tangere.crowd.navigation.string_pulling import (
+    RELATIVE_SLACK,
+    pull_string,
+    shortcut_candidates,
+    shortest_subsequence,
+)
 from tangere.runtime import Arrays, InputError, check_kind, not_negative
 
 __all__ = ["Planner"]
 
 #: Costs kept at a time, of goals times leaves, and waypoints of ways that are shortened together.
-_COSTS, _PLACES = 1 << 22, 8192
+_COSTS_AT_ONCE, _WAYPOINTS_AT_ONCE = 1 << 22, 8192
 
 
 class Planner:
@@ -52,15 +58,15 @@ class Planner:
         check_kind(map, CellMap, "map")
         self.map, self.clearance = map, not_negative(clearance, "clearance")
         self._flat = map.dimension == 2 and map.flat
-        self._leave_out = self._flat and not_negative(penalty, "penalty") == 0
+        self._shortens = self._flat and not_negative(penalty, "penalty") == 0
         # Not copied: what is read of them is that of the cells alone.
         m = map.arrays
         self._cell, self._phi1, self._origin, tag = (x.numpy() for x in (m.cell, m.phi1, m.origin, m.tag))
         self._position, centre, obstacle = m.position.numpy(), m.centre.numpy(), m.obstacle.numpy()
         across = (m.phi3 if map.dimension == 3 else m.phi2).numpy()
         self.leaves = map.leaves if cells is None else cells
-        self._place = np.full(map.cell_capacity, -1, np.int32)
-        self._place[self.leaves] = np.arange(len(self.leaves))
+        self._leaf_index = np.full(map.cell_capacity, -1, np.int32)
+        self._leaf_index[self.leaves] = np.arange(len(self.leaves))
         self._sides_of, self._first = _darts_by_cell(map, self.leaves)
         darts = self._sides_of
         self._at_wall = np.zeros(len(self._position), bool)
@@ -71,12 +77,12 @@ class Planner:
             self._at_wall[self._origin[closed]] = self._at_wall[self._origin[self._phi1[closed]]] = True
         darts = darts[(across[darts] >= 0) & (tag[darts] & WALL == 0)]
         darts = darts[(obstacle[self._cell[darts]] | obstacle[self._cell[across[darts]]]) == 0]
-        right, left = self._ends(darts)
+        right, left = self._gate_ends(darts)
         along = self._position[self._origin[self._phi1[darts]]] - self._position[self._origin[darts]]
         darts = darts[((left - right) * along).sum(axis=1) > 0]
         a, b = self._cell[darts], self._cell[across[darts]]
-        leaving = self._place[b] < 0
-        self._brink = np.unique(self._place[a[leaving]])  # from here one gets to cells that are not known
+        leaving = self._leaf_index[b] < 0
+        self._frontier = np.unique(self._leaf_index[a[leaving]])  # from here one gets to cells that are not known
         darts, a, b = darts[~leaving], a[~leaving], b[~leaving]
         middle = self.middles(darts)
         crowded = np.ones(len(self.leaves))
@@ -84,7 +90,7 @@ class Planner:
             known = self.leaves[self.leaves < len(counts)]
             crowded[: len(known)] += penalty * counts[known] / cell_sizes(map)[known]
         ways = np.linalg.norm(middle - centre[a], axis=1), np.linalg.norm(middle - centre[b], axis=1)
-        a, b = self._place[a].astype(np.int64), self._place[b].astype(np.int64)
+        a, b = self._leaf_index[a].astype(np.int64), self._leaf_index[b].astype(np.int64)
         cost = ways[0] * crowded[a] + ways[1] * crowded[b]
         key = a * len(self.leaves) + b
         order = np.lexsort((darts, cost, key))
@@ -98,12 +104,12 @@ class Planner:
         """(n, 3) middles of the sides of darts."""
         if self.map.dimension == 3:
             return self.map.arrays.face_centre.numpy()[darts]
-        right, left = self._ends(darts)
+        right, left = self._gate_ends(darts)
         return 0.5 * (left + right)
 
     def cells(self, start: int, goal: int) -> np.ndarray:
         """The chain of cells from one cell to another; empty when there is no way."""
-        begin, end = int(self._place[start]), int(self._place[goal])
+        begin, end = int(self._leaf_index[start]), int(self._leaf_index[goal])
         return self.leaves[self._chain(begin, end, self._search(np.array([end]))[1][0])]
 
     def routes(
@@ -119,18 +125,18 @@ class Planner:
         if darts is None:
             a, from_darts = place_points(self.map, starts, "starts")
         else:
-            a = points_of(self.map, starts, "starts").numpy()
-            from_darts = darts_of(self.map, darts, len(a)).numpy()
+            a = as_map_points(self.map, starts, "starts").numpy()
+            from_darts = as_darts(self.map, darts, len(a)).numpy()
         b, to_darts = place_points(self.map, goals, "goals")
         if len(a) != len(b):
             raise InputError(f"goals: there are {len(b)} for {len(a)} starts")
-        ways, _ = self.found(a, from_darts, b, to_darts)
+        ways, _ = self.known_routes(a, from_darts, b, to_darts)
         missing = [k for k, way in enumerate(ways) if len(way) == 0]
         if missing and not partial:
             raise InputError(f"goals: agent {missing[0]} cannot get to its goal")
         return ways
 
-    def found(
+    def known_routes(
         self, starts: np.ndarray, from_darts: np.ndarray, goals: np.ndarray, to_darts: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
         """Ways between places (n, 3) in the cells of darts, empty where there is none, and whether that is certain.
@@ -139,19 +145,19 @@ class Planner:
         """
         ways, certain = [np.empty((0, 3))] * len(starts), np.zeros(len(starts), bool)
         distinct, which = np.unique(self._cell[to_darts], return_inverse=True)
-        each = max(1, _COSTS // max(len(self.leaves), 1))
+        each = max(1, _COSTS_AT_ONCE // max(len(self.leaves), 1))
         for first in range(0, len(distinct), each):
             some = np.flatnonzero((which >= first) & (which < first + each))
-            found, certain[some] = self._found(starts[some], from_darts[some], goals[some], to_darts[some])
+            found, certain[some] = self._known_routes(starts[some], from_darts[some], goals[some], to_darts[some])
             for k, way in zip(some, found):
                 ways[k] = way
         return ways, certain
 
-    def _found(
+    def _known_routes(
         self, starts: np.ndarray, from_darts: np.ndarray, goals: np.ndarray, to_darts: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
         """The same for not too many goals."""
-        begin, end = self._place[self._cell[from_darts]], self._place[self._cell[to_darts]]
+        begin, end = self._leaf_index[self._cell[from_darts]], self._leaf_index[self._cell[to_darts]]
         known = (begin >= 0) & (end >= 0)
         distinct, which = np.unique(end[known], return_inverse=True)
         # Few ways are twice as long as straight ones.
@@ -172,25 +178,25 @@ class Planner:
             if len(sides) == 0:
                 ways[k] = goals[k : k + 1]
             elif self._flat:
-                right, left = self._ends(sides)
-                ways[k], at = pulled_tight(starts[k], goals[k], left, right)
+                right, left = self._gate_ends(sides)
+                ways[k], at = pull_string(starts[k], goals[k], left, right)
                 gates[k] = np.append(sides, to_darts[k])[at]
             else:
                 ways[k] = np.concatenate([self.middles(sides), goals[k : k + 1]])
-        if self._leave_out:
+        if self._shortens:
             long = [k for k, way in enumerate(ways) if len(way) > 1]
-            batch = np.cumsum([len(ways[k]) for k in long]) // _PLACES
+            batch = np.cumsum([len(ways[k]) for k in long]) // _WAYPOINTS_AT_ONCE
             for b in np.unique(batch):
                 self._shorten([k for k, of in zip(long, batch) if of == b], starts, from_darts, ways, gates)
         return ways, certain
 
     def _is_certain(self, cost: np.ndarray, start: int) -> bool:
         """Whether no way through cells that are not known could be shorter: straight on from where one leaves these."""
-        if len(self._brink) == 0 or (np.isinf(cost[start]) and self._is_shut_in(start)):
+        if len(self._frontier) == 0 or (np.isinf(cost[start]) and self._is_shut_in(start)):
             return True
         centre, leaves = self.map.arrays.centre.numpy(), self.leaves
-        straight = np.linalg.norm(centre[leaves[self._brink]] - centre[leaves[start]], axis=1)
-        return bool(cost[start] <= (cost[self._brink] + straight).min())
+        straight = np.linalg.norm(centre[leaves[self._frontier]] - centre[leaves[start]], axis=1)
+        return bool(cost[start] <= (cost[self._frontier] + straight).min())
 
     def _is_shut_in(self, start: int) -> bool:
         """Whether no cell that is not known can be got to from here."""
@@ -198,12 +204,12 @@ class Planner:
 
         if self._open is None:
             part = connected_components(self._graph, directed=False)[1]
-            self._open = np.isin(part, part[self._brink])
+            self._open = np.isin(part, part[self._frontier])
         return not self._open[start]
 
     def next_cells(self, goals: np.ndarray) -> np.ndarray:
         """(goals, cells) the next cell on the way to each goal from each cell; negative: there is none."""
-        _, before = self._search(self._place[goals])
+        _, before = self._search(self._leaf_index[goals])
         after = np.full((len(goals), self.map.cell_capacity), -1)
         after[:, self.leaves] = np.where(before >= 0, self.leaves[np.maximum(before, 0)], -1)
         return after
@@ -226,7 +232,7 @@ class Planner:
             chain.append(after)
         return np.array(chain)
 
-    def _ends(self, darts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _gate_ends(self, darts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Right and left end of the side of each dart, seen on the way out, clear of walls."""
         s, e = self._origin[darts], self._origin[self._phi1[darts]]
         along = self._position[e] - self._position[s]
@@ -246,26 +252,26 @@ class Planner:
         while todo:
             points = [np.concatenate([starts[k : k + 1], ways[k]]) for k in todo]
             darts = [np.append(from_darts[k], gates[k]) for k in todo]
-            legs = [legs_between(len(x)) for x in points]
+            legs = [shortcut_candidates(len(x)) for x in points]
             a, b = (np.concatenate([x[leg[:, end]] for x, leg in zip(points, legs)]) for end in (0, 1))
-            clear = self._clear(a, b, np.concatenate([d[leg[:, 0]] for d, leg in zip(darts, legs)]))
+            clear = self._is_clear(a, b, np.concatenate([d[leg[:, 0]] for d, leg in zip(darts, legs)]))
             again, first = [], 0
             for k, x, leg in zip(todo, points, legs):
-                kept = shortest_over(x, leg[clear[first : first + len(leg)]])
+                chosen_points = shortest_subsequence(x, leg[clear[first : first + len(leg)]])
                 first += len(leg)
-                if len(kept) < len(ways[k]):
-                    ways[k], gates[k] = ways[k][kept - 1], gates[k][kept - 1]
-                    again += [k] if len(kept) > 1 else []
+                if len(chosen_points) < len(ways[k]):
+                    ways[k], gates[k] = ways[k][chosen_points - 1], gates[k][chosen_points - 1]
+                    again += [k] if len(chosen_points) > 1 else []
             todo = again
 
-    def _clear(self, a: np.ndarray, b: np.ndarray, darts: np.ndarray) -> np.ndarray:
+    def _is_clear(self, a: np.ndarray, b: np.ndarray, darts: np.ndarray) -> np.ndarray:
         """(n,) whether straight legs stay clear of walls: they cross sides only where ways may lead through them."""
         map, device = self.map, self.map.device
         ends = [wp.array(x, dtype=wp.vec3d, device=device) for x in (a, b)]
         crossed, status = march_cells(map, *ends, wp.array(darts.astype(np.int32), dtype=wp.int32, device=device))
         clear = status.numpy() == int(INSIDE)
         leg, cell = crossed[clear[crossed[:, 0]]].T
-        place = self._place[cell]
+        place = self._leaf_index[cell]
         clear[leg[place < 0]] = False
         leg, place = leg[place >= 0], place[place >= 0]
         count = self._first[place + 1] - self._first[place]
@@ -282,7 +288,7 @@ class Planner:
         apart = np.where(from_s == from_e, 1.0, from_s - from_e)
         part = np.where(from_s == from_e, 0.0, from_s / apart)
         length = np.linalg.norm(along, axis=1)
-        least = self.clearance - NEARER * (length + np.linalg.norm(way, axis=1))
+        least = self.clearance - RELATIVE_SLACK * (length + np.linalg.norm(way, axis=1))
         rest = np.where(from_s == from_e, 0.0, 1.0 - part)
         near = (at_s & (part * length < least)) | (at_e & (rest * length < least))
         clear[leg[meets & near]] = False

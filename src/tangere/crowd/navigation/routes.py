@@ -1,7 +1,9 @@
 """Where agents go: the waypoints of each, and how far along they are.
 
-Routes are flat arrays (agent n owns a range of them), so that a million goals cost no more than their numbers.
-Spec: specs/pitiot-multiresolution-interactions 2.18 (goals), 2.22.
+Question: which waypoints does an agent have, and which is next?
+Method:   routes are flat arrays (agent n owns a range of them), so that a million goals cost no more than their
+          numbers.
+Known as: lists of goals (Pitiot 2015, sections 8.1 and 8.2.2).
 """
 
 from __future__ import annotations
@@ -14,32 +16,32 @@ import numpy as np
 import warp as wp
 
 from tangere.crowd.agents.arrays import Routes
-from tangere.runtime import Arrays, InputError, to_numpy
+from tangere.runtime import Arrays, InputError, described, to_numpy
 
-__all__ = ["Goals", "Ways", "progress", "routes_of"]
+__all__ = ["Goals", "WaypointLists", "route_progress", "routes_of"]
 
 #: (n, 2 | 3), or for each agent its waypoints (k, 2 | 3); None: none.
 Goals = Arrays | Sequence[Arrays] | None
 
 
 @dataclass(frozen=True)
-class Ways:
+class WaypointLists:
     """The waypoints of agents, one after the other."""
 
     points: np.ndarray  #: (k, 3) [m]
     sizes: np.ndarray  #: (n,) how many each agent has
 
     @classmethod
-    def of(cls, goals: Goals, count: int, dimension: int = 2) -> Ways:
+    def of(cls, goals: Goals, count: int, dimension: int = 2) -> WaypointLists:
         """Those a user gives for `count` agents; goals of the plane (`dimension` 2) get z = 0."""
         if goals is None:
             return cls(np.empty((0, 3)), np.zeros(count, np.int64))
         try:
-            given = len(goals)
+            goal_count = len(goals)
         except TypeError as error:  # a number, or an array of one
-            raise InputError(f"goals must be one for each agent, not {goals!r}") from error
-        if given != count:
-            raise InputError(f"goals: there are {given} for {count} agents")
+            raise InputError(f"goals must be one for each agent, not {described(goals)}") from error
+        if goal_count != count:
+            raise InputError(f"goals: there are {goal_count} for {count} agents")
         if isinstance(goals, np.ndarray) and goals.ndim == 2 and goals.dtype != object:
             rows, sizes = to_numpy(goals, "goals"), np.ones(count, np.int64)
             if rows.shape[1] not in (dimension, 3):
@@ -63,37 +65,42 @@ class Ways:
         """(n,) the place of each agent's first waypoint."""
         return np.cumsum(self.sizes) - self.sizes
 
-    def followed_by(self, more: Ways) -> Ways:
+    def with_more(self, more: WaypointLists) -> WaypointLists:
         """With those of more agents."""
-        return Ways(np.concatenate([self.points, more.points]), np.concatenate([self.sizes, more.sizes]))
+        return WaypointLists(np.concatenate([self.points, more.points]), np.concatenate([self.sizes, more.sizes]))
 
-    def replaced(self, numbers: np.ndarray, ways: Ways) -> Ways:
+    def replaced(self, numbers: np.ndarray, ways: WaypointLists) -> WaypointLists:
         """With other ones for some agents."""
         begins, sizes = self.begins, self.sizes.copy()
         begins[numbers], sizes[numbers] = len(self.points) + ways.begins, ways.sizes
-        return Ways(np.concatenate([self.points, ways.points])[_places(begins, sizes)], sizes)
+        return WaypointLists(np.concatenate([self.points, ways.points])[_ranges(begins, sizes)], sizes)
 
 
-def routes_of(ways: Ways, traits: dict[str, np.ndarray], device: wp.Device) -> Routes:
-    """Routes for kernels. Traits: repeat, arrived, and how many waypoints each agent is done with (see `progress`)."""
+def routes_of(ways: WaypointLists, traits: dict[str, np.ndarray], device: wp.Device) -> Routes:
+    """Routes for kernels. Traits: repeat, arrived, and waypoints done (see `route_progress`)."""
     r = Routes()
     r.points = wp.array(ways.points, dtype=wp.vec3d, device=device)
     begins = ways.begins
-    columns = {"begin": begins, "end": begins + ways.sizes, "at": begins + traits["done"], "repeat": traits["repeat"]}
+    columns = {
+        "begin": begins,
+        "end": begins + ways.sizes,
+        "current": begins + traits["done"],
+        "repeat": traits["repeat"],
+    }
     for name, values in columns.items():
         setattr(r, name, wp.array(values.astype(np.int32), dtype=wp.int32, device=device))
-    r.detoured = wp.zeros(len(ways), dtype=wp.int32, device=device)
+    r.has_detour = wp.zeros(len(ways), dtype=wp.int32, device=device)
     r.detour = wp.zeros(len(ways), dtype=wp.vec3d, device=device)
     r.arrived = wp.array(traits["arrived"], dtype=wp.float64, device=device)
     return r
 
 
-def progress(r: Routes) -> dict[str, np.ndarray]:
+def route_progress(r: Routes) -> dict[str, np.ndarray]:
     """How far along everybody is, as traits: with it routes may be sent again."""
-    return {"done": r.at.numpy().astype(np.int64) - r.begin.numpy(), "arrived": r.arrived.numpy().copy()}
+    return {"done": r.current.numpy().astype(np.int64) - r.begin.numpy(), "arrived": r.arrived.numpy().copy()}
 
 
-def _places(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """begins[n], begins[n] + 1, … sizes[n] times, for each n."""
     ends = np.cumsum(sizes)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - sizes), sizes)

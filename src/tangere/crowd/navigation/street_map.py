@@ -5,7 +5,7 @@ Method:   the .osm file (XML) is read with the standard library. Nodes are laid 
           (a metre is a metre in x and y). Closed ways tagged `building`, and multipolygons less their courtyards, block
           every cell of a grid whose centre they hold, and the cell of their middle however small they are. Cells within
           the width of a way tagged `highway` that cars use are zones for cars, and all other free cells for walkers.
-Spec: specs/pitiot-multiresolution-interactions 2.22 (urban import, circulation zones).
+Known as: import of OpenStreetMap with circulation zones (Pitiot 2015, section 8.3.2).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import CellMap
-from tangere.crowd.occupancy import inside
+from tangere.crowd.occupancy import in_polygon
 from tangere.runtime import InputError, positive
 
-__all__ = ["Streets", "load_streets"]
+__all__ = ["StreetMap"]
 
 _EARTH = 6_371_008.8  #: mean radius [m]
 #: Half of the width of a way by its tag [m], for links 4 m; those not listed are for walkers.
@@ -35,7 +35,7 @@ _MOST_CELLS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Streets:
+class StreetMap:
     """A piece of a town."""
 
     map: CellMap  #: buildings are obstacle cells
@@ -45,53 +45,57 @@ class Streets:
     origin: tuple[float, float]  #: latitude and longitude of the middle [degrees]
 
     def __repr__(self) -> str:
-        return f"Streets({len(self.buildings)} buildings, {len(self.cars)} car cells, {len(self.walkers)} walker cells)"
+        return (
+            f"StreetMap({len(self.buildings)} buildings, {len(self.cars)} car cells, {len(self.walkers)} walker cells)"
+        )
 
+    @classmethod
+    def load(cls, path: str | Path, *, cell: float = 4.0, device: str | None = None) -> StreetMap:
+        """Read a local .osm file.
 
-def load_streets(path: str | Path, *, cell: float = 4.0, device: str | None = None) -> Streets:
-    """Read a local .osm file.
-
-    Args:
-        cell: side of the grid's squares [m].
-    """
-    cell = positive(cell, "cell")
-    try:
-        root = ElementTree.parse(path).getroot()
-    except (OSError, ElementTree.ParseError, LookupError, ValueError) as error:  # the last two: its encoding
-        raise InputError(f"{path}: cannot be read as OpenStreetMap XML: {error}") from error
-    nodes = {node.get("id"): (_degrees(node, "lat", path), _degrees(node, "lon", path)) for node in root.iter("node")}
-    ways = {way.get("id"): _way(way, nodes) for way in root.iter("way")}
-    used = np.array([place for refs, _ in ways.values() for place in refs])
-    if len(used) == 0:
-        raise InputError(f"{path}: there are no ways with nodes")
-    middle = 0.5 * (used.min(axis=0) + used.max(axis=0))
-    low, high = (getattr(_laid_flat(used, middle), name)(axis=0) for name in ("min", "max"))
-    counts = np.maximum(np.ceil((high - low + 4 * cell) / cell), 1)  # two cells of margin all around
-    if counts.prod() > _MOST_CELLS:
-        extent = f"{high[0] - low[0]:.4g} x {high[1] - low[1]:.4g} m"
-        raise InputError(f"{path}: {extent} in cells of {cell} m are more than {_MOST_CELLS:,} cells")
-    map = quad_grid(int(counts[0]), int(counts[1]), size=cell, device=device)
-    shift = 2 * cell - low
-    centres = map.numpy("centre")[:, :2]
-    solid, cars = np.zeros(len(centres), bool), np.zeros(len(centres), bool)
-    buildings: list[np.ndarray] = []
-    for outlines, courtyards in _buildings(root, ways):
-        held, open_air = np.zeros(len(centres), bool), np.zeros(len(centres), bool)
-        for ring in outlines:
-            buildings.append(_laid_flat(np.array(ring[:-1]), middle) + shift)
-            within = inside(buildings[-1], centres)
-            if not within.any():
-                within[np.argmin(np.linalg.norm(centres - buildings[-1].mean(axis=0), axis=1))] = True
-            held |= within
-        for ring in courtyards:
-            open_air |= inside(_laid_flat(np.array(ring[:-1]), middle) + shift, centres)
-        solid |= held & ~open_air
-    for refs, tags in ways.values():
-        if tags.get("highway") in _CAR_WAYS:
-            cars |= _along(_laid_flat(np.array(refs), middle) + shift, centres, _CAR_WAYS[tags["highway"]])
-    map.block("cell", np.flatnonzero(solid))
-    free = ~solid
-    return Streets(map, buildings, np.flatnonzero(free & cars), np.flatnonzero(free & ~cars), (middle[0], middle[1]))
+        Args:
+            cell: side of the grid's squares [m].
+        """
+        cell = positive(cell, "cell")
+        try:
+            root = ElementTree.parse(path).getroot()
+        except (OSError, ElementTree.ParseError, LookupError, ValueError) as error:  # the last two: its encoding
+            raise InputError(f"{path}: cannot be read as OpenStreetMap XML: {error}") from error
+        nodes = {
+            node.get("id"): (_degrees(node, "lat", path), _degrees(node, "lon", path)) for node in root.iter("node")
+        }
+        ways = {way.get("id"): _way(way, nodes) for way in root.iter("way")}
+        used = np.array([place for refs, _ in ways.values() for place in refs])
+        if len(used) == 0:
+            raise InputError(f"{path}: there are no ways with nodes")
+        middle = 0.5 * (used.min(axis=0) + used.max(axis=0))
+        low, high = (getattr(_laid_flat(used, middle), name)(axis=0) for name in ("min", "max"))
+        counts = np.maximum(np.ceil((high - low + 4 * cell) / cell), 1)  # two cells of margin all around
+        if counts.prod() > _MOST_CELLS:
+            extent = f"{high[0] - low[0]:.4g} x {high[1] - low[1]:.4g} m"
+            raise InputError(f"{path}: {extent} in cells of {cell} m are more than {_MOST_CELLS:,} cells")
+        map = quad_grid(int(counts[0]), int(counts[1]), size=cell, device=device)
+        shift = 2 * cell - low
+        centres = map.numpy("centre")[:, :2]
+        solid, cars = np.zeros(len(centres), bool), np.zeros(len(centres), bool)
+        buildings: list[np.ndarray] = []
+        for outlines, courtyards in _buildings(root, ways):
+            held, open_air = np.zeros(len(centres), bool), np.zeros(len(centres), bool)
+            for ring in outlines:
+                buildings.append(_laid_flat(np.array(ring[:-1]), middle) + shift)
+                within = in_polygon(buildings[-1], centres)
+                if not within.any():
+                    within[np.argmin(np.linalg.norm(centres - buildings[-1].mean(axis=0), axis=1))] = True
+                held |= within
+            for ring in courtyards:
+                open_air |= in_polygon(_laid_flat(np.array(ring[:-1]), middle) + shift, centres)
+            solid |= held & ~open_air
+        for refs, tags in ways.values():
+            if tags.get("highway") in _CAR_WAYS:
+                cars |= _along(_laid_flat(np.array(refs), middle) + shift, centres, _CAR_WAYS[tags["highway"]])
+        map.block("cell", np.flatnonzero(solid))
+        free = ~solid
+        return cls(map, buildings, np.flatnonzero(free & cars), np.flatnonzero(free & ~cars), (middle[0], middle[1]))
 
 
 def _degrees(node: ElementTree.Element, name: str, path: str | Path) -> float:

@@ -2,22 +2,22 @@
 
 Question: what is the shortest way through these gates, and over these points?
 Method:   the funnel algorithm; and a shortest path over the points by those legs that are known to be clear.
-Spec: specs/pitiot-multiresolution-interactions 2.22.
+Known as: string pulling, the funnel algorithm (Lee and Preparata 1984).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["NEARER", "legs_between", "pulled_tight", "shortest_over"]
+__all__ = ["RELATIVE_SLACK", "pull_string", "shortcut_candidates", "shortest_subsequence"]
 
 #: So many waypoints one leg may leave out in a round, unless it leaves out all.
-_AT_ONCE = 2
+_SKIPPED_AT_ONCE = 2
 #: Part of a leg by which it may be nearer to a wall, or longer: far above rounding, far below what anybody sees.
-NEARER = 1e-9
+RELATIVE_SLACK = 1e-9
 
 
-def pulled_tight(
+def pull_string(
     start: np.ndarray, goal: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The shortest way through a sequence of gates, (k, 3) without the start, and the gate that each point is at.
@@ -66,13 +66,13 @@ def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
-def legs_between(count: int) -> np.ndarray:
+def shortcut_candidates(count: int) -> np.ndarray:
     """(n, 2) between which of so many points, in a row, a way is tried that leaves out those between."""
-    pairs = [(i, j) for i in range(count) for j in range(i + 2, min(i + 2 + _AT_ONCE, count))]
-    return np.array(pairs + [(0, count - 1)] * (count > 2 + _AT_ONCE))
+    pairs = [(i, j) for i in range(count) for j in range(i + 2, min(i + 2 + _SKIPPED_AT_ONCE, count))]
+    return np.array(pairs + [(0, count - 1)] * (count > 2 + _SKIPPED_AT_ONCE))
 
 
-def shortest_over(points: np.ndarray, legs: np.ndarray) -> np.ndarray:
+def shortest_subsequence(points: np.ndarray, legs: np.ndarray) -> np.ndarray:
     """Over which points, after the first, the shortest way to the last leads: by these legs or to the next one."""
     steps = np.stack([np.arange(len(points) - 1), np.arange(1, len(points))], axis=1)
     legs = np.concatenate([steps, legs])
@@ -81,9 +81,9 @@ def shortest_over(points: np.ndarray, legs: np.ndarray) -> np.ndarray:
     best, before = [0.0] + [np.inf] * (len(points) - 1), [0] * len(points)
     for (i, j), more in zip(legs.tolist(), length.tolist()):
         # Long legs come first: a point on one of them is left out.
-        if best[i] + more < best[j] * (1.0 - NEARER):
+        if best[i] + more < best[j] * (1.0 - RELATIVE_SLACK):
             best[j], before[j] = best[i] + more, i
-    kept = [len(points) - 1]
-    while before[kept[-1]]:
-        kept.append(before[kept[-1]])
-    return np.array(kept[::-1])
+    chosen = [len(points) - 1]
+    while before[chosen[-1]]:
+        chosen.append(before[chosen[-1]])
+    return np.array(chosen[::-1])

@@ -1,6 +1,6 @@
 """The scenarios of the thesis, and an open field: each gives a simulation ready to run.
 
-Spec: specs/pitiot-multiresolution-interactions 2.22 (generators), 2.23, 3.3.
+The scenes: Pitiot 2015, section 8.3.2; in space section 9.1.1.
 """
 
 from tangere.crowd.scenarios.city import city

@@ -1,6 +1,6 @@
 """A city of blocks: buildings are obstacle cells, agents go from one point of interest to the next through the streets.
 
-Spec: specs/pitiot-multiresolution-interactions 2.22, 3.3 (city).
+The scene: Pitiot 2015, section 8.3.2.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from tangere.cells.maps import CellMap
 from tangere.crowd.bodies import box
 from tangere.crowd.navigation.planning import Planner
 from tangere.crowd.simulation import Simulation
-from tangere.crowd.validation import counts
+from tangere.crowd.validation import whole_counts
 from tangere.runtime import InputError, whole
 
-__all__ = ["city", "city_map", "visiting"]
+__all__ = ["city", "city_map", "visiting_routes"]
 
 
 def city(
@@ -41,7 +41,7 @@ def city(
         visits: points of interest on each round, which ends at home.
         district: everybody is and goes within so many blocks from one corner of the city; None: anywhere.
     """
-    points, bodies = counts(points=points, bodies=bodies)
+    points, bodies = whole_counts(points=points, bodies=bodies)
     blocks, visits = whole(blocks, "blocks", 1), whole(visits, "visits", 1)
     if district is not None and whole(district, "district", 1) > blocks:
         raise InputError(f"district must be between 1 and {blocks} blocks, not {district}")
@@ -58,13 +58,13 @@ def city(
     if points > len(place):
         raise InputError(f"{points} agents do not fit into {len(centres)} street cells, four in each")
     place = place[np.sort(random.choice(len(place), points, replace=False))]
-    ways = visiting(map, place, interests, visits, random, clearance=0.6)
+    ways = visiting_routes(map, place, interests, visits, random, clearance=0.6)
     simulation.add_points(place, goals=ways, speed=random.uniform(1.0, 1.8, points), repeat=True)
     if bodies:
         if bodies > len(interests):
             raise InputError(f"{bodies} cars do not fit on {len(interests)} crossings, one on each")
         start = interests[random.choice(len(interests), bodies, replace=False)]
-        ways = visiting(map, start, interests, visits, random, clearance=2.0)
+        ways = visiting_routes(map, start, interests, visits, random, clearance=2.0)
         heading = np.stack([_ahead(way[:, :2], a) for way, a in zip(ways, start, strict=True)])
         body, speed = box(3.0, 1.6), random.uniform(3.0, 8.0, bodies)
         simulation.add_bodies(body, start, headings=heading, goals=ways, speed=speed, repeat=True)
@@ -87,7 +87,7 @@ def city_map(
     return map
 
 
-def visiting(
+def visiting_routes(
     map: CellMap,
     starts: np.ndarray,
     interests: np.ndarray,

@@ -1,7 +1,6 @@
 """Scenarios in the plane: two groups in a corridor, a circle of antipodes, a crowd crossed by snakes, an open field.
 
-Common values (spec 3.3): radius 0.3 m, speeds 1.0 to 1.8 m/s, steps of 1/30 s, range 1.5 m.
-Spec: specs/pitiot-multiresolution-interactions 3.3.
+Common values (scenes: Pitiot 2015, section 8.3.2): radius 0.3 m, speeds 1.0 to 1.8 m/s, steps of 1/30 s, range 1.5 m.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ import numpy as np
 from tangere.cells.generate import quad_grid
 from tangere.crowd.bodies import box, chain
 from tangere.crowd.simulation import Simulation
-from tangere.crowd.validation import counts
+from tangere.crowd.validation import whole_counts
 from tangere.runtime import InputError, positive, whole
 
-__all__ = ["circle", "corridor", "field", "snake", "spread_out"]
+__all__ = ["circle", "corridor", "field", "snake", "spread_points"]
 
 #: Radii of the rings of boxes, as parts of the size, and at least from box to box [m].
 _RINGS, _BETWEEN = (0.2, 0.3), 0.1
@@ -45,7 +44,7 @@ def corridor(
         length, width: in whole cells: 100 m of cells of 8 m are 96 m.
         shape: length and width of a box [m].
     """
-    points, bodies = counts(points=points, bodies=bodies)
+    points, bodies = whole_counts(points=points, bodies=bodies)
     body = box(*shape)
     columns, rows = _cells(length, cell), _cells(width, cell)
     length, width = columns * cell, rows * cell
@@ -53,19 +52,19 @@ def corridor(
     random = np.random.default_rng(seed)
     half = points // 2
     margin, deep = 1.0, 0.1 * length
-    left = spread_out(half, (margin, margin), (deep, width - margin), 0.8, random)
-    right = spread_out(points - half, (length - deep, margin), (length - margin, width - margin), 0.8, random)
+    left = spread_points(half, (margin, margin), (deep, width - margin), 0.8, random)
+    right = spread_points(points - half, (length - deep, margin), (length - margin, width - margin), 0.8, random)
     here = np.concatenate([left, right])
     there = here * [-1, 1] + [length, 0]
     ways = [np.stack([b, a]) for a, b in zip(here, there, strict=True)]
     simulation.add_points(here, goals=ways, speed=random.uniform(1.0, 1.8, points), repeat=True)
     if bodies:
-        place, heading, ways, speed = _in_loops(bodies, length, width, shape, random)
+        place, heading, ways, speed = _boxes_in_loops(bodies, length, width, shape, random)
         simulation.add_bodies(body, place, headings=heading, goals=ways, speed=speed, repeat=True)
     return simulation
 
 
-def _in_loops(
+def _boxes_in_loops(
     count: int, length: float, width: float, shape: tuple[float, float], random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
     """Boxes of a corridor, as many in each loop: their places, headings, waypoints and speeds (one to a loop)."""
@@ -108,7 +107,7 @@ def circle(
         size: of the square around it all [m], in whole cells.
         shape: length and width of a box [m]. speed: of the boxes [m/s].
     """
-    points, bodies = counts(points=points, bodies=bodies)
+    points, bodies = whole_counts(points=points, bodies=bodies)
     body, count = box(*shape), _cells(size, cell)
     size = count * cell
     # As many in one ring as in the other, unless they would touch there.
@@ -149,7 +148,7 @@ def snake(
     **options: Any,
 ) -> Simulation:
     """A dense crowd in the middle that stays, crossed to and fro by chains of twelve boxes."""
-    points, snakes = counts(points=points, snakes=snakes)
+    points, snakes = whole_counts(points=points, snakes=snakes)
     count = _cells(size, cell)
     size = count * cell
     if snakes * _LANE > size:
@@ -186,7 +185,7 @@ def field(
     simulation = Simulation(quad_grid(count, count, size=cell, device=device), seed=seed, **options)
     random = np.random.default_rng(seed)
     size = count * cell
-    place = spread_out(points, (0.5, 0.5), (size - 0.5, size - 0.5), 0.7, random)
+    place = spread_points(points, (0.5, 0.5), (size - 0.5, size - 0.5), 0.7, random)
     goals = random.uniform(0.5, size - 0.5, (points, 2))
     simulation.add_points(place, goals=goals, speed=random.uniform(1.0, 1.8, points))
     return simulation
@@ -197,7 +196,7 @@ def _cells(length: float, cell: float) -> int:
     return max(1, round(positive(length, "length") / positive(cell, "cell")))
 
 
-def spread_out(
+def spread_points(
     count: int, low: tuple[float, float], high: tuple[float, float], apart: float, random: np.random.Generator
 ) -> np.ndarray:
     """(count, 2) random places of a rectangle, no two nearer than `apart` [m]: a shaken grid."""

@@ -1,6 +1,6 @@
 """A crowd in space: agents spread over a sphere, each on its way to its antipode.
 
-Spec: specs/pitiot-multiresolution-interactions 2.23.
+The scene: Pitiot 2015, section 9.1.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Crowds on closed surfaces: a planet with buildings, a knotted tube, blobs; walkers and slugs that give way.
 
-Spec: specs/pitiot-multiresolution-interactions 2.10, 2.22 (generators), 3.3.
+The scenes: Pitiot 2015, section 8.3.2 (2D surfaces).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tangere.cells.tracking import on_surface
 from tangere.crowd.bodies import deformable
 from tangere.crowd.navigation.planning import Planner
 from tangere.crowd.simulation import Simulation
-from tangere.crowd.validation import counts
+from tangere.crowd.validation import whole_counts
 from tangere.runtime import InputError
 from tangere.shape.generate import bumpy_sphere, icosphere, trefoil_knot
 from tangere.shape.mesh import Mesh
@@ -51,7 +51,7 @@ def _on_mesh(
     device: str | None = None,
     **options: Any,
 ) -> Simulation:
-    points, slugs, buildings = counts(points=points, slugs=slugs, buildings=buildings)
+    points, slugs, buildings = whole_counts(points=points, slugs=slugs, buildings=buildings)
     vertices = np.asarray(mesh.vertices, float)
     if extent is not None:
         vertices = vertices * (extent / np.ptp(vertices, axis=0).max())
@@ -64,14 +64,14 @@ def _on_mesh(
     simulation = Simulation(map, seed=seed, **options)
     free = leaves[map.arrays.obstacle.numpy()[leaves] == 0]
     blocked = np.setdiff1d(leaves, free)
-    quiet = np.setdiff1d(free, map.rings.rows(blocked)) if len(blocked) else free
-    if len(quiet) == 0:
+    away_from_buildings = np.setdiff1d(free, map.rings.rows(blocked)) if len(blocked) else free
+    if len(away_from_buildings) == 0:
         raise InputError(f"buildings: {buildings} leave no cell free")
     planner = Planner(map, clearance=0.3)
-    homes = _reachable(planner, quiet, random)
+    homes = _reachable(planner, away_from_buildings, random)
     starts = homes[random.integers(0, len(homes), points)]
     goals = homes[random.integers(0, len(homes), min(16, len(homes)))][random.integers(0, min(16, len(homes)), points)]
-    place = _scattered(map, starts, random)
+    place = _random_points(map, starts, random)
     ways = planner.routes(place, map.numpy("centre")[goals])
     simulation.add_points(place, goals=ways, speed=random.uniform(1.0, 1.8, points))
     if slugs:
@@ -90,15 +90,15 @@ def _on_mesh(
 
 def _reachable(planner: Planner, cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Those of the cells from which one of them, the first to reach most, can be reached."""
-    for seat in random.permutation(cells)[:8]:
-        before = planner.next_cells(np.array([seat]))[0]
-        found = cells[(before[cells] >= 0) | (cells == seat)]
+    for target in random.permutation(cells)[:8]:
+        before = planner.next_cells(np.array([target]))[0]
+        found = cells[(before[cells] >= 0) | (cells == target)]
         if 2 * len(found) > len(cells):
             return found
     return cells
 
 
-def _scattered(map: CellMap, cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def _random_points(map: CellMap, cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """A random point of each cell, not too near its sides."""
     darts = map.numpy("anchor")[cells]
     phi1 = map.numpy("phi1")

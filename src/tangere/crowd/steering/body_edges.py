@@ -8,7 +8,7 @@ Method:   an edge is in every cell it crosses (marched unless both ends are in o
           wall; a body wider than it runs far gets two, a wedge as wide as itself. A centroid that its body's first
           corner does not see past a wall has none.
           On surfaces, edges are in the cells of their ends and there are no virtual ones.
-Spec: specs/pitiot-multiresolution-interactions 2.12, 2.21.
+Known as: registration of edges (Pitiot 2015, sections 5.3 and 5.4); anticipation edges (section 8.2.2).
 """
 
 from __future__ import annotations
@@ -19,9 +19,17 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps import CellMap, MapArrays
-from tangere.cells.registration import ALONE, ENDS, MARCH, NOTHING, cross, group, row_of
-from tangere.cells.tracking import INSIDE, LOST, check_not_lost, chunk_of, marched, walk
-from tangere.crowd.agents.arrays import Edges, ball_of
+from tangere.cells.registration import (
+    CELLS_OF_ENDS,
+    MARCH_ALWAYS,
+    MARCH_UNLESS_ONE_CELL,
+    NO_CELLS,
+    cross_segments,
+    group_by_cell,
+    write_row,
+)
+from tangere.cells.tracking import INSIDE, LOST, check_not_lost, march_to, points_per_index, walk
+from tangere.crowd.agents.arrays import BodyEdges, edge_ball
 from tangere.crowd.agents.shape_matching import BodyArrays
 from tangere.runtime import SOUND, PreparedLaunch, launch
 
@@ -37,10 +45,10 @@ _ZERO, _HALF = (wp.constant(wp.float64(x)) for x in (0.0, 0.5))
 
 
 @wp.struct
-class _Ends:
+class _EdgeEnds:
     dart_a: wp.array[int]
     dart_b: wp.array[int]
-    how: wp.array[int]  # its cells are to be found
+    method: wp.array[int]  # its cells are to be found
 
 
 class MovingEdges:
@@ -66,88 +74,94 @@ class MovingEdges:
         everyone = np.concatenate([owners, np.repeat(np.arange(bodies), 2)])
         self._contours = wp.array(contours.astype(np.int32), dtype=wp.vec2i, device=device)
         self._widths = wp.array(widths, dtype=wp.float64, device=device)
-        self._ends = _Ends()
-        for name in ("dart_a", "dart_b", "how"):
+        self._ends = _EdgeEnds()
+        for name in ("dart_a", "dart_b", "method"):
             setattr(self._ends, name, wp.empty(count, dtype=wp.int32, device=device))
-        self.arrays = Edges()  #: as kernels see them
-        for name in ("a", "b", "rate_a", "rate_b"):
+        self.arrays = BodyEdges()  #: as kernels see them
+        for name in ("a", "b", "velocity_a", "velocity_b"):
             setattr(self.arrays, name, wp.empty(count, dtype=wp.vec3d, device=device))
         self.arrays.owner = wp.array(everyone.astype(np.int32), dtype=wp.int32, device=device)
         self.arrays.ahead = wp.zeros(count, dtype=wp.int32, device=device)
         self.arrays.longest = wp.zeros(1, dtype=wp.float64, device=device)
-        self._in_order = device.is_cpu and count <= _FEW
-        self._placing: tuple[Any, PreparedLaunch] | None = None
-        self._listing: tuple[Any, PreparedLaunch] | None = None
+        self._on_one_thread = device.is_cpu and count <= _FEW
+        self._placing_launch: tuple[Any, PreparedLaunch] | None = None
+        self._listing_launch: tuple[Any, PreparedLaunch] | None = None
         if count == 0:
             self.arrays.start = wp.zeros(map.cell_capacity + 1, dtype=wp.int32, device=device)
 
     def update(self, bodies: BodyArrays) -> None:
         """Register all edges anew; `arrays` is another struct where any of its arrays had to be replaced."""
         key = self.map.version, bodies.position.ptr, bodies.velocity.ptr, bodies.dart.ptr
-        if self._placing is None or self._placing[0] != key:
-            how = int(ENDS if bodies.surface else ALONE if self.map.has_convex_cells else MARCH)
-            reach, chunk = wp.vec2d(self._horizon, _WEDGE), chunk_of(self.map.device)
-            arguments = [self.map.arrays, bodies, self._contours, self._widths, reach, how, chunk]
+        if self._placing_launch is None or self._placing_launch[0] != key:
+            method = int(
+                CELLS_OF_ENDS
+                if bodies.surface
+                else MARCH_UNLESS_ONE_CELL
+                if self.map.has_convex_cells
+                else MARCH_ALWAYS
+            )
+            reach, chunk = wp.vec2d(self._horizon, _WEDGE), points_per_index(self.map.device)
+            arguments = [self.map.arrays, bodies, self._contours, self._widths, reach, method, chunk]
             arguments += [self._ends, self.arrays]
             indices = -(-len(self.arrays.owner) // chunk)
             placing = PreparedLaunch(_place_ends, arguments, self.map.device, dim=indices, grain=16)
-            self._placing = key, placing
-        self._placing[1].run()
-        self._list()
+            self._placing_launch = key, placing
+        self._placing_launch[1].run()
+        self._list_by_cell()
 
-    def crossed(self) -> np.ndarray:
+    def crossed_cells(self) -> np.ndarray:
         """The cells that contours cross."""
         count = len(self._contours)
         return self.arrays.cells.numpy()[: self.arrays.first.numpy()[count]] if count else np.empty(0, np.int32)
 
-    def _list(self) -> None:
+    def _list_by_cell(self) -> None:
         """List edges by cell."""
-        if self._in_order:
+        if self._on_one_thread:
             room = 4 * len(self.arrays.owner)
             while room:
-                room = self._listed(room)
+                room = self._list_in_place(room)
             return
-        e, ends = self._renewed(), self._ends
-        rows, _ = cross(self.map, e.a, e.b, ends.dart_a, ends.dart_b, ends.how)
-        lists = group(rows.cells, self.map.cell_capacity)
+        e, ends = self._without_lists(), self._ends
+        rows, _ = cross_segments(self.map, e.a, e.b, ends.dart_a, ends.dart_b, ends.method)
+        lists = group_by_cell(rows.cells, self.map.cell_capacity)
         e.first, e.cells, e.edge = rows.first, rows.cells, rows.owner
         e.start, e.entry = lists.start, lists.order
-        e.whose = wp.empty_like(e.entry)
-        e.ball = wp.empty(len(e.entry), dtype=wp.vec4d, device=self.map.device)
+        e.entry_owner = wp.empty_like(e.entry)
+        e.entry_ball = wp.empty(len(e.entry), dtype=wp.vec4d, device=self.map.device)
         e.longest.zero_()
-        launch(_measure, len(e.entry), [e], device=self.map.device, threads=1)
+        launch(_write_entries, len(e.entry), [e], device=self.map.device, threads=1)
         self.arrays = e
 
-    def _listed(self, room: int) -> int:
+    def _list_in_place(self, room: int) -> int:
         """List few edges on CPU, into the same arrays as before; returns the room still wanted, 0: it was enough."""
-        if self._listing is None or self._listing[0] != self.map.version or len(self.arrays.cells) < room:
-            room = max(room, len(self.arrays.cells) if self._listing else 0)
-            e, cells, device = self._renewed(), self.map.cell_capacity, self.map.device
+        if self._listing_launch is None or self._listing_launch[0] != self.map.version or len(self.arrays.cells) < room:
+            room = max(room, len(self.arrays.cells) if self._listing_launch else 0)
+            e, cells, device = self._without_lists(), self.map.cell_capacity, self.map.device
             sizes = {"first": len(e.owner) + 1, "start": cells + 1}
-            for name, size in (sizes | dict.fromkeys(("cells", "edge", "entry", "whose"), room)).items():
+            for name, size in (sizes | dict.fromkeys(("cells", "edge", "entry", "entry_owner"), room)).items():
                 setattr(e, name, wp.zeros(size, dtype=wp.int32, device=device))
-            e.ball = wp.zeros(room, dtype=wp.vec4d, device=device)
+            e.entry_ball = wp.zeros(room, dtype=wp.vec4d, device=device)
             counter, self._needed = (wp.zeros(size, dtype=wp.int32, device=device) for size in (cells, 1))
             self._lost = wp.zeros(1, dtype=wp.uint8, device=device)
             self.arrays = e
             arguments = [self.map.arrays, self._ends, counter, self._needed, self._lost, e]
-            self._listing = self.map.version, PreparedLaunch(_list_alone, arguments, device, dim=1)
-        self._listing[1].run()
+            self._listing_launch = self.map.version, PreparedLaunch(_list_on_one_thread, arguments, device, dim=1)
+        self._listing_launch[1].run()
         if self._lost.numpy()[0]:
             check_not_lost(self._lost)
         needed = int(self._needed.numpy()[0])
         return needed if needed > len(self.arrays.cells) else 0
 
-    def _renewed(self) -> Edges:
+    def _without_lists(self) -> BodyEdges:
         """The same edges, without their lists."""
-        e = Edges()
-        for name in ("a", "b", "rate_a", "rate_b", "owner", "ahead", "longest"):
+        e = BodyEdges()
+        for name in ("a", "b", "velocity_a", "velocity_b", "owner", "ahead", "longest"):
             setattr(e, name, getattr(self.arrays, name))
         return e
 
 
 @wp.func
-def _virtual(
+def _place_virtual_edge(
     m: MapArrays,
     b: BodyArrays,
     body: int,
@@ -155,8 +169,8 @@ def _virtual(
     width: wp.float64,
     reach: wp.vec2d,
     i: int,
-    x: _Ends,
-    e: Edges,
+    x: _EdgeEnds,
+    e: BodyEdges,
 ):
     """Place one of the two virtual edges of a body, or none."""
     s = b.head_section[body]
@@ -172,23 +186,23 @@ def _virtual(
     seen = walk(m, hub, b.dart[b.particle[b.first[s]]])
     e.a[i] = hub
     e.b[i] = hub
-    e.rate_a[i] = velocity
-    e.rate_b[i] = velocity
+    e.velocity_a[i] = velocity
+    e.velocity_b[i] = velocity
     e.ahead[i] = 0
     x.dart_a[i] = seen[0]
     x.dart_b[i] = seen[0]
-    x.how[i] = NOTHING
+    x.method[i] = NO_CELLS
     if length > _ZERO and seen[1] == INSIDE and (side == 0 or wide):
         if wide:
             left = wp.vec3d(-way[1], way[0], _ZERO) * (width * _HALF / length)
             if side == 1:
                 left = -left
             way = way + left
-        end = marched(m, hub, hub + way, seen[0])
+        end = march_to(m, hub, hub + way, seen[0])
         e.b[i] = hub + end.time * way
         e.ahead[i] = 1
         x.dart_b[i] = end.dart
-        x.how[i] = ALONE
+        x.method[i] = MARCH_UNLESS_ONE_CELL
 
 
 @wp.kernel
@@ -199,49 +213,49 @@ def _place_ends(
     contours: wp.array[wp.vec2i],
     widths: wp.array[wp.float64],
     reach: wp.vec2d,
-    how: int,
+    method: int,
     chunk: int,
-    x: _Ends,
-    e: Edges,
+    x: _EdgeEnds,
+    e: BodyEdges,
 ):
     begin = (first + wp.tid()) * chunk
     for i in range(begin, wp.min(begin + chunk, e.owner.shape[0])):
         k = i - contours.shape[0]
         if k >= 0:
-            _virtual(m, b, k / 2, k % 2, widths[k / 2], reach, i, x, e)
-            if x.how[i] == ALONE:
-                x.how[i] = how
+            _place_virtual_edge(m, b, k / 2, k % 2, widths[k / 2], reach, i, x, e)
+            if x.method[i] == MARCH_UNLESS_ONE_CELL:
+                x.method[i] = method
         else:
             ends = contours[i]
             e.a[i] = b.position[ends[0]]
             e.b[i] = b.position[ends[1]]
-            e.rate_a[i] = b.velocity[ends[0]]
-            e.rate_b[i] = b.velocity[ends[1]]
+            e.velocity_a[i] = b.velocity[ends[0]]
+            e.velocity_b[i] = b.velocity[ends[1]]
             x.dart_a[i] = int(b.dart[ends[0]])
             x.dart_b[i] = int(b.dart[ends[1]])
-            x.how[i] = how
+            x.method[i] = method
 
 
 @wp.func
-def _tell(e: Edges, i: int):
+def _write_entry(e: BodyEdges, i: int):
     """Write beside an entry what is asked of it first."""
     g = e.edge[e.entry[i]]
-    e.ball[i] = ball_of(e.a[g], e.b[g])
+    e.entry_ball[i] = edge_ball(e.a[g], e.b[g])
     whose = int(e.owner[g])
     if e.ahead[g] == 1:
         whose = -1
-    e.whose[i] = whose
+    e.entry_owner[i] = whose
 
 
 @wp.kernel
-def _list_alone(
+def _list_on_one_thread(
     first: int,
     m: MapArrays,
-    x: _Ends,
+    x: _EdgeEnds,
     counter: wp.array[int],
     needed: wp.array[int],
     lost: wp.array[wp.uint8],
-    e: Edges,
+    e: BodyEdges,
 ):
     room = e.cells.shape[0]
     total = int(0)
@@ -249,7 +263,7 @@ def _list_alone(
     for i in range(e.owner.shape[0]):
         e.first[i] = total
         square = wp.max(square, wp.length_sq(e.b[i] - e.a[i]))
-        row = row_of(m, e.a[i], e.b[i], x.dart_a[i], x.dart_b[i], x.how[i], total, 1, e.cells)
+        row = write_row(m, e.a[i], e.b[i], x.dart_a[i], x.dart_b[i], x.method[i], total, 1, e.cells)
         end = total + row[0]
         while total < end:
             if total < room:
@@ -278,12 +292,12 @@ def _list_alone(
         place = e.start[e.cells[k]] - 1
         e.start[e.cells[k]] = place
         e.entry[place] = k
-        _tell(e, place)
+        _write_entry(e, place)
 
 
 @wp.kernel
-def _measure(first: int, e: Edges):
+def _write_entries(first: int, e: BodyEdges):
     i = first + wp.tid()
-    _tell(e, i)
+    _write_entry(e, i)
     g = e.edge[e.entry[i]]
     wp.atomic_max(e.longest, 0, wp.length(e.b[g] - e.a[g]))

@@ -1,12 +1,15 @@
 """Potential bubbles: agents are drawn to their goal and pushed by whoever comes within the range.
 
-Force on an agent: (wish - v) / tau + pushes, each k (R - d)^2 - z d' within R, 0 beyond, away from its source. The
-distance to an edge of a polygonal agent is d = (|x - a| + |x - b| - |a - b|) / 2, whose level sets are ellipses; its
-gradient is half the sum of two unit vectors. Points never push polygons.
-With `careful` (default) the damping fades out towards R and no push ever pulls (spec erratum A10).
-Agents too close to the virtual edge in front of a fast polygonal agent panic: they forget their goal and may
-accelerate and run faster for as long.
-Spec: specs/pitiot-multiresolution-interactions 2.19, 2.21; 5.1 (field of view, groups).
+Question: what is the next velocity of an agent?
+Method:   force on an agent: (preferred - v) / tau + pushes, each k (R - d)^2 - z d' within R, 0 beyond, away from its
+          source. The distance to an edge of a polygonal agent is d = (|x - a| + |x - b| - |a - b|) / 2, whose level
+          sets are ellipses; its gradient is half the sum of two unit vectors. Points never push polygons.
+          With `careful` (default) the damping fades out towards R and no push ever pulls (erratum A10: as printed the
+          damping is discontinuous at R, and nothing keeps a push from pulling).
+          Agents too close to the virtual edge in front of a fast polygonal agent panic: they forget their goal and may
+          accelerate and run faster for as long.
+Known as: potential bubbles (Pitiot 2015, section 8.2.2, equation 8.1), a social force model; field of view and groups
+          are perspectives of the thesis (conclusion, section 2.2).
 """
 
 from __future__ import annotations
@@ -19,12 +22,12 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps import MapArrays, RingTable
-from tangere.crowd.agents.arrays import CrowdArrays, Edges, comes_first, edge_reach, may_touch
-from tangere.crowd.agents.neighbour_ranges import gap, in_sight, wall_near
+from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, ball_may_be_near, is_first_cell_seen, squared_edge_reach
+from tangere.crowd.agents.neighbour_ranges import nearest_wall_of_cell, rounded_up, squared_gap
 from tangere.crowd.steering.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError, not_negative, number, positive
 
-__all__ = ["Bubbles", "Field", "bubble", "edge_field", "elliptic_distance", "perturbation", "segment_field"]
+__all__ = ["Bubbles", "SourceField", "bubble_push", "edge_field", "elliptic_distance", "perturbation", "segment_field"]
 
 wp.set_module_options(SOUND)
 
@@ -33,14 +36,14 @@ _TINY = wp.constant(wp.float64(1.0e-12))
 #: How near walls push unless told [m].
 _WALL_RANGE = 0.8
 #: Walls are firmer than agents, over their shorter range.
-_FIRM = wp.constant(wp.float64(2.0))
+_WALL_FACTOR = wp.constant(wp.float64(2.0))
 #: Places of the parameters in the array a kernel gets.
 _K, _Z, _R, _TAU, _ACCELERATION, _FASTER, _NOISE = (wp.constant(i) for i in range(7))
 _COSINE, _PANIC, _PANIC_FACTOR, _COHESION, _CAREFUL, _ELLIPSE, _WALL = (wp.constant(i) for i in range(7, 14))
 
 #: Neighbours noted at a time.
-_NOTED = wp.constant(16)
-Near = wp.types.vector(length=16, dtype=wp.int32)
+_BATCH = wp.constant(16)
+IndexBatch = wp.types.vector(length=16, dtype=wp.int32)
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,9 @@ class Bubbles:
 
 
 @wp.func
-def bubble(d: wp.float64, rate: wp.float64, k: wp.float64, z: wp.float64, r: wp.float64, careful: bool) -> wp.float64:
+def bubble_push(
+    d: wp.float64, rate: wp.float64, k: wp.float64, z: wp.float64, r: wp.float64, careful: bool
+) -> wp.float64:
     """Push of a bubble at distance d that changes at `rate`."""
     if d >= r:
         return _ZERO
@@ -128,7 +133,7 @@ def bubble(d: wp.float64, rate: wp.float64, k: wp.float64, z: wp.float64, r: wp.
 
 
 @wp.struct
-class Field:
+class SourceField:
     """Distance from a source, how fast it changes, and the unit direction away from it."""
 
     distance: wp.float64
@@ -144,8 +149,8 @@ def elliptic_distance(x: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
 
 @wp.func
 def edge_field(
-    x: wp.vec3d, v: wp.vec3d, a: wp.vec3d, b: wp.vec3d, rate_a: wp.vec3d, rate_b: wp.vec3d, normal: wp.vec3d
-) -> Field:
+    x: wp.vec3d, v: wp.vec3d, a: wp.vec3d, b: wp.vec3d, velocity_a: wp.vec3d, velocity_b: wp.vec3d, normal: wp.vec3d
+) -> SourceField:
     """Elliptic distance of x from the edge ab; `normal` of the ground says which way is aside on the edge itself."""
     along = b - a
     length = wp.length(along)
@@ -154,9 +159,11 @@ def edge_field(
     ua = from_a / wp.max(wp.length(from_a), _TINY)
     ub = from_b / wp.max(wp.length(from_b), _TINY)
     unit = along / wp.max(length, _TINY)
-    found = Field()
+    found = SourceField()
     found.distance = elliptic_distance(x, a, b)
-    found.rate = _HALF * (wp.dot(ua, v - rate_a) + wp.dot(ub, v - rate_b) - wp.dot(unit, rate_b - rate_a))
+    found.rate = _HALF * (
+        wp.dot(ua, v - velocity_a) + wp.dot(ub, v - velocity_b) - wp.dot(unit, velocity_b - velocity_a)
+    )
     gradient = _HALF * (ua + ub)
     size = wp.length(gradient)
     if size > wp.float64(1.0e-6):
@@ -171,11 +178,11 @@ def edge_field(
 
 @wp.func
 def segment_field(
-    x: wp.vec3d, v: wp.vec3d, a: wp.vec3d, b: wp.vec3d, rate_a: wp.vec3d, rate_b: wp.vec3d, normal: wp.vec3d
-) -> Field:
+    x: wp.vec3d, v: wp.vec3d, a: wp.vec3d, b: wp.vec3d, velocity_a: wp.vec3d, velocity_b: wp.vec3d, normal: wp.vec3d
+) -> SourceField:
     """The same for the true distance from the segment ab."""
     near = nearest_on_segment(a, b, x)
-    found = Field()
+    found = SourceField()
     found.distance = wp.length(x - near)
     length = wp.length(b - a)
     part = wp.length(near - a) / wp.max(length, _TINY)
@@ -183,7 +190,7 @@ def segment_field(
         found.away = (x - near) / found.distance
     else:
         found.away = wp.cross(normal, (b - a) / wp.max(length, _TINY))
-    found.rate = wp.dot(found.away, v - (rate_a + part * (rate_b - rate_a)))
+    found.rate = wp.dot(found.away, v - (velocity_a + part * (velocity_b - velocity_a)))
     return found
 
 
@@ -200,7 +207,7 @@ def perturbation(seed: int, step: int, flat: bool) -> wp.vec3d:
 
 
 @wp.func
-def limited(v: wp.vec3d, most: wp.float64) -> wp.vec3d:
+def clamp_length(v: wp.vec3d, most: wp.float64) -> wp.vec3d:
     square = wp.dot(v, v)
     if square > most * most:
         return v * (most / wp.sqrt(square))
@@ -208,7 +215,7 @@ def limited(v: wp.vec3d, most: wp.float64) -> wp.vec3d:
 
 
 @wp.func
-def pushes(c: CrowdArrays, p: wp.array[wp.float64], i: int, begin: int, end: int, flat: bool) -> wp.vec3d:
+def agent_pushes(c: CrowdArrays, p: wp.array[wp.float64], i: int, begin: int, end: int, flat: bool) -> wp.vec3d:
     """All that agents begin … end - 1 push agent i."""
     x = c.position[i]
     v = c.velocity[i]
@@ -217,14 +224,14 @@ def pushes(c: CrowdArrays, p: wp.array[wp.float64], i: int, begin: int, end: int
     seeing = p[_COSINE] > -_ONE
     # Those within the range are noted first, without a branch, and sums are kept as numbers: the loop over all
     # candidates then waits neither for a branch guessed wrong nor for a vector in memory.
-    near = Near()
+    near = IndexBatch()
     push_x = wp.float64(0.0)
     push_y = wp.float64(0.0)
     push_z = wp.float64(0.0)
     j = int(begin)
     while j < end:
         count = int(0)
-        while j < end and count < _NOTED:
+        while j < end and count < _BATCH:
             near[count] = j
             if wp.length_sq(x - c.position[j]) < r * r:
                 count += 1
@@ -243,7 +250,7 @@ def pushes(c: CrowdArrays, p: wp.array[wp.float64], i: int, begin: int, end: int
                         w = w * (_ONE / d)
                     else:
                         w = wp.normalize(perturbation(c.seed + c.number[i], c.clock[0], flat))
-                    push = bubble(d, wp.dot(w, v - c.velocity[other]), p[_K], p[_Z], r, careful)
+                    push = bubble_push(d, wp.dot(w, v - c.velocity[other]), p[_K], p[_Z], r, careful)
                     push_x += push * w[0]
                     push_y += push * w[1]
                     push_z += push * w[2]
@@ -256,7 +263,7 @@ def steer(
     c: CrowdArrays,
     m: MapArrays,
     rings: RingTable,
-    e: Edges,
+    e: BodyEdges,
     p: wp.array[wp.float64],
     i: int,
     wanted: wp.vec3d,
@@ -272,51 +279,53 @@ def steer(
     flat = m.dimension == 2 and c.surface == 0
     push = wp.vec3d()
     fear = wp.vec3d()
-    noted = Near()
+    batch = IndexBatch()
     afraid = bool(False)
     far = wp.max(r, p[_PANIC])
     here = wp.vec3f(x)
-    within = in_sight(r * r)
+    within = rounded_up(r * r)
     edges_within = wp.float32(-1.0)
     if e.entry.shape[0] > 0:
-        edges_within = edge_reach(e, far)
-    row = c.sight.seen[cell].run
-    for k in range(row, row + c.sight.seen[cell].runs):
-        run = c.sight.run[k]
-        away = gap(run, here)
+        edges_within = squared_edge_reach(e, far)
+    row = c.neighbourhoods.cell[cell].run
+    for k in range(row, row + c.neighbourhoods.cell[cell].runs):
+        run = c.neighbourhoods.run[k]
+        away = squared_gap(run, here)
         if away <= within:
-            push += pushes(c, p, i, c.start[run.first], c.start[run.last + 1], flat)
+            push += agent_pushes(c, p, i, c.start[run.first], c.start[run.last + 1], flat)
         if away <= edges_within:
-            # As in `pushes`: those whose ball is touched are noted first, without a branch.
+            # As in `agent_pushes`: those whose ball is touched are noted first, without a branch.
             q = int(e.start[run.first])
             last = e.start[run.last + 1]
             while q < last:
                 count = int(0)
-                while q < last and count < _NOTED:
-                    noted[count] = q
-                    count += wp.where(may_touch(e.ball[q], x, wp.where(e.whose[q] < 0, far, r)), 1, 0)
+                while q < last and count < _BATCH:
+                    batch[count] = q
+                    count += wp.where(
+                        ball_may_be_near(e.entry_ball[q], x, wp.where(e.entry_owner[q] < 0, far, r)), 1, 0
+                    )
                     q += 1
-                for k_noted in range(count):
-                    ahead = e.whose[noted[k_noted]] < 0
-                    place = e.entry[noted[k_noted]]
+                for in_batch in range(count):
+                    ahead = e.entry_owner[batch[in_batch]] < 0
+                    place = e.entry[batch[in_batch]]
                     g = e.edge[place]
                     # Never more than the true distance.
                     if elliptic_distance(x, e.a[g], e.b[g]) < wp.where(ahead, far, r):
-                        if comes_first(e, c.sight, cell, place, here, edges_within):
-                            f = Field()
+                        if is_first_cell_seen(e, c.neighbourhoods, cell, place, here, edges_within):
+                            f = SourceField()
                             if p[_ELLIPSE] > _HALF:
-                                f = edge_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
+                                f = edge_field(x, v, e.a[g], e.b[g], e.velocity_a[g], e.velocity_b[g], normal)
                             else:
-                                f = segment_field(x, v, e.a[g], e.b[g], e.rate_a[g], e.rate_b[g], normal)
-                            one = bubble(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
+                                f = segment_field(x, v, e.a[g], e.b[g], e.velocity_a[g], e.velocity_b[g], normal)
+                            one = bubble_push(f.distance, f.rate, p[_K], p[_Z], r, careful) * f.away
                             push += one
                             if ahead and f.distance < p[_PANIC]:
                                 afraid = True
                                 fear += f.away * (p[_PANIC] - f.distance) + one
-    wall = wall_near(c.sight, cell, x)
+    wall = nearest_wall_of_cell(c.neighbourhoods, cell, x)
     if wall.distance < p[_WALL]:
         w = (x - wall.point) / wp.max(wall.distance, _TINY)
-        push += bubble(wall.distance, wp.dot(w, v), _FIRM * p[_K], p[_Z], p[_WALL], careful) * w
+        push += bubble_push(wall.distance, wp.dot(w, v), _WALL_FACTOR * p[_K], p[_Z], p[_WALL], careful) * w
     force = push + p[_NOISE] * perturbation(c.seed + number, c.clock[0], flat)
     limit = p[_ACCELERATION]
     fastest = p[_FASTER] * c.speed[number]
@@ -330,5 +339,5 @@ def steer(
         if c.group[number] >= 0:
             force += p[_COHESION] * (c.group_centre[c.group[number]] - x)
     # Whoever is faster than he may, because his panic is over, brakes no harder than he accelerates.
-    next_velocity = limited(v + c.dt * limited(force, limit), fastest)
-    return v + limited(next_velocity - v, c.dt * limit)
+    next_velocity = clamp_length(v + c.dt * clamp_length(force, limit), fastest)
+    return v + clamp_length(next_velocity - v, c.dt * limit)

@@ -1,11 +1,12 @@
 """Optimal reciprocal collision avoidance: each pair shares the change of velocity that keeps it apart for a while.
 
-Each neighbour gives a half-plane of velocities; the velocity taken is the nearest to the wanted one in all of them and
-within the top speed, by incremental linear programming; where there is none, the one that breaks the worst
-half-plane least. Walls and edges of polygonal agents are half-planes nobody shares, and come first.
-Own implementation after van den Berg, Guy, Lin and Manocha, "Reciprocal n-body collision avoidance" (2011). Planar: in
-the tangent plane on surfaces. Unlike the paper's, a wall is represented by its nearest point alone.
-Spec: specs/pitiot-multiresolution-interactions 2.25 (avoidance is independent of the query structure).
+Question: what is the next velocity of an agent?
+Method:   each neighbour gives a half-plane of velocities; the velocity taken is the nearest to the preferred one in all
+          of them and within the top speed, by incremental linear programming; where there is none, the one that breaks
+          the worst half-plane least. Walls and edges of polygonal agents are half-planes nobody shares, and come first.
+          Planar: in the tangent plane on surfaces. Unlike the paper's, a wall is represented by its nearest point.
+Known as: ORCA (van den Berg, Guy, Lin, Manocha, Reciprocal n-body collision avoidance, 2011); own implementation. That
+          avoidance does not depend on how neighbours are found: Pitiot 2015, section 8.2.1.
 """
 
 from __future__ import annotations
@@ -17,8 +18,15 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps import MapArrays, RingTable
-from tangere.crowd.agents.arrays import CrowdArrays, Edges, comes_first, edge_reach, may_touch, maybe_near
-from tangere.crowd.agents.neighbour_ranges import gap, in_sight, wall_near
+from tangere.crowd.agents.arrays import (
+    BodyEdges,
+    CrowdArrays,
+    ball_may_be_near,
+    edge_may_be_near,
+    is_first_cell_seen,
+    squared_edge_reach,
+)
+from tangere.crowd.agents.neighbour_ranges import nearest_wall_of_cell, rounded_up, squared_gap
 from tangere.crowd.steering.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError, positive, whole
 
@@ -30,12 +38,12 @@ _ZERO, _HALF, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 1.0))
 _PARALLEL = wp.constant(wp.float64(1.0e-5))
 #: Neighbours that count, and lines in all: with a wall and three edges. Lines are a local array, which functions get
 #: by reference: a matrix would be copied at every call.
-_MOST = 10
-_LINES = wp.constant(_MOST + 4)
+_MOST_NEIGHBOURS = 10
+_MOST_LINES = wp.constant(_MOST_NEIGHBOURS + 4)
 _RANGE, _HORIZON, _WALL_HORIZON, _FASTER, _COUNT = (wp.constant(i) for i in range(5))
 
-Numbers = wp.types.vector(length=_MOST, dtype=wp.int32)
-Lengths = wp.types.vector(length=_MOST, dtype=wp.float64)
+NeighbourIndices = wp.types.vector(length=_MOST_NEIGHBOURS, dtype=wp.int32)
+NeighbourDistances = wp.types.vector(length=_MOST_NEIGHBOURS, dtype=wp.float64)
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,8 @@ class Orca:
     def __post_init__(self) -> None:
         for name in ("range", "horizon", "wall_horizon", "faster"):
             positive(getattr(self, name), f"Orca: {name}")
-        if whole(self.neighbours, "Orca: neighbours") > _MOST:
-            raise InputError(f"Orca: neighbours must be 0 to {_MOST}, not {self.neighbours}")
+        if whole(self.neighbours, "Orca: neighbours") > _MOST_NEIGHBOURS:
+            raise InputError(f"Orca: neighbours must be 0 to {_MOST_NEIGHBOURS}, not {self.neighbours}")
 
     @property
     def steer(self) -> Any:
@@ -126,7 +134,7 @@ def pair_line(
 
 
 @wp.func
-def _on_line(lines: wp.array[wp.vec4d], k: int, most: wp.float64, wanted: wp.vec2d, outward: bool) -> wp.vec3d:
+def _best_on_line(lines: wp.array[wp.vec4d], k: int, most: wp.float64, wanted: wp.vec2d, outward: bool) -> wp.vec3d:
     """Best velocity on line k that all lines before allow; the third part is 1, or 0 if there is none."""
     point = _point(lines[k])
     direction = _direction(lines[k])
@@ -161,7 +169,9 @@ def _on_line(lines: wp.array[wp.vec4d], k: int, most: wp.float64, wanted: wp.vec
 
 
 @wp.func
-def _best(lines: wp.array[wp.vec4d], count: int, most: wp.float64, wanted: wp.vec2d, outward: bool) -> wp.vec3d:
+def _best_velocity(
+    lines: wp.array[wp.vec4d], count: int, most: wp.float64, wanted: wp.vec2d, outward: bool
+) -> wp.vec3d:
     """Best velocity that all lines allow; the third part is the first line that fails, or their number."""
     v = wanted
     if outward:
@@ -170,7 +180,7 @@ def _best(lines: wp.array[wp.vec4d], count: int, most: wp.float64, wanted: wp.ve
         v = wp.normalize(wanted) * most
     for k in range(count):
         if _det(_direction(lines[k]), _point(lines[k]) - v) > _ZERO:
-            better = _on_line(lines, k, most, wanted, outward)
+            better = _best_on_line(lines, k, most, wanted, outward)
             if better[2] == _ZERO:
                 return wp.vec3d(v[0], v[1], wp.float64(k))
             v = wp.vec2d(better[0], better[1])
@@ -178,13 +188,13 @@ def _best(lines: wp.array[wp.vec4d], count: int, most: wp.float64, wanted: wp.ve
 
 
 @wp.func
-def _least_bad(
+def _least_violation(
     lines: wp.array[wp.vec4d], hard: int, count: int, begin: int, most: wp.float64, start: wp.vec2d
 ) -> wp.vec2d:
     """The velocity that breaks the worst of the soft lines least and no hard one."""
     v = start
     worst = wp.float64(0.0)
-    bisectors = wp.zeros(_LINES, dtype=wp.vec4d)
+    bisectors = wp.zeros(_MOST_LINES, dtype=wp.vec4d)
     for k in range(begin, count):
         here = _direction(lines[k])
         if _det(here, _point(lines[k]) - v) > worst:
@@ -208,7 +218,7 @@ def _least_bad(
                 if useful:
                     bisectors[rows] = wp.vec4d(point[0], point[1], way[0], way[1])
                     rows += 1
-            found = _best(bisectors, rows, most, wp.vec2d(-here[1], here[0]), True)
+            found = _best_velocity(bisectors, rows, most, wp.vec2d(-here[1], here[0]), True)
             # Rounding may leave nothing; the velocity before is then as good as any.
             if int(found[2]) == rows:
                 v = wp.vec2d(found[0], found[1])
@@ -222,8 +232,8 @@ def _flat(v: wp.vec3d, first: wp.vec3d, second: wp.vec3d) -> wp.vec2d:
 
 
 @wp.func
-def _stop_line(away: wp.vec2d, gap: wp.float64, moving: wp.float64, horizon: wp.float64) -> wp.vec4d:
-    """Do not come nearer than `gap` within the horizon to something that comes at us at speed `moving`."""
+def _one_sided_line(away: wp.vec2d, gap: wp.float64, moving: wp.float64, horizon: wp.float64) -> wp.vec4d:
+    """Do not come nearer than `squared_gap` within the horizon to something that comes at us at speed `moving`."""
     least = moving - gap / horizon
     return wp.vec4d(least * away[0], least * away[1], away[1], -away[0])
 
@@ -233,7 +243,7 @@ def steer(
     c: CrowdArrays,
     m: MapArrays,
     rings: RingTable,
-    e: Edges,
+    e: BodyEdges,
     p: wp.array[wp.float64],
     i: int,
     wanted: wp.vec3d,
@@ -252,32 +262,32 @@ def steer(
             first = second
         first = wp.normalize(first - wp.dot(first, normal) * normal)
         second = wp.cross(normal, first)
-    who = Numbers()
-    near = Lengths()
+    who = NeighbourIndices()
+    near = NeighbourDistances()
     most = int(p[_COUNT])
     count = int(0)
     # Nobody beyond the range counts, nor beyond the farthest of as many as count.
     within = r * r
     if most == 0:
         within = wp.float64(0.0)
-    lines = wp.zeros(_LINES, dtype=wp.vec4d)
+    lines = wp.zeros(_MOST_LINES, dtype=wp.vec4d)
     rows = int(0)
-    wall = wall_near(c.sight, cell, x)
+    wall = nearest_wall_of_cell(c.neighbourhoods, cell, x)
     if wall.distance < r:
         away = _flat(x - wall.point, first, second) / wp.max(wall.distance, wp.float64(1.0e-12))
-        lines[rows] = _stop_line(away, wall.distance - radius, _ZERO, p[_WALL_HORIZON])
+        lines[rows] = _one_sided_line(away, wall.distance - radius, _ZERO, p[_WALL_HORIZON])
         rows += 1
     edges_within = wp.float32(-1.0)
     here = wp.vec3f(x)
     if e.entry.shape[0] > 0:
-        edges_within = edge_reach(e, r)
-    row = c.sight.seen[cell].run
-    for k in range(row, row + c.sight.seen[cell].runs):
-        run = c.sight.run[k]
-        apart = gap(run, here)
+        edges_within = squared_edge_reach(e, r)
+    row = c.neighbourhoods.cell[cell].run
+    for k in range(row, row + c.neighbourhoods.cell[cell].runs):
+        run = c.neighbourhoods.run[k]
+        apart = squared_gap(run, here)
         j = int(c.start[run.first])
         end = c.start[run.last + 1]
-        if apart > in_sight(within):
+        if apart > rounded_up(within):
             j = end
         while j < end:
             d = wp.length_sq(x - c.position[j])
@@ -298,18 +308,20 @@ def steer(
             j += 1
         if apart <= edges_within:
             for q in range(e.start[run.first], e.start[run.last + 1]):
-                if e.whose[q] >= 0 and may_touch(e.ball[q], x, r):
+                if e.entry_owner[q] >= 0 and ball_may_be_near(e.entry_ball[q], x, r):
                     place = e.entry[q]
                     g = e.edge[place]
-                    if rows < 4 and maybe_near(e, g, x, r):
-                        if comes_first(e, c.sight, cell, place, here, edges_within):
+                    if rows < 4 and edge_may_be_near(e, g, x, r):
+                        if is_first_cell_seen(e, c.neighbourhoods, cell, place, here, edges_within):
                             on = nearest_on_segment(e.a[g], e.b[g], x)
                             d = wp.length(x - on)
                             if d < r and d > _ZERO:
                                 away = _flat(x - on, first, second) / d
                                 part = wp.length(on - e.a[g]) / wp.max(wp.length(e.b[g] - e.a[g]), wp.float64(1.0e-12))
-                                rate = _flat(e.rate_a[g] + part * (e.rate_b[g] - e.rate_a[g]), first, second)
-                                lines[rows] = _stop_line(away, d - radius, wp.dot(rate, away), p[_WALL_HORIZON])
+                                rate = _flat(
+                                    e.velocity_a[g] + part * (e.velocity_b[g] - e.velocity_a[g]), first, second
+                                )
+                                lines[rows] = _one_sided_line(away, d - radius, wp.dot(rate, away), p[_WALL_HORIZON])
                                 rows += 1
     hard = rows + 0
     own = _flat(c.velocity[i], first, second)
@@ -320,9 +332,9 @@ def steer(
         lines[rows] = pair_line(between, relative, own, radius + c.radius[c.number[j]], p[_HORIZON], c.dt)
         rows += 1
     top = p[_FASTER] * c.speed[number]
-    found = _best(lines, rows, top, _flat(wanted, first, second), False)
+    found = _best_velocity(lines, rows, top, _flat(wanted, first, second), False)
     v = wp.vec2d(found[0], found[1])
     failed = int(found[2])
     if failed < rows:
-        v = _least_bad(lines, hard, rows, failed, top, v)
+        v = _least_violation(lines, hard, rows, failed, top, v)
     return v[0] * first + v[1] * second

@@ -5,7 +5,7 @@ Method:   when the map has changed, the walls of each cell and its ring that are
           down one after the other, with their corners, so that a search reads nothing else; edges that go on straight
           become one. The nearest wall point
           pushes, not every piece: a wall cut into more pieces by a split pushes no harder.
-Spec: specs/pitiot-multiresolution-interactions 2.18 (obstacles), 2.19.
+Known as: obstacles push by their nearest point (Pitiot 2015, sections 8.1 and 8.2.2).
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from tangere.cells.maps import CellMap, MapArrays, RingTable, is_wall
 from tangere.geometry.closest_points import closest_on_segment, closest_on_triangle
 from tangere.runtime import SOUND, launch, offsets
 
-__all__ = ["Wall", "Walls", "nearest_on_segment", "nearest_wall", "own_walls", "walls_of", "walls_seen"]
+__all__ = [
+    "NearestWall",
+    "Walls",
+    "allocate_walls",
+    "collect_walls",
+    "count_own_walls",
+    "nearest_on_segment",
+    "nearest_wall",
+]
 
 wp.set_module_options(SOUND)
 
@@ -24,7 +32,7 @@ _ZERO = wp.constant(wp.float64(0.0))
 
 
 @wp.struct
-class Piece:
+class WallEdge:
     """The edge ab of a wall."""
 
     a: wp.vec3d
@@ -35,7 +43,7 @@ class Piece:
 class Walls:
     """Walls one after the other, by the cell that sees them. In 3-maps, triangles of an edge and a top."""
 
-    edge: wp.array[Piece]
+    edge: wp.array[WallEdge]
     top: wp.array[wp.vec3d]  # empty in 2-maps
     space: int  # 1: triangles
     own: wp.array[int]  # by cell: how many of its own sides are walls
@@ -43,35 +51,35 @@ class Walls:
 
 
 @wp.struct
-class Wall:
+class NearestWall:
     """The nearest point of a wall; distance inf when none is within reach."""
 
     point: wp.vec3d
     distance: wp.float64
 
 
-def walls_of(map: CellMap, own: wp.array, low: wp.array, high: wp.array, reach: float) -> tuple[Walls, wp.array]:
+def allocate_walls(map: CellMap, own: wp.array, low: wp.array, high: wp.array, reach: float) -> tuple[Walls, wp.array]:
     """Room for the walls seen from each leaf of a map as it is now, and where those of each cell begin.
 
     Args:
-        own: (cells,) int32, `own_walls` of the leaves, 0 of other cells.
+        own: (cells,) int32, `count_own_walls` of the leaves, 0 of other cells.
         low, high: (cells,) vec3d, boxes of the leaves. reach: walls farther from the box are left out [m].
     """
     device, cells = map.device, map.cell_capacity
     seen = wp.zeros(cells + 1, dtype=wp.int32, device=device)
     walls = Walls()
     walls.own, walls.reach, walls.space = own, reach, int(map.dimension == 3)
-    launch(_count, cells, [map.arrays, map.rings.table, low, high, walls], [seen], device=device, grain=4096)
+    launch(_count_walls, cells, [map.arrays, map.rings.table, low, high, walls], [seen], device=device, grain=4096)
     first, total = offsets(seen)
-    walls.edge = wp.empty(total, dtype=Piece, device=device)
+    walls.edge = wp.empty(total, dtype=WallEdge, device=device)
     walls.top = wp.empty(total * walls.space, dtype=wp.vec3d, device=device)
     return walls, first
 
 
 @wp.func
-def nearest_wall(walls: Walls, begin: int, end: int, x: wp.vec3d) -> Wall:
+def nearest_wall(walls: Walls, begin: int, end: int, x: wp.vec3d) -> NearestWall:
     """The nearest point of walls begin … end - 1."""
-    found = Wall()
+    found = NearestWall()
     least = wp.float64(wp.inf)
     for k in range(begin, end):
         near = wp.vec3d()
@@ -99,7 +107,7 @@ def _nearest_on_triangle(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, x: wp.vec3d) -> 
 
 
 @wp.func
-def _stops(m: MapArrays, d: int) -> bool:
+def _is_closed(m: MapArrays, d: int) -> bool:
     if is_wall(m, d) == 1:
         return True
     if m.dimension == 3:
@@ -108,21 +116,21 @@ def _stops(m: MapArrays, d: int) -> bool:
 
 
 @wp.func
-def own_walls(m: MapArrays, c: int) -> int:
+def count_own_walls(m: MapArrays, c: int) -> int:
     """How many sides of a leaf stop agents in it; none of an obstacle, where there are no agents."""
     count = int(0)
     d = int(m.anchor[c])
     if m.obstacle[c] != 0:
         d = -1
     while d >= 0:
-        if _stops(m, d):
+        if _is_closed(m, d):
             count += 1
         d = m.link[d]
     return count
 
 
 @wp.func
-def _apart(m: MapArrays, d: int, low: wp.vec3d, high: wp.vec3d) -> wp.float64:
+def _squared_distance(m: MapArrays, d: int, low: wp.vec3d, high: wp.vec3d) -> wp.float64:
     """Square of a distance that the wall of dart d is not nearer than to a box: that of its own box."""
     a = m.position[m.origin[d]]
     b = m.position[m.origin[m.phi1[d]]]
@@ -141,7 +149,7 @@ def _straight(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> bool:
 
 
 @wp.func
-def _goes_on(walls: Walls, begin: int, count: int, a: wp.vec3d, b: wp.vec3d) -> bool:
+def _extend_straight(walls: Walls, begin: int, count: int, a: wp.vec3d, b: wp.vec3d) -> bool:
     """Whether an edge goes on one of those there are, which is then made longer; not in 3-maps."""
     if walls.space == 0:
         for k in range(begin, begin + count):
@@ -155,7 +163,7 @@ def _goes_on(walls: Walls, begin: int, count: int, a: wp.vec3d, b: wp.vec3d) -> 
 
 
 @wp.func
-def walls_seen(
+def collect_walls(
     m: MapArrays, rings: RingTable, c: int, low: wp.vec3d, high: wp.vec3d, writing: bool, begin: int, walls: Walls
 ) -> int:
     """Count the walls that cell c sees, or write them from `begin` on, where those that go on straight are one."""
@@ -167,11 +175,11 @@ def walls_seen(
         if walls.own[other] > 0:
             d = int(m.anchor[other])
             while d >= 0:
-                if _stops(m, d):
-                    if _apart(m, d, low, high) <= walls.reach * walls.reach:
+                if _is_closed(m, d):
+                    if _squared_distance(m, d, low, high) <= walls.reach * walls.reach:
                         a = m.position[m.origin[d]]
                         b = m.position[m.origin[m.phi1[d]]]
-                        if not writing or not _goes_on(walls, begin, count, a, b):
+                        if not writing or not _extend_straight(walls, begin, count, a, b):
                             if writing:
                                 walls.edge[begin + count].a = a
                                 walls.edge[begin + count].b = b
@@ -183,7 +191,7 @@ def walls_seen(
 
 
 @wp.kernel
-def _count(
+def _count_walls(
     first: int,
     m: MapArrays,
     rings: RingTable,
@@ -193,4 +201,4 @@ def _count(
     seen: wp.array[int],
 ):
     c = first + wp.tid()
-    seen[c] = walls_seen(m, rings, c, low[c], high[c], False, 0, walls)
+    seen[c] = collect_walls(m, rings, c, low[c], high[c], False, 0, walls)

@@ -3,7 +3,9 @@
 Question: which point of a segment or a triangle is nearest, as weights of its vertices?
 Method:   every candidate (ends, edges, interior) is formed, and the one whose evaluated distance is smallest wins, so a
           zero-length edge or a zero-area triangle only loses candidates and never divides 0/0
-          (specs/moving-triangles-ccd, section 6.4).
+          (distances that accept a contact: course on 3D collision detection, chapter 6.X4).
+Others:   `conditioned` solves for the interior point instead, faster and with other bits, and comes here where that is
+          badly conditioned; `geometry.triangles.gap` and `distance` ask for all pairs of features of two triangles.
 All differences are taken to the query point first: far from the origin nothing is lost but the input's own digits.
 Weights are never negative and add up to 1. Distances are right to some 1e-15 of the size of what is asked about, also
 of slivers.

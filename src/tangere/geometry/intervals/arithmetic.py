@@ -1,7 +1,7 @@
 """Interval arithmetic in kernels: closed intervals [lower, upper] as `wp.vec2d`, rounded outward.
 
 Question: in which range does an expression lie when its arguments are known only as ranges?
-Method:   the bounds of each operation (specs/redon-rigid-ccd-and-dynamics C7), moved outward by at least one unit in
+Method:   the bounds of each operation (Redon 2002, section 3.2; Moore 1966), moved outward by at least one unit in
           the last place of the rounded result; `r (1 - 2^-52)` rounds to a neighbour of r or beyond, so no rounding
           mode is needed and CPU and CUDA agree.
 Sound:    x in I implies f(x) in F(I), rounding included. A bound that is not a number means "unknown": every test of

@@ -1,9 +1,13 @@
-"""Two oriented boxes: the separating axis."""
+"""Two oriented boxes: do they overlap, and which axis separates them best."""
 
+from tangere.geometry.obb.overlap import SKEW, BoxPair, boxes_apart
 from tangere.geometry.obb.separating_axis import LONGEST, separation_of, support
 
 __all__ = [
     "LONGEST",
+    "SKEW",
+    "BoxPair",
+    "boxes_apart",
     "separation_of",
     "support",
 ]

@@ -1,12 +1,13 @@
 """The best separating direction of two oriented boxes: by how much they are apart along it.
 
-Method: the six face directions first; only where none of them separates, the nine cross products of edges
-        (specs/redon-rigid-ccd-and-dynamics C10). Any direction certifies its own gap, so leaving directions out, or
-        leaving out nearly parallel edges, costs time and never a contact.
+Method: the six face directions first; only where none of them separates, the nine cross products of edges (Redon 2002,
+        section 3.2; Gottschalk, Lin and Manocha 1996). Any direction certifies its own gap, so leaving directions out,
+        or leaving out nearly parallel edges, costs time and never a contact.
 Sound:  the axes of the records are orthonormal to 2^-23 only. A direction is *defined* as n = sum n_k a_k over the axes
         a_k of the first box, so its products with points of that box need no orthogonality (a point p of a box obeys
         both |a_k . (p - c)| <= h_k and p = c + sum x_k a_k, |x_k| <= h_k); where the second box's own orthogonality is
         used, its extent is enlarged. |n| is 1 within `LONGEST`, which every bound of a length along n must allow for.
+Others: `overlap` only says whether any axis separates: faster, where no gap is needed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Polynomials on a time interval, by their Bernstein coefficients, with bounds of the rounding error.
 
-Four moving points are coplanar when the determinant of three differences vanishes: a cubic in time (spec T2). Its
-Bernstein coefficients enclose it, so coefficients of one sign prove that it has no root. In this file u = 2^-53 and
-the bounds are derived for round-to-nearest without fused operations.
+Four moving points are coplanar when the determinant of three differences vanishes: a cubic in time (course on 3D
+collision detection, chapter 6.X4). Its Bernstein coefficients enclose it, so coefficients of one sign prove that it has
+no root. In this file u = 2^-53 and the bounds are derived for round-to-nearest without fused operations.
 
 Bound of the cubic: differences e_k carry u each; a triple product of three of them collects 2u (two differences) + u
 (product) + u (cross subtraction) + u (sum of crosses) + u (third difference) + u (product) + 2u (dot) + u (sum) + 2u

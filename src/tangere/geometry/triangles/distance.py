@@ -2,6 +2,8 @@
 
 Method: the distance is that of a vertex and a face, or of two edges: 6 and 9 pairs of features, each by
         `closest_points`, which survives every degenerate shape; the smallest evaluated distance wins.
+Others: `gap.closest_features` tells features apart, a vertex on a face first, and forms its points in space: other
+        bits.
 A triangle is a matrix with a corner in each row.
 """
 

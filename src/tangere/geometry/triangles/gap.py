@@ -5,7 +5,9 @@ Method:   nine edge pairs and six vertex-face pairs (the foot inside the face); 
 Limits:   nearly parallel edges may yield a vector that is not quite the shortest. Users certify a gap by the support
           of both triangles along the vector, never by its length, so that costs time only; `closest_features` takes the
           careful functions of `closest_points` and is the one that describes a contact.
-Spec:     specs/redon-rigid-ccd-and-dynamics C8.
+Others:   `distance` has the nearest points of triangles as weights of all corners, with other bits: it forms each
+          difference from the corner in question, and needs no features. `closest_points.robust` has single pairs.
+Used by conservative advancement of rigid bodies, in place of the interval tests of Redon 2002, section 3.3.2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The course as printed (`mode="published"`): misprints corrected, everything else as it stands; for reproduction only.
 
-Source: chapter 6.X4 of a French course on 3D collision detection; specs/moving-triangles-ccd, sections 3 to 5, 8 and 9.
-It misses contacts (section 8 of the spec counts them): use `mode="sound"` for anything that matters.
+Source: chapter 6.X4, "La détection de collision en 3D", of a course in French on 3D collision detection.
+It misses contacts (the benchmark `bench/course_table_8.py` counts them): use `mode="sound"` for anything that matters.
 """
 
 from __future__ import annotations

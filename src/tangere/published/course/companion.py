@@ -1,7 +1,7 @@
 """Real roots of a polynomial of degree three or less, as eigenvalues of its companion matrix.
 
 Question: at which times is a cubic zero, and does a complex pair count as a double root?
-Method:   the reading of specs/moving-triangles-ccd, section 8: exact zeros at either end of the coefficients are
+Method:   the course only says that the cubic is to be solved; here exact zeros at either end of the coefficients are
           stripped, the companion matrix is balanced by powers of two, Francis' double-shift QR steps split it, and a
           two by two block gives its pair in closed form.
 Deviation: the recipe is that of `numpy.roots` (LAPACK dgeev), not its sequence of roundings. Simple roots agree to a

@@ -1,4 +1,4 @@
-"""Where the coplanarity cubic may be zero on [0, 1]: roots without closed formulas (specs/moving-triangles-ccd, 6.3).
+"""Where the coplanarity cubic may be zero on [0, 1]: roots without closed formulas.
 
 Closed formulas turn a double root into a complex pair by rounding. Here the extrema cut [0, 1] into monotone pieces: a
 change of sign is bisected, and an end or extremum that is zero to rounding (tolerance T3) is a candidate of its own.

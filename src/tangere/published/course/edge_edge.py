@@ -3,8 +3,8 @@
 Question: the smallest t in [0, 1] at which two moving segments meet.
 Method:   the roots of the coplanarity cubic T2 in ascending order; the first at which the lines meet (T6) within both
           segments. Four points that stay coplanar go to the vertex-edge test, each end with the other edge
-          (specs/moving-triangles-ccd, sections 3 to 5; L 323-343 of the course).
-Unsafe:   misses grazing contact and edges that are parallel when they meet; see section 9 of the spec.
+          (chapter 6.X4, "Le critère de l'intersection edge-edge").
+Unsafe:   misses grazing contact and edges that are parallel when they meet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The inside tests of the course: is the meeting point within the triangle, within the segments?
 
-Formulas T4, T5, T6 and T10 of specs/moving-triangles-ccd (sections 4 and 5), at the positions of one instant, with the
-misprints corrected. A collapsed face or parallel edges divide 0/0 (ERR-10): the result is NaN, no comparison with NaN
-holds, and the contact is missed, as the course has it.
+The criteria of the interior point (T4, T5), of two coplanar lines (T6) and of a vertex on an edge (T10) of the course,
+chapter 6.X4, at the positions of one instant, with the misprints corrected. A collapsed face or parallel edges divide
+0/0, of which the course says nothing (ERR-10): the result is NaN, no comparison with NaN holds, and the contact is
+missed, as the course has it.
 """
 
 from __future__ import annotations

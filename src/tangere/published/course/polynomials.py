@@ -1,8 +1,8 @@
 """The polynomials of the course: normal, coplanarity and collinearity of points at constant velocity.
 
-Formulas T1, T2, T8 and T9 of specs/moving-triangles-ccd (sections 3 and 5). `r` are positions at t = 0, `v` are
-velocities, `r01` is r1 - r0. The course calls both the vectors of T1 and the scalars of T2 A, B, C; here the scalars
-are a, b, c, d.
+The normal of three moving points (T1), four coplanar points (T2) and three collinear ones (T8, T9) of the course,
+chapter 6.X4. `r` are positions at t = 0, `v` are velocities, `r01` is r1 - r0. The course calls both the vectors of T1
+and the scalars of T2 A, B, C; here the scalars are a, b, c, d.
 """
 
 from __future__ import annotations

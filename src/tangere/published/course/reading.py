@@ -1,4 +1,4 @@
-"""How to read what the course leaves open (specs/moving-triangles-ccd, section 8; checklist F-T-16).
+"""How to read what the course leaves open.
 
 The printed text fixes no tolerance: not when a polynomial is zero, not when a complex root is real, not what a
 component of the normal that vanishes throughout means. A `Reading` fixes all of it. The default is the most charitable

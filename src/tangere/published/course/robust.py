@@ -4,8 +4,8 @@ Question: the smallest t in [0, 1] at which a vertex meets a face, two edges mee
 Method:   cheap rejection; then candidate times, the roots and extrema of the coplanarity cubic found by bisection
           between its extrema; the first candidate at which the *distance* of the primitives is at most delta is the
           answer. A cubic that is zero to rounding (tolerance T3) asks instead when a vertex reaches the line of an edge
-          or comes nearest to another vertex (specs/moving-triangles-ccd, section 6).
-Promise:  the degenerate cases of the spec's section 10, no proof that none other is missed: `mode="sound"` has that.
+          or comes nearest to another vertex.
+Promise:  the degenerate cases that the tests list, no proof that none other is missed: `mode="sound"` has that.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Two moving triangles as the course prints it: fifteen tests, the smallest time wins.
 
 Question: the smallest t in [0, 1] at which two triangles with independently moving vertices touch.
-Method:   six vertex-face and nine edge-edge tests (L 35-89 of the course); if four of the points stay coplanar in any
-          of them, also every vertex of one triangle against every edge of the other (ERR-9; specs/moving-triangles-ccd,
-          sections 2.1 and 5).
+Method:   six vertex-face and nine edge-edge tests (chapter 6.X4, cases 1 to 4); if four of the points stay coplanar in
+          any of them, also every vertex of one triangle against every edge of the other (ERR-9: the course describes
+          the coplanar case for whole triangles, but calls it for four points).
 Unsafe:   what any of the tests misses; and triangles that overlap at the start, which no test can see.
 """
 

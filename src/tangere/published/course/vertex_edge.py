@@ -3,7 +3,7 @@
 Question: the smallest t in [0, 1] at which a moving vertex lies on a moving edge.
 Method:   T8: the normal of the three points has three components, each a quadratic in t; the times of collinearity are
           the intersection of their solution sets (within `reading.match`); T10 then asks whether the vertex is between
-          the ends (specs/moving-triangles-ccd, section 5).
+          the ends (chapter 6.X4, "Le critère de l'intersection vertex-edge").
 Unsafe:   see ERR-5 (components that vanish), ERR-7 (edges that collapse).
 """
 

@@ -3,8 +3,8 @@
 Question: the smallest t in [0, 1] at which a moving vertex is in a moving triangle.
 Method:   the roots of the coplanarity cubic T2 in ascending order; the first at which the barycentric coordinates T5
           are within the triangle. Four points that stay coplanar go to the vertex-edge test with the three edges of
-          the face (specs/moving-triangles-ccd, sections 3 to 5; L 245-263 of the course).
-Unsafe:   misses grazing contact, faces that collapse and some motion in a plane; see section 9 of the spec.
+          the face (chapter 6.X4, "Le critère de l'intersection vertex-surface").
+Unsafe:   misses grazing contact, faces that collapse and some motion in a plane.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Cones of normals: which way a piece of surface faces, at an instant or during a step; and the published cell test.
 
 Leaf:      the normal of a triangle; while its vertices move along lines, the normal is a quadratic curve whose three
-           control vectors span a cone that holds it all the time (specs/leonard-deformable-gpu C7, continuous variant).
+           control vectors span a cone that holds it all the time.
 Published: the cones of a cell's triangles are merged by halves; where the half-angle stays below a right angle, the
-           cell is taken to be free of contact within one body. That loses real contacts (A4): it holds for one
-           connected patch with a simple contour, and a cell mixes sheets. `cones_sound` asks for both.
+           cell is taken to be free of contact within one body. That loses real contacts (Léonard 2021, section 3.6.1):
+           it holds for one connected patch with a simple contour, and a cell mixes sheets. `cones_sound` asks for both.
 """
 
 from __future__ import annotations

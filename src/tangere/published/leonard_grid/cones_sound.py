@@ -10,7 +10,7 @@ facing one way; a simple polygon winds once at most.
 Contacts at a distance d > 0 need more: two points nearer than d, one of them farther than d from the contour in
 projection, are joined on the piece by a path no longer than d / cos(angle), which was no longer than that times the
 largest shrinking at rest. If that is below what an exclusion at rest covers, the pair is excluded anyway.
-Spec: specs/leonard-deformable-gpu C7; its sound variant asks for a geodesic length G, here measured at rest.
+Known as: normal cones and the contour test of self-collision (Volino and Magnenat-Thalmann 1994; Provot 1997).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Near features of the triangles in the cells of a grid: stages 6 and 7 of the pipeline in one.
 
-Cells are gone through pair by pair, as `partition.grid_pairs` does to list them, and what two triangles own is tested
-there and then (`owned`, on CPUs by eights of `owned_eights`). So no pair is stored, only the names of those that are
-near: the improvement that the document proposes (specs/leonard-deformable-gpu C19, F-L-60).
+Cells are gone through pair by pair, as `broad_phase.triangles.grid.pairs` does to list them, and what two triangles own
+is tested there and then (`query.proximity.representative_triangles`, on CPUs eight features at a time). So no pair is
+stored, only the keys of those that are near: an improvement that Léonard proposes (2021, section
+5.4.1).
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from functools import cache
 import warp as wp
 
 from tangere.broad_phase.triangles.grid.cells import Spec
-from tangere.broad_phase.triangles.grid.simd import Placed
+from tangere.broad_phase.triangles.grid.simd import CellEntry
 from tangere.broad_phase.triangles.grid.walk import next_partner, pair_of, partners_of, walk_inputs
 from tangere.broad_phase.triangles.surfaces import Surfaces
 from tangere.bvh.lbvh.moving_aabb import MovingBox
 from tangere.published.leonard_grid.pipeline import PipelineStages
-from tangere.query.proximity.cpu.representative_triangles import PAIRS_AT_ONCE, eights_inputs, keep_pair, test_kept
-from tangere.query.proximity.cpu.sorted_append import appended_keys, scattered, scattering
+from tangere.query.proximity.cpu.representative_triangles import PAIRS_AT_ONCE, buffer_pair, lane_inputs, test_buffered
+from tangere.query.proximity.cpu.sorted_append import scattered, scattering, sorted_keys
 from tangere.query.proximity.representative_triangles import append_near, near_inputs
 from tangere.runtime.append_buffer import collect
 from tangere.runtime.shards import shard_ranges
@@ -34,26 +35,26 @@ ENTRIES_GRAIN = 1024
 
 
 def near_in_cells(surfaces: Surfaces, cells: PipelineStages, distance: float, *, boxes: bool = False) -> wp.array:
-    """Names of the pairs of features in the same cell that are nearer than `distance` [m], in any order.
+    """Keys of the pairs of features in the same cell that are nearer than `distance` [m], in any order.
 
     Args:
         cells: of which the stages before 6b are done.
         boxes: compare the boxes of the features before their distance; the answer is the same.
     """
-    assert cells.crowd is not None
+    assert cells.aabbs is not None
     assert cells.grid is not None
     assert cells.entries is not None
     assert cells.runs is not None
     device, count = surfaces.device, len(cells.entries.keys)
-    walk = walk_inputs(cells.crowd, cells.grid, cells.entries, cells.runs, **cells.narrowed)
+    walk = walk_inputs(cells.aabbs, cells.grid, cells.entries, cells.runs, **cells.narrowed)
     if device.is_cuda or boxes:
         inputs = [*walk, *near_inputs(surfaces, distance, boxes)]
         return collect(_near_one_by_one(device.is_cpu), count, inputs, wp.int64, device=device, grain=ENTRIES_GRAIN)
     blocks = -(-count // ENTRIES_AT_ONCE)
     shards = len(shard_ranges(blocks, GRAIN))
-    with eights_inputs(surfaces, distance, shards) as inputs:
+    with lane_inputs(surfaces, distance, shards) as inputs:
         inputs = [*walk, blocks, scattering(blocks, shards), *inputs]
-        return appended_keys(_near_by_eights(), blocks, inputs, surfaces.layout, grain=GRAIN)
+        return sorted_keys(_near_by_eights(), blocks, inputs, surfaces.layout, grain=GRAIN)
 
 
 @cache
@@ -66,7 +67,7 @@ def _near_one_by_one(in_lanes: bool) -> wp.Kernel:
         first: int,
         shard: int,
         keys: wp.array[int],
-        placed: wp.array[Placed],
+        placed: wp.array[CellEntry],
         start: wp.array[int],
         visits: wp.array[int],
         number: wp.array[int],
@@ -117,7 +118,7 @@ def _near_by_eights() -> wp.Kernel:
         first: int,
         shard: int,
         keys: wp.array[int],
-        placed: wp.array[Placed],
+        placed: wp.array[CellEntry],
         start: wp.array[int],
         visits: wp.array[int],
         number: wp.array[int],
@@ -159,7 +160,7 @@ def _near_by_eights() -> wp.Kernel:
                 e, f, partners, keys, placed, spec, triangle_body, compared, spheres, patches, home, types, related
             )  # fmt: skip
             if f < partners[3]:
-                kept = keep_pair(pair_of(e, f, placed), kept, shard, scratch)
+                kept = buffer_pair(pair_of(e, f, placed), kept, shard, scratch)
                 f += 1
             else:
                 e += 1
@@ -167,7 +168,7 @@ def _near_by_eights() -> wp.Kernel:
                     partners = partners_of(e, keys, placed, start, visits, number, triangle_body, compared, home)
                     f = partners[0]
             if kept == PAIRS_AT_ONCE or (e == end and kept > 0):
-                test_kept(
+                test_buffered(
                     kept, faces, face_edges, owns, edges, vertices, numbers, positions, vertex_body, face_body,
                     distance, bits, scratch, shard, counts, capacity, out,
                 )  # fmt: skip

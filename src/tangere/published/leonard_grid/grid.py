@@ -1,10 +1,10 @@
 """The grid as the document prints it: stages 3 and 4 with one cell size, home cells, octants and cell types.
 
 Stage 3: cells of the largest bound plus 0.001 [m]; the region of interest, half a cell more on each side, in whole
-         cells. That keeps the centres of bounds inside, not the bounds (A5): cells outside are left out.
+         cells. That keeps the centres of bounds inside, not the bounds: cells outside are left out.
 Stage 4: the cell of the centre, by equations 3.1 and 3.2, then those of its 7 neighbours on the side of the centre
-         that the bound overlaps (specs/leonard-deformable-gpu C4, C5, C8).
-For reproduction: the rule of cell types that goes with it loses pairs (A3).
+         that the bound overlaps (Léonard 2021, sections 3.4 to 3.6).
+For reproduction: the rule of cell types that goes with it (section 3.6.2) loses pairs.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ __all__ = ["published_entries", "published_grid"]
 EPSILON = 0.001
 
 
-def published_grid(crowd: TriangleAabbs, region: np.ndarray, scale: float) -> Grid:
+def published_grid(aabbs: TriangleAabbs, region: np.ndarray, scale: float) -> Grid:
     """Stage 3 for a region of interest (2, 3), in the frame of the scene, whose scale is given."""
-    grid = define_grid(crowd, levels=False)
+    grid = define_grid(aabbs, levels=False)
     row = region_of(grid).copy()
     row["cell"] = float(row["largest"]) + EPSILON * scale
     row["origin"] = region[0] - 0.5 * row["cell"]
@@ -51,7 +51,7 @@ def published_grid(crowd: TriangleAabbs, region: np.ndarray, scale: float) -> Gr
 
 
 def published_entries(
-    crowd: TriangleAabbs, grid: Grid, faces: wp.array, spheres: wp.array | None = None, frame: tuple | None = None
+    aabbs: TriangleAabbs, grid: Grid, faces: wp.array, spheres: wp.array | None = None, frame: tuple | None = None
 ) -> tuple[GridEntries, TypeRule]:
     """Stage 4: home cells and the neighbours by octant; and what the rule of types has to know.
 
@@ -59,11 +59,11 @@ def published_entries(
         spheres: (n,) vec4d [m]: test spheres against cells instead of boxes.
         frame: origin and scale of the scene, with spheres.
     """
-    device, count = device_of(crowd.boxes), len(crowd.boxes)
+    device, count = device_of(aabbs.boxes), len(aabbs.boxes)
     low = wp.zeros(count, dtype=wp.vec3i, device=device)
     level, counts, home, types = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(4))
     origin, scale = ((0.0, 0.0, 0.0), 1.0) if frame is None else frame
-    inputs = [crowd.boxes, grid.spec, wp.empty(0, dtype=wp.vec4d, device=device) if spheres is None else spheres]
+    inputs = [aabbs.boxes, grid.spec, wp.empty(0, dtype=wp.vec4d, device=device) if spheres is None else spheres]
     inputs += [wp.vec3d(*origin), scale]
     nothing = wp.empty(0, dtype=wp.int32, device=device)
     launch(_octants, count, [*inputs, nothing], [counts, level, home, types, nothing, nothing], device=device)

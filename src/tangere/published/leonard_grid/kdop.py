@@ -1,7 +1,8 @@
 """Which bodies of a scene may be near: boxes or 26-DOPs around each, and the region that two of them share.
 
-Stage 1 of the grid pipeline (specs/leonard-deformable-gpu C2). A k-DOP is k / 2 slabs: along the axes (6), the
-diagonals of the cube (14) and of its faces (26); it fits a body that lies across the axes better than a box.
+Stage 1 of the grid pipeline (Léonard 2021, section 3.2, with boxes). A k-DOP is k / 2 slabs: along the axes (6), the
+diagonals of the cube (14) and of its faces (26); it fits a body that lies across the axes better than a box
+(Klosowski et al. 1998).
 If points of two bodies are nearer than d, their midpoint is within d / 2 of both, so it lies in both grown bounds, in
 the region they share, and in the grown bounds of both triangles.
 """

@@ -11,7 +11,7 @@ Stage 7, the distances, is in `query.proximity`, which as a rule tests pairs as 
 made, unless it is asked for. One grid serves all bodies and self-contact at once; `detect` there can make one for each
 pair of bodies instead, as the document does. Topology is read afresh at every call: nothing outlives it.
 Sound:     no pair of triangles nearer than the distance is lost, whatever is switched on.
-Published: cell size, octants, cell types and cones as printed; pairs are lost (specs/leonard-deformable-gpu A3, A4).
+Published: cell size, octants, cell types and cones as printed (Léonard 2021, chapter 3); pairs are lost.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class PipelineStages:
     """What every stage made, and how long it took [s]; a stage that was not run is None."""
 
     objects: Objects
-    crowd: TriangleAabbs | None = None
+    aabbs: TriangleAabbs | None = None
     spheres: wp.array | None = None
     grid: Grid | None = None
     rule: TypeRule | None = None  #: in published mode
@@ -97,9 +97,9 @@ class PipelineStages:
     @cached_property
     def pairs(self) -> wp.array | None:
         """Pairs (i, j), i < j, of triangles, in any order, as (n,) vec2i; made when first asked for."""
-        if self.crowd is None or self.grid is None or self.entries is None or self.runs is None:
+        if self.aabbs is None or self.grid is None or self.entries is None or self.runs is None:
             return None
-        return cell_pairs(self.crowd, self.grid, self.entries, self.runs, **self.narrowed)
+        return cell_pairs(self.aabbs, self.grid, self.entries, self.runs, **self.narrowed)
 
     @property
     def narrowed(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def find_cells(
     distance: float,
     settings: Settings,
     *,
-    shelter: RestExclusion | None = None,
+    rest_exclusion: RestExclusion | None = None,
     objects: Objects | None = None,
     end: wp.array | None = None,
 ) -> PipelineStages:
@@ -166,7 +166,7 @@ def find_cells(
 
     Args:
         distance: [m].
-        shelter: needed for sound cones to leave anything out.
+        rest_exclusion: needed for sound cones to leave anything out.
         objects: the first stage, if it is done already.
         end: (n,) vec3d where vertices go along lines [m]: cones then hold the normals of the whole step.
     """
@@ -178,9 +178,9 @@ def find_cells(
     clock.lap("objects")
     if not len(objects.jobs):
         return done  # bodies that are far from each other cost nothing more
-    done.crowd, done.spheres = _bounded(surfaces, distance, settings, objects)
+    done.aabbs, done.spheres = _bounded(surfaces, distance, settings, objects)
     clock.lap("triangles")
-    done.grid = _grid(surfaces, settings, objects, done.crowd)
+    done.grid = _grid(surfaces, settings, objects, done.aabbs)
     clock.lap("grid")
     done.entries, done.rule = _entries(surfaces, settings, done)
     clock.lap("entries")
@@ -192,10 +192,10 @@ def find_cells(
         done.cones = FaceCones.of(surfaces, end)
         if settings.mode == "published":
             done.patches = published_patches(surfaces, done.entries, done.runs, done.cones)
-        elif shelter is not None:
+        elif rest_exclusion is not None:
             done.patches = sound_patches(
                 *(surfaces, done.entries, done.runs, done.cones, distance),
-                **{"covered": shelter.covered, "rest": shelter.rest},
+                **{"covered": rest_exclusion.covered, "rest": rest_exclusion.rest},
             )
         clock.lap("cones")
     return done
@@ -215,34 +215,34 @@ def _bounded(
     surfaces: Surfaces, distance: float, settings: Settings, objects: Objects
 ) -> tuple[TriangleAabbs, wp.array | None]:
     """Stage 2."""
-    crowd, spheres = TriangleAabbs.of(surfaces, distance, objects.jobs), None
+    aabbs, spheres = TriangleAabbs.of(surfaces, distance, objects.jobs), None
     if settings.bounds == "spheres":
         spheres = triangle_spheres(surfaces, distance)
-        crowd = TriangleAabbs(sphere_boxes(surfaces, spheres), crowd.body, crowd.compared, crowd.longest_axis)
+        aabbs = TriangleAabbs(sphere_boxes(surfaces, spheres), aabbs.body, aabbs.compared, aabbs.longest_axis)
     # A body that is compared with itself takes part as a whole.
     wholes = np.count_nonzero(objects.jobs[:, 0] == objects.jobs[:, 1])
     if settings.regions and surfaces.bounded and wholes < len(surfaces.meshes):
-        inside_regions(surfaces, objects, crowd.boxes)
-    return crowd, spheres
+        inside_regions(surfaces, objects, aabbs.boxes)
+    return aabbs, spheres
 
 
-def _grid(surfaces: Surfaces, settings: Settings, objects: Objects, crowd: TriangleAabbs) -> Grid:
+def _grid(surfaces: Surfaces, settings: Settings, objects: Objects, aabbs: TriangleAabbs) -> Grid:
     """Stage 3."""
     frame = surfaces.frame
     if settings.mode == "published":
         hull = np.stack([objects.regions[:, 0].min(axis=0), objects.regions[:, 1].max(axis=0)])
-        return published_grid(crowd, (hull - frame.origin) * frame.scale, frame.scale)
+        return published_grid(aabbs, (hull - frame.origin) * frame.scale, frame.scale)
     cell = None if settings.cell is None else settings.cell * frame.scale
-    return define_grid(crowd, levels=settings.levels, cell=cell)
+    return define_grid(aabbs, levels=settings.levels, cell=cell)
 
 
 def _entries(surfaces: Surfaces, settings: Settings, done: PipelineStages) -> tuple[GridEntries, TypeRule | None]:
     """Stage 4."""
-    assert done.crowd is not None
+    assert done.aabbs is not None
     assert done.grid is not None
     if settings.mode == "sound":
-        return grid_entries(done.crowd, done.grid), None
+        return grid_entries(done.aabbs, done.grid), None
     frame = surfaces.frame
     return published_entries(
-        done.crowd, done.grid, surfaces.layout.faces, done.spheres, (tuple(frame.origin), frame.scale)
+        done.aabbs, done.grid, surfaces.layout.faces, done.spheres, (tuple(frame.origin), frame.scale)
     )

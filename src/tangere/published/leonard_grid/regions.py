@@ -1,7 +1,7 @@
 """Bounds of triangles for stage 2 of the grid pipeline: spheres, and who is in a region of interest.
 
 Spheres are the smallest that hold a triangle: around the longest edge where the angle opposite is not acute, else
-through the three corners (specs/leonard-deformable-gpu C3). Both kinds of bounds are grown by half the distance.
+through the three corners (Léonard 2021, section 3.3). Both kinds of bounds are grown by half the distance.
 """
 
 from __future__ import annotations

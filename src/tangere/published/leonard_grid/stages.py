@@ -1,7 +1,7 @@
 """All seven stages of the grid pipeline for a scene, timed: the contacts, and what each stage made and took.
 
-Stages 1 to 6 are `partition.pipeline`; stage 7 tests the features that pairs of triangles own and describes what is
-near (specs/leonard-deformable-gpu 1.2, C22). In published mode the losses of the printed rules are counted as well,
+Stages 1 to 6 are `pipeline`; stage 7 tests the features that pairs of triangles own and describes what is
+near (Léonard 2021, section 3.1). In published mode the losses of the printed rules are counted as well,
 outside of the times: pairs of triangles and contacts that the sound rules find and the printed ones do not.
 """
 
@@ -26,9 +26,9 @@ from tangere.published.leonard_grid.pipeline import (
     find_cells,
 )
 from tangere.query.contacts.record import Contacts
-from tangere.query.proximity.broad_phase import joined
 from tangere.query.proximity.contact_buffer import ContactBuffer, describe
 from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable, exclusions_of_each
+from tangere.query.proximity.pair_keys import joined
 from tangere.query.proximity.representative_triangles import Tests, count_tests, near_features
 from tangere.runtime.arrays import Arrays, as_points
 from tangere.runtime.errors import InputError
@@ -51,7 +51,7 @@ class StagedDetection(NonCopyable, instead="take its contacts, which are in main
     distance: float  #: [m]
 
     def __repr__(self) -> str:
-        return f"Detection({self.near.told()}, in {1e3 * self.total:.3g} ms)"
+        return f"Detection({self.near.summary()}, in {1e3 * self.total:.3g} ms)"
 
     @property
     def stages(self) -> PipelineStages:
@@ -117,22 +117,22 @@ def detect(
         raise InputError(f"settings must be Settings, not {type(settings).__name__}")
     with using_threads(threads):
         surfaces = meshes if isinstance(meshes, Surfaces) else Surfaces.of(as_meshes(meshes), device)
-        excluded, shelter = ExclusionTable.of(surfaces, exclude), _shelter(surfaces, exclude)
+        excluded, rest_exclusion = ExclusionTable.of(surfaces, exclude), _rest_exclusion(surfaces, exclude)
         goal = None if end is None else _goal(end, surfaces, settings)
         seconds: dict[str, float] = {}
         clock = Clock(surfaces.device, seconds)
         everything = compared_objects(surfaces, distance, settings)
         clock.lap("objects")
-        names, grids = [], []
+        pair_keys, grids = [], []
         for objects in _one_by_one(everything) if per_pair else [everything]:
-            done = find_cells(surfaces, distance, settings, shelter=shelter, objects=objects, end=goal)
+            done = find_cells(surfaces, distance, settings, rest_exclusion=rest_exclusion, objects=objects, end=goal)
             grids.append(done)
             if done.runs is not None:
-                names.append(_near_features(surfaces, done, distance, settings))
+                pair_keys.append(_near_features(surfaces, done, distance, settings))
             for stage, took in done.seconds.items():
                 seconds[stage] = seconds.get(stage, 0.0) + took
         clock = Clock(surfaces.device, seconds)
-        found = joined(names, surfaces.device)
+        found = joined(pair_keys, surfaces.device)
         near = describe(surfaces, found if excluded is None else excluded.removed_from(surfaces, found))
         clock.lap("contacts")
         losses = {}
@@ -145,14 +145,14 @@ def _near_features(surfaces: Surfaces, cells: PipelineStages, distance: float, s
     """Stages 6b and 7, by name: a list of pairs is made only if they are to be two."""
     clock = Clock(surfaces.device, cells.seconds)
     if surfaces.device.is_cpu if settings.fused is None else settings.fused:
-        names = near_in_cells(surfaces, cells, distance, boxes=settings.primitive_boxes)
+        pair_keys = near_in_cells(surfaces, cells, distance, boxes=settings.primitive_boxes)
     else:
         pairs = cells.pairs
         assert pairs is not None
         clock.lap("pairs")
-        names = near_features(surfaces, pairs, distance, boxes=settings.primitive_boxes)
+        pair_keys = near_features(surfaces, pairs, distance, boxes=settings.primitive_boxes)
     clock.lap("features")
-    return names
+    return pair_keys
 
 
 def _goal(end: Arrays, surfaces: Surfaces, settings: Settings) -> wp.array:
@@ -168,15 +168,15 @@ def _goal(end: Arrays, surfaces: Surfaces, settings: Settings) -> wp.array:
     return goal
 
 
-def _shelter(surfaces: Surfaces, exclude: Exclude) -> RestExclusion | None:
+def _rest_exclusion(surfaces: Surfaces, exclude: Exclude) -> RestExclusion | None:
     """What sound cones may rely on: exclusions at rest that cover every body."""
     covering = []
     for exclusions in exclusions_of_each(exclude, surfaces.meshes):
         resting = [e for e in exclusions if e.rest is not None]
         if not resting:
             return None
-        covering.append(max(resting, key=lambda e: e.within))
-    return RestExclusion(min(e.within for e in covering), np.concatenate([e.rest for e in covering]))
+        covering.append(max(resting, key=lambda e: e.distance))
+    return RestExclusion(min(e.distance for e in covering), np.concatenate([e.rest for e in covering]))
 
 
 def _one_by_one(everything: Objects) -> list[Objects]:
@@ -195,7 +195,7 @@ def _losses(
     """Contacts, and pairs of triangles without a common vertex, that only the sound rules find."""
     sound = replace(settings, mode="sound", cones=False)
     reference = detect(surfaces, distance=distance, settings=sound, exclude=exclude)
-    lost = np.setdiff1d(reference.near.names.numpy(), near.names.numpy(), assume_unique=True)
+    lost = np.setdiff1d(reference.near.pair_keys.numpy(), near.pair_keys.numpy(), assume_unique=True)
     counts = {"contacts lost": len(lost)}
     found = [grid.pairs.numpy().reshape(-1, 2) for grid in grids if grid.pairs is not None]
     every = reference.stages.pairs

@@ -1,12 +1,15 @@
-"""Trackers of Pitiot's thesis that the main road does without: convex walk, crossing points, plain simplices."""
+"""What Pitiot's thesis compares with and the main road does without: trackers, and tables of all levels of a map."""
 
-from tangere.published.pitiot_trackers.convex import Tracked, track_convex
+from tangere.published.pitiot_trackers.convex import Tracks, track_convex
 from tangere.published.pitiot_trackers.crossing_points import CrossingPoints
+from tangere.published.pitiot_trackers.explicit_levels import ExplicitLevels, explicit_levels
 from tangere.published.pitiot_trackers.simplices import Simplices
 
 __all__ = [
     "CrossingPoints",
+    "ExplicitLevels",
     "Simplices",
-    "Tracked",
+    "Tracks",
+    "explicit_levels",
     "track_convex",
 ]

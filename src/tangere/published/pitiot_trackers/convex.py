@@ -6,7 +6,7 @@ Method:   the published machine: in a volume, turn planes through the particle i
           than epsilon to a face, edge or vertex is on it.
 Use:      a reference for maps with flat faces. Where faces are warped it may go round in circles, which is what the
           well-centred tracker (`locate`, `move`) was made for; points it gives up on are reported.
-Spec: specs/pitiot-multiresolution-interactions 2.6, 2.7.
+Known as: the four-state machine of T. Jund as in Pitiot 2015, sections 4.2.1 to 4.2.4.
 """
 
 from __future__ import annotations
@@ -16,16 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps.arrays import MapArrays
-from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.locate import classify, darts_of, points_of
-from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, behind
-from tangere.runtime.arrays import Arrays
-from tangere.runtime.errors import UnsupportedError
-from tangere.runtime.kernel_launch import launch
-from tangere.runtime.warp_setup import SOUND
+from tangere.cells.maps import CellMap, MapArrays
+from tangere.cells.tracking import BLOCKED, INSIDE, LOST, as_darts, as_map_points, classify, neighbour_dart
+from tangere.runtime import SOUND, Arrays, UnsupportedError, launch
 
-__all__ = ["Tracked", "track_convex"]
+__all__ = ["Tracks", "track_convex"]
 
 wp.set_module_options(SOUND)
 
@@ -36,7 +31,7 @@ _ZERO = wp.constant(wp.float64(0.0))
 
 
 @dataclass(frozen=True)
-class Tracked:
+class Tracks:
     """Where each particle came to."""
 
     position: np.ndarray  #: (n, 3) [m]
@@ -47,7 +42,7 @@ class Tracked:
     lost: np.ndarray  #: (n,) bool: it went round in circles
 
 
-def track_convex(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays, *, epsilon: float = 1e-9) -> Tracked:
+def track_convex(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays, *, epsilon: float = 1e-9) -> Tracks:
     """Move particles straight to their targets through the convex volumes of a 3-map.
 
     Args:
@@ -57,9 +52,9 @@ def track_convex(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays, *
     """
     if map.dimension != 3:
         raise UnsupportedError("track_convex is for 3-maps; in 2-maps every cell is followed by `locate` or `move`")
-    start = points_of(map, points, "points")
-    end = points_of(map, targets, "targets", len(start))
-    aimed = darts_of(map, darts, len(start))
+    start = as_map_points(map, points, "points")
+    end = as_map_points(map, targets, "targets", len(start))
+    aimed = as_darts(map, darts, len(start))
     state = wp.array(classify(map, start, aimed, epsilon), dtype=wp.int32, device=map.device)
     place = wp.empty_like(start)
     out, status = (wp.empty(len(start), dtype=wp.int32, device=map.device) for _ in range(2))
@@ -68,7 +63,7 @@ def track_convex(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays, *
     found, ended = out.numpy(), status.numpy()
     cells = map.arrays.cell.numpy()[found]
     states = classify(map, place, out, epsilon)
-    return Tracked(place.numpy(), found, cells, states, ended == BLOCKED, ended == LOST)
+    return Tracks(place.numpy(), found, cells, states, ended == BLOCKED, ended == LOST)
 
 
 @wp.func
@@ -135,7 +130,7 @@ def _around_edge(m: MapArrays, q: wp.vec3d, start: int, epsilon: wp.float64) -> 
         here = _above(m, d, q)
         there = _above(m, m.phi2[d], q)
         if here > epsilon:
-            across = behind(m, d, 3)
+            across = neighbour_dart(m, d, 3)
             if across < 0:
                 return wp.vec2i(d, -1)
             d = m.phi2[across]
@@ -158,7 +153,7 @@ def _around_vertex(m: MapArrays, q: wp.vec3d, start: int, epsilon: wp.float64) -
     seen = int(0)
     for _n in range(_TURNS):
         if _above(m, x, q) > epsilon:
-            across = behind(m, x, 3)
+            across = neighbour_dart(m, x, 3)
             if across < 0:
                 return wp.vec2i(x, -1)
             d = m.phi1[across]
@@ -204,7 +199,7 @@ def _track(
         elif state == EDGE:
             turned = _around_edge(m, q, d, epsilon)
         elif state == FACE and _above(m, d, q) > epsilon:
-            turned = wp.vec2i(behind(m, d, 3), VOLUME)
+            turned = wp.vec2i(neighbour_dart(m, d, 3), VOLUME)
             if turned[0] < 0:
                 turned = wp.vec2i(d, -1)
         if turned[1] == -1:
@@ -231,7 +226,7 @@ def _track(
         d = now[0]
         state = now[1]
         if state == FACE:
-            across = behind(m, d, 3)
+            across = neighbour_dart(m, d, 3)
             if across < 0:
                 ended = BLOCKED
                 break

@@ -7,10 +7,10 @@ Method:   a segment remembers the darts it leaves cells by, one for each crossin
           edges on one side have run into: they merge there, and leave it as crossing points of the edges on the other
           side. In convex cells a row of edges that all lie across the line from the cell of one end to the cell of the
           other is what the segment crosses, so that looking at it again is all it costs while nothing changes.
-Promise:  the same cells as a march, up to cells that the segment only touches. Where rounding leaves a vertex on both
+Sound:    the same cells as a march, up to cells that the segment only touches. Where rounding leaves a vertex on both
           sides (a segment along edges) the row is given up for this step, and the segment is marched.
 Needs:    a flat map with convex cells and without walls. Cells that split or merge make all rows anew.
-Spec: specs/pitiot-multiresolution-interactions 5.1 (pluri-cellular segments), F-P-82; the thesis' section 2.3.
+Known as: intersection particles, which Pitiot 2015 proposes as future work (conclusion, section 2.3).
 """
 
 from __future__ import annotations
@@ -18,16 +18,9 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps.arrays import WALL, MapArrays
-from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.locate import darts_of, locate_darts, points_of
-from tangere.cells.tracking.march import march_cells
-from tangere.cells.tracking.simplex_sides import edge_side
-from tangere.runtime.append_buffer import where
-from tangere.runtime.arrays import Arrays
-from tangere.runtime.errors import InputError, UnsupportedError
-from tangere.runtime.kernel_launch import launch
-from tangere.runtime.warp_setup import SOUND
+from tangere.cells.maps import WALL, CellMap, MapArrays
+from tangere.cells.tracking import as_darts, as_map_points, edge_side, locate_darts, march_cells
+from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, launch, where
 
 __all__ = ["CrossingPoints"]
 
@@ -54,15 +47,15 @@ class CrossingPoints:
 
     def __init__(self, map: CellMap, points: Arrays, targets: Arrays, darts: Arrays | None = None) -> None:
         self.map = map
-        a = points_of(map, points, "points")
-        start = None if darts is None else darts_of(map, darts, len(a))
+        a = as_map_points(map, points, "points")
+        start = None if darts is None else as_darts(map, darts, len(a))
         self._begin(a, start)
         self.move(a, targets)
 
     def move(self, points: Arrays, targets: Arrays) -> None:
         """Follow the segments to where their ends are now."""
         map, count = self.map, len(self._homes)
-        a, b = points_of(map, points, "points"), points_of(map, targets, "targets")
+        a, b = as_map_points(map, points, "points"), as_map_points(map, targets, "targets")
         if len(a) != count or len(b) != count:
             raise InputError(f"points, targets: there are {len(a)} and {len(b)} for {count} segments")
         if self._version != map.version:
@@ -152,7 +145,7 @@ def _left(m: MapArrays, vertex: int, a: wp.vec3d, b: wp.vec3d) -> bool:
 
 
 @wp.func
-def _added(m: MapArrays, rows: wp.array2d[int], i: int, size: int, d: int) -> int:
+def _append_dart(m: MapArrays, rows: wp.array2d[int], i: int, size: int, d: int) -> int:
     """The size of a row with one more crossing; there and back again is none. A full row stays one too large."""
     width = rows.shape[1]
     if size > width:
@@ -166,7 +159,7 @@ def _added(m: MapArrays, rows: wp.array2d[int], i: int, size: int, d: int) -> in
 
 
 @wp.func
-def _walked(m: MapArrays, x: wp.vec3d, start: int, rows: wp.array2d[int], i: int, size: int) -> wp.vec2i:
+def _walk_row(m: MapArrays, x: wp.vec3d, start: int, rows: wp.array2d[int], i: int, size: int) -> wp.vec2i:
     """From cell to cell to the one that holds x, through edges that x is behind: a dart of it (-1: none), the size."""
     d = int(start)
     count = int(size)
@@ -176,7 +169,7 @@ def _walked(m: MapArrays, x: wp.vec3d, start: int, rows: wp.array2d[int], i: int
             y = m.phi2[at]
             if y < 0:
                 return wp.vec2i(-1, count)
-            count = _added(m, rows, i, count, at)
+            count = _append_dart(m, rows, i, count, at)
             d = y
             at = int(y)
         # The edge just crossed is the last to be looked at, and not behind.
@@ -187,7 +180,7 @@ def _walked(m: MapArrays, x: wp.vec3d, start: int, rows: wp.array2d[int], i: int
 
 
 @wp.func
-def _turned_back(m: MapArrays, rows: wp.array2d[int], i: int, size: int):
+def _reverse_row(m: MapArrays, rows: wp.array2d[int], i: int, size: int):
     """The same way from its end to its start."""
     for k in range(size / 2):
         d = int(rows[i, k])
@@ -206,7 +199,7 @@ def _next_around(m: MapArrays, d: int, leftwards: bool) -> int:
 
 
 @wp.func
-def _passed(m: MapArrays, rows: wp.array2d[int], i: int, size: int, k: int, leftwards: bool) -> wp.vec2i:
+def _pass_vertex(m: MapArrays, rows: wp.array2d[int], i: int, size: int, k: int, leftwards: bool) -> wp.vec2i:
     """Pass the vertex that crossing k has on its left (else right) on the other side.
 
     All crossings of its edges merge in it, and it is left by those of its other edges. Returns the new size (-1: the
@@ -255,16 +248,16 @@ def _passed(m: MapArrays, rows: wp.array2d[int], i: int, size: int, k: int, left
 
 
 @wp.func
-def _closed_up(m: MapArrays, rows: wp.array2d[int], i: int, size: int) -> int:
+def _close_row(m: MapArrays, rows: wp.array2d[int], i: int, size: int) -> int:
     """The size of a row without crossings that go there and straight back."""
     count = int(0)
     for k in range(size):
-        count = _added(m, rows, i, count, rows[i, k])
+        count = _append_dart(m, rows, i, count, rows[i, k])
     return count
 
 
 @wp.func
-def _straightened(m: MapArrays, a: wp.vec3d, b: wp.vec3d, rows: wp.array2d[int], i: int, size: int) -> wp.vec3i:
+def _straighten_row(m: MapArrays, a: wp.vec3d, b: wp.vec3d, rows: wp.array2d[int], i: int, size: int) -> wp.vec3i:
     """Pass vertices until every edge lies across the line: the size, how it came out, and how many were passed."""
     count = int(size)
     passed = int(0)
@@ -274,13 +267,13 @@ def _straightened(m: MapArrays, a: wp.vec3d, b: wp.vec3d, rows: wp.array2d[int],
         d = rows[i, k]
         wrong_left = not _left(m, _end(m, d), a, b)
         if wrong_left or _left(m, m.origin[d], a, b):
-            now = _passed(m, rows, i, count, k, wrong_left)
+            now = _pass_vertex(m, rows, i, count, k, wrong_left)
             if now[0] > rows.shape[1] and rows.shape[1] < _WIDEST:
                 return wp.vec3i(0, FULL, passed)
             passed += 1
             if now[0] < 0 or now[0] > rows.shape[1] or passed > most:
                 return wp.vec3i(0, TANGLED, passed)
-            count = _closed_up(m, rows, i, now[0])
+            count = _close_row(m, rows, i, now[0])
             k = 0
         else:
             k += 1
@@ -288,7 +281,7 @@ def _straightened(m: MapArrays, a: wp.vec3d, b: wp.vec3d, rows: wp.array2d[int],
 
 
 @wp.func
-def _traced(m: MapArrays, a: wp.vec3d, b: wp.vec3d, start: int, rows: wp.array2d[int], i: int) -> wp.vec3i:
+def _trace_row(m: MapArrays, a: wp.vec3d, b: wp.vec3d, start: int, rows: wp.array2d[int], i: int) -> wp.vec3i:
     """The row made anew, from the cell of a on through the one edge of each cell that the line leaves by."""
     size = int(0)
     d = int(start)
@@ -302,7 +295,7 @@ def _traced(m: MapArrays, a: wp.vec3d, b: wp.vec3d, start: int, rows: wp.array2d
                 return wp.vec3i(size, STRAIGHT, 0)
             if y < 0:
                 return wp.vec3i(0, TANGLED, 0)
-            size = _added(m, rows, i, size, at)
+            size = _append_dart(m, rows, i, size, at)
             d = y
             at = int(y)
             is_left = False  # where the crossed edge ends on this side
@@ -336,17 +329,17 @@ def _follow(
     merged[i] = 0
     status[i] = wp.uint8(TANGLED)
     # From where a is to where it was, along the old row, and on to where b is.
-    front = _walked(m, a[i], old_homes[i], rows, i, 0)
+    front = _walk_row(m, a[i], old_homes[i], rows, i, 0)
     size = int(front[1])
     last = int(old_homes[i])
     if front[0] >= 0 and size <= rows.shape[1]:
-        _turned_back(m, rows, i, size)
+        _reverse_row(m, rows, i, size)
         for k in range(old_sizes[i]):
             last = int(m.phi2[old_rows[i, k]])
-            size = _added(m, rows, i, size, old_rows[i, k])
+            size = _append_dart(m, rows, i, size, old_rows[i, k])
     back = wp.vec2i(-1, size)
     if front[0] >= 0:
-        back = _walked(m, b[i], last, rows, i, size)
+        back = _walk_row(m, b[i], last, rows, i, size)
     if back[1] > rows.shape[1]:
         if rows.shape[1] < _WIDEST:
             status[i] = wp.uint8(FULL)
@@ -355,10 +348,10 @@ def _follow(
         if m.cell[front[0]] == m.cell[back[0]]:
             status[i] = wp.uint8(STRAIGHT)
         else:
-            end = _straightened(m, a[i], b[i], rows, i, back[1])
+            end = _straighten_row(m, a[i], b[i], rows, i, back[1])
             merged[i] = end[2]
             if end[1] == TANGLED:
-                end = _traced(m, a[i], b[i], front[0], rows, i)
+                end = _trace_row(m, a[i], b[i], front[0], rows, i)
                 merged[i] = 0
             sizes[i] = end[0]
             status[i] = wp.uint8(end[1])

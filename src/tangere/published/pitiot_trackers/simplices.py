@@ -4,7 +4,7 @@ Question: which triangle of a planar mesh, or which tetrahedron, holds each poin
 Method:   vertex and neighbour numbers per cell; leave through the first side the point is behind. Two neighbours that
           both say "leave" (the point is on their common side, within rounding) end the walk. A walk that is longer than
           any way straight across may be going in a circle: then every cell is tried.
-Spec: specs/pitiot-multiresolution-interactions 2.8; 5.3.
+Known as: walking point location in a simplicial mesh (Devillers, Pion, Teillaud 2001).
 """
 
 from __future__ import annotations
@@ -12,15 +12,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps.build import half_faces_of_polygons, half_faces_of_polyhedra, link_polygons, link_polyhedra
-from tangere.cells.numbers import numbers_of
-from tangere.cells.tracking.locate import Located
-from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, STEP_LIMIT
-from tangere.runtime.append_buffer import where
-from tangere.runtime.arrays import Arrays, choose_device, to_numpy
-from tangere.runtime.errors import InputError
-from tangere.runtime.kernel_launch import launch
-from tangere.runtime.warp_setup import SOUND
+from tangere.cells import checked_indices
+from tangere.cells.maps import half_faces_of_polygons, half_faces_of_polyhedra, link_polygons, link_polyhedra
+from tangere.cells.tracking import BLOCKED, INSIDE, LOST, STEP_LIMIT, Locations
+from tangere.runtime import SOUND, Arrays, InputError, choose_device, launch, to_numpy, where
 
 __all__ = ["Simplices"]
 
@@ -57,7 +52,7 @@ class Simplices:
         self._corners = wp.array(corners.astype(np.int32), dtype=triple, device=self.device)
         self._neighbours = wp.array(neighbours.astype(np.int32), dtype=triple, device=self.device)
 
-    def locate(self, points: Arrays, cells: Arrays) -> Located:
+    def locate(self, points: Arrays, cells: Arrays) -> Locations:
         """The cells that hold points, walking from the cells given; `dart` is the cell too.
 
         Args:
@@ -72,7 +67,7 @@ class Simplices:
         host = to_numpy(points, "points")
         if not np.isfinite(host).all():
             raise InputError(f"points: point {np.argwhere(~np.isfinite(host))[0, 0]} is not finite")
-        start = numbers_of(cells, "cells", len(self._corners), "cells")
+        start = checked_indices(cells, "cells", len(self._corners), "cells")
         if len(start) != len(places):
             raise InputError(f"cells: there are {len(start)} for {len(places)} points")
         vector = wp.vec2d if self.dimension == 2 else wp.vec3d
@@ -80,7 +75,7 @@ class Simplices:
             wp.array(places, dtype=vector, device=self.device),
             wp.array(start.astype(np.int32), dtype=wp.int32, device=self.device),
         )
-        return Located(out.numpy(), out.numpy(), status.numpy() == BLOCKED)
+        return Locations(out.numpy(), out.numpy(), status.numpy() == BLOCKED)
 
     def walk(self, points: wp.array, cells: wp.array) -> tuple[wp.array, wp.array]:
         """The same on the device, nothing of it checked: cells and how each walk ended (INSIDE or BLOCKED)."""

@@ -1,7 +1,7 @@
 """The cubics of edge-edge, vertex-face and face-vertex contact under a tangent screw, and their first valid root.
 
 A root is a time at which the features' planes agree; it counts when the features are then in contact, that is nearer
-than rounding. Formulas: specs/redon-rigid-ccd-and-dynamics C4 (2.27, 2.29), written for s and multiplied by
+than rounding. Formulas: Redon 2002, section 2.4, (2.27) and (2.29), written for s and multiplied by
 1 + k^2 s^2 as in `path`; each is linear for k = 0. Coefficients are in falling order, as `cubic_candidates` has them.
 """
 

@@ -3,11 +3,11 @@
 Question: the earliest time at which a body that moves by a tangent screw touches a resting one.
 Method:   sphere trees traversed together with a continuous sphere test; at the leaves edge-edge, vertex-face and
           face-vertex contacts as roots of cubics; caches, tables and labels that can be switched off one by one
-          (specs/redon-rigid-ccd-and-dynamics C4 to C6).
+          (Redon 2002, sections 2.4 to 2.6).
 Promise:  that of the thesis: the first root, to rounding, and no certificate; an overlap at the start is not looked
           for. It serves to reproduce the thesis and as an oracle; `first_contact` is the query to use.
 If both bodies move, or one moves by another motion, the motion relative to b is replaced by tangent screws between its
-poses at equal times, each turning by at most `Switches.largest_turn` (spec C3.2, note i; C3.3).
+poses at equal times, each turning by at most `Switches.largest_turn` (Redon 2002, section 2.3).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from tangere.query.first_contact.primitives.narrow_phase import features
 from tangere.query.first_contact.result import FirstContact
 from tangere.runtime.errors import CapacityError, InputError
 from tangere.runtime.kernel_launch import launch
+from tangere.shape import Moving
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.mesh.moving import Moving
 
 __all__ = ["CubicSearch", "first_contact_by_cubics", "search"]
 

@@ -6,7 +6,7 @@ With k = tan(w / 2), u the axis, b the slide, and x0 the point at t = 0, the scr
 
 where O is a point of the axis. v stays finite as the axis runs to infinity, and k = 0 is the plain translation: no
 coordinates in the screw's own frame, no division by w, no case for small turns
-(specs/redon-rigid-ccd-and-dynamics C3.2, C4; the same cubics as 2.27 and 2.29, in s instead of tau).
+(Redon 2002, sections 2.3 and 2.4; the same cubics as (2.27) and (2.29), in s instead of tau).
 """
 
 from __future__ import annotations

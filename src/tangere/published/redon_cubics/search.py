@@ -2,7 +2,7 @@
 
 One thread does it, in the order of the thesis, so that the counts mean what they say: a kernel of dimension one.
 Labels: a pair of labels is entered in the table when all tests of a pair of leaves with those labels are done; later
-pairs of nodes with the same labels, leaves or not, can have nothing new (specs/redon-rigid-ccd-and-dynamics C6).
+pairs of nodes with the same labels, leaves or not, can have nothing new (Redon 2002, section 2.6.4).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Method: the surface is cut by a grid of cubes that just fit into a leaf sphere; 
         their mean, whichever is smaller. Leaves with equal lists share a label; a node has the label of its children if
         they agree, else one of its own.
 Sound:  every surface point lies in a cube, so in the leaf's sphere; its features are in that leaf's lists.
-Spec:   specs/redon-rigid-ccd-and-dynamics C5 (construction) and C6 (labels).
+Source: Redon 2002, sections 2.5 (construction) and 2.6.4 (labels).
 """
 
 from __future__ import annotations

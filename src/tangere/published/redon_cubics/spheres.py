@@ -1,8 +1,8 @@
 """Whether a sphere under a tangent screw ever touches a resting one: a quartic, and the cubic of its extrema.
 
-|b - a(s)|^2 <= R^2 times 1 + k^2 s^2 is a quartic in s. Only whether it gets below zero is asked: it does if it is at
+|b - a(s)|^2 <= R^2 times 1 + k^2 s^2 is a quartic in s. Only whether it gets below zero matters: it does if it is at
 either end, or at a root of its derivative. Before that come tests that need neither: the path lies between two
-cylinders about the axis and between two planes across it (specs/redon-rigid-ccd-and-dynamics C5).
+cylinders about the axis and between two planes across it (Redon 2002, section 2.5).
 """
 
 from __future__ import annotations

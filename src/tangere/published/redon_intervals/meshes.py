@@ -2,7 +2,7 @@
 
 Question: the earliest time in [0, 1] at which two meshes on rigid motions, or on links of chains, touch.
 Method:   trees of oriented boxes under the continuous 15-axis test, interval bisection at the leaves
-          (specs/redon-rigid-ccd-and-dynamics C8, C10-C12, C14).
+          (Redon 2002, sections 3.3, 3.5 and 4.2 to 4.4).
 Sound:    with `membership="sound"` never late, and the gap at `time` is at most the tolerance. It is slower than the
           engine of `first_contact` and stands beside it as an oracle, and to reproduce the thesis.
 """
@@ -40,8 +40,8 @@ from tangere.runtime.arrays import choose_device
 from tangere.runtime.errors import CapacityError, InputError, UnsupportedError
 from tangere.runtime.kernel_launch import launch
 from tangere.runtime.threads import using_threads
+from tangere.shape import Moving
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.mesh.moving import Moving
 
 __all__ = ["IntervalFront", "first_contact", "first_contacts_by_intervals"]
 
@@ -78,13 +78,12 @@ def first_contact(
     many: bool,
     separation: float,
     tolerance: float | None,
-    recession: bool,
     device: str | None,
     threads: int | None,
 ) -> FirstContact | FirstContacts:
-    """The engine as printed, asked and answering as `tangere.first_contact(mode="published")` does."""
-    if separation or recession:
-        raise InputError("mode='published' takes no separation and no recession; see `IntervalOptions`")
+    """The engine as printed, with the arguments and answers of `tangere.first_contact(mode="published")`."""
+    if separation:
+        raise InputError("mode='published' of rigid meshes takes no separation; see `IntervalOptions`")
     options = IntervalOptions.printed(tolerance=tolerance)
     found = first_contacts_by_intervals(a, b, options, device=device, threads=threads)
     if many:

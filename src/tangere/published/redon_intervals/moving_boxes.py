@@ -2,7 +2,7 @@
 
 Method: both sides of the 15 separating-axis inequalities as intervals (stage 1); where no single axis separates for the
         whole interval, it is halved as long as a criterion expects that to help (stage 2). Against a box at rest every
-        cosine and offset is one sinusoid and is bounded exactly. Spec: specs/redon-rigid-ccd-and-dynamics C11.
+        cosine and offset is one sinusoid and is bounded exactly. Redon 2002, sections 3.3.1 and 3.5.2.
 Sound:  never apart when the boxes meet at some instant; may fail to see that they are apart.
 """
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.obb.node import ObbNode, box_axes, box_axis, box_centre, box_half
-from tangere.bvh.obb.overlap import SKEW
 from tangere.geometry.intervals.arithmetic import magnitude, minus, overlap, plus, times
+from tangere.geometry.obb import SKEW
 from tangere.motion.bounds.interval import IntervalBox, MotionSpan, along, arm_of, turned_along, wave_of
 from tangere.motion.kinematics import RigidMotion, RigidPose
 from tangere.query.first_contact.mixed.motion_chain import (

@@ -18,7 +18,7 @@ _CRITERIA = {"literal": LITERAL, "symmetric": SYMMETRIC, "never": NEVER}
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalOptions(BisectionOptions):
-    """Settings of the interval engine (specs/redon-rigid-ccd-and-dynamics C8, C10-C12, C14).
+    """Settings of the interval engine (Redon 2002, sections 3.3, 3.5 and 4.2 to 4.4).
 
     Those of the elementary tests are the settings of `BisectionOptions`.
 

@@ -1,7 +1,7 @@
 """Smooth surfaces given by formulas: tensor-product Bézier patches, and a torus as the zero set of a function.
 
 Each can be cut into pieces of its parameter square, and each piece gives control points whose convex hull holds it:
-what a tree of boxes and an interval search ask for (specs/redon-rigid-ccd-and-dynamics C13).
+what a tree of boxes and an interval search ask for (Redon 2002, section 3.4).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tangere.runtime import read_only_copy
 from tangere.runtime.arrays import Arrays, to_numpy
 from tangere.runtime.errors import InputError
-from tangere.shape.mesh.readonly import read_only_copy
 
 __all__ = ["BezierSurface", "Pieces", "TorusSurface"]
 

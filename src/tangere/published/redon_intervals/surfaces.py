@@ -4,7 +4,7 @@ Question: the earliest time in [0, 1] at which P(u, v) on one body meets Q(u', v
 Method:   subdivision over (u, v, u', v', t), the largest of patch, other patch and motion first, earlier halves of time
           first: a part is dropped where the boxes of both pieces over the interval are apart, or where f has no zero on
           the box. Before it, a tree of oriented boxes over pieces of the surfaces finds which pieces can meet, and from
-          when on (specs/redon-rigid-ccd-and-dynamics C13).
+          when on (Redon 2002, section 3.4).
 Sound:    never late; at the answer two patches are within the tolerance, a patch and a torus within about that. A
           search that runs out of evaluations answers with the earliest time it has not excluded.
 """

@@ -4,7 +4,7 @@ Method: depth first; the larger box of a pair is opened. In plain order a pair i
         final, then at its initial place, then over the whole time; in order of time both children of a pair are tested
         at once, each from the time on before which its parents do not meet, and the one that can meet first is visited
         first.
-        Leaves run the fifteen elementary tests. Spec: specs/redon-rigid-ccd-and-dynamics C12.
+        Leaves run the fifteen elementary tests. Redon 2002, sections 2.6.3 and 3.5.3.
 Sound:  a pair is dropped only if its boxes are apart until the first contact so far; that time only discards.
 """
 
@@ -13,8 +13,9 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.obb.node import ObbNode, box_centre
-from tangere.bvh.obb.overlap import SKEW, boxes_apart, place_boxes
+from tangere.bvh.obb.overlap import place_boxes
 from tangere.bvh.recession.culling import VelocityField, box_recedes, field_at, field_drift
+from tangere.geometry.obb import SKEW, boxes_apart
 from tangere.motion.kinematics import RigidMotion, RigidPose
 from tangere.published.redon_intervals.moving_boxes import Subdivision, first_unresolved
 from tangere.query.first_contact.mixed.motion_chain import MotionRow, mover_of, pose_now

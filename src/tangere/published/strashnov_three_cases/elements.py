@@ -1,8 +1,8 @@
 """One cylinder and one element of the ground: planes, the three cases, and the exact test; plain NumPy.
 
-The parts of the article's algorithm that `three_cases` puts together, each testable alone
-(specs/strashnov-cylinder-terrain 2 to 7, 9). An element is a rectangle or a triangle of a cell, counter-clockwise seen
-from above. Positions are in the world [m].
+The parts of the article's algorithm that `manifold` puts together, each testable alone (Strashnov and Torgashev 2020,
+sections II to IV). An element is a rectangle or a triangle of a cell, counter-clockwise seen from above. Positions are
+in the world [m].
 """
 
 from __future__ import annotations

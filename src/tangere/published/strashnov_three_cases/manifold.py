@@ -1,8 +1,8 @@
 """The article's algorithm for one cylinder: three cases for each element, deferred sets, groups of four.
 
 As printed it misses contacts and invents deep ones; it is kept for the record and for comparison (`printed=True`, which
-is `mode="published"` of `manifold`). With `printed=False` it has the corrections ERR-1 to ERR-11 of
-specs/strashnov-cylinder-terrain and the filter of 8.4: an independent check of the sound manifold. Plain NumPy, slow.
+is `mode="published"` of `manifold`). With `printed=False` it has our corrections of its errors (ERR-1 to ERR-11, each
+named where it is made) and a filter of depths: an independent check of the sound manifold. Plain NumPy, slow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How far are two rigid meshes apart, and where are they nearest?
 
-Method: descent of both OBB trees (`search`); triangles that meet are found by the same test as in
-        `intersecting_pairs`, and what rounding hides is decided exactly. Spec: specs/redon-rigid-ccd-and-dynamics C9.
+Method: descent of both OBB trees (`traversal`); triangles that meet are found by the same test as in
+        `intersecting_pairs`, and what rounding hides is decided exactly (trees: Redon 2002, section 3.2).
 Sound:  lower <= true distance <= upper, for the surfaces: one mesh wholly inside another is as far from it as its
         surface is. The lower bound is the gap between the triangles along the direction found, less rounding.
 """
@@ -18,6 +18,7 @@ from tangere.bvh.obb import ObbTree, refuse_tiny
 from tangere.geometry.triangles import MEET, UNSURE
 from tangere.motion import Rest
 from tangere.query.contacts.record import Kind
+from tangere.query.dispatch import refuse_unsupported
 from tangere.query.distance.traversal import (
     BOUNDS,
     MEETING,
@@ -34,8 +35,9 @@ from tangere.query.distance.traversal import (
 from tangere.query.intersection.api import decide_exactly, intersecting_pairs
 from tangere.query.intersection.posed import as_posed, paired
 from tangere.query.intersection.prepared_pair import PosedPair
-from tangere.runtime import Arrays, LaunchCache, PreparedLaunch, choose_device, launch, load
-from tangere.shape.mesh import Mesh, Moving
+from tangere.runtime import Arrays, LaunchCache, PreparedLaunch, choose_device, launch, load, using_threads
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 __all__ = ["Distance", "distance"]
 
@@ -69,13 +71,20 @@ class Distance:
 
 
 def distance(
-    a: Mesh | Moving, b: Mesh | Moving, *, time: Arrays = 0.0, device: str | wp.Device | None = None
+    a: Mesh | Moving,
+    b: Mesh | Moving,
+    *,
+    time: Arrays = 0.0,
+    device: str | wp.Device | None = None,
+    threads: int | None = None,
 ) -> Distance:
     """The distance of two meshes, at one instant or at many.
 
     Args:
         a, b: meshes at rest, or moving rigidly; batches of poses pair off, n with n or n with 1.
         time: instants in [0, 1], one or (n,).
+        device: where to compute; None means CUDA if present.
+        threads: CPU threads, for a batch; None means all, or TANGERE_THREADS.
 
     Example:
         >>> import numpy as np, tangere as tg
@@ -87,6 +96,11 @@ def distance(
         >>> round(found.upper, 9), found.upper - found.lower < 1e-12
         (1.0, True)
     """
+    if threads is not None:
+        with using_threads(threads):
+            return distance(a, b, time=time, device=device)
+    if not (isinstance(a, Mesh | Moving) and isinstance(b, Mesh | Moving)):
+        refuse_unsupported("distance", a, b)
     one, other = as_posed(a, time), as_posed(b, time)
     refuse_tiny(one.mesh)
     refuse_tiny(other.mesh)
@@ -105,7 +119,7 @@ def distance(
         launch(find_nearest, len(poses), inputs, [numbers_found, vectors_found], device=place, grain=1)
         numbers, vectors = numbers_found.numpy(), vectors_found.numpy()
     for query in np.flatnonzero(numbers[:, MEETING] == UNSURE):
-        _settle(query, numbers, vectors, (one.mesh, other.mesh), trees, poses)
+        _decide_exactly(query, numbers, vectors, (one.mesh, other.mesh), trees, poses)
     result = _columns(numbers, vectors, _scales(poses.numpy(), (one.mesh, other.mesh)))
     if single:
         result = {name: column[0] if column.ndim > 1 else column[0].item() for name, column in result.items()}
@@ -136,7 +150,7 @@ class PreparedDistance(PosedPair):
 _searches = LaunchCache(PreparedDistance)
 
 
-def _settle(
+def _decide_exactly(
     query: int,
     numbers: np.ndarray,
     vectors: np.ndarray,

@@ -4,6 +4,7 @@ First a descent for any pair that meets: it takes a tenth of the time of the oth
 other a search for the smallest distance would wander among boxes that are all at distance 0. Then, of two children the
 one whose box is nearer goes first, so a good upper bound is there early; a pair of boxes is dropped when its lower
 bound, from face normals or along the direction between the nearest points so far, reaches it.
+Known as: branch and bound on bounding volumes (Larsen, Gottschalk, Lin and Manocha 2000, PQP).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ __all__ = ["FirstContact", "FirstContacts"]
 class FirstContacts:
     """First contact of each of n pairs of primitives. Arrays are of the library the query was given.
 
-    `point_a` … `kind` are None if the query was asked with `details=False`.
+    `point_a` … `kind` are None if the query was made with `details=False`.
     """
 
     time: Any  #: (n,) in [0, 1], inf when free

@@ -2,8 +2,8 @@
 
 Method: both OBB trees are descended together, the larger box first; pairs of boxes that one of 15 axes separates are
         dropped. Pairs of triangles are decided in double precision where rounding cannot matter, the others by sums
-        without error (`exact_triangles`), and what has no area in rational arithmetic.
-        Spec: specs/redon-rigid-ccd-and-dynamics C9, C10.
+        without error (`geometry.triangles.exact_intersection`), and what has no area in rational arithmetic.
+        Trees and box test: Gottschalk, Lin and Manocha 1996, as in Redon 2002, section 3.2.
 Exact:  for the positions as rounded to double precision in the world. Closed sets: touching counts. One mesh wholly
         inside another does not meet it.
 """
@@ -13,9 +13,11 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.bvh.obb import DEPTH_LIMIT, SKEW, ObbNode, ObbTree, boxes_apart, place_boxes
+from tangere.bvh.obb import DEPTH_LIMIT, ObbNode, ObbTree, place_boxes
+from tangere.geometry.obb import SKEW, boxes_apart
 from tangere.geometry.triangles import APART, MEET, UNSURE, triangles_meet_or_not
 from tangere.motion import RigidPose
+from tangere.query.dispatch import refuse_unsupported
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
 from tangere.query.intersection.posed import (
     Posed,
@@ -34,14 +36,15 @@ from tangere.runtime import (
     InputError,
     LaunchCache,
     PreparedLaunch,
-    UnsupportedError,
     choose_device,
     collect,
     launch,
     load,
     reserve_slots,
+    using_threads,
 )
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
@@ -60,13 +63,20 @@ _FACES = np.array([[3, 4, 5]] * 3 + [[0, 1, 2]] * 3, np.int32)
 
 
 def intersecting_pairs(
-    a: Mesh | Moving, b: Mesh | Moving, *, time: float = 0.0, device: str | wp.Device | None = None
+    a: Mesh | Moving,
+    b: Mesh | Moving,
+    *,
+    time: float = 0.0,
+    device: str | wp.Device | None = None,
+    threads: int | None = None,
 ) -> np.ndarray:
     """All pairs of triangles, one of each mesh, that meet: (n, 2) int32, in rising order.
 
     Args:
         a, b: meshes at rest, or moving rigidly.
         time: the instant in [0, 1].
+        device: where to compute; None means CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
 
     Example:
         >>> import tangere as tg
@@ -75,21 +85,32 @@ def intersecting_pairs(
         >>> len(intersecting_pairs(box, box.at([[1, 0, 0, 3], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])))
         0
     """
-    found = _meeting(a, b, time, device, every=True)
+    if not (isinstance(a, Mesh | Moving) and isinstance(b, Mesh | Moving)):
+        refuse_unsupported("intersecting_pairs", a, b)
+    with using_threads(threads):
+        found = _meeting(a, b, time, device, every=True)
     return found[np.lexsort((found[:, 1], found[:, 0]))]
 
 
 def intersects(
-    a: Mesh | Moving, b: Mesh | Moving | None = None, *, time: float = 0.0, device: str | wp.Device | None = None
+    a: Mesh | Moving,
+    b: Mesh | Moving | None = None,
+    *,
+    time: float = 0.0,
+    device: str | wp.Device | None = None,
+    threads: int | None = None,
 ) -> bool:
     """Whether any triangles of two meshes meet at one instant, or one mesh passes through itself.
 
     Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh?
     """
-    if not isinstance(a, (Mesh, Moving)):
-        raise UnsupportedError(f"{type(a).__name__} is neither a Mesh nor a Moving one")
+    if not (isinstance(a, Mesh | Moving) and (b is None or isinstance(b, Mesh | Moving))):
+        refuse_unsupported("intersects", a, b)
     if b is None:
-        return intersects_itself(a if isinstance(a, Mesh) else a.at(time), device=device)
+        return intersects_itself(a if isinstance(a, Mesh) else a.at(time), device=device, threads=threads)
+    if threads is not None:
+        with using_threads(threads):
+            return intersects(a, b, time=time, device=device)
     return len(_meeting(a, b, time, device, every=False)) > 0
 
 
@@ -111,7 +132,7 @@ def _pairs_meet(a: Posed, b: Posed, device: wp.Device, every: bool = True) -> np
         found, poses = search.found(every), search.poses
     else:
         poses = paired(a, b, device)
-        found = _found_in_rounds(trees, poses, every)
+        found = _found_by_many(trees, poses, every)
     codes = found[:, 2]
     sure = found[codes == MEET, :2]
     if len(sure) == len(found) or (len(sure) and not every):
@@ -155,7 +176,7 @@ class PreparedIntersection(PosedPair):
 _searches = LaunchCache(PreparedIntersection)
 
 
-def _found_in_rounds(trees: tuple[ObbTree, ObbTree], poses: wp.array, every: bool) -> np.ndarray:
+def _found_by_many(trees: tuple[ObbTree, ObbTree], poses: wp.array, every: bool) -> np.ndarray:
     """What `PreparedIntersection.found` finds, by many threads on CUDA."""
     device = poses.device
     shared = [trees[0].nodes, trees[1].nodes, poses]

@@ -1,13 +1,13 @@
 """Does a cylinder touch the ground, at one instant?
 
 Method: descend the pyramid; drop a node when a plane of the cylinder (its base, five of its side) has all ground of the
-        node on the far side; decide triangles by the exact test of specs/strashnov-cylinder-terrain 9.1: the part of
-        the triangle between the base planes is convex, so only its nearest point to the axis matters. That part's
-        border consists of pieces of the edges and of chords in the base planes; none of it has to be stored. The first
-        hit ends the search.
+        node on the far side; decide triangles by an exact test (which the article lacks, ERR-9: it asks for the closest
+        point only): the part of the triangle between the base planes is convex, so only its nearest point to the axis
+        matters. That part's border consists of pieces of the edges and of chords in the base planes; none of it has to
+        be stored. The first hit ends the search.
 Sound:  closed sets, touching counts, up to rounding of the coordinates relative to the cylinder. Planar ground is
         decided as one square (`Terrain.planar`).
-A cylinder below the surface that does not touch it is buried, which is told as well; one that is over a hole is not.
+A cylinder below the surface that does not touch it is buried, which is reported as well, unless it is over a hole.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tangere.bvh.height_pyramid import (
     terrain_visits,
     tiles_held,
 )
-from tangere.runtime import SOUND, InputError, choose_device, launch, to_numpy, using_threads
+from tangere.runtime import SOUND, InputError, choose_device, described, launch, to_numpy, using_threads
 from tangere.shape.analytic import AnalyticShape, Cylinder
 
 wp.set_module_options(SOUND)
@@ -105,7 +105,7 @@ def touches(
         Touches(1 cylinders: 1 touch, 0 buried, 0 outside)
     """
     if not isinstance(cylinders, Cylinder):
-        raise InputError(f"touches() takes cylinders, not {cylinders!r}")
+        raise InputError(f"touches() takes cylinders, not {described(cylinders)}")
     device = choose_device(device, cylinders.poses)
     poses = to_numpy(cylinders.poses, "poses").reshape(-1, 4, 4)
     wrong = ~np.isfinite(poses).all(axis=(1, 2))

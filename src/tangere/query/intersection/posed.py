@@ -9,7 +9,8 @@ import warp as wp
 
 from tangere.motion import Path, Rest, Rigid, RigidPose
 from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, to_numpy
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 

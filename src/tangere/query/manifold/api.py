@@ -2,16 +2,16 @@
 
 Question: where does each body rest on the ground, how deep, and which way is out?
 Method:   each body sweeps the ground below it (`sweep`), groups what it finds by normal and keeps at most four points
-          of each group (`groups`): on CPU one body after the other, on CUDA all at once in `rounds` of equal work.
+          of each group (`reduction`): on CPU one body after the other, on CUDA all at once (`cuda.pipeline`).
 Sound:    a cylinder that touches always has a contact; no contact is deeper than the vertical penetration; a body with
           more groups than there was room for is done again with more room.
-Spec:     specs/strashnov-cylinder-terrain 3 to 11, F-S-4 to F-S-23.
+Known as: contact manifold. After Strashnov and Torgashev 2020; what they print is `mode="published"`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import cache
 from typing import Any, Literal
@@ -19,10 +19,10 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from tangere.bvh.height_pyramid import Terrain, tiles_held
+from tangere.bvh.height_pyramid import HeightPyramid, PagedPyramid, Terrain, terrain_visits, tiles_held
 from tangere.query.contacts.record import Contacts
-from tangere.query.manifold.broad_phase import ground_of_few, ground_visits, margins_of
-from tangere.query.manifold.cuda.pipeline import manifold_cuda, numbers
+from tangere.query.dispatch import refuse_unsupported
+from tangere.query.manifold.cuda.pipeline import index_range, manifold_cuda
 from tangere.query.manifold.details import (
     ManifoldRow,
     contacts_of,
@@ -32,9 +32,9 @@ from tangere.query.manifold.details import (
     record_of,
     row_of,
 )
-from tangere.query.manifold.features.contact import is_finite, stand
+from tangere.query.manifold.features.contact import is_finite, place_over
 from tangere.query.manifold.features.wall import SteepWalls, empty_walls
-from tangere.query.manifold.reduction import TIE, ContactGroups, empty_groups, group_at, kept_touch, reduce_group
+from tangere.query.manifold.reduction import TIE, ContactGroups, empty_groups, group_at, kept_contact, reduce_group
 from tangere.query.manifold.sweep import sweep_of
 from tangere.runtime import (
     SOUND,
@@ -44,13 +44,14 @@ from tangere.runtime import (
     UnsupportedError,
     choose_device,
     collect,
+    described,
     load,
     published,
     reserve_slots,
     to_numpy,
     using_threads,
 )
-from tangere.shape.analytic import Analytic, AnalyticShape, Hulls, hull_tables, place
+from tangere.shape.analytic import HULL, Analytic, AnalyticShape, Hulls, hull_tables, place
 from tangere.shape.heightfield import Heightfield, TiledHeightfield
 
 wp.set_module_options(SOUND)
@@ -59,6 +60,8 @@ __all__ = ["manifold"]
 
 Ground = Heightfield | TiledHeightfield
 
+#: Gaps up to this part of a body's size count as contacts, unless a distance is given.
+MARGIN = 0.01
 #: Bodies worth a thread.
 GRAIN = 256
 #: Groups of normals a body has room for at first, and how much more room is made where that does not suffice.
@@ -77,7 +80,7 @@ def manifold(
     *,
     world: Arrays | None = None,
     mode: Literal["sound", "published"] = "sound",
-    margin: float | None = None,
+    distance: float | None = None,
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Contacts:
@@ -88,7 +91,8 @@ def manifold(
         terrain: the ground, in memory or in tiles, or one for each of several worlds.
         world: with several terrains, the number of each body's, shape (n,).
         mode: "sound"; or "published": the algorithm as printed, for cylinders, which misses contacts.
-        margin: gaps up to this count [m]; None means a hundredth of the body's radius (of a hull: half its thickness).
+        distance: gaps up to this count [m]; None means a hundredth of the body's radius (of a hull: of half its
+            thickness).
         device: where to compute; None means where the poses are, else CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
 
@@ -105,13 +109,13 @@ def manifold(
         >>> len(found), found.gap.round(6).tolist()
         (4, [-0.005, -0.005, -0.005, -0.005])
     """
-    terrains, worlds = _checked(bodies, terrain, world, margin)
+    terrains, worlds = _checked(bodies, terrain, world, distance)
     if mode == "published":
         in_memory = [one for one in terrains if isinstance(one, Heightfield)]
         if len(in_memory) < len(terrains):
             raise UnsupportedError("mode='published' takes heightfields in memory, not tiles")
-        if margin is not None:
-            raise InputError("mode='published' takes no margin: as printed, what does not touch is no contact")
+        if distance is not None:
+            raise InputError("mode='published' takes no distance: as printed, what does not touch is no contact")
         if device is not None and not choose_device(device).is_cpu:
             raise UnsupportedError(f"mode='published' runs on the CPU, not on {device!r}")
         with using_threads(threads):
@@ -125,22 +129,22 @@ def manifold(
             # A moment is a tenth of the time here: ground in memory has no tiles to hold.
             holding = tiles_held(terrains, host) if isinstance(field, TiledHeightfield) else nullcontext()
             with using_threads(threads), holding:
-                ground = ground_of_few(bodies, field, margin, host)
+                ground = _ground_of_few(bodies, field, distance, host)
                 if ground is not None:
-                    return _prepared_manifold(field, ground, bodies).answer(bodies, margin)
+                    return _prepared_manifold(field, ground, bodies).answer(bodies, distance)
     with using_threads(threads):
-        return _swept(bodies, terrains, worlds, margin, choose_device(device, bodies.poses))
+        return _swept(bodies, terrains, worlds, distance, choose_device(device, bodies.poses))
 
 
-def _checked(bodies: Any, terrain: Any, world: Any, margin: Any) -> tuple[list[Ground], np.ndarray | None]:
+def _checked(bodies: Any, terrain: Any, world: Any, distance: Any) -> tuple[list[Ground], np.ndarray | None]:
     if not isinstance(bodies, Analytic):
-        raise UnsupportedError(f"manifold() takes cylinders, spheres, capsules, boxes, cones or hulls, not {bodies!r}")
-    is_number = isinstance(margin, int | float | np.number) and not isinstance(margin, bool)
-    if margin is not None and not (is_number and 0.0 <= margin < np.inf):
-        raise InputError(f"margin must be a length, not {margin!r}")
+        refuse_unsupported("manifold", bodies, terrain)
+    is_number = isinstance(distance, int | float | np.number) and not isinstance(distance, bool)
+    if distance is not None and not (is_number and 0.0 <= distance < np.inf):
+        raise InputError(f"distance must be a length, not {described(distance)}")
     terrains = list(terrain) if isinstance(terrain, Sequence) else [terrain]
     if not terrains or not all(isinstance(one, Ground) for one in terrains):
-        raise UnsupportedError(f"manifold() takes a Heightfield, a TiledHeightfield or several, not {terrain!r}")
+        refuse_unsupported("manifold", bodies, terrain)
     for one in terrains:
         if 3 * (one.shape[0] + 1) * (one.shape[1] + 1) >= 2**31:
             raise CapacityError(f"{one!r} has more edges than keys of contacts can number (2^31)")
@@ -173,15 +177,15 @@ def _swept(
     inputs = [
         on_device(bodies.records, AnalyticShape, device),
         poses,
-        on_device(margins_of(bodies, margin), wp.float64, device),
+        on_device(_margins_of(bodies, margin), wp.float64, device),
         hull_tables(bodies.hull, device.alias),
         on_device(np.zeros(1, np.int32) if worlds is None else worlds, wp.int32, device),
     ]
     parts, ordered = [], True
     with tiles_held(terrains, device):
-        for rows, ground in ground_visits(bodies, poses, terrains, worlds, margin, device):
+        for rows, ground in _ground_visits(bodies, poses, terrains, worlds, margin, device):
             ordered = ordered and isinstance(rows, slice)
-            chosen = numbers(count, device.alias)
+            chosen = index_range(count, device.alias)
             if not isinstance(rows, slice):
                 chosen = wp.array(rows.astype(np.int32), dtype=wp.int32, device=device)
             if device.is_cuda:
@@ -274,7 +278,7 @@ class PreparedManifold:
         with self.lock:
             view["shapes"][:count] = bodies.records
             view["poses"][:count] = bodies.poses
-            view["margins"][:count] = margins_of(bodies, margin)
+            view["margins"][:count] = _margins_of(bodies, margin)
             while True:
                 view["counts"][0] = 0
                 view["status"][:count] = 0
@@ -295,13 +299,85 @@ class PreparedManifold:
 
 
 def _prepared_manifold(terrain: Ground, ground: wp.array, bodies: Analytic) -> PreparedManifold:
-    key = ("manifold desk", bodies.hull, bodies.kind)
-    desk = terrain.cache.get(key)
-    if desk is None or desk.ground is not ground:  # more room for tiles is another row
-        desk = terrain.cache[key] = PreparedManifold(
+    key = ("prepared manifold", bodies.hull, bodies.kind)
+    prepared = terrain.cache.get(key)
+    if prepared is None or prepared.ground is not ground:  # more room for tiles is another row
+        prepared = terrain.cache[key] = PreparedManifold(
             ground, bodies.kind, hull_tables(bodies.hull, "cpu"), ground.device
         )
-    return desk
+    return prepared
+
+
+def _ground_visits(
+    bodies: Analytic,
+    poses: wp.array,
+    terrains: Sequence[Ground],
+    worlds: np.ndarray | None,
+    margin: float | None,
+    device: wp.Device,
+) -> Iterator[tuple[Any, wp.array]]:
+    """Bodies (an index) and the terrains of all worlds, of which those of these bodies are ready."""
+    in_memory = [one for one in terrains if isinstance(one, Heightfield)]
+    if len(in_memory) == len(terrains) == 1:
+        yield slice(None), HeightPyramid.of(in_memory[0], device).row
+        return
+    if len(in_memory) == len(terrains):
+        structs = [HeightPyramid.of(one, device).terrain for one in in_memory]
+        yield slice(None), wp.array(structs, dtype=Terrain, device=device)
+        return
+    reach = _reach(bodies) + 2.0 * _margins_of(bodies, margin)
+    if len(terrains) == 1:
+        pyramid = PagedPyramid.of(terrains[0], device)
+        for rows, _ in pyramid.visits(_origins(poses), on_device(reach, wp.float64, device)):
+            yield rows, pyramid.row
+        return
+    centres, reach = poses.numpy()[:, :3, 3], np.broadcast_to(reach, len(bodies))
+    for number, field in enumerate(terrains):
+        mine = np.arange(len(bodies)) if worlds is None else np.flatnonzero(worlds == number)
+        for rows, ground in terrain_visits(field, centres[mine], reach[mine], device) if len(mine) else ():
+            whole = isinstance(rows, slice) and len(mine) == len(bodies)
+            yield rows if whole else mine[rows], wp.array([ground] * len(terrains), dtype=Terrain, device=device)
+
+
+def _ground_of_few(bodies: Analytic, field: Ground, margin: float | None, device: wp.Device) -> wp.array | None:
+    """The terrain as one row, ready for bodies with poses on the host; None if they need several visits."""
+    if isinstance(field, Heightfield):
+        return HeightPyramid.of(field, device).row
+    pyramid = PagedPyramid.of(field, device)
+    rows, _ = next(pyramid.visits(bodies.poses[:, :3, 3], _reach(bodies) + 2.0 * _margins_of(bodies, margin)))
+    return pyramid.row if isinstance(rows, slice) else None
+
+
+def _origins(poses: wp.array) -> wp.array:
+    """Where the origins of bodies are, (n, 3) [m]: a view."""
+    if poses.ptr is None:  # no bodies
+        return wp.empty((0, 3), dtype=wp.float64, device=poses.device)
+    number = wp.types.type_size_in_bytes(wp.float64)
+    return wp.array(
+        ptr=poses.ptr + 3 * number,  # the last column of a pose
+        dtype=wp.float64,
+        shape=(len(poses), 3),
+        strides=(16 * number, 4 * number),
+        device=poses.device,
+    )
+
+
+def _reach(bodies: Analytic) -> np.ndarray:
+    """How far any point of a body is from its origin at most, (1,) or (n,) [m]."""
+    records = bodies.records
+    if bodies.kind == HULL:
+        return np.linalg.norm(records["half"][:, None] * bodies.hull.corners, axis=2).max(axis=1)
+    return records["radius"] + records["half"][:, 2]
+
+
+def _margins_of(bodies: Analytic, margin: float | None) -> np.ndarray:
+    """(1,) or (n,) [m]."""
+    if margin is not None:
+        return np.array([float(margin)])
+    records = bodies.records
+    if bodies.kind == HULL:
+        return MARGIN * 0.5 * (np.ptp(bodies.hull.corners, axis=0) * records["half"]).min(axis=1)
+    return MARGIN * records["radius"]
 
 
 @cache
@@ -333,7 +409,7 @@ def manifold_kernel(kind: int) -> wp.Kernel:
         shape = shapes[wp.min(i, shapes.shape[0] - 1)]
         t = terrains[worlds[wp.min(i, worlds.shape[0] - 1)]]
         body = place(shape, pose)
-        here = stand(t, body, pose, margins[wp.min(i, margins.shape[0] - 1)], shard)
+        here = place_over(t, body, pose, margins[wp.min(i, margins.shape[0] - 1)], shard)
         if not is_finite(body, here):
             status[i] = wp.uint8(NOT_FINITE)
             return
@@ -343,10 +419,10 @@ def manifold_kernel(kind: int) -> wp.Kernel:
             return
         total = int(0)
         for g in range(groups.count[shard]):
-            stay = reduce_group(groups, shard, g, TIE * here.margin)
-            groups.group[group_at(groups, shard, g)].stay = stay
+            retained = reduce_group(groups, shard, g, TIE * here.margin)
+            groups.group[group_at(groups, shard, g)].retained = retained
             for c in range(4):
-                if stay[c] >= 0:
+                if retained[c] >= 0:
                     total += 1
         if total == 0:
             return
@@ -355,10 +431,10 @@ def manifold_kernel(kind: int) -> wp.Kernel:
             return
         origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
         for g in range(groups.count[shard]):
-            stay = groups.group[group_at(groups, shard, g)].stay
+            retained = groups.group[group_at(groups, shard, g)].retained
             for c in range(4):
-                if stay[c] >= 0:
-                    out[at] = row_of(kept_touch(groups, shard, g, stay[c]), i, g, origin)
+                if retained[c] >= 0:
+                    out[at] = row_of(kept_contact(groups, shard, g, retained[c]), i, g, origin)
                     at += 1
 
     return sweep_bodies

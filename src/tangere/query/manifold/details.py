@@ -24,14 +24,14 @@ __all__ = [
     "on_device",
     "record_of",
     "row_of",
-    "tell_row",
+    "write_row",
 ]
 
 #: Arrays of so many bytes are kept on their device.
 SMALL = 64
 #: Rows that NumPy takes apart faster than a launch does.
 FEW = 4096
-#: Kinds of contact and whether the vertex is the ground's, by the lowest two bits of a touch's code.
+#: Kinds of contact and whether the vertex is the ground's, by the lowest two bits of a contact's code.
 _KINDS = np.array([Kind.VERTEX_FACE, Kind.EDGE_EDGE, Kind.VERTEX_FACE, Kind.OVERLAP], np.uint8)
 _VERTEX_ON = np.array([0, 0, 1, 0], np.uint8)
 #: The same, a byte each.
@@ -74,15 +74,15 @@ _TYPES = {name: variable.type.dtype for name, variable in Columns.vars.items()}
 
 
 @wp.func
-def row_of(touch: ContactPoint, query: int, group: int, origin: wp.vec3d) -> ManifoldRow:
+def row_of(contact: ContactPoint, query: int, group: int, origin: wp.vec3d) -> ManifoldRow:
     row = ManifoldRow()
     row.query = query
-    row.code = touch.code
-    row.feature = touch.feature
+    row.code = contact.code
+    row.feature = contact.feature
     row.group = group
-    row.gap = -touch.depth
-    row.point = origin + touch.point
-    row.normal = touch.normal
+    row.gap = -contact.depth
+    row.point = origin + contact.point
+    row.normal = contact.normal
     return row
 
 
@@ -198,7 +198,7 @@ def few_contacts(rows: np.ndarray, worlds: np.ndarray | None) -> Contacts:
 
 
 @wp.func
-def tell_row(columns: Columns, i: int, row: ManifoldRow, world: int):
+def write_row(columns: Columns, i: int, row: ManifoldRow, world: int):
     """Write a contact with the ground of a world into the columns."""
     what = row.code & 3
     part = row.code >> 2
@@ -219,7 +219,7 @@ def tell_row(columns: Columns, i: int, row: ManifoldRow, world: int):
 def _take_apart(first: int, rows: wp.array[ManifoldRow], worlds: wp.array[int], columns: Columns):
     i = first + wp.tid()
     row = rows[i]
-    tell_row(columns, i, row, worlds[wp.min(row.query, worlds.shape[0] - 1)])
+    write_row(columns, i, row, worlds[wp.min(row.query, worlds.shape[0] - 1)])
 
 
 @wp.kernel

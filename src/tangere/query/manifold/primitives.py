@@ -1,8 +1,9 @@
 """Contacts of bodies with a plane, and of cylinders with spheres.
 
-A plane: the points of `supports`, cut to four; upright cylinders have four, lying ones two, oblique ones one
-(specs/strashnov-cylinder-terrain 3.1). A sphere: the point of the cylinder nearest to its centre; where the centre is
-inside, the nearest way out through base or side.
+Plane:  the points that can rest on it (`features.face`), cut to four; upright cylinders have four, lying ones two,
+        oblique ones one (Strashnov and Torgashev 2020, section IV).
+Sphere: the point of the cylinder nearest to its centre; where the centre is inside, the nearest way out through base or
+        side.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from tangere.query.manifold.features.face import FLAT_ANGLE, support_point_of
 from tangere.query.manifold.reduction import (
     TIE,
     ContactGroups,
-    add_touch,
+    add_contact,
     clear_groups,
     empty_groups,
-    kept_touch,
+    kept_contact,
     reduce_group,
 )
-from tangere.runtime import SOUND, Arrays, InputError, choose_device, collect, reserve_slots, to_numpy
+from tangere.runtime import SOUND, Arrays, InputError, choose_device, collect, reserve_slots, to_numpy, using_threads
 from tangere.shape.analytic import Analytic, AnalyticShape, Cylinder, Hulls, Sphere, hull_tables, place, support_of
 
 wp.set_module_options(SOUND)
@@ -38,7 +39,13 @@ _SLACK = wp.constant(wp.float64(1.0e-9))
 
 
 def on_plane(
-    bodies: Analytic, normal: Arrays, offset: float, *, margin: float = 0.0, device: str | wp.Device | None = None
+    bodies: Analytic,
+    normal: Arrays,
+    offset: float,
+    *,
+    distance: float = 0.0,
+    device: str | wp.Device | None = None,
+    threads: int | None = None,
 ) -> Contacts:
     """Where n bodies rest on the half space normal . p <= offset: at most four contacts each.
 
@@ -46,7 +53,8 @@ def on_plane(
         bodies: placed bodies.
         normal: unit, shape (3,).
         offset: of the plane along it [m].
-        margin: gaps up to this count [m].
+        distance: gaps up to this count [m].
+        device, threads: as for `manifold`.
     """
     up = to_numpy(normal, "normal")
     if up.shape != (3,) or not abs(float(up @ up) - 1.0) < 1e-9:
@@ -59,22 +67,29 @@ def on_plane(
         hull_tables(bodies.hull, device.alias),
         wp.vec3d(*up),
         float(offset),
-        float(margin),
+        float(distance),
         empty_groups(slots, 1, device),
         int(device.is_cuda),
     ]
-    rows = collect(_plane_kernel(bodies.kind), len(bodies), inputs, ManifoldRow, device=device, grain=GRAIN)
-    return contacts_of(rows, None, bodies.poses, ordered=device.is_cpu)
+    with using_threads(threads):
+        rows = collect(_plane_kernel(bodies.kind), len(bodies), inputs, ManifoldRow, device=device, grain=GRAIN)
+        return contacts_of(rows, None, bodies.poses, ordered=device.is_cpu)
 
 
 def cylinder_sphere(
-    cylinders: Cylinder, spheres: Sphere, *, margin: float = 0.0, device: str | wp.Device | None = None
+    cylinders: Cylinder,
+    spheres: Sphere,
+    *,
+    distance: float = 0.0,
+    device: str | wp.Device | None = None,
+    threads: int | None = None,
 ) -> Contacts:
     """The contact of each of n cylinders with its sphere (n with n, or with 1); normals push the cylinder away.
 
     Args:
         cylinders, spheres: placed bodies.
-        margin: gaps up to this count [m].
+        distance: gaps up to this count [m].
+        device, threads: as for `manifold`.
     """
     count = max(len(cylinders), len(spheres))
     if len(cylinders) not in (1, count) or len(spheres) not in (1, count):
@@ -86,10 +101,11 @@ def cylinder_sphere(
         wp.array(to_numpy(cylinders.poses, "poses"), dtype=wp.mat44d, device=device),
         wp.array(np.array(spheres.records["radius"]), dtype=wp.float64, device=device),
         wp.array(np.ascontiguousarray(to_numpy(spheres.poses, "poses")[:, :3, 3]), dtype=wp.vec3d, device=device),
-        float(margin),
+        float(distance),
     ]
-    rows = collect(_cylinder_sphere, count, inputs, ManifoldRow, device=device, grain=GRAIN)
-    return contacts_of(rows, None, cylinders.poses, ordered=device.is_cpu)
+    with using_threads(threads):
+        rows = collect(_cylinder_sphere, count, inputs, ManifoldRow, device=device, grain=GRAIN)
+        return contacts_of(rows, None, cylinders.poses, ordered=device.is_cpu)
 
 
 @cache
@@ -128,22 +144,22 @@ def _plane_kernel(kind: int) -> wp.Kernel:
             p = point(body, hulls, n, k)
             depth = height - wp.dot(p, n)
             if depth >= -margin and most - depth <= FLAT_ANGLE * wp.length(p - deepest) + _SLACK * wp.length(p):
-                touch = ContactPoint()
-                touch.point = p
-                touch.normal = n
-                touch.depth = depth
-                touch.code = 4 * k
-                add_touch(groups, slot, touch)
-        stay = reduce_group(groups, slot, 0, TIE * margin)
+                contact = ContactPoint()
+                contact.point = p
+                contact.normal = n
+                contact.depth = depth
+                contact.code = 4 * k
+                add_contact(groups, slot, contact)
+        retained = reduce_group(groups, slot, 0, TIE * margin)
         total = int(0)
         for c in range(4):
-            if stay[c] >= 0:
+            if retained[c] >= 0:
                 total += 1
         at = reserve_slots(counts, shard, total, capacity)
         if at >= 0:
             for c in range(4):
-                if stay[c] >= 0:
-                    out[at] = row_of(kept_touch(groups, slot, 0, stay[c]), i, 0, origin)
+                if retained[c] >= 0:
+                    out[at] = row_of(kept_contact(groups, slot, 0, retained[c]), i, 0, origin)
                     at += 1
 
     return rest_on_plane
@@ -177,23 +193,23 @@ def _cylinder_sphere(
     to_side = body.radius - beside
     to_base = body.reach - wp.abs(along)
     up = wp.where(along < _ZERO, -body.axis, body.axis)
-    touch = ContactPoint()
+    contact = ContactPoint()
     if to_side >= _ZERO and to_base >= _ZERO:  # the centre is inside: out through whatever is nearer
         if to_side < to_base:
-            touch.normal = -outward
-            touch.point = along * body.axis + body.radius * outward
-            touch.depth = to_side + radius
+            contact.normal = -outward
+            contact.point = along * body.axis + body.radius * outward
+            contact.depth = to_side + radius
         else:
-            touch.normal = -up
-            touch.point = flat + body.reach * up
-            touch.depth = to_base + radius
+            contact.normal = -up
+            contact.point = flat + body.reach * up
+            contact.depth = to_base + radius
     else:
         near = wp.clamp(along, -body.reach, body.reach) * body.axis + wp.min(beside, body.radius) * outward
         away = wp.length(c - near)
-        touch.normal = (near - c) / away
-        touch.point = near
-        touch.depth = radius - away
-    if touch.depth >= -margin:
+        contact.normal = (near - c) / away
+        contact.point = near
+        contact.depth = radius - away
+    if contact.depth >= -margin:
         at = reserve_slots(counts, shard, 1, capacity)
         if at >= 0:
-            out[at] = row_of(touch, i, 0, origin)
+            out[at] = row_of(contact, i, 0, origin)

@@ -9,7 +9,8 @@ Steady:   the deepest point of a standing body runs round its rim when it rocks 
           for a small part of the margin therefore tie, as do distances and areas but for a hundredth, and the first in
           the world's directions is taken: a body at rest keeps its points and their keys.
 Limits:   a normal that finds no room for its group is counted: the caller comes back with more room, nothing is lost.
-Spec:     specs/strashnov-cylinder-terrain 8.3 (ERR-11: hull area), F-S-19 to F-S-21.
+Known as: contact manifold reduction. Four points of a group as in Strashnov and Torgashev 2020, section V, except that
+          the area is that of the hull (ERR-11: theirs is that of the points in written order).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import warp as wp
 
-from tangere.query.manifold.contact_point import ContactPoint, four_at, half_of, put_four
+from tangere.query.manifold.contact_point import ContactPoint, four_at, half_of, store_four
 from tangere.runtime import SOUND
 from tangere.shape.analytic import across
 
@@ -31,14 +32,14 @@ __all__ = [
     "TIE",
     "ContactGroups",
     "Leaders",
-    "add_touch",
+    "add_contact",
     "clear_groups",
     "compete",
     "empty_groups",
     "group_at",
     "keep_leaders",
     "kept_at",
-    "kept_touch",
+    "kept_contact",
     "no_leaders",
     "reduce_group",
     "reduced",
@@ -71,22 +72,22 @@ COLLINEAR = wp.constant(real(1.0e-6))
 
 @wp.struct
 class Leaders:
-    """The touches that a group keeps: the deepest, and the farthest in eight directions of its plane."""
+    """The contacts that a group keeps: the deepest, and the farthest in eight directions of its plane."""
 
     score: wp.types.vector(length=9, dtype=wp.float64)  #: its depth, or how far it is in a direction
-    code: wp.types.vector(length=9, dtype=wp.int32)  #: of the touch
-    number: wp.types.vector(length=9, dtype=wp.int32)  #: where it is in a list of touches
+    code: wp.types.vector(length=9, dtype=wp.int32)  #: of the contact
+    number: wp.types.vector(length=9, dtype=wp.int32)  #: where it is in a list of contacts
     out: wp.float64  #: how far the deepest is from the body's origin
 
 
 @wp.struct
 class ContactGroup:
-    """Touches with like normals."""
+    """Contacts with like normals."""
 
     normal: wp.vec3d  #: of the first
     side: wp.vec3d  #: unit, across the normal
-    stay: wp.vec4i  #: which of the kept are told, -1 for none
-    others: wp.int32  #: touches besides the first
+    retained: wp.vec4i  #: which of the kept are retained, -1 for none
+    others: wp.int32  #: contacts besides the first
 
 
 @wp.struct
@@ -97,8 +98,8 @@ class ContactGroups:
     count: wp.array[int]  # groups of each body, more than `room` where it did not suffice
     group: wp.array[ContactGroup]  # at `group_at`
     leaders: wp.array[Leaders]  # at `group_at`
-    kept: wp.array[wp.vec4i]  # KEPT_FOURS for each group: where the touches are, once it is reduced
-    touches: wp.array[ContactPoint]  # KEPT for each group: copies of what is kept
+    kept: wp.array[wp.vec4i]  # KEPT_FOURS for each group: where the contacts are, once it is reduced
+    contacts: wp.array[ContactPoint]  # KEPT for each group: copies of what is kept
 
 
 def empty_groups(bodies: int, room: int, device: wp.Device) -> Any:
@@ -109,7 +110,7 @@ def empty_groups(bodies: int, room: int, device: wp.Device) -> Any:
     groups.group = wp.empty(bodies * room, dtype=ContactGroup, device=device)
     groups.leaders = wp.empty(bodies * room, dtype=Leaders, device=device)
     groups.kept = wp.empty(bodies * room * KEPT_FOURS, dtype=wp.vec4i, device=device)
-    groups.touches = wp.empty(bodies * room * KEPT, dtype=ContactPoint, device=device)
+    groups.contacts = wp.empty(bodies * room * KEPT, dtype=ContactPoint, device=device)
     return groups
 
 
@@ -125,8 +126,8 @@ def group_at(groups: ContactGroups, body: int, g: int) -> int:
 
 
 @wp.func
-def kept_touch(groups: ContactGroups, body: int, g: int, k: int) -> ContactPoint:
-    return groups.touches[group_at(groups, body, g) * KEPT + k]
+def kept_contact(groups: ContactGroups, body: int, g: int, k: int) -> ContactPoint:
+    return groups.contacts[group_at(groups, body, g) * KEPT + k]
 
 
 @wp.func
@@ -143,9 +144,9 @@ def in_group(groups: ContactGroups, body: int, normal: vec) -> int:
 
 
 @wp.func
-def add_touch(groups: ContactGroups, body: int, touch: ContactPoint):
-    """Let a touch compete in the group of its normal."""
-    g = in_group(groups, body, touch.normal)
+def add_contact(groups: ContactGroups, body: int, contact: ContactPoint):
+    """Let a contact compete in the group of its normal."""
+    g = in_group(groups, body, contact.normal)
     at = group_at(groups, body, g)
     if g < 0:
         g = groups.count[body]
@@ -154,14 +155,14 @@ def add_touch(groups: ContactGroups, body: int, touch: ContactPoint):
             return
         at = group_at(groups, body, g)
         group = ContactGroup()
-        group.normal = touch.normal
-        group.side = across(touch.normal)
+        group.normal = contact.normal
+        group.side = across(contact.normal)
         groups.group[at] = group
         groups.leaders[at] = no_leaders()
     else:
         groups.group[at].others = groups.group[at].others + 1
     group = groups.group[at]
-    groups.leaders[at] = compete(groups.touches, groups.leaders[at], group.normal, group.side, touch, -1, at * KEPT)
+    groups.leaders[at] = compete(groups.contacts, groups.leaders[at], group.normal, group.side, contact, -1, at * KEPT)
 
 
 @wp.func
@@ -174,40 +175,40 @@ def no_leaders() -> Leaders:
 
 @wp.func
 def compete(
-    touches: wp.array[ContactPoint],
+    contacts: wp.array[ContactPoint],
     leaders: Leaders,
     normal: vec,
     side: vec,
-    touch: ContactPoint,
+    contact: ContactPoint,
     number: int,
     copies: int,
 ) -> Leaders:
-    """The leaders of a group after one more touch.
+    """The leaders of a group after one more contact.
 
-    `number` is where it is in `touches`; -1 if it is not there, and is to be copied from place `copies` on.
+    `number` is where it is in `contacts`; -1 if it is not there, and is to be copied from place `copies` on.
     """
-    out = wp.length(touch.point)
-    ahead = touch.depth - leaders.score[0]
+    out = wp.length(contact.point)
+    ahead = contact.depth - leaders.score[0]
     leads = bool(ahead > LEAD)
     if ahead > -LEAD and not leads:
         # Of equally deep points the outermost, then the one with the smallest code, wherever the search began.
         beyond = out - leaders.out
-        leads = beyond > LEAD or (beyond > -LEAD and touch.code < leaders.code[0])
+        leads = beyond > LEAD or (beyond > -LEAD and contact.code < leaders.code[0])
     if leads:
-        leaders.score[0] = touch.depth
-        leaders.code[0] = touch.code
-        leaders.number[0] = keep(touches, touch, number, copies)
+        leaders.score[0] = contact.depth
+        leaders.code[0] = contact.code
+        leaders.number[0] = keep(contacts, contact, number, copies)
         leaders.out = out
-    x = wp.dot(side, touch.point)
-    y = wp.dot(wp.cross(normal, side), touch.point)
+    x = wp.dot(side, contact.point)
+    y = wp.dot(wp.cross(normal, side), contact.point)
     # Of points in the same place those fixed to the body, which have the larger codes, not the one that runs round it.
     lead = SAME * out
     for k in range(1, KEPT):  # the eighths of a turn from side on
         ahead = x - leaders.score[k]
-        if ahead > lead or (ahead > -lead and touch.code > leaders.code[k]):
+        if ahead > lead or (ahead > -lead and contact.code > leaders.code[k]):
             leaders.score[k] = x
-            leaders.code[k] = touch.code
-            leaders.number[k] = keep(touches, touch, number, copies + k)
+            leaders.code[k] = contact.code
+            leaders.number[k] = keep(contacts, contact, number, copies + k)
         ahead = (x + y) * DIAGONAL
         y = (y - x) * DIAGONAL
         x = ahead
@@ -215,11 +216,11 @@ def compete(
 
 
 @wp.func
-def keep(touches: wp.array[ContactPoint], touch: ContactPoint, number: int, copy: int) -> int:
-    """Where a touch that leads is in the list; it is copied there if it was not."""
+def keep(contacts: wp.array[ContactPoint], contact: ContactPoint, number: int, copy: int) -> int:
+    """Where a contact that leads is in the list; it is copied there if it was not."""
     if number >= 0:
         return number
-    touches[copy] = touch
+    contacts[copy] = contact
     return copy
 
 
@@ -236,27 +237,27 @@ def reduce_group(groups: ContactGroups, body: int, g: int, tie: real) -> wp.vec4
     if groups.group[at].others == 0:
         return wp.vec4i(wp.where(tie > real(0.0), 1, 0), -1, -1, -1)  # as `reduced` would
     keep_leaders(groups.kept, at, groups.leaders[at])
-    return reduced(groups.touches, groups.kept, at, KEPT, groups.group[at].normal, tie)
+    return reduced(groups.contacts, groups.kept, at, KEPT, groups.group[at].normal, tie)
 
 
 @wp.func
 def keep_leaders(kept: wp.array[wp.vec4i], row: int, leaders: Leaders):
-    """Write down which touches lead a group."""
+    """Write down which contacts lead a group."""
     n = leaders.number
-    put_four(kept, KEPT_FOURS * row, wp.vec4i(n[0], n[1], n[2], n[3]))
-    put_four(kept, KEPT_FOURS * row + 1, wp.vec4i(n[4], n[5], n[6], n[7]))
-    put_four(kept, KEPT_FOURS * row + 2, wp.vec4i(n[8], n[8], n[8], n[8]))
+    store_four(kept, KEPT_FOURS * row, wp.vec4i(n[0], n[1], n[2], n[3]))
+    store_four(kept, KEPT_FOURS * row + 1, wp.vec4i(n[4], n[5], n[6], n[7]))
+    store_four(kept, KEPT_FOURS * row + 2, wp.vec4i(n[8], n[8], n[8], n[8]))
 
 
 @wp.func
 def kept_at(kept: wp.array[wp.vec4i], row: int, k: int) -> int:
-    """The k-th touch that leads a group."""
+    """The k-th contact that leads a group."""
     return four_at(kept, KEPT_FOURS * row + k // 4)[k % 4]
 
 
 @wp.func
 def reduced(
-    touches: wp.array[ContactPoint], kept: wp.array[wp.vec4i], row: int, count: int, n: vec, tie: real
+    contacts: wp.array[ContactPoint], kept: wp.array[wp.vec4i], row: int, count: int, n: vec, tie: real
 ) -> wp.vec4i:
     """Which of the first `count` leaders of a group stay, KEPT at most.
 
@@ -265,7 +266,7 @@ def reduced(
     points = NinePoints()  # read at once: none waits for another
     depths = Nine()
     for k in range(KEPT):
-        where = half_of(touches, kept_at(kept, row, k), 0)
+        where = half_of(contacts, kept_at(kept, row, k), 0)
         points[k] = vec(where[0], where[1], where[2])
         depths[k] = where[3]
     top = leader(depths, count, tie)

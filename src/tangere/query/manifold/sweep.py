@@ -1,12 +1,12 @@
 """All places where a body rests on the ground: the local maxima of the vertical penetration, and what stands with them.
 
 Method: walk down the pyramid under the body, past nodes it is clear of, and ask every face, edge and vertex that is
-        left (`touching`). Lifting the body by the largest penetration frees it, so no depth is larger: the filter of
-        specs/strashnov-cylinder-terrain 8.4 holds by construction.
+        left (`features.contact`). Lifting the body by the largest penetration frees it, so no depth is larger, and none
+        needs to be filtered out.
         Planar blocks of any size are one face: over seams of coplanar cells there are face normals only.
         Points with a gap up to the margin count as well: a body at rest keeps its four points when it rocks.
-Sound:  a cylinder that touches (exact test of 9.1) never goes without: if rounding has hidden every maximum, one
-        vertical touch is made by lifting it until it is free.
+Sound:  a cylinder that touches (by the exact test, `intersection.cylinder_heightfield`) never goes without: if rounding
+        has hidden every maximum, one vertical contact is made by lifting it until it is free.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from tangere.query.manifold.culling import clear_of
 from tangere.query.manifold.features.contact import (
     LIFTED,
     NEITHER,
-    NO_TOUCH,
+    NO_CONTACT,
     BodyPlace,
     edge_of,
+    feature_contacts_of,
     first_part,
     may_be_wall,
+    owner,
     rests,
-    touching_of,
-    wall_touch,
+    wall_contact,
 )
-from tangere.query.manifold.features.vertex import owner
 from tangere.query.manifold.features.wall import SteepWalls, add_wall, clear_walls, wall_at, wall_before
-from tangere.query.manifold.reduction import KEPT, ContactGroups, add_touch, clear_groups, kept_touch
+from tangere.query.manifold.reduction import KEPT, ContactGroups, add_contact, clear_groups, kept_contact
 from tangere.runtime import SOUND
 from tangere.shape.analytic import CYLINDER, Hulls, PlacedBody, bounds_of, support_of
 
@@ -61,7 +61,7 @@ __all__ = [
     "deepest_kept",
     "is_turn_due",
     "lift_of",
-    "lifted_touch",
+    "lifted_contact",
     "rim_of",
     "rim_owner",
     "surroundings_of",
@@ -147,7 +147,7 @@ def surroundings_of(kind: int) -> tuple[wp.Function, wp.Function]:
 @cache
 def sweep_of(kind: int) -> wp.Function:
     """`sweep(t, body, hulls, place, groups, walls)`: fills the groups of `place.slot`; for one kind of body."""
-    face, on_face, points, _, on_vertex, on_edge, crossings = touching_of(kind)
+    face, on_face, points, _, on_vertex, on_edge, crossings = feature_contacts_of(kind)
     surroundings, flags_if_near = surroundings_of(kind)
     support, lift = support_of(kind), lift_of(kind)
 
@@ -172,17 +172,17 @@ def sweep_of(kind: int) -> wp.Function:
                 is_known = bool(False)  # few faces ask for it
                 k = int(0)
                 while k < points(body, hulls, over.normal):
-                    touch = on_face(body, hulls, place, over, k)
-                    if touch.code != NO_TOUCH:
+                    contact = on_face(body, hulls, place, over, k)
+                    if contact.code != NO_CONTACT:
                         if not is_known:
                             deepest = support(body, hulls, -over.normal)
                             is_known = bool(True)
-                        if rests(place, over, deepest, touch):
-                            offer(place, groups, walls, touch)
+                        if rests(place, over, deepest, contact):
+                            offer(place, groups, walls, contact)
                     k += 1
                 if place.filtered == 0 and may_be_wall(over):
-                    wall = wall_touch(place, over, support(body, hulls, -over.normal))
-                    if wall.code != NO_TOUCH:
+                    wall = wall_contact(place, over, support(body, hulls, -over.normal))
+                    if wall.code != NO_CONTACT:
                         add_wall(walls, place.slot, wall, -1, place.slack)
             part += 1
 
@@ -202,19 +202,19 @@ def sweep_of(kind: int) -> wp.Function:
             return
         here = owner(t, place.centre, i, j)
         if (flags & CONVEX_VERTEX) != 0:
-            touch = on_vertex(t, body, hulls, place, here)
-            if touch.code != NO_TOUCH:
-                offer(place, groups, walls, touch)
+            contact = on_vertex(t, body, hulls, place, here)
+            if contact.code != NO_CONTACT:
+                offer(place, groups, walls, contact)
         family = int(0)
         while family < 3:
             if (flags & (CONVEX_X << family)) != 0:
                 edge = edge_of(t, here, family)
                 k = int(0)
                 while k < crossings(hulls):
-                    touch = on_edge(t, body, hulls, place, edge, k)
-                    if touch.code >= 0:
-                        offer(place, groups, walls, touch)
-                    k += wp.where(touch.code == NEITHER, 2, 1)
+                    contact = on_edge(t, body, hulls, place, edge, k)
+                    if contact.code >= 0:
+                        offer(place, groups, walls, contact)
+                    k += wp.where(contact.code == NEITHER, 2, 1)
             family += 1
 
     @wp.func
@@ -251,7 +251,7 @@ def sweep_of(kind: int) -> wp.Function:
         if deepest_kept(groups, place.slot) < _ZERO:
             up = lift(t, body, place)
             if up >= _ZERO:
-                add_touch(groups, place.slot, lifted_touch(support(body, hulls, vec(_ZERO, _ZERO, -_ONE)), up))
+                add_contact(groups, place.slot, lifted_contact(support(body, hulls, vec(_ZERO, _ZERO, -_ONE)), up))
 
     return sweep
 
@@ -283,19 +283,19 @@ def rim_owner(rim: Rim, k: int) -> wp.vec2i:
 
 
 @wp.func
-def offer(place: BodyPlace, groups: ContactGroups, walls: SteepWalls, touch: ContactPoint):
-    """Add a touch, or let the wall it is behind stand for it."""
+def offer(place: BodyPlace, groups: ContactGroups, walls: SteepWalls, contact: ContactPoint):
+    """Add a contact, or let the wall it is behind stand for it."""
     if place.filtered != 0:
-        wall = wall_before(walls, place.slot, touch, place.slack)
+        wall = wall_before(walls, place.slot, contact, place.slack)
         if wall >= 0:
             walls.used[wall] = 1
             return
-    add_touch(groups, place.slot, touch)
+    add_contact(groups, place.slot, contact)
 
 
 @wp.func
 def is_turn_due(groups: ContactGroups, walls: SteepWalls, place: BodyPlace, turn: int) -> bool:
-    """Whether to go over all touches: once; and without those behind walls if there are such, lest they hide others."""
+    """Whether to go over all contacts: once; and without those behind walls if there are any: they may hide others."""
     if turn == 0:
         return True
     return turn == 1 and is_any_behind(groups, walls, place)
@@ -307,28 +307,28 @@ def add_used_walls(groups: ContactGroups, walls: SteepWalls, place: BodyPlace):
         for w in range(walls.count[place.slot]):
             at = wall_at(walls, place.slot, w)
             if walls.used[at] != 0:
-                add_touch(groups, place.slot, walls.kept[at])
+                add_contact(groups, place.slot, walls.kept[at])
 
 
 @wp.func
-def lifted_touch(point: vec, up: real) -> ContactPoint:
-    touch = ContactPoint()
-    touch.point = point
-    touch.normal = vec(_ZERO, _ZERO, _ONE)
-    touch.depth = up
-    touch.code = LIFTED
-    return touch
+def lifted_contact(point: vec, up: real) -> ContactPoint:
+    contact = ContactPoint()
+    contact.point = point
+    contact.normal = vec(_ZERO, _ZERO, _ONE)
+    contact.depth = up
+    contact.code = LIFTED
+    return contact
 
 
 @wp.func
 def is_any_behind(groups: ContactGroups, walls: SteepWalls, place: BodyPlace) -> bool:
-    """Whether a wall stands for a touch that was kept."""
+    """Whether a wall stands for a contact that was kept."""
     if walls.count[place.slot] == 0:
         return False
     for g in range(wp.min(groups.count[place.slot], groups.room)):
         k = int(0)
         while k < KEPT:
-            if wall_before(walls, place.slot, kept_touch(groups, place.slot, g, k), place.slack) >= 0:
+            if wall_before(walls, place.slot, kept_contact(groups, place.slot, g, k), place.slack) >= 0:
                 return True
             k += 1
     return groups.count[place.slot] > groups.room
@@ -338,7 +338,7 @@ def is_any_behind(groups: ContactGroups, walls: SteepWalls, place: BodyPlace) ->
 def deepest_kept(groups: ContactGroups, slot: int) -> real:
     deepest = -_FAR
     for g in range(wp.min(groups.count[slot], groups.room)):
-        deepest = wp.max(deepest, kept_touch(groups, slot, g, 0).depth)
+        deepest = wp.max(deepest, kept_contact(groups, slot, g, 0).depth)
     return deepest
 
 

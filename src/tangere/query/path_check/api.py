@@ -1,10 +1,12 @@
 """Can a part be moved along a path without touching anything? The daily question of assembly.
 
-Method: every segment of the path is a screw; all of them are asked for their first contact with each obstacle in one
-        batch (`first_contact.rigid`), and the distance is measured at instants on the way (`distance`). Between two
-        instants no point of the part moves farther than `way`, so the clearance there is at least
-        (lower before + lower after - way) / 2.
-Sound:  a segment that is free is certified free; `time` is never later than the first contact.
+Question: the first contact of a part on its way, a verdict on every segment of the path, and the clearance over time.
+Method:   every segment of the path is a screw; all of them are searched for their first contact with each obstacle in
+          one batch (`first_contact.rigid`), and the distance is measured at instants on the way (`distance`) and where
+          segments touch. Between two instants no point of the part moves farther than `way`, so the clearance there is
+          at least (lower before + lower after - way) / 2; where the search certified a distance, at least that.
+Sound:    a segment that is free is certified free; `time` is never later than the first contact.
+Known as: continuous collision checking of a path, assembly (disassembly) path verification.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ import numpy as np
 from tangere.motion import Path, Rest
 from tangere.query.contacts.record import Contacts, Status
 from tangere.query.distance.api import distance
+from tangere.query.first_contact.options import RigidOptions
 from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
 from tangere.query.first_contact.rigid.bodies import MovingBodies
-from tangere.runtime import InputError, using_threads
-from tangere.shape.mesh import Mesh, Moving
+from tangere.runtime import InputError, described, using_threads
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 __all__ = ["Clearance", "PathCheck", "check_path"]
 
@@ -33,7 +37,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Clearance:
-    """Distance of the part to the nearest obstacle at instants on the path."""
+    """Distance of the part to the nearest obstacle at instants on the path, contacts among them."""
 
     time: np.ndarray  #: (m,) along the path, rising from 0 to 1
     lower: np.ndarray  #: (m,) the true distance is not smaller [m]
@@ -43,12 +47,17 @@ class Clearance:
 
     @property
     def least(self) -> float:
-        """The smallest distance at the instants, from above [m]."""
+        """The smallest distance at the instants, from above [m]: 0 where contact is certain, else at most its gap."""
         return float(self.upper.min())
 
     @property
+    def least_time(self) -> float:
+        """When that is, along the path."""
+        return float(self.time[self.upper.argmin()])
+
+    @property
     def certain(self) -> float:
-        """The distance is not smaller at any time of the whole path [m]."""
+        """The distance is not smaller at any time of the path [m]: of a free path at least the separation asked for."""
         return float(min(self.lower.min(), self.between.min()))
 
 
@@ -142,8 +151,9 @@ def check_path(
                 status[number, block] = found.status
                 times[number, block], uppers[number, block] = found.time, found.time_upper
                 one_more_done()
-        clearance = _clearance(part, things, path, instants, len(blocks), device, one_more_done)
-        return _verdict(part, things, path, status, times, uppers, clearance, separation, tolerance, device)
+        segments = _Segments.of(path, status, times, uppers)
+        clearance = _clearance(part, things, path, segments, instants, separation, len(blocks), device, one_more_done)
+        return _verdict(part, things, path, segments, clearance, separation, tolerance, device)
 
 
 def _obstacles(part: Mesh, obstacles: Mesh | Moving | Sequence[Mesh | Moving], path: Path) -> list[Mesh | Moving]:
@@ -159,68 +169,87 @@ def _obstacles(part: Mesh, obstacles: Mesh | Moving | Sequence[Mesh | Moving], p
     for number, thing in enumerate(things):
         at_rest = isinstance(thing, Mesh) or (isinstance(thing, Moving) and isinstance(thing.motion, Rest))
         if not at_rest or (isinstance(thing, Moving) and thing.motion.shape):
-            raise InputError(f"obstacle {number} must be a Mesh at rest, not {thing!r}")
+            raise InputError(f"obstacle {number} must be a Mesh at rest, not {described(thing)}")
     return things
+
+
+@dataclass(frozen=True)
+class _Segments:
+    """The earliest answer of all obstacles about each of k segments; times are along the path."""
+
+    status: np.ndarray
+    time: np.ndarray  #: inf when free
+    time_upper: np.ndarray  #: inf when contact is not certain
+    obstacle: np.ndarray  #: -1 when free
+
+    @staticmethod
+    def of(path: Path, status: np.ndarray, times: np.ndarray, uppers: np.ndarray) -> _Segments:
+        """From answers of each obstacle, (obstacles, k), whose times are within the segments."""
+        nearest = np.lexsort((status != Status.START, times), axis=0)[
+            0
+        ]  # an overlap goes before what only touches then
+        rows, span = np.arange(len(path)), np.diff(path.times)
+        chosen = status[nearest, rows]
+        return _Segments(
+            chosen,
+            path.times[:-1] + times[nearest, rows] * span,
+            path.times[:-1] + uppers[nearest, rows] * span,
+            np.where(chosen != Status.FREE, nearest, -1),
+        )
+
+    @property
+    def touching(self) -> np.ndarray:
+        """Numbers of the segments that are not free."""
+        return np.flatnonzero(self.status != Status.FREE)
 
 
 def _verdict(
     part: Mesh,
     things: list[Mesh | Moving],
     path: Path,
-    status: np.ndarray,
-    times: np.ndarray,
-    uppers: np.ndarray,
+    segments: _Segments,
     clearance: Clearance,
     separation: float,
     tolerance: float | None,
     device: str | None,
 ) -> PathCheck:
-    """Join the obstacles' answers; the first segment that touches is asked again for where."""
-    nearest = np.lexsort((status != Status.START, times), axis=0)[0]  # an overlap goes before what only touches then
-    rows = np.arange(len(path))
-    segment_status, within, upper = status[nearest, rows], times[nearest, rows], uppers[nearest, rows]
-    span = np.diff(path.times)
-    along = path.times[:-1] + within * span
-    touching = np.flatnonzero(segment_status != Status.FREE)
-    obstacle = np.where(segment_status != Status.FREE, nearest, -1)
-    if not len(touching):
-        return PathCheck(path, np.inf, np.inf, Status.FREE, Contacts(), segment_status, along, obstacle, clearance)
-    first = int(touching[0])
+    """What the segments say of the whole path; the first one that touches is searched again for where."""
+    columns = segments.status, segments.time, segments.obstacle, clearance
+    if not len(segments.touching):
+        return PathCheck(path, np.inf, np.inf, Status.FREE, Contacts(), *columns)
+    first = int(segments.touching[0])
     hit = rigid_first_contact(
         part.moving(path.segments[first]),
-        things[obstacle[first]],
+        things[segments.obstacle[first]],
         separation=separation,
         tolerance=tolerance,
-        contacts="all",
+        options=RigidOptions(contacts="all"),
         device=device,
     )
-    hit.contacts.time[:] = along[first]
-    hit.contacts.body_b[:] = obstacle[first]
-    certain = path.times[first] + float(upper[first]) * span[first]
-    return PathCheck(
-        path,
-        float(along[first]),
-        float(certain),
-        Status(int(segment_status[first])),
-        hit.contacts,
-        segment_status,
-        along,
-        obstacle,
-        clearance,
-    )
+    time = float(segments.time[first])
+    hit.contacts.time[:] = time
+    hit.contacts.body_b[:] = segments.obstacle[first]
+    status = Status(int(segments.status[first]))
+    return PathCheck(path, time, float(segments.time_upper[first]), status, hit.contacts, *columns)
 
 
 def _clearance(
     part: Mesh,
     things: list[Mesh | Moving],
     path: Path,
+    segments: _Segments,
     instants: int,
+    separation: float,
     blocks: int,
     device: str | None,
     one_more_done: Callable[[], None],
 ) -> Clearance:
+    """Distances at regular instants and where segments touch; raised to the separation where that was certified."""
     share = np.arange(instants) / instants
     times = np.append((path.times[:-1, None] + np.diff(path.times)[:, None] * share).ravel(), 1.0)
+    certain = segments.touching[np.isfinite(segments.time_upper[segments.touching])]
+    if len(segments.touching):
+        times = np.unique(np.concatenate([times, segments.time[segments.touching], segments.time_upper[certain]]))
     poses = path.pose(times)
     lower, upper = np.empty((len(things), len(times))), np.empty((len(things), len(times)))
     for number, thing in enumerate(things):
@@ -228,11 +257,25 @@ def _clearance(
             found = distance(part.moving(Rest(poses[block])), thing, device=device)
             lower[number, block], upper[number, block] = found.lower, found.upper
             one_more_done()
+    # Contact is certain there whatever rounding does to the pose.
+    reached = segments.obstacle[certain], np.searchsorted(times, segments.time_upper[certain])
+    upper[reached] = np.minimum(upper[reached], separation)
+    lower[reached] = np.minimum(lower[reached], upper[reached])
     nearest = np.argmin(upper, axis=0)
-    least = lower.min(axis=0)
-    way = _way(part, path, times)
-    between = np.maximum(0.5 * (least[:-1] + least[1:] - way), 0.0)
-    return Clearance(times, least, upper[nearest, np.arange(len(times))], nearest, between)
+    least, most = lower.min(axis=0), upper[nearest, np.arange(len(times))]
+    between = np.maximum(0.5 * (least[:-1] + least[1:] - _way(part, path, times)), 0.0)
+    free = _certified(path, segments, times)
+    between[free] = np.maximum(between[free], separation)
+    # Both ends of a stretch that is certified are so too, but for contacts.
+    ends = (np.append(free, False) | np.append(False, free)) & ~np.isin(times, segments.time[segments.touching])
+    least[ends] = np.clip(separation, least[ends], most[ends])
+    return Clearance(times, least, most, nearest, between)
+
+
+def _certified(path: Path, segments: _Segments, times: np.ndarray) -> np.ndarray:
+    """(m - 1,) between which instants the search certified that the part stays farther off than the separation."""
+    segment = np.clip(np.searchsorted(path.times, times[:-1], side="right") - 1, 0, len(path) - 1)
+    return (segments.status[segment] == Status.FREE) | (times[1:] <= segments.time[segment])
 
 
 def _way(part: Mesh, path: Path, times: np.ndarray) -> np.ndarray:

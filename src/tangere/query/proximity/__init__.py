@@ -2,19 +2,7 @@
 
 from tangere.query.proximity.api import find_near, proximity
 from tangere.query.proximity.contact_buffer import ContactBuffer
-from tangere.query.proximity.cpu.narrow_phase import lanes_by_mask
-from tangere.query.proximity.cpu.simd_near import EDGES, FACES, VECTORS
 from tangere.query.proximity.detector import Detector
 from tangere.query.proximity.exclusion import Exclusion
 
-__all__ = [
-    "EDGES",
-    "FACES",
-    "VECTORS",
-    "ContactBuffer",
-    "Detector",
-    "Exclusion",
-    "find_near",
-    "lanes_by_mask",
-    "proximity",
-]
+__all__ = ["ContactBuffer", "Detector", "Exclusion", "find_near", "proximity"]

@@ -1,12 +1,14 @@
 """Which features of meshes are nearer than a distance, at one instant: two meshes, one with itself, or a whole scene.
 
+Question:  which vertices and faces, and which edges, are nearer than a distance?
 Method:    a broad phase finds pairs whose boxes, grown by half the distance, meet; vertices are compared with faces and
            edges with edges in float64. By default trees over vertices, edges and faces with the test inside the
            traversal; any other broad phase gives pairs of triangles, which compare the features they own.
-Guarantee: the contacts are exactly the vertex-face and edge-edge pairs without a common vertex whose distance, as the
+Sound:     the contacts are exactly the vertex-face and edge-edge pairs without a common vertex whose distance, as the
            same function computes it everywhere, is below `distance`, less the ones that `exclude` names; each once, in
            canonical order, the same for every broad phase and number of threads. CPU and CUDA may differ for distances
-           within 1e-12 of the size of the features (specs/leonard-deformable-gpu C9 to C14).
+           within 1e-12 of the size of the features (Léonard 2021, sections 3.6.3 to 3.8).
+Known as:  proximity query, discrete collision detection with a contact distance.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ import numpy as np
 
 from tangere.broad_phase.triangles import BroadPhase, Surfaces, as_meshes, checked_distance, every_job, triangle_pairs
 from tangere.query.contacts.record import Contacts
-from tangere.query.proximity.broad_phase import search_trees
 from tangere.query.proximity.contact_buffer import ContactBuffer, describe
+from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable
 from tangere.query.proximity.nearest_filter import nearest_of_each
 from tangere.query.proximity.representative_triangles import near_features
@@ -87,8 +89,8 @@ def find_near(
 ) -> ContactBuffer:
     """The contacts of a scene, left on its device; `jobs` (k, 2) says which meshes are compared."""
     if broad_phase == "tree":
-        names = search_trees(surfaces, jobs, distance)
+        pair_keys = engine_of(surfaces.device).near_pairs(surfaces, jobs, distance)
     else:
-        names = near_features(surfaces, triangle_pairs(surfaces, distance, jobs, broad_phase=broad_phase), distance)
+        pair_keys = near_features(surfaces, triangle_pairs(surfaces, distance, jobs, broad_phase=broad_phase), distance)
     excluded = ExclusionTable.of(surfaces, exclude)
-    return describe(surfaces, names if excluded is None else excluded.removed_from(surfaces, names))
+    return describe(surfaces, pair_keys if excluded is None else excluded.removed_from(surfaces, pair_keys))

@@ -1,6 +1,6 @@
-"""Pairs of features that are near: their names, and the contacts made of them, on the device.
+"""Pairs of features that are near: their keys, and the contacts made of them, on the device.
 
-Contacts are in the order of their names (`names`); points and normals are made when asked for.
+Contacts are in the order of their keys (`pair_keys`); points and normals are made when asked for.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles import Layout, Surfaces
-from tangere.bvh.lbvh import LANES
 from tangere.geometry.closest_points import edges_offset, face_offset
 from tangere.query.contacts.record import Contacts, Kind
-from tangere.query.proximity.details import fill_by_eights, fill_one_by_one
+from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.pair_keys import VERTEX_FACE, bases_of, body_of, key_bits, number_bits
-from tangere.runtime import SOUND, NonCopyable, device_of, launch, sort_pairs
+from tangere.runtime import SOUND, NonCopyable, device_of, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FILL_GRAIN", "ContactBuffer", "ContactColumns", "describe", "filling"]
+__all__ = ["FILL_GRAIN", "ContactBuffer", "ContactColumns", "describe", "fill_arguments"]
 
 #: Where numbers stand in the key of a contact.
 KEY_SHIFT = wp.constant(wp.int64(29))
@@ -38,7 +37,7 @@ class ContactBuffer(NonCopyable, instead="take its contacts, which are in main m
     positions: wp.array  #: (v,) vec3d [m]: where they were found
     count: int
     number: wp.array  #: (1,) int64: n, for kernels
-    names: wp.array  #: (n,) int64, rising
+    pair_keys: wp.array  #: (n,) int64, rising
     quads: wp.array  #: (n,) vec4i: the four vertices: v f0 f1 f2, or a0 a1 b0 b1
     weights: wp.array  #: (n,) vec4d of the four vertices, none negative
     gap: wp.array  #: (n,) float64 [m]
@@ -46,11 +45,11 @@ class ContactBuffer(NonCopyable, instead="take its contacts, which are in main m
     kind: wp.array  #: (n,) uint8
 
     @staticmethod
-    def empty(layout: Layout, positions: wp.array, names: wp.array, number: wp.array, count: int) -> ContactBuffer:
-        """Room for what names stand for."""
+    def empty(layout: Layout, positions: wp.array, pair_keys: wp.array, number: wp.array, count: int) -> ContactBuffer:
+        """Room for what keys stand for."""
         types = (wp.vec4i, wp.vec4d, wp.float64, wp.vec2i, wp.uint8)
-        columns = (wp.empty(len(names), dtype=dtype, device=names.device) for dtype in types)
-        return ContactBuffer(layout, positions, count, number, names, *columns)
+        columns = (wp.empty(len(pair_keys), dtype=dtype, device=pair_keys.device) for dtype in types)
+        return ContactBuffer(layout, positions, count, number, pair_keys, *columns)
 
     def with_count(self, count: int) -> ContactBuffer:
         """The same columns, of which so many rows count: a tenth of the time of `dataclasses.replace`."""
@@ -62,9 +61,9 @@ class ContactBuffer(NonCopyable, instead="take its contacts, which are in main m
         return self.count
 
     def __repr__(self) -> str:
-        return f"Near({self.told()})"
+        return f"ContactBuffer({self.summary()})"
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many there are, of which kinds, and where, in a few words."""
         device = device_of(self.kind)
         if not self.count or not device.is_cpu:  # a text is no reason to fetch them
@@ -75,10 +74,10 @@ class ContactBuffer(NonCopyable, instead="take its contacts, which are in main m
     @cached_property
     def details(self) -> ContactColumns:
         """Points, normals and who they belong to, made when first asked for."""
-        device = device_of(self.names)
+        device = device_of(self.pair_keys)
         types = (wp.vec3d, wp.vec3d, wp.vec3d, wp.int64, wp.vec2i, wp.uint8)
         details = ContactColumns(*(wp.empty(self.count, dtype=dtype, device=device) for dtype in types))
-        inputs = [self.names, wp.int64(number_bits(self.layout)), bases_of(self.layout)]
+        inputs = [self.pair_keys, wp.int64(number_bits(self.layout)), bases_of(self.layout)]
         inputs += [self.quads, self.weights, self.features, self.positions]
         outputs = [details.point_a, details.point_b, details.normal, details.key, details.bodies, details.vertex_on]
         launch(_detail, self.count, inputs, outputs, device=device, grain=4096)
@@ -130,38 +129,24 @@ class ContactColumns:
     vertex_on: wp.array  #: (n,) uint8
 
 
-def describe(surfaces: Surfaces, names: wp.array) -> ContactBuffer:
+def describe(surfaces: Surfaces, pair_keys: wp.array) -> ContactBuffer:
     """The contacts of named pairs of features, in canonical order."""
-    layout, count = surfaces.layout, len(names)
+    layout, count = surfaces.layout, len(pair_keys)
     number = wp.array(
         np.array([count], np.int64), dtype=wp.int64, device=surfaces.device, copy=not surfaces.device.is_cpu
     )
-    near = ContactBuffer.empty(layout, surfaces.positions, _in_order(names, key_bits(layout)), number, count)
-    kernel, dim, arguments = filling(near, bases_of(layout))
+    engine = engine_of(surfaces.device)
+    near = ContactBuffer.empty(layout, surfaces.positions, engine.sort_keys(pair_keys, key_bits(layout)), number, count)
+    kernel, dim, arguments = engine.fill_launch(near, bases_of(layout))
     launch(kernel, dim, arguments, device=surfaces.device, grain=FILL_GRAIN if dim > FEW_EIGHTS else FEW_EIGHTS)
     return near
 
 
-def filling(near: ContactBuffer, bases: wp.array) -> tuple[wp.Kernel, int, list[Any]]:
-    """Kernel, number of indices and arguments of the launch that writes the columns, as far as `near.number` says."""
+def fill_arguments(near: ContactBuffer, bases: wp.array) -> list[Any]:
+    """What a kernel that writes the columns takes, as far as `near.number` says."""
     layout = near.layout
-    inputs = [near.number, near.names, wp.int64(number_bits(layout)), bases, layout.faces, layout.edges]
-    outputs = [near.quads, near.weights, near.gap, near.features, near.kind]
-    arguments = [*inputs, near.positions, *outputs]
-    if device_of(near.names).is_cuda:
-        return fill_one_by_one, len(near.names), arguments
-    return fill_by_eights, -(-len(near.names) // LANES), arguments
-
-
-def _in_order(names: wp.array, bits: int) -> wp.array:
-    """Names, which are all different, in rising order."""
-    device = device_of(names)
-    if device.is_cpu:  # NumPy sorts integers with vector instructions: 5 ms where a radix sort takes 25
-        rows = names.numpy()
-        if np.all(rows[1:] > rows[:-1]):
-            return names
-        return wp.array(np.sort(rows), dtype=wp.int64, device=device, copy=False)
-    return sort_pairs(names, wp.empty(len(names), dtype=wp.int32, device=device), bits=bits)[0]
+    inputs = [near.number, near.pair_keys, wp.int64(number_bits(layout)), bases, layout.faces, layout.edges]
+    return [*inputs, near.positions, near.quads, near.weights, near.gap, near.features, near.kind]
 
 
 @wp.func
@@ -179,7 +164,7 @@ def normal_between(offset: wp.vec3d, across: wp.vec3d) -> wp.vec3d:
 @wp.kernel
 def _detail(
     first: int,
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: wp.int64,
     bases: wp.array2d[int],
     quads: wp.array[wp.vec4i],
@@ -195,9 +180,9 @@ def _detail(
 ):
     k = first + wp.tid()
     mask = (wp.int64(1) << bits) - wp.int64(1)
-    other = int(names[k] & mask)
-    one = int((names[k] >> bits) & mask)
-    code = names[k] >> (wp.int64(2) * bits)
+    other = int(pair_keys[k] & mask)
+    one = int((pair_keys[k] >> bits) & mask)
+    code = pair_keys[k] >> (wp.int64(2) * bits)
     side = int(code & wp.int64(1))
     w = weights[k]
     p = positions[quads[k][0]]

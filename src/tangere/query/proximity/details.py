@@ -1,29 +1,25 @@
-"""The columns of contacts, from their names: one by one on CUDA, by eights on CPU.
+"""The columns of contacts, from the keys of their pairs: features, vertices, weights and gaps, one by one.
 
-Eight contacts of one kind are described at once by the formulas of `lanes_near`; a lane in doubt, and eights that are
-not full or not of one kind, go one by one. The numbers are the same, bit by bit.
+`cpu.details` does the same eight at a time, with the same bits.
 """
 
 from __future__ import annotations
 
 import warp as wp
 
-from tangere.bvh.lbvh import LANES
 from tangere.geometry.closest_points import centred_on_edges, edges_offset, face_offset, nearest_on_face
-from tangere.query.proximity.cpu.parallel_sort import sort_chunk
-from tangere.query.proximity.cpu.simd_near import fill_edges_in_lanes, fill_faces_in_lanes
 from tangere.query.proximity.pair_keys import VERTEX_FACE, body_of
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["fill_by_eights", "fill_one_by_one", "settle_and_fill"]
+__all__ = ["fill_contact", "fill_one_by_one"]
 
 
 @wp.func
 def fill_contact(
     k: int,
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: wp.int64,
     bases: wp.array2d[int],
     faces: wp.array2d[int],
@@ -37,7 +33,7 @@ def fill_contact(
 ):
     """Write contact k."""
     mask = (wp.int64(1) << bits) - wp.int64(1)
-    name = names[k]
+    name = pair_keys[k]
     other = int(name & mask)
     one = int((name >> bits) & mask)
     code = name >> (wp.int64(2) * bits + wp.int64(1))
@@ -67,53 +63,11 @@ def fill_contact(
     kind[k] = wp.uint8(code)
 
 
-@wp.func
-def fill_eight(
-    begin: int,
-    end: int,
-    names: wp.array[wp.int64],
-    bits: wp.int64,
-    bases: wp.array2d[int],
-    faces: wp.array2d[int],
-    edges: wp.array2d[int],
-    positions: wp.array[wp.vec3d],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    gap: wp.array[wp.float64],
-    features: wp.array[wp.vec2i],
-    kind: wp.array[wp.uint8],
-):
-    """Write eight contacts, or fewer."""
-    doubtful = int(255)
-    if end - begin == LANES:
-        code = names[begin] >> (wp.int64(2) * bits + wp.int64(1))
-        if names[end - 1] >> (wp.int64(2) * bits + wp.int64(1)) == code:  # names rise: so are all between
-            if code == VERTEX_FACE:
-                doubtful = fill_faces_in_lanes(begin, names, bits, faces, positions, quads, weights, gap, features)
-            else:
-                doubtful = fill_edges_in_lanes(begin, names, bits, edges, positions, quads, weights, gap, features)
-            row = int(1)
-            across = int(1)
-            if code == VERTEX_FACE:
-                row = 0
-                across = 2
-            for k in range(begin, end):
-                kind[k] = wp.uint8(code)
-                if bases.shape[1] > 2:
-                    pair = features[k]
-                    one = pair[0] - bases[row, body_of(bases, row, pair[0])]
-                    features[k] = wp.vec2i(one, pair[1] - bases[across, body_of(bases, across, pair[1])])
-    if doubtful != 0:
-        for k in range(begin, end):
-            if (doubtful >> (k - begin)) & 1 == 1:
-                fill_contact(k, names, bits, bases, faces, edges, positions, quads, weights, gap, features, kind)
-
-
 @wp.kernel
 def fill_one_by_one(
     first: int,
     number: wp.array[wp.int64],
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: wp.int64,
     bases: wp.array2d[int],
     faces: wp.array2d[int],
@@ -128,56 +82,4 @@ def fill_one_by_one(
     """Write as many contacts as the number says."""
     k = first + wp.tid()
     if wp.int64(k) < number[0]:
-        fill_contact(k, names, bits, bases, faces, edges, positions, quads, weights, gap, features, kind)
-
-
-@wp.kernel(module="unique", module_options=SOUND)
-def fill_by_eights(
-    first: int,
-    number: wp.array[wp.int64],
-    names: wp.array[wp.int64],
-    bits: wp.int64,
-    bases: wp.array2d[int],
-    faces: wp.array2d[int],
-    edges: wp.array2d[int],
-    positions: wp.array[wp.vec3d],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    gap: wp.array[wp.float64],
-    features: wp.array[wp.vec2i],
-    kind: wp.array[wp.uint8],
-):
-    """The same, eight at each index."""
-    begin = LANES * (first + wp.tid())
-    end = wp.min(begin + LANES, int(number[0]))
-    fill_eight(begin, end, names, bits, bases, faces, edges, positions, quads, weights, gap, features, kind)
-
-
-@wp.kernel(module="unique", module_options=SOUND)
-def settle_and_fill(
-    first: int,
-    width: int,
-    begins: wp.array[wp.int64],
-    loose: wp.array[wp.int64],
-    number: wp.array[wp.int64],
-    names: wp.array[wp.int64],
-    bits: wp.int64,
-    bases: wp.array2d[int],
-    faces: wp.array2d[int],
-    edges: wp.array2d[int],
-    positions: wp.array[wp.vec3d],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    gap: wp.array[wp.float64],
-    features: wp.array[wp.vec2i],
-    kind: wp.array[wp.uint8],
-):
-    """Put a chunk of names in order (`ordered`), and write its contacts while they are at hand."""
-    chunk = sort_chunk(first + wp.tid(), int(bits), width, begins, loose, names)
-    begin = int(chunk[0])
-    while begin < chunk[1]:
-        if begin + LANES > chunk[1]:  # rather eight again, of which some are there already, than the rest one by one
-            begin = wp.max(chunk[0], chunk[1] - LANES)
-        end = wp.min(begin + LANES, chunk[1])
-        fill_eight(begin, end, names, bits, bases, faces, edges, positions, quads, weights, gap, features, kind)
-        begin = end
+        fill_contact(k, pair_keys, bits, bases, faces, edges, positions, quads, weights, gap, features, kind)

@@ -9,7 +9,6 @@ The contacts are exactly those of `proximity`, in the same order.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Sequence
 
@@ -19,8 +18,7 @@ import warp as wp
 from tangere.broad_phase.triangles import LARGEST, Surfaces, as_meshes, checked_distance, every_job
 from tangere.query.contacts.record import Contacts
 from tangere.query.proximity.contact_buffer import ContactBuffer
-from tangere.query.proximity.cpu.detector import CpuDetector
-from tangere.query.proximity.cuda.detector import CudaDetector
+from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable
 from tangere.query.proximity.feature_trees import FeatureTrees
 from tangere.query.proximity.search_plan import SearchPlan
@@ -28,9 +26,6 @@ from tangere.runtime import Arrays, InputError, NonCopyable, as_points, thread_c
 from tangere.shape.mesh import Mesh
 
 __all__ = ["Detector"]
-
-#: Bytes of a point.
-POINT = wp.types.type_size_in_bytes(wp.vec3d)
 
 
 class Detector(NonCopyable, instead="make another one of the same meshes, or keep the contacts it found"):
@@ -94,11 +89,8 @@ class Detector(NonCopyable, instead="make another one of the same meshes, or kee
         They are valid until the next call: arrays are used again.
         """
         with self._turn:
-            taken = self._take(positions)
-            if isinstance(self._steps, CpuDetector):
-                found = self._steps.find(taken, self._threads or thread_count())
-            else:
-                found = self._steps.find()
+            taken = self._copy_positions(positions)
+            found = self._steps.find(taken, self._threads or thread_count())
         if isinstance(found, ContactBuffer):
             return found
         base = self._surfaces.layout.vertex_base
@@ -123,13 +115,14 @@ class Detector(NonCopyable, instead="make another one of the same meshes, or kee
     def _order(self) -> None:
         """Trees, their boxes, and the searches to be made, for the bodies where they are."""
         plan = SearchPlan.of(self._surfaces, self._jobs, self._distance, FeatureTrees.built)
-        steps = CudaDetector if self.device.is_cuda else CpuDetector
-        self._steps = steps(self._surfaces, plan, self._positions, self._distance, self._excluded)
+        self._steps = engine_of(self.device).detector(
+            self._surfaces, plan, self._positions, self._distance, self._excluded
+        )
 
-    def _take(self, positions: Arrays | Sequence[Arrays]) -> wp.array:
+    def _copy_positions(self, positions: Arrays | Sequence[Arrays]) -> wp.array:
         """All positions in one array: on CPU the one given, where that is possible; else where searches expect them."""
         kept, device = self._positions, self.device
-        if type(positions) is wp.array and positions.device is device and device.is_cpu:
+        if self._steps.reads_in_place and type(positions) is wp.array and positions.device is device:
             if positions.dtype is wp.vec3d and positions.shape == kept.shape and positions.is_contiguous:
                 return positions
         base = self._surfaces.layout.vertex_base
@@ -141,8 +134,5 @@ class Detector(NonCopyable, instead="make another one of the same meshes, or kee
         for part, begin, size in zip(parts, begins.tolist(), sizes.tolist(), strict=True):
             if len(part) != size:
                 raise InputError(f"positions must be {size} points, not {len(part)}")
-            if self.device.is_cpu:  # a third of the time of wp.copy
-                ctypes.memmove((self._positions.ptr or 0) + begin * POINT, part.ptr, size * POINT)
-            else:
-                wp.copy(self._positions, part, dest_offset=begin, count=size)
+            self._steps.copy(part, begin)
         return self._positions

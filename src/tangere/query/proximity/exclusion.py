@@ -1,6 +1,6 @@
 """Pairs of features of one mesh that are near without being in contact: neighbours, and what is near at rest.
 
-Three kinds (specs/leonard-deformable-gpu C9):
+Three kinds (Léonard 2021, sections 3.6.3 and 5.2.2):
   rings     features less than k edges apart along the mesh;
   at_rest   features nearer than a length at rest, if the surface joins them within that length: the two walls of a thin
             slit are near, but not joined, and stay in contact;
@@ -39,7 +39,7 @@ class Exclusion:
     topology: Topology
     keys: np.ndarray  #: (n,) int64, rising: contact keys of a mesh with itself
     activation: np.ndarray  #: (n,) [m]: only nearer than this is a contact; 0: never
-    within: float = 0.0  #: all pairs nearer than this at rest, and joined there, are listed [m]
+    distance: float = 0.0  #: all pairs nearer than this at rest, and joined there, are listed [m]
     rest: np.ndarray | None = None  #: (v, 3) where that was
 
     @staticmethod
@@ -72,11 +72,11 @@ class Exclusion:
         return _excluding(topology, np.concatenate(keys))
 
     @staticmethod
-    def at_rest(mesh: Mesh, within: float, *, device: str | None = None) -> Exclusion:
-        """Features nearer than `within` [m] in the mesh as it is, if triangles nearer than that join them."""
-        contacts = _contacts(mesh, within, device)
+    def at_rest(mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
+        """Features nearer than `distance` [m] in the mesh as it is, if triangles nearer than that join them."""
+        contacts = _contacts(mesh, distance, device)
         keys = np.sort(contacts.key[_joined_nearby(mesh.topology, contacts)])
-        return Exclusion(mesh.topology, keys, np.zeros(len(keys)), within, mesh.vertices)
+        return Exclusion(mesh.topology, keys, np.zeros(len(keys)), distance, mesh.vertices)
 
     @staticmethod
     def gaps(mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
@@ -120,6 +120,8 @@ def _joined_nearby(topology: Topology, contacts: Contacts) -> np.ndarray:
     from scipy.sparse import csr_matrix
 
     contact, one, other = _triangles_at(topology, contacts)
+    if not len(one):  # SciPy takes no empty rows of a sparse matrix
+        return np.zeros(len(contacts), bool)
     faces = len(topology.faces)
     rows, columns = np.concatenate([one, other]), np.concatenate([other, one])
     neighbours = topology.edge_faces

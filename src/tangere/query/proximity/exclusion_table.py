@@ -81,15 +81,15 @@ class ExclusionTable:
             wp.array(np.concatenate(activation), dtype=wp.float64, device=device),
         )
 
-    def removed_from(self, surfaces: Surfaces, names: wp.array) -> wp.array:
+    def removed_from(self, surfaces: Surfaces, pair_keys: wp.array) -> wp.array:
         """Those of the named pairs of features that count, in any order."""
-        device, count = surfaces.device, len(names)
+        device, count = surfaces.device, len(pair_keys)
         number = wp.full(1, wp.int64(count), dtype=wp.int64, device=device)
-        inputs = [number, names, *self.inputs(surfaces)]
+        inputs = [number, pair_keys, *self.inputs(surfaces)]
         return collect(that_count_kernel, count, inputs, wp.int64, device=device, grain=4096, capacity=count)
 
     def inputs(self, surfaces: Surfaces) -> list[Any]:
-        """What `that_count_kernel` takes after the names."""
+        """What `that_count_kernel` takes after the keys."""
         layout = surfaces.layout
         table = [wp.int64(number_bits(layout)), bases_of(layout), self.first, self.keys, self.activation]
         return [*table, layout.faces, layout.edges, surfaces.positions]
@@ -111,7 +111,7 @@ def that_count_kernel(
     first: int,
     shard: int,
     number: wp.array[wp.int64],
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: wp.int64,
     bases: wp.array2d[int],
     first_key: wp.array[int],
@@ -128,9 +128,9 @@ def that_count_kernel(
     if wp.int64(k) >= number[0]:
         return
     mask = (wp.int64(1) << bits) - wp.int64(1)
-    other = int(names[k] & mask)
-    one = int((names[k] >> bits) & mask)
-    code = names[k] >> (wp.int64(2) * bits)
+    other = int(pair_keys[k] & mask)
+    one = int((pair_keys[k] >> bits) & mask)
+    code = pair_keys[k] >> (wp.int64(2) * bits)
     edges_pair = code >> wp.int64(1) == EDGE_EDGE
     row_one = int(0)
     row_other = int(2)
@@ -157,4 +157,4 @@ def that_count_kernel(
     if counting:
         place = reserve_slots(counts, shard, 1, capacity)
         if place >= 0:
-            out[place] = names[k]
+            out[place] = pair_keys[k]

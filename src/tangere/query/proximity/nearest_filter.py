@@ -3,7 +3,8 @@
 The nearest contact of all is kept, and takes its vertex, or both its edges; then the nearest of those whose vertex or
 edges are still free, and so on. So no vertex has two contacts with faces and no edge two with edges, a contact is left
 out only where its vertex, or one of its edges, keeps another that is not farther, and bodies may change places. Faces
-are not counted: many vertices rest on one (specs/leonard-deformable-gpu C14, `nearest_per_primitive`).
+are not counted: many vertices rest on one (Léonard 2021, section 3.8: of several
+contacts of one primitive the shortest).
 """
 
 from __future__ import annotations

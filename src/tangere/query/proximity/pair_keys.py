@@ -1,7 +1,7 @@
-"""Names of pairs of features: one integer each, of kind and side, and the numbers of both features.
+"""Keys of pairs of features: one integer each, of kind and side, and the numbers of both features.
 
-The first number is that of the vertex, or of the smaller edge. Names in rising order are the canonical order of
-contacts, whatever tree, grid, thread or device found them (specs/leonard-deformable-gpu C14).
+The first number is that of the vertex, or of the smaller edge. Keys in rising order are the canonical order of
+contacts, whatever tree, grid, thread or device found them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["EDGE_EDGE", "VERTEX_FACE", "bases_of", "body_of", "key_bits", "number_bits", "pair_key"]
+__all__ = ["EDGE_EDGE", "VERTEX_FACE", "bases_of", "body_of", "joined", "key_bits", "number_bits", "pair_key"]
 
 VERTEX_FACE = wp.constant(wp.int64(Kind.VERTEX_FACE))
 EDGE_EDGE = wp.constant(wp.int64(Kind.EDGE_EDGE))
@@ -32,7 +32,7 @@ def number_bits(layout: Layout) -> int:
 
 
 def key_bits(layout: Layout) -> int:
-    """Bits that hold every name."""
+    """Bits that hold every key."""
     return 2 * number_bits(layout) + CODE_BITS
 
 
@@ -44,9 +44,22 @@ def bases_of(layout: Layout) -> wp.array:
     return layout.cache["bases"]
 
 
+def joined(parts: list[wp.array], device: wp.Device) -> wp.array:
+    """The keys of all parts in one array."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = wp.empty(sum(map(len, parts)), dtype=wp.int64, device=device)
+    at = 0
+    for part in parts:
+        if len(part):
+            wp.copy(whole, part, dest_offset=at, count=len(part))
+        at += len(part)
+    return whole
+
+
 @wp.func
 def pair_key(kind: wp.int64, side: int, one: int, other: int, bits: wp.int64) -> wp.int64:
-    """The name of a pair; side is 1 where the vertex belongs to the later body."""
+    """The key of a pair; side is 1 where the vertex belongs to the later body."""
     code = (kind << wp.int64(1)) | wp.int64(side)
     return (((code << bits) | wp.int64(one)) << bits) | wp.int64(other)
 

@@ -1,8 +1,10 @@
-"""Near features of pairs of triangles: stage 7 of the grid pipeline.
+"""Near features of pairs of triangles: for broad phases that give pairs of triangles instead of features.
 
 Of two triangles only the vertices and edges they own are tested, 3.25 pairs on average instead of 15, each pair of
-features once whatever pair of triangles brings it up (specs/leonard-deformable-gpu C11). Whether features are
-neighbours is decided here, by their vertices: a pair with a vertex in common always touches and is no contact (C9).
+features once whatever pair of triangles brings it up (Léonard 2021, section 3.7). Whether features are
+neighbours is decided here, by their vertices: a pair with a vertex in common always touches and is no contact (section
+3.6.3).
+Known as: representative triangles (Curtis, Tamstorf and Manocha 2008).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import warp as wp
 from tangere.broad_phase.triangles import Surfaces
 from tangere.bvh.lbvh import MovingBox, boxes_meet
 from tangere.geometry.closest_points import edges_near, face_near
-from tangere.query.proximity.cpu.representative_triangles import near_owned
+from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.pair_keys import EDGE_EDGE, VERTEX_FACE, number_bits, pair_key
 from tangere.runtime import SOUND, collect, launch, reserve_slots
 
@@ -25,8 +27,6 @@ __all__ = ["Tests", "append_near", "count_tests", "near_features", "near_inputs"
 
 #: Pairs of triangles worth a thread, some 100 ns each.
 GRAIN = 2048
-#: So many are tested by eights, which takes 100 us to begin with.
-MANY = 512
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,15 @@ class Tests:
 
 
 def near_features(surfaces: Surfaces, pairs: wp.array, distance: float, *, boxes: bool = True) -> wp.array:
-    """Names of the pairs of owned features, without a common vertex, that are nearer than `distance`, in any order.
+    """Keys of the pairs of owned features, without a common vertex, that are nearer than `distance`, in any order.
 
     Args:
         pairs: (n,) vec2i of triangles.
         boxes: compare the boxes of the features before their distance; the answer is the same.
     """
-    if surfaces.device.is_cpu and not boxes and len(pairs) >= MANY:
-        return near_owned(surfaces, pairs, distance)
+    found = None if boxes else engine_of(surfaces.device).near_owned(surfaces, pairs, distance)
+    if found is not None:
+        return found
     inputs = [pairs, *near_inputs(surfaces, distance, boxes)]
     return collect(_near_features, len(pairs), inputs, wp.int64, device=surfaces.device, grain=GRAIN)
 
@@ -103,7 +104,7 @@ def append_near(
     capacity: int,
     out: wp.array[wp.int64],
 ):
-    """Append the names of the features that two triangles own and that are near; boxes, if any, are compared first."""
+    """Append the keys of the features that two triangles own and that are near; boxes, if any, are compared first."""
     boxed = boxes.shape[0] > 0
     for turn in range(2):
         s = pair[turn]

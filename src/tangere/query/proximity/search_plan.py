@@ -2,8 +2,8 @@
 
 If all meshes of a scene are compared with each other and themselves they share one tree of each kind, and two searches
 find everything: vertices among faces, and edges among edges; else every pair of meshes is searched by itself. Within
-one tree an item is compared with what follows it, so each pair is seen once. CPUs search by eights (`eights_search`),
-CUDA item by item (`linear_search`).
+one tree an item is compared with what follows it, so each pair is seen once. CPUs search by eights (`cpu`),
+CUDA item by item (`cuda`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.triangles import Layout, Surfaces, every_job
-from tangere.query.proximity.cpu.bvh8 import Bvh8Boxes
-from tangere.query.proximity.cpu.narrow_phase import lanes_by_mask, near_in_bvh8, scratch_of
-from tangere.query.proximity.cpu.parallel_sort import Ranges
+from tangere.broad_phase.triangles import Surfaces, every_job
+from tangere.bvh.wide import WideBvhBoxes
 from tangere.query.proximity.cuda.lbvh import CudaLbvhBoxes
-from tangere.query.proximity.cuda.narrow_phase import near_one_by_one
-from tangere.query.proximity.feature_trees import FeatureTrees, Placed, Tree
-from tangere.query.proximity.pair_keys import number_bits
+from tangere.query.proximity.engine import engine_of
+from tangere.query.proximity.feature_trees import FeatureTrees, PlacedVertices, Tree
 
 __all__ = ["EXPECTED", "Branch", "PlannedSearch", "PlannedSide", "SearchPlan"]
 
@@ -37,12 +34,12 @@ class PlannedSide:
     """One partner of a search: some features of a mesh, or of all, at an instant."""
 
     trees: FeatureTrees
-    placed: Placed
+    placed: PlacedVertices
     kind: str  #: "vertices", "edges" or "faces"
-    boxes: Bvh8Boxes | CudaLbvhBoxes
+    boxes: WideBvhBoxes | CudaLbvhBoxes
 
     @staticmethod
-    def of(trees: FeatureTrees, placed: Placed, kind: str) -> PlannedSide:
+    def of(trees: FeatureTrees, placed: PlacedVertices, kind: str) -> PlannedSide:
         """Some features of trees, with room for boxes; on CUDA those of vertices are made when they are placed."""
         tree: Tree = getattr(trees, kind)
         return PlannedSide(trees, placed, kind, placed.vertices if kind == "vertices" else tree.boxes())
@@ -54,41 +51,11 @@ class PlannedSearch:
 
     kernel: wp.Kernel
     dim: int
-    inputs: list[Any]  #: after them an appending kernel takes counts, capacity and out: the names
-    expected: int  #: names to make room for at first
-    meeting: list[Any] = field(default_factory=list)  #: on CPU, inputs of `cluster_pairs.meet`, which goes before
+    inputs: list[Any]  #: after them an appending kernel takes counts, capacity and out: the keys
+    expected: int  #: keys to make room for at first
+    meeting: list[Any] = field(default_factory=list)  #: on CPU, inputs of the search for clusters that goes before
     scratch: int = 0  #: numbers that each CPU thread needs for itself
-    boxes: tuple[Bvh8Boxes, ...] = ()  #: on CPU, of both trees
-
-    @staticmethod
-    def of(layout: Layout, a: PlannedSide, b: PlannedSide, distance: float) -> PlannedSearch:
-        """A search for names of pairs nearer than `distance` [m]; within a tree if both sides have the same one."""
-        how = [int(a.boxes is b.boxes), int(a.trees is b.trees)]
-        last = [layout.vertex_body, layout.body, distance, wp.int64(number_bits(layout))]
-        if isinstance(a.boxes, Bvh8Boxes) and isinstance(b.boxes, Bvh8Boxes):
-            one, other = a.boxes.of, b.boxes.of
-            meeting = [how[0], a.boxes.clusters, b.boxes.rows, other.levels, lanes_by_mask()]
-            ranges = Ranges.of(layout)
-            inputs = [
-                *how,
-                *(one.items, one.numbers, a.boxes.rows, a.placed.positions),
-                *(other.items, other.numbers, b.boxes.clusters, b.boxes.rows, b.placed.positions),
-                *(other.corners, *last, lanes_by_mask(), ranges.width, ranges.of_vertices),
-            ]
-            kernel = near_in_bvh8(one.items.shape[1], other.items.shape[1])
-            return PlannedSearch(
-                kernel, one.groups, inputs, EXPECTED * one.count, meeting, scratch_of(other), (a.boxes, b.boxes)
-            )
-        assert isinstance(a.boxes, CudaLbvhBoxes)
-        assert isinstance(b.boxes, CudaLbvhBoxes)
-        one, other = a.boxes.of, b.boxes.of
-        inputs = [
-            *(one.tree.units, *how),
-            *(one.tree.items, one.numbers, a.boxes.items, a.placed.positions),
-            *(other.tree.items, other.numbers, b.boxes.items, b.placed.positions, b.boxes.records, *last),
-        ]
-        kernel = near_one_by_one(one.tree.items.shape[1], other.tree.items.shape[1])
-        return PlannedSearch(kernel, len(one.numbers), inputs, EXPECTED * len(one.numbers))
+    boxes: tuple[WideBvhBoxes, ...] = ()  #: on CPU, of both trees
 
 
 @dataclass(frozen=True)
@@ -110,7 +77,7 @@ class Branch:
 class SearchPlan:
     """All searches of a scene."""
 
-    bodies: dict[int | None, tuple[FeatureTrees, Placed]]  #: of one mesh, or of all (None)
+    bodies: dict[int | None, tuple[FeatureTrees, PlacedVertices]]  #: of one mesh, or of all (None)
     edges: Branch
     vertices: Branch
 
@@ -128,11 +95,12 @@ class SearchPlan:
             for body, kind in ((a, one), (b, other)):
                 if body not in plan.bodies:
                     ordered = trees(surfaces, body)
-                    plan.bodies[body] = (ordered, Placed.empty(ordered))
+                    plan.bodies[body] = (ordered, PlacedVertices.empty(ordered))
                 if (body, kind) not in sides:
                     sides[body, kind] = PlannedSide.of(*plan.bodies[body], kind)
                     branch.sides.append(sides[body, kind])
-            branch.searches.append(PlannedSearch.of(surfaces.layout, sides[a, one], sides[b, other], distance))
+            plan_search = engine_of(surfaces.device).plan_search
+            branch.searches.append(plan_search(surfaces.layout, sides[a, one], sides[b, other], distance))
         return plan
 
     def is_current(self, surfaces: Surfaces) -> bool:

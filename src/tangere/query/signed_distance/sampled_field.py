@@ -1,8 +1,8 @@
 """A sampled distance field: a rigid tool that many points are asked about at every step.
 
-Samples of the signed distance on a regular grid, read with trilinear interpolation (specs/leonard-deformable-gpu
-C21.9). The distance changes by no more than the way gone, so what is read is wrong by sqrt(3) / 2 of the spacing at
-most, and by much less away from the medial axis.
+Samples of the signed distance on a regular grid, read with trilinear interpolation (Léonard 2021, section 2.5, surveys
+such fields). The distance changes by no more than the way gone, so what is read is wrong by sqrt(3) / 2 of the spacing
+at most, and by much less away from the medial axis.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import warp as wp
 
 from tangere.motion import as_poses
 from tangere.query.signed_distance.api import signed_distance, usable_points
-from tangere.runtime import SOUND, Arrays, CapacityError, InputError, choose_device, launch
+from tangere.runtime import SOUND, Arrays, CapacityError, InputError, choose_device, described, launch, using_threads
 from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
@@ -36,20 +36,28 @@ class DistanceField:
     samples: np.ndarray  #: (nx, ny, nz) [m]
 
     @staticmethod
-    def of(mesh: Mesh, spacing: float, *, margin: float | None = None, device: str | None = None) -> DistanceField:
+    def of(
+        mesh: Mesh,
+        spacing: float,
+        *,
+        margin: float | None = None,
+        device: str | None = None,
+        threads: int | None = None,
+    ) -> DistanceField:
         """Sample a closed mesh.
 
         Args:
             spacing: of the samples [m].
             margin: how far the samples reach beyond the mesh [m]; None means four times the spacing.
+            device, threads: as for `signed_distance`.
         """
         if not isinstance(mesh, Mesh):
             raise InputError(f"a field is made of a Mesh at rest, not of a {type(mesh).__name__}")
         if not (isinstance(spacing, Real) and 0.0 < spacing < np.inf):
-            raise InputError(f"spacing must be a positive length, not {spacing!r}")
+            raise InputError(f"spacing must be a positive length, not {described(spacing)}")
         margin = 4.0 * spacing if margin is None else margin
         if not (isinstance(margin, Real) and 0.0 <= margin < np.inf):
-            raise InputError(f"margin must be a length, not negative, not {margin!r}")
+            raise InputError(f"margin must be a length, not negative, not {described(margin)}")
         origin = mesh.bounds[0] - margin
         sizes = np.ceil((mesh.bounds[1] + margin - origin) / spacing) + 1.0  # perhaps too large for integers
         if not np.log2(sizes).sum() <= np.log2(MOST_SAMPLES):
@@ -57,7 +65,7 @@ class DistanceField:
         counts = sizes.astype(int)
         ticks = [origin[k] + spacing * np.arange(counts[k]) for k in range(3)]
         points = np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, 3)
-        distance = signed_distance(points, mesh, device=device).distance
+        distance = signed_distance(points, mesh, device=device, threads=threads).distance
         return DistanceField(origin, spacing, margin, distance.reshape(counts))
 
     @property
@@ -66,13 +74,14 @@ class DistanceField:
         return 0.5 * np.sqrt(3.0) * self.spacing
 
     def at(
-        self, points: Arrays, pose: Arrays | None = None, *, device: str | None = None
+        self, points: Arrays, pose: Arrays | None = None, *, device: str | None = None, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Distance (n,) [m] and its gradient (n, 3), in the world, at points of the world.
 
         Args:
             points: (n, 3) [m].
             pose: (4, 4) rigid pose of the tool; None means the identity.
+            device, threads: as for `signed_distance`.
 
         Outside of the samples the distance is inf, farther than `margin`, and the gradient zero.
         """
@@ -86,7 +95,8 @@ class DistanceField:
         samples = wp.array(self.samples, dtype=wp.float64, device=where)
         inputs = [x, wp.mat33d(*matrix[:3, :3].ravel()), wp.vec3d(*matrix[:3, 3])]
         inputs += [samples, wp.vec3d(*self.origin), self.spacing]
-        launch(_read, len(x), inputs, [distance, gradient], device=where)
+        with using_threads(threads):
+            launch(_read, len(x), inputs, [distance, gradient], device=where)
         return distance.numpy(), gradient.numpy().reshape(-1, 3)
 
 

@@ -13,11 +13,10 @@ import numpy as np
 import warp as wp
 
 from tangere.motion import as_poses
-from tangere.runtime import Arrays, InputError, check_kind, to_numpy
+from tangere.runtime import Arrays, InputError, check_kind, read_only, to_numpy
 from tangere.shape.analytic.hull import Hull, convex_hull, unit_cube
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.mesh.moving import Moving
-from tangere.shape.mesh.readonly import read_only
+from tangere.shape.moving import Moving
 
 __all__ = [
     "CONE",

@@ -10,8 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from tangere.runtime import InputError
-from tangere.shape.mesh.readonly import read_only
+from tangere.runtime import InputError, read_only
 
 __all__ = ["Hull", "convex_hull", "unit_cube"]
 

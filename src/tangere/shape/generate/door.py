@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.runtime import InputError
+from tangere.runtime import InputError, described
 from tangere.shape.generate.build.assembly import PartInPlace, pose, steps
 from tangere.shape.generate.build.blocks import Box, add, block_solid, cut, cut_holes, rounded
 from tangere.shape.generate.build.lattice import revolve
@@ -35,7 +35,7 @@ def door_panel(triangles: int = 3530, *, crown: float = 0.0, name: str = "door p
         crown: how far the middle is also bent outwards from front to rear [m]; 0 leaves it bent in one direction.
     """
     if not 0.0 <= crown <= 0.2:
-        raise InputError(f"door panel: crown must be between 0 and 0.2 m, not {crown!r}")
+        raise InputError(f"door panel: crown must be between 0 and 0.2 m, not {described(crown)}")
     depth = 0.07
     ribs = [(x, x + 0.02) for x in (0.34, 0.72)]
     bays = np.array([[0.19, 0.33], [0.53, 0.33], [0.89, 0.33]])

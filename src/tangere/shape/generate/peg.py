@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.runtime import InputError, positive, whole
+from tangere.runtime import InputError, described, positive, whole
 from tangere.shape.generate.build.assembly import PartInPlace, pose, steps
 from tangere.shape.generate.build.budget import factor_pair, solve
 from tangere.shape.generate.build.lattice import revolve
@@ -35,7 +35,7 @@ def peg(
     positive(radius, "peg: radius")
     positive(height, "peg: height")
     if not 0.0 <= chamfer < min(radius, height):
-        raise InputError(f"peg: chamfer must be at least 0 and below {min(radius, height):g}, not {chamfer!r}")
+        raise InputError(f"peg: chamfer must be at least 0 and below {min(radius, height):g}, not {described(chamfer)}")
     if sides is not None:
         whole(sides, "peg: sides", least=3)
     fewest = 3 if chamfer else 2

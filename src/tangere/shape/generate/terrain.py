@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from tangere.runtime import InputError, positive, positives, random_source
+from tangere.runtime import InputError, described, positive, positives, random_source
 from tangere.shape.heightfield.heightfield import Heightfield
 
 __all__ = ["city_blocks", "dunes", "flat", "fractal", "kerbs", "slope", "stairs"]
@@ -32,7 +32,7 @@ def slope(
         heading: the direction in which it rises, from the x axis [rad].
     """
     if not abs(angle) < 0.5 * math.pi:
-        raise InputError(f"slope: the angle must be between -pi/2 and pi/2, not {angle!r}")
+        raise InputError(f"slope: the angle must be between -pi/2 and pi/2, not {described(angle)}")
     x, y = _places("slope", size, cell)
     rise = math.tan(angle)
     heights = rise * math.cos(heading) * x[None, :] + rise * math.sin(heading) * y[:, None]

@@ -2,7 +2,7 @@
 
 from tangere.shape.heightfield.heightfield import Heightfield
 from tangere.shape.heightfield.relief import Relief
-from tangere.shape.heightfield.tiles import TiledHeightfield
+from tangere.shape.heightfield.tiled_heightfield import TiledHeightfield
 
 __all__ = [
     "Heightfield",

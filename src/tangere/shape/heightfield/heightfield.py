@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import Arrays, InputError, to_numpy
+from tangere.runtime import Arrays, InputError, described, read_only, read_only_copy, to_numpy
 from tangere.shape.heightfield.files import read_heights, write_heights
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.mesh.readonly import read_only, read_only_copy
 
 __all__ = ["HOLE", "RECTANGLE", "TRIANGLES", "Edit", "Heightfield"]
 
@@ -277,7 +276,8 @@ def checked_spacing(spacing: Any, name: str) -> tuple[float, float]:
     try:
         dx, dy = (float(v) for v in (spacing if isinstance(spacing, tuple | list | np.ndarray) else (spacing, spacing)))
     except (TypeError, ValueError) as error:
-        raise InputError(f"Heightfield {name!r}: spacing must be one or two lengths, not {spacing!r}") from error
+        told = f"spacing must be one or two lengths, not {described(spacing)}"
+        raise InputError(f"Heightfield {name!r}: {told}") from error
     if not (0.0 < dx < math.inf and 0.0 < dy < math.inf):
         raise InputError(f"Heightfield {name!r}: spacing must be positive and finite, not {(dx, dy)}")
     return dx, dy
@@ -288,7 +288,7 @@ def checked_origin(origin: Any, name: str) -> tuple[float, float, float]:
     try:
         x, y, z = (float(v) for v in origin)
     except (TypeError, ValueError) as error:
-        raise InputError(f"Heightfield {name!r}: origin must be three coordinates, not {origin!r}") from error
+        raise InputError(f"Heightfield {name!r}: origin must be three coordinates, not {described(origin)}") from error
     if not all(map(math.isfinite, (x, y, z))):
         raise InputError(f"Heightfield {name!r}: origin must be finite, not {(x, y, z)}")
     return x, y, z
@@ -296,7 +296,7 @@ def checked_origin(origin: Any, name: str) -> tuple[float, float, float]:
 
 def _checked_scale(scale: Any, name: str) -> float:
     if not isinstance(scale, int | float | np.number) or not math.isfinite(scale) or scale == 0:
-        raise InputError(f"Heightfield {name!r}: scale must be a finite number that is not 0, not {scale!r}")
+        raise InputError(f"Heightfield {name!r}: scale must be a finite number that is not 0, not {described(scale)}")
     return float(scale)
 
 

@@ -58,7 +58,7 @@ class Relief:
 
     @staticmethod
     def of(heights: Any, holes: Any, flatness: float, name: str) -> Relief:
-        """A look at all heights.
+        """From all heights.
 
         Args:
             heights, holes: an array or what takes slices like one; holes may be None.
@@ -72,7 +72,7 @@ class Relief:
             for i in range(0, r, TOGETHER[0])
             for j in range(0, c, TOGETHER[1])
         ]
-        relief.look(blocks, heights, holes, flatness, name)
+        relief.update(blocks, heights, holes, flatness, name)
         return relief
 
     @staticmethod
@@ -80,20 +80,20 @@ class Relief:
         """Room for so many squares along y and x."""
         return Relief(*(np.empty((*counts, n)) for n in (2, 2, 4)), np.empty(counts), np.empty(counts, np.uint8))
 
-    def look(self, blocks: Iterable[Block], heights: Any, holes: Any, flatness: float, name: str) -> None:
-        """Look at the heights of some squares anew."""
+    def update(self, blocks: Iterable[Block], heights: Any, holes: Any, flatness: float, name: str) -> None:
+        """Compute some squares anew from their heights."""
         device = wp.get_device("cpu")
         for block in blocks:
             r, c = block[1] - block[0] + 1, block[3] - block[2] + 1
             kinds = (wp.vec2d, wp.vec2d, wp.vec4d, wp.float64, wp.uint8)
-            seen = [wp.empty((r, c), dtype=dtype, device=device) for dtype in kinds]
+            parts = [wp.empty((r, c), dtype=dtype, device=device) for dtype in kinds]
             window = _window(heights, holes, block)
-            launch(look_at_square, r * c, [window, block[0], block[2], flatness], seen, device=device, grain=GRAIN)
-            if not (np.abs(seen[1].numpy()) <= LARGEST_HEIGHT).all():  # NaN is not either
+            launch(summarise_square, r * c, [window, block[0], block[2], flatness], parts, device=device, grain=GRAIN)
+            if not (np.abs(parts[1].numpy()) <= LARGEST_HEIGHT).all():  # NaN is not either
                 rows = SQUARE * block[0], min(SQUARE * (block[1] + 1), heights.shape[0]) - 1
                 raise InputError(f"Heightfield {name!r}: a height in rows {rows[0]} to {rows[1]} is not finite")
             for all_of, part in zip(
-                (self.ground, self.heights, self.corners, self.bend, self.marks), seen, strict=True
+                (self.ground, self.heights, self.corners, self.bend, self.marks), parts, strict=True
             ):
                 all_of[block[0] : block[1] + 1, block[2] : block[3] + 1] = part.numpy()
 
@@ -227,7 +227,7 @@ def off_plane(w: Window, i: int, j: int, half: int) -> wp.float64:
 
 
 @wp.kernel
-def look_at_square(
+def summarise_square(
     first: int,
     w: Window,
     first_row: int,

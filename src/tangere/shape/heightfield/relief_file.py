@@ -1,8 +1,8 @@
 """The relief of a folder of tiles, kept in a file beside them: relief.npz.
 
-The file has the sizes and times of the tiles it was made from. Tiles that are not as they were then are looked at anew,
-with the squares that border on them; so is everything where the file is missing, damaged or of another grid. What was
-looked at is written back if the folder takes it.
+The file has the sizes and times of the tiles it was made from. Squares of tiles that are not as they were then, and
+those that border on them, are computed anew; so is everything where the file is missing, damaged or of another grid.
+What was computed is written back if the folder takes it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tangere.shape.heightfield.heightfield import FLATNESS
 from tangere.shape.heightfield.relief import SQUARE, Block, Relief, square_counts
 
 if TYPE_CHECKING:
-    from tangere.shape.heightfield.tiles import TileFolder
+    from tangere.shape.heightfield.tile_folder import TileFolder
 
-__all__ = ["FILE", "kept_relief"]
+__all__ = ["FILE", "current_relief"]
 
 FILE = "relief.npz"
 PARTS = tuple(field.name for field in fields(Relief))
 
 
-def kept_relief(tiles: TileFolder) -> Relief:
+def current_relief(tiles: TileFolder) -> Relief:
     """The relief of the tiles as they are now."""
-    states = _states(tiles)  # before the tiles are read: what changes meanwhile is seen the next time
+    states = _tile_states(tiles)  # before the tiles are read: what changes meanwhile is seen the next time
     holes, flatness, name = tiles.holes(), FLATNESS * max(tiles.spacing), tiles.folder.name
     kept = _loaded(tiles, states.shape, flatness)
     if kept is None:
@@ -40,12 +40,12 @@ def kept_relief(tiles: TileFolder) -> Relief:
         changed = np.argwhere((states != before).any(axis=2)).tolist()
         if not changed:
             return relief
-        relief.look([_squares_of(tiles, i, j) for i, j in changed], tiles, holes, flatness, name)
+        relief.update([_squares_of(tiles, i, j) for i, j in changed], tiles, holes, flatness, name)
     _save(tiles.folder, relief, states, flatness)
     return relief
 
 
-def _states(tiles: TileFolder) -> np.ndarray:
+def _tile_states(tiles: TileFolder) -> np.ndarray:
     """Size and time of change of every tile's files of heights and holes, (rows, columns, 4); 0 where there is none."""
     states = np.zeros((*tiles.counts, 4), np.int64)
     with os.scandir(tiles.folder) as entries:

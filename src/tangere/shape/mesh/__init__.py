@@ -1,18 +1,18 @@
-"""Triangle meshes: topology, files, mass, and a mesh in motion."""
+"""Triangle meshes: topology, files, report, mass."""
 
 from tangere.shape.mesh.files import weld_vertices
 from tangere.shape.mesh.mass import MassProperties
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.mesh.moving import Moving
-from tangere.shape.mesh.readonly import read_only
 from tangere.shape.mesh.topology import Adjacency, Topology
+from tangere.shape.mesh.units import doubted_units, says_its_unit, warn_of_doubted_units
 
 __all__ = [
     "Adjacency",
     "MassProperties",
     "Mesh",
-    "Moving",
     "Topology",
-    "read_only",
+    "doubted_units",
+    "says_its_unit",
+    "warn_of_doubted_units",
     "weld_vertices",
 ]

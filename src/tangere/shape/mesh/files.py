@@ -1,4 +1,4 @@
-"""Mesh files in and out through trimesh, without any repair.
+"""Mesh files in and out through trimesh, without any repair, in metres.
 
 Reading keeps the order of vertices and triangles of the file. Scenes become one mesh, every part where its transforms
 put it. Welding merges vertices whose coordinates are equal and nothing else; the first of them keeps its place.
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tangere.runtime import InputError, MissingExtraError
+from tangere.shape.mesh.units import METRE, MeshSource, named_unit, says_its_unit, unit_in_file
 
 __all__ = ["read_mesh", "weld_vertices", "write_mesh"]
 
@@ -33,11 +34,18 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def read_mesh(path: str | PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices (n, 3) and triangles (m, 3) of a mesh file, as they are in the file."""
+def read_mesh(path: str | PathLike[str], units: str | None = None) -> tuple[np.ndarray, np.ndarray, MeshSource]:
+    """Vertices (n, 3) [m] and triangles (m, 3) of a mesh file, as they are in the file, and what is known of its unit.
+
+    Args:
+        units: of the file's lengths, whatever it says itself; None means what it says, or metres.
+    """
     import trimesh
 
     path = Path(fspath(path))
+    told = None if units is None else named_unit(units)
+    if told is not None and path.suffix.lower() in _SOLIDS:
+        raise InputError(f"Mesh {path.name!r}: a STEP file says its unit and is read in metres; units cannot be told")
     if not path.is_file():
         raise InputError(f"Mesh {path.name!r}: there is no file {str(path)!r}")
     if path.suffix.lower() in _SOLIDS and find_spec("cascadio") is None:
@@ -54,9 +62,14 @@ def read_mesh(path: str | PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     if not sum(len(part.faces) for part in parts):
         raise InputError(f"Mesh {path.name!r}: the file contains no triangles")
     first = np.cumsum([0] + [len(part.vertices) for part in parts[:-1]])
+    own = next((part.metadata["units"] for part in scene.geometry.values() if part.metadata.get("units")), None)
+    # glTF and STEP (through cascadio) are metres, whatever their makers wrote beside it
+    own = unit_in_file(own) if path.suffix.lower() in (".3mf", ".dae") else None
+    source = MeshSource(path.name, told or own or METRE, told is not None or says_its_unit(path.suffix))
     return (
-        np.concatenate([np.asarray(part.vertices, np.float64) for part in parts]),
+        source.unit.to_metres(np.concatenate([np.asarray(part.vertices, np.float64) for part in parts])),
         np.concatenate([np.asarray(part.faces) + offset for part, offset in zip(parts, first, strict=True)]),
+        source,
     )
 
 

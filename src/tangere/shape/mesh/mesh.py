@@ -3,7 +3,7 @@
 A `Mesh` is immutable. `replace` and `at` give meshes that share the topology, and with it everything upper rooms keep
 in `topology.cache`; what depends on positions lives in `mesh.cache`. Detection takes any triangles: open, non-manifold
 and zero-area ones are legal and described in `report`; NaN, wrong indices and emptiness raise.
-Spec: specs/redon-rigid-ccd-and-dynamics C1.
+Known as: an indexed face set.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import Arrays, InputError, check_kind, to_numpy
+from tangere.runtime import Arrays, InputError, check_kind, read_only, read_only_copy, to_numpy, view_room
 from tangere.shape.mesh.files import read_mesh, weld_vertices, write_mesh
 from tangere.shape.mesh.mass import MassProperties, solid_mass_properties
-from tangere.shape.mesh.moving import Moving
-from tangere.shape.mesh.readonly import read_only, read_only_copy
 from tangere.shape.mesh.report import Report, report_on
 from tangere.shape.mesh.topology import Topology
+from tangere.shape.mesh.units import MeshSource
+from tangere.shape.moving import Moving
 
 __all__ = ["Mesh"]
 
@@ -40,20 +40,31 @@ class Mesh:
     topology: Topology  #: triangles, edges and adjacency, shared by `replace`
     name: str
     cache: dict[Any, Any]  #: what upper rooms build from these positions
+    source: MeshSource | None  #: the file it was loaded from, and the unit its lengths were taken in
     _welded: int
 
     def __init__(self, vertices: Arrays, faces: Arrays, *, name: str = "mesh") -> None:
         positions = _checked_vertices(vertices, name)
         self._set(positions, Topology(faces, len(positions), name), name)
 
-    def _set(self, vertices: np.ndarray, topology: Topology, name: str, welded: int = 0) -> None:
-        self.__dict__.update(vertices=vertices, topology=topology, name=name, cache={}, _welded=welded)
+    def _set(
+        self,
+        vertices: np.ndarray,
+        topology: Topology,
+        name: str,
+        welded: int = 0,
+        source: MeshSource | None = None,
+    ) -> None:
+        parts = {"vertices": vertices, "topology": topology, "name": name, "cache": {}, "source": source}
+        self.__dict__.update(parts, _welded=welded)
 
     @classmethod
-    def _of(cls, vertices: np.ndarray, topology: Topology, name: str, welded: int) -> Mesh:
+    def _of(
+        cls, vertices: np.ndarray, topology: Topology, name: str, welded: int, source: MeshSource | None = None
+    ) -> Mesh:
         """A mesh from parts that are checked already."""
         mesh = cls.__new__(cls)
-        mesh._set(vertices, topology, name, welded)
+        mesh._set(vertices, topology, name, welded, source)
         return mesh
 
     def __setattr__(self, key: str, value: object) -> None:
@@ -63,31 +74,52 @@ class Mesh:
         return f"Mesh({self.name!r}, {len(self.vertices)} vertices, {len(self.faces)} triangles)"
 
     def __reduce__(self):
-        return _unpickled, (self.vertices, self.faces, self.name, self._welded)
+        return _unpickled, (self.vertices, self.faces, self.name, self._welded, self.source)
+
+    @cached_property
+    def _png(self) -> bytes | None:
+        return view_room().png(self)
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: a small picture; None where it cannot be drawn."""
+        return self._png
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the same picture, and what there is to know before trusting the mesh."""
+        report = self.report
+        sides = " x ".join(f"{side:.4g}" for side in self.bounds[1] - self.bounds[0])
+        surface = f"{'closed' if report.closed else 'open'}, {'oriented' if report.oriented else 'not oriented'}"
+        facts = {"size": f"{sides} m", "surface": surface, "components": report.components}
+        if report.notes:
+            facts["notes"] = "; ".join(report.notes)
+        return view_room().html(repr(self), facts, self._png)
 
     # -- in and out ---------------------------------------------------------------------------------------------------
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, weld: bool = True) -> Mesh:
-        """Read a mesh file (.stl, .ply, .obj, .off, .glb, …); a scene becomes one mesh.
+    def load(cls, path: str | PathLike[str], *, weld: bool = True, units: str | None = None) -> Mesh:
+        """Read a mesh file (.stl, .ply, .obj, .off, .glb, …), in metres; a scene becomes one mesh.
 
         Args:
             path: the file.
+            units: of the lengths in the file: "m", "mm", "cm", "inch" …; None means what the file says itself (.3mf,
+                .dae, .glb, STEP), else metres. `report` says what was taken.
             weld: merge vertices whose coordinates are equal; `report` says how many. Nothing else is
                 changed. Turn it off where two frames of one simulation must keep the topology of the file.
         """
         if not isinstance(path, str | PathLike):
             raise InputError(f"a mesh file is named by a path, not by a {type(path).__name__}")
         name = Path(fspath(path)).name
-        vertices, faces = read_mesh(path)
+        vertices, faces, source = read_mesh(path, units)
         vertices = _checked_vertices(vertices, name)
         topology = Topology(faces, len(vertices), name)
         if not weld:
-            return cls._of(vertices, topology, name, 0)
+            return cls._of(vertices, topology, name, 0, source)
         kept, renumbered = weld_vertices(vertices, topology.faces)
         if kept is vertices:
-            return cls._of(vertices, topology, name, 0)
-        return cls._of(read_only(kept), Topology(renumbered, len(kept), name), name, len(vertices) - len(kept))
+            return cls._of(vertices, topology, name, 0, source)
+        welded = len(vertices) - len(kept)
+        return cls._of(read_only(kept), Topology(renumbered, len(kept), name), name, welded, source)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a mesh file of the type the suffix names.
@@ -123,7 +155,7 @@ class Mesh:
             raise InputError(
                 f"Mesh {self.name!r}: has {len(self.vertices)} vertices, the new positions are {len(positions)}"
             )
-        return Mesh._of(positions, self.topology, self.name, self._welded)
+        return Mesh._of(positions, self.topology, self.name, self._welded, self.source)
 
     def at(self, pose: Arrays) -> Mesh:
         """The mesh moved by an invertible affine map, shape (4, 4); topology is shared.
@@ -134,7 +166,8 @@ class Mesh:
         moved = read_only(self.vertices @ linear.T + offset)
         if np.linalg.det(linear) > 0.0:
             return self.replace(vertices=moved)
-        return Mesh._of(moved, Topology(self.faces[:, ::-1], len(moved), self.name), self.name, self._welded)
+        turned = Topology(self.faces[:, ::-1], len(moved), self.name)
+        return Mesh._of(moved, turned, self.name, self._welded, self.source)
 
     def moving(self, motion: Any) -> Moving:
         """This mesh with a motion over t in [0, 1], as the continuous queries take it."""
@@ -203,9 +236,11 @@ class Mesh:
         return np.cross(b - a, c - a)
 
 
-def _unpickled(vertices: np.ndarray, faces: np.ndarray, name: str, welded: int) -> Mesh:
+def _unpickled(
+    vertices: np.ndarray, faces: np.ndarray, name: str, welded: int, source: MeshSource | None = None
+) -> Mesh:
     positions = _checked_vertices(read_only(vertices), name)
-    return Mesh._of(positions, Topology(read_only(faces), len(positions), name), name, welded)
+    return Mesh._of(positions, Topology(read_only(faces), len(positions), name), name, welded, source)
 
 
 def _checked_vertices(vertices: Arrays, name: str) -> np.ndarray:

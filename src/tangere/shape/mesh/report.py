@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tangere.shape.mesh.units import METRE
+
 if TYPE_CHECKING:
     from tangere.shape.mesh.mesh import Mesh
 
@@ -28,6 +30,7 @@ class Report:
     manifold: bool
     components: int
     bounds: np.ndarray  #: (2, 3) smallest and largest coordinates [m]
+    units: str  #: of the file's lengths, and whether they were assumed; "metres" for meshes from no file
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -60,6 +63,11 @@ def report_on(mesh: Mesh, welded: int) -> Report:
         (topology.crowded_edge_count, "edges with more than two triangles"),
         (topology.reversed_edge_count, "edges whose triangles disagree which side is out"),
     ]
+    converted = (
+        ()
+        if mesh.source is None or mesh.source.unit is METRE
+        else (f"lengths converted from {mesh.source.units} to metres",)
+    )
     return Report(
         name=mesh.name,
         vertices=topology.vertex_count,
@@ -72,5 +80,6 @@ def report_on(mesh: Mesh, welded: int) -> Report:
         manifold=topology.is_manifold,
         components=topology.component_count,
         bounds=mesh.bounds,
-        notes=tuple(f"{text}: {count}" for count, text in notes if count),
+        units=METRE.name if mesh.source is None else mesh.source.units,
+        notes=(*converted, *(f"{text}: {count}" for count, text in notes if count)),
     )

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tangere.runtime import Arrays, InputError, to_numpy
-from tangere.shape.mesh.readonly import read_only, read_only_copy
+from tangere.runtime import Arrays, InputError, read_only, read_only_copy, to_numpy
 
 __all__ = ["Adjacency", "Topology"]
 

@@ -1,7 +1,8 @@
 """Robots from URDF files."""
 
-from tangere.shape.robot.urdf import load_urdf
+from tangere.shape.robot.robot import Joint, Robot
 
 __all__ = [
-    "load_urdf",
+    "Joint",
+    "Robot",
 ]

@@ -12,9 +12,8 @@ from os import PathLike
 
 import numpy as np
 
-from tangere.runtime import Arrays, InputError, to_numpy
+from tangere.runtime import Arrays, InputError, read_only, read_only_copy, to_numpy
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.mesh.readonly import read_only, read_only_copy
 
 __all__ = ["TetMesh"]
 

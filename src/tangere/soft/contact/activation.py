@@ -1,4 +1,7 @@
-"""What counts as a contact of a vertex and a face, and how far off (see `nearest_faces`)."""
+"""What counts as a contact of a vertex and a face, and how far off (see `nearest_faces`).
+
+Known as: the activation distance of a contact (the d-hat of Li et al. 2020).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from tangere.soft.model.assembly import CLOSED, STILL
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FAR", "REACH", "REST_PART", "activation", "is_flat", "touch", "vertex_normal"]
+__all__ = ["FAR", "REACH", "REST_PART", "activation", "contact_gap", "is_flat", "vertex_normal"]
 
 #: Further than anything is looked for.
 FAR = wp.constant(wp.float64(1.0e300))
@@ -110,7 +113,7 @@ def is_nearest_around(
 
 
 @wp.func
-def touch(
+def contact_gap(
     v: int,
     normal: wp.vec3d,
     items: wp.array2d[int],

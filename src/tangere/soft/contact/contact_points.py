@@ -22,7 +22,7 @@ from tangere.soft.model.assembly import Assembly
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ContactPoints", "Partners", "touching_near"]
+__all__ = ["ContactPartners", "ContactPoints", "points_from_proximity"]
 
 _EDGE_EDGE = wp.constant(wp.uint8(Kind.EDGE_EDGE))
 _VERTEX_FACE = wp.constant(wp.uint8(Kind.VERTEX_FACE))
@@ -59,58 +59,65 @@ class ContactPoints:
         return int(self.live.numpy()[0])
 
 
-class Partners:
+class ContactPartners:
     """What each feature touches: vertex v at places 2 v and 2 v + 1, then the sharp edges; -1 for nothing."""
 
     def __init__(self, assembly: Assembly, sharp: SharpEdges) -> None:
         device = assembly.device
         self._assembly, self._sharp = assembly, sharp
         self.first_edge = 2 * len(assembly.rest)
-        self.of = wp.empty(self.first_edge + sharp.count, dtype=wp.int32, device=device)
-        self._ends = wp.empty_like(self.of)
+        self.nearest = wp.empty(self.first_edge + sharp.count, dtype=wp.int32, device=device)
+        self._ends = wp.empty_like(self.nearest)
 
     def clear(self) -> None:
-        self.of.fill_(-1)
+        self.nearest.fill_(-1)
 
-    def list_to(self, touching: ContactPoints, positions: wp.array) -> ContactPoints:
+    def list_contacts(self, contact_points: ContactPoints, positions: wp.array) -> ContactPoints:
         """Fill a list with them; a longer one is made where the host can see that it is needed."""
         device = self._assembly.device
         if device.is_cuda:
-            self.list_by_scan(touching, positions)
-            return touching
+            self.list_by_scan(contact_points, positions)
+            return contact_points
         kept = self._kept()
-        if touching.room < len(kept):
-            touching = ContactPoints.empty(len(kept) + len(kept) // 2, device)
+        if contact_points.room < len(kept):
+            contact_points = ContactPoints.empty(len(kept) + len(kept) // 2, device)
         places = wp.array(kept, dtype=wp.int32, device=device, copy=False)
-        launch(_fill_kept, len(kept), [places, *self._features(positions)], touching.columns, device=device, grain=1024)
-        touching.live.fill_(len(kept))
-        return touching
+        launch(
+            _fill_kept,
+            len(kept),
+            [places, *self._features(positions)],
+            contact_points.columns,
+            device=device,
+            grain=1024,
+        )
+        contact_points.live.fill_(len(kept))
+        return contact_points
 
-    def list_by_scan(self, touching: ContactPoints, positions: wp.array) -> None:
+    def list_by_scan(self, contact_points: ContactPoints, positions: wp.array) -> None:
         """Fill a list with as many as it has room for, without a word to the host."""
-        device, places = self._assembly.device, len(self.of)
-        launch(_keep, places, [self.of, self.first_edge], [self._ends], device=device, grain=8192)
+        device, places = self._assembly.device, len(self.nearest)
+        launch(_keep, places, [self.nearest, self.first_edge], [self._ends], device=device, grain=8192)
         warp.utils.array_scan(self._ends, self._ends, inclusive=True)
-        inputs = [self._ends, touching.room, *self._features(positions)]
-        launch(_fill, places, inputs, [*touching.columns, touching.live], device=device, grain=8192)
+        inputs = [self._ends, contact_points.room, *self._features(positions)]
+        launch(_fill, places, inputs, [*contact_points.columns, contact_points.live], device=device, grain=8192)
 
     def _kept(self) -> np.ndarray:
         """Which places tell of a contact: where two edges have found each other, the first one does (CPU)."""
-        of = self.of.numpy()
-        kept = np.flatnonzero(of >= 0).astype(np.int32)
+        nearest = self.nearest.numpy()
+        kept = np.flatnonzero(nearest >= 0).astype(np.int32)
         edges = kept[kept >= self.first_edge] - self.first_edge
         if not len(edges):
             return kept
-        other = of[self.first_edge + edges]
-        told = (other < edges) & (of[self.first_edge + other] == edges)
-        return np.concatenate([kept[: len(kept) - len(edges)], self.first_edge + edges[~told]])
+        other = nearest[self.first_edge + edges]
+        listed = (other < edges) & (nearest[self.first_edge + other] == edges)
+        return np.concatenate([kept[: len(kept) - len(edges)], self.first_edge + edges[~listed]])
 
     def _features(self, positions: wp.array) -> list:
         sharp = self._sharp
-        return [self.of, self.first_edge, positions, self._assembly.faces, sharp.number, sharp.ends]
+        return [self.nearest, self.first_edge, positions, self._assembly.faces, sharp.number, sharp.ends]
 
 
-def touching_near(near: ContactBuffer, device: wp.Device) -> ContactPoints:
+def points_from_proximity(near: ContactBuffer, device: wp.Device) -> ContactPoints:
     """The contacts that `tangere.query.proximity` found."""
     weights = wp.empty(len(near), dtype=wp.vec4d, device=device)
     launch(_from_near, len(near), [near.weights, near.kind], [weights], device=device)
@@ -120,7 +127,7 @@ def touching_near(near: ContactBuffer, device: wp.Device) -> ContactPoints:
 
 @wp.kernel
 def _keep(first: int, partners: wp.array[int], first_edge: int, keep: wp.array[int]):
-    """Two edges may have found each other: then the first one tells."""
+    """Two edges may have found each other: then the first one is listed."""
     k = first + wp.tid()
     kept = int(partners[k] >= 0)
     if kept == 1 and k >= first_edge:
@@ -154,7 +161,9 @@ def _fill(
     if k > 0:
         before = ends[wp.max(k - 1, 0)]
     if ends[k] != before and before < room:
-        tell(k, before, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind)
+        write_contact(
+            k, before, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind
+        )
 
 
 @wp.kernel
@@ -173,11 +182,13 @@ def _fill_kept(
     kind: wp.array[wp.uint8],
 ):
     n = first + wp.tid()
-    tell(kept[n], n, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind)
+    write_contact(
+        kept[n], n, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind
+    )
 
 
 @wp.func
-def tell(
+def write_contact(
     k: int,
     place: int,
     partners: wp.array[int],

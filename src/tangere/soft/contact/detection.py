@@ -2,7 +2,7 @@
 
 "nearest" is made for the hard response: few rows, and what they miss the truncation holds back. "All" asks
 `tangere.query.proximity` for every vertex-face and edge-edge pair nearer than the contact distance; pairs of one body
-that were so at rest push only when they come nearer still (specs/leonard-deformable-gpu C9, C14).
+that were so at rest push only when they come nearer still (Léonard 2021, sections 3.7, 3.8 and 5.2).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tangere.broad_phase.triangles import Layout, Surfaces
 from tangere.query.contacts import Contacts, Kind, contact_key
 from tangere.query.proximity import find_near
 from tangere.soft.contact.activation import REACH
-from tangere.soft.contact.contact_points import ContactPoints, Partners, touching_near
+from tangere.soft.contact.contact_points import ContactPartners, ContactPoints, points_from_proximity
 from tangere.soft.contact.nearest_edges import SharpEdges
 from tangere.soft.contact.nearest_faces import find_nearest_faces
 from tangere.soft.contact.normal_cones import NormalCones
@@ -28,7 +28,7 @@ LEAST_ROOM, ROOM_PER_VERTEX = 4096, 0.5
 
 
 class Detection:
-    """Finds the contacts of a simulation's steps; `touching` are the last ones."""
+    """Finds the contacts of a simulation's steps; `contact_points` are the last ones."""
 
     def __init__(self, assembly: Assembly, patches: Patches, positions: wp.array, distance: float) -> None:
         """`positions` are where the surface vertices are when a step begins [m]."""
@@ -36,53 +36,53 @@ class Detection:
         self.positions = positions  #: of the surface vertices [m]
         self._cones = NormalCones(assembly, patches.tree, patches.lists, positions)
         self._sharp = SharpEdges(assembly)
-        self._partners = Partners(assembly, self._sharp)
+        self._partners = ContactPartners(assembly, self._sharp)
         room = int(ROOM_PER_VERTEX * len(positions)) if assembly.device.is_cuda else 0
-        self.touching = ContactPoints.empty(max(LEAST_ROOM, room), assembly.device)
+        self.contact_points = ContactPoints.empty(max(LEAST_ROOM, room), assembly.device)
 
     def clear(self) -> None:
         """No contacts."""
-        self.touching.live.zero_()
+        self.contact_points.live.zero_()
 
     def make_room(self, count: int) -> None:
         """For at least so many contacts."""
-        if count > self.touching.room:
-            self.touching = ContactPoints.empty(count + count // 2, self._assembly.device)
+        if count > self.contact_points.room:
+            self.contact_points = ContactPoints.empty(count + count // 2, self._assembly.device)
 
     def find_nearest(self) -> None:
         """The nearest face on each side of every vertex, and the nearest crossing of sharp edges."""
         assembly, patches, positions = self._assembly, self._patches, self.positions
         cones, partners = self._cones, self._partners
         cones()
-        fitted = patches.at(positions, 0.5 * float(REACH) * self._distance, cones.clusters)
+        fitted = patches.fit_static(positions, 0.5 * float(REACH) * self._distance, cones.clusters)
         partners.clear()
         find_nearest_faces(
-            assembly, patches, fitted, cones.clusters, cones.patches, positions, self._distance, partners.of
+            assembly, patches, fitted, cones.clusters, cones.patches, positions, self._distance, partners.nearest
         )
-        self._sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.of)
-        self.touching = partners.list_to(self.touching, positions)
+        self._sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.nearest)
+        self.contact_points = partners.list_contacts(self.contact_points, positions)
 
     def find_all(self) -> None:
         """Every pair of features nearer than the contact distance."""
         assembly = self._assembly
-        layout = Layout.of((assembly.whole.topology,), assembly.device)
-        surfaces = Surfaces((assembly.whole,), layout, self.positions, self._patches.frame)
+        layout = Layout.of((assembly.rest_mesh.topology,), assembly.device)
+        surfaces = Surfaces((assembly.rest_mesh,), layout, self.positions, self._patches.frame)
         near = find_near(surfaces, np.array([[0, 0]], np.int32), self._distance)
-        self.touching = touching_near(near, assembly.device)
+        self.contact_points = points_from_proximity(near, assembly.device)
 
     def contacts(self, normals: wp.array) -> Contacts:
         """The contacts as the rest of the library knows them; `normals` as the rows have them."""
-        touching, count = self.touching, self.touching.count
+        contact_points, count = self.contact_points, self.contact_points.count
         if not count:
             return Contacts()
-        quads, weights = (a.numpy()[:count].reshape(-1, 4) for a in (touching.quads, touching.weights))
+        quads, weights = (a.numpy()[:count].reshape(-1, 4) for a in (contact_points.quads, contact_points.weights))
         points = self.positions.numpy()[quads]
         ahead = np.maximum(weights, 0.0)[..., None], np.maximum(-weights, 0.0)[..., None]
         point_a, point_b = ((part * points).sum(axis=1) for part in ahead)
         normal = normals.numpy()[:count].copy()
         bodies = np.searchsorted(self._assembly.vertex_base, quads[:, [0, 3]], side="right").astype(np.int32) - 1
-        kind = touching.kind.numpy()[:count]
-        through = touching.features.numpy()[:count].reshape(-1, 2)  # counted through all bodies
+        kind = contact_points.kind.numpy()[:count]
+        through = contact_points.features.numpy()[:count].reshape(-1, 2)  # counted through all bodies
         features = self._within_bodies(through, kind, bodies)
         return Contacts(
             query=np.zeros(count, np.int32),

@@ -2,9 +2,9 @@
 
 Overlap is refused, and what is inside another body makes that one a container (`nesting`).
 Bodies put nearer to each other than the contact distance are not shot away: a vertex that is near another body then
-touches others only below that gap, as points of one body touch below a part of their distance at rest (`reach`): at the
-start nothing pushes. What is all but touching keeps a small part of the contact distance, so that contact, not the
-truncation, carries it.
+touches others only below that gap, as points of one body touch below a part of their distance at rest (`activation`):
+at the start nothing pushes. What is all but touching keeps a small part of the contact distance, so that contact, not
+the truncation, carries it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tangere.shape.mesh import Mesh
 from tangere.soft.contact.detection import Detection
 from tangere.soft.contact.nesting import contains_another
 from tangere.soft.model.assembly import CLOSED, Assembly
-from tangere.soft.validation import refuse_overlap
+from tangere.soft.validation import check_no_overlap
 
 __all__ = ["InitialContacts"]
 
@@ -33,39 +33,39 @@ class InitialContacts:
         self._traits = assembly.traits.numpy().copy()
         #: (s,) the gap below which each surface vertex touches other bodies [m]
         self.limits = wp.full(len(assembly.rest), distance, dtype=wp.float64, device=assembly.device)
-        self.known = False  #: whether nothing was put anywhere since the last look
-        self._apart, self._gaps_known = True, False
+        self.current = False  #: whether nothing was put anywhere since the last look
+        self._checked_apart, self._gaps_known = True, False
 
-    def moved(self, *, gaps_known: bool) -> None:
-        """A body was put elsewhere; `gaps_known`: as part of a state that goes on, not to start from there."""
-        self.known = self._apart = False
-        self._gaps_known = self._gaps_known and gaps_known
+    def invalidate(self, *, keep_gaps: bool) -> None:
+        """A body was put elsewhere; `keep_gaps`: as part of a state that goes on, not to start from there."""
+        self.current = self._checked_apart = False
+        self._gaps_known = self._gaps_known and keep_gaps
 
-    def look(self, meshes: list[Mesh]) -> None:
+    def refresh(self, meshes: list[Mesh]) -> None:
         """At the bodies where they are; the detection's positions must be theirs."""
-        if not self._apart:
-            refuse_overlap(self._assembly, meshes, "where they were put")
+        if not self._checked_apart:
+            check_no_overlap(self._assembly, meshes, "where they were put")
         shells = np.repeat(contains_another(meshes), np.diff(self._assembly.vertex_base))
         self._assembly.traits.assign(np.where(shells, self._traits & ~int(CLOSED), self._traits))
         if not self._gaps_known:
-            self._measure()
-        self.known = self._apart = self._gaps_known = True
+            self._measure_gaps()
+        self.current = self._checked_apart = self._gaps_known = True
 
-    def _measure(self) -> None:
+    def _measure_gaps(self) -> None:
         """Take the gaps where the bodies are now."""
         detection = self._detection
         detection.find_nearest()
-        while detection.touching.count > detection.touching.room:
-            detection.make_room(detection.touching.count)
+        while detection.contact_points.count > detection.contact_points.room:
+            detection.make_room(detection.contact_points.count)
             detection.find_nearest()
-        touching, count = detection.touching, detection.touching.count
-        quads, weights = (a.numpy()[:count].reshape(-1, 4) for a in (touching.quads, touching.weights))
+        contact_points, count = detection.contact_points, detection.contact_points.count
+        quads, weights = (a.numpy()[:count].reshape(-1, 4) for a in (contact_points.quads, contact_points.weights))
         body = self._assembly.body_of_vertex.numpy()
         gaps = np.linalg.norm((weights[..., None] * detection.positions.numpy()[quads]).sum(axis=1), axis=1)
         # The vertices of a face have gaps of their own; the ends of an edge may have none.
         mine = np.zeros((count, 4), bool)
         mine[:, 0] = True
-        mine[touching.kind.numpy()[:count] == Kind.EDGE_EDGE] = True
+        mine[contact_points.kind.numpy()[:count] == Kind.EDGE_EDGE] = True
         mine &= (body[quads[:, 0]] != body[quads[:, 3]])[:, None]
         limits = np.full(len(body), self._distance)
         np.minimum.at(limits, quads[mine], np.broadcast_to(gaps[:, None], mine.shape)[mine])

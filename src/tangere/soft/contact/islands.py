@@ -1,8 +1,11 @@
-"""Which bodies touch, directly or through others, and how such a group moves as a whole.
+"""Which bodies touch, directly or through others, and how such an island moves as a whole.
 
-Nothing outside pushes a group without held dofs but gravity: its momentum after a step is known exactly, and its mean
-move is a frame in which nothing needs to be held back. All of it stays on the device: groups are a forest in which the
-larger root is hooked under the smaller one, without locks, so that each group is called by its first body.
+Question: which bodies exchange momentum in this step, and what is their mean move?
+Method:   union-find on the device: islands are a forest in which the larger root is hooked under the smaller one,
+          without locks, so that each island is called by its first body.
+Sound:    nothing outside pushes an island without held dofs but gravity: its momentum after a step is known exactly,
+          and its mean move is a frame in which nothing needs to be held back.
+Known as: contact islands, of rigid-body engines; union-find (Tarjan 1975).
 """
 
 from __future__ import annotations
@@ -28,9 +31,8 @@ class MassMoves:
     of threads.
     """
 
-    def __init__(self, assembly: Assembly, after: wp.array, before: wp.array, *, consumed: bool = False) -> None:
-        """`consumed`: whoever reads the sums leaves zeros behind."""
-        self._consumed, device = consumed, assembly.device
+    def __init__(self, assembly: Assembly, after: wp.array, before: wp.array) -> None:
+        device = assembly.device
         self.sums = wp.zeros(len(assembly.bodies) * int(SLICES), dtype=wp.vec4d, device=device)
         self._dofs = len(assembly.x) if device.is_cuda else 0
         columns = [assembly.mass, after, before, self.sums]
@@ -42,50 +44,53 @@ class MassMoves:
 
     def __call__(self) -> None:
         if self._dofs:
-            if not self._consumed:
-                self.sums.zero_()
+            self.sums.zero_()
             self._sums(self._dofs)
         else:
             self._sums(len(self.sums))
 
 
 class ContactIslands:
-    """The groups of one step; `label` is the first body of the group of each body."""
+    """The islands of one step; `label` is the first body of the island of each body."""
 
     def __init__(self, assembly: Assembly) -> None:
         device, bodies = assembly.device, len(assembly.bodies)
         self.device, self._bodies = device, bodies
-        held = np.array([body.fixed.any() for body in assembly.bodies], np.int32)
-        self.held = wp.array(held, dtype=wp.int32, device=device)  #: 1 for bodies with fixed vertices, or pulled
-        self._alone = wp.array(np.arange(bodies, dtype=np.int32), dtype=wp.int32, device=device)
-        self.label = wp.clone(self._alone)
+        anchored = np.array([body.fixed.any() for body in assembly.bodies], np.int32)
+        self.anchored = wp.array(
+            anchored, dtype=wp.int32, device=device
+        )  #: 1 for bodies with fixed vertices, or pulled
+        self._singletons = wp.array(np.arange(bodies, dtype=np.int32), dtype=wp.int32, device=device)
+        self.label = wp.clone(self._singletons)
         self._flatten = PreparedLaunch(_flatten, [self.label], device, serial=True)
 
     def clear(self) -> None:
-        """Every body is a group of its own."""
-        wp.copy(self.label, self._alone)
+        """Every body is an island of its own."""
+        wp.copy(self.label, self._singletons)
 
-    def settle(self) -> None:
-        """Call each body by the first of its group, after some were joined (`union`)."""
+    def compress(self) -> None:
+        """Call each body by the first of its island, after some were joined (`union`)."""
         if self._bodies > 1:
             self._flatten(self._bodies)
 
 
 class MeanMoves:
-    """Writes the mean move by mass of the group of each body [m]; zero where a dof of the group is held."""
+    """Writes the mean move by mass of the island of each body [m]; zero where a dof of the island is held."""
 
-    def __init__(self, groups: ContactIslands, moves: MassMoves, mean: wp.array) -> None:
-        device, bodies = groups.device, len(groups.label)
+    def __init__(self, islands: ContactIslands, moves: MassMoves, mean: wp.array) -> None:
+        device, bodies = islands.device, len(islands.label)
         self._bodies = bodies
         self._total = wp.zeros(bodies, dtype=wp.vec4d, device=device)
-        self._bound = wp.zeros(bodies, dtype=wp.int32, device=device)
-        sums = [moves.sums, groups.label, groups.held, self._total, self._bound]
+        self._island_anchored = wp.zeros(bodies, dtype=wp.int32, device=device)
+        sums = [moves.sums, islands.label, islands.anchored, self._total, self._island_anchored]
         self._add = PreparedLaunch(_add_bodies, sums, device, serial=True)
-        self._mean = PreparedLaunch(_mean_moves, [groups.label, self._total, self._bound, mean], device, serial=True)
+        self._mean = PreparedLaunch(
+            _mean_moves, [islands.label, self._total, self._island_anchored, mean], device, serial=True
+        )
 
     def __call__(self) -> None:
         self._total.zero_()
-        self._bound.zero_()
+        self._island_anchored.zero_()
         self._add(self._bodies)
         self._mean(self._bodies)
 
@@ -100,7 +105,7 @@ def root(label: wp.array[int], body: int) -> int:
 
 @wp.func
 def union(label: wp.array[int], a: int, b: int):
-    """Put two bodies into one group; many threads may do so at once (on CPU one)."""
+    """Put two bodies into one island; many threads may do so at once (on CPU one)."""
     one = root(label, a)
     other = root(label, b)
     while one != other:
@@ -161,18 +166,18 @@ def _add_bodies(
     first: int,
     sums: wp.array[wp.vec4d],
     label: wp.array[int],
-    held: wp.array[int],
+    anchored: wp.array[int],
     total: wp.array[wp.vec4d],
-    bound: wp.array[int],
+    island_anchored: wp.array[int],
 ):
-    """The sums of each group, at its first body (one thread on CPU)."""
+    """The sums of each island, at its first body (one thread on CPU)."""
     b = first + wp.tid()
     mine = wp.vec4d()
     for k in range(b * SLICES, (b + 1) * SLICES):
         mine += sums[k]
     wp.atomic_add(total, label[b], mine)
-    if held[b] == 1:
-        wp.atomic_max(bound, label[b], 1)
+    if anchored[b] == 1:
+        wp.atomic_max(island_anchored, label[b], 1)
 
 
 @wp.kernel
@@ -180,11 +185,11 @@ def _mean_moves(
     first: int,
     label: wp.array[int],
     total: wp.array[wp.vec4d],
-    bound: wp.array[int],
+    island_anchored: wp.array[int],
     mean: wp.array[wp.vec3d],
 ):
     b = first + wp.tid()
     whole = total[label[b]]
     mean[b] = wp.vec3d()
-    if bound[label[b]] == 0 and whole[3] > wp.float64(0.0):
+    if island_anchored[label[b]] == 0 and whole[3] > wp.float64(0.0):
         mean[b] = wp.vec3d(whole[0], whole[1], whole[2]) / whole[3]

@@ -2,8 +2,8 @@
 
 Where two surfaces are smooth, vertices near the crossing of two edges tell the same gap as the edges do. Where both are
 sharp, as two boxes that meet edge to edge, or end, as the rims of sheets, only the edges know. So contacts are looked
-for between edges that are sharp at rest, and where the nearest points lie inside both (specs/leonard-deformable-gpu
-C13). A smooth body has no such edge, and pays nothing.
+for between edges that are sharp at rest, and where the nearest points lie inside both (Léonard 2021, section 3.7.2).
+A smooth body has no such edge, and pays nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SharpEdges:
     """The sharp edges of all surfaces, in a tree of their own."""
 
     def __init__(self, assembly: Assembly) -> None:
-        self._assembly, whole = assembly, assembly.whole
+        self._assembly, whole = assembly, assembly.rest_mesh
         number = sharp_edges(whole)
         self.count = len(number)
         self.number = wp.array(number, dtype=wp.int32, device=assembly.device)  #: (m,) in the list of all edges

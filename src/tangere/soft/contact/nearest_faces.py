@@ -1,12 +1,14 @@
 """Which face is nearest to each surface vertex, on either side of it: the contacts a step responds to.
 
-Method: the vertices of a patch go down one tree over the faces of all bodies. On each side of its tangent plane each
-        keeps the nearest face within reach, so that a sheet between two others feels both. Faces that have the vertex
-        are no contact, nor those whose neighbours are nearer (`is_nearest_around`); neither are faces of its own body
-        that were about as near at rest: a pair counts below half its rest distance (specs/leonard-deformable-gpu C9
-        "gap"), so a body at rest has none, however fine its surface is. Of closed surfaces, sides that look the same
-        way are left out: they can only meet from inside.
-What this leaves out the truncation still holds back (`truncation`).
+Question: what does each vertex touch, in front of it and behind it?
+Method:   the vertices of a patch go down one tree over the faces of all bodies. On each side of its tangent plane each
+          keeps the nearest face within reach, so that a sheet between two others feels both. Faces that have the vertex
+          are no contact, nor those whose neighbours are nearer (`is_nearest_around`); neither are faces of its own body
+          that were about as near at rest: a pair counts below half its rest distance (after Léonard 2021, section 5.2),
+          so a body at rest has none, however fine its surface is. Of closed surfaces, sides that face the same way are
+          left out: they can only meet from inside.
+Sound:    what this leaves out the truncation still holds back (`truncation`).
+The kernel here is for CUDA, one vertex a thread; `cpu.simd_nearest_faces` is its twin for CPUs and finds the same.
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.lbvh import Lanes, MovingBox, apart_in_lanes, boxes_meet
-from tangere.query.proximity import lanes_by_mask
+from tangere.bvh.wide import cone_rows
+from tangere.geometry.simd import lanes_by_mask
 from tangere.runtime import SOUND, launch
-from tangere.soft.contact.activation import FAR, touch, vertex_normal
-from tangere.soft.contact.cpu.bvh8_descent import STATE, cone_rows
+from tangere.soft.contact.activation import FAR, contact_gap, vertex_normal
+from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
 from tangere.soft.contact.cpu.simd_nearest_faces import simd_nearest_faces
 from tangere.soft.contact.normal_cones import cones_face_same_way
 from tangere.soft.model.assembly import Assembly
-from tangere.soft.safe_step.patches import Fitted, Patches, around
+from tangere.soft.safe_step.patches import FittedTree, Patches, contains_cluster
 
 wp.set_module_options(SOUND)
 
@@ -34,7 +37,7 @@ GRAIN = 32
 def find_nearest_faces(
     assembly: Assembly,
     patches: Patches,
-    fitted: Fitted,
+    fitted: FittedTree,
     cones: wp.array,
     patch_cones: wp.array,
     positions: wp.array,
@@ -45,7 +48,7 @@ def find_nearest_faces(
 
     Args:
         fitted: the tree at `positions`, boxes grown by half of what contacts are looked for.
-        cones, patch_cones: of clusters and patches (`looking`).
+        cones, patch_cones: of clusters and patches (`normal_cones`).
         positions: of the surface vertices [m].
         distance: below which surfaces touch [m].
         partners: int32, -1 where nothing is written.
@@ -57,19 +60,19 @@ def find_nearest_faces(
     found = [normals, gaps, partners]
     where = [tree.items, tree.order, positions, assembly.face_offsets, assembly.faces_at, assembly.faces]
     where += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
-    if fitted.eights is None:
-        inputs = [members.units, members.features, fitted.vertex_boxes, fitted.busy, fitted.certified]
+    if fitted.bvh8 is None:
+        inputs = [members.units, members.features, fitted.vertex_boxes, fitted.overlapping, fitted.certified]
         inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
         inputs += [tree.first, tree.last, tree.skip, tree.cluster]
         inputs += [fitted.boxes.nodes, fitted.boxes.lanes, *where]
         launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
         return
-    eights = fitted.eights
-    scratch = wp.empty((len(members.units), STATE), dtype=wp.int32, device=assembly.device)
+    bvh8 = fitted.bvh8
+    scratch = wp.empty((len(members.units), SCRATCH_ROW), dtype=wp.int32, device=assembly.device)
     inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes]
-    inputs += [fitted.certified, lists.group_offsets, lists.groups, cones, cone_rows(cones), patch_cones]
-    inputs += [eights.news, tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
-    inputs += [eights.rows, eights.levels, fitted.boxes.lanes, tree.corners, *where, lanes_by_mask(), scratch]
+    inputs += [fitted.certified, lists.octet_offsets, lists.octets, cones, cone_rows(cones), patch_cones]
+    inputs += [bvh8.changed, tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
+    inputs += [bvh8.rows, bvh8.levels, fitted.boxes.lanes, tree.corners, *where, lanes_by_mask(), scratch]
     launch(simd_nearest_faces, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
 
 
@@ -79,7 +82,7 @@ def _nearest(
     units: wp.array[wp.vec4i],
     features: wp.array[int],
     boxes: wp.array[MovingBox],
-    busy: wp.array[wp.uint8],
+    overlapping: wp.array[wp.uint8],
     certified: wp.array[int],
     cluster_offsets: wp.array[int],
     clusters: wp.array[int],
@@ -110,7 +113,7 @@ def _nearest(
     own = cluster[unit[0]]
     patch = unit[1]
     v = features[unit[2]]
-    if busy[own] == wp.uint8(0):
+    if overlapping[own] == wp.uint8(0):
         return
     smooth = certified[patch] == 1
     cone = patch_cones[patch]
@@ -124,17 +127,17 @@ def _nearest(
         elif (
             cones_face_same_way(cone, cones[other])
             or cones_face_same_way(cones[own], cones[other])
-            or (smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other))
+            or (smooth and contains_cluster(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other))
         ):
             node = skip[node]
         else:
-            barred = apart_in_lanes(boxes[v], lanes, 12 * other)
+            separated = apart_in_lanes(boxes[v], lanes, 12 * other)
             for j in range(node_first[node], node_last[node] + 1):
-                if barred[j - node_first[node]] <= 0:
+                if separated[j - node_first[node]] <= 0:
                     if gaps[v][0] == wp.float64(0.0):  # the first time
                         gaps[v] = wp.vec2d(FAR, FAR)
                         normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
-                    found = touch(
+                    found = contact_gap(
                         v,
                         normals[v],
                         items,

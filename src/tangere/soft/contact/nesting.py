@@ -1,9 +1,10 @@
 """Which closed surfaces have another body inside: those are touched from inside, like a container or a shell of layers.
 
-Sides of closed surfaces that look the same way can only meet from inside, and are not looked for (`looking`). As hard
-contact lets nothing through, what is outside when bodies are put in their places stays outside; so the rule is right
-but for surfaces with something inside, which are taken as open ones.
-Inside: the winding number of a vertex of each part of the inner surface, |sum of solid angles| > 2 pi.
+Question: which closed surfaces must be taken as open ones?
+Method:   the winding number of a vertex of each part of the inner surface, |sum of solid angles| > 2 pi.
+Sound:    sides of closed surfaces that face the same way can only meet from inside, and are left out (`normal_cones`).
+          As hard contact lets nothing through, what is outside when bodies are put in their places stays outside; so
+          the rule is right but for surfaces with something inside.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Which way clusters of faces look: closed surfaces that look the same way can only meet from inside.
+"""Which way clusters of faces face: closed surfaces that face the same way can only meet from inside.
 
 A cluster's cone has an axis and the cosine of the largest angle of its normals to it. Only for finding contacts to
 respond to; what must not be missed does not ask it.
+Known as: normal cones (Volino and Magnenat-Thalmann 1994; Provot 1997).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import warp as wp
 
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import SOUND, PreparedLaunch
-from tangere.soft.contact.cpu.simd_normal_cones import cones_in_lanes
+from tangere.soft.contact.cpu.simd_normal_cones import simd_cones
 from tangere.soft.model.assembly import CLOSED, Assembly
 from tangere.soft.safe_step.patch_layout import PatchLists
 
@@ -29,18 +30,18 @@ class NormalCones:
         self.patches = wp.empty(lists.count, dtype=wp.vec4d, device=device)
         if device.is_cpu:
             inputs = [tree.corners, positions, assembly.traits]
-            self._find = PreparedLaunch(cones_in_lanes, [*inputs, self.clusters], device, grain=1024)
+            self._find = PreparedLaunch(simd_cones, [*inputs, self.clusters], device, grain=1024)
         else:
             inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.traits]
             self._find = PreparedLaunch(_cones, [*inputs, self.clusters], device)
-        self._around = PreparedLaunch(
+        self._find_patches = PreparedLaunch(
             _patch_cones, [lists.first_cluster, self.clusters, self.patches], device, grain=1024
         )
 
     def __call__(self) -> None:
         """Where the surfaces are now."""
         self._find(len(self.clusters))
-        self._around(len(self.patches))
+        self._find_patches(len(self.patches))
 
 
 @wp.func
@@ -81,7 +82,7 @@ def _cones(
 
 
 @wp.kernel
-def _patch_cones(first: int, first_cluster: wp.array[int], cones: wp.array[wp.vec4d], around: wp.array[wp.vec4d]):
+def _patch_cones(first: int, first_cluster: wp.array[int], cones: wp.array[wp.vec4d], patch_cones: wp.array[wp.vec4d]):
     p = first + wp.tid()
     one = wp.float64(1.0)
     axis = wp.vec3d()
@@ -97,4 +98,4 @@ def _patch_cones(first: int, first_cluster: wp.array[int], cones: wp.array[wp.ve
         if across <= wp.float64(0.0) or cone[3] <= wp.float64(0.0):
             widest = wp.float64(-1.0)
         cosine = wp.min(cosine, widest)
-    around[p] = wp.vec4d(axis[0], axis[1], axis[2], cosine)
+    patch_cones[p] = wp.vec4d(axis[0], axis[1], axis[2], cosine)

@@ -1,10 +1,11 @@
 """Contact rows: for each contact a spring along its normal and friction across it, mapped to the degrees of freedom.
 
 A row is a combination of dofs: g = n . sum_k c_k q_k, the gap along a normal kept for the step, with sum_k c_k = 0.
-Force:  fn = k max(0, d - g) along n, the published F = k (dx - d) (specs/leonard-deformable-gpu C17); friction
-        mu fn against the slip u of the step, proportional to it below a small slip (lagged Coulomb). It goes to the
-        dofs with the weights c: sums of forces vanish exactly as the weights do.
-Block:  |c_k| sum_j |c_j| K bounds what the row adds to all dofs at once, so no row needs a colour.
+Force:    fn = k max(0, d - g) along n, the published F = k (dx - d) (Léonard 2021, section 3.8); friction mu fn against
+          the slip u of the step, proportional to it below a small slip. It goes to the dofs with the weights c: sums of
+          forces vanish exactly as the weights do.
+Block:    |c_k| sum_j |c_j| K bounds what the row adds to all dofs at once, so no row needs a colour.
+Known as: penalty contact; Coulomb friction, lagged and regularised (as in Li et al. 2020).
 """
 
 from __future__ import annotations
@@ -61,23 +62,27 @@ class ContactRows:
         self.live = wp.zeros(1, dtype=wp.int32, device=assembly.device)  #: how many rows there are
         self._grow(LEAST_ROOM)
 
-    def set(self, touching: ContactPoints, positions: wp.array) -> None:
+    def set(self, contact_points: ContactPoints, positions: wp.array) -> None:
         """Make these contacts the rows of the step; `positions` of the surface when it begins."""
         device = self._assembly.device
-        if touching.room > self.capacity:
-            self._grow(max(touching.room, self.capacity + self.capacity // 2))
-        if self._given is None or self._given[0] is not touching or self._given[1] is not positions:
-            self._take(touching, positions)
-        wp.copy(self.live, touching.live)
-        rows = touching.room if device.is_cuda else self.count
+        if contact_points.room > self.capacity:
+            self._grow(max(contact_points.room, self.capacity + self.capacity // 2))
+        if (
+            self._prepared_for is None
+            or self._prepared_for[0] is not contact_points
+            or self._prepared_for[1] is not positions
+        ):
+            self._prepare(contact_points, positions)
+        wp.copy(self.live, contact_points.live)
+        rows = contact_points.room if device.is_cuda else self.count
         self._find_laws(rows)
-        self._merged(rows)
+        self._find_dofs(rows)
         self.entries(rows)
 
-    def _take(self, touching: ContactPoints, positions: wp.array) -> None:
+    def _prepare(self, contact_points: ContactPoints, positions: wp.array) -> None:
         """Prepare for this list of contacts."""
         assembly, device = self._assembly, self._assembly.device
-        contacts = [self.live, touching.quads, touching.weights]
+        contacts = [self.live, contact_points.quads, contact_points.weights]
         inputs = [*contacts, positions, assembly.rest, assembly.body_of_vertex]
         inputs += [self._limits, assembly.traits, assembly.face_offsets, assembly.faces_at, assembly.faces]
         inputs += [assembly.contact_area, assembly.contact_mass, self._distance, self._dt, self._stiffness or 0.0]
@@ -85,14 +90,14 @@ class ContactRows:
         self._find_laws = PreparedLaunch(_laws, [*inputs, self.normal, self.law, self.bodies], device, grain=1024)
         inputs = [*contacts, assembly.carriers, assembly.weights, assembly.free]
         outputs = [self.dofs, self.weights, self.bound, self._sizes]
-        self._merged = PreparedLaunch(_merge, [*inputs, *outputs], device, grain=1024)
-        self._given = touching, positions  # last: should something stop this, it is done again
+        self._find_dofs = PreparedLaunch(_row_dofs, [*inputs, *outputs], device, grain=1024)
+        self._prepared_for = contact_points, positions  # last: should something stop this, it is done again
 
-    def union(self, groups: ContactIslands) -> None:
-        """Put bodies that touch into one group."""
+    def merge_islands(self, islands: ContactIslands) -> None:
+        """Put bodies that touch into one island."""
         device, live = self._assembly.device, [self.live, self.bodies]
-        launch(_join, self.launched, live, [groups.label], device=device, threads=1)
-        groups.settle()
+        launch(_merge_islands, self.launch_size, live, [islands.label], device=device, threads=1)
+        islands.compress()
 
     @property
     def count(self) -> int:
@@ -101,10 +106,10 @@ class ContactRows:
 
     def update_forces(self) -> None:
         """Forces and stiffnesses of all rows where the dofs are now."""
-        self._forces(self.launched)
+        self._forces(self.launch_size)
 
     @property
-    def launched(self) -> int:
+    def launch_size(self) -> int:
         """Rows to launch for: on CUDA, where launches are captured, all there is room for; `live` says which count."""
         return self.capacity if self._assembly.device.is_cuda else self.count
 
@@ -121,7 +126,7 @@ class ContactRows:
 
     def _grow(self, capacity: int) -> None:
         assembly, device = self._assembly, self._assembly.device
-        self.capacity, self._given = 0, None  # until all has grown, should something stop this
+        self.capacity, self._prepared_for = 0, None  # until all has grown, should something stop this
 
         def column(dtype) -> wp.array:
             return wp.zeros(capacity, dtype=dtype, device=device)
@@ -137,7 +142,7 @@ class ContactRows:
 
 
 @wp.kernel
-def _join(first: int, live: wp.array[int], bodies: wp.array[wp.vec2i], label: wp.array[int]):
+def _merge_islands(first: int, live: wp.array[int], bodies: wp.array[wp.vec2i], label: wp.array[int]):
     """One thread on CPU."""
     r = first + wp.tid()
     if r < live[0]:
@@ -204,7 +209,7 @@ def _laws(
                 if is_flatter(quads[r], weights[r], traits, positions, face_offsets, faces_at, faces):
                     normal[r] = wp.sign(along) * own
     else:
-        normal[r] = touching_normal(quads[r], weights[r], positions, traits, face_offsets, faces_at, faces)
+        normal[r] = normal_at_contact(quads[r], weights[r], positions, traits, face_offsets, faces_at, faces)
     spring = stiffness + zero
     if spring == zero:
         spring = wp.max(wp.max(area_a, area_b) / distance, wp.float64(4.0) * wp.max(mass_a, mass_b) / (dt * dt))
@@ -246,7 +251,7 @@ def is_flatter(
 
 
 @wp.func
-def touching_normal(
+def normal_at_contact(
     quad: wp.vec4i,
     weights: wp.vec4d,
     positions: wp.array[wp.vec3d],
@@ -290,7 +295,7 @@ def touching_normal(
 
 
 @wp.kernel
-def _merge(
+def _row_dofs(
     first: int,
     live: wp.array[int],
     quads: wp.array[wp.vec4i],

@@ -32,7 +32,7 @@ class Assembly:
     device: wp.Device
     dof_base: np.ndarray  #: (b + 1,) number of the first dof of each body, and the total
     vertex_base: np.ndarray  #: (b + 1,) the same for surface vertices
-    whole: Mesh  #: all surfaces, at rest, as one mesh
+    rest_mesh: Mesh  #: all surfaces, at rest, as one mesh
 
     x: wp.array  #: (n,) vec3d, where the dofs are [m]
     v: wp.array  #: (n,) vec3d, velocities [m/s]
@@ -72,7 +72,7 @@ class Assembly:
         closed = _per_vertex([surface.topology.is_closed for surface in surfaces], surfaces)
         area = np.concatenate([_vertex_areas(surface) for surface in surfaces])
         heavy = [0.0 if b.is_obstacle else b.vertex_mass.sum() / b.surface.face_areas.sum() for b in bodies]
-        stiff = [0.0 if b.is_obstacle else b.stiffness for b in bodies]
+        stiff = [0.0 if b.is_obstacle else b.youngs_modulus for b in bodies]
         around = whole.topology.vertex_faces
 
         def on_device(array, dtype) -> wp.array:
@@ -83,7 +83,7 @@ class Assembly:
             device=device,
             dof_base=dof_base,
             vertex_base=vertex_base,
-            whole=whole,
+            rest_mesh=whole,
             x=on_device(np.concatenate([body.shape.vertices for body in bodies]), wp.vec3d),
             v=on_device(np.concatenate([body.velocity for body in bodies]), wp.vec3d),
             mass=on_device(np.concatenate([body.vertex_mass for body in bodies]), wp.float64),

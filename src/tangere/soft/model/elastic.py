@@ -1,12 +1,15 @@
-"""Vertex block descent: every vertex goes to the minimum of its own part of the step's energy, colour after colour.
+"""The block of a vertex: how the elements around it push it, and how stiffly.
 
-Energy of a step: inertia m/(2 dt^2) |x - y|^2 about the free motion y, the materials, and the contact rows.
-Block:  with all other vertices held it is quadratic in one vertex for solids, and bounded from above by a quadratic
-        that touches it for sheets (|A|^2 - 2 a |A| <= |A|^2 - 2 a n.A, n the unit normal now). Its matrix is positive
-        definite for any state, stiffness and step, so a sweep never raises the energy; no line search, no projection.
-Rows:   contacts act with the forces of the sweep's start and a diagonal that bounds them, so all may move together.
-Dofs of one colour move at once. On CPU eight lie side by side (`eights_of_dofs`), and all sweeps of a step are one
-kernel (`sweeps_together`); on CUDA a warp shares out what acts on a vertex (`elastic_lanes`, `sweeps_launched`).
+Energy:   of a step: inertia m/(2 dt^2) |x - y|^2 about the free motion y, the materials, and the contact rows.
+Method:   with all other vertices held it is quadratic in one vertex for solids, and bounded from above by a quadratic
+          that touches it for sheets (|A|^2 - 2 a |A| <= |A|^2 - 2 a n.A, n the unit normal now). Every vertex goes to
+          the minimum of its own block, colour after colour. Contacts act with the forces of the sweep's start and a
+          diagonal that bounds them, so all may move together.
+Sound:    the matrix of a block is positive definite for any state, stiffness and step, so a sweep never raises the
+          energy; no line search, no projection.
+Known as: vertex block descent (Chen et al. 2024).
+Dofs of one colour move at once: on CPU eight side by side (`solver.cpu.dof_lanes`), all sweeps of a step in one kernel
+(`solver.cpu.sweeps`); on CUDA a warp shares out what acts on a vertex (`solver.cuda.vertex_block`).
 """
 
 from __future__ import annotations

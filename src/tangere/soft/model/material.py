@@ -1,12 +1,13 @@
 """What holds a body together, as two lists per vertex: weighted neighbours, and elements with a volume or area to keep.
 
-Energy: psi = mu/2 |F|^2 + lam/2 (J - a)^2 per element, a = 1 + mu/lam, J the ratio of volumes (in sheets of areas).
-        The first term is a constant scalar matrix over all vertices, and so is the bending of a sheet towards flat
-        (Bergou et al. 2006): both go into one list of neighbours. The second needs the positions of the opposite
-        vertices only. With all other vertices held, J of a solid is linear in the vertex: its block is quadratic.
-Lame:   for small strains psi is linear elasticity with mu and lam - mu, so lam is Lame's second parameter (plane stress
-        in sheets) plus mu.
-Stable: for any stiffness, step and state, inverted ones included, the block of a vertex is positive definite.
+Energy:   psi = mu/2 |F|^2 + lam/2 (J - a)^2 per element, a = 1 + mu/lam, J the ratio of volumes (in sheets of areas).
+          The first term is a constant scalar matrix over all vertices, and so is the bending of a sheet towards flat:
+          both go into one list of neighbours. The second needs the positions of the opposite vertices only. With all
+          other vertices held, J of a solid is linear in the vertex: its block is quadratic.
+Lame:     for small strains psi is linear elasticity with mu and lam - mu, so lam is Lame's second parameter (plane
+          stress in sheets) plus mu.
+Sound:    for any stiffness, step and state, inverted ones included, the block of a vertex is positive definite.
+Known as: stable neo-Hookean solids (Smith et al. 2018) without the logarithm; isometric bending (Bergou et al. 2006).
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def material_of(body: Body) -> Material:
 
 def _moduli(body: Body) -> tuple[float, float]:
     """mu and lam of the energy above [Pa]."""
-    young, nu = body.stiffness, body.poisson
+    young, nu = body.youngs_modulus, body.poisson
     mu = young / (2.0 * (1.0 + nu))
     second = young * nu / ((1.0 + nu) * (1.0 - 2.0 * nu)) if body.is_solid else young * nu / (1.0 - nu**2)
     return mu, second + mu
@@ -94,7 +95,7 @@ def _bending_matrix(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.
 
     Bergou et al. have 3 D; with D a sheet rolled up along its grid stores what plate theory says.
     """
-    rigidity = body.stiffness * body.thickness**3 / (12.0 * (1.0 - body.poisson**2))
+    rigidity = body.youngs_modulus * body.thickness**3 / (12.0 * (1.0 - body.poisson**2))
     faces_at, edges = mesh.topology.edge_faces, mesh.edges
     inner = np.flatnonzero(np.diff(faces_at.offsets) == 2)
     pair = faces_at.indices[faces_at.offsets[inner][:, None] + [0, 1]]

@@ -1,10 +1,11 @@
 """Which patches deform so smoothly over a step that no feature of them can meet one around them.
 
-A patch and its surroundings are compared with an affine map of how they lay once: x = c + F X + e. If R was then the
-least distance of an edge of the patch and a triangle around it that do not share a vertex, their distance is at least
-s R - e1 - e2, with the largest |e| of the patch and of all, and s a lower bound of the smallest singular value of F
-over the whole step. Where that is positive the patch is certified: any rotation, stretch and drift passes, folds and
-creases do not. Sound for every vertex on a straight way at its own constant pace: F, c and e are then linear in time.
+Method: a patch and its surroundings are compared with an affine map of a reference, how they lay once: x = c + F X + e.
+        If R was then the least distance of an edge of the patch and a triangle around it that do not share a vertex,
+        its clearance, their distance is at least s R - e1 - e2, with the largest |e| of the patch and of all, and s a
+        lower bound of the smallest singular value of F over the whole step. Where that is positive the patch is
+        certified: any rotation, stretch and drift passes, folds and creases do not.
+Sound:  for every vertex on a straight way at its own constant rate: F, c and e are then linear in time.
 
 "Once" is at rest, and for a patch that is too far from that now, where this step would end, as the next one begins
 there: then R is found anew, which takes about as long as searching the patch five times, and lasts for some fifteen
@@ -23,10 +24,10 @@ import warp as wp
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import SOUND, launch
 from tangere.soft.model.assembly import CLOSED
-from tangere.soft.safe_step.cpu.patch_renewal import CORNERS, renew
-from tangere.soft.safe_step.cpu.simd_smoothness import AS_BEFORE, FROM_END, UNKNOWN, certify_in_lanes
+from tangere.soft.safe_step.cpu.patch_renewal import CORNERS, renew_references
+from tangere.soft.safe_step.cpu.simd_smoothness import AS_BEFORE, FROM_END, UNKNOWN, simd_certify
 from tangere.soft.safe_step.patch_layout import PatchLists
-from tangere.soft.safe_step.smoothness import asked, holds
+from tangere.soft.safe_step.smoothness import is_certified, needs_check
 
 wp.set_module_options(SOUND)
 
@@ -39,20 +40,20 @@ GRAIN = 32
 class Certificates:
     """Says which patches are apart from their surroundings, 1 for those that are."""
 
-    def __init__(self, tree: LinearTree, lists: PatchLists, edges: wp.array, alone: bool) -> None:
-        """`alone`: patches are only asked for one by one, as on CUDA."""
+    def __init__(self, tree: LinearTree, lists: PatchLists, edges: wp.array, per_feature: bool) -> None:
+        """`per_feature`: patches are certified by a thread each, as on CUDA."""
         device = edges.device
         assert device is not None
         self._device, self._tree, self._lists, self._edges = device, tree, lists, edges
         self._certified, self._near = (wp.zeros(lists.count, dtype=wp.int32, device=device) for _ in range(2))
-        self._rest = [lists.rest, lists.duals, lists.tangents, lists.apart]
-        self._once = self._rest
+        self._rest = [lists.rest, lists.duals, lists.tangents, lists.clearance]
+        self._reference = self._rest
         self._last_end: wp.array | None = None
         #: Arrays, the places in them that have changed, and what was there; None: nobody will ask.
         self._changes: list[tuple[wp.array, Any, np.ndarray]] | None = None
-        if alone:
+        if per_feature:
             return
-        self._once = [wp.clone(array) for array in self._rest]
+        self._reference = [wp.clone(array) for array in self._rest]
         self._maps = wp.zeros((2, lists.count), dtype=wp.mat33d, device=device)
         self._errors = wp.zeros((2, lists.count), dtype=wp.vec2d, device=device)
         self._wait = wp.zeros(lists.count, dtype=wp.int32, device=device)
@@ -60,7 +61,9 @@ class Certificates:
         self._corners = wp.empty((lists.count, CORNERS), dtype=wp.float64, device=device)
         self._nearest = wp.full((lists.count, 2), -1, dtype=wp.int32, device=device)
 
-    def alone(self, start: wp.array, end: wp.array, least: float, changed: wp.array, wanted: wp.array) -> wp.array:
+    def certify_each(
+        self, start: wp.array, end: wp.array, least: float, changed: wp.array, wanted: wp.array
+    ) -> wp.array:
         """Certify moves from start to end, during which features stay further apart than `least` [m], as on CUDA.
 
         Args:
@@ -73,51 +76,53 @@ class Certificates:
         launch(_certify, lists.count, inputs, [self._certified], device=self._device, grain=GRAIN)
         return self._certified
 
-    def in_lanes(self, start: wp.array, end: wp.array, least: float, patches: wp.array, *, anew: bool) -> wp.array:
+    def certify_simd(
+        self, start: wp.array, end: wp.array, least: float, patches: wp.array, *, new_step: bool
+    ) -> wp.array:
         """The same for CPUs.
 
         Args:
             patches: int32, those with new moves around; all others keep what they had.
-            anew: whether a step begins: patches without certificate may be compared with where it ends from now on.
+            new_step: whether a step begins: patches without certificate may be compared with where it ends from now on.
         """
         lists, tree = self._lists, self._tree
-        once = [lists.around_offsets, lists.around, lists.own, *self._once]
+        reference = [lists.around_offsets, lists.around, lists.own, *self._reference]
         moves = [start, end, least]
         known = AS_BEFORE
-        if anew:
+        if new_step:
             known = FROM_END if self._ended_at(start) else UNKNOWN
         last_end, self._last_end = self._last_end, None  # until all is known again, should something stop this
         outputs = [self._maps, self._errors, self._certified]
-        inputs = [patches, *once, *moves, int(known)]
-        launch(certify_in_lanes, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
-        if anew:
-            self._note_changes()
-            inputs = [patches, lists.cluster_offsets, lists.clusters, *once]
+        inputs = [patches, *reference, *moves, int(known)]
+        launch(simd_certify, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
+        if new_step:
+            self._save_changes()
+            inputs = [patches, lists.cluster_offsets, lists.clusters, *reference]
             inputs += [lists.edge_offsets, lists.patch_edges, self._edges]
             inputs += [tree.clusters, tree.first, tree.last, tree.items, tree.corners, lists.reach, *moves]
             outputs = [self._middles, self._corners, self._nearest, self._wait, *outputs]
-            launch(renew, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
+            launch(renew_references, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
         last_end = wp.empty_like(end) if last_end is None else last_end
         wp.copy(last_end, end)
         self._last_end = last_end
         return self._certified
 
-    def keep(self) -> None:
-        """From now on remember how to `undo`."""
+    def save(self) -> None:
+        """From now on remember how to `restore`."""
         self._changes = []
 
-    def undo(self) -> None:
-        """Compare patches with what they were compared with at `keep`."""
+    def restore(self) -> None:
+        """Compare patches with what they were compared with at `save`."""
         for array, places, before in reversed(self._changes or []):
             array.numpy()[places] = before
         self._last_end = None
 
-    def _note_changes(self) -> None:
+    def _save_changes(self) -> None:
         """Before patches without certificate are compared with something new (CPU)."""
         if self._changes is None:
             return
-        rest, *of_patch = self._once
-        waiting = (self._certified.numpy() == 1) | (self._once[3].numpy() <= 0.0) | (self._wait.numpy() > 0)
+        rest, *of_patch = self._reference
+        waiting = (self._certified.numpy() == 1) | (self._reference[3].numpy() <= 0.0) | (self._wait.numpy() > 0)
         patches = np.flatnonzero(~waiting)
         begin, end = self._lists.around_offsets.numpy()[[patches, patches + 1]]
         around = np.repeat(begin - np.cumsum(end - begin) + (end - begin), end - begin) + np.arange((end - begin).sum())
@@ -154,15 +159,15 @@ def _certify(
     rest: wp.array[wp.vec3d],
     duals: wp.array[wp.mat33d],
     tangents: wp.array[wp.mat33d],
-    apart: wp.array[wp.float64],
+    clearance: wp.array[wp.float64],
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
     least: wp.float64,
     certified: wp.array[int],
 ):
     p = first + wp.tid()
-    if asked(p, cluster_offsets, clusters, changed, wanted):
-        certified[p] = int(holds(p, offsets, vertices, own, rest, duals, tangents, apart, start, end, least))
+    if needs_check(p, cluster_offsets, clusters, changed, wanted):
+        certified[p] = int(is_certified(p, offsets, vertices, own, rest, duals, tangents, clearance, start, end, least))
 
 
 @wp.kernel
@@ -175,14 +180,15 @@ def _near_rest(
     rest: wp.array[wp.vec3d],
     duals: wp.array[wp.mat33d],
     tangents: wp.array[wp.mat33d],
-    apart: wp.array[wp.float64],
+    clearance: wp.array[wp.float64],
     positions: wp.array[wp.vec3d],
     certified: wp.array[int],
 ):
     p = first + wp.tid()
     certified[p] = 0
-    if apart[p] > wp.float64(0.0):  # others may have nothing around them
+    if clearance[p] > wp.float64(0.0):  # others may have nothing around them
         if (traits[vertices[offsets[p]]] & CLOSED) == 0:
             least = wp.float64(0.0)
-            held = holds(p, offsets, vertices, own, rest, duals, tangents, apart, positions, positions, least)
-            certified[p] = int(held)
+            certified[p] = int(
+                is_certified(p, offsets, vertices, own, rest, duals, tangents, clearance, positions, positions, least)
+            )

@@ -5,7 +5,7 @@ hinge p q with faces p q j and p q k, the edge p j has a vertex in the face p q 
 no other faces, the two edges may pass through each other and no pair of an edge and a face tells: rims of a strip one
 quad wide, two triangles, pages on one spine, a single tetrahedron. The list of such pairs follows from the topology;
 ordinary surfaces have none. Each second edge is kept as a face without width, so that certificates and shortening are
-those of all other pairs (`separation`, `shortening`).
+those of all other pairs (`separating_direction`, `shortening`).
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import warp as wp
 from tangere.runtime import SOUND, reserve_slots
 from tangere.shape.mesh import Topology
 from tangere.soft.model.assembly import Assembly
-from tangere.soft.safe_step.found_pairs import FoundPairs
+from tangere.soft.safe_step.iteration_state import ACTIVE
+from tangere.soft.safe_step.pair_buffer import PairBuffer
 from tangere.soft.safe_step.patches import Patches
-from tangere.soft.safe_step.round_state import ACTIVE
-from tangere.soft.safe_step.separating_direction import can_move, crosses
+from tangere.soft.safe_step.separating_direction import can_move, may_cross
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Hinged", "hinged_edges"]
+__all__ = ["HingedEdgePairs", "hinged_edges"]
 
 #: Pairs worth a thread.
 GRAIN = 1024
 
 
-class Hinged:
+class HingedEdgePairs:
     """Such pairs of one simulation's edges; `faces` are its faces, and after them the second edges."""
 
     def __init__(self, assembly: Assembly, patches: Patches) -> None:
-        whole = assembly.whole
+        whole = assembly.rest_mesh
         found = hinged_edges(whole.topology)
         edges = whole.edges[found[:, 1]]
         faces = np.concatenate([whole.faces, np.column_stack([edges, edges[:, 1]])]).astype(np.int32)
@@ -43,11 +43,13 @@ class Hinged:
         self.faces = wp.array(faces, dtype=wp.int32, device=assembly.device) if len(found) else patches.faces
         self._pairs = wp.array(pairs, dtype=wp.vec2i, device=assembly.device)
 
-    def add_to(self, found: FoundPairs, state: wp.array, start: wp.array, end: wp.array, least: float) -> None:
+    def append_uncertified(
+        self, found: PairBuffer, state: wp.array, start: wp.array, end: wp.array, least: float
+    ) -> None:
         """Append the pairs that have no certificate for these moves of the surface vertices."""
         if self._count:
             inputs = [state, self._pairs, self._edges, self.faces, start, end, self._traits, least]
-            found.run(_find_hinged, self._count, inputs, GRAIN, more=True)
+            found.run(_find_hinged, self._count, inputs, GRAIN, append=True)
 
 
 def hinged_edges(topology: Topology) -> np.ndarray:
@@ -118,7 +120,7 @@ def _find_hinged(
     i0 = faces[j, 0]
     i1 = faces[j, 1]
     if state[ACTIVE] == 1 and can_move(v0, v1, i0, i1, i1, traits):
-        if crosses(v0, v1, i0, i1, i1, start, end, least):
+        if may_cross(v0, v1, i0, i1, i1, start, end, least):
             place = reserve_slots(counts, shard, 1, capacity)
             if place >= 0:
                 out[place] = pair

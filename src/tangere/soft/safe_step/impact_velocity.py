@@ -1,9 +1,10 @@
-"""How fast bodies go on after a blow: together with no more energy of motion than they came with.
+"""How fast bodies go on after an impact: together with no more energy of motion than they came with.
 
-What was struck keeps a part of the moves that the solver found (`pace`). They hold what the contacts did, and what the
-strains did too, for which no way was made: step after step the same strains would drive bodies that stand. So these
-moves are made smaller, by one factor for all that was struck in a group, until the energy of motion against the drift
-of the group is not more than before. Bodies hand on momentum as before, and velocities are halved at least.
+What was hit keeps a part of the moves that the solver found (`impact_substep`). They hold what the contacts did, and
+what the strains did too, for which no way was made: step after step the same strains would drive bodies that stand. So
+these moves are made smaller, by one factor for all that was hit in an island, until the energy of motion against the
+drift of the island is not more than before. Bodies hand on momentum as before, and velocities are halved at least.
+Known as: plastic impact.
 """
 
 from __future__ import annotations
@@ -25,35 +26,35 @@ class ImpactVelocity:
     def __init__(
         self,
         assembly: Assembly,
-        groups: ContactIslands,
+        islands: ContactIslands,
         start: wp.array,
         goal: wp.array,
         drift: wp.array,
-        kept: wp.array,
+        velocity_kept: wp.array,
         dt: float,
     ) -> None:
-        """`drift` is the mean move of the group of each body [m]; those that keep less than 1 were struck."""
+        """`drift` is the mean move of the island of each body [m]; those that keep less than 1 were hit."""
         device, bodies = assembly.device, len(assembly.bodies)
         self.factor = wp.ones(bodies, dtype=wp.float64, device=device)  #: (b,)
         self._sums = wp.zeros(bodies * int(SLICES), dtype=wp.vec2d, device=device)
         base = wp.array(assembly.dof_base, dtype=wp.int32, device=device)
         moves = [assembly.mass, assembly.free, assembly.v, dt, start, goal, drift]
-        self._add = PreparedLaunch(_add, [base, kept, *moves, self._sums], device, grain=8)
+        self._sum_energies = PreparedLaunch(_sum_energies, [base, velocity_kept, *moves, self._sums], device, grain=8)
         total = wp.zeros(bodies, dtype=wp.vec2d, device=device)
-        self._compare = PreparedLaunch(
-            _compare, [groups.label, kept, self._sums, total, self.factor], device, serial=True
+        self._find_factors = PreparedLaunch(
+            _find_factors, [islands.label, velocity_kept, self._sums, total, self.factor], device, serial=True
         )
 
     def __call__(self) -> None:
-        self._add(len(self._sums))
-        self._compare(1)
+        self._sum_energies(len(self._sums))
+        self._find_factors(1)
 
 
 @wp.kernel
-def _add(
+def _sum_energies(
     first: int,
     base: wp.array[int],
-    kept: wp.array[wp.float64],
+    velocity_kept: wp.array[wp.float64],
     mass: wp.array[wp.float64],
     free: wp.array[int],
     v: wp.array[wp.vec3d],
@@ -63,10 +64,10 @@ def _add(
     drift: wp.array[wp.vec3d],
     sums: wp.array[wp.vec2d],
 ):
-    """Mass times squares of moves, as bodies came and as the solver found them, over a slice of one that was struck."""
+    """Mass times squares of moves, as bodies came and as the solver found them, over a slice of one that was hit."""
     k = first + wp.tid()
     body = k / SLICES
-    if kept[body] == wp.float64(1.0):
+    if velocity_kept[body] == wp.float64(1.0):
         return
     size = base[body + 1] - base[body]
     part = (size + SLICES - 1) / SLICES
@@ -81,23 +82,23 @@ def _add(
 
 
 @wp.kernel
-def _compare(
+def _find_factors(
     first: int,
     label: wp.array[int],
-    kept: wp.array[wp.float64],
+    velocity_kept: wp.array[wp.float64],
     sums: wp.array[wp.vec2d],
     total: wp.array[wp.vec2d],
     factor: wp.array[wp.float64],
 ):
-    """One factor for all that was struck in a group (one thread)."""
+    """One factor for all that was hit in an island (one thread)."""
     for b in range(label.shape[0]):
         total[b] = wp.vec2d()
         factor[b] = wp.float64(1.0)
     for b in range(label.shape[0]):
-        if kept[b] < wp.float64(1.0):
+        if velocity_kept[b] < wp.float64(1.0):
             for k in range(b * SLICES, (b + 1) * SLICES):
                 total[label[b]] += sums[k]
     for b in range(label.shape[0]):
         both = total[label[b]]
-        if kept[b] < wp.float64(1.0) and both[1] > both[0]:
+        if velocity_kept[b] < wp.float64(1.0) and both[1] > both[0]:
             factor[b] = wp.sqrt(both[0] / both[1])

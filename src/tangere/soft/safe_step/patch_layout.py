@@ -11,18 +11,18 @@ from tangere.bvh.lbvh import LinearTree
 from tangere.shape.mesh import Topology
 from tangere.soft.model.assembly import Assembly
 
-__all__ = ["Members", "PatchLists", "edges_and_ears", "lay_out"]
+__all__ = ["FeatureLists", "PatchLists", "build_patches", "edges_and_ears"]
 
 #: Faces of a patch, at most.
 PATCH = 32
 #: Edges between a patch and the end of its surroundings.
 RINGS = 1
 #: Patches are dealt out in runs, like cards, so that every thread has its part of those that touch something.
-RUN, HANDS = 16, 16
+RUN, RUNS = 16, 16
 
 
 @dataclass(frozen=True)
-class Members:
+class FeatureLists:
     """Features by the cluster they belong to; each belongs to one."""
 
     features: wp.array  #: cluster after cluster
@@ -36,24 +36,26 @@ class PatchLists:
 
     count: int
     patch_of_cluster: wp.array  #: (c,)
-    dealt: wp.array  #: (p,) all patches, those that lie side by side in different hands
+    interleaved: wp.array  #: (p,) all patches, those that lie side by side in different hands
     first_cluster: wp.array  #: (p + 1,) its own clusters follow each other
     cluster_offsets: wp.array  #: clusters of the patch and around it, rising
     clusters: wp.array
-    group_offsets: wp.array  #: the same clusters by groups of eight, rising
-    groups: wp.array  #: vec2i: group and mask
+    octet_offsets: wp.array  #: the same clusters by groups of eight, rising
+    octets: wp.array  #: vec2i: number of the eight clusters, and mask
     around_offsets: wp.array  #: vertices of those clusters
     around: wp.array
     own: wp.array  #: for each: 1 if it is a vertex of the patch itself
     rest: wp.array  #: vec3d for each: where it is at rest, from the middle of them all [m]
     duals: wp.array  #: (p,) mat33d: the sum of x times rest, times this, is the map along the tangents
     tangents: wp.array  #: (p,) mat33d: two tangents and the normal at rest
-    apart: wp.array  #: (p,) least distance at rest of an edge of the patch and a face around it [m]; 0: never certified
-    reach: float  #: what `apart` is at most [m]
+    clearance: (
+        wp.array
+    )  #: (p,) least distance at rest of an edge of the patch and a face around it [m]; 0: never certified
+    reach: float  #: what `clearance` is at most [m]
     edge_offsets: wp.array  #: edges of each patch
     patch_edges: wp.array
-    edges: Members  #: of `edges_and_ears`
-    vertices: Members  #: those of a face
+    edges: FeatureLists  #: of `edges_and_ears`
+    vertices: FeatureLists  #: those of a face
 
 
 def edges_and_ears(topology: Topology) -> np.ndarray:
@@ -70,21 +72,21 @@ def _ears(topology: Topology) -> np.ndarray:
     return np.flatnonzero((degree > 0) & (degree <= 3))
 
 
-def lay_out(
-    tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.ndarray, np.ndarray, float], alone: bool
+def build_patches(
+    tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.ndarray, np.ndarray, float], per_feature: bool
 ) -> PatchLists:
     """The lists of all patches.
 
     Args:
         near: as `Patches` finds it: edges, places of faces, distances, reach.
-        alone: whether a thread searches for one feature, else for those of a patch.
+        per_feature: whether a thread searches for one feature, else for those of a patch.
     """
     first, last, parent = tree.first.numpy(), tree.last.numpy(), tree.parent.numpy()
     size = last - first + 1
     node = np.flatnonzero((size <= PATCH) & ((parent < 0) | (size[np.maximum(parent, 0)] > PATCH)))
     node = node[np.argsort(first[node])]
     patch_of_place = np.repeat(np.arange(len(node)), size[node])
-    items, topology = tree.items.numpy(), assembly.whole.topology
+    items, topology = tree.items.numpy(), assembly.rest_mesh.topology
     clusters = tree.clusters.numpy()
     cluster_of_place = np.repeat(np.arange(len(clusters)), size[clusters])
     body = assembly.body_of_vertex.numpy()[items[:, 0]]
@@ -92,11 +94,11 @@ def lay_out(
 
     reached = _reached(items, patch_of_place, len(node), topology)
     patch, cluster = _clusters_around(reached, items, cluster_of_place, body, node, first, mixed)
-    group_patch, groups = _in_groups(patch, cluster)
+    octet_patch, octets = _in_octets(patch, cluster)
     vertex_patch, vertex = _vertices_of(patch, cluster, items, cluster_of_place)
     ours = patch_of_place.repeat(3) * topology.vertex_count + items.ravel()
     own = np.isin(vertex_patch * topology.vertex_count + vertex, ours)
-    rest, duals, tangents = _maps(vertex_patch, vertex, assembly.whole, len(node))
+    rest, duals, tangents = _maps(vertex_patch, vertex, assembly.rest_mesh, len(node))
 
     place_of_face = np.empty(len(items), np.int64)
     place_of_face[tree.order.numpy()] = np.arange(len(items))
@@ -106,42 +108,42 @@ def lay_out(
     place_of_vertex[items.ravel()] = np.repeat(np.arange(len(items)), 3)
     place_of_edge = np.concatenate([place_of_edge, place_of_vertex[_ears(topology)]])
     patch_of_edge = patch_of_place[place_of_edge]
-    apart = _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
-    apart[mixed] = 0.0
+    clearance = _clearances(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
+    clearance[mixed] = 0.0
 
-    dealt = np.argsort(np.arange(len(node)) // RUN % HANDS, kind="stable")
+    interleaved = np.argsort(np.arange(len(node)) // RUN % RUNS, kind="stable")
 
     def on_device(array, dtype=wp.int32) -> wp.array:
         return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
 
-    def members(owner: np.ndarray) -> Members:
+    def members(owner: np.ndarray) -> FeatureLists:
         features = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
         offsets = _offsets(owner[features], len(clusters))
-        if alone:
+        if per_feature:
             top, begin, end = clusters[owner[features]], np.arange(len(features)), np.arange(len(features)) + 1
         else:
-            top = node[dealt]
+            top = node[interleaved]
             ends = np.searchsorted(first[clusters], np.stack([first[top], last[top] + 1]))
             begin, end = offsets[ends[0]], offsets[ends[1]]
         units = np.stack([top, patch_of_place[first[top]], begin, end], axis=1)
-        return Members(on_device(features), on_device(offsets), on_device(units[begin < end], wp.vec4i))
+        return FeatureLists(on_device(features), on_device(offsets), on_device(units[begin < end], wp.vec4i))
 
     return PatchLists(
         count=len(node),
         patch_of_cluster=on_device(patch_of_place[first[clusters]]),
-        dealt=on_device(dealt),
+        interleaved=on_device(interleaved),
         first_cluster=on_device(_offsets(patch_of_place[first[clusters]], len(node))),
         cluster_offsets=on_device(_offsets(patch, len(node))),
         clusters=on_device(cluster),
-        group_offsets=on_device(_offsets(group_patch, len(node))),
-        groups=on_device(groups, wp.vec2i),
+        octet_offsets=on_device(_offsets(octet_patch, len(node))),
+        octets=on_device(octets, wp.vec2i),
         around_offsets=on_device(_offsets(vertex_patch, len(node))),
         around=on_device(vertex),
         own=on_device(own),
         rest=on_device(rest, wp.vec3d),
         duals=on_device(duals, wp.mat33d),
         tangents=on_device(tangents, wp.mat33d),
-        apart=on_device(apart, wp.float64),
+        clearance=on_device(clearance, wp.float64),
         reach=near[3],
         edge_offsets=on_device(_offsets(patch_of_edge, len(node))),
         patch_edges=on_device(np.argsort(patch_of_edge, kind="stable")),
@@ -183,7 +185,7 @@ def _clusters_around(reached, items, cluster_of_place, body, node, first, mixed)
     return patch[keep], cluster[keep]
 
 
-def _in_groups(patch: np.ndarray, cluster: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _in_octets(patch: np.ndarray, cluster: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Patches, and groups of eight clusters with the mask of those that are listed."""
     groups = int(cluster.max(initial=0)) // 8 + 1
     keys, begin = np.unique(patch.astype(np.int64) * groups + cluster // 8, return_index=True)
@@ -220,14 +222,14 @@ def _maps(patch, vertex, whole, count) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return rest, duals, np.stack([one, other, normal], axis=1)
 
 
-def _least_apart(near, patch_of_edge, patch, cluster, cluster_of_place, clusters, count) -> np.ndarray:
+def _clearances(near, patch_of_edge, patch, cluster, cluster_of_place, clusters, count) -> np.ndarray:
     edge, place, distance, reach = near
     known = patch.astype(np.int64) * clusters + cluster
     keys = patch_of_edge[edge].astype(np.int64) * clusters + cluster_of_place[place]
     mine = np.isin(keys, known)
-    apart = np.full(count, reach)
-    np.minimum.at(apart, patch_of_edge[edge[mine]], distance[mine])
-    return apart
+    clearance = np.full(count, reach)
+    np.minimum.at(clearance, patch_of_edge[edge[mine]], distance[mine])
+    return clearance
 
 
 def _offsets(owner: np.ndarray, count: int) -> np.ndarray:

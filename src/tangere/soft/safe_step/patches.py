@@ -3,7 +3,7 @@
 Most features whose boxes meet are neighbours on the same surface. A patch is up to 32 triangles; one that deforms
 smoothly, with the clusters within an edge of it, is certified at once (`certificates`). What is left for the search are
 patches without certificate, and those whose boxes meet triangles from elsewhere. The features of a patch go down the
-tree together: most of a search is finding the way. On CUDA there are threads enough for each to go alone.
+tree together: most of a search is finding the way. On CUDA there are threads enough for each feature to go alone.
 """
 
 from __future__ import annotations
@@ -15,151 +15,151 @@ import warp as wp
 
 from tangere.broad_phase.deforming import BvhSide, pairs
 from tangere.bvh.lbvh import Frame, LinearTree, MovingBox, TreeBoxes, boxes_meet, vertex_boxes
+from tangere.bvh.wide import MovingWideBvh
 from tangere.runtime import SOUND, launch
-from tangere.soft.contact.cpu.bvh8_descent import Bvh8OfClusters
 from tangere.soft.contact.normal_cones import cones_face_same_way
 from tangere.soft.model.assembly import Assembly
 from tangere.soft.safe_step.certificates import Certificates
 from tangere.soft.safe_step.cpu.change_tracker import ChangeTracker
 from tangere.soft.safe_step.cpu.refit import refit
-from tangere.soft.safe_step.patch_layout import PatchLists, edges_and_ears, lay_out
-from tangere.soft.safe_step.separating_direction import nearest_way
+from tangere.soft.safe_step.patch_layout import PatchLists, build_patches, edges_and_ears
+from tangere.soft.safe_step.separating_direction import shortest_offset
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Fitted", "Patches", "around"]
+__all__ = ["FittedTree", "Patches", "contains_cluster"]
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedTree:
     """The tree over all faces in one part of a step, and which clusters need a closer look."""
 
     vertex_boxes: wp.array  #: (s,) `MovingBox`
     boxes: TreeBoxes
     certified: wp.array  #: (p,) int32: 1 where the patch is apart from its surroundings
     changed: wp.array  #: (c,) uint8: 1 for clusters whose moves are new
-    news: wp.array  #: (N,) uint8: 1 for nodes of the tree that have one below them
-    busy: wp.array  #: (c,) uint8: 0 for clusters known to meet nothing new
-    eights: Bvh8OfClusters | None = None  #: nodes of eight above the clusters (CPU)
+    dirty: wp.array  #: (N,) uint8: 1 for nodes of the tree that have one below them
+    overlapping: wp.array  #: (c,) uint8: 0 for clusters known to meet nothing new
+    bvh8: MovingWideBvh | None = None  #: nodes of eight above the clusters (CPU)
 
 
 class Patches:
     """The faces of all surfaces in one tree, cut into patches; both stay as they are at rest."""
 
-    def __init__(self, assembly: Assembly, *, alone: bool | None = None) -> None:
-        """`alone`: each thread searches for one feature, after clusters without company are known; on CUDA it does."""
-        device, whole = assembly.device, assembly.whole
+    def __init__(self, assembly: Assembly, *, per_feature: bool | None = None) -> None:
+        """`per_feature`: a thread searches for one feature, after clusters that meet nothing are known (CUDA)."""
+        device, whole = assembly.device, assembly.rest_mesh
         self.device = device
-        self.alone = device.is_cuda if alone is None else alone
+        self.per_feature = device.is_cuda if per_feature is None else per_feature
         self.frame = Frame.around(whole.bounds)
         faces, apart = wp.array(whole.faces, dtype=wp.int32, device=device), _spread_out(assembly)
         bounds = np.stack([apart.min(axis=0), apart.max(axis=0)])
         self.tree = LinearTree.build(faces, wp.array(apart, dtype=wp.vec3d, device=device), bounds)
         self.edges = wp.array(edges_and_ears(whole.topology), dtype=wp.int32, device=device)
         self.faces, self._traits = faces, assembly.traits
-        self.lists: PatchLists = lay_out(self.tree, assembly, self._near_at_rest(assembly), self.alone)
-        self._certificates = Certificates(self.tree, self.lists, self.edges, self.alone)
+        self.lists: PatchLists = build_patches(self.tree, assembly, self._near_at_rest(assembly), self.per_feature)
+        self._certificates = Certificates(self.tree, self.lists, self.edges, self.per_feature)
         self._always = wp.ones(1, dtype=wp.int32, device=device)
         unknown = np.tile([0.0, 0.0, 0.0, -1.0], (len(self.tree.clusters), 1))
         self._nothing = wp.array(unknown, dtype=wp.vec4d, device=device)
         self._all, self._everywhere = (
             wp.ones(len(nodes), dtype=wp.uint8, device=device) for nodes in (self.tree.clusters, self.tree.first)
         )
-        self._busy, self._changed = wp.zeros_like(self._all), wp.zeros_like(self._all)
-        self._news = wp.zeros_like(self._everywhere)
-        if not self.alone:
+        self._overlapping, self._changed = wp.zeros_like(self._all), wp.zeros_like(self._all)
+        self._dirty = wp.zeros_like(self._everywhere)
+        if not self.per_feature:
             here = vertex_boxes(assembly.rest, assembly.rest, 0.0, 0.0, self.frame)
-            self._eights_at, self._eights_over = Bvh8OfClusters(self.tree), Bvh8OfClusters(self.tree)
-            self._newspaper = ChangeTracker(self.tree, self.lists, self._eights_at.levels, len(assembly.rest))
-            self._at_boxes, self._over_boxes = self.tree.fit(here), self.tree.fit(here)
-        self.over(assembly.rest, assembly.rest, 0.0)
+            self._bvh8_static, self._bvh8_moving = MovingWideBvh(self.tree), MovingWideBvh(self.tree)
+            self._changes = ChangeTracker(self.tree, self.lists, self._bvh8_static.levels, len(assembly.rest))
+            self._static_boxes, self._moving_boxes = self.tree.fit(here), self.tree.fit(here)
+        self.fit_moving(assembly.rest, assembly.rest, 0.0)
 
-    def over(
+    def fit_moving(
         self,
         start: wp.array,
         end: wp.array,
         least: float,
         changed: wp.array | None = None,
         wanted: wp.array | None = None,
-    ) -> Fitted:
+    ) -> FittedTree:
         """Fit the tree to moves from start to end; in certified patches features stay further apart than `least` [m].
 
         Args:
             changed: (s,) uint8, vertices whose moves have changed since all others were found in order; None: all.
             wanted: nothing is looked at if its first number (int32) is 0.
         """
-        if self.alone:
+        if self.per_feature:
             wanted = self._always if wanted is None else wanted
-            clusters, nodes = (self._all, self._everywhere) if changed is None else self._with(changed)
-            certified = self._certificates.alone(start, end, least, clusters, wanted)
+            clusters, nodes = (self._all, self._everywhere) if changed is None else self._dirty_clusters(changed)
+            certified = self._certificates.certify_each(start, end, least, clusters, wanted)
             vertices = vertex_boxes(start, end, 1.0, least, self.frame)
-            return self._fit_alone(vertices, certified, self._nothing, clusters, nodes, wanted)
-        news = self._newspaper.all if changed is None else self._newspaper.about(changed)
-        certified = self._certificates.in_lanes(start, end, least, news.patches, anew=changed is None)
-        if news is self._newspaper.all:
-            self._boxes_over = vertex_boxes(start, end, 1.0, least, self.frame)
+            return self._fit_per_feature(vertices, certified, self._nothing, clusters, nodes, wanted)
+        dirty = self._changes.all if changed is None else self._changes.dirty_sets(changed)
+        certified = self._certificates.certify_simd(start, end, least, dirty.patches, new_step=changed is None)
+        if dirty is self._changes.all:
+            self._moving_vertex_boxes = vertex_boxes(start, end, 1.0, least, self.frame)
         else:
-            ways = (wp.array(x.numpy()[news.vertices], dtype=wp.vec3d, device=self.device) for x in (start, end))
-            self._boxes_over.numpy()[news.vertices] = vertex_boxes(*ways, 1.0, least, self.frame).numpy()
-        boxes = refit(self._over_boxes, self._boxes_over, news.clusters, news.nodes)
-        eights = self._eights_over.fit(boxes.nodes, news.groups)
-        return Fitted(self._boxes_over, boxes, certified, news.clusters, news.nodes, self._all, eights)
+            ways = (wp.array(x.numpy()[dirty.vertices], dtype=wp.vec3d, device=self.device) for x in (start, end))
+            self._moving_vertex_boxes.numpy()[dirty.vertices] = vertex_boxes(*ways, 1.0, least, self.frame).numpy()
+        boxes = refit(self._moving_boxes, self._moving_vertex_boxes, dirty.clusters, dirty.nodes)
+        bvh8 = self._bvh8_moving.fit(boxes.nodes, dirty.child_masks)
+        return FittedTree(self._moving_vertex_boxes, boxes, certified, dirty.clusters, dirty.nodes, self._all, bvh8)
 
-    def at(self, positions: wp.array, margin: float, cones: wp.array) -> Fitted:
+    def fit_static(self, positions: wp.array, margin: float, cones: wp.array) -> FittedTree:
         """Fit the tree to surfaces that rest at `positions`, with boxes grown by `margin` [m].
 
-        For finding contacts to respond to: company that looks the same way is none, and patches of open surfaces, of
-        which that cannot be said, are certified if they are nearly as they were at rest.
+        For finding contacts to respond to: clusters that face the same way do not meet, and patches of open surfaces,
+        of which that cannot be said, are certified if they are nearly as they were at rest.
         """
         certified = self._certificates.near_rest(positions, self._traits)
         vertices = vertex_boxes(positions, positions, 1.0, margin, self.frame)
-        if self.alone:
-            return self._fit_alone(vertices, certified, cones, self._all, self._everywhere, self._always)
-        boxes = refit(self._at_boxes, vertices, self._all, self._everywhere)
-        eights = self._eights_at.fit(boxes.nodes, self._newspaper.all.groups)
-        return Fitted(vertices, boxes, certified, self._all, self._everywhere, self._all, eights)
+        if self.per_feature:
+            return self._fit_per_feature(vertices, certified, cones, self._all, self._everywhere, self._always)
+        boxes = refit(self._static_boxes, vertices, self._all, self._everywhere)
+        bvh8 = self._bvh8_static.fit(boxes.nodes, self._changes.all.child_masks)
+        return FittedTree(vertices, boxes, certified, self._all, self._everywhere, self._all, bvh8)
 
-    def keep(self) -> None:
-        """From now on remember how to `undo` what is certified."""
-        self._certificates.keep()
+    def save(self) -> None:
+        """From now on remember how to `restore` what is certified."""
+        self._certificates.save()
 
-    def undo(self) -> None:
-        """Certify as if nothing had been since `keep`."""
-        self._certificates.undo()
+    def restore(self) -> None:
+        """Certify as if nothing had been since `save`."""
+        self._certificates.restore()
 
-    def _with(self, vertices: wp.array) -> tuple[wp.array, wp.array]:
+    def _dirty_clusters(self, vertices: wp.array) -> tuple[wp.array, wp.array]:
         """Clusters that have one of these vertices, (c,) uint8, and nodes that have one of those, (N,) uint8."""
         tree = self.tree
         inputs = [tree.clusters, tree.first, tree.last, tree.items, vertices]
         launch(_changed_clusters, len(self._changed), inputs, [self._changed], device=self.device, grain=4096)
-        self._news.zero_()
+        self._dirty.zero_()
         inputs = [tree.clusters, tree.parent, self._changed]
-        launch(_spread_news, len(self._changed), inputs, [self._news], device=self.device, threads=1)
-        return self._changed, self._news
+        launch(_mark_ancestors, len(self._changed), inputs, [self._dirty], device=self.device, threads=1)
+        return self._changed, self._dirty
 
-    def _fit_alone(
+    def _fit_per_feature(
         self,
         vertices: wp.array,
         certified: wp.array,
         cones: wp.array,
         changed: wp.array,
-        news: wp.array,
+        dirty: wp.array,
         wanted: wp.array,
-    ) -> Fitted:
-        """The whole tree anew, and which clusters have company."""
+    ) -> FittedTree:
+        """The whole tree anew, and which clusters meet others."""
         lists, tree = self.lists, self.tree
         boxes = tree.fit(vertices)
-        self._busy.zero_()
+        self._overlapping.zero_()
         inputs = [tree.clusters, lists.patch_of_cluster, lists.cluster_offsets, lists.clusters, certified]
         inputs += [tree.skip, tree.cluster, boxes.nodes, cones, changed, int(changed is self._all), wanted]
-        launch(_find_company, len(self._busy), inputs, [self._busy], device=self.device, threads=1)
-        return Fitted(vertices, boxes, certified, changed, news, self._busy)
+        launch(_find_overlapping, len(self._overlapping), inputs, [self._overlapping], device=self.device, threads=1)
+        return FittedTree(vertices, boxes, certified, changed, dirty, self._overlapping)
 
     def _near_at_rest(self, assembly: Assembly) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Edges, faces and distances of features that are near at rest, and how far "near" reaches."""
-        ends = assembly.whole.vertices[assembly.whole.edges]
+        ends = assembly.rest_mesh.vertices[assembly.rest_mesh.edges]
         reach = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean())
-        bounds = assembly.whole.bounds
+        bounds = assembly.rest_mesh.bounds
         edge_tree = LinearTree.build(self.edges, assembly.rest, bounds)
         boxes = vertex_boxes(assembly.rest, assembly.rest, 0.0, 0.5 * reach, self.frame)
         sides = BvhSide(edge_tree, edge_tree.fit(boxes), 0), BvhSide(self.tree, self.tree.fit(boxes), 0)
@@ -177,11 +177,11 @@ def _spread_out(assembly: Assembly) -> np.ndarray:
     side = int(np.ceil(bodies ** (1.0 / 3.0)))
     cell = np.stack(np.unravel_index(np.arange(bodies), (side, side, side)), axis=1)
     places = np.repeat(cell, np.diff(assembly.vertex_base), axis=0)
-    return assembly.whole.vertices + 2.0 * assembly.whole.extent * places
+    return assembly.rest_mesh.vertices + 2.0 * assembly.rest_mesh.extent * places
 
 
 @wp.func
-def around(clusters: wp.array[int], begin: int, end: int, wanted: int) -> bool:
+def contains_cluster(clusters: wp.array[int], begin: int, end: int, wanted: int) -> bool:
     """Whether a cluster is in a rising list."""
     low = begin
     high = end
@@ -197,7 +197,7 @@ def around(clusters: wp.array[int], begin: int, end: int, wanted: int) -> bool:
 
 
 @wp.kernel
-def _find_company(
+def _find_overlapping(
     first: int,
     node_of: wp.array[int],
     patch_of: wp.array[int],
@@ -211,11 +211,11 @@ def _find_company(
     changed: wp.array[wp.uint8],
     all_changed: int,
     wanted: wp.array[int],
-    busy: wp.array[wp.uint8],
+    overlapping: wp.array[wp.uint8],
 ):
     """Marks the clusters whose boxes meet others, unless a certificate keeps them apart or neither has changed.
 
-    Only what has changed looks round; it marks others that have not as well, and whoever marks writes the same (one
+    Only what has changed searches; it marks others that have not as well, and whoever marks writes the same (one
     thread on CPU).
     """
     own = first + wp.tid()
@@ -232,16 +232,17 @@ def _find_company(
             other = cluster[node]
             if other >= 0:
                 if not cones_face_same_way(cones[own], cones[other]):
-                    if not (smooth and around(clusters, cluster_offsets[p], cluster_offsets[p + 1], other)):
-                        busy[own] = wp.uint8(1)
+                    if not (smooth and contains_cluster(clusters, cluster_offsets[p], cluster_offsets[p + 1], other)):
+                        overlapping[own] = wp.uint8(1)
                         if all_changed == 1:
                             return  # there is nothing more to find
                     if changed[other] == wp.uint8(0):
                         q = patch_of[other]
                         if not (
-                            certified[q] == 1 and around(clusters, cluster_offsets[q], cluster_offsets[q + 1], own)
+                            certified[q] == 1
+                            and contains_cluster(clusters, cluster_offsets[q], cluster_offsets[q + 1], own)
                         ):
-                            busy[other] = wp.uint8(1)
+                            overlapping[other] = wp.uint8(1)
             node = node + 1
 
 
@@ -265,17 +266,17 @@ def _changed_clusters(
 
 
 @wp.kernel
-def _spread_news(
-    first: int, clusters: wp.array[int], parent: wp.array[int], changed: wp.array[wp.uint8], news: wp.array[wp.uint8]
+def _mark_ancestors(
+    first: int, clusters: wp.array[int], parent: wp.array[int], changed: wp.array[wp.uint8], dirty: wp.array[wp.uint8]
 ):
     """Marks all nodes above what has changed (one thread on CPU)."""
     k = first + wp.tid()
     if changed[k] != wp.uint8(0):
         node = clusters[k]
         while node >= 0:
-            if news[node] != wp.uint8(0):
+            if dirty[node] != wp.uint8(0):
                 return
-            news[node] = wp.uint8(1)
+            dirty[node] = wp.uint8(1)
             node = parent[node]
 
 
@@ -293,7 +294,7 @@ def _within(
     reach: wp.float64,
 ) -> bool:
     """Whether an edge and a face are nearer than the reach."""
-    way = nearest_way(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]])
+    way = shortest_offset(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]])
     return wp.dot(way, way) < reach * reach
 
 
@@ -309,4 +310,6 @@ def _distances(
     k = first + wp.tid()
     i = found[k][0]
     j = found[k][1]
-    apart[k] = wp.length(nearest_way(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]]))
+    apart[k] = wp.length(
+        shortest_offset(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]])
+    )

@@ -1,8 +1,10 @@
 """What keeps an edge and a face apart while both move: a direction along which their gap cannot be used up.
 
-Heights along a unit direction n: the edge lies above `low`, the face below `high`, their gap is low - high. Vertices go
-along straight lines, so at no time is the edge lower, or the face higher, than the lowest and the highest of where they
-start and where they end. (design: soft bodies, section 6)
+Question: does the plane across a direction separate an edge and a face during the whole step?
+Method:   heights along a unit direction n: the edge lies above `low`, the face below `high`, their gap is low - high.
+Sound:    vertices go along straight lines, so at no time is the edge lower, or the face higher, than the lowest and the
+          highest of where they start and where they end.
+Known as: separating plane.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ from tangere.soft.model.assembly import STILL
 
 wp.set_module_options(SOUND)
 
-__all__ = ["KEPT", "NOISE", "TRIES", "can_move", "crosses", "nearest_way", "part_within", "use_of_gap"]
+__all__ = ["NOISE", "TRIES", "USABLE", "allowed_part", "can_move", "gap_usage", "may_cross", "shortest_offset"]
 
 #: The part of a gap that one step may use up.
-KEPT = wp.constant(wp.float64(0.9))
+USABLE = wp.constant(wp.float64(0.9))
 #: Of a gap that is used up already this part may go on being lost: rounding must not freeze a pair that slides.
 NOISE = wp.constant(wp.float64(1.0e-6))
 #: Directions tried before the shortest way is found exactly, which takes ten times as long.
@@ -26,7 +28,7 @@ TRIES = wp.constant(4)
 
 
 @wp.func
-def nearest_way(e0: wp.vec3d, e1: wp.vec3d, f0: wp.vec3d, f1: wp.vec3d, f2: wp.vec3d) -> wp.vec3d:
+def shortest_offset(e0: wp.vec3d, e1: wp.vec3d, f0: wp.vec3d, f1: wp.vec3d, f2: wp.vec3d) -> wp.vec3d:
     """The shortest way from a face to an edge; nearly zero where they meet."""
     way = face_offset(e0, f0, f1, f2, nearest_on_face(e0, f0, f1, f2))
     least = wp.dot(way, way)
@@ -48,7 +50,7 @@ def nearest_way(e0: wp.vec3d, e1: wp.vec3d, f0: wp.vec3d, f1: wp.vec3d, f2: wp.v
 
 
 @wp.func
-def use_of_gap(
+def gap_usage(
     way: wp.vec3d,
     e0: wp.vec3d,
     e1: wp.vec3d,
@@ -82,12 +84,12 @@ def use_of_gap(
         return wp.vec3d(zero, zero, wp.float64(-1.0))
     lost_a = wp.max(zero, low - wp.min(a0 + wp.dot(n, d0), a1 + wp.dot(n, d1)))
     reached = wp.max(wp.dot(n, m0), wp.max(b1 + wp.dot(n, m1), b2 + wp.dot(n, m2)))
-    room = KEPT * wp.max(gap - least, NOISE * gap)
+    room = USABLE * wp.max(gap - least, NOISE * gap)
     return wp.vec3d(lost_a, wp.max(zero, reached - high), room)
 
 
 @wp.func
-def crosses(
+def may_cross(
     v0: int,
     v1: int,
     i0: int,
@@ -118,14 +120,14 @@ def crosses(
     # From the way between the centres towards the shortest one, a corner at a time: most pairs are apart long before.
     way = wp.float64(0.5) * (e0 + e1) - (f0 + f1 + f2) / wp.float64(3.0)
     for _ in range(TRIES):
-        use = use_of_gap(way, e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
+        use = gap_usage(way, e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
         if use[0] + use[1] <= use[2]:
             return False
-        back = way - corners_way(way, e0, e1, f0, f1, f2)
+        back = way - support_offset(way, e0, e1, f0, f1, f2)
         length = wp.dot(back, back)
         if length > wp.float64(0.0):
             way -= wp.clamp(wp.dot(way, back) / length, wp.float64(0.0), wp.float64(1.0)) * back
-    use = use_of_gap(nearest_way(e0, e1, f0, f1, f2), e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
+    use = gap_usage(shortest_offset(e0, e1, f0, f1, f2), e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
     return not (use[0] + use[1] <= use[2])
 
 
@@ -136,7 +138,7 @@ def can_move(v0: int, v1: int, i0: int, i1: int, i2: int, traits: wp.array[int])
 
 
 @wp.func
-def corners_way(way: wp.vec3d, e0: wp.vec3d, e1: wp.vec3d, f0: wp.vec3d, f1: wp.vec3d, f2: wp.vec3d) -> wp.vec3d:
+def support_offset(way: wp.vec3d, e0: wp.vec3d, e1: wp.vec3d, f0: wp.vec3d, f1: wp.vec3d, f2: wp.vec3d) -> wp.vec3d:
     """From the highest corner of the face along a direction to the lowest end of the edge."""
     low = e0
     if wp.dot(way, e1 - e0) < wp.float64(0.0):
@@ -150,7 +152,7 @@ def corners_way(way: wp.vec3d, e0: wp.vec3d, e1: wp.vec3d, f0: wp.vec3d, f1: wp.
 
 
 @wp.func
-def part_within(slack: wp.float64, approach: wp.float64) -> wp.float64:
+def allowed_part(slack: wp.float64, approach: wp.float64) -> wp.float64:
     """The part of a move that uses up no more than the slack."""
     if approach > slack:
         return wp.max(slack, wp.float64(0.0)) / approach

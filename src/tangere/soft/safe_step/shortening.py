@@ -1,8 +1,9 @@
-"""One round of the truncation: the gap of each pair without certificate is shared out, and the dofs are held back.
+"""One iteration of the truncation: the gap of each pair without certificate is shared out, and dofs move less far.
 
-`state` is what the device knows about the rounds of a step (`rounds`). In the first of them single vertices are
-shortened, ever more; then all bodies of a group that touches make the same part of their moves. Bodies that meet fast
-go on at a slower pace instead, and those that press fast at one at which they are not, before (`pace`).
+`state` is what the device knows about the iterations of a step (`iteration_state`). In the first of them the moves of
+single vertices are shortened, ever more; then all bodies of an island make the same part of their moves. Bodies that
+meet fast make a part of the step instead, and before that those that press fast one in which they do not
+(`impact_substep`).
 """
 
 from __future__ import annotations
@@ -12,29 +13,37 @@ import warp as wp
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.model.assembly import Assembly
-from tangere.soft.safe_step.found_pairs import FoundPairs
-from tangere.soft.safe_step.impact_substep import ImpactSubstep, blow
-from tangere.soft.safe_step.round_state import ACTIVE, ALL_NEW, LIMITED, LOCAL_ROUNDS, ROUND, SHORT, WHOLE_ROUNDS
-from tangere.soft.safe_step.separating_direction import nearest_way, part_within, use_of_gap
+from tangere.soft.safe_step.impact_substep import ImpactSubstep, impact_slot
+from tangere.soft.safe_step.iteration_state import (
+    ACTIVE,
+    ALL_NEW,
+    ISLAND_ITERATIONS,
+    ITERATION,
+    LIMITED,
+    LOCAL_ITERATIONS,
+    SHORT,
+)
+from tangere.soft.safe_step.pair_buffer import PairBuffer
+from tangere.soft.safe_step.separating_direction import allowed_part, gap_usage, shortest_offset
 
 wp.set_module_options(SOUND)
 
 __all__ = ["Shortening"]
 
-#: What is left of the limit of a vertex in each round that shortens single vertices; in the end they only drift.
-SHORTER = (0.999, 0.999, 0.9, 0.5, 0.5, 0.0)
+#: What is left of the limit of a vertex in each iteration that shortens single vertices; in the end they only drift.
+LOCAL_FACTORS = (0.999, 0.999, 0.9, 0.5, 0.5, 0.0)
 #: Rounding must not let a pair that is just short enough be found again.
-SURELY = wp.constant(wp.float64(0.999))
+ROUNDING = wp.constant(wp.float64(0.999))
 
 
 class Shortening:
-    """Shortens the moves of the dofs from `start` to `goal`, relative to the drift of their groups."""
+    """Shortens the moves of the dofs from `start` to `goal`, relative to the drift of their islands."""
 
     def __init__(
         self,
         assembly: Assembly,
         features: tuple[wp.array, wp.array],
-        groups: ContactIslands,
+        islands: ContactIslands,
         start: wp.array,
         goal: wp.array,
         surface: tuple[wp.array, wp.array],
@@ -46,83 +55,98 @@ class Shortening:
     ) -> None:
         """`features` are the edges and faces that pairs name; others as in `Truncation`."""
         device, bodies, dofs = assembly.device, len(assembly.bodies), len(assembly.x)
-        self._assembly, self._groups, self._surface = assembly, groups, surface
+        self._assembly, self._islands, self._surface = assembly, islands, surface
         self._features = [*features, assembly.body_of_vertex]
         self._state, self._least, self.start = state, least, start
-        self.pace = ImpactSubstep(assembly, self._features, groups, surface, state, least, distance, few_sweeps, dt)
-        self.drift = wp.zeros(bodies, dtype=wp.vec3d, device=device)  #: mean move of the group of each body [m]
+        self.substep = ImpactSubstep(assembly, self._features, islands, surface, state, least, distance, few_sweeps, dt)
+        self.drift = wp.zeros(bodies, dtype=wp.vec3d, device=device)  #: mean move of the island of each body [m]
         self._last_drift = wp.zeros_like(self.drift)
         self.part, self._new_part = (wp.ones(dofs, dtype=wp.float64, device=device) for _ in range(2))
         self._limit = wp.ones(len(assembly.rest), dtype=wp.float64, device=device)
         self._touched = wp.zeros(bodies, dtype=wp.int32, device=device)
         self._changed = wp.zeros(len(assembly.rest), dtype=wp.uint8, device=device)
-        factors = wp.array(SHORTER, dtype=wp.float64, device=device)
+        factors = wp.array(LOCAL_FACTORS, dtype=wp.float64, device=device)
 
         def prepared(kernel: wp.Kernel, *arguments, serial: bool = False) -> PreparedLaunch:
             return PreparedLaunch(kernel, [state, *arguments], device, grain=8192, serial=serial)
 
-        self._open = prepared(_open_round, self.drift, self._last_drift, serial=True)
-        self._judge = prepared(_judge, serial=True)
+        self._begin = prepared(_begin_iteration, self.drift, self._last_drift, serial=True)
+        self._count_iteration = prepared(_count_iteration, serial=True)
         carried = [assembly.carriers, assembly.weights, self.part]
-        self._carry = prepared(_carry, self._limit, *carried, factors, self._new_part, serial=True)
-        whole = [assembly.body_of_dof, groups.label, self._touched, self._new_part]
-        self._hold = prepared(_hold, *whole)
+        self._limit_dofs = prepared(_limit_dofs, self._limit, *carried, factors, self._new_part, serial=True)
+        whole = [assembly.body_of_dof, islands.label, self._touched, self._new_part]
+        self._shorten_islands = prepared(_shorten_islands, *whole)
         self._find_changed = prepared(_find_changed, *carried, self._new_part, self._changed)
         self._place = prepared(
-            _place, start, goal, assembly.body_of_dof, self.drift, self.pace.of, self._new_part, self.part, assembly.x
+            _place,
+            start,
+            goal,
+            assembly.body_of_dof,
+            self.drift,
+            self.substep.fraction,
+            self._new_part,
+            self.part,
+            assembly.x,
         )
 
     def begin(self) -> None:
         """All of every move is left."""
         self.part.fill_(1.0)
-        self.pace.begin()
+        self.substep.begin()
 
-    def __call__(self, found: FoundPairs) -> wp.array:
+    def __call__(self, found: PairBuffer) -> wp.array:
         """Shorten the moves of these pairs; says which surface vertices go elsewhere now, (s,) uint8."""
         device, vertices, dofs = self._assembly.device, len(self._limit), len(self.part)
-        self._open(1)
+        self._begin(1)
         self._limit.fill_(1.0)
         self._touched.zero_()
         inputs = [self._state, found.counts, found.items, *self._features, *self._surface]
-        inputs += [self._groups.label, self.drift, self.pace.of, self.pace.blows, self.pace.fast, self.pace.seen]
+        inputs += [
+            self._islands.label,
+            self.drift,
+            self.substep.fraction,
+            self.substep.impacts,
+            self.substep.fast_approach,
+            self.substep.contact_reach,
+        ]
         inputs += [self._least]
-        outputs = [self._limit, self._touched, self.pace.slower, self.pace.braked]
-        launch(_shorten, found.launched, inputs, outputs, device=device, threads=1)
-        self.pace.settle()
-        self._judge(1)
+        outputs = [self._limit, self._touched, self.substep.allowed, self.substep.too_fast]
+        launch(_shorten, found.launch_size, inputs, outputs, device=device, threads=1)
+        self.substep.apply_to_islands()
+        self._count_iteration(1)
         wp.copy(self._new_part, self.part)
-        self._carry(vertices)
-        self._hold(dofs)
+        self._limit_dofs(vertices)
+        self._shorten_islands(dofs)
         self._find_changed(vertices)
         self._place(dofs)
         return self._changed
 
 
 @wp.kernel
-def _open_round(
+def _begin_iteration(
     first: int,
     state: wp.array[int],
     drift: wp.array[wp.vec3d],
     last_drift: wp.array[wp.vec3d],
 ):
-    """Where groups have merged all moves that were shortened are new (one thread)."""
+    """Where islands have merged all moves that were shortened are new (one thread)."""
     state[SHORT] = 0
     state[ALL_NEW] = 0
     for b in range(drift.shape[0]):
         for c in range(3):
-            if state[ROUND] > 0 and drift[b][c] != last_drift[b][c]:
+            if state[ITERATION] > 0 and drift[b][c] != last_drift[b][c]:
                 state[ALL_NEW] = 1
         last_drift[b] = drift[b]
 
 
 @wp.kernel
-def _judge(first: int, state: wp.array[int]):
-    """Pairs that hold in the frame of their group need no round; a whole body held back is all new (one thread)."""
+def _count_iteration(first: int, state: wp.array[int]):
+    """Pairs that hold in the frame of their island need no iteration; a whole body held back is new (one thread)."""
     if state[SHORT] == 0:
         state[ACTIVE] = 0
     if state[ACTIVE] == 1:
-        state[ROUND] = state[ROUND] + 1
-        if state[ROUND] > LOCAL_ROUNDS:
+        state[ITERATION] = state[ITERATION] + 1
+        if state[ITERATION] > LOCAL_ITERATIONS:
             state[ALL_NEW] = 1
 
 
@@ -139,15 +163,15 @@ def _shorten(
     end: wp.array[wp.vec3d],
     label: wp.array[int],
     drift: wp.array[wp.vec3d],
-    pace: wp.array[wp.float64],
-    blows: wp.array[int],
-    fast: wp.float64,
-    seen: wp.float64,
+    substep: wp.array[wp.float64],
+    impacts: wp.array[int],
+    fast_approach: wp.float64,
+    contact_reach: wp.float64,
     least: wp.float64,
     limit: wp.array[wp.float64],
     touched: wp.array[int],
-    slower: wp.array[wp.float64],
-    braked: wp.array[int],
+    allowed: wp.array[wp.float64],
+    too_fast: wp.array[int],
 ):
     """Share out the gap of each pair that has no certificate in the frame of its bodies (one thread on CPU)."""
     k = first + wp.tid()
@@ -156,7 +180,7 @@ def _shorten(
     i = found[k][0]
     j = found[k][1]
     owner = body[edges[i, 0]]
-    u = pace[owner] * drift[owner]
+    u = substep[owner] * drift[owner]
     e0 = start[edges[i, 0]]
     e1 = start[edges[i, 1]]
     f0 = start[faces[j, 0]]
@@ -167,22 +191,22 @@ def _shorten(
     m0 = end[faces[j, 0]] - f0 - u
     m1 = end[faces[j, 1]] - f1 - u
     m2 = end[faces[j, 2]] - f2 - u
-    way = nearest_way(e0, e1, f0, f1, f2)
-    use = use_of_gap(way, e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
+    way = shortest_offset(e0, e1, f0, f1, f2)
+    use = gap_usage(way, e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
     lost = use[0] + use[1]
     if lost <= use[2]:
         return
     wp.atomic_add(state, SHORT, 1)
-    if state[ROUND] < LOCAL_ROUNDS and use[2] >= wp.float64(0.0):
+    if state[ITERATION] < LOCAL_ITERATIONS and use[2] >= wp.float64(0.0):
         other = body[faces[j, 0]]
         most = use[2]
-        if blows[blow(owner, other)] == 0:
-            most = wp.max(use[2], fast)
-        elif wp.length(way) < seen:
-            wp.atomic_max(braked, owner, 1)
-            wp.atomic_max(braked, other, 1)
+        if impacts[impact_slot(owner, other)] == 0:
+            most = wp.max(use[2], fast_approach)
+        elif wp.length(way) < contact_reach:
+            wp.atomic_max(too_fast, owner, 1)
+            wp.atomic_max(too_fast, other, 1)
         if lost > most:
-            wp.atomic_min(slower, label[owner], SURELY * pace[owner] * most / lost)
+            wp.atomic_min(allowed, label[owner], ROUNDING * substep[owner] * most / lost)
             return
     wp.atomic_max(touched, label[owner], 1)
     if use[2] < wp.float64(0.0):  # they met when the step began, or nearly: nothing may move
@@ -197,18 +221,18 @@ def _shorten(
     a0 = wp.dot(n, e0 - f0)
     a1 = wp.dot(n, e1 - f0)
     low = wp.min(a0, a1)
-    wp.atomic_min(limit, edges[i, 0], part_within(room_a + a0 - low, -wp.dot(n, d0)))
-    wp.atomic_min(limit, edges[i, 1], part_within(room_a + a1 - low, -wp.dot(n, d1)))
+    wp.atomic_min(limit, edges[i, 0], allowed_part(room_a + a0 - low, -wp.dot(n, d0)))
+    wp.atomic_min(limit, edges[i, 1], allowed_part(room_a + a1 - low, -wp.dot(n, d1)))
     b1 = wp.dot(n, f1 - f0)
     b2 = wp.dot(n, f2 - f0)
     high = wp.max(wp.float64(0.0), wp.max(b1, b2))
-    wp.atomic_min(limit, faces[j, 0], part_within(room_b + high, wp.dot(n, m0)))
-    wp.atomic_min(limit, faces[j, 1], part_within(room_b + high - b1, wp.dot(n, m1)))
-    wp.atomic_min(limit, faces[j, 2], part_within(room_b + high - b2, wp.dot(n, m2)))
+    wp.atomic_min(limit, faces[j, 0], allowed_part(room_b + high, wp.dot(n, m0)))
+    wp.atomic_min(limit, faces[j, 1], allowed_part(room_b + high - b1, wp.dot(n, m1)))
+    wp.atomic_min(limit, faces[j, 2], allowed_part(room_b + high - b2, wp.dot(n, m2)))
 
 
 @wp.kernel
-def _carry(
+def _limit_dofs(
     first: int,
     state: wp.array[int],
     limit: wp.array[wp.float64],
@@ -220,12 +244,12 @@ def _carry(
 ):
     """The carriers of a limited vertex keep at most that part of what the freest of them had (one thread on CPU)."""
     v = first + wp.tid()
-    if state[ACTIVE] == 0 or state[ROUND] > LOCAL_ROUNDS:
+    if state[ACTIVE] == 0 or state[ITERATION] > LOCAL_ITERATIONS:
         return
     if limit[v] < wp.float64(1.0):
-        if state[ROUND] == 1:
+        if state[ITERATION] == 1:
             wp.atomic_add(state, LIMITED, 1)
-        factor = factors[wp.min(state[ROUND], factors.shape[0]) - 1]
+        factor = factors[wp.min(state[ITERATION], factors.shape[0]) - 1]
         most = wp.float64(0.0)
         for c in range(4):
             if weights[v][c] != wp.float64(0.0):
@@ -254,7 +278,7 @@ def _find_changed(
 
 
 @wp.kernel
-def _hold(
+def _shorten_islands(
     first: int,
     state: wp.array[int],
     body: wp.array[int],
@@ -262,13 +286,13 @@ def _hold(
     touched: wp.array[int],
     new_part: wp.array[wp.float64],
 ):
-    """When single vertices do not do, all dofs of groups that touch make the same part of their moves."""
+    """When single vertices do not do, all dofs of islands that touch make the same part of their moves."""
     i = first + wp.tid()
-    if state[ACTIVE] == 1 and state[ROUND] > LOCAL_ROUNDS and touched[label[body[i]]] == 1:
+    if state[ACTIVE] == 1 and state[ITERATION] > LOCAL_ITERATIONS and touched[label[body[i]]] == 1:
         most = wp.float64(0.0)
-        if state[ROUND] <= LOCAL_ROUNDS + WHOLE_ROUNDS:
+        if state[ITERATION] <= LOCAL_ITERATIONS + ISLAND_ITERATIONS:
             most = wp.float64(1.0)
-            for _ in range(state[ROUND] - LOCAL_ROUNDS):
+            for _ in range(state[ITERATION] - LOCAL_ITERATIONS):
                 most *= wp.float64(0.5)
         new_part[i] = most
 
@@ -281,7 +305,7 @@ def _place(
     goal: wp.array[wp.vec3d],
     body: wp.array[int],
     drift: wp.array[wp.vec3d],
-    pace: wp.array[wp.float64],
+    substep: wp.array[wp.float64],
     new_part: wp.array[wp.float64],
     part: wp.array[wp.float64],
     x: wp.array[wp.vec3d],
@@ -292,6 +316,6 @@ def _place(
         return
     part[i] = new_part[i]
     x[i] = goal[i]
-    if part[i] < wp.float64(1.0) or pace[body[i]] < wp.float64(1.0):
+    if part[i] < wp.float64(1.0) or substep[body[i]] < wp.float64(1.0):
         u = drift[body[i]]
-        x[i] = start[i] + pace[body[i]] * (u + part[i] * (goal[i] - start[i] - u))
+        x[i] = start[i] + substep[body[i]] * (u + part[i] * (goal[i] - start[i] - u))

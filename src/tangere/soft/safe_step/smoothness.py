@@ -1,4 +1,7 @@
-"""Whether a patch and its surroundings deform so smoothly that they stay apart: what `certificates` are made of."""
+"""Whether a patch and its surroundings deform so smoothly that they stay apart: what `certificates` are made of.
+
+The twin for CPUs is `cpu.simd_smoothness`.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["asked", "holds"]
+__all__ = ["is_certified", "needs_check"]
 
 #: Rounds of the bound on the smallest singular value.
-BOUND_ROUNDS = wp.constant(16)
+BOUND_ITERATIONS = wp.constant(16)
 
 
 @wp.func
@@ -21,7 +24,7 @@ def smallest_stretch(f: wp.mat33d) -> wp.float64:
     squared = wp.ddot(f, f)
     bound = wp.float64(0.0)
     if squared > wp.float64(0.0):
-        for _ in range(BOUND_ROUNDS):
+        for _ in range(BOUND_ITERATIONS):
             bound = determinant / (squared - bound * bound)
     return bound
 
@@ -33,7 +36,7 @@ def across_filled(f: wp.mat33d, tangents: wp.mat33d) -> wp.mat33d:
 
 
 @wp.func
-def holds(
+def is_certified(
     p: int,
     offsets: wp.array[int],
     vertices: wp.array[int],
@@ -41,7 +44,7 @@ def holds(
     rest: wp.array[wp.vec3d],
     duals: wp.array[wp.mat33d],
     tangents: wp.array[wp.mat33d],
-    apart: wp.array[wp.float64],
+    clearance: wp.array[wp.float64],
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
     least: wp.float64,
@@ -49,7 +52,7 @@ def holds(
     half = wp.float64(0.5)
     begin = offsets[p]
     stop = offsets[p + 1]
-    if apart[p] <= wp.float64(0.0):
+    if clearance[p] <= wp.float64(0.0):
         return False
     centre0 = start[vertices[begin]]
     centre1 = end[vertices[begin]]
@@ -80,11 +83,11 @@ def holds(
             worst_own = wp.max(worst_own, squared)
     change = f1 - f0
     stretch = smallest_stretch(half * (f0 + f1)) - half * wp.sqrt(wp.ddot(change, change))
-    return stretch * apart[p] > wp.sqrt(worst_own) + wp.sqrt(worst) + least
+    return stretch * clearance[p] > wp.sqrt(worst_own) + wp.sqrt(worst) + least
 
 
 @wp.func
-def asked(
+def needs_check(
     p: int, cluster_offsets: wp.array[int], clusters: wp.array[int], changed: wp.array[wp.uint8], wanted: wp.array[int]
 ) -> bool:
     """Whether a cluster of the patch, or one around it, goes elsewhere than before."""

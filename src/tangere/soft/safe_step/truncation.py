@@ -2,7 +2,7 @@
 
 Question: which part of its move may each vertex make so that no edge ever meets a face on the way?
 Method:   an edge A and a face B without a common vertex, apart when the step begins, have a direction n along which A
-          lies beyond B, by a gap g. As all vertices go along straight lines at the same pace, what A and B lose of that
+          lies beyond B, by a gap g. As all vertices go along straight lines at the same rate, what A and B lose of that
           gap is at most hA + hB, the most any of their vertices passes the first one of its side. With
           hA + hB <= 0.9 (g - least) they stay apart: n certifies the pair, in any frame that moves along with both.
           Pairs without a certificate share the gap: A may lose 0.9 (g - least) hA / (hA + hB), and each vertex keeps
@@ -12,12 +12,14 @@ Sound:    the answer is the certified motion itself, whatever the solver did and
           vertex in every face of each other (`hinges`): no surface passes through another, whatever the topology.
           Only what is held on both sides is left alone. If shortening vertices does not do, bodies that touch move as
           one. A move that is not finite is never certified.
+Known as: truncation of displacements by separating planes (the planar "divide and truncate" of Newton's VBD solver);
+          the aim is that of a collision-free step size (Li et al. 2020), which shortens all moves alike.
 Drift:    moves are shortened relative to the mean move of the bodies that touch, unless one is held: what falls
-          together is not slowed down. What free groups lose of their momentum is given back to their velocities.
-Pace:     bodies that meet fast, or press so, make a part of the step as a whole (`pace`).
-A surface carried by coarser dofs is held back through them. (design: soft bodies, section 6)
-Device:   a round reads and writes device arrays only, and does nothing once all pairs hold; so a few of them are part
-          of a captured CUDA graph, and the host asks afterwards whether they were enough.
+          together is not slowed down. What free islands lose of their momentum is given back to their velocities.
+Impacts:  bodies that meet fast, or press so, make a part of the step as a whole (`impact_substep`).
+A surface carried by coarser dofs is held back through them.
+Device:   an iteration reads and writes device arrays only, and does nothing once all pairs hold; so a few of them are
+          part of a captured CUDA graph, and the host asks afterwards whether they were enough.
 """
 
 from __future__ import annotations
@@ -27,18 +29,28 @@ from dataclasses import dataclass
 import warp as wp
 
 from tangere.bvh.lbvh import Lanes, MovingBox, apart_in_lanes, boxes_meet
-from tangere.query.proximity import lanes_by_mask
+from tangere.bvh.wide import CONE_ROWS
+from tangere.geometry.simd import lanes_by_mask
 from tangere.runtime import SOUND, PreparedLaunch, reserve_slots
-from tangere.soft.contact.cpu.bvh8_descent import CONE_ROWS, STATE
+from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.model.assembly import Assembly
-from tangere.soft.safe_step.cpu.simd_crossing import crossing_in_lanes
-from tangere.soft.safe_step.found_pairs import FoundPairs
-from tangere.soft.safe_step.hinges import Hinged
+from tangere.soft.safe_step.cpu.simd_crossing import simd_crossing
+from tangere.soft.safe_step.hinges import HingedEdgePairs
 from tangere.soft.safe_step.impact_velocity import ImpactVelocity
-from tangere.soft.safe_step.patches import Patches, around
-from tangere.soft.safe_step.round_state import ACTIVE, BROKEN, FOUND, LIMITED, LOCAL_ROUNDS, ROUND, ROWS, WHOLE_ROUNDS
-from tangere.soft.safe_step.separating_direction import can_move, crosses
+from tangere.soft.safe_step.iteration_state import (
+    ACTIVE,
+    FOUND,
+    ISLAND_ITERATIONS,
+    ITERATION,
+    LIMITED,
+    LOCAL_ITERATIONS,
+    NOT_FINITE,
+    ROWS,
+)
+from tangere.soft.safe_step.pair_buffer import PairBuffer
+from tangere.soft.safe_step.patches import Patches, contains_cluster
+from tangere.soft.safe_step.separating_direction import can_move, may_cross
 from tangere.soft.safe_step.shortening import Shortening
 
 wp.set_module_options(SOUND)
@@ -55,10 +67,10 @@ LEAST_ROOM = 8192
 class TruncationReport:
     """What the truncation of a step did."""
 
-    rounds: int = 0  #: times moves were shortened
-    vertices: int = 0  #: surface vertices that ran out of room in the first round
-    lost: float = 0.0  #: mean part of the moves that was lost
-    pace: float = 1.0  #: least part of the step that a body made, less than 1 where bodies meet or press fast
+    iterations: int = 0  #: times moves were shortened
+    limited_vertices: int = 0  #: surface vertices that ran out of room in the first iteration
+    lost_motion: float = 0.0  #: mean part of the moves that was lost
+    impact_substep: float = 1.0  #: least part of the step that a body made, less than 1 where bodies meet or press fast
 
 
 class Truncation:
@@ -68,7 +80,7 @@ class Truncation:
         self,
         assembly: Assembly,
         patches: Patches,
-        groups: ContactIslands,
+        islands: ContactIslands,
         start: wp.array,
         surface: tuple[wp.array, wp.array],
         map_end: PreparedLaunch,
@@ -91,37 +103,46 @@ class Truncation:
             dt: length of a step [s].
         """
         device = assembly.device
-        self._assembly, self._patches, self._groups, self._least = assembly, patches, groups, least
+        self._assembly, self._patches, self._islands, self._least = assembly, patches, islands, least
         self._surface, self._map_end = surface, map_end
         #: Groups merge at most as often as there are bodies; after that nothing moves.
-        self._most_rounds = int(LOCAL_ROUNDS) + int(WHOLE_ROUNDS) + len(assembly.bodies)
+        self._most_iterations = int(LOCAL_ITERATIONS) + int(ISLAND_ITERATIONS) + len(assembly.bodies)
         self._goal = wp.zeros_like(assembly.x)
         self.state = wp.zeros(8, dtype=wp.int32, device=device)  #: see `shortening`
         self._known = self.state.numpy().copy()
-        searching = 0 if patches.alone else len(patches.lists.edges.units)
-        self._scratch = wp.empty((searching, STATE), dtype=wp.int32, device=device)
+        searching = 0 if patches.per_feature else len(patches.lists.edges.units)
+        self._scratch = wp.empty((searching, SCRATCH_ROW), dtype=wp.int32, device=device)
         self._no_cones = wp.empty((0, CONE_ROWS), dtype=wp.float64, device=device)
-        self._found = FoundPairs(wp.vec2i, device, LEAST_ROOM)
+        self._found = PairBuffer(wp.vec2i, device, LEAST_ROOM)
         self._moves = MassMoves(assembly, self._goal, start)
-        self._hinged = Hinged(assembly, patches)
+        self._hinged = HingedEdgePairs(assembly, patches)
         features = patches.edges, self._hinged.faces
         self._shortening = Shortening(
-            assembly, features, groups, start, self._goal, surface, self.state, least, distance, few_sweeps, dt
+            assembly, features, islands, start, self._goal, surface, self.state, least, distance, few_sweeps, dt
         )
-        held = self._shortening
-        self._drift = MeanMoves(groups, self._moves, held.drift)
-        #: Where the dofs would be had all bodies made the whole step [m]; `owed`: to each body, of its mean move [m].
-        self.reached, self.owed = wp.zeros_like(assembly.x), wp.zeros_like(held.drift)
+        shortening = self._shortening
+        self._drift = MeanMoves(islands, self._moves, shortening.drift)
+        #: Where the dofs would be had all bodies made the whole step; what of its mean move each body has lost [m].
+        self.reached, self.lost_drift = wp.zeros_like(assembly.x), wp.zeros_like(shortening.drift)
         due = wp.zeros_like(assembly.x)
         self._missing = MassMoves(assembly, due, self.reached)
-        self._owed = MeanMoves(groups, self._missing, self.owed)
-        self._after_blow = ImpactVelocity(assembly, groups, start, self._goal, held.drift, held.pace.kept, dt)
+        self._find_lost_drift = MeanMoves(islands, self._missing, self.lost_drift)
+        self._impact_velocity = ImpactVelocity(
+            assembly, islands, start, self._goal, shortening.drift, shortening.substep.velocity_kept, dt
+        )
         moves = [assembly.x, assembly.v, dt, start, self._goal, assembly.body_of_dof]
-        moves += [held.drift, held.pace.of, held.pace.kept, self._after_blow.factor, held.pace.struck, held.part]
+        moves += [
+            shortening.drift,
+            shortening.substep.fraction,
+            shortening.substep.velocity_kept,
+            self._impact_velocity.factor,
+            shortening.substep.impacted,
+            shortening.part,
+        ]
         moves += [self.reached, due]
         self._find_reached = PreparedLaunch(_find_reached, moves, device, grain=8192)
         self._begin = PreparedLaunch(_begin, [rows, self.state], device, serial=True)
-        self._look_over = PreparedLaunch(_look_over, [self._moves.sums, self.state], device, serial=True)
+        self._check_finite = PreparedLaunch(_check_finite, [self._moves.sums, self.state], device, serial=True)
         self._count_found = PreparedLaunch(_count_found, [self._found.counts, self.state], device, serial=True)
 
     def begin(self) -> None:
@@ -132,46 +153,46 @@ class Truncation:
         self._moves()
         self._shortening.begin()
         self._begin(1)
-        self._look_over(len(self._moves.sums))
+        self._check_finite(len(self._moves.sums))
         self._find(None)
 
-    def round(self) -> None:
+    def iterate(self) -> None:
         """Shorten moves, and look again; does nothing when all hold."""
-        self._shortening.pace.union(self._found)
-        self._groups.settle()
+        self._shortening.substep.merge_islands(self._found)
+        self._islands.compress()
         self._drift()
         changed = self._shortening(self._found)
         self._map_end(len(self._assembly.rest))
         self._find(changed)
 
-    def settled(self) -> bool:
-        """Whether no other round is needed; on CUDA the device is asked. After too many rounds nothing moves at all."""
+    def finished(self) -> bool:
+        """Whether no other iteration is needed; on CUDA the device is asked. After too many nothing moves at all."""
         self._known = self.state.numpy().copy()
-        if self._known[int(ACTIVE)] == 0 or self.overflow or self.broken:
+        if self._known[int(ACTIVE)] == 0 or self.overflow or self.not_finite:
             return True
-        if self._known[int(ROUND)] < self._most_rounds:
+        if self._known[int(ITERATION)] < self._most_iterations:
             return False
         wp.copy(self._assembly.x, self._shortening.start)
         self._map_end(len(self._assembly.rest))
         self._shortening.part.zero_()
-        self._shortening.pace.of.fill_(1.0)
+        self._shortening.substep.fraction.fill_(1.0)
         return True
 
     @property
-    def broken(self) -> bool:
+    def not_finite(self) -> bool:
         """Whether the moves that were asked for are not finite; then nothing is certified."""
-        return bool(self._known[int(BROKEN)])
+        return bool(self._known[int(NOT_FINITE)])
 
-    def put_right(self) -> None:
-        """Find what was made of the step and what momentum groups without held dofs are owed, if any was held back."""
-        if self._assembly.device.is_cuda or self._known[int(ROUND)] > 0:
-            self._after_blow()
+    def restore_momentum(self) -> None:
+        """Find what was made of the step and what momentum islands without held dofs are owed, if any was held back."""
+        if self._assembly.device.is_cuda or self._known[int(ITERATION)] > 0:
+            self._impact_velocity()
             self._find_reached(len(self.reached))
             self._missing()
-            self._owed()
+            self._find_lost_drift()
         else:
             wp.copy(self.reached, self._assembly.x)
-            self.owed.zero_()
+            self.lost_drift.zero_()
 
     @property
     def rows(self) -> int:
@@ -189,14 +210,14 @@ class Truncation:
         self._found.make_room(count)
 
     @property
-    def held(self) -> TruncationReport:
+    def report(self) -> TruncationReport:
         """What was done in the last step."""
-        rounds = int(self._known[int(ROUND)])
-        if not rounds:
+        iterations = int(self._known[int(ITERATION)])
+        if not iterations:
             return TruncationReport()
-        held = self._shortening
-        lost, pace = float(1.0 - held.part.numpy().mean()), float(held.pace.of.numpy().min())
-        return TruncationReport(rounds, int(self._known[int(LIMITED)]), lost, pace)
+        part, fraction = self._shortening.part.numpy(), self._shortening.substep.fraction.numpy()
+        limited = int(self._known[int(LIMITED)])
+        return TruncationReport(iterations, limited, float(1.0 - part.mean()), float(fraction.min()))
 
     def _find(self, changed: wp.array | None) -> None:
         """Pairs (edge, face) that have no certificate, neither of their patch nor of their own.
@@ -208,18 +229,18 @@ class Truncation:
             return
         patches, lists, tree = self._patches, self._patches.lists, self._patches.tree
         start, end = self._surface
-        fitted = patches.over(start, end, self._least, changed, wanted=self.state)
+        fitted = patches.fit_moving(start, end, self._least, changed, wanted=self.state)
         members, boxes = lists.edges, fitted.boxes
         ours = [members.units, members.features, members.offsets, patches.edges, fitted.vertex_boxes]
         where = [tree.items, tree.order, start, end, self._assembly.traits, self._least]
-        if fitted.eights is not None:
-            eights = fitted.eights
-            inputs = [*ours, fitted.certified, lists.group_offsets, lists.groups, self._no_cones, fitted.changed]
-            inputs += [eights.news, tree.first, lists.first_cluster, tree.clusters, boxes.nodes, eights.rows]
-            inputs += [eights.levels, boxes.lanes, tree.corners, *where, lanes_by_mask(), self._scratch]
-            self._found.run(crossing_in_lanes, len(members.units), inputs, GRAIN)
+        if fitted.bvh8 is not None:
+            bvh8 = fitted.bvh8
+            inputs = [*ours, fitted.certified, lists.octet_offsets, lists.octets, self._no_cones, fitted.changed]
+            inputs += [bvh8.changed, tree.first, lists.first_cluster, tree.clusters, boxes.nodes, bvh8.rows]
+            inputs += [bvh8.levels, boxes.lanes, tree.corners, *where, lanes_by_mask(), self._scratch]
+            self._found.run(simd_crossing, len(members.units), inputs, GRAIN)
         else:
-            inputs = [self.state, *ours, fitted.busy, fitted.changed, fitted.news]
+            inputs = [self.state, *ours, fitted.overlapping, fitted.changed, fitted.dirty]
             inputs += [
                 fitted.certified,
                 lists.cluster_offsets,
@@ -233,7 +254,7 @@ class Truncation:
                 *where,
             ]
             self._found.run(_find_crossing, len(members.units), inputs, GRAIN)
-        self._hinged.add_to(self._found, self.state, start, end, self._least)
+        self._hinged.append_uncertified(self._found, self.state, start, end, self._least)
         self._count_found(1)
 
 
@@ -256,40 +277,40 @@ def _find_reached(
     goal: wp.array[wp.vec3d],
     body: wp.array[int],
     drift: wp.array[wp.vec3d],
-    pace: wp.array[wp.float64],
-    kept: wp.array[wp.float64],
+    substep: wp.array[wp.float64],
+    velocity_kept: wp.array[wp.float64],
     factor: wp.array[wp.float64],
-    struck: wp.array[int],
+    impacted: wp.array[int],
     part: wp.array[wp.float64],
     reached: wp.array[wp.vec3d],
     due: wp.array[wp.vec3d],
 ):
     """What a body that made a part of the step does in a whole one, and what it is due without shortening.
 
-    Forces act on its velocity for that part only, so that gravity gives what the fall takes; a blow acts as a whole, on
-    what it strikes, and is owed so to all of the group.
+    Forces act on its velocity for that part only, so that gravity gives what the fall takes; an impact acts as a whole,
+    on what it hits, and is owed so to all of the island.
     """
     i = first + wp.tid()
     b = body[i]
     reached[i] = x[i]
     due[i] = goal[i]
-    if pace[b] < wp.float64(1.0):
+    if substep[b] < wp.float64(1.0):
         on = dt * v[i]
-        move = drift[b] + factor[b] * kept[b] * part[i] * (goal[i] - start[i] - drift[b])
-        if kept[b] == wp.float64(1.0):
-            move = on + pace[b] * (move - on)
-        if struck[b] == 0:
-            due[i] = start[i] + on + pace[b] * (goal[i] - start[i] - on)
+        move = drift[b] + factor[b] * velocity_kept[b] * part[i] * (goal[i] - start[i] - drift[b])
+        if velocity_kept[b] == wp.float64(1.0):
+            move = on + substep[b] * (move - on)
+        if impacted[b] == 0:
+            due[i] = start[i] + on + substep[b] * (goal[i] - start[i] - on)
         reached[i] = start[i] + move
 
 
 @wp.kernel
-def _look_over(first: int, sums: wp.array[wp.vec4d], state: wp.array[int]):
+def _check_finite(first: int, sums: wp.array[wp.vec4d], state: wp.array[int]):
     """One move that is not finite makes a sum of moves so (one thread on CPU)."""
     k = first + wp.tid()
     total = sums[k][0] + sums[k][1] + sums[k][2]
     if not (wp.abs(total) < wp.float64(1.0e300)):
-        state[BROKEN] = 1
+        state[NOT_FINITE] = 1
 
 
 @wp.kernel
@@ -311,9 +332,9 @@ def _find_crossing(
     offsets: wp.array[int],
     edges: wp.array2d[int],
     boxes: wp.array[MovingBox],
-    busy: wp.array[wp.uint8],
+    overlapping: wp.array[wp.uint8],
     changed: wp.array[wp.uint8],
-    news: wp.array[wp.uint8],
+    dirty: wp.array[wp.uint8],
     certified: wp.array[int],
     cluster_offsets: wp.array[int],
     clusters: wp.array[int],
@@ -337,7 +358,7 @@ def _find_crossing(
     unit = units[first + wp.tid()]
     top = unit[0]
     patch = unit[1]
-    if state[ACTIVE] == 0 or (skip[top] == top + 1 and busy[cluster[top]] == wp.uint8(0)):
+    if state[ACTIVE] == 0 or (skip[top] == top + 1 and overlapping[cluster[top]] == wp.uint8(0)):
         return
     smooth = certified[patch] == 1
     box = nodes[top]
@@ -345,11 +366,11 @@ def _find_crossing(
         box = wp.min(boxes[edges[features[unit[2]], 0]], boxes[edges[features[unit[2]], 1]])
     node = int(0)
     while node < skip.shape[0]:
-        if not boxes_meet(box, nodes[node]) or (news[top] | news[node]) == wp.uint8(0):
+        if not boxes_meet(box, nodes[node]) or (dirty[top] | dirty[node]) == wp.uint8(0):
             node = skip[node]
         elif cluster[node] < 0:
             node = node + 1
-        elif smooth and around(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], cluster[node]):
+        elif smooth and contains_cluster(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], cluster[node]):
             node = skip[node]
         else:
             for k in range(top, skip[top]):
@@ -362,14 +383,14 @@ def _find_crossing(
                             v1 = edges[i, 1]
                             reached = wp.min(boxes[v0], boxes[v1])
                             if boxes_meet(reached, nodes[node]):
-                                barred = apart_in_lanes(reached, lanes, 12 * cluster[node])
+                                separated = apart_in_lanes(reached, lanes, 12 * cluster[node])
                                 for j in range(node_first[node], node_last[node] + 1):
-                                    if barred[j - node_first[node]] <= 0:
+                                    if separated[j - node_first[node]] <= 0:
                                         i0 = items[j, 0]
                                         i1 = items[j, 1]
                                         i2 = items[j, 2]
                                         if i0 != v0 and i1 != v0 and i2 != v0 and i0 != v1 and i1 != v1 and i2 != v1:
-                                            if can_move(v0, v1, i0, i1, i2, traits) and crosses(
+                                            if can_move(v0, v1, i0, i1, i2, traits) and may_cross(
                                                 v0, v1, i0, i1, i2, start, end, least
                                             ):
                                                 place = reserve_slots(counts, shard, 1, capacity)

@@ -1,9 +1,12 @@
 """Anderson acceleration of the sweeps: the last moves say where the sequence is going.
 
-Method: r = sweep(x) - x; among the last three differences of r, weighted by mass, those that cancel r best are found by
-        least squares, and the same combination of the differences of sweep(x) is taken off. When |r|^2 grows by half
-        the memory is dropped. No host in the loop.
-The last sweep of a step should be left plain. Who calls these functions is `sweep_end`.
+Question: which combination of the last sweeps is nearer to the limit than the last one?
+Method:   r = sweep(x) - x; among the last three differences of r, weighted by mass, those that cancel r best are found
+          by least squares, and the same combination of the differences of sweep(x) is taken off. When |r|^2 grows by
+          half the memory is dropped. No host in the loop.
+Known as: Anderson acceleration (Anderson 1965; of simulation solvers Peng et al. 2018).
+The last sweep of a step should be left plain. These functions are called by `cuda.sweep_end`; CPUs have twins of two
+of them in `cpu.dof_slices`.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from tangere.soft.model.assembly import Assembly
 
 wp.set_module_options(SOUND)
 
-__all__ = ["WINDOW", "AndersonMemory", "Dots", "combination", "remember", "taken_off"]
+__all__ = ["WINDOW", "AndersonMemory", "Dots", "accelerated_position", "mixing_coefficients", "record_differences"]
 
 WINDOW = 3
 #: |r|^2 may grow by this much before the memory is dropped.
@@ -41,17 +44,17 @@ class AndersonMemory:
         #: Before the last sweep; r and x after it; differences of both in the last sweeps.
         self.columns = [self._before, vectors(count), vectors(count), vectors(WINDOW, count), vectors(WINDOW, count)]
         #: How many differences are good, and |r|^2, after even and after odd sweeps; -1 before the first.
-        self.good = wp.zeros(2, dtype=wp.int32, device=device)
-        self.size = wp.zeros(2, dtype=wp.float64, device=device)
+        self.valid = wp.zeros(2, dtype=wp.int32, device=device)
+        self.residual = wp.zeros(2, dtype=wp.float64, device=device)
 
     def begin(self) -> None:
         """Forget, and remember where the dofs are before the first sweep."""
-        self.good.fill_(-1)
+        self.valid.fill_(-1)
         wp.copy(self._before, self._x)
 
 
 @wp.func
-def remember(
+def record_differences(
     i: int,
     slot: int,
     here: wp.vec3d,
@@ -86,19 +89,19 @@ def remember(
 
 
 @wp.func
-def combination(slot: int, dots: Dots, good_before: int, size_before: wp.float64):
+def mixing_coefficients(slot: int, dots: Dots, valid_before: int, residual_before: wp.float64):
     """The combination of the differences that are still good, and how many those are."""
     zero = wp.float64(0.0)
-    good = good_before + 1
-    if good > 0 and dots[9] > GROWTH * size_before:
-        good = 0
-    good = wp.min(good, 3)
+    valid = valid_before + 1
+    if valid > 0 and dots[9] > GROWTH * residual_before:
+        valid = 0
+    valid = wp.min(valid, 3)
     matrix = wp.mat33d(dots[0], dots[1], dots[2], dots[1], dots[3], dots[4], dots[2], dots[4], dots[5])
     right = wp.vec3d(dots[6], dots[7], dots[8])
     size = wp.float64(0.0)
     for k in range(3):
         age = (slot - k + 3) % 3
-        if age >= good:
+        if age >= valid:
             for c in range(3):
                 matrix[k, c] = zero
                 matrix[c, k] = zero
@@ -108,15 +111,15 @@ def combination(slot: int, dots: Dots, good_before: int, size_before: wp.float64
     for k in range(3):
         matrix[k, k] = matrix[k, k] + RIDGE * size + TINY
         age = (slot - k + 3) % 3
-        if age >= good:
+        if age >= valid:
             matrix[k, k] = size + TINY
     theta = wp.vec3d(zero, zero, zero)
-    if good > 0 and size > zero:
+    if valid > 0 and size > zero:
         theta = wp.inverse(matrix * (wp.float64(1.0) / size)) * (right / size)
-    return theta, good
+    return theta, valid
 
 
 @wp.func
-def taken_off(i: int, theta: wp.vec3d, here: wp.vec3d, differences_x: wp.array2d[wp.vec3d]) -> wp.vec3d:
+def accelerated_position(i: int, theta: wp.vec3d, here: wp.vec3d, differences_x: wp.array2d[wp.vec3d]) -> wp.vec3d:
     """Where the combination puts a dof."""
     return here - theta[0] * differences_x[0, i] - theta[1] * differences_x[1, i] - theta[2] * differences_x[2, i]

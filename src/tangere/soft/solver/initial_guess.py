@@ -1,9 +1,11 @@
-"""Where the solver starts when it has too few sweeps to forget: along the free motion, but not into more energy.
+"""Where the sweeps of a step begin when they are too few: along the free motion, but not into more energy.
 
-A stiff body bent or stretched by its free motion y would keep much of that strain after a few sweeps, and gain energy.
-Sweeps never raise the energy of the step, so it is bounded by that of the start: of y, of the body only carried along
-with its mean move, and of half-way between, the one with the least energy is taken. At the second the energy is that
-of the last step and of the motion within the body, so none is gained, however few the sweeps.
+Question: from where do a few sweeps end with the least energy?
+Method:   a stiff body bent or stretched by its free motion y would keep much of that strain after a few sweeps. Of y,
+          of the body only carried along with its mean move, and of half-way between, the one with the least energy of
+          the step is taken.
+Sound:    sweeps never raise the energy of the step, so it is bounded by that of the start; at the second candidate that
+          is the energy of the last step and of the motion within the body. So none is gained, however few the sweeps.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from tangere.soft.model.energy import dof_energy
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FirstGuess"]
+__all__ = ["InitialGuess"]
 
 #: Parts of the free motion within the body that are tried.
 PARTS = (1.0, 0.5, 0.0)
@@ -26,11 +28,11 @@ BLOCK = 256
 SUMS_CUDA = 32
 
 
-class FirstGuess:
+class InitialGuess:
     """Puts the dofs where the sweeps of a step begin."""
 
     def __init__(
-        self, assembly: Assembly, start: wp.array, y: wp.array, inertia: wp.array, groups: ContactIslands
+        self, assembly: Assembly, start: wp.array, y: wp.array, inertia: wp.array, islands: ContactIslands
     ) -> None:
         """`start` is where the step begins, `y` its free motion, `inertia` m / dt^2."""
         device, count = assembly.device, len(assembly.x)
@@ -38,28 +40,32 @@ class FirstGuess:
         self._dofs, self._blocks = count, -(-count // size)
         drift = wp.zeros(len(assembly.bodies), dtype=wp.vec3d, device=device)
         self._moves = MassMoves(assembly, y, start)
-        self._drift = MeanMoves(groups, self._moves, drift)
+        self._drift = MeanMoves(islands, self._moves, drift)
         parts = wp.array(PARTS, dtype=wp.float64, device=device)
         chosen = wp.zeros(1, dtype=wp.int32, device=device)
         sums = wp.zeros((len(PARTS), SUMS_CUDA if device.is_cuda else self._blocks), dtype=wp.float64, device=device)
         self._sums = sums
         motion = [start, y, assembly.body_of_dof, assembly.free, drift, parts]
-        self._try = [wp.full(1, number, dtype=wp.int32, device=device) for number in range(len(PARTS))]
-        self._place = [PreparedLaunch(_place, [*motion, which, assembly.x], device, grain=8192) for which in self._try]
-        weigh = [size, assembly.x, y, inertia, *assembly.material, sums]
-        self._weigh = [PreparedLaunch(_weigh, [number, *weigh], device, grain=16) for number in range(len(PARTS))]
+        self._numbers = [wp.full(1, number, dtype=wp.int32, device=device) for number in range(len(PARTS))]
+        self._place = [
+            PreparedLaunch(_place, [*motion, which, assembly.x], device, grain=8192) for which in self._numbers
+        ]
+        energy_inputs = [size, assembly.x, y, inertia, *assembly.material, sums]
+        self._step_energy = [
+            PreparedLaunch(_step_energy, [number, *energy_inputs], device, grain=16) for number in range(len(PARTS))
+        ]
         self._choose = PreparedLaunch(_choose, [sums, chosen], device, serial=True)
-        self._take = PreparedLaunch(_place, [*motion, chosen, assembly.x], device, grain=8192)
+        self._apply = PreparedLaunch(_place, [*motion, chosen, assembly.x], device, grain=8192)
 
     def __call__(self) -> None:
         self._moves()
         self._drift()
         self._sums.zero_()
-        for place, weigh in zip(self._place, self._weigh, strict=True):
+        for place, energy_inputs in zip(self._place, self._step_energy, strict=True):
             place(self._dofs)
-            weigh(self._blocks)
+            energy_inputs(self._blocks)
         self._choose(1)
-        self._take(self._dofs)
+        self._apply(self._dofs)
 
 
 @wp.kernel
@@ -82,7 +88,7 @@ def _place(
 
 
 @wp.kernel
-def _weigh(
+def _step_energy(
     first: int,
     number: int,
     size: int,

@@ -1,8 +1,9 @@
-"""A hand that pulls: a spring from one surface vertex to a point, as part of the step's energy.
+"""A spring from one surface vertex to a point, which a person pulls at, as part of the step's energy.
 
-A spring of stiffness k from a dof to a point is inertia about that point: with y the free motion, m/dt^2 |x - y|^2 and
-k |x - p|^2 are together (m/dt^2 + k) |x - (m/dt^2 y + k p) / (m/dt^2 + k)|^2. So the solver needs to know nothing of
-it, stays stable for any k, and what is pulled into something is held back like everything else.
+Method: a spring of stiffness k from a dof to a point is inertia about that point: with y the free motion,
+        m/dt^2 |x - y|^2 and k |x - p|^2 are together (m/dt^2 + k) |x - (m/dt^2 y + k p) / (m/dt^2 + k)|^2.
+Sound:  so the solver needs to know nothing of it, stays stable for any k, and what is pulled into something is held
+        back like everything else.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ class Pull:
     """At most one spring; its stiffness is zero while nothing is pulled."""
 
     def __init__(
-        self, assembly: Assembly, groups: ContactIslands, start: wp.array, y: wp.array, inertia: wp.array
+        self, assembly: Assembly, islands: ContactIslands, start: wp.array, y: wp.array, inertia: wp.array
     ) -> None:
         """`start` is where the dofs are when a step begins, `y` their free motion, `inertia` m / dt^2."""
         device = assembly.device
-        self._assembly, self._groups, self._inertia = assembly, groups, inertia
+        self._assembly, self._islands, self._inertia = assembly, islands, inertia
         self._plain = wp.clone(inertia)
-        self._held = groups.held.numpy().copy()
+        self._anchored = islands.anchored.numpy().copy()
         self._vertex = wp.zeros(1, dtype=wp.int32, device=device)
         self._target = wp.zeros(1, dtype=wp.vec3d, device=device)
         self._stiffness = wp.zeros(1, dtype=wp.float64, device=device)
@@ -38,8 +39,8 @@ class Pull:
         carried = [assembly.carriers, assembly.weights, assembly.free, start, self._plain]
         self._apply = PreparedLaunch(_apply, [*spring, *carried, assembly.x, y, inertia], device, serial=True)
 
-    def take(self, body: int, vertex: int, to: Sequence[float], stiffness: float | None) -> None:
-        """Pull a vertex of a body's surface towards a point; see `Simulation.pull`."""
+    def attach(self, body: int, vertex: int, to: Sequence[float], stiffness: float | None) -> None:
+        """Pull a vertex of a body's surface towards a point; see `SimulatedBody.pull`."""
         bodies = self._assembly.bodies
         if whole(body, "pull: body", 0) >= len(bodies):
             raise InputError(f"pull: there is no body {body}, only {len(bodies)}")
@@ -50,20 +51,20 @@ class Pull:
             raise InputError(f"pull: nothing of body {body} can move")
         target = three_numbers(to, "pull: to")
         if stiffness is None:
-            stiffness = pulled.stiffness * (pulled.surface.extent if pulled.is_solid else pulled.thickness)
+            stiffness = pulled.youngs_modulus * (pulled.surface.extent if pulled.is_solid else pulled.thickness)
         self.release()
         self._vertex.fill_(int(self._assembly.vertex_base[body]) + vertex)
         self._target.fill_(wp.vec3d(*target))
         self._stiffness.fill_(positive(stiffness, "stiffness"))
-        held = self._held.copy()
-        held[body] = 1  # its group has a push from outside: its momentum is not known in advance
-        self._groups.held.assign(held)
+        anchored = self._anchored.copy()
+        anchored[body] = 1  # its island has a push from outside: its momentum is not known in advance
+        self._islands.anchored.assign(anchored)
 
     def release(self) -> None:
         """Pull nothing."""
         self._stiffness.zero_()
         wp.copy(self._inertia, self._plain)
-        self._groups.held.assign(self._held)
+        self._islands.anchored.assign(self._anchored)
 
     def __call__(self) -> None:
         """After the free motion is known."""

@@ -1,7 +1,7 @@
 """The cells of a uniform or hierarchical grid over triangle boxes: stage 3 of the pipeline.
 
 Cell size and region come from sums over chunks of triangles that stay on the device. With several levels each is twice
-as coarse as the one below, for triangles of mixed sizes (specs/leonard-deformable-gpu C4, C4b). Any cell size is sound;
+as coarse as the one below, for triangles of mixed sizes (Léonard 2021, section 3.4, has one). Any cell size is sound;
 it only decides how many boxes share a cell.
 """
 
@@ -63,8 +63,8 @@ class Grid:
     leveled: bool  #: whether there may be more than one level
 
 
-def define_grid(crowd: TriangleAabbs, *, levels: bool, cell: float | None = None) -> Grid:
-    """The grid for a crowd.
+def define_grid(aabbs: TriangleAabbs, *, levels: bool, cell: float | None = None) -> Grid:
+    """The grid for a boxes.
 
     Args:
         levels: several, for mixed sizes; else one.
@@ -72,14 +72,14 @@ def define_grid(crowd: TriangleAabbs, *, levels: bool, cell: float | None = None
     """
     if cell is not None and not cell > 0.0:
         raise InputError(f"cell must be a positive length, not {cell!r}")
-    device, count = device_of(crowd.boxes), len(crowd.boxes)
+    device, count = device_of(aabbs.boxes), len(aabbs.boxes)
     chunks = min(CHUNKS, count if device.is_cuda else -(-count // CHUNK))
     whole = wp.empty(chunks, dtype=Box, device=device)
     sizes = wp.empty(chunks, dtype=wp.vec3d, device=device)
     classes = wp.zeros((chunks if levels else 0, SIZES), dtype=wp.vec2d, device=device)
     spec = wp.empty(1, dtype=Spec, device=device)
     first_cell = wp.zeros(MOST_LEVELS + 1, dtype=wp.int32, device=device)
-    sums = [crowd.boxes, chunks, int(device.is_cpu), int(levels), whole, sizes, classes]
+    sums = [aabbs.boxes, chunks, int(device.is_cpu), int(levels), whole, sizes, classes]
     definition = [whole, sizes, classes, int(levels), 0.0 if cell is None else cell, spec, first_cell]
     launch_in_turn([(_sum_up, chunks, sums), (_define, 1, definition)], device=device, grain=2)
     return Grid(spec, first_cell, levels)

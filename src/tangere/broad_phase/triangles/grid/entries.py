@@ -3,9 +3,9 @@
 Stage 4: an entry (cell, triangle) for each cell a box overlaps. With several levels a triangle lives at the finest one
          whose cells are no smaller than its box, in at most 8 of them, and visits the cells it overlaps at coarser
          levels where larger triangles live; so mixed sizes cost little more than equal ones
-         (specs/leonard-deformable-gpu C4b, C5).
-Stage 5: entries sorted by cell, those who live there first (C6); equal keys keep the order of triangles.
-Runs:    where each cell begins (C7).
+         (Léonard 2021, section 3.5, has one level).
+Stage 5: entries sorted by cell, those who live there first; equal keys keep the order of triangles.
+Runs:    where each cell begins.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Runs:
     number: wp.array  #: (E,) int32: which cell, of the occupied ones, each entry is in
 
 
-def grid_entries(crowd: TriangleAabbs, grid: Grid) -> GridEntries:
+def grid_entries(aabbs: TriangleAabbs, grid: Grid) -> GridEntries:
     """Stage 4: an entry for each cell that a box overlaps, by rising triangle."""
-    device, count = device_of(crowd.boxes), len(crowd.boxes)
+    device, count = device_of(aabbs.boxes), len(aabbs.boxes)
     low, high = (wp.empty(count, dtype=wp.vec3i, device=device) for _ in range(2))
     level = wp.empty(count, dtype=wp.int32, device=device)
     counts = wp.empty(count + 1, dtype=wp.int32, device=device)  # then: where entries start, and their number
@@ -65,7 +65,7 @@ def grid_entries(crowd: TriangleAabbs, grid: Grid) -> GridEntries:
     bytes_ = MOST_LEVELS + min(MAP_BYTES * count, MOST_MAP_BYTES) if grid.leveled else 0
     lived_in = wp.zeros(bytes_, dtype=wp.uint8, device=device)
     shared = [low, high, level, grid.spec, grid.first_cell, lived_in]
-    placing = [crowd.boxes, grid.spec, grid.first_cell, low, high, level, counts, lived_in]
+    placing = [aabbs.boxes, grid.spec, grid.first_cell, low, high, level, counts, lived_in]
     launches = [(_place, count, placing)]
     if grid.leveled:
         launches.append((_count_visits, count, [*shared, counts]))

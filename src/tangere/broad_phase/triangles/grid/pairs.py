@@ -1,6 +1,6 @@
 """Pairs of triangles that share a cell and whose bounds overlap, as a list: stage 6 of the grid pipeline.
 
-Whoever tests pairs as they are found (`query.proximity.fused`) goes through them in the same way, by `grid_walk`.
+Whoever tests pairs as they are found (`tangere.published.leonard_grid`) goes through them in the same way, by `walk`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import warp as wp
 
 from tangere.broad_phase.triangles.grid.cells import Grid, Spec
 from tangere.broad_phase.triangles.grid.entries import GridEntries, Runs
-from tangere.broad_phase.triangles.grid.simd import Placed
+from tangere.broad_phase.triangles.grid.simd import CellEntry
 from tangere.broad_phase.triangles.grid.walk import TypeRule, next_partner, pair_of, partners_of, walk_inputs
 from tangere.broad_phase.triangles.triangle_aabbs import TriangleAabbs
 from tangere.runtime import SOUND, collect, device_of, reserve_slots
@@ -24,7 +24,7 @@ FEW, GRAIN = 6144, 512
 
 
 def cell_pairs(
-    crowd: TriangleAabbs,
+    aabbs: TriangleAabbs,
     grid: Grid,
     entries: GridEntries,
     runs: Runs,
@@ -37,8 +37,8 @@ def cell_pairs(
 
     `spheres`, `rule` and `patches` are those of `walk_inputs`.
     """
-    device, count = device_of(crowd.boxes), len(entries.keys)
-    inputs = walk_inputs(crowd, grid, entries, runs, spheres=spheres, rule=rule, patches=patches)
+    device, count = device_of(aabbs.boxes), len(entries.keys)
+    inputs = walk_inputs(aabbs, grid, entries, runs, spheres=spheres, rule=rule, patches=patches)
     grain = GRAIN if count > FEW else FEW
     return collect(_cell_pairs(device.is_cpu), count, inputs, wp.vec2i, device=device, grain=grain)
 
@@ -65,7 +65,7 @@ def _cell_pairs(in_lanes: bool) -> wp.Kernel:
         first: int,
         shard: int,
         keys: wp.array[int],
-        placed: wp.array[Placed],
+        placed: wp.array[CellEntry],
         start: wp.array[int],
         visits: wp.array[int],
         number: wp.array[int],

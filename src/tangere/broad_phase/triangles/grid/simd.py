@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import warp as wp
 
-__all__ = ["Placed", "next_overlap_in_lanes"]
+__all__ = ["CellEntry", "next_overlap_in_lanes"]
 
 #: An entry: the six codes of its box, a bit for each axis on which its lowest cell is this one, its triangle.
-Placed = wp.types.vector(length=8, dtype=wp.int32)
+CellEntry = wp.types.vector(length=8, dtype=wp.int32)
 
 
 @wp.func_native("""
@@ -30,6 +30,6 @@ Placed = wp.types.vector(length=8, dtype=wp.int32)
     }
     return f;
 """)
-def next_overlap_in_lanes(e: int, begin: int, end: int, anywhere: bool, placed: wp.array[Placed]) -> int:
+def next_overlap_in_lanes(e: int, begin: int, end: int, anywhere: bool, placed: wp.array[CellEntry]) -> int:
     """The same on CPU, all codes of two boxes at once."""
     ...

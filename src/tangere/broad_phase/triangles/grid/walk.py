@@ -3,10 +3,10 @@
 Each entry of a cell meets the entries before it that live there. A pair may share several cells; it counts in one:
   sound:     the cell with the lower corner of the overlap of both boxes. Floor is monotone, so that is the larger of
              their lowest cells, in integers; for any cell size no pair is lost and none is doubled
-             (specs/leonard-deformable-gpu C8). No lowest cell of an entry is above this one on any axis, so it is the
+             (Léonard 2021, section 3.6.2). No lowest cell of an entry is above this one on any axis, so it is the
              one where on each axis one of the two is at it.
-  published: the rule of eight types of cells and control bits as printed, which loses pairs (A3), with pairs that share
-             a vertex left out (C9).
+  published: the rule of eight types of cells and control bits as printed, which loses pairs, with pairs that share a
+             vertex left out (section 3.6.3).
 Triangles are numbered body after body, so the entries of a cell are, too: where a body is not compared with itself, its
 own are passed over at once.
 """
@@ -20,7 +20,7 @@ import warp as wp
 
 from tangere.broad_phase.triangles.grid.cells import Grid, Spec, level_count
 from tangere.broad_phase.triangles.grid.entries import GridEntries, Runs, cell_number
-from tangere.broad_phase.triangles.grid.simd import Placed, next_overlap_in_lanes
+from tangere.broad_phase.triangles.grid.simd import CellEntry, next_overlap_in_lanes
 from tangere.broad_phase.triangles.triangle_aabbs import GRAIN, Box, TriangleAabbs, may_pair
 from tangere.runtime import SOUND, device_of, launch
 
@@ -39,7 +39,7 @@ class TypeRule:
 
 
 def walk_inputs(
-    crowd: TriangleAabbs,
+    aabbs: TriangleAabbs,
     grid: Grid,
     entries: GridEntries,
     runs: Runs,
@@ -56,13 +56,13 @@ def walk_inputs(
         patches: (E,) int32 per entry: twice the number of a patch without contact within itself, plus 1 for entries
             that this holds of whatever their partner; -1 for none.
     """
-    device, count = device_of(crowd.boxes), len(entries.keys)
-    placed = wp.empty(count, dtype=Placed, device=device)
-    inputs = [crowd.boxes, entries.keys, entries.triangles, grid.spec, grid.first_cell, entries.low]
+    device, count = device_of(aabbs.boxes), len(entries.keys)
+    placed = wp.empty(count, dtype=CellEntry, device=device)
+    inputs = [aabbs.boxes, entries.keys, entries.triangles, grid.spec, grid.first_cell, entries.low]
     launch(_place, count, inputs, [placed], device=device, grain=GRAIN)
     nothing, no_faces, no_spheres = _nothing(device.alias)
     inputs = [entries.keys, placed, runs.start, runs.visits, runs.number, grid.spec]
-    inputs += [crowd.body, crowd.compared]
+    inputs += [aabbs.body, aabbs.compared]
     inputs += [no_spheres if spheres is None else spheres]
     inputs += [nothing if patches is None else patches]
     return inputs + ([nothing, nothing, no_faces] if rule is None else [rule.home, rule.types, rule.faces])
@@ -91,7 +91,7 @@ def _place(
     spec: wp.array[Spec],
     first_cell: wp.array[int],
     low: wp.array[wp.vec3i],
-    placed: wp.array[Placed],
+    placed: wp.array[CellEntry],
 ):
     """Entries side by side as they are compared."""
     e = first + wp.tid()
@@ -112,11 +112,11 @@ def _place(
     x = way - z * plane - y * nx
     begins = wp.where(x == 0, 1, 0) | wp.where(y == 0, 2, 0) | wp.where(z == 0, 4, 0)
     box = boxes[i]
-    placed[e] = Placed(box[0], box[1], box[2], box[3], box[4], box[5], begins, i)
+    placed[e] = CellEntry(box[0], box[1], box[2], box[3], box[4], box[5], begins, i)
 
 
 @wp.func
-def next_overlap(e: int, begin: int, end: int, anywhere: bool, placed: wp.array[Placed]) -> int:
+def next_overlap(e: int, begin: int, end: int, anywhere: bool, placed: wp.array[CellEntry]) -> int:
     """The first of the entries from begin to end whose box overlaps that of e, and which counts here; or end."""
     mine = placed[e]
     f = int(begin)
@@ -133,7 +133,7 @@ def next_overlap(e: int, begin: int, end: int, anywhere: bool, placed: wp.array[
 
 
 @wp.func
-def first_from(wanted: int, begin: int, end: int, placed: wp.array[Placed], body: wp.array[int]) -> int:
+def first_from(wanted: int, begin: int, end: int, placed: wp.array[CellEntry], body: wp.array[int]) -> int:
     """The first of the entries from begin to end, which come body after body, whose body is not below the wanted."""
     low = int(begin)
     high = int(end)
@@ -147,7 +147,7 @@ def first_from(wanted: int, begin: int, end: int, placed: wp.array[Placed], body
 
 
 @wp.func
-def pair_of(e: int, f: int, placed: wp.array[Placed]) -> wp.vec2i:
+def pair_of(e: int, f: int, placed: wp.array[CellEntry]) -> wp.vec2i:
     """The triangles of two entries, the smaller number first."""
     return wp.vec2i(wp.min(placed[e][7], placed[f][7]), wp.max(placed[e][7], placed[f][7]))
 
@@ -192,7 +192,7 @@ def spheres_apart(a: wp.vec4d, b: wp.vec4d) -> bool:
 def partners_of(
     e: int,
     keys: wp.array[int],
-    placed: wp.array[Placed],
+    placed: wp.array[CellEntry],
     start: wp.array[int],
     visits: wp.array[int],
     number: wp.array[int],
@@ -227,7 +227,7 @@ def is_listed(
     e: int,
     f: int,
     keys: wp.array[int],
-    placed: wp.array[Placed],
+    placed: wp.array[CellEntry],
     spec: wp.array[Spec],
     body: wp.array[int],
     compared: wp.array2d[wp.uint8],
@@ -267,7 +267,7 @@ def next_partner(in_lanes: bool) -> wp.Function:
         begin: int,
         partners: wp.vec4i,
         keys: wp.array[int],
-        placed: wp.array[Placed],
+        placed: wp.array[CellEntry],
         spec: wp.array[Spec],
         body: wp.array[int],
         compared: wp.array2d[wp.uint8],

@@ -1,7 +1,9 @@
 """Cutting edges and dividing faces, and the reverse: what splits and merges of 2- and 3-maps are made of.
 
-`work` is a row of scratch space per operation; the offsets below say what is kept where.
-Spec: specs/pitiot-multiresolution-interactions 2.4.
+Question: how do the darts of an edge or a face change when it is cut, and when it is joined again?
+Method:   `work` is a row of scratch space per operation; the offsets below say what is kept where. A split or merge
+          of a face or volume writes its corner darts there and calls the functions below in turn.
+Known as: edge and face subdivision of combinatorial maps (Damiand and Lienhardt 2014; Pitiot 2015, section 3.2.2).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from tangere.cells.maps.arrays import (
     tag,
     walls,
 )
-from tangere.cells.maps.orbits import edge_start, following
+from tangere.cells.maps.orbits import edge_start, level_phi1
 from tangere.runtime import SOUND
 
 __all__ = [
@@ -42,7 +44,7 @@ __all__ = [
 
 wp.set_module_options(SOUND)
 
-#: Corners of a face, and level-n darts of a volume (in `splitting3`), that a split can handle.
+#: Corners of a face that a split can handle; the darts of a volume are limited in `volumes`.
 CORNER_LIMIT = wp.constant(32)
 #: Offsets in a row: the corner darts of a face, the darts after its midpoints, the inner darts to and from its centre.
 CORNER, CUT, INWARD, OUTWARD = wp.constant(0), wp.constant(32), wp.constant(64), wp.constant(96)
@@ -59,7 +61,7 @@ def corners_of(m: MapArrays, d: int, k: int, work: wp.array2d[int], row: int, at
     while count < CORNER_LIMIT:
         work[row, at + CORNER + count] = x
         count += 1
-        x = following(m, x, k)
+        x = level_phi1(m, x, k)
         if x == d:
             return count
     return -1
@@ -158,7 +160,7 @@ def uncut_edge(m: MapArrays, d: int, k: int):
 @wp.func
 def _midpoints(m: MapArrays, count: int, k: int, work: wp.array2d[int], row: int, at: int):
     for i in range(count):
-        work[row, at + CUT + i] = following(m, work[row, at + CORNER + i], k + 1)
+        work[row, at + CUT + i] = level_phi1(m, work[row, at + CORNER + i], k + 1)
 
 
 @wp.func
@@ -220,7 +222,7 @@ def divide_triangle(m: MapArrays, k: int, work: wp.array2d[int], row: int):
 def join_parts(m: MapArrays, count: int, k: int, triangle: bool, work: wp.array2d[int], row: int, at: int):
     """Take the inner edges out of a divided level-k face whose corner darts are in `work`; the centre stays."""
     for i in range(count):
-        work[row, at + INWARD + i] = following(m, work[row, at + CORNER + i], k + 1)
+        work[row, at + INWARD + i] = level_phi1(m, work[row, at + CORNER + i], k + 1)
     for i in range(count):
         inward = work[row, at + INWARD + i]
         if triangle:

@@ -1,8 +1,10 @@
 """Splitting and merging the cells of a 2-map: a triangle into 4 triangles, any other polygon into quadrilaterals.
 
-The children of a polygon keep its corners; a triangle has one more child in the middle. All old darts live on, and a
-merge gives back exactly what the split found, unless a neighbour still needs a midpoint.
-Spec: specs/pitiot-multiresolution-interactions 2.4.
+Question: the same face, as its children; and back.
+Method:   the children of a polygon keep its corners; a triangle has one more child in the middle.
+Sound:    all old darts live on, and a merge gives back exactly what the split found, unless a neighbour still needs a
+          midpoint.
+Known as: primal subdivision, 1-to-4 and quadrangulation (Pitiot 2015, sections 3.2.2 and 6.2).
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays, drop_cell, drop_vertex, level, new_cell, new_vertex
-from tangere.cells.maps.orbits import claim
+from tangere.cells.maps.orbits import assign_cell
 from tangere.cells.maps.refinement.division import (
     CORNER,
     INWARD,
@@ -24,13 +26,13 @@ from tangere.cells.maps.refinement.division import (
 )
 from tangere.runtime import SOUND
 
-__all__ = ["faces_room", "merge_face", "split_face"]
+__all__ = ["face_split_room", "merge_face", "split_face"]
 
 wp.set_module_options(SOUND)
 
 
 @wp.func
-def faces_room(m: MapArrays, c: int) -> wp.vec3i:
+def face_split_room(m: MapArrays, c: int) -> wp.vec3i:
     """Darts, vertices and cells that splitting face c makes at most."""
     start = m.anchor[c]
     corners = int(0)
@@ -65,7 +67,7 @@ def split_face(m: MapArrays, c: int, work: wp.array2d[int], row: int) -> bool:
 
 @wp.func
 def _child(m: MapArrays, c: int, anchor: int):
-    claim(m, anchor, new_cell(m, c, anchor))
+    assign_cell(m, anchor, new_cell(m, c, anchor))
 
 
 @wp.func
@@ -91,4 +93,4 @@ def merge_face(m: MapArrays, c: int, work: wp.array2d[int], row: int):
     m.first_child[c] = -1
     for i in range(count):
         uncut_edge(m, work[row, CORNER + i], k + 1)
-    claim(m, m.anchor[c], c)
+    assign_cell(m, m.anchor[c], c)

@@ -3,9 +3,9 @@
 Question: which vertices does a conforming method (finite elements) have to tie to others, and how?
 Method:   on the level of each leaf its edges and faces are walked by labels; where one is divided, the vertex in its
           middle hangs: it is the mean of the ends of the edge, or of the corners of the face.
-Promise:  parents are of a coarser level than what hangs on them, so that chains of parents end; one that hangs itself
+Sound:    parents are of a coarser level than what hangs on them, so that chains of parents end; one that hangs itself
           is replaced by its own parents in the matrix.
-Spec: specs/pitiot-multiresolution-interactions 2.24 (T-junctions), 5.1.
+Known as: hanging nodes, T-junctions (Pitiot 2015, section 9.1.2); constraints as in adaptive finite elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays, edge_label, level
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.maps.orbits import following, next_part
+from tangere.cells.maps.orbits import level_phi1, next_part
 from tangere.runtime import SOUND, collect, reserve_slots
 
 __all__ = ["HangingNodes", "constraint_matrix", "hanging_nodes"]
@@ -91,20 +91,20 @@ def _hanging(first: int, shard: int, m: MapArrays, counts: wp.array[wp.int64], c
     k = wp.max(m.cell_level[cell], level(m, d))
     # Whatever is divided on this level may be so on the next ones as well.
     while next_part(m, d, d, k) >= 0:
-        half = following(m, d, k + 1)
+        half = level_phi1(m, d, k + 1)
         place = reserve_slots(counts, shard, 2, capacity)
         if place >= 0:
             out[place] = wp.vec4i(m.origin[half], cell, 0, m.origin[d])
-            out[place + 1] = wp.vec4i(m.origin[half], cell, 0, m.origin[following(m, d, k)])
+            out[place + 1] = wp.vec4i(m.origin[half], cell, 0, m.origin[level_phi1(m, d, k)])
         # A face is divided too where the half edge is not followed by the other half.
         if m.dimension == 3 and level(m, half) == k + 1 and edge_label(m, half) != edge_label(m, d):
-            centre = m.origin[following(m, half, k + 1)]
+            centre = m.origin[level_phi1(m, half, k + 1)]
             corner = int(d)
             for _n in range(_CORNERS):
                 place = reserve_slots(counts, shard, 1, capacity)
                 if place >= 0:
                     out[place] = wp.vec4i(centre, cell, 1, m.origin[corner])
-                corner = following(m, corner, k)
+                corner = level_phi1(m, corner, k)
                 if corner == d:
                     break
         k += 1

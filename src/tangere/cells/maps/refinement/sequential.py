@@ -1,8 +1,9 @@
 """Splits and merges one after the other, on one thread: what a CPU does best, and one launch for all of it.
 
-After a few of them the kernel also writes the rings of all cells that changed and looks whether they are convex,
-because a launch more would cost as much as the work itself; after many, all threads do.
-Spec: specs/pitiot-multiresolution-interactions 2.4, 2.5.
+Question: the same map after these operations, in this order.
+Method:   after a few of them the kernel also writes the rings of all cells that changed and looks whether they are
+          convex, because a launch more would cost as much as the work itself; after many, all threads do.
+Known as: subdivision and simplification (Pitiot 2015, sections 6.2 and 6.3).
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from functools import cache
 
 import warp as wp
 
-from tangere.cells.maps.arrays import MapArrays
+from tangere.cells.maps.arrays import MapArrays, grown
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.maps.convexity import is_bent
+from tangere.cells.maps.convexity import is_reflex
 from tangere.cells.maps.refinement.division import WORK_WIDTH
-from tangere.cells.maps.refinement.faces import faces_room, merge_face, split_face
-from tangere.cells.maps.refinement.volumes import merge_volume, split_volume, volumes_room
-from tangere.cells.maps.rings import RingTable, wider_rings, write_ring2, write_ring3
+from tangere.cells.maps.refinement.faces import face_split_room, merge_face, split_face
+from tangere.cells.maps.refinement.volumes import merge_volume, split_volume, volume_split_room
+from tangere.cells.maps.rings import RingTable, widen_rings, write_ring2, write_ring3
 from tangere.runtime import SOUND, launch
 
-__all__ = ["apply_in_order", "longer", "soil_children", "soil_operation"]
+__all__ = ["apply_in_order", "mark_children", "mark_operation"]
 
 wp.set_module_options(SOUND)
 
@@ -39,7 +40,7 @@ def apply_in_order(map: CellMap, todo: wp.array, merging: int) -> int:
     apply, renew = _kernels(map.dimension)
     while True:
         if len(dirty) < map.cell_capacity:
-            dirty = longer(dirty, map.cell_capacity)
+            dirty = grown(dirty, map.cell_capacity)
         inputs = [map.arrays, map.rings.table, todo, merging, int(len(todo) <= _FEW), work]
         launch(apply, 1, inputs, [state, dirty], device=map.device)
         reached, darts, vertices, cells, refused, _, _ = state.numpy().tolist()
@@ -50,20 +51,13 @@ def apply_in_order(map: CellMap, todo: wp.array, merging: int) -> int:
         launch(renew, len(dirty), [map.arrays, map.rings.table, dirty], [state], device=map.device, grain=_GRAIN)
     full, bent = state.numpy().tolist()[5:]
     if full:
-        map.rings = wider_rings(map.arrays, map.rings, map.device)
-    map.know_convex(not bent)
+        map.rings = widen_rings(map.arrays, map.rings, map.device)
+    map.update_convexity(not bent)
     return refused
 
 
-def longer(array: wp.array, length: int) -> wp.array:
-    """A copy with zeros behind it."""
-    copy = wp.zeros(length, dtype=array.dtype, device=array.device)
-    wp.copy(copy, array, count=len(array))
-    return copy
-
-
 @wp.func
-def _soil(table: RingTable, c: int, dirty: wp.array[int]):
+def _mark_ring(table: RingTable, c: int, dirty: wp.array[int]):
     """Mark the cells whose rings change when leaf c does."""
     dirty[c] = 1
     for i in range(table.size[c]):
@@ -71,17 +65,17 @@ def _soil(table: RingTable, c: int, dirty: wp.array[int]):
 
 
 @wp.func
-def soil_operation(m: MapArrays, table: RingTable, c: int, dirty: wp.array[int]):
+def mark_operation(m: MapArrays, table: RingTable, c: int, dirty: wp.array[int]):
     """Mark the cells that splitting c or merging its children changes."""
-    _soil(table, c, dirty)
+    _mark_ring(table, c, dirty)
     child = int(m.first_child[c])
     while child >= 0:
-        _soil(table, child, dirty)
+        _mark_ring(table, child, dirty)
         child = m.sibling[child]
 
 
 @wp.func
-def soil_children(m: MapArrays, c: int, dirty: wp.array[int]):
+def mark_children(m: MapArrays, c: int, dirty: wp.array[int]):
     """Mark the cells that c was split into."""
     child = int(m.first_child[c])
     while child >= 0:
@@ -103,12 +97,12 @@ def _fits(m: MapArrays, room: wp.vec3i, state: wp.array[int]) -> bool:
 
 
 @wp.func
-def _is_bent_somewhere(m: MapArrays, c: int) -> bool:
+def _has_reflex_dart(m: MapArrays, c: int) -> bool:
     bent = bool(False)
     if m.cell_level[c] >= 0 and m.first_child[c] < 0:
         d = int(m.anchor[c])
         while d >= 0:
-            bent = bent or is_bent(m, d)
+            bent = bent or is_reflex(m, d)
             d = m.link[d]
     return bent
 
@@ -117,9 +111,9 @@ def _is_bent_somewhere(m: MapArrays, c: int) -> bool:
 def _kernels(dimension: int) -> tuple[wp.Kernel, wp.Kernel]:
     """For faces (2) or volumes (3): one that splits or merges, and one that renews what is known of changed cells."""
     split, merge, room_of, write_ring = (
-        (split_volume, merge_volume, volumes_room, write_ring3)
+        (split_volume, merge_volume, volume_split_room, write_ring3)
         if dimension == 3
-        else (split_face, merge_face, faces_room, write_ring2)
+        else (split_face, merge_face, face_split_room, write_ring2)
     )
 
     @wp.func
@@ -127,7 +121,7 @@ def _kernels(dimension: int) -> tuple[wp.Kernel, wp.Kernel]:
         # Whoever writes these writes the same.
         if write_ring(m, c, table) > table.width:
             state[5] = 1
-        if _is_bent_somewhere(m, c):
+        if _has_reflex_dart(m, c):
             state[6] = 1
 
     @wp.kernel(module="unique", module_options=SOUND)
@@ -147,11 +141,11 @@ def _kernels(dimension: int) -> tuple[wp.Kernel, wp.Kernel]:
             c = todo[i]
             if merging == 0 and not _fits(m, room_of(m, c), state):
                 break
-            soil_operation(m, table, c, dirty)
+            mark_operation(m, table, c, dirty)
             if merging == 1:
                 merge(m, c, work, 0)
             elif split(m, c, work, 0):
-                soil_children(m, c, dirty)
+                mark_children(m, c, dirty)
             else:
                 state[4] = c + 1
                 break

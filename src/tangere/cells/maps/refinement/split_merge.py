@@ -10,31 +10,33 @@ Balance:  with `balanced`, cells that share a vertex differ by at most one level
           neighbours, a merge is left out where a neighbour is too fine.
 Walls:    a merge is left out where it would lose a wall or an obstacle (the rule is that of `CellMap`).
 Failure:  an operation that is refused leaves every cell, dart and vertex as it was.
-Spec: specs/pitiot-multiresolution-interactions 2.4, 5.3.
+Known as: adaptive mesh refinement; subdivision and simplification (Pitiot 2015, sections 6.2 and 6.3), by maximal
+          independent sets on CUDA.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Literal
 
 import numpy as np
 import warp as wp
 
-from tangere.cells.maps.arrays import MapArrays, level, own_wall
+from tangere.cells.index_checks import checked_indices
+from tangere.cells.maps.arrays import MapArrays, grown, level, own_wall
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.maps.orbits import following, next_part
+from tangere.cells.maps.orbits import level_phi1, next_part
 from tangere.cells.maps.refinement.division import WORK_WIDTH
-from tangere.cells.maps.refinement.faces import faces_room, merge_face, split_face
-from tangere.cells.maps.refinement.sequential import apply_in_order, longer, soil_children, soil_operation
-from tangere.cells.maps.refinement.volumes import merge_volume, split_volume, volumes_room
-from tangere.cells.maps.rings import RingTable, renew_rings
-from tangere.cells.maps.visibility import see_whole_cells
-from tangere.cells.numbers import numbers_of
+from tangere.cells.maps.refinement.faces import face_split_room, merge_face, split_face
+from tangere.cells.maps.refinement.sequential import apply_in_order, mark_children, mark_operation
+from tangere.cells.maps.refinement.volumes import merge_volume, split_volume, volume_split_room
+from tangere.cells.maps.rings import RingTable, update_rings
+from tangere.cells.maps.visibility import recentre_cells
 from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, launch
 
-__all__ = ["follow_heirs", "merge", "split"]
+__all__ = ["merge", "replace_merged_darts", "split"]
 
 wp.set_module_options(SOUND)
 
@@ -55,7 +57,7 @@ def split(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method
     """
     todo = np.unique(_checked(map, cells, leaf=True))
     done = [np.empty(0, np.int64)]
-    with _workplace(map, len(todo), method) as way:
+    with _chosen_method(map, len(todo), method) as way:
         while len(todo):
             ready = todo
             if balanced:
@@ -83,27 +85,28 @@ def merge(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method
     todo = np.unique(_checked(map, cells, leaf=False))
     todo = todo[_may_merge(map, todo, balanced)]
     # Only a map that was bent may refuse: others get back the cells they had.
-    before = map.copied() if map.moved and len(todo) else None
+    before = map.snapshot() if map.move_version and len(todo) else None
     try:
-        with _workplace(map, len(todo), method) as way:
+        with _chosen_method(map, len(todo), method) as way:
             _apply(map, todo, 1, way)
     except UnsupportedError:
         if before is not None:
-            map.put_back(before)
+            map.restore(before)
         raise
     return todo
 
 
-def follow_heirs(map: CellMap, darts: wp.array) -> None:
+def replace_merged_darts(map: CellMap, darts: wp.array) -> None:
     """Replace, in place, darts that merges took away by darts of the same cell.
 
-    Of darts kept since before version `map.reused` it is not known any more: a split may have given them to new cells.
+    Of darts kept since before version `map.reuse_version` it is not known any more: a split may have given them to new
+    cells.
     """
-    launch(_heirs, len(darts), [map.arrays], [darts], device=map.device)
+    launch(_replace_merged, len(darts), [map.arrays], [darts], device=map.device)
 
 
 def _checked(map: CellMap, cells: Arrays, leaf: bool) -> np.ndarray:
-    chosen = numbers_of(cells, "cells", map.cell_capacity, "cells")
+    chosen = checked_indices(cells, "cells", map.cell_capacity, "cells")
     levels, child = map.levels, map.arrays.first_child.numpy()
     wrong = (levels[chosen] < 0) | ((child[chosen] < 0) != leaf)
     if leaf:
@@ -135,12 +138,12 @@ def _may_merge(map: CellMap, parents: np.ndarray, balanced: bool) -> np.ndarray:
     chosen = wp.array(parents.astype(np.int32), dtype=wp.int32, device=map.device)
     allowed = wp.zeros(len(parents), dtype=wp.int32, device=map.device)
     inputs = [map.arrays, map.rings.table, chosen, int(balanced)]
-    launch(_allow, len(parents), inputs, [allowed], device=map.device)
+    launch(_mark_mergeable, len(parents), inputs, [allowed], device=map.device)
     return allowed.numpy() == 1
 
 
 @contextmanager
-def _workplace(map: CellMap, count: int, method: Method | None) -> Iterator[Method]:
+def _chosen_method(map: CellMap, count: int, method: Method | None) -> Iterator[Method]:
     """Where so many cells are split or merged, and how: as asked for, or as is quicker."""
     if method is not None or count == 0:
         yield method or "sequential"
@@ -159,9 +162,9 @@ def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method) -> Non
     device = map.device
     map.version += 1
     if merging:
-        map.merged = map.version
+        map.merge_version = map.version
     else:
-        map.reused = map.merged
+        map.reuse_version = map.merge_version
     _ = map.rings  # must be there before the first change
     todo = wp.array(cells.astype(np.int32), dtype=wp.int32, device=device)
     if method == "sequential":
@@ -169,7 +172,7 @@ def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method) -> Non
     else:
         _apply_in_sets(map, todo, merging)
     if not map.has_convex_cells:
-        blind, what = see_whole_cells(map), "merged" if merging else "split"
+        blind, what = recentre_cells(map), "merged" if merging else "split"
         if len(blind):
             raise UnsupportedError(f"cell {blind[0]} would not be star-shaped: it is bent too much to be {what}")
 
@@ -186,8 +189,8 @@ def _apply_in_sets(map: CellMap, todo: wp.array, merging: int) -> None:
         best = wp.zeros(map.cell_capacity, dtype=wp.int32, device=device)
         chosen = wp.zeros(len(cells), dtype=wp.int32, device=device)
         room = wp.zeros(len(cells), dtype=wp.vec3i, device=device)
-        launch(_bid, len(cells), [m, table, ops, ranks, best], device=device, threads=1)
-        launch(_win, len(cells), [m, table, ops, ranks, best, merging], [chosen, room], device=device)
+        launch(_raise_ranks, len(cells), [m, table, ops, ranks, best], device=device, threads=1)
+        launch(_choose_independent, len(cells), [m, table, ops, ranks, best, merging], [chosen, room], device=device)
         now = chosen.numpy() > 0
         if not merging:
             map.reserve(*(int(n) for n in room.numpy()[now].sum(axis=0)))
@@ -196,15 +199,15 @@ def _apply_in_sets(map: CellMap, todo: wp.array, merging: int) -> None:
         work = wp.empty((len(ops), WORK_WIDTH), dtype=wp.int32, device=device)
         failed = wp.zeros(len(ops), dtype=wp.int32, device=device)
         if len(dirty) < map.cell_capacity:
-            dirty = longer(dirty, map.cell_capacity)
+            dirty = grown(dirty, map.cell_capacity)
         # On CPU one thread: places are taken from shared lists.
-        kernel = _together(m.dimension)
+        kernel = _independent_kernel(m.dimension)
         launch(kernel, len(ops), [m, table, ops, merging, work], [failed, dirty], device=device, threads=1)
         refused = int(failed.numpy().max())
         cells, rank = cells[~now], rank[~now]
         # Who touched a cell that was split may go on as if it were whole: that keeps more of them apart than need be.
         if merging or refused or len(cells) == 0:
-            map.rings = renew_rings(map.arrays, map.rings, dirty, device)
+            map.rings = update_rings(map.arrays, map.rings, dirty, device)
     _refuse(refused)
 
 
@@ -213,63 +216,44 @@ def _refuse(refused: int) -> None:
         raise UnsupportedError(f"cell {refused - 1} has too many corners to be split (32 a face, 128 darts a volume)")
 
 
-def _together(dimension: int) -> wp.Kernel:
-    return _together3 if dimension == 3 else _together2
+@cache
+def _independent_kernel(dimension: int) -> wp.Kernel:
+    """Splits or merges faces (2) or volumes (3) that touch none of the others' cells."""
+    split, merge = (split_volume, merge_volume) if dimension == 3 else (split_face, merge_face)
 
+    @wp.kernel(module="unique", module_options=SOUND)
+    def independent(
+        first: int,
+        m: MapArrays,
+        table: RingTable,
+        ops: wp.array[int],
+        merging: int,
+        work: wp.array2d[int],
+        failed: wp.array[int],
+        dirty: wp.array[int],
+    ):
+        i = first + wp.tid()
+        c = ops[i]
+        mark_operation(m, table, c, dirty)
+        if merging == 1:
+            merge(m, c, work, i)
+        elif split(m, c, work, i):
+            mark_children(m, c, dirty)
+        else:
+            failed[i] = c + 1
 
-@wp.kernel
-def _together2(
-    first: int,
-    m: MapArrays,
-    table: RingTable,
-    ops: wp.array[int],
-    merging: int,
-    work: wp.array2d[int],
-    failed: wp.array[int],
-    dirty: wp.array[int],
-):
-    i = first + wp.tid()
-    c = ops[i]
-    soil_operation(m, table, c, dirty)
-    if merging == 1:
-        merge_face(m, c, work, i)
-    elif split_face(m, c, work, i):
-        soil_children(m, c, dirty)
-    else:
-        failed[i] = c + 1
-
-
-@wp.kernel
-def _together3(
-    first: int,
-    m: MapArrays,
-    table: RingTable,
-    ops: wp.array[int],
-    merging: int,
-    work: wp.array2d[int],
-    failed: wp.array[int],
-    dirty: wp.array[int],
-):
-    i = first + wp.tid()
-    c = ops[i]
-    soil_operation(m, table, c, dirty)
-    if merging == 1:
-        merge_volume(m, c, work, i)
-    elif split_volume(m, c, work, i):
-        soil_children(m, c, dirty)
-    else:
-        failed[i] = c + 1
+    return independent
 
 
 @wp.func
-def _bid_for(table: RingTable, c: int, rank: int, best: wp.array[int]):
+def _raise_rank(table: RingTable, c: int, rank: int, best: wp.array[int]):
     wp.atomic_max(best, c, rank)
     for i in range(table.size[c]):
         wp.atomic_max(best, table.cells[c * table.width + i], rank)
 
 
 @wp.func
-def _holds(table: RingTable, c: int, rank: int, best: wp.array[int]) -> bool:
+def _has_highest_rank(table: RingTable, c: int, rank: int, best: wp.array[int]) -> bool:
     holds = bool(best[c] == rank)
     for i in range(table.size[c]):
         holds = holds and best[table.cells[c * table.width + i]] == rank
@@ -277,19 +261,21 @@ def _holds(table: RingTable, c: int, rank: int, best: wp.array[int]) -> bool:
 
 
 @wp.kernel
-def _bid(first: int, m: MapArrays, table: RingTable, ops: wp.array[int], ranks: wp.array[int], best: wp.array[int]):
+def _raise_ranks(
+    first: int, m: MapArrays, table: RingTable, ops: wp.array[int], ranks: wp.array[int], best: wp.array[int]
+):
     i = first + wp.tid()
     c = ops[i]
     if m.first_child[c] < 0:
-        _bid_for(table, c, ranks[i], best)
+        _raise_rank(table, c, ranks[i], best)
     child = int(m.first_child[c])
     while child >= 0:
-        _bid_for(table, child, ranks[i], best)
+        _raise_rank(table, child, ranks[i], best)
         child = m.sibling[child]
 
 
 @wp.kernel
-def _win(
+def _choose_independent(
     first: int,
     m: MapArrays,
     table: RingTable,
@@ -304,18 +290,18 @@ def _win(
     c = ops[i]
     holds = bool(True)
     if m.first_child[c] < 0:
-        holds = _holds(table, c, ranks[i], best)
+        holds = _has_highest_rank(table, c, ranks[i], best)
     child = int(m.first_child[c])
     while child >= 0:
-        holds = holds and _holds(table, child, ranks[i], best)
+        holds = holds and _has_highest_rank(table, child, ranks[i], best)
         child = m.sibling[child]
     if holds:
         chosen[i] = 1
         if merging == 0:
             if m.dimension == 3:
-                room[i] = volumes_room(m, c)
+                room[i] = volume_split_room(m, c)
             else:
-                room[i] = faces_room(m, c)
+                room[i] = face_split_room(m, c)
 
 
 @wp.func
@@ -337,7 +323,7 @@ def _same_walls(m: MapArrays, c: int, d: int) -> bool:
     if level(m, d) <= k:
         if m.dimension == 3:
             # One part of a divided face has one dart of level k, its corner.
-            same = own_wall(m, following(m, d, k)) == own_wall(m, d)
+            same = own_wall(m, level_phi1(m, d, k)) == own_wall(m, d)
         else:
             part = next_part(m, d, d, k)
             while part >= 0:
@@ -347,7 +333,9 @@ def _same_walls(m: MapArrays, c: int, d: int) -> bool:
 
 
 @wp.kernel
-def _allow(first: int, m: MapArrays, table: RingTable, parents: wp.array[int], balanced: int, allowed: wp.array[int]):
+def _mark_mergeable(
+    first: int, m: MapArrays, table: RingTable, parents: wp.array[int], balanced: int, allowed: wp.array[int]
+):
     i = first + wp.tid()
     c = parents[i]
     child = int(m.first_child[c])
@@ -369,7 +357,7 @@ def _allow(first: int, m: MapArrays, table: RingTable, parents: wp.array[int], b
 
 
 @wp.kernel
-def _heirs(first: int, m: MapArrays, darts: wp.array[int]):
+def _replace_merged(first: int, m: MapArrays, darts: wp.array[int]):
     i = first + wp.tid()
     d = int(darts[i])
     while m.tag[d] < 0:

@@ -1,9 +1,11 @@
 """Splitting and merging the cells of a 3-map: a hexahedron into 8, any polyhedron into one cell per corner.
 
-Cut the edges, divide the faces, then wall off each corner: for every dart d of the volume, leaving corner p along
-edge e in face f with g on the other side of e, one interior face centre(f) - middle(e) - centre(g) - middle of the
-volume. A merge takes the interior faces out again, then joins those faces and edges that no neighbour needs.
-Spec: specs/pitiot-multiresolution-interactions 2.4.
+Question: the same volume, as its children; and back.
+Method:   cut the edges, divide the faces, then close each corner off: for every dart d of the volume, leaving corner p
+          along edge e in face f with g on the other side of e, one interior face centre(f) - middle(e) - centre(g) -
+          middle of the volume. A merge takes the interior faces out again, then joins those faces and edges that no
+          neighbour needs.
+Known as: primal subdivision of volumes (Pitiot 2015, sections 3.2.2, 6.2 and 9.1.1).
 """
 
 from __future__ import annotations
@@ -25,11 +27,11 @@ from tangere.cells.maps.arrays import (
     tag,
 )
 from tangere.cells.maps.orbits import (
-    claim,
+    assign_cell,
     corner_mean,
-    following,
     in_face_step,
     last_part,
+    level_phi1,
     level_phi2,
     level_phi3,
     next_part,
@@ -47,7 +49,7 @@ from tangere.cells.maps.refinement.division import (
 )
 from tangere.runtime import SOUND
 
-__all__ = ["merge_volume", "set_face_centre", "split_volume", "volumes_room"]
+__all__ = ["merge_volume", "set_face_centre", "split_volume", "volume_split_room"]
 
 wp.set_module_options(SOUND)
 
@@ -60,7 +62,7 @@ TWIN, TURN, RISE = wp.constant(640), wp.constant(768), wp.constant(896)
 
 
 @wp.func
-def volumes_room(m: MapArrays, c: int) -> wp.vec3i:
+def volume_split_room(m: MapArrays, c: int) -> wp.vec3i:
     """Darts, vertices and cells that splitting volume c makes at most."""
     darts = int(0)
     count = int(0)
@@ -87,7 +89,7 @@ def _volume_darts(m: MapArrays, c: int, work: wp.array2d[int], row: int) -> int:
         for turn in range(2):
             x = int(0)
             if turn == 0:
-                x = following(m, work[row, DART + i], k)
+                x = level_phi1(m, work[row, DART + i], k)
             else:
                 x = level_phi2(m, work[row, DART + i], k)
             if _place(x, count, work, row) < 0:
@@ -127,7 +129,7 @@ def set_face_centre(m: MapArrays, d: int, centre: wp.vec3d):
 @wp.func
 def _divided(m: MapArrays, d: int, k: int) -> bool:
     """Whether the level-k face of corner dart d is divided: an inner edge follows the first half of its edge."""
-    after = following(m, d, k + 1)
+    after = level_phi1(m, d, k + 1)
     return level(m, after) == k + 1 and edge_label(m, after) != edge_label(m, d)
 
 
@@ -183,7 +185,7 @@ def split_volume(m: MapArrays, c: int, work: wp.array2d[int], row: int) -> bool:
     _relations(m, k, count, work, row)
     middle = new_vertex(m, m.centre[c])
     for i in range(count):
-        _wall_off(m, i, k, middle, work, row)
+        _add_interior_face(m, i, k, middle, work, row)
     for i in range(count):
         # Within a child, two interior faces meet along (centre of the face, middle).
         rise = work[row, RISE + i]
@@ -204,7 +206,7 @@ def split_volume(m: MapArrays, c: int, work: wp.array2d[int], row: int) -> bool:
         d = work[row, DART + i]
         set_face_centre(m, m.phi2[work[row, INNER + i]], _quad_centre(m, work[row, RISE + i], work[row, INNER + i]))
         if m.cell[d] == c:  # the first dart of a new corner
-            claim(m, d, new_cell(m, c, d))
+            assign_cell(m, d, new_cell(m, c, d))
     return True
 
 
@@ -221,23 +223,23 @@ def _relations(m: MapArrays, k: int, count: int, work: wp.array2d[int], row: int
     for i in range(count):
         d = work[row, DART + i]
         twin = level_phi2(m, d, k)
-        inner = following(m, twin, k + 1)
-        work[row, INNER + i] = following(m, d, k + 1)
+        inner = level_phi1(m, twin, k + 1)
+        work[row, INNER + i] = level_phi1(m, d, k + 1)
         work[row, ACROSS + i] = in_face_step(m, last_part(m, inner, k + 1)[0])
         work[row, TWIN + i] = _place(twin, count, work, row)
-        work[row, TURN + i] = _place(following(m, twin, k), count, work, row)
+        work[row, TURN + i] = _place(level_phi1(m, twin, k), count, work, row)
 
 
 @wp.func
-def _wall_off(m: MapArrays, i: int, k: int, middle: int, work: wp.array2d[int], row: int):
+def _add_interior_face(m: MapArrays, i: int, k: int, middle: int, work: wp.array2d[int], row: int):
     """The interior face of dart i: centre(f) - middle of its edge - centre(g) - middle of the volume."""
     inner = work[row, INNER + i]
     across = work[row, ACROSS + i]
     label = int(0)
     while label == face_label(m, inner) or label == face_label(m, across):
         label += 1
-    own = _beside(m, inner, k, label)
-    other = _beside(m, across, k, label)
+    own = _add_edge_darts(m, inner, k, label)
+    other = _add_edge_darts(m, across, k, label)
     word = tag(k + 1, 0, label, m.obstacle[m.cell[inner]])
     rise = new_dart(m, inner, m.origin[across], word)
     fall = new_dart(m, inner, middle, word)
@@ -249,7 +251,7 @@ def _wall_off(m: MapArrays, i: int, k: int, middle: int, work: wp.array2d[int], 
 
 
 @wp.func
-def _beside(m: MapArrays, edge: int, k: int, label: int) -> wp.vec2i:
+def _add_edge_darts(m: MapArrays, edge: int, k: int, label: int) -> wp.vec2i:
     """Darts back along a level-(k+1) edge, one beside each fine dart of it; returns the first and the last."""
     t = int(edge)
     head = int(-1)
@@ -301,7 +303,7 @@ def merge_volume(m: MapArrays, c: int, work: wp.array2d[int], row: int):
             drop_dart(m, x, m.anchor[c])
             x = m.phi1[x]
         drop_dart(m, x, m.anchor[c])
-    claim(m, m.anchor[c], c)
+    assign_cell(m, m.anchor[c], c)
     for i in range(count):
         d = work[row, DART + i]
         if _divided(m, d, k):
@@ -319,7 +321,7 @@ def _join_face(m: MapArrays, d: int, k: int, work: wp.array2d[int], row: int):
     far = int(m.phi3[d])
     for i in range(count):
         corner = work[row, CORNER + i]
-        inner = following(m, corner, k + 1)
+        inner = level_phi1(m, corner, k + 1)
         if level(m, m.phi1[inner]) > k + 1:
             return
         if far >= 0 and m.cell[m.phi3[corner]] != m.cell[far]:
@@ -329,7 +331,7 @@ def _join_face(m: MapArrays, d: int, k: int, work: wp.array2d[int], row: int):
             return
     if other >= 0:
         corners_of(m, other, k, work, row, SIDE)
-    vertex = int(m.origin[m.phi1[following(m, d, k + 1)]])
+    vertex = int(m.origin[m.phi1[level_phi1(m, d, k + 1)]])
     join_parts(m, count, k, False, work, row, 0)
     if other >= 0:
         join_parts(m, count, k, False, work, row, SIDE)

@@ -1,5 +1,6 @@
 """First contact of meshes whose vertices move along lines: two of them, or one with itself.
 
+Question: the earliest time in [0, 1] at which any vertex-face or edge-edge pair without a common vertex touches.
 Method: trees over vertices, edges and faces, with moving boxes; certificates inside the traversal drop almost every
         pair; what is left is solved by the primitive queries. For the earliest time a random hundredth of the pairs is
         solved first: its earliest time t_c bounds all the rest, so boxes and certificates only need to cover [0, t_c].
@@ -7,12 +8,13 @@ Method: trees over vertices, edges and faces, with moving boxes; certificates in
         is the minimum of both.
 Sound:  a pair is dropped only when certified free. Pairs that share a vertex always touch and are left out: a triangle
         that turns over its own edge is no contact.
+Known as: continuous collision detection of deformable meshes, BVH of swept AABBs, self-collision (Bridson, Fedkiw and
+        Anderson 2002).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -22,32 +24,31 @@ from tangere.query.first_contact.deforming.broad_phase import every_pair, featur
 from tangere.query.first_contact.deforming.culling import every_candidate, separating_plane_filter
 from tangere.query.first_contact.deforming.hits import Hits, contacts_of
 from tangere.query.first_contact.deforming.initial_overlap import first_overlap
-from tangere.query.first_contact.options import Mode, Options
+from tangere.query.first_contact.options import DeformingOptions, Mode, Options, Start, check_start
 from tangere.query.first_contact.primitives.batch import answer
 from tangere.query.first_contact.result import FirstContact
-from tangere.runtime import InputError, using_threads
-from tangere.shape.mesh import Mesh, Moving
+from tangere.runtime import using_threads
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
-__all__ = ["Candidates", "all_contacts", "candidates", "first_contact"]
-
-BroadPhase = Literal["tree", "brute"]
+__all__ = ["Candidates", "deforming_all_contacts", "deforming_candidates", "deforming_first_contact"]
 
 #: Reported times are early, by up to 1e-6 as a rule: pairs that tie with the sampled one must be seen by the full pass
-#: as well, or which of them is told would depend on the sample. The time is never late, whatever this is.
+#: as well, or which of them is reported would depend on the sample. The time is never late, whatever this is.
 TIE = 1e-6
 #: Boxes of the whole step serve as well if the time to cover is not much shorter.
 WORTH_FITTING = 0.6
 
 
-def first_contact(
+def deforming_first_contact(
     a: Mesh | Moving,
     b: Mesh | Moving | None = None,
     *,
     mode: Mode = "sound",
-    start: Literal["checked", "trusted"] = "checked",
+    start: Start = "checked",
     separation: float = 0.0,
     tolerance: float | None = None,
-    broad_phase: BroadPhase = "tree",
+    options: DeformingOptions | None = None,
     device: str | None = None,
     threads: int | None = None,
 ) -> FirstContact:
@@ -57,36 +58,37 @@ def first_contact(
         a, b: meshes, at rest or moving: `mesh.moving(Linear(end))`.
         mode, separation, tolerance: see `Options`.
         start: "trusted" skips the search for overlap at t = 0 (for step loops that never leave an overlap behind).
-        broad_phase: "tree", or "brute": every pair, for checks on small meshes.
+        options: the broad phase.
         device: where to compute; None means where the motion's data is, else CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    options, trusted = _options(mode, separation, tolerance, start, broad_phase)
+    accuracy, options = Options(mode, separation, tolerance), options or DeformingOptions()
+    check_start(start)
     with using_threads(threads):
         step = Step.of([a] if b is None else [a, b], device)
-        if not trusted:
+        if start == "checked":
             overlap = first_overlap(step)
             if overlap is not None:
                 return FirstContact(0.0, 0.0, Status.START, overlap)
-        bodies = step.fitted(1.0, 0.5 * options.separation)
+        bodies = step.fitted(1.0, 0.5 * accuracy.separation)
         found, until = Hits.none(), 1.0
-        if broad_phase == "tree":
-            found = _search(step, bodies, options, broad_phase, until, sampled=True)
+        if options.broad_phase == "tree":
+            found = _search(step, bodies, accuracy, options.broad_phase, until, sampled=True)
             until = min(1.0, found.earliest + TIE)
         if until < WORTH_FITTING:
-            bodies = step.fitted(until, 0.5 * options.separation)
-        return _first(step, found.joined(_search(step, bodies, options, broad_phase, until, sampled=False)))
+            bodies = step.fitted(until, 0.5 * accuracy.separation)
+        return _first(step, found.joined(_search(step, bodies, accuracy, options.broad_phase, until, sampled=False)))
 
 
-def all_contacts(
+def deforming_all_contacts(
     a: Mesh | Moving,
     b: Mesh | Moving | None = None,
     *,
     mode: Mode = "sound",
-    start: Literal["checked", "trusted"] = "checked",
+    start: Start = "checked",
     separation: float = 0.0,
     tolerance: float | None = None,
-    broad_phase: BroadPhase = "tree",
+    options: DeformingOptions | None = None,
     device: str | None = None,
     threads: int | None = None,
 ) -> Contacts:
@@ -95,12 +97,13 @@ def all_contacts(
     Arguments as for `first_contact`. If the meshes overlap at t = 0 (an edge meets a face), the first row says so once,
     as a contact of kind OVERLAP.
     """
-    options, trusted = _options(mode, separation, tolerance, start, broad_phase)
+    accuracy, options = Options(mode, separation, tolerance), options or DeformingOptions()
+    check_start(start)
     with using_threads(threads):
         step = Step.of([a] if b is None else [a, b], device)
-        overlap = None if trusted else first_overlap(step)
-        bodies = step.fitted(1.0, 0.5 * options.separation)
-        contacts = contacts_of(step, _search(step, bodies, options, broad_phase, until=1.0, sampled=False))
+        overlap = first_overlap(step) if start == "checked" else None
+        bodies = step.fitted(1.0, 0.5 * accuracy.separation)
+        contacts = contacts_of(step, _search(step, bodies, accuracy, options.broad_phase, until=1.0, sampled=False))
         return contacts if overlap is None else Contacts.joined([overlap, contacts])
 
 
@@ -113,7 +116,7 @@ class Candidates:
     face_vertex: np.ndarray  #: (n, 2): face of a, vertex of b (none for a mesh with itself)
 
 
-def candidates(
+def deforming_candidates(
     a: Mesh | Moving,
     b: Mesh | Moving | None = None,
     *,
@@ -122,13 +125,13 @@ def candidates(
     threads: int | None = None,
 ) -> Candidates:
     """The pairs a narrow phase would have to look at; `first_contact` never stores them."""
-    options = Options(separation=separation)
+    accuracy = Options(separation=separation)
     with using_threads(threads):
         step = Step.of([a] if b is None else [a, b], device)
-        bodies = step.fitted(1.0, 0.5 * options.separation)
+        bodies = step.fitted(1.0, 0.5 * accuracy.separation)
         tables = {}
         for job in feature_pair_searches(bodies):
-            found = job.pairs(step, every_candidate, 1.0, options.separation, False)
+            found = job.pairs(step, every_candidate, 1.0, accuracy.separation, False)
             tables[job.vertex_on, job.features.kind] = _sorted_rows(job.queries(step, found)[0].numpy())
         return Candidates(
             vertex_face=tables[0, Kind.VERTEX_FACE],
@@ -138,7 +141,7 @@ def candidates(
 
 
 def _search(
-    step: Step, bodies: list[FittedMesh], options: Options, broad_phase: BroadPhase, until: float, sampled: bool
+    step: Step, bodies: list[FittedMesh], accuracy: Options, broad_phase: str, until: float, sampled: bool
 ) -> Hits:
     """Every pair of features that may touch by `until`, solved over the whole step; the boxes cover that time."""
     found = Hits.none()
@@ -148,14 +151,14 @@ def _search(
         else:
             keep = (
                 every_candidate
-                if options.mode == "published"
-                else separating_plane_filter(job.features, options.separation > 0.0)
+                if accuracy.mode == "published"
+                else separating_plane_filter(job.features, accuracy.separation > 0.0)
             )
-            survivors = job.pairs(step, keep, until, options.separation, sampled)
+            survivors = job.pairs(step, keep, until, accuracy.separation, sampled)
         if not len(survivors):
             continue
         numbers, quads = job.queries(step, survivors)
-        answers = answer(job.features, step.start, step.end, quads, options)
+        answers = answer(job.features, step.start, step.end, quads, accuracy)
         found = found.joined(Hits.of(job.features.kind, job.vertex_on, numbers, quads, answers))
         if sampled and len(found.time):
             break  # any early time will do, and the trees of the next job need not be fitted
@@ -170,14 +173,6 @@ def _first(step: Step, found: Hits) -> FirstContact:
     contact = contacts_of(step, found.rows(chosen))
     status = Status(int(found.status[chosen[0]]))
     return FirstContact(float(found.time[chosen[0]]), float(found.time_upper.min()), status, contact)
-
-
-def _options(mode, separation, tolerance, start, broad_phase) -> tuple[Options, bool]:
-    if broad_phase not in ("tree", "brute"):
-        raise InputError(f"broad_phase must be 'tree' or 'brute', not {broad_phase!r}")
-    if start not in ("checked", "trusted"):
-        raise InputError(f"start must be 'checked' or 'trusted', not {start!r}")
-    return Options(mode, separation, tolerance), start == "trusted"
 
 
 def _sorted_rows(table: np.ndarray) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""The normal where meshes meet at corners or along edges: two features alone do not tell it, the faces around them do.
+"""The normal where meshes meet at corners or along edges: two features alone do not say it, the faces around them do.
 
 Method: near the contact each body is a cone, of the edges at a vertex or of the faces at an edge. Vectors that have a's
         cone on their side and b's on the other push the bodies apart; of these the normal is the one most against the
-        approach, the projection of the reversed velocity (of which spec section 2 knows three cases: across a face,
-        across two edges, and without the part along an edge). At most two directions bind it: they are found one by
+        approach, the projection of the reversed velocity (across a face, across two edges, or without the part along an
+        edge). At most two directions bind it: they are found one by
         one, the most violated first. Where the motion does not say, as at rest, the way from b's cone to a's does.
 Limits: where nothing pushes the bodies apart (a corner in a dent, or after they met), the normal of the features stays.
 """
@@ -30,7 +30,7 @@ wp.set_module_options(SOUND)
 
 __all__ = ["corner_normals"]
 
-#: A direction less than this off the side it should be on [rad] is on it: a contact is told a little early, when faces
+#: A direction less than this off the side it should be on [rad] is on it: a contact is found a little early, when faces
 #: that come to lie on each other do not quite do so yet.
 SLIGHT = wp.constant(wp.float64(1e-5))
 #: Of directions tried; three or four do as a rule.

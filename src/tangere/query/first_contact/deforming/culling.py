@@ -1,9 +1,11 @@
-"""Is this pair of mesh features worth a query? Cheap certificates, asked inside the tree traversal.
+"""Is this pair of mesh features worth a query? Cheap certificates, tested inside the tree traversal.
 
 A pair is dropped if it is certified free on [0, until]: by the sign of the coplanarity cubic, or by a plane that does
 not turn, from the closest points at one end. (Sides kept along an axis its moving boxes have seen already. Pairs that
 share a vertex always touch, which is no contact: the traversal leaves them out.)
 The certificates use the end points of the whole step: a shortened motion would be rounded.
+
+Known as: non-penetration filters (Tang, Manocha and Tong 2010).
 """
 
 from __future__ import annotations

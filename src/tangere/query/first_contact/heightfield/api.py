@@ -1,10 +1,12 @@
 """First contact of moving analytic bodies with the ground: cylinders, spheres, capsules, boxes, cones, convex meshes.
 
 Question: when does each of n moving, spinning bodies first touch the surface of a terrain?
-Method:   certified advancement, a time of its own for every node of the terrain's pyramid (`search`); a path is
-          answered stretch by stretch (`paths`).
+Method:   conservative advancement, a time of its own for every node of the terrain's pyramid (`traversal`); a path is
+          answered stretch by stretch (`path`).
 Sound:    never later than the true time; at `time` the distance is at most separation + tolerance. A body that overlaps
-          the surface or lies below it at t = 0 has status START. specs/strashnov-cylinder-terrain 11.1, F-S-27.
+          the surface or lies below it at t = 0 has status START.
+Known as: conservative advancement (Mirtich 1996; Zhang, Lee and Kim 2006), time of impact, over a maximum-minimum
+          pyramid (mipmap) of heights; Strashnov and Torgashev 2020 take slow motion for granted and have no such test.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from tangere.query.first_contact.heightfield.path import first_along
 from tangere.query.first_contact.heightfield.query_batch import answers_of
 from tangere.query.first_contact.options import Options
 from tangere.query.first_contact.result import FirstContact, FirstContacts
-from tangere.runtime import InputError, UnsupportedError, choose_device, using_threads
+from tangere.runtime import InputError, UnsupportedError, choose_device, described, using_threads
+from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
-from tangere.shape.mesh import Moving
 
 __all__ = ["bodies_terrain"]
 
@@ -85,7 +87,8 @@ def bodies_terrain(
 
 def _check(bodies: Any, start: str) -> None:
     if not isinstance(bodies, Moving) or not isinstance(bodies.shape, Analytic):
-        raise UnsupportedError(f"bodies_terrain() takes moving cylinders, spheres, boxes and the like, not {bodies!r}")
+        told = described(bodies)
+        raise UnsupportedError(f"bodies_terrain() takes moving cylinders, spheres, boxes and the like, not {told}")
     if start not in ("checked", "trusted"):
         raise InputError(f"start must be 'checked' or 'trusted', not {start!r}")
     if not isinstance(bodies.motion, (Rigid, Path)):
@@ -93,7 +96,7 @@ def _check(bodies: Any, start: str) -> None:
 
 
 def _refuse_small(kept: np.ndarray, tolerance: float | None) -> None:
-    """Raise if a tolerance that was asked for could not be kept."""
+    """Raise if the tolerance could not be kept."""
     if tolerance is None or not (kept > tolerance).any():
         return
     worst = int(np.argmax(kept))

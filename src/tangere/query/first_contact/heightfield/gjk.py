@@ -6,7 +6,7 @@ Method: the GJK descent on the differences of their points, with supports of the
         which have, are tried as well.
 Sound:  `low` is a gap along `normal` evaluated from both supports, so it holds whatever the quality of the descent;
         `high` is the distance of two actual points. A poor direction costs time, never a contact.
-A round body is its core with a radius: the core is what is searched.
+Known as: GJK (Gilbert, Johnson and Keerthi 1988). A round body is its core with a radius: the core is what is searched.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long a moving body certainly stays on its side of a plane.
 
-Method: bounds of `tangere.motion.course` for the body's origin, and for how its outline turns about that. The outline
+Method: bounds of `tangere.motion.bounds` for the body's origin, and for how its outline turns about that. The outline
         of a body with an axis of symmetry only turns as the axis does: the spin of a wheel about its own axle is free.
         With u the axis and w the angular velocity, the outline moves as if it turned with w' = w - (w.u) u; the
         acceleration of its points is below |w'| (|w'| + |w.u|) and the angular acceleration, each times their distance.
@@ -42,7 +42,7 @@ class MovingShapeBounds:
 
     course: MotionBounds
     links: wp.int32  # records whose product is the motion
-    smooth: wp.bool  # which clock, see `tangere.motion.course`
+    smooth: wp.bool  # which clock, see `tangere.motion.bounds`
     shape: AnalyticShape
     turned: wp.mat33d  # how the shape lies in the frame that moves
     arm: wp.vec3d  # from the pivot to the shape's origin, in the frame that moves

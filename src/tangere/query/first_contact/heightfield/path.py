@@ -1,6 +1,6 @@
 """First contact of bodies that follow a path: the screws between its poses, in batches, until each body is stopped.
 
-Sound: a time within a stretch is told in the path's own time, rounded towards the start; contact that is certain by a
+Sound: a time within a stretch is given in the path's own time, rounded towards the start; contact that is certain by a
        time of the stretch is certain by that time rounded up.
 """
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from tangere.motion import Path
 from tangere.query.contacts.record import Status
-from tangere.shape.mesh import Moving
+from tangere.shape import Moving
 
 __all__ = ["first_along"]
 
-#: Stretches of bodies asked about at once, at most; a body is asked about twice as many each time.
+#: Stretches of bodies in one batch, at most; each batch has twice as many of a body as the one before.
 LARGEST_BATCH = 65_536
 
 
@@ -49,12 +49,12 @@ def first_along(bodies: Moving, trusted: bool, search: Callable[[Moving, bool], 
 
 
 def _in_path_time(answers: np.ndarray, path: Path, stretch: np.ndarray) -> np.ndarray:
-    """Answers about stretches of a path, told in its time."""
+    """Answers about stretches of a path, in its time."""
     begin, end = path.times[stretch], path.times[stretch + 1]
     for name, towards in (("time", 0.0), ("time_upper", np.inf)):
         within = answers[name]
-        told = begin + (end - begin) * within  # three roundings, together below two units in the last place
-        rounded = np.minimum(np.nextafter(np.nextafter(told, towards), towards), end)
-        answers[name] = np.where((within > 0.0) & np.isfinite(within), rounded, told)
+        along = begin + (end - begin) * within  # three roundings, together below two units in the last place
+        rounded = np.minimum(np.nextafter(np.nextafter(along, towards), towards), end)
+        answers[name] = np.where((within > 0.0) & np.isfinite(within), rounded, along)
     answers["status"][(answers["status"] == Status.START) & (stretch > 0)] = Status.CONTACT
     return answers

@@ -13,8 +13,8 @@ from tangere.query.first_contact.heightfield.motion_bounds import moving_shape_b
 from tangere.query.first_contact.heightfield.traversal import Answer, search_kernel
 from tangere.query.first_contact.options import Options
 from tangere.runtime import SOUND, InputError, launch, to_numpy
+from tangere.shape import Moving
 from tangere.shape.analytic import HULL, ROUND, Analytic, AnalyticShape, hull_tables
-from tangere.shape.mesh import Moving
 
 wp.set_module_options(SOUND)
 

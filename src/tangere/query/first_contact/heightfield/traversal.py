@@ -1,10 +1,12 @@
 """The search for a body's first contact with the ground: one thread per body, depth first through the pyramid.
 
 Each node of the pyramid has its own time until which the body certainly stays clear of it: a plane between the body now
-and the node's box, kept for as long as the body's motion allows (`travel`). A node is asked again from there as long as
-that takes the body on; then its children are. What comes after the earliest contact known is dropped, and one that is
-known beforehand, by looking at some instants, makes that bound tight from the start. Measured at 4 cm cells: asking a
-node again, and directions from the body's axis, leave 31 of 355 triangles to approach (`leaf`).
+and the node's box, kept for as long as the body's motion allows (`motion_bounds`). A node is tried again from there as
+long as that takes the body on; then its children are. What comes after the earliest contact known is dropped, and one
+that is known beforehand, from some instants, makes that bound tight from the start. Measured at 4 cm cells: trying a
+node again, and directions from the body's axis, leave 31 of 355 triangles to approach (`narrow_phase`).
+
+Known as: conservative advancement (Mirtich 1996) over a maximum-minimum pyramid of heights.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ __all__ = ["Answer", "search_kernel"]
 #: Attempts to prove that contact does happen, each twice as long after the first time.
 PROOFS = wp.constant(5)
 
-#: A node is asked again after a step that is this part of the time left, else its children are.
+#: A node is tried again after a step that is this part of the time left, else its children are.
 ON = wp.constant(wp.float64(0.1))
 #: Directions tried between a body and a node.
 DIRECTIONS = wp.constant(6)
@@ -99,7 +101,7 @@ class EarliestGroundHit:
 
 @wp.func
 def comes_before(leaf: Leaf, key: wp.int64, best: EarliestGroundHit) -> bool:
-    """Whether a contact is to be told instead of the one known: earlier, or an overlap, or first in the grid."""
+    """Whether a contact is to be reported instead of the one known: earlier, or an overlap, or first in the grid."""
     if best.leaf.status == FREE or leaf.time != best.leaf.time:
         return best.leaf.status == FREE or leaf.time < best.leaf.time
     if (leaf.status == START) != (best.leaf.status == START):
@@ -210,7 +212,7 @@ def search_kernel(kind: int) -> wp.Kernel:
     def is_on_ground(t: Terrain, m: MovingShapeBounds, o: Outline, hulls: Hulls, n: wp.vec3d) -> bool:
         """Whether the body just touches the ground, n pointing away from it: as a rule the search finds 1e-10 instead.
 
-        A cylinder is asked exactly, others whether their farthest point is on the surface.
+        A cylinder is tested exactly, others by whether their farthest point is on the surface.
         """
         farthest = o.centre + support(o.core, hulls, -n) - m.radius * n
         depth = height_at(t, farthest[0], farthest[1]) - farthest[2]
@@ -275,7 +277,7 @@ def search_kernel(kind: int) -> wp.Kernel:
             flags = node_flags(t, level, row, column)
             now = outline_at(m, motions, at, tau, t.origin)
             if (flags & PLANAR) == 0:
-                # As long as the node as a whole takes the body on, its parts need not be asked one by one.
+                # As long as the node as a whole takes the body on, its parts need not be tried one by one.
                 later = clear_until(t, m, now, hulls, level, row, column, tau)
                 if later - tau > ON * (until - tau):
                     if later <= until:

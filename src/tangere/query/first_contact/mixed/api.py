@@ -3,9 +3,11 @@
 Question: the earliest time in [0, 1] at which two moving meshes touch, one of them deforming.
 Method:   the step is cut into intervals, left half first, until few triangles have swept boxes that meet. For each
           interval the boxes of all vertices are bounded anew and gathered up a tree that was built once for the
-          topology; the pairs that are left run the elementary interval tests (specs/redon-rigid-ccd-and-dynamics C8).
+          topology; the pairs that are left run the elementary interval tests (Redon 2002, section 3.3.2).
           A motion is asked for nothing but bounds of points and edges over an interval, and positions.
 Sound:    never late; the gap at the answer is at most the tolerance. The first interval with a contact holds the first.
+Known as: interval bisection, continuous collision detection by interval arithmetic (Snyder et al. 1993; Redon,
+          Kheddar and Coquillart 2002).
 """
 
 from __future__ import annotations
@@ -17,15 +19,19 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.broad_phase.deforming import Step
 from tangere.bvh.obb import ObbNode, ObbTree
 from tangere.motion import Linear, Rest, RigidMotion
 from tangere.motion.bounds import IntervalBox, apart, hull_of, linear_bounds
 from tangere.query.contacts.record import Contacts, Status
+from tangere.query.first_contact.deforming.initial_overlap import first_overlap
 from tangere.query.first_contact.mixed.details import contacts_at
 from tangere.query.first_contact.mixed.motion_chain import MotionRow, last_span, where_during
 from tangere.query.first_contact.mixed.narrow_phase import ALL_FEATURES, Corners, Precision, first_touch
 from tangere.query.first_contact.mixed.options import BisectionOptions, IntervalCounters
 from tangere.query.first_contact.mixed.result import IntervalContacts
+from tangere.query.first_contact.options import Start, check_start
+from tangere.query.first_contact.result import FirstContact
 from tangere.runtime import (
     SOUND,
     InputError,
@@ -37,11 +43,12 @@ from tangere.runtime import (
     reserve_slots,
     using_threads,
 )
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
-__all__ = ["first_contact_by_bounds"]
+__all__ = ["first_contact_by_bounds", "mixed_first_contact"]
 
 #: An interval is halved while more pairs of triangles than this, or than this part of all triangles, are left in it …
 FEW_PAIRS = 256
@@ -54,6 +61,35 @@ SAMPLE = 64
 #: most of them after the contact.
 QUICK = 256
 ZERO = wp.constant(wp.float64(0.0))
+
+
+def mixed_first_contact(
+    a: Moving,
+    b: Moving,
+    *,
+    start: Start = "checked",
+    separation: float = 0.0,
+    tolerance: float | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> FirstContact:
+    """The earliest time in [0, 1] at which a deforming and a rigid mesh touch, one motion each, in either order.
+
+    Args:
+        start: "trusted" skips the search for overlap at t = 0.
+        separation: must be 0: how near is not searched for, only contact.
+        tolerance: at the returned time the distance is at most that [m]; None means 1e-6 of the size of both.
+        device, threads: as for `first_contact_by_bounds`.
+    """
+    if separation:
+        raise InputError("first contact of a deforming and a rigid mesh takes no separation")
+    check_start(start)
+    if start == "checked":
+        overlap = first_overlap(Step.of([a.at(0.0), b.at(0.0)], device))
+        if overlap is not None:
+            return FirstContact(0.0, 0.0, Status.START, overlap)
+    found = first_contact_by_bounds(a, b, BisectionOptions(tolerance=tolerance), device=device, threads=threads)
+    return FirstContact(float(found.time[0]), np.inf, Status(int(found.status[0])), found.contacts)
 
 
 def first_contact_by_bounds(

@@ -1,7 +1,7 @@
 """A body on the last of a row of motions: each motion carries the frame the next one moves in.
 
 A free body has a row of one; a link of an articulated chain has one for each joint up to the ground, and its bounds are
-products of intervals down the row (specs/redon-rigid-ccd-and-dynamics C3.3).
+products of intervals down the row (Redon 2002, section 3.2).
 """
 
 from __future__ import annotations

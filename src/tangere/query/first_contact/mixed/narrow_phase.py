@@ -4,7 +4,7 @@ Method: a feature pair can touch during an interval only if its swept boxes meet
         in its enclosure: for edges ab, cd `(c - a) . ((b - a) x (d - c))`, for a vertex and a face `(v - b) . n`, where
         edges and normals turn rigidly and are bounded as vectors. Intervals are halved, left half first, until no point
         moves more than the space tolerance in them; all fifteen pairs share the bounds of the six vertices.
-        Spec: specs/redon-rigid-ccd-and-dynamics C8.
+        The tests are those of Redon 2002, section 3.3.2.
 Sound:  with `SOUND_MEMBERSHIP` a last interval is dropped only if the distance at its start is more than its points can
         move in it; so the time is never late, and the gap there is at most the tolerance. `PRINTED_MEMBERSHIP` asks
         whether the meeting point lies in both features at the start of the interval, as the thesis does, and can miss.
@@ -111,7 +111,7 @@ def first_touch(
     t1: wp.float64,
     precision: Precision,
 ) -> IntervalTouch:
-    """The earliest contact in [t0, t1] among the feature pairs asked for.
+    """The earliest contact in [t0, t1] among the given feature pairs.
 
     When the number of intervals reaches its limit, what is left counts as touching.
     """

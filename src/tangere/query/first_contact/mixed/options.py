@@ -18,7 +18,7 @@ _MEMBERSHIP = {"sound": SOUND_MEMBERSHIP, "printed": PRINTED_MEMBERSHIP}
 
 @dataclass(frozen=True, kw_only=True)
 class BisectionOptions:
-    """Settings of the elementary tests by interval bisection (specs/redon-rigid-ccd-and-dynamics C8).
+    """Settings of the elementary tests by interval bisection (Redon 2002, section 3.3.2).
 
     Args:
         membership: "sound", or "printed", which can miss contacts.

@@ -1,4 +1,4 @@
-"""A batch of primitive queries, from arrays to `FirstContacts`: check, solve in the mode asked for, describe, wrap."""
+"""A batch of primitive queries, from arrays to `FirstContacts`: check, solve in the given mode, describe, wrap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tangere.query.first_contact.primitives.narrow_phase.solver import Primitive
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime import Arrays, InputError, as_points, choose_device, device_of, using_threads
 
-__all__ = ["answer", "first_contacts", "intake", "refuse_unusable", "settle"]
+__all__ = ["answer", "first_contacts", "intake", "refuse_unusable", "resolve_undecided"]
 
 
 #: The largest coordinate: the magnitudes of a query must add up to less than 1e100.
@@ -73,7 +73,7 @@ def answer(
         return PrimitiveAnswers(time, wp.full(len(time), np.inf, dtype=wp.float64, device=time.device), status)
     answers = solve(features, start, end, quads, separation=options.separation, tolerance=options.tolerance)
     if options.mode == "exact":
-        settle(features, start, end, quads, answers)
+        resolve_undecided(features, start, end, quads, answers)
     return answers
 
 
@@ -87,7 +87,7 @@ def refuse_unusable(*positions: np.ndarray) -> None:
             raise InputError(f"query {first} has a coordinate that is not finite or above 1e98")
 
 
-def settle(
+def resolve_undecided(
     features: FeaturePairKind, start: wp.array, end: wp.array, quads: wp.array | None, answers: PrimitiveAnswers
 ) -> None:
     """Decide by exact arithmetic what `answers` leaves open: every contact that is not proved."""

@@ -1,6 +1,6 @@
 """Where and how: contact points, weights, the features that meet, and the normal, at the time that was found.
 
-The normal (spec section 2): across the face, or across both edges, against the approach. Where that says nothing (a
+The normal: across the face, or across both edges, against the approach. Where that says nothing (a
 collapsed face, parallel edges, edges that meet at an end, motion within the plane of the face) it is the direction
 against the relative velocity, without the part along the edge in contact. Of meshes more is known: `corner_normals`.
 """

@@ -1,4 +1,6 @@
-"""The fifteen tests of two triangles: which vertices meet which (specs/moving-triangles-ccd, sections 1 and 2.1).
+"""The fifteen tests of two triangles: which vertices meet which.
+
+They are those of the course on 3D collision detection, chapter 6.X4.
 
 Vertices 0, 1, 2 belong to the first triangle, 3, 4, 5 to the second. Choosing four of the six gives C(6, 4) = 15 tests:
 six of a vertex against a face and nine of an edge against an edge. The course prints the vertex-face table with a

@@ -1,8 +1,11 @@
-"""First contact of two moving triangles: fifteen tests, and a look at the start.
+"""First contact of two moving triangles: fifteen tests, and a test for overlap at the start.
 
-The tests are those of `fifteen`: six of a vertex and a face, nine of two edges. They see boundary events only: two
-triangles that pierce each other at t = 0 already, and move together, have none. So the start is checked first: an edge
-of one that meets the other at t = 0 (specs/moving-triangles-ccd, sections 2.1, 6.1, 6.6).
+Question: the earliest t in [0, 1] at which two triangles with independently moving corners touch.
+Method:   the tests of `triangle_features`, six of a vertex and a face and nine of two edges; the earliest wins. They
+          see boundary events only: two triangles that pierce each other at t = 0 already, and move together, have none.
+          So overlap at the start is tested as well: an edge of one that meets the other at t = 0.
+Sound:    never late, early by at most `tolerance`; "free" is certain.
+Known as: triangle-triangle continuous collision detection (course on 3D collision detection, chapter 6.X4).
 """
 
 from __future__ import annotations
@@ -52,9 +55,9 @@ def triangle_triangle(
         start: "trusted" skips the check for overlap at t = 0.
         mode, separation, tolerance: see `Options`. details, device, threads: see `vertex_face`.
 
-    `test` tells which of `fifteen.TESTS` touched first; `kind` is OVERLAP where the triangles overlap at t = 0. Points
-    a and b, and the normal, are those of that test (its vertex is a's if the test is one of a vertex of the first
-    triangle); `weights` belong to the four vertices of the test.
+    `test` is the number of the test (`triangle_features`) that touched first; `kind` is OVERLAP where the triangles
+    overlap at t = 0. Points a and b, and the normal, are those of that test (its vertex is a's if the test is one of a
+    vertex of the first triangle); `weights` belong to the four vertices of the test.
     """
     options = Options(mode, separation, tolerance)
     if start not in ("checked", "trusted"):

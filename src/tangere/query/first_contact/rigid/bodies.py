@@ -1,4 +1,4 @@
-"""The moving bodies of a batch of questions: shapes, which of them each body has, and how each moves."""
+"""The moving bodies of a batch of queries: shapes, which of them each body has, and how each moves."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from tangere.bvh.obb import ObbNode, ObbTree, refuse_tiny
 from tangere.bvh.recession import RecessionCones, Vertices
 from tangere.motion import Rest, Rigid
 from tangere.runtime import Arrays, InputError, UnsupportedError, device_of, to_numpy
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
 __all__ = ["Forest", "MovingBodies", "bodies_of", "no_cones"]
 
 AT_REST = Rest()
-#: Forests of several shapes kept for the next question about the same ones. They belong to no single mesh, so a mesh
-#: that is asked about with ever new others must not keep them.
+#: Forests of several shapes kept for the next query about the same ones. They belong to no single mesh, so a mesh
+#: that is paired with ever new others must not keep them.
 KEPT_FORESTS = 8
 _kept: OrderedDict[tuple[Any, ...], Forest] = OrderedDict()
 _keeping = threading.Lock()
@@ -54,7 +55,7 @@ class Forest:
 
     @cached_property
     def vertices(self) -> Vertices:
-        """Vertices that tell whether cones may be used."""
+        """Vertices that decide whether cones may be used."""
         return Vertices.of(self.shapes, self._each_cones, device_of(self.nodes))
 
     @cached_property
@@ -163,7 +164,7 @@ def bodies_of(thing: Mesh | Moving | MovingBodies, name: str) -> MovingBodies:
 
 
 def no_cones(device: wp.Device) -> tuple[wp.array, wp.array]:
-    """Cones of a desk that does not cull."""
+    """The cones of queries that do not cull."""
     return wp.zeros(1, dtype=wp.int32, device=device), wp.zeros(1, dtype=wp.vec3d, device=device)
 
 

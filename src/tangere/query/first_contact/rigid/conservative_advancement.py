@@ -3,9 +3,11 @@
 Question: until when do two boxes certainly stay more than separation + tolerance / 2 apart?
 Method:   the gap along a fixed direction n is at least g - a h - b h^2 after a time h: a from the velocities at the
           instant, b from bounds of the accelerations; or g - a1 h from bounds of the velocities. Step to the root of
-          whichever reaches further (`tangere.motion.course`; it serves specs/redon-rigid-ccd-and-dynamics C12). What
-          spins fast is also taken as the ball it stays in, whose spin does not matter.
+          whichever reaches further (`tangere.motion.bounds`). What spins fast is also taken as the ball it stays in,
+          whose spin does not matter.
 Sound:    each step starts from an evaluated gap less what must be left of it, and less the rounding error of positions.
+Known as: conservative advancement (Mirtich 1996; Zhang, Lee and Kim 2006), with a bound of second order in time; the
+          directions are those of the separating axis theorem (Gottschalk, Lin and Manocha 1996).
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ class Pair:
     a_moves: wp.bool
     spins: wp.bool  #: so much that balls are worth their cost
     separation: wp.float64
-    tolerance: wp.float64  #: asked for, or the least that can be kept
+    tolerance: wp.float64  #: wanted, or the least that can be kept
     slack: wp.float64  #: rounding error of a gap
     keep: wp.float64  #: boxes are moved on as far as this is left along a direction
     size: wp.float64  #: of the whole scene, with the ways in it

@@ -1,7 +1,7 @@
 """All features of two bodies that are in contact at one instant.
 
 Method: the two trees are descended level by level, all pairs of a level at once; box pairs further apart than the limit
-        are dropped. Each pair of triangles that is left tells which of its 15 feature pairs are within the limit.
+        are dropped. Of each pair of triangles that is left, the feature pairs (of 15) within the limit are kept.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from tangere.geometry.triangles import feature_pair
 from tangere.motion import RigidMotion
 from tangere.motion.bounds import state_of
 from tangere.query.first_contact.rigid.conservative_advancement import RigidQuery, pair_of, relative_at
-from tangere.query.first_contact.rigid.details import ContactDetail, touch_of
+from tangere.query.first_contact.rigid.details import ContactDetail, detail_of
 from tangere.query.first_contact.rigid.narrow_phase import corners_of, placed
 from tangere.runtime import SOUND, collect, device_of, reserve_slots
 
 wp.set_module_options(SOUND)
 
-__all__ = ["touching"]
+__all__ = ["contacts_at"]
 
 
-def touching(inputs: list[wp.array], instants: wp.array) -> wp.array:
+def contacts_at(inputs: list[wp.array], instants: wp.array) -> wp.array:
     """Every contact (`ContactDetail`) of the queries at the `instants` (clock times; beyond 1: none), in no set order.
 
     Args:
@@ -42,7 +42,7 @@ def touching(inputs: list[wp.array], instants: wp.array) -> wp.array:
         if len(part):
             wp.copy(leaves, part, place, 0, len(part))
             place += len(part)
-    return collect(_touches, total, [leaves, *inputs, instants], ContactDetail, device=device, grain=16)
+    return collect(_contacts, total, [leaves, *inputs, instants], ContactDetail, device=device, grain=16)
 
 
 @wp.kernel
@@ -138,7 +138,7 @@ def _descend(
 
 
 @wp.kernel
-def _touches(
+def _contacts(
     first: int,
     shard: int,
     leaves: wp.array[wp.vec3i],
@@ -169,9 +169,9 @@ def _touches(
             place = reserve_slots(counts, shard, 1, capacity)
             if place >= 0:
                 frame = state_of(motions, query.motion_a, query.links_a, query.smooth, tau)
-                touch = touch_of(frame, pair, a, b, features)
-                touch.query = item[0]
-                touch.triangle_a = item[1]
-                touch.triangle_b = item[2]
-                out[place] = touch
+                detail = detail_of(frame, pair, a, b, features)
+                detail.query = item[0]
+                detail.triangle_a = item[1]
+                detail.triangle_b = item[2]
+                out[place] = detail
         k += 1

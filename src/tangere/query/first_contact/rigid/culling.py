@@ -2,11 +2,12 @@
 
 Method: the velocity field of each body relative to the other at the start, and how much it can change over the step
         (nothing, for a screw against a body at rest), are found once; a pair of boxes is dropped when one of them
-        recedes from the other body for the whole step (specs/redon-rigid-ccd-and-dynamics C14).
+        recedes from the other body for the whole step (Redon 2002, sections 4.2 to 4.4).
 Sound:  only for bodies that are apart at the start: the caller vouches for surfaces that do not meet, and
-        `bound.recession_start` for neither body being inside of the other. Open and unoriented meshes have no cones and
-        lose nothing. A feature is lost only with all triangles around it, for pairs of whole triangles are
+        `StartCheck` (`bvh.recession`) for neither body being inside of the other. Open and unoriented meshes have no
+        cones and lose nothing. A feature is lost only with all triangles around it, for pairs of whole triangles are
         solved.
+Known as: backface culling by normal cones (Vaněček 1994; Redon, Kheddar and Coquillart 2002).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What details where: the contact record of triangle pairs at a time, and by when contact is certain.
+"""Contact details: points, normals and features of triangle pairs at a time, by when contact is certain, the record.
 
 Method:   nearest features at the time by the careful closest-point functions; the normal goes from b's point to a's;
           where they coincide it comes from the faces. Contact is certain once the two triangles pierce each other by
@@ -36,13 +36,13 @@ _FIRST_TRIAL = wp.constant(wp.float64(1.0e-10))
 _GROWTH = wp.constant(wp.float64(4.0))
 #: Points nearer than this part of the query's size give no direction.
 _NO_DIRECTION = wp.constant(wp.float64(1.0e-13))
-#: `Kind` of each way triangles meet, as `ContactDetail.kind` has it: two edges, vertex of a, vertex of b, edge through face.
+#: `Kind` by `ContactDetail.kind`: two edges, a vertex of a, a vertex of b, an edge through a face.
 KINDS = np.array([Kind.EDGE_EDGE, Kind.VERTEX_FACE, Kind.VERTEX_FACE, Kind.OVERLAP], np.uint8)
 VERTEX_OF_B, THROUGH = 2, 3
 
 
 def contacts_of(details: np.ndarray, shapes_a: Sequence[Mesh], shapes_b: Sequence[Mesh]) -> Contacts:
-    """The contact record of `ContactDetail` records of one question about the first shape of each side, each pair once.
+    """The contact record of the `ContactDetail`s of one query about the first shape of each side, each pair once.
 
     The first record stays first; the others follow by kind and feature.
     """
@@ -73,7 +73,7 @@ def contacts_of(details: np.ndarray, shapes_a: Sequence[Mesh], shapes_b: Sequenc
 
 
 def columns_of(details: np.ndarray, status: np.ndarray) -> dict[str, Any]:
-    """The columns of `FirstContacts` that tell what details where; NaN and NONE where nothing does."""
+    """The columns of `FirstContacts` that say what touches where; NaN and NONE where nothing does."""
     hit = status != Status.FREE
     columns = {
         name: np.where(hit[:, None], details[name], np.nan) for name in ("weights", "point_a", "point_b", "normal")
@@ -114,7 +114,7 @@ class ContactDetail:
     query: wp.int32
     triangle_a: wp.int32
     triangle_b: wp.int32
-    kind: wp.int32  #: as `Features`; 3 for an edge through a face
+    kind: wp.int32  #: as `ClosestFeatures`; 3 for an edge through a face
     feature_a: wp.int32
     feature_b: wp.int32
     decided: wp.bool
@@ -163,7 +163,7 @@ def describe(
 def certain_time(
     query: RigidQuery, pair: Pair, motions: wp.array[RigidMotion], a: Triangle, b: Triangle, hit: EarliestHit
 ) -> wp.float64:
-    """A time of the step by which the triangles certainly detail, inf where none was found."""
+    """A time of the step by which the triangles certainly touch, inf where none was found."""
     certain = _NEVER
     tau = wp.float64(hit.time)
     step = _FIRST_TRIAL + _ZERO

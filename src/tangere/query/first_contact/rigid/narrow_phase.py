@@ -5,7 +5,8 @@ Method:   steps. The vector between the nearest points gives a direction n; the 
           goes as far as separation + tolerance / 2 is certainly left.
 Sound:    nothing comes nearer than separation + tolerance / 2 before the answer; tolerance / 2 absorbs rounding. At
           the answer the distance is at most separation + tolerance; where rounding or the number of steps leaves that
-          open, the time is certified all the same and the pair is told as undecided.
+          open, the time is certified all the same and the pair is reported as undecided.
+Known as: conservative advancement of a pair of triangles, time of impact (Mirtich 1996; Zhang, Lee and Kim 2006).
 """
 
 from __future__ import annotations

@@ -1,54 +1,70 @@
-"""First contact along a path: one question per stretch between poses, in batches, until the first that is not free."""
+"""First contact along a path: one query per stretch between poses, in batches, until the first that is not free.
+
+Question: the earliest time along a `Path` of screws at which two rigid bodies touch.
+Method:   `rigid_first_contacts` of 16 stretches, then twice as many, …; the first that touches is asked in full.
+Sound:    as each stretch is; times are those of the path.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from tangere.motion import Path, Rest, Rigid
 from tangere.query.contacts.record import Status
+from tangere.query.first_contact.options import RigidOptions, Start
 from tangere.query.first_contact.result import FirstContact
-from tangere.shape.mesh import Mesh, Moving
+from tangere.query.first_contact.rigid.api import Counters, rigid_first_contact, rigid_first_contacts
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
-__all__ = ["first_along", "has_path"]
+__all__ = ["first_contact_along_path"]
 
-#: Stretches asked about at once at first; each batch is twice the one before.
+#: Stretches in the first batch; each batch is twice the one before.
 FIRST_BATCH = 16
 LARGEST_BATCH = 4096
 
 
-def has_path(*things: Mesh | Moving) -> bool:
-    """Whether one of the bodies moves along a `Path`."""
-    return any(isinstance(thing, Moving) and isinstance(thing.motion, Path) for thing in things)
-
-
-def first_along(
+def first_contact_along_path(
     a: Mesh | Moving,
     b: Mesh | Moving,
-    batch: Callable[[Moving, Moving], Any],
-    single: Callable[[Moving, Moving], FirstContact],
+    *,
+    separation: float = 0.0,
+    tolerance: float | None = None,
+    start: Start = "checked",
+    options: RigidOptions | None = None,
+    counters: Counters | None = None,
+    device: str | None = None,
+    threads: int | None = None,
 ) -> FirstContact:
-    """The first contact of bodies of which one or both follow a path.
-
-    Args:
-        batch: answers n stretches at once, with `status`.
-        single: answers one stretch in full.
-    """
+    """First contact of rigid bodies of which one or both follow a `Path`; arguments as for `rigid_first_contact`."""
+    options = options or RigidOptions()
+    settings = {
+        "separation": separation,
+        "tolerance": tolerance,
+        "counters": counters,
+        "device": device,
+        "threads": threads,
+    }
+    # Of a batch only free or not counts: the exact test of the start is for the one stretch that is reported, unless
+    # cones need it of all.
+    quick, quick_start = replace(options, contacts="first"), start if options.recession else "trusted"
     times = np.unique(np.concatenate([_breaks(a), _breaks(b)]))
     for begin, end in _batches(times):
         parts = _stretches(a, begin, end), _stretches(b, begin, end)
-        touched = np.flatnonzero(batch(*parts).status != Status.FREE)
+        found = rigid_first_contacts(*parts, start=quick_start, options=quick, details=False, **settings)
+        touched = np.flatnonzero(found.status != Status.FREE)
         if not len(touched):
             continue
         k = int(touched[0])
-        found = single(*(part.shape.moving(part.motion[k]) for part in parts))
+        one = (part.shape.moving(part.motion[k]) for part in parts)
+        hit = rigid_first_contact(*one, start=start, options=options, **settings)
         span = end[k] - begin[k]
-        contacts = replace(found.contacts, time=begin[k] + span * found.contacts.time)
-        upper = float(begin[k] + span * found.time_upper)
-        return FirstContact(float(begin[k] + span * found.time), upper, found.status, contacts)
+        contacts = replace(hit.contacts, time=begin[k] + span * hit.contacts.time)
+        upper = float(begin[k] + span * hit.time_upper)
+        return FirstContact(float(begin[k] + span * hit.time), upper, hit.status, contacts)
     return FirstContact(np.inf, np.inf, Status.FREE)
 
 

@@ -1,13 +1,13 @@
-"""A batch of questions laid out for kernels, and the launches that answer it.
+"""A batch of first-contact queries about rigid bodies, laid out for kernels, and the launches that answer it.
 
-A desk holds all that a batch of a given size about given shapes needs, packed into recorded launches: asking again
-costs little more than the search. On CPU each question is searched by one thread; a question that is alone is shared by
-all (`sharing`), and on CUDA answered in rounds (`rounds`).
+A batch holds all that so many queries about given shapes need, packed into prepared launches: the next queries of the
+same size cost little more than their search. On CPU each query is searched by one thread; a single one is shared by all
+(`cpu.shared_search`), and on CUDA all are searched level by level (`cuda.frontier_search`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,18 @@ from tangere.query.first_contact.rigid.conservative_advancement import RigidQuer
 from tangere.query.first_contact.rigid.cuda.frontier_search import search_frontier
 from tangere.query.first_contact.rigid.culling import RecessionTable
 from tangere.query.first_contact.rigid.details import ContactDetail, describe
-from tangere.query.first_contact.rigid.traversal import COUNTERS, NO_HIT, Candidate, EarliestHit, Places, search
+from tangere.query.first_contact.rigid.traversal import (
+    COUNTERS,
+    MEETS,
+    NO_HIT,
+    Candidate,
+    EarliestHit,
+    Places,
+    search,
+)
+from tangere.query.intersection.api import intersects
 from tangere.runtime import InputError, PreparedLaunch, load, run_shards, shard_ranges
+from tangere.shape import Moving
 
 __all__ = ["PreparedSearch", "RigidQueryBatch"]
 
@@ -45,7 +55,7 @@ NO_TRIANGLE = 2**31 - 1
 
 
 class RigidQueryBatch:
-    """`count` questions about the bodies of two forests."""
+    """`count` queries about the bodies of two forests."""
 
     def __init__(
         self, a: Forest, b: Forest, count: int, motions: int, device: wp.Device, *, recession: bool = False
@@ -54,33 +64,33 @@ class RigidQueryBatch:
         self.cones: Any = RecessionTable()
         self.cones.first_a, self.cones.vectors_a = a.cones if recession else no_cones(device)
         self.cones.first_b, self.cones.vectors_b = b.cones if recession else no_cones(device)
-        self._culled: Any = False  #: which questions use the cones
+        self._culled: Any = False  #: which queries use the cones
         self.queries = wp.zeros(count, dtype=RigidQuery, device=device)
         self.motions = wp.zeros(motions, dtype=RigidMotion, device=device)
         self._start = None
         if recession:
             sides = (StartSide(forest.nodes, forest.corners, forest.vertices) for forest in (a, b))
             self._start = StartCheck(*sides, self.motions, count)
-        self.bests = wp.zeros(count, dtype=EarliestHit, device=device)
-        self.touches = wp.zeros(count, dtype=ContactDetail, device=device)
+        self.hits = wp.zeros(count, dtype=EarliestHit, device=device)
+        self.details = wp.zeros(count, dtype=ContactDetail, device=device)
         self.counters = wp.zeros((count, COUNTERS), dtype=wp.int64, device=device)
         self.searches: dict[Any, PreparedSearch] = {}
         # What NumPy reads and writes: the arrays themselves on the CPU (a view takes Warp 20 us to make), else copies.
         self._host_queries = self._host(self.queries)
         self._host_motions = self._host(self.motions)
-        self.host_bests = self._host(self.bests)
-        self.host_touches = self._host(self.touches)
+        self.host_hits = self._host(self.hits)
+        self.host_details = self._host(self.details)
         self.host_counters = self._host(self.counters)
         load(describe, device)
-        self._describe = PreparedLaunch(describe, [*self.inputs, self.bests, self.touches], device)
+        self._describe = PreparedLaunch(describe, [*self.inputs, self.hits, self.details], device)
 
     @property
     def inputs(self) -> list[wp.array]:
-        """What every kernel about these questions takes first."""
+        """What every kernel about these queries takes first."""
         return [self.queries, self.motions, self.a.nodes, self.a.corners, self.b.nodes, self.b.corners]
 
-    def ask(self, a: MovingBodies, b: MovingBodies, separation: float, tolerance: float | None) -> None:
-        """Write the questions down."""
+    def set_queries(self, a: MovingBodies, b: MovingBodies, separation: float, tolerance: float | None) -> None:
+        """Write down what to search for: the bodies, their motions and the lengths."""
         columns: dict[str, Any] = {}
         parts, base = [], 0
         smooth: Any = False
@@ -95,10 +105,10 @@ class RigidQueryBatch:
         columns["smooth"] = smooth
         columns["separation"] = separation
         columns["tolerance"] = TOLERANCE * np.maximum(a.extent, b.extent) if tolerance is None else tolerance
-        self.write(parts, columns)
+        self.upload(parts, columns)
 
-    def write(self, motions: Sequence[np.ndarray], columns: dict[str, Any]) -> None:
-        """Write motions and queries down.
+    def upload(self, motions: Sequence[np.ndarray], columns: dict[str, Any]) -> None:
+        """Write motions and queries where the kernels read them.
 
         Args:
             motions: records, one part after the other.
@@ -115,16 +125,16 @@ class RigidQueryBatch:
             queries[f"triangle_{side}"] = forest.first_triangle[shape]
         for name, column in columns.items():
             queries[name] = column
-        self._upload(self.motions, self._host_motions)
+        self._to_device(self.motions, self._host_motions)
         if self._start is not None:
             self._culled = self._start.outside(queries, shapes)
         self._set_recession(self._culled)
 
     def search_each(self, until: np.ndarray | None = None) -> None:
-        """Every question by itself: by a thread of its own on the CPU, by all of them together on CUDA.
+        """Search every query by itself: by a thread of its own on the CPU, by all of them together on CUDA.
 
         Args:
-            until: times of the clock, (count,): later contacts are not searched for, and not told either.
+            until: times of the clock, (count,): later contacts are neither searched for nor reported.
         """
         if self.device.is_cuda:
             search_frontier(self, until)
@@ -133,46 +143,65 @@ class RigidQueryBatch:
         search = self.searches.get(len(ranges))
         if search is None:
             search = self.searches[len(ranges)] = PreparedSearch(self, len(ranges), pops=BEST_FIRST)
-        self.host_bests[:] = NO_HIT
+        self.host_hits[:] = NO_HIT
         if until is not None:
-            self.host_bests["time"] = until
-            self.host_bests["a"] = self.host_bests["b"] = NO_TRIANGLE
+            self.host_hits["time"] = until
+            self.host_hits["a"] = self.host_hits["b"] = NO_TRIANGLE
         run_shards(lambda shard, first, count: search.launch(count, first, shard), ranges)
         if until is not None:
-            self.host_bests[self.host_bests["a"] == NO_TRIANGLE] = NO_HIT
+            self.host_hits[self.host_hits["a"] == NO_TRIANGLE] = NO_HIT
 
-    def at_start(self) -> np.ndarray:
-        """What touches or overlaps at t = 0, however it moves, as `EarliestHit` records: (count,)."""
+    def initial_hits(self) -> np.ndarray:
+        """What details or overlaps at t = 0, however it moves, as `EarliestHit` records: (count,)."""
         self._set_recession(False)
         self.search_each(np.zeros(self.count))
         self._set_recession(self._culled)
-        return self.host_bests.copy()
+        return self.host_hits.copy()
 
-    def put(self, found: np.ndarray) -> None:
-        """Put what was found out about the start, as `EarliestHit` records, in the place of what a search found."""
+    def override_hits(self, found: np.ndarray) -> None:
+        """Put `found`, (count,) `EarliestHit` records, in the place of what a search found where its time is <= 1."""
         rows = found["time"] <= 1.0
         if rows.any():
-            self.host_bests[rows] = found[rows]
-            self._upload(self.bests, self.host_bests)
+            self.host_hits[rows] = found[rows]
+            self._to_device(self.hits, self.host_hits)
 
-    def described(self) -> np.ndarray:
-        """The contact of each question as `ContactDetail` records, shape (count,)."""
+    def classify_initial_overlap(self, pair: Callable[[int], tuple[Moving, Moving]]) -> None:
+        """Find out which hits at t = 0 are of bodies that meet there: their status is START, not CONTACT.
+
+        The search sees edges go through faces by more than rounding. What lies face on face, or crosses edge on edge as
+        aligned boxes do, is decided by `intersects`, which is exact; only where the first contact is at t = 0.
+
+        Args:
+            pair: the two bodies of a query.
+        """
+        if self.host_hits["time"].all():  # as a rule, and all that most queries pay
+            return
+        unclear = (self.host_hits["time"] == 0.0) & (self.host_hits["pierced"] < 0)
+        found = self.host_hits.copy()
+        found["time"][~unclear] = 2.0
+        for row in np.flatnonzero(unclear):
+            if intersects(*pair(int(row)), device=self.device):
+                found["pierced"][row] = MEETS
+        self.override_hits(found)
+
+    def contact_details(self) -> np.ndarray:
+        """The contact of each query as `ContactDetail` records, shape (count,)."""
         self._describe.launch(self.count, 0)
         if self.device.is_cuda:
-            self.host_touches = self.touches.numpy()
-        return self.host_touches
+            self.host_details = self.details.numpy()
+        return self.host_details
 
     def status(self) -> np.ndarray:
-        """(count,) `Status` of each question."""
-        bests = self.host_bests
-        found = np.where(bests["pierced"] >= 0, _START, np.where(bests["decided"], _CONTACT, _UNRESOLVED))
-        return np.where(bests["time"] <= 1.0, found, _FREE)
+        """(count,) `Status` of each query."""
+        hits = self.host_hits
+        found = np.where(hits["pierced"] >= 0, _START, np.where(hits["decided"], _CONTACT, _UNRESOLVED))
+        return np.where(hits["time"] <= 1.0, found, _FREE)
 
-    def refuse_small(self, tolerance: float | None) -> None:
-        """Raise if a tolerance that was asked for could not be kept."""
+    def refuse_small_tolerance(self, tolerance: float | None) -> None:
+        """Raise if the tolerance could not be kept."""
         if tolerance is None:
             return
-        kept = self.host_touches["tolerance"]
+        kept = self.host_details["tolerance"]
         worst = int(np.argmax(kept))
         if kept[worst] > tolerance:
             raise InputError(
@@ -182,22 +211,22 @@ class RigidQueryBatch:
 
     def _set_recession(self, on: Any) -> None:
         self._host_queries["recession"] = on
-        self._upload(self.queries, self._host_queries)
+        self._to_device(self.queries, self._host_queries)
 
     def _host(self, array: wp.array) -> np.ndarray:
         return array.numpy() if self.device.is_cpu else array.numpy().copy()
 
-    def _upload(self, array: wp.array, host: np.ndarray) -> None:
+    def _to_device(self, array: wp.array, host: np.ndarray) -> None:
         if self.device.is_cuda:
             array.assign(host)
 
 
 class PreparedSearch:
-    """A recorded launch of `search`, with the room its slots need."""
+    """A prepared launch of `search`, with the room its slots need."""
 
     def __init__(
         self,
-        desk: RigidQueryBatch,
+        batch: RigidQueryBatch,
         slots: int,
         *,
         pops: int,
@@ -205,28 +234,28 @@ class PreparedSearch:
         stop: bool = False,
         sharing: bool = False,
     ) -> None:
-        """`sharing`: every slot is a job of its own about the desk's only question."""
-        device = desk.device
+        """`sharing`: every slot is a job of its own about the batch's only query."""
+        device = batch.device
         heap = pops + 2 if heap is None else heap
-        room = heap + desk.a.depth + desk.b.depth + 2  # depth-first never holds more than that many pairs
+        room = heap + batch.a.depth + batch.b.depth + 2  # depth-first never holds more than that many pairs
         places: Any = Places()
         places.heap, places.pops, places.stop = heap, pops, stop
         places.room, places.by_job = room, sharing
-        jobs = slots if sharing else desk.count
+        jobs = slots if sharing else batch.count
         self.room = room
         self.candidates = wp.empty(slots * room, dtype=Candidate, device=device)
         self.loaded = wp.zeros(jobs, dtype=wp.int32, device=device)
         self.shared = wp.full(jobs * LINE, 2.0, dtype=wp.float64, device=device)
-        self.queries = wp.zeros(jobs, dtype=RigidQuery, device=device) if sharing else desk.queries
-        self.bests = wp.zeros(jobs, dtype=EarliestHit, device=device) if sharing else desk.bests
-        self.counters = wp.zeros((jobs, COUNTERS), dtype=wp.int64, device=device) if sharing else desk.counters
-        asked = [self.queries, *desk.inputs[1:], desk.cones]
+        self.queries = wp.zeros(jobs, dtype=RigidQuery, device=device) if sharing else batch.queries
+        self.hits = wp.zeros(jobs, dtype=EarliestHit, device=device) if sharing else batch.hits
+        self.counters = wp.zeros((jobs, COUNTERS), dtype=wp.int64, device=device) if sharing else batch.counters
+        inputs = [self.queries, *batch.inputs[1:], batch.cones]
         shared = [self.loaded, self.shared, jobs if sharing else 0, LINE]
         load(search, device)
-        self._recorded = PreparedLaunch(
-            search, [*asked, places, *shared, self.candidates, self.bests, self.counters], device
+        self._prepared = PreparedLaunch(
+            search, [*inputs, places, *shared, self.candidates, self.hits, self.counters], device
         )
 
     def launch(self, count: int, first: int, shard: int) -> None:
         """Search jobs first … first + count - 1 on the calling thread."""
-        self._recorded.launch(count, first, shard)
+        self._prepared.launch(count, first, shard)

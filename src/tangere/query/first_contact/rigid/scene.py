@@ -1,12 +1,14 @@
 """The earliest contact of a whole scene of rigid bodies: which two of them, when, and where.
 
-Method:   the broad phase (`partition.moving_bodies`) tells which pairs may meet and when at the earliest. Pairs are
-          asked about in batches by that time; the earliest contact so far is passed on to every search, and pairs that
-          cannot meet before it are dropped unasked.
-Sound:    up to the time told, any two bodies that are compared stay more than separation + tolerance / 2 apart, so all
-          of them can be placed there. Of equal times that of a pair which overlaps at the start is told (START), then
-          that of the smallest pair: the answer does not depend on batches, threads or the broad phase.
-Spec:     specs/redon-rigid-ccd-and-dynamics C3.3, C12.
+Question: the earliest time in [0, 1] at which any two of many rigid bodies touch.
+Method:   the broad phase (`broad_phase.bodies`) says which pairs may meet and when at the earliest. Pairs are searched
+          in batches by that time; the earliest contact so far is passed on to every search, and pairs that cannot meet
+          before it are dropped.
+Sound:    up to the time returned, any two bodies that are compared stay more than separation + tolerance / 2 apart, so
+          all of them can be placed there. Of equal times that of a pair which overlaps at the start is returned
+          (START), then that of the smallest pair: the answer does not depend on batches, threads or the broad phase.
+Known as: the time of impact of a scene, by a broad phase over swept volumes (sweep and prune: Cohen et al. 1995,
+          I-COLLIDE).
 """
 
 from __future__ import annotations
@@ -17,31 +19,34 @@ from typing import Any
 
 import numpy as np
 
-from tangere.broad_phase.bodies import BroadPhase, box_pairs, first_meetings, rest_still, swept_boxes
+from tangere.broad_phase.bodies import box_pairs, first_meetings, rest_still, swept_boxes
 from tangere.motion import COSINE, Path, Rest, Rigid, joined_records
 from tangere.query.contacts.record import Status
-from tangere.query.first_contact.options import Options
+from tangere.query.first_contact.options import Options, SceneOptions, Start, check_start
 from tangere.query.first_contact.result import FirstContact
 from tangere.query.first_contact.rigid.bodies import Forest
-from tangere.query.first_contact.rigid.contact_records import contacts_of
+from tangere.query.first_contact.rigid.details import contacts_of
 from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch
 from tangere.query.intersection.api import intersects
 from tangere.runtime import Arrays, InputError, UnsupportedError, choose_device, to_numpy, using_threads
-from tangere.shape.mesh import Mesh, Moving
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
 
-__all__ = ["first_contact_of_scene"]
+__all__ = ["scene_first_contact"]
 
-#: Pairs asked about at once: few at first, for one early contact drops most of the others.
+
+#: Pairs searched at once: few at first, for one early contact drops most of the others.
 FIRST_BATCH, LARGEST_BATCH = 16, 4096
 
 
-def first_contact_of_scene(
-    bodies: Sequence[Mesh | Moving],
+def scene_first_contact(
+    bodies: Iterable[Mesh | Moving],
     *,
-    ignored: Arrays | None = None,
+    allowed: Arrays | None = None,
     separation: float = 0.0,
     tolerance: float | None = None,
-    broad_phase: BroadPhase = "sweep",
+    start: Start = "checked",
+    options: SceneOptions | None = None,
     device: str | None = None,
     threads: int | None = None,
 ) -> FirstContact:
@@ -50,45 +55,35 @@ def first_contact_of_scene(
     Args:
         bodies: meshes at rest, or moving rigidly, one motion each. Two at rest are not compared with each other; a
             motion that leads nowhere, such as a `Twist` of zeros, counts as rest.
-        ignored: pairs of bodies that may touch, shape (k, 2), for instance `linked_pairs` of a chain.
+        allowed: pairs of bodies that may touch, (k, 2), by number or by name, for instance `linked_pairs` of a chain.
         separation: distance that already counts as contact [m].
         tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
             largest body's size.
-        broad_phase: "sweep" (sweep and prune) or "tree"; the answer is the same.
+        start: "trusted" does not decide exactly whether bodies in contact at t = 0 meet there.
+        options: the broad phase.
         device, threads: as for `first_contact`.
-
-    Example:
-        >>> import numpy as np, tangere as tg
-        >>> from tangere.query.first_contact.rigid import first_contact_of_scene
-        >>> ball, left, right = tg.generate.icosphere(), np.eye(4), np.eye(4)
-        >>> left[0, 3], right[0, 3] = -4.0, 3.0
-        >>> one, other = tg.Twist(left, [4, 0, 0], [0, 0, 1]), tg.Twist(right, [-4, 0, 0], [1, 0, 0])
-        >>> hit = first_contact_of_scene([ball, ball.moving(one), ball.moving(other)], device="cpu")
-        >>> int(hit.contacts.body_a[0]), int(hit.contacts.body_b[0])
-        (0, 2)
     """
-    options = Options(separation=separation, tolerance=tolerance)
-    if isinstance(bodies, (Mesh, Moving)):
-        raise InputError("bodies must be a list of bodies, not one body")
-    if not isinstance(bodies, Iterable):
+    accuracy, options = Options(separation=separation, tolerance=tolerance), options or SceneOptions()
+    check_start(start)
+    if isinstance(bodies, (Mesh, Moving)) or not isinstance(bodies, Iterable):
         raise InputError(f"bodies must be a list of bodies, not {type(bodies).__name__}")
     place = choose_device(device)
     with using_threads(threads):
         things = [_body(number, body) for number, body in enumerate(bodies)]
-        dropped = _ignored(ignored, len(things))
+        dropped = _allowed(allowed, [shape.name for shape, _ in things])
         if len(things) < 2:
             return FirstContact(np.inf, np.inf, Status.FREE)
         shapes, motions = zip(*things, strict=True)
-        kept = TOLERANCE * max(mesh.extent for mesh in shapes) if options.tolerance is None else options.tolerance
-        # contact is told within separation + tolerance, so each of two boxes is grown by half of that and a little
-        slices = swept_boxes(shapes, motions, 0.5 * (options.separation + kept) * (1.0 + 1e-9), device=place)
+        kept = TOLERANCE * max(mesh.extent for mesh in shapes) if accuracy.tolerance is None else accuracy.tolerance
+        # contact is reported within separation + tolerance, so each of two boxes is grown by half of that and a little
+        slices = swept_boxes(shapes, motions, 0.5 * (accuracy.separation + kept) * (1.0 + 1e-9), device=place)
         whole = np.stack([slices[:, :, 0].min(axis=1), slices[:, :, 1].max(axis=1)], axis=1)
-        pairs = box_pairs(whole, still=rest_still(motions), method=broad_phase, device=place)
+        pairs = box_pairs(whole, still=rest_still(motions), method=options.broad_phase, device=place)
         pairs = pairs[~np.isin(pairs.astype(np.int64) @ [len(shapes), 1], dropped @ [len(shapes), 1])]
         when = first_meetings(slices, pairs)
         order = np.lexsort((pairs[:, 1], pairs[:, 0], when))
         order = order[np.isfinite(when[order])]
-        return _earliest(shapes, motions, pairs[order], when[order], options, kept, place)
+        return _earliest(shapes, motions, pairs[order], when[order], accuracy, kept, start, place)
 
 
 def _earliest(
@@ -96,8 +91,9 @@ def _earliest(
     motions: Sequence[Rigid],
     pairs: np.ndarray,
     when: np.ndarray,
-    options: Options,
+    accuracy: Options,
     tolerance: float,
+    start: str,
     device: Any,
 ) -> FirstContact:
     """The earliest contact of pairs in the order of the times `when` they may meet first."""
@@ -110,15 +106,15 @@ def _earliest(
     smooth = np.array([(motion.records()["kind"] == COSINE).any() for motion in motions])
     best = FirstContact(np.inf, np.inf, Status.FREE)
     earliest: tuple[Any, ...] = (np.inf,)
-    at_start = []  #: pairs and touches at time 0 of which it is open whether they meet there
+    at_start = []  #: pairs and contacts at time 0 of which it is open whether they meet there
     place, size = 0, FIRST_BATCH
     while place < len(pairs) and when[place] <= best.time:
-        batch = pairs[place : place + size]
-        place, size = place + len(batch), min(2 * size, LARGEST_BATCH)
-        a, b = batch.T
-        desk = RigidQueryBatch(forest, forest, len(batch), len(records), device)
+        chosen = pairs[place : place + size]
+        place, size = place + len(chosen), min(2 * size, LARGEST_BATCH)
+        a, b = chosen.T
+        batch = RigidQueryBatch(forest, forest, len(chosen), len(records), device)
         clock = smooth[a] | smooth[b]
-        desk.write(
+        batch.upload(
             [records],
             {
                 "motion_a": base[a],
@@ -128,36 +124,36 @@ def _earliest(
                 "shape_a": shape[a],
                 "shape_b": shape[b],
                 "smooth": clock,
-                "separation": options.separation,
+                "separation": accuracy.separation,
                 "tolerance": tolerance,
             },
         )
-        desk.search_each(None if best.time > 1.0 else _on_clock(best.time, clock))
-        touches = desk.described()
-        desk.refuse_small(options.tolerance)
-        status = desk.status()
+        batch.search_each(None if best.time > 1.0 else _on_clock(best.time, clock))
+        details = batch.contact_details()
+        batch.refuse_small_tolerance(accuracy.tolerance)
+        status = batch.status()
         parted = status != Status.START
-        row = int(np.lexsort((b, a, parted, touches["time"]))[0])
-        found = float(touches["time"][row]), bool(parted[row]), *batch[row].tolist()
+        row = int(np.lexsort((b, a, parted, details["time"]))[0])
+        found = float(details["time"][row]), bool(parted[row]), *chosen[row].tolist()
         if found < earliest:
             earliest = found
-            best = _told(touches[row : row + 1], Status(int(status[row])), batch[row], shapes)
+            best = _hit(details[row : row + 1], Status(int(status[row])), chosen[row], shapes)
         at_start += [
-            (tuple(batch[k].tolist()), touches[k : k + 1].copy()) for k in np.flatnonzero(touches["time"] == 0.0)
+            (tuple(chosen[k].tolist()), details[k : k + 1].copy()) for k in np.flatnonzero(details["time"] == 0.0)
         ]
-    if best.time == 0.0 and best.status != Status.START:
-        for pair, touch in sorted(at_start, key=lambda asked: asked[0]):
+    if best.time == 0.0 and best.status != Status.START and start == "checked":
+        for pair, detail in sorted(at_start, key=lambda known: known[0]):
             if intersects(*(shapes[k].moving(motions[k]) for k in pair), device=device):
-                return replace(_told(touch, Status.START, pair, shapes), time_upper=0.0)
+                return replace(_hit(detail, Status.START, pair, shapes), time_upper=0.0)
     return best
 
 
-def _told(touch: np.ndarray, status: Status, pair: Sequence[int], shapes: Sequence[Mesh]) -> FirstContact:
-    """The contact of two bodies, of which `touch` is the only record."""
+def _hit(detail: np.ndarray, status: Status, pair: Sequence[int], shapes: Sequence[Mesh]) -> FirstContact:
+    """The contact of two bodies, of which `detail` is the only record."""
     a, b = (int(number) for number in pair)
-    record = contacts_of(touch.copy(), [shapes[a]], [shapes[b]])
+    record = contacts_of(detail.copy(), [shapes[a]], [shapes[b]])
     record = replace(record, body_a=np.full(len(record), a, np.int32), body_b=np.full(len(record), b, np.int32))
-    return FirstContact(float(touch["time"][0]), float(touch["time_upper"][0]), status, record)
+    return FirstContact(float(detail["time"][0]), float(detail["time_upper"][0]), status, record)
 
 
 def _body(number: int, body: Mesh | Moving) -> tuple[Mesh, Rigid]:
@@ -175,22 +171,40 @@ def _body(number: int, body: Mesh | Moving) -> tuple[Mesh, Rigid]:
     return body.shape, body.motion
 
 
-def _ignored(pairs: Arrays | None, count: int) -> np.ndarray:
-    """The pairs not to ask about, (k, 2), the smaller number first."""
+def _allowed(pairs: Arrays | None, names: list[str]) -> np.ndarray:
+    """The pairs that may touch as numbers of bodies, (k, 2), the smaller one first."""
     if pairs is None:
         return np.zeros((0, 2), np.int64)
-    rows = to_numpy(pairs, "ignored", None)
+    if isinstance(pairs, (list, tuple, set, frozenset)):
+        pairs = _numbered(list(pairs), names)
+    rows = to_numpy(pairs, "allowed", None)
     if not rows.size:
         return np.zeros((0, 2), np.int64)
     if rows.ndim != 2 or rows.shape[1] != 2:
-        raise InputError(f"ignored must be pairs of bodies of shape (k, 2), not {rows.shape}")
+        raise InputError(f"allowed must be pairs of bodies of shape (k, 2), not {rows.shape}")
     if not np.issubdtype(rows.dtype, np.integer):
-        raise InputError(f"ignored must be whole numbers, not {rows.dtype}")
-    wrong = ((rows < 0) | (rows >= count)).any(axis=1)
+        raise InputError(f"allowed must be whole numbers or names, not {rows.dtype}")
+    wrong = ((rows < 0) | (rows >= len(names))).any(axis=1)
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise InputError(f"ignored[{at}] is {rows[at].tolist()} but there are {count} bodies")
+        raise InputError(f"allowed[{at}] is {rows[at].tolist()} but there are {len(names)} bodies")
     return np.sort(rows.astype(np.int64), axis=1)
+
+
+def _numbered(pairs: list[Any], names: list[str]) -> list[Any]:
+    """The pairs with numbers in the place of names."""
+    if not any(isinstance(body, str) for pair in pairs if isinstance(pair, Sequence) for body in pair):
+        return pairs
+    return [[_number(body, at, names) for body in pair] for at, pair in enumerate(pairs)]
+
+
+def _number(body: Any, at: int, names: list[str]) -> Any:
+    if not isinstance(body, str):
+        return body
+    if names.count(body) != 1:
+        known = "no body has" if body not in names else f"{names.count(body)} bodies have"
+        raise InputError(f"allowed[{at}] names {body!r}, which {known} as its name: {', '.join(map(repr, names))}")
+    return names.index(body)
 
 
 def _on_clock(time: float, smooth: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ Method:   best-first for the first pairs (a heap by time; at the same time large
 Bits:     what a leaf answers depends on its ancestors only, because a pair is dropped when its time is *later* than the
           earliest contact and never when it is equal; ties go to the smallest pair of triangles. So the answer does
           not depend on the order, and several threads may share one query: a stale bound drops less, nothing else.
-Spec:     specs/redon-rigid-ccd-and-dynamics C12 (time of contact passed on to every test).
+Known as: best-first BVH traversal with conservative advancement of node pairs (Tang, Kim and Manocha 2009, C2A); the
+          current time of contact passed on to every test is Redon 2002, sections 2.6.3 and 3.5.3.
 """
 
 from __future__ import annotations

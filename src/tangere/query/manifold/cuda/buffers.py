@@ -1,6 +1,7 @@
-"""What the kernels of `rounds` tell each other: the bodies, what they are near to, and what they touch.
+"""What the stages of the CUDA pipeline hand on to each other: bodies, candidates, features, contact points.
 
-Lists have SEGMENTS segments, each with a counter of its own: a single one would be waited for.
+Lists have SEGMENTS segments, each with a counter of its own: threads would wait for a single one. A list that is too
+short is counted on and its contents ignored; the host runs the chunk again with more capacity. `pipeline` has the plan.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ import warp as wp
 
 from tangere.bvh.height_pyramid import Terrain
 from tangere.query.intersection.cylinder_heightfield import upright_cylinder
-from tangere.query.manifold.contact_point import ContactPoint, put_touch
-from tangere.query.manifold.features.contact import BodyPlace, stand
+from tangere.query.manifold.contact_point import ContactPoint, store_contact_point
+from tangere.query.manifold.features.contact import BodyPlace, place_over
 from tangere.query.manifold.sweep import GroundAround
 from tangere.runtime import SOUND
 from tangere.shape.analytic import AnalyticShape, Hulls, PlacedBody, place
@@ -19,46 +20,46 @@ wp.set_module_options(SOUND)
 
 __all__ = [
     "BLOCKS",
+    "CANDIDATES",
     "CELLS",
+    "CELL_BLOCKS",
+    "CONTACT_POINTS",
     "COUNTERS",
     "EDGE",
     "EDGES",
     "FACES",
-    "FOURS",
     "HAS_FACE",
     "IS_BLOCK",
     "IS_OWNER",
-    "ITEM_COUNT",
     "LANES",
-    "PLACES",
+    "NOT_FINITE",
     "SEGMENTS",
-    "TOUCH_COUNT",
+    "SINGLE_NODES",
+    "SLOTS",
     "VERTEX",
     "VERTICES",
-    "WHOLES",
-    "WRONG",
     "Batch",
-    "Item",
+    "Candidate",
     "Link",
     "LoadedBody",
     "ManifoldBuffers",
     "PackedBody",
     "add_cell",
     "add_features",
-    "chain",
+    "advance",
     "feature_at",
     "filled",
-    "is_short",
-    "link_up",
     "load_body",
     "node_of",
+    "overflowed",
     "pack_body",
-    "places",
-    "put",
+    "prepend",
     "reserve",
     "segment_of",
-    "standing",
-    "surrounded",
+    "set_link",
+    "store",
+    "unpack_body",
+    "unpack_surroundings",
 ]
 
 SEGMENTS = wp.constant(256)
@@ -67,26 +68,26 @@ LANES = wp.constant(1024)
 #: Blocks that share a CUDA multiprocessor: fewer registers for each thread, but more threads to wait together.
 BLOCKS = 4
 
-#: Which lists the counters belong to, SEGMENTS each and 64 bytes apart: items, touches, features of three kinds, cells,
-#: blocks of four cells, all other items, touches in order.
-ITEM_COUNT = wp.constant(0)
-TOUCH_COUNT = wp.constant(256)
+#: Which lists the counters belong to, SEGMENTS each and 64 bytes apart: candidates, contact points, features of three
+#: kinds, cells, candidates that are blocks of four cells, all other candidates, slots of sorted contact points.
+CANDIDATES = wp.constant(0)
+CONTACT_POINTS = wp.constant(256)
 FACES = wp.constant(512)
 VERTICES = wp.constant(768)
 EDGES = wp.constant(1024)
 CELLS = wp.constant(1280)
-FOURS = wp.constant(1536)
-WHOLES = wp.constant(1792)
-PLACES = wp.constant(2048)
-#: Where it is said that a body is not finite.
-WRONG = wp.constant(8 * 2304)
+CELL_BLOCKS = wp.constant(1536)
+SINGLE_NODES = wp.constant(1792)
+SLOTS = wp.constant(2048)
+#: The counter that says which body is not finite.
+NOT_FINITE = wp.constant(8 * 2304)
 COUNTERS = 8 * 2304 + 1
 
 #: Features of a cell or of planar ground, in the order of the sweep: two triangles or a rectangle, a vertex, edges.
 VERTEX = wp.constant(3)
 EDGE = wp.constant(4)
 
-#: What an item is, besides the flags of its node: one with faces, one with the vertex and edges it owns, four cells.
+#: Tasks of a candidate, besides the flags of its node: faces, the vertex and edges it owns, four cells to refine.
 HAS_FACE = wp.constant(64)
 IS_OWNER = wp.constant(128)
 IS_BLOCK = wp.constant(256)
@@ -97,7 +98,7 @@ class Batch:
     """The bodies and the ground they are on."""
 
     chosen: wp.array[int]  # numbers of the bodies
-    first: wp.int32  # of those in the part that is done
+    first: wp.int32  # of those in the chunk that is computed
     terrains: wp.array[Terrain]
     shapes: wp.array[AnalyticShape]  # (n) or (1)
     poses: wp.array[wp.mat44d]
@@ -118,67 +119,72 @@ class LoadedBody:
 
 @wp.struct
 class PackedBody:
-    """What is written down of a body: the less, the faster."""
+    """What later stages read of a body instead of making it again: the less, the faster."""
 
     number: wp.int32
     world: wp.int32
     axis: wp.vec3d
     side: wp.vec3d
-    centre: wp.vec3d  #: this and the next two: of its `Place`
+    centre: wp.vec3d  #: this and the next two: of its `BodyPlace`
     margin: wp.float64
     slack: wp.float64
-    lowest: wp.float64  #: this and the next two: of its `Surroundings`
+    lowest: wp.float64  #: this and the next two: of its `GroundAround`
     down: wp.vec3d
     window: wp.vec4i
 
 
 @wp.struct
-class Item:
-    """A node that a body is near to: four cells still to be looked at, a cell, or planar ground."""
+class Candidate:
+    """A node that a body is near to: four cells still to be refined, a cell, or planar ground."""
 
-    body: wp.int32  #: its place in the part
-    what: wp.int32  #: flags of the node, and what it is asked for; IS_BLOCK if it is four cells
+    body: wp.int32  #: its number in the chunk
+    tasks: wp.int32  #: flags of the node, and which of its features to test; IS_BLOCK if it is four cells
     node: wp.vec3i  #: level, row, column
 
 
 @wp.struct
 class Link:
-    """A touch in the chain of those of its body, which has no order of its own."""
+    """A contact in the chain of those of its body, which has no order of its own."""
 
-    after: wp.int32  #: the next touch of the chain; -1 is its end
+    after: wp.int32  #: the next contact of the chain; -1 is its end
     order: wp.int64  #: where it comes in the sweep; odd if it is a wall
 
 
 @wp.struct
 class ManifoldBuffers:
-    """All that the bodies of a part are near to and touch."""
+    """Everything the stages hand on: the bodies of a chunk, what they are near to and what they touch.
 
-    noted: wp.array[PackedBody]  # (bodies)
-    items: wp.array[Item]  # those of a body in the order of the sweep; after planar ground, the owners on its rim
-    item_room: wp.int32  # of a segment
-    near: wp.array[int]  # (items) from the begin of a segment on: blocks of four cells; from its end on: all others
-    cells: wp.array[wp.vec2i]  # (4 items) 4 * item + quarter of what is to be sifted, and what it is
-    features: wp.array[int]  # (24 items) see `add_features`: first faces, then vertices, then edges of a segment
-    touches: wp.array[ContactPoint]
-    links: wp.array[Link]  # (touches)
-    room: wp.int32  # of a segment
-    heads: wp.array[int]  # (bodies) where the chain of its touches begins
-    begin: wp.array[int]  # (bodies) where its touches are in order, with one more place for that of a lifted body …
-    end: wp.array[int]  # (bodies) … and where that is
-    place_room: wp.int32  # of a segment
-    touch: wp.array[int]  # (places) 2 * touch, or 2 * touch + 1 if it is a wall
-    fellow: wp.array[int]  # (places) the next place of the group; -1 is the end
-    last: wp.array[int]  # (places) of the first of a group: the last
-    next_group: wp.array[int]  # (places) of the first of a group: the first of the next; -1 is the end
-    kept: wp.array[wp.vec4i]  # (KEPT_FOURS places) of the first of a group: touches that lead …
-    stay: wp.array[wp.vec4i]  # (places) … and those that stay, -1 for none
+    (candidates), (points) and (slots) are SEGMENTS times the capacity of that list.
+    """
+
+    bodies: wp.array[PackedBody]  # (bodies)
+    candidates: wp.array[Candidate]  # those of a body in the order of the sweep, each before the owners on its rim
+    candidate_capacity: wp.int32  # of a segment
+    by_kind: wp.array[
+        int
+    ]  # (candidates) of each segment from its begin on blocks of four cells, from its end all others
+    cells: wp.array[wp.vec2i]  # (4 candidates) 4 * candidate + quarter of what is to be culled, and its tasks
+    features: wp.array[int]  # (24 candidates) see `add_features`: first faces, then vertices, then edges of a segment
+    contact_points: wp.array[ContactPoint]
+    links: wp.array[Link]  # (points)
+    contact_capacity: wp.int32  # of a segment
+    heads: wp.array[int]  # (bodies) where the chain of its contact points begins
+    begin: wp.array[int]  # (bodies) its first slot; after its sorted points there is one more for a lifted body …
+    end: wp.array[int]  # (bodies) … which is here
+    slot_capacity: wp.int32  # of a segment
+    sorted_points: wp.array[int]  # (slots) 2 * contact point, or 2 * contact point + 1 if it is a wall
+    next_in_group: wp.array[int]  # (slots) the next slot of the group; -1 is the end
+    last_in_group: wp.array[int]  # (slots) of the first of a group: the last
+    next_group: wp.array[int]  # (slots) of the first of a group: the first of the next; -1 is the end
+    leaders: wp.array[wp.vec4i]  # (KEPT_FOURS slots) of the first of a group: contact points that lead …
+    retained: wp.array[wp.vec4i]  # (slots) … and those that are retained, -1 for none
     groups: wp.array[int]  # (bodies) the first of its first group
     counts: wp.array[wp.int64]  # (COUNTERS)
 
 
 @wp.func
 def load_body(batch: Batch, k: int) -> LoadedBody:
-    """The k-th body of the part, made from its pose."""
+    """The k-th body of the chunk, made from its pose."""
     here = LoadedBody()
     i = batch.chosen[batch.first + k]
     here.number = i
@@ -186,86 +192,87 @@ def load_body(batch: Batch, k: int) -> LoadedBody:
     pose = batch.poses[i]
     here.body = place(batch.shapes[wp.min(i, batch.shapes.shape[0] - 1)], pose)
     margin = batch.margins[wp.min(i, batch.margins.shape[0] - 1)]
-    here.place = stand(batch.terrains[here.world], here.body, pose, margin, k)
+    here.place = place_over(batch.terrains[here.world], here.body, pose, margin, k)
     return here
 
 
 @wp.func
-def pack_body(story: ManifoldBuffers, k: int, here: LoadedBody, around: GroundAround):
-    """Write down what is dear to make again."""
-    noted = PackedBody()
-    noted.number = here.number
-    noted.world = here.world
-    noted.axis = here.body.axis
-    noted.side = here.body.side
-    noted.centre = here.place.centre
-    noted.margin = here.place.margin
-    noted.slack = here.place.slack
-    noted.lowest = around.lowest
-    noted.down = around.grown.down
-    noted.window = around.walk.window
-    story.noted[k] = noted
+def pack_body(buffers: ManifoldBuffers, k: int, here: LoadedBody, around: GroundAround):
+    """Store what is expensive to make again."""
+    packed = PackedBody()
+    packed.number = here.number
+    packed.world = here.world
+    packed.axis = here.body.axis
+    packed.side = here.body.side
+    packed.centre = here.place.centre
+    packed.margin = here.place.margin
+    packed.slack = here.place.slack
+    packed.lowest = around.lowest
+    packed.down = around.grown.down
+    packed.window = around.walk.window
+    buffers.bodies[k] = packed
 
 
 @wp.func
-def standing(batch: Batch, story: ManifoldBuffers, k: int) -> LoadedBody:
-    """The k-th body of the part, once it is noted."""
-    noted = story.noted[k]
-    i = noted.number
+def unpack_body(batch: Batch, buffers: ManifoldBuffers, k: int) -> LoadedBody:
+    """The k-th body of the chunk, from what was packed."""
+    packed = buffers.bodies[k]
+    i = packed.number
     here = LoadedBody()
     here.number = i
-    here.world = noted.world
+    here.world = packed.world
     here.body = place(batch.shapes[wp.min(i, batch.shapes.shape[0] - 1)], batch.poses[i])
-    here.body.axis = noted.axis
-    here.body.side = noted.side
-    here.place.centre = noted.centre
+    here.body.axis = packed.axis
+    here.body.side = packed.side
+    here.place.centre = packed.centre
     here.place.slot = k
-    here.place.margin = noted.margin
-    here.place.slack = noted.slack
+    here.place.margin = packed.margin
+    here.place.slack = packed.slack
     return here
 
 
 @wp.func
-def surrounded(story: ManifoldBuffers, here: LoadedBody) -> GroundAround:
-    """What is around a body, but for the nodes to walk over."""
-    noted = story.noted[here.place.slot]
+def unpack_surroundings(buffers: ManifoldBuffers, here: LoadedBody) -> GroundAround:
+    """What is around a body, without the nodes to walk over, from what was packed."""
+    packed = buffers.bodies[here.place.slot]
     around = GroundAround()
-    around.walk.window = noted.window
-    around.near = noted.margin + noted.slack
-    around.lowest = noted.lowest
+    around.walk.window = packed.window
+    around.near = packed.margin + packed.slack
+    around.lowest = packed.lowest
     around.grown = upright_cylinder(
         wp.vec3d(), here.body.axis, here.body.radius + around.near, here.body.reach + around.near
     )
-    around.grown.down = noted.down
-    around.grown.side = wp.cross(around.grown.axis, noted.down)
+    around.grown.down = packed.down
+    around.grown.side = wp.cross(around.grown.axis, packed.down)
     return around
 
 
 @wp.func
 def segment_of(thread: int) -> int:
+    """The segment of the lists that a thread, or a body, appends to: one for each warp in turn."""
     return (thread >> 5) % SEGMENTS
 
 
 @wp.func
-def filled(story: ManifoldBuffers, what: int, segment: int, room: int) -> int:
+def filled(buffers: ManifoldBuffers, counter: int, segment: int, capacity: int) -> int:
     """How many there are in a segment of a list."""
-    return int(wp.min(story.counts[8 * (what + segment)], wp.int64(room)))
+    return int(wp.min(buffers.counts[8 * (counter + segment)], wp.int64(capacity)))
 
 
 @wp.func
-def is_short(story: ManifoldBuffers, segment: int) -> bool:
+def overflowed(buffers: ManifoldBuffers, segment: int) -> bool:
     """Whether a list was too short for a segment: what it holds is of no use, all is done again with more room."""
-    items = story.counts[8 * (ITEM_COUNT + segment)]
-    touches = story.counts[8 * (TOUCH_COUNT + segment)]
-    return items > wp.int64(story.item_room) or touches > wp.int64(story.room)
+    candidates = buffers.counts[8 * (CANDIDATES + segment)]
+    contact_points = buffers.counts[8 * (CONTACT_POINTS + segment)]
+    return candidates > wp.int64(buffers.candidate_capacity) or contact_points > wp.int64(buffers.contact_capacity)
 
 
 @wp.func
-def node_of(item: Item, quarter: int) -> wp.vec3i:
-    """The node of an item, or of the cell that is its quarter; the walk goes from the last one to the first."""
-    if (item.what & IS_BLOCK) == 0:
-        return item.node
-    return wp.vec3i(0, 2 * item.node[1] + 1 - (quarter >> 1), 2 * item.node[2] + 1 - (quarter & 1))
+def node_of(candidate: Candidate, quarter: int) -> wp.vec3i:
+    """The node of a candidate, or of the cell that is its quarter; the walk goes from the last one to the first."""
+    if (candidate.tasks & IS_BLOCK) == 0:
+        return candidate.node
+    return wp.vec3i(0, 2 * candidate.node[1] + 1 - (quarter >> 1), 2 * candidate.node[2] + 1 - (quarter & 1))
 
 
 @wp.func_native("""
@@ -287,70 +294,72 @@ def node_of(item: Item, quarter: int) -> wp.vec3i:
     return wp::atomic_add(&counts.data[at], (wp::int64)amount);
 #endif
 """)
-def _count_up(counts: wp.array[wp.int64], at: int, amount: int) -> wp.int64:
+def _fetch_add(counts: wp.array[wp.int64], at: int, amount: int) -> wp.int64:
     """Add an amount to a counter; what it was before."""
     ...
 
 
 @wp.func
-def places(story: ManifoldBuffers, what: int, segment: int, amount: int) -> wp.int64:
-    """The first of some places at the end of a segment of a list; they are counted, fit or not."""
-    return _count_up(story.counts, 8 * (what + segment), amount)
+def advance(buffers: ManifoldBuffers, counter: int, segment: int, amount: int) -> wp.int64:
+    """Take `amount` entries at the end of a segment of a list; which is the first. They are counted, fit or not."""
+    return _fetch_add(buffers.counts, 8 * (counter + segment), amount)
 
 
 @wp.func
-def add_cell(story: ManifoldBuffers, segment: int, cell: int, what: int):
-    """List a cell or planar ground (4 * item + quarter) that a body is near to."""
-    at = int(places(story, CELLS, segment, 1))
-    story.cells[4 * segment * story.item_room + at] = wp.vec2i(cell, what)
+def add_cell(buffers: ManifoldBuffers, segment: int, cell: int, tasks: int):
+    """List a cell or planar ground (4 * candidate + quarter) that a body is near to."""
+    at = int(advance(buffers, CELLS, segment, 1))
+    buffers.cells[4 * segment * buffers.candidate_capacity + at] = wp.vec2i(cell, tasks)
 
 
 @wp.func
-def feature_at(story: ManifoldBuffers, what: int, segment: int) -> int:
-    """Where the features of a kind begin: a segment has room for 8 faces, 4 vertices and 12 edges of every item."""
-    before = wp.where(what == FACES, 0, wp.where(what == VERTICES, 8, 12))
-    return (24 * segment + before) * story.item_room
+def feature_at(buffers: ManifoldBuffers, counter: int, segment: int) -> int:
+    """Where the features of a kind begin; a segment has room for 8 faces, 4 vertices, 12 edges of each candidate."""
+    before = wp.where(counter == FACES, 0, wp.where(counter == VERTICES, 8, 12))
+    return (24 * segment + before) * buffers.candidate_capacity
 
 
 @wp.func
-def add_features(story: ManifoldBuffers, what: int, segment: int, cell: int, kept: int):
-    """List features of one kind of a cell (4 * item + quarter), given as bits: 8 * cell + feature."""
+def add_features(buffers: ManifoldBuffers, counter: int, segment: int, cell: int, mask: int):
+    """List features of one kind of a cell (4 * candidate + quarter), given as bits: 8 * cell + feature."""
     number = int(0)
     for k in range(7):
-        number += (kept >> k) & 1
+        number += (mask >> k) & 1
     if number == 0:
         return
-    at = feature_at(story, what, segment) + int(places(story, what, segment, number))
+    at = feature_at(buffers, counter, segment) + int(advance(buffers, counter, segment, number))
     for k in range(7):
-        if ((kept >> k) & 1) != 0:
-            story.features[at] = 8 * cell + k
+        if ((mask >> k) & 1) != 0:
+            buffers.features[at] = 8 * cell + k
             at += 1
 
 
 @wp.func
-def reserve(story: ManifoldBuffers, segment: int, number: int) -> int:
-    """Room for some touches side by side; where the first goes, -1 if they do not fit."""
-    at = places(story, TOUCH_COUNT, segment, number)
-    if at + wp.int64(number) > wp.int64(story.room):
+def reserve(buffers: ManifoldBuffers, segment: int, number: int) -> int:
+    """Room for some contact points side by side; where the first goes, -1 if they do not fit."""
+    at = advance(buffers, CONTACT_POINTS, segment, number)
+    if at + wp.int64(number) > wp.int64(buffers.contact_capacity):
         return -1
-    return segment * story.room + int(at)
+    return segment * buffers.contact_capacity + int(at)
 
 
 @wp.func
-def put(story: ManifoldBuffers, at: int, touch: ContactPoint, order: wp.int64):
-    put_touch(story.touches, at, touch)
-    link_up(story, at, -1, order)
+def store(buffers: ManifoldBuffers, at: int, contact: ContactPoint, order: wp.int64):
+    """Write a contact point that is in no chain yet, and where it comes in the sweep."""
+    store_contact_point(buffers.contact_points, at, contact)
+    set_link(buffers, at, -1, order)
 
 
 @wp.func
-def link_up(story: ManifoldBuffers, at: int, after: int, order: wp.int64):
+def set_link(buffers: ManifoldBuffers, at: int, after: int, order: wp.int64):
+    """Write which contact point follows one in its chain, and where it comes in the sweep."""
     link = Link()
     link.after = after
     link.order = order
-    story.links[at] = link
+    buffers.links[at] = link
 
 
 @wp.func
-def chain(story: ManifoldBuffers, body: int, first: int, last: int):
-    """Put touches that are linked to each other before all others of a body."""
-    story.links[last].after = wp.atomic_exch(story.heads, body, first)
+def prepend(buffers: ManifoldBuffers, body: int, first: int, last: int):
+    """Put a chain of contact points before all others of a body."""
+    buffers.links[last].after = wp.atomic_exch(buffers.heads, body, first)

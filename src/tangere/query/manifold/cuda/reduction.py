@@ -1,8 +1,9 @@
-"""The last kernels of `rounds`: of all that touches a body, which points stay, and where do they go?
+"""Reduction of the CUDA pipeline: which of a body's contact points are retained, and where do the contacts go?
 
-What `sweep` does with touches as it meets them is done here with all of them, put into the same order (`round_order`).
-A group is a chain of their places, so that there is no limit to their number; its leaders are found one group after the
-other.
+`sort_contact_points` puts a body's points into the order in which the sweep meets them, in slots side by side after
+those of the body before: neighbouring threads then read neighbouring memory. `group_contact_points` does with them what
+`sweep` does as it meets them: walls, groups, the leaders of each group. A group is a chain of slots, so that there is
+no limit to their number; its leaders are found one group after the other. `reduce_groups` retains at most four of each.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ from typing import NamedTuple
 
 import warp as wp
 
-from tangere.query.manifold.contact_point import four_at, half_of, put_four, touch_at
+from tangere.query.manifold.contact_point import contact_point_at, four_at, half_of, store_four
 from tangere.query.manifold.cuda.buffers import (
     BLOCKS,
+    SLOTS,
     Batch,
+    Link,
     ManifoldBuffers,
-    is_short,
-    put,
+    advance,
+    overflowed,
     reserve,
     segment_of,
-    standing,
+    store,
+    unpack_body,
 )
-from tangere.query.manifold.details import Columns, row_of, tell_row
-from tangere.query.manifold.features.contact import NO_TOUCH
+from tangere.query.manifold.details import Columns, row_of, write_row
+from tangere.query.manifold.features.contact import NO_CONTACT
 from tangere.query.manifold.features.wall import SteepWalls, add_wall, clear_walls, wall_at, wall_before
 from tangere.query.manifold.reduction import (
     ALIKE,
@@ -37,76 +41,207 @@ from tangere.query.manifold.reduction import (
     no_leaders,
     reduced,
 )
-from tangere.query.manifold.sweep import lift_of, lifted_touch
+from tangere.query.manifold.sweep import lift_of, lifted_contact
 from tangere.runtime import BLOCK, SOUND
 from tangere.shape.analytic import CYLINDER, across, support_of
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ASKED", "DONE", "Choosing", "choosing_of", "pick", "reduce", "tell"]
+__all__ = [
+    "DONE",
+    "WITH_LIFT",
+    "ReductionKernels",
+    "list_contacts",
+    "reduce_groups",
+    "reduction_kernels",
+    "sort_contact_points",
+    "write_contacts",
+]
+
+#: Contact points of a body that are sorted in registers.
+IN_REGISTERS = wp.constant(16)
+Orders = wp.types.vector(length=16, dtype=wp.int64)
+Numbers = wp.types.vector(length=16, dtype=wp.int32)
+
+_LAST = wp.constant(wp.int64(2**63 - 1))
 
 #: What is known of a body.
 DONE = wp.constant(0)
-UNSURE = wp.constant(1)
-ASKED = wp.constant(2)
+UNDECIDED = wp.constant(1)
+WITH_LIFT = wp.constant(2)
 
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
 _FAR = wp.constant(wp.float64(1.0e300))
 
 
-class Choosing(NamedTuple):
+@wp.kernel(module="unique", module_options=SOUND, launch_bounds=(BLOCK, BLOCKS + 2))
+def sort_contact_points(first: int, buffers: ManifoldBuffers):
+    """Give the contact points of a body slots side by side, in the order in which the sweep meets them."""
+    k = first + wp.tid()
+    if not sort_few(buffers, k):
+        sort_many(buffers, k)
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const longlong2 both = *reinterpret_cast<const longlong2*>(&links.data[at]);
+    return wp::vec_t<2, wp::int64>((int)both.x, both.y);
+#else
+    return wp::vec_t<2, wp::int64>(links.data[at].after, links.data[at].order);
+#endif
+""")
+def link_at(links: wp.array[Link], at: int) -> wp.vec2l:
+    """A link, read at once: after and order."""
+    ...
+
+
+@wp.func
+def packed_index(at: int, order: wp.int64) -> int:
+    """A contact point as it is kept in a slot."""
+    return 2 * at + int(order & wp.int64(1))
+
+
+@wp.func
+def sort_few(buffers: ManifoldBuffers, k: int) -> bool:
+    """Sort the contact points of a body, unless there are more than IN_REGISTERS."""
+    orders = Orders()
+    numbers = Numbers()
+    for s in range(IN_REGISTERS):
+        orders[s] = _LAST
+    count = int(0)
+    at = buffers.heads[k]
+    while at >= 0 and count < IN_REGISTERS:
+        link = link_at(buffers.links, at)
+        order = link[1]
+        number = packed_index(at, order)
+        for s in range(IN_REGISTERS):
+            other = orders[s]
+            other_number = numbers[s]
+            if order < other:
+                orders[s] = order
+                numbers[s] = number
+                order = other
+                number = other_number
+        at = int(link[0])
+        count += 1
+    if at >= 0:
+        return False
+    segment = segment_of(k)
+    begin = segment * buffers.slot_capacity + int(advance(buffers, SLOTS, segment, count + 1))
+    buffers.begin[k] = begin
+    buffers.end[k] = begin + count
+    for s in range(IN_REGISTERS):
+        if s < count:
+            buffers.sorted_points[begin + s] = numbers[s]
+    return True
+
+
+@wp.func
+def sort_many(buffers: ManifoldBuffers, k: int):
+    """Sort the contact points of a body, however many there are: a heap sort."""
+    count = int(0)
+    at = buffers.heads[k]
+    while at >= 0:
+        count += 1
+        at = buffers.links[at].after
+    segment = segment_of(k)
+    begin = segment * buffers.slot_capacity + int(advance(buffers, SLOTS, segment, count + 1))
+    buffers.begin[k] = begin
+    buffers.end[k] = begin + count
+    # A heap, whose first is the last in order, in the slots themselves.
+    size = int(0)
+    at = buffers.heads[k]
+    while at >= 0:
+        link = link_at(buffers.links, at)
+        hole = size + 0
+        is_less = bool(True)
+        while hole > 0 and is_less:
+            parent = (hole - 1) // 2
+            is_less = order_in(buffers, begin + parent) < link[1]
+            if is_less:
+                buffers.sorted_points[begin + hole] = buffers.sorted_points[begin + parent]
+                hole = parent + 0
+        buffers.sorted_points[begin + hole] = packed_index(at, link[1])
+        size += 1
+        at = int(link[0])
+    while size > 1:
+        size -= 1
+        moved = buffers.sorted_points[begin + size]
+        order = order_in(buffers, begin + size)
+        buffers.sorted_points[begin + size] = buffers.sorted_points[begin]
+        hole = int(0)
+        child = int(1)
+        while child < size:
+            if child + 1 < size:
+                if order_in(buffers, begin + child + 1) > order_in(buffers, begin + child):
+                    child += 1
+            if order_in(buffers, begin + child) > order:
+                buffers.sorted_points[begin + hole] = buffers.sorted_points[begin + child]
+                hole = child + 0
+                child = 2 * child + 1
+            else:
+                child = size + 0
+        buffers.sorted_points[begin + hole] = moved
+
+
+@wp.func
+def order_in(buffers: ManifoldBuffers, slot: int) -> wp.int64:
+    return buffers.links[buffers.sorted_points[slot] >> 1].order
+
+
+class ReductionKernels(NamedTuple):
     """The kernels for one kind of body."""
 
-    choose: wp.Kernel
-    lift_unsure: wp.Kernel
+    group_contact_points: wp.Kernel
+    lift_undecided: wp.Kernel
 
 
 @wp.struct
-class Joined:
-    """The groups of a body so far, each named by its first place."""
+class GroupChain:
+    """The groups of a body so far, a chain; each is known by its first slot."""
 
     first: wp.int32  #: -1 while there is none
-    normal: wp.vec3d  #: of the first, which most touches join …
-    place: wp.int32  #: … the last one from this
+    normal: wp.vec3d  #: of the first, which most contact points join …
+    tail: wp.int32  #: … the last one from this slot
     last: wp.int32
 
 
 @wp.func
-def join(story: ManifoldBuffers, joined: Joined, place: int, normal: wp.vec3d) -> Joined:
-    """Put a touch into the group whose normal is nearest, or into a new one."""
-    story.fellow[place] = -1
-    story.next_group[place] = -1
+def add_to_group(buffers: ManifoldBuffers, chain: GroupChain, slot: int, normal: wp.vec3d) -> GroupChain:
+    """Put a contact point into the group whose normal is nearest, or into a new one."""
+    buffers.next_in_group[slot] = -1
+    buffers.next_group[slot] = -1
     best = int(-1)
     most = ALIKE + _ZERO
-    group = joined.first + 0  # a copy
-    its_normal = joined.normal
+    group = chain.first + 0  # a copy
+    its_normal = chain.normal
     while group >= 0:
         along = wp.dot(its_normal, normal)
         if along >= most:
             most = along
             best = group
-        if group == joined.last:
+        if group == chain.last:
             group = int(-1)
         else:
-            group = story.next_group[group]
-            its_normal = normal_of(half_of(story.touches, story.touch[group] >> 1, 1))
-    if joined.first < 0:
-        joined.first = place
-        joined.normal = normal
-        joined.place = place
-        joined.last = place
-    elif best == joined.first:
-        story.fellow[joined.place] = place
-        joined.place = place
+            group = buffers.next_group[group]
+            its_normal = normal_of(half_of(buffers.contact_points, buffers.sorted_points[group] >> 1, 1))
+    if chain.first < 0:
+        chain.first = slot
+        chain.normal = normal
+        chain.tail = slot
+        chain.last = slot
+    elif best == chain.first:
+        buffers.next_in_group[chain.tail] = slot
+        chain.tail = slot
     elif best >= 0:
-        story.fellow[story.last[best]] = place
-        story.last[best] = place
+        buffers.next_in_group[buffers.last_in_group[best]] = slot
+        buffers.last_in_group[best] = slot
     else:
-        story.next_group[joined.last] = place
-        story.last[place] = place
-        joined.last = place
-    return joined
+        buffers.next_group[chain.last] = slot
+        buffers.last_in_group[slot] = slot
+        chain.last = slot
+    return chain
 
 
 @wp.func
@@ -115,29 +250,37 @@ def normal_of(half: wp.vec4d) -> wp.vec3d:
 
 
 @wp.func
-def leaders_of(story: ManifoldBuffers, group: int) -> Leaders:
-    normal = normal_of(half_of(story.touches, story.touch[group] >> 1, 1))
+def leaders_of(buffers: ManifoldBuffers, group: int) -> Leaders:
+    normal = normal_of(half_of(buffers.contact_points, buffers.sorted_points[group] >> 1, 1))
     side = across(normal)
     leaders = no_leaders()
-    place = group + 0  # a copy
-    while place >= 0:
-        at = story.touch[place] >> 1
-        place = story.fellow[place]
-        # The compiler should know that the touch is in the list, so that it makes no copies.
-        leaders = compete(story.touches, leaders, normal, side, touch_at(story.touches, at), wp.max(at, 0), 0)
+    slot = group + 0  # a copy
+    while slot >= 0:
+        at = buffers.sorted_points[slot] >> 1
+        slot = buffers.next_in_group[slot]
+        # The compiler should know that the contact is in the list, so that it makes no copies.
+        leaders = compete(
+            buffers.contact_points,
+            leaders,
+            normal,
+            side,
+            contact_point_at(buffers.contact_points, at),
+            wp.max(at, 0),
+            0,
+        )
     return leaders
 
 
 @cache
-def choosing_of(kind: int) -> Choosing:
+def reduction_kernels(kind: int) -> ReductionKernels:
     """The kernels for one kind of body."""
     support, lift = support_of(kind), lift_of(kind)
     can_lift = wp.constant(int(kind == CYLINDER))
 
     @wp.kernel(module="unique", module_options=SOUND, launch_bounds=(BLOCK, BLOCKS))
-    def choose(
+    def group_contact_points(
         first: int,
-        story: ManifoldBuffers,
+        buffers: ManifoldBuffers,
         walls: SteepWalls,
         only: int,
         state: wp.array[wp.uint8],
@@ -145,155 +288,160 @@ def choosing_of(kind: int) -> Choosing:
         k = first + wp.tid()
         if state[k] != wp.uint8(only):
             return
-        slack = story.noted[k].slack
-        begin = story.begin[k]
-        end = story.end[k]
+        slack = buffers.bodies[k].slack
+        begin = buffers.begin[k]
+        end = buffers.end[k]
         clear_walls(walls, k)
         filtered = int(0)
         with_lifted = int(0)
         deepest = -_FAR
         again = bool(True)
         while again:
-            # Put every touch into its group; once more, without those behind walls, if there are such.
-            joined = Joined()
-            joined.first = -1
-            joined.last = -1
+            # Put every contact into its group; once more, without those behind walls, if there are such.
+            chain = GroupChain()
+            chain.first = -1
+            chain.last = -1
             last_wall = wp.where(filtered != 0, walls.count[k], 0)
             q = int(0)
             while q < end - begin + last_wall + with_lifted:
                 # Those of the sweep, then walls that stand for some, then the lifted one.
-                place = begin + q
+                slot = begin + q
                 is_free = bool(True)
-                if place >= end:
-                    w = place - end
-                    place = end + 0
+                if slot >= end:
+                    w = slot - end
+                    slot = end + 0
                     if w < last_wall:
-                        place = walls.number[wall_at(walls, k, w)]
+                        slot = walls.number[wall_at(walls, k, w)]
                         is_free = walls.used[wall_at(walls, k, w)] != 0
-                at = story.touch[place] >> 1
-                half = half_of(story.touches, at, 1)
+                at = buffers.sorted_points[slot] >> 1
+                half = half_of(buffers.contact_points, at, 1)
                 if begin + q < end:
-                    is_wall = (story.touch[place] & 1) != 0
-                    is_free = int(wp.cast(half[3], wp.int64)) != NO_TOUCH
+                    is_wall = (buffers.sorted_points[slot] & 1) != 0
+                    is_free = int(wp.cast(half[3], wp.int64)) != NO_CONTACT
                     if is_free and is_wall and filtered == 0:
-                        add_wall(walls, k, touch_at(story.touches, at), place, slack)
+                        add_wall(walls, k, contact_point_at(buffers.contact_points, at), slot, slack)
                     is_free = is_free and not is_wall
                     if is_free and filtered != 0:
-                        before = wall_before(walls, k, touch_at(story.touches, at), slack)
+                        before = wall_before(walls, k, contact_point_at(buffers.contact_points, at), slack)
                         if before >= 0:
                             walls.used[before] = 1
                             is_free = bool(False)
                 if is_free:
-                    joined = join(story, joined, place, normal_of(half))
+                    chain = add_to_group(buffers, chain, slot, normal_of(half))
                 q += 1
-            story.groups[k] = joined.first
+            buffers.groups[k] = chain.first
             # Of every group, the leaders.
             is_behind = bool(False)
             deepest = -_FAR
-            group = joined.first + 0
+            group = chain.first + 0
             while group >= 0:
-                leaders = leaders_of(story, group)
+                leaders = leaders_of(buffers, group)
                 deepest = wp.max(deepest, leaders.score[0])
-                keep_leaders(story.kept, group, leaders)
+                keep_leaders(buffers.leaders, group, leaders)
                 if walls.count[k] > 0 and filtered == 0:
                     c = int(0)
                     while c < KEPT and not is_behind:
-                        at = kept_at(story.kept, group, c)
-                        is_behind = wall_before(walls, k, touch_at(story.touches, at), slack) >= 0
+                        at = kept_at(buffers.leaders, group, c)
+                        is_behind = wall_before(walls, k, contact_point_at(buffers.contact_points, at), slack) >= 0
                         c += 1
-                group = story.next_group[group]
+                group = buffers.next_group[group]
             again = bool(False)
             if is_behind:
                 filtered = int(1)
                 again = bool(True)
-            elif with_lifted == 0 and only == ASKED:
+            elif with_lifted == 0 and only == WITH_LIFT:
                 with_lifted = int(1)
                 again = bool(True)
         state[k] = wp.uint8(DONE)
         if can_lift != 0 and deepest < _ZERO and only == DONE:
-            state[k] = wp.uint8(UNSURE)
+            state[k] = wp.uint8(UNDECIDED)
 
     @wp.kernel(module="unique", module_options=SOUND, launch_bounds=(BLOCK, BLOCKS))
-    def lift_unsure(first: int, batch: Batch, story: ManifoldBuffers, state: wp.array[wp.uint8]):
+    def lift_undecided(first: int, batch: Batch, buffers: ManifoldBuffers, state: wp.array[wp.uint8]):
         k = first + wp.tid()
-        if state[k] != wp.uint8(UNSURE) or is_short(story, segment_of(k)):
+        if state[k] != wp.uint8(UNDECIDED) or overflowed(buffers, segment_of(k)):
             return
-        here = standing(batch, story, k)
+        here = unpack_body(batch, buffers, k)
         state[k] = wp.uint8(DONE)
         up = lift(batch.terrains[here.world], here.body, here.place)
         if up >= _ZERO:
             point = support(here.body, batch.hulls, wp.vec3d(_ZERO, _ZERO, -_ONE))
-            at = reserve(story, segment_of(k), 1)
+            at = reserve(buffers, segment_of(k), 1)
             if at >= 0:
-                put(story, at, lifted_touch(point, up), wp.int64(0))
-                story.touch[story.end[k]] = 2 * at
-                state[k] = wp.uint8(ASKED)
+                store(buffers, at, lifted_contact(point, up), wp.int64(0))
+                buffers.sorted_points[buffers.end[k]] = 2 * at
+                state[k] = wp.uint8(WITH_LIFT)
 
-    return Choosing(choose, lift_unsure)
+    return ReductionKernels(group_contact_points, lift_undecided)
 
 
 @wp.kernel(module="unique", module_options=SOUND, launch_bounds=(BLOCK, BLOCKS))
-def reduce(first: int, story: ManifoldBuffers, count: int, number: wp.array[int]):
-    """Of the `count` = KEPT leaders of every group, those that stay, and how many these are for a body."""
+def reduce_groups(first: int, buffers: ManifoldBuffers, count: int, number: wp.array[int]):
+    """Of the `count` = KEPT leaders of every group, those that are retained, and how many of them a body has."""
     k = first + wp.tid()
-    tie = TIE * story.noted[k].margin
+    tie = TIE * buffers.bodies[k].margin
     total = int(0)
-    group = story.groups[k]
+    group = buffers.groups[k]
     while group >= 0:
-        at = story.touch[group] >> 1
-        stay = wp.vec4i(at, -1, -1, -1)
-        if story.fellow[group] >= 0:
-            normal = normal_of(half_of(story.touches, at, 1))
-            which = reduced(story.touches, story.kept, group, count, normal, tie)
+        at = buffers.sorted_points[group] >> 1
+        retained = wp.vec4i(at, -1, -1, -1)
+        if buffers.next_in_group[group] >= 0:
+            normal = normal_of(half_of(buffers.contact_points, at, 1))
+            which = reduced(buffers.contact_points, buffers.leaders, group, count, normal, tie)
             for c in range(4):
-                stay[c] = -1
+                retained[c] = -1
                 if which[c] >= 0:
-                    stay[c] = kept_at(story.kept, group, which[c])
-        put_four(story.stay, group, stay)
+                    retained[c] = kept_at(buffers.leaders, group, which[c])
+        store_four(buffers.retained, group, retained)
         for c in range(4):
-            if stay[c] >= 0:
+            if retained[c] >= 0:
                 total += 1
-        group = story.next_group[group]
+        group = buffers.next_group[group]
     number[k] = total
 
 
 @wp.kernel
-def pick(
+def list_contacts(
     first: int,
-    story: ManifoldBuffers,
+    buffers: ManifoldBuffers,
     number: wp.array[int],
     ends: wp.array[int],
-    picks: wp.array[wp.vec3i],
+    listed: wp.array[wp.vec3i],
 ):
-    """List the touches that stay, with body and group, by rising body, as far as there is room."""
+    """List the contact points that are retained, with body and group, by rising body, as far as there is room."""
     k = first + wp.tid()
-    if number[k] == 0 or ends[k] > picks.shape[0]:
+    if number[k] == 0 or ends[k] > listed.shape[0]:
         return
     at = ends[k] - number[k]
-    group = story.groups[k]
+    group = buffers.groups[k]
     g = int(0)
     while group >= 0:
-        stay = four_at(story.stay, group)
+        retained = four_at(buffers.retained, group)
         for c in range(4):
-            if stay[c] >= 0:
-                picks[at] = wp.vec3i(stay[c], k, g)
+            if retained[c] >= 0:
+                listed[at] = wp.vec3i(retained[c], k, g)
                 at += 1
-        group = story.next_group[group]
+        group = buffers.next_group[group]
         g += 1
 
 
 @wp.kernel
-def tell(
-    first: int, batch: Batch, story: ManifoldBuffers, picks: wp.array[wp.vec3i], ends: wp.array[int], columns: Columns
+def write_contacts(
+    first: int,
+    batch: Batch,
+    buffers: ManifoldBuffers,
+    listed: wp.array[wp.vec3i],
+    ends: wp.array[int],
+    columns: Columns,
 ):
-    """The contacts of the touches that stay, as many as are picked."""
+    """Write the contacts of the listed points, all columns of them."""
     j = first + wp.tid()
     total = ends[ends.shape[0] - 1]
-    if total > picks.shape[0] or j >= total:
+    if total > listed.shape[0] or j >= total:
         return
-    chosen = picks[j]
+    chosen = listed[j]
     i = batch.chosen[batch.first + chosen[1]]
     pose = batch.poses[i]
     origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
-    row = row_of(touch_at(story.touches, chosen[0]), i, chosen[2], origin)
-    tell_row(columns, j, row, batch.worlds[wp.min(i, batch.worlds.shape[0] - 1)])
+    row = row_of(contact_point_at(buffers.contact_points, chosen[0]), i, chosen[2], origin)
+    write_row(columns, j, row, batch.worlds[wp.min(i, batch.worlds.shape[0] - 1)])

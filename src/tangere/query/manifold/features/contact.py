@@ -4,7 +4,8 @@ Penetration at (x, y) is ground height less the body's lower side there. The gro
 convex, so a maximum lies inside a face (at the body's deepest point along the face's normal), on a convex edge
 (`ridges`), or at a vertex (from the body's vertical column there). Each has one normal N, and its depth is
 penetration * N_z. An edge or vertex counts only if its normal fits between the faces around it. Points with a gap up to
-the margin count as well. Spec: specs/strashnov-cylinder-terrain 3 to 8, 11.2, 11.3.
+the margin count as well. Strashnov and Torgashev 2020, section IV, have three cases of
+the lower base, the side and one rim point instead, which miss contacts (`tangere.published.strashnov_three_cases`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from typing import NamedTuple
 
 import warp as wp
 
-from tangere.bvh.height_pyramid import PLANAR, Terrain
+from tangere.bvh.height_pyramid import GAP, PAGE_HEIGHTS, PAGE_SIDE, PLANAR, TILE, TOP, Terrain, node_flags
 from tangere.query.manifold.contact_point import ContactPoint
 from tangere.query.manifold.features.edge import crossing_of
 from tangere.query.manifold.features.face import FLAT_ANGLE, support_point_of
-from tangere.query.manifold.features.vertex import Owner, has_ground, has_ground_beside, to_neighbour
 from tangere.query.manifold.features.wall import STEEP
 from tangere.runtime import SOUND
 from tangere.shape.analytic import Hulls, PlacedBody, column_of, reach_of
@@ -31,37 +31,56 @@ __all__ = [
     "BODY_ON_VERTEX",
     "LIFTED",
     "NEITHER",
-    "NO_TOUCH",
+    "NO_CONTACT",
     "BodyPlace",
     "Edge",
     "Face",
     "FeatureContacts",
+    "Owner",
     "edge_of",
+    "feature_contacts_of",
     "first_part",
+    "has_ground",
     "is_finite",
     "may_be_wall",
+    "owner",
+    "place_over",
     "rests",
-    "stand",
-    "touching_of",
-    "wall_touch",
+    "wall_contact",
 ]
 
 real = wp.float64
 vec = wp.vec3d
 
-#: What meets, in the lowest two bits of a touch's code; the rest is the number of the body's point.
+#: What meets, in the lowest two bits of a contact's code; the rest is the number of the body's point.
 BODY_ON_FACE = wp.constant(0)
 BODY_ON_EDGE = wp.constant(1)
 BODY_ON_VERTEX = wp.constant(2)
 LIFTED = wp.constant(3)
-#: The codes of a touch that there is not, and of one that is not, nor is the next.
-NO_TOUCH = wp.constant(-1)
+#: The codes of a contact that there is not, and of one that is not, nor is the next.
+NO_CONTACT = wp.constant(-1)
 NEITHER = wp.constant(-2)
 
 _ZERO = wp.constant(real(0.0))
 _HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
 _TINY = wp.constant(real(1.0e-9))
+#: A normal leans on a neighbour it may not go below by this part of the flatness.
+_CONE = wp.constant(real(1.0e-3))
+
+
+@wp.struct
+class Owner:
+    """A vertex of the ground with the cell of the same number."""
+
+    row: wp.int32
+    column: wp.int32
+    number: wp.int32
+    at: wp.int32  #: of its height in the terrain's pages, which have all its neighbours
+    vertex: wp.vec3d  #: relative to the body's origin
+    dx: wp.float64
+    dy: wp.float64
+    tolerance: wp.float64  #: a normal may lean on a neighbour by this much [m]
 
 
 @wp.struct
@@ -72,7 +91,7 @@ class BodyPlace:
     slot: wp.int32  #: its room in groups and walls
     margin: wp.float64  #: gaps up to this count [m]
     slack: wp.float64  #: how far a point may be beyond its face: faces bent by less than the flatness have no edge [m]
-    filtered: wp.int32  #: 1 where touches behind a wall are left out
+    filtered: wp.int32  #: 1 where contacts behind a wall are left out
 
 
 @wp.struct
@@ -108,16 +127,18 @@ class FeatureContacts(NamedTuple):
     """The functions for one kind of body."""
 
     face: wp.Function  #: (t, body, hulls, place, node, heights, part) -> Face: of a node that is PLANAR or a cell
-    on_face: wp.Function  #: (body, hulls, place, face, k) -> Touch: the body's k-th point over a face that is near
+    on_face: (
+        wp.Function
+    )  #: (body, hulls, place, face, k) -> ContactPoint: the body's k-th point over a face that is near
     points: wp.Function  #: (body, hulls, normal) -> int: how many there are
     is_over: wp.Function  #: (body, hulls, place, owner) -> bool: whether the body is near to or below a vertex
-    on_vertex: wp.Function  #: (t, body, hulls, place, owner) -> Touch
-    on_edge: wp.Function  #: (t, body, hulls, place, edge, k) -> Touch
+    on_vertex: wp.Function  #: (t, body, hulls, place, owner) -> ContactPoint
+    on_edge: wp.Function  #: (t, body, hulls, place, edge, k) -> ContactPoint
     crossings: wp.Function  #: (hulls) -> int: how many k there are
 
 
 @wp.func
-def stand(t: Terrain, body: PlacedBody, pose: wp.mat44d, margin: real, slot: int) -> BodyPlace:
+def place_over(t: Terrain, body: PlacedBody, pose: wp.mat44d, margin: real, slot: int) -> BodyPlace:
     here = BodyPlace()
     here.centre = vec(pose[0, 3], pose[1, 3], pose[2, 3]) - t.origin
     here.slot = slot
@@ -133,14 +154,14 @@ def is_finite(body: PlacedBody, place: BodyPlace) -> bool:
 
 
 @wp.func
-def no_touch() -> ContactPoint:
-    touch = ContactPoint()
-    touch.code = NO_TOUCH
-    return touch
+def no_contact() -> ContactPoint:
+    contact = ContactPoint()
+    contact.code = NO_CONTACT
+    return contact
 
 
 @cache
-def touching_of(kind: int) -> FeatureContacts:
+def feature_contacts_of(kind: int) -> FeatureContacts:
     """The functions for ROUND, CYLINDER, CONE or HULL."""
     column, reach = column_of(kind), reach_of(kind)
     point, points = support_point_of(kind)
@@ -181,22 +202,22 @@ def touching_of(kind: int) -> FeatureContacts:
         high = face.high
         p = point(body, hulls, face.normal, k)
         if p[0] < low[0] - slack or p[0] > high[0] + slack or p[1] < low[1] - slack or p[1] > high[1] + slack:
-            return no_touch()
+            return no_contact()
         depth = face.height - wp.dot(p, face.normal)
         if depth < -place.margin:
-            return no_touch()
+            return no_contact()
         if face.part < 2:
             across = (p[0] - low[0]) / (high[0] - low[0]) + (p[1] - low[1]) / (high[1] - low[1])
             over = slack / wp.min(high[0] - low[0], high[1] - low[1])
             if (face.part == 0 and across > _ONE + over) or (face.part == 1 and across < _ONE - over):
-                return no_touch()
-        touch = ContactPoint()
-        touch.point = p
-        touch.normal = face.normal
-        touch.depth = depth
-        touch.code = BODY_ON_FACE + 4 * k
-        touch.feature = face.feature
-        return touch
+                return no_contact()
+        contact = ContactPoint()
+        contact.point = p
+        contact.normal = face.normal
+        contact.depth = depth
+        contact.code = BODY_ON_FACE + 4 * k
+        contact.feature = face.feature
+        return contact
 
     @wp.func
     def is_over(body: PlacedBody, hulls: Hulls, place: BodyPlace, here: Owner) -> bool:
@@ -211,11 +232,11 @@ def touching_of(kind: int) -> FeatureContacts:
         q = here.vertex
         under = column(body, hulls, q[0], q[1])
         if under.low > under.high or under.normal[2] <= _TINY:
-            return no_touch()
+            return no_contact()
         n = under.normal
         depth = (q[2] - under.low) * n[2]
         if depth < -place.margin:
-            return no_touch()
+            return no_contact()
         k = int(0)
         while k < 6:
             # Round the vertex: right, up, up-left, left, down, down-right.
@@ -223,40 +244,40 @@ def touching_of(kind: int) -> FeatureContacts:
             dj = wp.where(k == 0 or k == 5, 1, wp.where(k == 2 or k == 3, -1, 0))
             if wp.dot(n, to_neighbour(t.heights, here, di, dj)) > here.tolerance:
                 if has_ground_beside(t, here.row, here.column, k):
-                    return no_touch()
+                    return no_contact()
             k += 1
-        touch = ContactPoint()
-        touch.point = vec(q[0], q[1], under.low)
-        touch.normal = n
-        touch.depth = depth
-        touch.code = BODY_ON_VERTEX
-        touch.feature = here.number
-        return touch
+        contact = ContactPoint()
+        contact.point = vec(q[0], q[1], under.low)
+        contact.normal = n
+        contact.depth = depth
+        contact.code = BODY_ON_VERTEX
+        contact.feature = here.number
+        return contact
 
     @wp.func
     def on_edge(t: Terrain, body: PlacedBody, hulls: Hulls, place: BodyPlace, edge: Edge, k: int) -> ContactPoint:
         at = crossing(body, hulls, edge.start, edge.way, k)
         if not at.found:
-            touch = no_touch()
-            touch.code = wp.where(at.neither, NEITHER, NO_TOUCH)
-            return touch
+            contact = no_contact()
+            contact.code = wp.where(at.neither, NEITHER, NO_CONTACT)
+            return contact
         n = at.normal
         depth = (edge.start[2] + at.along * edge.way[2] - at.point[2]) * n[2]
         if depth < -place.margin:
-            return no_touch()
+            return no_contact()
         if wp.dot(n, edge.one) > edge.tolerance:
             if has_ground(t, edge.row, edge.column):
-                return no_touch()
+                return no_contact()
         if wp.dot(n, edge.two) > edge.tolerance:
             if has_ground(t, edge.row_beyond, edge.column_beyond):
-                return no_touch()
-        touch = ContactPoint()
-        touch.point = at.point
-        touch.normal = n
-        touch.depth = depth
-        touch.code = BODY_ON_EDGE + 4 * k
-        touch.feature = edge.feature
-        return touch
+                return no_contact()
+        contact = ContactPoint()
+        contact.point = at.point
+        contact.normal = n
+        contact.depth = depth
+        contact.code = BODY_ON_EDGE + 4 * k
+        contact.feature = edge.feature
+        return contact
 
     return FeatureContacts(face, on_face, points, is_over, on_vertex, on_edge, crossings)
 
@@ -282,9 +303,9 @@ def edge_of(t: Terrain, here: Owner, family: int) -> Edge:
 
 
 @wp.func
-def rests(place: BodyPlace, face: Face, deepest: vec, touch: ContactPoint) -> bool:
+def rests(place: BodyPlace, face: Face, deepest: vec, contact: ContactPoint) -> bool:
     """Whether a point over a face is one the body lies on, given the body's deepest point below the face's plane."""
-    return not (face.most - touch.depth > FLAT_ANGLE * wp.length(touch.point - deepest) + place.slack)
+    return not (face.most - contact.depth > FLAT_ANGLE * wp.length(contact.point - deepest) + place.slack)
 
 
 @wp.func
@@ -294,31 +315,83 @@ def may_be_wall(face: Face) -> bool:
 
 
 @wp.func
-def wall_touch(place: BodyPlace, face: Face, deepest: vec) -> ContactPoint:
+def wall_contact(place: BodyPlace, face: Face, deepest: vec) -> ContactPoint:
     """A wall, if the foot of the deepest point is on it, or below it by its height at most."""
     if not may_be_wall(face):
-        return no_touch()
+        return no_contact()
     low = face.low
     high = face.high
     foot = deepest + face.most * face.normal
     if foot[2] > high[2] + place.slack or foot[2] < low[2] + low[2] - high[2] - place.slack:
-        return no_touch()
+        return no_contact()
     level = wp.normalize(vec(-face.normal[1], face.normal[0], _ZERO))
     middle = _HALF * (low + high)
     half = _HALF * (high - low)
     reach = wp.abs(level[0]) * half[0] + wp.abs(level[1]) * half[1]
     if wp.abs(wp.dot(level, foot - middle)) > reach + place.slack:
-        return no_touch()
-    touch = ContactPoint()
-    touch.point = deepest
-    touch.normal = face.normal
-    touch.depth = face.most
-    touch.code = BODY_ON_FACE
-    touch.feature = face.feature
-    return touch
+        return no_contact()
+    contact = ContactPoint()
+    contact.point = deepest
+    contact.normal = face.normal
+    contact.depth = face.most
+    contact.code = BODY_ON_FACE
+    contact.feature = face.feature
+    return contact
 
 
 @wp.func
 def first_part(flags: int) -> int:
     """The parts of a face run from this to `max(it, 1)`: one rectangle, or two triangles."""
     return wp.where((flags & PLANAR) != 0, 2, 0)
+
+
+@wp.func
+def owner(t: Terrain, centre: vec, i: int, j: int) -> Owner:
+    here = Owner()
+    here.row = i
+    here.column = j
+    here.number = i * (t.columns + 1) + j
+    here.at = height_offset(t, i, j)
+    here.vertex = vec(real(j) * t.dx, real(i) * t.dy, t.heights[here.at]) - centre
+    here.dx = t.dx
+    here.dy = t.dy
+    here.tolerance = t.flatness * _CONE
+    return here
+
+
+@wp.func
+def height_offset(t: Terrain, i: int, j: int) -> int:
+    """Where the height of a vertex is in the page of the tile that owns it."""
+    page = t.page[(i >> TOP) * t.tiles_x + (j >> TOP)]
+    return page * PAGE_HEIGHTS + ((i & (TILE - 1)) + 1) * PAGE_SIDE + (j & (TILE - 1)) + 1
+
+
+@wp.func
+def to_neighbour(heights: wp.array[wp.float64], here: Owner, di: int, dj: int) -> vec:
+    """From the owner's vertex to the one di rows and dj columns on, each -1, 0 or 1."""
+    rise = heights[here.at + di * PAGE_SIDE + dj] - heights[here.at]
+    return vec(real(dj) * here.dx, real(di) * here.dy, rise)
+
+
+@wp.func
+def has_ground(t: Terrain, i: int, j: int) -> bool:
+    """Whether cell (i, j), which may be beyond the border, has ground."""
+    if i < 0 or j < 0 or i >= t.rows or j >= t.columns:
+        return False
+    return (node_flags(t, 0, i, j) & GAP) == 0
+
+
+@wp.func
+def has_ground_beside(t: Terrain, i: int, j: int, k: int) -> bool:
+    """Whether the edge from vertex (i, j) to its k-th neighbour (see `visit_vertex`) has ground on a side."""
+    if k == 0:
+        return has_ground(t, i, j) or has_ground(t, i - 1, j)
+    if k == 1:
+        return has_ground(t, i, j) or has_ground(t, i, j - 1)
+    if k == 2:
+        return has_ground(t, i, j - 1)
+    if k == 3:
+        return has_ground(t, i, j - 1) or has_ground(t, i - 1, j - 1)
+    if k == 4:
+        return has_ground(t, i - 1, j) or has_ground(t, i - 1, j - 1)
+    return has_ground(t, i - 1, j)

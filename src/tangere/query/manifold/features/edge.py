@@ -7,7 +7,6 @@ At such a point one normal N is across the edge and points into the body there. 
 * side of a cone: N is across D and makes the cone's angle with the axis (two of them), then as for a cylinder;
 * edge of a hull: N is across both edges, which must cross when seen from above.
 All closed forms, no root finding. Whether N fits between the faces beside the edge is left to the caller.
-Spec: specs/strashnov-cylinder-terrain 11.2, 11.3.
 """
 
 from __future__ import annotations

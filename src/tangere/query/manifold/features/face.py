@@ -3,7 +3,7 @@
 A base that is almost parallel to the ground stands on its rim: eight points of it, fixed in the world, are offered
 besides the deepest, because that runs round the rim when the ground turns by a hair. A point counts if the line from
 the deepest to it rises by less than FLAT_ANGLE. So an upright cylinder has its rim, a lying one two points, a tilted
-one has one. Spec: specs/strashnov-cylinder-terrain 3.1, 4.1, F-S-7, F-S-8.
+one has one. See Strashnov and Torgashev 2020, section IV.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Near bodies have all their work in one place: a few clusters meet a hundred others, most meet none. So pairs of clusters
 are found first, and threads share them evenly. A thread fills a block of its own and takes another one when that is
-full; how many have been taken is told, also when there was no room for them. The boxes of their items are wanted next
-(`wanted_rows`).
+full; how many have been taken is counted, also when there was no room for them. The boxes of their items are made next
+(`cpu.lazy_aabbs`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import warp as wp
 
 from tangere.bvh.lbvh import LANES, Lanes
-from tangere.query.proximity.aabb_record import Record
-from tangere.query.proximity.cpu.lazy_aabbs import want_rows
-from tangere.query.proximity.cpu.simd_boxes import CLUSTERS_AT_ONCE, SHARD, meeting_clusters
+from tangere.bvh.wide import AabbRecord, meeting_clusters
+from tangere.query.proximity.cpu.lazy_aabbs import request_items
+from tangere.query.proximity.cpu.simd_boxes import CLUSTERS_AT_ONCE, SCRATCH, SHARD
 from tangere.runtime import COUNTER_STRIDE, SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ClusterPairs", "meet"]
+__all__ = ["ClusterPairs", "find_cluster_pairs"]
 
 #: Numbers of a block: how many pairs there are, the first clusters of all, one unused, and the second ones.
 _BLOCK = 2 + 2 * CLUSTERS_AT_ONCE
@@ -66,7 +66,7 @@ class ClusterPairs:
     }
 """
 )
-def keep_pairs(
+def append_cluster_pairs(
     cluster: int,
     begin: int,
     end: int,
@@ -81,12 +81,12 @@ def keep_pairs(
 
 
 @wp.kernel
-def meet(
+def find_cluster_pairs(
     first: int,
     shard: int,
     thread: int,
     within: int,
-    clusters_a: wp.array[Record],
+    clusters_a: wp.array[AabbRecord],
     rows_b: wp.array2d[Lanes],
     levels_b: wp.array[int],
     lanes: wp.array[wp.uint64],
@@ -106,6 +106,8 @@ def meet(
         return
     group = first + wp.tid()
     for cluster in range(LANES * group, wp.min(LANES * group + LANES, clusters_a.shape[0])):
-        visited = meeting_clusters(clusters_a, cluster, rows_b, levels_b, within * cluster, lanes, thread, scratch)
-        keep_pairs(cluster, visited[0], visited[1], thread, scratch, made, filling, blocks)
-        want_rows(cluster, visited[0], visited[1], thread, scratch, step, groups_a, steps_a, groups_b, steps_b)
+        visited = meeting_clusters(
+            clusters_a, cluster, rows_b, levels_b, within * cluster, lanes, SCRATCH, thread, scratch
+        )
+        append_cluster_pairs(cluster, visited[0], visited[1], thread, scratch, made, filling, blocks)
+        request_items(cluster, visited[0], visited[1], thread, scratch, step, groups_a, steps_a, groups_b, steps_b)

@@ -1,4 +1,4 @@
-"""Candidates of a shard on CPUs, eight at a time: which of them are near, and their names.
+"""Candidates of a shard on CPUs, eight at a time: which of them are near, and their keys.
 
 A lane in doubt, where eight at once would not give the bits that one by one gives, is asked one by one.
 """
@@ -12,7 +12,7 @@ import warp as wp
 from tangere.bvh.lbvh import LANES
 from tangere.geometry.closest_points import pair_near
 from tangere.query.proximity.cpu.simd_boxes import candidate, keep_rest
-from tangere.query.proximity.cpu.simd_near import IN_DOUBT, append_names, edges_near_in_lanes, faces_near_in_lanes
+from tangere.query.proximity.cpu.simd_near import IN_DOUBT, append_keys, edges_near_in_lanes, faces_near_in_lanes
 from tangere.query.proximity.pair_keys import EDGE_EDGE, VERTEX_FACE
 
 __all__ = ["candidate_test"]
@@ -45,7 +45,7 @@ def candidate_test(width_a: int) -> wp.Function:
         capacity: int,
         out: wp.array[wp.int64],
     ) -> int:
-        """Append the names of candidates that are near, as long as there are `least` of them; how many are left."""
+        """Append the keys of candidates that are near, as long as there are `least` of them; how many are left."""
         at = int(0)
         while pending - at >= least:
             amount = wp.min(pending - at, LANES)
@@ -62,7 +62,7 @@ def candidate_test(width_a: int) -> wp.Function:
                         found = found | (1 << lane)
                 doubtful = doubtful >> 1
                 lane += 1
-            append_names(
+            append_keys(
                 found & 255, at, code, bits, numbers_a, numbers_b,
                 vertex_body, face_body, shard, scratch, counts, capacity, out,
             )  # fmt: skip

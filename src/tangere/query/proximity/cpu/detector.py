@@ -5,17 +5,18 @@ Describing half a million contacts takes 16 ms in memory that was used before, a
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles import LARGEST, Surfaces
 from tangere.bvh.lbvh import LANES
-from tangere.query.proximity.aabb_record import Instant
-from tangere.query.proximity.contact_buffer import FILL_GRAIN, ContactBuffer, filling
+from tangere.bvh.wide import FitFrame, vertex_at
+from tangere.query.proximity.contact_buffer import FILL_GRAIN, ContactBuffer, fill_arguments
+from tangere.query.proximity.cpu.details import fill_in_lanes, sort_and_fill
 from tangere.query.proximity.cpu.parallel_sort import LEAST, ParallelSort
 from tangere.query.proximity.cpu.search_program import PLACE_GRAIN, SearchProgram
-from tangere.query.proximity.cpu.simd_fit import vertex_at
-from tangere.query.proximity.details import settle_and_fill
 from tangere.query.proximity.exclusion_table import ExclusionTable
 from tangere.query.proximity.pair_keys import bases_of
 from tangere.query.proximity.search_plan import SearchPlan
@@ -25,11 +26,15 @@ wp.set_module_options(SOUND)
 
 __all__ = ["CpuDetector"]
 
+#: Bytes of a point.
+POINT = wp.types.type_size_in_bytes(wp.vec3d)
 _LARGEST = wp.constant(wp.float64(LARGEST))
 
 
 class CpuDetector:
     """The searches of a plan for vertices at `positions` [m], wherever those are when contacts are looked for."""
+
+    reads_in_place = True  #: positions may be given as any array on CPU
 
     def __init__(
         self,
@@ -43,10 +48,14 @@ class CpuDetector:
         self._searches = SearchProgram(plan, surfaces.layout, distance)
         self._unusable = self._searches.unusable.numpy()
         arguments = [self._searches.instant, positions, self._searches.unusable]
-        self._searches.placing.append(
-            PreparedLaunch(_take, arguments, wp.get_device("cpu"), dim=len(positions), grain=PLACE_GRAIN)
+        self._searches.placement.append(
+            PreparedLaunch(_copy_positions, arguments, wp.get_device("cpu"), dim=len(positions), grain=PLACE_GRAIN)
         )
-        self._searches.look_at(positions, surfaces.frame)
+        self._searches.set_frame(positions, surfaces.frame)
+
+    def copy(self, points: wp.array, begin: int) -> None:
+        """Let the vertices from `begin` on be at these points, in a third of the time of `wp.copy`."""
+        ctypes.memmove((self._positions.ptr or 0) + begin * POINT, points.ptr, len(points) * POINT)
 
     def find(self, source: wp.array, threads: int) -> ContactBuffer | int:
         """The contacts; or the number of a vertex whose coordinates are not finite or too large.
@@ -62,9 +71,9 @@ class CpuDetector:
             return int(np.argmax(~(sizes <= LARGEST)))
         if self._excluded is not None:
             with using_threads(threads):
-                names = self._excluded.removed_from(self._surfaces, self._near.names[:count])
-            count = len(names)
-            wp.copy(self._near.names, names, count=count)
+                pair_keys = self._excluded.removed_from(self._surfaces, self._near.pair_keys[:count])
+            count = len(pair_keys)
+            wp.copy(self._near.pair_keys, pair_keys, count=count)
             self._near.number.numpy()[0] = count
             self._fill.dim = -(-count // LANES)
             with using_threads(threads):
@@ -76,18 +85,20 @@ class CpuDetector:
         contacts are known to be used again.
         """
         layout = self._surfaces.layout
-        names = wp.empty(count + LEAST + 1, dtype=wp.int64, device="cpu")
+        pair_keys = wp.empty(count + LEAST + 1, dtype=wp.int64, device="cpu")
         number = wp.zeros(1, dtype=wp.int64, device="cpu")
-        self._near = ContactBuffer.empty(layout, self._positions, names, number, 0)
-        kernel, _, arguments = filling(self._near, bases_of(layout))
-        self._fill = PreparedLaunch(kernel, arguments, wp.get_device("cpu"), dim=0, grain=FILL_GRAIN)
+        self._near = ContactBuffer.empty(layout, self._positions, pair_keys, number, 0)
+        arguments = fill_arguments(self._near, bases_of(layout))
+        self._fill = PreparedLaunch(fill_in_lanes, arguments, wp.get_device("cpu"), dim=0, grain=FILL_GRAIN)
         if self._excluded is not None:
-            return ParallelSort(layout, names[:-1], number)
-        return ParallelSort(layout, names[:-1], number, settle_and_fill, arguments[3:])
+            return ParallelSort(layout, pair_keys[:-1], number)
+        return ParallelSort(layout, pair_keys[:-1], number, sort_and_fill, arguments[3:])
 
 
 @wp.kernel
-def _take(first: int, instant: wp.array[Instant], positions: wp.array[wp.vec3d], unusable: wp.array[wp.int64]):
+def _copy_positions(
+    first: int, instant: wp.array[FitFrame], positions: wp.array[wp.vec3d], unusable: wp.array[wp.int64]
+):
     """Copy a position, and say if it makes no sense."""
     i = first + wp.tid()
     p = vertex_at(instant, i)

@@ -1,6 +1,6 @@
 """Near features on CPUs: the items of one tree of eights among those of another, or among themselves.
 
-Clusters that meet have been found before (`cluster_pairs`). What meets an item of one goes to a list, and eight of the
+Clusters that meet have been found before (`broad_phase`). What meets an item of one goes to a list, and eight of the
 candidates there are compared at a time, so that vector units are full all the way and no branch waits for a comparison.
 Most boxes that meet belong to neighbours, which share a vertex and are left out before.
 """
@@ -9,37 +9,25 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
 import warp as wp
 
 from tangere.bvh.lbvh import LANES, Lanes
-from tangere.query.proximity.aabb_record import Record
-from tangere.query.proximity.cpu.bvh8 import Bvh8
+from tangere.bvh.wide import AabbRecord, WideBvh
 from tangere.query.proximity.cpu.candidates import candidate_test
-from tangere.query.proximity.cpu.parallel_sort import tally_names
+from tangere.query.proximity.cpu.parallel_sort import tally_keys
 from tangere.query.proximity.cpu.simd_boxes import SCRATCH, meeting_items
 from tangere.runtime import COUNTER_STRIDE, SOUND
 
-__all__ = ["lanes_by_mask", "near_in_bvh8", "scratch_of"]
+__all__ = ["scratch_of", "wide_search_kernel"]
 
 
-@cache
-def lanes_by_mask() -> wp.array:
-    """(256,) uint64: for every mask the lanes it names, a byte each, lowest first."""
-    lanes = np.zeros((256, 8), np.uint8)
-    for mask in range(256):
-        named = [lane for lane in range(8) if mask >> lane & 1]
-        lanes[mask, : len(named)] = named
-    return wp.array(lanes.view(np.uint64).ravel(), dtype=wp.uint64, device="cpu")
-
-
-def scratch_of(tree: Bvh8) -> int:
+def scratch_of(tree: WideBvh) -> int:
     """How many numbers a thread keeps while it searches a tree: candidates, and every node it may visit."""
     return SCRATCH + int(tree.levels.numpy()[-1]) + int(LANES)
 
 
 @cache
-def near_in_bvh8(width_a: int, width_b: int) -> wp.Kernel:
+def wide_search_kernel(width_a: int, width_b: int) -> wp.Kernel:
     """Edges among edges (2, 2), or vertices among faces (1, 3)."""
     test_candidates = candidate_test(width_a)
 
@@ -56,7 +44,7 @@ def near_in_bvh8(width_a: int, width_b: int) -> wp.Kernel:
         positions_a: wp.array[wp.vec3d],
         items_b: wp.array2d[int],
         numbers_b: wp.array[int],
-        clusters_b: wp.array[Record],
+        clusters_b: wp.array[AabbRecord],
         rows_b: wp.array2d[Lanes],
         positions_b: wp.array[wp.vec3d],
         corners_b: wp.array2d[Lanes],
@@ -87,6 +75,6 @@ def near_in_bvh8(width_a: int, width_b: int) -> wp.Kernel:
             pending, 1, items_a, numbers_a, positions_a, items_b, numbers_b, positions_b,
             vertex_body, face_body, distance, bits, thread, scratch, counts, capacity, out,
         )  # fmt: skip
-        tally_names(before, thread, counts, capacity, out, int(bits), width, of_vertices, tally)
+        tally_keys(before, thread, counts, capacity, out, int(bits), width, of_vertices, tally)
 
     return near_among

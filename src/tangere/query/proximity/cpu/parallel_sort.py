@@ -1,8 +1,8 @@
-"""Names that several threads have appended, put in rising order by all of them.
+"""Keys that several threads have appended, put in rising order by all of them.
 
-A name begins with a feature, and neighbouring features make a range. Whoever appends names counts them by range; the
-counts of all threads are summed up, and each name goes to its range. There a few are put in order by counting those
-below each, with vector instructions and without a branch, and many by three passes over their digits. As no two names
+A key begins with a feature, and neighbouring features make a range. Whoever appends keys counts them by range; the
+counts of all threads are summed up, and each key goes to its range. There a few are put in order by counting those
+below each, with vector instructions and without a branch, and many by three passes over their digits. As no two keys
 are equal the order does not depend on threads. On one thread all of it takes as long as NumPy's sort, some 10 ns a
 name.
 """
@@ -22,19 +22,19 @@ from tangere.runtime import COUNTER_STRIDE, SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["LEAST", "AppendedKeys", "ParallelSort", "Ranges", "sort_chunk", "tally_names"]
+__all__ = ["LEAST", "KeySegments", "ParallelSort", "Ranges", "sort_chunk", "tally_keys"]
 
-#: Names there should be room for at least.
+#: Keys there should be room for at least.
 LEAST = 1024
-#: Ranges that begin among so many names are put in order at a time, and described: some 3 us.
+#: Ranges that begin among so many keys are put in order at a time, and described: some 3 us.
 CHUNK = wp.constant(64)
-#: Segments worth a thread: most have few names.
+#: Segments worth a thread: most have few keys.
 SEGMENT_GRAIN = 1
 #: Features are cut into about so many ranges: some for each thread, few enough to be summed up in no time.
 _RANGES = 256
 #: Two to this power is the largest number of features in a range.
 _WIDEST = 9
-#: So many names of a range are counted one against all: less than passes over tables of digits would cost.
+#: So many keys of a range are counted one against all: less than passes over tables of digits would cost.
 _HANDFUL = 128
 
 
@@ -55,72 +55,67 @@ class Ranges:
         return Ranges(number_bits(layout), width, of_vertices, 2 * of_vertices + (edges >> width) + 1)
 
     def tally(self, shards: int) -> wp.array:
-        """(shards, ranges) int32: no names yet."""
+        """(shards, ranges) int32: no keys yet."""
         return wp.zeros((shards, self.count), dtype=wp.int32, device="cpu")
 
 
 @dataclass(frozen=True)
-class AppendedKeys:
-    """The names that threads, or shards, have appended, each to a segment of its own."""
+class KeySegments:
+    """The keys that threads, or shards, have appended, each to a segment of its own."""
 
     shards: int
     counters: wp.array  #: (8 shards,) int64: of each, the first of eight; more than fit are not there
     capacity: int  #: of a segment
-    names: wp.array  #: (shards capacity,) int64
-    tally: wp.array | None = None  #: (shards, ranges) int32: names by range, if counted; 0 again when all are in order
+    pair_keys: wp.array  #: (shards capacity,) int64
+    tally: wp.array | None = None  #: (shards, ranges) int32: keys by range, if counted; 0 again when all are in order
 
 
 class ParallelSort:
-    """Room for names in rising order.
+    """Room for keys in rising order.
 
     Args:
-        names: (n,) int64, where they shall be.
+        keys: (n,) int64, where they shall be.
         number: (1,) int64, how many there are, for kernels; 0 while there is not enough room.
-        kernel: puts `CHUNK` names in order, `kernel(first, width, begins, loose, number, names, bits, *arguments)`,
-            and may do more with them; None means no more.
+        kernel: puts `CHUNK` keys in order, `kernel(first, width, begins, unsorted, number, pair_keys, bits,
+            *arguments)`, and may do more with them; None means no more.
     """
 
     def __init__(
         self,
         layout: Layout,
-        names: wp.array,
+        pair_keys: wp.array,
         number: wp.array,
         kernel: wp.Kernel | None = None,
         arguments: Sequence[Any] = (),
     ) -> None:
-        self.names, self.number, self._ranges = names, number, Ranges.of(layout)
-        self._last = _settle if kernel is None else kernel, arguments
-        self._told = wp.zeros(2, dtype=wp.int64, device="cpu")
-        #: Names appended, whether or not there was room; and those of one thread, at most.
-        self.told = self._told.numpy()
+        self.pair_keys, self.number, self._ranges = pair_keys, number, Ranges.of(layout)
+        self._last = _sort_chunks if kernel is None else kernel, arguments
+        self._totals = wp.zeros(2, dtype=wp.int64, device="cpu")
+        #: Keys appended, whether or not there was room; and those of one thread, at most.
+        self.totals = self._totals.numpy()
         self._segments, self._chunks = (wp.zeros(1, dtype=wp.int64, device="cpu") for _ in range(2))
         self._begins = wp.empty(self._ranges.count + 1, dtype=wp.int64, device="cpu")
-        self._loose = wp.empty(len(names), dtype=wp.int64, device="cpu")
+        self._unsorted = wp.empty(len(pair_keys), dtype=wp.int64, device="cpu")
 
-    def phases(self, found: AppendedKeys) -> list[list[PreparedLaunch]]:
-        """The launches that put the names that were found in order; if some were not appended they do nothing."""
-        ranges, begins, loose = self._ranges, self._begins, self._loose
+    def phases(self, found: KeySegments) -> list[list[PreparedLaunch]]:
+        """The launches that put the keys that were found in order; if some were not appended they do nothing."""
+        ranges, begins, unsorted = self._ranges, self._begins, self._unsorted
         tally = found.tally or ranges.tally(found.shards)
         segments = [found.counters, found.capacity]
-        sums = [*segments, tally, begins, len(self.names), self._told, self.number, self._segments, self._chunks]
-        names = [*segments, found.names, ranges.bits, ranges.width, ranges.of_vertices, tally]
+        sums = [*segments, tally, begins, len(self.pair_keys), self._totals, self.number, self._segments, self._chunks]
+        pair_keys = [*segments, found.pair_keys, ranges.bits, ranges.width, ranges.of_vertices, tally]
         kernel, arguments = self._last
-        settle = [ranges.width, begins, loose, self.number, self.names, wp.int64(ranges.bits), *arguments]
+        sorts = [ranges.width, begins, unsorted, self.number, self.pair_keys, wp.int64(ranges.bits), *arguments]
+        cpu, grain = wp.get_device("cpu"), SEGMENT_GRAIN
         return [
-            []
-            if found.tally
-            else [PreparedLaunch(_tally_segment, names, wp.get_device("cpu"), dim=found.shards, grain=SEGMENT_GRAIN)],
-            [PreparedLaunch(_sum_ranges, sums, wp.get_device("cpu"), dim=1, grain=1)],
-            [
-                PreparedLaunch(
-                    _spread_segment, [*names, loose], wp.get_device("cpu"), dim=self._segments, grain=SEGMENT_GRAIN
-                )
-            ],
-            [PreparedLaunch(kernel, settle, wp.get_device("cpu"), dim=self._chunks, grain=1)],
+            [] if found.tally else [PreparedLaunch(_tally_segment, pair_keys, cpu, dim=found.shards, grain=grain)],
+            [PreparedLaunch(_sum_ranges, sums, cpu, dim=1, grain=1)],
+            [PreparedLaunch(_spread_segment, [*pair_keys, unsorted], cpu, dim=self._segments, grain=grain)],
+            [PreparedLaunch(kernel, sorts, cpu, dim=self._chunks, grain=1)],
         ]
 
 
-#: The range of a name.
+#: The range of a key.
 _RANGE = f"""
     const long long mask = (1ll << bits) - 1;
     auto range_of = [&](long long name) -> long long {{
@@ -128,11 +123,11 @@ _RANGE = f"""
         return code * of_vertices + (((name >> bits) & mask) >> width);
     }};
 """
-#: The names of a segment.
+#: The keys of a segment.
 _SEGMENT = f"""
     const long long appended = counters.data[(long long)thread * {int(COUNTER_STRIDE)}];
     const long long filled = appended < capacity ? appended : capacity;
-    const long long* segment = (const long long*)&names.data[(long long)thread * capacity];
+    const long long* segment = (const long long*)&pair_keys.data[(long long)thread * capacity];
     int* row = &tally.data[(long long)thread * tally.shape[1]];
 """
 
@@ -145,18 +140,18 @@ _SEGMENT = f"""
         ++row[range_of(segment[k])];
 """
 )
-def tally_names(
+def tally_keys(
     from_: wp.int64,
     thread: int,
     counters: wp.array[wp.int64],
     capacity: int,
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: int,
     width: int,
     of_vertices: int,
     tally: wp.array2d[int],
 ):
-    """Count the names of a thread, from one on, by range."""
+    """Count the keys of a thread, from one on, by range."""
     ...
 
 
@@ -165,7 +160,7 @@ def tally_names(
     + _RANGE
     + """
     for (long long k = 0; k < filled; ++k)
-        loose.data[row[range_of(segment[k])]++] = segment[k];
+        unsorted.data[row[range_of(segment[k])]++] = segment[k];
     if (filled > 0)
         for (int range = 0; range < tally.shape[1]; ++range)
             row[range] = 0;
@@ -175,14 +170,14 @@ def spread_segment(
     thread: int,
     counters: wp.array[wp.int64],
     capacity: int,
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: int,
     width: int,
     of_vertices: int,
     tally: wp.array2d[int],
-    loose: wp.array[wp.int64],
+    unsorted: wp.array[wp.int64],
 ):
-    """Write the names of a segment to their ranges, in any order; the tally is ready for the next names."""
+    """Write the keys of a segment to their ranges, in any order; the tally is ready for the next keys."""
     ...
 
 
@@ -198,8 +193,8 @@ def spread_segment(
         all += appended;
         most = appended > most ? appended : most;
     }
-    told.data[0] = all;
-    told.data[1] = most;
+    totals.data[0] = all;
+    totals.data[1] = most;
     const long long there = most <= capacity && all <= room ? all : 0;
     number.data[0] = there;
     segments.data[0] = there > 0 ? threads : 0;
@@ -228,12 +223,12 @@ def sum_ranges(
     tally: wp.array2d[int],
     begins: wp.array[wp.int64],
     room: int,
-    told: wp.array[wp.int64],
+    totals: wp.array[wp.int64],
     number: wp.array[wp.int64],
     segments: wp.array[wp.int64],
     chunks: wp.array[wp.int64],
 ):
-    """How many names there are, where each range begins, and where in it the names of each thread."""
+    """How many keys there are, where each range begins, and where in it the keys of each thread."""
     ...
 
 
@@ -243,7 +238,7 @@ def sum_ranges(
 """
     + """
     typedef long long Names __attribute__((ext_vector_type(8), aligned(8)));
-    long long* from_ = (long long*)&loose.data[begins.data[range]];
+    long long* from_ = (long long*)&unsorted.data[begins.data[range]];
     long long* to = (long long*)&out.data[begins.data[range]];
     const int count = begins.data[range + 1] - begins.data[range];
     if (count <= handful) {
@@ -282,18 +277,18 @@ def sum_ranges(
     }
 """
 )
-def settle(
-    range: int, bits: int, width: int, begins: wp.array[wp.int64], loose: wp.array[wp.int64], out: wp.array[wp.int64]
+def sort_range(
+    range: int, bits: int, width: int, begins: wp.array[wp.int64], unsorted: wp.array[wp.int64], out: wp.array[wp.int64]
 ):
-    """Copy the names of a range in rising order: a handful by counting those below each, more by their digits."""
+    """Copy the keys of a range in rising order: a handful by counting those below each, more by their digits."""
     ...
 
 
 @wp.func
 def sort_chunk(
-    chunk: int, bits: int, width: int, begins: wp.array[wp.int64], loose: wp.array[wp.int64], out: wp.array[wp.int64]
+    chunk: int, bits: int, width: int, begins: wp.array[wp.int64], unsorted: wp.array[wp.int64], out: wp.array[wp.int64]
 ) -> wp.vec2i:
-    """Put the ranges in order that begin among the names of a chunk; the first of their names, and the one beyond."""
+    """Put the ranges in order that begin among the keys of a chunk; the first of their keys, and the one beyond."""
     last = begins.shape[0] - 1
     low = int(0)
     high = int(last)
@@ -305,7 +300,7 @@ def sort_chunk(
             high = middle
     begin = begins[low]
     while low < last and begins[low] < wp.int64(CHUNK * (chunk + 1)):
-        settle(low, bits, width, begins, loose, out)
+        sort_range(low, bits, width, begins, unsorted, out)
         low += 1
     return wp.vec2i(int(begin), int(begins[low]))
 
@@ -318,12 +313,12 @@ def _sum_ranges(
     tally: wp.array2d[int],
     begins: wp.array[wp.int64],
     room: int,
-    told: wp.array[wp.int64],
+    totals: wp.array[wp.int64],
     number: wp.array[wp.int64],
     segments: wp.array[wp.int64],
     chunks: wp.array[wp.int64],
 ):
-    sum_ranges(counters, capacity, tally, begins, room, told, number, segments, chunks)
+    sum_ranges(counters, capacity, tally, begins, room, totals, number, segments, chunks)
 
 
 @wp.kernel
@@ -331,7 +326,7 @@ def _tally_segment(
     first: int,
     counters: wp.array[wp.int64],
     capacity: int,
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: int,
     width: int,
     of_vertices: int,
@@ -340,7 +335,7 @@ def _tally_segment(
     shard = first + wp.tid()
     for range_ in range(tally.shape[1]):
         tally[shard, range_] = 0
-    tally_names(wp.int64(0), shard, counters, capacity, names, bits, width, of_vertices, tally)
+    tally_keys(wp.int64(0), shard, counters, capacity, pair_keys, bits, width, of_vertices, tally)
 
 
 @wp.kernel
@@ -348,24 +343,24 @@ def _spread_segment(
     first: int,
     counters: wp.array[wp.int64],
     capacity: int,
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: int,
     width: int,
     of_vertices: int,
     tally: wp.array2d[int],
-    loose: wp.array[wp.int64],
+    unsorted: wp.array[wp.int64],
 ):
-    spread_segment(first + wp.tid(), counters, capacity, names, bits, width, of_vertices, tally, loose)
+    spread_segment(first + wp.tid(), counters, capacity, pair_keys, bits, width, of_vertices, tally, unsorted)
 
 
 @wp.kernel
-def _settle(
+def _sort_chunks(
     first: int,
     width: int,
     begins: wp.array[wp.int64],
-    loose: wp.array[wp.int64],
+    unsorted: wp.array[wp.int64],
     number: wp.array[wp.int64],
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: wp.int64,
 ):
-    sort_chunk(first + wp.tid(), int(bits), width, begins, loose, names)
+    sort_chunk(first + wp.tid(), int(bits), width, begins, unsorted, pair_keys)

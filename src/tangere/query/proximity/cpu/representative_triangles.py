@@ -2,7 +2,7 @@
 
 A shard keeps a few pairs of triangles. What they own goes to a list, edges with edges first, then vertices with faces,
 and is tested when vector units can be filled with it (`candidates`): 20 ns for each, so that comparing their boxes
-first hardly pays. The answer is that of `owned`, which goes pair by pair.
+first hardly pays. The answer is that of `representative_triangles`, which goes pair by pair.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import warp as wp
 from tangere.broad_phase.triangles import Layout, Surfaces
 from tangere.query.proximity.cpu.candidates import candidate_test
 from tangere.query.proximity.cpu.simd_boxes import SCRATCH, SHARD
-from tangere.query.proximity.cpu.sorted_append import appended_keys, scattered, scattering
+from tangere.query.proximity.cpu.sorted_append import scattered, scattering, sorted_keys
 from tangere.query.proximity.pair_keys import number_bits
 from tangere.runtime import SOUND, shard_ranges
 
-__all__ = ["PAIRS_AT_ONCE", "eights_inputs", "keep_pair", "near_owned", "test_kept"]
+__all__ = ["PAIRS_AT_ONCE", "buffer_pair", "lane_inputs", "near_owned", "test_buffered"]
 
 #: Pairs of triangles that are tested together; none has more than nine pairs of edges.
 PAIRS_AT_ONCE = wp.constant(128)
@@ -32,7 +32,7 @@ _test_edges, _test_faces = candidate_test(2), candidate_test(1)
 
 
 def near_owned(surfaces: Surfaces, pairs: wp.array, distance: float) -> wp.array:
-    """Names of the pairs of owned features, without a common vertex, that are nearer than `distance` [m].
+    """Keys of the pairs of owned features, without a common vertex, that are nearer than `distance` [m].
 
     Args:
         pairs: (n,) vec2i of triangles.
@@ -40,13 +40,13 @@ def near_owned(surfaces: Surfaces, pairs: wp.array, distance: float) -> wp.array
     blocks = -(-len(pairs) // PAIRS_AT_ONCE)
     grain = GRAIN if blocks > FEW else FEW
     shards = len(shard_ranges(blocks, grain))
-    with eights_inputs(surfaces, distance, shards) as inputs:
+    with lane_inputs(surfaces, distance, shards) as inputs:
         inputs = [pairs, blocks, scattering(blocks, shards), *inputs]
-        return appended_keys(_near_owned, blocks, inputs, surfaces.layout, grain=grain)
+        return sorted_keys(_near_owned, blocks, inputs, surfaces.layout, grain=grain)
 
 
 @contextmanager
-def eights_inputs(surfaces: Surfaces, distance: float, shards: int) -> Iterator[list[Any]]:
+def lane_inputs(surfaces: Surfaces, distance: float, shards: int) -> Iterator[list[Any]]:
     """What a kernel that calls `test_kept` takes, in the order of its arguments.
 
     Scratch memory of shards stays with the topologies; while one caller has it another makes its own.
@@ -139,7 +139,7 @@ def add_vertices(
     return kept + 1;
 """
 )
-def keep_pair(pair: wp.vec2i, kept: int, shard: int, scratch: wp.array2d[int]) -> int:
+def buffer_pair(pair: wp.vec2i, kept: int, shard: int, scratch: wp.array2d[int]) -> int:
     """Keep a pair of triangles until `PAIRS_AT_ONCE` are to be tested; how many there are."""
     ...
 
@@ -150,13 +150,13 @@ def keep_pair(pair: wp.vec2i, kept: int, shard: int, scratch: wp.array2d[int]) -
     return wp::vec_t<2, wp::int32>(with[at], at_cluster[at]);
 """
 )
-def kept_pair(at: int, shard: int, scratch: wp.array2d[int]) -> wp.vec2i:
+def buffered_pair(at: int, shard: int, scratch: wp.array2d[int]) -> wp.vec2i:
     """The triangles of one kept pair."""
     ...
 
 
 @wp.func
-def test_kept(
+def test_buffered(
     kept: int,
     faces: wp.array2d[int],
     face_edges: wp.array2d[int],
@@ -175,10 +175,10 @@ def test_kept(
     capacity: int,
     out: wp.array[wp.int64],
 ):
-    """Append the names of the features that the kept pairs of triangles own and that are near."""
+    """Append the keys of the features that the kept pairs of triangles own and that are near."""
     pending = int(0)
     for k in range(kept):
-        pair = kept_pair(k, shard, scratch)
+        pair = buffered_pair(k, shard, scratch)
         pending = add_edges(pair[0], pair[1], faces, face_edges, owns, pending, shard, scratch)
     pending = _test_edges(
         pending, 1, edges, numbers, positions, edges, numbers, positions,
@@ -186,7 +186,7 @@ def test_kept(
     )  # fmt: skip
     pending = int(0)
     for k in range(kept):
-        pair = kept_pair(k, shard, scratch)
+        pair = buffered_pair(k, shard, scratch)
         pending = add_vertices(pair[0], pair[1], faces, owns, pending, shard, scratch)
         pending = add_vertices(pair[1], pair[0], faces, owns, pending, shard, scratch)
     pending = _test_faces(
@@ -221,8 +221,8 @@ def _near_owned(
     begin = PAIRS_AT_ONCE * scattered(first + wp.tid(), step, blocks)
     kept = int(0)
     for k in range(begin, wp.min(begin + PAIRS_AT_ONCE, pairs.shape[0])):
-        kept = keep_pair(pairs[k], kept, shard, scratch)
-    test_kept(
+        kept = buffer_pair(pairs[k], kept, shard, scratch)
+    test_buffered(
         kept, faces, face_edges, owns, edges, vertices, numbers, positions, vertex_body, face_body,
         distance, bits, scratch, shard, counts, capacity, out,
     )  # fmt: skip

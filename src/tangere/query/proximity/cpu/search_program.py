@@ -1,6 +1,6 @@
-"""All searches of a plan on CPU, again and again: place vertices and fit boxes, search, put names in order.
+"""All searches of a plan on CPU, again and again: place vertices and fit boxes, search, put keys in order.
 
-Everything is one program that threads are called for once (`runtime.driving`). Room for pairs of clusters and names,
+Everything is one program that threads are called for once (`runtime.thread_pool`). Room for pairs of clusters and keys,
 scratch memory and the packed arguments of all launches stay from call to call; what found too little room is run again
 with enough.
 """
@@ -13,12 +13,10 @@ import warp as wp
 
 from tangere.broad_phase.triangles import Layout
 from tangere.bvh.lbvh import Frame
-from tangere.query.proximity.aabb_record import Instant
-from tangere.query.proximity.cpu.broad_phase import ClusterPairs, meet
-from tangere.query.proximity.cpu.bvh8 import Bvh8Boxes
-from tangere.query.proximity.cpu.lazy_aabbs import WantedRows
-from tangere.query.proximity.cpu.parallel_sort import LEAST, AppendedKeys, ParallelSort, Ranges
-from tangere.query.proximity.cpu.simd_fit import vertex_at
+from tangere.bvh.wide import FitFrame, WideBvhBoxes, vertex_at
+from tangere.query.proximity.cpu.broad_phase import ClusterPairs, find_cluster_pairs
+from tangere.query.proximity.cpu.lazy_aabbs import LazyItemBoxes
+from tangere.query.proximity.cpu.parallel_sort import LEAST, KeySegments, ParallelSort, Ranges
 from tangere.query.proximity.search_plan import SearchPlan
 from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, PreparedLaunch, prepare_phases
 from tangere.runtime.thread_pool import Program
@@ -35,46 +33,46 @@ MEET_GRAIN = 2
 NEAR_GRAIN = 1
 #: Room is given back when less than a part of it was used, one in so many, so many times in a row.
 FORGOTTEN, PATIENCE = 8, 16
-#: Room for this many times the names that needed more.
+#: Room for this many times the keys that needed more.
 GROWTH = 1.25
 _LARGEST = 2**31 - 1
 _LINE = int(COUNTER_STRIDE)
 
 
 class SearchProgram:
-    """The searches of a plan for pairs nearer than `distance` [m], once it is told where positions are."""
+    """The searches of a plan for pairs nearer than `distance` [m], once it knows where positions are."""
 
     def __init__(self, plan: SearchPlan, layout: Layout, distance: float) -> None:
         self.plan, self.distance = plan, distance
         self.unusable = wp.zeros(1, dtype=wp.int64, device="cpu")  #: above 0 nothing is searched for
         self._ranges, self._room = Ranges.of(layout), None
-        self.instant = wp.zeros(1, dtype=Instant, device="cpu")  #: what launches look at
+        self.instant = wp.zeros(1, dtype=FitFrame, device="cpu")  #: what launches look at
         self._at = self.instant.numpy()
         self._addresses = self._at["positions"]
-        self.placing: list[
+        self.placement: list[
             PreparedLaunch
         ] = []  #: what is done first; more may be added before anything is searched for
         for trees, placed in plan.bodies.values():
             arguments = [self.instant, trees.vertices.numbers, placed.positions]
-            self.placing.append(
+            self.placement.append(
                 PreparedLaunch(_place, arguments, wp.get_device("cpu"), dim=trees.count, grain=PLACE_GRAIN)
             )
         self._above: list[list[PreparedLaunch]] = []
-        fitted: list[tuple[Bvh8Boxes, wp.array]] = []
+        fitted: list[tuple[WideBvhBoxes, wp.array]] = []
         for side in (*plan.edges.sides, *plan.vertices.sides):
-            assert isinstance(side.boxes, Bvh8Boxes)
+            assert isinstance(side.boxes, WideBvhBoxes)
             fitted.append((side.boxes, side.placed.positions))
             clusters, above = side.boxes.fitting(self.instant)
-            self.placing.append(clusters)
+            self.placement.append(clusters)
             if side.kind != "vertices":  # which are searched with, never through
                 self._above.append([above])
-        self._wanted = WantedRows(fitted)
-        self._rows = self._wanted.fitting(self.instant)
+        self._lazy = LazyItemBoxes(fitted)
+        self._rows = self._lazy.fitting(self.instant)
         self._searches: _Searches | None = None
         self._program: Program | None = None
         self._running = False
 
-    def look_at(self, positions: wp.array, frame: Frame) -> None:
+    def set_frame(self, positions: wp.array, frame: Frame) -> None:
         """Search where the vertices are at `positions`, (v,) vec3d [m], which the caller must keep, from now on."""
         made = self._at[0]
         made["margin"], made["origin"], made["scale"] = 0.5 * self.distance, frame.origin, frame.scale
@@ -85,13 +83,13 @@ class SearchProgram:
         self._addresses[0] = positions.ptr
 
     def find(self, make_room: Callable[[int], ParallelSort], threads: int) -> tuple[ParallelSort, int]:
-        """The names of all pairs that are near, in rising order, and how many they are.
+        """The keys of all pairs that are near, in rising order, and how many they are.
 
         Args:
-            make_room: makes room for so many names; it stays from call to call while it is enough.
+            make_room: makes room for so many keys; it stays from call to call while it is enough.
         """
         if self._searches is None or self._searches.threads != threads:
-            self._searches = _Searches(self.plan, self._ranges, self.unusable, self._wanted, threads)
+            self._searches = _Searches(self.plan, self._ranges, self.unusable, self._lazy, threads)
             self._program = None
         searches = self._searches
         while True:
@@ -99,7 +97,13 @@ class SearchProgram:
             if self._program is None or searches.changed:
                 self._program = prepare_phases(
                     [
-                        *([searches.clear, *self.placing], *self._above, searches.meeting, self._rows, searches.near),
+                        *(
+                            [searches.clear, *self.placement],
+                            *self._above,
+                            searches.meeting,
+                            self._rows,
+                            searches.near,
+                        ),
                         *ordered.phases(searches.found),
                     ],
                     threads,
@@ -109,10 +113,10 @@ class SearchProgram:
                 searches.tally.zero_()
             self._running = True
             self._program.run()
-            needed, most = ordered.told.tolist()
+            needed, most = ordered.totals.tolist()
             if not searches.fit(needed, most):
                 continue
-            if needed > len(ordered.names):
+            if needed > len(ordered.pair_keys):
                 self._room, self._program = make_room(int(GROWTH * needed)), None
                 continue
             self._running = False
@@ -120,40 +124,38 @@ class SearchProgram:
 
 
 class _Searches:
-    """The searches of a plan by so many threads, with room for the pairs of clusters and the names they find."""
+    """The searches of a plan by so many threads, with room for the pairs of clusters and the keys they find."""
 
-    def __init__(self, plan: SearchPlan, ranges: Ranges, unusable: wp.array, wanted: WantedRows, threads: int) -> None:
+    def __init__(self, plan: SearchPlan, ranges: Ranges, unusable: wp.array, lazy: LazyItemBoxes, threads: int) -> None:
         self.threads, self.changed = threads, False
-        self._ranges, self._unusable, self._wanted = ranges, unusable, wanted
+        self._ranges, self._unusable, self._lazy = ranges, unusable, lazy
         self._searches = [*plan.edges.searches, *plan.vertices.searches]
         count = len(self._searches)
         self._scratch = wp.empty(
             (threads, max((search.scratch for search in self._searches), default=0)), dtype=wp.int32, device="cpu"
         )
-        # Of each search the number of blocks made; of each thread the names, and of each search what it fills.
+        # Of each search the number of blocks made; of each thread the keys, and of each search what it fills.
         self._state = wp.zeros((count + threads * (1 + count)) * _LINE, dtype=wp.int64, device="cpu")
         self._made = self._state.numpy()[: count * _LINE : _LINE]
-        self.clear = PreparedLaunch(
-            _clear, [wanted.step, wanted.groups, self._state], wp.get_device("cpu"), dim=1, grain=1
-        )
+        self.clear = PreparedLaunch(_clear, [lazy.step, lazy.groups, self._state], wp.get_device("cpu"), dim=1, grain=1)
         expected = sum(search.expected for search in self._searches)
         self._names = Capacity(max(LEAST, 2 * expected // threads))
         self._blocks = [Capacity(2 * (search.dim + threads)) for search in self._searches]
         self._make_room()
 
-    def fit(self, names: int, most: int) -> bool:
-        """Whether all pairs of clusters and names found room; if not there is enough now.
+    def fit(self, pair_keys: int, most: int) -> bool:
+        """Whether all pairs of clusters and keys found room; if not there is enough now.
 
         Args:
-            names: how many there were in all, if there was room for pairs of clusters.
-            most: names of one thread.
+            keys: how many there were in all, if there was room for pairs of clusters.
+            most: keys of one thread.
         """
         fit, changed = True, False
         for capacity, made in zip(self._blocks, self._made.tolist(), strict=True):
             fit &= capacity.holds(made, made)
             changed |= capacity.changed
-        if fit:  # if not, some names have not been found
-            fit = self._names.holds(most, names)
+        if fit:  # if not, some keys have not been found
+            fit = self._names.holds(most, pair_keys)
         if not fit or changed or self._names.changed:
             self._make_room()
         return fit
@@ -163,22 +165,24 @@ class _Searches:
         largest = _LARGEST // threads
         if self._names.needed > largest:
             raise CapacityError(f"more than {largest} pairs of features are near, more than one array can hold")
-        names = count * _LINE
-        counters = state[names : names + threads * _LINE]
+        pair_keys = count * _LINE
+        counters = state[pair_keys : pair_keys + threads * _LINE]
         room, self.tally = min(self._names.room, largest), self._ranges.tally(threads)
-        self.found = AppendedKeys(
+        self.found = KeySegments(
             threads, counters, room, wp.empty(threads * room, dtype=wp.int64, device="cpu"), self.tally
         )
         self.meeting, self.near = [], []
         for k, (search, capacity) in enumerate(zip(self._searches, self._blocks, strict=True)):
-            filling = names + (1 + k) * threads * _LINE
+            filling = pair_keys + (1 + k) * threads * _LINE
             pairs = ClusterPairs.empty(
                 state[k * _LINE : k * _LINE + 1], state[filling : filling + threads * _LINE], capacity.room
             )
             arguments = [*search.meeting, self._unusable, self._scratch, pairs.made, pairs.filling, pairs.blocks]
-            arguments += self._wanted.marks(*search.boxes)
-            self.meeting.append(PreparedLaunch(meet, arguments, wp.get_device("cpu"), dim=search.dim, grain=MEET_GRAIN))
-            found = [counters, room, self.found.names, self.tally]
+            arguments += self._lazy.marks(*search.boxes)
+            self.meeting.append(
+                PreparedLaunch(find_cluster_pairs, arguments, wp.get_device("cpu"), dim=search.dim, grain=MEET_GRAIN)
+            )
+            found = [counters, room, self.found.pair_keys, self.tally]
             arguments = [*search.inputs, self._scratch, pairs.blocks, *found]
             self.near.append(
                 PreparedLaunch(search.kernel, arguments, wp.get_device("cpu"), dim=pairs.made, grain=NEAR_GRAIN)
@@ -227,6 +231,6 @@ def _clear(first: int, step: wp.array[wp.int64], groups: wp.array[wp.int64], sta
 
 
 @wp.kernel
-def _place(first: int, instant: wp.array[Instant], numbers: wp.array[int], placed: wp.array[wp.vec3d]):
+def _place(first: int, instant: wp.array[FitFrame], numbers: wp.array[int], placed: wp.array[wp.vec3d]):
     i = first + wp.tid()
     placed[i] = vertex_at(instant, numbers[i])

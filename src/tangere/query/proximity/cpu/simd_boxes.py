@@ -1,9 +1,6 @@
-"""Eight boxes at a time, for CPUs: what Warp's own vectors leave to chance is said to the compiler here.
+"""Candidates of a thread on CPUs: pairs of items whose boxes meet, eight boxes at a time, and where they are kept.
 
-A row holds one number of each of eight boxes, so a box is compared with all of them by some ten instructions, and the
-answer is a mask. Which boxes meet is beyond any prediction, so nothing branches on a mask: the lanes it names are
-written to a list, all eight at once from a table, and the list grows by as many as count. Vector types and builtins are
-those of Clang, which compiles kernels for every CPU; nothing here is for CUDA.
+Which boxes meet is beyond any prediction, so nothing branches on it (`geometry.simd.lanes_by_mask`).
 """
 
 from __future__ import annotations
@@ -11,16 +8,15 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.lbvh import Lanes
-from tangere.query.proximity.aabb_record import Record
+from tangere.bvh.wide import AabbRecord
+from tangere.geometry.simd import ROWS, STATIC_BOXES
 
 __all__ = [
     "CLUSTERS_AT_ONCE",
-    "LANE_TYPES",
     "SCRATCH",
     "SHARD",
     "candidate",
     "keep_rest",
-    "meeting_clusters",
     "meeting_items",
 ]
 
@@ -31,7 +27,7 @@ _PAIRS = 8 * CLUSTERS_AT_ONCE + 8
 #: Candidates they can give, with some left from before, and the lanes written beyond the last.
 _CANDIDATES = 64 * CLUSTERS_AT_ONCE + 16
 #: Numbers each thread keeps besides the nodes it visits.
-SCRATCH = 2 * _PAIRS + 2 * _CANDIDATES
+SCRATCH = wp.constant(2 * _PAIRS + 2 * _CANDIDATES)
 
 #: The memory of a shard, or of a thread: pairs of an item and a cluster, candidates, and visited nodes.
 SHARD = f"""
@@ -41,72 +37,12 @@ SHARD = f"""
     int* other = one + {_CANDIDATES};
     int* visited = other + {_CANDIDATES};
 """
-#: A number of each of eight boxes, and what is true of which.
-LANE_TYPES = """
-    typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
-    typedef bool Bits __attribute__((ext_vector_type(8)));
-    typedef unsigned char Bytes __attribute__((ext_vector_type(8), aligned(8)));
-    auto bits = [](Row truth) -> int {
-        return __builtin_bit_cast(unsigned char, __builtin_convertvector(truth, Bits));
-    };
-"""
-_MEETING = """
-    auto lane_meeting = [&](const int* box, int step, const Row* row) -> int {  // its numbers are so far apart
-        const Row x = __builtin_elementwise_max(row[3] + box[0], row[0] + box[3 * step]);
-        const Row y = __builtin_elementwise_max(row[4] + box[step], row[1] + box[4 * step]);
-        const Row z = __builtin_elementwise_max(row[5] + box[2 * step], row[2] + box[5 * step]);
-        return bits(__builtin_elementwise_max(__builtin_elementwise_max(x, y), z) <= 0);
-    };
-    auto meeting = [&](const int* box, const Row* row) -> int { return lane_meeting(box, 1, row); };
-    auto chosen = [&](int mask) -> Row {
-        return __builtin_convertvector(*(const Bytes*)&lanes.data[mask], Row);
-    };
-"""
 
 
 @wp.func_native(
     SHARD
-    + LANE_TYPES
-    + _MEETING
-    + """
-    const int* box = (const int*)&boxes.data[i];
-    int begin = 0, end = 1;
-    visited[0] = 0;
-    for (int level = levels.shape[0] - 2; level > 0; --level) {
-        const Row* row = (const Row*)&rows.data[6 * levels.data[level]];
-        const int least = from_ >> (3 * (level - 1));
-        int next = end;
-        for (int at = begin; at < end; ++at) {
-            const int node = visited[at];
-            const int before = least > 8 * node ? least - 8 * node : 0;
-            const int mask = meeting(box, row + 6 * node) & (255 << before);
-            *(Row*)&visited[next] = chosen(mask) + 8 * node;
-            next += __builtin_popcount(mask);
-        }
-        begin = end;
-        end = next;
-    }
-    return wp::vec_t<2, wp::int32>(begin, end);
-"""
-)
-def meeting_clusters(
-    boxes: wp.array[Record],
-    i: int,
-    rows: wp.array2d[Lanes],
-    levels: wp.array[int],
-    from_: int,
-    lanes: wp.array[wp.uint64],
-    shard: int,
-    scratch: wp.array2d[int],
-) -> wp.vec2i:
-    """The clusters of a tree, none before `from_`, whose box meets box i: where they begin and end in the scratch."""
-    ...
-
-
-@wp.func_native(
-    SHARD
-    + LANE_TYPES
-    + _MEETING
+    + ROWS
+    + STATIC_BOXES
     + """
     const Row* row = (const Row*)&rows_b.data[0];
     const Row* corner = (const Row*)&corners_b.data[0];
@@ -143,7 +79,7 @@ def meeting_items(
     items_a: wp.array2d[int],
     wide: int,
     rows_a: wp.array2d[Lanes],
-    clusters_b: wp.array[Record],
+    clusters_b: wp.array[AabbRecord],
     rows_b: wp.array2d[Lanes],
     corners_b: wp.array2d[Lanes],
     across: int,

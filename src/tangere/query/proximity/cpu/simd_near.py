@@ -1,8 +1,7 @@
 """Whether the features of eight candidates are near, all at once, for CPUs.
 
-The formulas are those of `primitives`, operation by operation in float64, with choices instead of branches: so the
-answers are the same bit by bit. Where those go other ways, for slivers and nearly parallel edges, a lane is in doubt
-and must be asked there.
+The texts of `geometry.simd.closest_points`, with the bits of `geometry.closest_points`. A lane that is not sure there
+is in doubt and must be tested one by one.
 
 Loops over lanes that look up corners are kept from becoming gather instructions: those took 28 ns a pair, loads 15 ns.
 """
@@ -11,17 +10,14 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.geometry.closest_points import CONDITIONED, CONDITIONED_EDGES
+from tangere.geometry.simd import POINT_TRIANGLE, SEGMENT_SEGMENT, VECTORS
 from tangere.query.contacts.record import Kind
 from tangere.query.proximity.cpu.simd_boxes import SHARD
 from tangere.runtime import COUNTER_STRIDE
 
 __all__ = [
-    "EDGES",
-    "FACES",
     "IN_DOUBT",
-    "VECTORS",
-    "append_names",
+    "append_keys",
     "edges_near_in_lanes",
     "faces_near_in_lanes",
     "fill_edges_in_lanes",
@@ -31,73 +27,11 @@ __all__ = [
 #: Bits of lanes in doubt stand above those of lanes that are near.
 IN_DOUBT = wp.constant(8)
 
-#: Vectors of eight numbers, and what is done with them.
-VECTORS = f"""
-    const double conditioned = {CONDITIONED!r}, conditioned_edges = {CONDITIONED_EDGES!r};
-"""
-VECTORS += """
-    typedef double Wide __attribute__((ext_vector_type(8)));
-    typedef decltype(Wide() < Wide()) Whole;
-    typedef bool Bits __attribute__((ext_vector_type(8)));
-    struct Vector { Wide x, y, z; };
-    const Wide zero = (Wide)0.0, unit = (Wide)1.0;
-    auto minus = [](Vector a, Vector b) -> Vector { return {a.x - b.x, a.y - b.y, a.z - b.z}; };
-    auto dot = [](Vector a, Vector b) -> Wide { return a.x * b.x + a.y * b.y + a.z * b.z; };
-    auto clamped = [&](Wide x) -> Wide { x = x < zero ? zero : x; return x > unit ? unit : x; };
-    auto bits_of = [](Whole truth) -> int {
-        return __builtin_bit_cast(unsigned char, __builtin_convertvector(truth, Bits));
-    };
-    auto gathered = [](const double* const* at) -> Vector {
-        return {
-            Wide{at[0][0], at[1][0], at[2][0], at[3][0], at[4][0], at[5][0], at[6][0], at[7][0]},
-            Wide{at[0][1], at[1][1], at[2][1], at[3][1], at[4][1], at[5][1], at[6][1], at[7][1]},
-            Wide{at[0][2], at[1][2], at[2][2], at[3][2], at[4][2], at[5][2], at[6][2], at[7][2]}};
-    };
-    const double* corner[4][8];
-"""
-#: The way `apart` between the nearest points of edges p0 p1 and q0 q1; right where `sure`.
-EDGES = """
-    const Vector d1 = minus(p1, p0), d2 = minus(q1, q0), r = minus(p0, q0);
-    const Wide a = dot(d1, d1), b = dot(d1, d2), e = dot(d2, d2), c = dot(d1, r), f = dot(d2, r);
-    const Wide determinant = a * e - b * b;
-    const Whole sure = determinant > conditioned_edges * a * e;
-    Wide u = clamped((b * f - c * e) / determinant);
-    Wide v = (b * u + f) / e;
-    const Whole below = v < zero, beyond = v > unit;
-    const Wide end = clamped((below ? -c : b - c) / a);
-    u = below | beyond ? end : u;
-    v = clamped(v);
-    const Vector apart = {r.x + u * d1.x - v * d2.x, r.y + u * d1.y - v * d2.y, r.z + u * d1.z - v * d2.z};
-"""
-#: The way `apart` from the nearest point of triangles a, b, c to points p; right where `sure`.
-FACES = """
-    const Vector e0 = minus(b, a), e1 = minus(c, a), from_p = minus(a, p);
-    const Wide aa = dot(e0, e0), bb = dot(e0, e1), cc = dot(e1, e1), d = dot(e0, from_p), e = dot(e1, from_p);
-    const Wide determinant = aa * cc - bb * bb;
-    const Whole sure = determinant > conditioned * aa * cc;
-    Wide u = bb * e - cc * d, v = bb * d - aa * e;
-    const Whole low_u = u < zero, low_v = v < zero, within_far = u + v <= determinant;
-    const Whole inside = within_far & ~low_u & ~low_v;
-    const Whole far_low_u = (bb + d) - (cc + e) < zero, far_low_v = (bb + e) - (aa + d) < zero;
-    const Whole on_far = ~within_far & (low_u ? far_low_u : low_v ? far_low_v : ~inside);
-    const Whole on_first = within_far ? (low_u & low_v ? d < zero : low_v) : low_v & ~low_u;
-    const Wide top = inside ? u : on_far ? cc + e - bb - d : on_first ? -d : -e;
-    const Wide bottom = inside ? determinant : on_far ? aa - 2.0 * bb + cc : on_first ? aa : cc;
-    const Wide along = top / bottom, t = clamped(along);
-    v = v / determinant;
-    const Wide rest = unit - along - v;
-    const Wide wa = inside ? (rest < zero ? zero : rest) : on_far ? zero : unit - t;
-    const Wide wb = inside ? along : on_far ? t : on_first ? t : zero;
-    const Wide wc = inside ? v : on_far ? unit - t : on_first ? zero : t;
-    const Vector pa = minus(p, a), pb = minus(p, b), pc = minus(p, c);
-    const Vector apart = {
-        wa * pa.x + wb * pb.x + wc * pc.x, wa * pa.y + wb * pb.y + wc * pc.y, wa * pa.z + wb * pb.z + wc * pc.z};
-"""
-#: The features of eight names, and where their vertices are; what follows reads corners.
+#: The features of eight keys, and where their vertices are; what follows reads corners.
 _NAMED = """
     #pragma clang loop vectorize(disable) unroll(disable)
     for (int lane = 0; lane < 8; ++lane) {
-        const long long name = names.data[begin + lane], mask = (1ll << bits) - 1;
+        const long long name = pair_keys.data[begin + lane], mask = (1ll << bits) - 1;
         const int one = (name >> bits) & mask, other = name & mask;
         int* pair = (int*)&features.data[begin + lane];
         int* quad = (int*)&quads.data[begin + lane];
@@ -147,7 +81,7 @@ _VERDICT = """
     const Vector p0 = gathered(corner[0]), p1 = gathered(corner[1]);
     const Vector q0 = gathered(corner[2]), q1 = gathered(corner[3]);
 """
-    + EDGES
+    + SEGMENT_SEGMENT
     + _VERDICT
 )
 def edges_near_in_lanes(
@@ -181,7 +115,7 @@ def edges_near_in_lanes(
     }
     const Vector p = gathered(corner[0]), a = gathered(corner[1]), b = gathered(corner[2]), c = gathered(corner[3]);
 """
-    + FACES
+    + POINT_TRIANGLE
     + _VERDICT
 )
 def faces_near_in_lanes(
@@ -221,7 +155,7 @@ def faces_near_in_lanes(
     }
 """
 )
-def append_names(
+def append_keys(
     mask: int,
     from_: int,
     kind: wp.int64,
@@ -236,7 +170,7 @@ def append_names(
     capacity: int,
     out: wp.array[wp.int64],
 ):
-    """Append the names of those of eight candidates that a mask names, as `take` does: what does not fit is counted."""
+    """Append the keys of those of eight candidates that a mask names; what does not fit is counted."""
     ...
 
 
@@ -254,7 +188,7 @@ def append_names(
     const Vector p0 = gathered(corner[0]), p1 = gathered(corner[1]);
     const Vector q0 = gathered(corner[2]), q1 = gathered(corner[3]);
 """
-    + EDGES
+    + SEGMENT_SEGMENT
     + """
     const Wide weight[4] = {unit - u, u, unit - v, v};
 """
@@ -262,7 +196,7 @@ def append_names(
 )
 def fill_edges_in_lanes(
     begin: int,
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: wp.int64,
     edges: wp.array2d[int],
     positions: wp.array[wp.vec3d],
@@ -287,7 +221,7 @@ def fill_edges_in_lanes(
     + """
     const Vector p = gathered(corner[0]), a = gathered(corner[1]), b = gathered(corner[2]), c = gathered(corner[3]);
 """
-    + FACES
+    + POINT_TRIANGLE
     + """
     const Wide weight[4] = {unit, wa, wb, wc};
 """
@@ -295,7 +229,7 @@ def fill_edges_in_lanes(
 )
 def fill_faces_in_lanes(
     begin: int,
-    names: wp.array[wp.int64],
+    pair_keys: wp.array[wp.int64],
     bits: wp.int64,
     faces: wp.array2d[int],
     positions: wp.array[wp.vec3d],

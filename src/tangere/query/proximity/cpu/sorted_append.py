@@ -1,4 +1,4 @@
-"""Names that a kernel appends on CPU, put in rising order by all threads.
+"""Keys that a kernel appends on CPU, put in rising order by all threads.
 
 Every shard appends to a segment of its own, all of one length. Contacts are crowded in a few places, so the indices
 of a shard are scattered: then all shards find about as many, and are done at about the same time. How long segments
@@ -16,32 +16,32 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles import Layout
-from tangere.query.proximity.cpu.parallel_sort import AppendedKeys, ParallelSort
+from tangere.query.proximity.cpu.parallel_sort import KeySegments, ParallelSort
 from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, PreparedLaunch, run_phases, shard_ranges
 
 wp.set_module_options(SOUND)
 
-__all__ = ["appended_keys", "scattered", "scattering"]
+__all__ = ["scattered", "scattering", "sorted_keys"]
 
-#: Names that a segment has room for at least.
+#: Keys that a segment has room for at least.
 LEAST = 256
 #: So much of the room that was needed is kept from call to call when less is needed.
 REMEMBERED = 0.97
-#: Room for this many times the names of the longest segment.
+#: Room for this many times the keys of the longest segment.
 GROWTH = 1.125
-#: So many names are put in order by compiled code, fewer by NumPy, which takes less time to begin with.
+#: So many keys are put in order by compiled code, fewer by NumPy, which takes less time to begin with.
 MANY = 4096
 _LARGEST = 2**31 - 1
 
 
-def appended_keys(kernel: wp.Kernel, dim: int, inputs: Sequence[Any], layout: Layout, *, grain: int) -> wp.array:
-    """All names that the appending `kernel` appends over indices 0 … dim-1, in rising order.
+def sorted_keys(kernel: wp.Kernel, dim: int, inputs: Sequence[Any], layout: Layout, *, grain: int) -> wp.array:
+    """All keys that the appending `kernel` appends over indices 0 … dim-1, in rising order.
 
     Args:
         inputs: without counters, capacity and segments; what is an array (shards, n) has room for all shards.
         grain: smallest number of indices worth a thread.
     """
-    shards, key = len(shard_ranges(dim, grain)), ("names", kernel.key)
+    shards, key = len(shard_ranges(dim, grain)), ("keys", kernel.key)
     capacity = max(layout.cache.get(key, 0) // shards, LEAST)
     while True:
         counters = wp.zeros(shards * COUNTER_STRIDE, dtype=wp.int64, device="cpu")
@@ -62,7 +62,7 @@ def appended_keys(kernel: wp.Kernel, dim: int, inputs: Sequence[Any], layout: La
             raise CapacityError(f"{kernel.key} found {int(filled.sum())} contacts, more than one array can hold")
         layout.cache[key] = enough * shards
         if needed <= capacity:
-            return _in_order(layout, AppendedKeys(shards, counters, capacity, segments), filled)
+            return _in_order(layout, KeySegments(shards, counters, capacity, segments), filled)
         capacity = enough
 
 
@@ -82,13 +82,13 @@ def scattered(i: int, step: int, count: int) -> int:
     return int((wp.int64(i) * wp.int64(step)) % wp.int64(count))
 
 
-def _in_order(layout: Layout, found: AppendedKeys, filled: np.ndarray) -> wp.array:
+def _in_order(layout: Layout, found: KeySegments, filled: np.ndarray) -> wp.array:
     total = int(filled.sum())
     if found.shards > 1 and total >= MANY:
-        names, number = (wp.empty(n, dtype=wp.int64, device="cpu") for n in (total, 1))
-        run_phases(ParallelSort(layout, names, number).phases(found))
-        return names
-    rows = found.names.numpy().reshape(found.shards, found.capacity)
+        pair_keys, number = (wp.empty(n, dtype=wp.int64, device="cpu") for n in (total, 1))
+        run_phases(ParallelSort(layout, pair_keys, number).phases(found))
+        return pair_keys
+    rows = found.pair_keys.numpy().reshape(found.shards, found.capacity)
     some = np.concatenate([row[:count] for row, count in zip(rows, filled, strict=True)])
     some.sort()
     return wp.array(some, dtype=wp.int64, device="cpu", copy=False)

@@ -1,6 +1,7 @@
 """A whole detection on CUDA as one captured graph: a step is its launch, and one read-back of a few counters.
 
-When contacts outgrow their room the step is repeated with more (specs/leonard-deformable-gpu C18 to C20).
+When contacts outgrow their room the step is repeated with more.
+Known as: CUDA graph capture.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import warp as wp
 import warp.utils
 
 from tangere.broad_phase.triangles import LARGEST, Surfaces
-from tangere.query.proximity.contact_buffer import ContactBuffer, filling
+from tangere.query.proximity.contact_buffer import ContactBuffer, fill_arguments
+from tangere.query.proximity.cuda.placement import place_launch
+from tangere.query.proximity.details import fill_one_by_one
 from tangere.query.proximity.exclusion_table import ExclusionTable, that_count_kernel
-from tangere.query.proximity.feature_trees import placing
 from tangere.query.proximity.pair_keys import bases_of, key_bits
 from tangere.query.proximity.search_plan import EXPECTED, Branch, SearchPlan
 from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, launch
@@ -31,6 +33,8 @@ _LARGEST = wp.constant(wp.float64(LARGEST))
 class CudaDetector:
     """The searches of a plan for vertices at `positions` [m], wherever those are when contacts are looked for."""
 
+    reads_in_place = False  #: the graph reads `positions`, nothing else
+
     def __init__(
         self,
         surfaces: Surfaces,
@@ -42,14 +46,22 @@ class CudaDetector:
         self._surfaces, self._plan, self._positions, self._distance = surfaces, plan, positions, distance
         self._bases = bases_of(surfaces.layout)
         self._excluded = None if excluded is None else excluded.inputs(surfaces.replaced(positions))
-        self._lists = 1 if excluded is None else 2  # of names: those found, and those that count
+        self._lists = 1 if excluded is None else 2  # of keys: those found, and those that count
         self._flags = wp.zeros((1 + self._lists) * COUNTER_STRIDE, dtype=wp.int64, device=surfaces.device)
         self._aside = wp.Stream(surfaces.device)
         self._room: _Room | None = None
         self._graph = None
 
-    def find(self) -> ContactBuffer | int:
-        """The contacts; or the number of a vertex whose coordinates are not finite or too large."""
+    def copy(self, points: wp.array, begin: int) -> None:
+        """Let the vertices from `begin` on be at these points."""
+        wp.copy(self._positions, points, dest_offset=begin, count=len(points))
+
+    def find(self, source: wp.array, threads: int) -> ContactBuffer | int:
+        """The contacts where `positions` are; or the number of a vertex that is not finite or too large.
+
+        Args:
+            source, threads: as on CPUs; here positions have been copied, and threads are those of the device.
+        """
         device = self._surfaces.device
         while True:
             if self._room is None:
@@ -73,10 +85,10 @@ class CudaDetector:
 
     def _make_room(self, size: int) -> _Room:
         device = self._surfaces.device
-        names = [wp.empty(2 * size, dtype=wp.int64, device=device) for _ in range(self._lists)]
+        pair_keys = [wp.empty(2 * size, dtype=wp.int64, device=device) for _ in range(self._lists)]
         number = self._flags[-COUNTER_STRIDE:]
-        near = ContactBuffer.empty(self._surfaces.layout, self._positions, names[-1][:size], number, 0)
-        return _Room(size, names, wp.zeros(2 * size, dtype=wp.int32, device=device), near)
+        near = ContactBuffer.empty(self._surfaces.layout, self._positions, pair_keys[-1][:size], number, 0)
+        return _Room(size, pair_keys, wp.zeros(2 * size, dtype=wp.int32, device=device), near)
 
     def _run(self, room: _Room) -> None:
         """Everything a step does, without a word to the host. Edges, and vertices among faces, go side by side: a
@@ -86,24 +98,23 @@ class CudaDetector:
         self._flags.zero_()
         counters = [self._flags[k * COUNTER_STRIDE :] for k in range(1, 1 + self._lists)]
         bits = key_bits(surfaces.layout)
-        for names in room.names:
-            names.fill_((1 << bits) - 1)  # beyond every name: what is not written sorts last
-        names = room.names[0]
+        for pair_keys in room.pair_keys:
+            pair_keys.fill_((1 << bits) - 1)  # beyond every key: what is not written sorts last
+        pair_keys = room.pair_keys[0]
         for body in self._plan.bodies.values():
-            kernel, dim, arguments = placing(*body, self._positions, self._distance, surfaces.frame)
+            kernel, dim, arguments = place_launch(*body, self._positions, self._distance, surfaces.frame)
             launch(kernel, dim, arguments, device=device)
         with wp.ScopedStream(self._aside):
             launch(_find_unusable, len(self._positions), [self._positions], [self._flags], device=device)
-            self._search(self._plan.vertices, [counters[0], room.size, names])
-        self._search(self._plan.edges, [counters[0], room.size, names])
+            self._search(self._plan.vertices, [counters[0], room.size, pair_keys])
+        self._search(self._plan.edges, [counters[0], room.size, pair_keys])
         device.stream.wait_stream(self._aside)
         if self._excluded is not None:
-            inputs = [0, counters[0], names, *self._excluded]
-            names = room.names[1]
-            launch(that_count_kernel, room.size, inputs, [counters[1], room.size, names], device=device)
-        warp.utils.radix_sort_pairs(names, room.places, room.size, 0, bits)
-        kernel, dim, arguments = filling(room.near, self._bases)
-        launch(kernel, dim, arguments, device=device)
+            inputs = [0, counters[0], pair_keys, *self._excluded]
+            pair_keys = room.pair_keys[1]
+            launch(that_count_kernel, room.size, inputs, [counters[1], room.size, pair_keys], device=device)
+        warp.utils.radix_sort_pairs(pair_keys, room.places, room.size, 0, bits)
+        launch(fill_one_by_one, room.size, fill_arguments(room.near, self._bases), device=device)
 
     def _search(self, branch: Branch, outputs: list) -> None:
         """Fit and search, as far as the room in `outputs` goes."""
@@ -117,7 +128,7 @@ class _Room:
     """Arrays for so many contacts."""
 
     size: int
-    names: list[wp.array]  #: (2 size,) int64: found, then those that count; sorting needs twice the room
+    pair_keys: list[wp.array]  #: (2 size,) int64: found, then those that count; sorting needs twice the room
     places: wp.array  #: (2 size,) int32: what sorting moves along
     near: ContactBuffer
 

@@ -1,7 +1,8 @@
 """Trees of pairs for CUDA, with the boxes of one instant: a `LinearTree` whose nodes are records of 32 bytes.
 
 A record is a box, where to go on when that is apart, and what is in it: a thread with one item reads nothing else on
-its way down (specs/leonard-deformable-gpu C20).
+its way down.
+Known as: LBVH (Lauterbach et al. 2009; Karras 2012), traversed without a stack by skip pointers.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import warp as wp
 
 from tangere.broad_phase.triangles import EMPTY
 from tangere.bvh.lbvh import LANES, LinearTree
-from tangere.query.proximity.aabb_record import Record
+from tangere.bvh.wide import AabbRecord
 from tangere.runtime import SOUND, device_of, launch
 
 wp.set_module_options(SOUND)
@@ -47,9 +48,9 @@ class CudaLbvh:
         nodes = wp.empty((len(self.contents), 8), dtype=wp.int32, device=self.numbers.device)
         return CudaLbvhBoxes(
             self,
-            items=wp.empty(len(self.numbers), dtype=Record, device=nodes.device),
+            items=wp.empty(len(self.numbers), dtype=AabbRecord, device=nodes.device),
             nodes=nodes,
-            records=wp.array(ptr=nodes.ptr, shape=len(nodes), dtype=Record, device=nodes.device),
+            records=wp.array(ptr=nodes.ptr, shape=len(nodes), dtype=AabbRecord, device=nodes.device),
         )
 
 
@@ -58,9 +59,9 @@ class CudaLbvhBoxes:
     """The boxes of a tree at an instant."""
 
     of: CudaLbvh
-    items: wp.array  #: (n,) `Record`, by place
+    items: wp.array  #: (n,) `AabbRecord`, by place
     nodes: wp.array  #: (N, 8) int32
-    records: wp.array  #: (N,) `Record`: the same memory
+    records: wp.array  #: (N,) `AabbRecord`: the same memory
 
     def fit(self, vertices: wp.array) -> None:
         """Make the boxes of items and nodes, from the boxes of the vertices."""
@@ -79,13 +80,13 @@ def _fit_clusters(
     contents: wp.array[int],
     items: wp.array2d[int],
     width: int,
-    boxes: wp.array[Record],
-    item_boxes: wp.array[Record],
+    boxes: wp.array[AabbRecord],
+    item_boxes: wp.array[AabbRecord],
     nodes: wp.array2d[int],
 ):
     """Boxes of each cluster and of its items; nodes above have none yet."""
     k = first + wp.tid()
-    whole = Record(EMPTY)
+    whole = AabbRecord(EMPTY)
     if contents[k] >= 0:
         for place in range(begin[k], end[k] + 1):
             box = boxes[items[place, 0]]

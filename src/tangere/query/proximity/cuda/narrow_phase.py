@@ -10,17 +10,17 @@ from functools import cache
 
 import warp as wp
 
+from tangere.bvh.wide import AabbRecord, records_meet
 from tangere.geometry.closest_points import pair_near
-from tangere.query.proximity.aabb_record import Record, records_meet
 from tangere.query.proximity.cuda.lbvh import SIZE_BITS
 from tangere.query.proximity.pair_keys import EDGE_EDGE, VERTEX_FACE, pair_key
 from tangere.runtime import SOUND, reserve_slots
 
-__all__ = ["near_one_by_one"]
+__all__ = ["lbvh_search_kernel"]
 
 
 @cache
-def near_one_by_one(width_a: int, width_b: int) -> wp.Kernel:
+def lbvh_search_kernel(width_a: int, width_b: int) -> wp.Kernel:
     """Edges among edges (2, 2), or vertices among faces (1, 3)."""
     is_near = pair_near(width_a)
 
@@ -33,7 +33,7 @@ def near_one_by_one(width_a: int, width_b: int) -> wp.Kernel:
         return shared == 1
 
     @wp.func
-    def name_at(a: int, b: int, vertex_body: wp.array[int], face_body: wp.array[int], bits: wp.int64) -> wp.int64:
+    def key_at(a: int, b: int, vertex_body: wp.array[int], face_body: wp.array[int], bits: wp.int64) -> wp.int64:
         if wp.static(width_a == 1):
             return pair_key(VERTEX_FACE, int(vertex_body[a] > face_body[b]), a, b, bits)
         else:
@@ -48,13 +48,13 @@ def near_one_by_one(width_a: int, width_b: int) -> wp.Kernel:
         related: int,
         items_a: wp.array2d[int],
         numbers_a: wp.array[int],
-        boxes_a: wp.array[Record],
+        boxes_a: wp.array[AabbRecord],
         positions_a: wp.array[wp.vec3d],
         items_b: wp.array2d[int],
         numbers_b: wp.array[int],
-        boxes_b: wp.array[Record],
+        boxes_b: wp.array[AabbRecord],
         positions_b: wp.array[wp.vec3d],
-        nodes: wp.array[Record],
+        nodes: wp.array[AabbRecord],
         vertex_body: wp.array[int],
         face_body: wp.array[int],
         distance: wp.float64,
@@ -90,7 +90,7 @@ def near_one_by_one(width_a: int, width_b: int) -> wp.Kernel:
                             if is_near(items_a, i, positions_a, items_b, j, positions_b, b < a, distance):
                                 place = reserve_slots(counts, shard, 1, capacity)
                                 if place >= 0:
-                                    out[place] = name_at(a, b, vertex_body, face_body, bits)
+                                    out[place] = key_at(a, b, vertex_body, face_body, bits)
                 node = record[6]
 
     return near_among

@@ -5,11 +5,14 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.lbvh import Lanes, MovingBox
+from tangere.bvh.wide import DESCENT_STATE
 
-__all__ = ["PENDING", "add_candidates", "keep_rest", "meet"]
+__all__ = ["PENDING", "SCRATCH_ROW", "add_candidates", "drop_eight", "simd_boxes_meet"]
 
 #: Candidates a list has room for: up to seven wait for an eighth, and eight are written at once.
 PENDING = wp.constant(16)
+#: Numbers of a row of scratch memory: a list of candidates, and a descent.
+SCRATCH_ROW = 2 * int(PENDING) + DESCENT_STATE
 
 _TYPES = """
     typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
@@ -104,7 +107,7 @@ def add_candidates(
     return pending - 8;
 """
 )
-def keep_rest(pending: int, row: int, scratch: wp.array2d[int]) -> int:
+def drop_eight(pending: int, row: int, scratch: wp.array2d[int]) -> int:
     """Forget the first eight candidates; how many are left."""
     ...
 
@@ -117,6 +120,6 @@ def keep_rest(pending: int, row: int, scratch: wp.array2d[int]) -> int:
     return meeting(*(const Row*)a, *(const Row*)(a + 4), (const int*)&boxes.data[j]);
 """
 )
-def meet(boxes: wp.array[MovingBox], i: int, j: int) -> bool:
+def simd_boxes_meet(boxes: wp.array[MovingBox], i: int, j: int) -> bool:
     """Whether two boxes meet, as `boxes_meet` says, all axes at once."""
     ...

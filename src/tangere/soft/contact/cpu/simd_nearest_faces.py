@@ -1,8 +1,8 @@
 """The search of `nearest_faces` for CPUs: the boxes of eight faces at a time, and the distances of eight candidates.
 
-Faces whose boxes meet that of a vertex go to a short list, and eight of them are asked at once whether they are on the
-right side and nearer than what the vertex has, by the formulas of `touch`. Slivers, and faces whose nearest point is on
-their rim, it is asked about one by one: so the answers are those of the search one by one. Nothing here is for CUDA.
+Faces whose boxes meet that of a vertex go to a short list, and eight of them are compared at once with what the vertex
+has, by the formulas of `contact_gap`. Slivers, and faces whose nearest point is on their rim, are looked at one by one:
+so the answers are those of `nearest_faces`, of which this is the twin for one device.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.lbvh import LANES, Lanes, MovingBox
-from tangere.query.proximity import FACES, VECTORS
+from tangere.bvh.wide import begin_descent, meeting_of, next_cluster
+from tangere.geometry.simd import POINT_TRIANGLE, VECTORS
 from tangere.runtime import SOUND
-from tangere.soft.contact.activation import FAR, REACH, REST_PART, touch, vertex_normal
-from tangere.soft.contact.cpu.bvh8_descent import begin_descent, meeting_of, next_cluster
-from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, keep_rest
+from tangere.soft.contact.activation import FAR, REACH, REST_PART, contact_gap, vertex_normal
+from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, drop_eight
 from tangere.soft.model.assembly import CLOSED, STILL
 
 wp.set_module_options(SOUND)
@@ -30,12 +30,12 @@ def simd_nearest_faces(
     offsets: wp.array[int],
     boxes: wp.array[MovingBox],
     certified: wp.array[int],
-    group_offsets: wp.array[int],
-    groups: wp.array[wp.vec2i],
+    octet_offsets: wp.array[int],
+    octets: wp.array[wp.vec2i],
     cones: wp.array[wp.vec4d],
     cone_rows: wp.array2d[wp.float64],
     patch_cones: wp.array[wp.vec4d],
-    news: wp.array[wp.uint8],
+    dirty: wp.array[wp.uint8],
     node_first: wp.array[int],
     first_cluster: wp.array[int],
     node_of: wp.array[int],
@@ -65,16 +65,18 @@ def simd_nearest_faces(
     unit = units[row]
     top = unit[0]
     patch = unit[1]
-    barred = group_offsets[patch]
-    barred_end = barred
+    excluded = octet_offsets[patch]
+    excluded_end = excluded
     if certified[patch] == 1:
-        barred_end = group_offsets[patch + 1]
+        excluded_end = octet_offsets[patch + 1]
     first_own = first_cluster[patch]
     end_own = first_cluster[patch + 1]
     cone = patch_cones[patch]
     pending = int(0)
-    begin_descent(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch)
-    other = next_cluster(nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch)
+    begin_descent(nodes, top, rows, levels, excluded, excluded_end, octets, cone, cone_rows, 0, dirty, row, scratch)
+    other = next_cluster(
+        nodes, top, rows, levels, excluded, excluded_end, octets, cone, cone_rows, 0, dirty, row, scratch
+    )
     while other >= 0:
         node = node_of[other]
         met = meeting_of(nodes, node, rows, first_own, end_own, cones[other], cone_rows)
@@ -103,19 +105,19 @@ def simd_nearest_faces(
                         gaps[v] = wp.vec2d(FAR, FAR)
                         normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
                     if pending >= LANES:
-                        ask(LANES, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest, body,
-                            traits, distance, normals, gaps, partners)  # fmt: skip
-                        pending = keep_rest(pending, row, scratch)
+                        keep_nearest(LANES, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest,
+                                     body, traits, distance, normals, gaps, partners)  # fmt: skip
+                        pending = drop_eight(pending, row, scratch)
         other = next_cluster(
-            nodes, top, rows, levels, barred, barred_end, groups, cone, cone_rows, 0, news, row, scratch
+            nodes, top, rows, levels, excluded, excluded_end, octets, cone, cone_rows, 0, dirty, row, scratch
         )
     if pending > 0:
-        ask(pending, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest, body,
+        keep_nearest(pending, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest, body,
             traits, distance, normals, gaps, partners)  # fmt: skip
 
 
 @wp.func
-def ask(
+def keep_nearest(
     count: int,
     row: int,
     scratch: wp.array2d[int],
@@ -134,7 +136,7 @@ def ask(
     partners: wp.array[int],
 ):
     """Keep those of up to eight candidates that are nearer than what their vertices have."""
-    left = keep_in_lanes(
+    left = simd_keep_nearest(
         count, row, scratch, items, order, positions, rest, body, traits, distance, normals, gaps, partners
     )
     lane = int(0)
@@ -142,7 +144,7 @@ def ask(
         if (left & 1) == 1:
             v = scratch[row, lane]
             j = scratch[row, PENDING + lane]
-            found = touch(
+            found = contact_gap(
                 v, normals[v], items, j, positions, face_offsets, faces_at, faces, rest, body, traits, distance, gaps[v]
             )
             side = int(found < wp.float64(0.0))
@@ -186,7 +188,7 @@ def ask(
     const Vector p = gathered(corner[0]), a = gathered(corner[1]), b = gathered(corner[2]), c = gathered(corner[3]);
     const Vector normal = gathered(normal_of);
 """
-    + FACES
+    + POINT_TRIANGLE
     + """
     const Vector across = {e0.y * e1.z - e0.z * e1.y, e0.z * e1.x - e0.x * e1.z, e0.x * e1.y - e0.y * e1.x};
     Whole along_it = dot(normal, across) > zero;
@@ -231,7 +233,7 @@ def ask(
     return one_by_one;
 """
 )
-def keep_in_lanes(
+def simd_keep_nearest(
     count: int,
     row: int,
     scratch: wp.array2d[int],
@@ -246,5 +248,5 @@ def keep_in_lanes(
     gaps: wp.array[wp.vec2d],
     partners: wp.array[int],
 ) -> int:
-    """Keep what `touch` would find nearer of up to eight candidates; those it must be asked about one by one."""
+    """Keep what `contact_gap` would find nearer of up to eight candidates; those it must be asked about one by one."""
     ...

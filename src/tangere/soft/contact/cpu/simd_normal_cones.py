@@ -1,28 +1,28 @@
-"""The cones of `looking` for CPUs: the normals of the eight faces of a cluster at once, with the same bits."""
+"""The cones of `normal_cones` for CPUs: the normals of the eight faces of a cluster at once, with the same bits."""
 
 from __future__ import annotations
 
 import warp as wp
 
 from tangere.bvh.lbvh import Lanes
-from tangere.query.proximity import VECTORS
+from tangere.geometry.simd import VECTORS
 from tangere.runtime import SOUND
 from tangere.soft.model.assembly import CLOSED
 
 wp.set_module_options(SOUND)
 
-__all__ = ["cones_in_lanes"]
+__all__ = ["simd_cones"]
 
 
 @wp.kernel
-def cones_in_lanes(
+def simd_cones(
     first: int,
     corners: wp.array2d[Lanes],
     positions: wp.array[wp.vec3d],
     traits: wp.array[int],
     cones: wp.array[wp.vec4d],
 ):
-    lay_cone(first + wp.tid(), corners, positions, traits, cones)
+    find_cone(first + wp.tid(), corners, positions, traits, cones)
 
 
 @wp.func_native(
@@ -58,7 +58,7 @@ def cones_in_lanes(
     cones.data[k] = wp::vec_t<4, wp::float64>(axis[0], axis[1], axis[2], all_closed ? cosine : -1.0);
 """
 )
-def lay_cone(
+def find_cone(
     k: int,
     corners: wp.array2d[Lanes],
     positions: wp.array[wp.vec3d],

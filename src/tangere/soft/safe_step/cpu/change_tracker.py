@@ -1,7 +1,8 @@
-"""What is new after a round of the truncation, for CPUs: lists of the few clusters and patches whose moves changed.
+"""What has new moves after an iteration of the truncation, for CPUs: the few clusters and patches to look at again.
 
-A round changes the moves of a hundredth of all vertices; asking all of them would take longer than what follows.
-Nothing here is for CUDA, where each thread asks for itself.
+An iteration changes the moves of a hundredth of all vertices; asking all of them would take longer than what follows.
+On CUDA each thread asks for itself.
+Known as: dirty flags.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class DirtySets:
     patches: wp.array  #: int32: patches with one of them around
     clusters: wp.array  #: (c,) uint8: 1 for clusters with one of them
     nodes: wp.array  #: (N,) uint8: 1 for nodes of the tree with such a cluster below them
-    groups: wp.array  #: uint8: for each node of eight (`descent`) a mask of its children with such a cluster below them
+    child_masks: (
+        wp.array
+    )  #: uint8: for each node of eight (`descent`) a mask of its children with such a cluster below them
 
 
 class ChangeTracker:
@@ -41,12 +44,12 @@ class ChangeTracker:
         offsets = lists.cluster_offsets.numpy()
         patch = np.repeat(np.arange(lists.count), np.diff(offsets))
         self._at_cluster = _Lists(lists.clusters.numpy(), patch, len(size))
-        self._patches, patches = lists.count, wp.clone(lists.dealt)
+        self._patches, patches = lists.count, wp.clone(lists.interleaved)
         ones = [wp.ones(count, dtype=wp.uint8, device="cpu") for count in (len(size), len(self._parent))]
-        groups = wp.full(int(self._levels[-1]), 255, dtype=wp.uint8, device="cpu")
-        self.all = DirtySets(np.arange(vertices), patches, *ones, groups)  #: everything is new
+        child_masks = wp.full(int(self._levels[-1]), 255, dtype=wp.uint8, device="cpu")
+        self.all = DirtySets(np.arange(vertices), patches, *ones, child_masks)  #: everything is new
 
-    def about(self, changed: wp.array) -> DirtySets:
+    def dirty_sets(self, changed: wp.array) -> DirtySets:
         """What is new where these vertices, (s,) uint8, have new moves."""
         vertices = np.flatnonzero(changed.numpy())
         if 4 * len(vertices) > len(self.all.vertices):
@@ -64,16 +67,18 @@ class ChangeTracker:
             padded = np.concatenate([below, np.zeros(-len(below) % 8, np.uint8)])
             masks.append(np.packbits(padded.reshape(-1, 8), bitorder="little"))
             below = (masks[-1] != 0).astype(np.uint8)
-        groups = np.concatenate(masks)
-        around = np.zeros(self._patches, bool)
-        around[self._at_cluster.of(found)] = True
-        patches = np.flatnonzero(around).astype(np.int32)
+        child_masks = np.concatenate(masks)
+        at_changed = np.zeros(self._patches, bool)
+        at_changed[self._at_cluster.of(found)] = True
+        patches = np.flatnonzero(at_changed).astype(np.int32)
 
-        def kept(array: np.ndarray, dtype: Any) -> wp.array:
+        def as_array(array: np.ndarray, dtype: Any) -> wp.array:
             return wp.array(array, dtype=dtype, device="cpu", copy=False)
 
         return DirtySets(
-            vertices, kept(patches, wp.int32), *(kept(array, wp.uint8) for array in (clusters, nodes, groups))
+            vertices,
+            as_array(patches, wp.int32),
+            *(as_array(array, wp.uint8) for array in (clusters, nodes, child_masks)),
         )
 
 

@@ -1,4 +1,4 @@
-"""Patches that are compared anew with how they lie when a step ends, for CPUs: the largest part is their distances.
+"""New references for patches, how they lie when a step ends, for CPUs: the largest part is their distances.
 
 The faces around a patch lie eight side by side, and each edge of the patch that is not far from all of them looks for a
 direction to each of the eight at once; pairs that find none are measured. How far apart they must be is known before,
@@ -11,21 +11,21 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.lbvh import Lanes
-from tangere.query.proximity import EDGES, FACES, VECTORS
+from tangere.geometry.simd import POINT_TRIANGLE, SEGMENT_SEGMENT, VECTORS
 from tangere.runtime import SOUND
-from tangere.soft.safe_step.cpu.simd_smoothness import fit_in_lanes, needed_apart
-from tangere.soft.safe_step.separating_direction import TRIES, nearest_way
+from tangere.soft.safe_step.cpu.simd_smoothness import needed_clearance, simd_fit_map
+from tangere.soft.safe_step.separating_direction import TRIES, shortest_offset
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CORNERS", "renew"]
+__all__ = ["CORNERS", "renew_references"]
 
 #: Steps to wait before a patch that has no certificate even from where it is now is looked at anew.
-PATIENCE = wp.constant(8)
+RETRY_AFTER = wp.constant(8)
 #: Distances are right to far more digits than this.
 ROUNDED = wp.constant(wp.float64(1.0 - 1.0e-9))
 #: The distance of a patch that cannot be certified for now; none at all would mean never.
-NOT_YET = wp.constant(wp.float64(1.0e-300))
+NO_CLEARANCE = wp.constant(wp.float64(1.0e-300))
 #: Coordinates of the corners of eight faces.
 CORNERS = 72
 
@@ -41,7 +41,7 @@ _PAIR = """
 
 
 @wp.kernel
-def renew(
+def renew_references(
     first: int,
     patches: wp.array[int],
     cluster_offsets: wp.array[int],
@@ -52,7 +52,7 @@ def renew(
     rest: wp.array[wp.vec3d],
     duals: wp.array[wp.mat33d],
     tangents: wp.array[wp.mat33d],
-    apart: wp.array[wp.float64],
+    clearance: wp.array[wp.float64],
     edge_offsets: wp.array[int],
     patch_edges: wp.array[int],
     edges: wp.array2d[int],
@@ -75,21 +75,21 @@ def renew(
 ):
     """Where there is no certificate, compare from now on with how the patch lies when this step ends."""
     p = patches[first + wp.tid()]
-    if certified[p] == 1 or apart[p] <= wp.float64(0.0):
+    if certified[p] == 1 or clearance[p] <= wp.float64(0.0):
         return
     if wait[p] > 0:
         wait[p] = wait[p] - 1
         return
-    wait[p] = PATIENCE
-    if not lay_anew(p, offsets, vertices, cluster_offsets, clusters, nodes, node_first, node_last, items, end,
+    wait[p] = RETRY_AFTER
+    if not set_reference(p, offsets, vertices, cluster_offsets, clusters, nodes, node_first, node_last, items, end,
                     rest, duals, tangents):  # fmt: skip
         return
-    fit_in_lanes(p, 0, offsets, vertices, own, rest, duals, tangents, start, maps, errors)
-    fit_in_lanes(p, 1, offsets, vertices, own, rest, duals, tangents, end, maps, errors)
-    needed = needed_apart(p, maps, errors, least)
-    apart[p] = NOT_YET
+    simd_fit_map(p, 0, offsets, vertices, own, rest, duals, tangents, start, maps, errors)
+    simd_fit_map(p, 1, offsets, vertices, own, rest, duals, tangents, end, maps, errors)
+    needed = needed_clearance(p, maps, errors, least)
+    clearance[p] = NO_CLEARANCE
     if needed < reach:
-        found = ROUNDED * least_apart(
+        found = ROUNDED * least_distance(
             p,
             edge_offsets,
             patch_edges,
@@ -109,13 +109,13 @@ def renew(
             nearest,
         )
         if found > needed:
-            apart[p] = found
+            clearance[p] = found
             certified[p] = 1
             wait[p] = 0
 
 
 @wp.func
-def lay_anew(
+def set_reference(
     p: int,
     offsets: wp.array[int],
     vertices: wp.array[int],
@@ -170,7 +170,7 @@ def lay_anew(
 
 
 @wp.func
-def least_apart(
+def least_distance(
     p: int,
     edge_offsets: wp.array[int],
     patch_edges: wp.array[int],
@@ -197,12 +197,12 @@ def least_apart(
     half = wp.float64(0.5)
     least = reach + wp.float64(0.0)
     if nearest[p, 0] >= 0:
-        lay_side_by_side(nearest[p, 1], corners, x, p, scratch)
+        gather_faces(nearest[p, 1], corners, x, p, scratch)
         v0 = edges[nearest[p, 0], 0]
         v1 = edges[nearest[p, 0], 1]
-        left = not_further(v0, v1, nearest[p, 1], corners, x, p, scratch, least)
+        left = possibly_nearer(v0, v1, nearest[p, 1], corners, x, p, scratch, least)
         if left > 0:
-            measured = least_in_lanes(left, v0, v1, x, p, scratch)
+            measured = simd_least_distance(left, v0, v1, x, p, scratch)
             if measured >= wp.float64(0.0):
                 least = wp.min(least, measured)
     if not (least > needed):
@@ -223,24 +223,24 @@ def least_apart(
             for k in range(3):
                 size = wp.max(size, wp.length_sq(x[items[j, k]] - centre))
         size = wp.sqrt(size)
-        lay_side_by_side(clusters[c], corners, x, p, scratch)
+        gather_faces(clusters[c], corners, x, p, scratch)
         for e in range(edge_offsets[p], edge_offsets[p + 1]):
             middle = wp.vec3d(middles[e][0], middles[e][1], middles[e][2])
             enough = least + size + middles[e][3]
             if wp.length_sq(middle - centre) < enough * enough:
                 v0 = edges[patch_edges[e], 0]
                 v1 = edges[patch_edges[e], 1]
-                left = not_further(v0, v1, clusters[c], corners, x, p, scratch, least)
+                left = possibly_nearer(v0, v1, clusters[c], corners, x, p, scratch, least)
                 before = least
                 if left > 0:
-                    measured = least_in_lanes(left, v0, v1, x, p, scratch)
+                    measured = simd_least_distance(left, v0, v1, x, p, scratch)
                     if measured >= wp.float64(0.0):
                         least = wp.min(least, measured)
                         left = 0
                 j = node_first[node]
                 while left > 0:  # slivers, and edges that are nearly parallel
                     if (left & 1) == 1:
-                        way = nearest_way(x[v0], x[v1], x[items[j, 0]], x[items[j, 1]], x[items[j, 2]])
+                        way = shortest_offset(x[v0], x[v1], x[items[j, 0]], x[items[j, 1]], x[items[j, 2]])
                         least = wp.min(least, wp.length(way))
                     left = left >> 1
                     j = j + 1
@@ -265,7 +265,7 @@ def least_apart(
         }
 """
 )
-def lay_side_by_side(
+def gather_faces(
     cluster: int, corners: wp.array2d[Lanes], x: wp.array[wp.vec3d], p: int, scratch: wp.array2d[wp.float64]
 ):
     """Write the corners of the faces of a cluster to row p, coordinate by coordinate."""
@@ -309,7 +309,7 @@ def lay_side_by_side(
     return 255 & ~bits_of(far);
 """
 )
-def not_further(
+def possibly_nearer(
     v0: int,
     v1: int,
     cluster: int,
@@ -338,13 +338,13 @@ def not_further(
     };
     auto vertex_face = [&](Vector p, Vector a, Vector b, Vector c) {
 """
-    + FACES
+    + POINT_TRIANGLE
     + """
         keep(apart, sure);
     };
     auto edge_edge = [&](Vector p0, Vector p1, Vector q0, Vector q1) {
 """
-    + EDGES
+    + SEGMENT_SEGMENT
     + """
         keep(apart, sure);
     };
@@ -362,7 +362,7 @@ def not_further(
     return __builtin_sqrt(least_of_all);
 """
 )
-def least_in_lanes(
+def simd_least_distance(
     mask: int, v0: int, v1: int, x: wp.array[wp.vec3d], p: int, scratch: wp.array2d[wp.float64]
 ) -> wp.float64:
     """The least distance of an edge from the faces in row p that a mask names; -1 where one must be asked alone."""

@@ -1,7 +1,7 @@
 """Boxes of a tree that were fitted before, brought up to date in place: only those of what has changed (CPU).
 
-After a round of the truncation a hundredth of all vertices go elsewhere; fitting the whole tree again would take longer
-than searching what is new in it.
+After an iteration of the truncation a hundredth of all vertices go elsewhere; fitting the whole tree again would take
+longer than searching what is new in it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ wp.set_module_options(SOUND)
 __all__ = ["refit"]
 
 
-def refit(boxes: TreeBoxes, vertices: wp.array, changed: wp.array, news: wp.array) -> TreeBoxes:
+def refit(boxes: TreeBoxes, vertices: wp.array, changed: wp.array, dirty: wp.array) -> TreeBoxes:
     """Bring the boxes of clusters, side by side, and of nodes up to date, in place; those of items stay as they were.
 
     Args:
         vertices: (s,) `MovingBox` of the vertices now.
         changed: (c,) uint8, 1 for the clusters that have a vertex with another box than before.
-        news: (N,) uint8, 1 for the nodes that have such a cluster below them.
+        dirty: (N,) uint8, 1 for the nodes that have such a cluster below them.
     """
     tree, device = boxes.tree, device_of(vertices)
     inputs = [changed, tree.clusters, tree.corners, vertices]
     launch(_refit_clusters, len(tree.clusters), inputs, [boxes.lanes, boxes.nodes], device=device, grain=1024)
-    launch(_refit_above, 1, [news, tree.first, tree.last, tree.skip], [boxes.nodes], device=device)
+    launch(_refit_above, 1, [dirty, tree.first, tree.last, tree.skip], [boxes.nodes], device=device)
     return boxes
 
 
@@ -113,7 +113,7 @@ def refit_cluster(
 @wp.kernel
 def _refit_above(
     first: int,
-    news: wp.array[wp.uint8],
+    dirty: wp.array[wp.uint8],
     begin: wp.array[int],
     end: wp.array[int],
     skip: wp.array[int],
@@ -122,6 +122,6 @@ def _refit_above(
     """Children before parents (one thread)."""
     node = begin.shape[0] - 1
     while node >= 0:
-        if news[node] != wp.uint8(0) and end[node] - begin[node] >= LANES:
+        if dirty[node] != wp.uint8(0) and end[node] - begin[node] >= LANES:
             nodes[node] = wp.min(nodes[node + 1], nodes[skip[node + 1]])
         node = node - 1

@@ -1,8 +1,8 @@
 """The search of `truncation` for CPUs: the boxes of eight faces at a time, and directions for eight pairs at once.
 
-Pairs for which no direction is soon found are asked one by one by `crosses`, which finds the shortest way exactly: so
+Pairs for which no direction is soon found are asked one by one by `may_cross`, which finds the shortest way exactly: so
 what is found is what the search one by one finds. Where few moves are new only pairs with one of them are asked for.
-Nothing here is for CUDA.
+The twin for CUDA is the kernel of `truncation`.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.lbvh import LANES, Lanes, MovingBox
-from tangere.query.proximity import VECTORS
+from tangere.bvh.wide import begin_descent, meeting_of, next_cluster
+from tangere.geometry.simd import VECTORS
 from tangere.runtime import SOUND, reserve_slots
-from tangere.soft.contact.cpu.bvh8_descent import begin_descent, meeting_of, next_cluster
-from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, keep_rest
-from tangere.soft.safe_step.separating_direction import KEPT, NOISE, TRIES, can_move, crosses
+from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, drop_eight
+from tangere.soft.safe_step.separating_direction import NOISE, TRIES, USABLE, can_move, may_cross
 
 wp.set_module_options(SOUND)
 
-__all__ = ["crossing_in_lanes"]
+__all__ = ["simd_crossing"]
 
 
 @wp.kernel
-def crossing_in_lanes(
+def simd_crossing(
     first: int,
     shard: int,
     units: wp.array[wp.vec4i],
@@ -31,11 +31,11 @@ def crossing_in_lanes(
     edges: wp.array2d[int],
     boxes: wp.array[MovingBox],
     certified: wp.array[int],
-    group_offsets: wp.array[int],
-    groups: wp.array[wp.vec2i],
+    octet_offsets: wp.array[int],
+    octets: wp.array[wp.vec2i],
     cones: wp.array2d[wp.float64],
     changed: wp.array[wp.uint8],
-    news: wp.array[wp.uint8],
+    dirty: wp.array[wp.uint8],
     node_first: wp.array[int],
     first_cluster: wp.array[int],
     node_of: wp.array[int],
@@ -61,21 +61,23 @@ def crossing_in_lanes(
     unit = units[row]
     top = unit[0]
     patch = unit[1]
-    barred = group_offsets[patch]
-    barred_end = barred
+    excluded = octet_offsets[patch]
+    excluded_end = excluded
     if certified[patch] == 1:
-        barred_end = group_offsets[patch + 1]
+        excluded_end = octet_offsets[patch + 1]
     any_way = wp.vec4d(wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(-1.0))
-    only_news = int(1)  # a patch that goes where it went needs to ask only for others that do not
+    only_dirty = int(1)  # a patch that goes where it went needs to ask only for others that do not
     first_own = first_cluster[patch]
     end_own = first_cluster[patch + 1]
     for own in range(first_own, end_own):
         if changed[own] != wp.uint8(0):
-            only_news = 0
+            only_dirty = 0
     pending = int(0)
-    begin_descent(nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, only_news, news, row, scratch)
+    begin_descent(
+        nodes, top, rows, levels, excluded, excluded_end, octets, any_way, cones, only_dirty, dirty, row, scratch
+    )
     other = next_cluster(
-        nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, only_news, news, row, scratch
+        nodes, top, rows, levels, excluded, excluded_end, octets, any_way, cones, only_dirty, dirty, row, scratch
     )
     while other >= 0:
         node = node_of[other]
@@ -89,18 +91,20 @@ def crossing_in_lanes(
                         node_first[node], by_mask, pending, row, scratch,
                     )  # fmt: skip
                     if pending >= LANES:
-                        ask(LANES, row, scratch, edges, items, order, start, end, traits, least,
+                        append_uncertified(LANES, row, scratch, edges, items, order, start, end, traits, least,
                             shard, counts, capacity, out)  # fmt: skip
-                        pending = keep_rest(pending, row, scratch)
+                        pending = drop_eight(pending, row, scratch)
         other = next_cluster(
-            nodes, top, rows, levels, barred, barred_end, groups, any_way, cones, only_news, news, row, scratch
+            nodes, top, rows, levels, excluded, excluded_end, octets, any_way, cones, only_dirty, dirty, row, scratch
         )
     if pending > 0:
-        ask(pending, row, scratch, edges, items, order, start, end, traits, least, shard, counts, capacity, out)
+        append_uncertified(
+            pending, row, scratch, edges, items, order, start, end, traits, least, shard, counts, capacity, out
+        )
 
 
 @wp.func
-def ask(
+def append_uncertified(
     count: int,
     row: int,
     scratch: wp.array2d[int],
@@ -117,7 +121,7 @@ def ask(
     out: wp.array[wp.vec2i],
 ):
     """Append those of up to eight candidates that have no certificate."""
-    left = uncertain_in_lanes(count, row, scratch, edges, items, start, end, least)
+    left = simd_uncertain(count, row, scratch, edges, items, start, end, least)
     lane = int(0)
     while left > 0:
         if (left & 1) == 1:
@@ -128,7 +132,7 @@ def ask(
             i0 = items[j, 0]
             i1 = items[j, 1]
             i2 = items[j, 2]
-            if can_move(v0, v1, i0, i1, i2, traits) and crosses(v0, v1, i0, i1, i2, start, end, least):
+            if can_move(v0, v1, i0, i1, i2, traits) and may_cross(v0, v1, i0, i1, i2, start, end, least):
                 place = reserve_slots(counts, shard, 1, capacity)
                 if place >= 0:
                     out[place] = wp.vec2i(i, order[j])
@@ -140,7 +144,7 @@ def ask(
     VECTORS
     + f"""
     const int tries = {int(TRIES)}, room_for = {int(PENDING)};
-    const double kept = {float(KEPT)!r}, noise = {float(NOISE)!r};
+    const double kept = {float(USABLE)!r}, noise = {float(NOISE)!r};
 """
     + """
     const int* one = &scratch.data[scratch.shape[1] * row];
@@ -209,7 +213,7 @@ def ask(
     return open;
 """
 )
-def uncertain_in_lanes(
+def simd_uncertain(
     count: int,
     row: int,
     scratch: wp.array2d[int],

@@ -1,20 +1,20 @@
 """The certificates of `smoothness` for CPUs: eight vertices at a time, and nothing about a place is found twice.
 
-A step begins where the one before ended, and rounds of the truncation change only where it ends. So what the map of a
-patch and its errors are at the start is known already, unless something was put elsewhere. Nothing here is for CUDA.
+A step begins where the one before ended, and iterations of the truncation change only where it ends. So what the map of
+a patch and its errors are at the start is known already, unless something was put elsewhere. Nothing here is for CUDA.
 """
 
 from __future__ import annotations
 
 import warp as wp
 
-from tangere.query.proximity import VECTORS
+from tangere.geometry.simd import VECTORS
 from tangere.runtime import SOUND
 from tangere.soft.safe_step.smoothness import smallest_stretch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["AS_BEFORE", "FROM_END", "UNKNOWN", "certify_in_lanes", "fit_in_lanes", "needed_apart"]
+__all__ = ["AS_BEFORE", "FROM_END", "UNKNOWN", "needed_clearance", "simd_certify", "simd_fit_map"]
 
 #: What is known of where a step begins: what was known before, what was known of where the last one ended, or nothing.
 AS_BEFORE, FROM_END, UNKNOWN = (wp.constant(k) for k in range(3))
@@ -23,7 +23,7 @@ AT_ONCE = 256
 
 
 @wp.kernel
-def certify_in_lanes(
+def simd_certify(
     first: int,
     patches: wp.array[int],
     offsets: wp.array[int],
@@ -32,7 +32,7 @@ def certify_in_lanes(
     rest: wp.array[wp.vec3d],
     duals: wp.array[wp.mat33d],
     tangents: wp.array[wp.mat33d],
-    apart: wp.array[wp.float64],
+    clearance: wp.array[wp.float64],
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
     least: wp.float64,
@@ -44,19 +44,21 @@ def certify_in_lanes(
     """Certify a patch; `maps` and `errors` are those at its start and end."""
     p = patches[first + wp.tid()]
     certified[p] = 0
-    if apart[p] <= wp.float64(0.0):
+    if clearance[p] <= wp.float64(0.0):
         return
     if known == FROM_END:
         maps[0, p] = maps[1, p]
         errors[0, p] = errors[1, p]
     elif known == UNKNOWN:
-        fit_in_lanes(p, 0, offsets, vertices, own, rest, duals, tangents, start, maps, errors)
-    fit_in_lanes(p, 1, offsets, vertices, own, rest, duals, tangents, end, maps, errors)
-    certified[p] = int(apart[p] > needed_apart(p, maps, errors, least))
+        simd_fit_map(p, 0, offsets, vertices, own, rest, duals, tangents, start, maps, errors)
+    simd_fit_map(p, 1, offsets, vertices, own, rest, duals, tangents, end, maps, errors)
+    certified[p] = int(clearance[p] > needed_clearance(p, maps, errors, least))
 
 
 @wp.func
-def needed_apart(p: int, maps: wp.array2d[wp.mat33d], errors: wp.array2d[wp.vec2d], least: wp.float64) -> wp.float64:
+def needed_clearance(
+    p: int, maps: wp.array2d[wp.mat33d], errors: wp.array2d[wp.vec2d], least: wp.float64
+) -> wp.float64:
     """How far apart features must have been once for the patch to be certified; infinite if that is never enough."""
     half = wp.float64(0.5)
     change = maps[1, p] - maps[0, p]
@@ -77,7 +79,7 @@ def needed_apart(p: int, maps: wp.array2d[wp.mat33d], errors: wp.array2d[wp.vec2
     alignas(64) double at[3][most], once[3][most];
     alignas(64) long long mine[most];
     // Lanes beyond the last vertex repeat the first one, which adds nothing: all is measured from it.
-    auto lay_side_by_side = [&](int from) -> int {
+    auto gather = [&](int from) -> int {
         const int count = stop - from < most ? stop - from : most;
         #pragma clang loop vectorize(disable)
         for (int k = 0; k < count; ++k) {
@@ -110,7 +112,7 @@ def needed_apart(p: int, maps: wp.array2d[wp.mat33d], errors: wp.array2d[wp.vec2
     const Vector origin = {(Wide)zeroth[0], (Wide)zeroth[1], (Wide)zeroth[2]};
     Vector sum = {zero, zero, zero}, by_x = sum, by_y = sum, by_z = sum;
     for (int from = begin; from < stop; from += most) {
-        const int count = lay_side_by_side(from);
+        const int count = gather(from);
         for (int k = 0; k < count; k += 8) {
             const Vector r = minus(row(at, k), origin), d = row(once, k);
             sum = {sum.x + r.x, sum.y + r.y, sum.z + r.z};
@@ -145,7 +147,7 @@ def needed_apart(p: int, maps: wp.array2d[wp.mat33d], errors: wp.array2d[wp.vec2
         origin.x + added(sum.x) / number, origin.y + added(sum.y) / number, origin.z + added(sum.z) / number};
     Wide worst = zero, worst_own = zero;
     for (int from = begin; from < stop; from += most) {
-        const int count = stop - begin <= most ? stop - begin : lay_side_by_side(from);
+        const int count = stop - begin <= most ? stop - begin : gather(from);
         for (int k = 0; k < count; k += 8) {
             const Vector away = minus(row(at, k), centre), r = row(once, k);
             const Vector error = {
@@ -168,7 +170,7 @@ def needed_apart(p: int, maps: wp.array2d[wp.mat33d], errors: wp.array2d[wp.vec2
         map[k] = f[k];
 """
 )
-def fit_in_lanes(
+def simd_fit_map(
     p: int,
     when: int,
     offsets: wp.array[int],

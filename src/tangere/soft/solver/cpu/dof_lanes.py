@@ -1,10 +1,10 @@
-"""What acts on eight dofs of one colour, side by side in rows, and how they move (CPU).
+"""What acts on eight dofs of one colour, side by side in SIMD lanes, and how they move (CPU).
 
-Dofs of one colour and kind, solid or sheet, are put into eights, those with as many elements together. A row holds one
-number for each of the eight: a neighbour, a corner of an element, a constant of it. Shorter lists go on with elements
-that do nothing, and eights that are not full repeat their last dof with all that acts on it: it comes to the same place
-twice. Positions lie in fours, so that one load takes one, and eight of them turned make three rows.
-The formulas are those of `elastic`.
+Dofs of one colour and kind, solid or sheet, are put into groups of eight, those with as many elements together. A row
+holds one number for each of the eight: a neighbour, a corner of an element, a constant of it. Shorter lists go on with
+elements that do nothing, and groups that are not full repeat their last dof with all that acts on it: it comes to the
+same place twice. Positions lie in fours, so that one load takes one, and eight of them turned make three rows.
+The formulas are those of `model.elastic`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import warp as wp
 
 from tangere.soft.model.assembly import Assembly
 
-__all__ = ["DofLanes", "move_eight"]
+__all__ = ["DofLanes", "move_lanes"]
 
 
 @dataclass(frozen=True)
 class DofLanes:
-    """All eights of the dofs that move, by colour."""
+    """All groups of eight dofs that move, by colour."""
 
     colours: np.ndarray  #: (c + 1,) where each colour begins
     table: wp.array  #: (e, 5): first row of neighbours, how many, first row of elements, how many, 1 for solids
@@ -38,15 +38,15 @@ class DofLanes:
         sizes = np.diff(element_offsets)
         is_solid = np.zeros(len(sizes), bool)
         is_solid[sizes > 0] = opposite[element_offsets[:-1][sizes > 0], 2] >= 0
-        order, eights, begins = assembly.order.numpy(), [], [0]
+        order, groups, begins = assembly.order.numpy(), [], [0]
         for begin, end in pairwise(assembly.colours.tolist()):
             ours = order[begin:end]
             for kind in (True, False):
                 some = ours[is_solid[ours] == kind]
                 some = some[np.argsort(-sizes[some], kind="stable")]
-                eights.append(np.concatenate([some, np.repeat(some[-1:], -len(some) % 8)]).reshape(-1, 8))
-            begins.append(sum(map(len, eights)))
-        dofs = np.concatenate(eights)
+                groups.append(np.concatenate([some, np.repeat(some[-1:], -len(some) % 8)]).reshape(-1, 8))
+            begins.append(sum(map(len, groups)))
+        dofs = np.concatenate(groups)
         near, near_at = _side_by_side(offsets, dofs)
         part, part_at = _side_by_side(element_offsets, dofs)
         near_self, part_self = (np.repeat(dofs, np.diff(at), axis=0) for at in (near_at, part_at))
@@ -105,8 +105,8 @@ def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np
     auto cross = [](Vector a, Vector b) -> Vector {
         return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
     };
-    const int* dof = &dofs.data[8 * eight];
-    const int* row = &table.data[5 * eight];
+    const int* dof = &dofs.data[8 * group];
+    const int* row = &table.data[5 * group];
     const Vector here = at(dof);
     Vector force = {};
     Wide xx = {}, xy = {}, xz = {}, yy = {}, yz = {}, zz = {};
@@ -126,10 +126,10 @@ def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np
             Four push = {};
             Wide stiff = {};
             for (int e = row_begin.data[i]; e < row_end.data[i]; ++e) {
-                const double* act = &acts.data[12 * entry_row.data[e]];
+                const double* row_force = &row_forces.data[12 * entry_row.data[e]];
                 const double* share = (const double*)&entry_pull.data[e];
-                push += share[0] * *(const Four*)act;
-                stiff += share[1] * *(const Wide*)(act + 4);
+                push += share[0] * *(const Four*)row_force;
+                stiff += share[1] * *(const Wide*)(row_force + 4);
             }
             force.x[lane] += push[0], force.y[lane] += push[1], force.z[lane] += push[2];
             xx[lane] += stiff[0], xy[lane] += stiff[1], xz[lane] += stiff[2];
@@ -154,8 +154,8 @@ def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np
             // law[1] size is the ratio of areas; without area there is no direction to push in
             add(size > 0.0 ? law[0] * law[2] / size - scale : (Wide)0.0, cross(area, along));
             add_outer(-scale, along);
-            const Wide round = scale * dot(along, along);
-            xx += round, yy += round, zz += round;
+            const Wide across = scale * dot(along, along);
+            xx += across, yy += across, zz += across;
         }
     }
     const Wide a = yy * zz - yz * yz, b = xz * yz - xy * zz, c = xy * yz - xz * yy;
@@ -169,8 +169,8 @@ def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np
         ((Four*)x.data)[dof[lane]] = (Four){mx[lane], my[lane], mz[lane], 0.0};
 """
 )
-def move_eight(
-    eight: int,
+def move_lanes(
+    group: int,
     table: wp.array2d[int],
     dofs: wp.array2d[int],
     neighbours: wp.array2d[int],
@@ -185,7 +185,7 @@ def move_eight(
     row_end: wp.array[int],
     entry_row: wp.array[int],
     entry_pull: wp.array[wp.vec2d],
-    acts: wp.array2d[wp.float64],
+    row_forces: wp.array2d[wp.float64],
 ):
     """Each of the eight dofs goes to the minimum of its own part of the energy."""
     ...

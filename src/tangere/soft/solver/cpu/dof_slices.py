@@ -1,6 +1,6 @@
 """What a slice of dofs does at the end of a sweep: sums over it, the shift of its body, the acceleration (CPU).
 
-Positions lie in fours, with a zero. What it is for, and in which order, is told in `sweep_end` and `anderson`.
+Positions lie in fours, with a zero. The formulas are those of `solver.cuda.sweep_end` and `solver.anderson`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import warp as wp
 
 from tangere.soft.solver.anderson import Dots
 
-__all__ = ["body_shift", "missing_move", "shift_and_remember", "take_off"]
+__all__ = ["accelerate_slice", "body_shift", "missing_move", "shift_and_record"]
 
 
 @wp.func
@@ -18,13 +18,13 @@ def body_shift(
     slice_begin: int,
     slice_end: int,
     missing: wp.array[wp.vec4d],
-    held: int,
+    anchored: int,
     mass_per_dt2: wp.float64,
     per_dt2: wp.float64,
     sums: wp.array2d[wp.float64],
 ) -> wp.vec4d:
     """The shift of a body, see `sweep_end`."""
-    if held != 0:
+    if anchored != 0:
         return wp.vec4d()
     push = wp.vec3d(sums[b, 0], sums[b, 1], sums[b, 2])
     total = wp.vec4d()
@@ -94,7 +94,7 @@ def missing_move(
         ((double*)&dots.data[part])[k] = sums[k][0] + sums[k][1] + sums[k][2];
 """
 )
-def shift_and_remember(
+def shift_and_record(
     part: int,
     begin: int,
     end: int,
@@ -127,7 +127,7 @@ def shift_and_remember(
     }
 """
 )
-def take_off(
+def accelerate_slice(
     begin: int,
     end: int,
     theta: wp.vec3d,

@@ -1,7 +1,7 @@
 """What contacts do to dofs and bodies while the solver sweeps, in rows of twelve numbers (CPU).
 
 A row is a force, three numbers and a zero, and a symmetric stiffness, six and two zeros: two loads take it. The law is
-that of `rows.row_force`; how far a contact has slipped is what its gap has changed since the step began.
+that of `contact.rows.row_force`; how far a contact has slipped is what its gap has changed since the step began.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import warp as wp
 
 from tangere.soft.contact.row_entries import RowDofs, RowWeights
 
-__all__ = ["ACT", "act", "add_acts", "row_gap"]
+__all__ = ["ROW_FORCE", "row_gap", "sum_body_forces", "write_row_force"]
 
 #: Numbers in a row.
-ACT = 12
+ROW_FORCE = 12
 
 
 @wp.func_native(
@@ -39,7 +39,7 @@ def row_gap(
 
 
 @wp.func
-def act(
+def write_row_force(
     r: int,
     gap: wp.vec3d,
     gap_before: wp.vec3d,
@@ -47,7 +47,7 @@ def act(
     law: wp.vec2d,
     friction: wp.float64,
     slip: wp.float64,
-    acts: wp.array2d[wp.float64],
+    row_forces: wp.array2d[wp.float64],
 ):
     """Force and stiffness of a contact, see `rows.row_force`."""
     zero = wp.float64(0.0)
@@ -61,15 +61,15 @@ def act(
         drag = friction * law[0] * deep / wp.max(wp.length(across), slip)
         push = (law[0] * deep) * n - drag * across
         stiff = law[0] - drag
-    acts[r, 0] = push[0]
-    acts[r, 1] = push[1]
-    acts[r, 2] = push[2]
-    acts[r, 4] = stiff * n[0] * n[0] + drag
-    acts[r, 5] = stiff * n[0] * n[1]
-    acts[r, 6] = stiff * n[0] * n[2]
-    acts[r, 7] = stiff * n[1] * n[1] + drag
-    acts[r, 8] = stiff * n[1] * n[2]
-    acts[r, 9] = stiff * n[2] * n[2] + drag
+    row_forces[r, 0] = push[0]
+    row_forces[r, 1] = push[1]
+    row_forces[r, 2] = push[2]
+    row_forces[r, 4] = stiff * n[0] * n[0] + drag
+    row_forces[r, 5] = stiff * n[0] * n[1]
+    row_forces[r, 6] = stiff * n[0] * n[2]
+    row_forces[r, 7] = stiff * n[1] * n[1] + drag
+    row_forces[r, 8] = stiff * n[1] * n[2]
+    row_forces[r, 9] = stiff * n[2] * n[2] + drag
 
 
 @wp.func_native(
@@ -83,8 +83,8 @@ def act(
         if (a == b)
             continue;
         const double both = (bodies.data[a] == 0) + (bodies.data[b] == 0);
-        const Four push = *(const Four*)&acts.data[12 * r];
-        const Wide stiff = both * *(const Wide*)&acts.data[12 * r + 4];
+        const Four push = *(const Four*)&row_forces.data[12 * r];
+        const Wide stiff = both * *(const Wide*)&row_forces.data[12 * r + 4];
         double *one = &sums.data[12 * a], *other = &sums.data[12 * b];
         *(Four*)one += push;
         *(Four*)other -= push;
@@ -93,10 +93,10 @@ def act(
     }
 """
 )
-def add_acts(
+def sum_body_forces(
     live: wp.array[int],
     rows: wp.array[wp.vec2i],
-    acts: wp.array2d[wp.float64],
+    row_forces: wp.array2d[wp.float64],
     bodies: wp.array[int],
     sums: wp.array2d[wp.float64],
 ):

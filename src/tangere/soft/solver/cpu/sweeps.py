@@ -1,8 +1,9 @@
 """All sweeps of a step in one kernel, which the threads of a team go through together (CPU).
 
-A sweep is: forces of the contacts; every colour, eight dofs at a time (`eights_of_dofs`); forces again, and from them
-the shift of each body (`sweep_end`); the acceleration (`anderson`). Sums are taken over slices of fixed size, in order.
-Positions are kept in fours meanwhile. What is computed is what the launches for CUDA compute (`sweeps_launched`).
+A sweep is: forces of the contacts; every colour, eight dofs at a time (`dof_lanes`); forces again, and from them the
+shift of each body (see `solver.cuda.sweep_end`); the acceleration (`anderson`). Sums are taken over slices of fixed
+size, in order. Positions are kept in fours meanwhile. What is computed is what the launches for CUDA compute
+(`solver.cuda.sweeps`, the twin of this module).
 """
 
 from __future__ import annotations
@@ -15,43 +16,43 @@ from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.contact.row_entries import RowDofs, RowWeights
 from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembly import Assembly
-from tangere.soft.solver.anderson import WINDOW, Dots, combination
-from tangere.soft.solver.cpu.dof_lanes import DofLanes, move_eight
-from tangere.soft.solver.cpu.dof_slices import body_shift, missing_move, shift_and_remember, take_off
-from tangere.soft.solver.cpu.row_forces import ACT, act, add_acts, row_gap
-from tangere.soft.solver.cpu.team import BOARD, all_done, next_chunk, run_team, take_chunk
+from tangere.soft.solver.anderson import WINDOW, Dots, mixing_coefficients
+from tangere.soft.solver.cpu.dof_lanes import DofLanes, move_lanes
+from tangere.soft.solver.cpu.dof_slices import accelerate_slice, body_shift, missing_move, shift_and_record
+from tangere.soft.solver.cpu.row_forces import ROW_FORCE, row_gap, sum_body_forces, write_row_force
+from tangere.soft.solver.cpu.team import COUNTER_ROW, next_chunk, run_team, take_chunk, wait_until_done
 
 wp.set_module_options(SOUND)
 
 __all__ = ["CpuSweeps"]
 
 #: Sweeps of one launch at most: the board has rows for so many.
-AT_ONCE = 64
+SWEEPS_PER_LAUNCH = 64
 #: Phases of a sweep besides its colours.
 OTHER_PHASES = 6
 #: Dofs and contacts worth a thread.
 GRAIN = 768
 #: Eights of dofs, dofs, and contacts of a chunk: about a microsecond each.
-EIGHTS = wp.constant(2)
-SLICE = wp.constant(64)
-ROWS = wp.constant(32)
+GROUPS_PER_CHUNK = wp.constant(2)
+DOFS_PER_SLICE = wp.constant(64)
+ROWS_PER_CHUNK = wp.constant(32)
 
 
 class CpuSweeps:
     """Sweeps over all dofs that move."""
 
     def __init__(
-        self, assembly: Assembly, groups: ContactIslands, y: wp.array, inertia: wp.array, rows: ContactRows, dt: float
+        self, assembly: Assembly, islands: ContactIslands, y: wp.array, inertia: wp.array, rows: ContactRows, dt: float
     ) -> None:
         """`y` is the free motion of the step, `inertia` m / dt^2."""
         device, count, bodies = assembly.device, len(assembly.x), len(assembly.bodies)
         self._rows, self._count, self.accelerated = rows, count, True
-        eights = DofLanes.of(assembly)
+        lanes = DofLanes.of(assembly)
         base = assembly.dof_base
         slices = [
-            (b, begin, min(begin + int(SLICE), base[b + 1]))
+            (b, begin, min(begin + int(DOFS_PER_SLICE), base[b + 1]))
             for b in range(bodies)
-            for begin in range(base[b], base[b + 1], int(SLICE))
+            for begin in range(base[b], base[b + 1], int(DOFS_PER_SLICE))
         ]
         self._slices = len(slices)
         of_body = np.searchsorted([s[0] for s in slices], np.arange(bodies + 1))
@@ -59,50 +60,50 @@ class CpuSweeps:
         def ints(values) -> wp.array:
             return wp.array(np.asarray(values, np.int32), dtype=wp.int32, device=device)
 
-        def fours(*shape: int) -> wp.array:
+        def vec4s(*shape: int) -> wp.array:
             return wp.zeros(shape, dtype=wp.vec4d, device=device)
 
-        self._span = wp.zeros(4, dtype=wp.int32, device="cpu")
-        self._numbers = self._span.numpy()
-        phases = 2 + AT_ONCE * (len(eights.colours) - 1 + OTHER_PHASES)
-        self._board = wp.zeros((phases, BOARD), dtype=wp.int32, device=device)
-        around = [eights.table, eights.dofs, eights.neighbours, eights.weights, eights.corners, eights.laws]
+        self._sweep_range = wp.zeros(4, dtype=wp.int32, device="cpu")
+        self._numbers = self._sweep_range.numpy()
+        phases = 2 + SWEEPS_PER_LAUNCH * (len(lanes.colours) - 1 + OTHER_PHASES)
+        self._counters = wp.zeros((phases, COUNTER_ROW), dtype=wp.int32, device=device)
+        lane_arrays = [lanes.table, lanes.dofs, lanes.neighbours, lanes.weights, lanes.corners, lanes.laws]
         weight = np.array([body.vertex_mass.sum() for body in assembly.bodies])
         begin, end, entry_row, entry_pull, *_ = rows.by_dof
         live, x, *laws = rows.laws
-        arguments = [self._board, self._span, ints(eights.colours), *around, fours(count), fours(count)]
+        arguments = [self._counters, self._sweep_range, ints(lanes.colours), *lane_arrays, vec4s(count), vec4s(count)]
         arguments += [inertia, assembly.material[3], begin, end, entry_row, entry_pull]
-        arguments += [wp.zeros((rows.capacity, ACT), dtype=wp.float64, device=device)]
+        arguments += [wp.zeros((rows.capacity, ROW_FORCE), dtype=wp.float64, device=device)]
         arguments += [x, y, live, *laws, wp.zeros_like(rows.normal), rows.bodies]
         arguments += [wp.array(slices, dtype=wp.vec3i, device=device), ints(of_body), assembly.mass, assembly.free]
-        arguments += [groups.held, wp.array(weight, dtype=wp.float64, device=device), 1.0 / dt**2]
-        arguments += [fours(len(slices)), wp.zeros((bodies, ACT), dtype=wp.float64, device=device), fours(bodies)]
-        arguments += [fours(count), fours(count), fours(count), fours(WINDOW, count), fours(WINDOW, count)]
-        self._good = wp.zeros(2, dtype=wp.int32, device=device)
-        arguments += [wp.zeros(len(slices), dtype=Dots, device=device), self._good]
+        arguments += [islands.anchored, wp.array(weight, dtype=wp.float64, device=device), 1.0 / dt**2]
+        arguments += [vec4s(len(slices)), wp.zeros((bodies, ROW_FORCE), dtype=wp.float64, device=device), vec4s(bodies)]
+        arguments += [vec4s(count), vec4s(count), vec4s(count), vec4s(WINDOW, count), vec4s(WINDOW, count)]
+        self._valid = wp.zeros(2, dtype=wp.int32, device=device)
+        arguments += [wp.zeros(len(slices), dtype=Dots, device=device), self._valid]
         arguments += [wp.zeros(2, dtype=wp.float64, device=device)]
         self._sweep = PreparedLaunch(_sweep, arguments, device)
 
     def __call__(self, sweeps: int) -> None:
         """So many sweeps from where the dofs are; the last one is not accelerated."""
-        self._good.fill_(-1)
+        self._valid.fill_(-1)
         members = min(thread_count(), 1 + (self._count + self._rows.count) // GRAIN)
-        for begin in range(0, sweeps, AT_ONCE):
-            self._board.zero_()
-            self._numbers[:] = begin, min(begin + AT_ONCE, sweeps), sweeps, int(self.accelerated)
-            run_team(self._sweep, self._board, self._slices, members)
+        for begin in range(0, sweeps, SWEEPS_PER_LAUNCH):
+            self._counters.zero_()
+            self._numbers[:] = begin, min(begin + SWEEPS_PER_LAUNCH, sweeps), sweeps, int(self.accelerated)
+            run_team(self._sweep, self._counters, self._slices, members)
 
 
 @wp.func
-def four(v: wp.vec3d) -> wp.vec4d:
+def vec4(v: wp.vec3d) -> wp.vec4d:
     return wp.vec4d(v[0], v[1], v[2], wp.float64(0.0))
 
 
 @wp.kernel
 def _sweep(
     first: int,
-    board: wp.array2d[int],
-    span: wp.array[int],
+    counters: wp.array2d[int],
+    sweep_range: wp.array[int],
     colours: wp.array[int],
     table: wp.array2d[int],
     dofs: wp.array2d[int],
@@ -118,7 +119,7 @@ def _sweep(
     row_end: wp.array[int],
     entry_row: wp.array[int],
     entry_pull: wp.array[wp.vec2d],
-    acts: wp.array2d[wp.float64],
+    row_forces: wp.array2d[wp.float64],
     outer_x: wp.array[wp.vec3d],
     outer_y: wp.array[wp.vec3d],
     live: wp.array[int],
@@ -136,7 +137,7 @@ def _sweep(
     slices_of: wp.array[int],
     mass: wp.array[wp.float64],
     free: wp.array[int],
-    held: wp.array[int],
+    anchored: wp.array[int],
     body_mass: wp.array[wp.float64],
     per_dt2: wp.float64,
     missing: wp.array[wp.vec4d],
@@ -148,52 +149,54 @@ def _sweep(
     differences_r: wp.array2d[wp.vec4d],
     differences_x: wp.array2d[wp.vec4d],
     dots: wp.array[Dots],
-    good: wp.array[int],
-    size: wp.array[wp.float64],
+    valid: wp.array[int],
+    residual: wp.array[wp.float64],
 ):
     """Member `first` of the team."""
     parts = slices.shape[0]
-    batches = (live[0] + ROWS - 1) / ROWS
+    batches = (live[0] + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK
     phase = int(0)
-    chunk = take_chunk(board, phase)
+    chunk = take_chunk(counters, phase)
     while chunk < parts + batches:
         if chunk < parts:
             for i in range(slices[chunk][1], slices[chunk][2]):
-                x[i] = four(outer_x[i])
-                y[i] = four(outer_y[i])
-                if span[0] == 0:
+                x[i] = vec4(outer_x[i])
+                y[i] = vec4(outer_y[i])
+                if sweep_range[0] == 0:
                     before[i] = x[i]
         else:
-            for r in range((chunk - parts) * ROWS, wp.min((chunk - parts + 1) * ROWS, live[0])):
+            for r in range((chunk - parts) * ROWS_PER_CHUNK, wp.min((chunk - parts + 1) * ROWS_PER_CHUNK, live[0])):
                 gap = wp.vec3d()
                 for k in range(row_sizes[r]):
                     gap += row_weights[r][k] * start[row_dofs[r][k]]
                 gap_before[r] = gap
-        chunk = next_chunk(board, phase)
-    if not all_done(board, phase, parts + batches):
+        chunk = next_chunk(counters, phase)
+    if not wait_until_done(counters, phase, parts + batches):
         return
     phase += 1
-    for sweep in range(span[0], span[1]):
+    for sweep in range(sweep_range[0], sweep_range[1]):
         # the forces of the contacts where the dofs are
-        chunk = take_chunk(board, phase)
+        chunk = take_chunk(counters, phase)
         while chunk < batches:
-            for r in range(chunk * ROWS, wp.min((chunk + 1) * ROWS, live[0])):
+            for r in range(chunk * ROWS_PER_CHUNK, wp.min((chunk + 1) * ROWS_PER_CHUNK, live[0])):
                 gap = row_gap(r, x, row_dofs, row_weights, row_sizes)
-                act(r, gap, gap_before[r], normal[r], law[r], friction, slip, acts)
-            chunk = next_chunk(board, phase)
-        if not all_done(board, phase, batches):
+                write_row_force(r, gap, gap_before[r], normal[r], law[r], friction, slip, row_forces)
+            chunk = next_chunk(counters, phase)
+        if not wait_until_done(counters, phase, batches):
             return
         phase += 1
         # single dofs, colour after colour
         for colour in range(colours.shape[0] - 1):
             begin = colours[colour]
             end = colours[colour + 1]
-            pieces = (end - begin + EIGHTS - 1) / EIGHTS
-            chunk = take_chunk(board, phase)
+            pieces = (end - begin + GROUPS_PER_CHUNK - 1) / GROUPS_PER_CHUNK
+            chunk = take_chunk(counters, phase)
             while chunk < pieces:
-                for eight in range(begin + chunk * EIGHTS, wp.min(begin + (chunk + 1) * EIGHTS, end)):
-                    move_eight(
-                        eight,
+                for group in range(
+                    begin + chunk * GROUPS_PER_CHUNK, wp.min(begin + (chunk + 1) * GROUPS_PER_CHUNK, end)
+                ):
+                    move_lanes(
+                        group,
                         table,
                         dofs,
                         neighbours,
@@ -208,50 +211,50 @@ def _sweep(
                         row_end,
                         entry_row,
                         entry_pull,
-                        acts,
+                        row_forces,
                     )
-                chunk = next_chunk(board, phase)
-            if not all_done(board, phase, pieces):
+                chunk = next_chunk(counters, phase)
+            if not wait_until_done(counters, phase, pieces):
                 return
             phase += 1
         # whole bodies: what contacts do to them, what is missing of their free motion
-        chunk = take_chunk(board, phase)
+        chunk = take_chunk(counters, phase)
         while chunk < batches:
-            for r in range(chunk * ROWS, wp.min((chunk + 1) * ROWS, live[0])):
+            for r in range(chunk * ROWS_PER_CHUNK, wp.min((chunk + 1) * ROWS_PER_CHUNK, live[0])):
                 if row_bodies[r][0] != row_bodies[r][1]:
                     gap = row_gap(r, x, row_dofs, row_weights, row_sizes)
-                    act(r, gap, gap_before[r], normal[r], law[r], friction, slip, acts)
-            chunk = next_chunk(board, phase)
-        if not all_done(board, phase, batches):
+                    write_row_force(r, gap, gap_before[r], normal[r], law[r], friction, slip, row_forces)
+            chunk = next_chunk(counters, phase)
+        if not wait_until_done(counters, phase, batches):
             return
         phase += 1
-        chunk = take_chunk(board, phase)
+        chunk = take_chunk(counters, phase)
         while chunk < parts + 1:
             if chunk == 0:
-                add_acts(live, row_bodies, acts, held, sums)
+                sum_body_forces(live, row_bodies, row_forces, anchored, sums)
             else:
                 part = slices[chunk - 1]
                 missing[chunk - 1] = missing_move(part[1], part[2], mass, x, y)
-            chunk = next_chunk(board, phase)
-        if not all_done(board, phase, parts + 1):
+            chunk = next_chunk(counters, phase)
+        if not wait_until_done(counters, phase, parts + 1):
             return
         phase += 1
-        chunk = take_chunk(board, phase)
-        while chunk < held.shape[0]:
+        chunk = take_chunk(counters, phase)
+        while chunk < anchored.shape[0]:
             heavy = per_dt2 * body_mass[chunk]
             mine = slices_of[chunk]
-            shift[chunk] = body_shift(chunk, mine, slices_of[chunk + 1], missing, held[chunk], heavy, per_dt2, sums)
-            chunk = next_chunk(board, phase)
-        if not all_done(board, phase, held.shape[0]):
+            shift[chunk] = body_shift(chunk, mine, slices_of[chunk + 1], missing, anchored[chunk], heavy, per_dt2, sums)
+            chunk = next_chunk(counters, phase)
+        if not wait_until_done(counters, phase, anchored.shape[0]):
             return
         phase += 1
         slot = sweep % 3
-        if span[3] == 0 or sweep == span[2] - 1:
+        if sweep_range[3] == 0 or sweep == sweep_range[2] - 1:
             slot = -1
-        chunk = take_chunk(board, phase)
+        chunk = take_chunk(counters, phase)
         while chunk < parts:
             part = slices[chunk]
-            shift_and_remember(
+            shift_and_record(
                 chunk,
                 part[1],
                 part[2],
@@ -267,8 +270,8 @@ def _sweep(
                 differences_x,
                 dots,
             )
-            chunk = next_chunk(board, phase)
-        if not all_done(board, phase, parts):
+            chunk = next_chunk(counters, phase)
+        if not wait_until_done(counters, phase, parts):
             return
         phase += 1
         # acceleration: every member finds the combination for itself
@@ -277,20 +280,20 @@ def _sweep(
             total = Dots()
             for s in range(parts):
                 total += dots[s]
-            theta, now = combination(slot, total, good[turn], size[turn])
-            chunk = take_chunk(board, phase)
+            theta, now = mixing_coefficients(slot, total, valid[turn], residual[turn])
+            chunk = take_chunk(counters, phase)
             while chunk < parts:
                 if chunk == 0:
-                    good[1 - turn] = now
-                    size[1 - turn] = total[9]
-                take_off(slices[chunk][1], slices[chunk][2], theta, free, x, before, differences_x)
-                chunk = next_chunk(board, phase)
-            if not all_done(board, phase, parts):
+                    valid[1 - turn] = now
+                    residual[1 - turn] = total[9]
+                accelerate_slice(slices[chunk][1], slices[chunk][2], theta, free, x, before, differences_x)
+                chunk = next_chunk(counters, phase)
+            if not wait_until_done(counters, phase, parts):
                 return
         phase += 1
-    phase = board.shape[0] - 1
-    chunk = take_chunk(board, phase)
+    phase = counters.shape[0] - 1
+    chunk = take_chunk(counters, phase)
     while chunk < parts:
         for i in range(slices[chunk][1], slices[chunk][2]):
             outer_x[i] = wp.vec3d(x[i][0], x[i][1], x[i][2])
-        chunk = next_chunk(board, phase)
+        chunk = next_chunk(counters, phase)

@@ -1,6 +1,6 @@
 """The sweeps of a step as launches, for CUDA: forces of the contacts, every colour, the end of the sweep.
 
-On CPU, where they are only tested, they go where those of `sweeps_together` go.
+The twin for CPUs is `solver.cpu.sweeps`; on CPU, where these launches are only tested, they go where its sweeps go.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import warp as wp
 from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembly import Assembly
+from tangere.soft.solver.cuda.sweep_end import SweepEnd
 from tangere.soft.solver.cuda.vertex_block import CudaVertexSweep
-from tangere.soft.solver.sweep_end import SweepEnd
 
 __all__ = ["CudaSweeps"]
 
@@ -22,13 +22,13 @@ class CudaSweeps:
     """Sweeps over all dofs that move."""
 
     def __init__(
-        self, assembly: Assembly, groups: ContactIslands, y: wp.array, inertia: wp.array, rows: ContactRows, dt: float
+        self, assembly: Assembly, islands: ContactIslands, y: wp.array, inertia: wp.array, rows: ContactRows, dt: float
     ) -> None:
         """`y` is the free motion of the step, `inertia` m / dt^2."""
         self._rows, self._colours = rows, list(pairwise(assembly.colours.tolist()))
         arguments = [assembly.order, assembly.x, y, inertia, *assembly.material, *rows.by_dof]
         self._move = CudaVertexSweep(arguments, assembly.device)
-        self._end = SweepEnd(assembly, groups, y, rows, dt)
+        self._end = SweepEnd(assembly, islands, y, rows, dt)
         self.accelerated = True
 
     def __call__(self, sweeps: int) -> None:

@@ -1,7 +1,7 @@
-"""The sweep of `elastic` for CUDA: a warp for every vertex, whose lanes share out its neighbours, elements and rows.
+"""The sweep over the vertices of one colour for CUDA: a warp for every vertex shares out neighbours, elements and rows.
 
 A colour of a coarse solid has a hundred vertices, which leave a GPU idle, each busy for long with some forty dependent
-reads. With 32 lanes to a vertex those reads happen side by side.
+reads. With 32 lanes to a vertex those reads happen side by side. The formulas are those of `model.elastic`.
 """
 
 from __future__ import annotations

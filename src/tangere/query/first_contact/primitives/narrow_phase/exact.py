@@ -5,8 +5,9 @@ Question: do these two features, whose corners move along straight lines from t 
 Method:   coordinates become integers by one common power of two. Contact needs four coplanar points, the root of a
           cubic; at each root the signs of projected orientations decide. Where the cubic is zero (motion in one plane,
           parallel edges, collapsed features), contact can only begin at t = 0 or where a vertex arrives on an edge or
-          its line (specs/moving-triangles-ccd, sections 3-5, 11; design advice "linear CCD", section 5).
+          its line. The cubic is that of the course on 3D collision detection, chapter 6.X4.
 Sound:    no rounding anywhere; the reported doubles enclose the exact time as tightly as doubles can.
+Known as: exact geometric computation; root isolation by Descartes' rule of signs (Collins and Akritas 1976).
 """
 
 from __future__ import annotations

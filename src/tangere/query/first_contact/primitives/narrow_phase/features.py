@@ -1,6 +1,6 @@
 """What differs between vertex-face and edge-edge: who is where in the frame, and the signs that mean "outside".
 
-Both kinds are four points in a frame moved to one of them, e1, e2, e3 (spec section 3):
+Both kinds are four points in a frame moved to one of them, e1, e2, e3:
     vertex-face   origin = f0,  e1 = f1 - f0,  e2 = f2 - f0,  e3 = v - f0
     edge-edge     origin = a0,  e1 = a1 - a0,  e2 = b0 - a0,  e3 = b1 - a0
 so that one coplanarity cubic, one set of projected orientations and one moving-plane test serve both. Velocities are

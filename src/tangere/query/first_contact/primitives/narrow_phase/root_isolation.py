@@ -7,7 +7,8 @@ Method:   sides kept along an axis (differences are linear in time, so comparing
           certificates count.
 Sound:    FREE is certain, and so is CONTACT with a finite time_upper. Without one, two actual points come within 1e-14
           of the query's size of each other at a time that is certainly not late. What is left, UNRESOLVED, goes to
-          `march`.
+          `time_bisection`.
+Known as: root isolation with Bernstein coefficients and certified signs (Lane and Riesenfeld 1981; Descartes' rule).
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ An interval of time is passed when one of three certificates proves that the fea
     3. the projected orientations keep signs that mean "outside" (a point that crosses the plane just beside an edge).
 Where none holds down to a step of 2^-44, the answer is contact at the last certified-free time. The directions may be
 anything, only the dot products are trusted: this is why coplanar, parallel and collapsed input needs no branch.
+
+Known as: interval bisection in time with separating planes (Snyder et al. 1993; Wang et al. 2021, Tight Inclusion).
 """
 
 from __future__ import annotations

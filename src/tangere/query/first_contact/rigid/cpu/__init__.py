@@ -1,1 +1,1 @@
-"""One question by several CPU threads."""
+"""One query by several CPU threads."""

@@ -1,8 +1,8 @@
-"""One big question by several CPU threads.
+"""One big query by several CPU threads.
 
-Method: best-first on one thread for the first pairs; most questions end there. What is left is dealt out in the order
-        of the heap, each thread searches its share depth-first and tells the others its earliest time. Because a bound
-        only drops later pairs and ties go to the smallest triangles, the answer has the same bits for any number.
+Method: best-first on one thread for the first pairs; most queries end there. What is left is dealt out in the order of
+        the heap, each thread searches its part depth-first and shares its earliest time with the others. Because a
+        bound only drops later pairs and ties go to the smallest triangles, the answer has the same bits for any number.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ __all__ = ["search_shared"]
 BEFORE_SHARING = 2048
 
 
-def search_shared(desk: RigidQueryBatch, threads: int) -> None:
-    """Search the only question of `desk` with `threads` CPU threads."""
-    opening = desk.searches.get("opening")
+def search_shared(batch: RigidQueryBatch, threads: int) -> None:
+    """Search the only query of `batch` with `threads` CPU threads."""
+    opening = batch.searches.get("opening")
     if opening is None:
-        opening = desk.searches["opening"] = PreparedSearch(desk, 1, pops=BEFORE_SHARING, stop=True)
-    best = desk.host_bests
+        opening = batch.searches["opening"] = PreparedSearch(batch, 1, pops=BEFORE_SHARING, stop=True)
+    best = batch.host_hits
     best[0] = NO_HIT[0]
     opening.launch(1, 0, 0)
-    left = int(desk.host_counters[0, 4])
+    left = int(batch.host_counters[0, 4])
     if not left:
         return
     front = opening.candidates.numpy()[:left]
     front = front[front["time"] <= best["time"][0]]
     front = front[np.lexsort((-front["size"], front["time"]))]
-    shares = desk.searches.get(threads)
+    shares = batch.searches.get(threads)
     if shares is None:
         heap = BEFORE_SHARING // threads + 2
-        shares = desk.searches[threads] = PreparedSearch(desk, threads, pops=0, heap=heap, sharing=True)
-    shares.queries.numpy()[:] = desk.queries.numpy()[0]
-    shares.bests.numpy()[:] = best[0]
+        shares = batch.searches[threads] = PreparedSearch(batch, threads, pops=0, heap=heap, sharing=True)
+    shares.queries.numpy()[:] = batch.queries.numpy()[0]
+    shares.hits.numpy()[:] = best[0]
     shares.shared.numpy()[::LINE] = best["time"][0]
     rows = shares.candidates.numpy().reshape(threads, shares.room)
     for thread in range(threads):
@@ -48,7 +48,7 @@ def search_shared(desk: RigidQueryBatch, threads: int) -> None:
         shares.loaded.numpy()[thread] = len(share)
     working = [(thread, 1) for thread in range(min(threads, len(front)))]
     run_shards(lambda shard, first, count: shares.launch(count, first, shard), working, threads)
-    found = shares.bests.numpy()[: len(working)]
+    found = shares.hits.numpy()[: len(working)]
     best[0] = found[np.lexsort((found["b"], found["a"], found["pierced"] < 0, found["time"]))[0]]
     counted = shares.counters.numpy()[: len(working)].sum(axis=0)
-    desk.host_counters[0, :4] += counted[:4]
+    batch.host_counters[0, :4] += counted[:4]

@@ -1,6 +1,6 @@
-"""Questions by a whole GPU: the earliest pairs of boxes of every question at a time, each child by a thread of its own.
+"""Queries by a whole GPU: the earliest pairs of boxes of every query at a time, each child by a thread of its own.
 
-Method:   every question has a stack of pairs. A round takes up to `width` of them from its top and puts their children
+Method:   every query has a stack of pairs. A round takes up to `width` of them from its top and puts their children
           there, the earliest on top; pairs of triangles go to one list and are solved after that, so that the threads
           of a warp do alike things. The fewer the questions, the wider: a stack never holds more than `width` pairs for
           every level of the trees. The earliest time of a question is shared by its pairs through one number. All
@@ -8,6 +8,7 @@ Method:   every question has a stack of pairs. A round takes up to `width` of th
           in between only to see whether anything is left.
 Bits:     as for `search`, the order does not matter: the same answer as on one CPU thread up to the device's own sines.
 Also:     runs on the CPU, on one thread, so that it can be tested there.
+Known as: breadth-first BVH traversal with a frontier (front) of node pairs (Lauterbach, Mo and Manocha 2010).
 """
 
 from __future__ import annotations
@@ -62,32 +63,32 @@ FULL = wp.constant(4)  #: whether a stack lacked room
 NO_KEY = wp.constant(wp.int64(2**63 - 1))
 
 
-def search_frontier(desk: RigidQueryBatch, until: np.ndarray | None = None) -> None:
-    """Search every question of `desk` in rounds.
+def search_frontier(batch: RigidQueryBatch, until: np.ndarray | None = None) -> None:
+    """Search every question of `batch` in rounds.
 
     Args:
         until: (n,) times of the clock after which nothing is of interest; None means 1.
     """
-    limits = wp.array([] if until is None else np.minimum(until, 1.0), dtype=wp.float64, device=desk.device)
+    limits = wp.array([] if until is None else np.minimum(until, 1.0), dtype=wp.float64, device=batch.device)
     counted = np.zeros((1, COUNTERS), np.int64)
-    for first in range(0, desk.count, CHUNK):
-        count = min(CHUNK, desk.count - first)
-        rounds = desk.searches.get(("rounds", count)) or _Rounds(desk, count, HITS, 1)
+    for first in range(0, batch.count, CHUNK):
+        count = min(CHUNK, batch.count - first)
+        rounds = batch.searches.get(("rounds", count)) or _Rounds(batch, count, HITS, 1)
         while not rounds.run(first, limits):
-            rounds = _Rounds(desk, count, 8 * rounds.kept, 2 * rounds.room)
-        desk.searches["rounds", count] = rounds
+            rounds = _Rounds(batch, count, 8 * rounds.kept, 2 * rounds.room)
+        batch.searches["rounds", count] = rounds
         counted += rounds.counted()
-    desk.host_bests, desk.host_counters = desk.bests.numpy(), counted
+    batch.host_hits, batch.host_counters = batch.hits.numpy(), counted
 
 
 class _Rounds:
     """Buffers and launches of a search in rounds."""
 
-    def __init__(self, desk: RigidQueryBatch, count: int, kept: int, room: int) -> None:
-        device = self.device = desk.device
-        self.desk, self.count, self.kept, self.room = desk, count, kept, room
+    def __init__(self, batch: RigidQueryBatch, count: int, kept: int, room: int) -> None:
+        device = self.device = batch.device
+        self.batch, self.count, self.kept, self.room = batch, count, kept, room
         self.width = min(max(PAIRS // count, NARROWEST), WIDEST)
-        self.height = room * (desk.a.depth + desk.b.depth + 4) * self.width  #: of a stack
+        self.height = room * (batch.a.depth + batch.b.depth + 4) * self.width  #: of a stack
         threads = 2 * self.width * count
 
         def empty(size: int, dtype: Any) -> wp.array:
@@ -98,7 +99,7 @@ class _Rounds:
         self.every = SOLVED_EVERY if self.width > SORTED else 1
         self.leaves = empty(self.every * threads, Candidate)
         self.active, self.next = empty(count, wp.int32), empty(count, wp.int32)
-        self.bounds, self.keys = empty(desk.count, wp.float64), empty(desk.count, wp.int64)
+        self.bounds, self.keys = empty(batch.count, wp.float64), empty(batch.count, wp.int64)
         self.counts = empty(5, wp.int32)
         capacity = max(kept * count, 4096)
         self.hits, self.hit_queries = empty(capacity, EarliestHit), empty(capacity, wp.int32)
@@ -113,10 +114,10 @@ class _Rounds:
 
     def run(self, first: int, limits: wp.array) -> bool:
         """Search the questions from `first` on, up to their limits, or 1 without; whether everything had room."""
-        desk, count = self.desk, self.count
+        batch, count = self.batch, self.count
         self.counters.zero_()
         stacks = [self.stacks, self.sizes, self.active]
-        found = [self.bounds, self.keys, desk.bests, self.counts]
+        found = [self.bounds, self.keys, batch.hits, self.counts]
         self._launch(_begin, count, [first, count, self.height, limits], [*stacks, *found])
         active = count
         found = 0
@@ -130,7 +131,7 @@ class _Rounds:
                 return False
         inputs = [self.hits, self.hit_queries, self.bounds]
         self._launch(_claim, found, inputs, [self.keys])
-        self._launch(_tell, found, [*inputs, self.keys], [desk.bests])
+        self._launch(_tell, found, [*inputs, self.keys], [batch.hits])
         return True
 
     def counted(self) -> np.ndarray:
@@ -141,15 +142,15 @@ class _Rounds:
 
     def _several(self) -> None:
         """`TOGETHER` rounds, whether there is anything to do or not, and a new list of who has anything left."""
-        desk, threads, shape = self.desk, 2 * self.width * self.count, [self.width, self.height]
+        batch, threads, shape = self.batch, 2 * self.width * self.count, [self.width, self.height]
         stacks = [self.active, self.stacks, self.sizes, self.children, self.child_counts]
         found = [self.bounds, self.counts, self.hits, self.hit_queries, self.counters]
         for k in range(TOGETHER):
             solving = (k + 1) % self.every == 0
-            boxes = [desk.cones, *shape, *stacks, self.leaves, self.bounds, self.counts, self.counters]
-            self._launch(_expand, threads, [*desk.inputs, *boxes])
+            boxes = [batch.cones, *shape, *stacks, self.leaves, self.bounds, self.counts, self.counters]
+            self._launch(_expand, threads, [*batch.inputs, *boxes])
             if solving:
-                self._launch(_solve, len(self.leaves), [*desk.inputs, self.leaves, *found])
+                self._launch(_solve, len(self.leaves), [*batch.inputs, self.leaves, *found])
             self._launch(_put_back, threads, [*shape, *stacks, self.counts])
             sizes = [self.active, self.sizes, self.child_counts, self.counts]
             self._launch(_count, self.count, [*shape, int(solving), *sizes])

@@ -1,0 +1,181 @@
+"""The engines that the table of questions names, each loaded when it is first asked.
+
+`answer` looks the engine up (`tangere.query.dispatch`) and calls it. The engines of first contact take the options that
+all have as keywords, and an object of their own for what only they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tangere.query.dispatch import engine_for
+from tangere.query.first_contact.options import DeformingOptions, RigidOptions, SceneOptions
+from tangere.runtime import InputError, published
+from tangere.shape import Moving
+
+__all__ = ["ENGINES", "answer"]
+
+EngineOptions = TypeVar("EngineOptions", DeformingOptions, RigidOptions, SceneOptions)
+
+
+def answer(question: str, a: Any, b: Any = None, **options: Any) -> Any:
+    """What the engine for the question and the two things answers."""
+    return ENGINES[engine_for(question, a, b)](a, b, **options)
+
+
+def _deforming(a: Any, b: Any, *, options: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.deforming.api import deforming_first_contact
+
+    return deforming_first_contact(a, b, options=_own(options, DeformingOptions, "meshes in Linear motion"), **common)
+
+
+def _rigid(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    options, many = _own(options, RigidOptions, "rigid meshes"), any(_motions(thing) for thing in (a, b))
+    if mode == "published":
+        if options != RigidOptions():
+            raise InputError(f"mode='published' of rigid meshes takes no options, not {options!r}")
+        common.pop("start")
+        return published("redon_intervals").first_contact(a, b, many=many, **common)
+    if mode != "sound":
+        raise InputError(f"first contact of rigid meshes knows the modes 'sound' and 'published', not {mode!r}")
+    from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
+
+    return (rigid_first_contacts if many else rigid_first_contact)(a, b, options=options, **common)
+
+
+def _path(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.rigid.path import first_contact_along_path
+
+    _only_sound(mode, "meshes along a Path")
+    _refuse_many(a, b, "a Path")
+    return first_contact_along_path(a, b, options=_own(options, RigidOptions, "meshes along a Path"), **common)
+
+
+def _scene(a: Any, b: None, *, mode: Any, options: Any, allowed: Any = None, **common: Any) -> Any:
+    from tangere.query.first_contact.rigid.scene import scene_first_contact
+
+    _only_sound(mode, "a list of bodies")
+    return scene_first_contact(a, allowed=allowed, options=_own(options, SceneOptions, "a list of bodies"), **common)
+
+
+def _mixed(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.mixed.api import mixed_first_contact
+
+    _only_sound(mode, "a deforming and a rigid mesh")
+    _no_options(options, "a deforming and a rigid mesh")
+    _refuse_many(a, b, "a mesh in Linear motion")
+    return mixed_first_contact(a, b, **common)
+
+
+def _heightfield(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.heightfield.api import bodies_terrain
+
+    _only_sound(mode, "bodies and terrain")
+    _no_options(options, "bodies and terrain")
+    return bodies_terrain(a, b, **common)
+
+
+def _all_contacts(a: Any, b: Any, *, options: Any = None, **common: Any) -> Any:
+    from tangere.query.first_contact.deforming.api import deforming_all_contacts
+
+    return deforming_all_contacts(a, b, options=_own(options, DeformingOptions, "meshes in Linear motion"), **common)
+
+
+def _candidates(a: Any, b: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.deforming.api import deforming_candidates
+
+    return deforming_candidates(a, b, **common)
+
+
+def _distance(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.distance.api import distance
+
+    return distance(a, b, **options)
+
+
+def _intersects(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.intersection.api import intersects
+
+    return intersects(a, b, **options)
+
+
+def _intersecting_pairs(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.intersection.api import intersecting_pairs
+
+    return intersecting_pairs(a, b, **options)
+
+
+def _touches(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.intersection.cylinder_heightfield import touches
+
+    return touches(a, b, **options)
+
+
+def _proximity(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.proximity.api import proximity
+
+    return proximity(a, b, **options)
+
+
+def _manifold(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.manifold.api import manifold
+
+    return manifold(a, b, **options)
+
+
+def _signed_distance(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.signed_distance.api import signed_distance
+
+    return signed_distance(a, b, **options)
+
+
+#: By their names in the table.
+ENGINES: dict[str, Callable[..., Any]] = {
+    "deforming": _deforming,
+    "rigid": _rigid,
+    "path": _path,
+    "scene": _scene,
+    "mixed": _mixed,
+    "heightfield": _heightfield,
+    "all_contacts": _all_contacts,
+    "candidates": _candidates,
+    "distance": _distance,
+    "intersects": _intersects,
+    "intersecting_pairs": _intersecting_pairs,
+    "touches": _touches,
+    "proximity": _proximity,
+    "manifold": _manifold,
+    "signed_distance": _signed_distance,
+}
+
+
+def _own(options: Any, kind: type[EngineOptions], what: str) -> EngineOptions:
+    """The options of an engine; None means the usual ones, and those of another engine are refused."""
+    if options is None:
+        return kind()
+    if not isinstance(options, kind):
+        raise InputError(f"first contact of {what} takes {kind.__name__} as options, not {options!r}")
+    return options
+
+
+def _no_options(options: Any, what: str) -> None:
+    if options is not None:
+        raise InputError(f"first contact of {what} takes no options, not {options!r}")
+
+
+def _only_sound(mode: Any, what: str) -> None:
+    if mode != "sound":
+        raise InputError(f"first contact of {what} knows the mode 'sound', not {mode!r}")
+
+
+def _motions(thing: Any) -> tuple[int, ...]:
+    """(n,) of a body with n motions, () of others."""
+    return getattr(thing.motion, "shape", ()) if isinstance(thing, Moving) else ()
+
+
+def _refuse_many(a: Any, b: Any, other: str) -> None:
+    """Raise if a body has n motions, next to one that takes a single one only."""
+    for name, thing in (("a", a), ("b", b)):
+        if count := _motions(thing):
+            raise InputError(f"{name} has a batch of {count[0]} motions, but takes a single one against {other}")

@@ -1,0 +1,137 @@
+"""When do they first touch? The functions people call; the table of questions (`query.dispatch`) finds the engine.
+
+The contract of time is that of `FirstContact`: never late, early by at most a tolerance.
+Known as: continuous collision detection, time of impact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tangere.query.contacts.record import Contacts
+from tangere.query.dispatch import BODIES, kind_of
+from tangere.query.engines import answer
+from tangere.query.first_contact.deforming.api import Candidates
+from tangere.query.first_contact.options import DeformingOptions, Mode, RigidOptions, SceneOptions, Start
+from tangere.query.first_contact.result import FirstContact, FirstContacts
+from tangere.runtime import Arrays, InputError
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
+
+__all__ = ["all_contacts", "candidates", "first_contact"]
+
+
+def first_contact(
+    a: Mesh | Moving | Iterable[Mesh | Moving],
+    b: Any = None,
+    *,
+    allowed: Arrays | None = None,
+    mode: Mode = "sound",
+    start: Start = "checked",
+    separation: float = 0.0,
+    tolerance: float | None = None,
+    options: DeformingOptions | RigidOptions | SceneOptions | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> FirstContact | FirstContacts:
+    """The earliest time in [0, 1] at which `a` touches `b`, or itself if there is no `b`, or any two of a list.
+
+    Args:
+        a, b: meshes at rest or moving, `mesh.moving(motion)`: by `Linear` (every vertex its own way) or rigidly, by
+            `Twist`, `Screw`, `Path`, a link of a `Chain` …; or analytic bodies moving over a `Heightfield`. All combine
+            but `Linear` with a `Path` (ask about its segments one by one), and n motions with `Linear` or a `Path`. Of
+            terrain the upper surface is what touches: walls of holes and the border are no contacts, `manifold` finds
+            the depth there, and a motion that begins below ground is START. `a` may be a list of meshes, at rest or in
+            rigid motion: any two of them; `contacts.body_a` and `body_b` say which.
+        allowed: of a list, pairs of bodies that may touch, (k, 2), by number or by name.
+        mode: "sound" is never late; "exact" decides what rounding leaves open (Linear motion); "published" is the
+            method as its document prints it, not safe.
+        start: "trusted" skips the search for overlap at t = 0 (for step loops that never leave an overlap behind).
+        separation: distance that already counts as contact [m].
+        tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
+            size of the query.
+        options: of one engine: `DeformingOptions(broad_phase=)` of meshes in Linear motion, `RigidOptions(contacts=,
+            recession=)` of meshes in rigid motion, `SceneOptions(broad_phase=)` of a list.
+        device: where to compute; None means where the motion's data is, else CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
+
+    Returns:
+        A `FirstContact`; for n motions, or n analytic bodies, `FirstContacts` with a row for each.
+
+    Example:
+        >>> import numpy as np, tangere as tg
+        >>> ball, start = tg.generate.icosphere(subdivisions=3), np.eye(4)
+        >>> start[0, 3] = -3.0
+        >>> spinning = ball.moving(tg.Twist(start, displacement=[2.0, 0.0, 0.0], rotation=[0.0, 0.0, 6.0]))
+        >>> hit = tg.first_contact(spinning, ball, device="cpu")
+        >>> hit.status.name, 0.49 < hit.time < 0.52
+        ('CONTACT', True)
+        >>> far = np.eye(4)
+        >>> far[0, 3] = 5.0
+        >>> hit = tg.first_contact([ball, spinning, ball.moving(tg.Rest(far))], device="cpu")
+        >>> int(hit.contacts.body_a[0]), int(hit.contacts.body_b[0])
+        (0, 1)
+    """
+    of_list = {}
+    if kind_of(a) == BODIES and b is None:
+        of_list = {"allowed": allowed}
+    elif allowed is not None:
+        raise InputError("allowed says which bodies of a list may touch: first_contact([a, b, c], allowed=[(0, 1)])")
+    return answer(
+        "first_contact",
+        a,
+        b,
+        mode=mode,
+        start=start,
+        separation=separation,
+        tolerance=tolerance,
+        options=options,
+        device=device,
+        threads=threads,
+        **of_list,
+    )
+
+
+def all_contacts(
+    a: Mesh | Moving,
+    b: Mesh | Moving | None = None,
+    *,
+    mode: Mode = "sound",
+    start: Start = "checked",
+    separation: float = 0.0,
+    tolerance: float | None = None,
+    options: DeformingOptions | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Contacts:
+    """The first contact of every pair of features that touch within the step, by rising time (Linear motion).
+
+    Arguments as for `first_contact`. If the meshes overlap at t = 0 (an edge meets a face), the first row says so once,
+    as a contact of kind OVERLAP. What rigid bodies do after they touch is not their motion any more: of them,
+    `first_contact(a, b, options=RigidOptions(contacts="all"))` finds all that touches at the first instant.
+    """
+    return answer(
+        "all_contacts",
+        a,
+        b,
+        mode=mode,
+        start=start,
+        separation=separation,
+        tolerance=tolerance,
+        options=options,
+        device=device,
+        threads=threads,
+    )
+
+
+def candidates(
+    a: Mesh | Moving,
+    b: Mesh | Moving | None = None,
+    *,
+    separation: float = 0.0,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Candidates:
+    """The pairs a narrow phase would have to look at (Linear motion); `first_contact` never stores them."""
+    return answer("candidates", a, b, separation=separation, device=device, threads=threads)

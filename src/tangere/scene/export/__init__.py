@@ -1,0 +1,5 @@
+"""Scenes leave the library: a file in the format that its name ends in."""
+
+from tangere.scene.export.formats import FORMATS, export
+
+__all__ = ["FORMATS", "export"]

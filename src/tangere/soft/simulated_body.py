@@ -1,0 +1,164 @@
+"""One body of a running simulation: where it is, and what a user does to it, checked by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from tangere.runtime import InputError, to_numpy, using_threads
+from tangere.shape.mesh import Mesh
+from tangere.soft.body import Body
+from tangere.soft.model.assembly import Assembly
+
+if TYPE_CHECKING:
+    from tangere.soft.step import StepPipeline
+
+__all__ = ["SimulatedBody", "check_speed"]
+
+#: Times the extent of the scene that a vertex may go in one step: beyond, positions have too few digits.
+MOST_EXTENTS = 1e9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedBody:
+    """A body as it is now; made by `simulation[0]` or `simulation["ring"]`, and valid as long as the simulation."""
+
+    _pipeline: StepPipeline
+    number: int  #: in the list of bodies that the simulation was given
+
+    @classmethod
+    def find(cls, pipeline: StepPipeline, body: int | str) -> SimulatedBody:
+        """The body of a number or a name."""
+        bodies = pipeline.assembly.bodies
+        if isinstance(body, str):
+            named = [number for number, one in enumerate(bodies) if one.name == body]
+            if len(named) != 1:
+                reason = "several bodies are" if named else "there is no body"
+                names = ", ".join(repr(one.name) for one in bodies)
+                raise InputError(f"{reason} called {body!r}; there are {names}, counted from 0")
+            return cls(pipeline, named[0])
+        if isinstance(body, bool) or not isinstance(body, int | np.integer) or not 0 <= body < len(bodies):
+            raise InputError(f"there is no body {body!r}; there are {len(bodies)}, counted from 0")
+        return cls(pipeline, int(body))
+
+    def __repr__(self) -> str:
+        return f"SimulatedBody({self.number}: {self.name!r}, {len(self.body.shape.vertices)} vertices)"
+
+    @property
+    def body(self) -> Body:
+        """As it was given, at rest."""
+        return self._pipeline.assembly.bodies[self.number]
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return str(self.body.name)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Where the vertices of its shape are, shape (n, 3) [m]; a copy."""
+        return self._rows_of(self._pipeline.assembly.x)
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """Velocities of the vertices of its shape, shape (n, 3) [m/s]; a copy."""
+        return self._rows_of(self._pipeline.assembly.v)
+
+    @property
+    def mesh(self) -> Mesh:
+        """Its surface where it is now."""
+        with self._pipeline.lock, using_threads(self._pipeline.options.threads):
+            return self._pipeline.meshes()[self.number]
+
+    def set_state(self, *, positions: Any = None, velocities: Any = None) -> None:
+        """Put it elsewhere, or give what of it is free other velocities, shapes (n, 3) [m], [m/s].
+
+        Positions alone are a new start: what is nearer to others than the contact distance is not pushed away. With
+        velocities they are a state to go on from. With response "hard" the next step raises if surfaces overlap then
+        of which one can yield: what is fixed on both sides may. A body that is to push others is moved by `drive`.
+        """
+        pipeline, (begin, end) = self._pipeline, self._dofs
+        assembly = pipeline.assembly
+        with pipeline.lock:
+            places = None if positions is None else _rows(positions, self.number, "positions", end - begin)
+            if velocities is not None:
+                array = _rows(velocities, self.number, "velocities", end - begin)
+                check_speed(assembly, array, pipeline.options.dt, f"body {self.number}")
+                _write(assembly.v, begin, np.where(self._fixed, assembly.v.numpy()[begin:end], array))
+            if places is not None:
+                _write(assembly.x, begin, places)
+                pipeline.initial_contacts.invalidate(keep_gaps=velocities is not None)
+
+    def drive(self, velocity: Any) -> None:
+        """From now on move its fixed vertices at a velocity, shape (3,) or (n, 3) [m/s]: a tool, a piston.
+
+        It pushes what it meets and goes round nothing: where it would go through something that cannot yield it is
+        held back, and goes on when it can. Vertices are held back one by one: a tool that meets something hard with
+        a part of it bends there, and may cross itself. One that is driven on fast into what does not yield stands, and
+        so does all that touches it, until it is driven elsewhere (`Simulation.truncation.impact_substep`). What is
+        fixed or driven on both sides is not looked at: a tool goes through obstacles, other tools and fixed parts of
+        soft bodies, so lead it round them. To follow a path, give the velocity of each step before it.
+        """
+        pipeline, body, (begin, end) = self._pipeline, self.number, self._dofs
+        assembly = pipeline.assembly
+        with pipeline.lock:
+            if not self._fixed.any():
+                raise InputError(f"drive: nothing of body {body} is fixed")
+            array = to_numpy(velocity, f"drive: velocity of body {body}")
+            array = np.tile(array, (end - begin, 1)) if array.shape == (3,) else array
+            array = _rows(array, body, "velocity", end - begin)
+            check_speed(assembly, array, pipeline.options.dt, f"body {body}")
+            _write(assembly.v, begin, np.where(self._fixed, array, assembly.v.numpy()[begin:end]))
+
+    def pull(self, vertex: int, to: Sequence[float], *, stiffness: float | None = None) -> None:
+        """From now on pull a vertex of its surface towards a point; whatever was pulled before is let go.
+
+        Args:
+            to: [m].
+            stiffness: of the spring [N/m]; None means that of the body over its extent.
+        """
+        with self._pipeline.lock:
+            self._pipeline.pull.attach(self.number, vertex, to, stiffness)
+
+    @property
+    def _dofs(self) -> tuple[int, int]:
+        """The first of its dofs, and the one after the last."""
+        begin, end = self._pipeline.assembly.dof_base[self.number : self.number + 2]
+        return int(begin), int(end)
+
+    @property
+    def _fixed(self) -> np.ndarray:
+        """(n, 1) bool: which of its dofs are held."""
+        begin, end = self._dofs
+        return self._pipeline.assembly.free.numpy()[begin:end, None] == 0
+
+    def _rows_of(self, array: wp.array) -> np.ndarray:
+        begin, end = self._dofs
+        with self._pipeline.lock:
+            return array.numpy()[begin:end].copy()
+
+
+def check_speed(assembly: Assembly, velocities: np.ndarray, dt: float, whose: str) -> None:
+    """Raise if a velocity is too large for a step to keep its digits."""
+    most = MOST_EXTENTS * assembly.rest_mesh.extent / dt
+    speed = float(np.abs(velocities).max(initial=0.0))
+    if not speed <= most:
+        raise InputError(f"{whose}: a speed of {speed:g} m/s is more than steps of {dt:g} s can follow, {most:.3g} m/s")
+
+
+def _rows(given: Any, body: int, what: str, count: int) -> np.ndarray:
+    array = to_numpy(given, f"{what} of body {body}")
+    if array.shape != (count, 3):
+        raise InputError(f"{what} of body {body} have shape {array.shape}, not ({count}, 3)")
+    wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
+    if len(wrong):
+        raise InputError(f"{what} of body {body}: row {wrong[0]} is not finite: {array[wrong[0]].tolist()}")
+    return array
+
+
+def _write(target: wp.array, begin: int, array: np.ndarray) -> None:
+    wp.copy(target, wp.array(array, dtype=wp.vec3d, device=target.device), dest_offset=begin, count=len(array))

@@ -1,0 +1,239 @@
+"""What follows each sweep over single vertices: whole bodies shift, and the sequence of sweeps is accelerated (CUDA).
+
+Shift:  forces from inside a body cancel, so its mean move depends on inertia and contacts alone; sweeps over single
+        vertices find it last of all. It is one more block of the same descent, for every body without fixed vertices:
+        (M/dt^2 + sum K) s = sum m (y - x)/dt^2 + sum F; the stiffness of contacts between two free bodies is doubled,
+        which bounds both shifting at once. Without it a block on a slope would gain speed a quarter too fast after the
+        usual number of sweeps.
+Then:   Anderson acceleration (`anderson`).
+All of it is sums over rows and dofs, each of which needs the one before: three kernels, which add to one of several
+sums of each body so that few wait. On CPU it is part of `solver.cpu.sweeps`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from tangere.runtime import SOUND, PreparedLaunch
+from tangere.soft.contact.islands import ContactIslands
+from tangere.soft.contact.row_entries import RowDofs, RowWeights
+from tangere.soft.contact.rows import ContactRows, row_force
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.solver.anderson import (
+    WINDOW,
+    AndersonMemory,
+    Dots,
+    accelerated_position,
+    mixing_coefficients,
+    record_differences,
+)
+
+wp.set_module_options(SOUND)
+
+__all__ = ["SweepEnd"]
+
+#: Sums of each body on CUDA.
+SLOTS = 4
+#: A sum: mass times missing move (3), force (3), stiffness (9).
+PARTS = wp.constant(15)
+
+
+class SweepEnd:
+    """Ends the sweeps of a step: call `begin`, and after each sweep `__call__`."""
+
+    def __init__(self, assembly: Assembly, islands: ContactIslands, y: wp.array, rows: ContactRows, dt: float) -> None:
+        """`y` is the free motion of the step."""
+        device, bodies = assembly.device, len(assembly.bodies)
+        self._rows, self._dofs = rows, len(assembly.x)
+        self._memory = memory = AndersonMemory(assembly)
+        sums = wp.zeros((bodies * SLOTS, int(PARTS)), dtype=wp.float64, device=device)
+        weight = np.array([body.vertex_mass.sum() for body in assembly.bodies])
+        body_mass = wp.array(weight, dtype=wp.float64, device=device)
+        whole = [islands.anchored, body_mass, 1.0 / dt**2, sums]
+        dofs = [assembly.x, y, assembly.mass, assembly.free, assembly.body_of_dof]
+        known = [memory.valid, memory.residual]
+        slot_of = [*range(WINDOW), -1]  # the last for a sweep that stays plain
+        turns = [(slot, turn) for slot in slot_of for turn in range(2)]
+        dots = wp.zeros(SLOTS, dtype=Dots, device=device)
+        self._sum_forces = PreparedLaunch(
+            _sum_forces, [rows.bodies, *rows.laws, *dofs, islands.anchored, sums, dots], device, serial=True
+        )
+        self._shift = {
+            slot: PreparedLaunch(_shift, [slot, *dofs, *whole, *memory.columns, dots], device, serial=True)
+            for slot in slot_of
+        }
+        self._accelerate = {
+            key: PreparedLaunch(_accelerate, [*key, *dofs, *memory.columns, *known, sums, dots], device, serial=True)
+            for key in turns
+        }
+
+    def begin(self) -> None:
+        """Before the first sweep."""
+        self._memory.begin()
+
+    def __call__(self, sweep: int, *, accelerated: bool) -> None:
+        """End the sweep of this number, 0, 1, 2, …"""
+        slot = sweep % WINDOW if accelerated else -1
+        self._sum_forces(max(self._rows.launch_size, self._dofs, SLOTS))
+        self._shift[slot](self._dofs)
+        self._accelerate[slot, sweep % 2](self._dofs)
+
+
+@wp.func
+def add_contact_force(
+    at_a: int,
+    at_b: int,
+    free_a: bool,
+    free_b: bool,
+    push: wp.vec3d,
+    matrix: wp.mat33d,
+    sums: wp.array2d[wp.float64],
+):
+    """What a contact between two bodies does to them."""
+    double = wp.float64(int(free_a) + int(free_b))
+    for c in range(3):
+        if free_a:
+            wp.atomic_add(sums, at_a, 3 + c, push[c])
+        if free_b:
+            wp.atomic_add(sums, at_b, 3 + c, -push[c])
+        for d in range(3):
+            if free_a:
+                wp.atomic_add(sums, at_a, 6 + 3 * c + d, double * matrix[c, d])
+            if free_b:
+                wp.atomic_add(sums, at_b, 6 + 3 * c + d, double * matrix[c, d])
+
+
+@wp.func
+def body_shift(
+    b: int, anchored: wp.array[int], body_mass: wp.array[wp.float64], per_dt2: wp.float64, sums: wp.array2d[wp.float64]
+) -> wp.vec3d:
+    if anchored[b] != 0:
+        return wp.vec3d()
+    slots = sums.shape[0] / anchored.shape[0]
+    missing = wp.vec3d()
+    push = wp.vec3d()
+    matrix = wp.mat33d()
+    for k in range(b * slots, (b + 1) * slots):
+        for c in range(3):
+            missing[c] = missing[c] + sums[k, c]
+            push[c] = push[c] + sums[k, 3 + c]
+            for d in range(3):
+                matrix[c, d] = matrix[c, d] + sums[k, 6 + 3 * c + d]
+    for c in range(3):
+        matrix[c, c] = matrix[c, c] + per_dt2 * body_mass[b]
+    return wp.inverse(matrix) * (per_dt2 * missing + push)
+
+
+@wp.kernel
+def _sum_forces(
+    first: int,
+    bodies: wp.array[wp.vec2i],
+    live: wp.array[int],
+    row_x: wp.array[wp.vec3d],
+    start: wp.array[wp.vec3d],
+    dofs: wp.array[RowDofs],
+    weights: wp.array[RowWeights],
+    sizes: wp.array[int],
+    normal: wp.array[wp.vec3d],
+    law: wp.array[wp.vec2d],
+    friction: wp.float64,
+    slip: wp.float64,
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    mass: wp.array[wp.float64],
+    free: wp.array[int],
+    body: wp.array[int],
+    anchored: wp.array[int],
+    sums: wp.array2d[wp.float64],
+    dots: wp.array[Dots],
+):
+    """The sums over rows and dofs (one thread on CPU); those of the acceleration start again from zero."""
+    i = first + wp.tid()
+    slots = sums.shape[0] / anchored.shape[0]
+    slot = i % slots
+    if i < dots.shape[0]:
+        dots[i] = Dots()
+    if i < x.shape[0]:
+        missing = mass[i] * (y[i] - x[i])
+        for c in range(3):
+            wp.atomic_add(sums, body[i] * slots + slot, c, missing[c])
+    if i < live[0]:
+        a = bodies[i][0]
+        b = bodies[i][1]
+        if a != b:
+            push, matrix = row_force(i, x, start, dofs, weights, sizes, normal, law, friction, slip)
+            if wp.dot(push, push) != wp.float64(0.0):
+                add_contact_force(
+                    a * slots + slot, b * slots + slot, anchored[a] == 0, anchored[b] == 0, push, matrix, sums
+                )
+
+
+@wp.kernel
+def _shift(
+    first: int,
+    slot: int,
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    mass: wp.array[wp.float64],
+    free: wp.array[int],
+    body: wp.array[int],
+    anchored: wp.array[int],
+    body_mass: wp.array[wp.float64],
+    per_dt2: wp.float64,
+    sums: wp.array2d[wp.float64],
+    before: wp.array[wp.vec3d],
+    last_r: wp.array[wp.vec3d],
+    last_x: wp.array[wp.vec3d],
+    differences_r: wp.array2d[wp.vec3d],
+    differences_x: wp.array2d[wp.vec3d],
+    dots: wp.array[Dots],
+):
+    """Every dof finds the shift of its body for itself: cheaper than another launch (one thread on CPU)."""
+    i = first + wp.tid()
+    if free[i] == 1:
+        here = x[i] + body_shift(body[i], anchored, body_mass, per_dt2, sums)
+        x[i] = here
+        if slot >= 0:
+            mine = record_differences(i, slot, here, mass[i], before, last_r, last_x, differences_r, differences_x)
+            wp.atomic_add(dots, i % dots.shape[0], mine)
+
+
+@wp.kernel
+def _accelerate(
+    first: int,
+    slot: int,
+    turn: int,
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    mass: wp.array[wp.float64],
+    free: wp.array[int],
+    body: wp.array[int],
+    before: wp.array[wp.vec3d],
+    last_r: wp.array[wp.vec3d],
+    last_x: wp.array[wp.vec3d],
+    differences_r: wp.array2d[wp.vec3d],
+    differences_x: wp.array2d[wp.vec3d],
+    valid: wp.array[int],
+    residual: wp.array[wp.float64],
+    sums: wp.array2d[wp.float64],
+    dots: wp.array[Dots],
+):
+    """The combination, found by every dof for itself; the sums of the bodies start again from zero."""
+    i = first + wp.tid()
+    k = int(i)
+    while k < sums.shape[0]:
+        for c in range(PARTS):
+            sums[k, c] = wp.float64(0.0)
+        k += x.shape[0]
+    if slot >= 0:
+        total = Dots()
+        for s in range(dots.shape[0]):
+            total += dots[s]
+        theta, now = mixing_coefficients(slot, total, valid[turn], residual[turn])
+        if i == 0:
+            valid[1 - turn] = now
+            residual[1 - turn] = total[9]
+        if free[i] == 1:
+            x[i] = accelerated_position(i, theta, x[i], differences_x)
+        before[i] = x[i]

@@ -1,0 +1,260 @@
+"""One step of a simulation: the buffers that its phases share, and what each phase does.
+
+Question: where are all bodies after the next `dt`, and which surfaces touch on the way?
+Method:   a phase reads and writes the device arrays of this object and nothing else, so each can be timed, replaced and
+          captured as a CUDA graph (`graphs`). Detection comes before the solver (Léonard 2021, section 2.7).
+Sound:    a step is done or undone as a whole (`save`, `restore`). Lists that were too short are given more room and the
+          step is done again (`fits`): nothing is left out. With response "hard" no surface passes through another.
+On CUDA the host reads a few counters once a step.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.runtime import PreparedLaunch
+from tangere.shape.mesh import Mesh
+from tangere.soft.contact.detection import Detection
+from tangere.soft.contact.initial_contacts import InitialContacts
+from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
+from tangere.soft.contact.rows import ContactRows
+from tangere.soft.graphs import PhaseGraphs
+from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.motion import carry_surface, find_velocity, move_bodies, predict
+from tangere.soft.safe_step.patches import Patches
+from tangere.soft.safe_step.truncation import Truncation
+from tangere.soft.solver.cpu.sweeps import CpuSweeps
+from tangere.soft.solver.cuda.sweeps import CudaSweeps
+from tangere.soft.solver.initial_guess import InitialGuess
+from tangere.soft.solver.pull import Pull
+from tangere.soft.validation import raise_not_finite
+
+__all__ = ["StepOptions", "StepPipeline"]
+
+#: Part of the contact distance that surfaces always keep.
+LEAST_GAP = 1e-4
+#: Iterations of the truncation in a captured graph; more are rarely needed.
+ITERATIONS_PER_GRAPH = 2
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """How steps are made; see `Simulation`."""
+
+    dt: float  #: [s]
+    gravity: np.ndarray  #: (3,) [m/s^2]
+    response: str
+    distance: float  #: [m]
+    friction: float
+    contact_stiffness: float | None  #: [N/m]
+    sweeps: int
+    few_sweeps: bool  #: whether the stiffest body needs more
+    threads: int | None
+
+
+class StepPipeline:
+    """The state of all bodies, the buffers of a step, and its phases as methods: what `Simulation.phases` calls.
+
+    Who replaces a phase finds here what it reads and writes: `assembly.x` and `assembly.v` are where the dofs are and
+    how fast, `start` is where the step began, `free_motion` where it would end without forces from inside.
+    """
+
+    def __init__(self, assembly: Assembly, options: StepOptions) -> None:
+        self.assembly, self.options = assembly, options
+        self.steps = 0  #: made so far
+        self.lock = threading.RLock()  #: who steps, puts or reads holds it, so that nobody meets half a step
+        a, device, dt = assembly, assembly.device, options.dt
+        self.start, self.free_motion = wp.zeros_like(a.x), wp.zeros_like(a.x)
+        self._saved_x, self._saved_v, self._saved_steps = wp.zeros_like(a.x), wp.zeros_like(a.v), 0
+        self.inertia = wp.array(a.mass.numpy() / dt**2, dtype=wp.float64, device=device)  #: m / dt^2 [kg/s^2]
+        self.surface_start, self.surface_end = wp.zeros_like(a.rest), wp.zeros_like(a.rest)
+        self._map_start, self._map_end = carry_surface(a, self.surface_start), carry_surface(a, self.surface_end)
+        self._graphs = PhaseGraphs(device)
+        self._predict: PreparedLaunch = predict(a, self.start, self.free_motion, dt, options.gravity)
+        self._map_start(len(self.surface_start))
+        self.patches = Patches(a)
+        self.islands = ContactIslands(a)
+        self._initial_guess = InitialGuess(a, self.start, self.free_motion, self.inertia, self.islands)
+        self.pull = Pull(a, self.islands, self.start, self.free_motion, self.inertia)
+        self._missing = MassMoves(a, self.free_motion, a.x)
+        mean = wp.zeros(len(a.bodies), dtype=wp.vec3d, device=device)
+        self._missing_mean = MeanMoves(self.islands, self._missing, mean)
+        self._move_bodies = move_bodies(a, mean)
+        self.detection = Detection(a, self.patches, self.surface_start, options.distance)
+        self.initial_contacts = InitialContacts(a, self.detection, options.distance)
+        self.rows = ContactRows(
+            a,
+            self.start,
+            dt=dt,
+            distance=options.distance,
+            friction=options.friction,
+            stiffness=options.contact_stiffness,
+            limits=self.initial_contacts.limits,
+            smooth=options.response == "hard",
+        )
+        self.truncation = Truncation(
+            a,
+            self.patches,
+            self.islands,
+            self.start,
+            (self.surface_start, self.surface_end),
+            self._map_end,
+            self.rows.live,
+            LEAST_GAP * options.distance,
+            options.distance,
+            options.few_sweeps,
+            dt,
+        )
+        reached = self.truncation.reached if options.response == "hard" else a.x
+        self._velocity = find_velocity(a, reached, self.truncation.lost_drift, self.start, dt)
+        self._prepare_sweeps()
+
+    # -- phases --------------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget the contacts of the last step; surfaces follow the dofs, wherever they were put."""
+        self._graphs("reset", self._clear)
+
+    def predict(self) -> None:
+        """The free motion of the step is where the solver starts."""
+        self._graphs("predict", self._guess)
+
+    def detect(self) -> None:
+        """Find the contacts where the step begins."""
+        if self.options.response == "hard":
+            self._graphs("detect", self.detection.find_nearest)
+        elif self.options.response == "penalty":
+            self.detection.find_all()
+
+    def respond(self) -> None:
+        """Turn contacts into rows."""
+        if self.options.response == "hard":
+            self._graphs("respond", self._make_rows)
+        elif self.options.response == "penalty":
+            self._make_rows()
+
+    def solve(self) -> None:
+        """Minimise the energy of the step, nearly; then put the momentum of free islands right."""
+        self._graphs("solve", self._sweep_all)
+
+    def truncate(self) -> None:
+        """Shorten moves that would pass through something."""
+        self._graphs("truncate", self._begin_truncation)
+        self._graphs.capture("iterations", self._iterate_truncation)
+        while not self.truncation.finished():
+            self._graphs("iterations", self._iterate_truncation)
+        if self.truncation.not_finite:
+            self._raise_not_finite()
+
+    def record(self) -> None:
+        """Velocities follow from the moves; the step is done."""
+        self._graphs("record", self._find_velocity)
+        self.steps += 1
+
+    # -- a step as a whole ---------------------------------------------------------------------------------------------
+
+    def refresh_initial_contacts(self) -> None:
+        """Where bodies were put somewhere, find what follows from it (`InitialContacts`)."""
+        if self.options.response == "hard" and not self.initial_contacts.current:
+            self._map_start(len(self.surface_start))
+            before = self.detection.contact_points
+            self.initial_contacts.refresh(self.meshes())
+            if self.detection.contact_points is not before:
+                self._graphs.invalidate()
+            self.detection.clear()
+
+    def fits(self) -> bool:
+        """Whether all lists of the step had room; those that had not are given more, and the dofs go back."""
+        response = self.options.response
+        if response != "hard" and not np.isfinite(self._missing.sums.numpy()).all():
+            self._raise_not_finite()
+        if self.assembly.device.is_cpu or response != "hard":
+            return True
+        rows, pairs = self.truncation.rows, self.truncation.overflow
+        if rows <= self.detection.contact_points.room and not pairs:
+            return True
+        self.detection.make_room(rows)
+        self.truncation.make_room(pairs)
+        self._graphs.invalidate()
+        wp.copy(self.assembly.x, self.start)
+        return False
+
+    def allow_capture(self) -> None:
+        """All phases have run once: from now on they may be captured."""
+        self._graphs.ready = True
+
+    def save(self) -> None:
+        """Keep what a step changes that the next one goes on from."""
+        wp.copy(self._saved_x, self.assembly.x)
+        wp.copy(self._saved_v, self.assembly.v)
+        self._saved_steps = self.steps
+        self.patches.save()
+
+    def restore(self) -> None:
+        """As if the step, of which any part may be done, had not been begun; without its contacts, or others."""
+        wp.copy(self.assembly.x, self._saved_x)
+        wp.copy(self.assembly.v, self._saved_v)
+        self.steps = self._saved_steps
+        self.patches.restore()
+        self.detection.clear()
+        self.rows.live.zero_()
+        self._prepare_sweeps()  # what they keep may not be finite
+
+    def meshes(self) -> list[Mesh]:
+        """The surface of each body where it is now."""
+        self._map_end(len(self.surface_end))
+        places = np.split(self.surface_end.numpy().copy(), self.assembly.vertex_base[1:-1])
+        return [body.surface.replace(vertices=own) for body, own in zip(self.assembly.bodies, places, strict=True)]
+
+    # -- parts of phases -----------------------------------------------------------------------------------------------
+
+    def _clear(self) -> None:
+        self.detection.clear()
+        self.islands.clear()
+        self._map_start(len(self.surface_start))
+
+    def _guess(self) -> None:
+        self._predict(len(self.assembly.x))
+        self.pull()
+        if self.options.few_sweeps:
+            self._initial_guess()
+
+    def _make_rows(self) -> None:
+        self.rows.set(self.detection.contact_points, self.surface_start)
+        if self.rows.capacity != self._sweeps_capacity:
+            self._prepare_sweeps()
+        self.rows.merge_islands(self.islands)
+
+    def _sweep_all(self) -> None:
+        self.sweeps(self.options.sweeps)
+        self._missing()
+        self._missing_mean()
+        self._move_bodies(len(self.assembly.x))
+
+    def _begin_truncation(self) -> None:
+        self.truncation.begin()
+        if self.assembly.device.is_cuda:
+            self._iterate_truncation()
+
+    def _iterate_truncation(self) -> None:
+        for _ in range(ITERATIONS_PER_GRAPH if self.assembly.device.is_cuda else 1):
+            self.truncation.iterate()
+
+    def _find_velocity(self) -> None:
+        if self.options.response == "hard":
+            self.truncation.restore_momentum()
+        self._velocity(len(self.assembly.x))
+
+    def _raise_not_finite(self) -> None:
+        """Say who cannot go on; who made the step undoes it."""
+        raise_not_finite(self.assembly, self.assembly.x.numpy(), self.steps, self.options.dt)
+
+    def _prepare_sweeps(self) -> None:
+        self._graphs.invalidate()
+        kind = CudaSweeps if self.assembly.device.is_cuda else CpuSweeps
+        self.sweeps = kind(self.assembly, self.islands, self.free_motion, self.inertia, self.rows, self.options.dt)
+        self._sweeps_capacity = self.rows.capacity
