@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.bvh.height_pyramid import HeightPyramid, PagedPyramid, paged_pyramid
+from tangere.bvh.height_pyramid import HeightPyramid, PagedPyramid, pyramid
 from tangere.bvh.height_pyramid.pages import PAGE_BYTES
 from tangere.bvh.height_pyramid.pyramid import mark_tiles, tiles_of, windows_of
 from tangere.query.intersection import touches
@@ -172,7 +172,7 @@ def test_a_relief_that_lies_is_noticed_where_its_tile_is_read(rng, device, tmp_p
 
 
 def test_within_a_budget_the_tiles_noted_longest_ago_are_given_up(rng, device, monkeypatch):
-    monkeypatch.setattr(paged_pyramid, "FIRST_PAGES", 2)  # room is made as it is needed
+    monkeypatch.setattr(pyramid, "FIRST_PAGES", 2)  # room is made as it is needed
     heights = rng.normal(size=(161, 161))
     land = TiledHeightfield(heights, budget=5 * PAGE_BYTES + 100)
     pages = PagedPyramid.of(land, device)

@@ -30,7 +30,7 @@ def test_lengths_of_a_file_without_unit_are_what_the_caller_says(box, units, fac
 
 
 def test_the_report_says_from_which_unit_lengths_were_converted(box):
-    assert "lengths converted from millimetres" in Mesh.load(box, units="mm").report.notes
+    assert "lengths converted from millimetres to metres" in Mesh.load(box, units="mm").report.notes
     assert not any("converted" in note for note in Mesh.load(box).report.notes)
 
 

@@ -190,6 +190,7 @@ def _labelled(frame: np.ndarray, label: str) -> np.ndarray:
 
 
 def png_bytes(image: np.ndarray) -> bytes:
+    """The image as a PNG file."""
     try:
         from PIL import Image
     except ImportError as error:

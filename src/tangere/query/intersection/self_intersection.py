@@ -32,7 +32,7 @@ def self_intersections(mesh: Mesh, *, device: str | None = None, threads: int | 
 
     Example:
         >>> import tangere as tg
-        >>> from tangere.query.intersection.self_meshes import self_intersections
+        >>> from tangere.query.intersection.self_intersection import self_intersections
         >>> len(self_intersections(tg.generate.icosphere(subdivisions=2), device="cpu"))
         0
     """

@@ -43,7 +43,7 @@ from tangere.query.manifold.cuda.buffers import (
     NOT_FINITE,
     SEGMENTS,
     Batch,
-    Candidate,
+    FeatureCandidate,
     Link,
     ManifoldBuffers,
     PackedBody,
@@ -190,7 +190,7 @@ class _Chunk:
         buffers.counts = wp.zeros(COUNTERS, dtype=wp.int64, device=self._device)
         buffers.bodies = self._empty(bodies, PackedBody)
         buffers.heads = self._empty(bodies, wp.int32)
-        buffers.candidates = self._empty(buffers.candidate_capacity * SEGMENTS, Candidate)
+        buffers.candidates = self._empty(buffers.candidate_capacity * SEGMENTS, FeatureCandidate)
         buffers.by_kind = self._empty(buffers.candidate_capacity * SEGMENTS, wp.int32)
         self._launch(kernels.find_candidates, bodies, [self._batch, buffers])
         buffers.cells = self._empty(4 * buffers.candidate_capacity * SEGMENTS, wp.vec2i)
