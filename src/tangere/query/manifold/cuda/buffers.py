@@ -158,9 +158,8 @@ class ManifoldBuffers:
     """
 
     bodies: wp.array[PackedBody]  # (bodies)
-    candidates: wp.array[
-        FeatureCandidate
-    ]  # those of a body in the order of the sweep, each before the owners on its rim
+    #: those of a body in the order of the sweep, each before the owners on its rim
+    candidates: wp.array[FeatureCandidate]
     candidate_capacity: wp.int32  # of a segment
     by_kind: wp.array[
         int
