@@ -1,6 +1,6 @@
 """A fast snake through a dense crowd: how many it runs over, with and without virtual edges and panic.
 
-E9 of specs/pitiot-multiresolution-interactions 3.4. A point is run over if it is ever inside one of the snake's boxes.
+Experiment E9, on Pitiot 2015, section 8.2.2. A point is run over if it is ever inside one of the snake's boxes.
 """
 
 from __future__ import annotations

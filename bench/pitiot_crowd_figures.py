@@ -1,6 +1,6 @@
 """The crowd experiments of the thesis: linear in bodies, kinds of cells, points that change cell.
 
-E1 (figure 8.16), E4 (8.18) and E5 of specs/pitiot-multiresolution-interactions 3.4; cost by task and sizes of maps have
+Experiments E1 (figure 8.16), E4 (8.18) and E5, on Pitiot 2015, section 8.3.3; cost by task and sizes of maps have
 pages of their own. The thesis gives no times; what it claims is printed beside what is found here. Those compared take
 turns of a few steps, so that a machine's slow times are the same for all; a simulation is the same from run to run, so
 all is done three times. A time is the mean of all steps, each with its fastest run.

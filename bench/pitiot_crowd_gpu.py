@@ -1,6 +1,6 @@
 """Crowds on a CUDA device: rates, tasks of a step, and agreement with the CPU.
 
-E13 of specs/pitiot-multiresolution-interactions 3.4, and crowds of up to a million agents. Times are of one run as it
+Experiment E13, on Pitiot 2015, section 9.1.1, and crowds of up to a million agents. Times are of one run as it
 comes, without the first steps, which compile. Skipped on a machine without a GPU.
 """
 

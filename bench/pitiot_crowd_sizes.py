@@ -1,7 +1,8 @@
 """Crowds in maps of any size, and in real time.
 
-E6 and E13 of specs/pitiot-multiresolution-interactions 3.4, and E5 in cities. Cities take turns of a few steps, and all
-is done five times; a time is the mean of all steps, each with its fastest run. Real time is one run as it comes.
+Experiments E6 and E13, on Pitiot 2015, sections 8.3.1 and 9.1.1, and E5 in cities. Cities take turns of a few steps,
+and all is done five times; a time is the mean of all steps, each with its fastest run. Real time is one run as it
+comes.
 """
 
 from __future__ import annotations

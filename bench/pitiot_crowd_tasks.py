@@ -1,6 +1,6 @@
 """What the tasks of a crowd's step cost, in the circle of the thesis.
 
-E2 and E3 (figure 8.17) of specs/pitiot-multiresolution-interactions 3.4: 500 points and 50 bodies, twice the points,
+Experiments E2 and E3 (figure 8.17), on Pitiot 2015, section 8.3.3: 500 points and 50 bodies, twice the points,
 and twice the bodies. Crowds take turns of a few steps, and all is done twice; a time is the mean of all steps, each
 with its faster run.
 """

@@ -1,6 +1,6 @@
 """Points in cells that bend: wrong locations and endless walks against deformation, and how fast a mesh may deform.
 
-E11 of specs/pitiot-multiresolution-interactions 3.4, with the four-state machine of convex cells as the control, which
+Experiment E11, on Pitiot 2015, chapter 7, with the four-state machine of convex cells as the control, which
 may fail on warped faces. Every answer is checked against all simplices of the map. Then 10,000 points live in a block
 that deforms at every step.
 """

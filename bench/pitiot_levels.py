@@ -1,6 +1,6 @@
 """Explicit against implicit multiresolution maps: time to walk around all faces of all levels, and memory.
 
-E12 of specs/pitiot-multiresolution-interactions 3.4. Two kernels do the same walk: around every face of every level,
+Experiment E12, on Pitiot 2015, section 3.2. Two kernels do the same walk: around every face of every level,
 over the edge of every dart (in 3D through its face as well). The implicit map finds the links of a coarser level by
 labels, going over the parts an edge was cut into; the explicit one looks them up in the tables of that level. Memory
 counts what links need: phi and the words for level and labels on one side, the tables of all levels on the other.

@@ -1,9 +1,9 @@
 """Who is near: bounded neighbourhoods in adaptive cells, and what trees, grids, hashing and triangulations take.
 
-E7 and E8 of specs/pitiot-multiresolution-interactions 3.4; baselines of 2.25. In radius mode every method must find the
-same pairs. Each is timed as a simulation would use it: all points moved a little since the last time, then all pairs
-within the radius. Regular cells as wide as the radius and a kd-tree are strong in open space; where they win, the table
-says so.
+Experiments E7 and E8, on Pitiot 2015, section 5.7, with the structures of its chapter 2 as baselines. In radius mode
+every method must find the same pairs. Each is timed as a simulation would use it: all points moved a little since the
+last time, then all pairs within the radius. Regular cells as wide as the radius and a kd-tree are strong in open space;
+where they win, the table says so.
 """
 
 from __future__ import annotations

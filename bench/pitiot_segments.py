@@ -1,10 +1,11 @@
 """Segments in cells of several sizes: how often an update is free, and three ways to keep who is near.
 
-E16 and E17 of specs/pitiot-multiresolution-interactions 3.4. An update is free where both ends stay in the one cell
+Experiments E16 and E17, on Pitiot 2015, sections 5.2 and 5.4. An update is free where both ends stay in the one cell
 that holds the segment. For E17 points are registered anew in full, by the difference of the rings they leave and enter,
 or with no lists of who is near at all (what is near is read from the ring when asked for), which is what the library
-does; the claims of the thesis are its lines 882 and 1942. Last, what the thesis proposes as future work (its section
-2.3): the points where a segment crosses edges are followed, instead of sending a particle along it at every step.
+does; the claims of the thesis are in its section 5.2 and in section 2.1 of its conclusion. Last, what the thesis
+proposes as future work (section 2.3 there): the points where a segment crosses edges are followed, instead of sending a
+particle along it at every step.
 """
 
 from __future__ import annotations

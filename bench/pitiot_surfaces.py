@@ -1,6 +1,6 @@
 """Ten thousand steps on a sphere, a knotted tube and a blob: does anybody leave the surface or the right triangle?
 
-E10 of specs/pitiot-multiresolution-interactions 3.4. Points wander with headings that are carried along and turned at
+Experiment E10, on Pitiot 2015, section 8.3.2. Points wander with headings that are carried along and turned at
 random; after every so many steps it is checked, with nothing but the positions of the triangles' corners, that each is
 in the plane and within the sides of the triangle it says it is on. Crowds do so with agents that avoid each other.
 """

@@ -4,7 +4,7 @@ Peers in the same run: `scipy.spatial.Delaunay.find_simplex` and matplotlib's tr
 start from the cells of the step before, cells numbered along a curve and points sorted by cell as a simulation keeps
 them (scipy goes from point to point, so that order helps it as well; it is also timed without). Answers are compared
 one by one.
-E11 of specs/pitiot-multiresolution-interactions is in `pitiot_deformation`. Last, tracking in E6: the same number of
+Experiment E11, on Pitiot 2015, chapter 7, is in `pitiot_deformation`. Last, tracking in E6: the same number of
 points in an environment of any size.
 """
 

@@ -265,8 +265,9 @@ def bounding_kernel() -> tuple[wp.Kernel, Any, Any]:
 
 def _annotated(function: wp.Function, place: int) -> Any:
     """The type of an argument of a function of kernels; the last one is what it returns."""
-    name = list(function.func.__annotations__.values())[place]
-    return function.func.__globals__[name] if isinstance(name, str) else name
+    plain: Any = function.func
+    name = list(plain.__annotations__.values())[place]
+    return plain.__globals__[name] if isinstance(name, str) else name
 
 
 # --- Files ------------------------------------------------------------------------------------------------------------

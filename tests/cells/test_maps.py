@@ -10,7 +10,16 @@ import pytest
 from cells.operations import GRIDS, random_operation
 from cells.verifier import check_map, check_rings
 from tangere.cells.generate import hex_grid, map_of_mesh, map_of_meshio, quad_grid, tet_grid, triangle_grid
-from tangere.cells.maps import CellMap, adjacent, cells_not_star_shaped, incident, is_border, orbits
+from tangere.cells.maps import (
+    CellMap,
+    adjacent,
+    cells_not_star_shaped,
+    has_convex_border,
+    incident,
+    is_border,
+    orbits,
+    split,
+)
 from tangere.cells.tracking import locate
 from tangere.runtime import InputError, UnsupportedError
 from tangere.shape import generate
@@ -267,3 +276,22 @@ def test_a_deformation_that_turns_a_cell_inside_out_is_refused_and_undone():
     check_map(map, area=8.0)
     with pytest.raises(InputError, match="vertex 3 is not finite"):
         map.move(np.where(np.arange(27)[:, None] == 3, np.nan, before))
+
+
+def test_a_border_that_bends_inward_or_is_in_pieces_is_not_convex():
+    """The oracle: whether the middle of any two corners of the border is in the map."""
+    squares = {"square": [(0, 0), (1, 0), (0, 1), (1, 1)], "L": [(0, 0), (1, 0), (0, 1)]}
+    squares |= {"ring": [(x, y) for x in range(3) for y in range(3) if (x, y) != (1, 1)], "two": [(0, 0), (2, 0)]}
+    found = {}
+    for name, cells in squares.items():
+        corners = sorted({(x + i, y + j) for x, y in cells for i in (0, 1) for j in (0, 1)})
+        number = {corner: k for k, corner in enumerate(corners)}
+        quads = [[number[x, y], number[x + 1, y], number[x + 1, y + 1], number[x, y + 1]] for x, y in cells]
+        map = CellMap.from_polygons(np.array(corners, float), quads, device="cpu")
+        middles = [(np.array(a) + b) / 2 for a in corners for b in corners]
+        held = [any(((m >= c) & (m <= np.add(c, 1))).all() for c in cells) for m in middles]
+        assert has_convex_border(map) == all(held)
+        split(map, map.leaves[:1])
+        assert has_convex_border(map) == all(held)
+        found[name] = all(held)
+    assert found == {"square": True, "L": False, "ring": False, "two": False}

@@ -20,8 +20,10 @@ from tangere.cells.registration import (
     in_ring,
     in_ring_at,
     large_triangles,
+    nearest,
+    pairs_within,
 )
-from tangere.cells.tracking import on_surface
+from tangere.cells.tracking import locate, move, on_surface
 from tangere.runtime import InputError, UnsupportedError, using_threads
 from tangere.shape import generate
 
@@ -387,3 +389,26 @@ def test_a_segment_crosses_the_same_cells_whoever_asks(rng):
     for i, (a, b) in enumerate(registration.segments):
         found = set(registration.crossed("segments", i).tolist())
         assert segment_cells(map, registration.points[a], registration.points[b], 1e-9) <= found
+
+
+def test_answers_are_the_same_on_any_number_of_threads_and_none_is_refused(rng, effort):
+    points = rng.uniform(0.1, 5.9, (effort(3000), 2))
+    found = []
+    for threads in (1, 2, None):
+        map = quad_grid(6, 6, device="cpu")
+        split(map, map.leaves[:9], threads=threads)
+        world = Registration(map, points, np.arange(len(points) // 2 * 2).reshape(-1, 2), threads=threads)
+        pairs, near = pairs_within(world, 0.1, threads=threads), nearest(world, 3)
+        here = locate(map, points, threads=threads)
+        ends = move(map, points, points[::-1], here.dart, threads=threads)
+        found.append([world.cells, world.present("segments").order.numpy(), pairs, *near, here.dart, ends.position])
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+    for refused in (
+        lambda: locate(map, points, threads=0),
+        lambda: split(map, map.leaves[:1], threads=-1),
+        lambda: Registration(map, points, threads=True),
+    ):
+        with pytest.raises(InputError, match="threads must be a positive whole number"):
+            refused()

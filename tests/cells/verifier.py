@@ -2,8 +2,8 @@
 
 Nothing here uses the library's walks, rings or lists: laws are checked on the raw arrays, rings are found by comparing
 vertices, owners and crossed cells by trying every simplex. Everything is array arithmetic over all darts, entities and
-cells at once: it runs after each of 10^5 operations. Spec: specs/pitiot-multiresolution-interactions 2.1, 2.5,
-2.11-2.13, 7.
+cells at once: it runs after each of 10^5 operations. Laws: Pitiot 2015, sections 3.1, 3.3
+and chapter 5.
 """
 
 from __future__ import annotations

@@ -170,3 +170,11 @@ def test_a_missing_package_is_told_before_the_work(option, module, folder, monke
     result = call(folder, "bad.csv", option, *([] if option == "--view" else [str(folder / "x.png")]))
     assert (result.exit_code, result.stdout) == (2, "")
     assert "pip install 'tangere[view]'" in result.stderr
+
+
+def test_a_path_with_w_last_and_no_header_needs_its_order(folder):
+    (folder / "tum.txt").write_text("# t x y z qx qy qz qw\n10 0 0 0 0 0 0 1\n20 4 0 0 0 0 0 1\n")
+    told = call(folder, "tum.txt", "--quaternion", "xyzw", "--json")
+    assert told.exit_code == 1
+    assert json.loads(told.stdout)["time"] == pytest.approx(17.5, abs=1e-4)
+    assert call(folder, "tum.txt").exit_code == 2

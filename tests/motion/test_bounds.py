@@ -11,17 +11,22 @@ from rigid_families import KINDS, random_motion, random_poses
 from tangere.motion import Linear, RigidMotion, Screw
 from tangere.motion.bounds import (
     IntervalBox,
-    apart,
     box_bounds,
-    carried,
-    carried_vector,
-    hull_of,
+    boxes_apart,
     linear_bounds,
     point_bounds,
+    point_box_bounds,
     span_of,
+    union_of_boxes,
     vector_bounds,
+    vector_box_bounds,
 )
-from tangere.motion.bounds.interval import along, arm_of, turned_along, wave_of
+from tangere.motion.bounds.interval_bounds import (
+    point_component_bounds,
+    turning_arm,
+    turning_vector,
+    vector_component_bounds,
+)
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -48,25 +53,25 @@ def _bounds(
     elif what == 1:
         bounds = vector_bounds(span, p[i])
     elif what == 2:
-        bounds = hull_of(point_bounds(span, p[i]), point_bounds(span, q[i]))
+        bounds = union_of_boxes(point_bounds(span, p[i]), point_bounds(span, q[i]))
     elif what == 3:
         bounds = box_bounds(span, p[i], frames[i], wp.max(q[i], -q[i]))
     elif what == 4:
         inner = IntervalBox()
         inner.lower = wp.min(p[i], q[i])
         inner.upper = wp.max(p[i], q[i])
-        bounds = carried(span, inner)
+        bounds = point_box_bounds(span, inner)
     elif what == 5:
         inner_vector = IntervalBox()
         inner_vector.lower = wp.min(p[i], q[i])
         inner_vector.upper = wp.max(p[i], q[i])
-        bounds = carried_vector(span, inner_vector)
+        bounds = vector_box_bounds(span, inner_vector)
     else:
         for k in range(3):
             row = wp.vec3d(frames[i][k, 0], frames[i][k, 1], frames[i][k, 2])
-            reach = turned_along(span, wave_of(span, p[i]), row, wp.float64(1.0))
+            reach = vector_component_bounds(span, turning_vector(span, p[i]), row, wp.float64(1.0))
             if what == 6:
-                reach = along(span, arm_of(span, p[i]), row, q[i])
+                reach = point_component_bounds(span, turning_arm(span, p[i]), row, q[i])
             bounds.lower[k] = reach[0]
             bounds.upper[k] = reach[1]
     out[i] = bounds
@@ -229,11 +234,11 @@ def test_boxes_that_are_not_numbers_are_never_called_apart(device):
         b = IntervalBox()
         b.lower = wp.vec3d(wp.float64(5.0), wp.float64(0.0), wp.float64(0.0))
         b.upper = wp.vec3d(wp.float64(6.0), wp.float64(1.0), wp.float64(1.0))
-        out[0] = int(apart(a, b, wp.float64(1.0)))
-        out[1] = int(apart(b, a, wp.float64(5.5)))
+        out[0] = int(boxes_apart(a, b, wp.float64(1.0)))
+        out[1] = int(boxes_apart(b, a, wp.float64(5.5)))
         a.lower = nothing
         a.upper = nothing
-        out[2] = int(apart(a, b, wp.float64(0.0)))
+        out[2] = int(boxes_apart(a, b, wp.float64(0.0)))
 
     where = wp.get_device(device)
     out = wp.empty(3, dtype=int, device=where)

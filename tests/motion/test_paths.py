@@ -86,3 +86,51 @@ def test_splitting_keeps_the_error_below_the_tolerance_over_several_turns():
     assert counts[0] < counts[1] < counts[2] < 20_000
     with pytest.raises(InputError, match="tolerance must be a length"):
         split(reference, 0.0)
+
+
+def test_a_path_file_gives_back_poses_and_times_to_the_last_digit(rng, tmp_path):
+    path = Path(poses_along(rng, 5), [0.0, 0.2, 0.25, 0.7, 1.0], clock=(1.5, 9.0))
+    path.save(tmp_path / "way.csv")
+    again = Path.load(tmp_path / "way.csv")
+    assert again.clock == (1.5, 9.0)
+    assert np.allclose(again.poses, path.poses, atol=1e-15, rtol=0)
+    assert np.allclose(again.times, path.times, atol=1e-15, rtol=0)
+    lines = (tmp_path / "way.csv").read_text().splitlines()
+    assert lines[0] == "t,x,y,z,qw,qx,qy,qz"
+    first = np.array(lines[1].split(","), float)
+    expected = Rotation.from_matrix(path.poses[0, :3, :3]).as_quat()  # x, y, z, w
+    assert np.allclose(np.abs(first[4:] @ np.roll(expected, 1)), 1.0)
+
+
+@pytest.mark.parametrize("header", ["# timestamp tx ty tz qx qy qz qw\n", "", "t,x,y,z,qx,qy,qz,qw\n"])
+def test_files_with_w_last_are_read_where_the_header_or_the_caller_says_so(header, rng, tmp_path):
+    poses = poses_along(rng, 4)
+    times = np.array([10.0, 11.0, 12.5, 14.0])
+    rows = np.column_stack([times, poses[:, :3, 3], Rotation.from_matrix(poses[:, :3, :3]).as_quat()])
+    apart = "," if header.startswith("t,") else " "
+    (tmp_path / "way.txt").write_text(header + "\n".join(apart.join(map(repr, map(float, row))) for row in rows))
+    for order in ["xyzw"] if not header.startswith("t,") else ["xyzw", None]:
+        path = Path.load(tmp_path / "way.txt", quaternion=order)
+        assert np.allclose(path.poses, poses, atol=1e-12)
+        assert path.clock == (10.0, 14.0)
+    if header.startswith("t,"):
+        with pytest.raises(InputError, match="said to be wxyz, but its header says xyzw"):
+            Path.load(tmp_path / "way.txt", quaternion="wxyz")
+    else:
+        with pytest.raises(InputError, match="quaternion= tells their order"):
+            Path.load(tmp_path / "way.txt")
+
+
+def test_a_path_is_saved_with_w_last_on_demand(rng, tmp_path):
+    path = Path(poses_along(rng, 3))
+    path.save(tmp_path / "way.csv", quaternion="xyzw")
+    assert (tmp_path / "way.csv").read_text().startswith("t,x,y,z,qx,qy,qz,qw\n")
+    assert np.allclose(Path.load(tmp_path / "way.csv").poses, path.poses, atol=1e-15, rtol=0)
+    with pytest.raises(InputError, match="quaternion must be one of wxyz, xyzw, not 'zyxw'"):
+        path.save(tmp_path / "way.csv", quaternion="zyxw")
+
+
+@pytest.mark.parametrize("clock", [(1.0, 1.0), (2.0, 1.0), (0.0, np.inf), 3.0, None])
+def test_a_clock_that_does_not_rise_is_refused(clock, rng):
+    with pytest.raises(InputError, match="clock must be two times"):
+        Path(poses_along(rng, 3), clock=clock)

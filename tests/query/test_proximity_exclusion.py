@@ -198,3 +198,10 @@ def test_exclusions_that_make_no_sense_are_refused():
 def test_what_is_no_mesh_is_refused_by_name(make):
     with pytest.raises(InputError, match="mesh must be a Mesh"):
         make(None, 1)
+
+
+def test_a_mesh_of_which_nothing_is_near_at_rest_excludes_nothing():
+    mesh = generate.box((1.0, 1.0, 1.0))
+    exclude = Exclusion.at_rest(mesh, 1e-3, device="cpu")
+    assert len(exclude.keys) == len(exclude.activation) == 0
+    assert len(proximity(mesh, distance=1e-3, exclude=exclude, device="cpu")) == 0

@@ -54,12 +54,12 @@ def test_contacts_and_stacks_that_lack_room_get_more(rng, monkeypatch):
     batch = batch_of(3, rng)
     batch.search_each()
     expected = batch.host_hits["time"].copy()
-    small = rounds._Rounds(batch, 3, 1, 1)
+    small = rounds._FrontierSearch(batch, 3, 1, 1)
     small.height = 2  # a stack of two pairs
     small.hits = small.hits[:1]
-    batch.searches["rounds", 3] = small
+    batch.searches["frontier", 3] = small
     rounds.search_frontier(batch)
-    assert batch.searches["rounds", 3].room > 1
+    assert batch.searches["frontier", 3].room > 1
     assert np.array_equal(batch.host_hits["time"], expected)
 
 

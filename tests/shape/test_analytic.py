@@ -20,11 +20,11 @@ from tangere.shape.analytic import (
     Hulls,
     Sphere,
     bounds_of,
-    column_of,
     hull_tables,
     place,
-    reach_of,
     support_of,
+    support_value_of,
+    vertical_interval_of,
 )
 from tangere.shape.generate import icosphere
 from tangere.shape.mesh import Mesh
@@ -45,7 +45,8 @@ def made(kind: str) -> Analytic:
 def asked(bodies: Analytic, points: np.ndarray) -> dict[str, np.ndarray]:
     """Bounds of each body, and support along and column through a vector of its own."""
     kind, device = bodies.kind, wp.get_device("cpu")
-    bounds, support, reach, column = bounds_of(kind), support_of(kind), reach_of(kind), column_of(kind)
+    bounds, support = bounds_of(kind), support_of(kind)
+    reach, column = support_value_of(kind), vertical_interval_of(kind)
 
     @wp.kernel(module="unique", enable_backward=False)
     def ask(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -241,3 +242,19 @@ def test_importing_shapes_loads_neither_trimesh_nor_scipy():
     code = "import sys, tangere.shape; print({'trimesh', 'scipy'} & set(sys.modules))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "set()"
+
+
+def test_a_notebook_gets_a_picture_and_facts_or_the_facts_alone(monkeypatch):
+    image = pytest.importorskip("PIL.Image", reason="pictures need the extra [view]")
+    mesh = generate.box((1.0, 2.0, 3.0), name="brick")
+    with image.open(BytesIO(mesh._repr_png_())) as picture:
+        assert picture.format == "PNG"
+        assert picture.size[0] <= 640
+    html = mesh._repr_html_()
+    assert "data:image/png;base64," in html
+    assert "closed, oriented" in html
+    monkeypatch.setattr("tangere.view.notebook.picture", lambda *_, **__: (_ for _ in ()).throw(InputError("no")))
+    plain = generate.box((1.0, 2.0, 3.0), name="brick")
+    assert plain._repr_png_() is None
+    assert "<img" not in plain._repr_html_()
+    assert "12 triangles" in plain._repr_html_()

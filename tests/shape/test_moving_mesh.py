@@ -80,3 +80,9 @@ def test_a_moving_mesh_is_frozen_pickles_and_has_a_short_repr():
     assert moving.end[0, 0] == mesh.vertices[0, 0] + 1.0
     assert np.array_equal(pickle.loads(pickle.dumps(moving)).end, moving.end)
     assert repr(moving) == "Moving(Mesh('box', 8 vertices, 12 triangles), Linear)"
+
+
+def test_an_array_that_is_no_motion_is_named_by_its_shape_with_the_cure():
+    mesh = generate.box((1.0, 1.0, 1.0))
+    with pytest.raises(InputError, match=r"an array of float64 of shape \(8, 3\) is not a motion.*tg\.Linear\(array\)"):
+        mesh.moving(mesh.vertices)

@@ -148,7 +148,6 @@ def test_a_joint_that_mimics_one_that_mimics_another_follows_both(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('joint="first"', 'joint="typo"', "joint 'second' mimics 'typo', which is not there"),
         ('joint="first"', 'joint="second"', "joint 'second' mimics itself"),
         ('joint="first"', 'joint="third"', "joint 'second' mimics 'third', which mimics it in turn"),
         ('child link="c"', 'child link="b"', "link 'b' hangs on two joints, 'first' and 'second'"),
@@ -164,6 +163,40 @@ def test_robots_whose_names_do_not_fit_together_are_refused(old, new, reason, tm
     (tmp_path / "odd.urdf").write_text(MIMICS.replace(old, new, 1))
     with pytest.raises(InputError, match=reason):
         Robot.load(tmp_path / "odd.urdf")
+
+
+def test_a_joint_that_mimics_one_that_is_not_there_is_warned_of_and_moves_by_itself(tmp_path):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    (tmp_path / "odd.urdf").write_text(MIMICS.replace('joint="first"', 'joint="typo"', 1))
+    with pytest.warns(UserWarning, match="joint 'second' mimics 'typo', which is not there"):
+        robot = Robot.load(tmp_path / "odd.urdf")
+    assert set(robot.joint_names) == {"first", "second"}
+    moved = robot.chain({}, {"second": 0.3}).link(robot.links.index("d")).pose(1.0)
+    expected = np.eye(4)
+    expected[:3, :3] = Rotation.from_rotvec([0, 0, 3 * 0.3 + 0.2]).as_matrix()  # the third follows the second still
+    expected[:3, 3] = [0.0, 0.3, 0.0]
+    assert np.allclose(moved, expected, atol=1e-12)
+
+
+def test_a_robot_prints_as_one_line(arm_file):
+    robot = Robot.load(arm_file)
+    assert "\n" not in repr(robot)
+    assert len(repr(robot)) < 120
+    assert robot.name in repr(robot)
+
+
+@pytest.mark.parametrize("address", ["package://arm/meshes/hand.stl", "package:///arm/meshes/hand.stl"])
+@pytest.mark.parametrize("folder", ["arm/urdf", "arm"])
+def test_meshes_of_packages_are_found_with_two_slashes_and_with_three(address, folder, tmp_path):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    (tmp_path / "arm" / "meshes").mkdir(parents=True)
+    (tmp_path / folder).mkdir(exist_ok=True)
+    generate.box((1.0, 2.0, 3.0)).save(tmp_path / "arm" / "meshes" / "hand.stl")
+    text = ONE_LINK.format(f'<geometry><mesh filename="{address}"/></geometry>')
+    (tmp_path / folder / "one.urdf").write_text(text)
+    (hand,) = Robot.load(tmp_path / folder / "one.urdf").shapes
+    assert hand is not None
+    assert np.allclose(hand.bounds[1] - hand.bounds[0], [1.0, 2.0, 3.0])
 
 
 ONE_LINK = '<robot name="one"><link name="hand"><collision>{}</collision></link></robot>'

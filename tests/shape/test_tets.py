@@ -10,6 +10,7 @@ import pytest
 
 from tangere.runtime import InputError, MissingExtraError
 from tangere.shape import generate
+from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh, solid_block, solid_knot, solid_torus
 
 CORNERS = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
@@ -119,6 +120,49 @@ def test_a_file_of_tetrahedra_comes_back_as_it_was(tmp_path):
     assert np.allclose(again.vertices, solid.vertices)
     with pytest.raises(InputError, match="no file"):
         TetMesh.load(tmp_path / "none.vtk")
+
+
+class Mesher:
+    """Stands for pytetwild: writes into its arrays, and knows one answer."""
+
+    def __init__(self, vertices: np.ndarray, tets: np.ndarray) -> None:
+        self._answer = vertices, tets
+
+    def tetrahedralize(self, vertices: np.ndarray, faces: np.ndarray, **options) -> tuple[np.ndarray, np.ndarray]:
+        assert vertices.flags.writeable
+        assert faces.flags.writeable
+        return self._answer
+
+
+def test_holes_of_a_surface_are_closed_and_reported(monkeypatch):
+    ball = generate.icosphere(subdivisions=2)
+    corners = ball.faces[[0, 160]]  # two triangles that share no vertex
+    assert len(np.unique(corners)) == 6
+    pierced = Mesh(ball.vertices, np.delete(ball.faces, [0, 160], axis=0), name="ball")
+    monkeypatch.setitem(sys.modules, "pytetwild", Mesher(CORNERS, np.array([[0, 1, 2, 3]])))
+    assert TetMesh.fill(ball).report.notes == ()
+    solid = TetMesh.fill(pierced)
+    note = "holes of the surface that were closed: 2, along 6 edges with one triangle only"
+    for same in (solid, solid.at(np.eye(4)), pickle.loads(pickle.dumps(solid))):
+        assert same.report.notes == (note,)
+    assert solid.report.volume == pytest.approx(float(solid.volumes.sum()))
+    assert note in repr(solid.report)
+
+
+def test_a_surface_that_encloses_nothing_cannot_be_filled(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pytetwild", Mesher(np.zeros((0, 3)), np.zeros((0, 4), int)))
+    with pytest.raises(InputError, match="no inside to fill with tetrahedra: 12 of its edges"):
+        TetMesh.fill(generate.sheet(18))
+
+
+def test_a_ball_with_a_hole_is_filled_by_pytetwild(tmp_path, monkeypatch):
+    pytest.importorskip("pytetwild")
+    monkeypatch.chdir(tmp_path)
+    ball = generate.icosphere(subdivisions=2)
+    solid = TetMesh.fill(Mesh(ball.vertices, ball.faces[6:]), edge_length=0.4)
+    assert float(solid.volumes.sum()) == pytest.approx(4.05, rel=0.03)
+    assert "holes" in solid.report.notes[0]
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("options", [{"grid": (2, 4)}, {"grid": (24, 0)}, {"tube": 6.0}, {"radius": -1.0}])

@@ -150,8 +150,10 @@ def test_a_message_above_the_limit_closes_the_connection(viewer):
         lines = [f"GET {url.path} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items()), "", ""]
         with socket.create_connection(("127.0.0.1", viewer.port), timeout=2.0) as connection:
             connection.sendall("\r\n".join(lines).encode())
-            connection.sendall(b"\x82\xff" + size.to_bytes(8, "big") + b"mask")
             received = b""
+            while b"\r\n\r\n" not in received:
+                received += connection.recv(65536)
+            connection.sendall(b"\x82\xff" + size.to_bytes(8, "big") + b"mask")
             try:
                 while more := connection.recv(65536):
                     received += more

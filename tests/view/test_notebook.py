@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+from browser import until
 from scenes import approaching_squares, contacts_at, square
 from tangere.runtime import InputError, view_room
 from tangere.scene import Scene
@@ -153,3 +154,21 @@ def test_in_a_script_the_page_is_served_until_ctrl_c_and_its_address_is_printed(
     finally:
         running.kill()
         running.wait()
+
+
+@pytest.fixture
+def viewer():
+    pytest.importorskip("viser", reason="the viewer needs the extra [view]")
+    from tangere.view import Viewer
+
+    with Viewer(approaching_squares()) as opened:
+        yield opened
+
+
+def test_in_chromium_the_page_works_in_a_frame_of_another_page_as_in_a_notebook(viewer, page):
+    before = set(viewer.server.get_clients())
+    page.set_content(f'<h1>notebook</h1><iframe src="{viewer.url}" width="640" height="360"></iframe>')
+    until(lambda: set(viewer.server.get_clients()) - before, page)
+    page.frame_locator("iframe").get_by_role("slider").first.focus()
+    page.keyboard.press("End")
+    until(lambda: viewer.time == 1.0, page)

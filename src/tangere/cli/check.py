@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tangere.cli.shared.json_text import json_text
-from tangere.cli.shared.options import machine_options, quaternion_option
+from tangere.cli.shared.options import machine_options, quaternion_option, units_option
 from tangere.cli.shared.several_values import SeveralValues
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _ROWS = 20  #: segments listed on the screen; --json lists all
 @click.option("--against", multiple=True, required=True, type=click.Path(path_type=Path), help="The obstacles.")
 @click.option("--path", "poses", required=True, type=click.Path(path_type=Path), help="CSV: t,x,y,z,qw,qx,qy,qz.")
 @quaternion_option
+@units_option
 @click.option("--separation", type=float, default=0.0, show_default=True, help="Distance that counts as contact [m].")
 @click.option("--tolerance", type=float, help="How early the time may be, as a length [m].")
 @click.option("--instants", default=4, show_default=True, type=click.IntRange(min=1), help="Clearances per segment.")
@@ -42,6 +43,7 @@ def check(
     against: tuple[Path, ...],
     poses: Path,
     quaternion: str | None,
+    units: str | None,
     separation: float,
     tolerance: float | None,
     instants: int,
@@ -65,7 +67,7 @@ def check(
 
     import tangere as tg
     from tangere.cli.shared.extras import check_view_extra
-    from tangere.cli.shared.mesh_files import load_mesh
+    from tangere.cli.shared.mesh_files import load_mesh, tell_doubted_units
     from tangere.runtime import check_out_file
     from tangere.scene import Scene
 
@@ -74,7 +76,8 @@ def check(
     check_view_extra(pillow=png is not None, matplotlib=plot is not None, viser=look)
     path = tg.Path.load(poses, quaternion=quaternion)
     clock = path.clock
-    body, obstacles = load_mesh(part), [load_mesh(file) for file in against]
+    body, obstacles = load_mesh(part, units), [load_mesh(file, units) for file in against]
+    tell_doubted_units([body, *obstacles])
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("checking the path")
         found = tg.check_path(

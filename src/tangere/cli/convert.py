@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tangere.cli.shared.options import units_option
+
 if TYPE_CHECKING:
     from tangere.shape.mesh import Mesh
 
@@ -15,10 +17,13 @@ __all__ = ["convert"]
 
 @click.command()
 @click.argument("meshes", nargs=-1, required=True, type=click.Path(path_type=Path))
+@units_option
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to write to; default: beside each mesh.")
 @click.option("--density", type=click.FloatRange(min=0.0, min_open=True), help="Store mass and inertia too [kg/m^3].")
 @click.option("--cone-vectors", default=6, show_default=True, type=click.IntRange(min=1), help="Of a recession cone.")
-def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, cone_vectors: int) -> None:
+def convert(
+    meshes: tuple[Path, ...], units: str | None, out: Path | None, density: float | None, cone_vectors: int
+) -> None:
     """Write a prepared part (.npz) for each of MESHES: the mesh, its box tree, recession cones and, if asked, mass.
 
     Every command that reads a mesh reads prepared parts as well, this one too: a part is prepared again, and keeps its
@@ -46,7 +51,7 @@ def convert(meshes: tuple[Path, ...], out: Path | None, density: float | None, c
         _check_target(target)
     rows = []
     for source, target in track(list(zip(meshes, targets, strict=True)), "preparing", console=Console(stderr=True)):
-        mesh = load_mesh(source)
+        mesh = load_mesh(source, units)
         part = PreparedPart(mesh, density=density or _density_of(mesh), cone_vectors=cone_vectors)
         part.save(target)
         closed = "closed" if mesh.report.closed and mesh.report.oriented else "open: never culled"

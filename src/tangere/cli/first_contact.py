@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tangere.cli.shared.json_text import json_text
-from tangere.cli.shared.options import machine_options, query_options
+from tangere.cli.shared.options import machine_options, query_options, units_option
 from tangere.cli.shared.several_values import SeveralValues
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _ROWS = 20  #: contacts listed on the screen; --json lists all
 @click.option(
     "--to", "ends", multiple=True, type=click.Path(path_type=Path), help="The same meshes at time 1, in order."
 )
+@units_option
 @click.option("--all", "everything", is_flag=True, help="Every contact in the step, not only the first.")
 @click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON.")
 @click.option("--png", type=click.Path(path_type=Path), help="Write a picture: before, and at the contact.")
@@ -39,6 +40,7 @@ def first_contact(
     ctx: click.Context,
     meshes: tuple[Path, ...],
     ends: tuple[Path, ...],
+    units: str | None,
     everything: bool,
     as_json: bool,
     png: Path | None,
@@ -69,7 +71,7 @@ def first_contact(
     check_out_file(png, "--png", ".png")
     check_out_file(save, "--save", ".npz")
     check_view_extra(pillow=png is not None, viser=look)
-    bodies = load_bodies(meshes, ends)
+    bodies = load_bodies(meshes, ends, units)
     with using_threads(threads), Console(stderr=True).status("looking for contacts"):
         hit = tg.first_contact(*bodies, device=device, **query)
         contacts = tg.all_contacts(*bodies, device=device, **query) if everything else hit.contacts

@@ -7,21 +7,23 @@ from pathlib import Path
 import click
 
 from tangere.cli.shared.json_text import json_text
+from tangere.cli.shared.options import units_option
 
 __all__ = ["info"]
 
 
 @click.command()
 @click.argument("mesh", type=click.Path(path_type=Path))
+@units_option
 @click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON.")
-def info(mesh: Path, as_json: bool) -> None:
+def info(mesh: Path, units: str | None, as_json: bool) -> None:
     """Say what is in a MESH file and what is unusual about it. Detection takes any of it."""
     from rich.console import Console
     from rich.table import Table
 
     from tangere.cli.shared.mesh_files import load_mesh
 
-    loaded = load_mesh(mesh)
+    loaded = load_mesh(mesh, units)
     report = loaded.report
     rows = {
         "vertices": report.vertices,
@@ -35,6 +37,7 @@ def info(mesh: Path, as_json: bool) -> None:
         "zero_area_triangles": report.zero_area_triangles,
         "bounds": report.bounds.tolist(),
         "extent": loaded.extent,
+        "units": report.units,
         "notes": list(report.notes),
     }
     if as_json:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tangere.cli.shared.options import units_option
 from tangere.cli.shared.several_values import SeveralValues
 
 __all__ = ["view"]
@@ -16,6 +17,7 @@ __all__ = ["view"]
 @click.option(
     "--to", "ends", multiple=True, type=click.Path(path_type=Path), help="The same meshes at time 1, in order."
 )
+@units_option
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -29,6 +31,7 @@ __all__ = ["view"]
 def view(
     files: tuple[Path, ...],
     ends: tuple[Path, ...],
+    units: str | None,
     host: str,
     port: int | None,
     open_browser: bool,
@@ -45,7 +48,7 @@ def view(
     recorded = len(files) == 1 and files[0].suffix.lower() == ".npz" and not _is_part(files[0])
     if recorded and ends:
         raise InputError(f"{files[0]}: a recorded scene knows where its things go; --to is for meshes")
-    scene = Scene.load(files[0]) if recorded else Scene.of(*load_bodies(files, ends))
+    scene = Scene.load(files[0]) if recorded else Scene.of(*load_bodies(files, ends, units))
     time = scene.time_range[0] if time is None else scene.checked_time(time)
     if png is not None:
         picture(scene, time, path=png)

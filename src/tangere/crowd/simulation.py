@@ -11,8 +11,7 @@ Known as: agent-based crowd simulation with local avoidance (Pitiot 2015, chapte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
@@ -43,6 +42,7 @@ from tangere.runtime import (
     NonCopyable,
     check_kind,
     not_negative,
+    on_own_threads,
     positive,
     using_threads,
     whole,
@@ -53,25 +53,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Simulation"]
 
-_P, _R = ParamSpec("_P"), TypeVar("_R")
-
 #: Stiffness and damping of the bubbles of bodies [1/(m s^2), 1/s].
 _BODY_PUSH = 30.0, 4.0
 #: Of several tried in the scenes of bench/pitiot_crowd_figures; (8, 4) is better without bodies and worse among them.
 _CROWDED = Density(12, 4)
 #: How far points look ahead for walls, as a part of the range: many seconds of their way.
 _AHEAD = 15.0
-
-
-def _on_own_threads(method: Callable[Concatenate[Simulation, _P], _R]) -> Callable[Concatenate[Simulation, _P], _R]:
-    """A method that computes with as many threads as its simulation was given."""
-
-    @wraps(method)
-    def on_own_threads(self: Simulation, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        with using_threads(self.threads):
-            return method(self, *args, **kwargs)
-
-    return on_own_threads
 
 
 class Simulation(NonCopyable, instead="make another one, or keep the trajectories that run returns"):
@@ -206,7 +193,7 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
         """(n,) when each point was done with its route, for the first time [s]; inf before."""
         return self.points.arrived()
 
-    @_on_own_threads
+    @on_own_threads
     def add_points(
         self,
         positions: Arrays,
@@ -246,7 +233,7 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
         self._prepared_version, self._adaptation.fitted = -1, False
         return numbers
 
-    @_on_own_threads
+    @on_own_threads
     def add_bodies(
         self,
         body: Body,
@@ -286,20 +273,20 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
             return self.behaviour.range
         return max(acts(longest), acts(ahead, ahead=True) if self.bodies.anticipation > 0 else 0.0)
 
-    @_on_own_threads
+    @on_own_threads
     def retarget(self, numbers: Arrays, goals: Goals) -> None:
         """Give points new goals, as in `add_points`."""
         chosen = checked_indices(numbers, "numbers", len(self.points), "points")
         self.points.retarget(chosen, WaypointLists.of(goals, len(chosen), self.map.dimension), self.time)
         self._prepared_version = -1
 
-    @_on_own_threads
+    @on_own_threads
     def plan(self, starts: Arrays, goals: Arrays, *, clearance: float = 0.4, penalty: float = 0.0) -> list[np.ndarray]:
         """Waypoints around obstacles, and with a penalty around crowds (see `Planner`), to be used as goals."""
         counts = self.points.counts() if penalty > 0 else None
         return Planner(self.map, clearance=clearance, counts=counts, penalty=penalty).routes(starts, goals)
 
-    @_on_own_threads
+    @on_own_threads
     def step(self) -> None:
         """Go on by `dt`. The first one after points were added fits the cells to them, unless on a budget.
 
@@ -348,7 +335,7 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
                 progress(done, count)
         return recorder.trajectories()
 
-    @_on_own_threads
+    @on_own_threads
     def observe(self, reach: float | None = None) -> Observation:
         """Neighbours within `reach` [m] (default: the behaviour's range), overlaps, and the nearest of each point."""
         distance = self.behaviour.range if reach is None else not_negative(reach, "reach")
@@ -357,7 +344,7 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
         self.prepare()
         return observe([self.points.arrays, self.map.arrays, self.map.rings.table], distance, self.map.device)
 
-    @_on_own_threads
+    @on_own_threads
     def adapt(self, least: float = 0.0) -> int:
         """Merge and split cells by density, once, if at least this part of them is to be; returns how many were."""
         if self.adaptive is None:
@@ -375,7 +362,7 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
                 self._detours = detours
             return changed
 
-    @_on_own_threads
+    @on_own_threads
     def block(self, cells: Arrays, *, blocked: bool = True) -> None:
         """Make cells without agents obstacles, or free them again; one that is split stands for all below it."""
         self.prepare()
@@ -386,7 +373,7 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
         self.map.block("cell", leaves, blocked=blocked)
         self._prepared_version = -1
 
-    @_on_own_threads
+    @on_own_threads
     def reroute(self, *, clearance: float | None = None, ahead: float = np.inf) -> np.ndarray:
         """Send points whose waypoint is hidden by a wall or border around it; returns their numbers. Flat maps only.
 
@@ -408,7 +395,7 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
             self.points.set_detours(hidden, around)
         return hidden
 
-    @_on_own_threads
+    @on_own_threads
     def prepare(self) -> None:
         """Bring what kernels read up to date after the map or the agents have changed; a step does so by itself."""
         if self._prepared_version == self.map.version:

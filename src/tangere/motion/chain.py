@@ -1,8 +1,10 @@
 """Acyclic articulated chains: links that move in the frame of the link they hang on.
 
-The pose of a link is the product of the motions from the root to it, X_k(t) = X_parent(t) J_k(t), where J_k holds the
-joint's place in the parent and its motion (specs/redon-rigid-ccd-and-dynamics C3.3). Loops are refused: the in-between
-motions round a loop would contradict each other.
+Question: how do links move in the world, each given by its joint?
+Method:   the pose of a link is the product of the motions from the root to it, X_k(t) = X_parent(t) J_k(t), where J_k
+          holds the joint's place in the parent and its motion (Redon 2002, section 3.2). Loops are refused: the motions
+          between two instants round a loop would contradict each other.
+Known as: forward kinematics of a kinematic tree.
 """
 
 from __future__ import annotations

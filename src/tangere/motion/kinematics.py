@@ -1,13 +1,16 @@
 """Rigid motions as kernels see them: where a body is and how fast it moves at a time in [0, 1].
 
-Every kind is one formula. A point p of the body goes to
+Question: pose and velocity of a body at a time.
+Method:   every kind is one formula. A point p of the body goes to
 
     x(t) = c(t) + R(t) (p - pivot),    R(t) = Rot(axis, a(t)) rotation,
     c(t) = origin + b(t) velocity + sin(a/2) / (w/2) Rot(axis, (a - w) / 2) arc,    w = angle,
 
 with a(0) = b(0) = 0, a(1) = w, b(1) = 1; a and b make the kind. The last term is the way of a pivot that is not on the
-axis of a screw: it needs no point of the axis, which runs to infinity as w goes to 0
-(specs/redon-rigid-ccd-and-dynamics C3.1, C3.2). The time above is `begin + span * t`: a part of a motion is a motion.
+axis of a screw: it needs no point of the axis, which runs to infinity as w goes to 0 (Redon 2002, section 2.3, has the
+form with such a point). The time above is `begin + span * t`: a part of a motion is a motion.
+Known as: screw motion (Chasles' theorem), with the choices of a and b of Redon 2002: STEADY in section 3.2, TANGENT in
+section 2.4, COSINE in section 3.2.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ __all__ = [
     "RigidMotion",
     "RigidPose",
     "RigidVelocity",
-    "part_way",
     "pose_at",
+    "progress_at",
     "rotation_about",
     "velocity_at",
 ]
@@ -83,7 +86,7 @@ class RigidVelocity:
 @wp.func
 def pose_at(motion: RigidMotion, t: wp.float64) -> RigidPose:
     """Where the body is at time t in [0, 1]."""
-    way = part_way(motion, t)
+    way = progress_at(motion, t)
     rotation = rotation_about(motion.axis, way[0]) * motion.rotation
     pose = RigidPose()
     pose.rotation = rotation
@@ -94,7 +97,7 @@ def pose_at(motion: RigidMotion, t: wp.float64) -> RigidPose:
 @wp.func
 def velocity_at(motion: RigidMotion, t: wp.float64) -> RigidVelocity:
     """How the body moves at time t in [0, 1]; infinite at the start of a COSINE motion that turns."""
-    way = part_way(motion, t)
+    way = progress_at(motion, t)
     rate = rates_at(motion, way[0], motion.begin + motion.span * t) * motion.span
     result = RigidVelocity()
     result.angular = motion.axis * rate[0]
@@ -104,7 +107,7 @@ def velocity_at(motion: RigidMotion, t: wp.float64) -> RigidVelocity:
 
 
 @wp.func
-def part_way(motion: RigidMotion, t: wp.float64) -> wp.vec2d:
+def progress_at(motion: RigidMotion, t: wp.float64) -> wp.vec2d:
     """(a, b) at time t: the angle turned so far and the part of `velocity` done."""
     s = motion.begin + motion.span * t
     w = motion.angle
@@ -145,7 +148,7 @@ def pivot_at(motion: RigidMotion, way: wp.vec2d) -> wp.vec3d:
         done = way[1]
         if w > _ZERO:
             done = (a / w) * _sinc(_HALF * a)
-        c += done * turned(motion.axis, _HALF * (a - w), motion.arc)
+        c += done * rotated(motion.axis, _HALF * (a - w), motion.arc)
     return c
 
 
@@ -158,7 +161,7 @@ def pivot_velocity(motion: RigidMotion, a: wp.float64, rate: wp.vec2d) -> wp.vec
         share = rate[1]
         if w > _ZERO:
             share = rate[0] / w
-        v += share * turned(motion.axis, a - _HALF * w, motion.arc)
+        v += share * rotated(motion.axis, a - _HALF * w, motion.arc)
     return v
 
 
@@ -185,7 +188,7 @@ def rotation_about(axis: wp.vec3d, angle: wp.float64) -> wp.mat33d:
 
 
 @wp.func
-def turned(axis: wp.vec3d, angle: wp.float64, v: wp.vec3d) -> wp.vec3d:
+def rotated(axis: wp.vec3d, angle: wp.float64, v: wp.vec3d) -> wp.vec3d:
     """v turned by `angle` about the unit vector `axis`."""
     across = wp.cross(axis, v)
     h = wp.sin(_HALF * angle)

@@ -1,4 +1,7 @@
-"""Linear motion: every vertex goes along its own straight line at constant speed."""
+"""Linear motion: every vertex goes along its own straight line at constant speed.
+
+Known as: linear vertex trajectories, the motion of CCD for cloth and soft bodies (Provot 1997).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Poses as (…, 4, 4) arrays, points and times: checked when they come in; the rotation from one pose to another."""
+"""Poses as (…, 4, 4) arrays, points and times: checked when they come in; the rotation from one pose to another.
+
+Known as: elements of SE(3) as homogeneous matrices; rotations are brought back to SO(3) by Newton's iteration for the
+polar decomposition, and turned into quaternions by the largest of four candidates (Shepperd 1978).
+"""
 
 from __future__ import annotations
 

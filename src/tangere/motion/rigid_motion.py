@@ -1,6 +1,6 @@
 """What all rigid motions have in common: poses, point positions and twists at a time, and records for kernels.
 
-The formula of a motion exists once, in `tangere.motion.rigid`; these methods run it on the CPU.
+The formula of a motion exists once, in `tangere.motion.kinematics`; these methods run it on the CPU.
 """
 
 from __future__ import annotations

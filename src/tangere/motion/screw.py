@@ -1,9 +1,11 @@
 """Screws: a turn of at most half a revolution about an axis together with a slide along it, between two poses.
 
-Method: rotation vector of the pose change through the quaternion; the slide is the part of the way along the axis. The
-        pivot is put on the axis where that is near, so that it has no acceleration; for small turns the axis is far
-        away or nowhere, and the body's origin goes along the arc instead.
-Spec:   specs/redon-rigid-ccd-and-dynamics C3.1, C3.2 (AIM-screw, AIM-tan, AIM-CS; section 7 for the printed errors).
+Question: the motion from one pose to another that turns about one axis only.
+Method:   rotation vector of the pose change through the quaternion; the slide is the part of the way along the axis.
+          The pivot is put on the axis where that is near, so that it has no acceleration; for small turns the axis is
+          far away or nowhere, and the body's origin goes along the arc instead.
+Known as: the screw of Chasles' theorem, ScLERP of dual quaternions; "mouvement intermédiaire arbitraire dérivé d'un
+          vissage" in Redon 2002, sections 2.3 and 3.2.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from tangere.runtime.output_files import check_out_file
 from tangere.runtime.prepared_launch import LaunchCache, PreparedLaunch, prepare_phases, run_phases
 from tangere.runtime.scan_sort import offsets, run_lengths, sort_pairs
 from tangere.runtime.shards import GRAIN, run_shards, shard_ranges
-from tangere.runtime.threads import thread_count, using_threads
+from tangere.runtime.threads import on_own_threads, thread_count, using_threads
 from tangere.runtime.warp_setup import BLOCK, SOUND, load
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "not_negative",
     "number",
     "offsets",
+    "on_own_threads",
     "positive",
     "positives",
     "prepare_phases",

@@ -2,13 +2,14 @@
 
 An appending kernel is `kernel(first, shard, *inputs, counts, capacity, out)` and appends with
 
-    place = take(counts, shard, 1, capacity)
+    place = reserve_slots(counts, shard, 1, capacity)
     if place >= 0:
         out[place] = item
 
 Each CPU shard has a segment of its own, so no two threads write to one place, and the segments put together are in
 index order whatever the number of threads. On CUDA there is one segment and its order is not defined: sort it by a
 key where order matters.
+Known as: append buffers, stream compaction; grow and retry.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ COUNTER_STRIDE = wp.constant(8)
 
 _LARGEST = 2**31 - 1
 _START = 1024
-_landing = threading.local()
+_pinned = threading.local()
 _segment_capacity: dict[tuple[wp.Kernel, str, int], int] = {}
 
 
@@ -84,11 +85,11 @@ def _read(counts: wp.array) -> np.ndarray:
     """The counters, from CUDA by way of pinned memory that is kept: half the time of making room anew."""
     if device_of(counts).is_cpu:
         return counts.numpy()
-    if not hasattr(_landing, "counts"):
-        _landing.counts = wp.empty(COUNTER_STRIDE, dtype=wp.int64, device="cpu", pinned=True)
-    wp.copy(_landing.counts, counts)
+    if not hasattr(_pinned, "counts"):
+        _pinned.counts = wp.empty(COUNTER_STRIDE, dtype=wp.int64, device="cpu", pinned=True)
+    wp.copy(_pinned.counts, counts)
     wp.synchronize_stream(counts.device)
-    return _landing.counts.numpy()
+    return _pinned.counts.numpy()
 
 
 def _joined(segments: wp.array, filled: np.ndarray, capacity: int) -> wp.array:

@@ -19,7 +19,7 @@ import warp as wp
 
 from tangere.runtime.argument_block import ArgumentBlock, pack
 from tangere.runtime.shards import GRAIN, SHARDS_PER_THREAD, run_shards, shard_ranges
-from tangere.runtime.thread_pool.program import Cut, Program
+from tangere.runtime.thread_pool.program import Program, ShardedLaunch
 from tangere.runtime.threads import thread_count
 from tangere.runtime.warp_setup import BLOCK, load
 
@@ -119,36 +119,36 @@ def run_phases(phases: Sequence[Phase], threads: int | None = None) -> None:
     On the caller's thread and up to `threads - 1` others; a launch is cut as `shard_ranges` says.
     """
     threads = thread_count() if threads is None else threads
-    cuts = _cut(phases, threads)
-    if any(len(phase) > 1 or phase[0].shards > 1 or phase[0].counted for phase in cuts):
-        Program(cuts, threads).run()
+    sharded = _sharded(phases, threads)
+    if any(len(phase) > 1 or phase[0].shards > 1 or phase[0].counted for phase in sharded):
+        Program(sharded, threads).run()
         return
-    for (cut,) in cuts:  # nothing to share: a program would only take time
-        cut.block.launch(cut.dim, 0, 0, 0)
+    for (launch,) in sharded:  # nothing to share: a program would only take time
+        launch.block.launch(launch.dim, 0, 0, 0)
 
 
 def prepare_phases(phases: Sequence[Phase], threads: int | None = None) -> Program:
     """The same phases to be run again and again, by one caller at a time."""
     threads = thread_count() if threads is None else threads
-    return Program(_cut(phases, threads), threads)
+    return Program(_sharded(phases, threads), threads)
 
 
-def _cut(phases: Sequence[Phase], threads: int) -> list[list[Cut]]:
+def _sharded(phases: Sequence[Phase], threads: int) -> list[list[ShardedLaunch]]:
     """The launches that have indices, in shards."""
-    cut: list[list[Cut]] = []
+    sharded: list[list[ShardedLaunch]] = []
     for phase in phases:
-        cuts: list[Cut] = []
+        launches: list[ShardedLaunch] = []
         for launch in phase:
             dim = launch.dim
             if isinstance(dim, wp.array):
                 shards = SHARDS_PER_THREAD * threads if threads > 1 else 1
-                cuts.append(Cut(launch.block, 0, launch.grain, shards, dim.ptr))
+                launches.append(ShardedLaunch(launch.block, 0, launch.grain, shards, dim.ptr))
             elif dim > 0:
                 ranges = shard_ranges(dim, launch.grain, threads)
-                cuts.append(Cut(launch.block, dim, ranges[0][1], len(ranges)))
-        if cuts:
-            cut.append(cuts)
-    return cut
+                launches.append(ShardedLaunch(launch.block, dim, ranges[0][1], len(ranges)))
+        if launches:
+            sharded.append(launches)
+    return sharded
 
 
 Made = TypeVar("Made")

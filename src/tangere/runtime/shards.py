@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from tangere.runtime.thread_pool.helpers import wake
+from tangere.runtime.thread_pool.helpers import submit
 from tangere.runtime.threads import thread_count
 
 __all__ = ["GRAIN", "SHARDS_PER_THREAD", "run_shards", "shard_ranges"]
@@ -69,12 +69,12 @@ def run_shards(run: Callable[[int, int, int], None], ranges: list[tuple[int, int
 
     # Others write to arrays of the caller until all is done. The user may interrupt the caller anywhere, between taking
     # a shard and running it too; so it counts nothing itself, holds no lock, and goes on until nobody helps any more.
-    woken, done, interrupted = False, False, None
+    called, done, interrupted = False, False, None
     while not done:
         try:
-            if not woken:
-                woken = True
-                wake(help_out, helpers, threads - 1)
+            if not called:
+                called = True
+                submit(help_out, helpers, threads - 1)
             take_shards()
             while helping:
                 all_gone.get()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from numbers import Integral
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from tangere.runtime.errors import InputError
 
-__all__ = ["core_count", "thread_count", "using_threads"]
+__all__ = ["core_count", "on_own_threads", "thread_count", "using_threads"]
+
+_P, _R = ParamSpec("_P"), TypeVar("_R")
 
 _chosen: ContextVar[int | None] = ContextVar("tangere_threads", default=None)
 
@@ -46,3 +50,14 @@ def using_threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         _chosen.reset(token)
+
+
+def on_own_threads(method: Callable[Concatenate[Any, _P], _R]) -> Callable[Concatenate[Any, _P], _R]:
+    """A method whose launches use as many CPU threads as its object was given (`self.threads`; None: as they are)."""
+
+    @wraps(method)
+    def on_threads_of_self(self: Any, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with using_threads(self.threads):
+            return method(self, *args, **kwargs)
+
+    return on_threads_of_self

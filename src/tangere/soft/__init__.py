@@ -12,7 +12,10 @@ from tangere.soft.drawing import (
 )
 from tangere.soft.model.energy import Energy
 from tangere.soft.recording import Recorder, Recording
+from tangere.soft.safe_step.truncation import TruncationReport
+from tangere.soft.simulated_body import SimulatedBody
 from tangere.soft.simulation import Simulation
+from tangere.soft.step import StepPipeline
 
 __all__ = [
     "CAMERA",
@@ -21,7 +24,10 @@ __all__ = [
     "Energy",
     "Recorder",
     "Recording",
+    "SimulatedBody",
     "Simulation",
+    "StepPipeline",
+    "TruncationReport",
     "ball_size",
     "body_things",
     "boxes_and_cells",

@@ -90,7 +90,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         friction: float = 0.3,
         contact_stiffness: float | None = None,
         sweeps: int | None = None,
-        device: str | None = None,
+        device: str | wp.Device | None = None,
         threads: int | None = None,
     ) -> None:
         bodies = checked_bodies(bodies)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import warp as wp
 
 from tangere.runtime import InputError, MissingExtraError, check_out_file, choose_device
 from tangere.scene import Drawable, Scene, Viewpoint, contact_markers, marker_radius, vertex_normals
@@ -58,7 +59,7 @@ def picture(
     size: tuple[int, int] = (960, 640),
     path: str | Path | None = None,
     samples: int = 2,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
 ) -> Picture:
     """The scene at `time` with the contacts that have happened by then, shape (height, width, 3) uint8.
 
@@ -84,7 +85,7 @@ def strip(
     labels: Sequence[str] | None = None,
     path: str | Path | None = None,
     samples: int = 2,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
 ) -> Picture:
     """Frames at several times side by side, all seen by one camera, uint8.
 
@@ -122,7 +123,7 @@ def frames_at(
     size: tuple[int, int] = (960, 640),
     samples: int = 2,
     points: np.ndarray | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
 ) -> Iterator[Picture]:
     """A picture at each time, one after the other, all seen from one place; what is wrong is said at once.
 
@@ -138,7 +139,7 @@ def frames_at(
 
 
 def _render(
-    scene: Scene, time: float, viewpoint: Viewpoint, size: tuple[int, int], samples: int, device: str | None
+    scene: Scene, time: float, viewpoint: Viewpoint, size: tuple[int, int], samples: int, device: str | wp.Device | None
 ) -> Picture:
     extent = max(scene.extent, np.finfo(np.float32).tiny)
     half = np.tan(np.radians(viewpoint.field_of_view) / 2.0)
@@ -190,7 +191,7 @@ def _labelled(frame: np.ndarray, label: str) -> np.ndarray:
 
 
 def png_bytes(image: np.ndarray) -> bytes:
-    """The image as a PNG file."""
+    """An (h, w, 3) uint8 image as a PNG file."""
     try:
         from PIL import Image
     except ImportError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import warp as wp
 
 from tangere.runtime import InputError, MissingExtraError, check_out_file, positive, whole
 from tangere.scene import Drawable, Scene
@@ -28,7 +29,7 @@ def save_video(
     seconds: float | None = None,
     size: tuple[int, int] = (640, 480),
     samples: int = 2,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
 ) -> None:
     """Write a video of the whole time range; a .gif is repeated for ever.
 
@@ -64,7 +65,7 @@ def _length(scene: Scene) -> float:
 
 
 def _images(
-    scene: Scene, times: list[float], size: tuple[int, int], samples: int, device: str | None
+    scene: Scene, times: list[float], size: tuple[int, int], samples: int, device: str | wp.Device | None
 ) -> Iterator[Picture]:
     """Seen from where things stay in the picture all the time, not at the ends only."""
     instants = np.linspace(*scene.time_range, _INSTANTS)

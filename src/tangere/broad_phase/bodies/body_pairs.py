@@ -19,7 +19,7 @@ import numpy as np
 import warp as wp
 
 from tangere.motion import Chain, Rigid, RigidMotion, joined_records
-from tangere.motion.bounds import box_bounds, carried, span_of
+from tangere.motion.bounds import box_bounds, point_box_bounds, span_of
 from tangere.runtime import SOUND, InputError, collect, launch, reserve_slots, sort_pairs
 from tangere.shape.mesh import Mesh
 
@@ -147,7 +147,7 @@ def _swept(
     outermost = last[body] - links[body]
     while link > outermost:
         link -= 1
-        held = carried(span_of(motions[link], t0, t1), held)
+        held = point_box_bounds(span_of(motions[link], t0, t1), held)
     out = margin * wp.vec3d(wp.float64(1.0), wp.float64(1.0), wp.float64(1.0))
     boxes[i, 0] = held.lower - out
     boxes[i, 1] = held.upper + out

@@ -87,7 +87,7 @@ class Step:
     frame: Frame
 
     @staticmethod
-    def of(things: list[Mesh | Moving], device: str | None) -> Step:
+    def of(things: list[Mesh | Moving], device: str | wp.Device | None) -> Step:
         """The step of one or two things, at rest or in linear motion."""
         moves = [_mesh_and_end(thing) for thing in things]
         where = choose_device(device, *(end for _, end in moves))

@@ -18,7 +18,7 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.neighbourhood import ancestors, ring
 from tangere.cells.maps.rings import RingTable
 from tangere.cells.registration.registration import Kind, Registration
-from tangere.runtime import SOUND, InputError, launch
+from tangere.runtime import SOUND, InputError, launch, using_threads
 
 __all__ = ["in_ring", "in_ring_at", "nearest", "things_around"]
 
@@ -64,24 +64,29 @@ def in_ring_at(registration: Registration, kind: Kind, cell: int, level: int) ->
     return np.unique(registration.present(kind).rows(map.leaves[np.isin(up[map.leaves], cells)]))
 
 
-def nearest(registration: Registration, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest `count` other points of each point: (n, count) numbers (-1: there are no more) and distances [m]."""
-    if count < 1:
-        raise InputError(f"count must be at least 1, not {count}")
-    map, groups, n = registration.map, registration.present("points"), len(registration._points)
-    reach, queue = _reaches(registration), _queue(registration)
-    while True:
-        numbers = wp.full((n, count), -1, dtype=wp.int32, device=map.device)
-        distances = wp.full((n, count), np.inf, dtype=wp.float64, device=map.device)
-        full = wp.zeros(n, dtype=wp.int32, device=map.device)
-        inputs = [
-            *(map.arrays, map.rings.table, groups.start, groups.order, registration._points, registration._darts),
-            *(reach, queue, queue.shape[1], count - 1),
-        ]
-        launch(_nearest, n, inputs, [numbers, distances, full], device=map.device, grain=_GRAIN)
-        if not full.numpy().any():
-            return numbers.numpy(), distances.numpy()
-        queue = _queue(registration, 2 * queue.shape[1])
+def nearest(registration: Registration, count: int, *, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest `count` other points of each point: (n, count) numbers (-1: there are no more) and distances [m].
+
+    Args:
+        threads: CPU threads; None means those of the registration.
+    """
+    with using_threads(registration.threads if threads is None else threads):
+        if count < 1:
+            raise InputError(f"count must be at least 1, not {count}")
+        map, groups, n = registration.map, registration.present("points"), len(registration._points)
+        reach, queue = _reaches(registration), _queue(registration)
+        while True:
+            numbers = wp.full((n, count), -1, dtype=wp.int32, device=map.device)
+            distances = wp.full((n, count), np.inf, dtype=wp.float64, device=map.device)
+            full = wp.zeros(n, dtype=wp.int32, device=map.device)
+            inputs = [
+                *(map.arrays, map.rings.table, groups.start, groups.order, registration._points, registration._darts),
+                *(reach, queue, queue.shape[1], count - 1),
+            ]
+            launch(_nearest, n, inputs, [numbers, distances, full], device=map.device, grain=_GRAIN)
+            if not full.numpy().any():
+                return numbers.numpy(), distances.numpy()
+            queue = _queue(registration, 2 * queue.shape[1])
 
 
 def _queue(registration: Registration, width: int = 64) -> wp.array:

@@ -19,7 +19,7 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.rings import RingTable
 from tangere.cells.registration.registration import Registration
 from tangere.cells.tracking.simplex_sides import points_per_index
-from tangere.runtime import SOUND, InputError, collect, launch, reserve_slots
+from tangere.runtime import SOUND, InputError, collect, launch, reserve_slots, using_threads
 
 __all__ = ["pairs_within"]
 
@@ -40,33 +40,38 @@ class Boxes:
     high_point: wp.array[wp.vec3d]
 
 
-def pairs_within(registration: Registration, radius: float) -> np.ndarray:
-    """(k, 2) pairs of points not farther apart than `radius` [m], i < j, sorted."""
-    if not 0 <= radius < np.inf:
-        raise InputError(f"radius must be a length that is not negative [m], but is {radius}")
-    map, groups, count = registration.map, registration.present("points"), len(registration._points)
-    device, cells = map.device, map.cell_capacity
-    points, own = (wp.empty(count, dtype=kind, device=device) for kind in (wp.vec3d, wp.int32))
-    inputs = [map.arrays.cell, groups.order, registration._points, registration._darts]
-    launch(_gather, count, inputs, [points, own], device=device)
-    boxes = Boxes()
-    for name in ("low", "high", "low_point", "high_point"):
-        setattr(boxes, name, wp.empty(cells, dtype=wp.vec3d, device=device))
-    launch(_box, cells, [map.arrays, groups.start, points], [boxes], device=device, grain=_GRAIN)
-    around, sizes = _cells_around(registration, boxes, radius)
-    chunk = points_per_index(device)
-    found = collect(
-        _pairs,
-        -(-count // chunk),
-        [groups.start, groups.order, points, own, boxes, around, sizes, wp.float64(radius), chunk],
-        wp.int64,
-        device=device,
-        grain=_GRAIN // chunk,
-        capacity=count,
-    )
-    keys = found.numpy().copy()
-    keys.sort()
-    return np.ascontiguousarray(keys.view(np.int32).reshape(-1, 2)[:, ::-1])  # the upper half of a key is i
+def pairs_within(registration: Registration, radius: float, *, threads: int | None = None) -> np.ndarray:
+    """(k, 2) pairs of points not farther apart than `radius` [m], i < j, sorted.
+
+    Args:
+        threads: CPU threads; None means those of the registration.
+    """
+    with using_threads(registration.threads if threads is None else threads):
+        if not 0 <= radius < np.inf:
+            raise InputError(f"radius must be a length that is not negative [m], but is {radius}")
+        map, groups, count = registration.map, registration.present("points"), len(registration._points)
+        device, cells = map.device, map.cell_capacity
+        points, own = (wp.empty(count, dtype=kind, device=device) for kind in (wp.vec3d, wp.int32))
+        inputs = [map.arrays.cell, groups.order, registration._points, registration._darts]
+        launch(_gather, count, inputs, [points, own], device=device)
+        boxes = Boxes()
+        for name in ("low", "high", "low_point", "high_point"):
+            setattr(boxes, name, wp.empty(cells, dtype=wp.vec3d, device=device))
+        launch(_box, cells, [map.arrays, groups.start, points], [boxes], device=device, grain=_GRAIN)
+        around, sizes = _cells_around(registration, boxes, radius)
+        chunk = points_per_index(device)
+        found = collect(
+            _pairs,
+            -(-count // chunk),
+            [groups.start, groups.order, points, own, boxes, around, sizes, wp.float64(radius), chunk],
+            wp.int64,
+            device=device,
+            grain=_GRAIN // chunk,
+            capacity=count,
+        )
+        keys = found.numpy().copy()
+        keys.sort()
+        return np.ascontiguousarray(keys.view(np.int32).reshape(-1, 2)[:, ::-1])  # the upper half of a key is i
 
 
 def _cells_around(registration: Registration, boxes: Boxes, radius: float) -> tuple[wp.array, wp.array]:

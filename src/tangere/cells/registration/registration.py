@@ -46,7 +46,7 @@ from tangere.cells.registration.elements import edge_ends, element_points, uniqu
 from tangere.cells.registration.placement import move_in_map, place_in_map
 from tangere.cells.registration.triangle_fill import fill_triangles
 from tangere.cells.tracking.locate import as_darts, as_map_points
-from tangere.runtime import SOUND, Arrays, InputError, launch, where
+from tangere.runtime import SOUND, Arrays, InputError, launch, on_own_threads, using_threads, where
 
 __all__ = ["Registration"]
 
@@ -67,6 +67,7 @@ class Registration:
         form: how lists are kept: "sorted" anew at every change, or "incremental".
         mode: "exact" marches every segment that may have changed; "fast" trusts that cells are convex.
         fill: triangles are also present in cells that only their inside crosses.
+        threads: CPU threads; None means all, or TANGERE_THREADS. The device is that of the map.
     """
 
     def __init__(
@@ -80,37 +81,42 @@ class Registration:
         form: Literal["sorted", "incremental"] = "sorted",
         mode: Literal["exact", "fast"] = "exact",
         fill: bool = False,
+        threads: int | None = None,
     ) -> None:
         if form not in ("sorted", "incremental") or mode not in ("exact", "fast"):
             raise InputError(f"form is 'sorted' or 'incremental', mode 'exact' or 'fast', not {form!r} and {mode!r}")
         self.map, self.form, self.mode, self.fill = map, form, mode, fill
-        self._points = wp.clone(as_map_points(map, points, "points"))
-        count = len(self._points)
-        self.segments = element_points(segments, "segments", 2, count)  #: (m, 2)
-        self.triangles = element_points(triangles, "triangles", 3, count)  #: (k, 3)
-        start = None if darts is None else as_darts(map, darts, count)
-        self._points, self._darts, status = place_in_map(map, self._points, start)
-        _refuse_outside(status, "points")
-        self._version = map.version
-        self._marched = wp.empty(0, dtype=wp.uint8, device=map.device)
-        self._changed = wp.empty(0, dtype=wp.uint8, device=map.device)
-        self._lists: dict[Kind, CellLists] = {}
-        self._groups: dict[Kind, CellGroups] = {}
-        self._rows: dict[Kind, Crossings] = {}
-        self._upload_elements()
-        self._register_all()
+        self.threads = threads
+        with using_threads(threads):
+            self._points = wp.clone(as_map_points(map, points, "points"))
+            count = len(self._points)
+            self.segments = element_points(segments, "segments", 2, count)  #: (m, 2)
+            self.triangles = element_points(triangles, "triangles", 3, count)  #: (k, 3)
+            start = None if darts is None else as_darts(map, darts, count)
+            self._points, self._darts, status = place_in_map(map, self._points, start)
+            _refuse_outside(status, "points")
+            self._version = map.version
+            self._marched = wp.empty(0, dtype=wp.uint8, device=map.device)
+            self._changed = wp.empty(0, dtype=wp.uint8, device=map.device)
+            self._lists: dict[Kind, CellLists] = {}
+            self._groups: dict[Kind, CellGroups] = {}
+            self._rows: dict[Kind, Crossings] = {}
+            self._upload_elements()
+            self._register_all()
 
     def __repr__(self) -> str:
         sizes = len(self._points), len(self.segments), len(self.triangles)
         return "Registration({} points, {} segments, {} triangles; {})".format(*sizes, self.form)
 
     @property
+    @on_own_threads
     def points(self) -> np.ndarray:
         """(n, 3) where the points are [m]."""
         self._synchronise()
         return self._points.numpy()
 
     @property
+    @on_own_threads
     def darts(self) -> np.ndarray:
         """(n,) the dart each point aims at; its simplex holds the point."""
         self._synchronise()
@@ -121,6 +127,7 @@ class Registration:
         """(n,) the cell of each point."""
         return self.map.arrays.cell.numpy()[self.darts]
 
+    @on_own_threads
     def cell_of(self, point: int) -> int:
         """The cell of one point."""
         self._synchronise()
@@ -134,6 +141,7 @@ class Registration:
         marched = np.count_nonzero(self._marched.numpy())
         return {"points changed": int(self._changed.numpy().sum()), "edges marched": int(marched)}
 
+    @on_own_threads
     def crossed(self, kind: Kind, number: int, *, level: int | None = None) -> np.ndarray:
         """The cells a point, segment or triangle is present in, sorted.
 
@@ -146,6 +154,7 @@ class Registration:
         leaves = rows.row(checked_index(number, "number", len(rows.first) - 1, kind))
         return leaves if level is None else np.unique(ancestors(self.map, level)[leaves])
 
+    @on_own_threads
     def stopped(self, kind: Literal["segments", "triangles"]) -> np.ndarray:
         """Numbers of the segments, or triangles with an edge, whose cells are known only up to a wall or border."""
         self._synchronise()
@@ -154,12 +163,14 @@ class Registration:
         edges = self._segment_edges if kind == "segments" else self._triangle_edges
         return np.flatnonzero((self._marched.numpy()[edges.numpy()] == 2).any(axis=1))
 
+    @on_own_threads
     def edge_cells(self, triangle: int) -> np.ndarray:
         """The cells that the edges of a triangle cross, sorted."""
         self._synchronise()
         sides = self._triangle_edges.numpy()[checked_index(triangle, "triangle", len(self.triangles), "triangles")]
         return np.unique(np.concatenate([self._edge_rows.row(int(k)) for k in sides]))
 
+    @on_own_threads
     def present(self, kind: Kind) -> CellGroups:
         """Who is in each cell."""
         self._synchronise()
@@ -168,6 +179,7 @@ class Registration:
             self._groups[kind] = self._grouped(kind)
         return self._groups[kind]
 
+    @on_own_threads
     def near(self, kind: Kind, cell: int) -> np.ndarray:
         """Who is in the one-ring of a leaf cell but not in it, sorted."""
         groups = self.present(kind)
@@ -176,6 +188,7 @@ class Registration:
             raise InputError(f"cell: cell {cell} is not a leaf")
         return np.setdiff1d(groups.rows(self.map.rings.row(cell)), groups.row(cell))
 
+    @on_own_threads
     def move(self, targets: Arrays) -> np.ndarray:
         """Move all points straight to their targets; returns which were stopped by a border, wall or obstacle (n,).
 
@@ -187,6 +200,7 @@ class Registration:
         self._register_all()
         return status.numpy() == 1
 
+    @on_own_threads
     def split(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
         """Split cells and keep everybody registered; returns the cells that were split."""
         self._synchronise()
@@ -194,6 +208,7 @@ class Registration:
         self._synchronise()
         return done
 
+    @on_own_threads
     def merge(self, cells: Arrays, *, balanced: bool = False) -> np.ndarray:
         """Merge the children of cells and keep everybody registered; returns the cells that were merged.
 
@@ -204,6 +219,7 @@ class Registration:
         self._synchronise()
         return done
 
+    @on_own_threads
     def deform(self, vertices: Arrays, *, carried: bool = True) -> None:
         """Move the vertices of the map, (v, 3) as in `map.positions`.
 
@@ -223,6 +239,7 @@ class Registration:
                 _refuse_outside(status, "vertices")
         self._synchronise()
 
+    @on_own_threads
     def add(self, points: Arrays, darts: Arrays | None = None) -> np.ndarray:
         """Register more points; returns their numbers."""
         self._synchronise()
@@ -234,6 +251,7 @@ class Registration:
         self._set_points(np.concatenate([self.points, more.numpy()]), np.concatenate([self.darts, aimed.numpy()]))
         return np.arange(count, count + len(more))
 
+    @on_own_threads
     def remove(self, numbers: Arrays) -> np.ndarray:
         """Unregister points that no segment or triangle uses; returns the old number of each point that is left."""
         gone = np.unique(checked_indices(numbers, "numbers", len(self._points), "points"))

@@ -56,6 +56,7 @@ def divide_large_triangles(registration: Registration) -> Registration:
             form=registration.form,
             mode=registration.mode,
             fill=registration.fill,
+            threads=registration.threads,
         )
     return registration
 

@@ -8,7 +8,7 @@ Method:   from simplex to simplex across sides the point is behind (the well-cen
 Sound:    an answer that is not blocked is its own certificate: no side function is negative (at a vertex: beyond
           rounding). A walk from a given dart that meets a border or wall says so and keeps the last dart; it is not the
           straight way there (see `march`).
-Known as: walking point location (Devillers, Pion, Teillaud 2001); particle tracking in BC cells (Pitiot 2015, section
+Known as: walking point location (Devillers, Pion, Teillaud 2002); particle tracking in BC cells (Pitiot 2015, section
           7.2).
 """
 
@@ -22,7 +22,17 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, is_nearly_inside, points_per_index, sides, walk
-from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, as_points, launch, to_numpy, where
+from tangere.runtime import (
+    SOUND,
+    Arrays,
+    InputError,
+    UnsupportedError,
+    as_points,
+    launch,
+    to_numpy,
+    using_threads,
+    where,
+)
 
 __all__ = ["Locations", "classify", "locate", "locate_darts"]
 
@@ -45,19 +55,21 @@ class Locations:
         return f"Located({len(self.dart)} points, {int(self.blocked.sum())} blocked)"
 
 
-def locate(map: CellMap, points: Arrays, darts: Arrays | None = None) -> Locations:
+def locate(map: CellMap, points: Arrays, darts: Arrays | None = None, *, threads: int | None = None) -> Locations:
     """The cells that hold points.
 
     Args:
         points: (n, 2) or (n, 3) [m].
         darts: where to start, (n,): the darts of an earlier answer. None: anywhere; then `blocked` means outside.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    check_not_surface(map, "locate")
-    places = as_map_points(map, points, "points")
-    start = None if darts is None else as_darts(map, darts, len(places))
-    dart, status = locate_darts(map, places, start)
-    found = dart.numpy()
-    return Locations(found, map.arrays.cell.numpy()[found], status.numpy() == BLOCKED)
+    with using_threads(threads):
+        check_not_surface(map, "locate")
+        places = as_map_points(map, points, "points")
+        start = None if darts is None else as_darts(map, darts, len(places))
+        dart, status = locate_darts(map, places, start)
+        found = dart.numpy()
+        return Locations(found, map.arrays.cell.numpy()[found], status.numpy() == BLOCKED)
 
 
 def locate_darts(
@@ -85,22 +97,26 @@ def locate_darts(
     return out, status
 
 
-def classify(map: CellMap, points: Arrays, darts: Arrays, epsilon: float | None = None) -> np.ndarray:
+def classify(
+    map: CellMap, points: Arrays, darts: Arrays, epsilon: float | None = None, *, threads: int | None = None
+) -> np.ndarray:
     """What each point is on: the dimension of the smallest cell within `epsilon` (0 vertex, 1 edge, 2 face, 3 volume).
 
     Args:
         darts: simplices that hold the points, as `locate` gives them.
         epsilon: thickness of faces, edges and vertices [m]; None: a millionth of the shortest edge.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    places = as_map_points(map, points, "points")
-    if epsilon is None:
-        epsilon = 1e-6 * _shortest_edge(map)
-    if not 0 <= epsilon < np.inf:
-        raise InputError(f"epsilon must be a length [m], not {epsilon}")
-    state = wp.empty(len(places), dtype=wp.int32, device=map.device)
-    inputs = [map.arrays, places, as_darts(map, darts, len(places)), wp.float64(epsilon)]
-    launch(_classify, len(places), inputs, [state], device=map.device, grain=_GRAIN)
-    return state.numpy()
+    with using_threads(threads):
+        places = as_map_points(map, points, "points")
+        if epsilon is None:
+            epsilon = 1e-6 * _shortest_edge(map)
+        if not 0 <= epsilon < np.inf:
+            raise InputError(f"epsilon must be a length [m], not {epsilon}")
+        state = wp.empty(len(places), dtype=wp.int32, device=map.device)
+        inputs = [map.arrays, places, as_darts(map, darts, len(places)), wp.float64(epsilon)]
+        launch(_classify, len(places), inputs, [state], device=map.device, grain=_GRAIN)
+        return state.numpy()
 
 
 def check_not_surface(map: CellMap, name: str) -> None:

@@ -5,7 +5,7 @@ Method:   from dart simplex to dart simplex through the first side the segment l
           edge or a vertex, any of the tied sides will do; should rounding turn it around such a point, it steps over.
 Sound:    consecutive cells are neighbours, the first holds a and the last holds b (or is where the way is blocked); a
           segment in a common face is given to the cells of one side.
-Known as: ray walking through a subdivision, the straight walk (Devillers, Pion, Teillaud 2001); the memo particle
+Known as: ray walking through a subdivision, the straight walk (Devillers, Pion, Teillaud 2002); the memo particle
           (Pitiot 2015, section 5.3).
 """
 
@@ -28,7 +28,7 @@ from tangere.cells.tracking.simplex_sides import (
     points_per_index,
     walk,
 )
-from tangere.runtime import SOUND, Arrays, CapacityError, collect, launch, reserve_slots, where
+from tangere.runtime import SOUND, Arrays, CapacityError, collect, launch, reserve_slots, using_threads, where
 
 __all__ = [
     "MarchState",
@@ -69,22 +69,24 @@ class Moves:
         return f"Moved({len(self.dart)} points, {int(self.blocked.sum())} blocked)"
 
 
-def move(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays) -> Moves:
+def move(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays, *, threads: int | None = None) -> Moves:
     """Move points straight to their targets, up to the first border, wall or obstacle.
 
     Args:
         points, targets: (n, 2) or (n, 3) [m].
         darts: (n,) a dart of the cell that holds each point.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    check_not_surface(map, "move")
-    a = as_map_points(map, points, "points")
-    b = as_map_points(map, targets, "targets", len(a))
-    dart, time, status = move_darts(map, a, b, as_darts(map, darts, len(a)))
-    part = time.numpy()
-    start, end = a.numpy(), b.numpy()
-    position = np.where((part < 1)[:, None], start + part[:, None] * (end - start), end)
-    found = dart.numpy()
-    return Moves(position, found, map.arrays.cell.numpy()[found], part, status.numpy() == BLOCKED)
+    with using_threads(threads):
+        check_not_surface(map, "move")
+        a = as_map_points(map, points, "points")
+        b = as_map_points(map, targets, "targets", len(a))
+        dart, time, status = move_darts(map, a, b, as_darts(map, darts, len(a)))
+        part = time.numpy()
+        start, end = a.numpy(), b.numpy()
+        position = np.where((part < 1)[:, None], start + part[:, None] * (end - start), end)
+        found = dart.numpy()
+        return Moves(position, found, map.arrays.cell.numpy()[found], part, status.numpy() == BLOCKED)
 
 
 def move_darts(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple[wp.array, wp.array, wp.array]:
@@ -101,21 +103,23 @@ def move_darts(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple
 
 
 def crossed_cells(
-    map: CellMap, points: Arrays, targets: Arrays, darts: Arrays
+    map: CellMap, points: Arrays, targets: Arrays, darts: Arrays, *, threads: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The cells that segments cross, each once: offsets (n + 1,), cells in order, and whether each is blocked (n,).
 
     Args:
         points, targets: (n, 2) or (n, 3) [m] the ends.
         darts: (n,) a dart of the cell that holds each first end.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    check_not_surface(map, "crossed")
-    a = as_map_points(map, points, "points")
-    b = as_map_points(map, targets, "targets", len(a))
-    pairs, status = march_cells(map, a, b, as_darts(map, darts, len(a)))
-    segment, cell = pairs.T
-    offsets = np.searchsorted(segment, np.arange(len(a) + 1))
-    return offsets, cell, status.numpy() == BLOCKED
+    with using_threads(threads):
+        check_not_surface(map, "crossed")
+        a = as_map_points(map, points, "points")
+        b = as_map_points(map, targets, "targets", len(a))
+        pairs, status = march_cells(map, a, b, as_darts(map, darts, len(a)))
+        segment, cell = pairs.T
+        offsets = np.searchsorted(segment, np.arange(len(a) + 1))
+        return offsets, cell, status.numpy() == BLOCKED
 
 
 def march_cells(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tuple[np.ndarray, wp.array]:

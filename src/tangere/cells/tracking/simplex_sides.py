@@ -7,7 +7,7 @@ Method:   a dart d with cell centre C, origin S and end E owns the triangle (C, 
 Sound:    the two simplices at a common side compute exactly opposite values: they are the same products of the same
           differences. So two neighbours never both say "leave", and no tolerance is needed to decide.
 Known as: prediction triangles and tetrahedra of BC cells (Pitiot 2015, sections 4.2 and 7.2); the visibility walk of
-          walking point location (Devillers, Pion, Teillaud 2001).
+          walking point location (Devillers, Pion, Teillaud 2002).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.locate import as_darts, as_map_points
 from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, neighbour_dart
-from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch, to_numpy, where
+from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch, to_numpy, using_threads, where
 
 __all__ = ["GlideState", "Glides", "glide", "glide_darts", "glide_to", "on_surface", "triangle_normal"]
 
@@ -52,23 +52,33 @@ def on_surface(map: CellMap, darts: Arrays, weights: Arrays) -> np.ndarray:
     return weights[:, :1] * centre + weights[:, 1:2] * map.positions[ends[0]] + weights[:, 2:] * map.positions[ends[1]]
 
 
-def glide(map: CellMap, points: Arrays, displacements: Arrays, darts: Arrays, headings: Arrays | None = None) -> Glides:
+def glide(
+    map: CellMap,
+    points: Arrays,
+    displacements: Arrays,
+    darts: Arrays,
+    headings: Arrays | None = None,
+    *,
+    threads: int | None = None,
+) -> Glides:
     """Move points of a 2-map along its surface.
 
     Args:
         points: (n, 3) on the triangles of `darts` [m].
         displacements: (n, 3) [m]; what is not in the plane of the point's triangle is left out.
         headings: (n, 3) directions to carry along; None: the displacements.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    if map.dimension != 2:
-        raise InputError("glide needs a 2-map; points of a 3-map move with `move`")
-    start = as_map_points(map, points, "points")
-    by = as_map_points(map, displacements, "displacements", len(start))
-    heading = by if headings is None else as_map_points(map, headings, "headings", len(start))
-    position, direction, dart, status = glide_darts(map, start, by, heading, as_darts(map, darts, len(start)))
-    found = dart.numpy()
-    cells = map.arrays.cell.numpy()[found]
-    return Glides(position.numpy(), found, cells, direction.numpy(), status.numpy() == BLOCKED)
+    with using_threads(threads):
+        if map.dimension != 2:
+            raise InputError("glide needs a 2-map; points of a 3-map move with `move`")
+        start = as_map_points(map, points, "points")
+        by = as_map_points(map, displacements, "displacements", len(start))
+        heading = by if headings is None else as_map_points(map, headings, "headings", len(start))
+        position, direction, dart, status = glide_darts(map, start, by, heading, as_darts(map, darts, len(start)))
+        found = dart.numpy()
+        cells = map.arrays.cell.numpy()[found]
+        return Glides(position.numpy(), found, cells, direction.numpy(), status.numpy() == BLOCKED)
 
 
 def glide_darts(

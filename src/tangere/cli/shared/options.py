@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-__all__ = ["machine_options", "quaternion_option", "query_options"]
+__all__ = ["machine_options", "quaternion_option", "query_options", "units_option"]
 
 
 def machine_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,3 +32,9 @@ def quaternion_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """--quaternion."""
     told = "Order of quaternions in a file without header (xyzw: TUM, ROS); default: as the header says."
     return click.option("--quaternion", type=click.Choice(["wxyz", "xyzw"]), help=told)(command)
+
+
+def units_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--units."""
+    told = "Unit of files that do not say theirs (.stl, .ply, .obj, .off); default: m."
+    return click.option("--units", type=click.Choice(["m", "mm", "cm", "um", "inch", "ft"]), help=told)(command)

@@ -6,7 +6,7 @@ Method:   in the plane, who is still in the rectangle that he knows of his cell 
           left by; at a wall the rest of the way goes on along the wall, a few times at most.
           On a surface the way is unfolded over its edges.
 Sound:    nobody passes a wall: the place returned is on the own side of every wall met on the way, and not on it.
-Known as: walking point location (Devillers, Pion, Teillaud 2001) with sliding contact; on surfaces Pitiot 2015, section
+Known as: walking point location (Devillers, Pion, Teillaud 2002) with sliding contact; on surfaces Pitiot 2015, section
           8.3.2.
 """
 

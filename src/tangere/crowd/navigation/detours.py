@@ -1,10 +1,10 @@
 """Who needs a way around a wall to his waypoint, and over which place it leads; flat maps only.
 
-Question: whose waypoint is hidden by a wall, and where does he go first instead?
+Question: whose waypoint is hidden by a wall, or by the border of the map, and where does he go first instead?
 Method:   all the way to a waypoint is looked at until it is seen, and then only so far ahead: walls farther away are
           met in time. Who is on his way around a wall keeps to it as long as he sees where it goes on: at a corner,
-          until he sees what is behind it. Ways are planned among the cells around them (`nearby`). So the cost is that
-          of what is near, not of the map.
+          until he sees what is behind it. Ways are planned among the cells around them (`local_planning`). So the cost
+          is that of what is near, not of the map. In a map without walls whose border is convex nothing can be hidden.
 Known as: local replanning; the thesis asks for planning where obstacles hide a goal (Pitiot 2015, section 8.3.2).
 """
 
@@ -37,7 +37,7 @@ _GRAIN = 4
 
 
 class Detours:
-    """Looks at points in a map, as often as one likes, as long as they keep their routes and the map its walls.
+    """Ways around walls for points of a map, as long as these keep their routes and the map its walls.
 
     Args:
         clearance: distance kept from walls [m].
@@ -56,10 +56,8 @@ class Detours:
         self._unreachable_from = wp.zeros(len(points), dtype=wp.vec3d, device=map.device)
         self._hidden = wp.zeros(len(points), dtype=wp.int32, device=map.device)
         self._routes: dict[tuple[int, int], np.ndarray] = {}  # by agent and waypoint: the way there, (k, 3)
-        self._last_places: tuple[int, dict[int, np.ndarray]] = (
-            0,
-            {},
-        )  # the step of the last look, and where agents were
+        # The step of the last search, and where agents were then.
+        self._last_places: tuple[int, dict[int, np.ndarray]] = (0, {})
         self.update_cells()
 
     def update_cells(self) -> None:
@@ -75,7 +73,7 @@ class Detours:
             ahead: the way to a waypoint that was seen is looked at so far [m]. So far one must have got, unless it is
                 infinite, until it is asked again whether there is a way after all.
         """
-        points, kept = self._points, self._routes
+        points, known = self._points, self._routes
         self._routes = {}
         if not self.has_walls or len(points) == 0:
             return np.empty(0, np.int64), np.empty((0, 3))
@@ -85,7 +83,7 @@ class Detours:
         at, here = points.routes.current.numpy()[hidden], points.by_number("position")[hidden]
         darts, there = points.by_number("dart")[hidden], points.routes.points.numpy()[at]
         names = list(zip(hidden.tolist(), at.tolist()))
-        ways = [kept[name] if name in kept else there[:0] for name in names]
+        ways = [known[name] if name in known else there[:0] for name in names]
         seen, around = self._next_places(here, darts, ways)
         lost = np.flatnonzero(seen < 0)
         if len(lost):
@@ -100,7 +98,7 @@ class Detours:
         return hidden[found], around[found]
 
     def _step_aside(self, numbers: np.ndarray, here: np.ndarray, darts: np.ndarray, around: np.ndarray) -> None:
-        """Send who has hardly moved since the last look to his right, if he can go there: two may be face to face."""
+        """Send who has hardly moved since the last search to his right, if he can go there: two may be face to face."""
         crowd = self._points.arrays
         when, places = int(crowd.clock.numpy()[0]), dict(zip(numbers.tolist(), here))
         before, self._last_places = self._last_places, (when, places)

@@ -4,7 +4,7 @@ Question: does an agent see its waypoint?
 Method:   from rectangle to rectangle as long as each is left by the inside of a side that is one edge of its cell: a
           line or two of memory a cell, and in a grid without walls that is all. What is not so simple (cells of other
           shapes, finer neighbours, corners, walls) is asked of `tangere.cells.tracking.march`, from the start.
-Known as: line of sight by walking a subdivision (Devillers, Pion, Teillaud 2001).
+Known as: line of sight by walking a subdivision (Devillers, Pion, Teillaud 2002).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from tangere.crowd.navigation.string_pulling import (
     shortcut_candidates,
     shortest_subsequence,
 )
-from tangere.runtime import Arrays, InputError, check_kind, not_negative
+from tangere.runtime import Arrays, InputError, check_kind, not_negative, on_own_threads
 
 __all__ = ["Planner"]
 
@@ -42,6 +42,7 @@ class Planner:
         clearance: distance kept from walls [m]; narrower sides are no way.
         counts: agents in each cell, by cell number. penalty: cost of density [m^2 or m^3 per agent].
         cells: the leaves that ways may lead through, rising; None: all.
+        threads: CPU threads; None means all, or TANGERE_THREADS. The device is that of the map.
     """
 
     def __init__(
@@ -52,11 +53,12 @@ class Planner:
         counts: np.ndarray | None = None,
         penalty: float = 0.0,
         cells: np.ndarray | None = None,
+        threads: int | None = None,
     ) -> None:
         from scipy.sparse import csr_array
 
         check_kind(map, CellMap, "map")
-        self.map, self.clearance = map, not_negative(clearance, "clearance")
+        self.map, self.threads, self.clearance = map, threads, not_negative(clearance, "clearance")
         self._flat = map.dimension == 2 and map.flat
         self._shortens = self._flat and not_negative(penalty, "penalty") == 0
         # Not copied: what is read of them is that of the cells alone.
@@ -112,6 +114,7 @@ class Planner:
         begin, end = int(self._leaf_index[start]), int(self._leaf_index[goal])
         return self.leaves[self._chain(begin, end, self._search(np.array([end]))[1][0])]
 
+    @on_own_threads
     def routes(
         self, starts: Arrays, goals: Arrays, *, darts: Arrays | None = None, partial: bool = False
     ) -> list[np.ndarray]:
@@ -136,6 +139,7 @@ class Planner:
             raise InputError(f"goals: agent {missing[0]} cannot get to its goal")
         return ways
 
+    @on_own_threads
     def known_routes(
         self, starts: np.ndarray, from_darts: np.ndarray, goals: np.ndarray, to_darts: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import warp as wp
 
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import CellMap
@@ -50,7 +51,7 @@ class StreetMap:
         )
 
     @classmethod
-    def load(cls, path: str | Path, *, cell: float = 4.0, device: str | None = None) -> StreetMap:
+    def load(cls, path: str | Path, *, cell: float = 4.0, device: str | wp.Device | None = None) -> StreetMap:
         """Read a local .osm file.
 
         Args:

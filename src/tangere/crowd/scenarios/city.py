@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import CellMap
@@ -31,7 +32,7 @@ def city(
     visits: int = 3,
     district: int | None = None,
     seed: int = 0,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     **options: Any,
 ) -> Simulation:
     """`blocks` x `blocks` buildings between streets; everybody visits random points of interest, round and round.
@@ -72,7 +73,12 @@ def city(
 
 
 def city_map(
-    blocks: int, *, street: float = 8.0, building: float = 16.0, cell: float = 4.0, device: str | None = None
+    blocks: int,
+    *,
+    street: float = 8.0,
+    building: float = 16.0,
+    cell: float = 4.0,
+    device: str | wp.Device | None = None,
 ) -> CellMap:
     """Streets and buildings; buildings are obstacles."""
     wide, solid = round(street / cell), round(building / cell)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from tangere.cells.generate import quad_grid
 from tangere.crowd.bodies import box, chain
@@ -32,7 +33,7 @@ def corridor(
     cell: float = 8.0,
     shape: tuple[float, float] = (4.0, 2.0),
     seed: int = 0,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     **options: Any,
 ) -> Simulation:
     """Two groups swap sides of a rectangle, again and again, while two columns of boxes cross it to and fro.
@@ -98,7 +99,7 @@ def circle(
     shape: tuple[float, float] = (4.0, 2.0),
     speed: float = 3.0,
     seed: int = 0,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     **options: Any,
 ) -> Simulation:
     """Points on a large circle go to their antipodes; two rings of boxes turn in opposite directions.
@@ -144,7 +145,7 @@ def snake(
     size: float = 100.0,
     cell: float = 5.0,
     seed: int = 0,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     **options: Any,
 ) -> Simulation:
     """A dense crowd in the middle that stays, crossed to and fro by chains of twelve boxes."""
@@ -176,7 +177,7 @@ def field(
     per_area: float = 0.5,
     cell: float = 3.0,
     seed: int = 0,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     **options: Any,
 ) -> Simulation:
     """An open square with random starts and goals, so many points per square metre."""

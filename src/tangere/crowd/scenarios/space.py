@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from tangere.cells.generate import hex_grid
 from tangere.cells.registration import Density
@@ -23,7 +24,7 @@ def swarm(
     size: float = 64.0,
     cell: float = 16.0,
     seed: int = 0,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     **options: Any,
 ) -> Simulation:
     """Points evenly on a sphere in a cube of that side go to their antipodes through the middle."""

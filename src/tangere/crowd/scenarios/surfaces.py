@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from tangere.cells.generate import map_of_mesh
 from tangere.cells.maps import CellMap
@@ -48,7 +49,7 @@ def _on_mesh(
     *,
     extent: float | None = None,
     seed: int = 0,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     **options: Any,
 ) -> Simulation:
     points, slugs, buildings = whole_counts(points=points, slugs=slugs, buildings=buildings)

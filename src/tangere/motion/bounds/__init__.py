@@ -1,35 +1,35 @@
 """Bounds of a motion: intervals over part of a step, and rates that hold for the whole step."""
 
-from tangere.motion.bounds.interval import (
+from tangere.motion.bounds.interval_bounds import (
     IntervalBox,
     MotionSpan,
-    apart,
     box_bounds,
-    carried,
-    carried_vector,
-    hull_of,
+    boxes_apart,
     linear_bounds,
     point_bounds,
+    point_box_bounds,
     span_of,
+    union_of_boxes,
     vector_bounds,
+    vector_box_bounds,
 )
-from tangere.motion.bounds.rates import BodyState, MotionBounds, clock_time, motion_bounds_of, state_of
+from tangere.motion.bounds.motion_bounds import BodyState, MotionBounds, motion_bounds_of, reparametrised_time, state_of
 
 __all__ = [
     "BodyState",
     "IntervalBox",
     "MotionBounds",
     "MotionSpan",
-    "apart",
     "box_bounds",
-    "carried",
-    "carried_vector",
-    "clock_time",
-    "hull_of",
+    "boxes_apart",
     "linear_bounds",
     "motion_bounds_of",
     "point_bounds",
+    "point_box_bounds",
+    "reparametrised_time",
     "span_of",
     "state_of",
+    "union_of_boxes",
     "vector_bounds",
+    "vector_box_bounds",
 ]

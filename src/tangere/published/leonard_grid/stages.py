@@ -93,7 +93,7 @@ def detect(
     end: Arrays | None = None,
     per_pair: bool = False,
     count_losses: bool = True,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> StagedDetection:
     """Run the seven stages once.

@@ -4,7 +4,7 @@ Question: which triangle of a planar mesh, or which tetrahedron, holds each poin
 Method:   vertex and neighbour numbers per cell; leave through the first side the point is behind. Two neighbours that
           both say "leave" (the point is on their common side, within rounding) end the walk. A walk that is longer than
           any way straight across may be going in a circle: then every cell is tried.
-Known as: walking point location in a simplicial mesh (Devillers, Pion, Teillaud 2001).
+Known as: walking point location in a simplicial mesh (Devillers, Pion, Teillaud 2002).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ REACH = wp.constant(wp.float64(1e-9))
 GRAIN = 1024
 
 
-def edge_edge_times(points: Arrays, motion: TanScrew, *, device: str | None = None) -> np.ndarray:
+def edge_edge_times(points: Arrays, motion: TanScrew, *, device: str | wp.Device | None = None) -> np.ndarray:
     """(n,) first contact of a moving edge (points 0, 1, in the body's frame) with a resting edge (2, 3, world); or inf.
 
     Args:
@@ -34,17 +34,17 @@ def edge_edge_times(points: Arrays, motion: TanScrew, *, device: str | None = No
     return _times(EDGE_EDGE, points, motion, device)
 
 
-def vertex_face_times(points: Arrays, motion: TanScrew, *, device: str | None = None) -> np.ndarray:
+def vertex_face_times(points: Arrays, motion: TanScrew, *, device: str | wp.Device | None = None) -> np.ndarray:
     """(n,) first contact of a moving vertex (point 0) with a resting face (1, 2, 3); else as `edge_edge_times`."""
     return _times(VERTEX_FACE, points, motion, device)
 
 
-def face_vertex_times(points: Arrays, motion: TanScrew, *, device: str | None = None) -> np.ndarray:
+def face_vertex_times(points: Arrays, motion: TanScrew, *, device: str | wp.Device | None = None) -> np.ndarray:
     """(n,) first contact of a resting vertex (point 0) with a moving face (1, 2, 3); else as `edge_edge_times`."""
     return _times(FACE_VERTEX, points, motion, device)
 
 
-def _times(kind: int, points: Arrays, motion: TanScrew, device: str | None) -> np.ndarray:
+def _times(kind: int, points: Arrays, motion: TanScrew, device: str | wp.Device | None) -> np.ndarray:
     if not isinstance(motion, TanScrew):
         raise InputError(f"motion must be a TanScrew, not {motion!r}")
     place = choose_device(device, points)

@@ -78,7 +78,7 @@ def first_contact(
     many: bool,
     separation: float,
     tolerance: float | None,
-    device: str | None,
+    device: str | wp.Device | None,
     threads: int | None,
 ) -> FirstContact | FirstContacts:
     """The engine as printed, with the arguments and answers of `tangere.first_contact(mode="published")`."""
@@ -98,7 +98,7 @@ def first_contacts_by_intervals(
     *,
     front: IntervalFront | None = None,
     cones: tuple[RecessionCones, RecessionCones] | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> IntervalContacts:
     """First contact of two rigid meshes for each of n motions; motions pair off, n with n or n with 1.

@@ -13,7 +13,14 @@ import warp as wp
 from tangere.bvh.obb.node import ObbNode, box_axes, box_axis, box_centre, box_half
 from tangere.geometry.intervals.arithmetic import magnitude, minus, overlap, plus, times
 from tangere.geometry.obb import SKEW
-from tangere.motion.bounds.interval import IntervalBox, MotionSpan, along, arm_of, turned_along, wave_of
+from tangere.motion.bounds.interval_bounds import (
+    IntervalBox,
+    MotionSpan,
+    point_component_bounds,
+    turning_arm,
+    turning_vector,
+    vector_component_bounds,
+)
 from tangere.motion.kinematics import RigidMotion, RigidPose
 from tangere.query.first_contact.mixed.motion_chain import (
     Mover,
@@ -127,7 +134,7 @@ def _against_rest(a: ObbNode, pose: RigidPose, b: ObbNode, span: MotionSpan) -> 
     axes_a = pose.rotation * box_axes(a)
     axes_b = box_axes(b)
     centre_a = pose.translation + pose.rotation * box_centre(a)
-    arm = arm_of(span, box_centre(b))
+    arm = turning_arm(span, box_centre(b))
     # Along an axis of b that turns: the place turned about goes round it, the arm keeps its place in b's frame.
     start = span.base - centre_a
     place = arm.level + arm.a
@@ -135,18 +142,18 @@ def _against_rest(a: ObbNode, pose: RigidPose, b: ObbNode, span: MotionSpan) -> 
     margin = wp.float64(4.0) * span.doubt * size + span.slack[0] + span.slack[1] + span.slack[2]
     pair = MovingPair()
     for i in range(3):
-        offset = along(span, arm, box_axis(axes_a, i), centre_a)
+        offset = point_component_bounds(span, arm, box_axis(axes_a, i), centre_a)
         pair.offset_a.lower[i] = offset[0]
         pair.offset_a.upper[i] = offset[1]
     for j in range(3):
-        wave = wave_of(span, box_axis(axes_b, j))
-        slid = times(span.way, turned_along(span, wave, span.velocity, size))
-        offset = plus(turned_along(span, wave, start, size), slid)
+        wave = turning_vector(span, box_axis(axes_b, j))
+        slid = times(span.way, vector_component_bounds(span, wave, span.velocity, size))
+        offset = plus(vector_component_bounds(span, wave, start, size), slid)
         fixed = wp.dot(wave.level + wave.a, place)
         pair.offset_b.lower[j] = offset[0] + fixed - margin
         pair.offset_b.upper[j] = offset[1] + fixed + margin
         for i in range(3):
-            cosine = turned_along(span, wave, box_axis(axes_a, i), ONE)
+            cosine = vector_component_bounds(span, wave, box_axis(axes_a, i), ONE)
             pair.least[i, j] = cosine[0]
             pair.most[i, j] = cosine[1]
     return pair

@@ -24,7 +24,12 @@ __all__ = ["edge_edge_by_intervals", "vertex_face_by_intervals"]
 
 
 def edge_edge_by_intervals(
-    points: Arrays, motion_a: Any, motion_b: Any, options: IntervalOptions | None = None, *, device: str | None = None
+    points: Arrays,
+    motion_a: Any,
+    motion_b: Any,
+    options: IntervalOptions | None = None,
+    *,
+    device: str | wp.Device | None = None,
 ) -> FirstContacts:
     """First contact of two edges, each fixed to a rigid body.
 
@@ -40,7 +45,12 @@ def edge_edge_by_intervals(
 
 
 def vertex_face_by_intervals(
-    points: Arrays, motion_a: Any, motion_b: Any, options: IntervalOptions | None = None, *, device: str | None = None
+    points: Arrays,
+    motion_a: Any,
+    motion_b: Any,
+    options: IntervalOptions | None = None,
+    *,
+    device: str | wp.Device | None = None,
 ) -> FirstContacts:
     """First contact of a vertex and a triangle, each fixed to a rigid body.
 

@@ -19,7 +19,7 @@ import warp as wp
 
 from tangere.bvh.obb.node import ObbNode
 from tangere.geometry.intervals.arithmetic import excludes_zero, minus, plus, point, square, square_root
-from tangere.motion.bounds.interval import IntervalBox, apart, hull_of
+from tangere.motion.bounds.interval_bounds import IntervalBox, boxes_apart, union_of_boxes
 from tangere.motion.kinematics import RigidMotion
 from tangere.published.redon_intervals.moving_boxes import Subdivision, first_unresolved
 from tangere.published.redon_intervals.options import IntervalOptions
@@ -77,7 +77,7 @@ def surfaces_first_contact(
     tolerance: float | None = None,
     boxes: bool = True,
     most_inclusions: int = 50_000_000,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
 ) -> SurfaceContact:
     """The first contact of two rigid surfaces.
 
@@ -227,7 +227,7 @@ def _piece_during(surface: SmoothSurface, patch: int, domain: wp.vec4d, t0: wp.f
             if i == 0 and j == 0:
                 piece.box = bounds
             else:
-                piece.box = hull_of(piece.box, bounds)
+                piece.box = union_of_boxes(piece.box, bounds)
             j += 1
         i += 1
     error = ROUNDING * surface.size
@@ -303,7 +303,7 @@ def _search_pieces(
                         box = piece.box
                         extent_a = piece.extent
                     else:
-                        dropped = apart(box, piece.box, ZERO)
+                        dropped = boxes_apart(box, piece.box, ZERO)
                         extent_b = piece.extent
                 side += 1
             if b.torus[0] > ZERO:

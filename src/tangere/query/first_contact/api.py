@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import warp as wp
+
 from tangere.query.contacts.record import Contacts
 from tangere.query.dispatch import BODIES, kind_of
 from tangere.query.engines import answer
@@ -17,7 +19,7 @@ from tangere.query.first_contact.options import DeformingOptions, Mode, RigidOpt
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.runtime import Arrays, InputError
 from tangere.shape import Moving
-from tangere.shape.mesh import Mesh
+from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
 __all__ = ["all_contacts", "candidates", "first_contact"]
 
@@ -32,7 +34,7 @@ def first_contact(
     separation: float = 0.0,
     tolerance: float | None = None,
     options: DeformingOptions | RigidOptions | SceneOptions | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact | FirstContacts:
     """The earliest time in [0, 1] at which `a` touches `b`, or itself if there is no `b`, or any two of a list.
@@ -78,6 +80,7 @@ def first_contact(
         of_list = {"allowed": allowed}
     elif allowed is not None:
         raise InputError("allowed says which bodies of a list may touch: first_contact([a, b, c], allowed=[(0, 1)])")
+    warn_of_doubted_units(a, b)
     return answer(
         "first_contact",
         a,
@@ -102,7 +105,7 @@ def all_contacts(
     separation: float = 0.0,
     tolerance: float | None = None,
     options: DeformingOptions | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Contacts:
     """The first contact of every pair of features that touch within the step, by rising time (Linear motion).
@@ -130,7 +133,7 @@ def candidates(
     b: Mesh | Moving | None = None,
     *,
     separation: float = 0.0,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Candidates:
     """The pairs a narrow phase would have to look at (Linear motion); `first_contact` never stores them."""

@@ -22,12 +22,12 @@ wp.set_module_options(SOUND)
 __all__ = ["intersects_itself", "self_intersections"]
 
 
-def intersects_itself(mesh: Mesh, *, device: str | None = None, threads: int | None = None) -> bool:
+def intersects_itself(mesh: Mesh, *, device: str | wp.Device | None = None, threads: int | None = None) -> bool:
     """Whether any edge of the mesh meets a face it has no vertex in common with."""
     return len(self_intersections(mesh, device=device, threads=threads)) > 0
 
 
-def self_intersections(mesh: Mesh, *, device: str | None = None, threads: int | None = None) -> np.ndarray:
+def self_intersections(mesh: Mesh, *, device: str | wp.Device | None = None, threads: int | None = None) -> np.ndarray:
     """All pairs of an edge and a face without a common vertex that meet: (n, 2) int32 numbers, in rising order.
 
     Example:

@@ -33,8 +33,16 @@ from tangere.query.manifold.details import (
     row_of,
 )
 from tangere.query.manifold.features.contact import is_finite, place_over
-from tangere.query.manifold.features.wall import SteepWalls, empty_walls
-from tangere.query.manifold.reduction import TIE, ContactGroups, empty_groups, group_at, kept_contact, reduce_group
+from tangere.query.manifold.reduction import (
+    TIE,
+    ContactGroups,
+    SteepWalls,
+    empty_groups,
+    empty_walls,
+    group_at,
+    kept_contact,
+    reduce_group,
+)
 from tangere.query.manifold.sweep import sweep_of
 from tangere.runtime import (
     SOUND,

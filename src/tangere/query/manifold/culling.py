@@ -24,9 +24,9 @@ import warp as wp
 from tangere.bvh.height_pyramid import Terrain
 from tangere.query.intersection.cylinder_heightfield import UprightCylinder, farthest, node_is_clear
 from tangere.query.manifold.features.contact import BodyPlace, Edge, has_ground
-from tangere.query.manifold.features.wall import STEEP
+from tangere.query.manifold.reduction import STEEP
 from tangere.runtime import SOUND
-from tangere.shape.analytic import CYLINDER, Hulls, PlacedBody, one_of, reach_of, support_of
+from tangere.shape.analytic import CYLINDER, Hulls, PlacedBody, function_for_kind, support_of, support_value_of
 
 wp.set_module_options(SOUND)
 
@@ -147,7 +147,7 @@ class Apart(NamedTuple):
 @cache
 def apart_of(kind: int) -> Apart:
     """The functions for ROUND, CYLINDER, CONE or HULL."""
-    reach, way_to = reach_of(kind), one_of(kind, _to_segment, _to_cylinder, _to_cylinder, _to_box)
+    reach, way_to = support_value_of(kind), function_for_kind(kind, _to_segment, _to_cylinder, _to_cylinder, _to_box)
     has_no_point = _is_within_rims if kind == CYLINDER else _is_not_known
 
     @wp.func

@@ -46,8 +46,18 @@ from tangere.query.manifold.features.contact import (
     rests,
     wall_contact,
 )
-from tangere.query.manifold.features.wall import SteepWalls, add_wall, clear_walls, wall_at, wall_before
-from tangere.query.manifold.reduction import KEPT, ContactGroups, add_contact, clear_groups, kept_contact
+from tangere.query.manifold.reduction import (
+    KEPT,
+    ContactGroups,
+    SteepWalls,
+    add_contact,
+    add_wall,
+    clear_groups,
+    clear_walls,
+    kept_contact,
+    wall_at,
+    wall_before,
+)
 from tangere.runtime import SOUND
 from tangere.shape.analytic import CYLINDER, Hulls, PlacedBody, bounds_of, support_of
 

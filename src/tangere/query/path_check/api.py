@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
+import warp as wp
 
 from tangere.motion import Path, Rest
 from tangere.query.contacts.record import Contacts, Status
@@ -25,7 +26,7 @@ from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_fir
 from tangere.query.first_contact.rigid.bodies import MovingBodies
 from tangere.runtime import InputError, described, using_threads
 from tangere.shape import Moving
-from tangere.shape.mesh import Mesh
+from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
 __all__ = ["Clearance", "PathCheck", "check_path"]
 
@@ -100,7 +101,7 @@ def check_path(
     tolerance: float | None = None,
     instants: int = 4,
     progress: Progress | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> PathCheck:
     """First contact of `part` along the whole path, the verdict on every segment, and the clearance over time.
@@ -126,6 +127,7 @@ def check_path(
         ('CONTACT', 0.6, [0, 1])
     """
     things = _obstacles(part, obstacles, path)
+    warn_of_doubted_units(part, things)
     if not isinstance(instants, (int, np.integer)) or instants < 1:
         raise InputError(f"instants must be a whole number of at least 1 for a segment, not {instants!r}")
     blocks = [slice(first, first + BLOCK) for first in range(0, len(path), BLOCK)]
@@ -211,7 +213,7 @@ def _verdict(
     clearance: Clearance,
     separation: float,
     tolerance: float | None,
-    device: str | None,
+    device: str | wp.Device | None,
 ) -> PathCheck:
     """What the segments say of the whole path; the first one that touches is searched again for where."""
     columns = segments.status, segments.time, segments.obstacle, clearance
@@ -241,7 +243,7 @@ def _clearance(
     instants: int,
     separation: float,
     blocks: int,
-    device: str | None,
+    device: str | wp.Device | None,
     one_more_done: Callable[[], None],
 ) -> Clearance:
     """Distances at regular instants and where segments touch; raised to the separation where that was certified."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import warp as wp
 
 from tangere.broad_phase.triangles import BroadPhase, Surfaces, as_meshes, checked_distance, every_job, triangle_pairs
 from tangere.query.contacts.record import Contacts
@@ -38,7 +39,7 @@ def proximity(
     broad_phase: BroadPhase = "tree",
     exclude: Exclude = None,
     nearest: bool = False,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Contacts:
     """The contacts of `a` with `b`, or of `a` with itself if there is no `b`.

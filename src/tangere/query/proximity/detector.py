@@ -64,7 +64,7 @@ class Detector(NonCopyable, instead="make another one of the same meshes, or kee
         exclude: Exclude = None,
         within: bool = True,
         between: bool = True,
-        device: str | None = None,
+        device: str | wp.Device | None = None,
         threads: int | None = None,
     ) -> None:
         checked_distance(distance)

@@ -72,19 +72,19 @@ class Exclusion:
         return _excluding(topology, np.concatenate(keys))
 
     @staticmethod
-    def at_rest(mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
+    def at_rest(mesh: Mesh, distance: float, *, device: str | wp.Device | None = None) -> Exclusion:
         """Features nearer than `distance` [m] in the mesh as it is, if triangles nearer than that join them."""
         contacts = _contacts(mesh, distance, device)
         keys = np.sort(contacts.key[_joined_nearby(mesh.topology, contacts)])
         return Exclusion(mesh.topology, keys, np.zeros(len(keys)), distance, mesh.vertices)
 
     @staticmethod
-    def gaps(mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
+    def gaps(mesh: Mesh, distance: float, *, device: str | wp.Device | None = None) -> Exclusion:
         """Features nearer than `distance` [m] in the mesh as it is, in contact only when they come nearer still."""
         near = _contacts(mesh, distance, device)
         return _excluding(mesh.topology, near.key).widened(mesh, distance, device=device)
 
-    def widened(self, mesh: Mesh, distance: float, *, device: str | None = None) -> Exclusion:
+    def widened(self, mesh: Mesh, distance: float, *, device: str | wp.Device | None = None) -> Exclusion:
         """The same pairs where each that has come apart counts again: up to how far it is now, at most `distance`."""
         checked_distance(distance)
         surfaces = self._surfaces(mesh, device)
@@ -94,7 +94,7 @@ class Exclusion:
         launch(_distances, len(keys), inputs, [apart], device=surfaces.device)
         return Exclusion(self.topology, self.keys, np.minimum(distance, np.maximum(self.activation, apart.numpy())))
 
-    def _surfaces(self, mesh: Mesh, device: str | None) -> Surfaces:
+    def _surfaces(self, mesh: Mesh, device: str | wp.Device | None) -> Surfaces:
         if mesh.topology is not self.topology:
             raise InputError(f"Mesh {mesh.name!r}: these exclusions were made for another topology")
         return Surfaces.of([mesh], device)
@@ -104,7 +104,7 @@ def _excluding(topology: Topology, keys: np.ndarray) -> Exclusion:
     return Exclusion(topology, np.sort(keys), np.zeros(len(keys)))
 
 
-def _contacts(mesh: Mesh, distance: float, device: str | None) -> Contacts:
+def _contacts(mesh: Mesh, distance: float, device: str | wp.Device | None) -> Contacts:
     from tangere.query.proximity.api import proximity
 
     check_kind(mesh, Mesh, "mesh")

@@ -50,7 +50,7 @@ class SignedDistances:
 
 
 def signed_distance(
-    points: Arrays, mesh: Mesh, *, device: str | None = None, threads: int | None = None
+    points: Arrays, mesh: Mesh, *, device: str | wp.Device | None = None, threads: int | None = None
 ) -> SignedDistances:
     """The signed distance of each point to a closed mesh whose triangles face outwards.
 

@@ -41,7 +41,7 @@ class DistanceField:
         spacing: float,
         *,
         margin: float | None = None,
-        device: str | None = None,
+        device: str | wp.Device | None = None,
         threads: int | None = None,
     ) -> DistanceField:
         """Sample a closed mesh.
@@ -74,7 +74,12 @@ class DistanceField:
         return 0.5 * np.sqrt(3.0) * self.spacing
 
     def at(
-        self, points: Arrays, pose: Arrays | None = None, *, device: str | None = None, threads: int | None = None
+        self,
+        points: Arrays,
+        pose: Arrays | None = None,
+        *,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Distance (n,) [m] and its gradient (n, 3), in the world, at points of the world.
 

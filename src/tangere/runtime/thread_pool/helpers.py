@@ -1,7 +1,8 @@
-"""Threads that wait to help: each sleeps on a lock of its own until someone wakes it for a piece of work.
+"""Threads of the interpreter that wait for work: each is parked on a lock of its own until it is called.
 
-Who wakes several wakes half of them through the first one, so that many are up in the time of a few; the last to have
-gone to sleep is woken first. Nobody waits for a helper to wake up: work that is done by then is simply found done.
+Who calls several calls half of them through the first one, so that many are up in the time of a few; the last to have
+been parked is called first. Nobody waits for a helper to wake up: work that is done by then is simply found done.
+Known as: a thread pool with a LIFO of idle workers and tree wake-up.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-__all__ = ["wake"]
+__all__ = ["submit"]
 
 _idle: deque[_Worker] = deque()
-_made = 0
-_making = threading.Lock()
+_count = 0
+_counting = threading.Lock()
 
 
-def wake(work: Callable[[], None], helpers: int, most: int) -> None:
+def submit(work: Callable[[], None], helpers: int, most: int) -> None:
     """Have up to `helpers` threads call `work()`, which must not raise, some time soon.
 
     Args:
@@ -29,7 +30,7 @@ def wake(work: Callable[[], None], helpers: int, most: int) -> None:
         try:
             worker = _idle.pop()
         except IndexError:
-            worker = _new(most)
+            worker = _new_worker(most)
             if worker is None:
                 return
         worker.call(work, share - 1, most)
@@ -38,43 +39,43 @@ def wake(work: Callable[[], None], helpers: int, most: int) -> None:
 
 class _Worker:
     def __init__(self, number: int) -> None:
-        self._asleep = threading.Lock()
-        self._asleep.acquire()
+        self._parked = threading.Lock()
+        self._parked.acquire()
         self._work: tuple[Callable[[], None], int, int] | None = None
-        threading.Thread(target=self._live, name=f"tangere-{number}", daemon=True).start()
+        threading.Thread(target=self._loop, name=f"tangere-{number}", daemon=True).start()
 
     def call(self, *work) -> None:
-        """Wake it for `work()`, to wake so many others first."""
+        """Have it call `work()`, and call so many others first."""
         self._work = work
-        self._asleep.release()
+        self._parked.release()
 
-    def _live(self) -> None:
+    def _loop(self) -> None:
         while True:
-            self._asleep.acquire()
+            self._parked.acquire()
             assert self._work is not None
             work, helpers, most = self._work
             self._work = None
-            wake(work, helpers, most)
+            submit(work, helpers, most)
             work()
             del work  # and all arrays it holds
             _idle.append(self)
 
 
-def _new(most: int) -> _Worker | None:
-    global _made
-    with _making:
-        if _made >= most:
+def _new_worker(most: int) -> _Worker | None:
+    global _count
+    with _counting:
+        if _count >= most:
             return None
-        _made += 1
-        return _Worker(_made)
+        _count += 1
+        return _Worker(_count)
 
 
-def _forget() -> None:
+def _reset_after_fork() -> None:
     """In a forked process, which has none of the threads."""
-    global _made, _making
+    global _count, _counting
     _idle.clear()
-    _made, _making = 0, threading.Lock()
+    _count, _counting = 0, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,14 +1,14 @@
-"""What threads do with a program of launches, in compiled code: take shards, open phases, help, and sleep.
+"""What threads do with a program of launches, in compiled code: take shards, start phases, help, spin and park.
 
-A program is a block of numbers, which `driving` writes: its beginning, its phases, the queues of each phase, and its
+A program is a block of numbers, which `program` writes: its beginning, its phases, the queues of each phase, and its
 launches. The shards of a phase wait in as many queues as there are threads. Each thread begins with its own, which
 holds the same part of every launch and of every run, so that what it reads is mostly what it wrote; then it goes on
-with the next. Whoever does the last shard of a phase opens the next one. Phases of a single shard, or of none, it goes
-through on its own: nobody meets for them.
+with the next (work stealing). Whoever does the last shard of a phase starts the next one. Phases of a single shard, or
+of none, it goes through on its own: nobody meets for them.
 
-It takes a sleeping thread some fifty microseconds to wake up, so a helper looks out for another program for a while
-before it sleeps: the launches of one step follow each other closely. At first it keeps its core; then, as long again,
-it lets anybody else run.
+It takes a parked thread some fifty microseconds to wake up, so a helper spins for a while, waiting for another program,
+before it parks: the launches of one step follow each other closely. At first it keeps its core; then, as long again, it
+yields to anybody else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["BEGIN", "HELPER", "LAUNCH", "OPEN", "PHASE", "POOL", "QUEUE", "drive_program", "serve_programs"]
+__all__ = ["BEGIN", "HELPER", "LAUNCH", "OPEN", "PHASE", "POOL", "QUEUE", "run_helper", "run_program"]
 
 #: Numbers of the beginning of a program, of each phase, each of its queues, each launch; of the beginning of a pool, of
 #: each helper. None that a thread writes often shares 64 bytes with another.
@@ -28,14 +28,14 @@ BEGIN, PHASE, QUEUE, LAUNCH, POOL, HELPER = 16, 8, 8, 16, 8, 16
 #: Where a program says which phase is open.
 OPEN = 8
 #: How often a thread looks whether the others are done before it lets somebody else run: some 20 us.
-LOOKS = 1000
+SPINS = 1000
 
 _PAUSE = """
     #if defined(__x86_64__)
     __builtin_ia32_pause();
     #endif
 """
-_DRIVING = f"""
+_WORKER_CODE = f"""
     typedef long long Number;
     struct Bounds {{ unsigned shape; unsigned long long size, repeats; }};
     struct Launch {{
@@ -53,7 +53,7 @@ _DRIVING = f"""
         struct Program* program;
         Number share, number, unused[{HELPER} - 12];
     }};
-    enum State : Number {{ looking, asleep, chosen, called }};
+    enum State : Number {{ spinning, parked, claimed, called }};
     typedef int Status;  // Warp has a macro `int(`
     struct Pool {{
         Number helpers;
@@ -63,11 +63,11 @@ _DRIVING = f"""
     struct Program {{
         Number phases, users;
         Pool* pool;
-        Number awake, queues, unused[{OPEN} - 5], open, rest[{BEGIN} - {OPEN} - 1];
+        Number spin_time, queues, unused[{OPEN} - 5], open, rest[{BEGIN} - {OPEN} - 1];
     }};
 """ + """
     // The helper in place n - 1 has number n if it can, so that a thread does its part of one program after the other.
-    auto recruit = [](Program* program, Number wanted, Number number) {
+    auto wake_helpers = [](Program* program, Number wanted, Number number) {
         if (wanted <= 0)
             return;
         Pool* pool = program->pool;
@@ -75,8 +75,8 @@ _DRIVING = f"""
         for (Number tried = 0; tried < all && wanted > 0; ++tried) {
             Helper* helper = (Helper*)(pool + 1) + (number - 1 + tried) % all;
             Number state = __atomic_load_n(&helper->state, __ATOMIC_RELAXED);
-            if (state > asleep || !__atomic_compare_exchange_n(
-                    &helper->state, &state, chosen, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            if (state > parked || !__atomic_compare_exchange_n(
+                    &helper->state, &state, claimed, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
                 continue;
             const Number share = (wanted + 1) / 2;
             __atomic_fetch_add(&program->users, 1, __ATOMIC_RELAXED);
@@ -84,7 +84,7 @@ _DRIVING = f"""
             helper->share = share - 1;
             helper->number = number;
             __atomic_store_n(&helper->state, called, __ATOMIC_RELEASE);
-            if (state == asleep)
+            if (state == parked)
                 pool->post(helper->semaphore);
             wanted -= share;
             number += share;
@@ -116,8 +116,8 @@ _DRIVING = f"""
             launch->run(&bounds, block);
         }
 
-        // Open the phase after this one, or after those of one shard, which are done at once, and of none.
-        void open_after(Number k) {
+        // Start the phase after this one, or after those of one shard, which are done at once, and of none.
+        void start_phase_after(Number k) {
             for (++k; k < program->phases; ++k) {
                 Phase* phase = phases() + k;
                 Launch* begin = launches() + phase->begin;
@@ -152,8 +152,8 @@ _DRIVING = f"""
             return from * launch->share + (from < again ? from : again) + (late < 0 ? 0 : late < most ? late : most);
         }
 
-        // Take shards of a phase; how many.
-        Number take(Number k) {
+        // Take shards of a phase from the queues and run them; how many.
+        Number run_shards_of(Number k) {
             const Phase* phase = phases() + k;
             const Launch* begin = launches() + phase->begin;
             Number taken = 0;
@@ -176,54 +176,54 @@ _DRIVING = f"""
             return taken;
         }
 
-        void drive() {
+        void work() {
             for (Number k; (k = __atomic_load_n(&program->open, __ATOMIC_ACQUIRE)) < program->phases;) {
                 if (k >= 0) {
                     // Added at once: a number that all threads write costs as much as a shard.
-                    const Number taken = take(k);
+                    const Number taken = run_shards_of(k);
                     if (taken > 0 && phases()[k].shards == taken + __atomic_fetch_add(
                             &phases()[k].done, taken, __ATOMIC_ACQ_REL)) {
-                        open_after(k);
+                        start_phase_after(k);
                         continue;
                     }
                 }
-                for (Number looks = 0; __atomic_load_n(&program->open, __ATOMIC_ACQUIRE) == k; ++looks) {
-                    if (looks > LOOKS) {
+                for (Number spins = 0; __atomic_load_n(&program->open, __ATOMIC_ACQUIRE) == k; ++spins) {
+                    if (spins > SPINS) {
                         if (!program->pool)
                             return;
                         program->pool->yield();
-                        looks = 0;
+                        spins = 0;
                     }
                     PAUSE
                 }
             }
         }
     };
-""".replace("LOOKS", str(LOOKS)).replace("LARGEST", str(LARGEST_BLOCK // 4)).replace("PAUSE", _PAUSE)
+""".replace("SPINS", str(SPINS)).replace("LARGEST", str(LARGEST_BLOCK // 4)).replace("PAUSE", _PAUSE)
 
 
 @wp.func_native(
-    _DRIVING
+    _WORKER_CODE
     + """
     Worker me;
     me.program = (Program*)program;
     me.number = number;
     me.held = nullptr;
     if (number == 0 && me.program->open < 0) {
-        me.open_after(-1);
+        me.start_phase_after(-1);
         if (me.program->open < me.program->phases)
-            recruit(me.program, helpers, 1);
+            wake_helpers(me.program, helpers, 1);
     }
-    me.drive();
+    me.work();
 """
 )
-def drive(number: int, program: wp.uint64, helpers: int):
+def work_on_program(number: int, program: wp.uint64, helpers: int):
     """Wake helpers and take shards with them until all are done; without a pool, until others take long over theirs."""
     ...
 
 
 @wp.func_native(
-    _DRIVING
+    _WORKER_CODE
     + """
     Helper* me = (Helper*)helper;
     Pool* pool = (Pool*)place;
@@ -236,15 +236,15 @@ def drive(number: int, program: wp.uint64, helpers: int):
     Worker worker;
     for (Number most = 0;;) {
         const Number begin = now();
-        for (int looks = 0; state() == looking; ++looks) {
-            if (looks % 16 == 0) {
-                const Number awake = now() - begin;
-                Number expected = looking;
-                if (awake >= most && __atomic_compare_exchange_n(
-                        &me->state, &expected, asleep, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        for (int spins = 0; state() == spinning; ++spins) {
+            if (spins % 16 == 0) {
+                const Number spin_time = now() - begin;
+                Number expected = spinning;
+                if (spin_time >= most && __atomic_compare_exchange_n(
+                        &me->state, &expected, parked, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
                     while (pool->wait(me->semaphore) != 0)
                         ;
-                else if (2 * awake > most)
+                else if (2 * spin_time > most)
                     pool->yield();
             }
             PAUSE
@@ -253,28 +253,28 @@ def drive(number: int, program: wp.uint64, helpers: int):
             PAUSE
         }
         Program* program = me->program;
-        recruit(program, me->share, me->number + 1);
+        wake_helpers(program, me->share, me->number + 1);
         worker.program = program;
         worker.number = me->number;
         worker.held = nullptr;
-        worker.drive();
-        most = program->awake;
+        worker.work();
+        most = program->spin_time;
         __atomic_fetch_sub(&program->users, 1, __ATOMIC_RELEASE);
-        __atomic_store_n(&me->state, looking, __ATOMIC_RELEASE);
+        __atomic_store_n(&me->state, spinning, __ATOMIC_RELEASE);
     }
 """.replace("PAUSE", _PAUSE)
 )
-def serve(place: wp.uint64, helper: wp.uint64):
+def help_with_programs(place: wp.uint64, helper: wp.uint64):
     """Help with one program after the other."""
     ...
 
 
 @wp.kernel
-def drive_program(first: int, program: wp.uint64, helpers: int):
+def run_program(first: int, program: wp.uint64, helpers: int):
     """Run a program as the thread of number `first`; 0 begins it."""
-    drive(first, program, helpers)
+    work_on_program(first, program, helpers)
 
 
 @wp.kernel
-def serve_programs(first: int, pool: wp.uint64, helper: wp.uint64):
-    serve(pool, helper)
+def run_helper(first: int, pool: wp.uint64, helper: wp.uint64):
+    help_with_programs(pool, helper)

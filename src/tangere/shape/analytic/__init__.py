@@ -14,18 +14,18 @@ from tangere.shape.analytic.bodies import (
     Cylinder,
     Sphere,
 )
-from tangere.shape.analytic.column import column_of
 from tangere.shape.analytic.placed_body import (
     Hulls,
     PlacedBody,
-    across,
     bounds_of,
+    function_for_kind,
     hull_tables,
-    one_of,
+    perpendicular_to,
     place,
-    reach_of,
     support_of,
+    support_value_of,
 )
+from tangere.shape.analytic.vertical_line import vertical_interval_of
 
 __all__ = [
     "CONE",
@@ -42,12 +42,12 @@ __all__ = [
     "Hulls",
     "PlacedBody",
     "Sphere",
-    "across",
     "bounds_of",
-    "column_of",
+    "function_for_kind",
     "hull_tables",
-    "one_of",
+    "perpendicular_to",
     "place",
-    "reach_of",
     "support_of",
+    "support_value_of",
+    "vertical_interval_of",
 ]

@@ -2,7 +2,7 @@
 
 One object is a batch: sizes and poses broadcast against each other, n with n or n with 1. The axis of a cylinder,
 capsule or cone is the z axis of its own frame, whose origin is half-way up; a cone's tip is at the upper end.
-Kernels see one record per body, `AnalyticShape`; what it means is told by `analytic_body` and `analytic_column`.
+Kernels see one record per body, `AnalyticShape`; what it means is told by `placed_body` and `vertical_line`.
 """
 
 from __future__ import annotations

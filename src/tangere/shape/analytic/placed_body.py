@@ -2,6 +2,7 @@
 
 All coordinates are relative to the body's origin, along the axes of the world. The functions come in one per kind, so
 that a kernel made for one kind carries nothing of the others (`support_of`, `bounds_of`).
+Known as: support points and support functions of convex bodies, as GJK asks for them.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ __all__ = [
     "Hulls",
     "PlacedBody",
     "PlacedBounds",
-    "across",
     "bounds_of",
+    "function_for_kind",
     "hull_tables",
-    "one_of",
+    "perpendicular_to",
     "place",
-    "reach_of",
     "support_of",
+    "support_value_of",
 ]
 
 real = wp.float64
@@ -42,7 +43,7 @@ _NOISE = wp.constant(real(4.0 * 2.0**-53))
 
 @wp.struct
 class Hulls:
-    """The tables of a batch of HULL bodies: see `analytic_hull.Hull`."""
+    """The tables of a batch of HULL bodies: see `hull.Hull`."""
 
     corners: wp.array[wp.vec3d]
     edges: wp.array[wp.vec4i]
@@ -87,12 +88,12 @@ def place(shape: AnalyticShape, pose: wp.mat44d) -> PlacedBody:
         if down:
             axis = -axis
     body.axis = axis
-    body.side = across(axis)
+    body.side = perpendicular_to(axis)
     return body
 
 
 @wp.func
-def across(n: vec) -> vec:
+def perpendicular_to(n: vec) -> vec:
     """A unit vector across n that changes little when n does."""
     e = vec(_ONE, _ZERO, _ZERO)
     if wp.abs(n[0]) > real(0.7):
@@ -112,20 +113,20 @@ def hull_tables(hull: Hull, device: str) -> Any:
 
 def support_of(kind: int) -> wp.Function:
     """`support(body, hulls, u) -> vec3d`: the point of the body that is farthest along u, of length 1e-100 to 1e100."""
-    return one_of(kind, _round_support, _cylinder_support, _cone_support, _hull_support)
+    return function_for_kind(kind, _round_support, _cylinder_support, _cone_support, _hull_support)
 
 
-def reach_of(kind: int) -> wp.Function:
+def support_value_of(kind: int) -> wp.Function:
     """`reach(body, hulls, u) -> float64`: the largest u.p of the body's points p; cheaper than the point, and exact."""
-    return one_of(kind, _round_reach, _cylinder_reach, _cone_reach, _hull_reach)
+    return function_for_kind(kind, _round_reach, _cylinder_reach, _cone_reach, _hull_reach)
 
 
 def bounds_of(kind: int) -> wp.Function:
     """`bounds(body, hulls) -> Bounds`: the smallest box along the axes of the world."""
-    return one_of(kind, _round_bounds, _cylinder_bounds, _cone_bounds, _hull_bounds)
+    return function_for_kind(kind, _round_bounds, _cylinder_bounds, _cone_bounds, _hull_bounds)
 
 
-def one_of(kind: int, *of: wp.Function) -> wp.Function:
+def function_for_kind(kind: int, *of: wp.Function) -> wp.Function:
     """The function for a kind, of those for ROUND, CYLINDER, CONE and HULL."""
     if not 0 <= kind < len(of):
         raise InputError(f"kind must be ROUND, CYLINDER, CONE or HULL, not {kind}")
@@ -141,7 +142,7 @@ def _round_support(body: PlacedBody, hulls: Hulls, u: vec) -> vec:
 
 
 @wp.func
-def across_axis(u: vec, axis: vec) -> vec:
+def radial_direction(u: vec, axis: vec) -> vec:
     """The unit vector across the axis that is nearest to u; zero where u is along the axis up to rounding."""
     e = u - (wp.dot(u, axis) / wp.dot(axis, axis)) * axis
     rest = wp.length(e)
@@ -156,12 +157,12 @@ def across_axis(u: vec, axis: vec) -> vec:
 @wp.func
 def _cylinder_support(body: PlacedBody, hulls: Hulls, u: vec) -> vec:
     end = wp.where(wp.dot(u, body.axis) < _ZERO, -body.reach, body.reach)
-    return end * body.axis + body.radius * across_axis(u, body.axis)
+    return end * body.axis + body.radius * radial_direction(u, body.axis)
 
 
 @wp.func
 def _cone_support(body: PlacedBody, hulls: Hulls, u: vec) -> vec:
-    rim = -body.reach * body.axis + body.radius * across_axis(u, body.axis)
+    rim = -body.reach * body.axis + body.radius * radial_direction(u, body.axis)
     tip = body.reach * body.axis
     return wp.where(wp.dot(u, tip) > wp.dot(u, rim), tip, rim)
 
@@ -214,7 +215,10 @@ def _both_ways(extent: vec) -> PlacedBounds:
 
 @wp.func
 def _disc_extent(v: vec, radius: real) -> vec:
-    """Half the sides of the box of a disc across v; no special case for an upright one (spec ERR-1)."""
+    """Half the sides of the box of a disc across v.
+
+    Upright ones are no special case: the one that Strashnov and Torgashev 2020, section III, make is too small (ERR-1).
+    """
     x = v[0] * v[0]
     y = v[1] * v[1]
     z = v[2] * v[2]

@@ -1,4 +1,4 @@
-"""A car body of swept tubes whose door opening fits `door_panel` (specs/redon-rigid-ccd-and-dynamics 3.3, G-4).
+"""A car body of swept tubes whose door opening fits `door_panel` (for that of Redon 2002, chapter 6).
 
 Frame of the door: x to the rear, y from the left side into the car, z up.
 """

@@ -1,4 +1,4 @@
-"""Car doors with two skins, and the window lifter inside one (specs/redon-rigid-ccd-and-dynamics 3.3, G-3 and G-5).
+"""Car doors with two skins, and the window lifter inside one (for those of Redon 2002, chapters 4 and 6).
 
 A door stands in the xz plane, its front edge at x = 0, its foot at z = 0; y goes from the outer skin into the car. It
 is cut from blocks, refined, then bent: the window frame leans back and the outside bulges.

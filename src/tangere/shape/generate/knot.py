@@ -1,4 +1,4 @@
-"""The trefoil knot: a closed tube that comes close to itself (specs/leonard-deformable-gpu 3.8)."""
+"""The trefoil knot: a closed tube that comes close to itself (a scene of Léonard 2021, section 4.1)."""
 
 from __future__ import annotations
 

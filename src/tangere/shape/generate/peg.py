@@ -1,4 +1,4 @@
-"""Pegs, round or with flat sides, to go into `plate_with_hole` (specs/redon-rigid-ccd-and-dynamics 3.3, G-9)."""
+"""Pegs, round or with flat sides, to go into `plate_with_hole`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine pylon with a bent part that can only be pivoted out (specs/redon-rigid-ccd-and-dynamics 3.3, G-6).
+"""An engine pylon with a bent part that can only be pivoted out (for that of Redon 2002, chapter 6).
 
 The part is an L: one leg stands in a gap between a shelf and the rear wall, the other lies under the shelf. Lifted, it
 hits the shelf; drawn back, it hits the wall. Turned a quarter about the edge of the shelf, the first leg comes to lie

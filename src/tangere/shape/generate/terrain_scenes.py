@@ -1,6 +1,7 @@
 """Scenes of bodies on ground: what the article about cylinders and terrain shows, and two with a known answer.
 
-Bodies just touch, or hang `drop` above what they will rest on. Spec: specs/strashnov-cylinder-terrain 12, F-S-24 to 26.
+Bodies just touch, or hang `drop` above what they will rest on. The barrels and wheels are
+those of Strashnov and Torgashev 2020, section VI.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A steering wheel with details a finger can feel (specs/redon-rigid-ccd-and-dynamics 3.3, G-7)."""
+"""A steering wheel with details a finger can feel (for that of Redon 2002, chapter 6)."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 Pictures and maps have their first row at the top, or north; heightfields have it where y is smallest: rows are turned
 round. A map has its heights in the middle of its pixels, so vertex (0, 0) is the middle of the last row's first pixel.
+Maps in degrees become metres east and north of their middle (`geographic`), maps in feet metres.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tangere.runtime import InputError, MissingExtraError
+from tangere.shape.heightfield.geographic import metres_per_degree
 
 __all__ = ["FileHeights", "read_heights", "write_heights"]
 
@@ -129,6 +132,7 @@ def _read_tiff(path: Path) -> FileHeights:
     try:
         with rasterio.open(path) as source:
             heights, valid, step = source.read(1)[::-1], source.read_masks(1)[::-1] > 0, source.transform
+            system = source.crs
     except rasterio.errors.RasterioError as error:
         raise InputError(f"Heightfield {path.name!r}: cannot be read ({error})") from error
     if step.b or step.d or step.e >= 0.0:
@@ -138,7 +142,21 @@ def _read_tiff(path: Path) -> FileHeights:
         holes = ~(valid[:-1, :-1] & valid[:-1, 1:] & valid[1:, :-1] & valid[1:, 1:])
         heights = np.where(valid, heights, heights[valid].min() if valid.any() else 0)
     x, y = step * (0.5, len(heights) - 0.5)
-    return FileHeights(heights, (step.a, -step.e), (x, y, 0.0), holes)
+    if system is not None and system.is_geographic:
+        middle = x + 0.5 * step.a * (heights.shape[1] - 1), y - 0.5 * step.e * (len(heights) - 1)
+        east, north = metres_per_degree(middle, 0.5 * abs(step.e) * (len(heights) - 1), path.name)
+        x, y = (x - middle[0]) * east, (y - middle[1]) * north
+        return FileHeights(heights, (step.a * east, -step.e * north), (x, y, 0.0), holes)
+    metres = _metres_of_map(system)
+    return FileHeights(heights, (step.a * metres, -step.e * metres), (x * metres, y * metres, 0.0), holes)
+
+
+def _metres_of_map(system: Any) -> float:
+    """Metres of a unit of a map in plane coordinates; 1 where it does not say."""
+    try:
+        return float(system.linear_units_factor[1])
+    except Exception:  # of a map without a system of coordinates, or with one that nobody has described
+        return 1.0
 
 
 def _pillow():

@@ -6,7 +6,8 @@ triangles T0 = V0 V1 V2 and T1 = V3 V2 V1, both facing up. Ground is everything 
 without ground.
 A `Heightfield` is immutable. `edit` gives one with other heights or holes in a window, and remembers the window, so
 that what upper rooms keep in `cache` is brought up to date there only.
-Spec: specs/strashnov-cylinder-terrain 2, F-S-1 to F-S-3.
+The grid and its diagonal are those of Strashnov and Torgashev 2020, section II.
+Known as: a heightmap, a digital elevation model (DEM) as a triangulated regular grid.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["HOLE", "RECTANGLE", "TRIANGLES", "Edit", "Heightfield"]
 
 #: What a cell is made of, as `Heightfield.elements` says it.
 HOLE, RECTANGLE, TRIANGLES = 0, 1, 2
-#: Heights that differ by less than this part of a cell are level, cells bent by less are planar (spec 2.1).
+#: Heights that differ by less than this part of a cell are level, cells bent by less are planar.
 FLATNESS = 1e-6
 #: Bounds of heights are kept in float32.
 LARGEST_HEIGHT = 1e37
@@ -109,9 +110,9 @@ class Heightfield:
 
         Args:
             path: the file. A GeoTIFF (rasterio) brings spacing and origin, its first row is the northmost and becomes
-                the last; nodata makes holes. A .png (pillow) has its first row at the top and it becomes the last;
-                its text may say spacing, origin, scale and the height of a black pixel, as `save` writes them. A .npy
-                says none of these.
+                the last; nodata makes holes; one in degrees becomes metres east and north of its middle. A .png
+                (pillow) has its first row at the top and it becomes the last; its text may say spacing, origin, scale
+                and the height of a black pixel, as `save` writes them. A .npy says none of these.
             spacing: dx and dy [m]; None means the file's, or 1.
             origin: of vertex (0, 0), its z on top of the heights [m]; None means the file's, or 0.
             scale: metres per unit of the file, not 0 (negative for depths); None means the file's, or 1.

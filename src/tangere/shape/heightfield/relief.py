@@ -1,8 +1,9 @@
 """What is known of large ground without its heights: for each square of 32 x 32 cells how low, high, flat and ridged.
 
 Question: where can ground be in this square; is it one plane; can a body touch an edge or a vertex of it from above?
-Method:   a look at each square with a border of one vertex (specs/strashnov-cylinder-terrain 2, 11.3, 11.5). Squares
-          go one beyond the last row and column, so that every vertex is the first of a cell.
+Method:   one pass over each square with a border of one vertex. Squares go one beyond the last row and column, so that
+          every vertex is the first of a cell.
+Known as: a tile summary, the coarse levels of a min-max mipmap (Tevs et al. 2008), with marks of convex edges.
 A relief is a fiftieth of its ground, so it is kept beside it (`relief_file`). It is not the truth: whoever reads the
 heights of a square compares.
 """

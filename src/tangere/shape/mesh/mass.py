@@ -1,9 +1,10 @@
 """Mass, centre and inertia of the solid a closed mesh encloses.
 
-Method: the solid is the signed sum of the tetrahedra between a reference point and each triangle; the integrals of
-        1, x and x x^T over a tetrahedron are polynomials in its corners, so the result is exact up to rounding.
-        The reference is the middle of the bounding box: far from the origin nothing cancels.
-Spec:   specs/redon-rigid-ccd-and-dynamics C1 (signed tetrahedra integrals).
+Question: mass, centre of mass and inertia tensor of a uniform solid.
+Method:   the solid is the signed sum of the tetrahedra between a reference point and each triangle; the integrals of
+          1, x and x x^T over a tetrahedron are polynomials in its corners, so the result is exact up to rounding.
+          The reference is the middle of the bounding box: far from the origin nothing cancels.
+Known as: polyhedral mass properties (Mirtich 1996 by the divergence theorem; here by signed tetrahedra, as Tonon 2004).
 """
 
 from __future__ import annotations

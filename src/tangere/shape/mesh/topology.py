@@ -7,7 +7,7 @@ Method:   every triangle side becomes one integer (smaller vertex, larger vertex
 Limits:   a triangle may use a vertex twice (files contain such). It keeps three sides, one of them an edge from a
           vertex to itself, so that every face has three edges; it bounds nothing, so it does not count where
           closed, oriented and manifold are decided.
-Spec:     specs/redon-rigid-ccd-and-dynamics C1 (edges and their triangles).
+Known as: an edge-face adjacency structure in compressed rows (CSR), in the place of half-edges.
 """
 
 from __future__ import annotations

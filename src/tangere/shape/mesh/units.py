@@ -10,9 +10,9 @@ Method:   formats that say (3MF, COLLADA) or fix it (glTF, STEP through cascadio
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -101,9 +101,13 @@ def says_its_unit(suffix: str) -> bool:
     return suffix.lower() in KNOWING
 
 
-def doubted_units(meshes: Iterable[Mesh]) -> str | None:
-    """What to tell the user, once, of meshes of one question whose sizes are too different; None if nothing."""
-    things = list(meshes)
+def doubted_units(*bodies: Any) -> str | None:
+    """What to tell the user, once, of bodies of one question whose sizes are too different; None if nothing.
+
+    Args:
+        bodies: meshes, at rest or moving, and lists of them; anything else is passed over.
+    """
+    things = list(_meshes(bodies))
     unsure = [mesh for mesh in things if mesh.source is not None and not mesh.source.known]
     if not unsure or len(things) < 2:
         return None
@@ -125,8 +129,16 @@ def doubted_units(meshes: Iterable[Mesh]) -> str | None:
     )
 
 
-def warn_of_doubted_units(meshes: Iterable[Mesh]) -> None:
-    """A `UserWarning` if sizes of meshes of one question make it likely that a file's unit was mistaken."""
-    told = doubted_units(meshes)
+def warn_of_doubted_units(*bodies: Any) -> None:
+    """A `UserWarning` if sizes of bodies of one question make it likely that a file's unit was mistaken."""
+    told = doubted_units(*bodies)
     if told is not None:
         warnings.warn(told, UserWarning, stacklevel=3)
+
+
+def _meshes(bodies: Iterable[Any]) -> Iterator[Mesh]:
+    for body in bodies:
+        if isinstance(body, list | tuple):
+            yield from _meshes(body)
+        elif hasattr(thing := getattr(body, "shape", body), "source"):
+            yield thing

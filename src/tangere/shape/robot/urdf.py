@@ -10,7 +10,9 @@ Sound:    round parts become meshes that hold the true shape, so that nothing to
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -88,6 +90,7 @@ def _read(path: Path, yourdfpy: Any) -> Robot:
         raise InputError(f"Robot {path.name!r}: links {', '.join(left)} hang in a loop")
     number = {link.name: k for k, link in enumerate(ordered)}
     read = {joint.name: _joint(joint, path) for joint in model.joints}
+    read = {name: _with_leader(joint, read, path) for name, joint in read.items()}
     followed = {name: _followed(joint, read, path) for name, joint in read.items()}
     return Robot(
         name=model.name or path.stem,
@@ -117,14 +120,23 @@ def _above(model: Any, path: Path) -> dict[str, Any]:
     return above
 
 
+def _with_leader(joint: Joint, names: Iterable[str], path: Path) -> Joint:
+    """A joint that mimics one that is there; else the joint itself, with a value of its own and a warning."""
+    if joint.follows in names:
+        return joint
+    told = f"Robot {path.name!r}: joint {joint.name!r} mimics {joint.follows!r}, which is not there"
+    warnings.warn(f"{told}: it has a value of its own", UserWarning, stacklevel=2)
+    return replace(joint, follows=joint.name, factor=1.0, offset=0.0)
+
+
 def _followed(joint: Joint, joints: Mapping[str, Joint], path: Path) -> Joint:
     """A joint with the value it comes down to: that of the first joint, of those it mimics, which mimics none."""
     factor, offset, seen = joint.factor, joint.offset, [joint.name]
     leader = joint
     while leader.follows != leader.name:
-        if leader.follows in seen or leader.follows not in joints:
-            why = "which mimics it in turn" if leader.follows in seen else "which is not there"
-            raise InputError(f"Robot {path.name!r}: joint {leader.name!r} mimics {leader.follows!r}, {why}")
+        if leader.follows in seen:
+            told = f"joint {leader.name!r} mimics {leader.follows!r}, which mimics it in turn"
+            raise InputError(f"Robot {path.name!r}: {told}")
         leader = joints[leader.follows]
         seen.append(leader.name)
         factor, offset = factor * leader.factor, factor * leader.offset + offset
@@ -168,6 +180,14 @@ def _shape(link: Any, path: Path, yourdfpy: Any) -> Mesh | None:
     return Mesh.join(parts, name=link.name)
 
 
+def _mesh_file(name: str, path: Path, yourdfpy: Any) -> str:
+    """Where a mesh is that a URDF file names; `package:///` is often written for `package://`."""
+    address = re.sub(r"^package:/{3,}", "package://", name)
+    found = yourdfpy.urdf.filename_handler_magic(address, dir=str(path.parent))
+    absolute = Path("/" + address.removeprefix("package://"))
+    return str(absolute) if address != name and not Path(found).is_file() and absolute.is_file() else found
+
+
 def _geometry(geometry: Any, path: Path, yourdfpy: Any) -> Mesh:
     if geometry.box is not None:
         return generate.box(tuple(map(float, geometry.box.size)))
@@ -183,6 +203,6 @@ def _geometry(geometry: Any, path: Path, yourdfpy: Any) -> Mesh:
         return ball.replace(vertices=ball.vertices * (radius / inside))  # its faces touch the sphere
     if geometry.mesh is None:
         raise InputError("a part has no shape")
-    mesh = Mesh.load(yourdfpy.urdf.filename_handler_magic(geometry.mesh.filename, dir=str(path.parent)))
+    mesh = Mesh.load(_mesh_file(geometry.mesh.filename, path, yourdfpy))
     scale = np.ones(3) if geometry.mesh.scale is None else geometry.mesh.scale * np.ones(3)
     return mesh.at(np.diag([*scale, 1.0]))

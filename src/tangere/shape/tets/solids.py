@@ -3,7 +3,7 @@
 A grid of cubes is bent into shape, each cut into six tetrahedra along one diagonal (Kuhn). The cross-section of a tube
 is a square grid mapped to a disk; the diagonals are mirrored in each quadrant, because at the corners of the square any
 other direction makes slivers. A tube of n segments and m by m cubes has 8 n m surface triangles: the tori of
-specs/leonard-deformable-gpu 3.8 are (40, 5), (80, 10), (160, 20), its knot is (165, 3).
+Léonard 2021, section 4.1, are (40, 5), (80, 10), (160, 20), its knot is (165, 3).
 """
 
 from __future__ import annotations

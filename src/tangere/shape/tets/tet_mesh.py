@@ -2,11 +2,12 @@
 
 A `TetMesh` is immutable, like `Mesh`. Its `surface` is the triangles that belong to one tetrahedron only, outward. Any
 other surface, finer or coarser, is carried along by weights of four corners (`weights_at`): a coarse solid moves a fine
-collision surface. Spec: specs/leonard-deformable-gpu C1.
+collision surface (Léonard 2021, section 2.7).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 
@@ -15,7 +16,7 @@ import numpy as np
 from tangere.runtime import Arrays, InputError, read_only, read_only_copy, to_numpy
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["TetMesh"]
+__all__ = ["TetMesh", "TetReport"]
 
 #: Corners of the four faces of a tetrahedron, outward; face k is opposite corner 3 - k.
 _FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
@@ -26,6 +27,27 @@ _FLAT = 1e-12
 _TRIED = 24
 #: A point whose weights add up to more than this, without their signs, is too far outside to be carried.
 _TOO_FAR = 4.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TetReport:
+    """Counts and properties of a solid; `notes` says in words what is unusual."""
+
+    name: str
+    vertices: int
+    tetrahedra: int
+    volume: float  #: [m^3]
+    bounds: np.ndarray  #: (2, 3) smallest and largest coordinates [m]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        low, high = (" ".join(f"{x:.6g}" for x in corner) for corner in self.bounds)
+        lines = [
+            f"TetMesh {self.name!r}: {self.vertices} vertices, {self.tetrahedra} tetrahedra, {self.volume:.6g} m^3",
+            f"  from ({low}) to ({high})",
+            *(f"  note: {note}" for note in self.notes),
+        ]
+        return "\n".join(lines)
 
 
 class TetMesh:
@@ -41,6 +63,8 @@ class TetMesh:
     tets: np.ndarray  #: (m, 4) int32, positive volumes
     name: str
 
+    _notes: tuple[str, ...] = ()
+
     def __init__(self, vertices: Arrays, tets: Arrays, *, name: str = "solid") -> None:
         positions = _checked_vertices(vertices, name)
         self.__dict__.update(vertices=positions, tets=_oriented(positions, tets, name), name=name)
@@ -52,7 +76,7 @@ class TetMesh:
         return f"TetMesh({self.name!r}, {len(self.vertices)} vertices, {len(self.tets)} tetrahedra)"
 
     def __reduce__(self):
-        return _unpickled, (self.vertices, self.tets, self.name)
+        return _unpickled, (self.vertices, self.tets, self.name, self._notes)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> TetMesh:
@@ -64,23 +88,31 @@ class TetMesh:
 
     @classmethod
     def fill(cls, mesh: Mesh, *, edge_length: float | None = None) -> TetMesh:
-        """The solid inside a closed mesh, cut into tetrahedra by the optional package pytetwild.
+        """The solid inside a mesh, cut into tetrahedra by the optional package pytetwild.
 
         Args:
-            mesh: a closed surface; the result follows it closely, not exactly.
+            mesh: a surface; the result follows it closely, not exactly. Holes are closed, which `report` then says; one
+                that encloses nothing raises.
             edge_length: of the tetrahedra to aim at [m]; None leaves it to the mesher.
         """
         from tangere.shape.tets.files import fill_with_tets
 
-        vertices, tets = fill_with_tets(mesh, edge_length)
-        return cls(vertices, tets, name=mesh.name)
+        vertices, tets, notes = fill_with_tets(mesh, edge_length)
+        return _unpickled(vertices, tets, mesh.name, notes)
 
     def at(self, pose: Arrays) -> TetMesh:
         """The solid moved by an invertible affine map, shape (4, 4)."""
         matrix = to_numpy(pose, f"TetMesh {self.name!r}: pose")
         if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
             raise InputError(f"TetMesh {self.name!r}: a pose is a finite array of shape (4, 4), not {matrix.shape}")
-        return TetMesh(self.vertices @ matrix[:3, :3].T + matrix[:3, 3], self.tets, name=self.name)
+        return _unpickled(self.vertices @ matrix[:3, :3].T + matrix[:3, 3], self.tets, self.name, self._notes)
+
+    @cached_property
+    def report(self) -> TetReport:
+        """Counts and properties, and what was done to the surface that it fills."""
+        bounds = np.stack([self.vertices.min(axis=0), self.vertices.max(axis=0)])
+        volume = float(self.volumes.sum())
+        return TetReport(self.name, len(self.vertices), len(self.tets), volume, read_only(bounds), self._notes)
 
     @cached_property
     def volumes(self) -> np.ndarray:
@@ -141,8 +173,10 @@ class TetMesh:
         return faces[np.sort(first[count == 1])]
 
 
-def _unpickled(vertices: np.ndarray, tets: np.ndarray, name: str) -> TetMesh:
-    return TetMesh(read_only(vertices), tets, name=name)
+def _unpickled(vertices: np.ndarray, tets: np.ndarray, name: str, notes: tuple[str, ...] = ()) -> TetMesh:
+    solid = TetMesh(read_only(vertices), tets, name=name)
+    solid.__dict__["_notes"] = notes
+    return solid
 
 
 def _checked_vertices(vertices: Arrays, name: str) -> np.ndarray:

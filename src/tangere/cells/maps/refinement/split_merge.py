@@ -34,7 +34,7 @@ from tangere.cells.maps.refinement.sequential import apply_in_order, mark_childr
 from tangere.cells.maps.refinement.volumes import merge_volume, split_volume, volume_split_room
 from tangere.cells.maps.rings import RingTable, update_rings
 from tangere.cells.maps.visibility import recentre_cells
-from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, launch
+from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, launch, using_threads
 
 __all__ = ["merge", "replace_merged_darts", "split"]
 
@@ -45,7 +45,14 @@ Method = Literal["sequential", "sets"]
 _MOVED, _IN_SETS, _ALL_SETS = 1.0e9, 7.5e-4, 0.4
 
 
-def split(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method | None = None) -> np.ndarray:
+def split(
+    map: CellMap,
+    cells: Arrays,
+    *,
+    balanced: bool = False,
+    method: Method | None = None,
+    threads: int | None = None,
+) -> np.ndarray:
     """Split leaf cells; returns the numbers of all cells that were split.
 
     Refused, with everything left as it was: cells with too many corners, and cells bent so much that a part would not
@@ -54,26 +61,35 @@ def split(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method
     Args:
         balanced: split coarser neighbours first, so that levels across a shared vertex differ by one at most.
         method: "sequential" or "sets"; None: "sequential" on CPU, on CUDA what is quicker.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    todo = np.unique(_checked(map, cells, leaf=True))
-    done = [np.empty(0, np.int64)]
-    with _chosen_method(map, len(todo), method) as way:
-        while len(todo):
-            ready = todo
-            if balanced:
-                todo, ready = _coarse_first(map, todo)
-            done.append(ready)
-            try:
-                _apply(map, ready, 0, way)
-            except UnsupportedError:
-                for cells_before in reversed(done):
-                    _apply(map, cells_before[map.arrays.first_child.numpy()[cells_before] >= 0], 1, way)
-                raise
-            todo = np.setdiff1d(todo, ready)
-    return np.concatenate(done)
+    with using_threads(threads):
+        todo = np.unique(_checked(map, cells, leaf=True))
+        done = [np.empty(0, np.int64)]
+        with _chosen_method(map, len(todo), method) as way:
+            while len(todo):
+                ready = todo
+                if balanced:
+                    todo, ready = _coarse_first(map, todo)
+                done.append(ready)
+                try:
+                    _apply(map, ready, 0, way)
+                except UnsupportedError:
+                    for cells_before in reversed(done):
+                        _apply(map, cells_before[map.arrays.first_child.numpy()[cells_before] >= 0], 1, way)
+                    raise
+                todo = np.setdiff1d(todo, ready)
+        return np.concatenate(done)
 
 
-def merge(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method | None = None) -> np.ndarray:
+def merge(
+    map: CellMap,
+    cells: Arrays,
+    *,
+    balanced: bool = False,
+    method: Method | None = None,
+    threads: int | None = None,
+) -> np.ndarray:
     """Merge the children of cells whose children are all leaves; returns the numbers of the cells merged.
 
     Left out are cells whose children differ in walls or obstacles. Refused, with everything left as it was: cells that
@@ -81,19 +97,21 @@ def merge(map: CellMap, cells: Arrays, *, balanced: bool = False, method: Method
 
     Args:
         balanced: leave out cells with a neighbour so fine that levels would differ by more than one.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    todo = np.unique(_checked(map, cells, leaf=False))
-    todo = todo[_may_merge(map, todo, balanced)]
-    # Only a map that was bent may refuse: others get back the cells they had.
-    before = map.snapshot() if map.move_version and len(todo) else None
-    try:
-        with _chosen_method(map, len(todo), method) as way:
-            _apply(map, todo, 1, way)
-    except UnsupportedError:
-        if before is not None:
-            map.restore(before)
-        raise
-    return todo
+    with using_threads(threads):
+        todo = np.unique(_checked(map, cells, leaf=False))
+        todo = todo[_may_merge(map, todo, balanced)]
+        # Only a map that was bent may refuse: others get back the cells they had.
+        before = map.snapshot() if map.move_version and len(todo) else None
+        try:
+            with _chosen_method(map, len(todo), method) as way:
+                _apply(map, todo, 1, way)
+        except UnsupportedError:
+            if before is not None:
+                map.restore(before)
+            raise
+        return todo
 
 
 def replace_merged_darts(map: CellMap, darts: wp.array) -> None:

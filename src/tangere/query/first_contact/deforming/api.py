@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import warp as wp
 
 from tangere.broad_phase.deforming import FittedMesh, Step
 from tangere.query.contacts.record import Contacts, Kind, Status
@@ -49,7 +50,7 @@ def deforming_first_contact(
     separation: float = 0.0,
     tolerance: float | None = None,
     options: DeformingOptions | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact:
     """The earliest time in [0, 1] at which `a` touches `b`, or itself if there is no `b`.
@@ -89,7 +90,7 @@ def deforming_all_contacts(
     separation: float = 0.0,
     tolerance: float | None = None,
     options: DeformingOptions | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Contacts:
     """The first contact of every pair of features that touch within the step, by rising time.
@@ -121,7 +122,7 @@ def deforming_candidates(
     b: Mesh | Moving | None = None,
     *,
     separation: float = 0.0,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Candidates:
     """The pairs a narrow phase would have to look at; `first_contact` never stores them."""

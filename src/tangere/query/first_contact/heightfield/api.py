@@ -44,7 +44,7 @@ def bodies_terrain(
     Walls of holes and the border are no contacts; `manifold` tells the depth of a body that went in there.
 
     Args:
-        bodies: `wheels.moving(Twist(poses, velocity, rotation))`: n bodies with n motions, or n with 1; or n bodies
+        bodies: `wheels.moving(Twist(poses, displacement, rotation))`: n bodies with n motions, or n with 1; or n bodies
             that follow one `Path`.
         terrain: a `Heightfield` or `TiledHeightfield`.
         start: "trusted" does not look whether a body is buried at t = 0.

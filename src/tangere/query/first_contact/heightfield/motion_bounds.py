@@ -16,7 +16,7 @@ from tangere.motion import COSINE, RigidMotion
 from tangere.motion.bounds import MotionBounds, motion_bounds_of, state_of
 from tangere.query.first_contact.rigid.conservative_advancement import largest_safe_step
 from tangere.runtime import SOUND
-from tangere.shape.analytic import HULL, ROUND, AnalyticShape, Hulls, PlacedBody, reach_of, support_of
+from tangere.shape.analytic import HULL, ROUND, AnalyticShape, Hulls, PlacedBody, support_of, support_value_of
 
 wp.set_module_options(SOUND)
 
@@ -153,7 +153,7 @@ def outline_at(
 @cache
 def safe_time_of(kind: int) -> wp.Function:
     """`safe_time(m, outline, hulls, n, gap, tau) -> float64`: until when a gap along n stays open."""
-    support, reach = support_of(kind), reach_of(kind)
+    support, reach = support_of(kind), support_value_of(kind)
 
     @wp.func
     def safe_time(

@@ -16,7 +16,7 @@ from tangere.query.contacts.record import Status
 from tangere.query.first_contact.heightfield.gjk import Corners, Gap, gap_of
 from tangere.query.first_contact.heightfield.motion_bounds import MovingShapeBounds, outline_at, safe_time_of
 from tangere.runtime import SOUND
-from tangere.shape.analytic import Hulls, reach_of
+from tangere.shape.analytic import Hulls, support_value_of
 
 wp.set_module_options(SOUND)
 
@@ -41,7 +41,7 @@ class Leaf:
 @cache
 def reached_of(kind: int) -> wp.Function:
     """`reached(t, m, motions, at, hulls, corners, part, tau, until) -> Leaf` for bodies of a kind."""
-    gap, reach, safe_time = gap_of(kind), reach_of(kind), safe_time_of(kind)
+    gap, reach, safe_time = gap_of(kind), support_value_of(kind), safe_time_of(kind)
 
     @wp.func
     def reached(

@@ -31,7 +31,7 @@ from tangere.bvh.height_pyramid import (
     start_level,
 )
 from tangere.motion import RigidMotion
-from tangere.motion.bounds import clock_time
+from tangere.motion.bounds import reparametrised_time
 from tangere.query.contacts.record import Status
 from tangere.query.first_contact.heightfield.gjk import Corners, gap_of
 from tangere.query.first_contact.heightfield.motion_bounds import (
@@ -44,7 +44,7 @@ from tangere.query.first_contact.heightfield.motion_bounds import (
 from tangere.query.first_contact.heightfield.narrow_phase import Leaf, reached_of, seen_from, square_corners
 from tangere.query.intersection.cylinder_heightfield import cylinder_touches, upright_cylinder
 from tangere.runtime import SOUND
-from tangere.shape.analytic import CYLINDER, AnalyticShape, Hulls, reach_of, support_of
+from tangere.shape.analytic import CYLINDER, AnalyticShape, Hulls, support_of, support_value_of
 
 wp.set_module_options(SOUND)
 
@@ -150,7 +150,7 @@ def _is_touching_unknown(t: Terrain, o: Outline) -> bool:
 @cache
 def search_kernel(kind: int) -> wp.Kernel:
     """The search for bodies of a kind (ROUND, CYLINDER, CONE or HULL)."""
-    support, reach = support_of(kind), reach_of(kind)
+    support, reach = support_of(kind), support_value_of(kind)
     gap, reached, safe_time = gap_of(kind), reached_of(kind), safe_time_of(kind)
     is_touching = _cylinder_is_touching if kind == CYLINDER else _is_touching_unknown
 
@@ -343,7 +343,7 @@ def search_kernel(kind: int) -> wp.Kernel:
             seen = seen_from(best.corners, o.centre, best.part)
             later = gap(o.core, hulls, m.radius, seen, leaf.gap.normal, m.separation, m.slack, _INFINITE)
             if later.high <= wp.max(m.separation - m.slack, _ZERO):
-                return clock_time(m.smooth, tau)
+                return reparametrised_time(m.smooth, tau)
             wait = wait * _TWO
         return _INFINITE
 
@@ -402,7 +402,7 @@ def search_kernel(kind: int) -> wp.Kernel:
             if leaf.status == CONTACT and leaf.time == _ZERO and is_on_ground(t, m, now, hulls, leaf.gap.normal):
                 leaf.status = START
             answer.status = leaf.status
-            answer.time = clock_time(m.smooth, leaf.time)
+            answer.time = reparametrised_time(m.smooth, leaf.time)
             if leaf.status == START:
                 answer.time_upper = _ZERO
             if leaf.status == CONTACT:

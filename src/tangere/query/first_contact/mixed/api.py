@@ -22,7 +22,7 @@ import warp as wp
 from tangere.broad_phase.deforming import Step
 from tangere.bvh.obb import ObbNode, ObbTree
 from tangere.motion import Linear, Rest, RigidMotion
-from tangere.motion.bounds import IntervalBox, apart, hull_of, linear_bounds
+from tangere.motion.bounds import IntervalBox, boxes_apart, linear_bounds, union_of_boxes
 from tangere.query.contacts.record import Contacts, Status
 from tangere.query.first_contact.deforming.initial_overlap import first_overlap
 from tangere.query.first_contact.mixed.details import contacts_at
@@ -70,7 +70,7 @@ def mixed_first_contact(
     start: Start = "checked",
     separation: float = 0.0,
     tolerance: float | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact:
     """The earliest time in [0, 1] at which a deforming and a rigid mesh touch, one motion each, in either order.
@@ -97,7 +97,7 @@ def first_contact_by_bounds(
     b: Mesh | Moving,
     options: BisectionOptions | None = None,
     *,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> IntervalContacts:
     """First contact of two meshes, each at rest, in `Linear` motion, or in one rigid motion (or on a link of a chain).
@@ -305,9 +305,9 @@ def _gather_up(
     while k >= 0:
         if nodes[k].right < 0:
             face = faces[nodes[k].triangle]
-            boxes[k] = hull_of(vertices[face[0]], hull_of(vertices[face[1]], vertices[face[2]]))
+            boxes[k] = union_of_boxes(vertices[face[0]], union_of_boxes(vertices[face[1]], vertices[face[2]]))
         else:
-            boxes[k] = hull_of(boxes[k + 1], boxes[nodes[k].right])
+            boxes[k] = union_of_boxes(boxes[k + 1], boxes[nodes[k].right])
         k = k - 1
 
 
@@ -329,7 +329,7 @@ def _meeting(
     mine = boxes_a[leaves[i]]
     k = int(0)
     while k < nodes.shape[0]:
-        if apart(mine, boxes_b[k], ZERO):
+        if boxes_apart(mine, boxes_b[k], ZERO):
             k = skip[k]
         else:
             if nodes[k].right < 0:

@@ -12,11 +12,11 @@ from tangere.motion import RigidMotion, RigidPose, pose_at, velocity_at
 from tangere.motion.bounds import (
     IntervalBox,
     MotionSpan,
-    carried,
-    carried_vector,
     point_bounds,
+    point_box_bounds,
     span_of,
     vector_bounds,
+    vector_box_bounds,
 )
 from tangere.runtime import SOUND
 
@@ -88,7 +88,7 @@ def where_during(
     bounds = point_bounds(span, p)
     k = row.last - 2
     while k >= row.first:
-        bounds = carried(span_of(motions[k], t0, t1), bounds)
+        bounds = point_box_bounds(span_of(motions[k], t0, t1), bounds)
         k -= 1
     return bounds
 
@@ -101,7 +101,7 @@ def whither_during(
     bounds = vector_bounds(span, v)
     k = row.last - 2
     while k >= row.first:
-        bounds = carried_vector(span_of(motions[k], t0, t1), bounds)
+        bounds = vector_box_bounds(span_of(motions[k], t0, t1), bounds)
         k -= 1
     return bounds
 

@@ -17,7 +17,7 @@ import warp as wp
 from tangere.geometry.closest_points import segments_distance, triangle_distance
 from tangere.geometry.intervals import excludes_zero, minus, plus, times
 from tangere.motion import RigidMotion
-from tangere.motion.bounds import IntervalBox, apart, hull_of, linear_bounds
+from tangere.motion.bounds import IntervalBox, boxes_apart, linear_bounds, union_of_boxes
 from tangere.query.first_contact.mixed.motion_chain import (
     MotionRow,
     last_span,
@@ -131,7 +131,7 @@ def first_touch(
         touch.intervals += 1
         a = _during(corners_a, motions_a, row_a, lower, upper)
         b = _during(corners_b, motions_b, row_b, lower, upper)
-        if apart(a.hull, b.hull, ZERO):
+        if boxes_apart(a.hull, b.hull, ZERO):
             mask = 0
         else:
             mask = _possible(a, b, mask)
@@ -172,7 +172,7 @@ def _during(
     for i in range(3):
         bounds = _corner(moving, i)
         moving.way = wp.max(moving.way, wp.length(bounds.upper - bounds.lower))
-    moving.hull = hull_of(_corner(moving, 0), hull_of(_corner(moving, 1), _corner(moving, 2)))
+    moving.hull = union_of_boxes(_corner(moving, 0), union_of_boxes(_corner(moving, 1), _corner(moving, 2)))
     return moving
 
 
@@ -255,15 +255,16 @@ def _possible(a: MovingTriangle, b: MovingTriangle, mask: int) -> int:
                 j = feature % 3
                 p = _corner(a, i)
                 q = _corner(b, j)
-                if not apart(hull_of(p, _corner(a, (i + 1) % 3)), hull_of(q, _corner(b, (j + 1) % 3)), ZERO):
+                edge_p = union_of_boxes(p, _corner(a, (i + 1) % 3))
+                if not boxes_apart(edge_p, union_of_boxes(q, _corner(b, (j + 1) % 3)), ZERO):
                     keep = not excludes_zero(interval_dot(_difference(q, p), _cross(_edge(a, i), _edge(b, j))))
             elif feature < 12:
                 p = _corner(a, feature - 9)
-                if not apart(p, b.hull, ZERO):
+                if not boxes_apart(p, b.hull, ZERO):
                     keep = not excludes_zero(interval_dot(_difference(p, _corner(b, 0)), b.normal))
             else:
                 p = _corner(b, feature - 12)
-                if not apart(p, a.hull, ZERO):
+                if not boxes_apart(p, a.hull, ZERO):
                     keep = not excludes_zero(interval_dot(_difference(p, _corner(a, 0)), a.normal))
             if keep:
                 left = left | (1 << feature)

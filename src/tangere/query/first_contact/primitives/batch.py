@@ -26,7 +26,7 @@ LARGEST = 1e98
 PROGRESS_FROM = 20_000
 
 
-def intake(x0: Arrays, x1: Arrays, width: int, device: str | None) -> tuple[wp.array, wp.array]:
+def intake(x0: Arrays, x1: Arrays, width: int, device: str | wp.Device | None) -> tuple[wp.array, wp.array]:
     """Both ends of the motion as (n, width) arrays of points on one device."""
     for name, positions in (("x0", x0), ("x1", x1)):
         kind = str(getattr(positions, "dtype", ""))

@@ -36,7 +36,7 @@ __all__ = ["is_small", "small_batch"]
 MOST = 2048
 
 
-def is_small(x0: Arrays, x1: Arrays, options: Options, device: str | None) -> bool:
+def is_small(x0: Arrays, x1: Arrays, options: Options, device: str | wp.Device | None) -> bool:
     """Whether `small_batch` can answer: NumPy arrays of a few queries, for the CPU, in sound mode."""
     return (
         type(x0) is np.ndarray

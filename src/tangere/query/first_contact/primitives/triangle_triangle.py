@@ -45,7 +45,7 @@ def triangle_triangle(
     separation: float = 0.0,
     tolerance: float | None = None,
     details: bool = True,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContacts:
     """Earliest time at which each two moving triangles touch.

@@ -27,7 +27,7 @@ def vertex_edge(
     separation: float = 0.0,
     tolerance: float | None = None,
     details: bool = True,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContacts:
     """Earliest time at which each moving vertex touches its moving segment.

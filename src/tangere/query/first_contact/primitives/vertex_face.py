@@ -9,6 +9,8 @@ Known as: narrow-phase continuous collision detection, time of impact (Provot 19
 
 from __future__ import annotations
 
+import warp as wp
+
 from tangere.query.first_contact.options import Mode, Options
 from tangere.query.first_contact.primitives.batch import first_contacts, intake
 from tangere.query.first_contact.primitives.narrow_phase.features import VERTEX_FACE
@@ -27,7 +29,7 @@ def vertex_face(
     separation: float = 0.0,
     tolerance: float | None = None,
     details: bool = True,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContacts:
     """Earliest time at which each moving vertex touches its moving triangle.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warp as wp
+
 from tangere.query.first_contact.options import Mode, Options
 from tangere.query.first_contact.primitives.batch import first_contacts, intake
 from tangere.query.first_contact.primitives.narrow_phase.features import EDGE_EDGE
@@ -20,7 +22,7 @@ def vertex_vertex(
     separation: float = 0.0,
     tolerance: float | None = None,
     details: bool = True,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContacts:
     """Earliest time at which each two moving points meet, or come within `separation` of each other.

@@ -64,7 +64,7 @@ def rigid_first_contact(
     start: Start = "checked",
     options: RigidOptions | None = None,
     counters: Counters | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact:
     """The earliest time in [0, 1] at which two rigid bodies touch.
@@ -116,7 +116,7 @@ def rigid_first_contacts(
     options: RigidOptions | None = None,
     details: bool = True,
     counters: Counters | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContacts:
     """First contact of n pairs of rigid bodies in one go: n with n, or n with one.
@@ -146,7 +146,7 @@ def rigid_first_contacts(
 
 
 def _searched(
-    a: MovingBodies, b: MovingBodies, accuracy: Options, recession: bool, start: str, device: str | None
+    a: MovingBodies, b: MovingBodies, accuracy: Options, recession: bool, start: str, device: str | wp.Device | None
 ) -> RigidQueryBatch:
     """The queries, searched for their first contact; prepared batches of the same size and shapes are used again."""
     counts = {bodies.count for bodies in (a, b) if bodies.count is not None}

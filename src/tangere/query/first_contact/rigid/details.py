@@ -16,7 +16,7 @@ import warp as wp
 from tangere.bvh.obb import ObbNode
 from tangere.geometry.triangles import ClosestFeatures, Triangle, closest_features, corner, pierce, triangle_edge
 from tangere.motion import RigidMotion
-from tangere.motion.bounds import BodyState, clock_time, state_of
+from tangere.motion.bounds import BodyState, reparametrised_time, state_of
 from tangere.query.contacts.record import Contacts, Kind, Status, contact_key
 from tangere.query.first_contact.rigid.conservative_advancement import Pair, RigidQuery, pair_of, relative_at
 from tangere.query.first_contact.rigid.narrow_phase import corners_of, placed
@@ -149,7 +149,7 @@ def describe(
             features = through(a, at, hit.pierced)
         frame = state_of(motions, query.motion_a, query.links_a, query.smooth, hit.time)
         detail = detail_of(frame, pair, a, at, features)
-        detail.time = clock_time(query.smooth, hit.time)
+        detail.time = reparametrised_time(query.smooth, hit.time)
         detail.time_upper = certain_time(query, pair, motions, a, b, hit)
         detail.triangle_a = hit.a
         detail.triangle_b = hit.b
@@ -178,7 +178,7 @@ def certain_time(
             nearest = closest_features(a, at)
             inside = wp.sqrt(nearest.squared) + pair.slack <= pair.separation
         if inside:
-            certain = clock_time(query.smooth, tau)
+            certain = reparametrised_time(query.smooth, tau)
         going = not inside and tau < _ONE
         tau = wp.min(hit.time + step, _ONE)
         step *= _GROWTH

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import warp as wp
 
 from tangere.motion import Path, Rest, Rigid
 from tangere.query.contacts.record import Status
@@ -36,7 +37,7 @@ def first_contact_along_path(
     start: Start = "checked",
     options: RigidOptions | None = None,
     counters: Counters | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact:
     """First contact of rigid bodies of which one or both follow a `Path`; arguments as for `rigid_first_contact`."""

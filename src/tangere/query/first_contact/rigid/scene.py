@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from tangere.broad_phase.bodies import box_pairs, first_meetings, rest_still, swept_boxes
 from tangere.motion import COSINE, Path, Rest, Rigid, joined_records
@@ -47,7 +48,7 @@ def scene_first_contact(
     tolerance: float | None = None,
     start: Start = "checked",
     options: SceneOptions | None = None,
-    device: str | None = None,
+    device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact:
     """The earliest time in [0, 1] at which any two of the bodies touch; `contacts.body_a`, `body_b` say which two.

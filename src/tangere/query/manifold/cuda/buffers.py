@@ -39,7 +39,7 @@ __all__ = [
     "VERTEX",
     "VERTICES",
     "Batch",
-    "FeatureCandidate",
+    "CandidateNode",
     "Link",
     "LoadedBody",
     "ManifoldBuffers",
@@ -134,7 +134,7 @@ class PackedBody:
 
 
 @wp.struct
-class FeatureCandidate:
+class CandidateNode:
     """A node that a body is near to: four cells still to be refined, a cell, or planar ground."""
 
     body: wp.int32  #: its number in the chunk
@@ -158,8 +158,7 @@ class ManifoldBuffers:
     """
 
     bodies: wp.array[PackedBody]  # (bodies)
-    #: those of a body in the order of the sweep, each before the owners on its rim
-    candidates: wp.array[FeatureCandidate]
+    candidates: wp.array[CandidateNode]  # those of a body in the order of the sweep, each before the owners on its rim
     candidate_capacity: wp.int32  # of a segment
     by_kind: wp.array[
         int
@@ -269,7 +268,7 @@ def overflowed(buffers: ManifoldBuffers, segment: int) -> bool:
 
 
 @wp.func
-def node_of(candidate: FeatureCandidate, quarter: int) -> wp.vec3i:
+def node_of(candidate: CandidateNode, quarter: int) -> wp.vec3i:
     """The node of a candidate, or of the cell that is its quarter; the walk goes from the last one to the first."""
     if (candidate.tasks & IS_BLOCK) == 0:
         return candidate.node

@@ -42,7 +42,7 @@ from tangere.query.manifold.cuda.buffers import (
     VERTEX,
     VERTICES,
     Batch,
-    FeatureCandidate,
+    CandidateNode,
     LoadedBody,
     ManifoldBuffers,
     add_cell,
@@ -111,8 +111,8 @@ def has_rim(tasks: int, level: int) -> bool:
 
 
 @wp.func
-def candidate_of(body: int, tasks: int, node: wp.vec3i) -> FeatureCandidate:
-    candidate = FeatureCandidate()
+def candidate_of(body: int, tasks: int, node: wp.vec3i) -> CandidateNode:
+    candidate = CandidateNode()
     candidate.body = body
     candidate.tasks = tasks
     candidate.node = node

@@ -43,7 +43,7 @@ from tangere.query.manifold.cuda.buffers import (
     NOT_FINITE,
     SEGMENTS,
     Batch,
-    FeatureCandidate,
+    CandidateNode,
     Link,
     ManifoldBuffers,
     PackedBody,
@@ -59,8 +59,7 @@ from tangere.query.manifold.cuda.reduction import (
     write_contacts,
 )
 from tangere.query.manifold.details import empty_columns, first_of
-from tangere.query.manifold.features.wall import empty_walls
-from tangere.query.manifold.reduction import KEPT, KEPT_FOURS
+from tangere.query.manifold.reduction import KEPT, KEPT_FOURS, empty_walls
 from tangere.runtime import CapacityError, InputError, device_of, launch
 from tangere.shape.analytic import CYLINDER
 
@@ -190,7 +189,7 @@ class _Chunk:
         buffers.counts = wp.zeros(COUNTERS, dtype=wp.int64, device=self._device)
         buffers.bodies = self._empty(bodies, PackedBody)
         buffers.heads = self._empty(bodies, wp.int32)
-        buffers.candidates = self._empty(buffers.candidate_capacity * SEGMENTS, FeatureCandidate)
+        buffers.candidates = self._empty(buffers.candidate_capacity * SEGMENTS, CandidateNode)
         buffers.by_kind = self._empty(buffers.candidate_capacity * SEGMENTS, wp.int32)
         self._launch(kernels.find_candidates, bodies, [self._batch, buffers])
         buffers.cells = self._empty(4 * buffers.candidate_capacity * SEGMENTS, wp.vec2i)

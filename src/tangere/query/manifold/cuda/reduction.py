@@ -29,21 +29,25 @@ from tangere.query.manifold.cuda.buffers import (
 )
 from tangere.query.manifold.details import Columns, row_of, write_row
 from tangere.query.manifold.features.contact import NO_CONTACT
-from tangere.query.manifold.features.wall import SteepWalls, add_wall, clear_walls, wall_at, wall_before
 from tangere.query.manifold.reduction import (
     ALIKE,
     KEPT,
     TIE,
     Leaders,
+    SteepWalls,
+    add_wall,
+    clear_walls,
     compete,
     keep_leaders,
     kept_at,
     no_leaders,
     reduced,
+    wall_at,
+    wall_before,
 )
 from tangere.query.manifold.sweep import lift_of, lifted_contact
 from tangere.runtime import BLOCK, SOUND
-from tangere.shape.analytic import CYLINDER, across, support_of
+from tangere.shape.analytic import CYLINDER, perpendicular_to, support_of
 
 wp.set_module_options(SOUND)
 
@@ -252,7 +256,7 @@ def normal_of(half: wp.vec4d) -> wp.vec3d:
 @wp.func
 def leaders_of(buffers: ManifoldBuffers, group: int) -> Leaders:
     normal = normal_of(half_of(buffers.contact_points, buffers.sorted_points[group] >> 1, 1))
-    side = across(normal)
+    side = perpendicular_to(normal)
     leaders = no_leaders()
     slot = group + 0  # a copy
     while slot >= 0:

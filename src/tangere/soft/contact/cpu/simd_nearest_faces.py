@@ -3,6 +3,8 @@
 Faces whose boxes meet that of a vertex go to a short list, and eight of them are compared at once with what the vertex
 has, by the formulas of `contact_gap`. Slivers, and faces whose nearest point is on their rim, are looked at one by one:
 so the answers are those of `nearest_faces`, of which this is the twin for one device.
+Arguments stay positional: the tree and the lists of patches as one struct took 5 to 14 % longer, as every patch copies
+its headers.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Pairs for which no direction is soon found are asked one by one by `may_cross`, which finds the shortest way exactly: so
 what is found is what the search one by one finds. Where few moves are new only pairs with one of them are asked for.
-The twin for CUDA is the kernel of `truncation`.
+The twin for CUDA is the kernel of `truncation`. Arguments stay positional for the reason told in `simd_nearest_faces`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,12 @@ A sweep is: forces of the contacts; every colour, eight dofs at a time (`dof_lan
 shift of each body (see `solver.cuda.sweep_end`); the acceleration (`anderson`). Sums are taken over slices of fixed
 size, in order. Positions are kept in fours meanwhile. What is computed is what the launches for CUDA compute
 (`solver.cuda.sweeps`, the twin of this module).
+Arguments that belong together are structs, which every member of the team copies once: no slower than one by one.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -38,6 +41,79 @@ DOFS_PER_SLICE = wp.constant(64)
 ROWS_PER_CHUNK = wp.constant(32)
 
 
+@wp.struct
+class LaneColumns:
+    """The groups of eight dofs of `DofLanes`, by colour."""
+
+    colours: wp.array[int]
+    table: wp.array2d[int]
+    dofs: wp.array2d[int]
+    neighbours: wp.array2d[int]
+    weights: wp.array2d[wp.float64]
+    corners: wp.array2d[int]
+    laws: wp.array2d[wp.float64]
+
+
+@wp.struct
+class RowColumns:
+    """The contacts: entries by dof, laws of the rows, and what the rows do (`row_forces`)."""
+
+    begin: wp.array[int]
+    end: wp.array[int]
+    entry_row: wp.array[int]
+    entry_pull: wp.array[wp.vec2d]
+    forces: wp.array2d[wp.float64]
+    live: wp.array[int]
+    start: wp.array[wp.vec3d]
+    dofs: wp.array[RowDofs]
+    weights: wp.array[RowWeights]
+    sizes: wp.array[int]
+    normal: wp.array[wp.vec3d]
+    law: wp.array[wp.vec2d]
+    friction: wp.float64
+    slip: wp.float64
+    gap_before: wp.array[wp.vec3d]
+    bodies: wp.array[wp.vec2i]
+
+
+@wp.struct
+class BodyColumns:
+    """Slices of dofs, masses, and the sums that shift whole bodies."""
+
+    slices: wp.array[wp.vec3i]
+    slices_of: wp.array[int]
+    mass: wp.array[wp.float64]
+    free: wp.array[int]
+    anchored: wp.array[int]
+    body_mass: wp.array[wp.float64]
+    per_dt2: wp.float64
+    missing: wp.array[wp.vec4d]
+    sums: wp.array2d[wp.float64]
+    shift: wp.array[wp.vec4d]
+
+
+@wp.struct
+class MemoryColumns:
+    """What the acceleration remembers, as `AndersonMemory`, in fours."""
+
+    before: wp.array[wp.vec4d]
+    last_r: wp.array[wp.vec4d]
+    last_x: wp.array[wp.vec4d]
+    differences_r: wp.array2d[wp.vec4d]
+    differences_x: wp.array2d[wp.vec4d]
+    dots: wp.array[Dots]
+    valid: wp.array[int]
+    residual: wp.array[wp.float64]
+
+
+def _struct(kind: Any, **columns: Any) -> Any:
+    """A struct of these columns."""
+    made = kind()
+    for name, column in columns.items():
+        setattr(made, name, column)
+    return made
+
+
 class CpuSweeps:
     """Sweeps over all dofs that move."""
 
@@ -67,21 +143,69 @@ class CpuSweeps:
         self._numbers = self._sweep_range.numpy()
         phases = 2 + SWEEPS_PER_LAUNCH * (len(lanes.colours) - 1 + OTHER_PHASES)
         self._counters = wp.zeros((phases, COUNTER_ROW), dtype=wp.int32, device=device)
-        lane_arrays = [lanes.table, lanes.dofs, lanes.neighbours, lanes.weights, lanes.corners, lanes.laws]
         weight = np.array([body.vertex_mass.sum() for body in assembly.bodies])
         begin, end, entry_row, entry_pull, *_ = rows.by_dof
-        live, x, *laws = rows.laws
-        arguments = [self._counters, self._sweep_range, ints(lanes.colours), *lane_arrays, vec4s(count), vec4s(count)]
-        arguments += [inertia, assembly.material[3], begin, end, entry_row, entry_pull]
-        arguments += [wp.zeros((rows.capacity, ROW_FORCE), dtype=wp.float64, device=device)]
-        arguments += [x, y, live, *laws, wp.zeros_like(rows.normal), rows.bodies]
-        arguments += [wp.array(slices, dtype=wp.vec3i, device=device), ints(of_body), assembly.mass, assembly.free]
-        arguments += [islands.anchored, wp.array(weight, dtype=wp.float64, device=device), 1.0 / dt**2]
-        arguments += [vec4s(len(slices)), wp.zeros((bodies, ROW_FORCE), dtype=wp.float64, device=device), vec4s(bodies)]
-        arguments += [vec4s(count), vec4s(count), vec4s(count), vec4s(WINDOW, count), vec4s(WINDOW, count)]
+        live, x, start, row_dofs, row_weights, sizes, normal, law, friction, slip = rows.laws
+
+        def zeros(*shape: int) -> wp.array:
+            return wp.zeros(shape, dtype=wp.float64, device=device)
+
         self._valid = wp.zeros(2, dtype=wp.int32, device=device)
-        arguments += [wp.zeros(len(slices), dtype=Dots, device=device), self._valid]
-        arguments += [wp.zeros(2, dtype=wp.float64, device=device)]
+        lane_columns = _struct(
+            LaneColumns,
+            colours=ints(lanes.colours),
+            table=lanes.table,
+            dofs=lanes.dofs,
+            neighbours=lanes.neighbours,
+            weights=lanes.weights,
+            corners=lanes.corners,
+            laws=lanes.laws,
+        )
+        contacts = _struct(
+            RowColumns,
+            begin=begin,
+            end=end,
+            entry_row=entry_row,
+            entry_pull=entry_pull,
+            forces=zeros(rows.capacity, ROW_FORCE),
+            live=live,
+            start=start,
+            dofs=row_dofs,
+            weights=row_weights,
+            sizes=sizes,
+            normal=normal,
+            law=law,
+            friction=friction,
+            slip=slip,
+            gap_before=wp.zeros_like(rows.normal),
+            bodies=rows.bodies,
+        )
+        sums = _struct(
+            BodyColumns,
+            slices=wp.array(slices, dtype=wp.vec3i, device=device),
+            slices_of=ints(of_body),
+            mass=assembly.mass,
+            free=assembly.free,
+            anchored=islands.anchored,
+            body_mass=wp.array(weight, dtype=wp.float64, device=device),
+            per_dt2=1.0 / dt**2,
+            missing=vec4s(len(slices)),
+            sums=zeros(bodies, ROW_FORCE),
+            shift=vec4s(bodies),
+        )
+        memory = _struct(
+            MemoryColumns,
+            before=vec4s(count),
+            last_r=vec4s(count),
+            last_x=vec4s(count),
+            differences_r=vec4s(WINDOW, count),
+            differences_x=vec4s(WINDOW, count),
+            dots=wp.zeros(len(slices), dtype=Dots, device=device),
+            valid=self._valid,
+            residual=zeros(2),
+        )
+        arguments = [self._counters, self._sweep_range, x, y, vec4s(count), vec4s(count), inertia, assembly.material[3]]
+        arguments += [lane_columns, contacts, sums, memory]
         self._sweep = PreparedLaunch(_sweep, arguments, device)
 
     def __call__(self, sweeps: int) -> None:
@@ -104,72 +228,37 @@ def _sweep(
     first: int,
     counters: wp.array2d[int],
     sweep_range: wp.array[int],
-    colours: wp.array[int],
-    table: wp.array2d[int],
-    dofs: wp.array2d[int],
-    neighbours: wp.array2d[int],
-    weights: wp.array2d[wp.float64],
-    corners: wp.array2d[int],
-    laws: wp.array2d[wp.float64],
+    outer_x: wp.array[wp.vec3d],
+    outer_y: wp.array[wp.vec3d],
     x: wp.array[wp.vec4d],
     y: wp.array[wp.vec4d],
     inertia: wp.array[wp.float64],
     diagonal: wp.array[wp.float64],
-    row_begin: wp.array[int],
-    row_end: wp.array[int],
-    entry_row: wp.array[int],
-    entry_pull: wp.array[wp.vec2d],
-    row_forces: wp.array2d[wp.float64],
-    outer_x: wp.array[wp.vec3d],
-    outer_y: wp.array[wp.vec3d],
-    live: wp.array[int],
-    start: wp.array[wp.vec3d],
-    row_dofs: wp.array[RowDofs],
-    row_weights: wp.array[RowWeights],
-    row_sizes: wp.array[int],
-    normal: wp.array[wp.vec3d],
-    law: wp.array[wp.vec2d],
-    friction: wp.float64,
-    slip: wp.float64,
-    gap_before: wp.array[wp.vec3d],
-    row_bodies: wp.array[wp.vec2i],
-    slices: wp.array[wp.vec3i],
-    slices_of: wp.array[int],
-    mass: wp.array[wp.float64],
-    free: wp.array[int],
-    anchored: wp.array[int],
-    body_mass: wp.array[wp.float64],
-    per_dt2: wp.float64,
-    missing: wp.array[wp.vec4d],
-    sums: wp.array2d[wp.float64],
-    shift: wp.array[wp.vec4d],
-    before: wp.array[wp.vec4d],
-    last_r: wp.array[wp.vec4d],
-    last_x: wp.array[wp.vec4d],
-    differences_r: wp.array2d[wp.vec4d],
-    differences_x: wp.array2d[wp.vec4d],
-    dots: wp.array[Dots],
-    valid: wp.array[int],
-    residual: wp.array[wp.float64],
+    lanes: LaneColumns,
+    rows: RowColumns,
+    bodies: BodyColumns,
+    memory: MemoryColumns,
 ):
     """Member `first` of the team."""
-    parts = slices.shape[0]
-    batches = (live[0] + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK
+    parts = bodies.slices.shape[0]
+    batches = (rows.live[0] + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK
     phase = int(0)
     chunk = take_chunk(counters, phase)
     while chunk < parts + batches:
         if chunk < parts:
-            for i in range(slices[chunk][1], slices[chunk][2]):
+            for i in range(bodies.slices[chunk][1], bodies.slices[chunk][2]):
                 x[i] = vec4(outer_x[i])
                 y[i] = vec4(outer_y[i])
                 if sweep_range[0] == 0:
-                    before[i] = x[i]
+                    memory.before[i] = x[i]
         else:
-            for r in range((chunk - parts) * ROWS_PER_CHUNK, wp.min((chunk - parts + 1) * ROWS_PER_CHUNK, live[0])):
+            for r in range(
+                (chunk - parts) * ROWS_PER_CHUNK, wp.min((chunk - parts + 1) * ROWS_PER_CHUNK, rows.live[0])
+            ):
                 gap = wp.vec3d()
-                for k in range(row_sizes[r]):
-                    gap += row_weights[r][k] * start[row_dofs[r][k]]
-                gap_before[r] = gap
+                for k in range(rows.sizes[r]):
+                    gap += rows.weights[r][k] * rows.start[rows.dofs[r][k]]
+                rows.gap_before[r] = gap
         chunk = next_chunk(counters, phase)
     if not wait_until_done(counters, phase, parts + batches):
         return
@@ -178,17 +267,19 @@ def _sweep(
         # the forces of the contacts where the dofs are
         chunk = take_chunk(counters, phase)
         while chunk < batches:
-            for r in range(chunk * ROWS_PER_CHUNK, wp.min((chunk + 1) * ROWS_PER_CHUNK, live[0])):
-                gap = row_gap(r, x, row_dofs, row_weights, row_sizes)
-                write_row_force(r, gap, gap_before[r], normal[r], law[r], friction, slip, row_forces)
+            for r in range(chunk * ROWS_PER_CHUNK, wp.min((chunk + 1) * ROWS_PER_CHUNK, rows.live[0])):
+                gap = row_gap(r, x, rows.dofs, rows.weights, rows.sizes)
+                write_row_force(
+                    r, gap, rows.gap_before[r], rows.normal[r], rows.law[r], rows.friction, rows.slip, rows.forces
+                )
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, batches):
             return
         phase += 1
         # single dofs, colour after colour
-        for colour in range(colours.shape[0] - 1):
-            begin = colours[colour]
-            end = colours[colour + 1]
+        for colour in range(lanes.colours.shape[0] - 1):
+            begin = lanes.colours[colour]
+            end = lanes.colours[colour + 1]
             pieces = (end - begin + GROUPS_PER_CHUNK - 1) / GROUPS_PER_CHUNK
             chunk = take_chunk(counters, phase)
             while chunk < pieces:
@@ -197,21 +288,21 @@ def _sweep(
                 ):
                     move_lanes(
                         group,
-                        table,
-                        dofs,
-                        neighbours,
-                        weights,
-                        corners,
-                        laws,
+                        lanes.table,
+                        lanes.dofs,
+                        lanes.neighbours,
+                        lanes.weights,
+                        lanes.corners,
+                        lanes.laws,
                         x,
                         y,
                         inertia,
                         diagonal,
-                        row_begin,
-                        row_end,
-                        entry_row,
-                        entry_pull,
-                        row_forces,
+                        rows.begin,
+                        rows.end,
+                        rows.entry_row,
+                        rows.entry_pull,
+                        rows.forces,
                     )
                 chunk = next_chunk(counters, phase)
             if not wait_until_done(counters, phase, pieces):
@@ -220,10 +311,12 @@ def _sweep(
         # whole bodies: what contacts do to them, what is missing of their free motion
         chunk = take_chunk(counters, phase)
         while chunk < batches:
-            for r in range(chunk * ROWS_PER_CHUNK, wp.min((chunk + 1) * ROWS_PER_CHUNK, live[0])):
-                if row_bodies[r][0] != row_bodies[r][1]:
-                    gap = row_gap(r, x, row_dofs, row_weights, row_sizes)
-                    write_row_force(r, gap, gap_before[r], normal[r], law[r], friction, slip, row_forces)
+            for r in range(chunk * ROWS_PER_CHUNK, wp.min((chunk + 1) * ROWS_PER_CHUNK, rows.live[0])):
+                if rows.bodies[r][0] != rows.bodies[r][1]:
+                    gap = row_gap(r, x, rows.dofs, rows.weights, rows.sizes)
+                    write_row_force(
+                        r, gap, rows.gap_before[r], rows.normal[r], rows.law[r], rows.friction, rows.slip, rows.forces
+                    )
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, batches):
             return
@@ -231,21 +324,30 @@ def _sweep(
         chunk = take_chunk(counters, phase)
         while chunk < parts + 1:
             if chunk == 0:
-                sum_body_forces(live, row_bodies, row_forces, anchored, sums)
+                sum_body_forces(rows.live, rows.bodies, rows.forces, bodies.anchored, bodies.sums)
             else:
-                part = slices[chunk - 1]
-                missing[chunk - 1] = missing_move(part[1], part[2], mass, x, y)
+                part = bodies.slices[chunk - 1]
+                bodies.missing[chunk - 1] = missing_move(part[1], part[2], bodies.mass, x, y)
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, parts + 1):
             return
         phase += 1
         chunk = take_chunk(counters, phase)
-        while chunk < anchored.shape[0]:
-            heavy = per_dt2 * body_mass[chunk]
-            mine = slices_of[chunk]
-            shift[chunk] = body_shift(chunk, mine, slices_of[chunk + 1], missing, anchored[chunk], heavy, per_dt2, sums)
+        while chunk < bodies.anchored.shape[0]:
+            heavy = bodies.per_dt2 * bodies.body_mass[chunk]
+            mine = bodies.slices_of[chunk]
+            bodies.shift[chunk] = body_shift(
+                chunk,
+                mine,
+                bodies.slices_of[chunk + 1],
+                bodies.missing,
+                bodies.anchored[chunk],
+                heavy,
+                bodies.per_dt2,
+                bodies.sums,
+            )
             chunk = next_chunk(counters, phase)
-        if not wait_until_done(counters, phase, anchored.shape[0]):
+        if not wait_until_done(counters, phase, bodies.anchored.shape[0]):
             return
         phase += 1
         slot = sweep % 3
@@ -253,22 +355,22 @@ def _sweep(
             slot = -1
         chunk = take_chunk(counters, phase)
         while chunk < parts:
-            part = slices[chunk]
+            part = bodies.slices[chunk]
             shift_and_record(
                 chunk,
                 part[1],
                 part[2],
                 slot,
-                shift[part[0]],
-                mass,
-                free,
+                bodies.shift[part[0]],
+                bodies.mass,
+                bodies.free,
                 x,
-                before,
-                last_r,
-                last_x,
-                differences_r,
-                differences_x,
-                dots,
+                memory.before,
+                memory.last_r,
+                memory.last_x,
+                memory.differences_r,
+                memory.differences_x,
+                memory.dots,
             )
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, parts):
@@ -279,14 +381,22 @@ def _sweep(
             turn = sweep % 2
             total = Dots()
             for s in range(parts):
-                total += dots[s]
-            theta, now = mixing_coefficients(slot, total, valid[turn], residual[turn])
+                total += memory.dots[s]
+            theta, now = mixing_coefficients(slot, total, memory.valid[turn], memory.residual[turn])
             chunk = take_chunk(counters, phase)
             while chunk < parts:
                 if chunk == 0:
-                    valid[1 - turn] = now
-                    residual[1 - turn] = total[9]
-                accelerate_slice(slices[chunk][1], slices[chunk][2], theta, free, x, before, differences_x)
+                    memory.valid[1 - turn] = now
+                    memory.residual[1 - turn] = total[9]
+                accelerate_slice(
+                    bodies.slices[chunk][1],
+                    bodies.slices[chunk][2],
+                    theta,
+                    bodies.free,
+                    x,
+                    memory.before,
+                    memory.differences_x,
+                )
                 chunk = next_chunk(counters, phase)
             if not wait_until_done(counters, phase, parts):
                 return
@@ -294,6 +404,6 @@ def _sweep(
     phase = counters.shape[0] - 1
     chunk = take_chunk(counters, phase)
     while chunk < parts:
-        for i in range(slices[chunk][1], slices[chunk][2]):
+        for i in range(bodies.slices[chunk][1], bodies.slices[chunk][2]):
             outer_x[i] = wp.vec3d(x[i][0], x[i][1], x[i][2])
         chunk = next_chunk(counters, phase)

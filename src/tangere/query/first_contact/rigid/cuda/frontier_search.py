@@ -73,15 +73,15 @@ def search_frontier(batch: RigidQueryBatch, until: np.ndarray | None = None) -> 
     counted = np.zeros((1, COUNTERS), np.int64)
     for first in range(0, batch.count, CHUNK):
         count = min(CHUNK, batch.count - first)
-        rounds = batch.searches.get(("rounds", count)) or _Rounds(batch, count, HITS, 1)
-        while not rounds.run(first, limits):
-            rounds = _Rounds(batch, count, 8 * rounds.kept, 2 * rounds.room)
-        batch.searches["rounds", count] = rounds
-        counted += rounds.counted()
+        frontier = batch.searches.get(("frontier", count)) or _FrontierSearch(batch, count, HITS, 1)
+        while not frontier.run(first, limits):
+            frontier = _FrontierSearch(batch, count, 8 * frontier.kept, 2 * frontier.room)
+        batch.searches["frontier", count] = frontier
+        counted += frontier.counted()
     batch.host_hits, batch.host_counters = batch.hits.numpy(), counted
 
 
-class _Rounds:
+class _FrontierSearch:
     """Buffers and launches of a search in rounds."""
 
     def __init__(self, batch: RigidQueryBatch, count: int, kept: int, room: int) -> None:
@@ -104,12 +104,12 @@ class _Rounds:
         capacity = max(kept * count, 4096)
         self.hits, self.hit_queries = empty(capacity, EarliestHit), empty(capacity, wp.int32)
         self.counters = wp.zeros((self.every * threads, COUNTERS), dtype=wp.int64, device=device)
-        for kernel in (_begin, _expand, _solve, _put_back, _count, _list, _relist, _sum, _claim, _tell):
+        for kernel in (_begin, _expand, _solve, _push_children, _count, _list, _relist, _sum, _claim, _write_hits):
             load(kernel, device)
         self._graph = None
         if device.is_cuda:
             with wp.ScopedCapture(device) as capture:
-                self._several()
+                self._launch_rounds()
             self._graph = capture.graph
 
     def run(self, first: int, limits: wp.array) -> bool:
@@ -123,7 +123,7 @@ class _Rounds:
         found = 0
         while active:
             if self._graph is None:
-                self._several()
+                self._launch_rounds()
             else:
                 wp.capture_launch(self._graph)
             active, _, _, found, full = (int(n) for n in self.counts.numpy())
@@ -131,7 +131,7 @@ class _Rounds:
                 return False
         inputs = [self.hits, self.hit_queries, self.bounds]
         self._launch(_claim, found, inputs, [self.keys])
-        self._launch(_tell, found, [*inputs, self.keys], [batch.hits])
+        self._launch(_write_hits, found, [*inputs, self.keys], [batch.hits])
         return True
 
     def counted(self) -> np.ndarray:
@@ -140,7 +140,7 @@ class _Rounds:
         self._launch(_sum, min(len(self.counters), ADDING) * COUNTERS, [self.counters.flatten()], [sums])
         return sums.numpy()
 
-    def _several(self) -> None:
+    def _launch_rounds(self) -> None:
         """`TOGETHER` rounds, whether there is anything to do or not, and a new list of who has anything left."""
         batch, threads, shape = self.batch, 2 * self.width * self.count, [self.width, self.height]
         stacks = [self.active, self.stacks, self.sizes, self.children, self.child_counts]
@@ -151,7 +151,7 @@ class _Rounds:
             self._launch(_expand, threads, [*batch.inputs, *boxes])
             if solving:
                 self._launch(_solve, len(self.leaves), [*batch.inputs, self.leaves, *found])
-            self._launch(_put_back, threads, [*shape, *stacks, self.counts])
+            self._launch(_push_children, threads, [*shape, *stacks, self.counts])
             sizes = [self.active, self.sizes, self.child_counts, self.counts]
             self._launch(_count, self.count, [*shape, int(solving), *sizes])
         self._launch(_list, self.count, [self.active, self.sizes, self.counts], [self.next])
@@ -304,7 +304,7 @@ def _solve(
 
 
 @wp.kernel
-def _put_back(
+def _push_children(
     first: int,
     width: int,
     height: int,
@@ -405,7 +405,7 @@ def _claim(
 
 
 @wp.kernel
-def _tell(
+def _write_hits(
     first: int,
     hits: wp.array[EarliestHit],
     hit_queries: wp.array[int],

@@ -4,10 +4,11 @@ Question: the least and largest coordinates of a point of a moving body, and of 
 Method:   every kind of `RigidMotion` turns about a fixed direction by an angle a that never falls, so a coordinate is
           `k + b v + A cos a + B sin a`. The sinusoid is bounded exactly: by its values at both ends, and by its
           amplitude where its slope changes sign between them. Where the slope of the sum keeps its sign, the ends of
-          the sum itself are the bounds; else slide and sinusoid are bounded apart
-          (specs/redon-rigid-ccd-and-dynamics C7, "tight bounds for free").
+          the sum itself are the bounds; else slide and sinusoid are bounded apart. Sharper than interval arithmetic
+          on the matrices of Redon 2002, section 3.3, at no more cost.
 Sound:    every bound holds for the motion as real numbers; rounding is covered by a margin of `ROUNDING` times the
-          magnitudes that went in. Several motions in a row (the links of a chain) compose by `carried`.
+          magnitudes that went in. Several motions in a row (the links of a chain) compose by `point_box_bounds`.
+Known as: inclusion functions of a motion (interval analysis, Moore 1966; Redon 2002, section 3.3).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.geometry.intervals import overlap, plus, times
-from tangere.motion.kinematics import COSINE, TANGENT, RigidMotion, part_way, pivot_at
+from tangere.motion.kinematics import COSINE, TANGENT, RigidMotion, pivot_at, progress_at
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -23,20 +24,20 @@ wp.set_module_options(SOUND)
 __all__ = [
     "IntervalBox",
     "MotionSpan",
-    "Wave",
-    "along",
-    "apart",
-    "arm_of",
+    "TurningVector",
     "box_bounds",
-    "carried",
-    "carried_vector",
-    "hull_of",
+    "boxes_apart",
     "linear_bounds",
     "point_bounds",
+    "point_box_bounds",
+    "point_component_bounds",
     "span_of",
-    "turned_along",
+    "turning_arm",
+    "turning_vector",
+    "union_of_boxes",
     "vector_bounds",
-    "wave_of",
+    "vector_box_bounds",
+    "vector_component_bounds",
 ]
 
 #: More than the roundings between the numbers of a motion and a bound: some 60 operations of 2^-53 each, doubled.
@@ -80,8 +81,8 @@ class MotionSpan:
 @wp.func
 def span_of(motion: RigidMotion, t0: wp.float64, t1: wp.float64) -> MotionSpan:
     """The motion during [t0, t1], a part of [0, 1]."""
-    start = part_way(motion, t0)
-    end = part_way(motion, t1)
+    start = progress_at(motion, t0)
+    end = progress_at(motion, t1)
     span = MotionSpan()
     span.ends = wp.vec4d(wp.cos(start[0]), wp.sin(start[0]), wp.cos(end[0]), wp.sin(end[0]))
     span.more_than_half = int(end[0] - start[0] > HALF_TURN)
@@ -144,7 +145,7 @@ def _pivot_as_chord(motion: RigidMotion, start: wp.vec2d, end: wp.vec2d, turning
 
 
 @wp.struct
-class Wave:
+class TurningVector:
     """A vector that turns with the body: level + a cos + b sin."""
 
     level: wp.vec3d
@@ -154,20 +155,20 @@ class Wave:
 
 
 @wp.func
-def wave_of(span: MotionSpan, v: wp.vec3d) -> Wave:
+def turning_vector(span: MotionSpan, v: wp.vec3d) -> TurningVector:
     """The body's vector v (an edge, an axis: not a place) as it turns."""
-    return _wave(span, span.rotation * v)
+    return _turning(span, span.rotation * v)
 
 
 @wp.func
-def arm_of(span: MotionSpan, p: wp.vec3d) -> Wave:
+def turning_arm(span: MotionSpan, p: wp.vec3d) -> TurningVector:
     """From the place turned about to the body's point p, as it turns."""
-    return _wave(span, span.rotation * (p - span.pivot) + span.lever)
+    return _turning(span, span.rotation * (p - span.pivot) + span.lever)
 
 
 @wp.func
-def _wave(span: MotionSpan, arm: wp.vec3d) -> Wave:
-    wave = Wave()
+def _turning(span: MotionSpan, arm: wp.vec3d) -> TurningVector:
+    wave = TurningVector()
     wave.level = wp.dot(span.axis, arm) * span.axis
     wave.a = arm - wave.level
     wave.b = wp.cross(span.axis, arm)
@@ -178,7 +179,7 @@ def _wave(span: MotionSpan, arm: wp.vec3d) -> Wave:
 @wp.func
 def point_bounds(span: MotionSpan, p: wp.vec3d) -> IntervalBox:
     """Where the body's point p can be, in the frame the motion moves it in."""
-    wave = arm_of(span, p)
+    wave = turning_arm(span, p)
     k = span.base + wave.level
     reach = wave.length + wp.length(span.pivot)
     bounds = IntervalBox()
@@ -203,7 +204,7 @@ def point_bounds(span: MotionSpan, p: wp.vec3d) -> IntervalBox:
 @wp.func
 def vector_bounds(span: MotionSpan, v: wp.vec3d) -> IntervalBox:
     """Where the body's vector v can point."""
-    wave = wave_of(span, v)
+    wave = turning_vector(span, v)
     most = wave.length * (ONE + ROUNDING)
     bounds = IntervalBox()
     for i in range(3):
@@ -215,8 +216,8 @@ def vector_bounds(span: MotionSpan, v: wp.vec3d) -> IntervalBox:
 
 
 @wp.func
-def along(span: MotionSpan, arm: Wave, n: wp.vec3d, from_: wp.vec3d) -> wp.vec2d:
-    """How far a point (its `arm_of`) can be from the fixed place `from_` along the fixed direction n, of length 1."""
+def point_component_bounds(span: MotionSpan, arm: TurningVector, n: wp.vec3d, from_: wp.vec3d) -> wp.vec2d:
+    """How far a point (its `turning_arm`) can be from the place `from_` along the fixed direction n, of length 1."""
     slack = wp.dot(wp.abs(n), span.slack)
     size = wp.length(span.base) + wp.length(from_) + wp.length(span.velocity) + arm.length + wp.length(span.pivot)
     return _coordinate(
@@ -233,8 +234,8 @@ def along(span: MotionSpan, arm: Wave, n: wp.vec3d, from_: wp.vec3d) -> wp.vec2d
 
 
 @wp.func
-def turned_along(span: MotionSpan, wave: Wave, n: wp.vec3d, size: wp.float64) -> wp.vec2d:
-    """The component of a vector (its `wave_of`) along the fixed direction n; `size` is at least the length of n."""
+def vector_component_bounds(span: MotionSpan, wave: TurningVector, n: wp.vec3d, size: wp.float64) -> wp.vec2d:
+    """The component of a `turning_vector` along the fixed direction n; `size` is at least the length of n."""
     most = TWO * wave.length * size
     range_ = _sinusoid(span.ends, span.more_than_half, wp.dot(n, wave.a), wp.dot(n, wave.b))
     level = wp.dot(n, wave.level)
@@ -243,15 +244,15 @@ def turned_along(span: MotionSpan, wave: Wave, n: wp.vec3d, size: wp.float64) ->
 
 
 @wp.func
-def carried(span: MotionSpan, inner: IntervalBox) -> IntervalBox:
-    """Where a point can be that is itself only known to be within `inner`, in the body's frame (links of a chain)."""
+def point_box_bounds(span: MotionSpan, inner: IntervalBox) -> IntervalBox:
+    """Where a point can be that is only known to be within the box `inner`, in the body's frame (links of a chain)."""
     half = HALF * (inner.upper - inner.lower)
     return _widened(span, point_bounds(span, inner.lower + half), _sides(inner))
 
 
 @wp.func
-def carried_vector(span: MotionSpan, inner: IntervalBox) -> IntervalBox:
-    """Where a vector can point that is itself only known to be within `inner`."""
+def vector_box_bounds(span: MotionSpan, inner: IntervalBox) -> IntervalBox:
+    """Where a vector can point that is only known to be within the box `inner`."""
     half = HALF * (inner.upper - inner.lower)
     return _widened(span, vector_bounds(span, inner.lower + half), _sides(inner))
 
@@ -295,7 +296,7 @@ def linear_bounds(start: wp.vec3d, end: wp.vec3d, t0: wp.float64, t1: wp.float64
 
 
 @wp.func
-def hull_of(a: IntervalBox, b: IntervalBox) -> IntervalBox:
+def union_of_boxes(a: IntervalBox, b: IntervalBox) -> IntervalBox:
     """The least box that holds both."""
     bounds = IntervalBox()
     bounds.lower = wp.min(a.lower, b.lower)
@@ -304,7 +305,7 @@ def hull_of(a: IntervalBox, b: IntervalBox) -> IntervalBox:
 
 
 @wp.func
-def apart(a: IntervalBox, b: IntervalBox, separation: wp.float64) -> bool:
+def boxes_apart(a: IntervalBox, b: IntervalBox, separation: wp.float64) -> bool:
     """Whether two boxes are certainly more than `separation` apart along some axis; never where a bound is NaN."""
     return (
         a.lower[0] > b.upper[0] + separation

@@ -1,4 +1,4 @@
-"""How far a moving body can get in a while: its state at an instant, and bounds that hold for the whole step.
+"""Motion bounds: how far a moving body can get in a while, from its state at an instant and bounds of the whole step.
 
 Question: along a fixed direction n, how fast can a point of the body come nearer, from now on?
 Method:   with the pivot's velocity v and the body's angular velocity at the instant, a point at r from the pivot has
@@ -7,9 +7,11 @@ Method:   with the pivot's velocity v and the body's angular velocity at the ins
           where rho is the largest distance of the points meant to the axis through the pivot (to the pivot itself where
           the axis is not fixed). The second order is sharp near contact, the first one for long ways and fast spins.
 Bodies:   a body's motion is the product of `count` motions from `first` on: more than one makes a chain, each moving in
-          the frame of the one before (specs/redon-rigid-ccd-and-dynamics C3.3).
-Clock:    a turn that starts infinitely fast (COSINE) has bounds only on another clock, t = sin^2(pi tau / 2). All
-          rates here are per unit of tau; without such a motion the clock is plain, t = tau.
+          the frame of the one before (Redon 2002, section 3.2).
+Time:     a turn that starts infinitely fast (COSINE) has bounds only in another parameter, t = sin^2(pi tau / 2). All
+          rates here are per unit of tau; without such a motion t = tau.
+Known as: the motion bound of conservative advancement (Mirtich 1996; Zhang, Lee and Kim 2006), here with a second-order
+          term.
 """
 
 from __future__ import annotations
@@ -20,18 +22,18 @@ from tangere.motion.kinematics import (
     COSINE,
     TANGENT,
     RigidMotion,
-    part_way,
     pivot_at,
     pivot_velocity,
+    progress_at,
     rates_at,
+    rotated,
     rotation_about,
-    turned,
 )
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["BodyState", "MotionBounds", "clock_time", "motion_bounds_of", "reach_of", "state_of"]
+__all__ = ["BodyState", "MotionBounds", "motion_bounds_of", "pivot_distance_bound", "reparametrised_time", "state_of"]
 
 _ZERO = wp.constant(wp.float64(0.0))
 _HALF = wp.constant(wp.float64(0.5))
@@ -47,7 +49,7 @@ _ROUNDED_UP = wp.constant(wp.float64(1.0 + 1.0e-12))
 
 @wp.struct
 class MotionBounds:
-    """Bounds over the whole step, per unit of the clock."""
+    """Bounds over the whole step, per unit of tau."""
 
     pivot: wp.vec3d  #: in the body's frame
     axis: wp.vec3d  #: of every turn, in the body's frame; zero where it is not fixed
@@ -62,7 +64,7 @@ class MotionBounds:
 
 @wp.struct
 class BodyState:
-    """Pose and velocity at one instant, world; the pivot of the course is at `point`."""
+    """Pose and velocity at one instant, world; the pivot of `MotionBounds` is at `point`."""
 
     rotation: wp.mat33d
     point: wp.vec3d
@@ -71,8 +73,8 @@ class BodyState:
 
 
 @wp.func
-def clock_time(smooth: wp.bool, tau: wp.float64) -> wp.float64:
-    """The time t the clock shows at tau."""
+def reparametrised_time(smooth: wp.bool, tau: wp.float64) -> wp.float64:
+    """The time t at the parameter tau: tau itself, or sin^2(pi tau / 2) if it is to be smooth."""
     t = tau
     if smooth:
         s = wp.sin(_HALF_PI * tau)
@@ -101,12 +103,12 @@ def state_of(motions: wp.array[RigidMotion], first: int, count: int, smooth: wp.
 @wp.func
 def link_state(motion: RigidMotion, smooth: wp.bool, tau: wp.float64) -> BodyState:
     """Pose and velocity of one motion at tau, in the frame it moves in."""
-    t = clock_time(smooth, tau)
+    t = reparametrised_time(smooth, tau)
     pace = motion.span
     if smooth:
         pace *= _HALF_PI * wp.sin(_PI * tau)
     state = BodyState()
-    way = part_way(motion, t)
+    way = progress_at(motion, t)
     state.rotation = motion.rotation
     if way[0] != _ZERO:
         state.rotation = rotation_about(motion.axis, way[0]) * motion.rotation
@@ -123,7 +125,7 @@ def link_state(motion: RigidMotion, smooth: wp.bool, tau: wp.float64) -> BodySta
 
 @wp.func
 def _cosine_rates(motion: RigidMotion, tau: wp.float64) -> wp.vec2d:
-    """(a', b') of a COSINE motion on the smooth clock, where the infinite rate at its start cancels.
+    """(a', b') of a COSINE motion in the smooth parameter, where the infinite rate at its start cancels.
 
     With s = begin + span sin^2(phi), phi = pi tau / 2, and sin(a/2) = sqrt(s) k, k = sin(w/2):
     a' = 2 k s' / (2 sqrt(s) cos(a/2)), s' = pi span sin(phi) cos(phi), cos^2(a/2) = 1 - s k^2.
@@ -147,36 +149,36 @@ def _cosine_rates(motion: RigidMotion, tau: wp.float64) -> wp.vec2d:
 @wp.func
 def motion_bounds_of(motions: wp.array[RigidMotion], first: int, count: int, smooth: wp.bool) -> MotionBounds:
     """Bounds of the body's motion over the whole step."""
-    course = link_motion_bounds(motions[first], smooth)
+    bounds = link_motion_bounds(motions[first], smooth)
     if count > 1:
         # Innermost outwards. A point at rho from the innermost pivot has: distance to the next frame's pivot below
         # far + rho, speed below speed + spin rho, acceleration below acceleration + turn rho.
-        course = link_motion_bounds(motions[first + count - 1], smooth)
-        speed = wp.length(course.drift) + course.swing
+        bounds = link_motion_bounds(motions[first + count - 1], smooth)
+        speed = wp.length(bounds.drift) + bounds.swing
         far = _ZERO
         k = int(count - 2)
         while k >= 0:
-            far += reach_of(motions[first + k + 1]) + wp.length(motions[first + k].pivot)
+            far += pivot_distance_bound(motions[first + k + 1]) + wp.length(motions[first + k].pivot)
             outer = link_motion_bounds(motions[first + k], smooth)
-            course.acceleration += outer.acceleration + outer.turn * far + _TWO * outer.spin * speed
-            course.turn += outer.turn + _TWO * outer.spin * course.spin
+            bounds.acceleration += outer.acceleration + outer.turn * far + _TWO * outer.spin * speed
+            bounds.turn += outer.turn + _TWO * outer.spin * bounds.spin
             speed += wp.length(outer.drift) + outer.swing + outer.spin * far
-            course.spin += outer.spin
+            bounds.spin += outer.spin
             k -= 1
-        course.drift = wp.vec3d(_ZERO, _ZERO, _ZERO)
-        course.swing = speed
-        course.path = far + reach_of(motions[first])
-        course.axis = course.drift
-        course.fixed_axis = False
-    course.swing *= _ROUNDED_UP
-    course.spin *= _ROUNDED_UP
-    course.acceleration *= _ROUNDED_UP
-    course.turn *= _ROUNDED_UP
-    return course
+        bounds.drift = wp.vec3d(_ZERO, _ZERO, _ZERO)
+        bounds.swing = speed
+        bounds.path = far + pivot_distance_bound(motions[first])
+        bounds.axis = bounds.drift
+        bounds.fixed_axis = False
+    bounds.swing *= _ROUNDED_UP
+    bounds.spin *= _ROUNDED_UP
+    bounds.acceleration *= _ROUNDED_UP
+    bounds.turn *= _ROUNDED_UP
+    return bounds
 
 
 @wp.func
-def reach_of(motion: RigidMotion) -> wp.float64:
+def pivot_distance_bound(motion: RigidMotion) -> wp.float64:
     """How far the pivot can get from the origin of the frame the motion is in."""
     return wp.length(motion.origin) + wp.length(motion.velocity) + _HALF_PI * wp.length(motion.arc)
 
@@ -189,12 +191,12 @@ def link_motion_bounds(motion: RigidMotion, smooth: wp.bool) -> MotionBounds:
     last = motion.begin + span
     slide = wp.length(motion.velocity)
     arc = wp.length(motion.arc)
-    course = MotionBounds()
-    course.pivot = motion.pivot
-    course.axis = wp.transpose(motion.rotation) * motion.axis
-    course.fixed_axis = True
-    course.path = reach_of(motion)
-    fastest = _ONE  # of the clock: t' <= fastest, |t''| <= bent
+    bounds = MotionBounds()
+    bounds.pivot = motion.pivot
+    bounds.axis = wp.transpose(motion.rotation) * motion.axis
+    bounds.fixed_axis = True
+    bounds.path = pivot_distance_bound(motion)
+    fastest = _ONE  # of t(tau): t' <= fastest, |t''| <= bent
     bent = _ZERO
     if smooth:
         fastest = _HALF_PI
@@ -205,11 +207,11 @@ def link_motion_bounds(motion: RigidMotion, smooth: wp.bool) -> MotionBounds:
         bend = _UNBOUNDED
         if motion.begin == _ZERO and last == _ONE:
             bend = wp.min(_HALF * _PI * _PI * wp.abs(wp.tan(_HALF * w)), _UNBOUNDED)
-        course.spin = spin
-        course.turn = spin * spin + bend
-        course.drift = _HALF * fastest * span * motion.velocity
-        course.swing = _HALF * fastest * span * slide + spin / w * arc
-        course.acceleration = bent * span * slide + (bend + spin * spin) / w * arc
+        bounds.spin = spin
+        bounds.turn = spin * spin + bend
+        bounds.drift = _HALF * fastest * span * motion.velocity
+        bounds.swing = _HALF * fastest * span * slide + spin / w * arc
+        bounds.acceleration = bent * span * slide + (bend + spin * spin) / w * arc
     else:
         slowest = _ONE  # b' lies between slowest and largest, b'' below rise
         largest = _ONE
@@ -219,17 +221,17 @@ def link_motion_bounds(motion: RigidMotion, smooth: wp.bool) -> MotionBounds:
             largest = rates_at(motion, _ZERO, last)[1]
             rise = w * largest * wp.tan(_HALF * w * last)
         speed = largest * slide + arc
-        middle = turned(motion.axis, w * (motion.begin + _HALF * span - _HALF), motion.arc)
+        middle = rotated(motion.axis, w * (motion.begin + _HALF * span - _HALF), motion.arc)
         drift = (_HALF * (slowest + largest) * motion.velocity + middle) * span
         swing = span * (
             _HALF * (largest - slowest) * slide + _TWO * wp.sin(wp.min(_HALF * w * span, _PI) * _HALF) * arc
         )
-        course.spin = w * span * fastest
-        course.turn = course.spin * course.spin + w * span * bent
-        course.acceleration = (rise * slide + w * arc) * span * span * fastest * fastest + speed * span * bent
-        course.drift = drift
-        course.swing = swing
+        bounds.spin = w * span * fastest
+        bounds.turn = bounds.spin * bounds.spin + w * span * bent
+        bounds.acceleration = (rise * slide + w * arc) * span * span * fastest * fastest + speed * span * bent
+        bounds.drift = drift
+        bounds.swing = swing
         if smooth:  # the pace goes from 0 to fastest and back
-            course.drift = _HALF * fastest * drift
-            course.swing = _HALF * fastest * wp.length(drift) + fastest * swing
-    return course
+            bounds.drift = _HALF * fastest * drift
+            bounds.swing = _HALF * fastest * wp.length(drift) + fastest * swing
+    return bounds

@@ -1,15 +1,21 @@
-"""Where a vertical line enters a placed body, and where it leaves: one function per kind, as in `analytic_body`."""
+"""Where a vertical line enters a placed body, and where it leaves: one function per kind, as in `placed_body`.
+
+Question: which interval of z does the vertical line through (x, y) have in common with a body, and which way is out
+          where it enters?
+Method:   the quadric of the side cut by the planes of the ends; hulls by clipping the line at every plane.
+Known as: ray casting against convex primitives (line-quadric intersection; Cyrus and Beck 1978 for hulls).
+"""
 
 from __future__ import annotations
 
 import warp as wp
 
 from tangere.runtime import SOUND
-from tangere.shape.analytic.placed_body import Hulls, PlacedBody, one_of
+from tangere.shape.analytic.placed_body import Hulls, PlacedBody, function_for_kind
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Column", "column_of"]
+__all__ = ["VerticalInterval", "vertical_interval_of"]
 
 real = wp.float64
 vec = wp.vec3d
@@ -22,7 +28,7 @@ _LEVEL = wp.constant(real(1.0e-12))
 
 
 @wp.struct
-class Column:
+class VerticalInterval:
     """What a vertical line has in common with a body: from `low` to `high`; nothing where low > high."""
 
     low: wp.float64
@@ -30,105 +36,105 @@ class Column:
     normal: wp.vec3d  #: unit, at `low`, into the body
 
 
-def column_of(kind: int) -> wp.Function:
-    """`column(body, hulls, x, y) -> Column`: what the vertical line through (x, y) has in common with the body."""
-    return one_of(kind, _round_column, _cylinder_column, _cone_column, _hull_column)
+def vertical_interval_of(kind: int) -> wp.Function:
+    """`interval(body, hulls, x, y) -> VerticalInterval`: what the vertical line through (x, y) has of the body."""
+    return function_for_kind(kind, _round_interval, _cylinder_interval, _cone_interval, _hull_interval)
 
 
 @wp.func
-def _nothing() -> Column:
-    column = Column()
-    column.low = _ONE
-    column.high = -_ONE
-    return column
+def _nothing() -> VerticalInterval:
+    interval = VerticalInterval()
+    interval.low = _ONE
+    interval.high = -_ONE
+    return interval
 
 
 @wp.func
-def _side_column(body: PlacedBody, x: real, y: real) -> Column:
+def _side_interval(body: PlacedBody, x: real, y: real) -> VerticalInterval:
     """The endless cylinder: (1 - vz^2) z^2 - 2 vz s z + x^2 + y^2 - s^2 - r^2 <= 0 with s = vx x + vy y."""
     v = body.axis
     s = v[0] * x + v[1] * y
-    column = Column()
-    column.low = -_FAR
-    column.high = _FAR
+    interval = VerticalInterval()
+    interval.low = -_FAR
+    interval.high = _FAR
     a = v[0] * v[0] + v[1] * v[1]
     c = x * x + y * y - s * s - body.radius * body.radius
     if a <= _LEVEL:
         if c > _ZERO:
             return _nothing()
-        return column
+        return interval
     b = v[2] * s
     inside = b * b - a * c
     if inside < _ZERO:
         return _nothing()
     root = wp.sqrt(inside)
-    column.low = (b - root) / a
-    column.high = (b + root) / a
-    p = vec(x, y, column.low)
-    column.normal = (wp.dot(p, v) * v - p) / body.radius
-    return column
+    interval.low = (b - root) / a
+    interval.high = (b + root) / a
+    p = vec(x, y, interval.low)
+    interval.normal = (wp.dot(p, v) * v - p) / body.radius
+    return interval
 
 
 @wp.func
-def _cylinder_column(body: PlacedBody, hulls: Hulls, x: real, y: real) -> Column:
-    column = _side_column(body, x, y)
-    if column.low > column.high:
-        return column
+def _cylinder_interval(body: PlacedBody, hulls: Hulls, x: real, y: real) -> VerticalInterval:
+    interval = _side_interval(body, x, y)
+    if interval.low > interval.high:
+        return interval
     v = body.axis
     s = v[0] * x + v[1] * y
     if v[2] > _LEVEL:
         base = (-body.reach - s) / v[2]
-        if base > column.low:
-            column.low = base
-            column.normal = v
-        column.high = wp.min(column.high, (body.reach - s) / v[2])
+        if base > interval.low:
+            interval.low = base
+            interval.normal = v
+        interval.high = wp.min(interval.high, (body.reach - s) / v[2])
     elif wp.abs(s) > body.reach:
         return _nothing()
-    return column
+    return interval
 
 
 @wp.func
-def _ball_column(body: PlacedBody, centre: vec, x: real, y: real) -> Column:
+def _ball_interval(body: PlacedBody, centre: vec, x: real, y: real) -> VerticalInterval:
     dx = x - centre[0]
     dy = y - centre[1]
     inside = body.radius * body.radius - dx * dx - dy * dy
     if inside < _ZERO:
         return _nothing()
-    column = Column()
+    interval = VerticalInterval()
     root = wp.sqrt(inside)
-    column.low = centre[2] - root
-    column.high = centre[2] + root
-    column.normal = vec(-dx, -dy, root) / body.radius
-    return column
+    interval.low = centre[2] - root
+    interval.high = centre[2] + root
+    interval.normal = vec(-dx, -dy, root) / body.radius
+    return interval
 
 
 @wp.func
-def _round_column(body: PlacedBody, hulls: Hulls, x: real, y: real) -> Column:
+def _round_interval(body: PlacedBody, hulls: Hulls, x: real, y: real) -> VerticalInterval:
     """The union of two balls and the cylinder between them: lowest and highest of what belongs to it."""
     v = body.axis
-    column = _ball_column(body, -body.reach * v, x, y)
+    interval = _ball_interval(body, -body.reach * v, x, y)
     if body.reach == _ZERO:
-        return column
-    if column.low > column.high:
-        column.low = _FAR
-        column.high = -_FAR
+        return interval
+    if interval.low > interval.high:
+        interval.low = _FAR
+        interval.high = -_FAR
     s = v[0] * x + v[1] * y
     for k in range(2):
-        part = _side_column(body, x, y)
+        part = _side_interval(body, x, y)
         # Of the endless cylinder only what lies between the ends; a vertical one has no lowest point.
         lowest = wp.abs(s + v[2] * part.low) <= body.reach
         highest = wp.abs(s + v[2] * part.high) <= body.reach
         if k == 1:
-            part = _ball_column(body, body.reach * v, x, y)
+            part = _ball_interval(body, body.reach * v, x, y)
             lowest = True
             highest = True
         if part.low <= part.high:
-            if lowest and part.low < column.low:
-                column.low = part.low
-                column.normal = part.normal
-            if highest and part.high > column.high:
-                column.high = part.high
-    return column
+            if lowest and part.low < interval.low:
+                interval.low = part.low
+                interval.normal = part.normal
+            if highest and part.high > interval.high:
+                interval.high = part.high
+    return interval
 
 
 @wp.func
@@ -140,7 +146,7 @@ def _in_cone(body: PlacedBody, p: vec, slope: real) -> bool:
 
 
 @wp.func
-def _cone_column(body: PlacedBody, hulls: Hulls, x: real, y: real) -> Column:
+def _cone_interval(body: PlacedBody, hulls: Hulls, x: real, y: real) -> VerticalInterval:
     """Where the line crosses the base or the side, as far as these points belong to the cone."""
     v = body.axis
     slope = body.radius / (real(2.0) * body.reach)
@@ -150,9 +156,9 @@ def _cone_column(body: PlacedBody, hulls: Hulls, x: real, y: real) -> Column:
     a = v[0] * v[0] + v[1] * v[1] - slope * slope * v[2] * v[2]
     b = v[2] * (slope * slope * t - s)
     c = x * x + y * y - s * s - slope * slope * t * t
-    column = _nothing()
-    column.low = _FAR
-    column.high = -_FAR
+    interval = _nothing()
+    interval.low = _FAR
+    interval.high = -_FAR
     for k in range(3):
         z = _FAR + _ZERO
         if k == 2:
@@ -167,21 +173,21 @@ def _cone_column(body: PlacedBody, hulls: Hulls, x: real, y: real) -> Column:
         if wp.abs(z) < _FAR:
             p = vec(x, y, z)
             if _in_cone(body, p, slope):
-                if z < column.low:
-                    column.low = z
+                if z < interval.low:
+                    interval.low = z
                     if k == 2:
-                        column.normal = v
+                        interval.normal = v
                     else:
-                        column.normal = -wp.normalize(wp.normalize(p - wp.dot(p, v) * v) + slope * v)
-                column.high = wp.max(column.high, z)
-    return column
+                        interval.normal = -wp.normalize(wp.normalize(p - wp.dot(p, v) * v) + slope * v)
+                interval.high = wp.max(interval.high, z)
+    return interval
 
 
 @wp.func
-def _hull_column(body: PlacedBody, hulls: Hulls, x: real, y: real) -> Column:
-    column = Column()
-    column.low = -_FAR
-    column.high = _FAR
+def _hull_interval(body: PlacedBody, hulls: Hulls, x: real, y: real) -> VerticalInterval:
+    interval = VerticalInterval()
+    interval.low = -_FAR
+    interval.high = _FAR
     steepest = int(0)
     for k in range(hulls.planes.shape[0]):
         plane = hulls.planes[k]
@@ -191,11 +197,11 @@ def _hull_column(body: PlacedBody, hulls: Hulls, x: real, y: real) -> Column:
             if room < _ZERO:
                 return _nothing()
         elif n[2] < _ZERO:
-            if room / n[2] > column.low:
-                column.low = room / n[2]
+            if room / n[2] > interval.low:
+                interval.low = room / n[2]
                 steepest = k
         else:
-            column.high = wp.min(column.high, room / n[2])
+            interval.high = wp.min(interval.high, room / n[2])
     plane = hulls.planes[steepest]
-    column.normal = -wp.normalize(body.rotation * wp.cw_div(vec(plane[0], plane[1], plane[2]), body.half))
-    return column
+    interval.normal = -wp.normalize(body.rotation * wp.cw_div(vec(plane[0], plane[1], plane[2]), body.half))
+    return interval
