@@ -6,8 +6,6 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["checked_index", "checked_indices"]
-
 
 def checked_indices(data: Arrays, name: str, count: int, what: str) -> np.ndarray:
     """`data` as (n,) int64, each of them at least 0 and below `count`; a single number is taken as one of them.

@@ -14,8 +14,6 @@ import click
 from tangere.cli.shared.json_text import json_text
 from tangere.cli.shared.options import machine_options
 
-__all__ = ["bench"]
-
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _KINDS = ("vertex_face", "edge_edge")
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tangere.query.path_check import PathCheck
     from tangere.scene import Scene
 
-__all__ = ["check"]
-
 _ROWS = 20  #: segments listed on the screen; --json lists all
 
 

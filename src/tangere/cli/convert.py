@@ -12,8 +12,6 @@ from tangere.cli.shared.options import units_option
 if TYPE_CHECKING:
     from tangere.shape.mesh import Mesh
 
-__all__ = ["convert"]
-
 
 @click.command()
 @click.argument("meshes", nargs=-1, required=True, type=click.Path(path_type=Path))

@@ -10,8 +10,6 @@ import click
 
 from tangere.cli.shared.options import machine_options
 
-__all__ = ["crowd"]
-
 _SCENES = ["corridor", "circle", "city", "snake", "planet", "knot", "potatoid", "swarm"]
 #: Which scenarios have agents with a shape, and how the number of them is called there.
 _SHAPED = {"corridor": "bodies", "circle": "bodies", "city": "bodies", "snake": "snakes"} | dict.fromkeys(

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tangere.cli.shared.showcase import Case
 
-__all__ = ["demo"]
-
 _SCENES = ["scene", "triangles", "first contact", "found in", "all contacts", "found in "]
 _PATHS = ["path", "segments", "triangles", "verdict", "clearance", "checked in"]
 _BATCHES = ["batch", "queries", "contacts", "queries/s"]

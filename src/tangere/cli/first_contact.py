@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tangere.query.first_contact import FirstContact
     from tangere.scene import Scene
 
-__all__ = ["first_contact"]
-
 _ROWS = 20  #: contacts listed on the screen; --json lists all
 
 

@@ -9,8 +9,6 @@ import click
 from tangere.cli.shared.json_text import json_text
 from tangere.cli.shared.options import units_option
 
-__all__ = ["info"]
-
 
 @click.command()
 @click.argument("mesh", type=click.Path(path_type=Path))

@@ -12,8 +12,6 @@ from tangere.cli.shared.options import machine_options
 if TYPE_CHECKING:
     from tangere.soft import Recording, Simulation
 
-__all__ = ["soft"]
-
 #: Steps of 20 ms that show all that happens in each scene.
 _STEPS = {"tori": 300, "knot": 370, "drop": 100, "cloth": 100}
 #: Young's modulus that steps of 20 ms can follow in any of the scenes [Pa].

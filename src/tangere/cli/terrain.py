@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tangere.shape.analytic import Analytic
     from tangere.shape.heightfield import Heightfield
 
-__all__ = ["terrain"]
-
 _ROWS = 20  #: contacts listed on the screen; --json lists all
 _BARRELS = ["barrel", "contacts", "normals", "smallest gap"]
 _WHEELS = ["question", "answers", "time", "per wheel", "wheels in 10 ms"]

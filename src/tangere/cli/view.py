@@ -9,8 +9,6 @@ import click
 from tangere.cli.shared.options import units_option
 from tangere.cli.shared.several_values import SeveralValues
 
-__all__ = ["view"]
-
 
 @click.command(cls=SeveralValues)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))

@@ -18,8 +18,6 @@ from tangere.crowd.agents.body_agents import BodyAgents
 from tangere.crowd.agents.density import DensityMarks
 from tangere.crowd.agents.population import Population
 
-__all__ = ["CellAdaptation"]
-
 #: A change is put off until this part of the cells is to be split or merged, for so many times at most.
 _WORTHWHILE_PART, _PUT_OFF_AT_MOST = 0.15, 8
 

@@ -16,8 +16,6 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, not_negative, number, positive, to_numpy, whole
 
-__all__ = ["Body", "Cage", "box", "chain", "deformable", "rigid"]
-
 
 @dataclass(frozen=True, eq=False)
 class Body:

@@ -19,17 +19,6 @@ from tangere.scene import Camera, Scene, Thing
 from tangere.shape.analytic import Sphere
 from tangere.shape.mesh import Mesh
 
-__all__ = [
-    "cell_colours",
-    "cell_edges",
-    "cell_triangles",
-    "plot_measures",
-    "raised_outline",
-    "scene_of",
-    "top_view",
-    "wall_edges",
-]
-
 _INK, _BODY = "#3c4048", "#c8553d"
 _GROUND = (0.80, 0.82, 0.84)
 #: Cells: coarse, fine, crowded, blocked.

@@ -16,8 +16,6 @@ from tangere.cells.maps import MapArrays, RingTable
 from tangere.crowd.agents.arrays import CrowdArrays, ring_cell
 from tangere.runtime import SOUND, launch
 
-__all__ = ["Observation", "observe"]
-
 wp.set_module_options(SOUND)
 
 

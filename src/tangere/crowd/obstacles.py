@@ -18,8 +18,6 @@ from tangere.crowd.occupancy import is_occupied
 from tangere.crowd.simulation import Simulation
 from tangere.runtime import Arrays, InputError, positive, to_numpy
 
-__all__ = ["Obstacle"]
-
 
 class Obstacle:
     """A disc (flat maps) or ball (space) that agents go around; the simulation's steps settle it.

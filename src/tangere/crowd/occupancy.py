@@ -15,8 +15,6 @@ from tangere.crowd.agents.body_agents import BodyAgents
 from tangere.crowd.agents.population import Population
 from tangere.runtime import Arrays, InputError
 
-__all__ = ["in_polygon", "is_occupied", "leaves_below"]
-
 
 def is_occupied(points: Population, bodies: BodyAgents, cells: np.ndarray) -> np.ndarray:
     """(n,) bool: which of these leaves somebody is in; on surfaces a body is where its corners are."""

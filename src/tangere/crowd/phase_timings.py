@@ -13,8 +13,6 @@ from contextlib import contextmanager
 
 import warp as wp
 
-__all__ = ["PHASES", "PhaseTimings"]
-
 #: The phases of a step, as Pitiot 2015, chapter 8, tells them apart.
 PHASES = ("behaviour", "tracking", "registration", "bodies", "multiresolution")
 

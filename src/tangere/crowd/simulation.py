@@ -51,8 +51,6 @@ from tangere.runtime import (
 if TYPE_CHECKING:
     from tangere.crowd.obstacles import Obstacle
 
-__all__ = ["Simulation"]
-
 #: Stiffness and damping of the bubbles of bodies [1/(m s^2), 1/s].
 _BODY_PUSH = 30.0, 4.0
 #: Of several tried in the scenes of bench/pitiot_crowd_figures; (8, 4) is better without bodies and worse among them.

@@ -23,8 +23,6 @@ from tangere.runtime import InputError, MissingExtraError
 if TYPE_CHECKING:
     from tangere.crowd.simulation import Simulation
 
-__all__ = ["Recorder", "Trajectories", "check_format"]
-
 _STALLED = 0.1  #: part of the wanted speed
 
 

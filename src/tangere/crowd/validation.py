@@ -8,14 +8,6 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, positive, to_numpy, whole
 
-__all__ = [
-    "check_behaviour",
-    "group_numbers",
-    "heading_vectors",
-    "positive_each",
-    "whole_counts",
-]
-
 #: What a behaviour has, see `tangere.crowd.stepping.Behaviour`.
 _BEHAVIOUR = "range", "steer", "parameters"
 

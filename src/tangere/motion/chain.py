@@ -16,8 +16,6 @@ import numpy as np
 from tangere.motion.rigid_motion import Rigid, joined_records, motions_of
 from tangere.runtime import InputError, described, to_numpy
 
-__all__ = ["Chain"]
-
 
 class Chain:
     """Links in a tree.

@@ -21,19 +21,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "COSINE",
-    "STEADY",
-    "TANGENT",
-    "RigidMotion",
-    "RigidPose",
-    "RigidVelocity",
-    "pose_at",
-    "progress_at",
-    "rotation_about",
-    "velocity_at",
-]
-
 #: Constant rates: a = w t, b = t. Rest, twists and screws.
 STEADY = wp.constant(0)
 #: a = w t, b = tan(w t / 2) / tan(w / 2): polynomial in tan(w t / 2).

@@ -13,8 +13,6 @@ import warp as wp
 from tangere.motion.poses import as_times
 from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["Linear"]
-
 
 @dataclass(frozen=True, eq=False)
 class Linear:

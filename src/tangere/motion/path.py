@@ -21,8 +21,6 @@ from tangere.motion.rigid_motion import Rigid
 from tangere.motion.screw import Screw
 from tangere.runtime import Arrays, CapacityError, InputError, described, to_numpy
 
-__all__ = ["Path", "deviation", "split"]
-
 #: Steps a motion is cut into at most.
 MOST_STEPS = 1_000_000
 #: The largest turn of a step when a motion is cut: well below half a turn, where a screw would go the other way round.

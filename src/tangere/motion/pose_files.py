@@ -19,8 +19,6 @@ import numpy as np
 from tangere.motion.poses import quaternions_of, rotations_of
 from tangere.runtime import InputError
 
-__all__ = ["QUATERNIONS", "read_poses", "write_poses"]
-
 #: Columns of a quaternion, by the order of its parts.
 QUATERNIONS = {"wxyz": ("qw", "qx", "qy", "qz"), "xyzw": ("qx", "qy", "qz", "qw")}
 _PLACE = ("x", "y", "z")

@@ -10,8 +10,6 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, to_numpy
 
-__all__ = ["as_body_points", "as_poses", "as_times", "as_vectors", "quaternions_of", "rotation_between", "rotations_of"]
-
 #: A rotation block this far from a rotation is a mistake (single precision gives 1e-7); below it, it is mended.
 NOT_A_ROTATION = 1e-5
 #: … and this near it is left as it is.

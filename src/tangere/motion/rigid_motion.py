@@ -17,8 +17,6 @@ from tangere.runtime import SOUND, Arrays, InputError, described, launch, to_num
 
 wp.set_module_options(SOUND)
 
-__all__ = ["RECORD", "Rigid", "blank_records", "evaluated", "joined_records", "motions_of"]
-
 #: The layout of `RigidMotion` for NumPy.
 RECORD = np.dtype(RigidMotion.numpy_dtype())
 

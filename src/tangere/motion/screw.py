@@ -17,8 +17,6 @@ from tangere.motion.poses import as_poses, rotation_between
 from tangere.motion.rigid_motion import Rigid, blank_records
 from tangere.runtime import Arrays, InputError
 
-__all__ = ["Screw"]
-
 #: From this angle on the axis is at most 10 times the way of the body's origin away [rad].
 AXIS_IS_NEAR = 0.1
 #: Below this a variant of the screw is the plain one: variants are made of quotients of the angle [rad].

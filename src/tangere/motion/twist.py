@@ -12,8 +12,6 @@ from tangere.motion.poses import as_poses, as_vectors
 from tangere.motion.rigid_motion import Rigid, blank_records
 from tangere.runtime import Arrays, InputError
 
-__all__ = ["Rest", "Twist"]
-
 
 class Rest(Rigid):
     """No motion.

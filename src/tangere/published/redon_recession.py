@@ -14,8 +14,6 @@ import itertools
 
 import numpy as np
 
-__all__ = ["cone_projection", "is_whole_space", "minimal_subset", "published_cones"]
-
 #: A vector belongs to a cone if its projection is this near to it.
 _MEMBER = 1e-9
 _DRAWS = 50

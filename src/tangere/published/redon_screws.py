@@ -11,8 +11,6 @@ from tangere.motion.kinematics import COSINE, TANGENT
 from tangere.motion.screw import Screw
 from tangere.runtime.errors import InputError
 
-__all__ = ["CosineScrew", "TanScrew"]
-
 #: tan(w / 2) runs to infinity at half a turn: the slide's speed at the end is 200 times that at the start here [rad].
 LARGEST_TANGENT_ANGLE = 3.0
 

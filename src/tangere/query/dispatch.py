@@ -17,8 +17,6 @@ from tangere.runtime import UnsupportedError
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-__all__ = ["TABLE", "Row", "engine_for", "kind_of", "refuse_unsupported", "supported"]
-
 MESH = "Mesh at rest"
 DEFORMING = "Mesh in Linear motion"
 RIGID = "Mesh in rigid motion"

@@ -14,8 +14,6 @@ from tangere.query.first_contact.options import DeformingOptions, RigidOptions, 
 from tangere.runtime import InputError, published
 from tangere.shape import Moving
 
-__all__ = ["ENGINES", "answer"]
-
 EngineOptions = TypeVar("EngineOptions", DeformingOptions, RigidOptions, SceneOptions)
 
 

@@ -27,8 +27,6 @@ from tangere.runtime.prepared_launch import PreparedLaunch, run_phases
 from tangere.runtime.shards import shard_ranges
 from tangere.runtime.warp_setup import BLOCK, load
 
-__all__ = ["collect", "reserve_slots", "where"]
-
 #: Counters of two shards never share a cache line.
 COUNTER_STRIDE = wp.constant(8)
 

@@ -16,8 +16,6 @@ import warp as wp
 
 from tangere.runtime.warp_setup import BLOCK
 
-__all__ = ["LARGEST_BLOCK", "ArgumentBlock", "pack"]
-
 #: Bytes of the largest block of arguments: more than a hundred arrays.
 LARGEST_BLOCK = 8192
 

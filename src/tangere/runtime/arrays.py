@@ -14,18 +14,6 @@ import warp as wp
 
 from tangere.runtime.errors import InputError
 
-__all__ = [
-    "Arrays",
-    "as_indices",
-    "as_points",
-    "choose_device",
-    "device_of",
-    "like",
-    "read_only",
-    "read_only_copy",
-    "to_numpy",
-]
-
 #: Anything the intake takes: numpy.ndarray, nested lists, wp.array, torch.Tensor, jax.Array.
 Arrays = Any
 

@@ -12,18 +12,6 @@ import numpy as np
 from tangere.runtime.arrays import to_numpy
 from tangere.runtime.errors import InputError
 
-__all__ = [
-    "described",
-    "fraction",
-    "not_negative",
-    "number",
-    "positive",
-    "positives",
-    "random_source",
-    "three_numbers",
-    "whole",
-]
-
 #: Characters of what is quoted in an error: longer values are named by their type and shape.
 LONGEST = 60
 

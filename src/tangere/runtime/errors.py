@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CapacityError", "InputError", "MissingExtraError", "TangereError", "UnsupportedError", "check_kind"]
-
 
 class TangereError(Exception):
     """Any error tangere raises on purpose."""

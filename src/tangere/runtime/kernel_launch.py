@@ -19,8 +19,6 @@ from tangere.runtime.prepared_launch import PreparedLaunch, run_phases
 from tangere.runtime.shards import GRAIN
 from tangere.runtime.warp_setup import BLOCK, load
 
-__all__ = ["launch", "launch_in_turn"]
-
 
 def launch(
     kernel: wp.Kernel,

@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["published", "view_room"]
-
 
 def published(document: str) -> ModuleType:
     """The package of `tangere.published` that reproduces a document: "course", "redon_intervals" …"""

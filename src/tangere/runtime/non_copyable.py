@@ -9,8 +9,6 @@ from typing import ClassVar, NoReturn
 
 from tangere.runtime.errors import UnsupportedError
 
-__all__ = ["NonCopyable"]
-
 
 class NonCopyable:
     """A base whose heirs are neither copied nor pickled; the error ends with what to do `instead`."""

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from tangere.runtime.errors import InputError
 
-__all__ = ["check_out_file"]
-
 
 def check_out_file(path: str | Path | None, option: str, suffix: str) -> None:
     """Raise unless `path`, given with `option`, ends in `suffix` and can be written; None is a file nobody wants."""

@@ -23,8 +23,6 @@ from tangere.runtime.thread_pool.program import Program, ShardedLaunch
 from tangere.runtime.threads import thread_count
 from tangere.runtime.warp_setup import BLOCK, load
 
-__all__ = ["LaunchCache", "PreparedLaunch", "prepare_phases", "run_phases"]
-
 
 class PreparedLaunch:
     """A launch of `kernel(first, *arguments)`, `kernel(first, shard, …)` or `kernel(first, shard, thread, …)`.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warp as wp
 import warp.utils
 
-__all__ = ["offsets", "run_lengths", "sort_pairs"]
-
 
 def offsets(counts: wp.array) -> tuple[wp.array, int]:
     """Where each item's share starts when `counts[i]` places go to item i, and how many places there are in all."""

@@ -14,8 +14,6 @@ from queue import SimpleQueue
 from tangere.runtime.thread_pool.helpers import submit
 from tangere.runtime.threads import thread_count
 
-__all__ = ["GRAIN", "SHARDS_PER_THREAD", "run_shards", "shard_ranges"]
-
 #: Below this many indices a range is run inline: light kernels take some 10 ns an index. Heavier ones pass their own.
 GRAIN = 32768
 #: Shards per thread: enough to even out unequal work, few enough that their cost (about a microsecond) is not seen.

@@ -12,8 +12,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from tangere.runtime.errors import InputError
 
-__all__ = ["core_count", "on_own_threads", "thread_count", "using_threads"]
-
 _P, _R = ParamSpec("_P"), TypeVar("_R")
 
 _chosen: ContextVar[int | None] = ContextVar("tangere_threads", default=None)

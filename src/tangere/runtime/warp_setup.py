@@ -16,8 +16,6 @@ from contextlib import contextmanager
 
 import warp as wp
 
-__all__ = ["BLOCK", "SOUND", "load"]
-
 wp.config.log_level = wp.LOG_ERROR
 # Warp keeps the address of a launch's tile memory in one static per module: two launches at once would share it.
 wp.config.enable_tiles_in_stack_memory = None

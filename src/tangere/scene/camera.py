@@ -8,8 +8,6 @@ import numpy as np
 
 from tangere.runtime import InputError
 
-__all__ = ["Camera", "Viewpoint"]
-
 Vector = tuple[float, float, float]
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["CREASE", "CreasedMesh", "split_creases", "vertex_normals"]
-
 #: Edges that turn by more are sharp [degrees].
 CREASE = 30.0
 #: Twelve sides of a prism turn by 30 degrees but for rounding, and are meant to be round.

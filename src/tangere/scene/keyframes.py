@@ -15,8 +15,6 @@ from tangere.scene.scene import PALETTE, Colour, Thing
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 
-__all__ = ["Keyframes", "moving_balls"]
-
 
 @dataclass(frozen=True, eq=False)
 class Keyframes:

@@ -11,8 +11,6 @@ import numpy as np
 
 from tangere.query.contacts import Contacts, Kind
 
-__all__ = ["KIND_COLOURS", "Markers", "ball", "contact_colours", "contact_markers", "marker_radius"]
-
 #: sRGB, 0 to 1.
 KIND_COLOURS: dict[Kind, tuple[float, float, float]] = {
     Kind.NONE: (0.35, 0.35, 0.35),

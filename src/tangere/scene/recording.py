@@ -21,8 +21,6 @@ from tangere.scene.scene import Scene, Thing
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-__all__ = ["FORMAT", "VERSION", "load_scene", "save_scene"]
-
 FORMAT = "tangere.scene"
 VERSION = 1
 

@@ -22,8 +22,6 @@ from tangere.shape.analytic import Analytic
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import Mesh
 
-__all__ = ["PALETTE", "Colour", "Drawable", "Scene", "Thing"]
-
 Colour = tuple[float, float, float]
 #: What can be a thing.
 Drawable = Mesh | Moving | Heightfield | Analytic

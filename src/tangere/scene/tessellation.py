@@ -15,8 +15,6 @@ from tangere.shape.analytic import CONE, CYLINDER, HULL, ROUND, Analytic
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import Mesh
 
-__all__ = ["mesh_of"]
-
 #: Sides of a round body when there are at most so many; a crowd is seen from farther away.
 _SIDES = ((64, 64), (1024, 32), (1 << 62, 16))
 _TILT = np.linspace(-0.5 * np.pi, 0.0, 9)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tangere.shape.analytic.bodies import Analytic
     from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["Moving"]
-
 
 @dataclass(frozen=True, eq=False)
 class Moving:

@@ -17,8 +17,6 @@ from tangere.runtime import Arrays, InputError, check_kind, to_numpy
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh
 
-__all__ = ["Body"]
-
 #: Of a solid that does not say [kg/m^3]: water, and about that of soft tissue.
 SOLID_DENSITY = 1000.0
 #: Of a sheet that does not say [kg/m^2]: a light cloth.

@@ -15,19 +15,6 @@ from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 from tangere.soft.simulation import Simulation
 
-__all__ = [
-    "CAMERA",
-    "CONTACT_COLOURS",
-    "ball_size",
-    "balls",
-    "body_things",
-    "boxes_and_cells",
-    "contact_points",
-    "extent_of",
-    "scene_of",
-    "wires",
-]
-
 #: Contacts of a vertex and a face are green, of two edges red, as in the document.
 CONTACT_COLOURS = {Kind.VERTEX_FACE: (0.05, 0.62, 0.18), Kind.EDGE_EDGE: (0.85, 0.08, 0.12)}
 _BOX, _CELL, _STILL = (0.25, 0.27, 0.32), (0.55, 0.40, 0.75), (0.80, 0.81, 0.83)

@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import warp as wp
 
-__all__ = ["PhaseGraphs"]
-
 
 class PhaseGraphs:
     """Captured work by name."""

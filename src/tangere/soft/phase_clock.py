@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 import warp as wp
 
-__all__ = ["PhaseClock"]
-
 
 class PhaseClock:
     """Seconds of phases by name."""

@@ -21,8 +21,6 @@ from tangere.shape.mesh import Mesh
 from tangere.soft.drawing import CAMERA, CONTACT_COLOURS, ball_size, balls, body_things
 from tangere.soft.simulation import Simulation
 
-__all__ = ["Frames", "Recorder", "Recording"]
-
 FORMAT, VERSION = "tangere.soft", 2
 
 

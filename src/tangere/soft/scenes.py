@@ -16,8 +16,6 @@ from tangere.shape.tets import TetMesh, solid_block, solid_knot, solid_torus
 from tangere.soft.body import Body
 from tangere.soft.simulation import Simulation
 
-__all__ = ["cloth", "drop", "knot", "tori"]
-
 #: Of the solids [kg/m^3]. The thesis names none; how they move depends on Young's modulus over it.
 DENSITY = 1.0
 #: Vertices round the axis and round the tube of each torus, by the triangles of the scene.

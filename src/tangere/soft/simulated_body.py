@@ -17,8 +17,6 @@ from tangere.soft.model.assembly import Assembly
 if TYPE_CHECKING:
     from tangere.soft.step import StepPipeline
 
-__all__ = ["SimulatedBody", "check_speed"]
-
 #: Times the extent of the scene that a vertex may go in one step: beyond, positions have too few digits.
 MOST_EXTENTS = 1e9
 

@@ -42,8 +42,6 @@ from tangere.soft.simulated_body import SimulatedBody, check_speed
 from tangere.soft.step import StepOptions, StepPipeline
 from tangere.soft.validation import check_no_overlap, check_options, checked_bodies, mean_edge
 
-__all__ = ["Simulation"]
-
 #: Least and most sweeps chosen for a step.
 SWEEPS = (8, 40)
 #: The contact distance chosen, as part of the mean edge of the surfaces.

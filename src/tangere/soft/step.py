@@ -33,8 +33,6 @@ from tangere.soft.solver.initial_guess import InitialGuess
 from tangere.soft.solver.pull import Pull
 from tangere.soft.validation import raise_not_finite
 
-__all__ = ["StepOptions", "StepPipeline"]
-
 #: Part of the contact distance that surfaces always keep.
 LEAST_GAP = 1e-4
 #: Iterations of the truncation in a captured graph; more are rarely needed.

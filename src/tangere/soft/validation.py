@@ -15,14 +15,6 @@ from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
 from tangere.soft.model.assembly import STILL, Assembly
 
-__all__ = [
-    "check_no_overlap",
-    "check_options",
-    "checked_bodies",
-    "mean_edge",
-    "raise_not_finite",
-]
-
 
 def checked_bodies(bodies: Sequence[Body]) -> list[Body]:
     """The bodies as a list, if there are any and one of them can move."""

@@ -24,8 +24,6 @@ from urllib.parse import urlsplit
 
 from tangere.runtime import UnsupportedError
 
-__all__ = ["MOST_BYTES", "MOST_PAGES", "Access", "serve"]
-
 #: Pages that may be open at once.
 MOST_PAGES = 16
 #: The largest message a page may send; screenshots are the largest it has [bytes].

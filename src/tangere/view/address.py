@@ -7,8 +7,6 @@ import socket
 
 from tangere.runtime import InputError
 
-__all__ = ["DEFAULT_PORT", "free_address"]
-
 DEFAULT_PORT = 8080
 _TRIES = 100  #: ports from the default one on
 

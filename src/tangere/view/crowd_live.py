@@ -25,8 +25,6 @@ from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 from tangere.view.web import Viewer
 
-__all__ = ["CrowdViewer"]
-
 _POINT, _BODY, _SIDE = (52, 88, 140), (200, 85, 61), (150, 155, 165)
 #: Pages are told at most so often of cells that changed [s].
 _CELLS_EVERY = 0.2

@@ -27,8 +27,6 @@ from tangere.soft import (
 )
 from tangere.view.web import Viewer
 
-__all__ = ["LiveViewer"]
-
 _BOX, _CELL = (64, 69, 82), (140, 102, 191)
 #: Corners of a box (0 lower, 1 upper, by axis) at the ends of its twelve edges.
 _EDGES = np.array(

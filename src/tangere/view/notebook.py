@@ -17,8 +17,6 @@ from tangere.runtime import TangereError
 from tangere.scene import Drawable, Scene
 from tangere.view.pictures import Picture, picture
 
-__all__ = ["html", "in_notebook", "png", "show_inline"]
-
 _MOST_TRIANGLES = 2_000_000  #: more take too long for a picture that nobody asked for
 _MOST_PAGES = 8  #: inside cells; the oldest is closed when there is one more
 _PAGES: deque[Any] = deque()

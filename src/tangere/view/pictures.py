@@ -16,8 +16,6 @@ from tangere.runtime import InputError, MissingExtraError, check_out_file, choos
 from tangere.scene import Drawable, Scene, Viewpoint, contact_markers, marker_radius, vertex_normals
 from tangere.view.ray_caster import Surface, cast
 
-__all__ = ["Picture", "frames_at", "picture", "png_bytes", "stacked", "strip"]
-
 _GAP = 6  #: white pixels between the frames of a strip
 
 

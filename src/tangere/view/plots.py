@@ -10,8 +10,6 @@ import numpy as np
 
 from tangere.runtime import InputError, MissingExtraError
 
-__all__ = ["plot_bars", "plot_lines"]
-
 _INK = "#3c4048"
 _CYCLE = ("#4477aa", "#ee8866", "#228877", "#aa4477", "#777777", "#bbaa33")
 

@@ -16,8 +16,6 @@ import warp as wp
 
 from tangere.runtime import launch
 
-__all__ = ["Surface", "cast"]
-
 wp.set_module_options({"enable_backward": False})
 
 #: Rays that look for occluders, per sample; samples of one pixel share one even pattern of directions.

@@ -7,8 +7,6 @@ from dataclasses import replace
 from tangere.soft import Recording
 from tangere.view.web import Viewer
 
-__all__ = ["ReplayViewer"]
-
 
 class ReplayViewer(Viewer):
     """A page of one recording. Use it as a context manager, or call `close`."""

@@ -13,8 +13,6 @@ from tangere.runtime import InputError, MissingExtraError, check_out_file, posit
 from tangere.scene import Drawable, Scene
 from tangere.view.pictures import Picture, frames_at
 
-__all__ = ["save_video"]
-
 _RATE = 25  #: frames per second; GIF counts in hundredths of a second
 _SECONDS = 4.0  #: of a video whose scene has no clock, or one that is not to be watched
 _WATCHED = (1.0, 60.0)  #: seconds of a clock that a video follows

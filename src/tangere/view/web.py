@@ -26,8 +26,6 @@ from tangere.view.address import free_address
 from tangere.view.notebook import in_notebook, show_inline
 from tangere.view.pictures import png_bytes
 
-__all__ = ["Viewer", "show"]
-
 _STEPS = 200  #: positions of the scrubber
 _SECONDS = 4.0  #: how long playing the whole time range takes
 _FRAME_SECONDS = 1 / 20

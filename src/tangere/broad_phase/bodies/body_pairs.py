@@ -25,8 +25,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["BroadPhase", "box_pairs", "first_meetings", "linked_pairs", "rest_still", "swept_boxes"]
-
 BroadPhase = Literal["sweep", "tree"]
 
 #: Slices of a step: each halves the air in the boxes of a body that turns or flies, and costs a microsecond a body.

@@ -19,8 +19,6 @@ import warp as wp
 from tangere.bvh.lbvh import Lanes, LinearTree, MovingBox, TreeBoxes, apart_in_lanes, boxes_meet
 from tangere.runtime import SOUND, collect, device_of, reserve_slots, shard_ranges
 
-__all__ = ["BvhSide", "pairs"]
-
 #: Clusters, not items: a cluster's way down a tree takes some 10 us.
 GRAIN = 256
 #: A sampled unit stops after showing this many pairs: one crowded unit must not hold up the rest. On CUDA a unit is one

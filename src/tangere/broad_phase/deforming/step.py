@@ -19,8 +19,6 @@ from tangere.runtime import InputError, UnsupportedError, as_points, choose_devi
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-__all__ = ["FittedMesh", "MeshInStep", "Step"]
-
 FITS_PER_ORDER = 64
 #: The magnitudes of a vertex add up to less than this, so those of any query to less than 1e100.
 LARGEST = wp.constant(wp.float64(1.0e98))

@@ -25,8 +25,6 @@ from tangere.broad_phase.triangles.sweep_and_prune import sweep_pairs
 from tangere.broad_phase.triangles.triangle_aabbs import TriangleAabbs, every_job
 from tangere.runtime import InputError
 
-__all__ = ["BroadPhase", "triangle_pairs"]
-
 BroadPhase = Literal["tree", "grid", "levels", "sweep", "brute", "front"]
 
 

@@ -9,8 +9,6 @@ from tangere.runtime import SOUND, collect, device_of, reserve_slots
 
 wp.set_module_options(SOUND)
 
-__all__ = ["brute_pairs"]
-
 
 def brute_pairs(aabbs: TriangleAabbs) -> wp.array:
     """All pairs (i, j), i < j, of triangles of compared bodies whose boxes overlap, in any order."""

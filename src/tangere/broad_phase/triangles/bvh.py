@@ -11,8 +11,6 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["tree_pairs_of"]
-
 
 def tree_pairs_of(surfaces: Surfaces, distance: float, jobs: np.ndarray) -> wp.array:
     """All pairs (i, j), i < j, of triangles of compared bodies whose boxes overlap, in any order.

@@ -22,8 +22,6 @@ from tangere.runtime import SOUND, collect, device_of, reserve_slots
 
 wp.set_module_options(SOUND)
 
-__all__ = ["BvhFront", "front_pairs"]
-
 #: What became of a pair of nodes.
 APART = wp.constant(0)
 CLUSTERS = wp.constant(1)

@@ -22,17 +22,6 @@ from tangere.bvh.lbvh import Frame, vertex_boxes
 from tangere.runtime import CapacityError, InputError, as_points, choose_device, described, device_of
 from tangere.shape.mesh import Mesh, Topology
 
-__all__ = [
-    "LARGEST",
-    "SMALLEST",
-    "Layout",
-    "Surfaces",
-    "as_meshes",
-    "checked_distance",
-    "checked_size",
-    "owned_features",
-]
-
 #: Bits for the number of a feature in the key of a contact.
 NUMBER_BITS = 29
 #: Fourth powers of lengths must be numbers.

@@ -13,8 +13,6 @@ from tangere.runtime import SOUND, collect, device_of, launch, reserve_slots, so
 
 wp.set_module_options(SOUND)
 
-__all__ = ["sweep_pairs"]
-
 
 def sweep_pairs(aabbs: TriangleAabbs) -> wp.array:
     """All pairs (i, j), i < j, of triangles of compared bodies whose boxes overlap, in any order."""

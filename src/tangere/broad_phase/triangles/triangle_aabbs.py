@@ -18,22 +18,6 @@ from tangere.runtime import SOUND, launch_in_turn
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "EMPTY",
-    "GRAIN",
-    "Box",
-    "TriangleAabbs",
-    "boxes_overlap",
-    "codes_of",
-    "compared_bodies",
-    "every_job",
-    "is_empty",
-    "lower_corner",
-    "may_pair",
-    "triangle_boxes",
-    "upper_corner",
-]
-
 Box = wp.types.vector(length=6, dtype=wp.int32)
 #: Beyond the code of every number.
 EMPTY = wp.constant(wp.int32(2**30 - 1))

@@ -33,8 +33,6 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["PAGE_BYTES", "Pages", "TileRoots", "build_pages", "outward_of", "tile_counts"]
-
 #: Size of a page: heights, bounds and flags.
 PAGE_BYTES = 8 * PAGE_HEIGHTS + 9 * PAGE_NODES
 #: Tiles that are read and computed together: 38 MB of heights.

@@ -34,8 +34,6 @@ from tangere.shape.heightfield import Heightfield, Relief, TiledHeightfield
 
 wp.set_module_options(SOUND)
 
-__all__ = ["HeightPyramid", "PagedPyramid", "planar_tolerance", "terrain_struct", "terrain_visits", "tiles_held"]
-
 #: Ground this near to a plane is planar: some roundings of the largest height, or of so many cells if that is more.
 HEIGHT_ROUNDING = 4.0 * 2.0**-53
 TALL = 1024.0

@@ -31,33 +31,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "CONVEX_DIAGONAL",
-    "CONVEX_VERTEX",
-    "CONVEX_X",
-    "CONVEX_Y",
-    "GAP",
-    "PLANAR",
-    "TILE",
-    "TOP",
-    "NodeStack",
-    "Terrain",
-    "Walk",
-    "cell_window",
-    "height_at",
-    "is_in_window",
-    "next_node",
-    "node_bounds",
-    "node_column",
-    "node_flags",
-    "node_heights",
-    "node_key",
-    "node_level",
-    "node_row",
-    "start_level",
-    "walk_over",
-]
-
 PLANAR = wp.constant(1)
 CONVEX_X = wp.constant(2)
 CONVEX_Y = wp.constant(4)

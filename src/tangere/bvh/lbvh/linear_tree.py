@@ -25,8 +25,6 @@ from tangere.runtime import SOUND, CapacityError, collect, device_of, launch, re
 
 wp.set_module_options(SOUND)
 
-__all__ = ["LinearTree", "TreeBoxes"]
-
 #: Bits of a Morton code for each axis, and of the rank below it that makes codes unique: 63, so keys stay positive.
 AXIS_BITS = wp.constant(13)
 RANK_BITS = wp.constant(24)

@@ -24,8 +24,6 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["LANES", "Frame", "Lanes", "MovingBox", "apart_in_lanes", "boxes_meet", "vertex_boxes"]
-
 #: Lower corner and negated upper corner at the beginning, then both at the end: the union of two is their minimum.
 MovingBox = wp.types.vector(length=12, dtype=wp.int32)
 #: Boxes lie eight side by side as well, twelve rows of one number each: the vector unit tests all eight at once.

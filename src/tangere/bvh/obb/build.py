@@ -18,8 +18,6 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["DEPTH_LIMIT", "build_nodes"]
-
 #: No node is deeper (the root has depth 0): a traversal of two trees needs at most 2 DEPTH_LIMIT + 1 places.
 DEPTH_LIMIT = 47
 

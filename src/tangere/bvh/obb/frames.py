@@ -11,8 +11,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["frame_along", "principal_frame", "triangle_frame"]
-
 _SIXTH_OF_HALF_TURN = wp.constant(wp.float64(math.pi / 6.0))
 _THIRD_OF_TURN = wp.constant(wp.float64(2.0 * math.pi / 3.0))
 

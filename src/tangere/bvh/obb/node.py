@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warp as wp
 
-__all__ = ["ObbNode", "box_axes", "box_axis", "box_centre", "box_half"]
-
 
 @wp.struct
 class ObbNode:

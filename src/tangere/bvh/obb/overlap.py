@@ -16,8 +16,6 @@ from tangere.runtime import SOUND, Arrays, InputError, choose_device, launch, to
 
 wp.set_module_options(SOUND)
 
-__all__ = ["boxes_at_least", "boxes_overlap", "place_boxes"]
-
 #: `SKEW` for axes orthonormal in double precision.
 _SKEW_DOUBLE = 2.0**-46
 #: Rounding of projections, relative to the numbers that go in.

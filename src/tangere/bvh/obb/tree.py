@@ -21,12 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.bvh.obb.build import DEPTH_LIMIT, build_nodes
-from tangere.bvh.obb.node import ObbNode
+from tangere.bvh.obb.build import build_nodes
 from tangere.runtime import InputError, choose_device
 from tangere.shape.mesh import Mesh
-
-__all__ = ["DEPTH_LIMIT", "PREPARED", "ObbNode", "ObbTree", "refuse_tiny"]
 
 #: Where a mesh that came from a prepared part keeps it in its cache.
 PREPARED = "prepared part"

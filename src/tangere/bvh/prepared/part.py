@@ -25,8 +25,6 @@ from tangere.bvh.recession.cones import RecessionCones
 from tangere.runtime import InputError, read_only
 from tangere.shape.mesh import MassProperties, Mesh
 
-__all__ = ["PreparedPart"]
-
 
 class PreparedPart:
     """A mesh with its tree, cones and, if a density is given, its mass; each is made or read when first asked for.

@@ -22,8 +22,6 @@ import numpy as np
 from tangere.runtime import InputError
 from tangere.shape.mesh import Mesh
 
-__all__ = ["PartFile", "mesh_digest", "write_part"]
-
 FORMAT, VERSION = "tangere part", 1
 
 

@@ -24,8 +24,6 @@ from tangere.bvh.recession.hull import enclosing_cones
 from tangere.runtime import InputError, choose_device, published
 from tangere.shape.mesh import Mesh
 
-__all__ = ["Branches", "RecessionCones", "memory_model", "surface_labels"]
-
 #: Bytes of a vector and of the place where the vectors of a node begin.
 VECTOR_BYTES, POINTER_BYTES = 24, 4
 

@@ -26,18 +26,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "VelocityField",
-    "ball_recedes",
-    "box_recedes",
-    "change_over",
-    "field_at",
-    "field_drift",
-    "receding_nodes",
-    "receding_triangles",
-    "triangle_recedes",
-]
-
 #: What recedes by less than this part of its speed does not count as receding.
 MARGIN = wp.constant(wp.float64(1.0e-9))
 

@@ -17,8 +17,6 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["enclosing_cones"]
-
 #: Least cosine between a direction and m: beyond, there is no cone.
 _LEAST_COSINE = wp.constant(wp.float64(0.05))
 #: In the plane, what is this near to a line or a point counts as on it.

@@ -26,8 +26,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["StartCheck", "StartSide", "Vertices"]
-
 #: Vertices kept of every connected surface, and directions: so many attempts are made.
 ATTEMPTS = wp.constant(8)
 _DIRECTIONS = np.random.default_rng(1).normal(size=(int(ATTEMPTS), 3))

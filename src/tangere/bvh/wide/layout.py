@@ -14,8 +14,6 @@ import warp as wp
 from tangere.bvh.lbvh import LANES, Lanes
 from tangere.geometry.simd import ROWS
 
-__all__ = ["EMPTY", "level_offsets", "raise_box"]
-
 #: Every code of the box of nothing: it meets no other, and the union with it is the other.
 EMPTY = wp.constant(wp.int32(2**30 - 1))
 

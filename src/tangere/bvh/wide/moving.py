@@ -16,8 +16,6 @@ from tangere.runtime import SOUND, device_of, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CONE_ROWS", "MovingWideBvh", "cone_rows"]
-
 #: Numbers of the cones of eight clusters: axis, cosine and sine of each.
 CONE_ROWS = 40
 

@@ -16,8 +16,6 @@ from tangere.runtime import SOUND, choose_device, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["compact_order"]
-
 
 def compact_order(items: np.ndarray, points: np.ndarray, smallest: int = 8) -> np.ndarray:
     """The order (n,) of items (n, w) of points (m, 3) [m]; cells of `smallest` items, a power of two, are not cut."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import warp as wp
 
-__all__ = ["AabbRecord", "FitFrame", "records_meet"]
-
 #: Lower corner and negated upper corner; then, of a node, the one after its subtree, and what is in it.
 AabbRecord = wp.types.vector(length=8, dtype=wp.int32)
 

@@ -14,8 +14,6 @@ from tangere.bvh.lbvh import Lanes, MovingBox
 from tangere.bvh.wide.records import AabbRecord
 from tangere.geometry.simd import MOVING_BOXES, ROWS, STATIC_BOXES
 
-__all__ = ["DESCENT_STATE", "begin_descent", "meeting_clusters", "meeting_of", "next_cluster"]
-
 #: Numbers of a descent, the last ones of a row of scratch memory: a level, a node and a mask for each of up to ten
 #: levels, and how many barred groups have been passed.
 DESCENT_STATE = 24

@@ -16,8 +16,6 @@ from tangere.bvh.wide.layout import EMPTY
 from tangere.bvh.wide.records import AabbRecord, FitFrame
 from tangere.geometry.simd import ROWS
 
-__all__ = ["fit_clusters", "fit_rows", "vertex_at"]
-
 
 def _literal(constant: Any) -> str:
     """A number as the compiler reads it, to the last bit."""

@@ -22,8 +22,6 @@ from tangere.runtime import SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["WideBvh", "WideBvhBoxes"]
-
 #: Eights of clusters, some 0.2 us each.
 FIT_GRAIN = 4
 

@@ -12,8 +12,6 @@ from tangere.cells.maps.files import cells_of_meshio
 from tangere.runtime import check_kind, fraction, positive, random_source, whole
 from tangere.shape.mesh import Mesh
 
-__all__ = ["hex_grid", "map_of_mesh", "map_of_meshio", "quad_grid", "tet_grid", "triangle_grid"]
-
 Device = str | wp.Device | None
 
 #: A cube cut into six tetrahedra around its main diagonal; corners as VTK numbers them.

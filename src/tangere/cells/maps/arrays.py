@@ -16,29 +16,6 @@ import warp as wp
 
 from tangere.runtime import SOUND
 
-__all__ = [
-    "LEVEL_LIMIT",
-    "OWN_WALL",
-    "UNUSED",
-    "WALL",
-    "MapArrays",
-    "drop_cell",
-    "drop_dart",
-    "drop_vertex",
-    "edge_label",
-    "face_label",
-    "grown",
-    "is_wall",
-    "level",
-    "link_next",
-    "new_cell",
-    "new_dart",
-    "new_vertex",
-    "own_wall",
-    "tag",
-    "walls",
-]
-
 wp.set_module_options(SOUND)
 
 #: Levels fit in a byte; the cells of level 30 are 10^-9 of those of level 0.

@@ -31,8 +31,6 @@ from tangere.cells.maps.rings import Rings, compute_rings
 from tangere.cells.maps.visibility import recentre_cells
 from tangere.runtime import Arrays, InputError, choose_device, to_numpy
 
-__all__ = ["CellMap"]
-
 _DART_INTS = ("phi1", "phi_1", "phi2", "phi3", "origin", "cell", "tag", "link", "back", "free_darts")
 _CELL_INTS = ("cell_level", "parent", "first_child", "sibling", "anchor", "obstacle", "free_cells")
 _RING_WIDTH = {2: 16, 3: 48}

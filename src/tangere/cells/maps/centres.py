@@ -16,8 +16,6 @@ from tangere.cells.maps.arrays import MapArrays, level
 from tangere.cells.maps.orbits import corner_mean, face_level
 from tangere.runtime import SOUND, launch
 
-__all__ = ["compute_centres"]
-
 wp.set_module_options(SOUND)
 
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from tangere.runtime import InputError
 
-__all__ = ["HalfFaces", "Links", "half_faces_of_polygons", "half_faces_of_polyhedra", "link_polygons", "link_polyhedra"]
-
 #: Faces of the usual volumes, counter-clockwise seen from outside, corners numbered as VTK does.
 _VOLUME_FACES = {
     4: [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]],

@@ -15,8 +15,6 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.runtime import SOUND, launch
 
-__all__ = ["all_convex", "has_convex_border", "is_reflex"]
-
 wp.set_module_options(SOUND)
 
 #: Relative to the product of the lengths involved: flat faces and straight edges count as convex.

@@ -16,8 +16,6 @@ import numpy as np
 from tangere.runtime import InputError, MissingExtraError, UnsupportedError
 from tangere.shape.mesh import Mesh
 
-__all__ = ["ReadCells", "cells_of_meshio", "read_cells"]
-
 _SURFACES = (".stl", ".obj", ".ply", ".off", ".glb")
 _VOLUMES = {"tetra": 4, "pyramid": 5, "wedge": 6, "hexahedron": 8}
 _FACES = ("triangle", "quad", "polygon")

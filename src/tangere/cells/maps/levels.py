@@ -17,8 +17,6 @@ from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.orbits import level_phi1, level_phi2, level_phi3
 from tangere.runtime import SOUND, InputError, launch
 
-__all__ = ["LevelLinks", "level_links"]
-
 wp.set_module_options(SOUND)
 
 

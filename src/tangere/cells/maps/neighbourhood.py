@@ -14,8 +14,6 @@ from tangere.cells.index_checks import checked_indices
 from tangere.cells.maps.cell_map import CellMap
 from tangere.runtime import Arrays, InputError
 
-__all__ = ["ancestors", "ring"]
-
 
 def ring(map: CellMap, cells: Arrays, *, level: int | None = None) -> np.ndarray:
     """The cells that share a vertex with one of `cells` and are not among them, sorted.

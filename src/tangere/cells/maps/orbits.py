@@ -13,19 +13,6 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays, edge_label, face_label, level
 from tangere.runtime import SOUND
 
-__all__ = [
-    "assign_cell",
-    "corner_mean",
-    "edge_start",
-    "face_level",
-    "in_face_step",
-    "last_part",
-    "level_phi1",
-    "level_phi2",
-    "level_phi3",
-    "next_part",
-]
-
 wp.set_module_options(SOUND)
 
 

@@ -14,8 +14,6 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.runtime import SOUND, device_of, launch
 
-__all__ = ["RingTable", "Rings", "compute_rings", "update_rings", "widen_rings", "write_ring2", "write_ring3"]
-
 wp.set_module_options(SOUND)
 
 _GRAIN = 2048

@@ -15,8 +15,6 @@ import numpy as np
 
 from tangere.cells.maps.cell_map import CellMap
 
-__all__ = ["Orbit", "Orbits", "adjacent", "incident", "is_border", "orbits"]
-
 Orbit = Literal["vertex", "edge", "face", "volume"]
 
 

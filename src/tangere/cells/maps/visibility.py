@@ -15,8 +15,6 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays
 from tangere.runtime import SOUND, launch, where
 
-__all__ = ["cells_not_star_shaped", "recentre_cells"]
-
 wp.set_module_options(SOUND)
 
 

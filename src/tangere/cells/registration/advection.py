@@ -15,8 +15,6 @@ from tangere.cells.tracking.simplex_sides import sides
 from tangere.geometry.closest_points import closest_on_triangle
 from tangere.runtime import SOUND, Arrays, launch
 
-__all__ = ["advect"]
-
 wp.set_module_options(SOUND)
 
 

@@ -14,8 +14,6 @@ from tangere.cells.maps.arrays import grown
 from tangere.cells.registration.counting_sort import CellGroups
 from tangere.runtime import SOUND, launch
 
-__all__ = ["CellLists"]
-
 wp.set_module_options(SOUND)
 
 

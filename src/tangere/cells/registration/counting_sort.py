@@ -17,8 +17,6 @@ import warp as wp
 from tangere.cells.index_checks import checked_indices
 from tangere.runtime import SOUND, Arrays, device_of, launch, sort_pairs, thread_count
 
-__all__ = ["CellGroups", "first_at_least", "group_by_cell"]
-
 wp.set_module_options(SOUND)
 
 #: Items worth a shard of their own: each shard also has a counter per cell to clear.

@@ -17,8 +17,6 @@ import numpy as np
 from tangere.cells.registration.registration import Registration
 from tangere.runtime import Arrays, InputError
 
-__all__ = ["Criterion", "Density", "NearPoint", "adapt"]
-
 #: (split, merge) priorities, one number per cell.
 Criterion = Callable[[Registration], tuple[np.ndarray, np.ndarray]]
 

@@ -23,16 +23,6 @@ from tangere.cells.tracking.march import MARCH_LIMIT, check_not_lost, march_step
 from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST
 from tangere.runtime import SOUND, device_of, launch, offsets
 
-__all__ = [
-    "CELLS_OF_ENDS",
-    "MARCH_ALWAYS",
-    "MARCH_UNLESS_ONE_CELL",
-    "NO_CELLS",
-    "Crossings",
-    "cross_segments",
-    "union_of_rows",
-]
-
 wp.set_module_options(SOUND)
 
 #: How the cells of a segment are found: by marching; by marching unless both ends are in one (convex) cell; the cells

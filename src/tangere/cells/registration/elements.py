@@ -12,8 +12,6 @@ import warp as wp
 
 from tangere.runtime import SOUND, Arrays, InputError, as_indices, device_of, launch
 
-__all__ = ["edge_ends", "element_points", "unique_edges"]
-
 wp.set_module_options(SOUND)
 
 

@@ -21,8 +21,6 @@ from tangere.cells.tracking.surface import glide_darts
 from tangere.geometry.closest_points import closest_on_triangle
 from tangere.runtime import SOUND, launch
 
-__all__ = ["move_in_map", "place_in_map"]
-
 wp.set_module_options(SOUND)
 
 

@@ -20,8 +20,6 @@ from tangere.cells.maps.rings import RingTable
 from tangere.cells.registration.registration import Kind, Registration
 from tangere.runtime import SOUND, InputError, launch, using_threads
 
-__all__ = ["in_ring", "in_ring_at", "nearest", "things_around"]
-
 wp.set_module_options(SOUND)
 
 _GRAIN = 256

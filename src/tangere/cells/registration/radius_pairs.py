@@ -21,8 +21,6 @@ from tangere.cells.registration.registration import Registration
 from tangere.cells.tracking.simplex_sides import points_per_index
 from tangere.runtime import SOUND, InputError, collect, launch, reserve_slots, using_threads
 
-__all__ = ["pairs_within"]
-
 wp.set_module_options(SOUND)
 
 _GRAIN = 4096

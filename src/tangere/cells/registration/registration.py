@@ -48,8 +48,6 @@ from tangere.cells.registration.triangle_fill import fill_triangles
 from tangere.cells.tracking.locate import as_darts, as_map_points
 from tangere.runtime import SOUND, Arrays, InputError, launch, on_own_threads, using_threads, where
 
-__all__ = ["Registration"]
-
 wp.set_module_options(SOUND)
 
 Kind = Literal["points", "segments", "triangles"]

@@ -14,8 +14,6 @@ from tangere.cells.maps.neighbourhood import ring
 from tangere.cells.registration.registration import Registration
 from tangere.cells.registration.triangle_fill import fill_triangles
 
-__all__ = ["divide_large_triangles", "large_triangles"]
-
 
 def large_triangles(registration: Registration) -> np.ndarray:
     """Numbers of the triangles that cross a cell which is neither crossed by one of their edges nor next to one."""

@@ -15,8 +15,6 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.runtime import SOUND, UnsupportedError, launch
 
-__all__ = ["fill_triangles"]
-
 wp.set_module_options({**SOUND, "max_unroll": 1})  # twenty axes in nested loops: unrolled they take 20 s to compile
 
 _ZERO = wp.constant(wp.float64(0.0))

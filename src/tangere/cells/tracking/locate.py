@@ -34,8 +34,6 @@ from tangere.runtime import (
     where,
 )
 
-__all__ = ["Locations", "classify", "locate", "locate_darts"]
-
 wp.set_module_options(SOUND)
 
 #: Cells tried as a start for points without a dart, per cube root of cells.

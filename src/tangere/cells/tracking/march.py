@@ -30,19 +30,6 @@ from tangere.cells.tracking.simplex_sides import (
 )
 from tangere.runtime import SOUND, Arrays, CapacityError, collect, launch, reserve_slots, using_threads, where
 
-__all__ = [
-    "MarchState",
-    "Moves",
-    "check_not_lost",
-    "crossed_cells",
-    "march_cells",
-    "march_step",
-    "march_to",
-    "move",
-    "move_darts",
-    "start_march",
-]
-
 wp.set_module_options(SOUND)
 
 _GRAIN = 2048

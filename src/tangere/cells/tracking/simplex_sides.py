@@ -17,23 +17,6 @@ import warp as wp
 from tangere.cells.maps.arrays import MapArrays, is_wall
 from tangere.runtime import SOUND
 
-__all__ = [
-    "BLOCKED",
-    "INSIDE",
-    "LOST",
-    "Exit",
-    "earliest_exit",
-    "edge_side",
-    "first_exit",
-    "is_nearly_inside",
-    "neighbour_dart",
-    "points_per_index",
-    "side_rounding",
-    "sides",
-    "triangle_sides",
-    "walk",
-]
-
 wp.set_module_options(SOUND)
 
 #: How a walk or a march ended: in the target's simplex; at a border, wall or obstacle; after too many steps.

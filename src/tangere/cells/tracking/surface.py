@@ -22,8 +22,6 @@ from tangere.cells.tracking.locate import as_darts, as_map_points
 from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, neighbour_dart
 from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch, to_numpy, using_threads, where
 
-__all__ = ["GlideState", "Glides", "glide", "glide_darts", "glide_to", "on_surface", "triangle_normal"]
-
 wp.set_module_options(SOUND)
 
 _ZERO = wp.constant(wp.float64(0.0))

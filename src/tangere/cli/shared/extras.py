@@ -6,8 +6,6 @@ from importlib import import_module
 
 from tangere.runtime import MissingExtraError
 
-__all__ = ["check_view_extra"]
-
 
 def check_view_extra(*, pillow: bool = False, matplotlib: bool = False, viser: bool = False) -> None:
     """Raise unless each package that is wanted can be loaded."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from tangere.shape.heightfield import Heightfield
 
-__all__ = ["patch"]
-
 _MOST = 800  #: vertices along a side
 
 

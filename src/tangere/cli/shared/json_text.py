@@ -6,8 +6,6 @@ import json
 import math
 from typing import Any
 
-__all__ = ["json_text"]
-
 
 def json_text(data: Any) -> str:
     """`data` (dicts, lists, numbers, text) as JSON; infinity and NaN, which JSON lacks, are null."""

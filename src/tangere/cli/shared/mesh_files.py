@@ -10,8 +10,6 @@ import click
 
 from tangere.shape.mesh import Mesh, doubted_units, says_its_unit
 
-__all__ = ["load_mesh", "tell_doubted_units"]
-
 
 def load_mesh(path: Path, units: str | None = None, *, weld: bool = True) -> Mesh:
     """The mesh in a file; a prepared part (.npz) brings its trees along.

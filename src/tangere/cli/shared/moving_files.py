@@ -12,8 +12,6 @@ from tangere.runtime import InputError
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, weld_vertices
 
-__all__ = ["load_bodies", "load_moving"]
-
 
 def load_bodies(starts: tuple[Path, ...], ends: tuple[Path, ...], units: str | None = None) -> list[Mesh | Moving]:
     """A mesh for each of `starts`, moving if `ends` names where it goes; both lists in the same order.

@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-__all__ = ["machine_options", "quaternion_option", "query_options", "units_option"]
-
 
 def machine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--threads and --device."""

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from tangere.runtime import InputError
 
-__all__ = ["make_out_folder"]
-
 
 def make_out_folder(path: Path) -> None:
     """Make the folder `path`, and those above it, unless it is there."""

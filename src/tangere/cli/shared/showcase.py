@@ -11,8 +11,6 @@ from tangere.scene import Camera
 from tangere.shape import Moving, generate
 from tangere.shape.mesh import Mesh
 
-__all__ = ["Case", "cases", "random_batch"]
-
 
 @dataclass(frozen=True, eq=False)
 class Case:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-__all__ = ["markdown_table", "quantity", "screen_table"]
-
 
 def screen_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A rich table; all columns but the first are numbers and stand to the right."""

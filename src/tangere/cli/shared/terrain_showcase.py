@@ -12,8 +12,6 @@ from tangere.query.contacts import Contacts
 from tangere.scene import Camera, Scene, Thing
 from tangere.shape.generate import TerrainScene, barrels
 
-__all__ = ["Barrel", "Lowering", "article_barrels", "barrel_scene", "wheel_scene"]
-
 _ASPHALT, _SAND = (0.60, 0.61, 0.63), (0.88, 0.77, 0.58)
 _BARREL, _TYRE, _HUB = (0.36, 0.55, 0.75), (0.17, 0.18, 0.20), (0.86, 0.87, 0.88)
 _GLASS = 0.45  #: opacity of a barrel: its contacts are below it

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["timed"]
-
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     """The answer and the seconds of a second run: the first also compiles kernels, which happens once."""

@@ -15,20 +15,6 @@ from tangere.cells.maps import RingTable
 from tangere.crowd.agents.neighbour_ranges import Neighbourhoods, rounded_up, squared_gap
 from tangere.runtime import SOUND
 
-__all__ = [
-    "BodyEdges",
-    "CrowdArrays",
-    "MovedAgents",
-    "Routes",
-    "ball_may_be_near",
-    "edge_ball",
-    "edge_may_be_near",
-    "is_first_cell_seen",
-    "preferred_velocity",
-    "ring_cell",
-    "squared_edge_reach",
-]
-
 wp.set_module_options(SOUND)
 
 _ZERO, _HALF, _TWO, _EIGHT = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 2.0, 8.0))

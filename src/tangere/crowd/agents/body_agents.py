@@ -22,8 +22,6 @@ from tangere.crowd.navigation.routes import WaypointLists, route_progress, route
 from tangere.crowd.steering.body_edges import MovingEdges
 from tangere.runtime import InputError, PreparedLaunch
 
-__all__ = ["BodyAgents"]
-
 _STATE = {"position": wp.vec3d, "velocity": wp.vec3d, "dart": wp.int32}
 _VECTORS = (
     "position",

@@ -21,8 +21,6 @@ import numpy as np
 from tangere.cells.maps import CellMap, level_links
 from tangere.runtime import InputError
 
-__all__ = ["cell_sizes", "cell_widths", "finest_level"]
-
 #: Of a width, for its rounding.
 _SPARE = 1e-9
 

@@ -22,8 +22,6 @@ from tangere.cells.registration import first_at_least
 from tangere.crowd.agents.arrays import CrowdArrays, MovedAgents
 from tangere.runtime import SOUND, PreparedLaunch, thread_count
 
-__all__ = ["cell_sort_launches"]
-
 wp.set_module_options(SOUND)
 
 #: Agents worth a shard of their own: each shard also has a counter per cell to clear.

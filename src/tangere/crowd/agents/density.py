@@ -22,8 +22,6 @@ from tangere.cells.tracking import points_per_index
 from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays
 from tangere.runtime import SOUND, PreparedLaunch
 
-__all__ = ["DensityMarks"]
-
 wp.set_module_options(SOUND)
 
 #: So many edges count like one point.

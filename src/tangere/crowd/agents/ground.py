@@ -19,22 +19,6 @@ from tangere.cells.tracking import Exit, earliest_exit, neighbour_dart, side_rou
 from tangere.geometry.closest_points import closest_on_segment
 from tangere.runtime import SOUND, launch
 
-__all__ = [
-    "Triangle",
-    "cell_rectangle",
-    "dart_holding",
-    "is_in_rectangle",
-    "rectangle_clearance",
-    "rectangle_exit_side",
-    "rectangle_neighbours",
-    "rounded_inward",
-    "square_around",
-    "triangle_clearance",
-    "triangle_exit",
-    "triangle_neighbour",
-    "triangles_of",
-]
-
 wp.set_module_options(SOUND)
 
 _ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))

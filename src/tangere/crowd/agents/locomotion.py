@@ -31,8 +31,6 @@ from tangere.crowd.agents.ground import (
 from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
 from tangere.runtime import SOUND
 
-__all__ = ["AgentPlace", "move_over_surface", "move_straight"]
-
 wp.set_module_options(SOUND)
 
 _ZERO = wp.constant(wp.float64(0.0))

@@ -26,8 +26,6 @@ from tangere.crowd.steering.walls import (
 )
 from tangere.runtime import SOUND, launch, offsets
 
-__all__ = ["CellRun", "Neighbourhoods", "nearest_wall_of_cell", "neighbourhoods_of", "rounded_up", "squared_gap"]
-
 wp.set_module_options(SOUND)
 
 #: Boxes are wider than their cells by this part: a point on a side may be beyond it by a rounding.

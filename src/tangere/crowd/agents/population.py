@@ -20,8 +20,6 @@ from tangere.crowd.agents.relocation import relocate
 from tangere.crowd.navigation.routes import WaypointLists, route_progress, routes_of
 from tangere.runtime import SOUND, launch
 
-__all__ = ["Population"]
-
 wp.set_module_options(SOUND)
 
 _STATE = {"position": wp.vec3d, "velocity": wp.vec3d, "rectangle": wp.vec4f}

@@ -21,8 +21,6 @@ from tangere.cells.tracking import as_map_points, locate_darts
 from tangere.crowd.agents.cell_sizes import cell_widths
 from tangere.runtime import SOUND, Arrays, InputError, launch
 
-__all__ = ["place_points", "relocate"]
-
 wp.set_module_options(SOUND)
 
 _ZERO = wp.constant(wp.float64(0.0))

@@ -34,8 +34,6 @@ from tangere.crowd.agents.neighbour_ranges import Neighbourhoods, nearest_wall_o
 from tangere.crowd.steering.bubbles import bubble_push, clamp_length, edge_field, elliptic_distance
 from tangere.runtime import SOUND, PreparedLaunch
 
-__all__ = ["BodyArrays", "body_step_launches"]
-
 wp.set_module_options(SOUND)
 
 _ZERO, _ONE, _HALF = (wp.constant(wp.float64(x)) for x in (0.0, 1.0, 0.5))

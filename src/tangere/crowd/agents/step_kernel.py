@@ -25,8 +25,6 @@ from tangere.crowd.agents.locomotion import AgentPlace, move_over_surface, move_
 from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
 from tangere.runtime import SOUND, PreparedLaunch
 
-__all__ = ["Behaviour", "StepLaunches", "step_launches"]
-
 wp.set_module_options(SOUND)
 
 #: Agents per kernel index on CPU, where every index costs a copy of the map's array headers.

@@ -21,8 +21,6 @@ from tangere.crowd.navigation.line_of_sight import line_of_sight
 from tangere.crowd.navigation.local_planning import LocalPlanner
 from tangere.runtime import SOUND, launch
 
-__all__ = ["Detours"]
-
 wp.set_module_options(SOUND)
 
 #: Places of a way that are looked for, to leave out those before.

@@ -17,8 +17,6 @@ from tangere.crowd.agents.ground import rectangle_clearance
 from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
 from tangere.runtime import SOUND
 
-__all__ = ["line_of_sight"]
-
 wp.set_module_options(SOUND)
 
 #: Nearer to a corner than this part of the way, the march decides.

@@ -16,8 +16,6 @@ from tangere.cells.maps import CellMap
 from tangere.cells.tracking import INSIDE, locate_darts
 from tangere.crowd.navigation.planning import Planner
 
-__all__ = ["LocalPlanner", "cells_between"]
-
 #: By how much more than the straight way the first ellipse allows, as a part of it.
 _FIRST_EXCESS = 0.25
 

@@ -29,8 +29,6 @@ from tangere.crowd.navigation.string_pulling import (
 )
 from tangere.runtime import Arrays, InputError, check_kind, not_negative, on_own_threads
 
-__all__ = ["Planner"]
-
 #: Costs kept at a time, of goals times leaves, and waypoints of ways that are shortened together.
 _COSTS_AT_ONCE, _WAYPOINTS_AT_ONCE = 1 << 22, 8192
 

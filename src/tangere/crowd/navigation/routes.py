@@ -18,8 +18,6 @@ import warp as wp
 from tangere.crowd.agents.arrays import Routes
 from tangere.runtime import Arrays, InputError, described, to_numpy
 
-__all__ = ["Goals", "WaypointLists", "route_progress", "routes_of"]
-
 #: (n, 2 | 3), or for each agent its waypoints (k, 2 | 3); None: none.
 Goals = Arrays | Sequence[Arrays] | None
 

@@ -24,8 +24,6 @@ from tangere.cells.maps import CellMap
 from tangere.crowd.occupancy import in_polygon
 from tangere.runtime import InputError, positive
 
-__all__ = ["StreetMap"]
-
 _EARTH = 6_371_008.8  #: mean radius [m]
 #: Half of the width of a way by its tag [m], for links 4 m; those not listed are for walkers.
 _CAR_WAYS = {"motorway": 8.0, "trunk": 7.0, "primary": 6.0, "secondary": 5.0, "tertiary": 4.0}

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["RELATIVE_SLACK", "pull_string", "shortcut_candidates", "shortest_subsequence"]
-
 #: So many waypoints one leg may leave out in a round, unless it leaves out all.
 _SKIPPED_AT_ONCE = 2
 #: Part of a leg by which it may be nearer to a wall, or longer: far above rounding, far below what anybody sees.

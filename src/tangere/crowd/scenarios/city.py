@@ -18,8 +18,6 @@ from tangere.crowd.simulation import Simulation
 from tangere.crowd.validation import whole_counts
 from tangere.runtime import InputError, whole
 
-__all__ = ["city", "city_map", "visiting_routes"]
-
 
 def city(
     points: int = 1000,

@@ -16,8 +16,6 @@ from tangere.crowd.simulation import Simulation
 from tangere.crowd.validation import whole_counts
 from tangere.runtime import InputError, positive, whole
 
-__all__ = ["circle", "corridor", "field", "snake", "spread_points"]
-
 #: Radii of the rings of boxes, as parts of the size, and at least from box to box [m].
 _RINGS, _BETWEEN = (0.2, 0.3), 0.1
 #: From snake to snake [m].

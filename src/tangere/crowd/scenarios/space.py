@@ -15,8 +15,6 @@ from tangere.cells.registration import Density
 from tangere.crowd.simulation import Simulation
 from tangere.runtime import whole
 
-__all__ = ["coulomb_sphere", "swarm"]
-
 
 def swarm(
     points: int = 500,

@@ -21,8 +21,6 @@ from tangere.runtime import InputError
 from tangere.shape.generate import bumpy_sphere, icosphere, trefoil_knot
 from tangere.shape.mesh import Mesh
 
-__all__ = ["knot", "planet", "potatoid"]
-
 
 def planet(
     points: int = 1000, slugs: int = 50, *, radius: float = 30.0, buildings: int = 12, **more: Any

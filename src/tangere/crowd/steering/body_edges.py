@@ -33,8 +33,6 @@ from tangere.crowd.agents.arrays import BodyEdges, edge_ball
 from tangere.crowd.agents.shape_matching import BodyArrays
 from tangere.runtime import SOUND, PreparedLaunch, launch
 
-__all__ = ["MovingEdges"]
-
 wp.set_module_options(SOUND)
 
 #: A virtual edge becomes two where a body is wider than this part of the edge's length.

@@ -27,8 +27,6 @@ from tangere.crowd.agents.neighbour_ranges import nearest_wall_of_cell, rounded_
 from tangere.crowd.steering.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError, not_negative, number, positive
 
-__all__ = ["Bubbles", "SourceField", "bubble_push", "edge_field", "elliptic_distance", "perturbation", "segment_field"]
-
 wp.set_module_options(SOUND)
 
 _ZERO, _HALF, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 1.0))

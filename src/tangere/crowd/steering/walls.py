@@ -16,16 +16,6 @@ from tangere.cells.maps import CellMap, MapArrays, RingTable, is_wall
 from tangere.geometry.closest_points import closest_on_segment, closest_on_triangle
 from tangere.runtime import SOUND, launch, offsets
 
-__all__ = [
-    "NearestWall",
-    "Walls",
-    "allocate_walls",
-    "collect_walls",
-    "count_own_walls",
-    "nearest_on_segment",
-    "nearest_wall",
-]
-
 wp.set_module_options(SOUND)
 
 _ZERO = wp.constant(wp.float64(0.0))

@@ -25,19 +25,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "CONDITIONED",
-    "CONDITIONED_EDGES",
-    "centred_on_edges",
-    "edges_near",
-    "edges_offset",
-    "face_near",
-    "face_offset",
-    "nearest_on_edges",
-    "nearest_on_face",
-    "pair_near",
-]
-
 #: Determinants of triangles below this part of their diagonal product, sin^2 of the angle, know too few digits.
 CONDITIONED = 1.0e-3
 #: The same for two edges.

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import warp as wp
 
-__all__ = ["closest_on_segment", "closest_on_segments", "closest_on_triangle", "segments_distance", "triangle_distance"]
-
 #: |e1 x e2|^2 below this part of |e1|^2 |e2|^2: the normal of the triangle, or of two lines, is rounding noise.
 _FLAT = wp.constant(wp.float64(1.0e-30))
 

@@ -19,26 +19,6 @@ from tangere.runtime import SOUND, InputError, choose_device, collect, reserve_s
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "above",
-    "below",
-    "cosine",
-    "excludes_zero",
-    "hull",
-    "inverse",
-    "isolate_roots",
-    "magnitude",
-    "minus",
-    "over",
-    "overlap",
-    "plus",
-    "point",
-    "sine",
-    "square",
-    "square_root",
-    "times",
-]
-
 #: One unit in the last place of a number in [1, 2).
 ULP = wp.constant(wp.float64(2.0**-52))
 #: Covers results that underflow.

@@ -18,8 +18,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["SKEW", "BoxPair", "boxes_apart"]
-
 #: Added to cosines on edge axes when boxes come from the float32 records of a tree: four times what they may be off.
 SKEW = wp.constant(wp.float64(2.0**-20))
 

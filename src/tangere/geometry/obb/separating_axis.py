@@ -18,8 +18,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["LONGEST", "Separation", "separation_of", "support"]
-
 #: A direction is not longer than this.
 LONGEST = wp.constant(wp.float64(1.0 + 2.0e-6))
 

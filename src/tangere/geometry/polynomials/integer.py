@@ -17,8 +17,6 @@ from itertools import accumulate
 from math import gcd, ldexp
 from operator import ne
 
-__all__ = ["Polynomial", "Root", "add", "greatest_common_divisor", "multiply", "roots_in_unit_interval", "subtract"]
-
 Polynomial = list[int]
 
 #: A bracket this narrow around a root where the sign is still open: suspect an exact zero, ask the common divisor.

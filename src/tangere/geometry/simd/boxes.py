@@ -7,8 +7,6 @@ instant, twelve where it moves, first those at its beginning. Boxes meet where n
 
 from __future__ import annotations
 
-__all__ = ["MOVING_BOXES", "STATIC_BOXES"]
-
 #: `meeting(box, row)`: which of eight boxes of six codes meet a box; `lane_meeting(box, step, row)`: the same where the
 #: numbers of the box are `step` apart; `chosen(mask)`: the lanes of a mask (`lanes_by_mask`, the argument `lanes`).
 STATIC_BOXES = """

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from tangere.geometry.closest_points import CONDITIONED, CONDITIONED_EDGES
 
-__all__ = ["POINT_TRIANGLE", "SEGMENT_SEGMENT"]
-
 #: The way `apart` between the nearest points of edges p0 p1 and q0 q1, at `u` and `v`; right where `sure`.
 SEGMENT_SEGMENT = f"""
     const double conditioned_edges = {CONDITIONED_EDGES!r};

@@ -12,8 +12,6 @@ from functools import cache
 import numpy as np
 import warp as wp
 
-__all__ = ["ROWS", "VECTORS", "lanes_by_mask"]
-
 #: `Row`: an int32 of each of eight boxes; `bits`: what is true of which, as a mask.
 ROWS = """
     typedef int Row __attribute__((ext_vector_type(8), aligned(4)));

@@ -16,8 +16,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["NearestPoints", "nearest_of_triangles"]
-
 _BEYOND = wp.constant(wp.float64(1.0e300))
 
 

@@ -18,8 +18,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["triangles_meet_exactly", "triangles_meet_or_not"]
-
 #: Doubles in an expansion. It has one for every 53 bits between its largest and smallest digits, seldom more than 20.
 _ROOM = 64
 Terms = wp.types.vector(length=_ROOM, dtype=wp.float64)

@@ -19,19 +19,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "ClosestFeatures",
-    "Triangle",
-    "best_direction",
-    "closest_features",
-    "corner",
-    "feature_pair",
-    "gap_along",
-    "gap_vector",
-    "pierce",
-    "triangle_edge",
-]
-
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
 _TINY = wp.constant(wp.float64(1.0e-300))

@@ -14,8 +14,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["APART", "MEET", "UNSURE", "common_point", "triangles_meet"]
-
 APART = wp.constant(0)
 MEET = wp.constant(1)
 UNSURE = wp.constant(2)

@@ -21,25 +21,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "IntervalBox",
-    "MotionSpan",
-    "TurningVector",
-    "box_bounds",
-    "boxes_apart",
-    "linear_bounds",
-    "point_bounds",
-    "point_box_bounds",
-    "point_component_bounds",
-    "span_of",
-    "turning_arm",
-    "turning_vector",
-    "union_of_boxes",
-    "vector_bounds",
-    "vector_box_bounds",
-    "vector_component_bounds",
-]
-
 #: More than the roundings between the numbers of a motion and a bound: some 60 operations of 2^-53 each, doubled.
 ROUNDING = wp.constant(wp.float64(128.0 * 2.0**-53))
 #: An arc of less than this angle [rad] is bounded as a way of the pivot; above, the axis is near enough to turn about.

@@ -33,8 +33,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["BodyState", "MotionBounds", "motion_bounds_of", "pivot_distance_bound", "reparametrised_time", "state_of"]
-
 _ZERO = wp.constant(wp.float64(0.0))
 _HALF = wp.constant(wp.float64(0.5))
 _ONE = wp.constant(wp.float64(1.0))

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import warp as wp
 
-__all__ = ["real_roots"]
-
 _INF = wp.constant(wp.float64(float("inf")))
 _EPSILON = wp.constant(wp.float64(2.0**-52))
 #: LAPACK's balancing stops when a scaling gains less than five percent.

@@ -10,8 +10,6 @@ import warp as wp
 
 from tangere.published.course.polynomials import evaluate, quadratic_roots
 
-__all__ = ["candidate", "extrema", "one_sign", "rounding", "vanishes"]
-
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
 _THIRD = wp.constant(wp.float64(1 / 3))

@@ -10,16 +10,6 @@ from __future__ import annotations
 
 import warp as wp
 
-__all__ = [
-    "barycentric",
-    "inside_segment",
-    "inside_segments",
-    "inside_triangle",
-    "line_line",
-    "plane_from_base",
-    "plane_from_points",
-]
-
 
 @wp.func
 def plane_from_points(r0: wp.vec3d, r1: wp.vec3d, r2: wp.vec3d, u: wp.vec2d) -> wp.vec3d:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import warp as wp
 
-__all__ = ["coplanarity", "evaluate", "is_zero", "normal_polynomial", "position", "quadratic_roots"]
-
 #: A leading coefficient below this part of the largest is none (spec, section 6.3).
 _NO_LEADING = wp.constant(wp.float64(1.0e-14))
 #: T9: a discriminant this little below zero, relative to its terms, is zero.

@@ -14,8 +14,6 @@ import warp as wp
 
 from tangere.runtime.errors import InputError
 
-__all__ = ["Reading", "ReadingValues"]
-
 _T = TypeVar("_T")
 
 

@@ -33,8 +33,6 @@ from tangere.runtime.errors import InputError, UnsupportedError
 from tangere.runtime.kernel_launch import launch
 from tangere.runtime.warp_setup import SOUND
 
-__all__ = ["robust_filter", "robust_triangles"]
-
 wp.set_module_options(SOUND)
 
 _ZERO = wp.constant(wp.float64(0.0))

@@ -25,8 +25,6 @@ from tangere.query.first_contact.primitives.triangle_features import (
 from tangere.runtime.kernel_launch import launch
 from tangere.runtime.warp_setup import SOUND
 
-__all__ = ["positions_at", "solve_triangles"]
-
 wp.set_module_options(SOUND)
 
 _INF = wp.constant(wp.float64(float("inf")))

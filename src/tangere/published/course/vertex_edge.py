@@ -18,8 +18,6 @@ from tangere.query.contacts.record import Status
 from tangere.runtime.kernel_launch import launch
 from tangere.runtime.warp_setup import SOUND
 
-__all__ = ["collinear_times", "solve_vertex_edge", "status_at", "vertex_edge_time"]
-
 wp.set_module_options(SOUND)
 
 _INF = wp.constant(wp.float64(float("inf")))

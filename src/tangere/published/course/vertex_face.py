@@ -19,8 +19,6 @@ from tangere.published.course.vertex_edge import status_at, vertex_edge_time
 from tangere.runtime.kernel_launch import launch
 from tangere.runtime.warp_setup import SOUND
 
-__all__ = ["solve_vertex_face", "vertex_face_time"]
-
 wp.set_module_options(SOUND)
 
 _INF = wp.constant(wp.float64(float("inf")))

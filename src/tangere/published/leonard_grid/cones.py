@@ -22,8 +22,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FaceCones", "angle_between", "published_patches", "unit_or_zero"]
-
 RIGHT_ANGLE = wp.constant(wp.float64(0.5 * math.pi))
 #: Cones that wait to be merged: one for each power of two.
 Axes = wp.types.matrix(shape=(24, 3), dtype=wp.float64)

@@ -28,8 +28,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["sound_patches"]
-
 #: Cells with more entries are not looked at: the tests are quadratic.
 MOST_ENTRIES = wp.constant(64)
 #: Cosines and gaps must be clear of rounding.

@@ -25,8 +25,6 @@ from tangere.runtime.append_buffer import collect
 from tangere.runtime.shards import shard_ranges
 from tangere.runtime.warp_setup import SOUND
 
-__all__ = ["near_in_cells"]
-
 #: Entries that one index takes on a CPU, and so many indices are worth a thread: some hundred microseconds.
 ENTRIES_AT_ONCE = wp.constant(16)
 GRAIN = 32

@@ -24,8 +24,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["published_entries", "published_grid"]
-
 #: What the document adds to the largest bound, whatever the scale [m].
 EPSILON = 0.001
 

@@ -18,8 +18,6 @@ import numpy as np
 from tangere.runtime.errors import InputError
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["Objects", "dop_directions", "every_object", "near_objects", "slabs"]
-
 #: What rounding may do to a bound, relative to the coordinates.
 ROUNDING = 1e-14
 

@@ -38,8 +38,6 @@ from tangere.published.leonard_grid.kdop import Objects, every_object, near_obje
 from tangere.published.leonard_grid.regions import inside_regions, sphere_boxes, triangle_spheres
 from tangere.runtime.errors import InputError
 
-__all__ = ["Clock", "PipelineStages", "RestExclusion", "Settings", "compared_objects", "find_cells", "find_pairs"]
-
 
 @dataclass(frozen=True)
 class Settings:

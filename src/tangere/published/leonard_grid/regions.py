@@ -18,8 +18,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["inside_regions", "sphere_boxes", "triangle_spheres"]
-
 #: Relative rounding error of a radius, and a little more.
 ROUND_OUT = wp.constant(wp.float64(1.0 + 1e-12))
 #: Regions are compared with boxes in the frame of the scene, whose extent is about 1.

@@ -36,8 +36,6 @@ from tangere.runtime.non_copyable import NonCopyable
 from tangere.runtime.threads import using_threads
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["StagedDetection", "detect"]
-
 
 @dataclass(frozen=True)
 class StagedDetection(NonCopyable, instead="take its contacts, which are in main memory, its counts or its seconds"):

@@ -20,8 +20,6 @@ from tangere.cells.maps import CellMap, MapArrays
 from tangere.cells.tracking import BLOCKED, INSIDE, LOST, as_darts, as_map_points, classify, neighbour_dart
 from tangere.runtime import SOUND, Arrays, UnsupportedError, launch
 
-__all__ = ["Tracks", "track_convex"]
-
 wp.set_module_options(SOUND)
 
 VERTEX, EDGE, FACE, VOLUME = wp.constant(0), wp.constant(1), wp.constant(2), wp.constant(3)

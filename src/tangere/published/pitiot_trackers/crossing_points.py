@@ -22,8 +22,6 @@ from tangere.cells.maps import WALL, CellMap, MapArrays
 from tangere.cells.tracking import as_darts, as_map_points, edge_side, locate_darts, march_cells
 from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, launch, where
 
-__all__ = ["CrossingPoints"]
-
 wp.set_module_options(SOUND)
 
 _GRAIN = 512

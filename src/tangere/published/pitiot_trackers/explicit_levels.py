@@ -12,8 +12,6 @@ import numpy as np
 
 from tangere.cells.maps import CellMap, level_links
 
-__all__ = ["ExplicitLevels", "explicit_levels"]
-
 
 class ExplicitLevels:
     """Every level of a map in tables: `phi1(d, k)` and so on take one step whatever the level."""

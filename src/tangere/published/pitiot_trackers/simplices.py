@@ -17,8 +17,6 @@ from tangere.cells.maps import half_faces_of_polygons, half_faces_of_polyhedra, 
 from tangere.cells.tracking import BLOCKED, INSIDE, LOST, STEP_LIMIT, Locations
 from tangere.runtime import SOUND, Arrays, InputError, choose_device, launch, to_numpy, where
 
-__all__ = ["Simplices"]
-
 wp.set_module_options(SOUND)
 
 _GRAIN = 4096

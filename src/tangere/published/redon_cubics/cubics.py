@@ -16,15 +16,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "edge_edge_cubic",
-    "edge_edge_root",
-    "face_vertex_cubic",
-    "face_vertex_root",
-    "vertex_face_cubic",
-    "vertex_face_root",
-]
-
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
 _TWO = wp.constant(wp.float64(2.0))

@@ -44,8 +44,6 @@ from tangere.runtime.kernel_launch import launch
 from tangere.shape import Moving
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["CubicSearch", "first_contact_by_cubics", "search"]
-
 #: Of the extent of the smaller body, if no leaf radius is given.
 LEAF_PART = 0.02
 #: Of the extent: a distance below this is rounding.

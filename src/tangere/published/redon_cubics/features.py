@@ -16,8 +16,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["edge_edge_times", "face_vertex_times", "vertex_face_times"]
-
 #: Of the size of a query: a distance below this is rounding.
 REACH = wp.constant(wp.float64(1e-9))
 #: Queries worth a thread.

@@ -18,8 +18,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["PathPoint", "ScrewPath", "path_point", "point_at", "screw_paths", "times"]
-
 #: Less is rounding of the two poses, as the thesis has it: pure turns and translations have cheaper tests [rad].
 NO_TURN = 1e-15
 #: The same for the slide, as a part of the distance from the world's origin.

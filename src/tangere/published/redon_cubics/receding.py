@@ -11,8 +11,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["receding_spheres"]
-
 
 @wp.kernel
 def receding_spheres(

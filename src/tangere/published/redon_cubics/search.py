@@ -17,17 +17,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "EDGE_EDGE",
-    "FACE_VERTEX",
-    "VERTEX_FACE",
-    "CubicBody",
-    "CubicCache",
-    "CubicHit",
-    "CubicPlan",
-    "search_kernel",
-]
-
 #: Kinds of elementary tests, and of entries in the table of pairs (0 is a pair of labels).
 EDGE_EDGE = wp.constant(1)
 VERTEX_FACE = wp.constant(2)

@@ -25,8 +25,6 @@ from tangere.shape.mesh.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["SphereNode", "SphereTree"]
-
 #: Leaves a tree may have: a radius far too small for the mesh is a mistake, not a wish.
 MOST_LEAVES = 4_000_000
 #: Spheres and cubes are this much larger than they should be, so that rounding cannot make them too small.

@@ -15,17 +15,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "ACCEPTED_END",
-    "ACCEPTED_START",
-    "BY_QUADRATIC",
-    "BY_QUARTIC",
-    "REJECTED_PATH",
-    "SphereQuartic",
-    "sphere_quartic",
-    "sphere_verdict",
-]
-
 #: How a test ended: odd verdicts are overlaps.
 REJECTED_PATH = wp.constant(0)  #: the path stays clear of the sphere: no overlap
 ACCEPTED_START = wp.constant(1)  #: overlap at the start …

@@ -8,8 +8,6 @@ import numpy as np
 
 from tangere.runtime.errors import InputError
 
-__all__ = ["Counts", "Switches"]
-
 
 @dataclass(frozen=True)
 class Switches:

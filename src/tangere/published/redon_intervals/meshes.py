@@ -43,8 +43,6 @@ from tangere.runtime.threads import using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["IntervalFront", "first_contact", "first_contacts_by_intervals"]
-
 
 @dataclass(eq=False)
 class IntervalFront:

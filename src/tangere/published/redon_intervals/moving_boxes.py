@@ -34,8 +34,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["LITERAL", "NEVER", "SYMMETRIC", "Subdivision", "apart_during", "first_unresolved"]
-
 #: Criteria of stage 2: as printed (3.13), the scale-symmetric one with angular terms, or no halving at all.
 LITERAL = wp.constant(0)
 SYMMETRIC = wp.constant(1)

@@ -11,8 +11,6 @@ from tangere.published.redon_intervals.moving_boxes import LITERAL, MOST_DEPTH, 
 from tangere.query.first_contact.mixed.options import BisectionOptions
 from tangere.runtime.errors import InputError
 
-__all__ = ["IntervalOptions"]
-
 _CRITERIA = {"literal": LITERAL, "symmetric": SYMMETRIC, "never": NEVER}
 
 

@@ -15,8 +15,6 @@ from tangere.runtime import read_only_copy
 from tangere.runtime.arrays import Arrays, to_numpy
 from tangere.runtime.errors import InputError
 
-__all__ = ["BezierSurface", "Pieces", "TorusSurface"]
-
 _BINOMIAL = np.array([1.0, 3.0, 3.0, 1.0])
 
 

@@ -20,8 +20,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
-__all__ = ["edge_edge_by_intervals", "vertex_face_by_intervals"]
-
 
 def edge_edge_by_intervals(
     points: Arrays,

@@ -7,8 +7,6 @@ import numpy as np
 from tangere.bvh.obb.node import ObbNode
 from tangere.published.redon_intervals.parametric_surfaces import Pieces
 
-__all__ = ["surface_tree"]
-
 #: More than rounding to float32 takes away, relative and absolute.
 _UP = 1.0 + 2.0**-22
 _TINY = 1e-37

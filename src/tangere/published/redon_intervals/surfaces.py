@@ -42,8 +42,6 @@ from tangere.runtime.warp_setup import SOUND
 # Loops stay loops: unrolled, this module would take a minute to compile.
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
-__all__ = ["SurfaceContact", "surfaces_first_contact"]
-
 #: Pieces of a patch, or of a torus, along each parameter, that the tree holds: boxes along the surface close on it with
 #: the square of their size, where the boxes of inclusions do so only with their size.
 CUTS = 32

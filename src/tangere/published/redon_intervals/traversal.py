@@ -36,8 +36,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
-__all__ = ["IntervalBody", "IntervalSearch", "search_trees"]
-
 OFF = wp.constant(0)
 ELEMENTARY = wp.constant(1)
 HIERARCHICAL = wp.constant(2)

@@ -14,8 +14,6 @@ import numpy as np
 
 from tangere.shape.heightfield.heightfield import HOLE, RECTANGLE, Heightfield
 
-__all__ = ["Element", "OneCylinder", "Overlap", "case_of", "clip_segment", "elements", "overlap", "tolerance"]
-
 
 @dataclass(frozen=True)
 class OneCylinder:

@@ -27,8 +27,6 @@ from tangere.runtime.errors import UnsupportedError
 from tangere.shape.analytic.bodies import Analytic, Cylinder
 from tangere.shape.heightfield.heightfield import Heightfield
 
-__all__ = ["ThreeCaseCandidate", "ThreeCaseStages", "choose_four", "groups_of", "published_manifold", "three_cases"]
-
 #: Sine of the angle at which an axis counts as parallel to a plane (9.3).
 PARALLEL = 1e-3
 

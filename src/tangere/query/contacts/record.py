@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Contacts", "Kind", "Status", "contact_key"]
-
 
 class Status(IntEnum):
     """What a first-contact query found."""

@@ -39,8 +39,6 @@ from tangere.runtime import Arrays, LaunchCache, PreparedLaunch, choose_device, 
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-__all__ = ["Distance", "distance"]
-
 #: What rounding may do to a distance, relative to the largest coordinate in the world.
 _ROUNDING = 2.0**-46
 

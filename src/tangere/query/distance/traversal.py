@@ -19,20 +19,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "BOUNDS",
-    "MEETING",
-    "NUMBERS",
-    "POINT_A",
-    "POINT_B",
-    "TRIANGLE_A",
-    "TRIANGLE_B",
-    "VECTORS",
-    "WEIGHTS_A",
-    "WEIGHTS_B",
-    "find_nearest",
-]
-
 Bounds = wp.types.vector(length=2 * DEPTH_LIMIT + 2, dtype=wp.float64)
 
 _BEYOND = wp.constant(wp.float64(1.0e300))

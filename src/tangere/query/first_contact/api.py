@@ -21,8 +21,6 @@ from tangere.runtime import Arrays, InputError
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
-__all__ = ["all_contacts", "candidates", "first_contact"]
-
 
 def first_contact(
     a: Mesh | Moving | Iterable[Mesh | Moving],

@@ -14,8 +14,6 @@ import numpy as np
 
 from tangere.runtime import InputError, described, published
 
-__all__ = ["DeformingOptions", "Mode", "Options", "RigidOptions", "SceneOptions", "Start", "check_start"]
-
 #: Whether overlap at t = 0 is searched for, or the caller knows that there is none.
 Start = Literal["checked", "trusted"]
 

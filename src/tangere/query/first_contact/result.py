@@ -15,8 +15,6 @@ import warp as wp
 from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.runtime import InputError, to_numpy
 
-__all__ = ["FirstContact", "FirstContacts"]
-
 
 @dataclass(frozen=True, eq=False)
 class FirstContacts:

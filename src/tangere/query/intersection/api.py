@@ -48,8 +48,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Waiting", "any_meeting", "decide_exactly", "intersecting_pairs", "intersects", "opens_first"]
-
 #: Pairs of nodes that can wait in a depth-first descent of two trees.
 Waiting = wp.types.vector(length=2 * DEPTH_LIMIT + 2, dtype=wp.int32)
 

@@ -41,8 +41,6 @@ from tangere.shape.analytic import AnalyticShape, Cylinder
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Touches", "cylinder_meets_triangle", "cylinder_touches", "touches"]
-
 #: Cylinders worth a thread: a microsecond each on smooth ground.
 GRAIN = 512
 

@@ -14,9 +14,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Posed", "as_posed", "paired", "placement_error", "pose_of", "relative_pose", "world_corners"]
-
-
 _ROUNDING = wp.constant(wp.float64(2.0**-49))
 
 

@@ -7,8 +7,6 @@ import warp as wp
 
 from tangere.bvh.obb import ObbTree
 
-__all__ = ["PosedPair"]
-
 
 class PosedPair:
     """Two trees, and where their poses are written: `poses`, (1, 2) mat44d, is what `rows`, (1, 2, 4, 4), shows."""

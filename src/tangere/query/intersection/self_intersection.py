@@ -19,8 +19,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["intersects_itself", "self_intersections"]
-
 
 def intersects_itself(mesh: Mesh, *, device: str | wp.Device | None = None, threads: int | None = None) -> bool:
     """Whether any edge of the mesh meets a face it has no vertex in common with."""

@@ -64,8 +64,6 @@ from tangere.shape.heightfield import Heightfield, TiledHeightfield
 
 wp.set_module_options(SOUND)
 
-__all__ = ["manifold"]
-
 Ground = Heightfield | TiledHeightfield
 
 #: Gaps up to this part of a body's size count as contacts, unless a distance is given.

@@ -12,8 +12,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ContactPoint", "contact_point_at", "four_at", "half_of", "store_contact_point", "store_four"]
-
 
 @wp.struct
 class ContactPoint:

@@ -30,8 +30,6 @@ from tangere.shape.analytic import CYLINDER, Hulls, PlacedBody, function_for_kin
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Apart", "apart_of", "clear_of"]
-
 real = wp.float64
 vec = wp.vec3d
 _ZERO = wp.constant(real(0.0))

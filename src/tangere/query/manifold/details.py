@@ -14,19 +14,6 @@ from tangere.runtime import SOUND, Arrays, device_of, launch, like, sort_pairs
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "Columns",
-    "ManifoldRow",
-    "contacts_of",
-    "empty_columns",
-    "few_contacts",
-    "first_of",
-    "on_device",
-    "record_of",
-    "row_of",
-    "write_row",
-]
-
 #: Arrays of so many bytes are kept on their device.
 SMALL = 64
 #: Rows that NumPy takes apart faster than a launch does.

@@ -31,8 +31,6 @@ from tangere.shape.analytic import Analytic, AnalyticShape, Cylinder, Hulls, Sph
 
 wp.set_module_options(SOUND)
 
-__all__ = ["cylinder_sphere", "on_plane"]
-
 GRAIN = 4096
 _ZERO = wp.constant(wp.float64(0.0))
 _SLACK = wp.constant(wp.float64(1.0e-9))

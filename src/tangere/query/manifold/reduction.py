@@ -31,34 +31,6 @@ from tangere.shape.analytic import perpendicular_to
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "ALIKE",
-    "KEPT",
-    "KEPT_FOURS",
-    "STEEP",
-    "TIE",
-    "WALLS",
-    "ContactGroups",
-    "Leaders",
-    "SteepWalls",
-    "add_contact",
-    "add_wall",
-    "clear_groups",
-    "clear_walls",
-    "compete",
-    "empty_groups",
-    "empty_walls",
-    "group_at",
-    "keep_leaders",
-    "kept_at",
-    "kept_contact",
-    "no_leaders",
-    "reduce_group",
-    "reduced",
-    "wall_at",
-    "wall_before",
-]
-
 real = wp.float64
 vec = wp.vec3d
 

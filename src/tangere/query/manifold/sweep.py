@@ -63,21 +63,6 @@ from tangere.shape.analytic import CYLINDER, Hulls, PlacedBody, bounds_of, suppo
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "CONVEX",
-    "GroundAround",
-    "Rim",
-    "add_used_walls",
-    "deepest_kept",
-    "is_turn_due",
-    "lift_of",
-    "lifted_contact",
-    "rim_of",
-    "rim_owner",
-    "surroundings_of",
-    "sweep_of",
-]
-
 real = wp.float64
 vec = wp.vec3d
 

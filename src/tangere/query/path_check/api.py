@@ -28,8 +28,6 @@ from tangere.runtime import InputError, described, using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
-__all__ = ["Clearance", "PathCheck", "check_path"]
-
 #: Segments asked at a time: enough to keep every core busy, few enough to tell of progress.
 BLOCK = 64
 

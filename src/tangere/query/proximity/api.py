@@ -28,8 +28,6 @@ from tangere.query.proximity.representative_triangles import near_features
 from tangere.runtime import InputError, using_threads
 from tangere.shape.mesh import Mesh
 
-__all__ = ["find_near", "proximity"]
-
 
 def proximity(
     a: Mesh | Sequence[Mesh],

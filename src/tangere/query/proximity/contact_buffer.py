@@ -21,8 +21,6 @@ from tangere.runtime import SOUND, NonCopyable, device_of, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FILL_GRAIN", "ContactBuffer", "ContactColumns", "describe", "fill_arguments"]
-
 #: Where numbers stand in the key of a contact.
 KEY_SHIFT = wp.constant(wp.int64(29))
 #: Eights of contacts, some 0.2 us each, worth a thread that is awake; so few are not worth waking one.

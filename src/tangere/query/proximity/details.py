@@ -13,8 +13,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["fill_contact", "fill_one_by_one"]
-
 
 @wp.func
 def fill_contact(

@@ -25,8 +25,6 @@ from tangere.query.proximity.search_plan import SearchPlan
 from tangere.runtime import Arrays, InputError, NonCopyable, as_points, thread_count, using_threads
 from tangere.shape.mesh import Mesh
 
-__all__ = ["Detector"]
-
 
 class Detector(NonCopyable, instead="make another one of the same meshes, or keep the contacts it found"):
     """The contacts of one mesh with itself, or of several with each other and themselves, step after step.

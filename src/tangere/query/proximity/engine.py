@@ -16,8 +16,6 @@ import warp as wp
 
 from tangere.broad_phase.triangles import Layout, Surfaces
 
-__all__ = ["Engine", "engine_of"]
-
 
 @dataclass(frozen=True)
 class Engine:

@@ -25,8 +25,6 @@ from tangere.shape.mesh import Adjacency, Mesh, Topology
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Exclusion", "features_apart"]
-
 
 @dataclass(frozen=True)
 class Exclusion:

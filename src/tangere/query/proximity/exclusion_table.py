@@ -22,8 +22,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Exclude", "ExclusionTable", "exclusions_of_each", "that_count_kernel"]
-
 #: What is to be left out: the exclusion of the only mesh with its topology; or one for each mesh, in their order: an
 #: exclusion, several of them, or None.
 Exclude = Exclusion | Sequence[Exclusion | Sequence[Exclusion] | None] | None

@@ -19,8 +19,6 @@ from tangere.bvh.wide import WideBvh, WideBvhBoxes
 from tangere.query.proximity.cuda.lbvh import CudaLbvh, CudaLbvhBoxes
 from tangere.query.proximity.engine import engine_of
 
-__all__ = ["FeatureTrees", "PlacedVertices", "Tree"]
-
 #: Orders are made anew after so many questions: a mesh that crumples leaves them behind.
 FITS_PER_ORDER = 64
 

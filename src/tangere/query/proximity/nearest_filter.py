@@ -17,8 +17,6 @@ from tangere.runtime import SOUND, choose_device, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["nearest_of_each"]
-
 
 def nearest_of_each(contacts: Contacts) -> Contacts:
     """The contacts that are left, in the same order; of equally near ones the first in that order counts as nearer."""

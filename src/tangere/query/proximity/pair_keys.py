@@ -15,8 +15,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["EDGE_EDGE", "VERTEX_FACE", "bases_of", "body_of", "joined", "key_bits", "number_bits", "pair_key"]
-
 VERTEX_FACE = wp.constant(wp.int64(Kind.VERTEX_FACE))
 EDGE_EDGE = wp.constant(wp.int64(Kind.EDGE_EDGE))
 #: Kind (2 bits) and side (1 bit) above two numbers.

@@ -23,8 +23,6 @@ from tangere.runtime import SOUND, collect, launch, reserve_slots
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Tests", "append_near", "count_tests", "near_features", "near_inputs"]
-
 #: Pairs of triangles worth a thread, some 100 ns each.
 GRAIN = 2048
 

@@ -21,8 +21,6 @@ from tangere.query.proximity.cuda.lbvh import CudaLbvhBoxes
 from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.feature_trees import FeatureTrees, PlacedVertices, Tree
 
-__all__ = ["EXPECTED", "Branch", "PlannedSearch", "PlannedSide", "SearchPlan"]
-
 #: Contacts per item to make room for at first; more make the traversal run twice.
 EXPECTED = 4
 

@@ -23,8 +23,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["SignedDistances", "signed_distance", "usable_points"]
-
 #: Nodes that can wait in a descent: one for each bit of a Morton code.
 Waiting = wp.types.vector(length=64, dtype=wp.int32)
 Bounds = wp.types.vector(length=64, dtype=wp.float64)

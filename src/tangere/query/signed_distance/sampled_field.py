@@ -20,8 +20,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["DistanceField"]
-
 MOST_SAMPLES = 1 << 28
 _OUTSIDE = wp.constant(wp.float64(float("inf")))
 

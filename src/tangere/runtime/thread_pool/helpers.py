@@ -12,8 +12,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-__all__ = ["submit"]
-
 _idle: deque[_Worker] = deque()
 _count = 0
 _counting = threading.Lock()

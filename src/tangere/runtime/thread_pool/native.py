@@ -20,8 +20,6 @@ from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["BEGIN", "HELPER", "LAUNCH", "OPEN", "PHASE", "POOL", "QUEUE", "run_helper", "run_program"]
-
 #: Numbers of the beginning of a program, of each phase, each of its queues, each launch; of the beginning of a pool, of
 #: each helper. None that a thread writes often shares 64 bytes with another.
 BEGIN, PHASE, QUEUE, LAUNCH, POOL, HELPER = 16, 8, 8, 16, 8, 16

@@ -33,8 +33,6 @@ from tangere.runtime.thread_pool.native import HELPER, LAUNCH, OPEN, POOL, QUEUE
 from tangere.runtime.threads import core_count
 from tangere.runtime.warp_setup import load
 
-__all__ = ["Program", "ShardedLaunch"]
-
 #: How long a helper spins, waiting for another program, before it parks [ns]; half of that on its core.
 SPIN_TIME = 200_000
 #: The largest number of helpers.

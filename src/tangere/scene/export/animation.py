@@ -20,8 +20,6 @@ from tangere.runtime import whole
 from tangere.scene.creases import split_creases
 from tangere.scene.scene import Scene, Thing
 
-__all__ = ["Animated", "Deformation", "Piece", "Track", "animated", "key_times", "sampled_times"]
-
 _BETWEEN = 1e-4  #: how far off a thing may be between keys, as a part of the scene's extent
 _AT_KEYS = 2e-6  #: … and at them
 _MOST_KEYS = 512  #: of one thing, or four times as many as its motion has states

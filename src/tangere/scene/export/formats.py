@@ -14,8 +14,6 @@ from typing import Any
 from tangere.runtime import InputError, view_room
 from tangere.scene.scene import Drawable, Scene
 
-__all__ = ["FORMATS", "export"]
-
 #: Ends of names, and what can be written under them.
 FORMATS = {
     ".npz": "everything, to be loaded again",

@@ -24,8 +24,6 @@ from tangere.scene.export.marks import Marks, marks_of
 from tangere.scene.export.timing import Timing
 from tangere.scene.scene import Scene, Thing
 
-__all__ = ["save_glb"]
-
 _FLOAT, _UINT32 = 5126, 5125
 _ARRAY, _ELEMENTS = 34962, 34963
 _LARGEST = 2**32 - 1  #: bytes of a file

@@ -11,8 +11,6 @@ from tangere.query.contacts import Kind
 from tangere.scene.markers import KIND_COLOURS, contact_markers, marker_radius
 from tangere.scene.scene import Colour, Scene
 
-__all__ = ["Marks", "marks_of"]
-
 _MOST_TIMES = 100  #: at which marks appear; more are put together, each with the next later one
 
 

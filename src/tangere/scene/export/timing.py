@@ -9,8 +9,6 @@ import numpy as np
 from tangere.runtime import positive
 from tangere.scene.scene import Scene
 
-__all__ = ["Timing"]
-
 
 class Timing:
     """Seconds of a file for times of a scene.

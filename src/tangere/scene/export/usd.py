@@ -18,8 +18,6 @@ from tangere.scene.export.marks import Marks, marks_of
 from tangere.scene.export.timing import Timing
 from tangere.scene.scene import Scene
 
-__all__ = ["save_usd"]
-
 _CODES = 24.0  #: time codes per second
 _JUST_BEFORE = 1e-3  #: time codes between what is held and what comes next
 

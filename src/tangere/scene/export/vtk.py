@@ -22,8 +22,6 @@ from tangere.runtime import InputError
 from tangere.scene.export.animation import sampled_times
 from tangere.scene.scene import Scene
 
-__all__ = ["save_pvd", "save_vtu"]
-
 _TRIANGLE, _VERTEX = 5, 1  #: cell types
 _TYPES = {"f8": "Float64", "f4": "Float32", "i8": "Int64", "i4": "Int32", "u1": "UInt8"}
 

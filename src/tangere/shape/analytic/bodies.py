@@ -18,21 +18,6 @@ from tangere.shape.analytic.hull import Hull, convex_hull, unit_cube
 from tangere.shape.mesh.mesh import Mesh
 from tangere.shape.moving import Moving
 
-__all__ = [
-    "CONE",
-    "CYLINDER",
-    "HULL",
-    "ROUND",
-    "Analytic",
-    "AnalyticShape",
-    "Box",
-    "Capsule",
-    "Cone",
-    "ConvexMesh",
-    "Cylinder",
-    "Sphere",
-]
-
 #: A segment along z with everything nearer than `radius`: spheres (of length zero) and capsules.
 ROUND = wp.constant(0)
 CYLINDER = wp.constant(1)

@@ -12,8 +12,6 @@ import numpy as np
 
 from tangere.runtime import InputError, read_only
 
-__all__ = ["Hull", "convex_hull", "unit_cube"]
-
 #: Facets whose normals differ by less are one face; relative to the extent for their offsets.
 COPLANAR = 1e-9
 

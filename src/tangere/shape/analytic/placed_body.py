@@ -18,19 +18,6 @@ from tangere.shape.analytic.hull import Hull
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "Hulls",
-    "PlacedBody",
-    "PlacedBounds",
-    "bounds_of",
-    "function_for_kind",
-    "hull_tables",
-    "perpendicular_to",
-    "place",
-    "support_of",
-    "support_value_of",
-]
-
 real = wp.float64
 vec = wp.vec3d
 

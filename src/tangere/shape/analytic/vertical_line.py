@@ -15,8 +15,6 @@ from tangere.shape.analytic.placed_body import Hulls, PlacedBody, function_for_k
 
 wp.set_module_options(SOUND)
 
-__all__ = ["VerticalInterval", "vertical_interval_of"]
-
 real = wp.float64
 vec = wp.vec3d
 

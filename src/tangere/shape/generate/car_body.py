@@ -15,8 +15,6 @@ from tangere.shape.generate.build.sweep import sweep
 from tangere.shape.generate.door import DOOR_OUTLINE, bulge, door_panel
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["body_frame", "door_on_body"]
-
 _WIDTH = 1.6  # between the two sides [m]
 _TUBE = 0.045  # radius round the doors [m]
 _SIDES = 12  # of a tube

@@ -15,8 +15,6 @@ from tangere.shape.generate.build.lattice import revolve
 from tangere.shape.generate.build.pieces import Piece, divided, joined, moved
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["DOOR_OUTLINE", "bulge", "door_cavity", "door_panel", "lifter_motor", "window_lifter"]
-
 _LENGTH, _HEIGHT, _BELT = 1.1, 1.1, 0.64  # along x, along z, and where the window begins [m]
 _LEAN = 0.55  # how far the front of the window frame goes back for each metre up
 _SKIN = 0.012  # thickness of each sheet [m]

@@ -12,8 +12,6 @@ from tangere.shape.generate.build.budget import solve
 from tangere.shape.generate.build.lattice import band
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["comb", "prism"]
-
 
 def prism(
     sides: int | None = None,

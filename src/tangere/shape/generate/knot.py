@@ -9,8 +9,6 @@ from tangere.shape.generate.build.sweep import sweep
 from tangere.shape.generate.torus import torus_grid
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["trefoil_knot"]
-
 _LENGTH = 28.8263  # of the curve at scale 1
 _SELF_DISTANCE = 3.64 / 3.0  # between the closest strands at scale 1
 

@@ -11,8 +11,6 @@ from tangere.shape.generate.build.lattice import revolve
 from tangere.shape.generate.pierced import plate_with_hole
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["peg", "peg_hole"]
-
 
 def peg(
     triangles: int = 512,

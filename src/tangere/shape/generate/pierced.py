@@ -11,8 +11,6 @@ from tangere.shape.generate.build.budget import factor_pair, solve
 from tangere.shape.generate.build.lattice import ring_grid
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["gear", "plate_with_hole"]
-
 
 def plate_with_hole(
     triangles: int = 512,

@@ -11,8 +11,6 @@ from tangere.shape.generate.build.budget import factor_pair, solve
 from tangere.shape.generate.build.lattice import band
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["box", "plate", "sheet"]
-
 
 def box(size: Sequence[float] = (1.0, 1.0, 1.0), *, name: str = "box") -> Mesh:
     """A box of 12 triangles, centred at the origin; closed.

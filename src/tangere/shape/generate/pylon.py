@@ -14,8 +14,6 @@ from tangere.shape.generate.build.blocks import add, block_solid, cut_holes, rou
 from tangere.shape.generate.build.pieces import Piece, divided, joined, moved, rod
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["bent_bracket", "pylon_bay", "pylon_frame"]
-
 _LENGTH, _WIDTH, _HEIGHT = 1.6, 0.5, 1.0  # of the bay [m]
 _SHELF, _EDGE, _SHEET = 0.50, 0.30, 0.015  # underside of the shelf, its rear edge, thickness of sheets [m]
 _THICK = 0.06  # of the bent part [m]

@@ -11,8 +11,6 @@ from tangere.runtime import InputError, fraction, positive, random_source, whole
 from tangere.shape.generate.build.budget import check_room, solve
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["bumpy_sphere", "icosphere"]
-
 
 def icosphere(
     subdivisions: int | None = None, *, triangles: int | None = None, radius: float = 1.0, name: str = "icosphere"

@@ -13,8 +13,6 @@ import numpy as np
 from tangere.runtime import InputError, described, positive, positives, random_source
 from tangere.shape.heightfield.heightfield import Heightfield
 
-__all__ = ["city_blocks", "dunes", "flat", "fractal", "kerbs", "slope", "stairs"]
-
 
 def flat(size: tuple[float, float] = (20.0, 20.0), cell: float = 0.1) -> Heightfield:
     """Level ground at height 0."""

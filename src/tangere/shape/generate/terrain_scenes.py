@@ -16,9 +16,6 @@ from tangere.shape.analytic.bodies import Cylinder
 from tangere.shape.generate.terrain import dunes, kerbs, slope
 from tangere.shape.heightfield.heightfield import Heightfield
 
-__all__ = ["TerrainScene", "barrel_on_slope", "barrels", "lowered_wheels", "robot_with_trailer"]
-
-
 _KERB = 0.15  #: height of a kerb [m]
 
 

@@ -9,8 +9,6 @@ from tangere.shape.generate.build.budget import factor_pair, solve
 from tangere.shape.generate.build.lattice import ring_grid
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["bumpy_torus", "torus", "torus_grid"]
-
 
 def torus(
     triangles: int | None = None,

@@ -9,8 +9,6 @@ from tangere.shape.generate.build.lattice import revolve, ring_grid
 from tangere.shape.generate.build.pieces import Piece, divided, joined, rod
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["steering_wheel"]
-
 _RADIUS, _GRIP, _HUB = 0.18, 0.016, 0.065  # of the rim's middle, of the rim, of the hub [m]
 
 

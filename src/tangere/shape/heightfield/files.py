@@ -19,8 +19,6 @@ import numpy as np
 from tangere.runtime import InputError, MissingExtraError
 from tangere.shape.heightfield.geographic import metres_per_degree
 
-__all__ = ["FileHeights", "read_heights", "write_heights"]
-
 _STEPS = 65535
 
 

@@ -14,8 +14,6 @@ import math
 
 from tangere.runtime import InputError
 
-__all__ = ["metres_per_degree"]
-
 #: The WGS 84 ellipsoid: its equatorial radius [m] and the square of its eccentricity.
 _RADIUS, _ECCENTRICITY2 = 6378137.0, 6.69437999014e-3
 #: How much the length of a degree east may change from the middle to a border.

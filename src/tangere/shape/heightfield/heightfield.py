@@ -24,8 +24,6 @@ from tangere.runtime import Arrays, InputError, described, read_only, read_only_
 from tangere.shape.heightfield.files import read_heights, write_heights
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["HOLE", "RECTANGLE", "TRIANGLES", "Edit", "Heightfield"]
-
 #: What a cell is made of, as `Heightfield.elements` says it.
 HOLE, RECTANGLE, TRIANGLES = 0, 1, 2
 #: Heights that differ by less than this part of a cell are level, cells bent by less are planar.

@@ -22,8 +22,6 @@ from tangere.shape.heightfield.heightfield import LARGEST_HEIGHT
 
 wp.set_module_options(SOUND)
 
-__all__ = ["GAP", "RIDGE_DIAGONAL", "RIDGE_VERTEX", "RIDGE_X", "RIDGE_Y", "SQUARE", "Relief", "square_counts"]
-
 #: Cells along a side of a square, and its levels: squares of 1, 2, 4, … cells.
 SQUARE = wp.constant(32)
 LEVELS = wp.constant(6)

@@ -22,8 +22,6 @@ from tangere.shape.heightfield.relief import SQUARE, Block, Relief, square_count
 if TYPE_CHECKING:
     from tangere.shape.heightfield.tile_folder import TileFolder
 
-__all__ = ["FILE", "current_relief"]
-
 FILE = "relief.npz"
 PARTS = tuple(field.name for field in fields(Relief))
 

@@ -20,8 +20,6 @@ from tangere.runtime import InputError, described, to_numpy
 from tangere.shape.heightfield.heightfield import LARGEST_HEIGHT
 from tangere.shape.heightfield.tile_folder import ABOUT, TileFolder
 
-__all__ = ["edit_tile_files"]
-
 
 def edit_tile_files(
     folder: str | PathLike[str], first: tuple[int, int], heights: Any = None, *, holes: Any = None

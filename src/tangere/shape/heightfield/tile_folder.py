@@ -22,8 +22,6 @@ from tangere.runtime import InputError, described
 from tangere.shape.heightfield.heightfield import LARGEST_HEIGHT, checked_origin, checked_spacing
 from tangere.shape.heightfield.relief_file import FILE
 
-__all__ = ["ABOUT", "TILE_CELLS", "TileFolder", "height_range", "write_tile_files"]
-
 #: What a `Heightfield` knows beside its heights.
 ABOUT = "terrain.json"
 #: Cells along a side of a tile's file: 2 MB of float32.

@@ -22,8 +22,6 @@ from tangere.shape.heightfield.relief_file import current_relief
 from tangere.shape.heightfield.tile_edits import edit_tile_files
 from tangere.shape.heightfield.tile_folder import TILE_CELLS, TileFolder, height_range, write_tile_files
 
-__all__ = ["TiledHeightfield"]
-
 
 class TiledHeightfield:
     """Ground like a `Heightfield`, with heights that are read from files in pieces; immutable.

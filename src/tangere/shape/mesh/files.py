@@ -19,8 +19,6 @@ import numpy as np
 from tangere.runtime import InputError, MissingExtraError
 from tangere.shape.mesh.units import METRE, MeshSource, named_unit, says_its_unit, unit_in_file
 
-__all__ = ["read_mesh", "weld_vertices", "write_mesh"]
-
 #: Files of solids, which trimesh reads only with cascadio.
 _SOLIDS = (".step", ".stp")
 

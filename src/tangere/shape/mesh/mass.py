@@ -16,8 +16,6 @@ import numpy as np
 from tangere.runtime import InputError
 from tangere.shape.mesh.topology import Topology
 
-__all__ = ["MassProperties", "solid_mass_properties"]
-
 
 @dataclass(frozen=True, eq=False)
 class MassProperties:

@@ -24,8 +24,6 @@ from tangere.shape.mesh.topology import Topology
 from tangere.shape.mesh.units import MeshSource
 from tangere.shape.moving import Moving
 
-__all__ = ["Mesh"]
-
 
 class Mesh:
     """Triangles in space; immutable.

@@ -12,8 +12,6 @@ from tangere.shape.mesh.units import METRE
 if TYPE_CHECKING:
     from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["Report", "report_on"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:

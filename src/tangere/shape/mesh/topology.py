@@ -20,8 +20,6 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, read_only, read_only_copy, to_numpy
 
-__all__ = ["Adjacency", "Topology"]
-
 
 class Adjacency(NamedTuple):
     """Lists of different lengths in two arrays: the list of item i is `indices[offsets[i] : offsets[i + 1]]`."""

@@ -21,8 +21,6 @@ from tangere.runtime import InputError
 if TYPE_CHECKING:
     from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["METRE", "LengthUnit", "MeshSource", "doubted_units", "named_unit", "says_its_unit", "warn_of_doubted_units"]
-
 #: Bodies of one question are this much larger than others only if somebody has mistaken a unit, or seldom.
 DOUBTFUL = 300.0
 #: Formats that say their unit, or have always the same.

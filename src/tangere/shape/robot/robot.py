@@ -20,8 +20,6 @@ from tangere.runtime import InputError, described
 from tangere.shape.mesh.mesh import Mesh
 from tangere.shape.moving import Moving
 
-__all__ = ["Joint", "Robot"]
-
 Configuration = Mapping[str, float] | Sequence[float]
 
 

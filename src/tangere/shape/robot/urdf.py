@@ -27,8 +27,6 @@ from tangere.shape import generate
 from tangere.shape.mesh.mesh import Mesh
 from tangere.shape.robot.robot import Joint, Robot
 
-__all__ = ["read_urdf"]
-
 #: Sides of a cylinder, and triangles of a ball: at most 1 % and 2 % larger than the round shape.
 SIDES, BALL = 24, 1280
 

@@ -12,8 +12,6 @@ import numpy as np
 from tangere.runtime import InputError, MissingExtraError
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["fill_with_tets", "read_tets"]
-
 
 def read_tets(path: str | PathLike[str]) -> tuple[np.ndarray, np.ndarray, str]:
     """Vertices (n, 3) and tetrahedra (m, 4) of a file, as they are there, and a name; vertices of none are left out."""

@@ -17,8 +17,6 @@ from tangere.runtime import positive, whole
 from tangere.shape.generate.build.sweep import sweep
 from tangere.shape.tets.tet_mesh import TetMesh
 
-__all__ = ["solid_block", "solid_knot", "solid_torus"]
-
 
 def solid_torus(
     grid: tuple[int, int] = (24, 4), *, radius: float = 5.0, tube: float = 2.0, name: str = "torus"

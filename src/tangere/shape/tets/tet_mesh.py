@@ -16,8 +16,6 @@ import numpy as np
 from tangere.runtime import Arrays, InputError, read_only, read_only_copy, to_numpy
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["TetMesh", "TetReport"]
-
 #: Corners of the four faces of a tetrahedron, outward; face k is opposite corner 3 - k.
 _FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
 _EDGES = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])

@@ -13,8 +13,6 @@ from tangere.soft.model.assembly import CLOSED, STILL
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FAR", "REACH", "REST_PART", "activation", "contact_gap", "is_flat", "vertex_normal"]
-
 #: Further than anything is looked for.
 FAR = wp.constant(wp.float64(1.0e300))
 #: Contacts are looked for up to this many activation distances away: they may come into reach within the step.

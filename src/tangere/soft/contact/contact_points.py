@@ -22,8 +22,6 @@ from tangere.soft.model.assembly import Assembly
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ContactPartners", "ContactPoints", "points_from_proximity"]
-
 _EDGE_EDGE = wp.constant(wp.uint8(Kind.EDGE_EDGE))
 _VERTEX_FACE = wp.constant(wp.uint8(Kind.VERTEX_FACE))
 

@@ -21,8 +21,6 @@ from tangere.soft.contact.normal_cones import NormalCones
 from tangere.soft.model.assembly import Assembly
 from tangere.soft.safe_step.patches import Patches
 
-__all__ = ["Detection"]
-
 #: Contacts there is room for at first, and for each vertex on CUDA, where more room means capturing all graphs again.
 LEAST_ROOM, ROOM_PER_VERTEX = 4096, 0.5
 

@@ -19,8 +19,6 @@ from tangere.soft.contact.nesting import contains_another
 from tangere.soft.model.assembly import CLOSED, Assembly
 from tangere.soft.validation import check_no_overlap
 
-__all__ = ["InitialContacts"]
-
 #: The least part of the contact distance that is left of it.
 LEAST_PART = 0.02
 

@@ -18,8 +18,6 @@ from tangere.soft.model.assembly import Assembly
 
 wp.set_module_options(SOUND)
 
-__all__ = ["SLICES", "ContactIslands", "MassMoves", "MeanMoves", "union"]
-
 #: Sums over the dofs of a body are taken in this many slices.
 SLICES = wp.constant(32)
 

@@ -19,8 +19,6 @@ from tangere.soft.model.sharp_edges import sharp_edges
 
 wp.set_module_options(SOUND)
 
-__all__ = ["SharpEdges"]
-
 #: Edges worth a thread.
 GRAIN = 256
 

@@ -28,8 +28,6 @@ from tangere.soft.safe_step.patches import FittedTree, Patches, contains_cluster
 
 wp.set_module_options(SOUND)
 
-__all__ = ["find_nearest_faces"]
-
 #: Patches worth a thread: each takes some microseconds.
 GRAIN = 32
 

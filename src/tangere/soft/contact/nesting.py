@@ -13,8 +13,6 @@ import numpy as np
 
 from tangere.shape.mesh import Mesh
 
-__all__ = ["contains_another"]
-
 
 def contains_another(meshes: list[Mesh]) -> np.ndarray:
     """(b,) bool: whether a mesh is closed and one of the others, or a part of it, lies inside."""

@@ -17,8 +17,6 @@ from tangere.soft.safe_step.patch_layout import PatchLists
 
 wp.set_module_options(SOUND)
 
-__all__ = ["NormalCones", "cones_face_same_way"]
-
 
 class NormalCones:
     """Axis and cosine (vec4d) of all clusters and patches; a cosine of -1 tells nothing, as for open surfaces."""

@@ -12,8 +12,6 @@ from tangere.runtime import SOUND, PreparedLaunch, device_of, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["WIDTH", "RowDofs", "RowEntries", "RowWeights"]
-
 #: Dofs of a row: four surface vertices carried by four dofs each.
 WIDTH = wp.constant(16)
 RowDofs = wp.types.vector(length=16, dtype=wp.int32)

@@ -21,8 +21,6 @@ from tangere.soft.model.assembly import CLOSED, SMOOTH, Assembly
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ContactRows", "row_force"]
-
 #: Friction is proportional to slip below this part of the contact distance.
 SLIP = 1e-3
 #: Cosine of the angle from which on what is nearest to a vertex is beside it, and not on one side of its surface.

@@ -21,8 +21,6 @@ from tangere.soft.model.sharp_edges import smooth_vertices
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Assembly"]
-
 
 @dataclass(frozen=True)
 class Assembly:

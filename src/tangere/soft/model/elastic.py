@@ -20,8 +20,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["element_block", "element_energy"]
-
 
 @wp.func
 def element_energy(xi: wp.vec3d, x: wp.array[wp.vec3d], opposite: wp.vec3i, law: wp.vec3d) -> wp.float64:

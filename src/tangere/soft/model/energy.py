@@ -13,8 +13,6 @@ from tangere.soft.model.elastic import element_energy
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Energy", "dof_energy", "elastic_energy", "energy_of"]
-
 
 @dataclass(frozen=True)
 class Energy:

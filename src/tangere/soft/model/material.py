@@ -20,8 +20,6 @@ from tangere.shape.mesh import Adjacency, Mesh
 from tangere.shape.tets import TetMesh
 from tangere.soft.body import Body
 
-__all__ = ["Material", "material_of"]
-
 #: For each corner of a tetrahedron the opposite face, turned so that its volume is positive.
 _OPPOSITE = np.array([[1, 3, 2], [0, 2, 3], [0, 3, 1], [0, 1, 2]])
 

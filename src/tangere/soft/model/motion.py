@@ -10,8 +10,6 @@ from tangere.soft.model.assembly import Assembly
 
 wp.set_module_options(SOUND)
 
-__all__ = ["carry_surface", "find_velocity", "move_bodies", "predict"]
-
 GRAIN = 8192
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from tangere.shape.mesh import Mesh
 
-__all__ = ["sharp_edges", "smooth_vertices"]
-
 #: Edges between faces whose normals differ by more than this are sharp [degrees].
 SHARP = 30.0
 

@@ -31,8 +31,6 @@ from tangere.soft.safe_step.smoothness import is_certified, needs_check
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Certificates"]
-
 #: Patches worth a thread: each takes some microseconds.
 GRAIN = 32
 

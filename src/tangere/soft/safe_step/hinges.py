@@ -23,8 +23,6 @@ from tangere.soft.safe_step.separating_direction import can_move, may_cross
 
 wp.set_module_options(SOUND)
 
-__all__ = ["HingedEdgePairs", "hinged_edges"]
-
 #: Pairs worth a thread.
 GRAIN = 1024
 

@@ -26,8 +26,6 @@ from tangere.soft.safe_step.separating_direction import gap_usage, shortest_offs
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ImpactSubstep", "impact_slot"]
-
 #: A pair meets fast if it comes nearer by more than the contact distance, or by this part of it if sweeps are too few.
 FEW_SWEEPS = 0.3
 #: Places to remember pairs of bodies that meet fast.

@@ -17,8 +17,6 @@ from tangere.soft.model.assembly import Assembly
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ImpactVelocity"]
-
 
 class ImpactVelocity:
     """Finds by which factor the moves of each body are made smaller."""

@@ -4,19 +4,6 @@ from __future__ import annotations
 
 import warp as wp
 
-__all__ = [
-    "ACTIVE",
-    "ALL_NEW",
-    "FOUND",
-    "ISLAND_ITERATIONS",
-    "ITERATION",
-    "LIMITED",
-    "LOCAL_ITERATIONS",
-    "NOT_FINITE",
-    "ROWS",
-    "SHORT",
-]
-
 #: Whether an iteration is needed; how many there were; pairs that must be shortened in this one; whether all moves are
 #: new; vertices limited in the first one; the most pairs found without certificate; contacts; whether a move is not
 #: finite.

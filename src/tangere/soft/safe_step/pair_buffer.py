@@ -13,8 +13,6 @@ import warp as wp
 
 from tangere.runtime import BLOCK, collect, load
 
-__all__ = ["PairBuffer"]
-
 
 class PairBuffer:
     """A list of items of one type; `counts[0]` is its length, or what its length would have been."""

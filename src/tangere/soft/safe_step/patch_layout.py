@@ -11,8 +11,6 @@ from tangere.bvh.lbvh import LinearTree
 from tangere.shape.mesh import Topology
 from tangere.soft.model.assembly import Assembly
 
-__all__ = ["FeatureLists", "PatchLists", "build_patches", "edges_and_ears"]
-
 #: Faces of a patch, at most.
 PATCH = 32
 #: Edges between a patch and the end of its surroundings.

@@ -27,8 +27,6 @@ from tangere.soft.safe_step.separating_direction import shortest_offset
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FittedTree", "Patches", "contains_cluster"]
-
 
 @dataclass(frozen=True)
 class FittedTree:

@@ -17,8 +17,6 @@ from tangere.soft.model.assembly import STILL
 
 wp.set_module_options(SOUND)
 
-__all__ = ["NOISE", "TRIES", "USABLE", "allowed_part", "can_move", "gap_usage", "may_cross", "shortest_offset"]
-
 #: The part of a gap that one step may use up.
 USABLE = wp.constant(wp.float64(0.9))
 #: Of a gap that is used up already this part may go on being lost: rounding must not freeze a pair that slides.

@@ -28,8 +28,6 @@ from tangere.soft.safe_step.separating_direction import allowed_part, gap_usage,
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Shortening"]
-
 #: What is left of the limit of a vertex in each iteration that shortens single vertices; in the end they only drift.
 LOCAL_FACTORS = (0.999, 0.999, 0.9, 0.5, 0.5, 0.0)
 #: Rounding must not let a pair that is just short enough be found again.

@@ -11,8 +11,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["is_certified", "needs_check"]
-
 #: Rounds of the bound on the smallest singular value.
 BOUND_ITERATIONS = wp.constant(16)
 

@@ -55,8 +55,6 @@ from tangere.soft.safe_step.shortening import Shortening
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Truncation", "TruncationReport"]
-
 #: Patches worth a thread: each takes some microseconds.
 GRAIN = 32
 #: Pairs without certificate there is room for at first.

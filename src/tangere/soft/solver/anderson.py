@@ -18,8 +18,6 @@ from tangere.soft.model.assembly import Assembly
 
 wp.set_module_options(SOUND)
 
-__all__ = ["WINDOW", "AndersonMemory", "Dots", "accelerated_position", "mixing_coefficients", "record_differences"]
-
 WINDOW = 3
 #: |r|^2 may grow by this much before the memory is dropped.
 GROWTH = wp.constant(wp.float64(1.5))

@@ -19,8 +19,6 @@ from tangere.soft.model.energy import dof_energy
 
 wp.set_module_options(SOUND)
 
-__all__ = ["InitialGuess"]
-
 #: Parts of the free motion within the body that are tried.
 PARTS = (1.0, 0.5, 0.0)
 #: Dofs per partial sum of the energies on CPU; on CUDA every dof adds to one of a few sums.

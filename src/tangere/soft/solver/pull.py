@@ -18,8 +18,6 @@ from tangere.soft.model.assembly import Assembly
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Pull"]
-
 
 class Pull:
     """At most one spring; its stiffness is zero while nothing is pulled."""

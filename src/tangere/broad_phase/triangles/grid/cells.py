@@ -24,8 +24,6 @@ from tangere.runtime import SOUND, InputError, device_of, launch_in_turn
 
 wp.set_module_options(SOUND)
 
-__all__ = ["MOST_LEVELS", "Grid", "Spec", "define_grid", "level_count", "region_of", "size_of"]
-
 #: Chunks of triangles that are summed up by one thread each, and how many triangles are worth one on a CPU.
 CHUNKS = 256
 CHUNK = 8192

@@ -22,8 +22,6 @@ from tangere.runtime import SOUND, CapacityError, device_of, launch, launch_in_t
 
 wp.set_module_options(SOUND)
 
-__all__ = ["GridEntries", "Runs", "cell_at", "cell_number", "cell_of", "cell_runs", "grid_entries", "sorted_entries"]
-
 #: Bytes, for each triangle and at most, of the map that tells a visitor whether anyone lives in a coarse cell.
 MAP_BYTES, MOST_MAP_BYTES = 4, 1 << 24
 #: 2^32 over the golden ratio: neighbouring cells fall on different places of the map.

@@ -17,8 +17,6 @@ from tangere.broad_phase.triangles.grid.walk import TypeRule, next_partner, pair
 from tangere.broad_phase.triangles.triangle_aabbs import TriangleAabbs
 from tangere.runtime import SOUND, collect, device_of, reserve_slots
 
-__all__ = ["candidate_bound", "cell_pairs"]
-
 #: So many entries, some 0.3 ms, stay on one thread; of more, whose cells are as a rule crowded, so many are worth one.
 FEW, GRAIN = 6144, 512
 

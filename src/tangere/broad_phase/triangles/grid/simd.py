@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import warp as wp
 
-__all__ = ["CellEntry", "next_overlap_in_lanes"]
-
 #: An entry: the six codes of its box, a bit for each axis on which its lowest cell is this one, its triangle.
 CellEntry = wp.types.vector(length=8, dtype=wp.int32)
 

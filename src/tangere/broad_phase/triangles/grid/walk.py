@@ -26,8 +26,6 @@ from tangere.runtime import SOUND, device_of, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["TypeRule", "next_partner", "pair_of", "partners_of", "walk_inputs"]
-
 
 @dataclass(frozen=True)
 class TypeRule:

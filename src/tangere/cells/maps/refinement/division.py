@@ -26,22 +26,6 @@ from tangere.cells.maps.arrays import (
 from tangere.cells.maps.orbits import edge_start, level_phi1
 from tangere.runtime import SOUND
 
-__all__ = [
-    "CORNER",
-    "CORNER_LIMIT",
-    "CUT",
-    "INWARD",
-    "OUTWARD",
-    "SIDE",
-    "WORK_WIDTH",
-    "corners_of",
-    "cut_edge",
-    "divide_polygon",
-    "divide_triangle",
-    "join_parts",
-    "uncut_edge",
-]
-
 wp.set_module_options(SOUND)
 
 #: Corners of a face that a split can handle; the darts of a volume are limited in `volumes`.

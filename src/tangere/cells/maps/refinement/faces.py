@@ -26,8 +26,6 @@ from tangere.cells.maps.refinement.division import (
 )
 from tangere.runtime import SOUND
 
-__all__ = ["face_split_room", "merge_face", "split_face"]
-
 wp.set_module_options(SOUND)
 
 

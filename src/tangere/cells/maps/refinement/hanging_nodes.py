@@ -21,8 +21,6 @@ from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.orbits import level_phi1, next_part
 from tangere.runtime import SOUND, collect, reserve_slots
 
-__all__ = ["HangingNodes", "constraint_matrix", "hanging_nodes"]
-
 wp.set_module_options(SOUND)
 
 #: Corners of a divided face at most, as for a split.

@@ -21,8 +21,6 @@ from tangere.cells.maps.refinement.volumes import merge_volume, split_volume, vo
 from tangere.cells.maps.rings import RingTable, widen_rings, write_ring2, write_ring3
 from tangere.runtime import SOUND, launch
 
-__all__ = ["apply_in_order", "mark_children", "mark_operation"]
-
 wp.set_module_options(SOUND)
 
 #: So many operations are few, and so many cells are worth a thread.

@@ -36,8 +36,6 @@ from tangere.cells.maps.rings import RingTable, update_rings
 from tangere.cells.maps.visibility import recentre_cells
 from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, launch, using_threads
 
-__all__ = ["merge", "replace_merged_darts", "split"]
-
 wp.set_module_options(SOUND)
 
 Method = Literal["sequential", "sets"]

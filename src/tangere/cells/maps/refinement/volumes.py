@@ -49,8 +49,6 @@ from tangere.cells.maps.refinement.division import (
 )
 from tangere.runtime import SOUND
 
-__all__ = ["merge_volume", "set_face_centre", "split_volume", "volume_split_room"]
-
 wp.set_module_options(SOUND)
 
 #: Lists in the work row, one entry per level-n dart of the volume: the darts; the inner edge of its own face and of

@@ -32,8 +32,6 @@ from tangere.runtime import using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-__all__ = ["Candidates", "deforming_all_contacts", "deforming_candidates", "deforming_first_contact"]
-
 #: Reported times are early, by up to 1e-6 as a rule: pairs that tie with the sampled one must be seen by the full pass
 #: as well, or which of them is reported would depend on the sample. The time is never late, whatever this is.
 TIE = 1e-6

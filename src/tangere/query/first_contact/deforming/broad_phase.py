@@ -14,8 +14,6 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["FeaturePairSearch", "every_pair", "feature_pair_searches"]
-
 
 @dataclass(frozen=True)
 class FeaturePairSearch:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 wp.set_module_options(SOUND)
 
-__all__ = ["corner_normals"]
-
 #: A direction less than this off the side it should be on [rad] is on it: a contact is found a little early, when faces
 #: that come to lie on each other do not quite do so yet.
 SLIGHT = wp.constant(wp.float64(1e-5))

@@ -31,8 +31,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["aabb_overlap_filter", "every_candidate", "separating_plane_filter"]
-
 
 @wp.func
 def vertex_face_corners(items_a: wp.array2d[int], i: int, base_a: int, items_b: wp.array2d[int], j: int, base_b: int):

@@ -18,8 +18,6 @@ from tangere.runtime import SOUND, collect, device_of, reserve_slots
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Hits", "contacts_of"]
-
 #: A query that is not free, as it is read back: feature numbers, corners, times and status, exact in float64. A struct
 #: of ten columns takes ten times as long to get to NumPy.
 Hit = wp.types.vector(length=9, dtype=wp.float64)

@@ -10,8 +10,6 @@ from tangere.query.contacts.record import Contacts, Kind
 from tangere.query.first_contact.deforming.culling import aabb_overlap_filter
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
 
-__all__ = ["first_overlap"]
-
 
 def first_overlap(step: Step) -> Contacts | None:
     """A contact of kind OVERLAP (the one with the smallest feature numbers) if the meshes meet at t = 0, else None."""

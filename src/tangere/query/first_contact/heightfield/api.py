@@ -26,8 +26,6 @@ from tangere.runtime import InputError, UnsupportedError, choose_device, describ
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
 
-__all__ = ["bodies_terrain"]
-
 
 def bodies_terrain(
     bodies: Moving,

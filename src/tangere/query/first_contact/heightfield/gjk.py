@@ -21,8 +21,6 @@ from tangere.shape.analytic import Hulls, PlacedBody, support_of
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Corners", "Gap", "gap_of"]
-
 #: Four corners of a square, or three of a triangle and the last one again, one a row.
 Corners = wp.types.matrix(shape=(4, 3), dtype=wp.float64)
 

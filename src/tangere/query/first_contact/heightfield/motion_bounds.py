@@ -20,8 +20,6 @@ from tangere.shape.analytic import HULL, ROUND, AnalyticShape, Hulls, PlacedBody
 
 wp.set_module_options(SOUND)
 
-__all__ = ["MovingShapeBounds", "Outline", "moving_shape_bounds_of", "outline_at", "safe_time_of"]
-
 _ZERO = wp.constant(wp.float64(0.0))
 _HALF = wp.constant(wp.float64(0.5))
 _ONE = wp.constant(wp.float64(1.0))

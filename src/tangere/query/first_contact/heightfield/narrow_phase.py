@@ -20,8 +20,6 @@ from tangere.shape.analytic import Hulls, support_value_of
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Leaf", "reached_of", "seen_from", "square_corners"]
-
 #: Steps after which ground that is neither reached nor left behind is given up as undecided from there on.
 MOST_STEPS = wp.constant(10_000)
 _ZERO = wp.constant(wp.float64(0.0))

@@ -14,8 +14,6 @@ from tangere.motion import Path
 from tangere.query.contacts.record import Status
 from tangere.shape import Moving
 
-__all__ = ["first_along"]
-
 #: Stretches of bodies in one batch, at most; each batch has twice as many of a body as the one before.
 LARGEST_BATCH = 65_536
 

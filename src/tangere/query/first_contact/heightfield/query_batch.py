@@ -18,8 +18,6 @@ from tangere.shape.analytic import HULL, ROUND, Analytic, AnalyticShape, hull_ta
 
 wp.set_module_options(SOUND)
 
-__all__ = ["answers_of", "core_reach"]
-
 #: Bodies worth a thread: some tens of microseconds each.
 GRAIN = 32
 #: Levels of the pyramid, each of which may add `Terrain.planar` to the error of planar ground, twice for the answer.

@@ -48,8 +48,6 @@ from tangere.shape.analytic import CYLINDER, AnalyticShape, Hulls, support_of, s
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Answer", "search_kernel"]
-
 #: Attempts to prove that contact does happen, each twice as long after the first time.
 PROOFS = wp.constant(5)
 

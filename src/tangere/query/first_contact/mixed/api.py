@@ -48,8 +48,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
-__all__ = ["first_contact_by_bounds", "mixed_first_contact"]
-
 #: An interval is halved while more pairs of triangles than this, or than this part of all triangles, are left in it …
 FEW_PAIRS = 256
 FEW_PART = 0.25

@@ -7,8 +7,6 @@ import numpy as np
 from tangere.query.contacts.record import Contacts, Kind
 from tangere.shape.mesh import Mesh
 
-__all__ = ["contacts_at"]
-
 
 def contacts_at(
     mesh_a: Mesh,

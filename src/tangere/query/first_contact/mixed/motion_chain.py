@@ -22,18 +22,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "MotionRow",
-    "Mover",
-    "PointState",
-    "last_span",
-    "mover_of",
-    "pose_now",
-    "state_now",
-    "where_during",
-    "whither_during",
-]
-
 
 @wp.struct
 class MotionRow:

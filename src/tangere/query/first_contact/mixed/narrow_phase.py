@@ -29,17 +29,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "ALL_FEATURES",
-    "PRINTED_MEMBERSHIP",
-    "SOUND_MEMBERSHIP",
-    "Corners",
-    "IntervalTouch",
-    "Precision",
-    "first_touch",
-    "interval_dot",
-]
-
 SOUND_MEMBERSHIP = wp.constant(0)
 PRINTED_MEMBERSHIP = wp.constant(1)
 #: Features as bits: 3i + j edge i of a with edge j of b; 9 + i vertex i of a with face b; 12 + j face a with vertex j.

@@ -11,8 +11,6 @@ import warp as wp
 from tangere.query.first_contact.mixed.narrow_phase import PRINTED_MEMBERSHIP, SOUND_MEMBERSHIP, Precision
 from tangere.runtime import InputError
 
-__all__ = ["BisectionOptions", "IntervalCounters"]
-
 _MEMBERSHIP = {"sound": SOUND_MEMBERSHIP, "printed": PRINTED_MEMBERSHIP}
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from tangere.query.contacts.record import Contacts, Status
 from tangere.query.first_contact.mixed.options import IntervalCounters
 
-__all__ = ["IntervalContacts"]
-
 
 @dataclass(frozen=True, eq=False)
 class IntervalContacts:

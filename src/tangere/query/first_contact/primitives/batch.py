@@ -17,9 +17,6 @@ from tangere.query.first_contact.primitives.narrow_phase.solver import Primitive
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime import Arrays, InputError, as_points, choose_device, device_of, using_threads
 
-__all__ = ["answer", "first_contacts", "intake", "refuse_unusable", "resolve_undecided"]
-
-
 #: The largest coordinate: the magnitudes of a query must add up to less than 1e100.
 LARGEST = 1e98
 #: Exact decisions take some 0.2 ms each; show a bar from here on.

@@ -24,8 +24,6 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Details", "describe", "describe_function", "describe_rows"]
-
 VERTEX_FACE_KIND = wp.constant(wp.uint8(Kind.VERTEX_FACE))
 EDGE_EDGE_KIND = wp.constant(wp.uint8(Kind.EDGE_EDGE))
 VERTEX_EDGE_KIND = wp.constant(wp.uint8(Kind.VERTEX_EDGE))

@@ -18,8 +18,6 @@ from tangere.query.first_contact.primitives.small_batch import is_small, small_b
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime import Arrays, like, using_threads
 
-__all__ = ["edge_edge"]
-
 
 def edge_edge(
     x0: Arrays,

@@ -17,8 +17,6 @@ from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["edges_meet_faces"]
-
 
 def edges_meet_faces(points: wp.array, edges: wp.array, faces: wp.array) -> np.ndarray:
     """Where on its edge each edge meets its face: (n,) in [0, 1], inf where it does not; decided exactly.

@@ -30,8 +30,6 @@ from tangere.query.first_contact.primitives.narrow_phase.time_bisection import m
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime import SOUND, Arrays, LaunchCache, load
 
-__all__ = ["is_small", "small_batch"]
-
 #: Beyond this many, threads pay, and so does the general way.
 MOST = 2048
 

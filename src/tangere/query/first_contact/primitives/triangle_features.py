@@ -15,8 +15,6 @@ import warp as wp
 from tangere.query.contacts.record import Kind
 from tangere.runtime import SOUND, launch
 
-__all__ = ["EDGE_EDGE_TESTS", "TESTS", "VERTEX_EDGE_PAIRS", "VERTEX_FACE_TESTS", "choose_vertices"]
-
 wp.set_module_options(SOUND)
 
 #: (vertex, face, face, face): the vertices of the second triangle first, then those of the first.

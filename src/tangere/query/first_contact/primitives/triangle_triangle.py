@@ -26,8 +26,6 @@ from tangere.query.first_contact.primitives.triangle_features import EDGE_EDGE_T
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime import Arrays, InputError, like, using_threads
 
-__all__ = ["triangle_triangle"]
-
 #: Each edge of one triangle with the face of the other: (end, end), (corner, corner, corner).
 EDGE_FACE_PAIRS = tuple(
     (edge, face)

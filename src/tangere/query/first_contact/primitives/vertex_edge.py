@@ -16,8 +16,6 @@ from tangere.runtime import SOUND, Arrays, launch, like
 
 wp.set_module_options(SOUND)
 
-__all__ = ["as_edges", "vertex_edge"]
-
 
 def vertex_edge(
     x0: Arrays,

@@ -11,8 +11,6 @@ from tangere.query.first_contact.primitives.vertex_edge import as_edges
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime import Arrays, InputError, like
 
-__all__ = ["vertex_vertex"]
-
 
 def vertex_vertex(
     x0: Arrays,

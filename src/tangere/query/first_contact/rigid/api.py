@@ -30,8 +30,6 @@ from tangere.runtime import InputError, choose_device, thread_count, using_threa
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-__all__ = ["Counters", "rigid_first_contact", "rigid_first_contacts"]
-
 #: Batches kept for the next query about the same shapes.
 KEPT_BATCHES = 8
 _kept = threading.local()

@@ -19,8 +19,6 @@ from tangere.runtime import Arrays, InputError, UnsupportedError, device_of, to_
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-__all__ = ["Forest", "MovingBodies", "bodies_of", "no_cones"]
-
 AT_REST = Rest()
 #: Forests of several shapes kept for the next query about the same ones. They belong to no single mesh, so a mesh
 #: that is paired with ever new others must not keep them.

@@ -22,19 +22,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "Pair",
-    "Relative",
-    "RigidQuery",
-    "closing_bound",
-    "conservative_advance",
-    "largest_safe_step",
-    "pair_of",
-    "rate_bound",
-    "relative_at",
-    "step_of_balls",
-]
-
 #: A tolerance below this part of the query's size drowns in rounding.
 LEAST_TOLERANCE = wp.constant(wp.float64(1.0e-12))
 #: Positions are exact to this part of the query's size: 64 roundings.

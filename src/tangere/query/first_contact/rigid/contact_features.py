@@ -20,8 +20,6 @@ from tangere.runtime import SOUND, collect, device_of, reserve_slots
 
 wp.set_module_options(SOUND)
 
-__all__ = ["contacts_at"]
-
 
 def contacts_at(inputs: list[wp.array], instants: wp.array) -> wp.array:
     """Every contact (`ContactDetail`) of the queries at the `instants` (clock times; beyond 1: none), in no set order.

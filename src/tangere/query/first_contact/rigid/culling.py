@@ -22,8 +22,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Culling", "RecessionTable", "culling_of", "recedes"]
-
 
 @wp.struct
 class RecessionTable:

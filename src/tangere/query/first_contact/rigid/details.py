@@ -26,8 +26,6 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ContactDetail", "columns_of", "contacts_of", "describe", "detail_of"]
-
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
 _NEVER = wp.constant(wp.float64(wp.inf))

@@ -31,8 +31,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["MOST_STEPS", "LeafTime", "corners_of", "leaf_time", "placed"]
-
 #: Steps after which a pair that neither touches nor ends is given up as undecided from there on.
 MOST_STEPS = wp.constant(100_000)
 

@@ -21,8 +21,6 @@ from tangere.query.first_contact.rigid.api import Counters, rigid_first_contact,
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-__all__ = ["first_contact_along_path"]
-
 #: Stretches in the first batch; each batch is twice the one before.
 FIRST_BATCH = 16
 LARGEST_BATCH = 4096

@@ -34,8 +34,6 @@ from tangere.query.intersection.api import intersects
 from tangere.runtime import InputError, PreparedLaunch, load, run_shards, shard_ranges
 from tangere.shape import Moving
 
-__all__ = ["PreparedSearch", "RigidQueryBatch"]
-
 #: Candidates taken best-first: beyond, a heap costs more than it saves.
 BEST_FIRST = 1000
 #: Queries worth a thread.

@@ -33,9 +33,6 @@ from tangere.runtime import Arrays, InputError, UnsupportedError, choose_device,
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-__all__ = ["scene_first_contact"]
-
-
 #: Pairs searched at once: few at first, for one early contact drops most of the others.
 FIRST_BATCH, LARGEST_BATCH = 16, 4096
 

@@ -31,19 +31,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "COUNTERS",
-    "MEETS",
-    "NO_HIT",
-    "Candidate",
-    "EarliestHit",
-    "Places",
-    "is_earlier",
-    "no_hit",
-    "search",
-    "solve_leaf",
-]
-
 #: Counters of a job: box pairs evaluated, triangle pairs evaluated, triangle pairs visited, pairs culled, and how many
 #: are left in the heap.
 COUNTERS = wp.constant(5)

@@ -18,50 +18,6 @@ from tangere.shape.analytic import AnalyticShape, Hulls, PlacedBody, place
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "BLOCKS",
-    "CANDIDATES",
-    "CELLS",
-    "CELL_BLOCKS",
-    "CONTACT_POINTS",
-    "COUNTERS",
-    "EDGE",
-    "EDGES",
-    "FACES",
-    "HAS_FACE",
-    "IS_BLOCK",
-    "IS_OWNER",
-    "LANES",
-    "NOT_FINITE",
-    "SEGMENTS",
-    "SINGLE_NODES",
-    "SLOTS",
-    "VERTEX",
-    "VERTICES",
-    "Batch",
-    "CandidateNode",
-    "Link",
-    "LoadedBody",
-    "ManifoldBuffers",
-    "PackedBody",
-    "add_cell",
-    "add_features",
-    "advance",
-    "feature_at",
-    "filled",
-    "load_body",
-    "node_of",
-    "overflowed",
-    "pack_body",
-    "prepend",
-    "reserve",
-    "segment_of",
-    "set_link",
-    "store",
-    "unpack_body",
-    "unpack_surroundings",
-]
-
 SEGMENTS = wp.constant(256)
 #: Threads that share the work of a segment.
 LANES = wp.constant(1024)

@@ -81,8 +81,6 @@ from tangere.shape.analytic import support_of
 
 wp.set_module_options(SOUND)
 
-__all__ = ["BroadPhaseKernels", "NarrowPhaseKernels", "broad_phase_kernels", "narrow_phase_kernels"]
-
 #: Points of a body that are tested before those over a face are listed.
 POINTS_AT_ONCE = wp.constant(16)
 

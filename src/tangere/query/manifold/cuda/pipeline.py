@@ -63,8 +63,6 @@ from tangere.query.manifold.reduction import KEPT, KEPT_FOURS, empty_walls
 from tangere.runtime import CapacityError, InputError, device_of, launch
 from tangere.shape.analytic import CYLINDER
 
-__all__ = ["index_range", "manifold_cuda"]
-
 #: Most bodies of a chunk, some 1 KB each, candidates, 150 bytes each, and contact points, 160 bytes each.
 MOST_BODIES, MOST_CANDIDATES, MOST_CONTACT_POINTS = 1 << 20, 1 << 24, 1 << 24
 #: What there is room for at first, for each body.

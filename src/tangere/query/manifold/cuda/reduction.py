@@ -51,17 +51,6 @@ from tangere.shape.analytic import CYLINDER, perpendicular_to, support_of
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "DONE",
-    "WITH_LIFT",
-    "ReductionKernels",
-    "list_contacts",
-    "reduce_groups",
-    "reduction_kernels",
-    "sort_contact_points",
-    "write_contacts",
-]
-
 #: Contact points of a body that are sorted in registers.
 IN_REGISTERS = wp.constant(16)
 Orders = wp.types.vector(length=16, dtype=wp.int64)

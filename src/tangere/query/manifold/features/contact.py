@@ -29,33 +29,6 @@ from tangere.shape.analytic import Hulls, PlacedBody, support_value_of, vertical
 
 wp.set_module_options(SOUND)
 
-__all__ = [
-    "BODY_ON_EDGE",
-    "BODY_ON_FACE",
-    "BODY_ON_VERTEX",
-    "FLAT_ANGLE",
-    "LIFTED",
-    "NEITHER",
-    "NO_CONTACT",
-    "BodyPlace",
-    "Edge",
-    "Face",
-    "FeatureContacts",
-    "Owner",
-    "deepest_rim_point",
-    "edge_of",
-    "feature_contacts_of",
-    "first_part",
-    "has_ground",
-    "is_finite",
-    "may_be_wall",
-    "owner",
-    "place_over",
-    "rests",
-    "support_point_of",
-    "wall_contact",
-]
-
 real = wp.float64
 vec = wp.vec3d
 

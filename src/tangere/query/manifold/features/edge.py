@@ -18,8 +18,6 @@ from tangere.shape.analytic import Hulls, PlacedBody
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Crossing", "crossing_of"]
-
 real = wp.float64
 vec = wp.vec3d
 

@@ -20,8 +20,6 @@ from tangere.runtime import COUNTER_STRIDE, SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["ClusterPairs", "find_cluster_pairs"]
-
 #: Numbers of a block: how many pairs there are, the first clusters of all, one unused, and the second ones.
 _BLOCK = 2 + 2 * CLUSTERS_AT_ONCE
 

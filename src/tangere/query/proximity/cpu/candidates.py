@@ -15,8 +15,6 @@ from tangere.query.proximity.cpu.simd_boxes import candidate, keep_rest
 from tangere.query.proximity.cpu.simd_near import IN_DOUBT, append_keys, edges_near_in_lanes, faces_near_in_lanes
 from tangere.query.proximity.pair_keys import EDGE_EDGE, VERTEX_FACE
 
-__all__ = ["candidate_test"]
-
 
 @cache
 def candidate_test(width_a: int) -> wp.Function:

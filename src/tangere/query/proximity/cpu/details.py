@@ -17,8 +17,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["fill_in_lanes", "sort_and_fill"]
-
 
 @wp.func
 def fill_eight(

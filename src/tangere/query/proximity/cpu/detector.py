@@ -24,8 +24,6 @@ from tangere.runtime import SOUND, PreparedLaunch, run_phases, using_threads
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CpuDetector"]
-
 #: Bytes of a point.
 POINT = wp.types.type_size_in_bytes(wp.vec3d)
 _LARGEST = wp.constant(wp.float64(LARGEST))

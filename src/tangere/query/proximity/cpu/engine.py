@@ -23,8 +23,6 @@ from tangere.query.proximity.pair_keys import number_bits
 from tangere.query.proximity.search_plan import EXPECTED, PlannedSearch, PlannedSide, SearchPlan
 from tangere.runtime import thread_count
 
-__all__ = ["CPU"]
-
 #: So many pairs of triangles are tested eight features at a time, which takes 100 us to begin with.
 MANY = 512
 

@@ -18,8 +18,6 @@ from tangere.runtime import COUNTER_STRIDE, SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["LazyItemBoxes", "request_items"]
-
 _LINE = int(COUNTER_STRIDE)
 
 

@@ -18,8 +18,6 @@ from tangere.query.proximity.cpu.parallel_sort import tally_keys
 from tangere.query.proximity.cpu.simd_boxes import SCRATCH, meeting_items
 from tangere.runtime import COUNTER_STRIDE, SOUND
 
-__all__ = ["scratch_of", "wide_search_kernel"]
-
 
 def scratch_of(tree: WideBvh) -> int:
     """How many numbers a thread keeps while it searches a tree: candidates, and every node it may visit."""

@@ -22,8 +22,6 @@ from tangere.runtime import COUNTER_STRIDE, SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["LEAST", "KeySegments", "ParallelSort", "Ranges", "sort_chunk", "tally_keys"]
-
 #: Keys there should be room for at least.
 LEAST = 1024
 #: Ranges that begin among so many keys are put in order at a time, and described: some 3 us.

@@ -21,8 +21,6 @@ from tangere.query.proximity.cpu.sorted_append import scattered, scattering, sor
 from tangere.query.proximity.pair_keys import number_bits
 from tangere.runtime import SOUND, shard_ranges
 
-__all__ = ["PAIRS_AT_ONCE", "buffer_pair", "lane_inputs", "near_owned", "test_buffered"]
-
 #: Pairs of triangles that are tested together; none has more than nine pairs of edges.
 PAIRS_AT_ONCE = wp.constant(128)
 #: So many times that many, some 0.2 ms, stay on one thread; of more, so many times are worth one.

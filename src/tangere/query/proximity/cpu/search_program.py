@@ -23,8 +23,6 @@ from tangere.runtime.thread_pool import Program
 
 wp.set_module_options(SOUND)
 
-__all__ = ["Capacity", "SearchProgram"]
-
 #: Vertices to place, some 3 ns each.
 PLACE_GRAIN = 256
 #: Eights of clusters to search with: 1 us each.

@@ -11,15 +11,6 @@ from tangere.bvh.lbvh import Lanes
 from tangere.bvh.wide import AabbRecord
 from tangere.geometry.simd import ROWS, STATIC_BOXES
 
-__all__ = [
-    "CLUSTERS_AT_ONCE",
-    "SCRATCH",
-    "SHARD",
-    "candidate",
-    "keep_rest",
-    "meeting_items",
-]
-
 #: How many pairs of clusters are looked into before candidates are tested.
 CLUSTERS_AT_ONCE = 32
 #: Pairs of an item and a cluster that so many pairs can give, and the lanes written beyond the last.

@@ -15,15 +15,6 @@ from tangere.query.contacts.record import Kind
 from tangere.query.proximity.cpu.simd_boxes import SHARD
 from tangere.runtime import COUNTER_STRIDE
 
-__all__ = [
-    "IN_DOUBT",
-    "append_keys",
-    "edges_near_in_lanes",
-    "faces_near_in_lanes",
-    "fill_edges_in_lanes",
-    "fill_faces_in_lanes",
-]
-
 #: Bits of lanes in doubt stand above those of lanes that are near.
 IN_DOUBT = wp.constant(8)
 

@@ -21,8 +21,6 @@ from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, PreparedLaunch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["scattered", "scattering", "sorted_keys"]
-
 #: Keys that a segment has room for at least.
 LEAST = 256
 #: So much of the room that was needed is kept from call to call when less is needed.

@@ -22,8 +22,6 @@ from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CudaDetector"]
-
 #: Room for this many times the contacts of the step that needed more.
 GROWTH = 1.25
 _LARGEST_ROOM = 2**31 - 1

@@ -20,8 +20,6 @@ from tangere.query.proximity.pair_keys import joined, number_bits
 from tangere.query.proximity.search_plan import EXPECTED, PlannedSearch, PlannedSide, SearchPlan
 from tangere.runtime import collect, device_of, launch, sort_pairs
 
-__all__ = ["CUDA"]
-
 
 def _vertex_order(surfaces: Surfaces, used: np.ndarray, hull: np.ndarray) -> np.ndarray:
     named = wp.array(used[:, None], dtype=wp.int32, device=surfaces.device)

@@ -19,8 +19,6 @@ from tangere.runtime import SOUND, device_of, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["SIZE_BITS", "CudaLbvh", "CudaLbvhBoxes"]
-
 #: Bits for the number of items of a cluster beside its first place.
 SIZE_BITS = wp.constant(4)
 

@@ -16,8 +16,6 @@ from tangere.query.proximity.cuda.lbvh import SIZE_BITS
 from tangere.query.proximity.pair_keys import EDGE_EDGE, VERTEX_FACE, pair_key
 from tangere.runtime import SOUND, reserve_slots
 
-__all__ = ["lbvh_search_kernel"]
-
 
 @cache
 def lbvh_search_kernel(width_a: int, width_b: int) -> wp.Kernel:

@@ -14,8 +14,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["place_launch"]
-
 
 def place_launch(
     trees: FeatureTrees, placed: PlacedVertices, positions: wp.array, distance: float, frame: Frame

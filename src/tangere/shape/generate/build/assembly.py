@@ -8,9 +8,6 @@ import numpy as np
 
 from tangere.shape.mesh.mesh import Mesh
 
-__all__ = ["PartInPlace", "pose", "steps"]
-
-
 @dataclass(frozen=True, eq=False)
 class PartInPlace:
     """A removal task. All poses place `part` in the frame of `fixed`; between two of them it moves by a screw.

@@ -12,8 +12,6 @@ import numpy as np
 
 from tangere.shape.generate.build.pieces import Piece
 
-__all__ = ["Box", "add", "block_solid", "cut", "cut_holes", "rounded"]
-
 Box = tuple[bool, tuple[float, float, float], tuple[float, float, float]]  #: solid or not, lowest and highest corner
 
 

@@ -10,8 +10,6 @@ from typing import TypeVar
 from tangere.runtime import CapacityError, InputError
 from tangere.runtime import whole
 
-__all__ = ["check_room", "factor_pair", "solve"]
-
 #: Contacts have 29 bits for the number of an edge, and a triangle has one and a half.
 MOST_TRIANGLES = 2**28
 

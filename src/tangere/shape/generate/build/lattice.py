@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["band", "revolve", "ring_grid"]
-
-
 def ring_grid(first: int, second: int) -> np.ndarray:
     """(2 first second, 3): triangles of a torus; vertex (i, j) has number i second + j and both directions wrap."""
     i, j = np.meshgrid(np.arange(first), np.arange(second), indexing="ij")

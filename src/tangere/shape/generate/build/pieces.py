@@ -12,8 +12,6 @@ from tangere.runtime import InputError
 from tangere.runtime import whole
 from tangere.shape.generate.build.sweep import sweep
 
-__all__ = ["Piece", "divided", "joined", "moved", "rod"]
-
 Piece = tuple[np.ndarray, np.ndarray]  #: vertices (n, 3) [m] and triangles (m, 3) of a closed surface
 
 

@@ -6,9 +6,6 @@ import numpy as np
 
 from tangere.shape.generate.build.lattice import band, ring_grid
 
-__all__ = ["sweep"]
-
-
 def sweep(path: np.ndarray, radius: np.ndarray | float, sides: int, *, closed: bool) -> tuple[np.ndarray, np.ndarray]:
     """Vertices and triangles of a tube: 2 k sides triangles if closed, else 2 (k - 1) sides and two open ends.
 

@@ -7,8 +7,6 @@ import warp as wp
 from tangere.bvh.lbvh import Lanes, MovingBox
 from tangere.bvh.wide import DESCENT_STATE
 
-__all__ = ["PENDING", "SCRATCH_ROW", "add_candidates", "drop_eight", "simd_boxes_meet"]
-
 #: Candidates a list has room for: up to seven wait for an eighth, and eight are written at once.
 PENDING = wp.constant(16)
 #: Numbers of a row of scratch memory: a list of candidates, and a descent.

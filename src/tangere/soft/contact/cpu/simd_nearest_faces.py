@@ -21,8 +21,6 @@ from tangere.soft.model.assembly import CLOSED, STILL
 
 wp.set_module_options(SOUND)
 
-__all__ = ["simd_nearest_faces"]
-
 
 @wp.kernel
 def simd_nearest_faces(

@@ -11,8 +11,6 @@ from tangere.soft.model.assembly import CLOSED
 
 wp.set_module_options(SOUND)
 
-__all__ = ["simd_cones"]
-
 
 @wp.kernel
 def simd_cones(

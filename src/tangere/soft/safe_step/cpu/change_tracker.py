@@ -16,8 +16,6 @@ import warp as wp
 from tangere.bvh.lbvh import LinearTree
 from tangere.soft.safe_step.patch_layout import PatchLists
 
-__all__ = ["ChangeTracker", "DirtySets"]
-
 
 @dataclass(frozen=True)
 class DirtySets:

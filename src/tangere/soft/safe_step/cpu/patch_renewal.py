@@ -18,8 +18,6 @@ from tangere.soft.safe_step.separating_direction import TRIES, shortest_offset
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CORNERS", "renew_references"]
-
 #: Steps to wait before a patch that has no certificate even from where it is now is looked at anew.
 RETRY_AFTER = wp.constant(8)
 #: Distances are right to far more digits than this.

@@ -13,8 +13,6 @@ from tangere.runtime import SOUND, device_of, launch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["refit"]
-
 
 def refit(boxes: TreeBoxes, vertices: wp.array, changed: wp.array, dirty: wp.array) -> TreeBoxes:
     """Bring the boxes of clusters, side by side, and of nodes up to date, in place; those of items stay as they were.

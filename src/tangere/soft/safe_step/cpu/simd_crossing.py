@@ -18,8 +18,6 @@ from tangere.soft.safe_step.separating_direction import NOISE, TRIES, USABLE, ca
 
 wp.set_module_options(SOUND)
 
-__all__ = ["simd_crossing"]
-
 
 @wp.kernel
 def simd_crossing(

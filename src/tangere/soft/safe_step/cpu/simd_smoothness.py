@@ -14,8 +14,6 @@ from tangere.soft.safe_step.smoothness import smallest_stretch
 
 wp.set_module_options(SOUND)
 
-__all__ = ["AS_BEFORE", "FROM_END", "UNKNOWN", "needed_clearance", "simd_certify", "simd_fit_map"]
-
 #: What is known of where a step begins: what was known before, what was known of where the last one ended, or nothing.
 AS_BEFORE, FROM_END, UNKNOWN = (wp.constant(k) for k in range(3))
 #: Vertices that are laid side by side at once; few patches have more around them.

@@ -17,8 +17,6 @@ import warp as wp
 
 from tangere.soft.model.assembly import Assembly
 
-__all__ = ["DofLanes", "move_lanes"]
-
 
 @dataclass(frozen=True)
 class DofLanes:

@@ -9,8 +9,6 @@ import warp as wp
 
 from tangere.soft.solver.anderson import Dots
 
-__all__ = ["accelerate_slice", "body_shift", "missing_move", "shift_and_record"]
-
 
 @wp.func
 def body_shift(

@@ -10,8 +10,6 @@ import warp as wp
 
 from tangere.soft.contact.row_entries import RowDofs, RowWeights
 
-__all__ = ["ROW_FORCE", "row_gap", "sum_body_forces", "write_row_force"]
-
 #: Numbers in a row.
 ROW_FORCE = 12
 

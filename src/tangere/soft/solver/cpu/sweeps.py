@@ -27,8 +27,6 @@ from tangere.soft.solver.cpu.team import COUNTER_ROW, next_chunk, run_team, take
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CpuSweeps"]
-
 #: Sweeps of one launch at most: the board has rows for so many.
 SWEEPS_PER_LAUNCH = 64
 #: Phases of a sweep besides its colours.

@@ -26,8 +26,6 @@ import warp as wp
 
 from tangere.runtime import PreparedLaunch, run_shards
 
-__all__ = ["COUNTER_ROW", "next_chunk", "run_team", "take_chunk", "wait_until_done"]
-
 #: Numbers in a row of the board, a cache line: chunks taken, chunks done, and room.
 COUNTER_ROW = 16
 #: Looks at the board before a thread leaves: some 50 us, as long as a dozen phases take.

@@ -31,8 +31,6 @@ from tangere.soft.solver.anderson import (
 
 wp.set_module_options(SOUND)
 
-__all__ = ["SweepEnd"]
-
 #: Sums of each body on CUDA.
 SLOTS = 4
 #: A sum: mass times missing move (3), force (3), stiffness (9).

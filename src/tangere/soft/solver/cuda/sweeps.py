@@ -15,8 +15,6 @@ from tangere.soft.model.assembly import Assembly
 from tangere.soft.solver.cuda.sweep_end import SweepEnd
 from tangere.soft.solver.cuda.vertex_block import CudaVertexSweep
 
-__all__ = ["CudaSweeps"]
-
 
 class CudaSweeps:
     """Sweeps over all dofs that move."""

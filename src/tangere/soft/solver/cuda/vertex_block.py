@@ -16,8 +16,6 @@ from tangere.soft.model.elastic import element_block
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CudaVertexSweep"]
-
 LANES = 32
 
 

@@ -30,8 +30,6 @@ from tangere.geometry.polynomials import (
 from tangere.query.contacts.record import Kind
 from tangere.runtime import InputError
 
-__all__ = ["ExactContact", "ExactContacts", "decide", "decide_many", "edge_pierces_face", "triangles_intersect"]
-
 
 @dataclass(frozen=True, slots=True)
 class ExactContact:

@@ -25,8 +25,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["EDGE_EDGE", "VERTEX_FACE", "FeaturePairKind"]
-
 
 @dataclass(frozen=True)
 class FeaturePairKind:

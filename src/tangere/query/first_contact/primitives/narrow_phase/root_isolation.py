@@ -40,8 +40,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["CONTACT", "FREE", "INVALID", "START", "UNRESOLVED", "decide_function"]
-
 # `Status`, for kernels. Contact that is proved has a finite time_upper.
 FREE = wp.constant(wp.uint8(Status.FREE))
 CONTACT = wp.constant(wp.uint8(Status.CONTACT))

@@ -27,8 +27,6 @@ from tangere.query.first_contact.primitives.narrow_phase.time_bisection import (
 )
 from tangere.runtime import SOUND, InputError, device_of, launch, where
 
-__all__ = ["PrimitiveAnswers", "refuse_invalid", "solve"]
-
 #: A query of pass 1 takes about 0.1 us, one of pass 2 some 2 us: below this many, threads do not pay.
 DECIDE_GRAIN = 2048
 MARCH_GRAIN = 128

@@ -43,8 +43,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-__all__ = ["march_function", "march_separated_function"]
-
 SMALLEST_STEP = wp.constant(wp.float64(2.0**-44))
 STEP_BUDGET = wp.constant(512)
 SEPARATED_STEP_BUDGET = wp.constant(4096)

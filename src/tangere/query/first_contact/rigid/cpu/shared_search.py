@@ -13,8 +13,6 @@ from tangere.query.first_contact.rigid.query_batch import LINE, PreparedSearch, 
 from tangere.query.first_contact.rigid.traversal import NO_HIT
 from tangere.runtime import run_shards
 
-__all__ = ["search_shared"]
-
 #: Candidates taken best-first before the rest is shared. Shares of equal weight need a few hundred; waking a thread
 #: costs as much as a thousand, so a search that ends soon after is better off alone.
 BEFORE_SHARING = 2048

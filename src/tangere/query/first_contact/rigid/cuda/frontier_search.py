@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 wp.set_module_options(SOUND)
 
-__all__ = ["search_frontier"]
-
 #: Pairs of all questions in a round, about: enough threads to fill a GPU.
 PAIRS = 1 << 19
 #: Pairs of one question in a round, least and most.
