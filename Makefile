@@ -4,6 +4,7 @@
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
             $(shell $(p) -c 'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
 JOBS ?= 2
+GALLERY ?= 1
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -61,8 +62,8 @@ api: .venv/dev.stamp ## docs/api.md: every public class and function
 bench: .venv/bench.stamp ## ours beside the peers, into docs/benchmarks/ (BENCH="meshes ..." chooses)
 	$(BIN)/python -m bench $(BENCH)
 
-docs: .venv/dev.stamp ## the documentation, into docs/_build/html
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+docs: .venv/dev.stamp ## the documentation, into docs/_build/html (GALLERY=0 draws no pictures of examples)
+	$(BIN)/python -m sphinx -W --keep-going -q -D gallery_runs=$(GALLERY) -b html docs docs/_build/html
 
 clean: ## remove what was built, but not .venv
 	rm -rf docs/_build docs/gallery out dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache

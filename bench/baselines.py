@@ -1,6 +1,6 @@
 """Where discrete detection, backtracking and sampling fail, and first contact does not (Redon, chapters 1 and 2).
 
-Four scenes (spec C25): a thin plate that jumps over another one, a hoop that jumps into another one (afterwards they
+Four scenes: a thin plate that jumps over another one, a hoop that jumps into another one (afterwards they
 cannot be separated), a box that ends beyond the middle of a wall, so that a discrete method which looks for the
 shortest way out lets it leave on the wrong side, and a bar that swings past a post. Each method moves the part by one
 step of a screw: discrete looks at the end only; backtracking too, and halves the step back when it finds penetration;

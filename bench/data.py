@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.harness import SkippedError
-from sample_queries import read_families
+from oracles.families.sample_queries import read_families
 from tangere.query.contacts import Kind
 from tangere.shape.mesh import Mesh
 

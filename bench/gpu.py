@@ -1,4 +1,4 @@
-"""The same kernels on a CUDA device: do they agree with the CPU, and how fast are they?
+"""Queries and meshes on a CUDA device: do they agree with the CPU, and how fast are they?
 
 Data lies on the device before the clock starts and answers stay there; a run ends with a synchronisation. Skipped on a
 machine without one.
@@ -16,7 +16,7 @@ import warp as wp
 import tangere as tg
 from bench.data import cloth_ball
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
-from families import FAMILIES, random_half_colliding
+from oracles.families.feature_queries import FAMILIES, random_half_colliding
 from tangere.query.contacts import Kind
 from tangere.query.first_contact import edge_edge, vertex_face
 from tangere.shape import generate
@@ -55,7 +55,7 @@ def _agreement(report: Report, n: int) -> None:
         assert other_hits == 0, "CPU and GPU disagree about who touches"
         assert difference <= 1e-9, "CPU and GPU disagree about when"
     report.table(["queries", "how many", "other hit", "other status", "largest difference of time"], rows)
-    report.note("All families of tests/families.py, random and degenerate, in equal parts.")
+    report.note("All families of tests/oracles/families, random and degenerate, in equal parts.")
 
 
 def _throughput(report: Report, sizes: list[int]) -> None:

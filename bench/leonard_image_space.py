@@ -1,6 +1,6 @@
 """Deforming bodies: contact by layered depth images and by rays, two alternatives the document surveys.
 
-Small reference implementations (specs/leonard-deformable-gpu C21.10, C21.11), for comparison only. Layered depth
+Small reference implementations of methods that Léonard 2021, chapter 2, surveys, for comparison only. Layered depth
 images: parallel rays through two closed bodies give intervals inside each; what the intervals share, times the area of
 a pixel, is the volume of the overlap, whose error is told by resolution against the exact volume that the two convex
 polyhedra share. Rays: from every vertex one goes inward, against the normal; if it leaves the other body before its

@@ -5,7 +5,7 @@ trembles (band-limited noise), what it wants is projected on the half-spaces of 
 first_contact on, so that it stops before anything touches. Every motion it tried is an action of the trajectory, from
 where the part was to where it was meant to go; replays ask for their first contact. Nothing here is physical: it makes
 steps like those of a hand that presses a part along its surroundings
-(specs/redon-rigid-ccd-and-dynamics 3.3; security distances as in C17, scaled to the size of the fixed part).
+(Redon 2002; its security distances, scaled to the size of the fixed part).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["SCENES", "Leg", "Operator", "Recording", "record", "recorded"]
 
 FEATURES: list[str] = []
 
-#: The three distances of C17 (alert, security, rupture) in units of the fixed part's extent; the thesis: of 50 units.
+#: The three distances of Redon 2002 (alert, security, rupture) in units of the fixed part's extent; there of 50 units.
 ALERT, SECURITY, RUPTURE = 0.0044 / 50.0, 0.01 / 50.0, 0.023 / 50.0
 #: Share of what lacks to the security distance that is made up for in one action.
 RECOVERY = 0.3

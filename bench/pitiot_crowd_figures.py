@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from bench.harness import Report, count, seconds
+from tangere.cells import Density
 from tangere.cells.generate import quad_grid
-from tangere.cells.registration import Density
 from tangere.crowd import Bubbles, Simulation, box
 from tangere.crowd.scenarios import circle, corridor, field
 from tangere.runtime import using_threads
@@ -108,7 +108,7 @@ def _linear(report: Report, points: int, steps: int, quick: bool) -> None:
     rows = [[str(n), seconds(found[str(n)].step), *(seconds(found[str(n)].parts[x]) for x in _SHOWN)] for n in numbers]
     report.table(["bodies", "step", "behaviour and tracking", "bodies"], rows)
     report.note(
-        f"{count(points)} points, one thread, {count(steps)} steps: the corridor of the spec, 200 x 40 m, boxes of 4 x "
+        f"{count(points)} points, one thread, {count(steps)} steps: a corridor of 200 x 40 m, boxes of 4 x "
         "2 m in two columns. 200 of them cannot each have a lane to cross it: they go in 16 loops, up one lane and "
         "down the next, and come within range of each other, the more of them the more often: a further body costs "
         f"{seconds((taken[2] - taken[1]) / (numbers[2] - numbers[1]))} at first and "
@@ -127,7 +127,7 @@ def looking_cost(parts: dict[str, float]) -> float:
 
 def _cells(report: Report, points: int, steps: int, quick: bool) -> None:
     report.section("E4, E5: coarse, fine and adaptive cells (the thesis: adaptive is the cheapest)")
-    # The fine cells of the spec's corridor, 1 m, are as wide as agents may look.
+    # The fine cells of the corridor, 1 m, are as wide as agents may look.
     near_sighted = Bubbles(range=1.0, panic=1.0)
 
     def in_corridor(**options) -> Simulation:
@@ -176,7 +176,7 @@ def _cells(report: Report, points: int, steps: int, quick: bool) -> None:
             f"(less, by the letter: {verdict(points_alone < 1.0)})."
         )
     report.note(
-        "One thread. The spec has the corridor, with these cells; agents look 1 m far in it, not 1.5 m, since its fine "
+        "One thread. The corridor is meant for these cells; agents look 1 m far in it, not 1.5 m, since its fine "
         "cells are 1 m wide and no cell is narrower than agents look. The other two scenes are ours. What the thesis "
         "calls the update of points is also the choice of their neighbours, which is most of it and here part of "
         "behaviour; being tracked and "

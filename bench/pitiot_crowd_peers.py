@@ -71,7 +71,7 @@ def _row(number: int, steps: int, threads: int, quick: bool) -> tuple[list[str],
 
 
 def _rules() -> dict[str, Bubbles | Orca]:
-    return {"bubbles": Bubbles(range=RANGE), "ORCA": Orca(range=RANGE, faster=1.3)}
+    return {"bubbles": Bubbles(range=RANGE), "ORCA": Orca(range=RANGE, max_speed_factor=1.3)}
 
 
 def _peer(simulation: Simulation):

@@ -131,7 +131,7 @@ def _bodies_rows(found: dict[str, list[_Circle]]) -> list[list[str]]:
 
 
 def _other_boxes(report: Report, crowds: dict[str, tuple[int, int]], steps: int | None) -> None:
-    """What neither the spec nor the thesis says of the boxes: does the answer hang on it?"""
+    """What the thesis (Pitiot 2015, section 8.3.3) does not say of the boxes: does the answer hang on it?"""
     report.section("Twice the bodies, boxes of other sizes and speeds")
     fewer, more = list(crowds)[::2]
     rows, ratios = [], []
@@ -148,7 +148,7 @@ def _other_boxes(report: Report, crowds: dict[str, tuple[int, int]], steps: int 
     report.table(columns, rows)
     report.note(
         f"{more} as a part of {fewer}, each until it is over; one seed: x {min(ratios):.2f} to {max(ratios):.2f}. "
-        "Neither the spec nor the thesis says how large the boxes are and how fast, so that a pass at some of them "
+        "The thesis does not say how large the boxes are and how fast, so that a pass at some of them "
         "would be a choice and not a finding."
     )
 

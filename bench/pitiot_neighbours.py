@@ -14,8 +14,9 @@ import numpy as np
 
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
 from bench.plots import Plot
+from tangere.cells import Density
 from tangere.cells.generate import quad_grid
-from tangere.cells.registration import Density, Registration, adapt, in_ring, pairs_within, things_around
+from tangere.cells.registration import Registration, adapt, in_ring, pairs_within, things_around
 from tangere.runtime import thread_count
 
 #: A look through the library is flat: 21. Points and segments scale: 29. Neighbours in the ring are near: 77. E8: 78.

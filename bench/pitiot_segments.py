@@ -16,11 +16,12 @@ import numpy as np
 import warp as wp
 
 from bench.harness import Report, count, measure, ratio, seconds
+from tangere.cells import Density
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import CellMap
-from tangere.cells.registration import MARCH_UNLESS_ONE_CELL, Density, Registration, adapt, cross_segments
-from tangere.cells.registration.crossings import Crossings
-from tangere.cells.tracking import as_map_points, locate_darts
+from tangere.cells.registration import Registration, adapt
+from tangere.cells.tracking import MARCH_UNLESS_ONE_CELL, Segments, as_map_points, cross_segments, locate_darts
+from tangere.cells.tracking.crossings import Crossings
 from tangere.published.pitiot_trackers import CrossingPoints
 from tangere.runtime import using_threads
 
@@ -176,6 +177,13 @@ def _mover(map, points: np.ndarray, form: str):
     return once
 
 
+def _segments(a: wp.array, b: wp.array, dart_a: wp.array, dart_b: wp.array) -> Segments:
+    segments = Segments()
+    segments.a, segments.b, segments.dart_a, segments.dart_b = a, b, dart_a, dart_b
+    segments.method = wp.full(len(a), int(MARCH_UNLESS_ONE_CELL), dtype=wp.int32, device="cpu")
+    return segments
+
+
 def _followed(report: Report, number: int) -> None:
     report.section(f"Crossing points that are followed against marches: {count(number)} segments, one thread")
     rng, side, rows, equal = np.random.default_rng(3), 100, [], True
@@ -184,16 +192,16 @@ def _followed(report: Report, number: int) -> None:
         for step in (0.005, 0.05):
             frames = _frames(map, number, side, length, step, rng)
             segments = CrossingPoints(map, *frames[0][:2])
-            how = wp.full(number, int(MARCH_UNLESS_ONE_CELL), dtype=wp.int32, device="cpu")
-            turns = {"followed": cycle(frames), "marched": cycle(frames)}
+            marched = [_segments(*frame) for frame in frames]
+            turns = {"followed": cycle(frames), "marched": cycle(marched)}
 
             def follow(segments: CrossingPoints = segments, turns: dict = turns) -> None:
                 with using_threads(1):
                     segments.move(*next(turns["followed"])[:2])
 
-            def march(turns: dict = turns, how: wp.array = how) -> Crossings:
+            def march(turns: dict = turns) -> Crossings:
                 with using_threads(1):
-                    return cross_segments(map, *next(turns["marched"]), how)[0]
+                    return cross_segments(map, next(turns["marched"]))[0]
 
             timings = measure({"followed": follow, "marched": march}, rounds=2 * len(frames) - 1)
             first, cells = segments.cells

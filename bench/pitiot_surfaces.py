@@ -12,9 +12,9 @@ import time
 import numpy as np
 
 from bench.harness import Report, count, seconds
+from tangere.cells import Density
 from tangere.cells.generate import map_of_mesh
 from tangere.cells.maps import CellMap, split
-from tangere.cells.registration import Density
 from tangere.cells.tracking import glide, on_surface
 from tangere.crowd.scenarios import knot, planet, potatoid
 from tangere.shape import generate

@@ -19,7 +19,7 @@ from bench import machine
 from bench.harness import Report, count, measure, ratio, seconds
 from bench.peers import ipctk
 from bench.plots import Plot
-from families import random_half_colliding
+from oracles.families.feature_queries import random_half_colliding
 from tangere.query.contacts import Kind
 from tangere.query.first_contact import FirstContacts, edge_edge, vertex_face
 

@@ -3,7 +3,7 @@
 A trajectory is a part, what stands still round it, and one rigid motion for every action, each from where the part was
 to where it was meant to go. The file is one `.npz` of plain arrays, read without pickle. A replay asks every action for
 its first contact; times, statuses and features have the same bits from run to run and for any number of CPU threads,
-the counters are exact on one. Spec: specs/redon-rigid-ccd-and-dynamics C23 (N_BV, N_EE, N_VF, N_FV, N_rec, T).
+the counters are exact on one. Counters are those of Redon 2002, section 3.5 (N_BV, N_EE, N_VF, N_FV, N_rec, T).
 """
 
 from __future__ import annotations

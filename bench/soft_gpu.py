@@ -1,6 +1,6 @@
 """Whole steps of soft bodies on a CUDA device: how long, how they agree with the CPU, and what the host is told.
 
-Everything stays on the device (specs/leonard-deformable-gpu C20): phases are captured graphs, and a step reads a few
+Everything stays on the device (Léonard 2021, section 5.4.2): phases are captured graphs, and a step reads a few
 counters back, once. The target is 5 ms for a whole step at 51,200 triangles. Skipped on a machine without a GPU.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from bench.harness import Report, SkippedError, seconds
-from soft_oracle import overlaps
+from oracles.soft_bodies import overlaps
 from tangere.soft import Simulation, scenes
 
 FEATURES = ["F-L-67"]

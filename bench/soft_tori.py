@@ -1,6 +1,6 @@
 """Whole steps of two soft tori in contact: how long, phase by phase, at several resolutions and stiffnesses.
 
-The scene of the document (specs/leonard-deformable-gpu 3.1): two tori, steps of 20 ms, hard response. Its target is a
+The scene of the document (Léonard 2021, section 4.1): two tori, steps of 20 ms, hard response. Its target is a
 whole step in less than 50 ms at 51,200 triangles, 20 to 60 steps a second; its own totals are those of its table 4.7.
 """
 

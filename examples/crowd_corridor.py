@@ -5,6 +5,7 @@ import sys
 import numpy as np
 
 import tangere.crowd as crowd
+import tangere.view as view
 from tangere.cells.generate import quad_grid
 
 ground = quad_grid(12, 4, size=6.0)  # 72 x 24 m in cells of 6 m, which split where it is crowded
@@ -29,4 +30,4 @@ assert np.isfinite(result.positions).all()
 assert (result.positions[:, :, :2] >= 0).all()
 
 if len(sys.argv) > 1:
-    crowd.top_view(simulation, sys.argv[1], width=960)
+    view.top_view(simulation, sys.argv[1], width=960)

@@ -60,6 +60,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 _USE = ("cli", "view", "scene", "test_examples.py", "test_package.py")
 #: Rooms whose kernels take minutes to compile and run with bounds checks: `make test-slow` does that.
 _LONG = ("soft", "crowd", "cells")
+_QUERIES = ("query", "geometry", "published")
 _LONG_QUERIES = ("test_rigid", "test_manifold", "test_terrain", "test_interval", "test_screw", "test_proximity")
 
 
@@ -70,5 +71,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(here).parts
         if place[0] in _USE:
             item.add_marker(pytest.mark.release)
-        if place[0] in _LONG or (place[0] == "query" and place[1].startswith(_LONG_QUERIES)):
+        if place[0] in _LONG or (place[0] in _QUERIES and item.path.name.startswith(_LONG_QUERIES)):
             item.add_marker(pytest.mark.long_in_debug)

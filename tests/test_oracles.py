@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from data import make_degenerate
-from families import FAMILIES
 from oracles import flint_ccd
+from oracles.families.feature_queries import FAMILIES
+from oracles.families.sample_queries import read_families
 from oracles.fraction_ccd import hulls_meet, touching_at
-from sample_queries import read_families
 from tangere.query.contacts import Kind
 
 KINDS = (Kind.VERTEX_FACE, Kind.EDGE_EDGE)

@@ -8,12 +8,14 @@ import inspect
 import pkgutil
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import tangere
-from tools import coverage
+from tools import api, coverage
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -22,6 +24,32 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(tangere.__path__, "tanger
 
 def test_the_coverage_page_is_up_to_date():
     assert coverage.PAGE.read_text() == coverage.page(), "run `make coverage`"
+
+
+@pytest.mark.release
+def test_the_api_page_is_up_to_date():
+    assert api.PAGE.read_text(encoding="utf-8") == api.page(), "run `make api`"
+
+
+@pytest.mark.release
+def test_every_public_class_and_function_is_on_the_api_page_once():
+    entries = re.findall(r"^\.\. auto\w+:: ([\w.]+)\.(\w+)$", api.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    shown = Counter(id(getattr(importlib.import_module(module), name)) for module, name in entries)
+    assert set(shown.values()) == {1}
+    faces = [tangere, *(room for room in listed(tangere) if inspect.ismodule(room))]
+    faces += [part for face in faces[1:] for part in listed(face) if inspect.ismodule(part)]
+    for face in faces:
+        for value in listed(face):
+            if face.__name__ in api.FOR_USERS and not (inspect.isclass(value) and issubclass(value, Exception)):
+                continue
+            assert not (type(value) is type or inspect.isfunction(value)) or id(value) in shown, (face, value)
+
+
+def listed(face: ModuleType) -> list:
+    """The values that a face lists, or those that a module without a list keeps public."""
+    names = getattr(face, "__all__", [name for name in vars(face) if not name.startswith("_")])
+    values = [getattr(face, name) for name in names]
+    return [v for v in values if hasattr(face, "__all__") or getattr(v, "__module__", None) == face.__name__]
 
 
 def test_coverage_sees_marks_on_functions_classes_parameters_and_modules(tmp_path):

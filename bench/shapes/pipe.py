@@ -1,4 +1,4 @@
-"""A bent pipe that goes into a converging nozzle (specs/redon-rigid-ccd-and-dynamics 3.3, G-10)."""
+"""A bent pipe that goes into a converging nozzle, for the demonstration with a force-feedback arm of Redon 2002."""
 
 from __future__ import annotations
 

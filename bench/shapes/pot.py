@@ -1,7 +1,7 @@
 """A pot, as a stand-in for the teapot: an open surface whose triangles share nothing.
 
 Files from modellers often come as triangle soup, every triangle with its own three vertices, with borders and with
-sheets that cross each other. The pot has all of it (specs/redon-rigid-ccd-and-dynamics 3.3, G-2).
+sheets that cross each other. The pot has all of it, as the teapot of Redon 2002 had.
 """
 
 from __future__ import annotations

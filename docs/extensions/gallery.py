@@ -1,4 +1,8 @@
-"""The `gallery` directive: every script in examples/, run, with the picture it draws and its source."""
+"""The `gallery` directive: every script in examples/, with the picture it draws and its source.
+
+Scripts run where their picture is missing or older; with `gallery_runs = 0` none does, and only pictures that are there
+are shown.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ class Gallery(SphinxDirective):
             self.env.note_dependency(str(example))
             title, _, rest = (ast.get_docstring(ast.parse(example.read_text())) or example.stem).partition(":")
             lines += [f"```{{rubric}} {title.strip()}", "```", "", rest.strip().capitalize(), ""]
-            if picture := _picture(example):
+            if picture := _picture(example, self.config.gallery_runs):
                 lines += [f"![{title.strip()}](/gallery/{picture.name})", ""]
             lines += [f"```{{literalinclude}} /../examples/{example.name}", ":language: python", "```", ""]
         container = nodes.container()
@@ -35,10 +39,10 @@ class Gallery(SphinxDirective):
         return container.children
 
 
-def _picture(example: Path) -> Path | None:
-    """What the example draws when it is given a path; drawn again when the example is newer."""
+def _picture(example: Path, run: bool) -> Path | None:
+    """What the example draws when it is given a path; drawn again, if it may run, when the example is newer."""
     picture = PICTURES / f"{example.stem}.png"
-    if not picture.exists() or picture.stat().st_mtime < example.stat().st_mtime:
+    if run and (not picture.exists() or picture.stat().st_mtime < example.stat().st_mtime):
         PICTURES.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run(
@@ -54,5 +58,6 @@ def _picture(example: Path) -> Path | None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_config_value("gallery_runs", True, "env", bool)
     app.add_directive("gallery", Gallery)
     return {"parallel_read_safe": True}

@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tangere import cells, crowd, query, runtime, scene, shape, soft, view
+    from tangere import cells, compat, crowd, query, runtime, scene, shape, soft, view
     from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
+    from tangere.query.clearance import LeastClearance, least_clearance
     from tangere.query.contacts import Contacts, Kind, Status
     from tangere.query.distance import Distance, distance
     from tangere.query.first_contact import (
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         first_contact,
     )
     from tangere.query.intersection import intersecting_pairs, intersects, touches
+    from tangere.query.line_search import largest_step
     from tangere.query.manifold import manifold
     from tangere.query.path_check import PathCheck, check_path
     from tangere.query.proximity import Detector, Exclusion, proximity
@@ -57,6 +59,7 @@ __all__ = [
     "FirstContacts",
     "Heightfield",
     "Kind",
+    "LeastClearance",
     "Linear",
     "Mesh",
     "Path",
@@ -77,12 +80,15 @@ __all__ = [
     "candidates",
     "cells",
     "check_path",
+    "compat",
     "crowd",
     "distance",
     "first_contact",
     "generate",
     "intersecting_pairs",
     "intersects",
+    "largest_step",
+    "least_clearance",
     "manifold",
     "picture",
     "proximity",
@@ -99,12 +105,14 @@ __all__ = [
 #: Where the names of the face come from; the rest are rooms, and `shape.generate`.
 _HOMES = {
     "motion": "Chain Linear Path Rest Screw Twist",
+    "query.clearance": "LeastClearance least_clearance",
     "query.contacts": "Contacts Kind Status",
     "query.distance": "Distance distance",
     "query.first_contact": (
         "DeformingOptions FirstContact FirstContacts RigidOptions SceneOptions all_contacts candidates first_contact"
     ),
     "query.intersection": "intersecting_pairs intersects touches",
+    "query.line_search": "largest_step",
     "query.manifold": "manifold",
     "query.path_check": "PathCheck check_path",
     "query.proximity": "Detector Exclusion proximity",

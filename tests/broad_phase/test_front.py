@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proximity_oracle import SCENES, assert_same_contacts, reach
+from oracles.near_pairs import SCENES, assert_same_contacts, reach
 from tangere.broad_phase.triangles import Surfaces, triangle_pairs
 from tangere.broad_phase.triangles.front import BvhFront
 from tangere.bvh.lbvh import TreeBoxes

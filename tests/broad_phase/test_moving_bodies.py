@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from rigid_families import KINDS, random_motion, shape
+from oracles.families.rigid_scenes import KINDS, random_motion, shape
 from tangere.broad_phase.bodies import box_pairs, first_meetings, rest_still, swept_boxes
 from tangere.broad_phase.bodies.body_pairs import SLICES, linked_pairs
 from tangere.motion import Chain, Rest, Twist

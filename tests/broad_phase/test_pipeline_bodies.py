@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import warp as wp
 
-from mesh_families import soup
+from oracles.families.moving_meshes import soup
 from tangere.broad_phase.triangles import Surfaces
-from tangere.broad_phase.triangles.grid.cells import CHUNK, define_grid, region_of
-from tangere.broad_phase.triangles.grid.entries import cell_runs, grid_entries, sorted_entries
-from tangere.broad_phase.triangles.grid.pairs import cell_pairs
 from tangere.broad_phase.triangles.triangle_aabbs import TriangleAabbs
-from tangere.published.leonard_grid.grid import published_entries, published_grid
+from tangere.published.leonard_grid.grid.cells import CHUNK, define_grid, region_of
+from tangere.published.leonard_grid.grid.entries import cell_runs, grid_entries, sorted_entries
+from tangere.published.leonard_grid.grid.octants import published_entries, published_grid
+from tangere.published.leonard_grid.grid.pairs import cell_pairs
 from tangere.published.leonard_grid.kdop import near_objects
 from tangere.published.leonard_grid.pipeline import Settings, find_pairs
 from tangere.runtime import using_threads

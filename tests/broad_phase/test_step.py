@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from box_codes import corners
-from mesh_families import ONE_MESH, grid, scene, tetrahedron
-from mesh_oracle import ends
+from oracles.families.moving_meshes import ONE_MESH, grid, scene, tetrahedron
+from oracles.helpers.box_codes import corners
+from oracles.mesh_contacts import ends
 from tangere.broad_phase.deforming import Step
 from tangere.broad_phase.deforming.step import FITS_PER_ORDER
 from tangere.motion import Linear

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from box_codes import at_rest, on_device
+from oracles.helpers.box_codes import at_rest, on_device
 from tangere.broad_phase.deforming import BvhSide, pairs
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import SOUND, using_threads

@@ -10,7 +10,7 @@ import warp as wp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from box_codes import corners
+from oracles.helpers.box_codes import corners
 from tangere.bvh.lbvh import Frame, vertex_boxes
 
 #: Size and place of a scene; 1e60 is far beyond float32, 1e-30 squared is below it.

@@ -8,7 +8,7 @@ import warp as wp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from box_codes import at_rest, corners, on_device
+from oracles.helpers.box_codes import at_rest, corners, on_device
 from tangere.bvh.lbvh import LANES, LinearTree
 from tangere.runtime import using_threads
 

@@ -9,7 +9,7 @@ import pytest
 
 from cells.operations import GRIDS, random_operation
 from cells.verifier import check_map, check_rings
-from tangere.cells.generate import hex_grid, map_of_mesh, map_of_meshio, quad_grid, tet_grid, triangle_grid
+from tangere.cells.generate import hex_grid, map_of_file, map_of_mesh, map_of_meshio, quad_grid, tet_grid, triangle_grid
 from tangere.cells.maps import (
     CellMap,
     adjacent,
@@ -80,7 +80,7 @@ def _meshio(points, **blocks):
 
 def test_a_surface_file_becomes_a_map(tmp_path):
     generate.icosphere(1).save(tmp_path / "ball.ply")
-    check_map(CellMap.load(tmp_path / "ball.ply"))
+    check_map(map_of_file(tmp_path / "ball.ply"))
 
 
 def test_a_closed_surface_has_no_border_and_an_euler_number_of_two():

@@ -11,7 +11,7 @@ from cells.operations import GRIDS, inside, mergeable
 from cells.verifier import check_map, check_registration
 from tangere.cells.generate import map_of_mesh
 from tangere.cells.registration import Registration
-from tangere.cells.registration import crossings as crossing
+from tangere.cells.tracking import crossings as crossing
 from tangere.cells.tracking import on_surface
 from tangere.runtime import InputError, prepared_launch, using_threads
 from tangere.shape import generate

@@ -8,18 +8,10 @@ from scipy.spatial import cKDTree
 
 from cells.operations import GRIDS, inside
 from cells.verifier import check_map, check_registration
+from tangere.cells import Density
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import ring
-from tangere.cells.registration import (
-    Density,
-    NearPoint,
-    Registration,
-    adapt,
-    in_ring,
-    in_ring_at,
-    nearest,
-    pairs_within,
-)
+from tangere.cells.registration import NearPoint, Registration, adapt, in_ring, in_ring_at, nearest, pairs_within
 from tangere.runtime import InputError
 
 

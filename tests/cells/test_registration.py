@@ -8,15 +8,14 @@ import warp as wp
 
 from cells.operations import GRIDS, inside, mergeable
 from cells.verifier import check_map, check_registration, owners, segment_cells
+from tangere.cells import Density, group_by_cell
 from tangere.cells.generate import hex_grid, map_of_mesh, quad_grid
 from tangere.cells.maps import CellMap, merge, split
 from tangere.cells.registration import (
-    Density,
     NearPoint,
     Registration,
     adapt,
     divide_large_triangles,
-    group_by_cell,
     in_ring,
     in_ring_at,
     large_triangles,

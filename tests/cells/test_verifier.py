@@ -8,11 +8,12 @@ import warp as wp
 
 from cells.operations import inside
 from cells.verifier import check_map, check_registration
+from tangere.cells import CellGroups
 from tangere.cells.generate import hex_grid, map_of_mesh, quad_grid
 from tangere.cells.maps import split
-from tangere.cells.registration import CellGroups, Registration
-from tangere.cells.registration.crossings import Crossings
+from tangere.cells.registration import Registration
 from tangere.cells.tracking import on_surface
+from tangere.cells.tracking.crossings import Crossings
 from tangere.shape import generate
 
 

@@ -8,9 +8,10 @@ import pytest
 from cells.finest import Finest
 from cells.operations import GRIDS, inside, random_operation
 from cells.verifier import Snapshot, check_map
+from tangere.cells import Density
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import merge, split
-from tangere.cells.registration import Density, Registration, adapt
+from tangere.cells.registration import Registration, adapt
 from tangere.cells.tracking import locate, move
 from tangere.published.pitiot_trackers import CrossingPoints
 from tangere.runtime import InputError, UnsupportedError

@@ -95,6 +95,8 @@ def test_a_free_path_is_certain_to_keep_the_separation_that_was_asked_for(folder
     Path(poses).save(folder / "past.csv")
     out = call(folder, "past.csv", "--separation", "0.4", "--instants", "1").stdout
     assert out.startswith("free")
+    assert "certainly 0.54 m all the way" in out
+    out = call(folder, "past.csv", "--separation", "0.4", "--instants", "1", "--accuracy", "0.9").stdout
     assert "certainly 0.4 m all the way" in out
 
 

@@ -24,6 +24,15 @@ def test_a_corridor_leaves_its_pictures_and_trajectories(tmp_path):
         assert file["positions"].shape == (3, 40, 3)
 
 
+def test_the_scene_of_a_crowd_is_saved_where_its_pictures_are(tmp_path):
+    pytest.importorskip("matplotlib")
+    trimesh = pytest.importorskip("trimesh")
+    command = ["crowd", "corridor", "--points", "10", "--bodies", "1", "--seconds", "0.2", "--save", "glb"]
+    result = CliRunner().invoke(main, [*command, "--out", str(tmp_path), "--device", "cpu"])
+    assert result.exit_code == 0, result.output
+    assert len(trimesh.load(tmp_path / "corridor.glb").geometry) >= 4  # ground, walls, points and a box
+
+
 def test_what_does_not_go_together_is_told_in_a_sentence(tmp_path):
     for words, reason in (
         (["swarm", "--bodies", "3"], "have no shape"),
@@ -75,7 +84,7 @@ def test_trajectories_are_kept_even_if_a_picture_cannot_be_drawn(tmp_path, monke
     def refuse(*_):
         raise InputError("no picture")
 
-    monkeypatch.setattr("tangere.crowd.top_view", refuse)
+    monkeypatch.setattr("tangere.view.top_view", refuse)
     command = ["crowd", "corridor", "--points", "10", "--bodies", "0", "--seconds", "0.1", "--save", "csv"]
     result = CliRunner().invoke(main, [*command, "--out", str(tmp_path), "--device", "cpu"])
     assert result.exit_code == 2
@@ -118,16 +127,18 @@ def test_the_page_is_there_while_the_crowd_is_recorded():
 
 
 def test_bodies_are_drawn_above_their_ground():
-    from tangere.crowd import cell_triangles, raised_outline, scene_of
+    from tangere.crowd import cell_triangles
     from tangere.crowd.scenarios import planet
+    from tangere.view.crowd_scene import prism
 
     simulation = planet(5, 3, device="cpu")
     for k in range(3):
         outline = simulation.bodies.outline(k)
-        corners, triangles = raised_outline(outline)
-        assert triangles.max() == len(outline)
-        assert (np.linalg.norm(corners[1:], axis=1) > np.linalg.norm(outline, axis=1) + 0.2).all()
-        assert np.linalg.norm(corners[0]) > 30.0  # the radius of the planet
+        corners = prism(outline)
+        assert (corners[: len(outline)] == outline).all()
+        roof = corners[len(outline) : -1]
+        assert (np.linalg.norm(roof, axis=1) > np.linalg.norm(outline, axis=1) + 0.2).all()
+        assert np.linalg.norm(corners[-1]) > 30.0  # the radius of the planet
     flat, raised = (cell_triangles(simulation.map, raised=up)[0] for up in (False, True))
     assert np.linalg.norm(raised, axis=2).max() > np.linalg.norm(flat, axis=2).max() + 0.5
-    assert len(scene_of(simulation).things) >= 5
+    assert len(simulation.scene().things) >= 5

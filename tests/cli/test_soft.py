@@ -39,6 +39,19 @@ def test_the_tori_are_run_recorded_drawn_and_replayed(tmp_path):
     assert images[0].std() > 5
 
 
+def test_a_run_is_written_for_other_programs_as_it_is_made_and_when_it_is_replayed(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    names = [str(tmp_path / name) for name in ("now.glb", "run.npz", "again.glb")]
+    result = soft("drop", "--steps", "3", "--out", names[0], "--record", names[1], "--device", "cpu")
+    assert result.exception is None, result.output
+    assert soft(names[1], "--out", names[2]).exit_code == 0
+    scenes = [trimesh.load(path) for path in (names[0], names[2])]
+    assert len(scenes[0].geometry) == len(scenes[1].geometry) >= 4
+    assert (scenes[0].bounds == scenes[1].bounds).all()
+    assert "--out" in soft(names[1]).output
+    assert ".glb" in soft("drop", "--out", str(tmp_path / "run.obj")).output
+
+
 def test_your_own_tetrahedra_are_dropped(tmp_path, monkeypatch):
     """With a reader in place of meshio, which is optional and has many formats of its own."""
     block = solid_block((3, 2, 2), size=(0.3, 0.2, 0.2))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+from tangere.cells import Density
 from tangere.cells.generate import quad_grid
-from tangere.cells.registration import Density
 from tangere.crowd import Simulation, box
 from tangere.crowd.agents.arrays import BodyEdges, edge_may_be_near
 from tangere.crowd.agents.density import DensityMarks

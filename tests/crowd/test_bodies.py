@@ -322,3 +322,18 @@ def test_bad_bodies_are_refused():
         simulation.add_bodies(box(4, 2), [[1.0, 1.0]], headings=[[1, 0]])
     with pytest.raises(InputError, match="no direction"):
         simulation.add_bodies(box(4, 2), [[9.0, 9.0]], headings=[[0, 0]])
+
+
+def test_points_may_come_while_bodies_are_under_way():
+    """What bodies read of the map was freed when points were added: they crashed, or moved by what was there before."""
+    ways = []
+    for late in (False, True):
+        simulation = Simulation(quad_grid(4, 4, size=3.0, device="cpu"), adaptive=None)
+        simulation.add_bodies(box(2.0, 1.0), [[8.0, 8.0]], headings=[[1, 0]], goals=[[8.0, 2.0]])
+        simulation.add_points([[2.0, 2.0]], goals=[[2.0, 10.0]])
+        for step in range(60):
+            if late and step == 30:
+                simulation.add_points([[2.0, 6.0]], goals=[[2.0, 8.0]])
+            simulation.step()
+        ways.append(simulation.bodies.positions)
+    np.testing.assert_array_equal(*ways)  # bodies do not mind points

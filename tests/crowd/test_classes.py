@@ -7,10 +7,11 @@ import pytest
 import scipy.spatial
 import warp as wp
 
+from tangere.cells import Density
 from tangere.cells.generate import quad_grid
-from tangere.cells.registration import Density
-from tangere.crowd import Simulation, box, deformable, top_view
+from tangere.crowd import Simulation, box, deformable
 from tangere.crowd.scenarios import swarm
+from tangere.view import top_view
 
 
 def ring_of(count, radius):

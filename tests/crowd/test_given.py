@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tangere.cells import Density
 from tangere.cells.generate import hex_grid, quad_grid
-from tangere.cells.registration import Density
 from tangere.crowd import (
     Body,
     Bubbles,
@@ -23,10 +23,10 @@ from tangere.crowd import (
     chain,
     deformable,
     scenarios,
-    top_view,
 )
 from tangere.crowd.scenarios.plane import spread_points
 from tangere.runtime import InputError
+from tangere.view import top_view
 
 TWO = [[4.0, 4.0], [8.0, 8.0]]
 SQUARE = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cells.verifier import check_map
+from tangere.cells import Density
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import split
-from tangere.cells.registration import Density
 from tangere.crowd import Bubbles, Obstacle, Simulation, box
 from tangere.runtime import InputError
 

@@ -10,8 +10,8 @@ import pytest
 from cells.operations import mergeable
 from cells.test_surface import weights_in
 from cells.verifier import check_map
+from tangere.cells import Density
 from tangere.cells.maps import merge, split
-from tangere.cells.registration import Density
 from tangere.crowd import Bubbles
 from tangere.crowd.scenarios import knot, planet, potatoid
 

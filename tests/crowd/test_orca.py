@@ -13,7 +13,7 @@ from tangere.crowd import Bubbles, Orca, Simulation
 def test_small_crowds_move_as_in_pyrvo(count):
     pyrvo = pytest.importorskip("pyrvo")
     random = np.random.default_rng(count)
-    rule, dt, radius = Orca(range=3.0, horizon=2.0, faster=1.5), 0.1, 0.3
+    rule, dt, radius = Orca(range=3.0, horizon=2.0, max_speed_factor=1.5), 0.1, 0.3
     simulation = Simulation(quad_grid(10, 10, size=4.0, device="cpu"), behaviour=rule, dt=dt, adaptive=None)
     angle = 2 * np.pi * np.arange(count) / count + random.uniform(-0.02, 0.02, count)
     far = 3.0 + 0.05 * count

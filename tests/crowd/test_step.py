@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tangere.cells import Density
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import CellMap
-from tangere.cells.registration import Density
 from tangere.cells.tracking import locate
 from tangere.crowd import Bubbles, Simulation, box
 from tangere.runtime import InputError, UnsupportedError, using_threads
@@ -56,7 +56,7 @@ def test_neighbours_are_those_of_all_pairs_while_cells_split_and_merge(rng):
 
 @pytest.mark.feature("F-P-53")
 def test_the_sum_over_the_ring_is_the_sum_over_everybody(rng):
-    rule = Bubbles(noise=0.0, acceleration=1e9, faster=1e9)
+    rule = Bubbles(noise=0.0, acceleration=1e9, max_speed_factor=1e9)
     simulation = crowd(rng, behaviour=rule)
     simulation.run(steps=20)
     x, v = simulation.positions, simulation.velocities

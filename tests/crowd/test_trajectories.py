@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tangere.cells.generate import quad_grid
-from tangere.crowd import Simulation, Trajectories, box, plot_measures, top_view
+from tangere.crowd import Simulation, Trajectories, box
 from tangere.runtime import InputError, MissingExtraError
+from tangere.view import plot_measures, top_view
 
 
 @pytest.fixture(scope="module")

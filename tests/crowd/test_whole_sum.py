@@ -51,7 +51,7 @@ def test_the_sum_over_the_ring_is_that_over_everybody_and_all_edges(name, rng):
     length = 0.8 * width
     # As far as an edge of that length acts, cells must show.
     reach = -length / 2 + np.sqrt(length**2 / 4 + width**2)
-    options = {"acceleration": 1e9, "faster": 1e9, "wall_range": 1e-3, "noise": 0.0}
+    options = {"acceleration": 1e9, "max_speed_factor": 1e9, "wall_range": 1e-3, "noise": 0.0}
     rule = Bubbles(range=reach * (1 - 1e-9), **options)
     assert rule.edge_reach(length) == pytest.approx(width)
     simulation = Simulation(map, behaviour=rule, adaptive=None, anticipation=0.0, whole_edges=True, reroute=0.0)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from families import FAMILIES
 from oracles import flint_ccd
+from oracles.families.feature_queries import FAMILIES
 from tangere.query.contacts import Kind
 
 __all__ = ["BLOCKS", "FILE", "block", "load", "truth"]

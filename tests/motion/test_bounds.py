@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 from scipy.spatial.transform import Rotation
 
-from rigid_families import KINDS, random_motion, random_poses
+from oracles.families.rigid_scenes import KINDS, random_motion, random_poses
 from tangere.motion import Linear, RigidMotion, Screw
 from tangere.motion.bounds import (
     IntervalBox,
@@ -173,7 +173,7 @@ def literal_bounds(motion_start, axis, angle, slide, centre, points) -> tuple[np
 
 
 def test_bounds_are_tighter_than_the_literal_product_of_interval_matrices(rng, effort, device):
-    """Mean width over the exact width, screws of 0.02 to 1.5 rad: about 1.16 against 1.55 (specs C7)."""
+    """Mean width over the exact width, screws of 0.02 to 1.5 rad: about 1.16 against 1.55 (Redon 2002, chapter 3)."""
     count = effort(2000, least=500)
     start, points = random_poses(rng, count), rng.normal(size=(count, 3))
     axis = rng.normal(size=(count, 3))

@@ -1,7 +1,7 @@
 """The course as printed, in plain NumPy, one query at a time: the oracle of `mode="published"`.
 
-Written from specs/moving-triangles-ccd (sections 3 to 5 and 8) without the library: `numpy.roots` for the cubic and its
-own formulas for everything else.
+Written from the course on 3D collision detection, chapter 6.X4, without the library: `numpy.roots` for the cubic and
+its own formulas for everything else.
 """
 
 from __future__ import annotations

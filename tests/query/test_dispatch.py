@@ -58,16 +58,18 @@ def test_every_row_of_the_table_answers(row, a, b):
     if b == dispatch.TERRAINS:
         options["world"] = np.zeros(1, np.int32)
     one, other = THINGS[a], None if b is None else THINGS[b]
-    found = answer(row.question, one, other, **options)
-    assert found is not None
     public = getattr(tg, row.question)
     arguments = (one,) if other is None else (one, other)
-    again = public(*arguments, **{key: value for key, value in options.items() if value is not None})
-    assert type(again) is type(found)
+    found = public(*arguments, **{key: value for key, value in options.items() if value is not None})
+    assert found is not None
+    if row.engine in ENGINES:
+        assert type(answer(row.question, one, other, **options)) is type(found)
 
 
-def test_every_engine_of_the_table_is_known_and_each_is_in_the_table():
-    assert {row.engine for row in TABLE} == set(ENGINES)
+def test_every_engine_of_the_table_is_known_or_is_the_question_itself_and_each_is_in_the_table():
+    engines = {row.engine for row in TABLE}
+    assert set(ENGINES) < engines
+    assert all(row.engine == row.question for row in TABLE if row.engine not in ENGINES)
 
 
 def test_supported_lists_the_rows_of_one_question_or_of_all():
@@ -89,7 +91,7 @@ def test_a_pair_that_is_not_in_the_table_is_refused_in_one_sentence_with_those_t
     for a, one in THINGS.items():
         for b, other in [*THINGS.items(), (None, None)]:
             if (a, b) in known:
-                assert engine_for(question, one, other) in ENGINES
+                assert engine_for(question, one, other) in {row.engine for row in supported(question)}
                 continue
             with pytest.raises(UnsupportedError) as refusal:
                 engine_for(question, one, other)

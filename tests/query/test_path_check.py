@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rigid_oracle import mesh_distances
+from oracles.rigid_distances import mesh_distances
 from tangere.motion import Linear, Path, Rest
 from tangere.query.contacts import Status
 from tangere.query.path_check import check_path
@@ -105,6 +105,39 @@ def test_a_path_certified_free_at_a_separation_is_certain_to_keep_it(separation)
     assert separation <= check.clearance.certain <= check.clearance.least
     assert (check.clearance.between >= separation).all()
     assert (check.clearance.lower <= check.clearance.upper).all()
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.1])
+def test_the_certified_clearance_of_a_free_path_is_near_the_least_of_many_samples(accuracy):
+    rng = np.random.default_rng(11)
+    ring, ball = torus(400), icosphere(subdivisions=1, radius=0.25)
+    free = 0
+    for _ in range(30):
+        path = random_path(rng)
+        check = check_path(ball, ring, path, instants=2, accuracy=accuracy, device="cpu")
+        if check:
+            continue
+        free += 1
+        near = check.clearance
+        poses = path.pose(np.linspace(0.0, 1.0, 400))
+        apart = mesh_distances(ball, ring, poses, np.tile(np.eye(4), (400, 1, 1)))
+        assert near.certain <= apart.min() + 1e-9
+        assert (1.0 - accuracy) * near.least <= near.certain + 1e-12
+        assert near.least <= apart.min() / (1.0 - accuracy)
+    assert free > 2
+
+
+def test_a_dip_between_two_instants_is_found_and_told_with_its_time():
+    """A bar swings past a post halfway between the ends of the path, where alone the distance is measured."""
+    bar, post = box(size=(2.0, 0.1, 0.1)), box(size=(0.1, 0.1, 3.0)).moving(Rest(shifted((0.0, 1.25, 0.0))[0]))
+    poses = np.tile(np.eye(4), (2, 1, 1))
+    poses[1, :3, :3] = Rotation.from_rotvec((0.0, 0.0, 0.99 * np.pi)).as_matrix()
+    check = check_path(bar, post, Path(poses), instants=1, accuracy=0.05, device="cpu")
+    assert not check
+    assert 0.18 < check.clearance.certain <= check.clearance.least < 0.21
+    assert check.clearance.least_time == pytest.approx(0.5 / 0.99, abs=0.05)
+    far = check_path(bar, post, Path(poses), instants=1, cap=0.1, device="cpu")
+    assert far.clearance.certain == pytest.approx(0.09)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mesh_families import grid, tetrahedron
 from oracles.distances import feature_distance
+from oracles.families.moving_meshes import grid, tetrahedron
 from tangere.query.contacts import Kind
 from tangere.query.signed_distance import DistanceField, signed_distance
-from tangere.runtime import CapacityError, InputError
+from tangere.runtime import CapacityError, InputError, UnsupportedError
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 
@@ -69,7 +69,7 @@ def test_what_has_no_inside_is_refused():
         signed_distance([[0.0, 0.0, 0.0]], grid(3, 3))
     with pytest.raises(InputError, match="face inwards"):
         signed_distance([[0.0, 0.0, 0.0]], tetrahedron(), device="cpu")
-    with pytest.raises(InputError, match="not of a NoneType"):
+    with pytest.raises(UnsupportedError, match="and a NoneType is not known; known: points with a Mesh"):
         signed_distance([[0.0, 0.0, 0.0]], None)  # pyright: ignore[reportArgumentType]
 
 

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from scenes import contacts_at
+from oracles.families.drawn_scenes import contacts_at
 from tangere.motion import Linear, Twist
 from tangere.motion import Path as PosePath
 from tangere.query.contacts import Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scenes import contacts_at
+from oracles.families.drawn_scenes import contacts_at
 from tangere.query.contacts import Contacts, Kind
 from tangere.scene import marker_radius
 from tangere.scene.markers import KIND_COLOURS, ball, contact_markers

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from scenes import approaching_squares, contacts_at, square
+from oracles.families.drawn_scenes import approaching_squares, contacts_at, square
 from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, UnsupportedError
 from tangere.scene import Camera, Scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scenes import approaching_squares, contacts_at, square
+from oracles.families.drawn_scenes import approaching_squares, contacts_at, square
 from tangere.motion import Linear
 from tangere.runtime import InputError
 from tangere.scene import Scene, Thing

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from scenes import contacts_at, square
+from oracles.families.drawn_scenes import contacts_at, square
 from tangere.motion import Twist
 from tangere.runtime import InputError
 from tangere.scene import Scene, Thing

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from manifold_oracle import outside, random_rotations, surface_points
+from oracles.bodies_on_terrain import outside, random_rotations, surface_points
 from tangere.motion import Linear, Twist
 from tangere.runtime import InputError, launch
 from tangere.shape.analytic import (

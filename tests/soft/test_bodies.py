@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from soft_oracle import overlaps
+from oracles.soft_bodies import overlaps
 from tangere.query.signed_distance import signed_distance
 from tangere.runtime import InputError
 from tangere.shape import generate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soft_oracle import overlaps, passes_through
+from oracles.soft_bodies import overlaps, passes_through
 from tangere.query.contacts import Kind
 from tangere.query.proximity import proximity
 from tangere.runtime import InputError, using_threads
@@ -45,9 +45,9 @@ def two_blocks(response: str, **options) -> Simulation:
 
 def dof_forces(rows: ContactRows, count: int) -> np.ndarray:
     """(n, 3) what the rows do to the dofs, as `update_forces` left them [N]."""
-    total = np.zeros((count, 3))
+    total, all_ = np.zeros((count, 3)), rows.arrays
     for dofs, weights, size, force in zip(
-        *(column.numpy()[: rows.count] for column in (rows.dofs, rows.weights, rows._sizes, rows.force)), strict=True
+        *(column.numpy()[: rows.count] for column in (all_.dofs, all_.weights, all_.sizes, all_.force)), strict=True
     ):
         np.add.at(total, dofs[:size], weights[:size, None] * force)
     return total
@@ -62,7 +62,7 @@ def test_penalty_forces_are_k_times_depth_and_conserve_momentum():
     rows, contacts = simulation.rows, simulation.contacts
     assert {Kind.VERTEX_FACE, Kind.EDGE_EDGE} <= {Kind(kind) for kind in contacts.kind}
     begin = simulation._pipeline.start.numpy().copy()
-    simulation._pipeline.assembly.x.assign(begin)
+    simulation._pipeline.assembly.dofs.x.assign(begin)
     rows.update_forces()
     forces = dof_forces(rows, len(begin))
     assert np.abs(forces).max() > 0.1
@@ -108,7 +108,9 @@ def _material_point(simulation, contacts, row: int, side: str, places: list[np.n
 def test_momentum_is_conserved_to_ten_digits_while_bodies_collide():
     simulation = two_blocks("penalty", friction=0.4)
     before, touched = simulation.momentum, 0
-    size = np.abs(simulation._pipeline.assembly.mass.numpy()[:, None] * simulation._pipeline.assembly.v.numpy()).sum()
+    size = np.abs(
+        simulation._pipeline.assembly.dofs.mass.numpy()[:, None] * simulation._pipeline.assembly.dofs.v.numpy()
+    ).sum()
     for _ in range(40):
         simulation.step()
         touched += simulation.rows.count > 0
@@ -214,8 +216,8 @@ def test_no_random_move_of_random_triangles_passes_through(rng, effort):
             gravity=(0, 0, 0),
             distance=0.01,
         )
-        simulation.phases["solve"] = lambda s: s.assembly.x.assign(
-            s.start.numpy() + rng.standard_normal((len(s.assembly.x), 3))
+        simulation.phases["solve"] = lambda s: s.assembly.dofs.x.assign(
+            s.start.numpy() + rng.standard_normal((len(s.assembly.dofs.x), 3))
         )
         before = simulation.meshes()
         simulation.step()
@@ -240,7 +242,7 @@ def test_a_crumpling_sheet_never_meets_itself(rng):
     simulation = Simulation([Body(sheet, youngs_modulus=1e3, density=100.0)], device="cpu", gravity=(0, 0, 0))
     for _ in range(6):
         push = 0.05 * rng.standard_normal(sheet.vertices.shape) - 0.25 * simulation[0].positions
-        simulation.phases["solve"] = lambda s, push=push: s.assembly.x.assign(s.start.numpy() + push)
+        simulation.phases["solve"] = lambda s, push=push: s.assembly.dofs.x.assign(s.start.numpy() + push)
         before = simulation.meshes()
         simulation.step()
         assert simulation.truncation.iterations > 0
@@ -253,7 +255,7 @@ def test_moves_that_need_no_shortening_are_left_alone():
     simulation.phases["solve"] = lambda s: None
     simulation.step()
     assert simulation.truncation.iterations == 0
-    assert np.array_equal(simulation._pipeline.assembly.x.numpy(), simulation._pipeline.free_motion.numpy())
+    assert np.array_equal(simulation._pipeline.assembly.dofs.x.numpy(), simulation._pipeline.free_motion.numpy())
 
 
 def test_bodies_that_fall_together_are_not_slowed():

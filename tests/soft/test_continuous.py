@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from families import FAMILIES
+from oracles.families.feature_queries import FAMILIES
 from oracles.flint_ccd import decide
-from soft_oracle import passes_through
+from oracles.soft_bodies import passes_through
 from tangere.query.contacts import Kind
 from tangere.query.first_contact import edge_edge, vertex_face
 from tangere.shape import generate

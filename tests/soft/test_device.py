@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from soft_oracle import overlaps, passes_through
+from oracles.soft_bodies import overlaps, passes_through
 from tangere.runtime import choose_device
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
@@ -90,7 +90,7 @@ def test_noise_on_the_gpu_never_takes_a_surface_through_itself_whatever_its_topo
         for _ in range(8):
             here = simulation[0].positions
             push = 0.25 * size * rng.standard_normal(here.shape) - 0.2 * (here - here.mean(axis=0))
-            simulation.phases["solve"] = lambda s, push=push: s.assembly.x.assign(s.start.numpy() + push)
+            simulation.phases["solve"] = lambda s, push=push: s.assembly.dofs.x.assign(s.start.numpy() + push)
             before = simulation.meshes()
             simulation.step()
             held += simulation.truncation.iterations

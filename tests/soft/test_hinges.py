@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from soft_oracle import passes_through
+from oracles.soft_bodies import passes_through
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh, solid_block
@@ -60,7 +60,7 @@ def test_noise_never_takes_a_surface_through_itself_whatever_its_topology(name, 
         for _ in range(8):
             here = simulation[0].positions
             push = 0.25 * size * rng.standard_normal(here.shape) - 0.2 * (here - here.mean(axis=0))
-            simulation.phases["solve"] = lambda s, push=push: s.assembly.x.assign(s.start.numpy() + push)
+            simulation.phases["solve"] = lambda s, push=push: s.assembly.dofs.x.assign(s.start.numpy() + push)
             before = simulation.meshes()
             simulation.step()
             held += simulation.truncation.iterations > 0

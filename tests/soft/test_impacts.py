@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soft_oracle import passes_through
+from oracles.soft_bodies import passes_through
 from tangere.shape import generate
 from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation

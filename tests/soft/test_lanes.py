@@ -52,7 +52,7 @@ def test_a_descent_finds_every_cluster_that_meets_a_box_once_but_for_those_left_
     assembly = Assembly.of([Body(mesh, density=1.0)], choose_device("cpu"))
     patches = Patches(assembly)
     moved = wp.array(mesh.vertices + 0.2 * rng.standard_normal(mesh.vertices.shape), dtype=wp.vec3d, device="cpu")
-    fitted = patches.tree.fit(vertex_boxes(assembly.rest, moved, 1.0, 0.01, patches.frame))
+    fitted = patches.tree.fit(vertex_boxes(assembly.surface.rest, moved, 1.0, 0.01, patches.frame))
     eights = MovingWideBvh(patches.tree)
     eights.fit(fitted.nodes, eights.changed)
     nodes, clusters = fitted.nodes.numpy(), patches.tree.clusters.numpy()
@@ -89,13 +89,14 @@ def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
     simulation = scenes.tori(3_200, youngs_modulus=1e3, device="cpu")
     simulation.run(steps=75)
     patches, lists = simulation._pipeline.patches, simulation._pipeline.patches.lists
-    once, _, _, apart = patches._certificates._reference
+    reference = patches._certificates._reference
+    once, apart = reference.rest, reference.clearance
     before = apart.numpy().copy()
     simulation.step()
     after = apart.numpy()
     renewed = np.flatnonzero((before != after) & (patches._certificates._certified.numpy() == 1))
     assert len(renewed) > 3
-    x = np.full((len(simulation._pipeline.assembly.rest), 3), np.nan)
+    x = np.full((len(simulation._pipeline.assembly.surface.rest), 3), np.nan)
     tree, edges = patches.tree, patches.edges.numpy()
     first, last, nodes = tree.first.numpy(), tree.last.numpy(), tree.clusters.numpy()
     parts = np.linspace(0.0, 1.0, 7)
@@ -104,8 +105,8 @@ def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
         around = lists.clusters.numpy()[slice(*lists.cluster_offsets.numpy()[p : p + 2])]
         places = np.concatenate([np.arange(first[n], last[n] + 1) for n in nodes[around]])
         faces = tree.items.numpy()[places]
-        own = slice(*lists.around_offsets.numpy()[p : p + 2])
-        x[lists.around.numpy()[own]] = once.numpy()[own]
+        own = slice(*reference.offsets.numpy()[p : p + 2])
+        x[reference.vertices.numpy()[own]] = once.numpy()[own]
         ours = edges[lists.patch_edges.numpy()[slice(*lists.edge_offsets.numpy()[p : p + 2])]]
         on_faces = np.einsum("sk,fkd->fsd", corners, x[faces])
         nearest = np.inf
@@ -123,14 +124,14 @@ def test_cones_of_eight_faces_at_once_have_the_bits_of_one_by_one(rng):
     assembly = Assembly.of([Body(closed, density=1.0), Body(sheet, density=1.0)], choose_device("cpu"))
     patches = Patches(assembly)
     tree = patches.tree
-    places = assembly.rest.numpy() + 0.1 * rng.standard_normal(assembly.rest.shape + (3,))
+    places = assembly.surface.rest.numpy() + 0.1 * rng.standard_normal(assembly.surface.rest.shape + (3,))
     places[closed.faces[::7]] = places[0]
     positions = wp.array(places, dtype=wp.vec3d, device="cpu")
     cones = NormalCones(assembly, tree, patches.lists, positions)
     cones()
     found = cones.clusters.numpy()
     one_by_one = wp.empty(len(found), dtype=wp.vec4d, device="cpu")
-    inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.traits]
+    inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.surface.traits]
     launch(_cones, len(found), inputs, [one_by_one], device=choose_device("cpu"))
     assert np.array_equal(found, one_by_one.numpy())
     assert 0 < (found[:, 3] == -1.0).sum() < len(found)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import warp as wp
 
-from soft_oracle import passes_through
+from oracles.soft_bodies import passes_through
 from tangere.runtime import SOUND, InputError, TangereError, choose_device, launch
 from tangere.shape import generate
 from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation
-from tangere.soft.contact.nesting import contains_another
-from tangere.soft.safe_step.separating_direction import may_cross
+from tangere.soft.contact.initial_contacts import contains_another
+from tangere.soft.model.assembly import struct_of
+from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
 
 wp.set_module_options(SOUND)
 
@@ -118,8 +119,8 @@ def test_contacts_stay_where_the_step_began_and_have_names_of_their_own():
 
 
 @wp.kernel
-def _crosses(first: int, start: wp.array[wp.vec3d], end: wp.array[wp.vec3d], out: wp.array[int]):
-    out[0] = int(may_cross(0, 1, 2, 3, 4, start, end, wp.float64(1.0e-6)))
+def _crosses(first: int, moves: VertexMoves, out: wp.array[int]):
+    out[0] = int(may_cross(0, 1, 2, 3, 4, moves))
 
 
 @pytest.mark.parametrize("vertex", range(5))
@@ -128,9 +129,10 @@ def test_what_is_not_a_number_is_never_certified(vertex, value):
     start = np.array([[0, 0, 1], [1, 0, 1], [0, 0, 0], [1, 0, 0], [0, 1, 0.0]])
     end = start.copy()
     end[vertex, 2] = value
-    moves = [wp.array(points, dtype=wp.vec3d, device="cpu") for points in (start, end)]
+    device = choose_device("cpu")
+    moves = struct_of(VertexMoves, device, start=start, end=end, traits=np.zeros(5), least=1e-6)
     out = wp.zeros(1, dtype=wp.int32, device="cpu")
-    launch(_crosses, 1, moves, [out], device=choose_device("cpu"))
+    launch(_crosses, 1, [moves], [out], device=device)
     assert out.numpy()[0] == 1
 
 
@@ -149,7 +151,7 @@ def test_a_step_without_a_finite_end_is_refused_and_undone(response):
         places = s.free_motion.numpy().copy()
         places[3] = np.nan
         s.free_motion.assign(places)
-        s.assembly.x.assign(places)
+        s.assembly.dofs.x.assign(places)
 
     simulation.phases["predict"] = lost
     with pytest.raises(TangereError, match="cube"):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soft_oracle import overlaps
+from oracles.soft_bodies import overlaps
 from tangere.runtime import InputError
 from tangere.shape.tets import solid_block, solid_torus
 from tangere.soft import Body, Recorder, Recording, Simulation, scenes
-from tangere.soft.drawing import scene_of
 
 SCENES = {"tori": (scenes.tori, 300), "knot": (scenes.knot, 370)}
 
@@ -56,14 +55,14 @@ def test_a_picture_shows_boxes_the_grid_and_contacts_in_their_colours():
     simulation = scenes.drop(device="cpu")
     simulation.run(steps=40)
     assert {1, 2} <= set(simulation.contacts.kind.tolist())
-    scene = scene_of(simulation)
+    scene = simulation.scene()
     names = {thing.name for thing in scene.things}
     assert {"vertex-face contacts", "edge-edge contacts", "boxes", "grid"} <= names
     image = view.picture(scene, size=(480, 360), device="cpu").astype(int)
     red, green, blue = (image[..., k] for k in range(3))
     assert ((green > red + 40) & (green > blue + 40)).sum() > 40
     assert ((red > green + 60) & (red > blue + 60)).sum() > 3
-    bare = view.picture(scene_of(simulation, boxes=False, grid=False), size=(480, 360), device="cpu")
+    bare = view.picture(simulation.scene(boxes=False, grid=False), size=(480, 360), device="cpu")
     assert (np.abs(image - bare).max(axis=2) > 40).sum() > 300
 
 

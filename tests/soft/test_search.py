@@ -81,7 +81,7 @@ def test_boxes_brought_up_to_date_are_those_of_a_new_fit(rng):
 
     def boxes_at(places: np.ndarray) -> wp.array:
         moved = wp.array(places, dtype=wp.vec3d, device="cpu")
-        return vertex_boxes(assembly.rest, moved, 1.0, 0.01, patches.frame)
+        return vertex_boxes(assembly.surface.rest, moved, 1.0, 0.01, patches.frame)
 
     fitted = patches.tree.fit(boxes_at(mesh.vertices))
     chosen = rng.random(len(mesh.vertices)) < 0.02
@@ -105,7 +105,8 @@ def test_contacts_listed_by_a_scan_are_those_listed_by_the_host():
     count = detection.contact_points.count
     assert listed.count == count
     assert {Kind.VERTEX_FACE, Kind.EDGE_EDGE} == {Kind(kind) for kind in listed.kind.numpy()[:count]}
-    for one, other in zip(listed.columns, detection.contact_points.columns, strict=True):
+    for name in ("quads", "weights", "features", "kind"):
+        one, other = getattr(listed, name), getattr(detection.contact_points, name)
         assert np.array_equal(one.numpy()[:count], other.numpy()[:count])
 
 
@@ -117,7 +118,9 @@ def test_entries_of_contacts_sorted_by_keys_are_those_placed_by_counting():
     assert rows.count > 10
 
     def entries() -> list[np.ndarray]:
-        begin, end, row, pull, *_ = (array.numpy().copy() for array in rows.by_dof)
+        arrays = rows.arrays
+        columns = (arrays.begin, arrays.end, arrays.entry_row, arrays.entry_pull)
+        begin, end, row, pull = (array.numpy().copy() for array in columns)
         touched = np.flatnonzero(end > begin)
         places = np.concatenate([np.arange(b, e) for b, e in zip(begin[touched], end[touched], strict=True)])
         return [touched, (end - begin)[touched], row[places], pull[places]]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import warp as wp
 
-from soft_oracle import membrane_energy, solid_energy
+from oracles.soft_bodies import membrane_energy, solid_energy
 from tangere.shape import generate
 from tangere.shape.tets import solid_block, solid_torus
 from tangere.soft import Body, Simulation
-from tangere.soft.model.energy import elastic_energy
+from tangere.soft.model.elastic import elastic_energy
 from tangere.soft.solver.cpu import sweeps as sweeps_together
 from tangere.soft.solver.cpu import team
 from tangere.soft.solver.cuda.sweeps import CudaSweeps
@@ -59,10 +59,12 @@ def test_every_sweep_lowers_the_energy_of_the_step_even_from_inverted_states(kin
     simulation._pipeline.reset()
     simulation._pipeline.predict()
     assembly = simulation._pipeline.assembly
-    mass, y = assembly.mass.numpy(), simulation._pipeline.free_motion.numpy()
+    mass, y = assembly.dofs.mass.numpy(), simulation._pipeline.free_motion.numpy()
 
     def objective() -> float:
-        return 0.5 / simulation.dt**2 * mass @ ((assembly.x.numpy() - y) ** 2).sum(axis=1) + elastic_energy(assembly)
+        return 0.5 / simulation.dt**2 * mass @ ((assembly.dofs.x.numpy() - y) ** 2).sum(axis=1) + elastic_energy(
+            assembly
+        )
 
     values = [objective()]
     for _ in range(12):
@@ -77,8 +79,8 @@ def test_a_solved_step_has_no_force_left():
     simulation = free(Body(solid, youngs_modulus=100.0, fixed=solid.vertices[:, 0] < -0.49, density=1.0), sweeps=300)
     simulation.step()
     x, y = simulation[0].positions, simulation._pipeline.free_motion.numpy()
-    mass = simulation._pipeline.assembly.mass.numpy()
-    for vertex in np.flatnonzero(simulation._pipeline.assembly.free.numpy()):
+    mass = simulation._pipeline.assembly.dofs.mass.numpy()
+    for vertex in np.flatnonzero(simulation._pipeline.assembly.dofs.free.numpy()):
         for axis in range(3):
             shifted = [x.copy(), x.copy()]
             shifted[0][vertex, axis] -= 1e-5
@@ -156,10 +158,11 @@ def test_energy_stays_bounded_at_any_stiffness_in_steps_of_20_ms(stiffness):
 def test_neighbours_never_have_the_same_colour():
     simulation = free(Body(solid_torus((12, 2)), density=1.0), Body(generate.sheet(72), density=1.0))
     assembly = simulation._pipeline.assembly
-    colour = np.full(len(assembly.x), -1)
+    colour = np.full(len(assembly.dofs.x), -1)
     for number, (begin, end) in enumerate(zip(assembly.colours, assembly.colours[1:], strict=False)):
         colour[assembly.order.numpy()[begin:end]] = number
-    offsets, neighbours = (a.numpy() for a in assembly.material[:2])
+    material = assembly.material
+    offsets, neighbours = material.neighbour_offsets.numpy(), material.neighbours.numpy()
     rows = np.repeat(np.arange(len(colour)), np.diff(offsets))
     assert (colour >= 0).all()
     assert (colour[rows] != colour[neighbours]).all()

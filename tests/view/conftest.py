@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from browser import until
+from oracles.helpers.browser import until
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from scenes import approaching_squares
+from oracles.families.drawn_scenes import approaching_squares
 from tangere.crowd.scenarios import corridor
 from tangere.runtime import UnsupportedError
 from tangere.shape import generate

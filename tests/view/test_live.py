@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from browser import pixels, until
+from oracles.helpers.browser import pixels, until
 from tangere.shape import generate
 from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from browser import until
-from scenes import approaching_squares, contacts_at, square
+from oracles.families.drawn_scenes import approaching_squares, contacts_at, square
+from oracles.helpers.browser import until
 from tangere.runtime import InputError, view_room
 from tangere.scene import Scene
 from tangere.view import Picture, html, picture, png, stacked, strip

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scenes import FROM_THE_FRONT, approaching_squares, contacts_at, square
+from oracles.families.drawn_scenes import FROM_THE_FRONT, approaching_squares, contacts_at, square
 from tangere.motion import Linear
 from tangere.query.contacts import Kind
 from tangere.runtime import InputError, MissingExtraError, using_threads

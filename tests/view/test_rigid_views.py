@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scenes import FROM_THE_FRONT
+from oracles.families.drawn_scenes import FROM_THE_FRONT
 from tangere.motion import Twist
 from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.scene import Scene, Thing

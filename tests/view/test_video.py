@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scenes import approaching_squares
+from oracles.families.drawn_scenes import approaching_squares
 from tangere.runtime import InputError, MissingExtraError
 from tangere.scene import Keyframes, Scene, Thing
 from tangere.shape import generate

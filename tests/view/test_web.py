@@ -12,8 +12,8 @@ from urllib.parse import urlparse
 import numpy as np
 import pytest
 
-from browser import pixels, until
-from scenes import approaching_squares, contacts_at, square
+from oracles.families.drawn_scenes import approaching_squares, contacts_at, square
+from oracles.helpers.browser import pixels, until
 from tangere.motion import Linear
 from tangere.runtime import InputError, MissingExtraError
 from tangere.shape import generate

@@ -15,8 +15,24 @@ split and merge by a criterion or on request::
     world.split([cell])
 """
 
+from tangere.cells.counting_sort import (
+    CellGroups,
+    count_shard,
+    first_at_least,
+    group_by_cell,
+    scan_counts,
+    shard_begin,
+)
+from tangere.cells.density import Density
 from tangere.cells.index_checks import checked_indices
 
 __all__ = [
+    "CellGroups",
+    "Density",
     "checked_indices",
+    "count_shard",
+    "first_at_least",
+    "group_by_cell",
+    "scan_counts",
+    "shard_begin",
 ]

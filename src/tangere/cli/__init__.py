@@ -24,10 +24,11 @@ _COMMANDS = {
     "soft": "Soft bodies that fall, touch and never pass through: run, watch and pull, record, draw.",
     "terrain": "Wheels, barrels and other bodies on height grids: a demo, and a check of your own.",
     "view": "Look at meshes, or at a recorded scene, in the browser.",
+    "warm": "Compile all kernels now, so that no first use waits for them.",
 }
 
 
-class _Group(click.Group):
+class _CommandGroup(click.Group):
     """Loads a command's module when it is called, and turns the library's errors into one sentence and exit code 2."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,7 +59,7 @@ class _Group(click.Group):
             ctx.exit(2)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("tangere"), prog_name="tangere")
 def main() -> None:
     """When, where and how do moving things first touch?"""

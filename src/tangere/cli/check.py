@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,14 @@ _ROWS = 20  #: segments listed on the screen; --json lists all
 @units_option
 @click.option("--separation", type=float, default=0.0, show_default=True, help="Distance that counts as contact [m].")
 @click.option("--tolerance", type=float, help="How early the time may be, as a length [m].")
+@click.option("--leaving", is_flag=True, help="The part is mounted in contact: ignore contacts in its skin.")
+@click.option("--skin", type=float, help="With --leaving: depth of the contacts to ignore [m]; else by the facets.")
 @click.option("--instants", default=4, show_default=True, type=click.IntRange(min=1), help="Clearances per segment.")
+@click.option("--accuracy", default=0.1, show_default=True, help="Of the certified least clearance, as a share of it.")
 @click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON.")
 @click.option("--png", type=click.Path(path_type=Path), help="Write a picture: start, contact and end of the path.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a plot of the clearance over time (.png).")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the whole path as .glb, .usd, .pvd, .mp4, .gif, …")
 @click.option("--view", "look", is_flag=True, help="Show it in the browser with a time slider, until Ctrl-C.")
 @machine_options
 @click.pass_context
@@ -44,10 +48,14 @@ def check(
     units: str | None,
     separation: float,
     tolerance: float | None,
+    leaving: bool,
+    skin: float | None,
     instants: int,
+    accuracy: float,
     as_json: bool,
     png: Path | None,
     plot: Path | None,
+    out: Path | None,
     look: bool,
     threads: int | None,
     device: str | None,
@@ -66,14 +74,17 @@ def check(
     import tangere as tg
     from tangere.cli.shared.extras import check_view_extra
     from tangere.cli.shared.mesh_files import load_mesh, tell_doubted_units
+    from tangere.cli.shared.page import open_page
     from tangere.runtime import check_out_file
     from tangere.scene import Scene
+    from tangere.scene.export import check_export_file, export
 
     check_out_file(png, "--png", ".png")
     check_out_file(plot, "--plot", ".png")
+    if out is not None:
+        check_export_file(out)
     check_view_extra(pillow=png is not None, matplotlib=plot is not None, viser=look)
     path = tg.Path.load(poses, quaternion=quaternion)
-    clock = path.clock
     body, obstacles = load_mesh(part, units), [load_mesh(file, units) for file in against]
     tell_doubted_units([body, *obstacles])
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -82,43 +93,36 @@ def check(
             body,
             obstacles,
             path,
+            start="leaving" if leaving else "checked",
+            skin=skin,
             separation=separation,
             tolerance=tolerance,
             instants=instants,
+            accuracy=accuracy,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
             device=device,
             threads=threads,
         )
     title = f"{part.name} along {poses.name}"
-    scene = Scene.of(body.moving(path), *obstacles, contacts=found.contacts, title=title, clock=clock)
+    scene = Scene.of(body.moving(path), *obstacles, contacts=found.contacts, title=title, clock=path.clock)
     scene = scene.with_glass(*(thing.name for thing in scene.things[1:]))
     if png is not None:
-        _write_picture(found, scene, clock, png)
+        _write_picture(found, scene, png)
     if plot is not None:
-        _write_plot(found, clock, plot)
+        _write_plot(found, scene, plot)
+    if out is not None:
+        export(scene, out)
+        click.echo(f"wrote {out}", err=True)
     names = [file.name for file in against]
-    click.echo(json_text(_as_data(found, names, clock))) if as_json else _print(found, names, clock, scene)
+    click.echo(json_text(_as_data(found, names, scene))) if as_json else _print(found, names, scene)
     if look:
-        _look(found, scene)
+        open_page(scene, found.time)
     ctx.exit(1 if found else 0)
 
 
-def _on(clock: tuple[float, float], time: Any) -> Any:
-    """Times of the file for times along the path."""
-    return clock[0] + (clock[1] - clock[0]) * time
-
-
-def _shown(clock: tuple[float, float], time: float, digits: int = 6, *, down: bool = False) -> str:
-    """A time of the file in as many decimals as `digits` of the whole path need: seconds since 1970 keep theirs.
-
-    Args:
-        down: for times of contacts, which must not be told late.
-    """
-    decimals = max(0, digits - 1 - math.floor(math.log10(clock[1] - clock[0])))
-    exact = Decimal(repr(float(_on(clock, time))))  # as it is printed: 0.3 is 0.3, not a little less
-    with localcontext(prec=400):
-        rounded = exact.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR if down else ROUND_HALF_EVEN) + 0
-    text = f"{rounded:f}"
+def _shown(scene: Scene, time: float, digits: int = 6, *, down: bool = False) -> str:
+    """A time of the file as `Scene.clock_text` has it, without zeros at its end: seconds since 1970 keep theirs."""
+    text = scene.clock_text(time, digits, down=down)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -128,23 +132,23 @@ def _least_time(found: PathCheck) -> float:
     return found.time if found.time <= at <= found.time_upper else at
 
 
-def _as_data(found: PathCheck, names: list[str], clock: tuple[float, float]) -> dict[str, Any]:
+def _as_data(found: PathCheck, names: list[str], scene: Scene) -> dict[str, Any]:
     """The answer in the types of JSON; times are those of the file."""
     from tangere.query.contacts import Kind, Status
 
-    starts = _on(clock, found.path.times)
+    starts = scene.on_clock(found.path.times)
     contacts = found.contacts
     return {
         "status": found.status.name.lower(),
-        "time": _on(clock, found.time),
-        "time_upper": _on(clock, found.time_upper),
+        "time": scene.on_clock(found.time),
+        "time_upper": scene.on_clock(found.time_upper),
         "pose": found.pose.tolist(),
         "segments": [
             {
                 "from": float(starts[k]),
                 "to": float(starts[k + 1]),
                 "status": Status(int(status)).name.lower(),
-                "time": _on(clock, float(found.segment_time[k])),
+                "time": scene.on_clock(float(found.segment_time[k])),
                 "obstacle": names[found.segment_obstacle[k]] if found.segment_obstacle[k] >= 0 else None,
             }
             for k, status in enumerate(found.segment_status)
@@ -159,11 +163,12 @@ def _as_data(found: PathCheck, names: list[str], clock: tuple[float, float]) -> 
             }
             for row in range(len(contacts))
         ],
+        "skin": None if found.skin is None else {"depth": found.skin.depth, "deepest": found.skin.deepest},
         "clearance": {
             "least": found.clearance.least,
-            "least_time": _on(clock, _least_time(found)),
+            "least_time": scene.on_clock(_least_time(found)),
             "certain": found.clearance.certain,
-            "time": _on(clock, found.clearance.time).tolist(),
+            "time": scene.on_clock(found.clearance.time).tolist(),
             "lower": found.clearance.lower.tolist(),
             "upper": found.clearance.upper.tolist(),
             "obstacle": [names[k] for k in found.clearance.obstacle],
@@ -171,7 +176,7 @@ def _as_data(found: PathCheck, names: list[str], clock: tuple[float, float]) -> 
     }
 
 
-def _print(found: PathCheck, names: list[str], clock: tuple[float, float], scene: Scene) -> None:
+def _print(found: PathCheck, names: list[str], scene: Scene) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -179,22 +184,24 @@ def _print(found: PathCheck, names: list[str], clock: tuple[float, float], scene
 
     console = Console()
     verdict = found.status.name.lower()
+    if found.skin is not None:
+        verdict += f" but for {found.skin}" if not found else f", deeper than {found.skin}"
     if found:
         obstacle = names[found.contacts.body_b[0]] if len(found.contacts) else names[found.segment_obstacle.max()]
-        verdict += f" at t = {_shown(clock, found.time, 9, down=True)} with {obstacle}"
+        verdict += f" at t = {_shown(scene, found.time, 9, down=True)} with {obstacle}"
     console.print(f"[bold]{verdict}[/bold]   ({scene.title})", highlight=False)
     clearance = found.clearance
     obstacle = names[clearance.obstacle[clearance.upper.argmin()]]
-    at = _shown(clock, _least_time(found), down=bool(found))
-    certain = "" if found else f"; certainly {clearance.certain:.6g} m all the way"
+    at = _shown(scene, _least_time(found), down=bool(found))
+    certain = "" if found else f"; certainly {_rounded_down(clearance.certain)} m all the way"
     console.print(f"clearance: {clearance.least:.6g} m at t = {at} ({obstacle}){certain}", highlight=False)
     touching = [k for k, status in enumerate(found.segment_status) if status != Status.FREE]
     if not touching:
         return
     table = Table("segment", "from", "to", "verdict", "at", "obstacle")
     for k in touching[:_ROWS]:
-        begin, end = (_shown(clock, time) for time in found.path.times[k : k + 2])
-        at = _shown(clock, found.segment_time[k], down=True)
+        begin, end = (_shown(scene, time) for time in found.path.times[k : k + 2])
+        at = _shown(scene, found.segment_time[k], down=True)
         status = Status(int(found.segment_status[k])).name.lower()
         table.add_row(str(k), begin, end, status, at, names[found.segment_obstacle[k]])
     console.print(table)
@@ -203,20 +210,26 @@ def _print(found: PathCheck, names: list[str], clock: tuple[float, float], scene
     console.print(f"{free} of {len(found.segment_status)} segments are free{more}", highlight=False)
 
 
-def _write_picture(found: PathCheck, scene: Scene, clock: tuple[float, float], path: Path) -> None:
+def _rounded_down(length: float) -> str:
+    """Six digits, none of them too large."""
+    with localcontext(prec=6, rounding=ROUND_FLOOR):
+        return f"{float(+Decimal(repr(length))):.6g}"
+
+
+def _write_picture(found: PathCheck, scene: Scene, path: Path) -> None:
     from tangere.view import strip
 
     middle = found.time if math.isfinite(found.time) else 0.5
-    label = f"t = {_shown(clock, middle, down=True)}: {found.status.name.lower()}"
-    labels = [f"t = {_shown(clock, 0.0)}", label, f"t = {_shown(clock, 1.0)}"]
+    label = f"t = {_shown(scene, middle, down=True)}: {found.status.name.lower()}"
+    labels = [f"t = {_shown(scene, 0.0)}", label, f"t = {_shown(scene, 1.0)}"]
     strip(scene, [0.0, middle, 1.0], labels=labels, size=(560, 520), path=path)
     click.echo(f"wrote {path}", err=True)
 
 
-def _write_plot(found: PathCheck, clock: tuple[float, float], path: Path) -> None:
+def _write_plot(found: PathCheck, scene: Scene, path: Path) -> None:
     from tangere.view import plot_lines
 
-    times = _on(clock, found.clearance.time)
+    times = scene.on_clock(found.clearance.time)
     series = {
         "measured": (times.tolist(), found.clearance.upper.tolist()),
         "certain between two measurements": (
@@ -235,13 +248,3 @@ def _write_plot(found: PathCheck, clock: tuple[float, float], path: Path) -> Non
         y_label="distance to the nearest obstacle [m]",
     )
     click.echo(f"wrote {path}", err=True)
-
-
-def _look(found: PathCheck, scene: Scene) -> None:
-    from tangere.view import show
-
-    with show(scene, block=False) as viewer:
-        if math.isfinite(found.time):
-            viewer.set_time(found.time)
-        click.echo(f"{viewer.url} (Ctrl-C ends)", err=True)
-        viewer.wait()

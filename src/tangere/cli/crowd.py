@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tangere.cli.shared.options import machine_options
+from tangere.cli.shared.options import machine_options, out_folder_option
 
 _SCENES = ["corridor", "circle", "city", "snake", "planet", "knot", "potatoid", "swarm"]
 #: Which scenarios have agents with a shape, and how the number of them is called there.
@@ -39,13 +39,11 @@ _MEASURES = {
 @click.option("--seconds", type=click.FloatRange(0.1, 1e6), default=20.0, show_default=True, help="Simulated time.")
 @click.option("--behaviour", type=click.Choice(["bubbles", "orca"]), default="bubbles", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder to write to."
-)
+@out_folder_option
 @click.option(
     "--save",
-    type=click.Choice(["npz", "csv", "parquet"]),
-    help="Also write the trajectories; csv and parquet: of points.",
+    type=click.Choice(["npz", "csv", "parquet", "glb", "usd", "usda", "usdc", "pvd", "vtu", "gif", "mp4"]),
+    help="Also write the trajectories (csv and parquet: of points), or the scene of them.",
 )
 @click.option("--view", "look", is_flag=True, help="Watch it in the browser from the start, and on after SECONDS.")
 @machine_options
@@ -79,8 +77,9 @@ def crowd(
     from tangere.cli.shared.extras import check_view_extra
     from tangere.cli.shared.output_folder import make_out_folder
     from tangere.cli.shared.tables import screen_table
-    from tangere.crowd import Bubbles, Orca, check_format, plot_measures, scenarios
+    from tangere.crowd import Bubbles, Orca, check_format, scenarios
     from tangere.runtime import InputError, using_threads
+    from tangere.view import plot_measures
 
     if bodies is not None and scenario not in _SHAPED:
         raise InputError(f"--bodies: agents of the scenario {scenario} have no shape")
@@ -136,11 +135,9 @@ def _page(simulation):
 
 
 def _draw(simulation, path: Path, device: str | None) -> None:
-    from tangere.crowd import scene_of, top_view
+    from tangere.view import picture, top_view
 
     if simulation.map.flat:
         top_view(simulation, path)
     else:
-        from tangere.view import picture
-
-        picture(scene_of(simulation), path=path, device=device)
+        picture(simulation.scene(), path=path, device=device)

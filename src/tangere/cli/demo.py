@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tangere.cli.shared.options import machine_options
+from tangere.cli.shared.options import machine_options, out_folder_option
 from tangere.cli.shared.timing import timed
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ _BATCHES = ["batch", "queries", "contacts", "queries/s"]
 
 
 @click.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder to write to."
-)
+@out_folder_option
 @click.option("--queries", default=1_000_000, show_default=True, type=click.IntRange(min=1), help="Size of a batch.")
 @click.option("--width", default=440, show_default=True, type=click.IntRange(min=16), help="Of one frame, in pixels.")
 @machine_options
@@ -32,10 +30,11 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
     from rich.console import Console
 
     from tangere.cli.shared.extras import check_view_extra
-    from tangere.cli.shared.output_folder import make_out_folder
+    from tangere.cli.shared.output_folder import make_out_folder, write_report
     from tangere.cli.shared.showcase import cases
     from tangere.cli.shared.tables import markdown_table, screen_table
     from tangere.runtime import choose_device, thread_count, using_threads
+    from tangere.view import stacked
 
     check_view_extra(pillow=True)
     make_out_folder(out)
@@ -58,8 +57,8 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
     console.print(screen_table("Moving scenes", _SCENES, scenes))
     console.print(screen_table("Random vertex-face and edge-edge queries", _BATCHES, batches))
     tables = (markdown_table(*table) for table in ((_PATHS, paths), (_SCENES, scenes), (_BATCHES, batches)))
-    text = "\n\n".join(["# tangere demo", where, *tables]) + "\n"
-    _leave(out, frames, text)
+    stacked(frames).save(out / "demo.png")
+    write_report(out / "demo.md", ["# tangere demo", where, *tables])
     console.print(f"wrote {out / 'demo.png'} and {out / 'demo.md'}", highlight=False)
 
 
@@ -110,14 +109,3 @@ def _batch(kind: str, count: int, device: str | None) -> list[str]:
     ask = getattr(query, kind)
     found, seconds = timed(lambda: ask(x0, x1, device=device))
     return [kind.replace("_", "-"), str(count), str(int(found.hit.sum())), quantity(count / seconds)]
-
-
-def _leave(out: Path, frames: list[np.ndarray], text: str) -> None:
-    from tangere.runtime import InputError
-    from tangere.view import stacked
-
-    stacked(frames).save(out / "demo.png")
-    try:
-        (out / "demo.md").write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out / 'demo.md'}: cannot be written: {error.strerror}") from error

@@ -61,6 +61,7 @@ def first_contact(
     import tangere as tg
     from tangere.cli.shared.extras import check_view_extra
     from tangere.cli.shared.moving_files import load_bodies
+    from tangere.cli.shared.page import open_page
     from tangere.runtime import InputError, check_out_file, using_threads
     from tangere.scene import Scene
 
@@ -80,7 +81,7 @@ def first_contact(
         _write_picture(hit, scene, png)
     click.echo(json_text(_as_data(hit, contacts))) if as_json else _print(hit, contacts, scene)
     if look:
-        _look(hit, scene)
+        open_page(scene, hit.time)
     ctx.exit(1 if hit else 0)
 
 
@@ -132,13 +133,3 @@ def _write_picture(hit: FirstContact, scene: Scene, path: Path) -> None:
     at_contact = f"t = {time:.6g}: {hit.status.name.lower()}"
     strip(scene, [0.0, time], labels=["t = 0", at_contact], size=(640, 560), path=path)
     click.echo(f"wrote {path}", err=True)
-
-
-def _look(hit: FirstContact, scene: Scene) -> None:
-    from tangere.view import show
-
-    with show(scene, block=False) as viewer:
-        if math.isfinite(hit.time):
-            viewer.set_time(hit.time)
-        click.echo(f"{viewer.url} (Ctrl-C ends)", err=True)
-        viewer.wait()

@@ -33,6 +33,7 @@ _FRAMES = 5  #: pictures in a strip
 @click.option("--mesh", type=click.Path(path_type=Path), help="Drop your own tetrahedra: .msh, .vtu, .mesh, …")
 @click.option("--response", type=click.Choice(["hard", "penalty"]), help="How bodies touch; default: hard.")
 @click.option("--record", type=click.Path(path_type=Path), help="Write every frame there, to be replayed.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the run as .glb, .usd, .pvd, .mp4, .gif, …")
 @click.option("--png", type=click.Path(path_type=Path), help="Write a strip of pictures.")
 @click.option("--view", "look", is_flag=True, help="Watch it live in the browser, and pull at it, until Ctrl-C.")
 @click.option("--width", default=360, show_default=True, type=click.IntRange(min=16), help="Of one picture, in pixels.")
@@ -45,6 +46,7 @@ def soft(
     mesh: Path | None,
     response: str | None,
     record: Path | None,
+    out: Path | None,
     png: Path | None,
     look: bool,
     width: int,
@@ -57,12 +59,16 @@ def soft(
     tangere soft tori --png tori.png --record tori.npz
     tangere soft drop --mesh organ.msh --youngs-modulus 5000 --view
     tangere soft tori.npz --view
+    tangere soft tori.npz --out tori.glb
     """
     from tangere.cli.shared.extras import check_view_extra
     from tangere.runtime import InputError, check_out_file, using_threads
+    from tangere.scene.export import check_export_file
 
     check_out_file(png, "--png", ".png")
     check_out_file(record, "--record", ".npz")
+    if out is not None:
+        check_export_file(out)
     check_view_extra(pillow=png is not None, viser=look)
     replayed = Path(scene).suffix == ".npz"
     if not replayed and scene not in _STEPS:
@@ -79,7 +85,7 @@ def soft(
         unused = next((option for option, value in given.items() if value is not None), None)
         if unused is not None:
             raise InputError(f"{unused}: a recorded run is replayed as it is")
-        _replay(Path(scene), png, look, width, device)
+        _replay(Path(scene), out, png, look, width, device)
         return
     if mesh is not None and scene != "drop":
         raise InputError(f"--mesh: only the scene drop takes another mesh, not {scene}")
@@ -87,12 +93,13 @@ def soft(
         raise InputError(f"--triangles: only the tori come in several resolutions, not {scene}")
     if youngs_modulus is not None and youngs_modulus > _STIFFEST:
         raise InputError(f"--youngs-modulus: at most {_STIFFEST:g} Pa, not {youngs_modulus:g}")
-    if look and steps is None and (record is not None or png is not None):
-        raise InputError("--view with --record or --png: say how many steps to keep, --steps")
+    kept = {"--record": record, "--out": out, "--png": png}
+    if look and steps is None and any(kept.values()):
+        raise InputError("--view with --record, --out or --png: say how many steps to keep, --steps")
     with using_threads(threads):
         simulation = _simulation(scene, youngs_modulus, triangles, mesh, response or "hard", device)
         endless = look and steps is None
-        _run(simulation, scene, None if endless else steps or _STEPS[scene], record, png, look, width)
+        _run(simulation, scene, None if endless else steps or _STEPS[scene], record, out, png, look, width)
 
 
 def _simulation(
@@ -117,7 +124,14 @@ def _simulation(
 
 
 def _run(
-    simulation: Simulation, name: str, steps: int | None, record: Path | None, png: Path | None, look: bool, width: int
+    simulation: Simulation,
+    name: str,
+    steps: int | None,
+    record: Path | None,
+    out: Path | None,
+    png: Path | None,
+    look: bool,
+    width: int,
 ) -> None:
     """Run so many steps, or, while somebody looks, until the page is closed (None)."""
     import numpy as np
@@ -129,6 +143,7 @@ def _run(
 
     console = Console()
     recorder = Recorder(simulation)
+    saved = [path for path in (record, out) if path is not None]
     shown = set(np.linspace(0, steps or 0, _FRAMES).round().astype(int).tolist())
     phases: dict[str, list[float]] = {}
     counts: list[int] = []
@@ -137,10 +152,10 @@ def _run(
         for phase, seconds in simulation.timings.items():
             phases.setdefault(phase, []).append(seconds)
         counts.append(simulation.rows.count)
-        if record is not None or (png is not None and simulation.steps in shown):
+        if saved or (png is not None and simulation.steps in shown):
             recorder()
 
-    if record is not None or png is not None:
+    if saved or png is not None:
         recorder()
     if look:
         from tangere.view import LiveViewer
@@ -159,9 +174,9 @@ def _run(
         rows = _rows(phases)
         title = f"{simulation!r}; contacts: {np.mean(counts):.0f} on average, {max(counts)} at most"
         console.print(screen_table(title, ["phase", "mean", "median", "p99", "slowest"], rows))
-    if record is not None:
-        recorder.recording().save(record)
-        console.print(f"wrote {record}", highlight=False)
+    for path in saved:
+        recorder.recording().save(path)
+        console.print(f"wrote {path}", highlight=False)
     if png is not None:
         _draw(recorder.recording(), png, width, str(simulation.device))
         console.print(f"wrote {png}", highlight=False)
@@ -192,14 +207,17 @@ def _times(recording: Recording) -> list[float]:
     return recording.parts[frames].tolist()
 
 
-def _replay(path: Path, png: Path | None, look: bool, width: int, device: str | None) -> None:
+def _replay(path: Path, out: Path | None, png: Path | None, look: bool, width: int, device: str | None) -> None:
     from tangere.runtime import InputError
     from tangere.soft import Recording
     from tangere.view import ReplayViewer
 
     recording = Recording.load(path)
-    if png is None and not look:
-        raise InputError(f"{path}: say what to do with a recorded run: --view or --png FILE")
+    if out is None and png is None and not look:
+        raise InputError(f"{path}: say what to do with a recorded run: --view, --out FILE or --png FILE")
+    if out is not None:
+        recording.save(out)
+        click.echo(f"wrote {out}")
     if png is not None:
         _draw(recording, png, width, device)
         click.echo(f"wrote {png}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tangere.cli.shared.json_text import json_text
-from tangere.cli.shared.options import machine_options, quaternion_option
+from tangere.cli.shared.options import machine_options, out_folder_option, quaternion_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,9 +33,7 @@ def terrain() -> None:
 
 
 @terrain.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder to write to."
-)
+@out_folder_option
 @click.option("--wheels", "count", default=10_000, show_default=True, type=click.IntRange(min=1), help="To be lowered.")
 @click.option("--width", default=560, show_default=True, type=click.IntRange(min=16), help="Of one frame, in pixels.")
 @click.option(
@@ -52,9 +50,10 @@ def demo(out: Path, count: int, width: int, look: str | None, threads: int | Non
     from rich.console import Console
 
     from tangere.cli.shared.extras import check_view_extra
-    from tangere.cli.shared.output_folder import make_out_folder
+    from tangere.cli.shared.output_folder import make_out_folder, write_report
+    from tangere.cli.shared.page import open_page
     from tangere.cli.shared.tables import markdown_table, screen_table
-    from tangere.runtime import InputError, choose_device, thread_count, using_threads
+    from tangere.runtime import choose_device, thread_count, using_threads
     from tangere.view import stacked
 
     check_view_extra(pillow=True, viser=look is not None)
@@ -72,13 +71,10 @@ def demo(out: Path, count: int, width: int, look: str | None, threads: int | Non
     sunk = f"{count:,} wheels on dunes, {1e3 * _SUNK:g} mm deep for the first two questions"
     console.print(screen_table(f"{sunk} ({where})", _WHEELS, wheel_rows))
     parts = ["# tangere terrain demo", where, markdown_table(_BARRELS, barrel_rows), f"{sunk}:"]
-    try:
-        (out / "terrain.md").write_text("\n\n".join([*parts, markdown_table(_WHEELS, wheel_rows)]) + "\n", "utf-8")
-    except OSError as error:
-        raise InputError(f"{out / 'terrain.md'}: cannot be written: {error.strerror}") from error
+    write_report(out / "terrain.md", [*parts, markdown_table(_WHEELS, wheel_rows)])
     console.print(f"wrote {out / 'barrels.png'}, {out / 'wheels.png'} and {out / 'terrain.md'}", highlight=False)
     if look is not None:
-        _look(scenes[look])
+        open_page(scenes[look], scenes[look].time_range[1])
 
 
 @terrain.command()
@@ -121,6 +117,7 @@ def check(
     """
     import tangere as tg
     from tangere.cli.shared.extras import check_view_extra
+    from tangere.cli.shared.page import open_page
     from tangere.motion import read_poses
     from tangere.runtime import check_out_file, using_threads
     from tangere.view import picture
@@ -136,7 +133,8 @@ def check(
         click.echo(f"wrote {png}", err=True)
     click.echo(json_text(_as_data(bodies, contacts))) if as_json else _print(bodies, contacts, file.name)
     if look:
-        _look(_scene(ground, bodies, contacts))
+        scene = _scene(ground, bodies, contacts)
+        open_page(scene, scene.time_range[1])
     ctx.exit(1 if len(contacts) else 0)
 
 
@@ -264,12 +262,3 @@ def _print(bodies: Analytic, contacts: Contacts, title: str) -> None:
 
 def _vector(values: np.ndarray, digits: int) -> str:
     return " ".join(f"{value + 0.0:.{digits}f}".replace(f"-{0:.{digits}f}", f"{0:.{digits}f}") for value in values)
-
-
-def _look(scene: Scene) -> None:
-    from tangere.view import show
-
-    with show(scene, block=False) as viewer:
-        viewer.set_time(scene.time_range[1])
-        click.echo(f"{viewer.url} (Ctrl-C ends)", err=True)
-        viewer.wait()

@@ -1,17 +1,9 @@
 """Crowds: agents that go to their goals and keep clear of each other, in cells that adapt to them."""
 
+from tangere.crowd import scenarios
 from tangere.crowd.agents.step_kernel import Behaviour
 from tangere.crowd.bodies import Body, Cage, box, chain, deformable, rigid
-from tangere.crowd.drawing import (
-    cell_colours,
-    cell_edges,
-    cell_triangles,
-    plot_measures,
-    raised_outline,
-    scene_of,
-    top_view,
-    wall_edges,
-)
+from tangere.crowd.environment import cell_edges, cell_triangles, wall_edges, wall_quads
 from tangere.crowd.navigation.planning import Planner
 from tangere.crowd.navigation.street_map import StreetMap
 from tangere.crowd.observation import Observation
@@ -35,16 +27,13 @@ __all__ = [
     "StreetMap",
     "Trajectories",
     "box",
-    "cell_colours",
     "cell_edges",
     "cell_triangles",
     "chain",
     "check_format",
     "deformable",
-    "plot_measures",
-    "raised_outline",
     "rigid",
-    "scene_of",
-    "top_view",
+    "scenarios",
     "wall_edges",
+    "wall_quads",
 ]

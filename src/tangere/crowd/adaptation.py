@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tangere.cells import Density
 from tangere.cells.maps import CellMap, merge, replace_merged_darts, split
-from tangere.cells.registration import Density
 from tangere.crowd.agents.body_agents import BodyAgents
 from tangere.crowd.agents.density import DensityMarks
 from tangere.crowd.agents.population import Population

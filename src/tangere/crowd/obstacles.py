@@ -20,7 +20,7 @@ from tangere.runtime import Arrays, InputError, positive, to_numpy
 
 
 class Obstacle:
-    """A disc (flat maps) or ball (space) that agents go around; the simulation's steps settle it.
+    """A disc (flat maps) or ball (space) that agents go around; every step of the simulation blocks what it covers.
 
     Args:
         centre: (2,) or (3,), somewhere in the map [m]. radius: [m].
@@ -31,10 +31,8 @@ class Obstacle:
             raise InputError("obstacles are put into flat maps or into space")
         self.simulation, self.radius = simulation, positive(radius, "radius")
         self._blocked = np.empty(0, np.int64)
-        self._pending, self._pending_version = (
-            np.empty(0, np.int64),
-            -1,
-        )  # covered and not blocked, in which version of the map
+        #: Covered and not blocked, and in which version of the map.
+        self._pending, self._pending_version = np.empty(0, np.int64), -1
         self.centre = self._checked_centre(centre)  #: (3,) [m]
         simulation.obstacles.append(self)
         self.move(centre)

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.cells import checked_indices
-from tangere.cells.maps import CellMap
 from tangere.crowd.agents.body_agents import BodyAgents
 from tangere.crowd.agents.population import Population
-from tangere.runtime import Arrays, InputError
 
 
 def is_occupied(points: Population, bodies: BodyAgents, cells: np.ndarray) -> np.ndarray:
@@ -28,19 +25,6 @@ def is_occupied(points: Population, bodies: BodyAgents, cells: np.ndarray) -> np
         for section in range(len(body.sections)):
             found |= in_polygon(bodies.outline(number, section)[:, :2], centres)
     return found
-
-
-def leaves_below(map: CellMap, cells: Arrays) -> np.ndarray:
-    """The leaves among cells, and those below the others."""
-    chosen = checked_indices(cells, "cells", map.cell_capacity, "cells")
-    if (map.levels[chosen] < 0).any():
-        raise InputError(f"cells: there is no cell {chosen[map.levels[chosen] < 0][0]}")
-    leaves, parent = map.leaves, map.arrays.parent.numpy()
-    found, up = np.isin(leaves, chosen), parent[leaves]
-    while (up >= 0).any():
-        found |= np.isin(up, chosen)
-        up = np.where(up >= 0, parent[up], -1)
-    return leaves[found]
 
 
 def in_polygon(polygon: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -11,14 +11,13 @@ Known as: agent-based crowd simulation with local avoidance (Pitiot 2015, chapte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 
-from tangere.cells import checked_indices
+from tangere.cells import Density, checked_indices
 from tangere.cells.maps import CellMap
-from tangere.cells.registration import Density
 from tangere.crowd.adaptation import CellAdaptation
 from tangere.crowd.agents.body_agents import BodyAgents
 from tangere.crowd.agents.cell_sizes import finest_level
@@ -31,7 +30,7 @@ from tangere.crowd.navigation.detours import Detours
 from tangere.crowd.navigation.planning import Planner
 from tangere.crowd.navigation.routes import Goals, WaypointLists
 from tangere.crowd.observation import Observation, observe
-from tangere.crowd.occupancy import is_occupied, leaves_below
+from tangere.crowd.occupancy import is_occupied
 from tangere.crowd.phase_timings import PhaseTimings
 from tangere.crowd.steering.bubbles import Bubbles
 from tangere.crowd.trajectories import Recorder, Trajectories
@@ -45,6 +44,7 @@ from tangere.runtime import (
     on_own_threads,
     positive,
     using_threads,
+    view_room,
     whole,
 )
 
@@ -134,6 +134,14 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
     def __repr__(self) -> str:
         who = f"{len(self.points)} points, {len(self.bodies)} bodies"
         return f"Simulation({who}, {len(self.map.leaves)} cells, t = {self.time:.2f} s)"
+
+    def scene(self) -> Any:
+        """The crowd as it is now, as a `tangere.scene.Scene` for pictures and the viewer; points by wanted speed."""
+        return view_room().crowd_scene(self)
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: the crowd as it is now."""
+        return view_room().png(self)
 
     @property
     def time(self) -> float:
@@ -364,7 +372,7 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
     def block(self, cells: Arrays, *, blocked: bool = True) -> None:
         """Make cells without agents obstacles, or free them again; one that is split stands for all below it."""
         self.prepare()
-        leaves = leaves_below(self.map, cells)
+        leaves = self.map.leaves_below(cells)
         wrong = leaves[is_occupied(self.points, self.bodies, leaves)] if blocked else leaves[:0]
         if len(wrong):
             raise InputError(f"cells: there are agents in cell {wrong[0]}")
@@ -400,7 +408,7 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
             return
         c = self.points.arrays
         c.neighbourhoods = neighbourhoods_of(self.map, self.behaviour.range)
-        c.surface = int(self.map.dimension == 2 and not self.map.flat)
+        c.surface = int(self.map.is_surface)
         c.dt, c.seed = self.dt, self._seed
         c.clock.fill_(self.steps)
         self.points.relocate()

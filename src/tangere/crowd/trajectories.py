@@ -1,6 +1,6 @@
 """What a crowd did: positions over time, measures of how well it went, and files of both.
 
-Measures, one number per noted time: `stalling` (part of the agents still under way that are slower than a tenth of what
+Measures, one number per recorded time: `stalling` (part of the agents still under way slower than a tenth of what
 they want), `density` (mean over agents of others within the range, per area or volume), `overlaps` (pairs nearer than
 the sum of their radii), `deepest` (worst overlap [m]), `speed` (mean [m/s]), `cells` and `arrived`.
 Stalling is one of the measures of realism that Pitiot 2015 leaves to future work.
@@ -10,25 +10,30 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
 
-from tangere.runtime import InputError, MissingExtraError
+from tangere.crowd.environment import cell_triangles, wall_quads
+from tangere.runtime import InputError, MissingExtraError, view_room
 
 if TYPE_CHECKING:
     from tangere.crowd.simulation import Simulation
 
+_RADIUS = 0.3  #: of a point whose radius is not known [m]
 _STALLED = 0.1  #: part of the wanted speed
+#: Files of trajectories, and of scenes of them.
+_TABLES = (".npz", ".csv", ".parquet")
+_SCENES = (".glb", ".usd", ".usda", ".usdc", ".pvd", ".vtu", ".gif", ".mp4")
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """A crowd over time; who was added while it was noted is at nan before."""
+    """A crowd over time; who was added while it was recorded is at nan before."""
 
     times: np.ndarray  #: (f,) [s]
     positions: np.ndarray  #: (f, n, 3) of points [m]
@@ -38,6 +43,14 @@ class Trajectories:
     set_off: np.ndarray  #: (n,) when each point got its route [s]
     arrived: np.ndarray  #: (n,) when each point was done [s]; inf: not yet
     measures: dict[str, np.ndarray]  #: (f,) each
+    radii: np.ndarray = field(default_factory=lambda: np.empty(0))  #: (n,) of points [m]
+    outlines: np.ndarray = field(default_factory=lambda: np.empty((0, 0), int))  #: (s, k) particles; -1: no more
+    ground: np.ndarray = field(default_factory=lambda: np.empty((0, 3, 3)))  #: (t, 3, 3) triangles at the end [m]
+    walls: np.ndarray = field(default_factory=lambda: np.empty((0, 4, 3)))  #: (w, 4, 3) upright, at the end [m]
+
+    def __post_init__(self) -> None:
+        if len(self.radii) != len(self.arrived):  # older files do not tell
+            object.__setattr__(self, "radii", np.full(len(self.arrived), _RADIUS))
 
     def __repr__(self) -> str:
         _, points, _ = self.positions.shape
@@ -49,10 +62,25 @@ class Trajectories:
         done = np.isfinite(self.arrived)
         return float((self.arrived - self.set_off)[done].mean()) if done.any() else math.nan
 
+    def scene(self) -> Any:
+        """The run as a `tangere.scene.Scene`: points are balls and bodies prisms, among the walls of their map."""
+        return view_room().crowd_scene(self)
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: the start of it."""
+        return view_room().png(self)
+
     def save(self, path: str | Path) -> None:
-        """Write .npz (everything), or of points .csv or .parquet: rows of time, agent, x, y, z, vx, vy, vz."""
+        """Write a file whose name says the format.
+
+        `.npz` has everything and is what `load` reads; `.csv` and `.parquet` have rows of points: time, agent, x, y, z,
+        vx, vy, vz; `.glb`, `.usd`, `.usda`, `.usdc`, `.pvd`, `.vtu`, `.gif` and `.mp4` show the scene, as `Scene.save`.
+        """
         path = Path(path)
         check_format(path.suffix)
+        if path.suffix in _SCENES:
+            self.scene().save(path)
+            return
         try:
             if path.suffix == ".npz":
                 measures = {f"measure_{name}": values for name, values in self.measures.items()}
@@ -79,8 +107,8 @@ class Trajectories:
             read.setdefault("set_off", np.zeros_like(read["arrived"]))
         measures = {name[8:]: values for name, values in read.items() if name.startswith("measure_")}
         arrays = {name: values for name, values in read.items() if not name.startswith("measure_")}
-        if arrays.keys() != set(_ARRAYS):
-            strange = sorted(arrays.keys() ^ set(_ARRAYS))
+        strange = sorted((arrays.keys() | set(_SHOWN)) ^ set(_ARRAYS))
+        if strange:
             raise InputError(f"{path}: these are not trajectories: {', '.join(strange)} missing or unknown")
         _check_shapes(read, path)
         return cls(**arrays, measures=measures)
@@ -90,12 +118,13 @@ class Trajectories:
         return [self.times[frame], agent, *self.positions[frame, agent].T, *self.velocities[frame, agent].T]
 
 
-_ARRAYS = ("times", "positions", "velocities", "particles", "bodies", "set_off", "arrived")
+_SHOWN = ("radii", "outlines", "ground", "walls")  # older files do not have these
+_ARRAYS = ("times", "positions", "velocities", "particles", "bodies", "set_off", "arrived", *_SHOWN)
 _COLUMNS = ("time", "agent", "x", "y", "z", "vx", "vy", "vz")
 
 
 class Recorder:
-    """Notes a simulation from time to time."""
+    """Records a simulation from time to time."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -125,25 +154,46 @@ class Recorder:
         )
 
     def trajectories(self) -> Trajectories:
-        """Everything noted so far."""
+        """Everything recorded so far."""
         s = self._simulation
         times, *states = zip(*self._frames, strict=True)
         measures = {name: np.array([row[name] for row in self._measures]) for name in self._measures[0]}
         counts = len(s.points), len(s.points), int(s.bodies.offsets[-1])
         arrays = [_stacked(state, count) for state, count in zip(states, counts, strict=True)]
-        set_off = s.points.traits["set_off"].copy()
-        return Trajectories(np.array(times), *arrays, s.bodies.offsets.copy(), set_off, s.arrived, measures)
+        return Trajectories(
+            np.array(times),
+            *arrays,
+            bodies=s.bodies.offsets.copy(),
+            set_off=s.points.traits["set_off"].copy(),
+            arrived=s.arrived,
+            measures=measures,
+            radii=s.points.traits["radius"].copy(),
+            outlines=_outlines(s),
+            ground=cell_triangles(s.map, raised=True)[0] if s.map.dimension == 2 else np.empty((0, 3, 3)),
+            walls=wall_quads(s.map),
+        )
 
 
 def check_format(suffix: str) -> None:
     """Raise unless trajectories can be written to files that end so: for use before the work."""
-    if suffix not in (".npz", ".csv", ".parquet"):
-        raise InputError(f"trajectories are written as .npz, .csv or .parquet, not {suffix}")
+    if suffix not in (*_TABLES, *_SCENES):
+        shown = f"{', '.join(_SCENES[:-1])} or {_SCENES[-1]}"
+        raise InputError(f"trajectories are written as .npz, .csv or .parquet, and shown as {shown}, not {suffix}")
     if suffix == ".parquet":
         try:
             import_module("pyarrow.parquet")
         except ImportError as error:
             raise MissingExtraError("pyarrow", "crowd") from error
+
+
+def _outlines(simulation: Simulation) -> np.ndarray:
+    """(s, k) the particles of each section of each body, -1 after the last."""
+    bodies = simulation.bodies
+    rows = [base + np.array(section) for base, body in zip(bodies.offsets, bodies.bodies) for section in body.sections]
+    result = np.full((len(rows), max(map(len, rows), default=0)), -1)
+    for place, row in zip(result, rows, strict=True):
+        place[: len(row)] = row
+    return result
 
 
 def _stacked(states: tuple[np.ndarray, ...], count: int) -> np.ndarray:
@@ -160,9 +210,15 @@ def _check_shapes(arrays: dict[str, np.ndarray], path: str | Path) -> None:
     whole = bodies.ndim == 1 and len(bodies) > 0 and np.issubdtype(bodies.dtype, np.integer)
     if not whole or bodies[0] != 0 or (np.diff(bodies) < 0).any():
         raise InputError(f"{path}: these are not trajectories: bodies must be numbers that rise from 0")
+    outlines = arrays.get("outlines", np.empty((0, 0), int))
+    known = outlines.ndim == 2 and outlines.dtype.kind == "i" and ((outlines >= -1) & (outlines < bodies[-1])).all()
+    if not known:
+        raise InputError(f"{path}: these are not trajectories: outlines must be numbers of particles")
     shapes = {"bodies": bodies.shape, "particles": (times, int(bodies[-1]), 3)}
     shapes |= dict.fromkeys(("positions", "velocities"), (times, points, 3))
     shapes |= dict.fromkeys(("set_off", "arrived"), (points,))
+    shapes |= {"radii": (points,), "ground": (len(arrays.get("ground", ())), 3, 3)}
+    shapes |= {"walls": (len(arrays.get("walls", ())), 4, 3), "outlines": outlines.shape}
     for name, array in arrays.items():
         shape = shapes.get(name, (times,))
         if array.shape != shape or array.dtype.kind not in "if":

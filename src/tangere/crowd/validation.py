@@ -8,7 +8,7 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, positive, to_numpy, whole
 
-#: What a behaviour has, see `tangere.crowd.stepping.Behaviour`.
+#: What a behaviour has, see `tangere.crowd.Behaviour`.
 _BEHAVIOUR = "range", "steer", "parameters"
 
 

@@ -66,8 +66,8 @@ class Rigid:
         """
         first, last = np.broadcast_arrays(to_numpy(begin, "begin"), to_numpy(end, "end"))
         if first.ndim > 1 or not ((first >= 0.0) & (first <= last) & (last <= 1.0)).all():
-            told = f"{described(begin)} to {described(end)}"
-            raise InputError(f"a part goes from one time in [0, 1] to a later one, not {told}")
+            interval = f"{described(begin)} to {described(end)}"
+            raise InputError(f"a part goes from one time in [0, 1] to a later one, not {interval}")
         shape = np.broadcast_shapes(self.shape, first.shape)
         records = np.broadcast_to(self._records.reshape(*self.shape, self.links), (*shape, self.links)).copy()
         records["begin"] += records["span"] * first[..., None]
@@ -107,7 +107,7 @@ class Rigid:
 
 
 def motions_of(records: np.ndarray, links: int = 1, shape: tuple[int, ...] | None = None) -> Rigid:
-    """Motions from records; of shape (n,) unless told."""
+    """Motions from records; of shape (n,) unless given."""
     motion = Rigid()
     motion.links = links
     motion._set(records, (len(records) // links,) if shape is None else shape)

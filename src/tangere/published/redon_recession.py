@@ -23,7 +23,7 @@ _ROUNDS = 60
 def published_cones(
     directions: np.ndarray, first: np.ndarray, most: int, rng: np.random.Generator
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Minimal subsets, and at most `most` vectors that enclose them, of many sets; as `cones_hull.enclosing_cones`."""
+    """Minimal subsets, and at most `most` vectors that enclose them, of many sets; as `hull.enclosing_cones`."""
     subsets, vectors = [], []
     for begin, end in itertools.pairwise(first):
         normals, nothing = directions[begin:end], np.zeros((0, 3))

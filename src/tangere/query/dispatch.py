@@ -92,7 +92,7 @@ def refuse_unsupported(question: str, a: Any, b: Any = None) -> NoReturn:
     if advice := _advice(question, first, second):
         raise UnsupportedError(advice)
     names = [type(thing).__name__ if kind == POINTS else kind for thing, kind in ((a, first), (b, second))]
-    what = f"a {names[0]} with itself" if itself else f"a {names[0]} and a {names[1]}"
+    what = f"{_a(names[0])} with itself" if itself else f"{_a(names[0])} and {_a(names[1])}"
     known = "; ".join(dict.fromkeys(f"{_either(row.a)} with {_either(row.b)}" for row in rows))
     raise UnsupportedError(f"{words} of {what} is not known; known: {known}")
 
@@ -153,6 +153,10 @@ def _advice(question: str, first: str, second: str | None) -> str | None:
 
 def _either(kinds: tuple[str | None, ...]) -> str:
     """The kinds as words: one, or one of several."""
-    names = ["itself" if kind is ITSELF else kind if kind == POINTS else f"a {kind}" for kind in kinds]
-    names = [name.replace("a analytic", "an analytic") for name in names]
+    names = ["itself" if kind is ITSELF else kind if kind == POINTS else _a(kind) for kind in kinds]
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _a(kind: str) -> str:
+    """With its article."""
+    return f"an {kind}" if kind[0] in "aeio" else f"a {kind}"

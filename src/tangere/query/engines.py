@@ -1,7 +1,8 @@
-"""The engines that the table of questions names, each loaded when it is first asked.
+"""The engines of first contact that the table of questions names, each loaded when it is first asked.
 
-`answer` looks the engine up (`tangere.query.dispatch`) and calls it. The engines of first contact take the options that
-all have as keywords, and an object of their own for what only they have.
+`answer` looks the engine up (`tangere.query.dispatch`) and calls it. The engines take the options that all have as
+keywords, and an object of their own for what only they have. Every other question has one engine, the function of that
+name in its own part, which asks the table only for what it does not know (`refuse_unsupported`).
 """
 
 from __future__ import annotations
@@ -86,48 +87,6 @@ def _candidates(a: Any, b: Any, **common: Any) -> Any:
     return deforming_candidates(a, b, **common)
 
 
-def _distance(a: Any, b: Any, **options: Any) -> Any:
-    from tangere.query.distance.api import distance
-
-    return distance(a, b, **options)
-
-
-def _intersects(a: Any, b: Any, **options: Any) -> Any:
-    from tangere.query.intersection.api import intersects
-
-    return intersects(a, b, **options)
-
-
-def _intersecting_pairs(a: Any, b: Any, **options: Any) -> Any:
-    from tangere.query.intersection.api import intersecting_pairs
-
-    return intersecting_pairs(a, b, **options)
-
-
-def _touches(a: Any, b: Any, **options: Any) -> Any:
-    from tangere.query.intersection.cylinder_heightfield import touches
-
-    return touches(a, b, **options)
-
-
-def _proximity(a: Any, b: Any, **options: Any) -> Any:
-    from tangere.query.proximity.api import proximity
-
-    return proximity(a, b, **options)
-
-
-def _manifold(a: Any, b: Any, **options: Any) -> Any:
-    from tangere.query.manifold.api import manifold
-
-    return manifold(a, b, **options)
-
-
-def _signed_distance(a: Any, b: Any, **options: Any) -> Any:
-    from tangere.query.signed_distance.api import signed_distance
-
-    return signed_distance(a, b, **options)
-
-
 #: By their names in the table.
 ENGINES: dict[str, Callable[..., Any]] = {
     "deforming": _deforming,
@@ -138,13 +97,6 @@ ENGINES: dict[str, Callable[..., Any]] = {
     "heightfield": _heightfield,
     "all_contacts": _all_contacts,
     "candidates": _candidates,
-    "distance": _distance,
-    "intersects": _intersects,
-    "intersecting_pairs": _intersecting_pairs,
-    "touches": _touches,
-    "proximity": _proximity,
-    "manifold": _manifold,
-    "signed_distance": _signed_distance,
 }
 
 

@@ -30,11 +30,12 @@ from tangere.runtime.errors import (
     TangereError,
     UnsupportedError,
     check_kind,
+    needs_extra,
 )
 from tangere.runtime.kernel_launch import launch, launch_in_turn
 from tangere.runtime.lookup import published, view_room
 from tangere.runtime.non_copyable import NonCopyable
-from tangere.runtime.output_files import check_out_file
+from tangere.runtime.output_files import check_out_file, writing
 from tangere.runtime.prepared_launch import LaunchCache, PreparedLaunch, prepare_phases, run_phases
 from tangere.runtime.scan_sort import offsets, run_lengths, sort_pairs
 from tangere.runtime.shards import GRAIN, run_shards, shard_ranges
@@ -68,6 +69,7 @@ __all__ = [
     "launch_in_turn",
     "like",
     "load",
+    "needs_extra",
     "not_negative",
     "number",
     "offsets",
@@ -92,4 +94,5 @@ __all__ = [
     "view_room",
     "where",
     "whole",
+    "writing",
 ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class TangereError(Exception):
     """Any error tangere raises on purpose."""
@@ -24,6 +27,15 @@ class MissingExtraError(TangereError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs the package {package!r}: pip install 'tangere[{extra}]'")
+
+
+@contextmanager
+def needs_extra(package: str, extra: str) -> Iterator[None]:
+    """Imports of an optional package inside: if it is not there, the error says which extra installs it."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(package, extra) from error
 
 
 def check_kind(value: object, kind: type, name: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts
-from tangere.runtime import InputError, TangereError, UnsupportedError, to_numpy
+from tangere.runtime import InputError, TangereError, UnsupportedError, to_numpy, writing
 from tangere.scene.camera import Camera
 from tangere.scene.scene import Scene, Thing
 from tangere.shape import Moving
@@ -34,11 +34,8 @@ def save_scene(scene: Scene, path: str | Path) -> None:
     arrays |= {f"contacts/{f.name}": getattr(scene.contacts, f.name) for f in fields(Contacts)}
     for number, thing in enumerate(scene.things):
         arrays |= {f"{number}/{key}": value for key, value in _thing_arrays(thing).items()}
-    try:
-        with open(path, "wb") as file:
-            np.savez_compressed(file, **arrays)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with writing(path), open(path, "wb") as file:
+        np.savez_compressed(file, **arrays)
 
 
 def load_scene(path: str | Path) -> Scene:

@@ -5,7 +5,9 @@ Every picture, the viewer and the recorder are fed by this one description; noth
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -188,6 +190,18 @@ class Scene:
         """What the clock shows at `time`."""
         (start, end), (first, last) = self.time_range, self.clock or self.time_range
         return first + (last - first) * (time - start) / ((end - start) or 1.0)
+
+    def clock_text(self, time: float, digits: int, *, down: bool = False) -> str:
+        """What the clock shows at `time`, in as many decimals as `digits` of the whole range need.
+
+        Args:
+            down: for times of contacts, which must not be told late.
+        """
+        first, last = self.clock or self.time_range
+        decimals = max(0, digits - 1 - math.floor(math.log10((last - first) or 1.0)))
+        exact = Decimal(repr(float(self.on_clock(time))))  # as it is printed: 0.3 is 0.3, not a little less
+        with localcontext(prec=400):
+            return f"{exact.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR if down else ROUND_HALF_EVEN) + 0:f}"
 
     def off_clock(self, shown: float) -> float:
         """The time at which the clock shows so much, at most the ends of the time range."""

@@ -1,16 +1,18 @@
 """Deformable bodies: solids of tetrahedra and sheets of triangles that move, touch, slide and never pass through."""
 
+from tangere.soft import scenes
 from tangere.soft.body import Body
 from tangere.soft.drawing import (
     CAMERA,
     CONTACT_COLOURS,
     ball_size,
+    balls,
     body_things,
     boxes_and_cells,
     contact_points,
     extent_of,
 )
-from tangere.soft.model.energy import Energy
+from tangere.soft.model.elastic import Energy
 from tangere.soft.recording import Recorder, Recording
 from tangere.soft.safe_step.truncation import TruncationReport
 from tangere.soft.simulated_body import SimulatedBody
@@ -29,8 +31,10 @@ __all__ = [
     "StepPipeline",
     "TruncationReport",
     "ball_size",
+    "balls",
     "body_things",
     "boxes_and_cells",
     "contact_points",
     "extent_of",
+    "scenes",
 ]

@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from tangere.runtime import Arrays, InputError, check_kind, to_numpy
+from tangere.runtime import Arrays, InputError, check_kind, not_negative, number, positive, to_numpy, view_room
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh
 
@@ -71,19 +71,12 @@ class Body:
         elif not self.is_solid:
             raise InputError(f"Body {self.name!r}: a sheet is its own surface; only a solid can carry another one")
         check_kind(self.surface, Mesh, f"Body {self.name!r}: surface")
-        densities = ("density", "areal_density")
-        for what in ("youngs_modulus", *densities, "thickness", "poisson", "damping"):
-            value = getattr(self, what)
-            if value is None and what in densities:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-                raise InputError(f"Body {self.name!r}: {what} must be a number, not {value!r}")
-            if what not in ("poisson", "damping") and not 0.0 < value < np.inf:
-                raise InputError(f"Body {self.name!r}: {what} must be positive, not {value!r}")
-        if not 0.0 <= self.poisson <= 0.49:
+        for what in ("youngs_modulus", "density", "areal_density", "thickness"):
+            if getattr(self, what) is not None or what not in ("density", "areal_density"):
+                positive(getattr(self, what), f"Body {self.name!r}: {what}")
+        if not 0.0 <= number(self.poisson, f"Body {self.name!r}: poisson") <= 0.49:
             raise InputError(f"Body {self.name!r}: poisson must be between 0 and 0.49, not {self.poisson!r}")
-        if not 0.0 <= self.damping < np.inf:
-            raise InputError(f"Body {self.name!r}: damping must not be negative, not {self.damping!r}")
+        not_negative(self.damping, f"Body {self.name!r}: damping")
         self._set_densities()
         object.__setattr__(self, "fixed", self._mask(self.fixed))
         object.__setattr__(self, "velocity", self._start_velocity(self.velocity))
@@ -98,6 +91,10 @@ class Body:
             f"Body({self.name!r}, {kind} of {len(self.shape.vertices)} vertices,"
             f" {len(self.surface.faces)} surface triangles)"
         )
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: its surface; None where it cannot be drawn."""
+        return view_room().png(self.surface)
 
     @property
     def is_solid(self) -> bool:

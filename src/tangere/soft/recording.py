@@ -1,9 +1,9 @@
-"""Record a run, frame by frame, and replay it: a scene like any other, for pictures, strips and the viewer.
+"""Record a run, frame by frame, and replay it: a scene like any other, for pictures, files and the viewer.
 
-The file is one `.npz` of plain arrays, read without pickle. Keys: `format`, `version`, `times` (of each frame [s]),
-`origin` (3,) [m], `points`, `kinds` and `first` (contacts: where, of which kind, and where those of each frame begin),
-and for body number i `i/name`, `i/colour`, `i/faces` and `i/frames` (float32, shape (frames, n, 3), from the origin).
-Files of version 1 have `seconds` for the whole run instead of times and an origin.
+The file to be loaded again is one `.npz` of plain arrays, read without pickle. Keys: `format`, `version`, `times` (of
+each frame [s]), `origin` (3,) [m], `points`, `kinds` and `first` (contacts: where, of which kind, and where those of
+each frame begin), and for body number i `i/name`, `i/colour`, `i/faces` and `i/frames` (float32, shape (frames, n, 3),
+from the origin). Files of version 1 have `seconds` for the whole run instead of times and an origin.
 """
 
 from __future__ import annotations
@@ -15,37 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, TangereError
-from tangere.scene import Scene, Thing
+from tangere.runtime import InputError, TangereError, view_room
+from tangere.scene import Keyframes, Scene, Thing
+from tangere.scene.export import export
 from tangere.shape.mesh import Mesh
 from tangere.soft.drawing import CAMERA, CONTACT_COLOURS, ball_size, balls, body_things
 from tangere.soft.simulation import Simulation
 
 FORMAT, VERSION = "tangere.soft", 2
-
-
-@dataclass(frozen=True, eq=False)
-class Frames:
-    """A motion through many states: vertices go from each to the next along straight lines.
-
-    Args:
-        states: shape (k, n, 3), from the origin [m].
-        parts: (k,) when each state is reached, rising from 0, the first, to 1, the last.
-        origin: (3,) [m].
-    """
-
-    states: np.ndarray
-    parts: np.ndarray
-    origin: np.ndarray
-
-    def positions(self, start: Any, time: float) -> np.ndarray:
-        """Where the vertices are at `time`, 0 the first state and 1 the last, shape (n, 3) [m]."""
-        before = int(np.clip(np.searchsorted(self.parts, time, side="right") - 1, 0, len(self.states) - 1))
-        after = min(before + 1, len(self.states) - 1)
-        span = self.parts[after] - self.parts[before]
-        part = (time - self.parts[before]) / span if span > 0.0 else 0.0
-        moved = self.states[before].astype(np.float64) * (1.0 - part) + self.states[after] * part
-        return moved + self.origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +32,11 @@ class ContactBalls:
     recording: Recording
     kind: int
     radius: float
+
+    @property
+    def times(self) -> np.ndarray:
+        """When the frames are shown: where exported animations have their keys."""
+        return self.recording.parts
 
     def positions(self, start: Any, time: float) -> np.ndarray:
         points = self.recording.contact_points(time, self.kind)
@@ -79,6 +61,14 @@ class Recording:
 
     def __len__(self) -> int:
         return len(self.first) - 1
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(thing.name) for thing, _, _ in self.bodies)
+        return f"Recording({names}; {len(self)} frames, {self.seconds:g} s)"
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: the last frame; None where it cannot be drawn."""
+        return view_room().png(self, 1.0)
 
     @property
     def seconds(self) -> float:
@@ -106,7 +96,7 @@ class Recording:
         for thing, faces, states in self.bodies:
             mesh = Mesh(states[0] + self.origin, faces, name=thing.name)
             moves = len(states) > 1 and bool((states != states[0]).any())
-            motion = Frames(states, self.parts, self.origin)
+            motion = Keyframes(states, self.parts, self.origin)
             things.append(Thing(thing.name, mesh.moving(motion) if moves else mesh, thing.colour))
         moving = [states for _, _, states in self.bodies if (states[0] != states[-1]).any()] or [self.bodies[0][2]]
         ends = np.concatenate([states[[0, -1]].reshape(-1, 3) for states in moving])
@@ -119,10 +109,21 @@ class Recording:
                 motion = ContactBalls(self, int(kind), radius)
                 name = kind.name.lower().replace("_", "-") + " contacts"
                 things.append(Thing(name, spare.moving(motion), colour))
-        return Scene(tuple(things), camera=CAMERA, title=f"soft bodies, {self.seconds:g} s")
+        clock = float(self.times[0]), float(self.times[-1])
+        return Scene(tuple(things), camera=CAMERA, title=f"soft bodies, {self.seconds:g} s", clock=clock)
 
-    def save(self, path: str | Path) -> None:
-        """Write the run to one file, `.npz` by custom."""
+    def save(self, path: str | Path, **options: Any) -> None:
+        """Write the run to a file whose name says the format.
+
+        `.npz` is what `load` reads. Everything else is for other programs, as `Scene.save` writes it: animated `.glb`
+        (glTF), `.usd`, `.usda` and `.usdc`, a `.pvd` series for ParaView, `.gif` and `.mp4` videos.
+
+        Args:
+            options: of what is for other programs: `frames`, `seconds`, and for videos `size`.
+        """
+        if Path(path).suffix.lower() != ".npz" or options:
+            export(self, path, **options)
+            return
         arrays: dict[str, Any] = {"format": FORMAT, "version": VERSION, "times": self.times}
         arrays["origin"] = self.origin
         arrays |= {"points": self.points, "kinds": self.kinds, "first": self.first}

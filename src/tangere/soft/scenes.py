@@ -40,27 +40,14 @@ def tori(
     upright = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
     cos, sin = np.cos(0.3), np.sin(0.3)
     tilted = np.array([[cos, 0, sin, 1.5], [0, 1, 0, 0.6], [-sin, 0, cos, 11.7], [0, 0, 0, 1]])
-    lower = solid.at(upright)
-    return Simulation(
-        [
-            Body(
-                lower,
-                surface=surface.at(upright),
-                youngs_modulus=youngs_modulus,
-                density=DENSITY,
-                fixed=lower.vertices[:, 2] < -5.5,
-                name="lower torus",
-            ),
-            Body(
-                solid.at(tilted),
-                surface=surface.at(tilted),
-                youngs_modulus=youngs_modulus,
-                density=DENSITY,
-                name="upper torus",
-            ),
-        ],
-        **{"distance": 0.15, **options},
-    )
+
+    def torus(pose: np.ndarray, name: str, **held: Any) -> Body:
+        look = {"surface": surface.at(pose), "youngs_modulus": youngs_modulus, "density": DENSITY, "name": name}
+        return Body(solid.at(pose), **look, **held)
+
+    base = solid.at(upright).vertices[:, 2] < -5.5
+    bodies = [torus(upright, "lower torus", fixed=base), torus(tilted, "upper torus")]
+    return Simulation(bodies, **{"distance": 0.15, **options})
 
 
 def knot(*, youngs_modulus: float = 3e3, tets: tuple[int, int] = (80, 2), **options: Any) -> Simulation:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from tangere.runtime import InputError, to_numpy, using_threads
+from tangere.runtime import InputError, to_numpy, using_threads, view_room
 from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
 from tangere.soft.model.assembly import Assembly
@@ -46,6 +46,10 @@ class SimulatedBody:
     def __repr__(self) -> str:
         return f"SimulatedBody({self.number}: {self.name!r}, {len(self.body.shape.vertices)} vertices)"
 
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: its surface where it is now; None where it cannot be drawn."""
+        return view_room().png(self.mesh)
+
     @property
     def body(self) -> Body:
         """As it was given, at rest."""
@@ -59,12 +63,12 @@ class SimulatedBody:
     @property
     def positions(self) -> np.ndarray:
         """Where the vertices of its shape are, shape (n, 3) [m]; a copy."""
-        return self._rows_of(self._pipeline.assembly.x)
+        return self._rows_of(self._pipeline.assembly.dofs.x)
 
     @property
     def velocities(self) -> np.ndarray:
         """Velocities of the vertices of its shape, shape (n, 3) [m/s]; a copy."""
-        return self._rows_of(self._pipeline.assembly.v)
+        return self._rows_of(self._pipeline.assembly.dofs.v)
 
     @property
     def mesh(self) -> Mesh:
@@ -86,9 +90,9 @@ class SimulatedBody:
             if velocities is not None:
                 array = _rows(velocities, self.number, "velocities", end - begin)
                 check_speed(assembly, array, pipeline.options.dt, f"body {self.number}")
-                _write(assembly.v, begin, np.where(self._fixed, assembly.v.numpy()[begin:end], array))
+                _write(assembly.dofs.v, begin, np.where(self._fixed, assembly.dofs.v.numpy()[begin:end], array))
             if places is not None:
-                _write(assembly.x, begin, places)
+                _write(assembly.dofs.x, begin, places)
                 pipeline.initial_contacts.invalidate(keep_gaps=velocities is not None)
 
     def drive(self, velocity: Any) -> None:
@@ -110,7 +114,7 @@ class SimulatedBody:
             array = np.tile(array, (end - begin, 1)) if array.shape == (3,) else array
             array = _rows(array, body, "velocity", end - begin)
             check_speed(assembly, array, pipeline.options.dt, f"body {body}")
-            _write(assembly.v, begin, np.where(self._fixed, array, assembly.v.numpy()[begin:end]))
+            _write(assembly.dofs.v, begin, np.where(self._fixed, array, assembly.dofs.v.numpy()[begin:end]))
 
     def pull(self, vertex: int, to: Sequence[float], *, stiffness: float | None = None) -> None:
         """From now on pull a vertex of its surface towards a point; whatever was pulled before is let go.
@@ -132,7 +136,7 @@ class SimulatedBody:
     def _fixed(self) -> np.ndarray:
         """(n, 1) bool: which of its dofs are held."""
         begin, end = self._dofs
-        return self._pipeline.assembly.free.numpy()[begin:end, None] == 0
+        return self._pipeline.assembly.dofs.free.numpy()[begin:end, None] == 0
 
     def _rows_of(self, array: wp.array) -> np.ndarray:
         begin, end = self._dofs

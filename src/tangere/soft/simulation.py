@@ -16,7 +16,7 @@ All arrays stay on one device. What each phase does is in `step`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import warp as wp
@@ -29,14 +29,15 @@ from tangere.runtime import (
     positive,
     three_numbers,
     using_threads,
+    view_room,
     whole,
 )
 from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
 from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembly import Assembly
-from tangere.soft.model.energy import Energy, elastic_energy, energy_of
-from tangere.soft.phase_clock import PhaseClock
+from tangere.soft.model.elastic import Energy, elastic_energy, energy_of
+from tangere.soft.phases import PhaseClock
 from tangere.soft.safe_step.truncation import TruncationReport
 from tangere.soft.simulated_body import SimulatedBody, check_speed
 from tangere.soft.step import StepOptions, StepPipeline
@@ -126,6 +127,17 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
     def __repr__(self) -> str:
         names = ", ".join(repr(body.name) for body in self.bodies)
         return f"Simulation({names}; {self.response}, {self.sweeps} sweeps of {self.dt:g} s, now at {self.time:g} s)"
+
+    def scene(self, **options: Any) -> Any:
+        """The bodies as they are now and the contacts of the last step, as a `tangere.scene.Scene`.
+
+        For pictures, the viewer and files; options are those of `tangere.view.soft_scene`.
+        """
+        return view_room().soft_scene(self, **options)
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: the bodies as they are now; None where they cannot be drawn."""
+        return view_room().png(self.scene(boxes=False, grid=False))
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -228,13 +240,13 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
     def positions(self) -> np.ndarray:
         """(n, 3) where the vertices of all shapes are, body after body [m]; a copy. Of one body: `simulation[0]`."""
         with self._pipeline.lock:
-            return self._pipeline.assembly.x.numpy().copy()
+            return self._pipeline.assembly.dofs.x.numpy().copy()
 
     @property
     def velocities(self) -> np.ndarray:
         """(n, 3) velocities of the vertices of all shapes, body after body [m/s]; a copy."""
         with self._pipeline.lock:
-            return self._pipeline.assembly.v.numpy().copy()
+            return self._pipeline.assembly.dofs.v.numpy().copy()
 
     @property
     def energy(self) -> Energy:
@@ -247,14 +259,14 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         """(3,) the momentum of all that is free [kg m/s]."""
         assembly = self._pipeline.assembly
         with self._pipeline.lock:
-            free = assembly.free.numpy() == 1
-            return assembly.mass.numpy()[free] @ assembly.v.numpy()[free]
+            free = assembly.dofs.free.numpy() == 1
+            return assembly.dofs.mass.numpy()[free] @ assembly.dofs.v.numpy()[free]
 
     @property
     def contacts(self) -> Contacts:
         """The contacts the last step responded to, where it began."""
         with self._pipeline.lock:
-            return self._pipeline.detection.contacts(self._pipeline.rows.normal)
+            return self._pipeline.detection.contacts(self._pipeline.rows.arrays.normal)
 
     @property
     def rows(self) -> ContactRows:

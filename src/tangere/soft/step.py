@@ -2,7 +2,7 @@
 
 Question: where are all bodies after the next `dt`, and which surfaces touch on the way?
 Method:   a phase reads and writes the device arrays of this object and nothing else, so each can be timed, replaced and
-          captured as a CUDA graph (`graphs`). Detection comes before the solver (Léonard 2021, section 2.7).
+          captured as a CUDA graph (`phases`). Detection comes before the solver (Léonard 2021, section 2.7).
 Sound:    a step is done or undone as a whole (`save`, `restore`). Lists that were too short are given more room and the
           step is done again (`fits`): nothing is left out. With response "hard" no surface passes through another.
 On CUDA the host reads a few counters once a step.
@@ -22,9 +22,9 @@ from tangere.soft.contact.detection import Detection
 from tangere.soft.contact.initial_contacts import InitialContacts
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.contact.rows import ContactRows
-from tangere.soft.graphs import PhaseGraphs
 from tangere.soft.model.assembly import Assembly
 from tangere.soft.model.motion import carry_surface, find_velocity, move_bodies, predict
+from tangere.soft.phases import PhaseGraphs
 from tangere.soft.safe_step.patches import Patches
 from tangere.soft.safe_step.truncation import Truncation
 from tangere.soft.solver.cpu.sweeps import CpuSweeps
@@ -57,8 +57,8 @@ class StepOptions:
 class StepPipeline:
     """The state of all bodies, the buffers of a step, and its phases as methods: what `Simulation.phases` calls.
 
-    Who replaces a phase finds here what it reads and writes: `assembly.x` and `assembly.v` are where the dofs are and
-    how fast, `start` is where the step began, `free_motion` where it would end without forces from inside.
+    Who replaces a phase finds here what it reads and writes: `assembly.dofs.x` and `assembly.dofs.v` are where the dofs
+    are and how fast, `start` is where the step began, `free_motion` where it would end without forces from inside.
     """
 
     def __init__(self, assembly: Assembly, options: StepOptions) -> None:
@@ -66,10 +66,10 @@ class StepPipeline:
         self.steps = 0  #: made so far
         self.lock = threading.RLock()  #: who steps, puts or reads holds it, so that nobody meets half a step
         a, device, dt = assembly, assembly.device, options.dt
-        self.start, self.free_motion = wp.zeros_like(a.x), wp.zeros_like(a.x)
-        self._saved_x, self._saved_v, self._saved_steps = wp.zeros_like(a.x), wp.zeros_like(a.v), 0
-        self.inertia = wp.array(a.mass.numpy() / dt**2, dtype=wp.float64, device=device)  #: m / dt^2 [kg/s^2]
-        self.surface_start, self.surface_end = wp.zeros_like(a.rest), wp.zeros_like(a.rest)
+        self.start, self.free_motion = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.x)
+        self._saved_x, self._saved_v, self._saved_steps = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.v), 0
+        self.inertia = wp.array(a.dofs.mass.numpy() / dt**2, dtype=wp.float64, device=device)  #: m / dt^2 [kg/s^2]
+        self.surface_start, self.surface_end = wp.zeros_like(a.surface.rest), wp.zeros_like(a.surface.rest)
         self._map_start, self._map_end = carry_surface(a, self.surface_start), carry_surface(a, self.surface_end)
         self._graphs = PhaseGraphs(device)
         self._predict: PreparedLaunch = predict(a, self.start, self.free_motion, dt, options.gravity)
@@ -78,7 +78,7 @@ class StepPipeline:
         self.islands = ContactIslands(a)
         self._initial_guess = InitialGuess(a, self.start, self.free_motion, self.inertia, self.islands)
         self.pull = Pull(a, self.islands, self.start, self.free_motion, self.inertia)
-        self._missing = MassMoves(a, self.free_motion, a.x)
+        self._missing = MassMoves(a, self.free_motion, a.dofs.x)
         mean = wp.zeros(len(a.bodies), dtype=wp.vec3d, device=device)
         self._missing_mean = MeanMoves(self.islands, self._missing, mean)
         self._move_bodies = move_bodies(a, mean)
@@ -107,7 +107,7 @@ class StepPipeline:
             options.few_sweeps,
             dt,
         )
-        reached = self.truncation.reached if options.response == "hard" else a.x
+        reached = self.truncation.reached if options.response == "hard" else a.dofs.x
         self._velocity = find_velocity(a, reached, self.truncation.lost_drift, self.start, dt)
         self._prepare_sweeps()
 
@@ -178,7 +178,7 @@ class StepPipeline:
         self.detection.make_room(rows)
         self.truncation.make_room(pairs)
         self._graphs.invalidate()
-        wp.copy(self.assembly.x, self.start)
+        wp.copy(self.assembly.dofs.x, self.start)
         return False
 
     def allow_capture(self) -> None:
@@ -187,15 +187,15 @@ class StepPipeline:
 
     def save(self) -> None:
         """Keep what a step changes that the next one goes on from."""
-        wp.copy(self._saved_x, self.assembly.x)
-        wp.copy(self._saved_v, self.assembly.v)
+        wp.copy(self._saved_x, self.assembly.dofs.x)
+        wp.copy(self._saved_v, self.assembly.dofs.v)
         self._saved_steps = self.steps
         self.patches.save()
 
     def restore(self) -> None:
         """As if the step, of which any part may be done, had not been begun; without its contacts, or others."""
-        wp.copy(self.assembly.x, self._saved_x)
-        wp.copy(self.assembly.v, self._saved_v)
+        wp.copy(self.assembly.dofs.x, self._saved_x)
+        wp.copy(self.assembly.dofs.v, self._saved_v)
         self.steps = self._saved_steps
         self.patches.restore()
         self.detection.clear()
@@ -216,7 +216,7 @@ class StepPipeline:
         self._map_start(len(self.surface_start))
 
     def _guess(self) -> None:
-        self._predict(len(self.assembly.x))
+        self._predict(len(self.assembly.dofs.x))
         self.pull()
         if self.options.few_sweeps:
             self._initial_guess()
@@ -231,7 +231,7 @@ class StepPipeline:
         self.sweeps(self.options.sweeps)
         self._missing()
         self._missing_mean()
-        self._move_bodies(len(self.assembly.x))
+        self._move_bodies(len(self.assembly.dofs.x))
 
     def _begin_truncation(self) -> None:
         self.truncation.begin()
@@ -245,11 +245,11 @@ class StepPipeline:
     def _find_velocity(self) -> None:
         if self.options.response == "hard":
             self.truncation.restore_momentum()
-        self._velocity(len(self.assembly.x))
+        self._velocity(len(self.assembly.dofs.x))
 
     def _raise_not_finite(self) -> None:
         """Say who cannot go on; who made the step undoes it."""
-        raise_not_finite(self.assembly, self.assembly.x.numpy(), self.steps, self.options.dt)
+        raise_not_finite(self.assembly, self.assembly.dofs.x.numpy(), self.steps, self.options.dt)
 
     def _prepare_sweeps(self) -> None:
         self._graphs.invalidate()

@@ -65,7 +65,7 @@ def check_no_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> N
     sides = BvhSide(edges, fitted.edges, 0), BvhSide(faces, fitted.faces, 0)
     found = pairs(aabb_overlap_filter(), *sides, step.start, step.end, until=0.0, sharing=False).numpy()
     ends, corners = edges.items.numpy()[found[:, 0]], faces.items.numpy()[found[:, 1]]
-    still = (assembly.traits.numpy() & int(STILL)) != 0
+    still = (assembly.surface.traits.numpy() & int(STILL)) != 0
     matters = ~(still[ends].all(axis=1) & still[corners].all(axis=1))
     ends, corners = ends[matters], corners[matters]
     at = edges_meet_faces(step.start, *(wp.array(a, dtype=wp.int32, device=step.device) for a in (ends, corners)))
@@ -75,7 +75,7 @@ def check_no_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> N
     k = meeting[0]
     begin, end = step.start.numpy()[ends[k]]
     place = (begin + at[k] * (end - begin)).round(6).tolist()
-    a, b = sorted(int(assembly.body_of_vertex.numpy()[v]) for v in (ends[k, 0], corners[k, 0]))
+    a, b = sorted(int(assembly.surface.body.numpy()[v]) for v in (ends[k, 0], corners[k, 0]))
     who = [f"body {n} {assembly.bodies[n].name!r}" for n in (a, b)]
     who = f"{who[0]} with itself" if a == b else f"{who[0]} and {who[1]}"
     raise InputError(f"{who} touch or overlap {when}, near {place}: response 'hard' needs surfaces apart")
@@ -84,7 +84,7 @@ def check_no_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> N
 def raise_not_finite(assembly: Assembly, end: np.ndarray, step: int, dt: float) -> None:
     """Raise because a step ends, for some dof, at a place that is not finite; `end` (n, 3) [m], `dt` [s]."""
     wrong = np.flatnonzero(~np.isfinite(end).all(axis=1))
-    body = assembly.bodies[int(assembly.body_of_dof.numpy()[wrong[0] if len(wrong) else 0])]
+    body = assembly.bodies[int(assembly.dofs.body.numpy()[wrong[0] if len(wrong) else 0])]
     raise TangereError(
         f"step {step} has no finite solution: body {body.name!r} moves too fast, or is too stiff,"
         f" for steps of {dt:g} s; everything is where the step began"

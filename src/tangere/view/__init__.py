@@ -2,11 +2,14 @@
 
 from tangere.view.address import DEFAULT_PORT
 from tangere.view.crowd_live import CrowdViewer
+from tangere.view.crowd_pictures import plot_measures, top_view
+from tangere.view.crowd_scene import crowd_scene
 from tangere.view.live import LiveViewer
 from tangere.view.notebook import html, png
 from tangere.view.pictures import Picture, picture, stacked, strip
 from tangere.view.plots import plot_lines
 from tangere.view.replay import ReplayViewer
+from tangere.view.soft_scene import soft_scene
 from tangere.view.video import save_video
 from tangere.view.web import Viewer, show
 
@@ -17,12 +20,16 @@ __all__ = [
     "Picture",
     "ReplayViewer",
     "Viewer",
+    "crowd_scene",
     "html",
     "picture",
     "plot_lines",
+    "plot_measures",
     "png",
     "save_video",
     "show",
+    "soft_scene",
     "stacked",
     "strip",
+    "top_view",
 ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,60 +12,35 @@ from tangere.crowd import (
     Recorder,
     Simulation,
     Trajectories,
-    cell_colours,
     cell_edges,
     cell_triangles,
-    raised_outline,
-    scene_of,
+    wall_quads,
 )
 from tangere.scene import Scene, Thing
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
-from tangere.view.web import Viewer
+from tangere.view.crowd_pictures import cell_colours
+from tangere.view.crowd_scene import prism, prism_faces
+from tangere.view.simulation_viewer import SimulationViewer
 
-_POINT, _BODY, _SIDE = (52, 88, 140), (200, 85, 61), (150, 155, 165)
+_POINT, _BODY, _SIDE, _WALL = (52, 88, 140), (200, 85, 61), (150, 155, 165), (34, 37, 43)
 #: Pages are told at most so often of cells that changed [s].
 _CELLS_EVERY = 0.2
 
 
-class CrowdViewer(Viewer):
+class CrowdViewer(SimulationViewer):
     """A page of one simulation. Use it as a context manager; `run` makes the steps."""
 
     def __init__(self, simulation: Simulation, *, host: str = "127.0.0.1", port: int | None = None) -> None:
-        self.simulation = simulation
         self.obstacle: Obstacle | None = None
         self.ended = False  #: whether a recording was ended early
-        self._running = threading.Event()
-        self._running.set()
-        self._drawn: dict[str, Any] = {}
         self._cells_shown = -1.0
-        scene = scene_of(simulation)
+        scene = simulation.scene()
         extent = np.concatenate([scene.points, simulation.map.positions])
-        super().__init__(Scene((_frame(extent),), camera=scene.camera, title="tangere crowd"), host=host, port=port)
+        frame = Scene((_frame(extent),), camera=scene.camera, title="tangere crowd")
+        super().__init__(simulation, frame, host=host, port=port)
         if simulation.map.flat:
             self._add_handle()
-
-    def run(self, steps: int | None = None, each: Callable[[], None] | None = None) -> int:
-        """Step, and show, until so many steps are done or the page is closed; never faster than time itself.
-
-        Args:
-            each: called after every step.
-        """
-        done = 0
-        try:
-            while not self._closed.is_set() and (steps is None or done < steps):
-                began = time.monotonic()
-                if self._running.is_set():
-                    with self._lock:
-                        self.simulation.step()
-                        if each is not None:
-                            each()
-                    self.show()
-                    done += 1
-                time.sleep(max(0.0, self.simulation.dt - (time.monotonic() - began)))
-        except KeyboardInterrupt:
-            pass
-        return done
 
     def record(self, seconds: float, *, record: float = 0.5) -> Trajectories:
         """Run for so long, as `Simulation.run` does, in the page; Ctrl-C or closing it ends that early."""
@@ -123,21 +96,10 @@ class CrowdViewer(Viewer):
             lines.append(f"the obstacle blocks {len(self.obstacle.cells)} cells")
         return "  \n".join(lines)
 
-    def set_time(self, time: float) -> None:
-        """A simulation is always now."""
-        self.show()
-
-    def _add_controls(self) -> None:
-        gui = self.server.gui
-        self._pause = gui.add_button("Pause")
-        self._pause.on_click(lambda _: self._toggle())
+    def _add_own_controls(self, gui: Any) -> None:
         if self.simulation.map.flat:
             gui.add_button("Take the obstacle away").on_click(lambda _: self.take_away())
-        self._text = gui.add_markdown("")
-
-    def _toggle(self) -> None:
-        (self._running.clear if self._running.is_set() else self._running.set)()
-        self._pause.label = "Pause" if self._running.is_set() else "Run"
+        super()._add_own_controls(gui)
 
     def _obstacle_radius(self) -> float:
         return 0.04 * float(np.ptp(self.simulation.map.positions[:, :2], axis=0).max())
@@ -164,6 +126,11 @@ class CrowdViewer(Viewer):
             faces = np.arange(3 * len(triangles)).reshape(-1, 3)
             mesh = trimesh.Trimesh(triangles.reshape(-1, 3), faces, face_colors=colours, process=False)
             self._drawn["/cells"] = self.server.scene.add_mesh_trimesh("/cells", mesh)
+            walls = wall_quads(map).astype(np.float32).reshape(-1, 3)
+            faces = (4 * np.arange(len(walls) // 4)[:, None, None] + [[0, 1, 2], [0, 2, 3]]).reshape(-1, 3)
+            if len(walls):
+                add = self.server.scene.add_mesh_simple
+                self._drawn["/walls"] = add("/walls", walls, faces, color=_WALL, side="double")
         sides = cell_edges(map).astype(np.float32)
         thick = 5e-4 * float(np.ptp(sides.reshape(-1, 3), axis=0).max())
         self._drawn["/sides"] = self.server.scene.add_line_segments("/sides", sides, _SIDE, thickness=thick)
@@ -186,10 +153,11 @@ class CrowdViewer(Viewer):
         self._drawn["/points"].batched_positions = positions.astype(np.float32)
 
     def _draw_outline(self, name: str, outline: np.ndarray) -> None:
-        corners, fan = raised_outline(outline)
+        corners = prism(outline).astype(np.float32)
         if name not in self._drawn:
-            self._drawn[name] = self.server.scene.add_mesh_simple(name, corners, fan, color=_BODY, side="double")
-        self._drawn[name].vertices = corners.astype(np.float32)
+            faces = prism_faces(len(outline))
+            self._drawn[name] = self.server.scene.add_mesh_simple(name, corners, faces, color=_BODY, side="double")
+        self._drawn[name].vertices = corners
 
 
 def _frame(points: np.ndarray) -> Thing:

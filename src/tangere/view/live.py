@@ -6,9 +6,6 @@ a body takes hold of the vertex nearest to it; the arrows that appear there pull
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +22,7 @@ from tangere.soft import (
     contact_points,
     extent_of,
 )
-from tangere.view.web import Viewer
+from tangere.view.simulation_viewer import SimulationViewer
 
 _BOX, _CELL = (64, 69, 82), (140, 102, 191)
 #: Corners of a box (0 lower, 1 upper, by axis) at the ends of its twelve edges.
@@ -35,20 +32,17 @@ _EDGES = np.array(
 _CORNERS = (np.arange(8)[:, None] >> np.arange(3)) & 1
 
 
-class LiveViewer(Viewer):
+class LiveViewer(SimulationViewer):
     """A page of one simulation. Use it as a context manager; `run` makes the steps."""
 
     def __init__(self, simulation: Simulation, *, host: str = "127.0.0.1", port: int | None = None) -> None:
-        self.simulation = simulation
         meshes = simulation.meshes()
         things = body_things(simulation, meshes)
         self._extent, self._names = extent_of(simulation, meshes), [thing.name for thing in things]
-        self._running, self._single = threading.Event(), threading.Event()
-        self._running.set()
-        self._drawn: dict[str, Any] = {}
         self._hand: Any = None
         self._taken: tuple[int, int] | None = None
-        super().__init__(Scene(tuple(things), camera=CAMERA, title="tangere soft"), host=host, port=port)
+        scene = Scene(tuple(things), camera=CAMERA, title="tangere soft")
+        super().__init__(simulation, scene, host=host, port=port)
         for number, body in enumerate(simulation.bodies):
             if not body.is_obstacle:
                 self.body(self._names[number]).on_click(lambda event, body=number: self._on_click(body, event))
@@ -57,30 +51,6 @@ class LiveViewer(Viewer):
     def taken(self) -> tuple[int, int] | None:
         """Body and surface vertex that a person holds."""
         return self._taken
-
-    def run(self, steps: int | None = None, after_step: Callable[[], Any] | None = None) -> int:
-        """Step, and show, until so many steps are done or the page is closed; never faster than time itself.
-
-        Args:
-            steps: how many; None means until the page is closed or the user presses Ctrl-C.
-            after_step: called after each step.
-        """
-        done = 0
-        try:
-            while not self._closed.is_set() and (steps is None or done < steps):
-                began = time.monotonic()
-                if self._running.is_set() or self._single.is_set():
-                    self._single.clear()
-                    with self._lock:
-                        self.simulation.step()
-                    self.show()
-                    done += 1
-                    if after_step is not None:
-                        after_step()
-                time.sleep(max(0.0, self.simulation.dt - (time.monotonic() - began)))
-        except KeyboardInterrupt:
-            pass
-        return done
 
     def hold(self, body: int, vertex: int) -> None:
         """Take hold of a vertex of a body's surface: arrows appear there, and where they are dragged it is pulled."""
@@ -133,26 +103,15 @@ class LiveViewer(Viewer):
             lines.append(f"holding vertex {self._taken[1]} of {simulation.bodies[self._taken[0]].name}")
         return "  \n".join(lines)
 
-    def set_time(self, time: float) -> None:
-        """A simulation is always now."""
-        self.show()
-
-    def _add_controls(self) -> None:
-        gui = self.server.gui
-        self._pause = gui.add_button("Pause")
-        self._pause.on_click(lambda _: self._toggle())
+    def _add_own_controls(self, gui: Any) -> None:
         gui.add_button("One step").on_click(lambda _: self._single.set())
         gui.add_button("Let go").on_click(lambda _: self.let_go())
-        self._text = gui.add_markdown("")
+        super()._add_own_controls(gui)
         with gui.add_folder("Show"):
             labels = ("vertex-face contacts", "edge-edge contacts", "boxes", "grid")
             self._shown = {label: gui.add_checkbox(label, label.endswith("contacts")) for label in labels}
             for box in self._shown.values():
                 box.on_update(lambda _: self.show())
-
-    def _toggle(self) -> None:
-        (self._running.clear if self._running.is_set() else self._running.set)()
-        self._pause.label = "Pause" if self._running.is_set() else "Run"
 
     def _on_click(self, body: int, event: Any) -> None:
         """Take the vertex nearest to the ray of the click, of those that face the eye."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-from tangere.runtime import InputError, MissingExtraError, check_out_file, choose_device
+from tangere.runtime import InputError, MissingExtraError, check_out_file, choose_device, needs_extra, writing
 from tangere.scene import Drawable, Scene, Viewpoint, contact_markers, marker_radius, vertex_normals
 from tangere.view.ray_caster import Surface, cast
 
@@ -32,10 +32,8 @@ class Picture(np.ndarray):
         check_out_file(path, "a picture", ".png")
         if not self.is_image:
             raise InputError(f"{path}: {self.dtype} of shape {self.shape} are no pixels of a picture")
-        try:
+        with writing(path):
             Path(path).write_bytes(png_bytes(self))
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
     def __repr__(self) -> str:
         return f"Picture({self.shape[1]} x {self.shape[0]})" if self.is_image else super().__repr__()
@@ -178,10 +176,8 @@ def _marks(scene: Scene, time: float, origin: np.ndarray, unit: float) -> Surfac
 
 
 def _labelled(frame: np.ndarray, label: str) -> np.ndarray:
-    try:
+    with needs_extra("pillow", "view"):
         from PIL import Image, ImageDraw, ImageFont
-    except ImportError as error:
-        raise MissingExtraError("pillow", "view") from error
     image = Image.fromarray(np.asarray(frame))
     height = max(12, frame.shape[0] // 26)
     ImageDraw.Draw(image).text((height, height * 3 // 4), label, fill=(60, 64, 72), font=ImageFont.load_default(height))
@@ -190,10 +186,8 @@ def _labelled(frame: np.ndarray, label: str) -> np.ndarray:
 
 def png_bytes(image: np.ndarray) -> bytes:
     """An (h, w, 3) uint8 image as a PNG file."""
-    try:
+    with needs_extra("pillow", "view"):
         from PIL import Image
-    except ImportError as error:
-        raise MissingExtraError("pillow", "view") from error
     buffer = io.BytesIO()
     Image.fromarray(np.asarray(image)).save(buffer, format="PNG")
     return buffer.getvalue()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, MissingExtraError
+from tangere.runtime import InputError, needs_extra, writing
 
 _INK = "#3c4048"
 _CYCLE = ("#4477aa", "#ee8866", "#228877", "#aa4477", "#777777", "#bbaa33")
@@ -67,11 +67,9 @@ def plot_bars(
 
 
 def _figure(title: str) -> tuple[Any, Any]:
-    try:
+    with needs_extra("matplotlib", "view"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "view") from error
     # A figure of its own rather than pyplot's: no window system is asked for and no global state is left behind.
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
@@ -87,8 +85,6 @@ def _cycled(count: int) -> list[str]:
 
 
 def _write(figure: Any, path: str | Path) -> None:
-    try:
+    with writing(path):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150, format="png")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

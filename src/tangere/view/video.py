@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-from tangere.runtime import InputError, MissingExtraError, check_out_file, positive, whole
+from tangere.runtime import InputError, check_out_file, needs_extra, positive, whole, writing
 from tangere.scene import Drawable, Scene
 from tangere.view.pictures import Picture, frames_at
 
@@ -51,10 +51,8 @@ def save_video(
         raise InputError(f"{path}: width and height of a .mp4 file must be even, not {size}")
     times = np.linspace(*scene.time_range, count).tolist()
     images = _images(scene, times, size, samples, device)
-    try:
+    with writing(path):
         write(path, images, size, length / count)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _length(scene: Scene) -> float:
@@ -77,20 +75,16 @@ def _images(
 
 
 def _write_gif(path: Path, images: Iterator[Picture], size: tuple[int, int], seconds: float) -> None:
-    try:
+    with needs_extra("pillow", "view"):
         from PIL import Image
-    except ImportError as error:
-        raise MissingExtraError("pillow", "view") from error
     first, *others = (Image.fromarray(np.asarray(image)) for image in images)
     shown = max(20, 10 * round(100.0 * seconds))  # browsers slow down what is faster than 50 frames a second
     first.save(path, format="GIF", save_all=True, append_images=others, duration=shown, loop=0)
 
 
 def _write_mp4(path: Path, images: Iterator[Picture], size: tuple[int, int], seconds: float) -> None:
-    try:
+    with needs_extra("imageio-ffmpeg", "video"):
         import imageio_ffmpeg
-    except ImportError as error:
-        raise MissingExtraError("imageio-ffmpeg", "video") from error
     options = ["-movflags", "+faststart", "-crf", "18", "-preset", "medium"]
     writer = imageio_ffmpeg.write_frames(
         str(path),

@@ -6,19 +6,17 @@ The page is served on the loopback interface unless another host is asked for, a
 from __future__ import annotations
 
 import io
-import math
 import sys
 import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, MissingExtraError
+from tangere.runtime import InputError, needs_extra
 from tangere.scene import KIND_COLOURS, Drawable, Scene, Thing, contact_colours, marker_radius
 from tangere.shape.heightfield import Heightfield
 from tangere.view.access import Access, serve
@@ -136,10 +134,10 @@ class Viewer:
         """The text of the panel, in Markdown: time, contacts so far, kinds."""
         contacts = self.scene.contacts
         now = len(self.scene.contacts_by(self._time))
-        lines = [f"t = {self._on_clock(self._time, 5)}"]
+        lines = [f"t = {self.scene.clock_text(self._time, 5)}"]
         if len(contacts):
             lines.append(f"{now} of {len(contacts)} contacts so far")
-            lines.append(f"first contact at t = {self._on_clock(self._first_contact(), 7, down=True)}")
+            lines.append(f"first contact at t = {self.scene.clock_text(self._first_contact(), 7, down=True)}")
         for kind, colour in KIND_COLOURS.items():
             count = int((contacts.kind == kind).sum())
             if count:
@@ -252,7 +250,7 @@ class Viewer:
         if client is not None:
             image = client.get_render(client.camera.image_height, client.camera.image_width, transport_format="jpeg")
             client.send_file_download(
-                f"tangere-{self._on_clock(self._time, 5)}.png", png_bytes(image[..., :3]), save_immediately=True
+                f"tangere-{self.scene.clock_text(self._time, 5)}.png", png_bytes(image[..., :3]), save_immediately=True
             )
 
     def _toggle_play(self) -> None:
@@ -294,18 +292,6 @@ class Viewer:
             wanted = None if opacity == 1.0 else opacity
             if self._bodies[thing.name].opacity != wanted:
                 self._bodies[thing.name].opacity = wanted
-
-    def _on_clock(self, time: float, digits: int, *, down: bool = False) -> str:
-        """What the clock shows at `time`, in as many decimals as `digits` of the whole range need.
-
-        Args:
-            down: for times of contacts, which must not be told late.
-        """
-        first, last = self.scene.clock or self.scene.time_range
-        decimals = max(0, digits - 1 - math.floor(math.log10((last - first) or 1.0)))
-        exact = Decimal(repr(float(self.scene.on_clock(time))))
-        with localcontext(prec=400):
-            return f"{exact.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR if down else ROUND_HALF_EVEN) + 0:f}"
 
     def _draw_contacts(self) -> None:
         """Draw the contacts so far; nothing to do while their number stays the same."""
@@ -363,8 +349,6 @@ def _quiet() -> Iterator[None]:
 
 
 def _viser() -> Any:
-    try:
+    with needs_extra("viser", "view"):
         import viser
-    except ImportError as error:
-        raise MissingExtraError("viser", "view") from error
     return viser

@@ -8,6 +8,7 @@ from tangere.broad_phase.triangles.surfaces import (
     as_meshes,
     checked_distance,
     checked_size,
+    concatenated,
 )
 from tangere.broad_phase.triangles.triangle_aabbs import EMPTY, every_job
 
@@ -20,6 +21,7 @@ __all__ = [
     "as_meshes",
     "checked_distance",
     "checked_size",
+    "concatenated",
     "every_job",
     "triangle_pairs",
 ]

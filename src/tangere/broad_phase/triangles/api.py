@@ -17,13 +17,10 @@ import warp as wp
 from tangere.broad_phase.triangles.brute_force import brute_pairs
 from tangere.broad_phase.triangles.bvh import tree_pairs_of
 from tangere.broad_phase.triangles.front import front_pairs
-from tangere.broad_phase.triangles.grid.cells import define_grid
-from tangere.broad_phase.triangles.grid.entries import cell_runs, grid_entries, sorted_entries
-from tangere.broad_phase.triangles.grid.pairs import cell_pairs
 from tangere.broad_phase.triangles.surfaces import Surfaces
 from tangere.broad_phase.triangles.sweep_and_prune import sweep_pairs
 from tangere.broad_phase.triangles.triangle_aabbs import TriangleAabbs, every_job
-from tangere.runtime import InputError
+from tangere.runtime import InputError, published
 
 BroadPhase = Literal["tree", "grid", "levels", "sweep", "brute", "front"]
 
@@ -47,15 +44,9 @@ def triangle_pairs(
     return _BY_BOXES[broad_phase](TriangleAabbs.of(surfaces, distance, jobs))
 
 
-def _grid_pairs(aabbs: TriangleAabbs, levels: bool) -> wp.array:
-    grid = define_grid(aabbs, levels=levels)
-    entries = sorted_entries(grid_entries(aabbs, grid))
-    return cell_pairs(aabbs, grid, entries, cell_runs(entries))
-
-
 _BY_BOXES: dict[str, Callable[[TriangleAabbs], wp.array]] = {
     "brute": brute_pairs,
     "sweep": sweep_pairs,
-    "grid": lambda aabbs: _grid_pairs(aabbs, False),
-    "levels": lambda aabbs: _grid_pairs(aabbs, True),
+    "grid": lambda aabbs: published("leonard_grid").grid_pairs(aabbs, levels=False),
+    "levels": lambda aabbs: published("leonard_grid").grid_pairs(aabbs, levels=True),
 }

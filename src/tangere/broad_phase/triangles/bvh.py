@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.deforming.bvh_pairs import BvhSide, pairs
-from tangere.broad_phase.triangles.surfaces import Surfaces
+from tangere.broad_phase.triangles.surfaces import Surfaces, concatenated
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -28,13 +28,7 @@ def tree_pairs_of(surfaces: Surfaces, distance: float, jobs: np.ndarray) -> wp.a
         inputs = [sides[a].tree.order, face_bases[a], sides[b].tree.order, face_bases[b]]
         launch(_numbers, len(found), inputs, [found], device=device)
         parts.append(found)
-    whole = wp.empty(sum(map(len, parts)), dtype=wp.vec2i, device=device)
-    at = 0
-    for part in parts:
-        if len(part):
-            wp.copy(whole, part, dest_offset=at, count=len(part))
-        at += len(part)
-    return whole
+    return concatenated(parts, wp.vec2i, device)
 
 
 @wp.func

@@ -44,7 +44,7 @@ def front_pairs(surfaces: Surfaces, distance: float, jobs: np.ndarray) -> wp.arr
     front = layout.cache["front"] = BvhFront.from_root(tree, boxes) if known is None else known.moved(boxes)
     compared = layout.for_jobs("compared", jobs, lambda: compared_bodies(jobs, len(surfaces.meshes), device))
     inputs = [front.nodes, boxes.items, tree.first, tree.last, tree.order, layout.body, compared]
-    return collect(_items, len(front.nodes), inputs, wp.vec2i, device=device)
+    return collect(_item_pairs, len(front.nodes), inputs, wp.vec2i, device=device)
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ class BvhFront:
     @staticmethod
     def from_root(tree: LinearTree, boxes: TreeBoxes) -> BvhFront:
         """A search that knows nothing yet; boxes as `tree.fit` makes them."""
-        nodes, tests = _settle(tree, boxes, np.zeros((1, 3), np.int32))
+        nodes, tests = _expanded(tree, boxes, np.zeros((1, 3), np.int32))
         return BvhFront(tree, nodes, len(nodes), tests)
 
     def moved(self, boxes: TreeBoxes) -> BvhFront:
         """The search with new boxes of the same tree, from where this one ended."""
-        nodes, tests = _settle(self.tree, boxes, self.nodes.numpy())
+        nodes, tests = _expanded(self.tree, boxes, self.nodes.numpy())
         if len(nodes) > GROWTH * self.fresh:
             again = BvhFront.from_root(self.tree, boxes)
             return BvhFront(self.tree, again.nodes, again.fresh, tests + again.tests)
@@ -78,18 +78,18 @@ def _built(surfaces: Surfaces) -> LinearTree:
     return LinearTree.build(surfaces.layout.faces, surfaces.positions, hull)
 
 
-def _settle(tree: LinearTree, boxes: TreeBoxes, start: np.ndarray) -> tuple[wp.array, int]:
+def _expanded(tree: LinearTree, boxes: TreeBoxes, start: np.ndarray) -> tuple[wp.array, int]:
     """Pairs of nodes that need not be opened, from a front that may, and how many were tested."""
     device = device_of(tree.items)
     open_pairs = wp.array(start, dtype=wp.vec3i, device=device)
-    settled, tests = [], 0
+    final, tests = [], 0
     while len(open_pairs):
         tests += len(open_pairs)
         inputs = [open_pairs, boxes.nodes, tree.first, tree.last, tree.skip, tree.cluster]
         found = collect(_open, len(open_pairs), inputs, wp.vec3i, device=device).numpy().reshape(-1, 3)
-        settled.append(found[found[:, 2] != OPENED])
+        final.append(found[found[:, 2] != OPENED])
         open_pairs = wp.array(found[found[:, 2] == OPENED], dtype=wp.vec3i, device=device)
-    return wp.array(np.concatenate(settled), dtype=wp.vec3i, device=device), tests
+    return wp.array(np.concatenate(final), dtype=wp.vec3i, device=device), tests
 
 
 @wp.kernel
@@ -137,7 +137,7 @@ def _open(
 
 
 @wp.kernel
-def _items(
+def _item_pairs(
     first: int,
     shard: int,
     pairs: wp.array[wp.vec3i],

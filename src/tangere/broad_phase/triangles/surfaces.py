@@ -122,7 +122,7 @@ class Surfaces:
         else:
             joined = np.concatenate([m.vertices for m in meshes])
             positions = wp.array(joined, dtype=wp.vec3d, device=where, copy=not where.is_cpu)
-        hull = np.stack([bounds[:, 0].min(axis=0), bounds[:, 1].max(axis=0)])
+        hull = np.array([bounds[:, 0].min(axis=0), bounds[:, 1].max(axis=0)])
         return Surfaces(tuple(meshes), layout, positions, Frame.around(hull))
 
     def replaced(self, positions: wp.array) -> Surfaces:
@@ -168,6 +168,19 @@ def as_meshes(meshes: Mesh | Sequence[Mesh]) -> list[Mesh]:
     if not isinstance(meshes, Mesh | Iterable):
         raise InputError(f"meshes must be a Mesh at rest, or a list of them, not a {type(meshes).__name__}")
     return [meshes] if isinstance(meshes, Mesh) else list(meshes)
+
+
+def concatenated(parts: Sequence[wp.array], dtype: Any, device: wp.Device) -> wp.array:
+    """All parts in one array."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = wp.empty(sum(map(len, parts)), dtype=dtype, device=device)
+    at = 0
+    for part in parts:
+        if len(part):
+            wp.copy(whole, part, dest_offset=at, count=len(part))
+        at += len(part)
+    return whole
 
 
 def checked_distance(distance: float) -> None:

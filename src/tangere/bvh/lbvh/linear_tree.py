@@ -112,8 +112,8 @@ def _in_preorder(order: wp.array, placed: wp.array, keys: wp.array) -> LinearTre
     first, last, skip, parent = (wp.empty(nodes, dtype=wp.int32, device=device) for _ in range(4))
     top_at = wp.empty(count, dtype=wp.int32, device=device)
     launch(_unpack, nodes, [keys, count], [first, last, top_at], device=device)
-    launch(_link, nodes, [first, last, top_at, count], [skip], device=device)
-    launch(_adopt, nodes, [first, last, skip], [parent], device=device)
+    launch(_set_skips, nodes, [first, last, top_at, count], [skip], device=device)
+    launch(_set_parents, nodes, [first, last, skip], [parent], device=device)
     begin, end = first.numpy(), last.numpy()
     clusters = np.flatnonzero(end - begin < LANES).astype(np.int32)
     cluster = np.full(nodes, -1, np.int32)
@@ -201,7 +201,7 @@ def _place(
 
 
 @wp.func
-def nearer(x: wp.int64, y: wp.int64) -> bool:
+def has_longer_prefix(x: wp.int64, y: wp.int64) -> bool:
     """Of two differences (exclusive or) of codes: x has its highest bit below that of y, so a longer common prefix."""
     return x < y and x < (x ^ y)
 
@@ -230,13 +230,13 @@ def _nodes(
         code = codes[i]
         step = int(-1)
         outside = code ^ codes[i - 1]
-        if nearer(code ^ codes[i + 1], outside):
+        if has_longer_prefix(code ^ codes[i + 1], outside):
             step = 1
         else:
             outside = code ^ codes[i + 1]
         reach = int(2)
         other = i + reach * step
-        while other >= 0 and other < count and nearer(code ^ codes[wp.clamp(other, 0, count - 1)], outside):
+        while other >= 0 and other < count and has_longer_prefix(code ^ codes[wp.clamp(other, 0, count - 1)], outside):
             reach = reach * 2
             other = i + reach * step
         length = int(0)
@@ -244,7 +244,7 @@ def _nodes(
         while stride > 0:
             other = i + (length + stride) * step
             if other >= 0 and other < count:
-                if nearer(code ^ codes[other], outside):
+                if has_longer_prefix(code ^ codes[other], outside):
                     length = length + stride
             stride = stride / 2
         begin = wp.min(i, i + length * step)
@@ -263,7 +263,7 @@ def _nodes(
     while stride > 1:
         stride = (stride + 1) / 2
         if split + stride < end:
-            if nearer(codes[begin] ^ codes[split + stride], whole):
+            if has_longer_prefix(codes[begin] ^ codes[split + stride], whole):
                 split = split + stride
     emitted = int(1)
     left = split - begin + 1
@@ -285,12 +285,7 @@ def _nodes(
 
 @wp.kernel
 def _unpack(
-    first: int,
-    keys: wp.array[wp.int64],
-    count: int,
-    begin: wp.array[int],
-    end: wp.array[int],
-    top_at: wp.array[int],
+    first: int, keys: wp.array[wp.int64], count: int, begin: wp.array[int], end: wp.array[int], top_at: wp.array[int]
 ):
     k = first + wp.tid()
     b = int(keys[k] >> wp.int64(32))
@@ -302,7 +297,9 @@ def _unpack(
 
 
 @wp.kernel
-def _link(first: int, begin: wp.array[int], end: wp.array[int], top_at: wp.array[int], count: int, skip: wp.array[int]):
+def _set_skips(
+    first: int, begin: wp.array[int], end: wp.array[int], top_at: wp.array[int], count: int, skip: wp.array[int]
+):
     k = first + wp.tid()
     if end[k] == count - 1:
         skip[k] = begin.shape[0]
@@ -311,13 +308,7 @@ def _link(first: int, begin: wp.array[int], end: wp.array[int], top_at: wp.array
 
 
 @wp.kernel
-def _adopt(
-    first: int,
-    begin: wp.array[int],
-    end: wp.array[int],
-    skip: wp.array[int],
-    parent: wp.array[int],
-):
+def _set_parents(first: int, begin: wp.array[int], end: wp.array[int], skip: wp.array[int], parent: wp.array[int]):
     k = first + wp.tid()
     if k == 0:
         parent[k] = -1

@@ -135,17 +135,11 @@ def boxes_at_least(
 @wp.func
 def absolute(m: wp.mat33d) -> wp.mat33d:
     """Absolute values, entry by entry."""
-    return wp.mat33d(
-        wp.abs(m[0, 0]),
-        wp.abs(m[0, 1]),
-        wp.abs(m[0, 2]),
-        wp.abs(m[1, 0]),
-        wp.abs(m[1, 1]),
-        wp.abs(m[1, 2]),
-        wp.abs(m[2, 0]),
-        wp.abs(m[2, 1]),
-        wp.abs(m[2, 2]),
-    )
+    absolutes = wp.mat33d()
+    for i in range(3):
+        for j in range(3):
+            absolutes[i, j] = wp.abs(m[i, j])
+    return absolutes
 
 
 @wp.kernel

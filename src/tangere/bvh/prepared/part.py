@@ -55,11 +55,7 @@ class PreparedPart:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, .npz by custom; replaced in one go if it exists."""
-        header: dict[str, Any] = {
-            "name": self.name,
-            "content": self.content,
-            "cone_vectors": self.cones.most,
-        }
+        header: dict[str, Any] = {"name": self.name, "content": self.content, "cone_vectors": self.cones.most}
         if self.mass is not None:
             header["mass"] = {
                 "mass": self.mass.mass,

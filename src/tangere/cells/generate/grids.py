@@ -1,16 +1,12 @@
-"""Maps to start from: grids of quadrilaterals, triangles and hexahedra, whole or jittered, and surfaces of meshes."""
+"""Maps to start from: grids of quadrilaterals, triangles and hexahedra, whole or jittered."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import warp as wp
 
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.maps.files import cells_of_meshio
-from tangere.runtime import check_kind, fraction, positive, random_source, whole
-from tangere.shape.mesh import Mesh
+from tangere.runtime import fraction, positive, random_source, whole
 
 Device = str | wp.Device | None
 
@@ -53,20 +49,6 @@ def tet_grid(
     """A block of cubes, each cut into six tetrahedra; arguments as in `quad_grid`."""
     corners, cubes = _grid("tet_grid", {"nx": nx, "ny": ny, "nz": nz}, size, jitter, seed)
     return CellMap.from_polyhedra(corners, cubes[:, _TETS].reshape(-1, 4), device=device)
-
-
-def map_of_mesh(mesh: Mesh, *, device: Device = None) -> CellMap:
-    """The surface of a triangle mesh as a 2-map; its triangles are the cells."""
-    check_kind(mesh, Mesh, "map_of_mesh: mesh")
-    return CellMap.from_polygons(mesh.vertices, mesh.topology.faces, device=device)
-
-
-def map_of_meshio(mesh: Any, *, device: Device = None) -> CellMap:
-    """The volumes of a meshio mesh if it has any, else its faces; lines and vertices are left out.
-
-    A mesh whose faces all have z = 0 becomes a map of the plane.
-    """
-    return CellMap.from_cells(cells_of_meshio(mesh), device=device)
 
 
 def _grid(kind: str, cells: dict[str, int], size: float, jitter: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +25,6 @@ from tangere.cells.maps import construction
 from tangere.cells.maps.arrays import LEVEL_LIMIT, OWN_WALL, WALL, MapArrays, grown
 from tangere.cells.maps.centres import compute_centres
 from tangere.cells.maps.convexity import all_convex
-from tangere.cells.maps.files import ReadCells, read_cells
 from tangere.cells.maps.rings import Rings, compute_rings
 from tangere.cells.maps.visibility import recentre_cells
 from tangere.runtime import Arrays, InputError, choose_device, to_numpy
@@ -40,7 +38,7 @@ _FINEST = 2.0**-40
 
 
 class CellMap:
-    """Cells and their neighbours; made by `from_polygons`, `from_polyhedra`, `load` or a generator.
+    """Cells and their neighbours; made by `from_polygons`, `from_polyhedra` or in `tangere.cells.generate`.
 
     Positions are always (n, 3); a planar map has z = 0.
     """
@@ -53,9 +51,8 @@ class CellMap:
         self._planar = dimension == 2 and not np.any(links.positions[:, 2])
         self.flat = self._planar  #: a 2-map in the plane z = 0
         self.version = 0  #: counts splits, merges, moves and blocks
-        self.merge_version = self.reuse_version = (
-            0  #: the versions of the last merge, and of the last one that a split came after
-        )
+        #: The versions of the last merge, and of the last one that a split came after.
+        self.merge_version = self.reuse_version = 0
         self.move_version = 0  #: the version that last moved vertices
         first = np.unique(links.cell, return_index=True)[1]
         if len(first) < cells:
@@ -109,17 +106,6 @@ class CellMap:
         positions = _positions(vertices, (3,))
         half = construction.half_faces_of_polyhedra(cells)
         return cls(construction.link_polyhedra(half, positions), 3, choose_device(device))
-
-    @classmethod
-    def load(cls, path: str | PathLike[str], *, device: str | wp.Device | None = None) -> CellMap:
-        """The map of a file: .stl, .obj, .ply, .off, .glb as a surface, anything else as meshio reads it."""
-        return cls.from_cells(read_cells(path), device=device)
-
-    @classmethod
-    def from_cells(cls, read: ReadCells, *, device: str | wp.Device | None = None) -> CellMap:
-        """The map of what a file holds."""
-        make = cls.from_polyhedra if read.dimension == 3 else cls.from_polygons
-        return make(read.vertices, read.cells, device=device)
 
     def __repr__(self) -> str:
         kind = {2: "faces", 3: "volumes"}[self.dimension]
@@ -198,6 +184,11 @@ class CellMap:
             return array[: self._used(0)].copy()
         return array[: self._used(2 if name in ("position", "free_vertices") else 4)].copy()
 
+    def edge_ends(self, darts: np.ndarray) -> np.ndarray:
+        """(2, n, 3) where the edges of darts begin and where they end [m]."""
+        origin = self.numpy("origin")
+        return self.positions[np.stack([origin[darts], origin[self.numpy("phi1")[darts]]])]
+
     def children(self, cell: int) -> list[int]:
         """The cells that `cell` was split into, in the order of its corners; empty for a leaf."""
         cell = checked_index(cell, "cell", self.cell_capacity, "cells")
@@ -240,7 +231,7 @@ class CellMap:
         across = self.numpy("phi3" if self.dimension == 3 else "phi2")
         words, obstacle, cell = self.numpy("tag"), self.arrays.obstacle.numpy().copy(), self.numpy("cell")
         if kind == "cell":
-            chosen = self._leaves_below(numbers)
+            chosen = self.leaves_below(numbers, "numbers")
             obstacle[chosen] = int(blocked)
             self.arrays.obstacle.assign(obstacle)
             darts = self.darts
@@ -337,22 +328,26 @@ class CellMap:
         self._rings = None
         self.version += 1
 
-    def _leaves_below(self, cells: Arrays) -> np.ndarray:
-        """The leaves among cells, and those below the others."""
-        chosen = checked_indices(cells, "numbers", self.cell_capacity, "cells")
+    def leaves_below(self, cells: Arrays, name: str = "cells") -> np.ndarray:
+        """The leaves among cells, and those below the others, sorted.
+
+        Args:
+            name: what to call the cells in an error.
+        """
+        chosen = checked_indices(cells, name, self.cell_capacity, "cells")
         levels, child, parent = self.levels, self.arrays.first_child.numpy(), self.arrays.parent.numpy()
         if (levels[chosen] < 0).any():
-            raise InputError(f"numbers: there is no cell {chosen[levels[chosen] < 0][0]}")
+            raise InputError(f"{name}: there is no cell {chosen[levels[chosen] < 0][0]}")
         below, found = np.unique(chosen), []
         while len(below):
             found.append(below[child[below] < 0])
             below = np.flatnonzero(np.isin(parent, below[child[below] >= 0]) & (levels >= 0))
-        return np.concatenate([np.empty(0, np.int64), *found])
+        return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
 
     def _finest_level(self) -> int:
         """The finest level whose cells are still large enough for double precision where the map is."""
-        darts, cell, origin = self.darts, self.numpy("cell"), self.numpy("origin")
-        ends = self.positions[np.stack([origin[darts], origin[self.numpy("phi1")[darts]]])]
+        darts, cell = self.darts, self.numpy("cell")
+        ends = self.edge_ends(darts)
         # As if every edge were that of a level-0 cell.
         least = (np.linalg.norm(ends[1] - ends[0], axis=1) * 2.0 ** self.levels[cell[darts]]).min()
         with np.errstate(divide="ignore"):  # an edge of a surface may have no length

@@ -62,9 +62,8 @@ def compute_rings(m: MapArrays, width: int, device: wp.Device) -> Rings:
 
 def update_rings(m: MapArrays, rings: Rings, dirty: wp.array, device: wp.Device) -> Rings:
     """Write the rows of cells marked in `dirty` again (cleared on return); a wider table if a ring does not fit."""
-    kernel = _rings3 if m.dimension == 3 else _rings2
     full = wp.zeros(1, dtype=wp.int32, device=device)
-    launch(kernel, len(dirty), [m, dirty], [rings.table, full], device=device, grain=_GRAIN)
+    launch(_write_rings, len(dirty), [m, dirty], [rings.table, full], device=device, grain=_GRAIN)
     if full.numpy()[0]:
         return widen_rings(m, rings, device)
     dirty.zero_()
@@ -141,17 +140,16 @@ def write_ring3(m: MapArrays, c: int, table: RingTable) -> int:
 
 
 @wp.kernel
-def _rings2(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, full: wp.array[int]):
+def _write_rings(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, full: wp.array[int]):
     c = first + wp.tid()
-    if dirty[c] != 0 and write_ring2(m, c, table) > table.width:
-        full[0] = 1  # whoever writes here writes the same
-
-
-@wp.kernel
-def _rings3(first: int, m: MapArrays, dirty: wp.array[int], table: RingTable, full: wp.array[int]):
-    c = first + wp.tid()
-    if dirty[c] != 0 and write_ring3(m, c, table) > table.width:
-        full[0] = 1  # whoever writes here writes the same
+    if dirty[c] != 0:
+        size = int(0)
+        if m.dimension == 3:
+            size = write_ring3(m, c, table)
+        else:
+            size = write_ring2(m, c, table)
+        if size > table.width:
+            full[0] = 1  # whoever writes here writes the same
 
 
 @wp.func

@@ -47,8 +47,7 @@ def recentre_cells(map) -> np.ndarray:
 
 def _facets(map, darts: np.ndarray) -> np.ndarray:
     """(n, dimension, 3) corners of the facet of each dart: (face centre,) origin, end."""
-    ends = map.numpy("origin")[np.stack([darts, map.numpy("phi1")[darts]])]
-    corners = [map.positions[ends[0]], map.positions[ends[1]]]
+    corners = [*map.edge_ends(darts)]
     if map.dimension == 3:
         corners.insert(0, map.numpy("face_centre")[darts])
     return np.stack(corners, axis=1)

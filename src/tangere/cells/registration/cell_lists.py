@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.cells.counting_sort import CellGroups
 from tangere.cells.maps.arrays import grown
-from tangere.cells.registration.counting_sort import CellGroups
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

@@ -22,33 +22,6 @@ Criterion = Callable[[Registration], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Density:
-    """Split a cell with more than `split` points, merge children with at most `merge` points together.
-
-    `merge` is at most half of `split`, so that a merge is not undone at once.
-    """
-
-    split: int = 8
-    merge: int = 4
-
-    def __post_init__(self) -> None:
-        for count in (self.split, self.merge):
-            if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
-                raise InputError(f"Density counts points: split and merge are whole numbers, not {count!r}")
-        if not 0 <= 2 * self.merge <= self.split:
-            raise InputError(f"Density needs 0 <= 2 merge <= split, not split {self.split} and merge {self.merge}")
-
-    def __call__(self, registration: Registration) -> tuple[np.ndarray, np.ndarray]:
-        capacity = registration.map.cell_capacity
-        count = np.bincount(registration.cells, minlength=capacity)
-        total = np.zeros(capacity)
-        leaves, parent = registration.map.leaves, registration.map.arrays.parent.numpy()
-        children = leaves[parent[leaves] >= 0]
-        np.add.at(total, parent[children], count[children])
-        return (count - self.split).astype(float), self.merge + 1 - total
-
-
-@dataclass(frozen=True)
 class NearPoint:
     """Cells within `radius` [m] of a point go up to `level`; cells farther than 1.5 times that go back."""
 

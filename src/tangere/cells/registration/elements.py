@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from tangere.cells.tracking.crossings import Segments, allocate_segments
 from tangere.runtime import SOUND, Arrays, InputError, as_indices, device_of, launch
 
 wp.set_module_options(SOUND)
@@ -36,28 +37,21 @@ def unique_edges(segments: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarra
     return edges, number.reshape(-1)
 
 
-def edge_ends(edges: wp.array, points: wp.array, darts: wp.array) -> list[wp.array]:
-    """Both ends of each edge, then the darts of both."""
-    count, device = len(edges), device_of(edges)
-    ends = [wp.empty(count, dtype=kind, device=device) for kind in (wp.vec3d, wp.vec3d, wp.int32, wp.int32)]
-    launch(_ends, count, [edges, points, darts], ends, device=device)
-    return ends
+def edge_segments(edges: wp.array, points: wp.array, darts: wp.array, method: int) -> Segments:
+    """The edges between points, whose cells are found by one method."""
+    segments = allocate_segments(len(edges), device_of(edges))
+    launch(_write_segments, len(edges), [edges, points, darts, method], [segments], device=device_of(edges))
+    return segments
 
 
 @wp.kernel
-def _ends(
-    first: int,
-    edges: wp.array[wp.vec2i],
-    points: wp.array[wp.vec3d],
-    darts: wp.array[int],
-    a: wp.array[wp.vec3d],
-    b: wp.array[wp.vec3d],
-    dart_a: wp.array[int],
-    dart_b: wp.array[int],
+def _write_segments(
+    first: int, edges: wp.array[wp.vec2i], points: wp.array[wp.vec3d], darts: wp.array[int], method: int, s: Segments
 ):
     i = first + wp.tid()
     edge = edges[i]
-    a[i] = points[edge[0]]
-    b[i] = points[edge[1]]
-    dart_a[i] = int(darts[edge[0]])
-    dart_b[i] = int(darts[edge[1]])
+    s.a[i] = points[edge[0]]
+    s.b[i] = points[edge[1]]
+    s.dart_a[i] = int(darts[edge[0]])
+    s.dart_b[i] = int(darts[edge[1]])
+    s.method[i] = method

@@ -45,21 +45,22 @@ def things_around(
         level: cells of this level instead of leaves. A large thing is in far fewer of them, and their ring is wider:
             all that is within the width of a cell of that level is among the answers.
     """
-    map = registration.map
-    cells = registration.crossed(kind, number, level=level)
-    if level is None:
-        return np.unique(registration.present(others).rows(np.union1d(cells, ring(map, cells))))
-    seen = np.union1d(cells, ring(map, cells, level=level))
-    leaves = map.leaves
-    return np.unique(registration.present(others).rows(leaves[np.isin(ancestors(map, level)[leaves], seen)]))
+    return _present_around(registration, others, registration.crossed(kind, number, level=level), level)
 
 
 def in_ring_at(registration: Registration, kind: Kind, cell: int, level: int) -> np.ndarray:
     """The same for a cell on a coarser level: everyone in its level-k ancestor and the one-ring of that."""
+    cell = checked_index(cell, "cell", registration.map.cell_capacity, "cells")
+    return _present_around(registration, kind, ancestors(registration.map, level)[[cell]], level)
+
+
+def _present_around(registration: Registration, kind: Kind, cells: np.ndarray, level: int | None) -> np.ndarray:
+    """Who is in cells of a level (None: leaves) and in the one-ring of these."""
     map = registration.map
-    up = ancestors(map, level)
-    cells = np.union1d([up[checked_index(cell, "cell", map.cell_capacity, "cells")]], ring(map, [cell], level=level))
-    return np.unique(registration.present(kind).rows(map.leaves[np.isin(up[map.leaves], cells)]))
+    seen = np.union1d(cells, ring(map, cells, level=level))
+    if level is not None:
+        seen = map.leaves[np.isin(ancestors(map, level)[map.leaves], seen)]
+    return np.unique(registration.present(kind).rows(seen))
 
 
 def nearest(registration: Registration, count: int, *, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 import warp as wp
 
+from tangere.cells.counting_sort import CellGroups, group_by_cell
 from tangere.cells.index_checks import checked_index, checked_indices
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
@@ -33,8 +34,9 @@ from tangere.cells.maps.neighbourhood import ancestors
 from tangere.cells.maps.refinement.split_merge import merge, replace_merged_darts, split
 from tangere.cells.registration.advection import advect
 from tangere.cells.registration.cell_lists import CellLists
-from tangere.cells.registration.counting_sort import CellGroups, group_by_cell
-from tangere.cells.registration.crossings import (
+from tangere.cells.registration.elements import edge_segments, element_points, unique_edges
+from tangere.cells.registration.triangle_fill import fill_triangles
+from tangere.cells.tracking.crossings import (
     CELLS_OF_ENDS,
     MARCH_ALWAYS,
     MARCH_UNLESS_ONE_CELL,
@@ -42,10 +44,8 @@ from tangere.cells.registration.crossings import (
     cross_segments,
     union_of_rows,
 )
-from tangere.cells.registration.elements import edge_ends, element_points, unique_edges
-from tangere.cells.registration.placement import move_in_map, place_in_map
-from tangere.cells.registration.triangle_fill import fill_triangles
 from tangere.cells.tracking.locate import as_darts, as_map_points
+from tangere.cells.tracking.placement import move_in_map, place_in_map
 from tangere.runtime import SOUND, Arrays, InputError, launch, on_own_threads, using_threads, where
 
 wp.set_module_options(SOUND)
@@ -317,14 +317,13 @@ class Registration:
         self._rows = rows
 
     def _cross_edges(self) -> None:
-        map, device, count = self.map, self.map.device, len(self._edges)
+        map = self.map
         if map.is_surface:
             way = CELLS_OF_ENDS
         else:
             way = MARCH_UNLESS_ONE_CELL if self.mode == "fast" or map.has_convex_cells else MARCH_ALWAYS
-        how = wp.full(count, int(way), dtype=wp.int32, device=device)
-        ends = edge_ends(self._edges, self._points, self._darts)
-        self._edge_rows, self._marched = cross_segments(map, *ends, how)
+        segments = edge_segments(self._edges, self._points, self._darts, int(way))
+        self._edge_rows, self._marched = cross_segments(map, segments)
 
     def _filled(self, rows: Crossings) -> Crossings:
         """With `fill`, the rows of triangles and the cells that only their insides cross."""

@@ -1,5 +1,16 @@
 """Where points are and which cells their ways cross."""
 
+from tangere.cells.tracking.crossings import (
+    CELLS_OF_ENDS,
+    MARCH_ALWAYS,
+    MARCH_UNLESS_ONE_CELL,
+    NO_CELLS,
+    Crossings,
+    Segments,
+    allocate_segments,
+    cross_segments,
+    write_row,
+)
 from tangere.cells.tracking.locate import Locations, as_darts, as_map_points, classify, locate, locate_darts
 from tangere.cells.tracking.march import (
     MarchState,
@@ -11,6 +22,7 @@ from tangere.cells.tracking.march import (
     move,
     move_darts,
 )
+from tangere.cells.tracking.placement import place_in_map
 from tangere.cells.tracking.simplex_sides import (
     BLOCKED,
     INSIDE,
@@ -31,18 +43,26 @@ from tangere.cells.tracking.surface import Glides, glide, glide_to, on_surface, 
 
 __all__ = [
     "BLOCKED",
+    "CELLS_OF_ENDS",
     "INSIDE",
     "LOST",
+    "MARCH_ALWAYS",
+    "MARCH_UNLESS_ONE_CELL",
+    "NO_CELLS",
     "STEP_LIMIT",
+    "Crossings",
     "Exit",
     "Glides",
     "Locations",
     "MarchState",
     "Moves",
+    "Segments",
+    "allocate_segments",
     "as_darts",
     "as_map_points",
     "check_not_lost",
     "classify",
+    "cross_segments",
     "crossed_cells",
     "earliest_exit",
     "edge_side",
@@ -57,10 +77,12 @@ __all__ = [
     "move_darts",
     "neighbour_dart",
     "on_surface",
+    "place_in_map",
     "points_per_index",
     "side_rounding",
     "sides",
     "triangle_normal",
     "triangle_sides",
     "walk",
+    "write_row",
 ]

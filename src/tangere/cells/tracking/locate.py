@@ -50,7 +50,7 @@ class Locations:
     blocked: np.ndarray  #: (n,) bool: outside, or behind a border or wall as the walk saw it
 
     def __repr__(self) -> str:
-        return f"Located({len(self.dart)} points, {int(self.blocked.sum())} blocked)"
+        return f"Locations({len(self.dart)} points, {int(self.blocked.sum())} blocked)"
 
 
 def locate(map: CellMap, points: Arrays, darts: Arrays | None = None, *, threads: int | None = None) -> Locations:
@@ -160,9 +160,8 @@ def as_darts(map: CellMap, darts: Arrays, count: int) -> wp.array:
 
 
 def _shortest_edge(map: CellMap) -> float:
-    darts, origin, phi1 = map.darts, map.numpy("origin"), map.numpy("phi1")
-    ends = map.positions[origin[phi1[darts]]] - map.positions[origin[darts]]
-    return float(np.sqrt((ends**2).sum(axis=1).min()))
+    start, end = map.edge_ends(map.darts)
+    return float(np.sqrt(((end - start) ** 2).sum(axis=1).min()))
 
 
 @wp.kernel

@@ -53,7 +53,7 @@ class Moves:
     blocked: np.ndarray  #: (n,) bool
 
     def __repr__(self) -> str:
-        return f"Moved({len(self.dart)} points, {int(self.blocked.sum())} blocked)"
+        return f"Moves({len(self.dart)} points, {int(self.blocked.sum())} blocked)"
 
 
 def move(map: CellMap, points: Arrays, targets: Arrays, darts: Arrays, *, threads: int | None = None) -> Moves:
@@ -100,7 +100,7 @@ def crossed_cells(
         threads: CPU threads; None means all, or TANGERE_THREADS.
     """
     with using_threads(threads):
-        check_not_surface(map, "crossed")
+        check_not_surface(map, "crossed_cells")
         a = as_map_points(map, points, "points")
         b = as_map_points(map, targets, "targets", len(a))
         pairs, status = march_cells(map, a, b, as_darts(map, darts, len(a)))

@@ -45,9 +45,9 @@ def on_surface(map: CellMap, darts: Arrays, weights: Arrays) -> np.ndarray:
     darts, weights = checked_indices(darts, "darts", len(map.numpy("tag")), "darts"), to_numpy(weights, "weights")
     if weights.shape != (len(darts), 3):
         raise InputError(f"weights must have shape {(len(darts), 3)}, not {weights.shape}")
-    ends = map.numpy("origin")[np.stack([darts, map.numpy("phi1")[darts]])]
+    start, end = map.edge_ends(darts)
     centre = map.numpy("centre")[map.numpy("cell")[darts]]
-    return weights[:, :1] * centre + weights[:, 1:2] * map.positions[ends[0]] + weights[:, 2:] * map.positions[ends[1]]
+    return weights[:, :1] * centre + weights[:, 1:2] * start + weights[:, 2:] * end
 
 
 def glide(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from tangere.runtime import MissingExtraError
+from tangere.runtime import needs_extra
 
 
 def check_view_extra(*, pillow: bool = False, matplotlib: bool = False, viser: bool = False) -> None:
@@ -13,7 +13,5 @@ def check_view_extra(*, pillow: bool = False, matplotlib: bool = False, viser: b
     for package, module, needed in wanted:
         if not needed:
             continue
-        try:
+        with needs_extra(package, "view"):
             import_module(module)
-        except ImportError as error:
-            raise MissingExtraError(package, "view") from error

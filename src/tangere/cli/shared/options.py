@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -24,6 +25,12 @@ def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     tolerance = click.option("--tolerance", type=float, help="How early the time may be, as a length [m].")
     return mode(separation(tolerance(command)))
+
+
+def out_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--out."""
+    folder, told = click.Path(path_type=Path), "Folder to write to."
+    return click.option("--out", type=folder, default=Path("out"), show_default=True, help=told)(command)
 
 
 def quaternion_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -161,6 +161,7 @@ class BodyAgents:
     def relocate(self) -> None:
         """After cells were split or merged: find the darts of all particles again, and list the edges."""
         b = self.arrays
+        self._launches = None  # what kernels read of the map may be other arrays by now
         if len(self):
             b.position, b.dart = relocate(self.map, b.position, b.dart)
             self.register()
@@ -226,7 +227,7 @@ class BodyAgents:
 
     def _normals(self, darts: np.ndarray) -> np.ndarray:
         map = self.map
-        s, e = (map.positions[map.numpy("origin")[d]] for d in (darts, map.numpy("phi1")[darts]))
+        s, e = map.edge_ends(darts)
         c = map.numpy("centre")[map.numpy("cell")[darts]]
         normal = np.cross(s - c, e - c)
         return normal / np.linalg.norm(normal, axis=1, keepdims=True)

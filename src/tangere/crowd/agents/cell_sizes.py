@@ -32,9 +32,9 @@ def cell_widths(map: CellMap) -> np.ndarray:
 
 def cell_sizes(map: CellMap) -> np.ndarray:
     """Area or volume of each leaf [m^2 or m^3], by cell number; 0 elsewhere."""
-    darts, origin, position = map.darts, map.numpy("origin"), map.positions
+    darts = map.darts
     cell = map.numpy("cell")[darts]
-    c, s, e = map.numpy("centre")[cell], position[origin[darts]], position[origin[map.numpy("phi1")[darts]]]
+    c, (s, e) = map.numpy("centre")[cell], map.edge_ends(darts)
     if map.dimension == 3:
         part = np.abs((np.cross(map.numpy("face_centre")[darts] - c, s - c) * (e - c)).sum(axis=1)) / 6.0
     else:
@@ -121,9 +121,8 @@ def _patch_widths(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) ->
 
 def _tetrahedra(map: CellMap, darts: np.ndarray) -> tuple[np.ndarray, ...]:
     """Of each dart: the centres of its cell and of its face, and its two ends."""
-    origin, position = map.numpy("origin"), map.positions
     centre, face = map.numpy("centre")[map.numpy("cell")[darts]], map.numpy("face_centre")[darts]
-    return centre, face, position[origin[darts]], position[origin[map.numpy("phi1")[darts]]]
+    return centre, face, *map.edge_ends(darts)
 
 
 def _height(x: np.ndarray, a: np.ndarray, b: np.ndarray, base: np.ndarray) -> np.ndarray:

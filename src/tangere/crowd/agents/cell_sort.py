@@ -18,7 +18,7 @@ from typing import Any
 import warp as wp
 import warp.utils
 
-from tangere.cells.registration import first_at_least
+from tangere.cells import count_shard, first_at_least, scan_counts, shard_begin
 from tangere.crowd.agents.arrays import CrowdArrays, MovedAgents
 from tangere.runtime import SOUND, PreparedLaunch, thread_count
 
@@ -73,11 +73,6 @@ class _RadixSort:
 
 
 @wp.func
-def _begin(count: int, shard: int, shards: int) -> int:
-    return int(wp.int64(count) * wp.int64(shard) / wp.int64(shards))
-
-
-@wp.func
 def _copy_agent(a: MovedAgents, i: int, c: CrowdArrays, place: int):
     c.position[place] = a.position[i]
     c.velocity[place] = a.velocity[i]
@@ -85,35 +80,6 @@ def _copy_agent(a: MovedAgents, i: int, c: CrowdArrays, place: int):
     c.number[place] = int(a.number[i])
     c.cell[place] = int(a.cell[i])
     c.rectangle[place] = a.rectangle[i]
-
-
-@wp.func
-def _count_shard(a: MovedAgents, shard: int, shards: int, tally: wp.array2d[int]):
-    for cell in range(tally.shape[1]):
-        tally[shard, cell] = 0
-    for i in range(_begin(a.cell.shape[0], shard, shards), _begin(a.cell.shape[0], shard + 1, shards)):
-        tally[shard, a.cell[i]] = tally[shard, a.cell[i]] + 1
-
-
-@wp.func
-def _scan_counts(shards: int, tally: wp.array2d[int], tick: int, c: CrowdArrays):
-    total = int(0)
-    for cell in range(tally.shape[1]):
-        c.start[cell] = total
-        for s in range(shards):
-            here = int(tally[s, cell])
-            tally[s, cell] = total
-            total += here
-    c.start[tally.shape[1]] = total
-    c.clock[0] = c.clock[0] + tick
-
-
-@wp.func
-def _place_shard(a: MovedAgents, shard: int, shards: int, tally: wp.array2d[int], c: CrowdArrays):
-    for i in range(_begin(a.cell.shape[0], shard, shards), _begin(a.cell.shape[0], shard + 1, shards)):
-        place = int(tally[shard, a.cell[i]])
-        tally[shard, a.cell[i]] = place + 1
-        _copy_agent(a, i, c, place)
 
 
 @wp.func
@@ -216,17 +182,25 @@ def _sort_in_one_shard(
 
 @wp.kernel
 def _count(first: int, a: MovedAgents, shards: int, tally: wp.array2d[int]):
-    _count_shard(a, first + wp.tid(), shards, tally)
+    shard = first + wp.tid()
+    for cell in range(tally.shape[1]):
+        tally[shard, cell] = 0
+    count_shard(a.cell, shard, shards, tally)
 
 
 @wp.kernel
 def _scan(first: int, shards: int, tick: int, tally: wp.array2d[int], c: CrowdArrays):
-    _scan_counts(shards, tally, tick, c)
+    scan_counts(tally, shards, c.start)
+    c.clock[0] = c.clock[0] + tick
 
 
 @wp.kernel
 def _place(first: int, a: MovedAgents, shards: int, tally: wp.array2d[int], c: CrowdArrays):
-    _place_shard(a, first + wp.tid(), shards, tally, c)
+    shard = first + wp.tid()
+    for i in range(shard_begin(a.cell.shape[0], shard, shards), shard_begin(a.cell.shape[0], shard + 1, shards)):
+        place = int(tally[shard, a.cell[i]])
+        tally[shard, a.cell[i]] = place + 1
+        _copy_agent(a, i, c, place)
 
 
 @wp.kernel

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.cells import Density
 from tangere.cells.maps import CellMap, MapArrays
-from tangere.cells.registration import Density
 from tangere.cells.tracking import points_per_index
 from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays
 from tangere.runtime import SOUND, PreparedLaunch
@@ -72,10 +72,8 @@ class DensityMarks:
         device, limit, crowd = self._map.device, self.limit, self._crowd
         places = len(crowd.cell) + (len(edges.entry) if edges.entry is not None else 0) + len(self._split)
         self._cells, self._marks = (wp.empty(places, dtype=wp.int32, device=device) for _ in range(2))
-        limits, chunk = (
-            wp.vec3i(limit.merge * _EDGES_PER_POINT, limit.split * _EDGES_PER_POINT, _EDGES_PER_POINT),
-            points_per_index(device),
-        )
+        limits = wp.vec3i(limit.merge * _EDGES_PER_POINT, limit.split * _EDGES_PER_POINT, _EDGES_PER_POINT)
+        chunk = points_per_index(device)
         arguments = [self._map.arrays, crowd, edges, self._split, limits, self._finest, chunk]
         arguments += [self._cells, self._marks]
         return PreparedLaunch(_mark, arguments, device, dim=-(-places // chunk) or 1, grain=_GRAIN // chunk)

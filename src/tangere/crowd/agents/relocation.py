@@ -16,8 +16,7 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps import CellMap, MapArrays, replace_merged_darts
-from tangere.cells.registration import place_in_map
-from tangere.cells.tracking import as_map_points, locate_darts
+from tangere.cells.tracking import as_map_points, locate_darts, place_in_map
 from tangere.crowd.agents.cell_sizes import cell_widths
 from tangere.runtime import SOUND, Arrays, InputError, launch
 
@@ -70,9 +69,8 @@ def relocate(map: CellMap, points: wp.array, darts: wp.array) -> tuple[wp.array,
 
 def _project_to_surface(map: CellMap, points: wp.array) -> tuple[wp.array, wp.array]:
     """Points on the nearest triangles of a surface, and their darts."""
-    darts, origin = map.darts, map.numpy("origin")
-    ends = origin[darts], origin[map.numpy("phi1")[darts]]
-    corners = np.stack([map.numpy("centre")[map.numpy("cell")[darts]], *(map.positions[v] for v in ends)], axis=1)
+    darts = map.darts
+    corners = np.stack([map.numpy("centre")[map.numpy("cell")[darts]], *map.edge_ends(darts)], axis=1)
     # In float32 a cell beside the nearest one may be found; the ring of that holds it.
     middle = corners.reshape(-1, 3).mean(axis=0)
     single = wp.array((corners - middle).reshape(-1, 3).astype(np.float32), dtype=wp.vec3f, device=map.device)
@@ -99,9 +97,9 @@ def _project_along_normals(map: CellMap, points: wp.array, darts: wp.array) -> t
 
 def _vector_areas(map: CellMap) -> np.ndarray:
     """(cells, 3) of each cell of level 0: the same for any surface with its border."""
-    darts, origin, parent = map.darts, map.numpy("origin"), map.arrays.parent.numpy()
+    darts, parent = map.darts, map.arrays.parent.numpy()
     cell = map.numpy("cell")[darts]
-    c, s, e = map.numpy("centre")[cell], map.positions[origin[darts]], map.positions[origin[map.numpy("phi1")[darts]]]
+    c, (s, e) = map.numpy("centre")[cell], map.edge_ends(darts)
     while (parent[cell] >= 0).any():
         cell = np.where(parent[cell] >= 0, parent[cell], cell)
     part = np.cross(s - c, e - c)

@@ -94,6 +94,15 @@ def _place_of(c: CrowdArrays, i: int, velocity: wp.vec3d) -> AgentPlace:
 
 
 @wp.func
+def _write_place(out: MovedAgents, i: int, there: AgentPlace):
+    out.position[i] = there.position
+    out.velocity[i] = there.velocity
+    out.dart[i] = there.dart
+    out.cell[i] = there.cell
+    out.rectangle[i] = there.rectangle
+
+
+@wp.func
 def _stay(m: MapArrays, s: Neighbourhoods, start: AgentPlace, dt: wp.float64) -> AgentPlace:
     return start
 
@@ -127,12 +136,8 @@ def _step_kernel(steer: Any, movement: Any) -> wp.Kernel:
             if c.surface == 1:
                 v = v - wp.dot(v, normal) * normal
             end = movement(m, c.neighbourhoods, _place_of(c, i, v), c.dt)
-            out.position[i] = end.position
-            out.velocity[i] = end.velocity
-            out.dart[i] = end.dart
             out.number[i] = int(c.number[i])
-            out.cell[i] = end.cell
-            out.rectangle[i] = end.rectangle
+            _write_place(out, i, end)
 
     return step
 
@@ -144,10 +149,6 @@ def _move_kernel(movement: Any) -> wp.Kernel:
         begin = (first + wp.tid()) * chunk
         for i in range(begin, wp.min(begin + chunk, c.position.shape[0])):
             end = movement(m, c.neighbourhoods, _place_of(c, i, out.velocity[i]), c.dt)
-            out.position[i] = end.position
-            out.velocity[i] = end.velocity
-            out.dart[i] = end.dart
-            out.cell[i] = end.cell
-            out.rectangle[i] = end.rectangle
+            _write_place(out, i, end)
 
     return move

@@ -98,6 +98,17 @@ def route_progress(r: Routes) -> dict[str, np.ndarray]:
     return {"done": r.current.numpy().astype(np.int64) - r.begin.numpy(), "arrived": r.arrived.numpy().copy()}
 
 
+def first_headings(ways: Sequence[np.ndarray], starts: np.ndarray) -> np.ndarray:
+    """(n, d) from each start towards the first waypoint that is not there; any direction where there is none."""
+    headings = np.tile(np.array([1.0, 0.7, 0.3])[: starts.shape[1]], (len(starts), 1))
+    for heading, way, start in zip(headings, ways, starts, strict=True):
+        away = way - start
+        far = np.linalg.norm(away, axis=1) > 1e-6
+        if far.any():
+            heading[:] = away[np.argmax(far)]
+    return headings
+
+
 def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """begins[n], begins[n] + 1, … sizes[n] times, for each n."""
     ends = np.cumsum(sizes)

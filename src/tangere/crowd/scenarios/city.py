@@ -14,6 +14,7 @@ from tangere.cells.generate import quad_grid
 from tangere.cells.maps import CellMap
 from tangere.crowd.bodies import box
 from tangere.crowd.navigation.planning import Planner
+from tangere.crowd.navigation.routes import first_headings
 from tangere.crowd.simulation import Simulation
 from tangere.crowd.validation import whole_counts
 from tangere.runtime import InputError, whole
@@ -64,7 +65,7 @@ def city(
             raise InputError(f"{bodies} cars do not fit on {len(interests)} crossings, one on each")
         start = interests[random.choice(len(interests), bodies, replace=False)]
         ways = visiting_routes(map, start, interests, visits, random, clearance=2.0)
-        heading = np.stack([_ahead(way[:, :2], a) for way, a in zip(ways, start, strict=True)])
+        heading = first_headings([way[:, :2] for way in ways], start)
         body, speed = box(3.0, 1.6), random.uniform(3.0, 8.0, bodies)
         simulation.add_bodies(body, start, headings=heading, goals=ways, speed=speed, repeat=True)
     return simulation
@@ -119,9 +120,3 @@ def visiting_routes(
         here, last = interests[goal], goal
     home = planner.routes(here, starts)
     return [np.concatenate([*way, last]) for way, last in zip(ways, home, strict=True)]
-
-
-def _ahead(way: np.ndarray, here: np.ndarray) -> np.ndarray:
-    """Towards the first waypoint that is not here."""
-    away = way - here
-    return away[np.argmax(np.linalg.norm(away, axis=1) > 1e-6)]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.cells import Density
 from tangere.cells.generate import hex_grid
-from tangere.cells.registration import Density
 from tangere.crowd.simulation import Simulation
 from tangere.runtime import whole
 

@@ -15,6 +15,7 @@ from tangere.cells.maps import CellMap
 from tangere.cells.tracking import on_surface
 from tangere.crowd.bodies import deformable
 from tangere.crowd.navigation.planning import Planner
+from tangere.crowd.navigation.routes import first_headings
 from tangere.crowd.simulation import Simulation
 from tangere.crowd.validation import whole_counts
 from tangere.runtime import InputError
@@ -82,7 +83,7 @@ def _on_mesh(
         place = map.numpy("centre")[cells]
         ends = goals[random.integers(0, len(goals), slugs)]
         ways = planner.routes(place, map.numpy("centre")[ends])
-        heading = np.stack([_ahead(way, here) for way, here in zip(ways, place, strict=True)])
+        heading = first_headings(ways, place)
         simulation.add_bodies(body, place, headings=heading, goals=ways, speed=1.0)
     return simulation
 
@@ -105,11 +106,3 @@ def _random_points(map: CellMap, cells: np.ndarray, random: np.random.Generator)
         darts = np.where(random.random(len(darts)) < 0.5, phi1[darts], darts)
     weights = random.dirichlet([2.0, 1.0, 1.0], len(darts)) * [0.9, 0.9, 0.9] + [0.1, 0.0, 0.0]
     return on_surface(map, darts, weights)
-
-
-def _ahead(way: np.ndarray, here: np.ndarray) -> np.ndarray:
-    """Towards the first waypoint that is not here."""
-    for point in way:
-        if np.linalg.norm(point - here) > 1e-6:
-            return point - here
-    return np.array([1.0, 0.7, 0.3])

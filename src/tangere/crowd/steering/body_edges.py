@@ -18,17 +18,24 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.cells import group_by_cell
 from tangere.cells.maps import CellMap, MapArrays
-from tangere.cells.registration import (
+from tangere.cells.tracking import (
     CELLS_OF_ENDS,
+    INSIDE,
+    LOST,
     MARCH_ALWAYS,
     MARCH_UNLESS_ONE_CELL,
     NO_CELLS,
+    Segments,
+    allocate_segments,
+    check_not_lost,
     cross_segments,
-    group_by_cell,
+    march_to,
+    points_per_index,
+    walk,
     write_row,
 )
-from tangere.cells.tracking import INSIDE, LOST, check_not_lost, march_to, points_per_index, walk
 from tangere.crowd.agents.arrays import BodyEdges, edge_ball
 from tangere.crowd.agents.shape_matching import BodyArrays
 from tangere.runtime import SOUND, PreparedLaunch, launch
@@ -40,13 +47,6 @@ _WEDGE = 0.5
 #: So many edges are listed on one thread of a CPU.
 _FEW = 4096
 _ZERO, _HALF = (wp.constant(wp.float64(x)) for x in (0.0, 0.5))
-
-
-@wp.struct
-class _EdgeEnds:
-    dart_a: wp.array[int]
-    dart_b: wp.array[int]
-    method: wp.array[int]  # its cells are to be found
 
 
 class MovingEdges:
@@ -72,11 +72,10 @@ class MovingEdges:
         everyone = np.concatenate([owners, np.repeat(np.arange(bodies), 2)])
         self._contours = wp.array(contours.astype(np.int32), dtype=wp.vec2i, device=device)
         self._widths = wp.array(widths, dtype=wp.float64, device=device)
-        self._ends = _EdgeEnds()
-        for name in ("dart_a", "dart_b", "method"):
-            setattr(self._ends, name, wp.empty(count, dtype=wp.int32, device=device))
+        self._segments = allocate_segments(count, device)
         self.arrays = BodyEdges()  #: as kernels see them
-        for name in ("a", "b", "velocity_a", "velocity_b"):
+        self.arrays.a, self.arrays.b = self._segments.a, self._segments.b
+        for name in ("velocity_a", "velocity_b"):
             setattr(self.arrays, name, wp.empty(count, dtype=wp.vec3d, device=device))
         self.arrays.owner = wp.array(everyone.astype(np.int32), dtype=wp.int32, device=device)
         self.arrays.ahead = wp.zeros(count, dtype=wp.int32, device=device)
@@ -100,7 +99,7 @@ class MovingEdges:
             )
             reach, chunk = wp.vec2d(self._horizon, _WEDGE), points_per_index(self.map.device)
             arguments = [self.map.arrays, bodies, self._contours, self._widths, reach, method, chunk]
-            arguments += [self._ends, self.arrays]
+            arguments += [self._segments, self.arrays]
             indices = -(-len(self.arrays.owner) // chunk)
             placing = PreparedLaunch(_place_ends, arguments, self.map.device, dim=indices, grain=16)
             self._placing_launch = key, placing
@@ -119,8 +118,8 @@ class MovingEdges:
             while room:
                 room = self._list_in_place(room)
             return
-        e, ends = self._without_lists(), self._ends
-        rows, _ = cross_segments(self.map, e.a, e.b, ends.dart_a, ends.dart_b, ends.method)
+        e = self._without_lists()
+        rows, _ = cross_segments(self.map, self._segments)
         lists = group_by_cell(rows.cells, self.map.cell_capacity)
         e.first, e.cells, e.edge = rows.first, rows.cells, rows.owner
         e.start, e.entry = lists.start, lists.order
@@ -142,7 +141,7 @@ class MovingEdges:
             counter, self._needed = (wp.zeros(size, dtype=wp.int32, device=device) for size in (cells, 1))
             self._lost = wp.zeros(1, dtype=wp.uint8, device=device)
             self.arrays = e
-            arguments = [self.map.arrays, self._ends, counter, self._needed, self._lost, e]
+            arguments = [self.map.arrays, self._segments, counter, self._needed, self._lost, e]
             self._listing_launch = self.map.version, PreparedLaunch(_list_on_one_thread, arguments, device, dim=1)
         self._listing_launch[1].run()
         if self._lost.numpy()[0]:
@@ -167,7 +166,7 @@ def _place_virtual_edge(
     width: wp.float64,
     reach: wp.vec2d,
     i: int,
-    x: _EdgeEnds,
+    x: Segments,
     e: BodyEdges,
 ):
     """Place one of the two virtual edges of a body, or none."""
@@ -213,7 +212,7 @@ def _place_ends(
     reach: wp.vec2d,
     method: int,
     chunk: int,
-    x: _EdgeEnds,
+    x: Segments,
     e: BodyEdges,
 ):
     begin = (first + wp.tid()) * chunk
@@ -249,7 +248,7 @@ def _write_entry(e: BodyEdges, i: int):
 def _list_on_one_thread(
     first: int,
     m: MapArrays,
-    x: _EdgeEnds,
+    x: Segments,
     counter: wp.array[int],
     needed: wp.array[int],
     lost: wp.array[wp.uint8],
@@ -261,7 +260,7 @@ def _list_on_one_thread(
     for i in range(e.owner.shape[0]):
         e.first[i] = total
         square = wp.max(square, wp.length_sq(e.b[i] - e.a[i]))
-        row = write_row(m, e.a[i], e.b[i], x.dart_a[i], x.dart_b[i], x.method[i], total, 1, e.cells)
+        row = write_row(m, x, i, total, 1, e.cells)
         end = total + row[0]
         while total < end:
             if total < room:

@@ -36,7 +36,7 @@ _WALL_RANGE = 0.8
 #: Walls are firmer than agents, over their shorter range.
 _WALL_FACTOR = wp.constant(wp.float64(2.0))
 #: Places of the parameters in the array a kernel gets.
-_K, _Z, _R, _TAU, _ACCELERATION, _FASTER, _NOISE = (wp.constant(i) for i in range(7))
+_K, _Z, _R, _TAU, _ACCELERATION, _MAX_SPEED_FACTOR, _NOISE = (wp.constant(i) for i in range(7))
 _COSINE, _PANIC, _PANIC_FACTOR, _COHESION, _CAREFUL, _ELLIPSE, _WALL = (wp.constant(i) for i in range(7, 14))
 
 #: Neighbours noted at a time.
@@ -53,8 +53,8 @@ class Bubbles:
         stiffness: k [1/(m s^2)]. damping: z [1/s].
         wall_range: the same for walls, not more: within it an agent cannot follow a way along the wall [m]; None: 0.8 m
             or the range.
-        relaxation: tau, time to take up the wanted velocity [s].
-        acceleration: at most [m/s^2]. faster: speed at most, as a part of the wanted one.
+        relaxation: tau, time to take up the preferred velocity [s].
+        acceleration: at most [m/s^2]. max_speed_factor: the most speed, as a part of the preferred one.
         noise: random acceleration against equilibria [m/s^2].
         view: angle of the field of view [degrees]; 360: all around.
         panic: distance from a virtual edge that makes panic [m]; 0: nobody panics.
@@ -70,7 +70,7 @@ class Bubbles:
     wall_range: float | None = None
     relaxation: float = 0.5
     acceleration: float = 12.0
-    faster: float = 1.3
+    max_speed_factor: float = 1.3
     noise: float = 0.2
     view: float = 360.0
     panic: float = 2.25
@@ -80,7 +80,7 @@ class Bubbles:
     careful: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("range", "wall_range", "relaxation", "acceleration", "faster", "panic_factor"):
+        for name in ("range", "wall_range", "relaxation", "acceleration", "max_speed_factor", "panic_factor"):
             if name != "wall_range" or self.wall_range is not None:
                 positive(getattr(self, name), f"Bubbles: {name}")
         for name in ("stiffness", "damping", "noise", "panic", "cohesion"):
@@ -102,7 +102,7 @@ class Bubbles:
     def parameters(self) -> np.ndarray:
         """What the function gets."""
         cosine = -2.0 if self.view == 360.0 else math.cos(math.radians(self.view / 2))
-        values = [self.stiffness, self.damping, self.range, self.relaxation, self.acceleration, self.faster]
+        values = [self.stiffness, self.damping, self.range, self.relaxation, self.acceleration, self.max_speed_factor]
         values += [self.noise, cosine, self.panic, self.panic_factor, self.cohesion]
         wall = min(_WALL_RANGE, self.range) if self.wall_range is None else self.wall_range
         return np.array([*values, float(self.careful), float(self.field == "ellipse"), wall])
@@ -264,7 +264,7 @@ def steer(
     e: BodyEdges,
     p: wp.array[wp.float64],
     i: int,
-    wanted: wp.vec3d,
+    preferred: wp.vec3d,
     normal: wp.vec3d,
 ) -> wp.vec3d:
     """The next velocity of agent i."""
@@ -326,14 +326,14 @@ def steer(
         push += bubble_push(wall.distance, wp.dot(w, v), _WALL_FACTOR * p[_K], p[_Z], p[_WALL], careful) * w
     force = push + p[_NOISE] * perturbation(c.seed + number, c.clock[0], flat)
     limit = p[_ACCELERATION]
-    fastest = p[_FASTER] * c.speed[number]
+    fastest = p[_MAX_SPEED_FACTOR] * c.speed[number]
     if afraid:
         limit *= p[_PANIC_FACTOR]
         fastest *= p[_PANIC_FACTOR]
         aside = fear - wp.dot(fear, normal) * normal
         force += (wp.normalize(aside) * fastest - v) / p[_TAU]
     else:
-        force += (wanted - v) / p[_TAU]
+        force += (preferred - v) / p[_TAU]
         if c.group[number] >= 0:
             force += p[_COHESION] * (c.group_centre[c.group[number]] - x)
     # Whoever is faster than he may, because his panic is over, brakes no harder than he accelerates.

@@ -38,7 +38,7 @@ _PARALLEL = wp.constant(wp.float64(1.0e-5))
 #: by reference: a matrix would be copied at every call.
 _MOST_NEIGHBOURS = 10
 _MOST_LINES = wp.constant(_MOST_NEIGHBOURS + 4)
-_RANGE, _HORIZON, _WALL_HORIZON, _FASTER, _COUNT = (wp.constant(i) for i in range(5))
+_RANGE, _HORIZON, _WALL_HORIZON, _MAX_SPEED_FACTOR, _COUNT = (wp.constant(i) for i in range(5))
 
 NeighbourIndices = wp.types.vector(length=_MOST_NEIGHBOURS, dtype=wp.int32)
 NeighbourDistances = wp.types.vector(length=_MOST_NEIGHBOURS, dtype=wp.float64)
@@ -52,17 +52,17 @@ class Orca:
         range: neighbours farther do not count [m].
         neighbours: the nearest so many count, at most 10.
         horizon, wall_horizon: no collision within this time [s].
-        faster: speed at most, as a part of the wanted one.
+        max_speed_factor: the most speed, as a part of the preferred one.
     """
 
     range: float = 1.5
     neighbours: int = 10
     horizon: float = 2.0
     wall_horizon: float = 2.0
-    faster: float = 1.3
+    max_speed_factor: float = 1.3
 
     def __post_init__(self) -> None:
-        for name in ("range", "horizon", "wall_horizon", "faster"):
+        for name in ("range", "horizon", "wall_horizon", "max_speed_factor"):
             positive(getattr(self, name), f"Orca: {name}")
         if whole(self.neighbours, "Orca: neighbours") > _MOST_NEIGHBOURS:
             raise InputError(f"Orca: neighbours must be 0 to {_MOST_NEIGHBOURS}, not {self.neighbours}")
@@ -74,7 +74,7 @@ class Orca:
 
     def parameters(self) -> np.ndarray:
         """What the function gets."""
-        return np.array([self.range, self.horizon, self.wall_horizon, self.faster, float(self.neighbours)])
+        return np.array([self.range, self.horizon, self.wall_horizon, self.max_speed_factor, float(self.neighbours)])
 
 
 @wp.func
@@ -244,7 +244,7 @@ def steer(
     e: BodyEdges,
     p: wp.array[wp.float64],
     i: int,
-    wanted: wp.vec3d,
+    preferred: wp.vec3d,
     normal: wp.vec3d,
 ) -> wp.vec3d:
     """The next velocity of agent i."""
@@ -329,8 +329,8 @@ def steer(
         relative = own - _flat(c.velocity[j], first, second)
         lines[rows] = pair_line(between, relative, own, radius + c.radius[c.number[j]], p[_HORIZON], c.dt)
         rows += 1
-    top = p[_FASTER] * c.speed[number]
-    found = _best_velocity(lines, rows, top, _flat(wanted, first, second), False)
+    top = p[_MAX_SPEED_FACTOR] * c.speed[number]
+    found = _best_velocity(lines, rows, top, _flat(preferred, first, second), False)
     v = wp.vec2d(found[0], found[1])
     failed = int(found[2])
     if failed < rows:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.geometry.triangles.gap import corner
 from tangere.geometry.triangles.intersection import APART, MEET, UNSURE, side, triangles_meet
 from tangere.runtime import SOUND
 
@@ -100,11 +101,6 @@ def triangles_meet_exactly(a: wp.mat33d, b: wp.mat33d) -> int:
             answer = edge_through_plane(corner(edges, i), corner(edges, j), face)
         n += 1
     return answer
-
-
-@wp.func
-def corner(t: wp.mat33d, k: int) -> wp.vec3d:
-    return wp.vec3d(t[k, 0], t[k, 1], t[k, 2])
 
 
 @wp.func

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.published.course.edge_edge import solve_edge_edge
-from tangere.published.course.polynomials import coplanarity, is_zero, position
+from tangere.published.course.feature_pairs import Points, coplanar_throughout, solve, status_at
+from tangere.published.course.polynomials import position
 from tangere.published.course.reading import Reading
-from tangere.published.course.vertex_edge import solve_vertex_edge, status_at
-from tangere.published.course.vertex_face import solve_vertex_face
+from tangere.query.contacts.record import Kind
 from tangere.query.first_contact.primitives.triangle_features import (
     EDGE_EDGE_TESTS,
     VERTEX_EDGE_PAIRS,
@@ -38,8 +37,8 @@ def solve_triangles(x0: wp.array, x1: wp.array, reading: Reading) -> tuple[wp.ar
     """
     count, device = len(x0), x0.device
     times = []
-    for solver, tests in _STAGES:
-        time, _ = solver(choose_vertices(x0, tests), choose_vertices(x1, tests), reading)
+    for kind, tests in _STAGES:
+        time, _ = solve(kind, choose_vertices(x0, tests), choose_vertices(x1, tests), reading)
         times += [time, len(tests)]
     quadruples = VERTEX_FACE_TESTS + EDGE_EDGE_TESTS
     r, s = choose_vertices(x0, quadruples), choose_vertices(x1, quadruples)
@@ -58,9 +57,9 @@ def positions_at(x0: wp.array, x1: wp.array, time: wp.array) -> wp.array:
 
 
 _STAGES = (
-    (solve_vertex_face, VERTEX_FACE_TESTS),
-    (solve_edge_edge, EDGE_EDGE_TESTS),
-    (solve_vertex_edge, VERTEX_EDGE_PAIRS),
+    (Kind.VERTEX_FACE, VERTEX_FACE_TESTS),
+    (Kind.EDGE_EDGE, EDGE_EDGE_TESTS),
+    (Kind.VERTEX_EDGE, VERTEX_EDGE_PAIRS),
 )
 
 
@@ -93,16 +92,12 @@ def _earliest(
     tests = faces + edges
     coplanar = wp.bool(False)
     for q in range(i * tests, i * tests + tests):
-        v0 = s[q, 0] - r[q, 0]
-        p = coplanarity(
-            r[q, 1] - r[q, 0],
-            r[q, 2] - r[q, 0],
-            r[q, 3] - r[q, 0],
-            s[q, 1] - r[q, 1] - v0,
-            s[q, 2] - r[q, 2] - v0,
-            s[q, 3] - r[q, 3] - v0,
-        )
-        coplanar = coplanar or is_zero(p, zero)
+        points = Points()
+        velocities = Points()
+        for k in range(4):
+            points[k] = r[q, k]
+            velocities[k] = s[q, k] - r[q, k]
+        coplanar = coplanar or coplanar_throughout(points, velocities, zero)
     if coplanar:
         earliest = _smallest(earliest, pair_times, i * pairs, i * pairs + pairs)
     time[i] = earliest

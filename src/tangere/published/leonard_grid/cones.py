@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import warp as wp
 
-from tangere.broad_phase.triangles.grid.entries import GridEntries, Runs
 from tangere.broad_phase.triangles.surfaces import Surfaces
+from tangere.published.leonard_grid.grid.entries import GridEntries, Runs
 from tangere.runtime.arrays import device_of
 from tangere.runtime.kernel_launch import launch
 from tangere.runtime.warp_setup import SOUND

@@ -19,9 +19,9 @@ import math
 
 import warp as wp
 
-from tangere.broad_phase.triangles.grid.entries import GridEntries, Runs
 from tangere.broad_phase.triangles.surfaces import Surfaces
 from tangere.published.leonard_grid.cones import FaceCones, angle_between, unit_or_zero
+from tangere.published.leonard_grid.grid.entries import GridEntries, Runs
 from tangere.runtime.arrays import as_points, device_of
 from tangere.runtime.kernel_launch import launch
 from tangere.runtime.warp_setup import SOUND
@@ -55,14 +55,14 @@ def sound_patches(
     """
     device, count = device_of(entries.keys), len(entries.keys)
     patches = wp.empty(count, dtype=wp.int32, device=device)
-    label, border = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
-    faces = surfaces.layout.faces
+    pieces, faces = Pieces(), surfaces.layout.faces
+    pieces.triangles, pieces.faces, pieces.positions = entries.triangles, faces, surfaces.positions
+    pieces.label, pieces.border = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
     shrinking = wp.zeros(len(faces), dtype=wp.float64, device=device)
     if distance > 0.0:
         at_rest = as_points(rest, "rest", device)
         launch(_shrinking, len(faces), [faces, at_rest, surfaces.positions], [shrinking], device=device)
-    inputs = [entries.triangles, runs.start, runs.number, faces, surfaces.positions, cones.axis, cones.angle]
-    inputs += [shrinking, distance, covered, label, border]
+    inputs = [runs.start, runs.number, pieces, cones.axis, cones.angle, shrinking, distance, covered]
     launch(_certify_cells, len(runs.start), inputs, [patches], device=device, grain=64)
     return patches
 
@@ -106,6 +106,17 @@ def least_cosine(axis: wp.vec3d, normal: wp.vec3d, spread: wp.float64) -> wp.flo
     return wp.cos(wp.min(angle_between(axis, normal) + spread, HALF_TURN))
 
 
+@wp.struct
+class Pieces:
+    """The entries of cells by the pieces of surface they are of, and the contours of these."""
+
+    triangles: wp.array[int]  # of each entry
+    faces: wp.array2d[int]
+    positions: wp.array[wp.vec3d]
+    label: wp.array[int]  # of each entry: the first entry of its piece
+    border: wp.array[int]  # of each entry: a bit for each side that is on the contour
+
+
 @wp.func
 def share_an_edge(s: int, t: int, faces: wp.array2d[int]) -> bool:
     common = int(0)
@@ -129,15 +140,19 @@ def apart_along(p: wp.vec3d, q: wp.vec3d, r: wp.vec3d, s: wp.vec3d, direction: w
 
 
 @wp.func
-def sides_keep_apart(
-    p: wp.vec3d, q: wp.vec3d, r: wp.vec3d, s: wp.vec3d, axis: wp.vec3d, at_p: int, at_q: int, at_r: int, at_s: int
-) -> bool:
-    """Whether two sides of a contour, projected along the axis, have no point but a common vertex in common."""
-    origin = p
+def sides_keep_apart(side: int, other_side: int, axis: wp.vec3d, pieces: Pieces) -> bool:
+    """Whether two sides of a contour, four times an entry plus its side, projected along the axis, have no point but a
+    common vertex in common.
+    """
+    at_p = pieces.faces[pieces.triangles[side / 4], side % 4]
+    at_q = pieces.faces[pieces.triangles[side / 4], (side % 4 + 1) % 3]
+    at_r = pieces.faces[pieces.triangles[other_side / 4], other_side % 4]
+    at_s = pieces.faces[pieces.triangles[other_side / 4], (other_side % 4 + 1) % 3]
+    origin = pieces.positions[at_p]
     p1 = wp.vec3d()
-    q1 = across(q - origin, axis)
-    r1 = across(r - origin, axis)
-    s1 = across(s - origin, axis)
+    q1 = across(pieces.positions[at_q] - origin, axis)
+    r1 = across(pieces.positions[at_r] - origin, axis)
+    s1 = across(pieces.positions[at_s] - origin, axis)
     if at_q == at_r or at_p == at_s:
         # Neighbours: they must not fold back on each other.
         back = p1 - q1
@@ -163,25 +178,17 @@ def across(v: wp.vec3d, axis: wp.vec3d) -> wp.vec3d:
 
 
 @wp.func
-def side_is_inner(
-    e: int,
-    side: int,
-    begin: int,
-    end: int,
-    label: wp.array[int],
-    triangles: wp.array[int],
-    faces: wp.array2d[int],
-) -> int:
+def side_is_inner(e: int, side: int, begin: int, end: int, pieces: Pieces) -> int:
     """1 if exactly one other triangle of the piece has the side, the other way round; 0 if none; else -1."""
-    p = faces[triangles[e], side]
-    q = faces[triangles[e], (side + 1) % 3]
+    p = pieces.faces[pieces.triangles[e], side]
+    q = pieces.faces[pieces.triangles[e], (side + 1) % 3]
     facing = int(0)
     wrong = int(0)
     for f in range(begin, end):
-        if f != e and label[f] == label[e]:
+        if f != e and pieces.label[f] == pieces.label[e]:
             for d in range(3):
-                r = faces[triangles[f], d]
-                s = faces[triangles[f], (d + 1) % 3]
+                r = pieces.faces[pieces.triangles[f], d]
+                s = pieces.faces[pieces.triangles[f], (d + 1) % 3]
                 if r == q and s == p:
                     facing += 1
                 if r == p and s == q:
@@ -194,22 +201,18 @@ def side_is_inner(
 @wp.kernel
 def _certify_cells(
     first: int,
-    triangles: wp.array[int],
     start: wp.array[int],
     number: wp.array[int],
-    faces: wp.array2d[int],
-    positions: wp.array[wp.vec3d],
+    pieces: Pieces,
     normals: wp.array[wp.vec3d],
     spread: wp.array[wp.float64],
     shrinking: wp.array[wp.float64],
     distance: wp.float64,
     covered: wp.float64,
-    label: wp.array[int],
-    border: wp.array[int],
     patches: wp.array[int],
 ):
     c = first + wp.tid()
-    entries = triangles.shape[0]
+    entries = pieces.triangles.shape[0]
     cells = number[entries - 1] + 1
     if c >= cells:
         return
@@ -219,8 +222,8 @@ def _certify_cells(
         end = start[c + 1]
     for e in range(begin, end):
         patches[e] = -1
-        label[e] = e
-        border[e] = 0
+        pieces.label[e] = e
+        pieces.border[e] = 0
     if end - begin > MOST_ENTRIES:
         return
     changed = int(1)
@@ -228,18 +231,18 @@ def _certify_cells(
         changed = int(0)
         for e in range(begin, end):
             for f in range(begin, e):
-                if label[e] != label[f]:
-                    if share_an_edge(triangles[e], triangles[f], faces):
-                        least = wp.min(label[e], label[f])
-                        label[e] = least
-                        label[f] = least
+                if pieces.label[e] != pieces.label[f]:
+                    if share_an_edge(pieces.triangles[e], pieces.triangles[f], pieces.faces):
+                        least = wp.min(pieces.label[e], pieces.label[f])
+                        pieces.label[e] = least
+                        pieces.label[f] = least
                         changed = 1
     for piece in range(begin, end):
-        if label[piece] == piece:
+        if pieces.label[piece] == piece:
             axis = wp.vec3d()
             for e in range(begin, end):
-                if label[e] == piece:
-                    axis += normals[triangles[e]]
+                if pieces.label[e] == piece:
+                    axis += normals[pieces.triangles[e]]
             axis = unit_or_zero(axis)
             cosine = wp.float64(1.0)
             shrunk = wp.float64(0.0)
@@ -247,15 +250,17 @@ def _certify_cells(
             sound = int(1)
             first_side = int(-1)
             for e in range(begin, end):
-                if label[e] == piece and sound == 1:
-                    cosine = wp.min(cosine, least_cosine(axis, normals[triangles[e]], spread[triangles[e]]))
-                    shrunk = wp.max(shrunk, shrinking[triangles[e]])
+                if pieces.label[e] == piece and sound == 1:
+                    cosine = wp.min(
+                        cosine, least_cosine(axis, normals[pieces.triangles[e]], spread[pieces.triangles[e]])
+                    )
+                    shrunk = wp.max(shrunk, shrinking[pieces.triangles[e]])
                     for side in range(3):
-                        inner = side_is_inner(e, side, begin, end, label, triangles, faces)
+                        inner = side_is_inner(e, side, begin, end, pieces)
                         if inner < 0:
                             sound = 0
                         if inner == 0:
-                            border[e] = border[e] | (1 << side)
+                            pieces.border[e] = pieces.border[e] | (1 << side)
                             sides += 1
                             first_side = 4 * e + side
             if not (cosine > LEAST_COSINE) or first_side < 0:
@@ -268,13 +273,13 @@ def _certify_cells(
             at = first_side
             while sound == 1 and (steps == 0 or at != first_side):
                 steps += 1
-                ahead = faces[triangles[at / 4], (at % 4 + 1) % 3]
+                ahead = pieces.faces[pieces.triangles[at / 4], (at % 4 + 1) % 3]
                 found = int(0)
                 following = int(-1)
                 for f in range(begin, end):
-                    if label[f] == piece:
+                    if pieces.label[f] == piece:
                         for d in range(3):
-                            if ((border[f] >> d) & 1) == 1 and faces[triangles[f], d] == ahead:
+                            if ((pieces.border[f] >> d) & 1) == 1 and pieces.faces[pieces.triangles[f], d] == ahead:
                                 found += 1
                                 following = 4 * f + d
                 if found != 1 or steps > sides:
@@ -283,68 +288,42 @@ def _certify_cells(
             if steps != sides:
                 sound = 0
             for e in range(begin, end):
-                if sound == 1 and label[e] == piece and border[e] > 0:
+                if sound == 1 and pieces.label[e] == piece and pieces.border[e] > 0:
                     for f in range(begin, e + 1):
-                        if label[f] == piece and border[f] > 0:
+                        if pieces.label[f] == piece and pieces.border[f] > 0:
                             for k in range(3):
                                 for m in range(3):
-                                    listed = ((border[e] >> k) & 1) == 1 and ((border[f] >> m) & 1) == 1
+                                    listed = ((pieces.border[e] >> k) & 1) == 1 and ((pieces.border[f] >> m) & 1) == 1
                                     if listed and (f < e or m < k):
-                                        p = faces[triangles[e], k]
-                                        q = faces[triangles[e], (k + 1) % 3]
-                                        r = faces[triangles[f], m]
-                                        s = faces[triangles[f], (m + 1) % 3]
-                                        if not sides_keep_apart(
-                                            positions[p],
-                                            positions[q],
-                                            positions[r],
-                                            positions[s],
-                                            axis,
-                                            p,
-                                            q,
-                                            r,
-                                            s,
-                                        ):
+                                        if not sides_keep_apart(4 * e + k, 4 * f + m, axis, pieces):
                                             sound = 0
             if sound == 1:
                 for e in range(begin, end):
-                    if label[e] == piece:
+                    if pieces.label[e] == piece:
                         patches[e] = 2 * piece
-                        if is_deep(e, begin, end, piece, label, border, triangles, faces, positions, axis, distance):
+                        if is_deep(e, begin, end, pieces, axis, distance):
                             patches[e] = 2 * piece + 1
 
 
 @wp.func
-def is_deep(
-    e: int,
-    begin: int,
-    end: int,
-    piece: int,
-    label: wp.array[int],
-    border: wp.array[int],
-    triangles: wp.array[int],
-    faces: wp.array2d[int],
-    positions: wp.array[wp.vec3d],
-    axis: wp.vec3d,
-    distance: wp.float64,
-) -> bool:
+def is_deep(e: int, begin: int, end: int, pieces: Pieces, axis: wp.vec3d, distance: wp.float64) -> bool:
     """Whether a triangle is farther than `distance` from the contour of its piece, projected along the axis."""
     if distance == wp.float64(0.0):
         return True
-    t = triangles[e]
-    a = positions[faces[t, 0]]
-    b = across(positions[faces[t, 1]] - a, axis)
-    c = across(positions[faces[t, 2]] - a, axis)
+    t = pieces.triangles[e]
+    a = pieces.positions[pieces.faces[t, 0]]
+    b = across(pieces.positions[pieces.faces[t, 1]] - a, axis)
+    c = across(pieces.positions[pieces.faces[t, 2]] - a, axis)
     centre = (b + c) / wp.float64(3.0)
     radius = wp.max(wp.length(centre), wp.max(wp.length(b - centre), wp.length(c - centre)))
     reach = (radius + distance) * (wp.float64(1.0) + CLEAR)
     shallow = int(0)
     for f in range(begin, end):
-        if label[f] == piece and border[f] > 0:
+        if pieces.label[f] == pieces.label[e] and pieces.border[f] > 0:
             for d in range(3):
-                if ((border[f] >> d) & 1) == 1:
-                    p = across(positions[faces[triangles[f], d]] - a, axis)
-                    q = across(positions[faces[triangles[f], (d + 1) % 3]] - a, axis)
+                if ((pieces.border[f] >> d) & 1) == 1:
+                    p = across(pieces.positions[pieces.faces[pieces.triangles[f], d]] - a, axis)
+                    q = across(pieces.positions[pieces.faces[pieces.triangles[f], (d + 1) % 3]] - a, axis)
                     along = q - p
                     squared = wp.dot(along, along)
                     u = wp.float64(0.0)

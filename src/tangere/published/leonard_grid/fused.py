@@ -1,6 +1,6 @@
 """Near features of the triangles in the cells of a grid: stages 6 and 7 of the pipeline in one.
 
-Cells are gone through pair by pair, as `broad_phase.triangles.grid.pairs` does to list them, and what two triangles own
+Cells are gone through pair by pair, as `grid.pairs` does to list them, and what two triangles own
 is tested there and then (`query.proximity.representative_triangles`, on CPUs eight features at a time). So no pair is
 stored, only the keys of those that are near: an improvement that Léonard proposes (2021, section
 5.4.1).
@@ -12,15 +12,19 @@ from functools import cache
 
 import warp as wp
 
-from tangere.broad_phase.triangles.grid.cells import Spec
-from tangere.broad_phase.triangles.grid.simd import CellEntry
-from tangere.broad_phase.triangles.grid.walk import next_partner, pair_of, partners_of, walk_inputs
 from tangere.broad_phase.triangles.surfaces import Surfaces
-from tangere.bvh.lbvh.moving_aabb import MovingBox
+from tangere.published.leonard_grid.grid.walk import CellWalk, cell_walk, next_partner, pair_of, partners_of
 from tangere.published.leonard_grid.pipeline import PipelineStages
-from tangere.query.proximity.cpu.representative_triangles import PAIRS_AT_ONCE, buffer_pair, lane_inputs, test_buffered
+from tangere.query.proximity.cpu.parallel_sort import KeySegments
+from tangere.query.proximity.cpu.representative_triangles import (
+    PAIRS_AT_ONCE,
+    OwnedFeatures,
+    buffer_pair,
+    owned_features,
+    test_buffered,
+)
 from tangere.query.proximity.cpu.sorted_append import scattered, scattering, sorted_keys
-from tangere.query.proximity.representative_triangles import append_near, near_inputs
+from tangere.query.proximity.representative_triangles import TriangleFeatures, append_near, triangle_features
 from tangere.runtime.append_buffer import collect
 from tangere.runtime.shards import shard_ranges
 from tangere.runtime.warp_setup import SOUND
@@ -44,14 +48,14 @@ def near_in_cells(surfaces: Surfaces, cells: PipelineStages, distance: float, *,
     assert cells.entries is not None
     assert cells.runs is not None
     device, count = surfaces.device, len(cells.entries.keys)
-    walk = walk_inputs(cells.aabbs, cells.grid, cells.entries, cells.runs, **cells.narrowed)
+    walk = cell_walk(cells.aabbs, cells.grid, cells.entries, cells.runs, **cells.narrowed)
     if device.is_cuda or boxes:
-        inputs = [*walk, *near_inputs(surfaces, distance, boxes)]
+        inputs = [walk, triangle_features(surfaces, distance, boxes)]
         return collect(_near_one_by_one(device.is_cpu), count, inputs, wp.int64, device=device, grain=ENTRIES_GRAIN)
     blocks = -(-count // ENTRIES_AT_ONCE)
     shards = len(shard_ranges(blocks, GRAIN))
-    with lane_inputs(surfaces, distance, shards) as inputs:
-        inputs = [*walk, blocks, scattering(blocks, shards), *inputs]
+    with owned_features(surfaces, distance, shards) as owned:
+        inputs = [walk, blocks, scattering(blocks, shards), owned]
         return sorted_keys(_near_by_eights(), blocks, inputs, surfaces.layout, grain=GRAIN)
 
 
@@ -64,43 +68,19 @@ def _near_one_by_one(in_lanes: bool) -> wp.Kernel:
     def near_in_cells_one_by_one(
         first: int,
         shard: int,
-        keys: wp.array[int],
-        placed: wp.array[CellEntry],
-        start: wp.array[int],
-        visits: wp.array[int],
-        number: wp.array[int],
-        spec: wp.array[Spec],
-        triangle_body: wp.array[int],
-        compared: wp.array2d[wp.uint8],
-        spheres: wp.array[wp.vec4d],
-        patches: wp.array[int],
-        home: wp.array[int],
-        types: wp.array[int],
-        related: wp.array2d[int],
-        faces: wp.array2d[int],
-        face_edges: wp.array2d[int],
-        owns: wp.array[int],
-        body: wp.array[int],
-        bits: wp.int64,
-        positions: wp.array[wp.vec3d],
-        boxes: wp.array[MovingBox],
-        distance: wp.float64,
+        walk: CellWalk,
+        owned: TriangleFeatures,
         counts: wp.array[wp.int64],
         capacity: int,
         out: wp.array[wp.int64],
     ):
         e = first + wp.tid()
-        partners = partners_of(e, keys, placed, start, visits, number, triangle_body, compared, home)
+        partners = partners_of(e, walk)
         f = int(partners[0])
         while f < partners[3]:
-            f = next_partner_of(
-                e, f, partners, keys, placed, spec, triangle_body, compared, spheres, patches, home, types, related
-            )  # fmt: skip
+            f = next_partner_of(e, f, partners, walk)
             if f < partners[3]:
-                append_near(
-                    pair_of(e, f, placed), faces, face_edges, owns, body, bits, positions, boxes, distance,
-                    shard, counts, capacity, out,
-                )  # fmt: skip
+                append_near(pair_of(e, f, walk.placed), owned, shard, counts, capacity, out)
                 f += 1
 
     return near_in_cells_one_by_one
@@ -113,63 +93,27 @@ def _near_by_eights() -> wp.Kernel:
 
     @wp.kernel(module="unique", module_options=SOUND)
     def near_in_cells_by_eights(
-        first: int,
-        shard: int,
-        keys: wp.array[int],
-        placed: wp.array[CellEntry],
-        start: wp.array[int],
-        visits: wp.array[int],
-        number: wp.array[int],
-        spec: wp.array[Spec],
-        triangle_body: wp.array[int],
-        compared: wp.array2d[wp.uint8],
-        spheres: wp.array[wp.vec4d],
-        patches: wp.array[int],
-        home: wp.array[int],
-        types: wp.array[int],
-        related: wp.array2d[int],
-        blocks: int,
-        step: int,
-        faces: wp.array2d[int],
-        face_edges: wp.array2d[int],
-        owns: wp.array[int],
-        edges: wp.array2d[int],
-        vertices: wp.array2d[int],
-        numbers: wp.array[int],
-        positions: wp.array[wp.vec3d],
-        vertex_body: wp.array[int],
-        face_body: wp.array[int],
-        distance: wp.float64,
-        bits: wp.int64,
-        scratch: wp.array2d[int],
-        counts: wp.array[wp.int64],
-        capacity: int,
-        out: wp.array[wp.int64],
+        first: int, shard: int, walk: CellWalk, blocks: int, step: int, owned: OwnedFeatures, out: KeySegments
     ):
         # Before the first entry there is one without partners. All is called in one place: code that is inlined twice
         # takes twice as long to compile.
         e = ENTRIES_AT_ONCE * scattered(first + wp.tid(), step, blocks) - 1
-        end = wp.min(e + 1 + ENTRIES_AT_ONCE, keys.shape[0])
+        end = wp.min(e + 1 + ENTRIES_AT_ONCE, walk.keys.shape[0])
         partners = wp.vec4i()
         f = int(0)
         kept = int(0)
         while e < end:
-            f = next_partner_of(
-                e, f, partners, keys, placed, spec, triangle_body, compared, spheres, patches, home, types, related
-            )  # fmt: skip
+            f = next_partner_of(e, f, partners, walk)
             if f < partners[3]:
-                kept = buffer_pair(pair_of(e, f, placed), kept, shard, scratch)
+                kept = buffer_pair(pair_of(e, f, walk.placed), kept, shard, owned.scratch)
                 f += 1
             else:
                 e += 1
                 if e < end:
-                    partners = partners_of(e, keys, placed, start, visits, number, triangle_body, compared, home)
+                    partners = partners_of(e, walk)
                     f = partners[0]
             if kept == PAIRS_AT_ONCE or (e == end and kept > 0):
-                test_buffered(
-                    kept, faces, face_edges, owns, edges, vertices, numbers, positions, vertex_body, face_body,
-                    distance, bits, scratch, shard, counts, capacity, out,
-                )  # fmt: skip
+                test_buffered(kept, owned, shard, out)
                 kept = 0
 
     return near_in_cells_by_eights

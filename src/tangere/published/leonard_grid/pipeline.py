@@ -25,15 +25,15 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.triangles.grid.cells import Grid, define_grid
-from tangere.broad_phase.triangles.grid.entries import GridEntries, Runs, cell_runs, grid_entries, sorted_entries
-from tangere.broad_phase.triangles.grid.pairs import candidate_bound, cell_pairs
-from tangere.broad_phase.triangles.grid.walk import TypeRule
 from tangere.broad_phase.triangles.surfaces import Surfaces
 from tangere.broad_phase.triangles.triangle_aabbs import TriangleAabbs
 from tangere.published.leonard_grid.cones import FaceCones, published_patches
 from tangere.published.leonard_grid.cones_sound import sound_patches
-from tangere.published.leonard_grid.grid import published_entries, published_grid
+from tangere.published.leonard_grid.grid.cells import Grid, define_grid
+from tangere.published.leonard_grid.grid.entries import GridEntries, Runs, cell_runs, grid_entries, sorted_entries
+from tangere.published.leonard_grid.grid.octants import published_entries, published_grid
+from tangere.published.leonard_grid.grid.pairs import candidate_bound, cell_pairs
+from tangere.published.leonard_grid.grid.walk import TypeRule
 from tangere.published.leonard_grid.kdop import Objects, every_object, near_objects
 from tangere.published.leonard_grid.regions import inside_regions, sphere_boxes, triangle_spheres
 from tangere.runtime.errors import InputError
@@ -101,7 +101,7 @@ class PipelineStages:
 
     @property
     def narrowed(self) -> dict[str, Any]:
-        """By what pairs are left out, besides boxes: see `walk_inputs`."""
+        """By what pairs are left out, besides boxes: see `cell_walk`."""
         return {"spheres": self.spheres, "rule": self.rule, "patches": self.patches}
 
     @property

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.triangles.surfaces import LARGEST, Surfaces, as_meshes, checked_distance
+from tangere.broad_phase.triangles.surfaces import LARGEST, Surfaces, as_meshes, checked_distance, concatenated
 from tangere.published.leonard_grid.fused import near_in_cells
 from tangere.published.leonard_grid.kdop import Objects
 from tangere.published.leonard_grid.pipeline import (
@@ -28,7 +28,6 @@ from tangere.published.leonard_grid.pipeline import (
 from tangere.query.contacts.record import Contacts
 from tangere.query.proximity.contact_buffer import ContactBuffer, describe
 from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable, exclusions_of_each
-from tangere.query.proximity.pair_keys import joined
 from tangere.query.proximity.representative_triangles import Tests, count_tests, near_features
 from tangere.runtime.arrays import Arrays, as_points
 from tangere.runtime.errors import InputError
@@ -130,7 +129,7 @@ def detect(
             for stage, took in done.seconds.items():
                 seconds[stage] = seconds.get(stage, 0.0) + took
         clock = Clock(surfaces.device, seconds)
-        found = joined(pair_keys, surfaces.device)
+        found = concatenated(pair_keys, wp.int64, surfaces.device)
         near = describe(surfaces, found if excluded is None else excluded.removed_from(surfaces, found))
         clock.lap("contacts")
         losses = {}

@@ -15,7 +15,7 @@ import warp as wp
 from tangere.cells import checked_indices
 from tangere.cells.maps import half_faces_of_polygons, half_faces_of_polyhedra, link_polygons, link_polyhedra
 from tangere.cells.tracking import BLOCKED, INSIDE, LOST, STEP_LIMIT, Locations
-from tangere.runtime import SOUND, Arrays, InputError, choose_device, launch, to_numpy, where
+from tangere.runtime import SOUND, Arrays, InputError, choose_device, launch, to_numpy
 
 wp.set_module_options(SOUND)
 
@@ -57,7 +57,6 @@ class Simplices:
             points: (n, 2) or (n, 3) [m]; a Warp array of vec2d or vec3d is taken as it is.
             cells: (n,) where to start. `blocked` means that a border is on the way, or that no cell holds the point.
         """
-        vector = wp.vec2d if self.dimension == 2 else wp.vec3d
         places = points if isinstance(points, wp.array) else to_numpy(points, "points")
         shape = (*places.shape, self.dimension) if isinstance(places, wp.array) else places.shape
         if shape[1:] != (self.dimension,):
@@ -78,13 +77,10 @@ class Simplices:
     def walk(self, points: wp.array, cells: wp.array) -> tuple[wp.array, wp.array]:
         """The same on the device, nothing of it checked: cells and how each walk ended (INSIDE or BLOCKED)."""
         out, status = (wp.empty(len(points), dtype=kind, device=self.device) for kind in (wp.int32, wp.uint8))
-        walk, search = (_walk_triangles, _search_triangles) if self.dimension == 2 else (_walk_tets, _search_tets)
-        mesh = [self._points, self._corners]
+        walk = _walk_triangles if self.dimension == 2 else _walk_tets
         limit = STEP_LIMIT + int(_ACROSS * len(self._corners) ** (1 / self.dimension))
-        inputs = [*mesh, self._neighbours, limit, points, cells]
+        inputs = [self._points, self._corners, self._neighbours, limit, points, cells]
         launch(walk, len(points), inputs, [out, status], device=self.device, grain=_GRAIN)
-        lost = where(status, int(LOST))
-        launch(search, len(lost), [*mesh, points, lost], [out, status], device=self.device, grain=16)
         return out, status
 
 
@@ -140,44 +136,6 @@ def _tet_exit(vertices: wp.array[wp.vec3d], q: wp.vec4i, x: wp.vec3d) -> int:
 
 
 @wp.kernel
-def _search_triangles(
-    first: int,
-    vertices: wp.array[wp.vec2d],
-    corners: wp.array[wp.vec3i],
-    points: wp.array[wp.vec2d],
-    chosen: wp.array[int],
-    out: wp.array[int],
-    status: wp.array[wp.uint8],
-):
-    i = chosen[first + wp.tid()]
-    status[i] = wp.uint8(BLOCKED)
-    for t in range(corners.shape[0]):
-        if _triangle_exit(vertices, corners[t], points[i]) < 0:
-            out[i] = t
-            status[i] = wp.uint8(INSIDE)
-            return
-
-
-@wp.kernel
-def _search_tets(
-    first: int,
-    vertices: wp.array[wp.vec3d],
-    corners: wp.array[wp.vec4i],
-    points: wp.array[wp.vec3d],
-    chosen: wp.array[int],
-    out: wp.array[int],
-    status: wp.array[wp.uint8],
-):
-    i = chosen[first + wp.tid()]
-    status[i] = wp.uint8(BLOCKED)
-    for t in range(corners.shape[0]):
-        if _tet_exit(vertices, corners[t], points[i]) < 0:
-            out[i] = t
-            status[i] = wp.uint8(INSIDE)
-            return
-
-
-@wp.kernel
 def _walk_triangles(
     first: int,
     vertices: wp.array[wp.vec2d],
@@ -208,6 +166,12 @@ def _walk_triangles(
             break
         before = t
         t = there
+    if ended == LOST:
+        ended = int(BLOCKED)
+        for every in range(corners.shape[0]):
+            if ended == BLOCKED and _triangle_exit(vertices, corners[every], x) < 0:
+                ended = int(INSIDE)
+                t = every
     out[i] = t
     status[i] = wp.uint8(ended)
 
@@ -243,5 +207,11 @@ def _walk_tets(
             break
         before = t
         t = there
+    if ended == LOST:
+        ended = int(BLOCKED)
+        for every in range(corners.shape[0]):
+            if ended == BLOCKED and _tet_exit(vertices, corners[every], x) < 0:
+                ended = int(INSIDE)
+                t = every
     out[i] = t
     status[i] = wp.uint8(ended)

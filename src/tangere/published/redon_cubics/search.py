@@ -143,13 +143,7 @@ def list_entry(body: CubicBody, feature: int, place: int) -> int:
 @wp.func
 def done(memory: CubicCache, kind: int, a: int, b: int) -> bool:
     """Whether a pair is in the table."""
-    key = _key(kind, a, b)
-    place = _place(memory, key)
-    while memory.table[place] != wp.int64(0):
-        if memory.table[place] == key:
-            return True
-        place = (place + 1) & (memory.table.shape[0] - 1)
-    return False
+    return memory.table[_place(memory, _key(kind, a, b))] != wp.int64(0)
 
 
 @wp.func
@@ -157,10 +151,8 @@ def enter(memory: CubicCache, kind: int, a: int, b: int) -> int:
     """Put a pair in the table; 1 if it was not there."""
     key = _key(kind, a, b)
     place = _place(memory, key)
-    while memory.table[place] != wp.int64(0):
-        if memory.table[place] == key:
-            return 0
-        place = (place + 1) & (memory.table.shape[0] - 1)
+    if memory.table[place] == key:
+        return 0
     memory.table[place] = key
     return 1
 
@@ -173,8 +165,12 @@ def _key(kind: int, a: int, b: int) -> wp.int64:
 
 @wp.func
 def _place(memory: CubicCache, key: wp.int64) -> int:
+    """Where a key is in the table, or the free place where it would be."""
     mixed = (wp.uint64(key) * _SPREAD) >> wp.uint64(33)
-    return int(mixed) & (memory.table.shape[0] - 1)
+    place = int(mixed) & (memory.table.shape[0] - 1)
+    while memory.table[place] != wp.int64(0) and memory.table[place] != key:
+        place = (place + 1) & (memory.table.shape[0] - 1)
+    return place
 
 
 @wp.func

@@ -15,10 +15,10 @@ class Switches:
 
     Args:
         leaf_radius: of the spheres of both trees [m]; None means a fiftieth of the smaller body's extent.
-        label_table: skip pairs of nodes whose labels have been done (spec C6).
+        label_table: skip pairs of nodes whose labels have been done (Redon 2002, chapter 2).
         pair_tables: test each pair of features once.
         vertex_cache: keep the paths of vertices for the whole search.
-        prefilters: reject and accept spheres by simpler tests before the quartic (spec C5).
+        prefilters: reject and accept spheres by simpler tests before the quartic (Redon 2002, chapter 2).
         pass_time: pass the earliest time found on to all tests.
         largest_turn: motions other than `TanScrew` are replaced by tangent screws of at most this angle [rad].
     """

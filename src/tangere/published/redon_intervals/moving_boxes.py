@@ -26,9 +26,9 @@ from tangere.query.first_contact.mixed.motion_chain import (
     Mover,
     PointState,
     last_span,
+    point_bounds_over,
     state_now,
-    where_during,
-    whither_during,
+    vector_bounds_over,
 )
 from tangere.runtime.warp_setup import SOUND
 
@@ -60,7 +60,7 @@ class Subdivision:
 
 
 @wp.struct
-class MovingPair:
+class MovingBoxPair:
     """Cosines and offsets of two moving boxes as intervals."""
 
     least: wp.mat33d  # cosine [i, j] of axis i of a with axis j of b
@@ -118,7 +118,7 @@ def apart_during(
     axes: int,
 ) -> bool:
     """Whether one and the same axis separates the boxes during all of [t0, t1] (stage 1)."""
-    pair = MovingPair()
+    pair = MovingBoxPair()
     span_b = last_span(motions_b, b_by.row, t0, t1)
     if a_by.rests == 1 and b_by.row.last - b_by.row.first == 1:
         pair = _against_rest(a, a_by.pose, b, span_b)
@@ -128,7 +128,7 @@ def apart_during(
 
 
 @wp.func
-def _against_rest(a: ObbNode, pose: RigidPose, b: ObbNode, span: MotionSpan) -> MovingPair:
+def _against_rest(a: ObbNode, pose: RigidPose, b: ObbNode, span: MotionSpan) -> MovingBoxPair:
     axes_a = pose.rotation * box_axes(a)
     axes_b = box_axes(b)
     centre_a = pose.translation + pose.rotation * box_centre(a)
@@ -138,7 +138,7 @@ def _against_rest(a: ObbNode, pose: RigidPose, b: ObbNode, span: MotionSpan) -> 
     place = arm.level + arm.a
     size = wp.length(span.base) + wp.length(centre_a) + arm.length + wp.length(span.pivot) + wp.length(span.velocity)
     margin = wp.float64(4.0) * span.doubt * size + span.slack[0] + span.slack[1] + span.slack[2]
-    pair = MovingPair()
+    pair = MovingBoxPair()
     for i in range(3):
         offset = point_component_bounds(span, arm, box_axis(axes_a, i), centre_a)
         pair.offset_a.lower[i] = offset[0]
@@ -168,10 +168,10 @@ def _both_moving(
     span_b: MotionSpan,
     t0: wp.float64,
     t1: wp.float64,
-) -> MovingPair:
+) -> MovingBoxPair:
     span_a = last_span(motions_a, a_by.row, t0, t1)
-    centre_a = where_during(motions_a, a_by.row, span_a, t0, t1, box_centre(a))
-    centre_b = where_during(motions_b, b_by.row, span_b, t0, t1, box_centre(b))
+    centre_a = point_bounds_over(motions_a, a_by.row, span_a, t0, t1, box_centre(a))
+    centre_b = point_bounds_over(motions_b, b_by.row, span_b, t0, t1, box_centre(b))
     offset = IntervalBox()
     offset.lower = centre_b.lower - centre_a.upper
     offset.upper = centre_b.upper - centre_a.lower
@@ -180,18 +180,18 @@ def _both_moving(
     offset.upper += error
     axes_a = box_axes(a)
     axes_b = box_axes(b)
-    pair = MovingPair()
+    pair = MovingBoxPair()
     lower = wp.mat33d()
     upper = wp.mat33d()
     for j in range(3):
-        f = whither_during(motions_b, b_by.row, span_b, t0, t1, box_axis(axes_b, j))
+        f = vector_bounds_over(motions_b, b_by.row, span_b, t0, t1, box_axis(axes_b, j))
         lower[j] = f.lower
         upper[j] = f.upper
         reach = _product(f, offset)
         pair.offset_b.lower[j] = reach[0]
         pair.offset_b.upper[j] = reach[1]
     for i in range(3):
-        n = whither_during(motions_a, a_by.row, span_a, t0, t1, box_axis(axes_a, i))
+        n = vector_bounds_over(motions_a, a_by.row, span_a, t0, t1, box_axis(axes_a, i))
         reach = _product(n, offset)
         pair.offset_a.lower[i] = reach[0]
         pair.offset_a.upper[i] = reach[1]
@@ -215,7 +215,7 @@ def _product(a: IntervalBox, b: IntervalBox) -> wp.vec2d:
 
 
 @wp.func
-def _an_axis_separates(pair: MovingPair, a: wp.vec3d, b: wp.vec3d, axes: int) -> bool:
+def _an_axis_separates(pair: MovingBoxPair, a: wp.vec3d, b: wp.vec3d, axes: int) -> bool:
     largest = wp.mat33d()
     for i in range(3):
         for j in range(3):

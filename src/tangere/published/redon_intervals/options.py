@@ -63,7 +63,7 @@ class IntervalOptions(BisectionOptions):
     def printed(**changes: Any) -> IntervalOptions:
         """The engine as printed: plain order, both pre-tests, criterion (3.13), k = 0.15, membership at one instant.
 
-        The time tolerance is 1e-4 of the step, which the thesis does not give (specs section 6).
+        The time tolerance is 1e-4 of the step, which the thesis does not give.
         """
         settings: dict[str, Any] = {
             "order": "plain",

@@ -19,7 +19,7 @@ _BINOMIAL = np.array([1.0, 3.0, 3.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class SurfacePieces:
     """n pieces of a surface."""
 
     patch: np.ndarray  #: (n,) which patch each belongs to
@@ -65,12 +65,12 @@ class BezierSurface:
         weights_v = _BINOMIAL * v**k * (1 - v) ** (3 - k)
         return np.einsum("...i,...j,...ijk->...k", weights_u, weights_v, self.control[np.asarray(patch)])
 
-    def pieces(self, cuts: int) -> Pieces:
+    def pieces(self, cuts: int) -> SurfacePieces:
         """Each patch cut into cuts x cuts pieces; their nets are their own control points."""
         patch, domain = _grid(len(self.control), cuts)
         matrix_u, matrix_v = _blossoms(domain[:, 0], domain[:, 1]), _blossoms(domain[:, 2], domain[:, 3])
         net = np.einsum("nai,nbj,nijk->nabk", matrix_u, matrix_v, self.control[patch])
-        return Pieces(patch, domain, net.reshape(len(net), 16, 3))
+        return SurfacePieces(patch, domain, net.reshape(len(net), 16, 3))
 
 
 class TorusSurface:
@@ -105,7 +105,7 @@ class TorusSurface:
         x, y, z = np.moveaxis(np.asarray(points, np.float64), -1, 0)
         return np.abs(np.hypot(np.hypot(x, y) - self.radius, z) - self.tube)
 
-    def pieces(self, cuts: int) -> Pieces:
+    def pieces(self, cuts: int) -> SurfacePieces:
         """cuts x cuts pieces by angle round the axis and round the tube; both parameters run over one turn in [0, 1].
 
         An arc lies in the triangle of its ends and the meeting point of their tangents; the products of two such
@@ -124,7 +124,7 @@ class TorusSurface:
             ],
             axis=-1,
         )
-        return Pieces(patch, domain, net.reshape(len(net), 9, 3))
+        return SurfacePieces(patch, domain, net.reshape(len(net), 9, 3))
 
 
 def _grid(patches: int, cuts: int) -> tuple[np.ndarray, np.ndarray]:

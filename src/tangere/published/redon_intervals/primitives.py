@@ -10,8 +10,7 @@ import warp as wp
 from tangere.motion.kinematics import RigidMotion
 from tangere.published.redon_intervals.options import IntervalOptions
 from tangere.query.contacts.record import Status
-from tangere.query.first_contact.mixed.motion_chain import MotionRow
-from tangere.query.first_contact.mixed.narrow_phase import Corners, Precision, first_touch
+from tangere.query.first_contact.mixed.narrow_phase import MovingCorners, Precision, first_touch
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime.arrays import Arrays, choose_device, to_numpy
 from tangere.runtime.errors import InputError
@@ -89,6 +88,17 @@ def _first(corners_a, corners_b, features: int, motion_a, motion_b, options, dev
     return FirstContacts(found, np.full(count, np.inf), status.astype(np.uint8))
 
 
+@wp.func
+def _moving(corners: wp.mat33d, motions: wp.array[RigidMotion], i: int) -> MovingCorners:
+    """A triangle by its own motion, or by the only one."""
+    moving = MovingCorners()
+    moving.start = corners
+    moving.motions = motions
+    moving.row.first = wp.min(i, motions.shape[0] - 1)
+    moving.row.last = moving.row.first + 1
+    return moving
+
+
 @wp.kernel
 def _touch(
     first: int,
@@ -101,26 +111,6 @@ def _touch(
     time: wp.array[wp.float64],
 ):
     i = first + wp.tid()
-    row_a = MotionRow()
-    row_a.first = wp.min(i, motions_a.shape[0] - 1)
-    row_a.last = row_a.first + 1
-    row_b = MotionRow()
-    row_b.first = wp.min(i, motions_b.shape[0] - 1)
-    row_b.last = row_b.first + 1
-    triangle_a = Corners()
-    triangle_a.start = corners_a[i]
-    triangle_b = Corners()
-    triangle_b.start = corners_b[i]
-    touch = first_touch(
-        triangle_a,
-        motions_a,
-        row_a,
-        triangle_b,
-        motions_b,
-        row_b,
-        features,
-        wp.float64(0.0),
-        wp.float64(1.0),
-        precision,
-    )
-    time[i] = touch.time
+    a = _moving(corners_a[i], motions_a, i)
+    b = _moving(corners_b[i], motions_b, i)
+    time[i] = first_touch(a, b, features, wp.float64(0.0), wp.float64(1.0), precision).time

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.bvh.obb.node import ObbNode
-from tangere.published.redon_intervals.parametric_surfaces import Pieces
+from tangere.published.redon_intervals.parametric_surfaces import SurfacePieces
 
 #: More than rounding to float32 takes away, relative and absolute.
 _UP = 1.0 + 2.0**-22
@@ -14,7 +14,7 @@ _TINY = 1e-37
 _SKEW = 2.0**-22
 
 
-def surface_tree(pieces: Pieces) -> np.ndarray:
+def surface_tree(pieces: SurfacePieces) -> np.ndarray:
     """Records of `ObbNode` in preorder, leaf k with `triangle` the number of its piece; as deep as log2 of the pieces.
 
     Pieces are halved along a curve that keeps neighbours together; all boxes of one level are made at once.

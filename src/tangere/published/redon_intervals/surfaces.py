@@ -30,8 +30,8 @@ from tangere.query.first_contact.mixed.motion_chain import (
     MotionRow,
     last_span,
     mover_of,
-    where_during,
-    whither_during,
+    point_bounds_over,
+    vector_bounds_over,
 )
 from tangere.query.first_contact.mixed.narrow_phase import interval_dot
 from tangere.runtime.arrays import choose_device
@@ -220,7 +220,7 @@ def _piece_during(surface: SmoothSurface, patch: int, domain: wp.vec4d, t0: wp.f
                 p += along_u[i, k] * across
             lower = wp.min(lower, p)
             upper = wp.max(upper, p)
-            bounds = where_during(surface.motions, row, span, t0, t1, p)
+            bounds = point_bounds_over(surface.motions, row, span, t0, t1, p)
             piece.way = wp.max(piece.way, wp.length(bounds.upper - bounds.lower))
             if i == 0 and j == 0:
                 piece.box = bounds
@@ -242,15 +242,15 @@ def _misses_torus(surface: SmoothSurface, world: IntervalBox, t0: wp.float64, t1
     """Whether the equation of the torus has no zero on a box of world places during [t0, t1]."""
     row = _row(surface)
     span = last_span(surface.motions, row, t0, t1)
-    centre = where_during(surface.motions, row, span, t0, t1, wp.vec3d(ZERO, ZERO, ZERO))
+    centre = point_bounds_over(surface.motions, row, span, t0, t1, wp.vec3d(ZERO, ZERO, ZERO))
     offset = IntervalBox()
     for i in range(3):
         d = minus(wp.vec2d(world.lower[i], world.upper[i]), wp.vec2d(centre.lower[i], centre.upper[i]))
         offset.lower[i] = d[0]
         offset.upper[i] = d[1]
-    x = interval_dot(offset, whither_during(surface.motions, row, span, t0, t1, wp.vec3d(ONE, ZERO, ZERO)))
-    y = interval_dot(offset, whither_during(surface.motions, row, span, t0, t1, wp.vec3d(ZERO, ONE, ZERO)))
-    z = interval_dot(offset, whither_during(surface.motions, row, span, t0, t1, wp.vec3d(ZERO, ZERO, ONE)))
+    x = interval_dot(offset, vector_bounds_over(surface.motions, row, span, t0, t1, wp.vec3d(ONE, ZERO, ZERO)))
+    y = interval_dot(offset, vector_bounds_over(surface.motions, row, span, t0, t1, wp.vec3d(ZERO, ONE, ZERO)))
+    z = interval_dot(offset, vector_bounds_over(surface.motions, row, span, t0, t1, wp.vec3d(ZERO, ZERO, ONE)))
     out = minus(square_root(plus(square(x), square(y))), point(surface.torus[0]))
     tube = square(point(surface.torus[1]))
     return excludes_zero(minus(plus(square(out), square(z)), tube))

@@ -19,7 +19,7 @@ from tangere.geometry.obb import SKEW, boxes_apart
 from tangere.motion.kinematics import RigidMotion, RigidPose
 from tangere.published.redon_intervals.moving_boxes import Subdivision, first_unresolved
 from tangere.query.first_contact.mixed.motion_chain import MotionRow, mover_of, pose_now
-from tangere.query.first_contact.mixed.narrow_phase import ALL_FEATURES, Corners, Precision, first_touch
+from tangere.query.first_contact.mixed.narrow_phase import ALL_FEATURES, MovingCorners, Precision, first_touch
 from tangere.query.first_contact.mixed.options import (
     BOXES,
     CONTINUOUS,
@@ -97,8 +97,10 @@ def _relative(a: IntervalBody, row_a: MotionRow, b: IntervalBody, row_b: MotionR
 
 
 @wp.func
-def _triangle(body: IntervalBody, i: int) -> Corners:
-    corners = Corners()
+def _triangle(body: IntervalBody, i: int, row: MotionRow) -> MovingCorners:
+    corners = MovingCorners()
+    corners.motions = body.motions
+    corners.row = row
     corners.start = wp.matrix_from_rows(body.corners[3 * i], body.corners[3 * i + 1], body.corners[3 * i + 2])
     return corners
 
@@ -256,18 +258,9 @@ def search_trees(
                 counters[q, EDGE_EDGE] += wp.int64(9)
                 counters[q, VERTEX_FACE] += wp.int64(3)
                 counters[q, FACE_VERTEX] += wp.int64(3)
-                touch = first_touch(
-                    _triangle(a, na.triangle),
-                    a.motions,
-                    row_a,
-                    _triangle(b, nb.triangle),
-                    b.motions,
-                    row_b,
-                    ALL_FEATURES,
-                    since,
-                    until,
-                    search.precision,
-                )
+                corners_a = _triangle(a, na.triangle, row_a)
+                corners_b = _triangle(b, nb.triangle, row_b)
+                touch = first_touch(corners_a, corners_b, ALL_FEATURES, since, until, search.precision)
                 counters[q, LEAF_INTERVALS] += wp.int64(touch.intervals)
                 if touch.time < contact or (touch.time == contact and _before(na.triangle, nb.triangle, hit[q])):
                     if touch.time < INFINITE:

@@ -67,20 +67,17 @@ def published_manifold(bodies: Analytic, terrains: list[Heightfield], worlds: np
     normal = np.array([c.normal for _, _, c in rows]).reshape(count, 3)
     depth = np.array([c.depth for _, _, c in rows], float)
     query, number = np.array([k for k, _, _ in rows], np.int32), np.array([c.element for _, _, c in rows], np.int32)
-    return Contacts(
+    return Contacts.of(
         query=query,
-        time=np.zeros(count),
         point_a=point,
         point_b=point + depth[:, None] * normal,
         normal=normal,
         gap=-depth,
         body_a=query,
         body_b=np.array([w for _, w, _ in rows], np.int32),
-        feature_a=np.zeros(count, np.int32),
+        feature_a=0,
         feature_b=number,
-        weights=np.zeros((count, 4)),
-        kind=np.full(count, Kind.VERTEX_FACE, np.uint8),
-        vertex_on=np.zeros(count, np.uint8),
+        kind=Kind.VERTEX_FACE,
         key=number.astype(np.int64),
     )
 

@@ -8,6 +8,9 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
+import warp as wp
+
+from tangere.runtime import view_room
 
 
 class Status(IntEnum):
@@ -150,8 +153,41 @@ class Contacts:
         )
         return f"Contacts({len(self)}: {kinds}; time {self.time.min():.6g} to {self.time.max():.6g})"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what meets, and the first contact."""
+        return view_room().html(repr(self), contact_facts(self))
+
+
+def contact_facts(contacts: Contacts) -> dict[str, str]:
+    """What a notebook shows of the earliest contact: nothing where there is none, or where it is on a device."""
+    if not len(contacts) or not isinstance(contacts.time, np.ndarray):
+        return {}
+    first = int(contacts.time.argmin())
+    point, normal = (", ".join(f"{x:.6g}" for x in v[first]) for v in (contacts.point_b, contacts.normal))
+    features = f"{contacts.feature_a[first]} and {contacts.feature_b[first]}"
+    return {
+        "features": f"{Kind(contacts.kind[first])} {features}",
+        "bodies": f"{contacts.body_a[first]} and {contacts.body_b[first]}",
+        "point": f"({point}) m",
+        "normal": f"({normal})",
+        "gap": f"{contacts.gap[first]:.6g} m",
+    }
+
 
 def contact_key(kind, vertex_on, first, second) -> np.ndarray:
     """A name for a pair of features that is stable across steps: kind, side, and both numbers (below 2^29)."""
     side = (np.asarray(kind, np.int64) << 1) | np.asarray(vertex_on, np.int64)
     return (side << 58) | (np.asarray(first, np.int64) << 29) | np.asarray(second, np.int64)
+
+
+def empty_columns(struct: Any, count: int, device: wp.Device) -> Any:
+    """A `wp.struct` of arrays with room for n rows, on a device."""
+    columns = struct()
+    for name, variable in struct.vars.items():
+        setattr(columns, name, wp.empty(count, dtype=variable.type.dtype, device=device))
+    return columns
+
+
+def columns_of(columns: Any) -> dict[str, wp.array]:
+    """The arrays of such a struct by their names."""
+    return {name: getattr(columns, name) for name in columns._cls.vars}

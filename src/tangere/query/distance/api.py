@@ -32,10 +32,11 @@ from tangere.query.distance.traversal import (
     WEIGHTS_B,
     find_nearest,
 )
-from tangere.query.intersection.api import decide_exactly, intersecting_pairs
+from tangere.query.intersection.api import intersecting_pairs
 from tangere.query.intersection.posed import as_posed, paired
 from tangere.query.intersection.prepared_pair import PosedPair
-from tangere.runtime import Arrays, LaunchCache, PreparedLaunch, choose_device, launch, load, using_threads
+from tangere.query.intersection.traversal import decide_exactly
+from tangere.runtime import Arrays, LaunchCache, PreparedLaunch, choose_device, launch, load, using_threads, view_room
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -66,6 +67,23 @@ class Distance:
             least = f", least {np.min(self.upper):.9g}" if len(self.upper) else ""
             return f"Distance({len(self.upper)} queries{least})"
         return f"Distance({self.upper:.9g}, {Kind(self.kind)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how far and where; of many, the nearest."""
+        single = np.ndim(self.upper) == 0
+        facts = {} if single else {"queries": str(len(self.upper))}
+        if single or len(self.upper):
+            k = () if single else int(np.argmin(self.upper))
+            lower, upper, kind, of_a, of_b = (
+                np.asarray(value)[k] for value in (self.lower, self.upper, self.kind, self.triangle_a, self.triangle_b)
+            )
+            points = [", ".join(f"{x:.6g}" for x in np.asarray(v)[k]) for v in (self.point_a, self.point_b)]
+            facts |= {
+                "distance": f"{lower:.9g} to {upper:.9g} m",
+                "features": f"{Kind(int(kind))}, triangles {of_a} and {of_b}",
+                "points": f"({points[0]}) and ({points[1]}) m",
+            }
+        return view_room().html("Distance", facts)
 
 
 def distance(

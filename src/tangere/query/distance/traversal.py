@@ -13,8 +13,8 @@ import warp as wp
 
 from tangere.bvh.obb import DEPTH_LIMIT, ObbNode, boxes_at_least
 from tangere.geometry.triangles import MEET, common_point, gap_along, nearest_of_triangles, triangles_meet
-from tangere.query.intersection.api import Waiting, any_meeting, opens_first
 from tangere.query.intersection.posed import placement_error, pose_of, relative_pose, world_corners
+from tangere.query.intersection.traversal import Waiting, any_meeting, opens_first
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)

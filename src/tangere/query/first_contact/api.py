@@ -7,6 +7,7 @@ Known as: continuous collision detection, time of impact.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import warp as wp
@@ -17,6 +18,7 @@ from tangere.query.engines import answer
 from tangere.query.first_contact.deforming.api import Candidates
 from tangere.query.first_contact.options import DeformingOptions, Mode, RigidOptions, SceneOptions, Start
 from tangere.query.first_contact.result import FirstContact, FirstContacts
+from tangere.query.first_contact.skin import without_skin
 from tangere.runtime import Arrays, InputError
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, warn_of_doubted_units
@@ -29,6 +31,7 @@ def first_contact(
     allowed: Arrays | None = None,
     mode: Mode = "sound",
     start: Start = "checked",
+    skin: float | None = None,
     separation: float = 0.0,
     tolerance: float | None = None,
     options: DeformingOptions | RigidOptions | SceneOptions | None = None,
@@ -47,7 +50,10 @@ def first_contact(
         allowed: of a list, pairs of bodies that may touch, (k, 2), by number or by name.
         mode: "sound" is never late; "exact" decides what rounding leaves open (Linear motion); "published" is the
             method as its document prints it, not safe.
-        start: "trusted" skips the search for overlap at t = 0 (for step loops that never leave an overlap behind).
+        start: "trusted" skips the search for overlap at t = 0 (for step loops that never leave an overlap behind);
+            "leaving" is for a rigid part that is in contact where it is mounted: contacts shallower than `skin` are
+            ignored, at any time of the motion, and the answer says so: "free but for 0.1 mm".
+        skin: how deep these may be [m]; None means the chord errors of the facets and the rounding of float32.
         separation: distance that already counts as contact [m].
         tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
             size of the query.
@@ -79,7 +85,13 @@ def first_contact(
     elif allowed is not None:
         raise InputError("allowed says which bodies of a list may touch: first_contact([a, b, c], allowed=[(0, 1)])")
     warn_of_doubted_units(a, b)
-    return answer(
+    taken = None
+    if start == "leaving":
+        (a, taken), start = without_skin(a, [b], skin), "checked"
+        tolerance = taken.tolerance(tolerance, a.shape.extent if isinstance(a, Moving) else a.extent)
+    elif skin is not None:
+        raise InputError("skin goes with start='leaving'")
+    found = answer(
         "first_contact",
         a,
         b,
@@ -92,6 +104,7 @@ def first_contact(
         threads=threads,
         **of_list,
     )
+    return found if taken is None else replace(found, skin=taken)
 
 
 def all_contacts(

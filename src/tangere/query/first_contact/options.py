@@ -15,7 +15,7 @@ import numpy as np
 from tangere.runtime import InputError, described, published
 
 #: Whether overlap at t = 0 is searched for, or the caller knows that there is none.
-Start = Literal["checked", "trusted"]
+Start = Literal["checked", "trusted", "leaving"]
 
 #: A name, or a reading of the course, `tangere.published.course.Reading(...)`, which means "published" read so.
 Mode = Literal["sound", "exact", "published"] | Any

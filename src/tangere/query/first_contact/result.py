@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.query.contacts.record import Contacts, Kind, Status
-from tangere.runtime import InputError, to_numpy
+from tangere.query.contacts.record import Contacts, Kind, Status, contact_facts
+from tangere.runtime import InputError, to_numpy, view_room
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,7 @@ class FirstContacts:
     point_b: Any = None  #: (n, 3) on the second primitive at `time` [m]
     normal: Any = None  #: (n, 3) unit, pushes the first primitive away from the second
     test: Any = None  #: (n,) triangle-triangle only: which of the 15 tests touched first, -1 when free or overlapping
+    skin: Any = None  #: the `Skin` that the first bodies were asked about without, if any
 
     def __len__(self) -> int:
         return len(self.time)
@@ -51,6 +52,14 @@ class FirstContacts:
         counts = ", ".join(f"{int((status == s).sum())} {s}" for s in Status if (status == s).any())
         return f"FirstContacts({len(self)} queries: {counts or 'none'})"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: how many of each status, and the earliest contact."""
+        status, times = to_numpy(self.status, "status", np.uint8), to_numpy(self.time, "time")
+        facts: dict[str, Any] = {str(s): int((status == s).sum()) for s in Status if (status == s).any()}
+        if np.isfinite(times).any():
+            facts["earliest"] = f"t = {times.min():.9g}, query {int(times.argmin())}"
+        return view_room().html(f"FirstContacts of {len(self)} queries", facts)
+
 
 @dataclass(frozen=True, eq=False)
 class FirstContact:
@@ -60,6 +69,7 @@ class FirstContact:
     time_upper: float  #: contact is certain by then, inf when that is not proved
     status: Status
     contacts: Contacts = field(default_factory=Contacts)  #: the contact at `time` (empty when free)
+    skin: Any = None  #: the `Skin` that the first body was asked about without, if any
 
     def __bool__(self) -> bool:
         """True where there is a contact or none could be excluded."""
@@ -67,9 +77,16 @@ class FirstContact:
 
     def __repr__(self) -> str:
         if self.status == Status.FREE:
-            return "FirstContact(free)"
+            return "FirstContact(free)" if self.skin is None else f"FirstContact(free but for {self.skin})"
         what = "no detail"
         if len(self.contacts):
             kind, place = Kind(self.contacts.kind[0]), ", ".join(f"{x:.6g}" for x in self.contacts.point_b[0])
             what = f"around ({place})" if kind == Kind.NONE else kind
         return f"FirstContact({self.status} at t={self.time:.9g}, {what})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: when, where and which features."""
+        facts: dict[str, Any] = {"status": self.status}
+        if self.status != Status.FREE:
+            facts |= {"time": f"{self.time:.9g}", "certain by": f"{self.time_upper:.9g}"}
+        return view_room().html("FirstContact", facts | contact_facts(self.contacts))

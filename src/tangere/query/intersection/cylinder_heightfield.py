@@ -36,8 +36,10 @@ from tangere.bvh.height_pyramid import (
     terrain_visits,
     tiles_held,
 )
-from tangere.runtime import SOUND, InputError, choose_device, described, launch, to_numpy, using_threads
+from tangere.query.dispatch import refuse_unsupported
+from tangere.runtime import SOUND, InputError, choose_device, launch, to_numpy, using_threads
 from tangere.shape.analytic import AnalyticShape, Cylinder
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
 
 wp.set_module_options(SOUND)
 
@@ -102,8 +104,8 @@ def touches(
         >>> touches(Cylinder(0.5, 1.2).at(pose), Heightfield(np.zeros((11, 11))), device="cpu")
         Touches(1 cylinders: 1 touch, 0 buried, 0 outside)
     """
-    if not isinstance(cylinders, Cylinder):
-        raise InputError(f"touches() takes cylinders, not {described(cylinders)}")
+    if not isinstance(cylinders, Cylinder) or not isinstance(terrain, Heightfield | TiledHeightfield):
+        refuse_unsupported("touches", cylinders, terrain)
     device = choose_device(device, cylinders.poses)
     poses = to_numpy(cylinders.poses, "poses").reshape(-1, 4, 4)
     wrong = ~np.isfinite(poses).all(axis=(1, 2))

@@ -83,18 +83,10 @@ def _still(poses: np.ndarray, times: np.ndarray) -> np.ndarray:
 def pose_of(matrix: wp.mat44d) -> RigidPose:
     """Rotation and translation of a (4, 4) matrix."""
     pose = RigidPose()
-    pose.rotation = wp.mat33d(
-        matrix[0, 0],
-        matrix[0, 1],
-        matrix[0, 2],
-        matrix[1, 0],
-        matrix[1, 1],
-        matrix[1, 2],
-        matrix[2, 0],
-        matrix[2, 1],
-        matrix[2, 2],
-    )
-    pose.translation = wp.vec3d(matrix[0, 3], matrix[1, 3], matrix[2, 3])
+    for row in range(3):
+        for column in range(3):
+            pose.rotation[row, column] = matrix[row, column]
+        pose.translation[row] = matrix[row, 3]
     return pose
 
 

@@ -1,8 +1,9 @@
 """Contact manifolds of analytic bodies on height grids: few points, all that matter, at any cell size.
 
 Question: where does each body rest on the ground, how deep, and which way is out?
-Method:   each body sweeps the ground below it (`sweep`), groups what it finds by normal and keeps at most four points
-          of each group (`reduction`): on CPU one body after the other, on CUDA all at once (`cuda.pipeline`).
+Method:   each body goes through the ground below it (`traversal`), groups what it finds by normal and keeps at most
+          four points of each group (`reduction`): on CPU one body after the other, on CUDA all at once
+          (`cuda.pipeline`).
 Sound:    a cylinder that touches always has a contact; no contact is deeper than the vertical penetration; a body with
           more groups than there was room for is done again with more room.
 Known as: contact manifold. After Strashnov and Torgashev 2020; what they print is `mode="published"`.
@@ -20,13 +21,13 @@ import numpy as np
 import warp as wp
 
 from tangere.bvh.height_pyramid import HeightPyramid, PagedPyramid, Terrain, terrain_visits, tiles_held
-from tangere.query.contacts.record import Contacts
+from tangere.query.contacts.record import Contacts, empty_columns
 from tangere.query.dispatch import refuse_unsupported
 from tangere.query.manifold.cuda.pipeline import index_range, manifold_cuda
 from tangere.query.manifold.details import (
+    Columns,
     ManifoldRow,
     contacts_of,
-    empty_columns,
     few_contacts,
     on_device,
     record_of,
@@ -43,7 +44,7 @@ from tangere.query.manifold.reduction import (
     kept_contact,
     reduce_group,
 )
-from tangere.query.manifold.sweep import sweep_of
+from tangere.query.manifold.traversal import ground_contacts_of
 from tangere.runtime import (
     SOUND,
     Arrays,
@@ -139,7 +140,7 @@ def manifold(
                 if ground is not None:
                     return _prepared_manifold(field, ground, bodies).answer(bodies, distance)
     with using_threads(threads):
-        return _swept(bodies, terrains, worlds, distance, choose_device(device, bodies.poses))
+        return _contacts_of_many(bodies, terrains, worlds, distance, choose_device(device, bodies.poses))
 
 
 def _checked(bodies: Any, terrain: Any, world: Any, distance: Any) -> tuple[list[Ground], np.ndarray | None]:
@@ -169,7 +170,7 @@ def _checked(bodies: Any, terrain: Any, world: Any, distance: Any) -> tuple[list
     return terrains, numbers.astype(np.int32)
 
 
-def _swept(
+def _contacts_of_many(
     bodies: Analytic, terrains: list[Ground], worlds: np.ndarray | None, margin: float | None, device: wp.Device
 ) -> Contacts:
     """All bodies in one launch, or in as many as their room in memory and the resident tiles ask for."""
@@ -197,15 +198,15 @@ def _swept(
             if device.is_cuda:
                 parts += manifold_cuda(bodies.kind, chosen, [ground, *inputs], device)
                 continue
-            swept = _swept_on_threads(bodies.kind, chosen, [ground, *inputs], count, device)
-            ordered = ordered and len(swept) == 1
-            parts += swept
+            rows_found = _rows_on_threads(bodies.kind, chosen, [ground, *inputs], count, device)
+            ordered = ordered and len(rows_found) == 1
+            parts += rows_found
     if device.is_cuda:
-        return record_of(parts or [empty_columns(0, device)], bodies.poses, ordered)
+        return record_of(parts or [empty_columns(Columns, 0, device)], bodies.poses, ordered)
     return contacts_of(_joined(parts, device), worlds, bodies.poses, ordered)
 
 
-def _swept_on_threads(kind: int, chosen: wp.array, inputs: list[Any], count: int, device: wp.Device) -> list[wp.array]:
+def _rows_on_threads(kind: int, chosen: wp.array, inputs: list[Any], count: int, device: wp.Device) -> list[wp.array]:
     """The rows of the chosen of `count` bodies; those with many groups once more, with more room."""
     parts, room = [], ROOM
     while len(chosen):
@@ -389,10 +390,10 @@ def _margins_of(bodies: Analytic, margin: float | None) -> np.ndarray:
 @cache
 def manifold_kernel(kind: int) -> wp.Kernel:
     """The kernel for one kind of body."""
-    sweep = sweep_of(kind)
+    find_contacts = ground_contacts_of(kind)
 
     @wp.kernel(module="unique", module_options=SOUND)
-    def sweep_bodies(
+    def find_ground_contacts(
         first: int,
         shard: int,
         chosen: wp.array[int],
@@ -419,7 +420,7 @@ def manifold_kernel(kind: int) -> wp.Kernel:
         if not is_finite(body, here):
             status[i] = wp.uint8(NOT_FINITE)
             return
-        sweep(t, body, hulls, here, groups, walls)
+        find_contacts(t, body, hulls, here, groups, walls)
         if groups.count[shard] > groups.room:
             status[i] = wp.uint8(NO_ROOM)
             return
@@ -443,4 +444,4 @@ def manifold_kernel(kind: int) -> wp.Kernel:
                     out[at] = row_of(kept_contact(groups, shard, g, retained[c]), i, g, origin)
                     at += 1
 
-    return sweep_bodies
+    return find_ground_contacts

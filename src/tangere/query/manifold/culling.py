@@ -44,23 +44,36 @@ _ROUNDING = wp.constant(real(1.0e-12))
 
 
 def clear_of(kind: int) -> wp.Function:
-    """`is_clear(body, hulls, grown, margin, x0, x1, y0, y1, top) -> bool`; `grown` is the cylinder with its margin."""
+    """`is_clear(body, hulls, grown, margin, column) -> bool`; `grown` is the cylinder with its margin."""
     return (_round_clear, _cylinder_clear, _cone_clear, _hull_clear)[kind]
 
 
+@wp.struct
+class GroundColumn:
+    """Ground under a rectangle, without end below, relative to the body's origin."""
+
+    x0: wp.float64
+    x1: wp.float64
+    y0: wp.float64
+    y1: wp.float64
+    top: wp.float64
+
+
 @wp.func
-def _cylinder_clear(
-    body: PlacedBody,
-    hulls: Hulls,
-    grown: UprightCylinder,
-    margin: real,
-    x0: real,
-    x1: real,
-    y0: real,
-    y1: real,
-    top: real,
-) -> bool:
-    return node_is_clear(grown, x0, x1, y0, y1, top)
+def ground_reach(u: vec, column: GroundColumn) -> real:
+    """How far the ground of a column reaches along u, which does not point down."""
+    return farthest(u, column.x0, column.x1, column.y0, column.y1, column.top)
+
+
+@wp.func
+def middle_of(column: GroundColumn) -> vec:
+    """The middle of its top."""
+    return vec(_HALF * (column.x0 + column.x1), _HALF * (column.y0 + column.y1), column.top)
+
+
+@wp.func
+def _cylinder_clear(body: PlacedBody, hulls: Hulls, grown: UprightCylinder, margin: real, column: GroundColumn) -> bool:
+    return node_is_clear(grown, column.x0, column.x1, column.y0, column.y1, column.top)
 
 
 _round_support = support_of(0)
@@ -68,69 +81,39 @@ _cone_support = support_of(2)
 
 
 @wp.func
-def _round_clear(
-    body: PlacedBody,
-    hulls: Hulls,
-    grown: UprightCylinder,
-    margin: real,
-    x0: real,
-    x1: real,
-    y0: real,
-    y1: real,
-    top: real,
-) -> bool:
-    middle = vec(_HALF * (x0 + x1), _HALF * (y0 + y1), top)
+def _round_clear(body: PlacedBody, hulls: Hulls, grown: UprightCylinder, margin: real, column: GroundColumn) -> bool:
+    middle = middle_of(column)
     u = wp.clamp(wp.dot(middle, body.axis), -body.reach, body.reach) * body.axis - middle
     if u[2] < _ZERO or wp.length(u) <= body.radius:
         return False
     u = wp.normalize(u)
-    return farthest(u, x0, x1, y0, y1, top) < wp.dot(u, _round_support(body, hulls, -u)) - margin
+    return ground_reach(u, column) < wp.dot(u, _round_support(body, hulls, -u)) - margin
 
 
 @wp.func
-def _cone_clear(
-    body: PlacedBody,
-    hulls: Hulls,
-    grown: UprightCylinder,
-    margin: real,
-    x0: real,
-    x1: real,
-    y0: real,
-    y1: real,
-    top: real,
-) -> bool:
+def _cone_clear(body: PlacedBody, hulls: Hulls, grown: UprightCylinder, margin: real, column: GroundColumn) -> bool:
     v = body.axis
-    if v[2] >= _ZERO and farthest(v, x0, x1, y0, y1, top) < -body.reach - margin:
+    if v[2] >= _ZERO and ground_reach(v, column) < -body.reach - margin:
         return True
-    middle = vec(_HALF * (x0 + x1), _HALF * (y0 + y1), top)
+    middle = middle_of(column)
     u = wp.dot(middle, v) * v - middle
     length = wp.length(u)
     if length <= _ZERO:
         return False
     u = u / length
-    if u[2] >= _ZERO and farthest(u, x0, x1, y0, y1, top) < wp.dot(u, _cone_support(body, hulls, -u)) - margin:
+    if u[2] >= _ZERO and ground_reach(u, column) < wp.dot(u, _cone_support(body, hulls, -u)) - margin:
         return True
     u = wp.normalize(u - (_HALF * body.radius / body.reach) * v)
-    return u[2] >= _ZERO and farthest(u, x0, x1, y0, y1, top) < wp.dot(u, _cone_support(body, hulls, -u)) - margin
+    return u[2] >= _ZERO and ground_reach(u, column) < wp.dot(u, _cone_support(body, hulls, -u)) - margin
 
 
 @wp.func
-def _hull_clear(
-    body: PlacedBody,
-    hulls: Hulls,
-    grown: UprightCylinder,
-    margin: real,
-    x0: real,
-    x1: real,
-    y0: real,
-    y1: real,
-    top: real,
-) -> bool:
+def _hull_clear(body: PlacedBody, hulls: Hulls, grown: UprightCylinder, margin: real, column: GroundColumn) -> bool:
     for k in range(hulls.planes.shape[0]):
         plane = hulls.planes[k]
         n = body.rotation * wp.cw_div(vec(plane[0], plane[1], plane[2]), body.half)
         if n[2] <= _ZERO:
-            if farthest(-n, x0, x1, y0, y1, top) < -plane[3] - margin * wp.length(n):
+            if ground_reach(-n, column) < -plane[3] - margin * wp.length(n):
                 return True
     return False
 

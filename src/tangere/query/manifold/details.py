@@ -1,4 +1,9 @@
-"""What a sweep found, as rows, and the contact record made of them."""
+"""A contact point of a body with the ground, rows of such, and the contact record made of them.
+
+Lists of contact points are as CUDA threads want them. A thread that reads or writes a record of its own moves 16 bytes
+at a time here: the compiler would take 8, as it does not know that lists begin at a multiple of 16, which all that Warp
+makes do.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.query.contacts.record import Contacts, Kind
-from tangere.query.manifold.contact_point import ContactPoint
+from tangere.query.contacts.record import Contacts, Kind, columns_of, empty_columns
 from tangere.runtime import SOUND, Arrays, device_of, launch, like, sort_pairs
 
 wp.set_module_options(SOUND)
@@ -24,6 +28,17 @@ _VERTEX_ON = np.array([0, 0, 1, 0], np.uint8)
 #: The same, a byte each.
 _KIND_BYTES = wp.constant(int(_KINDS.view("<u4")[0]))
 _VERTEX_ON_BYTES = wp.constant(int(_VERTEX_ON.view("<u4")[0]))
+
+
+@wp.struct
+class ContactPoint:
+    """A point where a body and the ground contact or nearly do; relative to the body's origin."""
+
+    point: wp.vec3d  #: on the body
+    depth: wp.float64  #: along the normal; negative is a gap. What reduces a group reads no more than these two
+    normal: wp.vec3d  #: unit, out of the ground
+    code: wp.int32  #: which features meet and which part of the body this is
+    feature: wp.int32  #: number of the ground's vertex, edge or face
 
 
 @wp.struct
@@ -56,10 +71,6 @@ class Columns:
     key: wp.array[wp.int64]
 
 
-#: Of what the columns are.
-_TYPES = {name: variable.type.dtype for name, variable in Columns.vars.items()}
-
-
 @wp.func
 def row_of(contact: ContactPoint, query: int, group: int, origin: wp.vec3d) -> ManifoldRow:
     row = ManifoldRow()
@@ -82,7 +93,7 @@ def contacts_of(rows: wp.array, worlds: np.ndarray | None, poses: Arrays, ordere
     if len(rows) <= FEW and isinstance(poses, np.ndarray):
         return few_contacts(rows.numpy(), worlds)
     device = device_of(rows)
-    columns = empty_columns(len(rows), device)
+    columns = empty_columns(Columns, len(rows), device)
     given = on_device(np.zeros(1, np.int32) if worlds is None else worlds, wp.int32, device)
     launch(_take_apart, len(rows), [rows, given], [columns], device=device)
     return record_of([columns], poses, ordered)
@@ -95,7 +106,7 @@ def record_of(parts: list[Any], poses: Arrays, ordered: bool) -> Contacts:
         columns = _by_rising_body(columns)
     count, device = len(columns.query), device_of(columns.query)
     out = like(poses)
-    ready = {name: out(getattr(columns, name)) for name in _TYPES}
+    ready = {name: out(column) for name, column in columns_of(columns).items()}
     if isinstance(poses, np.ndarray):
         time, weights = np.zeros(count), np.zeros((count, 4))
     else:
@@ -104,26 +115,18 @@ def record_of(parts: list[Any], poses: Arrays, ordered: bool) -> Contacts:
     return Contacts(time=time, weights=weights, body_a=ready["query"], **ready)
 
 
-def empty_columns(count: int, device: wp.Device) -> Any:
-    """Room for so many contacts, their columns apart."""
-    columns: Any = Columns()
-    for name, dtype in _TYPES.items():
-        setattr(columns, name, wp.empty(count, dtype=dtype, device=device))
-    return columns
-
-
 def first_of(columns: Any, count: int) -> Any:
     """The first rows of columns that have room for more."""
     some: Any = Columns()
-    for name in _TYPES:
-        setattr(some, name, getattr(columns, name)[:count])
+    for name, column in columns_of(columns).items():
+        setattr(some, name, column[:count])
     return some
 
 
 def _joined(parts: list[Any]) -> Any:
     """All columns, in order, without a way over the host."""
     device = device_of(parts[0].query)
-    whole, at = empty_columns(sum(len(part.query) for part in parts), device), 0
+    whole, at = empty_columns(Columns, sum(len(part.query) for part in parts), device), 0
     in_order = wp.empty(0, dtype=wp.int32, device=device)
     for part in parts:
         launch(_move, len(part.query), [part, in_order, at], [whole], device=device)
@@ -135,7 +138,7 @@ def _by_rising_body(columns: Any) -> Any:
     count, device = len(columns.query), device_of(columns.query)
     numbers = wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
     _, order = sort_pairs(columns.query, numbers)
-    moved = empty_columns(count, device)
+    moved = empty_columns(Columns, count, device)
     launch(_move, count, [columns, order, 0], [moved], device=device)
     return moved
 
@@ -228,3 +231,88 @@ def _move(first: int, part: Columns, order: wp.array[int], begin: int, whole: Co
     whole.kind[i] = part.kind[at]
     whole.vertex_on[i] = part.vertex_on[at]
     whole.key[i] = part.key[at]
+
+
+@wp.func
+def contact_point(point: wp.vec3d, normal: wp.vec3d, depth: wp.float64, code: int, feature: int) -> ContactPoint:
+    """A contact point of these parts."""
+    contact = ContactPoint()
+    contact.point = point
+    contact.depth = depth
+    contact.normal = normal
+    contact.code = code
+    contact.feature = feature
+    return contact
+
+
+@wp.func_native("""
+    const auto& contact = contacts.data[at];
+#if defined(__CUDA_ARCH__)
+    const double2* pairs = reinterpret_cast<const double2*>(&contact) + 2 * half;
+    const double2 one = pairs[0], two = pairs[1];
+    return wp::vec_t<4, wp::float64>(one.x, one.y, two.x, two.y);
+#else
+    wp::vec_t<4, wp::float64> found;
+    __builtin_memcpy(&found, reinterpret_cast<const char*>(&contact) + 32 * half, 32);
+    return found;
+#endif
+""")
+def half_of(contacts: wp.array[ContactPoint], at: int, half: int) -> wp.vec4d:
+    """Point and depth of a contact (0), or its normal and the rest (1), as bits of a number."""
+    ...
+
+
+@wp.func
+def contact_point_at(contacts: wp.array[ContactPoint], at: int) -> ContactPoint:
+    """A contact of a list."""
+    where = half_of(contacts, at, 0)
+    what = half_of(contacts, at, 1)
+    contact = ContactPoint()
+    contact.point = wp.vec3d(where[0], where[1], where[2])
+    contact.depth = where[3]
+    contact.normal = wp.vec3d(what[0], what[1], what[2])
+    rest = wp.cast(what[3], wp.int64)
+    contact.code = int(rest)
+    contact.feature = int(rest >> wp.int64(32))
+    return contact
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    double2* pairs = reinterpret_cast<double2*>(&contacts.data[at]);
+    pairs[0] = make_double2(contact.point[0], contact.point[1]);
+    pairs[1] = make_double2(contact.point[2], contact.depth);
+    pairs[2] = make_double2(contact.normal[0], contact.normal[1]);
+    pairs[3] = make_double2(contact.normal[2], __hiloint2double(contact.feature, contact.code));
+#else
+    contacts.data[at] = contact;
+#endif
+""")
+def store_contact_point(contacts: wp.array[ContactPoint], at: int, contact: ContactPoint):
+    """Put a contact into a list."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    *reinterpret_cast<int4*>(&rows.data[at]) = make_int4(four[0], four[1], four[2], four[3]);
+#else
+    rows.data[at] = four;
+#endif
+""")
+def store_four(rows: wp.array[wp.vec4i], at: int, four: wp.vec4i):
+    """Write four numbers."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const int4 four = *reinterpret_cast<const int4*>(&rows.data[at]);
+    return wp::vec_t<4, wp::int32>(four.x, four.y, four.z, four.w);
+#else
+    return rows.data[at];
+#endif
+""")
+def four_at(rows: wp.array[wp.vec4i], at: int) -> wp.vec4i:
+    """Read four numbers."""
+    ...

@@ -14,8 +14,7 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts.record import Contacts
-from tangere.query.manifold.contact_point import ContactPoint
-from tangere.query.manifold.details import ManifoldRow, contacts_of, row_of
+from tangere.query.manifold.details import ContactPoint, ManifoldRow, contact_point, contacts_of, row_of
 from tangere.query.manifold.features.contact import FLAT_ANGLE, support_point_of
 from tangere.query.manifold.reduction import (
     TIE,
@@ -142,12 +141,7 @@ def _plane_kernel(kind: int) -> wp.Kernel:
             p = point(body, hulls, n, k)
             depth = height - wp.dot(p, n)
             if depth >= -margin and most - depth <= FLAT_ANGLE * wp.length(p - deepest) + _SLACK * wp.length(p):
-                contact = ContactPoint()
-                contact.point = p
-                contact.normal = n
-                contact.depth = depth
-                contact.code = 4 * k
-                add_contact(groups, slot, contact)
+                add_contact(groups, slot, contact_point(p, n, depth, 4 * k, 0))
         retained = reduce_group(groups, slot, 0, TIE * margin)
         total = int(0)
         for c in range(4):

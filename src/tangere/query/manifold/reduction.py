@@ -25,7 +25,7 @@ from typing import Any
 
 import warp as wp
 
-from tangere.query.manifold.contact_point import ContactPoint, four_at, half_of, store_four
+from tangere.query.manifold.details import ContactPoint, four_at, half_of, store_four
 from tangere.runtime import SOUND
 from tangere.shape.analytic import perpendicular_to
 
@@ -52,7 +52,7 @@ SAME = wp.constant(real(1.0e-6))
 TIE = wp.constant(real(0.1))
 #: Distances and areas must lead by this factor, lest a hair's tilt choose among equal ones (of distances the square).
 STEADY = wp.constant(real(1.01))
-#: Points nearer to a line than this part of its length are on it (eps_2 of spec 9.3).
+#: Points nearer to a line than this part of its length are on it (Strashnov and Torgashev 2020, eps_2).
 COLLINEAR = wp.constant(real(1.0e-6))
 #: A face with a smaller n_z is steep.
 STEEP = wp.constant(real(0.7))

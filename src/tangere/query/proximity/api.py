@@ -13,19 +13,20 @@ Known as:  proximity query, discrete collision detection with a contact distance
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles import BroadPhase, Surfaces, as_meshes, checked_distance, every_job, triangle_pairs
 from tangere.query.contacts.record import Contacts
+from tangere.query.dispatch import refuse_unsupported
 from tangere.query.proximity.contact_buffer import ContactBuffer, describe
 from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable
 from tangere.query.proximity.nearest_filter import nearest_of_each
 from tangere.query.proximity.representative_triangles import near_features
-from tangere.runtime import InputError, using_threads
+from tangere.runtime import using_threads
 from tangere.shape.mesh import Mesh
 
 
@@ -65,12 +66,12 @@ def proximity(
         0.01
     """
     checked_distance(distance)
+    if not isinstance(a, Mesh | Iterable if b is None else Mesh) or not isinstance(b, Mesh | None):
+        refuse_unsupported("proximity", a, b)
     if b is None:
         meshes = as_meshes(a)
         jobs = every_job(len(meshes))
     else:
-        if not isinstance(a, Mesh):
-            raise InputError("with a second mesh the first argument must be a single mesh")
         meshes, jobs = [a, b], np.array([[0, 1]], np.int32)
     with using_threads(threads):
         surfaces = Surfaces.of(meshes, device)
@@ -79,12 +80,7 @@ def proximity(
 
 
 def find_near(
-    surfaces: Surfaces,
-    jobs: np.ndarray,
-    distance: float,
-    *,
-    broad_phase: BroadPhase = "tree",
-    exclude: Exclude = None,
+    surfaces: Surfaces, jobs: np.ndarray, distance: float, *, broad_phase: BroadPhase = "tree", exclude: Exclude = None
 ) -> ContactBuffer:
     """The contacts of a scene, left on its device; `jobs` (k, 2) says which meshes are compared."""
     if broad_phase == "tree":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import warp as wp
@@ -15,8 +14,9 @@ import warp as wp
 from tangere.broad_phase.triangles import Layout, Surfaces
 from tangere.geometry.closest_points import edges_offset, face_offset
 from tangere.query.contacts.record import Contacts, Kind
+from tangere.query.proximity.details import ContactTable
 from tangere.query.proximity.engine import engine_of
-from tangere.query.proximity.pair_keys import VERTEX_FACE, bases_of, body_of, key_bits, number_bits
+from tangere.query.proximity.pair_keys import VERTEX_FACE, bases_of, body_of, key_bits, number_bits, split_key
 from tangere.runtime import SOUND, NonCopyable, device_of, launch
 
 wp.set_module_options(SOUND)
@@ -70,45 +70,52 @@ class ContactBuffer(NonCopyable, instead="take its contacts, which are in main m
         return f"{self.count}: {', '.join(f'{count} {Kind(kind)}' for kind, count in kinds)}; on {device}"
 
     @cached_property
+    def table(self) -> ContactTable:
+        """The columns for kernels, which write as many rows as `number` says."""
+        table, layout = ContactTable(), self.layout
+        for column in ("number", "pair_keys", "positions", "quads", "weights", "gap", "features", "kind"):
+            setattr(table, column, getattr(self, column))
+        table.bits, table.bases = number_bits(layout), bases_of(layout)
+        table.faces, table.edges = layout.faces, layout.edges
+        return table
+
+    @cached_property
     def details(self) -> ContactColumns:
         """Points, normals and who they belong to, made when first asked for."""
         device = device_of(self.pair_keys)
         types = (wp.vec3d, wp.vec3d, wp.vec3d, wp.int64, wp.vec2i, wp.uint8)
         details = ContactColumns(*(wp.empty(self.count, dtype=dtype, device=device) for dtype in types))
-        inputs = [self.pair_keys, wp.int64(number_bits(self.layout)), bases_of(self.layout)]
-        inputs += [self.quads, self.weights, self.features, self.positions]
         outputs = [details.point_a, details.point_b, details.normal, details.key, details.bodies, details.vertex_on]
-        launch(_detail, self.count, inputs, outputs, device=device, grain=4096)
+        if self.count:
+            launch(_detail, self.count, [self.table], outputs, device=device, grain=4096)
         return details
 
     @cached_property
     def contacts(self) -> Contacts:
         """The same in main memory, in canonical order."""
 
-        def rows(column: wp.array, *shape: int) -> np.ndarray:
+        def rows(column: wp.array) -> np.ndarray:
             if len(column) == self.count:
-                return column.numpy().reshape(-1, *shape)
-            some = column[: self.count].numpy().reshape(-1, *shape)
+                return column.numpy()
+            some = column[: self.count].numpy()
             return some.copy() if device_of(column).is_cpu else some  # longer ones are used again
 
         details = self.details
-        bodies, features, side = rows(details.bodies, 2), rows(self.features, 2), rows(details.vertex_on)
+        bodies, features, side = rows(details.bodies), rows(self.features), rows(details.vertex_on)
         later = np.flatnonzero(side)
         if len(later):
             features = features.copy()
             features[later] = features[later, ::-1]
-        return Contacts(
-            query=np.zeros(self.count, np.int32),
-            time=np.zeros(self.count),
-            point_a=rows(details.point_a, 3),
-            point_b=rows(details.point_b, 3),
-            normal=rows(details.normal, 3),
+        return Contacts.of(
+            point_a=rows(details.point_a),
+            point_b=rows(details.point_b),
+            normal=rows(details.normal),
             gap=rows(self.gap),
             body_a=bodies[:, 0],
             body_b=bodies[:, 1],
             feature_a=features[:, 0],
             feature_b=features[:, 1],
-            weights=rows(self.weights, 4),
+            weights=rows(self.weights),
             kind=rows(self.kind),
             vertex_on=side,
             key=rows(details.key),
@@ -135,16 +142,10 @@ def describe(surfaces: Surfaces, pair_keys: wp.array) -> ContactBuffer:
     )
     engine = engine_of(surfaces.device)
     near = ContactBuffer.empty(layout, surfaces.positions, engine.sort_keys(pair_keys, key_bits(layout)), number, count)
-    kernel, dim, arguments = engine.fill_launch(near, bases_of(layout))
-    launch(kernel, dim, arguments, device=surfaces.device, grain=FILL_GRAIN if dim > FEW_EIGHTS else FEW_EIGHTS)
+    if count:
+        kernel, dim, arguments = engine.fill_launch(near)
+        launch(kernel, dim, arguments, device=surfaces.device, grain=FILL_GRAIN if dim > FEW_EIGHTS else FEW_EIGHTS)
     return near
-
-
-def fill_arguments(near: ContactBuffer, bases: wp.array) -> list[Any]:
-    """What a kernel that writes the columns takes, as far as `near.number` says."""
-    layout = near.layout
-    inputs = [near.number, near.pair_keys, wp.int64(number_bits(layout)), bases, layout.faces, layout.edges]
-    return [*inputs, near.positions, near.quads, near.weights, near.gap, near.features, near.kind]
 
 
 @wp.func
@@ -162,13 +163,7 @@ def normal_between(offset: wp.vec3d, across: wp.vec3d) -> wp.vec3d:
 @wp.kernel
 def _detail(
     first: int,
-    pair_keys: wp.array[wp.int64],
-    bits: wp.int64,
-    bases: wp.array2d[int],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    features: wp.array[wp.vec2i],
-    positions: wp.array[wp.vec3d],
+    table: ContactTable,
     point_a: wp.array[wp.vec3d],
     point_b: wp.array[wp.vec3d],
     normal: wp.array[wp.vec3d],
@@ -177,33 +172,33 @@ def _detail(
     vertex_on: wp.array[wp.uint8],
 ):
     k = first + wp.tid()
-    mask = (wp.int64(1) << bits) - wp.int64(1)
-    other = int(pair_keys[k] & mask)
-    one = int((pair_keys[k] >> bits) & mask)
-    code = pair_keys[k] >> (wp.int64(2) * bits)
-    side = int(code & wp.int64(1))
-    w = weights[k]
-    p = positions[quads[k][0]]
-    a = positions[quads[k][1]]
-    b = positions[quads[k][2]]
-    c = positions[quads[k][3]]
+    parts = split_key(table.pair_keys[k], table.bits)
+    one = parts[1]
+    other = parts[2]
+    code = wp.int64(parts[0])
+    side = parts[0] & 1
+    w = table.weights[k]
+    p = table.positions[table.quads[k][0]]
+    a = table.positions[table.quads[k][1]]
+    b = table.positions[table.quads[k][2]]
+    c = table.positions[table.quads[k][3]]
     if code >> wp.int64(1) == VERTEX_FACE:
         offset = face_offset(p, a, b, c, wp.vec3d(w[1], w[2], w[3]))
         out = normal_between(offset, wp.cross(b - a, c - a))
         here = p
         there = p - offset
-        pair = wp.vec2i(body_of(bases, 0, one), body_of(bases, 2, other))
+        pair = wp.vec2i(body_of(table.bases, 0, one), body_of(table.bases, 2, other))
     else:
         offset = edges_offset(p, a, b, c, wp.vec2d(w[1], w[3]))
         out = normal_between(offset, wp.cross(a - p, c - b))
         here = w[0] * p + w[1] * a
         there = w[2] * b + w[3] * c
-        pair = wp.vec2i(body_of(bases, 1, one), body_of(bases, 1, other))
+        pair = wp.vec2i(body_of(table.bases, 1, one), body_of(table.bases, 1, other))
     # Two meshes have numbers of their own; among more, the numbers of the scene keep keys apart.
-    if bases.shape[1] > 3:
+    if table.bases.shape[1] > 3:
         key[k] = (((code << KEY_SHIFT) | wp.int64(one)) << KEY_SHIFT) | wp.int64(other)
     else:
-        key[k] = (((code << KEY_SHIFT) | wp.int64(features[k][0])) << KEY_SHIFT) | wp.int64(features[k][1])
+        key[k] = (((code << KEY_SHIFT) | wp.int64(table.features[k][0])) << KEY_SHIFT) | wp.int64(table.features[k][1])
     if side == 1:
         point_a[k] = there
         point_b[k] = here

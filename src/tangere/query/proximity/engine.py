@@ -33,8 +33,8 @@ class Engine:
     near_owned: Callable[[Surfaces, wp.array, float], wp.array | None]
     #: (keys, bits) -> the keys, all different, in rising order.
     sort_keys: Callable[[wp.array, int], wp.array]
-    #: (buffer, bases) -> kernel, number of indices and arguments of the launch that writes a buffer's columns.
-    fill_launch: Callable[[Any, wp.array], tuple[wp.Kernel, int, list[Any]]]
+    #: (buffer) -> kernel, number of indices and arguments of the launch that writes a buffer's columns.
+    fill_launch: Callable[[Any], tuple[wp.Kernel, int, list[Any]]]
     #: The detector of a scene: (surfaces, plan, positions, distance, excluded).
     detector: Callable[..., Any]
 

@@ -19,7 +19,7 @@ import warp as wp
 from tangere.broad_phase.triangles import Surfaces, checked_distance
 from tangere.geometry.closest_points import edges_offset, face_offset, nearest_on_edges, nearest_on_face
 from tangere.query.contacts.record import Contacts, Kind, contact_key
-from tangere.query.proximity.pair_keys import EDGE_EDGE
+from tangere.query.proximity.pair_keys import EDGE_EDGE, split_key
 from tangere.runtime import SOUND, InputError, check_kind, launch
 from tangere.shape.mesh import Adjacency, Mesh, Topology
 
@@ -199,7 +199,6 @@ def _distances(
     apart: wp.array[wp.float64],
 ):
     k = first + wp.tid()
-    mask = (wp.int64(1) << wp.int64(29)) - wp.int64(1)
-    edges_pair = keys[k] >> wp.int64(59) == EDGE_EDGE
-    one = int((keys[k] >> wp.int64(29)) & mask)
-    apart[k] = features_apart(edges_pair, one, int(keys[k] & mask), faces, edges, positions)
+    parts = split_key(keys[k], wp.int64(29))
+    edges_pair = wp.int64(parts[0] >> 1) == EDGE_EDGE
+    apart[k] = features_apart(edges_pair, parts[1], parts[2], faces, edges, positions)

@@ -16,7 +16,7 @@ import warp as wp
 
 from tangere.broad_phase.triangles import Surfaces
 from tangere.query.proximity.exclusion import Exclusion, features_apart
-from tangere.query.proximity.pair_keys import EDGE_EDGE, bases_of, body_of, number_bits
+from tangere.query.proximity.pair_keys import EDGE_EDGE, bases_of, body_of, number_bits, split_key
 from tangere.runtime import SOUND, InputError, collect, reserve_slots
 from tangere.shape.mesh import Mesh
 
@@ -84,10 +84,10 @@ class ExclusionTable:
         device, count = surfaces.device, len(pair_keys)
         number = wp.full(1, wp.int64(count), dtype=wp.int64, device=device)
         inputs = [number, pair_keys, *self.inputs(surfaces)]
-        return collect(that_count_kernel, count, inputs, wp.int64, device=device, grain=4096, capacity=count)
+        return collect(exclusion_filter, count, inputs, wp.int64, device=device, grain=4096, capacity=count)
 
     def inputs(self, surfaces: Surfaces) -> list[Any]:
-        """What `that_count_kernel` takes after the keys."""
+        """What `exclusion_filter` takes after the keys."""
         layout = surfaces.layout
         table = [wp.int64(number_bits(layout)), bases_of(layout), self.first, self.keys, self.activation]
         return [*table, layout.faces, layout.edges, surfaces.positions]
@@ -105,7 +105,7 @@ def _checked(entry: Any, number: int, mesh: Mesh) -> list[Exclusion]:
 
 
 @wp.kernel
-def that_count_kernel(
+def exclusion_filter(
     first: int,
     shard: int,
     number: wp.array[wp.int64],
@@ -125,10 +125,10 @@ def that_count_kernel(
     k = first + wp.tid()
     if wp.int64(k) >= number[0]:
         return
-    mask = (wp.int64(1) << bits) - wp.int64(1)
-    other = int(pair_keys[k] & mask)
-    one = int((pair_keys[k] >> bits) & mask)
-    code = pair_keys[k] >> (wp.int64(2) * bits)
+    parts = split_key(pair_keys[k], bits)
+    one = parts[1]
+    other = parts[2]
+    code = wp.int64(parts[0])
     edges_pair = code >> wp.int64(1) == EDGE_EDGE
     row_one = int(0)
     row_other = int(2)

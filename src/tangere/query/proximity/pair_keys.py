@@ -42,24 +42,18 @@ def bases_of(layout: Layout) -> wp.array:
     return layout.cache["bases"]
 
 
-def joined(parts: list[wp.array], device: wp.Device) -> wp.array:
-    """The keys of all parts in one array."""
-    if len(parts) == 1:
-        return parts[0]
-    whole = wp.empty(sum(map(len, parts)), dtype=wp.int64, device=device)
-    at = 0
-    for part in parts:
-        if len(part):
-            wp.copy(whole, part, dest_offset=at, count=len(part))
-        at += len(part)
-    return whole
-
-
 @wp.func
 def pair_key(kind: wp.int64, side: int, one: int, other: int, bits: wp.int64) -> wp.int64:
     """The key of a pair; side is 1 where the vertex belongs to the later body."""
     code = (kind << wp.int64(1)) | wp.int64(side)
     return (((code << bits) | wp.int64(one)) << bits) | wp.int64(other)
+
+
+@wp.func
+def split_key(key: wp.int64, bits: wp.int64) -> wp.vec3i:
+    """Kind and side (twice the kind, plus the side), and the numbers of both features."""
+    mask = (wp.int64(1) << bits) - wp.int64(1)
+    return wp.vec3i(int(key >> (wp.int64(2) * bits)), int((key >> bits) & mask), int(key & mask))
 
 
 @wp.func

@@ -10,7 +10,6 @@ Known as: representative triangles (Curtis, Tamstorf and Manocha 2008).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import warp as wp
 
@@ -45,30 +44,40 @@ def near_features(surfaces: Surfaces, pairs: wp.array, distance: float, *, boxes
     found = None if boxes else engine_of(surfaces.device).near_owned(surfaces, pairs, distance)
     if found is not None:
         return found
-    inputs = [pairs, *near_inputs(surfaces, distance, boxes)]
+    inputs = [pairs, triangle_features(surfaces, distance, boxes)]
     return collect(_near_features, len(pairs), inputs, wp.int64, device=surfaces.device, grain=GRAIN)
 
 
-def near_inputs(surfaces: Surfaces, distance: float, boxes: bool) -> list[Any]:
-    """What a kernel that calls `append_near` takes, in the order of its arguments."""
-    layout = surfaces.layout
-    inputs = [*_topology(surfaces), layout.body, wp.int64(number_bits(layout)), surfaces.positions]
-    inputs += [surfaces.vertex_boxes(distance) if boxes else wp.empty(0, dtype=MovingBox, device=surfaces.device)]
-    return [*inputs, distance]
+def triangle_features(surfaces: Surfaces, distance: float, boxes: bool) -> TriangleFeatures:
+    """What a kernel that calls `append_near` takes."""
+    owned, layout = TriangleFeatures(), surfaces.layout
+    owned.faces, owned.face_edges, owned.owns, owned.body = layout.faces, layout.face_edges, layout.owns, layout.body
+    owned.positions, owned.distance, owned.bits = surfaces.positions, distance, number_bits(layout)
+    owned.boxes = surfaces.vertex_boxes(distance) if boxes else wp.empty(0, dtype=MovingBox, device=surfaces.device)
+    return owned
 
 
 def count_tests(surfaces: Surfaces, pairs: wp.array, distance: float) -> Tests:
     """What `near_features` compares: the numbers of table 4.3 of the document."""
     counts = wp.zeros(len(pairs), dtype=wp.vec2i, device=surfaces.device)
-    inputs = [pairs, *_topology(surfaces), surfaces.vertex_boxes(distance)]
+    inputs = [pairs, triangle_features(surfaces, distance, True)]
     launch(_count_tests, len(pairs), inputs, [counts], device=surfaces.device)
     total = counts.numpy().reshape(-1, 2).sum(axis=0)
     return Tests(int(total[0]), int(total[1]))
 
 
-def _topology(surfaces: Surfaces) -> list[wp.array]:
-    layout = surfaces.layout
-    return [layout.faces, layout.face_edges, layout.owns]
+@wp.struct
+class TriangleFeatures:
+    """The features of the triangles of a scene, and which of them each triangle owns."""
+
+    faces: wp.array2d[int]
+    face_edges: wp.array2d[int]
+    owns: wp.array[int]
+    body: wp.array[int]
+    positions: wp.array[wp.vec3d]
+    boxes: wp.array[MovingBox]  # of vertices; or none
+    distance: wp.float64
+    bits: wp.int64  # of the number of a feature
 
 
 @wp.func
@@ -89,64 +98,57 @@ def face_box(t: int, faces: wp.array2d[int], boxes: wp.array[MovingBox]) -> Movi
 @wp.func
 def append_near(
     pair: wp.vec2i,
-    faces: wp.array2d[int],
-    face_edges: wp.array2d[int],
-    owns: wp.array[int],
-    body: wp.array[int],
-    bits: wp.int64,
-    positions: wp.array[wp.vec3d],
-    boxes: wp.array[MovingBox],
-    distance: wp.float64,
+    owned: TriangleFeatures,
     shard: int,
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.int64],
 ):
     """Append the keys of the features that two triangles own and that are near; boxes, if any, are compared first."""
-    boxed = boxes.shape[0] > 0
+    boxed = owned.boxes.shape[0] > 0
     for turn in range(2):
         s = pair[turn]
         t = pair[1 - turn]
-        f0 = faces[t, 0]
-        f1 = faces[t, 1]
-        f2 = faces[t, 2]
+        f0 = owned.faces[t, 0]
+        f1 = owned.faces[t, 1]
+        f2 = owned.faces[t, 2]
         for c in range(3):
-            v = faces[s, c]
-            if ((owns[s] >> c) & 1) == 1 and v != f0 and v != f1 and v != f2:
-                if not boxed or boxes_meet(boxes[v], face_box(t, faces, boxes)):
-                    p = positions[v]
-                    a = positions[f0]
-                    b = positions[f1]
-                    q = positions[f2]
-                    if face_near(p, a, b, q, distance):
+            v = owned.faces[s, c]
+            if ((owned.owns[s] >> c) & 1) == 1 and v != f0 and v != f1 and v != f2:
+                if not boxed or boxes_meet(owned.boxes[v], face_box(t, owned.faces, owned.boxes)):
+                    p = owned.positions[v]
+                    a = owned.positions[f0]
+                    b = owned.positions[f1]
+                    q = owned.positions[f2]
+                    if face_near(p, a, b, q, owned.distance):
                         place = reserve_slots(counts, shard, 1, capacity)
                         if place >= 0:
                             side = int(0)
-                            if body[s] > body[t]:
+                            if owned.body[s] > owned.body[t]:
                                 side = 1
-                            out[place] = pair_key(VERTEX_FACE, side, v, t, bits)
+                            out[place] = pair_key(VERTEX_FACE, side, v, t, owned.bits)
     s = pair[0]
     t = pair[1]
     for c in range(3):
-        if ((owns[s] >> (3 + c)) & 1) == 1:
+        if ((owned.owns[s] >> (3 + c)) & 1) == 1:
             # The smaller vertex of an edge first, as the mesh lists it: the answer must not depend on who asks.
-            a0 = wp.min(faces[s, c], faces[s, following(c)])
-            a1 = wp.max(faces[s, c], faces[s, following(c)])
+            a0 = wp.min(owned.faces[s, c], owned.faces[s, following(c)])
+            a1 = wp.max(owned.faces[s, c], owned.faces[s, following(c)])
             for d in range(3):
-                b0 = wp.min(faces[t, d], faces[t, following(d)])
-                b1 = wp.max(faces[t, d], faces[t, following(d)])
-                if ((owns[t] >> (3 + d)) & 1) == 1 and a0 != b0 and a0 != b1 and a1 != b0 and a1 != b1:
-                    if not boxed or boxes_meet(edge_box(a0, a1, boxes), edge_box(b0, b1, boxes)):
-                        p = positions[a0]
-                        a = positions[a1]
-                        b = positions[b0]
-                        q = positions[b1]
-                        if edges_near(p, a, b, q, b0 < a0 or (b0 == a0 and b1 < a1), distance):
+                b0 = wp.min(owned.faces[t, d], owned.faces[t, following(d)])
+                b1 = wp.max(owned.faces[t, d], owned.faces[t, following(d)])
+                if ((owned.owns[t] >> (3 + d)) & 1) == 1 and a0 != b0 and a0 != b1 and a1 != b0 and a1 != b1:
+                    if not boxed or boxes_meet(edge_box(a0, a1, owned.boxes), edge_box(b0, b1, owned.boxes)):
+                        p = owned.positions[a0]
+                        a = owned.positions[a1]
+                        b = owned.positions[b0]
+                        q = owned.positions[b1]
+                        if edges_near(p, a, b, q, b0 < a0 or (b0 == a0 and b1 < a1), owned.distance):
                             place = reserve_slots(counts, shard, 1, capacity)
                             if place >= 0:
-                                one = face_edges[s, c]
-                                other = face_edges[t, d]
-                                out[place] = pair_key(EDGE_EDGE, 0, wp.min(one, other), wp.max(one, other), bits)
+                                one = owned.face_edges[s, c]
+                                other = owned.face_edges[t, d]
+                                out[place] = pair_key(EDGE_EDGE, 0, wp.min(one, other), wp.max(one, other), owned.bits)
 
 
 @wp.kernel
@@ -154,34 +156,16 @@ def _near_features(
     first: int,
     shard: int,
     pairs: wp.array[wp.vec2i],
-    faces: wp.array2d[int],
-    face_edges: wp.array2d[int],
-    owns: wp.array[int],
-    body: wp.array[int],
-    bits: wp.int64,
-    positions: wp.array[wp.vec3d],
-    boxes: wp.array[MovingBox],
-    distance: wp.float64,
+    owned: TriangleFeatures,
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.int64],
 ):
-    append_near(
-        pairs[first + wp.tid()], faces, face_edges, owns, body, bits, positions, boxes, distance,
-        shard, counts, capacity, out,
-    )  # fmt: skip
+    append_near(pairs[first + wp.tid()], owned, shard, counts, capacity, out)
 
 
 @wp.kernel
-def _count_tests(
-    first: int,
-    pairs: wp.array[wp.vec2i],
-    faces: wp.array2d[int],
-    face_edges: wp.array2d[int],
-    owns: wp.array[int],
-    boxes: wp.array[MovingBox],
-    counts: wp.array[wp.vec2i],
-):
+def _count_tests(first: int, pairs: wp.array[wp.vec2i], owned: TriangleFeatures, counts: wp.array[wp.vec2i]):
     k = first + wp.tid()
     tested = int(0)
     apart = int(0)
@@ -189,17 +173,17 @@ def _count_tests(
         s = pairs[k][turn]
         t = pairs[k][1 - turn]
         for c in range(3):
-            if ((owns[s] >> c) & 1) == 1:
+            if ((owned.owns[s] >> c) & 1) == 1:
                 tested += 1
-                if not boxes_meet(boxes[faces[s, c]], face_box(t, faces, boxes)):
+                if not boxes_meet(owned.boxes[owned.faces[s, c]], face_box(t, owned.faces, owned.boxes)):
                     apart += 1
     s = pairs[k][0]
     t = pairs[k][1]
     for c in range(3):
         for d in range(3):
-            if ((owns[s] >> (3 + c)) & 1) == 1 and ((owns[t] >> (3 + d)) & 1) == 1:
+            if ((owned.owns[s] >> (3 + c)) & 1) == 1 and ((owned.owns[t] >> (3 + d)) & 1) == 1:
                 tested += 1
-                one = edge_box(faces[s, c], faces[s, following(c)], boxes)
-                if not boxes_meet(one, edge_box(faces[t, d], faces[t, following(d)], boxes)):
+                one = edge_box(owned.faces[s, c], owned.faces[s, following(c)], owned.boxes)
+                if not boxes_meet(one, edge_box(owned.faces[t, d], owned.faces[t, following(d)], owned.boxes)):
                     apart += 1
     counts[k] = wp.vec2i(tested, apart)

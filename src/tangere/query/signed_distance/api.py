@@ -18,6 +18,7 @@ from tangere.broad_phase.deforming import MeshInStep
 from tangere.broad_phase.triangles import LARGEST, checked_size
 from tangere.bvh.lbvh import Frame, LinearTree, MovingBox, TreeBoxes, vertex_boxes
 from tangere.geometry.closest_points import face_offset, nearest_on_face
+from tangere.query.dispatch import refuse_unsupported
 from tangere.runtime import SOUND, Arrays, InputError, as_points, choose_device, launch, using_threads
 from tangere.shape.mesh import Mesh
 
@@ -64,7 +65,7 @@ def signed_distance(
         [-1.0, 1.0]
     """
     if not isinstance(mesh, Mesh):
-        raise InputError(f"signed distance is known of a Mesh at rest, not of a {type(mesh).__name__}")
+        refuse_unsupported("signed_distance", points, mesh)
     checked_size(mesh)
     if not (mesh.topology.is_closed and mesh.topology.is_oriented):
         raise InputError(f"Mesh {mesh.name!r}: inside and outside need a closed mesh with triangles that agree")

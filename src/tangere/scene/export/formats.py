@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tangere.runtime import InputError, view_room
+from tangere.runtime import InputError, check_out_file, view_room
 from tangere.scene.scene import Drawable, Scene
 
 #: Ends of names, and what can be written under them.
@@ -46,13 +46,8 @@ def export(shown: Scene | Drawable | Any, path: str | Path, **options: Any) -> N
         options: those of the format that are not None: `frames`, `seconds`, and for videos `size`.
     """
     path = Path(path)
+    check_export_file(path)
     suffix = path.suffix.lower()
-    if suffix not in FORMATS:
-        raise InputError(f"{path}: a scene is written as {', '.join(FORMATS)}, so the name must end in one of these")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: cannot be written: there is no folder {path.parent}")
-    if path.is_dir():
-        raise InputError(f"{path}: cannot be written: it is a folder")
     write = _writer(suffix)
     given = {name: value for name, value in options.items() if value is not None}
     strange = next((name for name in given if name not in inspect.signature(write).parameters), None)
@@ -60,6 +55,14 @@ def export(shown: Scene | Drawable | Any, path: str | Path, **options: Any) -> N
         raise InputError(f"{path}: {strange} means nothing for {suffix} files")
     scene = shown.scene() if callable(getattr(shown, "scene", None)) else shown
     write(Scene.around(scene), path, **given)
+
+
+def check_export_file(path: str | Path) -> None:
+    """Raise unless `path` can be written and its name ends in one of `FORMATS`."""
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"{path}: a scene is written as {', '.join(FORMATS)}, so the name must end in one of these")
+    check_out_file(path, "", path.suffix.lower())
 
 
 def _writer(suffix: str) -> Callable[..., None]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError
+from tangere.runtime import InputError, writing
 from tangere.scene.creases import vertex_normals
 from tangere.scene.export.animation import Animated, Deformation, Piece, Track, animated
 from tangere.scene.export.marks import Marks, marks_of
@@ -107,14 +107,11 @@ class _File:
         size = 12 + 8 + len(text) + 8 + len(self.data)
         if size > _LARGEST:
             raise InputError(f"{path}: {size / 2**30:.1f} GiB are too much for a .glb file; give fewer frames=")
-        try:
-            with open(path, "wb") as file:
-                file.write(struct.pack("<4sIIII", b"glTF", 2, size, len(text), 0x4E4F534A))
-                file.write(text)
-                file.write(struct.pack("<II", len(self.data), 0x004E4942))
-                file.write(self.data)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        with writing(path), open(path, "wb") as file:
+            file.write(struct.pack("<4sIIII", b"glTF", 2, size, len(text), 0x4E4F534A))
+            file.write(text)
+            file.write(struct.pack("<II", len(self.data), 0x004E4942))
+            file.write(self.data)
 
     def _add_piece(self, name: str, mesh: int, piece: Piece, copy: int, timing: Timing) -> int:
         track = piece.track

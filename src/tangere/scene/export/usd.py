@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, MissingExtraError
+from tangere.runtime import InputError, needs_extra
 from tangere.scene.creases import vertex_normals
 from tangere.scene.export.animation import Animated, Track, animated
 from tangere.scene.export.marks import Marks, marks_of
@@ -54,11 +54,9 @@ def save_usd(scene: Scene, path: str | Path, *, frames: int | None = None, secon
 
 
 def _pxr() -> Any:
-    try:
+    with needs_extra("usd-core", "usd"):
         import pxr
         from pxr import Gf, Sdf, Tf, Usd, UsdGeom, Vt  # noqa: F401 (they become attributes of the package)
-    except ImportError as error:
-        raise MissingExtraError("usd-core", "usd") from error
     return pxr
 
 

@@ -18,7 +18,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from tangere.query.contacts import Contacts
-from tangere.runtime import InputError
+from tangere.runtime import writing
 from tangere.scene.export.animation import sampled_times
 from tangere.scene.scene import Scene
 
@@ -36,7 +36,7 @@ def save_pvd(scene: Scene, path: str | Path, *, frames: int | None = None, secon
     path = Path(path)
     folder = path.with_suffix("")
     rows = []
-    try:
+    with writing(path):
         folder.mkdir(exist_ok=True)
         for number, time in enumerate(sampled_times(scene, frames).tolist()):
             shown = _shown(scene, time, seconds)
@@ -51,16 +51,12 @@ def save_pvd(scene: Scene, path: str | Path, *, frames: int | None = None, secon
                     f'    <DataSet timestep="{shown!r}" group="" part="{part}" name="{name}" file={reference}/>\n'
                 )
         path.write_text(_document("Collection", "".join(rows), version="0.1", extra=""), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def save_vtu(scene: Scene, path: str | Path) -> None:
     """Write the things as they are at the start."""
-    try:
+    with writing(path):
         Path(path).write_text(_things(scene, scene.time_range[0]), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _shown(scene: Scene, time: float, seconds: float | None) -> float:

@@ -2,7 +2,7 @@
 
 Each function gives a `Mesh` with exactly the number of triangles asked for, or raises an error that names the nearest
 numbers it can give. All are closed and oriented outwards except `sheet`. Same arguments, same bits.
-Functions that give an `Assembly` put a part into its surroundings, with a free way out and one that touches.
+Functions that give a `PartInPlace` put a part into its surroundings, with a free way out and one that touches.
 `terrain` holds the grounds (`terrain.dunes()`, `terrain.kerbs()` …); functions that give a `TerrainScene` put cylinders
 on one.
 """

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, MissingExtraError
+from tangere.runtime import InputError, needs_extra
 from tangere.shape.heightfield.geographic import metres_per_degree
 
 _STEPS = 65535
@@ -123,10 +123,8 @@ def _write_png(path: Path, heights: np.ndarray, spacing: tuple[float, float], or
 
 
 def _read_tiff(path: Path) -> FileHeights:
-    try:
+    with needs_extra("rasterio", "terrain"):
         rasterio = import_module("rasterio")  # not installed with tangere itself
-    except ImportError as error:
-        raise MissingExtraError("rasterio", "terrain") from error
     try:
         with rasterio.open(path) as source:
             heights, valid, step = source.read(1)[::-1], source.read_masks(1)[::-1] > 0, source.transform
@@ -158,8 +156,6 @@ def _metres_of_map(system: Any) -> float:
 
 
 def _pillow():
-    try:
+    with needs_extra("pillow", "view"):
         from PIL import Image
-    except ImportError as error:
-        raise MissingExtraError("pillow", "view") from error
     return Image

@@ -3,15 +3,19 @@
 from tangere.shape.mesh.files import weld_vertices
 from tangere.shape.mesh.mass import MassProperties
 from tangere.shape.mesh.mesh import Mesh
+from tangere.shape.mesh.offset import Inset, chord_error, inset
 from tangere.shape.mesh.topology import Adjacency, Topology
 from tangere.shape.mesh.units import doubted_units, says_its_unit, warn_of_doubted_units
 
 __all__ = [
     "Adjacency",
+    "Inset",
     "MassProperties",
     "Mesh",
     "Topology",
+    "chord_error",
     "doubted_units",
+    "inset",
     "says_its_unit",
     "warn_of_doubted_units",
     "weld_vertices",

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, MissingExtraError, UnsupportedError, positive
+from tangere.runtime import InputError, UnsupportedError, needs_extra, positive
 from tangere.shape import generate
 from tangere.shape.mesh.mesh import Mesh
 from tangere.shape.robot.robot import Joint, Robot
@@ -34,10 +34,8 @@ SIDES, BALL = 24, 1280
 def read_urdf(path: str | PathLike[str]) -> Robot:
     """The robot in a URDF file; see `Robot.load`."""
     path = Path(fspath(path))
-    try:
+    with needs_extra("yourdfpy", "robot"):
         import yourdfpy
-    except ImportError as error:
-        raise MissingExtraError("yourdfpy", "robot") from error
     if not path.is_file():
         raise InputError(f"Robot {path.name!r}: there is no file {str(path)!r}")
     with _without_log():

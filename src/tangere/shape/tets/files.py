@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, MissingExtraError
+from tangere.runtime import InputError, needs_extra
 from tangere.shape.mesh.mesh import Mesh
 
 
@@ -69,7 +69,5 @@ def _closed(mesh: Mesh) -> tuple[str, ...]:
 
 
 def _optional(package: str) -> Any:
-    try:
+    with needs_extra(package, "tets"):
         return import_module(package)
-    except ImportError as error:
-        raise MissingExtraError(package, "tets") from error

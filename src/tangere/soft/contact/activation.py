@@ -9,7 +9,7 @@ import warp as wp
 
 from tangere.geometry.closest_points import face_offset, nearest_on_face
 from tangere.runtime import SOUND
-from tangere.soft.model.assembly import CLOSED, STILL
+from tangere.soft.model.assembly import CLOSED, STILL, SurfaceArrays
 
 wp.set_module_options(SOUND)
 
@@ -34,37 +34,25 @@ def activation(distance: wp.float64, apart_at_rest: wp.float64, same_body: bool)
 
 
 @wp.func
-def vertex_normal(
-    v: int,
-    positions: wp.array[wp.vec3d],
-    offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
-) -> wp.vec3d:
+def vertex_normal(v: int, positions: wp.array[wp.vec3d], surface: SurfaceArrays) -> wp.vec3d:
     """The normal weighted by area; its length means nothing."""
     total = wp.vec3d()
-    for e in range(offsets[v], offsets[v + 1]):
-        f = faces_at[e]
-        a = positions[faces[f, 0]]
-        total += wp.cross(positions[faces[f, 1]] - a, positions[faces[f, 2]] - a)
+    for e in range(surface.face_offsets[v], surface.face_offsets[v + 1]):
+        f = surface.faces_at[e]
+        a = positions[surface.faces[f, 0]]
+        total += wp.cross(positions[surface.faces[f, 1]] - a, positions[surface.faces[f, 2]] - a)
     return total
 
 
 @wp.func
-def is_flat(
-    v: int,
-    positions: wp.array[wp.vec3d],
-    offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
-) -> bool:
+def is_flat(v: int, positions: wp.array[wp.vec3d], surface: SurfaceArrays) -> bool:
     """Whether the faces at a vertex are in one plane, within about a degree."""
     total = wp.vec3d()
     sizes = wp.float64(0.0)
-    for e in range(offsets[v], offsets[v + 1]):
-        f = faces_at[e]
-        a = positions[faces[f, 0]]
-        one = wp.cross(positions[faces[f, 1]] - a, positions[faces[f, 2]] - a)
+    for e in range(surface.face_offsets[v], surface.face_offsets[v + 1]):
+        f = surface.faces_at[e]
+        a = positions[surface.faces[f, 0]]
+        one = wp.cross(positions[surface.faces[f, 1]] - a, positions[surface.faces[f, 2]] - a)
         total += one
         sizes += wp.length(one)
     return wp.length(total) > _FLAT * sizes
@@ -72,13 +60,7 @@ def is_flat(
 
 @wp.func
 def is_nearest_around(
-    face: wp.vec3i,
-    weights: wp.vec3d,
-    offset: wp.vec3d,
-    positions: wp.array[wp.vec3d],
-    offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
+    face: wp.vec3i, weights: wp.vec3d, offset: wp.vec3d, positions: wp.array[wp.vec3d], surface: SurfaceArrays
 ) -> bool:
     """Whether the nearest point of a face is also that of the faces around it.
 
@@ -99,12 +81,13 @@ def is_nearest_around(
         if weights[k] > zero:
             second = first
             first = face[k]
-    for e in range(offsets[first], offsets[first + 1]):
-        f = faces_at[e]
-        if second < 0 or faces[f, 0] == second or faces[f, 1] == second or faces[f, 2] == second:
+    for e in range(surface.face_offsets[first], surface.face_offsets[first + 1]):
+        f = surface.faces_at[e]
+        corners = wp.vec3i(surface.faces[f, 0], surface.faces[f, 1], surface.faces[f, 2])
+        if second < 0 or corners[0] == second or corners[1] == second or corners[2] == second:
             for k in range(3):
-                if faces[f, k] != first and faces[f, k] != second:
-                    way = positions[faces[f, k]] - nearest
+                if corners[k] != first and corners[k] != second:
+                    way = positions[corners[k]] - nearest
                     if wp.dot(offset, way) > _NEARER * wp.length(offset) * wp.length(way):
                         return False
     return True
@@ -117,12 +100,7 @@ def contact_gap(
     items: wp.array2d[int],
     j: int,
     positions: wp.array[wp.vec3d],
-    offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
-    rest: wp.array[wp.vec3d],
-    body: wp.array[int],
-    traits: wp.array[int],
+    surface: SurfaceArrays,
     distance: wp.float64,
     least: wp.vec2d,
 ) -> wp.float64:
@@ -133,27 +111,28 @@ def contact_gap(
     f0 = items[j, 0]
     f1 = items[j, 1]
     f2 = items[j, 2]
-    own = traits[v]
-    if f0 == v or f1 == v or f2 == v or (own & traits[f0] & traits[f1] & traits[f2] & STILL) != 0:
+    both = surface.traits[v] & surface.traits[f0]
+    if f0 == v or f1 == v or f2 == v or (both & surface.traits[f1] & surface.traits[f2] & STILL) != 0:
         return FAR
     p = positions[v]
     a = positions[f0]
     b = positions[f1]
     c = positions[f2]
-    if (own & traits[f0] & CLOSED) != 0:
+    if (both & CLOSED) != 0:
         if wp.dot(normal, wp.cross(b - a, c - a)) > wp.float64(0.0):
             return FAR
     w = nearest_on_face(p, a, b, c)
     offset = face_offset(p, a, b, c, w)
     gap = wp.length(offset)
     apart = wp.float64(0.0)
-    if body[v] == body[f0]:
-        apart = wp.length(face_offset(rest[v], rest[f0], rest[f1], rest[f2], w))
-    if not (gap < REACH * activation(distance, apart, body[v] == body[f0])):
+    same_body = surface.body[v] == surface.body[f0]
+    if same_body:
+        apart = wp.length(face_offset(surface.rest[v], surface.rest[f0], surface.rest[f1], surface.rest[f2], w))
+    if not (gap < REACH * activation(distance, apart, same_body)):
         return FAR
     behind = wp.dot(offset, normal) > wp.float64(0.0)
     if gap > wp.where(behind, least[1], least[0]):
         return FAR
-    if not is_nearest_around(wp.vec3i(f0, f1, f2), w, offset, positions, offsets, faces_at, faces):
+    if not is_nearest_around(wp.vec3i(f0, f1, f2), w, offset, positions, surface):
         return FAR
     return wp.where(behind, -gap, gap)

@@ -8,6 +8,7 @@ the list was too short the step is done again with a longer one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import warp as wp
@@ -16,14 +17,36 @@ import warp.utils
 from tangere.geometry.closest_points import nearest_on_edges, nearest_on_face
 from tangere.query.contacts import Kind
 from tangere.query.proximity import ContactBuffer
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, device_of, launch
 from tangere.soft.contact.nearest_edges import SharpEdges
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembly import Assembly, struct_of
 
 wp.set_module_options(SOUND)
 
 _EDGE_EDGE = wp.constant(wp.uint8(Kind.EDGE_EDGE))
 _VERTEX_FACE = wp.constant(wp.uint8(Kind.VERTEX_FACE))
+
+
+@wp.struct
+class ContactArrays:
+    """The arrays of `ContactPoints`."""
+
+    quads: wp.array[wp.vec4i]
+    weights: wp.array[wp.vec4d]
+    features: wp.array[wp.vec2i]
+    kind: wp.array[wp.uint8]
+    live: wp.array[int]
+
+
+@wp.struct
+class PartnerArrays:
+    """What each feature touches (`ContactPartners`), and the features."""
+
+    nearest: wp.array[int]
+    first_edge: int
+    faces: wp.array2d[int]
+    edge_number: wp.array[int]
+    edges: wp.array2d[int]
 
 
 @dataclass(frozen=True)
@@ -47,9 +70,11 @@ class ContactPoints:
     def room(self) -> int:
         return len(self.quads)
 
-    @property
-    def columns(self) -> list[wp.array]:
-        return [self.quads, self.weights, self.features, self.kind]
+    @cached_property
+    def arrays(self) -> ContactArrays:
+        """All of them, for kernels."""
+        columns = {name: getattr(self, name) for name in ("quads", "weights", "features", "kind", "live")}
+        return struct_of(ContactArrays, device_of(self.live), **columns)
 
     @property
     def count(self) -> int:
@@ -62,10 +87,19 @@ class ContactPartners:
 
     def __init__(self, assembly: Assembly, sharp: SharpEdges) -> None:
         device = assembly.device
-        self._assembly, self._sharp = assembly, sharp
-        self.first_edge = 2 * len(assembly.rest)
+        self._assembly = assembly
+        self.first_edge = 2 * len(assembly.surface.rest)
         self.nearest = wp.empty(self.first_edge + sharp.count, dtype=wp.int32, device=device)
         self._ends = wp.empty_like(self.nearest)
+        self._arrays = struct_of(
+            PartnerArrays,
+            device,
+            nearest=self.nearest,
+            first_edge=self.first_edge,
+            faces=assembly.surface.faces,
+            edge_number=sharp.number,
+            edges=sharp.ends,
+        )
 
     def clear(self) -> None:
         self.nearest.fill_(-1)
@@ -80,14 +114,8 @@ class ContactPartners:
         if contact_points.room < len(kept):
             contact_points = ContactPoints.empty(len(kept) + len(kept) // 2, device)
         places = wp.array(kept, dtype=wp.int32, device=device, copy=False)
-        launch(
-            _fill_kept,
-            len(kept),
-            [places, *self._features(positions)],
-            contact_points.columns,
-            device=device,
-            grain=1024,
-        )
+        inputs = [places, self._arrays, positions, contact_points.arrays]
+        launch(_fill_kept, len(kept), inputs, device=device, grain=1024)
         contact_points.live.fill_(len(kept))
         return contact_points
 
@@ -96,8 +124,8 @@ class ContactPartners:
         device, places = self._assembly.device, len(self.nearest)
         launch(_keep, places, [self.nearest, self.first_edge], [self._ends], device=device, grain=8192)
         warp.utils.array_scan(self._ends, self._ends, inclusive=True)
-        inputs = [self._ends, contact_points.room, *self._features(positions)]
-        launch(_fill, places, inputs, [*contact_points.columns, contact_points.live], device=device, grain=8192)
+        inputs = [self._ends, self._arrays, positions, contact_points.arrays]
+        launch(_fill, places, inputs, device=device, grain=8192)
 
     def _kept(self) -> np.ndarray:
         """Which places tell of a contact: where two edges have found each other, the first one does (CPU)."""
@@ -109,10 +137,6 @@ class ContactPartners:
         other = nearest[self.first_edge + edges]
         listed = (other < edges) & (nearest[self.first_edge + other] == edges)
         return np.concatenate([kept[: len(kept) - len(edges)], self.first_edge + edges[~listed]])
-
-    def _features(self, positions: wp.array) -> list:
-        sharp = self._sharp
-        return [self.nearest, self.first_edge, positions, self._assembly.faces, sharp.number, sharp.ends]
 
 
 def points_from_proximity(near: ContactBuffer, device: wp.Device) -> ContactPoints:
@@ -137,89 +161,50 @@ def _keep(first: int, partners: wp.array[int], first_edge: int, keep: wp.array[i
 
 @wp.kernel
 def _fill(
-    first: int,
-    ends: wp.array[int],
-    room: int,
-    partners: wp.array[int],
-    first_edge: int,
-    positions: wp.array[wp.vec3d],
-    faces: wp.array2d[int],
-    edge_number: wp.array[int],
-    edges: wp.array2d[int],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    features: wp.array[wp.vec2i],
-    kind: wp.array[wp.uint8],
-    live: wp.array[int],
+    first: int, ends: wp.array[int], partners: PartnerArrays, positions: wp.array[wp.vec3d], contacts: ContactArrays
 ):
     k = first + wp.tid()
-    if k == partners.shape[0] - 1:
-        live[0] = ends[k]
+    if k == partners.nearest.shape[0] - 1:
+        contacts.live[0] = ends[k]
     before = int(0)
     if k > 0:
         before = ends[wp.max(k - 1, 0)]
-    if ends[k] != before and before < room:
-        write_contact(
-            k, before, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind
-        )
+    if ends[k] != before and before < contacts.quads.shape[0]:
+        write_contact(k, before, partners, positions, contacts)
 
 
 @wp.kernel
 def _fill_kept(
-    first: int,
-    kept: wp.array[int],
-    partners: wp.array[int],
-    first_edge: int,
-    positions: wp.array[wp.vec3d],
-    faces: wp.array2d[int],
-    edge_number: wp.array[int],
-    edges: wp.array2d[int],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    features: wp.array[wp.vec2i],
-    kind: wp.array[wp.uint8],
+    first: int, kept: wp.array[int], partners: PartnerArrays, positions: wp.array[wp.vec3d], contacts: ContactArrays
 ):
     n = first + wp.tid()
-    write_contact(
-        kept[n], n, partners, first_edge, positions, faces, edge_number, edges, quads, weights, features, kind
-    )
+    write_contact(kept[n], n, partners, positions, contacts)
 
 
 @wp.func
-def write_contact(
-    k: int,
-    place: int,
-    partners: wp.array[int],
-    first_edge: int,
-    positions: wp.array[wp.vec3d],
-    faces: wp.array2d[int],
-    edge_number: wp.array[int],
-    edges: wp.array2d[int],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    features: wp.array[wp.vec2i],
-    kind: wp.array[wp.uint8],
-):
+def write_contact(k: int, place: int, partners: PartnerArrays, positions: wp.array[wp.vec3d], contacts: ContactArrays):
     """Write what the feature at place k touches to a place in the list."""
-    if k < first_edge:
+    one = wp.float64(1.0)
+    if k < partners.first_edge:
         v = k / 2
-        f = partners[k]
-        w = nearest_on_face(positions[v], positions[faces[f, 0]], positions[faces[f, 1]], positions[faces[f, 2]])
-        quads[place] = wp.vec4i(v, faces[f, 0], faces[f, 1], faces[f, 2])
-        weights[place] = wp.vec4d(wp.float64(1.0), -w[0], -w[1], -w[2])
-        features[place] = wp.vec2i(v, f)
-        kind[place] = _VERTEX_FACE
+        f = partners.nearest[k]
+        f0 = partners.faces[f, 0]
+        f1 = partners.faces[f, 1]
+        f2 = partners.faces[f, 2]
+        w = nearest_on_face(positions[v], positions[f0], positions[f1], positions[f2])
+        contacts.quads[place] = wp.vec4i(v, f0, f1, f2)
+        contacts.weights[place] = wp.vec4d(one, -w[0], -w[1], -w[2])
+        contacts.features[place] = wp.vec2i(v, f)
+        contacts.kind[place] = _VERTEX_FACE
     else:
-        i = k - first_edge
-        j = partners[k]
-        at = nearest_on_edges(
-            positions[edges[i, 0]], positions[edges[i, 1]], positions[edges[j, 0]], positions[edges[j, 1]]
-        )
-        one = wp.float64(1.0)
-        quads[place] = wp.vec4i(edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1])
-        weights[place] = wp.vec4d(one - at[0], at[0], at[1] - one, -at[1])
-        features[place] = wp.vec2i(edge_number[i], edge_number[j])
-        kind[place] = _EDGE_EDGE
+        i = k - partners.first_edge
+        j = partners.nearest[k]
+        quad = wp.vec4i(partners.edges[i, 0], partners.edges[i, 1], partners.edges[j, 0], partners.edges[j, 1])
+        at = nearest_on_edges(positions[quad[0]], positions[quad[1]], positions[quad[2]], positions[quad[3]])
+        contacts.quads[place] = quad
+        contacts.weights[place] = wp.vec4d(one - at[0], at[0], at[1] - one, -at[1])
+        contacts.features[place] = wp.vec2i(partners.edge_number[i], partners.edge_number[j])
+        contacts.kind[place] = _EDGE_EDGE
 
 
 @wp.kernel

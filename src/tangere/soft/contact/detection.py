@@ -82,20 +82,16 @@ class Detection:
         kind = contact_points.kind.numpy()[:count]
         through = contact_points.features.numpy()[:count].reshape(-1, 2)  # counted through all bodies
         features = self._within_bodies(through, kind, bodies)
-        return Contacts(
-            query=np.zeros(count, np.int32),
-            time=np.zeros(count),
+        return Contacts.of(
             point_a=point_a,
             point_b=point_b,
             normal=normal,
-            gap=np.einsum("ij,ij->i", point_a - point_b, normal),
             body_a=bodies[:, 0],
             body_b=bodies[:, 1],
             feature_a=features[:, 0],
             feature_b=features[:, 1],
             weights=np.abs(weights),
             kind=kind,
-            vertex_on=np.zeros(count, np.uint8),
             key=contact_key(kind, 0, through[:, 0], through[:, 1]),
         )
 

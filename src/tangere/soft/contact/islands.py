@@ -32,10 +32,10 @@ class MassMoves:
     def __init__(self, assembly: Assembly, after: wp.array, before: wp.array) -> None:
         device = assembly.device
         self.sums = wp.zeros(len(assembly.bodies) * int(SLICES), dtype=wp.vec4d, device=device)
-        self._dofs = len(assembly.x) if device.is_cuda else 0
-        columns = [assembly.mass, after, before, self.sums]
+        self._dofs = len(assembly.dofs.x) if device.is_cuda else 0
+        columns = [assembly.dofs.mass, after, before, self.sums]
         if device.is_cuda:
-            self._sums = PreparedLaunch(_add_at_once, [assembly.body_of_dof, *columns], device)
+            self._sums = PreparedLaunch(_add_at_once, [assembly.dofs.body, *columns], device)
         else:
             base = wp.array(assembly.dof_base, dtype=wp.int32, device=device)
             self._sums = PreparedLaunch(_add_slices, [base, *columns], device, grain=1024)

@@ -14,8 +14,7 @@ from tangere.bvh.lbvh import LinearTree, MovingBox, boxes_meet
 from tangere.geometry.closest_points import edges_offset, nearest_on_edges
 from tangere.runtime import SOUND, launch
 from tangere.soft.contact.activation import REACH, activation
-from tangere.soft.model.assembly import STILL, Assembly
-from tangere.soft.model.sharp_edges import sharp_edges
+from tangere.soft.model.assembly import STILL, Assembly, SurfaceArrays, sharp_edges
 
 wp.set_module_options(SOUND)
 
@@ -33,7 +32,7 @@ class SharpEdges:
         self.number = wp.array(number, dtype=wp.int32, device=assembly.device)  #: (m,) in the list of all edges
         self.ends = wp.array(whole.edges[number], dtype=wp.int32, device=assembly.device)  #: (m, 2)
         if self.count:
-            self._tree = LinearTree.build(self.ends, assembly.rest, whole.bounds)
+            self._tree = LinearTree.build(self.ends, assembly.surface.rest, whole.bounds)
 
     def find_nearest(
         self, boxes: wp.array, positions: wp.array, distance: float, base: int, partners: wp.array
@@ -51,7 +50,7 @@ class SharpEdges:
         assembly, tree = self._assembly, self._tree
         fitted = tree.fit(boxes)
         inputs = [self.ends, boxes, tree.first, tree.last, tree.skip, tree.cluster, fitted.nodes, fitted.items]
-        inputs += [tree.order, positions, assembly.rest, assembly.body_of_vertex, assembly.traits, distance, base]
+        inputs += [tree.order, positions, assembly.surface, distance, base]
         launch(_nearest, self.count, inputs, [partners], device=assembly.device, grain=GRAIN)
 
 
@@ -68,9 +67,7 @@ def _nearest(
     items: wp.array[MovingBox],
     order: wp.array[int],
     positions: wp.array[wp.vec3d],
-    rest: wp.array[wp.vec3d],
-    body: wp.array[int],
-    traits: wp.array[int],
+    surface: SurfaceArrays,
     distance: wp.float64,
     base: int,
     partners: wp.array[int],
@@ -79,7 +76,7 @@ def _nearest(
     v0 = edges[i, 0]
     v1 = edges[i, 1]
     box = wp.min(boxes[v0], boxes[v1])
-    still = traits[v0] & traits[v1] & STILL
+    still = surface.traits[v0] & surface.traits[v1] & STILL
     nearest = int(-1)
     least = wp.float64(1.0e300)
     node = int(0)
@@ -95,15 +92,17 @@ def _nearest(
                     w0 = edges[j, 0]
                     w1 = edges[j, 1]
                     apart_features = v0 != w0 and v0 != w1 and v1 != w0 and v1 != w1
-                    if apart_features and (still & traits[w0] & traits[w1]) == 0:
+                    if apart_features and (still & surface.traits[w0] & surface.traits[w1]) == 0:
                         at = nearest_on_edges(positions[v0], positions[v1], positions[w0], positions[w1])
                         inside = wp.min(wp.min(at[0], at[1]), wp.float64(1.0) - wp.max(at[0], at[1]))
                         if inside > wp.float64(0.0):
                             gap = wp.length(
                                 edges_offset(positions[v0], positions[v1], positions[w0], positions[w1], at)
                             )
-                            apart = wp.length(edges_offset(rest[v0], rest[v1], rest[w0], rest[w1], at))
-                            if gap < REACH * activation(distance, apart, body[v0] == body[w0]):
+                            apart = wp.length(
+                                edges_offset(surface.rest[v0], surface.rest[v1], surface.rest[w0], surface.rest[w1], at)
+                            )
+                            if gap < REACH * activation(distance, apart, surface.body[v0] == surface.body[w0]):
                                 if gap < least or (gap == least and j < nearest):
                                     least = gap
                                     nearest = j

@@ -23,7 +23,7 @@ from tangere.soft.contact.activation import FAR, contact_gap, vertex_normal
 from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
 from tangere.soft.contact.cpu.simd_nearest_faces import simd_nearest_faces
 from tangere.soft.contact.normal_cones import cones_face_same_way
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembly import Assembly, SurfaceArrays
 from tangere.soft.safe_step.patches import FittedTree, Patches, contains_cluster
 
 wp.set_module_options(SOUND)
@@ -56,8 +56,7 @@ def find_nearest_faces(
     normals = wp.empty(len(positions), dtype=wp.vec3d, device=assembly.device)
     gaps = wp.zeros(len(positions), dtype=wp.vec2d, device=assembly.device)
     found = [normals, gaps, partners]
-    where = [tree.items, tree.order, positions, assembly.face_offsets, assembly.faces_at, assembly.faces]
-    where += [assembly.rest, assembly.body_of_vertex, assembly.traits, distance]
+    where = [tree.items, tree.order, positions, assembly.surface, distance]
     if fitted.bvh8 is None:
         inputs = [members.units, members.features, fitted.vertex_boxes, fitted.overlapping, fitted.certified]
         inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
@@ -95,12 +94,7 @@ def _nearest(
     items: wp.array2d[int],
     order: wp.array[int],
     positions: wp.array[wp.vec3d],
-    face_offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
-    rest: wp.array[wp.vec3d],
-    body: wp.array[int],
-    traits: wp.array[int],
+    surface: SurfaceArrays,
     distance: wp.float64,
     normals: wp.array[wp.vec3d],
     gaps: wp.array[wp.vec2d],
@@ -134,22 +128,8 @@ def _nearest(
                 if separated[j - node_first[node]] <= 0:
                     if gaps[v][0] == wp.float64(0.0):  # the first time
                         gaps[v] = wp.vec2d(FAR, FAR)
-                        normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
-                    found = contact_gap(
-                        v,
-                        normals[v],
-                        items,
-                        j,
-                        positions,
-                        face_offsets,
-                        faces_at,
-                        faces,
-                        rest,
-                        body,
-                        traits,
-                        distance,
-                        gaps[v],
-                    )
+                        normals[v] = wp.normalize(vertex_normal(v, positions, surface))
+                    found = contact_gap(v, normals[v], items, j, positions, surface, distance, gaps[v])
                     side = int(found < wp.float64(0.0))
                     gap = wp.abs(found)
                     if gap < FAR:

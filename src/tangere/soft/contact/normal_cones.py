@@ -27,10 +27,10 @@ class NormalCones:
         self.clusters = wp.empty(len(tree.clusters), dtype=wp.vec4d, device=device)
         self.patches = wp.empty(lists.count, dtype=wp.vec4d, device=device)
         if device.is_cpu:
-            inputs = [tree.corners, positions, assembly.traits]
+            inputs = [tree.corners, positions, assembly.surface.traits]
             self._find = PreparedLaunch(simd_cones, [*inputs, self.clusters], device, grain=1024)
         else:
-            inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.traits]
+            inputs = [tree.clusters, tree.first, tree.last, tree.items, positions, assembly.surface.traits]
             self._find = PreparedLaunch(_cones, [*inputs, self.clusters], device)
         self._find_patches = PreparedLaunch(
             _patch_cones, [lists.first_cluster, self.clusters, self.patches], device, grain=1024

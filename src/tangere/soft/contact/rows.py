@@ -14,10 +14,10 @@ import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.activation import activation, is_flat, vertex_normal
-from tangere.soft.contact.contact_points import ContactPoints
+from tangere.soft.contact.contact_points import ContactArrays, ContactPoints
 from tangere.soft.contact.islands import ContactIslands, union
-from tangere.soft.contact.row_entries import RowDofs, RowEntries, RowWeights
-from tangere.soft.model.assembly import CLOSED, SMOOTH, Assembly
+from tangere.soft.contact.row_entries import WIDTH, RowArrays, RowDofs, RowEntries, RowWeights
+from tangere.soft.model.assembly import CLOSED, SMOOTH, Assembly, SurfaceArrays, struct_of
 
 wp.set_module_options(SOUND)
 
@@ -79,22 +79,18 @@ class ContactRows:
 
     def _prepare(self, contact_points: ContactPoints, positions: wp.array) -> None:
         """Prepare for this list of contacts."""
-        assembly, device = self._assembly, self._assembly.device
-        contacts = [self.live, contact_points.quads, contact_points.weights]
-        inputs = [*contacts, positions, assembly.rest, assembly.body_of_vertex]
-        inputs += [self._limits, assembly.traits, assembly.face_offsets, assembly.faces_at, assembly.faces]
-        inputs += [assembly.contact_area, assembly.contact_mass, self._distance, self._dt, self._stiffness or 0.0]
-        inputs += [self._smooth]
-        self._find_laws = PreparedLaunch(_laws, [*inputs, self.normal, self.law, self.bodies], device, grain=1024)
-        inputs = [*contacts, assembly.carriers, assembly.weights, assembly.free]
-        outputs = [self.dofs, self.weights, self.bound, self._sizes]
-        self._find_dofs = PreparedLaunch(_row_dofs, [*inputs, *outputs], device, grain=1024)
+        assembly, device, contacts = self._assembly, self._assembly.device, contact_points.arrays
+        inputs = [contacts, positions, assembly.surface, self._limits]
+        inputs += [self._distance, self._dt, self._stiffness or 0.0, self._smooth]
+        self._find_laws = PreparedLaunch(_laws, [*inputs, self.arrays], device, grain=1024)
+        inputs = [contacts, assembly.surface, assembly.dofs.free]
+        self._find_dofs = PreparedLaunch(_row_dofs, [*inputs, self.arrays], device, grain=1024)
         self._prepared_for = contact_points, positions  # last: should something stop this, it is done again
 
     def merge_islands(self, islands: ContactIslands) -> None:
         """Put bodies that touch into one island."""
-        device, live = self._assembly.device, [self.live, self.bodies]
-        launch(_merge_islands, self.launch_size, live, [islands.label], device=device, threads=1)
+        inputs = [self.arrays, islands.label]
+        launch(_merge_islands, self.launch_size, inputs, device=self._assembly.device, threads=1)
         islands.compress()
 
     @property
@@ -111,123 +107,92 @@ class ContactRows:
         """Rows to launch for: on CUDA, where launches are captured, all there is room for; `live` says which count."""
         return self.capacity if self._assembly.device.is_cuda else self.count
 
-    @property
-    def by_dof(self) -> list[wp.array]:
-        """What a sweep needs: first and last entry of each dof, row and pull of each entry, forces and stiffnesses."""
-        return [*self.entries.columns, self.force, self.stiffness]
-
-    @property
-    def laws(self) -> list:
-        """What the forces follow from: how many rows there are, and the arguments of `row_force`."""
-        where = [self._assembly.x, self._start, self.dofs, self.weights, self._sizes]
-        return [self.live, *where, self.normal, self.law, self._friction, SLIP * self._distance]
-
     def _grow(self, capacity: int) -> None:
         assembly, device = self._assembly, self._assembly.device
         self.capacity, self._prepared_for = 0, None  # until all has grown, should something stop this
-
-        def column(dtype) -> wp.array:
-            return wp.zeros(capacity, dtype=dtype, device=device)
-
-        self.normal, self.law, self.bound = column(wp.vec3d), column(wp.vec2d), column(wp.float64)
-        self.force, self.stiffness = column(wp.vec3d), column(wp.mat33d)
-        self.dofs, self.weights, self.bodies = column(RowDofs), column(RowWeights), column(wp.vec2i)
-        self._sizes = column(wp.int32)
-        self._forces = PreparedLaunch(_forces, [*self.laws, self.force, self.stiffness], device, grain=1024)
-        rows = [self.live, self._sizes, self.dofs, self.weights, self.bound]
-        self.entries = RowEntries(rows, len(assembly.x))
+        lengths = dict.fromkeys(("begin", "end"), len(assembly.dofs.x))
+        lengths |= dict.fromkeys(("entry_row", "entry_pull"), capacity * int(WIDTH))
+        given = {"live": self.live, "start": self._start}
+        given |= {"friction": self._friction, "slip": SLIP * self._distance}
+        grown = {
+            name: wp.zeros(lengths.get(name, capacity), dtype=member.type.dtype, device=device)
+            for name, member in RowArrays.vars.items()
+            if name not in given
+        }
+        self.arrays: RowArrays = struct_of(RowArrays, device, **given, **grown)  #: for kernels
+        self._forces = PreparedLaunch(_forces, [assembly.dofs.x, self.arrays], device, grain=1024)
+        self.entries = RowEntries(self.arrays)
         self.capacity = capacity
 
 
 @wp.kernel
-def _merge_islands(first: int, live: wp.array[int], bodies: wp.array[wp.vec2i], label: wp.array[int]):
+def _merge_islands(first: int, rows: RowArrays, label: wp.array[int]):
     """One thread on CPU."""
     r = first + wp.tid()
-    if r < live[0]:
-        if bodies[r][0] != bodies[r][1]:
-            union(label, bodies[r][0], bodies[r][1])
+    if r < rows.live[0]:
+        if rows.bodies[r][0] != rows.bodies[r][1]:
+            union(label, rows.bodies[r][0], rows.bodies[r][1])
 
 
 @wp.kernel
 def _laws(
     first: int,
-    live: wp.array[int],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
+    contacts: ContactArrays,
     positions: wp.array[wp.vec3d],
-    rest: wp.array[wp.vec3d],
-    body: wp.array[int],
+    surface: SurfaceArrays,
     limits: wp.array[wp.float64],
-    traits: wp.array[int],
-    face_offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
-    area: wp.array[wp.float64],
-    mass: wp.array[wp.float64],
     distance: wp.float64,
     dt: wp.float64,
     stiffness: wp.float64,
     smooth: int,
-    normal: wp.array[wp.vec3d],
-    law: wp.array[wp.vec2d],
-    bodies: wp.array[wp.vec2i],
+    rows: RowArrays,
 ):
     """Normal, stiffness, activation distance and bodies of each row."""
     r = first + wp.tid()
-    if r >= live[0]:
+    if r >= rows.live[0]:
         return
     zero = wp.float64(0.0)
+    quad = contacts.quads[r]
+    weights = contacts.weights[r]
     gap = wp.vec3d()
     apart = wp.vec3d()
-    area_a = wp.float64(0.0)
-    area_b = wp.float64(0.0)
-    mass_a = wp.float64(0.0)
-    mass_b = wp.float64(0.0)
-    limit_a = wp.float64(0.0)
-    limit_b = wp.float64(0.0)
+    of_a = wp.vec3d()  # area, mass and limit
+    of_b = wp.vec3d()
     for k in range(4):
-        v = quads[r][k]
-        w = weights[r][k]
+        v = quad[k]
+        w = weights[k]
         gap += w * positions[v]
-        apart += w * rest[v]
-        area_a += wp.max(w, zero) * area[v]
-        area_b += wp.max(-w, zero) * area[v]
-        mass_a += wp.max(w, zero) * mass[v]
-        mass_b += wp.max(-w, zero) * mass[v]
-        limit_a += wp.max(w, zero) * limits[v]
-        limit_b += wp.max(-w, zero) * limits[v]
-    pair = wp.vec2i(body[quads[r][0]], body[quads[r][3]])
+        apart += w * surface.rest[v]
+        traits = wp.vec3d(surface.contact_area[v], surface.contact_mass[v], limits[v])
+        of_a += wp.max(w, zero) * traits
+        of_b += wp.max(-w, zero) * traits
+    pair = wp.vec2i(surface.body[quad[0]], surface.body[quad[3]])
     length = wp.length(gap)
+    normal = wp.vec3d()
     if length > zero:
-        normal[r] = gap / length
-        if weights[r][1] <= zero and pair[0] != pair[1] and (traits[quads[r][0]] & smooth) != 0:
-            own = wp.normalize(vertex_normal(quads[r][0], positions, face_offsets, faces_at, faces))
+        normal = gap / length
+        if weights[1] <= zero and pair[0] != pair[1] and (surface.traits[quad[0]] & smooth) != 0:
+            own = wp.normalize(vertex_normal(quad[0], positions, surface))
             along = wp.dot(own, gap)
             if wp.abs(along) > _ASIDE * length:
-                if is_flatter(quads[r], weights[r], traits, positions, face_offsets, faces_at, faces):
-                    normal[r] = wp.sign(along) * own
+                if is_flatter(quad, weights, positions, surface):
+                    normal = wp.sign(along) * own
     else:
-        normal[r] = normal_at_contact(quads[r], weights[r], positions, traits, face_offsets, faces_at, faces)
+        normal = normal_at_contact(quad, weights, positions, surface)
+    heaviest = wp.max(of_a, of_b)
     spring = stiffness + zero
     if spring == zero:
-        spring = wp.max(wp.max(area_a, area_b) / distance, wp.float64(4.0) * wp.max(mass_a, mass_b) / (dt * dt))
-    bodies[r] = pair
+        spring = wp.max(heaviest[0] / distance, wp.float64(4.0) * heaviest[1] / (dt * dt))
     below = activation(distance, wp.length(apart), pair[0] == pair[1])
     if pair[0] != pair[1]:
-        below = wp.min(below, wp.min(limit_a, limit_b))
-    law[r] = wp.vec2d(spring, below)
+        below = wp.min(below, wp.min(of_a[2], of_b[2]))
+    rows.normal[r] = normal
+    rows.bodies[r] = pair
+    rows.law[r] = wp.vec2d(spring, below)
 
 
 @wp.func
-def is_flatter(
-    quad: wp.vec4i,
-    weights: wp.vec4d,
-    traits: wp.array[int],
-    positions: wp.array[wp.vec3d],
-    face_offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
-) -> bool:
+def is_flatter(quad: wp.vec4i, weights: wp.vec4d, positions: wp.array[wp.vec3d], surface: SurfaceArrays) -> bool:
     """Whether the surface around a smooth vertex is flat and that of the face is not, or the face touches by its rim.
 
     Then contact is along the normal of the vertex, wherever beside it the face is nearest: else what slides over a flat
@@ -237,31 +202,25 @@ def is_flatter(
     rim = bool(False)
     for k in range(1, 4):
         rim = rim or weights[k] == wp.float64(0.0)
-        sharp = sharp and (weights[k] == wp.float64(0.0) or (traits[quad[k]] & SMOOTH) == 0)
+        sharp = sharp and (weights[k] == wp.float64(0.0) or (surface.traits[quad[k]] & SMOOTH) == 0)
     if rim and sharp:
         return True
-    if not is_flat(quad[0], positions, face_offsets, faces_at, faces):
+    if not is_flat(quad[0], positions, surface):
         return False
     flat = bool(True)
     for k in range(1, 4):
-        flat = flat and is_flat(quad[k], positions, face_offsets, faces_at, faces)
+        flat = flat and is_flat(quad[k], positions, surface)
     return not flat
 
 
 @wp.func
 def normal_at_contact(
-    quad: wp.vec4i,
-    weights: wp.vec4d,
-    positions: wp.array[wp.vec3d],
-    traits: wp.array[int],
-    face_offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
+    quad: wp.vec4i, weights: wp.vec4d, positions: wp.array[wp.vec3d], surface: SurfaceArrays
 ) -> wp.vec3d:
     """The normal where the gap is 0: of the face, or across both edges; where they have none, between the surfaces.
 
-    It points to the side where the first surface lies: closed ones tell, of two open ones both are asked.
-    (specs/leonard-deformable-gpu C14)
+    It points to the side where the first surface lies: closed ones tell, of two open ones both are asked. The contacts
+    of Léonard 2021, section 3.7, have a normal from one point to the other, which is none there.
     """
     zero = wp.float64(0.0)
     a = positions[quad[0]]
@@ -273,11 +232,11 @@ def normal_at_contact(
     if weights[1] <= zero:
         across = wp.cross(c - b, d - b)
         split = 1
-    closed_a = (traits[quad[0]] & CLOSED) != 0
-    closed_b = (traits[quad[3]] & CLOSED) != 0
+    closed_a = (surface.traits[quad[0]] & CLOSED) != 0
+    closed_b = (surface.traits[quad[3]] & CLOSED) != 0
     side = wp.vec3d()
     for k in range(4):
-        ours = vertex_normal(quad[k], positions, face_offsets, faces_at, faces)
+        ours = vertex_normal(quad[k], positions, surface)
         if k < split and (closed_a or not closed_b):
             side -= wp.abs(weights[k]) * wp.normalize(ours)
         if k >= split and (closed_b or not closed_a):
@@ -293,31 +252,20 @@ def normal_at_contact(
 
 
 @wp.kernel
-def _row_dofs(
-    first: int,
-    live: wp.array[int],
-    quads: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    carriers: wp.array[wp.vec4i],
-    carrier_weights: wp.array[wp.vec4d],
-    free: wp.array[int],
-    dofs: wp.array[RowDofs],
-    row_weights: wp.array[RowWeights],
-    bound: wp.array[wp.float64],
-    sizes: wp.array[int],
-):
+def _row_dofs(first: int, contacts: ContactArrays, surface: SurfaceArrays, free: wp.array[int], rows: RowArrays):
     """The dofs of each row, each once, with their weights; rows beyond the last have none."""
     r = first + wp.tid()
-    if r >= live[0]:
-        sizes[r] = 0
+    if r >= rows.live[0]:
+        rows.sizes[r] = 0
         return
     names = RowDofs()
     values = RowWeights()
     count = int(0)
     for k in range(4):
-        carrier = carriers[quads[r][k]]
+        v = contacts.quads[r][k]
+        carrier = surface.carriers[v]
         for c in range(4):
-            value = weights[r][k] * carrier_weights[quads[r][k]][c]
+            value = contacts.weights[r][k] * surface.weights[v][c]
             if value != wp.float64(0.0):
                 at = int(0)
                 while at < count and names[wp.min(at, 15)] != carrier[c]:
@@ -330,44 +278,33 @@ def _row_dofs(
     for k in range(count):
         if free[names[k]] == 1:
             total += wp.abs(values[k])
-    dofs[r] = names
-    row_weights[r] = values
-    bound[r] = total
-    sizes[r] = count
+    rows.dofs[r] = names
+    rows.weights[r] = values
+    rows.bound[r] = total
+    rows.sizes[r] = count
 
 
 @wp.func
-def row_force(
-    r: int,
-    x: wp.array[wp.vec3d],
-    start: wp.array[wp.vec3d],
-    dofs: wp.array[RowDofs],
-    weights: wp.array[RowWeights],
-    sizes: wp.array[int],
-    normal: wp.array[wp.vec3d],
-    law: wp.array[wp.vec2d],
-    friction: wp.float64,
-    slip: wp.float64,
-):
+def row_force(r: int, x: wp.array[wp.vec3d], rows: RowArrays):
     """Force and stiffness of a row where the dofs are now."""
     gap = wp.vec3d()
     moved = wp.vec3d()
-    names = dofs[r]
-    values = weights[r]
-    for four in range((sizes[r] + 3) / 4):  # four reads at once; beyond the last dof weights are zero
+    names = rows.dofs[r]
+    values = rows.weights[r]
+    for four in range((rows.sizes[r] + 3) / 4):  # four reads at once; beyond the last dof weights are zero
         for k in range(4):
             dof = names[4 * four + k]
             weight = values[4 * four + k]
             gap += weight * x[dof]
-            moved += weight * (x[dof] - start[dof])
-    n = normal[r]
-    spring = law[r][0]
-    deep = law[r][1] - wp.dot(n, gap)
+            moved += weight * (x[dof] - rows.start[dof])
+    n = rows.normal[r]
+    spring = rows.law[r][0]
+    deep = rows.law[r][1] - wp.dot(n, gap)
     push = wp.vec3d()
     matrix = wp.mat33d()
     if deep > wp.float64(0.0):
         across = moved - wp.dot(moved, n) * n
-        drag = friction * spring * deep / wp.max(wp.length(across), slip)
+        drag = rows.friction * spring * deep / wp.max(wp.length(across), rows.slip)
         push = (spring * deep) * n - drag * across
         matrix = wp.outer((spring - drag) * n, n)
         for c in range(3):
@@ -376,23 +313,9 @@ def row_force(
 
 
 @wp.kernel
-def _forces(
-    first: int,
-    live: wp.array[int],
-    x: wp.array[wp.vec3d],
-    start: wp.array[wp.vec3d],
-    dofs: wp.array[RowDofs],
-    weights: wp.array[RowWeights],
-    sizes: wp.array[int],
-    normal: wp.array[wp.vec3d],
-    law: wp.array[wp.vec2d],
-    friction: wp.float64,
-    slip: wp.float64,
-    force: wp.array[wp.vec3d],
-    stiffness: wp.array[wp.mat33d],
-):
+def _forces(first: int, x: wp.array[wp.vec3d], rows: RowArrays):
     r = first + wp.tid()
-    if r < live[0]:
-        push, matrix = row_force(r, x, start, dofs, weights, sizes, normal, law, friction, slip)
-        force[r] = push
-        stiffness[r] = matrix
+    if r < rows.live[0]:
+        push, matrix = row_force(r, x, rows)
+        rows.force[r] = push
+        rows.stiffness[r] = matrix

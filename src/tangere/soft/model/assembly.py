@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -17,9 +18,59 @@ from tangere.runtime import SOUND, launch
 from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
 from tangere.soft.model.material import Material, material_of
-from tangere.soft.model.sharp_edges import smooth_vertices
 
 wp.set_module_options(SOUND)
+
+
+@wp.struct
+class DofArrays:
+    """The degrees of freedom of all bodies."""
+
+    x: wp.array[wp.vec3d]  #: (n,) where they are [m]
+    v: wp.array[wp.vec3d]  #: (n,) velocities [m/s]
+    mass: wp.array[wp.float64]  #: (n,) [kg]
+    free: wp.array[int]  #: (n,) 1 for those that move
+    body: wp.array[int]  #: (n,)
+    damping: wp.array[wp.float64]  #: (n,) [1/s]
+
+
+@wp.struct
+class DofCoupling:
+    """What holds the dofs together, dof after dof (`material`): weighted neighbours, and elements."""
+
+    neighbour_offsets: wp.array[int]
+    neighbours: wp.array[int]
+    weights: wp.array[wp.float64]
+    diagonal: wp.array[wp.float64]
+    element_offsets: wp.array[int]
+    opposite: wp.array[wp.vec3i]
+    laws: wp.array[wp.vec3d]
+
+
+@wp.struct
+class SurfaceArrays:
+    """The surfaces of all bodies."""
+
+    carriers: wp.array[wp.vec4i]  #: (s,) the dofs that carry each vertex
+    weights: wp.array[wp.vec4d]  #: (s,)
+    rest: wp.array[wp.vec3d]  #: (s,) vertices at rest [m]
+    contact_mass: wp.array[wp.float64]  #: (s,) [kg] share of each vertex in the mass of its body; 0 for obstacles
+    contact_area: wp.array[wp.float64]  #: (s,) Young's modulus times the area around it [N]; 0 for obstacles
+    body: wp.array[int]  #: (s,)
+    traits: wp.array[int]  #: (s,) bits: CLOSED surface, STILL (none of its carriers moves), SMOOTH
+    faces: wp.array2d[int]  #: (f, 3)
+    face_offsets: wp.array[int]  #: (s + 1,) triangles at each vertex
+    faces_at: wp.array[int]
+
+
+def struct_of(kind: Any, device: wp.Device, /, **members: Any) -> Any:
+    """A struct with these members; NumPy arrays go to the device, as what the struct says they are."""
+    made = kind()
+    for name, value in members.items():
+        if isinstance(value, np.ndarray):
+            value = wp.array(np.ascontiguousarray(value), dtype=kind.vars[name].type.dtype, device=device)
+        setattr(made, name, value)
+    return made
 
 
 @dataclass(frozen=True)
@@ -32,27 +83,11 @@ class Assembly:
     vertex_base: np.ndarray  #: (b + 1,) the same for surface vertices
     rest_mesh: Mesh  #: all surfaces, at rest, as one mesh
 
-    x: wp.array  #: (n,) vec3d, where the dofs are [m]
-    v: wp.array  #: (n,) vec3d, velocities [m/s]
-    mass: wp.array  #: (n,) [kg]
-    free: wp.array  #: (n,) int32, 1 for dofs that move
-    body_of_dof: wp.array  #: (n,) int32
-    damping: wp.array  #: (n,) [1/s]
-
+    dofs: DofArrays
     order: wp.array  #: (m,) int32: the dofs that move, by colour
     colours: np.ndarray  #: (c + 1,) where each colour begins in `order`
-    material: tuple[wp.array, ...]  #: neighbour offsets, neighbours, weights, diagonal, element offsets, opposite, laws
-
-    carriers: wp.array  #: (s,) vec4i, the dofs that carry each surface vertex
-    weights: wp.array  #: (s,) vec4d
-    rest: wp.array  #: (s,) vec3d, surface vertices at rest [m]
-    contact_mass: wp.array  #: (s,) [kg] share of each surface vertex in the mass of its body; 0 for obstacles
-    contact_area: wp.array  #: (s,) Young's modulus times the area around the vertex [N]; 0 for obstacles
-    body_of_vertex: wp.array  #: (s,) int32
-    traits: wp.array  #: (s,) int32, bits: CLOSED surface, STILL (none of its carriers moves), SMOOTH
-    faces: wp.array  #: (f, 3) int32
-    face_offsets: wp.array  #: (s + 1,) triangles at each surface vertex
-    faces_at: wp.array
+    material: DofCoupling
+    surface: SurfaceArrays
 
     @staticmethod
     def of(bodies: Sequence[Body], device: wp.Device) -> Assembly:
@@ -63,7 +98,7 @@ class Assembly:
         whole = Mesh.join(surfaces, name="all surfaces")
         free = ~np.concatenate([body.fixed for body in bodies])
         parts = _joined_material(materials, dof_base)
-        order, colours = _by_colour(parts[0], parts[1], free)
+        order, colours = _by_colour(parts["neighbour_offsets"], parts["neighbours"], free)
         carriers = np.concatenate([body.carriers[0] + base for body, base in zip(bodies, dof_base, strict=False)])
         weights = np.concatenate([body.carriers[1] for body in bodies])
         still = ~(free[carriers] & (weights != 0.0)).any(axis=1)
@@ -73,8 +108,30 @@ class Assembly:
         stiff = [0.0 if b.is_obstacle else b.youngs_modulus for b in bodies]
         around = whole.topology.vertex_faces
 
-        def on_device(array, dtype) -> wp.array:
-            return wp.array(np.ascontiguousarray(array), dtype=dtype, device=device)
+        dofs = struct_of(
+            DofArrays,
+            device,
+            x=np.concatenate([body.shape.vertices for body in bodies]),
+            v=np.concatenate([body.velocity for body in bodies]),
+            mass=np.concatenate([body.vertex_mass for body in bodies]),
+            free=free,
+            body=np.repeat(np.arange(len(bodies)), np.diff(dof_base)),
+            damping=np.repeat([body.damping for body in bodies], np.diff(dof_base)),
+        )
+        surface = struct_of(
+            SurfaceArrays,
+            device,
+            carriers=carriers,
+            weights=weights,
+            rest=whole.vertices,
+            contact_mass=area * _per_vertex(heavy, surfaces),
+            contact_area=area * _per_vertex(stiff, surfaces),
+            body=np.repeat(np.arange(len(bodies)), np.diff(vertex_base)),
+            traits=int(CLOSED) * closed + int(STILL) * still + int(SMOOTH) * smooth_vertices(whole),
+            faces=whole.faces,
+            face_offsets=around.offsets,
+            faces_at=around.indices,
+        )
 
         return Assembly(
             bodies=tuple(bodies),
@@ -82,38 +139,40 @@ class Assembly:
             dof_base=dof_base,
             vertex_base=vertex_base,
             rest_mesh=whole,
-            x=on_device(np.concatenate([body.shape.vertices for body in bodies]), wp.vec3d),
-            v=on_device(np.concatenate([body.velocity for body in bodies]), wp.vec3d),
-            mass=on_device(np.concatenate([body.vertex_mass for body in bodies]), wp.float64),
-            free=on_device(free, wp.int32),
-            body_of_dof=on_device(np.repeat(np.arange(len(bodies)), np.diff(dof_base)), wp.int32),
-            damping=on_device(np.repeat([body.damping for body in bodies], np.diff(dof_base)), wp.float64),
-            order=on_device(order, wp.int32),
+            dofs=dofs,
+            order=wp.array(order, dtype=wp.int32, device=device),
             colours=colours,
-            material=tuple(on_device(part, dtype) for part, dtype in zip(parts, _MATERIAL_TYPES, strict=True)),
-            carriers=on_device(carriers, wp.vec4i),
-            weights=on_device(weights, wp.vec4d),
-            rest=on_device(whole.vertices, wp.vec3d),
-            contact_mass=on_device(area * _per_vertex(heavy, surfaces), wp.float64),
-            contact_area=on_device(area * _per_vertex(stiff, surfaces), wp.float64),
-            body_of_vertex=on_device(np.repeat(np.arange(len(bodies)), np.diff(vertex_base)), wp.int32),
-            traits=on_device(
-                int(CLOSED) * closed + int(STILL) * still + int(SMOOTH) * smooth_vertices(whole), wp.int32
-            ),
-            faces=on_device(whole.faces, wp.int32),
-            face_offsets=on_device(around.offsets, wp.int32),
-            faces_at=on_device(around.indices, wp.int32),
+            material=struct_of(DofCoupling, device, **parts),
+            surface=surface,
         )
 
 
 #: Times colours are given; each time those given last come first, which never takes more of them (tori: 10, 9, 8).
 COLOURINGS = 4
+#: Edges between faces whose normals differ by more than this are sharp [degrees].
+SHARP = 30.0
 #: Bits of `Assembly.traits`.
 CLOSED = wp.constant(1)
 STILL = wp.constant(2)
 SMOOTH = wp.constant(4)
 
-_MATERIAL_TYPES = (wp.int32, wp.int32, wp.float64, wp.float64, wp.int32, wp.vec3i, wp.vec3d)
+
+def sharp_edges(mesh: Mesh) -> np.ndarray:
+    """Numbers of the edges that are rims, or where faces meet at an angle."""
+    around = mesh.topology.edge_faces
+    sides = np.diff(around.offsets)
+    pair = np.flatnonzero(sides == 2)
+    one, other = (mesh.face_normals[around.indices[around.offsets[pair] + k]] for k in range(2))
+    sharp = sides != 2
+    sharp[pair] = np.einsum("ij,ij->i", one, other) < np.cos(np.radians(SHARP))
+    return np.flatnonzero(sharp).astype(np.int32)
+
+
+def smooth_vertices(mesh: Mesh) -> np.ndarray:
+    """(v,) whether no edge at a vertex is sharp."""
+    smooth = np.ones(len(mesh.vertices), bool)
+    smooth[mesh.edges[sharp_edges(mesh)]] = False
+    return smooth
 
 
 def _bases(counts: list[int]) -> np.ndarray:
@@ -129,23 +188,23 @@ def _vertex_areas(surface: Mesh) -> np.ndarray:
     return np.bincount(surface.faces.ravel(), np.repeat(surface.face_areas / 3.0, 3), len(surface.vertices))
 
 
-def _joined_material(materials: list[Material], base: np.ndarray) -> list[np.ndarray]:
-    """The lists of all bodies one after the other, in the order of `Assembly.material`."""
+def _joined_material(materials: list[Material], base: np.ndarray) -> dict[str, np.ndarray]:
+    """The lists of all bodies one after the other, as `DofCoupling` has them."""
 
     def offsets(lists: list[np.ndarray]) -> np.ndarray:
         begins = _bases([int(part[-1]) for part in lists])
         return np.concatenate([part[:-1] + begin for part, begin in zip(lists, begins, strict=False)] + [begins[-1:]])
 
     opposite = [np.where(m.opposite >= 0, m.opposite + b, -1) for m, b in zip(materials, base, strict=False)]
-    return [
-        offsets([m.neighbours.offsets for m in materials]),
-        np.concatenate([m.neighbours.indices + b for m, b in zip(materials, base, strict=False)]),
-        np.concatenate([m.weights for m in materials]),
-        np.concatenate([m.diagonal for m in materials]),
-        offsets([m.elements.offsets for m in materials]),
-        np.concatenate(opposite),
-        np.concatenate([m.laws for m in materials]),
-    ]
+    return {
+        "neighbour_offsets": offsets([m.neighbours.offsets for m in materials]),
+        "neighbours": np.concatenate([m.neighbours.indices + b for m, b in zip(materials, base, strict=False)]),
+        "weights": np.concatenate([m.weights for m in materials]),
+        "diagonal": np.concatenate([m.diagonal for m in materials]),
+        "element_offsets": offsets([m.elements.offsets for m in materials]),
+        "opposite": np.concatenate(opposite),
+        "laws": np.concatenate([m.laws for m in materials]),
+    }
 
 
 def _by_colour(offsets: np.ndarray, neighbours: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

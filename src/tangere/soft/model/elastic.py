@@ -1,4 +1,4 @@
-"""The block of a vertex: how the elements around it push it, and how stiffly.
+"""Elastic energy: what a simulation holds, and the block of a vertex: how its elements push it, and how stiffly.
 
 Energy:   of a step: inertia m/(2 dt^2) |x - y|^2 about the free motion y, the materials, and the contact rows.
 Method:   with all other vertices held it is quadratic in one vertex for solids, and bounded from above by a quadratic
@@ -9,16 +9,56 @@ Sound:    the matrix of a block is positive definite for any state, stiffness an
           energy; no line search, no projection.
 Known as: vertex block descent (Chen et al. 2024).
 Dofs of one colour move at once: on CPU eight side by side (`solver.cpu.dof_lanes`), all sweeps of a step in one kernel
-(`solver.cpu.sweeps`); on CUDA a warp shares out what acts on a vertex (`solver.cuda.vertex_block`).
+(`solver.cpu.sweeps`); on CUDA a warp shares out what acts on a vertex (`solver.cuda.sweeps`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
 import warp as wp
 
-from tangere.runtime import SOUND
+from tangere.runtime import SOUND, launch
+from tangere.soft.model.assembly import Assembly, DofCoupling
 
 wp.set_module_options(SOUND)
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Energies of all bodies at one instant [J]; contacts are not counted."""
+
+    kinetic: float
+    elastic: float  #: above that of the bodies at rest
+    gravity: float  #: above that at the origin
+
+    @property
+    def total(self) -> float:
+        """The sum of them."""
+        return self.kinetic + self.elastic + self.gravity
+
+
+def energy_of(assembly: Assembly, gravity: np.ndarray, rest_energy: float) -> Energy:
+    """The energies now; `rest_energy` is what `elastic_energy` says at rest [J]."""
+    mass, free = assembly.dofs.mass.numpy(), assembly.dofs.free.numpy() == 1
+    x, v = assembly.dofs.x.numpy()[free], assembly.dofs.v.numpy()[free]
+    kinetic = 0.5 * float(mass[free] @ (v * v).sum(axis=1))
+    return Energy(kinetic, elastic_energy(assembly) - rest_energy, -float(mass[free] @ (x @ gravity)))
+
+
+def elastic_energy(assembly: Assembly) -> float:
+    """The energy of all materials, up to a constant [J]."""
+    energy = wp.empty(len(assembly.dofs.x), dtype=wp.float64, device=assembly.device)
+    launch(
+        _energy,
+        len(assembly.dofs.x),
+        [assembly.dofs.x, assembly.material],
+        [energy],
+        device=assembly.device,
+        grain=4096,
+    )
+    return float(energy.numpy().sum())
 
 
 @wp.func
@@ -55,3 +95,24 @@ def element_block(here: wp.vec3d, x: wp.array[wp.vec3d], opposite: wp.vec3i, law
         for k in range(3):
             matrix[k, k] = matrix[k, k] + scale * wp.dot(along, along)
     return force, matrix
+
+
+@wp.func
+def dof_energy(i: int, x: wp.array[wp.vec3d], material: DofCoupling) -> wp.float64:
+    """The share of a dof: what couples it to neighbours, and its elements, where it is the first of those [J]."""
+    total = wp.float64(0.0)
+    for e in range(material.neighbour_offsets[i], material.neighbour_offsets[i + 1]):
+        if material.neighbours[e] > i:
+            apart = x[material.neighbours[e]] - x[i]
+            total -= wp.float64(0.5) * material.weights[e] * wp.dot(apart, apart)
+    for e in range(material.element_offsets[i], material.element_offsets[i + 1]):
+        others = material.opposite[e]
+        if others[0] > i and others[1] > i and (others[2] > i or others[2] < 0):
+            total += element_energy(x[i], x, others, material.laws[e])
+    return total
+
+
+@wp.kernel
+def _energy(first: int, x: wp.array[wp.vec3d], material: DofCoupling, energy: wp.array[wp.float64]):
+    i = first + wp.tid()
+    energy[i] = dof_energy(i, x, material)

@@ -23,10 +23,10 @@ import warp as wp
 
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import SOUND, launch
-from tangere.soft.model.assembly import CLOSED
-from tangere.soft.safe_step.cpu.patch_renewal import CORNERS, renew_references
+from tangere.soft.model.assembly import CLOSED, struct_of
+from tangere.soft.safe_step.cpu.patch_renewal import CORNERS, PatchFeatures, RenewalState, renew_references
 from tangere.soft.safe_step.cpu.simd_smoothness import AS_BEFORE, FROM_END, UNKNOWN, simd_certify
-from tangere.soft.safe_step.patch_layout import PatchLists
+from tangere.soft.safe_step.patch_layout import PatchLists, PatchReference
 from tangere.soft.safe_step.smoothness import is_certified, needs_check
 
 wp.set_module_options(SOUND)
@@ -42,22 +42,36 @@ class Certificates:
         """`per_feature`: patches are certified by a thread each, as on CUDA."""
         device = edges.device
         assert device is not None
-        self._device, self._tree, self._lists, self._edges = device, tree, lists, edges
+        self._device, self._lists = device, lists
         self._certified, self._near = (wp.zeros(lists.count, dtype=wp.int32, device=device) for _ in range(2))
-        self._rest = [lists.rest, lists.duals, lists.tangents, lists.clearance]
-        self._reference = self._rest
         self._last_end: wp.array | None = None
         #: Arrays, the places in them that have changed, and what was there; None: nobody will ask.
         self._changes: list[tuple[wp.array, Any, np.ndarray]] | None = None
         if per_feature:
             return
-        self._reference = [wp.clone(array) for array in self._rest]
+        kept = {name: getattr(lists.at_rest, name) for name in ("offsets", "vertices", "own")}
+        renewed = {name: wp.clone(getattr(lists.at_rest, name)) for name in ("rest", "duals", "tangents", "clearance")}
+        self._reference: PatchReference = struct_of(PatchReference, device, **kept, **renewed)
         self._maps = wp.zeros((2, lists.count), dtype=wp.mat33d, device=device)
         self._errors = wp.zeros((2, lists.count), dtype=wp.vec2d, device=device)
-        self._wait = wp.zeros(lists.count, dtype=wp.int32, device=device)
-        self._middles = wp.empty(len(edges), dtype=wp.vec4d, device=device)
-        self._corners = wp.empty((lists.count, CORNERS), dtype=wp.float64, device=device)
-        self._nearest = wp.full((lists.count, 2), -1, dtype=wp.int32, device=device)
+        self._kept: RenewalState = struct_of(
+            RenewalState,
+            device,
+            nearest=np.full((lists.count, 2), -1),
+            wait=np.zeros(lists.count),
+            middles=wp.empty(len(edges), dtype=wp.vec4d, device=device),
+            faces=wp.empty((lists.count, CORNERS), dtype=wp.float64, device=device),
+        )
+        of_patches = ("cluster_offsets", "clusters", "edge_offsets", "patch_edges", "reach")
+        of_tree = {name: getattr(tree, name) for name in ("first", "last", "items", "corners")}
+        self._features: PatchFeatures = struct_of(
+            PatchFeatures,
+            device,
+            **{name: getattr(lists, name) for name in of_patches},
+            **of_tree,
+            nodes=tree.clusters,
+            edges=edges,
+        )
 
     def certify_each(
         self, start: wp.array, end: wp.array, least: float, changed: wp.array, wanted: wp.array
@@ -70,7 +84,7 @@ class Certificates:
         """
         lists = self._lists
         inputs = [lists.cluster_offsets, lists.clusters, changed, wanted]
-        inputs += [lists.around_offsets, lists.around, lists.own, *self._rest, start, end, least]
+        inputs += [lists.at_rest, start, end, least]
         launch(_certify, lists.count, inputs, [self._certified], device=self._device, grain=GRAIN)
         return self._certified
 
@@ -83,22 +97,17 @@ class Certificates:
             patches: int32, those with new moves around; all others keep what they had.
             new_step: whether a step begins: patches without certificate may be compared with where it ends from now on.
         """
-        lists, tree = self._lists, self._tree
-        reference = [lists.around_offsets, lists.around, lists.own, *self._reference]
         moves = [start, end, least]
         known = AS_BEFORE
         if new_step:
             known = FROM_END if self._ended_at(start) else UNKNOWN
         last_end, self._last_end = self._last_end, None  # until all is known again, should something stop this
         outputs = [self._maps, self._errors, self._certified]
-        inputs = [patches, *reference, *moves, int(known)]
+        inputs = [patches, self._reference, *moves, int(known)]
         launch(simd_certify, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
         if new_step:
             self._save_changes()
-            inputs = [patches, lists.cluster_offsets, lists.clusters, *reference]
-            inputs += [lists.edge_offsets, lists.patch_edges, self._edges]
-            inputs += [tree.clusters, tree.first, tree.last, tree.items, tree.corners, lists.reach, *moves]
-            outputs = [self._middles, self._corners, self._nearest, self._wait, *outputs]
+            inputs = [patches, self._reference, self._features, *moves, self._kept]
             launch(renew_references, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
         last_end = wp.empty_like(end) if last_end is None else last_end
         wp.copy(last_end, end)
@@ -119,16 +128,13 @@ class Certificates:
         """Before patches without certificate are compared with something new (CPU)."""
         if self._changes is None:
             return
-        rest, *of_patch = self._reference
-        waiting = (self._certified.numpy() == 1) | (self._reference[3].numpy() <= 0.0) | (self._wait.numpy() > 0)
+        reference, kept = self._reference, self._kept
+        waiting = (self._certified.numpy() == 1) | (reference.clearance.numpy() <= 0.0) | (kept.wait.numpy() > 0)
         patches = np.flatnonzero(~waiting)
-        begin, end = self._lists.around_offsets.numpy()[[patches, patches + 1]]
+        begin, end = reference.offsets.numpy()[[patches, patches + 1]]
         around = np.repeat(begin - np.cumsum(end - begin) + (end - begin), end - begin) + np.arange((end - begin).sum())
-        places = [
-            (rest, around),
-            *((array, patches) for array in (*of_patch, self._nearest)),
-            (self._wait, slice(None)),
-        ]
+        of_patch = (reference.duals, reference.tangents, reference.clearance, kept.nearest)
+        places = [(reference.rest, around), *((array, patches) for array in of_patch), (kept.wait, slice(None))]
         self._changes += [(array, where, array.numpy()[where].copy()) for array, where in places]
 
     def _ended_at(self, start: wp.array) -> bool:
@@ -139,7 +145,7 @@ class Certificates:
     def near_rest(self, positions: wp.array, traits: wp.array) -> wp.array:
         """Certify patches of open surfaces where they are, by how they lay at rest and nothing else."""
         lists = self._lists
-        inputs = [traits, lists.around_offsets, lists.around, lists.own, *self._rest, positions]
+        inputs = [traits, lists.at_rest, positions]
         launch(_near_rest, lists.count, inputs, [self._near], device=self._device, grain=GRAIN)
         return self._near
 
@@ -151,13 +157,7 @@ def _certify(
     clusters: wp.array[int],
     changed: wp.array[wp.uint8],
     wanted: wp.array[int],
-    offsets: wp.array[int],
-    vertices: wp.array[int],
-    own: wp.array[int],
-    rest: wp.array[wp.vec3d],
-    duals: wp.array[wp.mat33d],
-    tangents: wp.array[wp.mat33d],
-    clearance: wp.array[wp.float64],
+    reference: PatchReference,
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
     least: wp.float64,
@@ -165,28 +165,20 @@ def _certify(
 ):
     p = first + wp.tid()
     if needs_check(p, cluster_offsets, clusters, changed, wanted):
-        certified[p] = int(is_certified(p, offsets, vertices, own, rest, duals, tangents, clearance, start, end, least))
+        certified[p] = int(is_certified(p, reference, start, end, least))
 
 
 @wp.kernel
 def _near_rest(
     first: int,
     traits: wp.array[int],
-    offsets: wp.array[int],
-    vertices: wp.array[int],
-    own: wp.array[int],
-    rest: wp.array[wp.vec3d],
-    duals: wp.array[wp.mat33d],
-    tangents: wp.array[wp.mat33d],
-    clearance: wp.array[wp.float64],
+    reference: PatchReference,
     positions: wp.array[wp.vec3d],
     certified: wp.array[int],
 ):
     p = first + wp.tid()
     certified[p] = 0
-    if clearance[p] > wp.float64(0.0):  # others may have nothing around them
-        if (traits[vertices[offsets[p]]] & CLOSED) == 0:
+    if reference.clearance[p] > wp.float64(0.0):  # others may have nothing around them
+        if (traits[reference.vertices[reference.offsets[p]]] & CLOSED) == 0:
             least = wp.float64(0.0)
-            certified[p] = int(
-                is_certified(p, offsets, vertices, own, rest, duals, tangents, clearance, positions, positions, least)
-            )
+            certified[p] = int(is_certified(p, reference, positions, positions, least))

@@ -16,10 +16,9 @@ import warp as wp
 from tangere.runtime import SOUND, reserve_slots
 from tangere.shape.mesh import Topology
 from tangere.soft.model.assembly import Assembly
-from tangere.soft.safe_step.iteration_state import ACTIVE
-from tangere.soft.safe_step.pair_buffer import PairBuffer
+from tangere.soft.safe_step.iteration import ACTIVE, PairBuffer
 from tangere.soft.safe_step.patches import Patches
-from tangere.soft.safe_step.separating_direction import can_move, may_cross
+from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
 
 wp.set_module_options(SOUND)
 
@@ -36,17 +35,14 @@ class HingedEdgePairs:
         edges = whole.edges[found[:, 1]]
         faces = np.concatenate([whole.faces, np.column_stack([edges, edges[:, 1]])]).astype(np.int32)
         pairs = np.stack([found[:, 0], len(whole.faces) + np.arange(len(found))], axis=1)
-        self._traits = assembly.traits
         self._edges, self._count = patches.edges, len(found)
         self.faces = wp.array(faces, dtype=wp.int32, device=assembly.device) if len(found) else patches.faces
         self._pairs = wp.array(pairs, dtype=wp.vec2i, device=assembly.device)
 
-    def append_uncertified(
-        self, found: PairBuffer, state: wp.array, start: wp.array, end: wp.array, least: float
-    ) -> None:
+    def append_uncertified(self, found: PairBuffer, state: wp.array, moves: VertexMoves) -> None:
         """Append the pairs that have no certificate for these moves of the surface vertices."""
         if self._count:
-            inputs = [state, self._pairs, self._edges, self.faces, start, end, self._traits, least]
+            inputs = [state, self._pairs, self._edges, self.faces, moves]
             found.run(_find_hinged, self._count, inputs, GRAIN, append=True)
 
 
@@ -101,10 +97,7 @@ def _find_hinged(
     pairs: wp.array[wp.vec2i],
     edges: wp.array2d[int],
     faces: wp.array2d[int],
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
-    traits: wp.array[int],
-    least: wp.float64,
+    moves: VertexMoves,
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.vec2i],
@@ -117,8 +110,7 @@ def _find_hinged(
     v1 = edges[i, 1]
     i0 = faces[j, 0]
     i1 = faces[j, 1]
-    if state[ACTIVE] == 1 and can_move(v0, v1, i0, i1, i1, traits):
-        if may_cross(v0, v1, i0, i1, i1, start, end, least):
-            place = reserve_slots(counts, shard, 1, capacity)
-            if place >= 0:
-                out[place] = pair
+    if state[ACTIVE] == 1 and may_cross(v0, v1, i0, i1, i1, moves):
+        place = reserve_slots(counts, shard, 1, capacity)
+        if place >= 0:
+            out[place] = pair

@@ -9,7 +9,7 @@ import warp as wp
 
 from tangere.bvh.lbvh import LinearTree
 from tangere.shape.mesh import Topology
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembly import Assembly, struct_of
 
 #: Faces of a patch, at most.
 PATCH = 32
@@ -17,6 +17,19 @@ PATCH = 32
 RINGS = 1
 #: Patches are dealt out in runs, like cards, so that every thread has its part of those that touch something.
 RUN, RUNS = 16, 16
+
+
+@wp.struct
+class PatchReference:
+    """How patches and their surroundings lay once: the vertices of all their clusters, patch after patch."""
+
+    offsets: wp.array[int]
+    vertices: wp.array[int]
+    own: wp.array[int]  #: for each: 1 if it is a vertex of the patch itself
+    rest: wp.array[wp.vec3d]  #: for each: where it was, from the middle of them all [m]
+    duals: wp.array[wp.mat33d]  #: (p,) the sum of x times rest, times this, is the map along the tangents
+    tangents: wp.array[wp.mat33d]  #: (p,) two tangents and the normal
+    clearance: wp.array[wp.float64]  #: (p,) least distance of its edges and the faces around [m]; 0: never certified
 
 
 @dataclass(frozen=True)
@@ -40,16 +53,8 @@ class PatchLists:
     clusters: wp.array
     octet_offsets: wp.array  #: the same clusters by groups of eight, rising
     octets: wp.array  #: vec2i: number of the eight clusters, and mask
-    around_offsets: wp.array  #: vertices of those clusters
-    around: wp.array
-    own: wp.array  #: for each: 1 if it is a vertex of the patch itself
-    rest: wp.array  #: vec3d for each: where it is at rest, from the middle of them all [m]
-    duals: wp.array  #: (p,) mat33d: the sum of x times rest, times this, is the map along the tangents
-    tangents: wp.array  #: (p,) mat33d: two tangents and the normal at rest
-    clearance: (
-        wp.array
-    )  #: (p,) least distance at rest of an edge of the patch and a face around it [m]; 0: never certified
-    reach: float  #: what `clearance` is at most [m]
+    at_rest: PatchReference
+    reach: float  #: what its clearance is at most [m]
     edge_offsets: wp.array  #: edges of each patch
     patch_edges: wp.array
     edges: FeatureLists  #: of `edges_and_ears`
@@ -87,7 +92,7 @@ def build_patches(
     items, topology = tree.items.numpy(), assembly.rest_mesh.topology
     clusters = tree.clusters.numpy()
     cluster_of_place = np.repeat(np.arange(len(clusters)), size[clusters])
-    body = assembly.body_of_vertex.numpy()[items[:, 0]]
+    body = assembly.surface.body.numpy()[items[:, 0]]
     mixed = np.maximum.reduceat(body, first[node]) != np.minimum.reduceat(body, first[node])
 
     reached = _reached(items, patch_of_place, len(node), topology)
@@ -108,6 +113,18 @@ def build_patches(
     patch_of_edge = patch_of_place[place_of_edge]
     clearance = _clearances(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
     clearance[mixed] = 0.0
+
+    reference = struct_of(
+        PatchReference,
+        assembly.device,
+        offsets=_offsets(vertex_patch, len(node)),
+        vertices=vertex,
+        own=own,
+        rest=rest,
+        duals=duals,
+        tangents=tangents,
+        clearance=clearance,
+    )
 
     interleaved = np.argsort(np.arange(len(node)) // RUN % RUNS, kind="stable")
 
@@ -135,13 +152,7 @@ def build_patches(
         clusters=on_device(cluster),
         octet_offsets=on_device(_offsets(octet_patch, len(node))),
         octets=on_device(octets, wp.vec2i),
-        around_offsets=on_device(_offsets(vertex_patch, len(node))),
-        around=on_device(vertex),
-        own=on_device(own),
-        rest=on_device(rest, wp.vec3d),
-        duals=on_device(duals, wp.mat33d),
-        tangents=on_device(tangents, wp.mat33d),
-        clearance=on_device(clearance, wp.float64),
+        at_rest=reference,
         reach=near[3],
         edge_offsets=on_device(_offsets(patch_of_edge, len(node))),
         patch_edges=on_device(np.argsort(patch_of_edge, kind="stable")),

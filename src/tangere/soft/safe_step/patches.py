@@ -20,8 +20,7 @@ from tangere.runtime import SOUND, launch
 from tangere.soft.contact.normal_cones import cones_face_same_way
 from tangere.soft.model.assembly import Assembly
 from tangere.soft.safe_step.certificates import Certificates
-from tangere.soft.safe_step.cpu.change_tracker import ChangeTracker
-from tangere.soft.safe_step.cpu.refit import refit
+from tangere.soft.safe_step.cpu.refit import ChangeTracker, refit
 from tangere.soft.safe_step.patch_layout import PatchLists, build_patches, edges_and_ears
 from tangere.soft.safe_step.separating_direction import shortest_offset
 
@@ -54,7 +53,7 @@ class Patches:
         bounds = np.stack([apart.min(axis=0), apart.max(axis=0)])
         self.tree = LinearTree.build(faces, wp.array(apart, dtype=wp.vec3d, device=device), bounds)
         self.edges = wp.array(edges_and_ears(whole.topology), dtype=wp.int32, device=device)
-        self.faces, self._traits = faces, assembly.traits
+        self.faces, self._traits = faces, assembly.surface.traits
         self.lists: PatchLists = build_patches(self.tree, assembly, self._near_at_rest(assembly), self.per_feature)
         self._certificates = Certificates(self.tree, self.lists, self.edges, self.per_feature)
         self._always = wp.ones(1, dtype=wp.int32, device=device)
@@ -66,11 +65,11 @@ class Patches:
         self._overlapping, self._changed = wp.zeros_like(self._all), wp.zeros_like(self._all)
         self._dirty = wp.zeros_like(self._everywhere)
         if not self.per_feature:
-            here = vertex_boxes(assembly.rest, assembly.rest, 0.0, 0.0, self.frame)
+            here = vertex_boxes(assembly.surface.rest, assembly.surface.rest, 0.0, 0.0, self.frame)
             self._bvh8_static, self._bvh8_moving = MovingWideBvh(self.tree), MovingWideBvh(self.tree)
-            self._changes = ChangeTracker(self.tree, self.lists, self._bvh8_static.levels, len(assembly.rest))
+            self._changes = ChangeTracker(self.tree, self.lists, self._bvh8_static.levels, len(assembly.surface.rest))
             self._static_boxes, self._moving_boxes = self.tree.fit(here), self.tree.fit(here)
-        self.fit_moving(assembly.rest, assembly.rest, 0.0)
+        self.fit_moving(assembly.surface.rest, assembly.surface.rest, 0.0)
 
     def fit_moving(
         self,
@@ -158,12 +157,14 @@ class Patches:
         ends = assembly.rest_mesh.vertices[assembly.rest_mesh.edges]
         reach = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean())
         bounds = assembly.rest_mesh.bounds
-        edge_tree = LinearTree.build(self.edges, assembly.rest, bounds)
-        boxes = vertex_boxes(assembly.rest, assembly.rest, 0.0, 0.5 * reach, self.frame)
+        edge_tree = LinearTree.build(self.edges, assembly.surface.rest, bounds)
+        boxes = vertex_boxes(assembly.surface.rest, assembly.surface.rest, 0.0, 0.5 * reach, self.frame)
         sides = BvhSide(edge_tree, edge_tree.fit(boxes), 0), BvhSide(self.tree, self.tree.fit(boxes), 0)
-        found = pairs(_within, *sides, assembly.rest, assembly.rest, until=0.0, margin=reach, sharing=False)
+        found = pairs(
+            _within, *sides, assembly.surface.rest, assembly.surface.rest, until=0.0, margin=reach, sharing=False
+        )
         apart = wp.empty(len(found), dtype=wp.float64, device=self.device)
-        inputs = [found, edge_tree.items, self.tree.items, assembly.rest]
+        inputs = [found, edge_tree.items, self.tree.items, assembly.surface.rest]
         launch(_distances, len(found), inputs, [apart], device=self.device, grain=4096)
         places = found.numpy().reshape(-1, 2)
         return edge_tree.order.numpy()[places[:, 0]], places[:, 1], apart.numpy(), reach

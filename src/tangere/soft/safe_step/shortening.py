@@ -1,9 +1,9 @@
 """One iteration of the truncation: the gap of each pair without certificate is shared out, and dofs move less far.
 
-`state` is what the device knows about the iterations of a step (`iteration_state`). In the first of them the moves of
+`state` is what the device knows about the iterations of a step (`iteration`). In the first of them the moves of
 single vertices are shortened, ever more; then all bodies of an island make the same part of their moves. Bodies that
 meet fast make a part of the step instead, and before that those that press fast one in which they do not
-(`impact_substep`).
+(`impact`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.islands import ContactIslands
-from tangere.soft.model.assembly import Assembly
-from tangere.soft.safe_step.impact_substep import ImpactSubstep, impact_slot
-from tangere.soft.safe_step.iteration_state import (
+from tangere.soft.model.assembly import Assembly, DofArrays, SurfaceArrays
+from tangere.soft.safe_step.impact import ImpactArrays, ImpactSubstep, impact_slot
+from tangere.soft.safe_step.iteration import (
     ACTIVE,
     ALL_NEW,
     ISLAND_ITERATIONS,
@@ -22,9 +22,16 @@ from tangere.soft.safe_step.iteration_state import (
     LIMITED,
     LOCAL_ITERATIONS,
     SHORT,
+    PairBuffer,
 )
-from tangere.soft.safe_step.pair_buffer import PairBuffer
-from tangere.soft.safe_step.separating_direction import allowed_part, gap_usage, shortest_offset
+from tangere.soft.safe_step.separating_direction import (
+    VertexMoves,
+    allowed_part,
+    gap_usage,
+    in_frame,
+    moving_pair,
+    shortest_way,
+)
 
 wp.set_module_options(SOUND)
 
@@ -40,29 +47,26 @@ class Shortening:
     def __init__(
         self,
         assembly: Assembly,
-        features: tuple[wp.array, wp.array],
+        features: list,
         islands: ContactIslands,
         start: wp.array,
         goal: wp.array,
-        surface: tuple[wp.array, wp.array],
         state: wp.array,
-        least: float,
         distance: float,
         few_sweeps: bool,
         dt: float,
     ) -> None:
-        """`features` are the edges and faces that pairs name; others as in `Truncation`."""
-        device, bodies, dofs = assembly.device, len(assembly.bodies), len(assembly.x)
-        self._assembly, self._islands, self._surface = assembly, islands, surface
-        self._features = [*features, assembly.body_of_vertex]
-        self._state, self._least, self.start = state, least, start
-        self.substep = ImpactSubstep(assembly, self._features, islands, surface, state, least, distance, few_sweeps, dt)
+        """`features` are the edges and faces that pairs name, their surface and its moves; others as `Truncation`."""
+        device, bodies, dofs = assembly.device, len(assembly.bodies), len(assembly.dofs.x)
+        self._assembly, self._islands, self._features = assembly, islands, features
+        self._state, self.start = state, start
+        self.substep = ImpactSubstep(assembly, features, islands, state, distance, few_sweeps, dt)
         self.drift = wp.zeros(bodies, dtype=wp.vec3d, device=device)  #: mean move of the island of each body [m]
         self._last_drift = wp.zeros_like(self.drift)
         self.part, self._new_part = (wp.ones(dofs, dtype=wp.float64, device=device) for _ in range(2))
-        self._limit = wp.ones(len(assembly.rest), dtype=wp.float64, device=device)
+        self._limit = wp.ones(len(assembly.surface.rest), dtype=wp.float64, device=device)
         self._touched = wp.zeros(bodies, dtype=wp.int32, device=device)
-        self._changed = wp.zeros(len(assembly.rest), dtype=wp.uint8, device=device)
+        self._changed = wp.zeros(len(assembly.surface.rest), dtype=wp.uint8, device=device)
         factors = wp.array(LOCAL_FACTORS, dtype=wp.float64, device=device)
 
         def prepared(kernel: wp.Kernel, *arguments, serial: bool = False) -> PreparedLaunch:
@@ -70,22 +74,13 @@ class Shortening:
 
         self._begin = prepared(_begin_iteration, self.drift, self._last_drift, serial=True)
         self._count_iteration = prepared(_count_iteration, serial=True)
-        carried = [assembly.carriers, assembly.weights, self.part]
+        carried = [assembly.surface, self.part]
         self._limit_dofs = prepared(_limit_dofs, self._limit, *carried, factors, self._new_part, serial=True)
-        whole = [assembly.body_of_dof, islands.label, self._touched, self._new_part]
+        whole = [assembly.dofs.body, islands.label, self._touched, self._new_part]
         self._shorten_islands = prepared(_shorten_islands, *whole)
         self._find_changed = prepared(_find_changed, *carried, self._new_part, self._changed)
-        self._place = prepared(
-            _place,
-            start,
-            goal,
-            assembly.body_of_dof,
-            self.drift,
-            self.substep.fraction,
-            self._new_part,
-            self.part,
-            assembly.x,
-        )
+        moves = [start, goal, self.drift, self.substep.arrays.fraction]
+        self._place = prepared(_place, *moves, self._new_part, self.part, assembly.dofs)
 
     def begin(self) -> None:
         """All of every move is left."""
@@ -98,18 +93,9 @@ class Shortening:
         self._begin(1)
         self._limit.fill_(1.0)
         self._touched.zero_()
-        inputs = [self._state, found.counts, found.items, *self._features, *self._surface]
-        inputs += [
-            self._islands.label,
-            self.drift,
-            self.substep.fraction,
-            self.substep.impacts,
-            self.substep.fast_approach,
-            self.substep.contact_reach,
-        ]
-        inputs += [self._least]
-        outputs = [self._limit, self._touched, self.substep.allowed, self.substep.too_fast]
-        launch(_shorten, found.launch_size, inputs, outputs, device=device, threads=1)
+        inputs = [self._state, found.counts, found.items, *self._features]
+        inputs += [self._islands.label, self.drift, self.substep.arrays, self._limit, self._touched]
+        launch(_shorten, found.launch_size, inputs, device=device, threads=1)
         self.substep.apply_to_islands()
         self._count_iteration(1)
         wp.copy(self._new_part, self.part)
@@ -156,20 +142,13 @@ def _shorten(
     found: wp.array[wp.vec2i],
     edges: wp.array2d[int],
     faces: wp.array2d[int],
-    body: wp.array[int],
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
+    surface: SurfaceArrays,
+    moves: VertexMoves,
     label: wp.array[int],
     drift: wp.array[wp.vec3d],
-    substep: wp.array[wp.float64],
-    impacts: wp.array[int],
-    fast_approach: wp.float64,
-    contact_reach: wp.float64,
-    least: wp.float64,
+    impact: ImpactArrays,
     limit: wp.array[wp.float64],
     touched: wp.array[int],
-    allowed: wp.array[wp.float64],
-    too_fast: wp.array[int],
 ):
     """Share out the gap of each pair that has no certificate in the frame of its bodies (one thread on CPU)."""
     k = first + wp.tid()
@@ -177,34 +156,25 @@ def _shorten(
         return
     i = found[k][0]
     j = found[k][1]
-    owner = body[edges[i, 0]]
-    u = substep[owner] * drift[owner]
-    e0 = start[edges[i, 0]]
-    e1 = start[edges[i, 1]]
-    f0 = start[faces[j, 0]]
-    f1 = start[faces[j, 1]]
-    f2 = start[faces[j, 2]]
-    d0 = end[edges[i, 0]] - e0 - u
-    d1 = end[edges[i, 1]] - e1 - u
-    m0 = end[faces[j, 0]] - f0 - u
-    m1 = end[faces[j, 1]] - f1 - u
-    m2 = end[faces[j, 2]] - f2 - u
-    way = shortest_offset(e0, e1, f0, f1, f2)
-    use = gap_usage(way, e0, e1, f0, f1, f2, d0, d1, m0, m1, m2, least)
+    owner = surface.body[edges[i, 0]]
+    pair = moving_pair(edges[i, 0], edges[i, 1], faces[j, 0], faces[j, 1], faces[j, 2], moves)
+    pair = in_frame(pair, impact.fraction[owner] * drift[owner])
+    way = shortest_way(pair)
+    use = gap_usage(way, pair, moves.least)
     lost = use[0] + use[1]
     if lost <= use[2]:
         return
     wp.atomic_add(state, SHORT, 1)
     if state[ITERATION] < LOCAL_ITERATIONS and use[2] >= wp.float64(0.0):
-        other = body[faces[j, 0]]
+        other = surface.body[faces[j, 0]]
         most = use[2]
-        if impacts[impact_slot(owner, other)] == 0:
-            most = wp.max(use[2], fast_approach)
-        elif wp.length(way) < contact_reach:
-            wp.atomic_max(too_fast, owner, 1)
-            wp.atomic_max(too_fast, other, 1)
+        if impact.impacts[impact_slot(owner, other)] == 0:
+            most = wp.max(use[2], impact.fast_approach)
+        elif wp.length(way) < impact.contact_reach:
+            wp.atomic_max(impact.too_fast, owner, 1)
+            wp.atomic_max(impact.too_fast, other, 1)
         if lost > most:
-            wp.atomic_min(allowed, label[owner], ROUNDING * substep[owner] * most / lost)
+            wp.atomic_min(impact.allowed, label[owner], ROUNDING * impact.fraction[owner] * most / lost)
             return
     wp.atomic_max(touched, label[owner], 1)
     if use[2] < wp.float64(0.0):  # they met when the step began, or nearly: nothing may move
@@ -216,17 +186,17 @@ def _shorten(
     n = wp.normalize(way)
     room_a = use[2] * use[0] / lost
     room_b = use[2] - room_a
-    a0 = wp.dot(n, e0 - f0)
-    a1 = wp.dot(n, e1 - f0)
+    a0 = wp.dot(n, pair.e0 - pair.f0)
+    a1 = wp.dot(n, pair.e1 - pair.f0)
     low = wp.min(a0, a1)
-    wp.atomic_min(limit, edges[i, 0], allowed_part(room_a + a0 - low, -wp.dot(n, d0)))
-    wp.atomic_min(limit, edges[i, 1], allowed_part(room_a + a1 - low, -wp.dot(n, d1)))
-    b1 = wp.dot(n, f1 - f0)
-    b2 = wp.dot(n, f2 - f0)
+    wp.atomic_min(limit, edges[i, 0], allowed_part(room_a + a0 - low, -wp.dot(n, pair.d0)))
+    wp.atomic_min(limit, edges[i, 1], allowed_part(room_a + a1 - low, -wp.dot(n, pair.d1)))
+    b1 = wp.dot(n, pair.f1 - pair.f0)
+    b2 = wp.dot(n, pair.f2 - pair.f0)
     high = wp.max(wp.float64(0.0), wp.max(b1, b2))
-    wp.atomic_min(limit, faces[j, 0], allowed_part(room_b + high, wp.dot(n, m0)))
-    wp.atomic_min(limit, faces[j, 1], allowed_part(room_b + high - b1, wp.dot(n, m1)))
-    wp.atomic_min(limit, faces[j, 2], allowed_part(room_b + high - b2, wp.dot(n, m2)))
+    wp.atomic_min(limit, faces[j, 0], allowed_part(room_b + high, wp.dot(n, pair.m0)))
+    wp.atomic_min(limit, faces[j, 1], allowed_part(room_b + high - b1, wp.dot(n, pair.m1)))
+    wp.atomic_min(limit, faces[j, 2], allowed_part(room_b + high - b2, wp.dot(n, pair.m2)))
 
 
 @wp.kernel
@@ -234,8 +204,7 @@ def _limit_dofs(
     first: int,
     state: wp.array[int],
     limit: wp.array[wp.float64],
-    carriers: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
+    surface: SurfaceArrays,
     part: wp.array[wp.float64],
     factors: wp.array[wp.float64],
     new_part: wp.array[wp.float64],
@@ -250,19 +219,18 @@ def _limit_dofs(
         factor = factors[wp.min(state[ITERATION], factors.shape[0]) - 1]
         most = wp.float64(0.0)
         for c in range(4):
-            if weights[v][c] != wp.float64(0.0):
-                most = wp.max(most, part[carriers[v][c]])
+            if surface.weights[v][c] != wp.float64(0.0):
+                most = wp.max(most, part[surface.carriers[v][c]])
         for c in range(4):
-            if weights[v][c] != wp.float64(0.0):
-                wp.atomic_min(new_part, carriers[v][c], most * limit[v] * factor)
+            if surface.weights[v][c] != wp.float64(0.0):
+                wp.atomic_min(new_part, surface.carriers[v][c], most * limit[v] * factor)
 
 
 @wp.kernel
 def _find_changed(
     first: int,
     state: wp.array[int],
-    carriers: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
+    surface: SurfaceArrays,
     before: wp.array[wp.float64],
     after: wp.array[wp.float64],
     changed: wp.array[wp.uint8],
@@ -270,7 +238,8 @@ def _find_changed(
     v = first + wp.tid()
     found = wp.uint8(state[ALL_NEW])
     for c in range(4):
-        if weights[v][c] != wp.float64(0.0) and before[carriers[v][c]] != after[carriers[v][c]]:
+        dof = surface.carriers[v][c]
+        if surface.weights[v][c] != wp.float64(0.0) and before[dof] != after[dof]:
             found = wp.uint8(1)
     changed[v] = found
 
@@ -301,19 +270,19 @@ def _place(
     state: wp.array[int],
     start: wp.array[wp.vec3d],
     goal: wp.array[wp.vec3d],
-    body: wp.array[int],
     drift: wp.array[wp.vec3d],
-    substep: wp.array[wp.float64],
+    fraction: wp.array[wp.float64],
     new_part: wp.array[wp.float64],
     part: wp.array[wp.float64],
-    x: wp.array[wp.vec3d],
+    dofs: DofArrays,
 ):
     """The shortened move of each dof, relative to the drift of its body; nothing drifts that is held."""
     i = first + wp.tid()
     if state[ACTIVE] == 0:
         return
     part[i] = new_part[i]
-    x[i] = goal[i]
-    if part[i] < wp.float64(1.0) or substep[body[i]] < wp.float64(1.0):
-        u = drift[body[i]]
-        x[i] = start[i] + substep[body[i]] * (u + part[i] * (goal[i] - start[i] - u))
+    dofs.x[i] = goal[i]
+    b = dofs.body[i]
+    if part[i] < wp.float64(1.0) or fraction[b] < wp.float64(1.0):
+        u = drift[b]
+        dofs.x[i] = start[i] + fraction[b] * (u + part[i] * (goal[i] - start[i] - u))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.runtime import SOUND
+from tangere.soft.safe_step.patch_layout import PatchReference
 
 wp.set_module_options(SOUND)
 
@@ -36,52 +37,46 @@ def across_filled(f: wp.mat33d, tangents: wp.mat33d) -> wp.mat33d:
 @wp.func
 def is_certified(
     p: int,
-    offsets: wp.array[int],
-    vertices: wp.array[int],
-    own: wp.array[int],
-    rest: wp.array[wp.vec3d],
-    duals: wp.array[wp.mat33d],
-    tangents: wp.array[wp.mat33d],
-    clearance: wp.array[wp.float64],
+    reference: PatchReference,
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
     least: wp.float64,
 ) -> bool:
     half = wp.float64(0.5)
-    begin = offsets[p]
-    stop = offsets[p + 1]
-    if clearance[p] <= wp.float64(0.0):
+    begin = reference.offsets[p]
+    stop = reference.offsets[p + 1]
+    if reference.clearance[p] <= wp.float64(0.0):
         return False
-    centre0 = start[vertices[begin]]
-    centre1 = end[vertices[begin]]
+    centre0 = start[reference.vertices[begin]]
+    centre1 = end[reference.vertices[begin]]
     mean0 = wp.vec3d()
     mean1 = wp.vec3d()
     f0 = wp.mat33d()
     f1 = wp.mat33d()
     for e in range(begin, stop):  # places at rest add up to zero: any centre gives the same map
-        v = vertices[e]
+        v = reference.vertices[e]
         from0 = start[v] - centre0
         from1 = end[v] - centre1
         mean0 += from0
         mean1 += from1
-        f0 += wp.outer(from0, rest[e])
-        f1 += wp.outer(from1, rest[e])
+        f0 += wp.outer(from0, reference.rest[e])
+        f1 += wp.outer(from1, reference.rest[e])
     centre0 += mean0 / wp.float64(stop - begin)
     centre1 += mean1 / wp.float64(stop - begin)
-    f0 = across_filled(f0 * duals[p], tangents[p])
-    f1 = across_filled(f1 * duals[p], tangents[p])
+    f0 = across_filled(f0 * reference.duals[p], reference.tangents[p])
+    f1 = across_filled(f1 * reference.duals[p], reference.tangents[p])
     worst = wp.float64(0.0)
     worst_own = wp.float64(0.0)
     for e in range(begin, stop):
-        e0 = start[vertices[e]] - centre0 - f0 * rest[e]
-        e1 = end[vertices[e]] - centre1 - f1 * rest[e]
+        e0 = start[reference.vertices[e]] - centre0 - f0 * reference.rest[e]
+        e1 = end[reference.vertices[e]] - centre1 - f1 * reference.rest[e]
         squared = wp.max(wp.dot(e0, e0), wp.dot(e1, e1))
         worst = wp.max(worst, squared)
-        if own[e] == 1:
+        if reference.own[e] == 1:
             worst_own = wp.max(worst_own, squared)
     change = f1 - f0
     stretch = smallest_stretch(half * (f0 + f1)) - half * wp.sqrt(wp.ddot(change, change))
-    return stretch * clearance[p] > wp.sqrt(worst_own) + wp.sqrt(worst) + least
+    return stretch * reference.clearance[p] > wp.sqrt(worst_own) + wp.sqrt(worst) + least
 
 
 @wp.func

@@ -16,7 +16,7 @@ Known as: truncation of displacements by separating planes (the planar "divide a
           the aim is that of a collision-free step size (Li et al. 2020), which shortens all moves alike.
 Drift:    moves are shortened relative to the mean move of the bodies that touch, unless one is held: what falls
           together is not slowed down. What free islands lose of their momentum is given back to their velocities.
-Impacts:  bodies that meet fast, or press so, make a part of the step as a whole (`impact_substep`).
+Impacts:  bodies that meet fast, or press so, make a part of the step as a whole (`impact`).
 A surface carried by coarser dofs is held back through them.
 Device:   an iteration reads and writes device arrays only, and does nothing once all pairs hold; so a few of them are
           part of a captured CUDA graph, and the host asks afterwards whether they were enough.
@@ -34,11 +34,11 @@ from tangere.geometry.simd import lanes_by_mask
 from tangere.runtime import SOUND, PreparedLaunch, reserve_slots
 from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembly import Assembly, DofArrays, struct_of
 from tangere.soft.safe_step.cpu.simd_crossing import simd_crossing
 from tangere.soft.safe_step.hinges import HingedEdgePairs
-from tangere.soft.safe_step.impact_velocity import ImpactVelocity
-from tangere.soft.safe_step.iteration_state import (
+from tangere.soft.safe_step.impact import ImpactArrays, ImpactVelocity
+from tangere.soft.safe_step.iteration import (
     ACTIVE,
     FOUND,
     ISLAND_ITERATIONS,
@@ -47,10 +47,10 @@ from tangere.soft.safe_step.iteration_state import (
     LOCAL_ITERATIONS,
     NOT_FINITE,
     ROWS,
+    PairBuffer,
 )
-from tangere.soft.safe_step.pair_buffer import PairBuffer
 from tangere.soft.safe_step.patches import Patches, contains_cluster
-from tangere.soft.safe_step.separating_direction import can_move, may_cross
+from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
 from tangere.soft.safe_step.shortening import Shortening
 
 wp.set_module_options(SOUND)
@@ -105,7 +105,7 @@ class Truncation:
         self._surface, self._map_end = surface, map_end
         #: Groups merge at most as often as there are bodies; after that nothing moves.
         self._most_iterations = int(LOCAL_ITERATIONS) + int(ISLAND_ITERATIONS) + len(assembly.bodies)
-        self._goal = wp.zeros_like(assembly.x)
+        self._goal = wp.zeros_like(assembly.dofs.x)
         self.state = wp.zeros(8, dtype=wp.int32, device=device)  #: see `shortening`
         self._known = self.state.numpy().copy()
         searching = 0 if patches.per_feature else len(patches.lists.edges.units)
@@ -114,30 +114,25 @@ class Truncation:
         self._found = PairBuffer(wp.vec2i, device, LEAST_ROOM)
         self._moves = MassMoves(assembly, self._goal, start)
         self._hinged = HingedEdgePairs(assembly, patches)
-        features = patches.edges, self._hinged.faces
+        self._surface_moves = struct_of(
+            VertexMoves, device, start=surface[0], end=surface[1], traits=assembly.surface.traits, least=least
+        )
+        features = [patches.edges, self._hinged.faces, assembly.surface, self._surface_moves]
         self._shortening = Shortening(
-            assembly, features, islands, start, self._goal, surface, self.state, least, distance, few_sweeps, dt
+            assembly, features, islands, start, self._goal, self.state, distance, few_sweeps, dt
         )
         shortening = self._shortening
         self._drift = MeanMoves(islands, self._moves, shortening.drift)
         #: Where the dofs would be had all bodies made the whole step; what of its mean move each body has lost [m].
-        self.reached, self.lost_drift = wp.zeros_like(assembly.x), wp.zeros_like(shortening.drift)
-        due = wp.zeros_like(assembly.x)
+        self.reached, self.lost_drift = wp.zeros_like(assembly.dofs.x), wp.zeros_like(shortening.drift)
+        due = wp.zeros_like(assembly.dofs.x)
         self._missing = MassMoves(assembly, due, self.reached)
         self._find_lost_drift = MeanMoves(islands, self._missing, self.lost_drift)
         self._impact_velocity = ImpactVelocity(
-            assembly, islands, start, self._goal, shortening.drift, shortening.substep.velocity_kept, dt
+            assembly, islands, start, self._goal, shortening.drift, shortening.substep.arrays.velocity_kept, dt
         )
-        moves = [assembly.x, assembly.v, dt, start, self._goal, assembly.body_of_dof]
-        moves += [
-            shortening.drift,
-            shortening.substep.fraction,
-            shortening.substep.velocity_kept,
-            self._impact_velocity.factor,
-            shortening.substep.impacted,
-            shortening.part,
-        ]
-        moves += [self.reached, due]
+        moves = [assembly.dofs, dt, start, self._goal, shortening.drift]
+        moves += [shortening.substep.arrays, self._impact_velocity.factor, shortening.part, self.reached, due]
         self._find_reached = PreparedLaunch(_find_reached, moves, device, grain=8192)
         self._begin = PreparedLaunch(_begin, [rows, self.state], device, serial=True)
         self._check_finite = PreparedLaunch(_check_finite, [self._moves.sums, self.state], device, serial=True)
@@ -146,8 +141,8 @@ class Truncation:
     def begin(self) -> None:
         """Look whether the moves of the dofs, from the start of the step to where they are, have a certificate."""
         assembly = self._assembly
-        self._map_end(len(assembly.rest))
-        wp.copy(self._goal, assembly.x)
+        self._map_end(len(assembly.surface.rest))
+        wp.copy(self._goal, assembly.dofs.x)
         self._moves()
         self._shortening.begin()
         self._begin(1)
@@ -160,7 +155,7 @@ class Truncation:
         self._islands.compress()
         self._drift()
         changed = self._shortening(self._found)
-        self._map_end(len(self._assembly.rest))
+        self._map_end(len(self._assembly.surface.rest))
         self._find(changed)
 
     def finished(self) -> bool:
@@ -170,10 +165,10 @@ class Truncation:
             return True
         if self._known[int(ITERATION)] < self._most_iterations:
             return False
-        wp.copy(self._assembly.x, self._shortening.start)
-        self._map_end(len(self._assembly.rest))
+        wp.copy(self._assembly.dofs.x, self._shortening.start)
+        self._map_end(len(self._assembly.surface.rest))
         self._shortening.part.zero_()
-        self._shortening.substep.fraction.fill_(1.0)
+        self._shortening.substep.arrays.fraction.fill_(1.0)
         return True
 
     @property
@@ -189,7 +184,7 @@ class Truncation:
             self._missing()
             self._find_lost_drift()
         else:
-            wp.copy(self.reached, self._assembly.x)
+            wp.copy(self.reached, self._assembly.dofs.x)
             self.lost_drift.zero_()
 
     @property
@@ -213,7 +208,7 @@ class Truncation:
         iterations = int(self._known[int(ITERATION)])
         if not iterations:
             return TruncationReport()
-        part, fraction = self._shortening.part.numpy(), self._shortening.substep.fraction.numpy()
+        part, fraction = self._shortening.part.numpy(), self._shortening.substep.arrays.fraction.numpy()
         limited = int(self._known[int(LIMITED)])
         return TruncationReport(iterations, limited, float(1.0 - part.mean()), float(fraction.min()))
 
@@ -230,7 +225,7 @@ class Truncation:
         fitted = patches.fit_moving(start, end, self._least, changed, wanted=self.state)
         members, boxes = lists.edges, fitted.boxes
         ours = [members.units, members.features, members.offsets, patches.edges, fitted.vertex_boxes]
-        where = [tree.items, tree.order, start, end, self._assembly.traits, self._least]
+        where = [tree.items, tree.order, self._surface_moves]
         if fitted.bvh8 is not None:
             bvh8 = fitted.bvh8
             inputs = [*ours, fitted.certified, lists.octet_offsets, lists.octets, self._no_cones, fitted.changed]
@@ -238,21 +233,11 @@ class Truncation:
             inputs += [bvh8.levels, boxes.lanes, tree.corners, *where, lanes_by_mask(), self._scratch]
             self._found.run(simd_crossing, len(members.units), inputs, GRAIN)
         else:
-            inputs = [self.state, *ours, fitted.overlapping, fitted.changed, fitted.dirty]
-            inputs += [
-                fitted.certified,
-                lists.cluster_offsets,
-                lists.clusters,
-                tree.first,
-                tree.last,
-                tree.skip,
-                tree.cluster,
-                boxes.nodes,
-                boxes.lanes,
-                *where,
-            ]
+            inputs = [self.state, *ours, fitted.overlapping, fitted.changed, fitted.dirty, fitted.certified]
+            inputs += [lists.cluster_offsets, lists.clusters, tree.first, tree.last, tree.skip, tree.cluster]
+            inputs += [boxes.nodes, boxes.lanes, *where]
             self._found.run(_find_crossing, len(members.units), inputs, GRAIN)
-        self._hinged.append_uncertified(self._found, self.state, start, end, self._least)
+        self._hinged.append_uncertified(self._found, self.state, self._surface_moves)
         self._count_found(1)
 
 
@@ -268,17 +253,13 @@ def _begin(first: int, rows: wp.array[int], state: wp.array[int]):
 @wp.kernel
 def _find_reached(
     first: int,
-    x: wp.array[wp.vec3d],
-    v: wp.array[wp.vec3d],
+    dofs: DofArrays,
     dt: wp.float64,
     start: wp.array[wp.vec3d],
     goal: wp.array[wp.vec3d],
-    body: wp.array[int],
     drift: wp.array[wp.vec3d],
-    substep: wp.array[wp.float64],
-    velocity_kept: wp.array[wp.float64],
+    impact: ImpactArrays,
     factor: wp.array[wp.float64],
-    impacted: wp.array[int],
     part: wp.array[wp.float64],
     reached: wp.array[wp.vec3d],
     due: wp.array[wp.vec3d],
@@ -289,16 +270,17 @@ def _find_reached(
     on what it hits, and is owed so to all of the island.
     """
     i = first + wp.tid()
-    b = body[i]
-    reached[i] = x[i]
+    b = dofs.body[i]
+    reached[i] = dofs.x[i]
     due[i] = goal[i]
-    if substep[b] < wp.float64(1.0):
-        on = dt * v[i]
-        move = drift[b] + factor[b] * velocity_kept[b] * part[i] * (goal[i] - start[i] - drift[b])
-        if velocity_kept[b] == wp.float64(1.0):
-            move = on + substep[b] * (move - on)
-        if impacted[b] == 0:
-            due[i] = start[i] + on + substep[b] * (goal[i] - start[i] - on)
+    fraction = impact.fraction[b]
+    if fraction < wp.float64(1.0):
+        on = dt * dofs.v[i]
+        move = drift[b] + factor[b] * impact.velocity_kept[b] * part[i] * (goal[i] - start[i] - drift[b])
+        if impact.velocity_kept[b] == wp.float64(1.0):
+            move = on + fraction * (move - on)
+        if impact.impacted[b] == 0:
+            due[i] = start[i] + on + fraction * (goal[i] - start[i] - on)
         reached[i] = start[i] + move
 
 
@@ -344,10 +326,7 @@ def _find_crossing(
     lanes: wp.array[Lanes],
     items: wp.array2d[int],
     order: wp.array[int],
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
-    traits: wp.array[int],
-    least: wp.float64,
+    moves: VertexMoves,
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.vec2i],
@@ -388,9 +367,7 @@ def _find_crossing(
                                         i1 = items[j, 1]
                                         i2 = items[j, 2]
                                         if i0 != v0 and i1 != v0 and i2 != v0 and i0 != v1 and i1 != v1 and i2 != v1:
-                                            if can_move(v0, v1, i0, i1, i2, traits) and may_cross(
-                                                v0, v1, i0, i1, i2, start, end, least
-                                            ):
+                                            if may_cross(v0, v1, i0, i1, i2, moves):
                                                 place = reserve_slots(counts, shard, 1, capacity)
                                                 if place >= 0:
                                                     out[place] = wp.vec2i(i, order[j])

@@ -11,10 +11,11 @@ of them in `cpu.dof_slices`.
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembly import struct_of
 
 wp.set_module_options(SOUND)
 
@@ -29,49 +30,38 @@ TINY = wp.constant(wp.float64(1.0e-300))
 Dots = wp.types.vector(length=10, dtype=wp.float64)
 
 
+@wp.struct
 class AndersonMemory:
     """What is remembered of the sweeps of one step."""
 
-    def __init__(self, assembly: Assembly) -> None:
-        device, count = assembly.device, len(assembly.x)
+    before: wp.array[wp.vec3d]  #: (n,) before the last sweep
+    last_r: wp.array[wp.vec3d]  #: (n,) r and x after it
+    last_x: wp.array[wp.vec3d]
+    differences_r: wp.array2d[wp.vec3d]  #: (WINDOW, n) differences of both in the last sweeps
+    differences_x: wp.array2d[wp.vec3d]
+    valid: wp.array[int]  #: (2,) how many differences are good after even and after odd sweeps; -1 before the first
+    residual: wp.array[wp.float64]  #: (2,) |r|^2, likewise
 
-        def vectors(*shape: int) -> wp.array:
-            return wp.zeros(shape, dtype=wp.vec3d, device=device)
 
-        self._x, self._before = assembly.x, vectors(count)
-        #: Before the last sweep; r and x after it; differences of both in the last sweeps.
-        self.columns = [self._before, vectors(count), vectors(count), vectors(WINDOW, count), vectors(WINDOW, count)]
-        #: How many differences are good, and |r|^2, after even and after odd sweeps; -1 before the first.
-        self.valid = wp.zeros(2, dtype=wp.int32, device=device)
-        self.residual = wp.zeros(2, dtype=wp.float64, device=device)
-
-    def begin(self) -> None:
-        """Forget, and remember where the dofs are before the first sweep."""
-        self.valid.fill_(-1)
-        wp.copy(self._before, self._x)
+def anderson_memory(dofs: int, device: wp.Device) -> AndersonMemory:
+    """Of nothing yet."""
+    shapes = dict.fromkeys(("before", "last_r", "last_x"), (dofs, 3))
+    shapes |= dict.fromkeys(("differences_r", "differences_x"), (WINDOW, dofs, 3))
+    shapes |= dict.fromkeys(("valid", "residual"), (2,))
+    return struct_of(AndersonMemory, device, **{name: np.zeros(shape) for name, shape in shapes.items()})
 
 
 @wp.func
-def record_differences(
-    i: int,
-    slot: int,
-    here: wp.vec3d,
-    mass: wp.float64,
-    before: wp.array[wp.vec3d],
-    last_r: wp.array[wp.vec3d],
-    last_x: wp.array[wp.vec3d],
-    differences_r: wp.array2d[wp.vec3d],
-    differences_x: wp.array2d[wp.vec3d],
-) -> Dots:
+def record_differences(i: int, slot: int, here: wp.vec3d, mass: wp.float64, memory: AndersonMemory) -> Dots:
     """The differences of a dof between this sweep and the last, and its part of the dots."""
-    r = here - before[i]
-    differences_r[slot, i] = r - last_r[i]
-    differences_x[slot, i] = here - last_x[i]
-    last_r[i] = r
-    last_x[i] = here
-    a = differences_r[0, i]
-    b = differences_r[1, i]
-    c = differences_r[2, i]
+    r = here - memory.before[i]
+    memory.differences_r[slot, i] = r - memory.last_r[i]
+    memory.differences_x[slot, i] = here - memory.last_x[i]
+    memory.last_r[i] = r
+    memory.last_x[i] = here
+    a = memory.differences_r[0, i]
+    b = memory.differences_r[1, i]
+    c = memory.differences_r[2, i]
     dots = Dots()
     dots[0] = wp.dot(a, a)
     dots[1] = wp.dot(a, b)

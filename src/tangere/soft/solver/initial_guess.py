@@ -14,8 +14,8 @@ import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
-from tangere.soft.model.assembly import Assembly
-from tangere.soft.model.energy import dof_energy
+from tangere.soft.model.assembly import Assembly, DofArrays, DofCoupling
+from tangere.soft.model.elastic import dof_energy
 
 wp.set_module_options(SOUND)
 
@@ -33,7 +33,7 @@ class InitialGuess:
         self, assembly: Assembly, start: wp.array, y: wp.array, inertia: wp.array, islands: ContactIslands
     ) -> None:
         """`start` is where the step begins, `y` its free motion, `inertia` m / dt^2."""
-        device, count = assembly.device, len(assembly.x)
+        device, count = assembly.device, len(assembly.dofs.x)
         size = 1 if device.is_cuda else BLOCK
         self._dofs, self._blocks = count, -(-count // size)
         drift = wp.zeros(len(assembly.bodies), dtype=wp.vec3d, device=device)
@@ -43,17 +43,17 @@ class InitialGuess:
         chosen = wp.zeros(1, dtype=wp.int32, device=device)
         sums = wp.zeros((len(PARTS), SUMS_CUDA if device.is_cuda else self._blocks), dtype=wp.float64, device=device)
         self._sums = sums
-        motion = [start, y, assembly.body_of_dof, assembly.free, drift, parts]
+        motion = [start, y, drift, parts]
         self._numbers = [wp.full(1, number, dtype=wp.int32, device=device) for number in range(len(PARTS))]
         self._place = [
-            PreparedLaunch(_place, [*motion, which, assembly.x], device, grain=8192) for which in self._numbers
+            PreparedLaunch(_place, [*motion, which, assembly.dofs], device, grain=8192) for which in self._numbers
         ]
-        energy_inputs = [size, assembly.x, y, inertia, *assembly.material, sums]
+        energy_inputs = [size, assembly.dofs.x, y, inertia, assembly.material, sums]
         self._step_energy = [
             PreparedLaunch(_step_energy, [number, *energy_inputs], device, grain=16) for number in range(len(PARTS))
         ]
         self._choose = PreparedLaunch(_choose, [sums, chosen], device, serial=True)
-        self._apply = PreparedLaunch(_place, [*motion, chosen, assembly.x], device, grain=8192)
+        self._apply = PreparedLaunch(_place, [*motion, chosen, assembly.dofs], device, grain=8192)
 
     def __call__(self) -> None:
         self._moves()
@@ -71,18 +71,16 @@ def _place(
     first: int,
     start: wp.array[wp.vec3d],
     y: wp.array[wp.vec3d],
-    body: wp.array[int],
-    free: wp.array[int],
     drift: wp.array[wp.vec3d],
     parts: wp.array[wp.float64],
     which: wp.array[int],
-    x: wp.array[wp.vec3d],
+    dofs: DofArrays,
 ):
     """A part of the free motion beyond the drift of the body."""
     i = first + wp.tid()
-    if free[i] == 1:
+    if dofs.free[i] == 1:
         part = parts[which[0]]
-        x[i] = y[i] - (wp.float64(1.0) - part) * (y[i] - start[i] - drift[body[i]])
+        dofs.x[i] = y[i] - (wp.float64(1.0) - part) * (y[i] - start[i] - drift[dofs.body[i]])
 
 
 @wp.kernel
@@ -93,13 +91,7 @@ def _step_energy(
     x: wp.array[wp.vec3d],
     y: wp.array[wp.vec3d],
     inertia: wp.array[wp.float64],
-    neighbour_offsets: wp.array[int],
-    neighbours: wp.array[int],
-    weights: wp.array[wp.float64],
-    diagonal: wp.array[wp.float64],
-    element_offsets: wp.array[int],
-    opposite: wp.array[wp.vec3i],
-    laws: wp.array[wp.vec3d],
+    material: DofCoupling,
     sums: wp.array2d[wp.float64],
 ):
     """The energy of the step, of some dofs: inertia for what is missing of the free motion, and their materials."""
@@ -108,7 +100,7 @@ def _step_energy(
     for i in range(block * size, wp.min((block + 1) * size, x.shape[0])):
         missing = y[i] - x[i]
         total += wp.float64(0.5) * inertia[i] * wp.dot(missing, missing)
-        total += dof_energy(i, x, neighbour_offsets, neighbours, weights, element_offsets, opposite, laws)
+        total += dof_energy(i, x, material)
     wp.atomic_add(sums, number, block % sums.shape[1], total)  # on CPU each block has a sum of its own
 
 

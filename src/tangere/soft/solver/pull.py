@@ -14,7 +14,7 @@ import warp as wp
 
 from tangere.runtime import SOUND, InputError, PreparedLaunch, positive, three_numbers, whole
 from tangere.soft.contact.islands import ContactIslands
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembly import Assembly, DofArrays, SurfaceArrays
 
 wp.set_module_options(SOUND)
 
@@ -34,8 +34,8 @@ class Pull:
         self._target = wp.zeros(1, dtype=wp.vec3d, device=device)
         self._stiffness = wp.zeros(1, dtype=wp.float64, device=device)
         spring = [self._vertex, self._target, self._stiffness]
-        carried = [assembly.carriers, assembly.weights, assembly.free, start, self._plain]
-        self._apply = PreparedLaunch(_apply, [*spring, *carried, assembly.x, y, inertia], device, serial=True)
+        carried = [assembly.surface, assembly.dofs, start, self._plain]
+        self._apply = PreparedLaunch(_apply, [*spring, *carried, y, inertia], device, serial=True)
 
     def attach(self, body: int, vertex: int, to: Sequence[float], stiffness: float | None) -> None:
         """Pull a vertex of a body's surface towards a point; see `SimulatedBody.pull`."""
@@ -75,12 +75,10 @@ def _apply(
     vertex: wp.array[int],
     target: wp.array[wp.vec3d],
     stiffness: wp.array[wp.float64],
-    carriers: wp.array[wp.vec4i],
-    weights: wp.array[wp.vec4d],
-    free: wp.array[int],
+    surface: SurfaceArrays,
+    dofs: DofArrays,
     start: wp.array[wp.vec3d],
     plain: wp.array[wp.float64],
-    x: wp.array[wp.vec3d],
     y: wp.array[wp.vec3d],
     inertia: wp.array[wp.float64],
 ):
@@ -90,11 +88,11 @@ def _apply(
     s = vertex[0]
     here = wp.vec3d()
     for c in range(4):
-        here += weights[s][c] * start[carriers[s][c]]
+        here += surface.weights[s][c] * start[surface.carriers[s][c]]
     for c in range(4):
-        i = carriers[s][c]
-        k = stiffness[0] * wp.max(weights[s][c], wp.float64(0.0))
-        if k > wp.float64(0.0) and free[i] == 1:
+        i = surface.carriers[s][c]
+        k = stiffness[0] * wp.max(surface.weights[s][c], wp.float64(0.0))
+        if k > wp.float64(0.0) and dofs.free[i] == 1:
             inertia[i] = plain[i] + k
             y[i] = (plain[i] * y[i] + k * (start[i] + target[0] - here)) / inertia[i]
-            x[i] = y[i]
+            dofs.x[i] = y[i]

@@ -24,7 +24,7 @@ from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.query.first_contact.deforming.broad_phase import every_pair, feature_pair_searches
 from tangere.query.first_contact.deforming.culling import every_candidate, separating_plane_filter
 from tangere.query.first_contact.deforming.hits import Hits, contacts_of
-from tangere.query.first_contact.deforming.initial_overlap import first_overlap
+from tangere.query.first_contact.deforming.initial_overlap import first_overlap, starts_nearer
 from tangere.query.first_contact.options import DeformingOptions, Mode, Options, Start, check_start
 from tangere.query.first_contact.primitives.batch import answer
 from tangere.query.first_contact.result import FirstContact
@@ -76,7 +76,8 @@ def deforming_first_contact(
             until = min(1.0, found.earliest + TIE)
         if until < WORTH_FITTING:
             bodies = step.fitted(until, 0.5 * accuracy.separation)
-        return _first(step, found.joined(_search(step, bodies, accuracy, options.broad_phase, until, sampled=False)))
+        found = found.joined(_search(step, bodies, accuracy, options.broad_phase, until, sampled=False))
+        return _first(step, found, accuracy, decided=start == "checked")
 
 
 def deforming_all_contacts(
@@ -129,9 +130,9 @@ def deforming_candidates(
         step = Step.of([a] if b is None else [a, b], device)
         bodies = step.fitted(1.0, 0.5 * accuracy.separation)
         tables = {}
-        for job in feature_pair_searches(bodies):
-            found = job.pairs(step, every_candidate, 1.0, accuracy.separation, False)
-            tables[job.vertex_on, job.features.kind] = _sorted_rows(job.queries(step, found)[0].numpy())
+        for search in feature_pair_searches(bodies):
+            found = search.pairs(step, every_candidate, 1.0, accuracy.separation, False)
+            tables[search.vertex_on, search.features.kind] = _sorted_rows(search.queries(step, found)[0].numpy())
         return Candidates(
             vertex_face=tables[0, Kind.VERTEX_FACE],
             edge_edge=tables[0, Kind.EDGE_EDGE],
@@ -144,33 +145,36 @@ def _search(
 ) -> Hits:
     """Every pair of features that may touch by `until`, solved over the whole step; the boxes cover that time."""
     found = Hits.none()
-    for job in feature_pair_searches(bodies):
+    for search in feature_pair_searches(bodies):
         if broad_phase == "brute":
-            survivors = every_pair(job, step.device)
+            survivors = every_pair(search, step.device)
         else:
             keep = (
                 every_candidate
                 if accuracy.mode == "published"
-                else separating_plane_filter(job.features, accuracy.separation > 0.0)
+                else separating_plane_filter(search.features, accuracy.separation > 0.0)
             )
-            survivors = job.pairs(step, keep, until, accuracy.separation, sampled)
+            survivors = search.pairs(step, keep, until, accuracy.separation, sampled)
         if not len(survivors):
             continue
-        numbers, quads = job.queries(step, survivors)
-        answers = answer(job.features, step.start, step.end, quads, accuracy)
-        found = found.joined(Hits.of(job.features.kind, job.vertex_on, numbers, quads, answers))
+        numbers, quads = search.queries(step, survivors)
+        answers = answer(search.features, step.start, step.end, quads, accuracy)
+        found = found.joined(Hits.of(search.features.kind, search.vertex_on, numbers, quads, answers))
         if sampled and len(found.time):
-            break  # any early time will do, and the trees of the next job need not be fitted
+            break  # any early time will do, and the trees of the next search need not be fitted
     return found
 
 
-def _first(step: Step, found: Hits) -> FirstContact:
+def _first(step: Step, found: Hits, accuracy: Options, *, decided: bool) -> FirstContact:
+    """The earliest of what was found; where it is `decided` that nothing meets at t = 0, what is near is a contact."""
     if not len(found.time):
         return FirstContact(np.inf, np.inf, Status.FREE)
     tied = np.flatnonzero(found.time == found.earliest)
     chosen = tied[found.rows(tied).order()[:1]]
     contact = contacts_of(step, found.rows(chosen))
     status = Status(int(found.status[chosen[0]]))
+    if decided and status == Status.START and accuracy.mode != "published":
+        status = Status.START if starts_nearer(step, found, accuracy.separation) else Status.CONTACT
     return FirstContact(float(found.time[chosen[0]]), float(found.time_upper.min()), status, contact)
 
 

@@ -63,7 +63,7 @@ class FeaturePairSearch:
 
 
 def feature_pair_searches(bodies: list[FittedMesh]) -> Iterator[FeaturePairSearch]:
-    """Edges with edges, then vertices with faces both ways; trees are fitted when a job comes up."""
+    """Edges with edges, then vertices with faces both ways; trees are fitted when a search comes up."""
     edges = [BvhSide(body.body.edges, body.edges, body.body.base) for body in bodies]
     yield FeaturePairSearch(EDGE_EDGE, edges[0], edges[-1], 0)
     a, b = bodies[0], bodies[-1]
@@ -73,9 +73,9 @@ def feature_pair_searches(bodies: list[FittedMesh]) -> Iterator[FeaturePairSearc
         yield FeaturePairSearch(VERTEX_FACE, vertices, faces, vertex_on)
 
 
-def every_pair(job: FeaturePairSearch, device: wp.Device) -> wp.array:
+def every_pair(search: FeaturePairSearch, device: wp.Device) -> wp.array:
     """All places (i, j) whose features share no vertex: the oracle of the tree."""
-    a, b = job.first, job.second
+    a, b = search.first, search.second
     i, j = np.indices((len(a.tree.order), len(b.tree.order))).reshape(2, -1)
     if a is b:
         i, j = i[i < j], j[i < j]

@@ -25,7 +25,12 @@ from tangere.geometry.polynomials import (
     vec,
 )
 from tangere.query.contacts.record import Kind
-from tangere.query.first_contact.primitives.narrow_phase.features import VERTEX_FACE, FeaturePairKind
+from tangere.query.first_contact.primitives.narrow_phase.features import (
+    VERTEX_FACE,
+    FeaturePairKind,
+    MovingPoints,
+    points_of,
+)
 from tangere.query.first_contact.primitives.narrow_phase.time_bisection import SEPARATION_MARGIN, scaled, unit
 from tangere.runtime import SOUND
 
@@ -78,18 +83,7 @@ def separating_plane_filter(features: FeaturePairKind, separated: bool) -> wp.Fu
         margin: real,
     ) -> bool:
         k = corners(items_a, i, base_a, items_b, j, base_b)
-        return not apart(
-            start[k[0]],
-            start[k[1]],
-            start[k[2]],
-            start[k[3]],
-            end[k[0]],
-            end[k[1]],
-            end[k[2]],
-            end[k[3]],
-            until,
-            margin,
-        )
+        return not apart(points_of(start, end, k), until, margin)
 
     return keep
 
@@ -115,31 +109,23 @@ def aabb_overlap_filter() -> wp.Function:
         until: real,
         margin: real,
     ) -> bool:
-        p = items_a[i, 0] + base_a
-        q = items_a[i, 1] + base_a
-        f0 = items_b[j, 0] + base_b
-        f1 = items_b[j, 1] + base_b
-        f2 = items_b[j, 2] + base_b
-        x0 = start[f0]
-        x1 = start[f1]
-        x2 = start[f2]
-        return not apart(start[p], x0, x1, x2, start[q], x0, x1, x2, real(1.0), real(0.0))
+        p = points_of(start, start, vertex_face_corners(items_a, i, base_a, items_b, j, base_b))
+        p.y0 = start[items_a[i, 1] + base_a]
+        return not apart(p, real(1.0), real(0.0))
 
     return may_overlap
 
 
 @cache
 def apart_filter(features: FeaturePairKind, separated: bool) -> wp.Function:
-    """The certificates: (four points at the start, four at the end, until, margin) -> certainly apart until `until`."""
+    """The certificates: (moving points, until, margin) -> certainly apart until `until`."""
     frame, direction, gap, gap_bound = features.frame, features.direction, features.gap, features.gap_bound
     normalised = unit if separated else scaled
 
     @wp.func
-    def certainly_apart(
-        x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, until: real, margin: real
-    ) -> bool:
-        a1, a2, a3 = frame(x0, x1, x2, x3)
-        b1, b2, b3 = frame(y0, y1, y2, y3)
+    def certainly_apart(p: MovingPoints, until: real, margin: real) -> bool:
+        a1, a2, a3 = frame(p.x0, p.x1, p.x2, p.x3)
+        b1, b2, b3 = frame(p.y0, p.y1, p.y2, p.y3)
         m1 = wp.max(largest(a1), largest(b1))
         m2 = wp.max(largest(a2), largest(b2))
         m3 = wp.max(largest(a3), largest(b3))

@@ -1,4 +1,7 @@
-"""Do the meshes of a step overlap at its start? An edge that meets a face it has no vertex in common with."""
+"""Do the meshes of a step overlap at its start, or are they nearer than a separation?
+
+They overlap if an edge meets a face that it has no vertex in common with. Both questions are decided exactly.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,12 @@ import warp as wp
 from tangere.broad_phase.deforming import BvhSide, Step, pairs
 from tangere.query.contacts.record import Contacts, Kind
 from tangere.query.first_contact.deforming.culling import aabb_overlap_filter
+from tangere.query.first_contact.deforming.hits import Hits, contacts_of
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
+from tangere.query.first_contact.primitives.exact_distance import edges_nearer, vertex_face_nearer
+
+#: Gaps that differ from the separation by more than this part of it, and of the coordinates, need no exact arithmetic.
+_CLEAR = 1e-9
 
 
 def first_overlap(step: Step) -> Contacts | None:
@@ -48,6 +56,25 @@ def first_overlap(step: Step) -> Contacts | None:
             len(bodies) - 1,
         )
     return None
+
+
+def starts_nearer(step: Step, found: Hits, separation: float) -> bool:
+    """Whether a pair that was found at t = 0 is nearer than the separation there; the meshes do not overlap."""
+    if not separation:
+        return False
+    found = found.rows(np.flatnonzero(found.time == 0.0))
+    found = found.rows(found.order())
+    at = contacts_of(step, found)
+    gap = np.linalg.norm(at.point_a - at.point_b, axis=1)
+    near = _CLEAR * (separation + np.abs(at.point_a).max(axis=1))
+    if (gap < separation - near).any():
+        return True
+    points = step.start.numpy()
+    nearer = {Kind.VERTEX_FACE: vertex_face_nearer, Kind.EDGE_EDGE: edges_nearer}
+    return any(
+        nearer[Kind(int(found.kind[row]))](points[found.quads[row]].tolist(), separation)
+        for row in np.flatnonzero(gap <= separation + near)
+    )
 
 
 def _overlap(point: np.ndarray, across: np.ndarray, edge: int, face: int, edge_on: int, body_b: int) -> Contacts:

@@ -85,8 +85,8 @@ def bodies_terrain(
 
 def _check(bodies: Any, start: str) -> None:
     if not isinstance(bodies, Moving) or not isinstance(bodies.shape, Analytic):
-        told = described(bodies)
-        raise UnsupportedError(f"bodies_terrain() takes moving cylinders, spheres, boxes and the like, not {told}")
+        given = described(bodies)
+        raise UnsupportedError(f"bodies_terrain() takes moving cylinders, spheres, boxes and the like, not {given}")
     if start not in ("checked", "trusted"):
         raise InputError(f"start must be 'checked' or 'trusted', not {start!r}")
     if not isinstance(bodies.motion, (Rigid, Path)):

@@ -35,11 +35,29 @@ _DEFAULT_TOLERANCE = wp.constant(wp.float64(1.0e-6))
 
 
 @wp.struct
+class TerrainQueries:
+    """n moving bodies, and how near to the ground counts; motions, shapes and reaches of each, or of one for all."""
+
+    motions: wp.array[RigidMotion]  # `links` of them for each
+    links: wp.int32  # records whose product is the motion
+    shapes: wp.array[AnalyticShape]
+    poses: wp.array[wp.mat44d]
+    reach: wp.array[wp.float64]  # largest distance of a core's points from its origin
+    hulls: Hulls
+    separation: wp.float64
+    tolerance: wp.float64  # negative means the default
+
+
+@wp.struct
 class MovingShapeBounds:
     """What is the same for the whole step."""
 
-    course: MotionBounds
+    motions: wp.array[RigidMotion]
+    at: wp.int32  # where its motion is in these
     links: wp.int32  # records whose product is the motion
+    hulls: Hulls
+    origin: wp.vec3d  # of the terrain
+    bounds: MotionBounds
     smooth: wp.bool  # which clock, see `tangere.motion.bounds`
     shape: AnalyticShape
     turned: wp.mat33d  # how the shape lies in the frame that moves
@@ -68,58 +86,55 @@ class Outline:
 
 @wp.func
 def moving_shape_bounds_of(
-    motions: wp.array[RigidMotion],
-    at: int,
-    links: int,
-    shape: AnalyticShape,
-    pose: wp.mat44d,
-    reach: wp.float64,
-    separation: wp.float64,
-    tolerance: wp.float64,
-    ground_error: wp.float64,
-    origin: wp.vec3d,
+    queries: TerrainQueries, i: int, ground_error: wp.float64, origin: wp.vec3d
 ) -> MovingShapeBounds:
-    """Bounds of a body's motion, the product of `links` records from `at` on; `reach` is that of its core.
-
-    A negative tolerance means the default; one that would drown in rounding is made larger.
-    """
+    """Bounds of the motion of body i; a tolerance that would drown in rounding is made larger."""
+    links = queries.links
+    shape = queries.shapes[wp.min(i, queries.shapes.shape[0] - 1)]
+    reach = queries.reach[wp.min(i, queries.reach.shape[0] - 1)]
+    pose = queries.poses[i]
+    separation = queries.separation
     m = MovingShapeBounds()
+    m.motions = queries.motions
+    m.at = wp.min(i * links, queries.motions.shape[0] - links)
     m.links = links
+    m.hulls = queries.hulls
+    m.origin = origin
     for k in range(links):
-        m.smooth = m.smooth or motions[at + k].kind == COSINE
-    m.course = motion_bounds_of(motions, at, links, m.smooth)
+        m.smooth = m.smooth or queries.motions[m.at + k].kind == COSINE
+    m.bounds = motion_bounds_of(queries.motions, m.at, links, m.smooth)
     m.shape = shape
     m.turned = wp.mat33d(
         pose[0, 0], pose[0, 1], pose[0, 2], pose[1, 0], pose[1, 1], pose[1, 2], pose[2, 0], pose[2, 1], pose[2, 2]
     )
-    m.arm = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3]) - m.course.pivot
+    m.arm = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3]) - m.bounds.pivot
     m.reach = reach
     if shape.kind == ROUND:
         m.radius = shape.radius
     m.rho = wp.length(m.arm)
-    spin = m.course.spin
+    spin = m.bounds.spin
     m.outline_spin = spin
-    turn = m.course.turn
-    if m.course.fixed_axis:
-        m.rho = wp.length(wp.cross(m.arm, m.course.axis))
+    turn = m.bounds.turn
+    if m.bounds.fixed_axis:
+        m.rho = wp.length(wp.cross(m.arm, m.bounds.axis))
         if shape.kind != HULL:
             u = wp.vec3d(pose[0, 2], pose[1, 2], pose[2, 2])
-            across = wp.length(wp.cross(u, m.course.axis))
-            along = wp.abs(wp.dot(u, m.course.axis))
+            across = wp.length(wp.cross(u, m.bounds.axis))
+            along = wp.abs(wp.dot(u, m.bounds.axis))
             m.outline_spin = across * spin
             turn = across * (spin * spin * (across + along) + wp.max(turn - spin * spin, _ZERO))
     elif shape.kind != HULL:
         turn = _MOST_BEND * turn
-    m.bend = _HALF * (m.course.acceleration + m.course.turn * m.rho + turn * reach)
-    way = wp.length(m.course.drift) + m.course.swing + spin * m.rho
+    m.bend = _HALF * (m.bounds.acceleration + m.bounds.turn * m.rho + turn * reach)
+    way = wp.length(m.bounds.drift) + m.bounds.swing + spin * m.rho
     m.fastest = way + m.outline_spin * reach
-    path = m.course.path
+    path = m.bounds.path
     if links > 1:  # the links before the last one turn its pivot
         path *= _ONE + spin
     size = path + wp.length(origin) + way + (_ONE + spin) * (wp.length(m.arm) + reach) + m.radius + separation
     m.separation = separation
-    m.tolerance = tolerance
-    if tolerance < _ZERO:
+    m.tolerance = queries.tolerance
+    if m.tolerance < _ZERO:
         m.tolerance = _DEFAULT_TOLERANCE * (_TWO * (reach + m.radius) + way)
     m.tolerance = wp.max(m.tolerance, wp.max(_LEAST_TOLERANCE * size, ground_error))
     m.slack = _ROUNDING * size
@@ -127,11 +142,9 @@ def moving_shape_bounds_of(
 
 
 @wp.func
-def outline_at(
-    m: MovingShapeBounds, motions: wp.array[RigidMotion], at: int, tau: wp.float64, origin: wp.vec3d
-) -> Outline:
+def outline_at(m: MovingShapeBounds, tau: wp.float64) -> Outline:
     """The body at tau."""
-    state = state_of(motions, at, m.links, m.smooth, tau)
+    state = state_of(m.motions, m.at, m.links, m.smooth, tau)
     arm = state.rotation * m.arm
     o = Outline()
     o.core.rotation = state.rotation * m.turned
@@ -139,29 +152,27 @@ def outline_at(
     o.core.half = m.shape.half
     o.core.reach = m.shape.half[2]
     o.core.radius = m.shape.radius - m.radius
-    o.centre = state.point + arm - origin
+    o.centre = state.point + arm - m.origin
     o.velocity = state.linear + wp.cross(state.angular, arm)
     o.turning = state.angular
     if m.shape.kind != HULL:
         o.turning = state.angular - wp.dot(state.angular, o.core.axis) * o.core.axis
-    o.axis = state.rotation * m.course.axis
+    o.axis = state.rotation * m.bounds.axis
     return o
 
 
 @cache
 def safe_time_of(kind: int) -> wp.Function:
-    """`safe_time(m, outline, hulls, n, gap, tau) -> float64`: until when a gap along n stays open."""
+    """`safe_time(m, outline, n, gap, tau) -> float64`: until when a gap along n stays open."""
     support, reach = support_of(kind), support_value_of(kind)
 
     @wp.func
-    def safe_time(
-        m: MovingShapeBounds, o: Outline, hulls: Hulls, n: wp.vec3d, gap: wp.float64, tau: wp.float64
-    ) -> wp.float64:
+    def safe_time(m: MovingShapeBounds, o: Outline, n: wp.vec3d, gap: wp.float64, tau: wp.float64) -> wp.float64:
         # After h the gap is at least gap + h n.v + min r.(n + h q) - min r.n - bend h^2, over all points r of the
         # outline. That is concave in h: chords lie below it, and their zeros are safe.
         q = wp.cross(n, o.turning)
-        lowest = support(o.core, hulls, -n)
-        down = reach(o.core, hulls, -n)
+        lowest = support(o.core, m.hulls, -n)
+        down = reach(o.core, m.hulls, -n)
         nearer = wp.dot(n, o.velocity)
         far = wp.min(largest_safe_step(gap, -nearer - wp.dot(lowest, q), m.bend), _TWO)
         h = _ZERO + _ZERO
@@ -169,7 +180,7 @@ def safe_time_of(kind: int) -> wp.Function:
         steps = int(0)
         while steps < CHORDS:
             u = n + far * q
-            there = gap + far * nearer + down - reach(o.core, hulls, -u)
+            there = gap + far * nearer + down - reach(o.core, m.hulls, -u)
             there -= m.bend * far * far
             steps += 1
             if there >= -m.slack:
@@ -180,13 +191,13 @@ def safe_time_of(kind: int) -> wp.Function:
                 h += (far - h) * here / (here - there)
                 far = h + (far - h) * _HALF
                 u = n + h * q
-                here = gap + h * nearer + down - reach(o.core, hulls, -u)
+                here = gap + h * nearer + down - reach(o.core, m.hulls, -u)
                 here = wp.max(here - m.bend * h * h, _ZERO)
         lever = _ONE + _ZERO
-        if m.course.fixed_axis:
+        if m.bounds.fixed_axis:
             lever = wp.length(wp.cross(n, o.axis))
-        outline = wp.min(m.outline_spin, lever * m.course.spin) * m.reach
-        rate = m.course.swing - wp.dot(n, m.course.drift) + lever * m.course.spin * m.rho + outline
+        outline = wp.min(m.outline_spin, lever * m.bounds.spin) * m.reach
+        rate = m.bounds.swing - wp.dot(n, m.bounds.drift) + lever * m.bounds.spin * m.rho + outline
         return tau + wp.max(h, largest_safe_step(gap, rate, _ZERO))
 
     return safe_time

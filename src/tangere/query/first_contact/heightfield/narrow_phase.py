@@ -11,12 +11,11 @@ from functools import cache
 import warp as wp
 
 from tangere.bvh.height_pyramid import Terrain, node_heights
-from tangere.motion import RigidMotion
 from tangere.query.contacts.record import Status
 from tangere.query.first_contact.heightfield.gjk import Corners, Gap, gap_of
 from tangere.query.first_contact.heightfield.motion_bounds import MovingShapeBounds, outline_at, safe_time_of
 from tangere.runtime import SOUND
-from tangere.shape.analytic import Hulls, support_value_of
+from tangere.shape.analytic import support_value_of
 
 wp.set_module_options(SOUND)
 
@@ -38,21 +37,11 @@ class Leaf:
 
 @cache
 def reached_of(kind: int) -> wp.Function:
-    """`reached(t, m, motions, at, hulls, corners, part, tau, until) -> Leaf` for bodies of a kind."""
+    """`reached(m, corners, part, tau, until) -> Leaf` for bodies of a kind."""
     gap, reach, safe_time = gap_of(kind), support_value_of(kind), safe_time_of(kind)
 
     @wp.func
-    def reached(
-        t: Terrain,
-        m: MovingShapeBounds,
-        motions: wp.array[RigidMotion],
-        at: int,
-        hulls: Hulls,
-        corners: Corners,
-        part: int,
-        tau: wp.float64,
-        until: wp.float64,
-    ) -> Leaf:
+    def reached(m: MovingShapeBounds, corners: Corners, part: int, tau: wp.float64, until: wp.float64) -> Leaf:
         """When the body first comes within tolerance of a piece of ground; status FREE if not before `until`."""
         leaf = Leaf()
         leaf.time = tau
@@ -63,13 +52,13 @@ def reached_of(kind: int) -> wp.Function:
         steps = int(0)
         while steps < MOST_STEPS:
             steps += 1
-            o = outline_at(m, motions, at, leaf.time, t.origin)
+            o = outline_at(m, leaf.time)
             seen = seen_from(corners, o.centre, part)
             # Every other time the last direction will do: what it separates is evaluated all the same.
-            low = -reach(o.core, hulls, -n) - wp.max(seen * n) - m.radius
+            low = -reach(o.core, m.hulls, -n) - wp.max(seen * n) - m.radius
             if careful:
                 passing = keep + m.fastest * (until - leaf.time) + m.slack
-                leaf.gap = gap(o.core, hulls, m.radius, seen, n, m.separation, wp.float64(0.1) * m.tolerance, passing)
+                leaf.gap = gap(o.core, m.hulls, m.radius, seen, n, m.separation, wp.float64(0.1) * m.tolerance, passing)
                 n = leaf.gap.normal
                 low = leaf.gap.low
                 if leaf.gap.high <= contact or not low > keep:
@@ -80,7 +69,7 @@ def reached_of(kind: int) -> wp.Function:
                         leaf.status = START
                     return leaf
             if low > keep:
-                time = safe_time(m, o, hulls, n, low - keep, leaf.time)
+                time = safe_time(m, o, n, low - keep, leaf.time)
                 if time > until:
                     leaf.time = time
                     return leaf

@@ -9,7 +9,7 @@ import warp as wp
 
 from tangere.bvh.height_pyramid import terrain_visits, tiles_held
 from tangere.motion import RigidMotion
-from tangere.query.first_contact.heightfield.motion_bounds import moving_shape_bounds_of, outline_at
+from tangere.query.first_contact.heightfield.motion_bounds import TerrainQueries, moving_shape_bounds_of, outline_at
 from tangere.query.first_contact.heightfield.traversal import Answer, search_kernel
 from tangere.query.first_contact.options import Options
 from tangere.runtime import SOUND, InputError, launch, to_numpy
@@ -33,28 +33,20 @@ def answers_of(bodies: Moving, terrain: Any, options: Options, trusted: bool, de
         bodies: analytic bodies in rigid motion, n with n or n with 1.
         trusted: whether not to look if a body is buried at t = 0.
     """
-    batch = _Batch.of(bodies, device)
+    limit = -1.0 if options.tolerance is None else options.tolerance
+    batch = _Batch.of(bodies, options.separation, limit, device)
     answers = np.empty(len(batch), Answer.numpy_dtype())
     if not len(batch):
         return answers
-    limit = -1.0 if options.tolerance is None else options.tolerance
-    hulls = hull_tables(bodies.shape.hull, device.alias)
-    centres, ways = (each.numpy() for each in batch.ways(options.separation, limit))
+    centres, ways = (each.numpy() for each in batch.ways())
     with tiles_held([terrain], device):
         for rows, ground in terrain_visits(terrain, centres, ways, device):
             part = batch if isinstance(rows, slice) else batch.rows(rows)
             near = wp.array(centres[rows], dtype=wp.vec3d, device=device)
             far = wp.array(ways[rows], dtype=wp.float64, device=device)
             out = wp.empty(len(part), dtype=Answer, device=device)
-            launch(
-                search_kernel(bodies.shape.kind),
-                len(part),
-                [ground, *part.inputs, near, far, hulls]
-                + [options.separation, limit, GROUND_ERRORS * ground.planar, int(trusted)],
-                [out],
-                device=device,
-                grain=GRAIN,
-            )
+            inputs = [ground, part.queries, near, far, GROUND_ERRORS * ground.planar, int(trusted)]
+            launch(search_kernel(bodies.shape.kind), len(part), inputs, [out], device=device, grain=GRAIN)
             answers[rows] = out.numpy()
     return answers
 
@@ -62,19 +54,17 @@ def answers_of(bodies: Moving, terrain: Any, options: Options, trusted: bool, de
 class _Batch:
     """The records of n bodies on a device: motions, shapes and reaches of one for all, or of each; poses of each."""
 
-    def __init__(self, motions: np.ndarray, shapes: np.ndarray, poses: np.ndarray, reach: np.ndarray, device) -> None:
-        self._host = (motions, shapes, poses, reach)  # motions by link, (n, links)
-        self.device = device
-        self.inputs: list[Any] = [
-            wp.array(motions.reshape(-1), dtype=RigidMotion, device=device),
-            motions.shape[1],
-            wp.array(shapes, dtype=AnalyticShape, device=device),
-            wp.array(np.ascontiguousarray(poses), dtype=wp.mat44d, device=device),
-            wp.array(reach, dtype=wp.float64, device=device),
-        ]
+    def __init__(
+        self, host: tuple[np.ndarray, ...], hulls: Any, lengths: tuple[float, float], device: wp.Device
+    ) -> None:
+        self._host, self._hulls, self._lengths, self.device = host, hulls, lengths, device
+        motions, shapes, poses, reach = host  # motions by link, (n, links)
+        queries = self.queries = terrain_queries(motions, shapes, poses, reach, device)
+        queries.hulls = hulls
+        queries.separation, queries.tolerance = lengths
 
     @staticmethod
-    def of(bodies: Moving, device: wp.Device) -> _Batch:
+    def of(bodies: Moving, separation: float, tolerance: float, device: wp.Device) -> _Batch:
         motion, shape = bodies.motion, bodies.shape
         motions = motion.records().reshape(-1, motion.links)
         poses = to_numpy(shape.poses, "poses").reshape(-1, 4, 4)
@@ -85,7 +75,8 @@ class _Batch:
         for name in ("origin", "velocity", "arc", "angle", "axis", "rotation", "pivot"):
             _check_size(motions[name], f"motion {{}}: its {name}")
         _check_size(poses, "body {}: its pose")
-        return _Batch(motions, shape.records, np.broadcast_to(poses, (count, 4, 4)), core_reach(shape), device)
+        host = motions, shape.records, np.broadcast_to(poses, (count, 4, 4)), core_reach(shape)
+        return _Batch(host, hull_tables(shape.hull, device.alias), (separation, tolerance), device)
 
     def __len__(self) -> int:
         return len(self._host[2])
@@ -93,15 +84,26 @@ class _Batch:
     def rows(self, rows: np.ndarray) -> _Batch:
         motions, shapes, poses, reach = self._host
         motions, shapes, reach = (part if len(part) == 1 else part[rows] for part in (motions, shapes, reach))
-        return _Batch(motions, shapes, poses[rows], reach, self.device)
+        return _Batch((motions, shapes, poses[rows], reach), self._hulls, self._lengths, self.device)
 
-    def ways(self, separation: float, tolerance: float) -> tuple[wp.array, wp.array]:
+    def ways(self) -> tuple[wp.array, wp.array]:
         """The middle of each body's way, and how far from there any of its points can get."""
         centres = wp.empty(len(self), dtype=wp.vec3d, device=self.device)
         ways = wp.empty(len(self), dtype=wp.float64, device=self.device)
-        inputs = [*self.inputs, separation, tolerance]
-        launch(_ways, len(self), inputs, [centres, ways], device=self.device, grain=4096)
+        launch(_ways, len(self), [self.queries], [centres, ways], device=self.device, grain=4096)
         return centres, ways
+
+
+def terrain_queries(
+    motions: np.ndarray, shapes: np.ndarray, poses: np.ndarray, reach: np.ndarray, device: wp.Device
+) -> Any:
+    """`TerrainQueries` of bodies on a device, without hulls and lengths; motions by link, (n, links)."""
+    queries: Any = TerrainQueries()
+    queries.motions, queries.links = wp.array(motions.reshape(-1), dtype=RigidMotion, device=device), motions.shape[1]
+    queries.shapes = wp.array(shapes, dtype=AnalyticShape, device=device)
+    queries.poses = wp.array(np.ascontiguousarray(poses), dtype=wp.mat44d, device=device)
+    queries.reach = wp.array(reach, dtype=wp.float64, device=device)
+    return queries
 
 
 def _check_size(values: np.ndarray, name: str) -> None:
@@ -123,23 +125,13 @@ def core_reach(shape: Analytic) -> np.ndarray:
 @wp.kernel
 def _ways(
     first: int,
-    motions: wp.array[RigidMotion],
-    links: int,
-    shapes: wp.array[AnalyticShape],
-    poses: wp.array[wp.mat44d],
-    reach: wp.array[wp.float64],
-    separation: wp.float64,
-    tolerance: wp.float64,
+    queries: TerrainQueries,
     centres: wp.array[wp.vec3d],
     ways: wp.array[wp.float64],
 ):
     i = first + wp.tid()
-    at = wp.min(i * links, motions.shape[0] - links)
-    shape = shapes[wp.min(i, shapes.shape[0] - 1)]
-    far = reach[wp.min(i, reach.shape[0] - 1)]
-    origin = wp.vec3d()
-    m = moving_shape_bounds_of(motions, at, links, shape, poses[i], far, separation, tolerance, wp.float64(0.0), origin)
-    o = outline_at(m, motions, at, wp.float64(0.5), origin)
-    speed = wp.length(m.course.drift) + m.course.swing + m.course.spin * m.rho
+    m = moving_shape_bounds_of(queries, i, wp.float64(0.0), wp.vec3d())
+    o = outline_at(m, wp.float64(0.5))
+    speed = wp.length(m.bounds.drift) + m.bounds.swing + m.bounds.spin * m.rho
     centres[i] = o.centre
-    ways[i] = wp.float64(0.5) * speed + far + m.radius + separation + m.tolerance + m.slack
+    ways[i] = wp.float64(0.5) * speed + m.reach + m.radius + m.separation + m.tolerance + m.slack

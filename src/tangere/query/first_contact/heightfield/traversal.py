@@ -30,13 +30,13 @@ from tangere.bvh.height_pyramid import (
     node_row,
     start_level,
 )
-from tangere.motion import RigidMotion
 from tangere.motion.bounds import reparametrised_time
 from tangere.query.contacts.record import Status
 from tangere.query.first_contact.heightfield.gjk import Corners, gap_of
 from tangere.query.first_contact.heightfield.motion_bounds import (
     MovingShapeBounds,
     Outline,
+    TerrainQueries,
     moving_shape_bounds_of,
     outline_at,
     safe_time_of,
@@ -44,7 +44,7 @@ from tangere.query.first_contact.heightfield.motion_bounds import (
 from tangere.query.first_contact.heightfield.narrow_phase import Leaf, reached_of, seen_from, square_corners
 from tangere.query.intersection.cylinder_heightfield import cylinder_touches, upright_cylinder
 from tangere.runtime import SOUND
-from tangere.shape.analytic import CYLINDER, AnalyticShape, Hulls, support_of, support_value_of
+from tangere.shape.analytic import CYLINDER, support_of, support_value_of
 
 wp.set_module_options(SOUND)
 
@@ -154,14 +154,7 @@ def search_kernel(kind: int) -> wp.Kernel:
 
     @wp.func
     def clear_until(
-        t: Terrain,
-        m: MovingShapeBounds,
-        o: Outline,
-        hulls: Hulls,
-        level: int,
-        row: int,
-        column: int,
-        tau: wp.float64,
+        t: Terrain, m: MovingShapeBounds, o: Outline, level: int, row: int, column: int, tau: wp.float64
     ) -> wp.float64:
         """Until when the body certainly stays clear of a node; tau itself where nothing separates them now."""
         bounds = node_bounds(t, level, row, column)
@@ -185,41 +178,37 @@ def search_kernel(kind: int) -> wp.Kernel:
             k += 1
             ground = wp.max(n[0] * x[0], n[0] * y[0]) + wp.max(n[1] * x[1], n[1] * y[1])
             ground += wp.max(n[2] * x[2], n[2] * y[2])
-            spare = -reach(o.core, hulls, -n) - ground - keep
+            spare = -reach(o.core, m.hulls, -n) - ground - keep
             if spare > most:
                 most = spare
                 best = n
         until = tau + _ZERO  # a copy
         if most > _ZERO:
-            until = safe_time(m, o, hulls, best, most, tau)
+            until = safe_time(m, o, best, most, tau)
         return until
 
     @wp.func
-    def is_in_ground(
-        t: Terrain, m: MovingShapeBounds, motions: wp.array[RigidMotion], at: int, hulls: Hulls, tau: wp.float64
-    ) -> bool:
+    def is_in_ground(t: Terrain, m: MovingShapeBounds, tau: wp.float64) -> bool:
         """Whether the body touches the surface or its lowest point is below."""
         down = wp.vec3d(_ZERO, _ZERO, -_ONE)
-        o = outline_at(m, motions, at, tau, t.origin)
-        lowest = o.centre + support(o.core, hulls, down) + m.radius * down
+        o = outline_at(m, tau)
+        lowest = o.centre + support(o.core, m.hulls, down) + m.radius * down
         if height_at(t, lowest[0], lowest[1]) > lowest[2] + m.slack:
             return True
         return is_touching(t, o)
 
     @wp.func
-    def is_on_ground(t: Terrain, m: MovingShapeBounds, o: Outline, hulls: Hulls, n: wp.vec3d) -> bool:
+    def is_on_ground(t: Terrain, m: MovingShapeBounds, o: Outline, n: wp.vec3d) -> bool:
         """Whether the body just touches the ground, n pointing away from it: as a rule the search finds 1e-10 instead.
 
         A cylinder is tested exactly, others by whether their farthest point is on the surface.
         """
-        farthest = o.centre + support(o.core, hulls, -n) - m.radius * n
+        farthest = o.centre + support(o.core, m.hulls, -n) - m.radius * n
         depth = height_at(t, farthest[0], farthest[1]) - farthest[2]
         return (depth >= _ZERO and depth <= m.slack) or is_touching(t, o)
 
     @wp.func
-    def in_ground_by(
-        t: Terrain, m: MovingShapeBounds, motions: wp.array[RigidMotion], at: int, hulls: Hulls
-    ) -> wp.float64:
+    def in_ground_by(t: Terrain, m: MovingShapeBounds) -> wp.float64:
         """A time when the body is in the ground; 1 if none was found.
 
         What touches the ground later need not be looked at. Sampled, from the end on, then halved towards the start.
@@ -234,7 +223,7 @@ def search_kernel(kind: int) -> wp.Kernel:
                     return _ONE
                 tau = sample(looks)
             looks += 1
-            if is_in_ground(t, m, motions, at, hulls, tau):
+            if is_in_ground(t, m, tau):
                 below = tau
                 looks = wp.max(looks, SAMPLES)
             elif below <= _ONE:
@@ -242,15 +231,7 @@ def search_kernel(kind: int) -> wp.Kernel:
         return below
 
     @wp.func
-    def first_reached(
-        t: Terrain,
-        m: MovingShapeBounds,
-        motions: wp.array[RigidMotion],
-        at: int,
-        hulls: Hulls,
-        window: wp.vec4i,
-        latest: wp.float64,
-    ) -> EarliestGroundHit:
+    def first_reached(t: Terrain, m: MovingShapeBounds, window: wp.vec4i, latest: wp.float64) -> EarliestGroundHit:
         """The ground the body reaches first, not after `latest`; ties go to what comes first in the grid."""
         nodes = NodeStack()
         times = TimeStack()
@@ -273,10 +254,10 @@ def search_kernel(kind: int) -> wp.Kernel:
             row = node_row(key)
             column = node_column(key)
             flags = node_flags(t, level, row, column)
-            now = outline_at(m, motions, at, tau, t.origin)
+            now = outline_at(m, tau)
             if (flags & PLANAR) == 0:
                 # As long as the node as a whole takes the body on, its parts need not be tried one by one.
-                later = clear_until(t, m, now, hulls, level, row, column, tau)
+                later = clear_until(t, m, now, level, row, column, tau)
                 if later - tau > ON * (until - tau):
                     if later <= until:
                         times[count] = later
@@ -291,7 +272,7 @@ def search_kernel(kind: int) -> wp.Kernel:
                         part = 1
                         last = 2
                     while part <= last:
-                        leaf = reached(t, m, motions, at, hulls, corners, part, tau, until)
+                        leaf = reached(m, corners, part, tau, until)
                         if leaf.status != FREE and comes_before(leaf, key, best):
                             best.leaf = leaf
                             best.key = key
@@ -308,7 +289,7 @@ def search_kernel(kind: int) -> wp.Kernel:
                 b = 2 * column + (q & 1)
                 if (a << level) <= window[1] and ((a + 1) << level) > window[0]:
                     if (b << level) <= window[3] and ((b + 1) << level) > window[2]:
-                        clear[q] = clear_until(t, m, now, hulls, level, a, b, tau)
+                        clear[q] = clear_until(t, m, now, level, a, b, tau)
                 q += 1
             for _turn in range(4):  # the earliest comes last: it is visited first
                 latest_q = int(-1)
@@ -323,12 +304,10 @@ def search_kernel(kind: int) -> wp.Kernel:
         return best
 
     @wp.func
-    def touches_after(
-        t: Terrain, m: MovingShapeBounds, motions: wp.array[RigidMotion], at: int, hulls: Hulls, best: EarliestGroundHit
-    ) -> wp.float64:
+    def touches_after(m: MovingShapeBounds, best: EarliestGroundHit) -> wp.float64:
         """A time not much after a contact when the body certainly touches that ground; inf if none was found."""
         leaf = best.leaf
-        o = outline_at(m, motions, at, leaf.time, t.origin)
+        o = outline_at(m, leaf.time)
         speed = -wp.dot(leaf.gap.normal, o.velocity + wp.cross(o.turning, leaf.gap.point))
         if not speed > _ZERO:
             return _INFINITE
@@ -337,9 +316,9 @@ def search_kernel(kind: int) -> wp.Kernel:
         while tries < PROOFS:
             tries += 1
             tau = wp.min(leaf.time + wait, _ONE)
-            o = outline_at(m, motions, at, tau, t.origin)
+            o = outline_at(m, tau)
             seen = seen_from(best.corners, o.centre, best.part)
-            later = gap(o.core, hulls, m.radius, seen, leaf.gap.normal, m.separation, m.slack, _INFINITE)
+            later = gap(o.core, m.hulls, m.radius, seen, leaf.gap.normal, m.separation, m.slack, _INFINITE)
             if later.high <= wp.max(m.separation - m.slack, _ZERO):
                 return reparametrised_time(m.smooth, tau)
             wait = wait * _TWO
@@ -349,27 +328,15 @@ def search_kernel(kind: int) -> wp.Kernel:
     def search(
         first: int,
         t: Terrain,
-        motions: wp.array[RigidMotion],
-        links: int,
-        shapes: wp.array[AnalyticShape],
-        poses: wp.array[wp.mat44d],
-        reach: wp.array[wp.float64],
+        queries: TerrainQueries,
         centres: wp.array[wp.vec3d],
         ways: wp.array[wp.float64],
-        hulls: Hulls,
-        separation: wp.float64,
-        tolerance: wp.float64,
         ground_error: wp.float64,
         trusted: int,
         answers: wp.array[Answer],
     ):
         i = first + wp.tid()
-        at = wp.min(i * links, motions.shape[0] - links)
-        shape = shapes[wp.min(i, shapes.shape[0] - 1)]
-        far = reach[wp.min(i, reach.shape[0] - 1)]
-        m = moving_shape_bounds_of(
-            motions, at, links, shape, poses[i], far, separation, tolerance, ground_error, t.origin
-        )
+        m = moving_shape_bounds_of(queries, i, ground_error, t.origin)
         around = wp.vec3d(ways[i], ways[i], ways[i])
         window = cell_window(t, centres[i] - t.origin - around, centres[i] - t.origin + around)
         answer = Answer()
@@ -377,19 +344,19 @@ def search_kernel(kind: int) -> wp.Kernel:
         answer.time_upper = _INFINITE
         answer.normal = wp.vec3d(_ZERO, _ZERO, _ONE)
         answer.tolerance = m.tolerance
-        now = outline_at(m, motions, at, _ZERO, t.origin)
+        now = outline_at(m, _ZERO)
         if trusted == 0:
             up = wp.vec3d(_ZERO, _ZERO, _ONE)
-            top = now.centre + support(now.core, hulls, up) + m.radius * up
+            top = now.centre + support(now.core, m.hulls, up) + m.radius * up
             if height_at(t, top[0], top[1]) > top[2]:
                 answer.status = START
-        until = in_ground_by(t, m, motions, at, hulls)
+        until = in_ground_by(t, m)
         best = EarliestGroundHit()
         if answer.status != START:
-            best = first_reached(t, m, motions, at, hulls, window, until)
+            best = first_reached(t, m, window, until)
             if best.leaf.status == FREE and until < _ONE:
                 # It got below the ground beside the surface: through a hole or from beyond the border.
-                best = first_reached(t, m, motions, at, hulls, window, _ONE)
+                best = first_reached(t, m, window, _ONE)
         if answer.status == START:
             answer.time = _ZERO
             answer.time_upper = _ZERO
@@ -397,15 +364,15 @@ def search_kernel(kind: int) -> wp.Kernel:
             answer.point_b = answer.point_a
         elif best.leaf.status != FREE:
             leaf = best.leaf
-            if leaf.status == CONTACT and leaf.time == _ZERO and is_on_ground(t, m, now, hulls, leaf.gap.normal):
+            if leaf.status == CONTACT and leaf.time == _ZERO and is_on_ground(t, m, now, leaf.gap.normal):
                 leaf.status = START
             answer.status = leaf.status
             answer.time = reparametrised_time(m.smooth, leaf.time)
             if leaf.status == START:
                 answer.time_upper = _ZERO
             if leaf.status == CONTACT:
-                answer.time_upper = touches_after(t, m, motions, at, hulls, best)
-            now = outline_at(m, motions, at, leaf.time, t.origin)
+                answer.time_upper = touches_after(m, best)
+            now = outline_at(m, leaf.time)
             answer.normal = leaf.gap.normal
             answer.point_b = leaf.gap.point + now.centre + t.origin
             answer.point_a = answer.point_b + leaf.gap.high * leaf.gap.normal

@@ -26,8 +26,8 @@ from tangere.motion.bounds import IntervalBox, boxes_apart, linear_bounds, union
 from tangere.query.contacts.record import Contacts, Status
 from tangere.query.first_contact.deforming.initial_overlap import first_overlap
 from tangere.query.first_contact.mixed.details import contacts_at
-from tangere.query.first_contact.mixed.motion_chain import MotionRow, last_span, where_during
-from tangere.query.first_contact.mixed.narrow_phase import ALL_FEATURES, Corners, Precision, first_touch
+from tangere.query.first_contact.mixed.motion_chain import MotionRow, last_span, point_bounds_over
+from tangere.query.first_contact.mixed.narrow_phase import ALL_FEATURES, MovingCorners, Precision, first_touch
 from tangere.query.first_contact.mixed.options import BisectionOptions, IntervalCounters
 from tangere.query.first_contact.mixed.result import IntervalContacts
 from tangere.query.first_contact.options import Start, check_start
@@ -87,7 +87,10 @@ def mixed_first_contact(
         if overlap is not None:
             return FirstContact(0.0, 0.0, Status.START, overlap)
     found = first_contact_by_bounds(a, b, BisectionOptions(tolerance=tolerance), device=device, threads=threads)
-    return FirstContact(float(found.time[0]), np.inf, Status(int(found.status[0])), found.contacts)
+    status = Status(int(found.status[0]))
+    if start == "checked" and status == Status.START:
+        status = Status.CONTACT  # within tolerance at t = 0, but it was just decided that nothing meets there
+    return FirstContact(float(found.time[0]), np.inf, status, found.contacts)
 
 
 def first_contact_by_bounds(
@@ -287,7 +290,7 @@ def _vertex_bounds(first: int, points: _Points, t0: wp.float64, t1: wp.float64, 
     else:
         row = _row_of(points)
         span = last_span(points.motions, row, t0, t1)
-        bounds[i] = where_during(points.motions, row, span, t0, t1, points.start[i])
+        bounds[i] = point_bounds_over(points.motions, row, span, t0, t1, points.start[i])
 
 
 @wp.kernel
@@ -338,9 +341,11 @@ def _meeting(
 
 
 @wp.func
-def _corners(points: _Points, triangle: int) -> Corners:
+def _corners(points: _Points, triangle: int) -> MovingCorners:
     face = points.faces[triangle]
-    corners = Corners()
+    corners = MovingCorners()
+    corners.motions = points.motions
+    corners.row = _row_of(points)
     corners.straight = points.straight
     corners.start = wp.matrix_from_rows(points.start[face[0]], points.start[face[1]], points.start[face[2]])
     corners.end = wp.matrix_from_rows(points.end[face[0]], points.end[face[1]], points.end[face[2]])
@@ -364,18 +369,7 @@ def _touch_pairs(
 ):
     i = (first + wp.tid()) * stride
     pair = pairs[i]
-    touch = first_touch(
-        _corners(a, pair[0]),
-        a.motions,
-        _row_of(a),
-        _corners(b, pair[1]),
-        b.motions,
-        _row_of(b),
-        ALL_FEATURES,
-        t0,
-        t1,
-        precision,
-    )
+    touch = first_touch(_corners(a, pair[0]), _corners(b, pair[1]), ALL_FEATURES, t0, t1, precision)
     # A contact that the sample found bounds the search, and may lie just beyond that bound when it comes up again.
     # One that the limit ended in a quick search is none yet.
     if touch.time < times[i] and (quick == 0 or touch.intervals < precision.most):

@@ -69,7 +69,7 @@ def last_span(motions: wp.array[RigidMotion], row: MotionRow, t0: wp.float64, t1
 
 
 @wp.func
-def where_during(
+def point_bounds_over(
     motions: wp.array[RigidMotion], row: MotionRow, span: MotionSpan, t0: wp.float64, t1: wp.float64, p: wp.vec3d
 ) -> IntervalBox:
     """Bounds of the body's point p over [t0, t1], world; `span` is that of the last motion."""
@@ -82,7 +82,7 @@ def where_during(
 
 
 @wp.func
-def whither_during(
+def vector_bounds_over(
     motions: wp.array[RigidMotion], row: MotionRow, span: MotionSpan, t0: wp.float64, t1: wp.float64, v: wp.vec3d
 ) -> IntervalBox:
     """Bounds of the body's vector v over [t0, t1], world; `span` is that of the last motion."""

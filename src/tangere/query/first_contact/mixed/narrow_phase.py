@@ -21,9 +21,9 @@ from tangere.motion.bounds import IntervalBox, boxes_apart, linear_bounds, union
 from tangere.query.first_contact.mixed.motion_chain import (
     MotionRow,
     last_span,
+    point_bounds_over,
     pose_now,
-    where_during,
-    whither_during,
+    vector_bounds_over,
 )
 from tangere.runtime import SOUND
 
@@ -57,12 +57,14 @@ class Precision:
 
 
 @wp.struct
-class Corners:
+class MovingCorners:
     """Three corners as rows: in the frame of a rigid body, or, if `straight` is 1, going straight from start to end."""
 
     start: wp.mat33d
     end: wp.mat33d
     straight: int
+    motions: wp.array[RigidMotion]  # of the rigid body: …
+    row: MotionRow  # … these of them
 
 
 @wp.struct
@@ -89,12 +91,8 @@ class MovingTriangle:
 
 @wp.func
 def first_touch(
-    corners_a: Corners,
-    motions_a: wp.array[RigidMotion],
-    row_a: MotionRow,
-    corners_b: Corners,
-    motions_b: wp.array[RigidMotion],
-    row_b: MotionRow,
+    corners_a: MovingCorners,
+    corners_b: MovingCorners,
     features: int,
     t0: wp.float64,
     t1: wp.float64,
@@ -118,8 +116,8 @@ def first_touch(
         upper = waiting[pending - 1]
         mask = masks[pending - 1]
         touch.intervals += 1
-        a = _during(corners_a, motions_a, row_a, lower, upper)
-        b = _during(corners_b, motions_b, row_b, lower, upper)
+        a = _during(corners_a, lower, upper)
+        b = _during(corners_b, lower, upper)
         if boxes_apart(a.hull, b.hull, ZERO):
             mask = 0
         else:
@@ -129,9 +127,7 @@ def first_touch(
             pending -= 1
             lower = upper
         elif done or touch.intervals >= precision.most:
-            found = _member(
-                corners_a, motions_a, row_a, corners_b, motions_b, row_b, mask, lower, a.way + b.way, precision
-            )
+            found = _member(corners_a, corners_b, mask, lower, a.way + b.way, precision)
             if found >= 0:
                 touch.time = lower
                 touch.feature = found
@@ -147,15 +143,13 @@ def first_touch(
 
 
 @wp.func
-def _during(
-    corners: Corners, motions: wp.array[RigidMotion], row: MotionRow, t0: wp.float64, t1: wp.float64
-) -> MovingTriangle:
+def _during(corners: MovingCorners, t0: wp.float64, t1: wp.float64) -> MovingTriangle:
     """Bounds of a triangle over [t0, t1]."""
     moving = MovingTriangle()
     if corners.straight == 1:
         moving = _straight_during(corners, t0, t1)
     else:
-        moving = _turning_during(corners.start, motions, row, t0, t1)
+        moving = _turning_during(corners.start, corners.motions, corners.row, t0, t1)
     # The diagonal of its box is at least as long as any way within it.
     moving.way = ZERO
     for i in range(3):
@@ -173,14 +167,14 @@ def _turning_during(
     moving = MovingTriangle()
     for i in range(3):
         p = corners[i]
-        bounds = where_during(motions, row, span, t0, t1, p)
+        bounds = point_bounds_over(motions, row, span, t0, t1, p)
         moving.corner_lower[i] = bounds.lower
         moving.corner_upper[i] = bounds.upper
-        edge = whither_during(motions, row, span, t0, t1, corners[(i + 1) % 3] - p)
+        edge = vector_bounds_over(motions, row, span, t0, t1, corners[(i + 1) % 3] - p)
         moving.edge_lower[i] = edge.lower
         moving.edge_upper[i] = edge.upper
     normal = wp.cross(corners[1] - corners[0], corners[2] - corners[0])
-    turned = whither_during(motions, row, span, t0, t1, normal)
+    turned = vector_bounds_over(motions, row, span, t0, t1, normal)
     # Rounding of the normal itself, before it is turned.
     error = ROUNDING * wp.length(corners[1] - corners[0]) * wp.length(corners[2] - corners[0])
     turned.lower -= wp.vec3d(error, error, error)
@@ -190,7 +184,7 @@ def _turning_during(
 
 
 @wp.func
-def _straight_during(corners: Corners, t0: wp.float64, t1: wp.float64) -> MovingTriangle:
+def _straight_during(corners: MovingCorners, t0: wp.float64, t1: wp.float64) -> MovingTriangle:
     moving = MovingTriangle()
     for i in range(3):
         j = (i + 1) % 3
@@ -205,11 +199,11 @@ def _straight_during(corners: Corners, t0: wp.float64, t1: wp.float64) -> Moving
 
 
 @wp.func
-def _now(corners: Corners, motions: wp.array[RigidMotion], row: MotionRow, t: wp.float64) -> wp.mat33d:
+def _now(corners: MovingCorners, t: wp.float64) -> wp.mat33d:
     """The corners at time t, world."""
     placed = corners.start * (ONE - t) + corners.end * t
     if corners.straight == 0:
-        pose = pose_now(motions, row, t)
+        pose = pose_now(corners.motions, corners.row, t)
         for i in range(3):
             placed[i] = pose.translation + pose.rotation * corners.start[i]
     return placed
@@ -263,20 +257,11 @@ def _possible(a: MovingTriangle, b: MovingTriangle, mask: int) -> int:
 
 @wp.func
 def _member(
-    corners_a: Corners,
-    motions_a: wp.array[RigidMotion],
-    row_a: MotionRow,
-    corners_b: Corners,
-    motions_b: wp.array[RigidMotion],
-    row_b: MotionRow,
-    mask: int,
-    t: wp.float64,
-    way: wp.float64,
-    precision: Precision,
+    corners_a: MovingCorners, corners_b: MovingCorners, mask: int, t: wp.float64, way: wp.float64, precision: Precision
 ) -> int:
     """The first feature of the mask whose meeting point lies in both its parts, -1 if none."""
-    a = _now(corners_a, motions_a, row_a, t)
-    b = _now(corners_b, motions_b, row_b, t)
+    a = _now(corners_a, t)
+    b = _now(corners_b, t)
     size = ZERO + ZERO
     for i in range(3):
         size = wp.max(size, wp.length(a[i]) + wp.length(b[i]))

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.query.contacts.record import Status
+from tangere.query.contacts.record import columns_of
 from tangere.query.first_contact.options import Options
 from tangere.query.first_contact.primitives.details import describe
-from tangere.query.first_contact.primitives.narrow_phase.exact import decide_many
+from tangere.query.first_contact.primitives.narrow_phase.exact import resolve_undecided
 from tangere.query.first_contact.primitives.narrow_phase.features import FeaturePairKind
 from tangere.query.first_contact.primitives.narrow_phase.solver import PrimitiveAnswers, solve
+from tangere.query.first_contact.primitives.small_batch import is_small, small_batch
 from tangere.query.first_contact.result import FirstContacts
-from tangere.runtime import Arrays, InputError, as_points, choose_device, device_of, using_threads
+from tangere.runtime import Arrays, InputError, as_points, choose_device, like, using_threads
 
 #: The largest coordinate: the magnitudes of a query must add up to less than 1e100.
 LARGEST = 1e98
-#: Exact decisions take some 0.2 ms each; show a bar from here on.
-PROGRESS_FROM = 20_000
 
 
 def intake(x0: Arrays, x1: Arrays, width: int, device: str | wp.Device | None) -> tuple[wp.array, wp.array]:
@@ -34,6 +33,24 @@ def intake(x0: Arrays, x1: Arrays, width: int, device: str | wp.Device | None) -
     if len(start) != len(end):
         raise InputError(f"x0 has {len(start)} queries and x1 has {len(end)}: they must be as many")
     return start, end
+
+
+def first_contacts_of_four(
+    features: FeaturePairKind,
+    x0: Arrays,
+    x1: Arrays,
+    options: Options,
+    *,
+    details: bool,
+    device: str | wp.Device | None,
+    threads: int | None,
+) -> FirstContacts:
+    """First contact of each query of four points, (n, 4, 3), as users give them."""
+    if is_small(x0, x1, options, device):
+        with using_threads(threads):
+            return small_batch(features, x0, x1, options, details)
+    start, end = intake(x0, x1, 4, device)
+    return first_contacts(features, start, end, options, details=details, threads=threads, convert=like(x0))
 
 
 def first_contacts(
@@ -50,9 +67,9 @@ def first_contacts(
     start, end = start.flatten(), end.flatten()
     with using_threads(threads):
         answers = answer(features, start, end, None, options)
-        columns = vars(answers)
+        columns = columns_of(answers)
         if details:
-            columns = columns | vars(describe(features, start, end, None, answers.time, answers.status))
+            columns |= columns_of(describe(features, start, end, None, answers.time, answers.status))
     return FirstContacts(**{name: convert(column) for name, column in columns.items()})
 
 
@@ -67,7 +84,10 @@ def answer(
             x0, x1 = gather(start, quads), gather(end, quads)
         refuse_unusable(x0.numpy(), x1.numpy())
         time, status = options.reading.solve(features.kind, x0, x1)
-        return PrimitiveAnswers(time, wp.full(len(time), np.inf, dtype=wp.float64, device=time.device), status)
+        answers: Any = PrimitiveAnswers()
+        answers.time, answers.status = time, status
+        answers.time_upper = wp.full(len(time), np.inf, dtype=wp.float64, device=time.device)
+        return answers
     answers = solve(features, start, end, quads, separation=options.separation, tolerance=options.tolerance)
     if options.mode == "exact":
         resolve_undecided(features, start, end, quads, answers)
@@ -82,24 +102,6 @@ def refuse_unusable(*positions: np.ndarray) -> None:
         if not usable.all():
             first = int(np.argmin(usable))
             raise InputError(f"query {first} has a coordinate that is not finite or above 1e98")
-
-
-def resolve_undecided(
-    features: FeaturePairKind, start: wp.array, end: wp.array, quads: wp.array | None, answers: PrimitiveAnswers
-) -> None:
-    """Decide by exact arithmetic what `answers` leaves open: every contact that is not proved."""
-    time, upper, status = answers.time.numpy(), answers.time_upper.numpy(), answers.status.numpy()
-    open_ = np.flatnonzero((status != Status.FREE) & np.isinf(upper))
-    if not len(open_):
-        return
-    rows = open_[:, None] * 4 + np.arange(4) if quads is None else quads.numpy()[open_]
-    points = np.concatenate([start.numpy()[rows], end.numpy()[rows]], axis=1)
-    exact = decide_many(features.kind, points, progress=len(open_) > PROGRESS_FROM)
-    time[open_], upper[open_] = exact.time_below, exact.time_above
-    status[open_] = np.where(exact.hit, np.where(exact.time_above > 0.0, Status.CONTACT, Status.START), Status.FREE)
-    for array, values in ((answers.time, time), (answers.time_upper, upper), (answers.status, status)):
-        if not device_of(array).is_cpu:
-            array.assign(values)
 
 
 def gather(points: wp.array, quads: wp.array) -> wp.array:

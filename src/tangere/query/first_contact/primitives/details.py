@@ -7,7 +7,6 @@ against the relative velocity, without the part along the edge in contact. Of me
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -15,8 +14,8 @@ import warp as wp
 
 from tangere.geometry.closest_points import closest_on_segments, closest_on_triangle
 from tangere.geometry.polynomials import UNIT_ROUNDOFF, at, largest, real, vec
-from tangere.query.contacts.record import Kind
-from tangere.query.first_contact.primitives.narrow_phase.features import FeaturePairKind
+from tangere.query.contacts.record import Kind, empty_columns
+from tangere.query.first_contact.primitives.narrow_phase.features import FeaturePairKind, MovingPoints, points_of
 from tangere.query.first_contact.primitives.narrow_phase.root_isolation import FREE
 from tangere.query.first_contact.primitives.narrow_phase.solver import DECIDE_GRAIN, chosen, consecutive
 from tangere.query.first_contact.primitives.narrow_phase.time_bisection import unit
@@ -48,37 +47,25 @@ Row = wp.types.vector(length=5, dtype=real)
 Touch = wp.types.vector(length=14, dtype=real)
 
 
-@dataclass(frozen=True)
-class Details:
+@wp.struct
+class DetailColumns:
     """Columns of `FirstContacts`, on the device; NaN where the query is free."""
 
-    kind: wp.array
-    weights: wp.array
-    point_a: wp.array
-    point_b: wp.array
-    normal: wp.array
+    kind: wp.array[wp.uint8]
+    weights: wp.array[wp.vec4d]
+    point_a: wp.array[wp.vec3d]
+    point_b: wp.array[wp.vec3d]
+    normal: wp.array[wp.vec3d]
 
 
 def describe(
     features: FeaturePairKind, start: wp.array, end: wp.array, quads: wp.array | None, time: wp.array, status: wp.array
-) -> Details:
+) -> DetailColumns:
     """Contact details of each query that is not free; arguments as for `sound.solve`."""
     device, count, indexed = start.device, len(time), quads is not None
-    details = Details(
-        kind=wp.empty(count, dtype=wp.uint8, device=device),
-        weights=wp.empty(count, dtype=wp.vec4d, device=device),
-        point_a=wp.empty(count, dtype=vec, device=device),
-        point_b=wp.empty(count, dtype=vec, device=device),
-        normal=wp.empty(count, dtype=vec, device=device),
-    )
-    launch(
-        _describe_kernel(features, indexed),
-        count,
-        [quads if indexed else wp.empty(0, dtype=wp.vec4i, device=device), start, end, time, status],
-        [details.kind, details.weights, details.point_a, details.point_b, details.normal],
-        device=device,
-        grain=DECIDE_GRAIN,
-    )
+    details = empty_columns(DetailColumns, count, device)
+    inputs = [quads if indexed else wp.empty(0, dtype=wp.vec4i, device=device), start, end, time, status]
+    launch(_describe_kernel(features, indexed), count, inputs, [details], device=device, grain=DECIDE_GRAIN)
     return details
 
 
@@ -257,7 +244,7 @@ def edge_bearers(w: wp.vec4d, p0: vec, p1: vec, p2: vec, p3: vec, reach: real) -
 
 @cache
 def bearers_function(features: FeaturePairKind) -> wp.Function:
-    """(four points at the start, four at the end, time, weights, apart) -> those that bear the contact, as bits.
+    """(moving points, time, weights, apart) -> those that bear the contact, as bits.
 
     0 where the features alone tell the normal: within a face, where edges cross, or where the points are apart.
     """
@@ -265,33 +252,31 @@ def bearers_function(features: FeaturePairKind) -> wp.Function:
     bearers_of = face_bearers if features.kind == Kind.VERTEX_FACE else edge_bearers
 
     @wp.func
-    def bearers(
-        x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, t: real, w: wp.vec4d, apart: vec
-    ) -> int:
-        a1, a2, a3 = frame(x0, x1, x2, x3)
-        b1, b2, b3 = frame(y0, y1, y2, y3)
+    def bearers(p: MovingPoints, t: real, w: wp.vec4d, apart: vec) -> int:
+        a1, a2, a3 = frame(p.x0, p.x1, p.x2, p.x3)
+        b1, b2, b3 = frame(p.y0, p.y1, p.y2, p.y3)
         size = frame_size(a1, a2, a3, b1, b2, b3)
         if largest(apart) > CLEARLY_APART * size:
             return 0
-        rounding = real(8.0) * UNIT_ROUNDOFF * (largest(x0) + largest(y0) + size)
+        rounding = real(8.0) * UNIT_ROUNDOFF * (largest(p.x0) + largest(p.y0) + size)
         reach = ON_BOUNDARY * size + GAPS_OFF * (wp.length(apart) + rounding)
-        return bearers_of(w, at(x0, y0, t), at(x1, y1, t), at(x2, y2, t), at(x3, y3, t), reach)
+        return bearers_of(w, at(p.x0, p.y0, t), at(p.x1, p.y1, t), at(p.x2, p.y2, t), at(p.x3, p.y3, t), reach)
 
     return bearers
 
 
 @cache
 def describe_function(features: FeaturePairKind) -> wp.Function:
-    """(four points at the start, four at the end, time) -> (kind, weights, point on a, point on b, normal)."""
+    """(moving points, time) -> (kind, weights, point on a, point on b, normal)."""
     frame = features.frame
     is_face = features.kind == Kind.VERTEX_FACE
     details_of = vertex_face_details if is_face else edge_edge_details
-    points_of = vertex_face_points if is_face else edge_edge_points
+    contact_points = vertex_face_points if is_face else edge_edge_points
 
     @wp.func
-    def describe_at(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, t: real):
-        a1, a2, a3 = frame(x0, x1, x2, x3)
-        b1, b2, b3 = frame(y0, y1, y2, y3)
+    def describe_at(p: MovingPoints, t: real):
+        a1, a2, a3 = frame(p.x0, p.x1, p.x2, p.x3)
+        b1, b2, b3 = frame(p.y0, p.y1, p.y2, p.y3)
         scale = real(1.0) / wp.max(frame_size(a1, a2, a3, b1, b2, b3), real(1e-300))
         a1 = a1 * scale
         a2 = a2 * scale
@@ -302,10 +287,31 @@ def describe_function(features: FeaturePairKind) -> wp.Function:
         kind, weights, normal = details_of(
             at(a1, b1, t), at(a2, b2, t), at(a3, b3, t), b1 - a1, b2 - a2, b3 - a3, a1, a2, a3
         )
-        point_a, point_b = points_of(weights, at(x0, y0, t), at(x1, y1, t), at(x2, y2, t), at(x3, y3, t))
+        point_a, point_b = contact_points(
+            weights, at(p.x0, p.y0, t), at(p.x1, p.y1, t), at(p.x2, p.y2, t), at(p.x3, p.y3, t)
+        )
         return kind, weights, point_a, point_b, normal
 
     return describe_at
+
+
+@wp.func
+def write_details(
+    details: DetailColumns, i: int, kind: wp.uint8, weights: wp.vec4d, point_a: vec, point_b: vec, normal: vec
+):
+    """The details of query i."""
+    details.kind[i] = kind
+    details.weights[i] = weights
+    details.point_a[i] = point_a
+    details.point_b[i] = point_b
+    details.normal[i] = normal
+
+
+@wp.func
+def write_no_details(details: DetailColumns, i: int):
+    """Query i is free."""
+    none = vec(NOTHING, NOTHING, NOTHING)
+    write_details(details, i, wp.uint8(0), wp.vec4d(NOTHING, NOTHING, NOTHING, NOTHING), none, none, none)
 
 
 @cache
@@ -321,29 +327,14 @@ def _describe_kernel(features: FeaturePairKind, indexed: bool) -> wp.Kernel:
         end: wp.array[vec],
         time: wp.array[real],
         status: wp.array[wp.uint8],
-        kind: wp.array[wp.uint8],
-        weights: wp.array[wp.vec4d],
-        point_a: wp.array[vec],
-        point_b: wp.array[vec],
-        normal: wp.array[vec],
+        details: DetailColumns,
     ):
         i = first + wp.tid()
         if status[i] == FREE:
-            kind[i] = wp.uint8(0)
-            weights[i] = wp.vec4d(NOTHING, NOTHING, NOTHING, NOTHING)
-            point_a[i] = vec(NOTHING, NOTHING, NOTHING)
-            point_b[i] = vec(NOTHING, NOTHING, NOTHING)
-            normal[i] = vec(NOTHING, NOTHING, NOTHING)
+            write_no_details(details, i)
             return
-        k = corners(quads, i)
-        what, w, on_a, on_b, n = describe_at(
-            start[k[0]], start[k[1]], start[k[2]], start[k[3]], end[k[0]], end[k[1]], end[k[2]], end[k[3]], time[i]
-        )
-        kind[i] = what
-        weights[i] = w
-        point_a[i] = on_a
-        point_b[i] = on_b
-        normal[i] = n
+        what, w, on_a, on_b, n = describe_at(points_of(start, end, corners(quads, i)), time[i])
+        write_details(details, i, what, w, on_a, on_b, n)
 
     return describe_contacts
 
@@ -360,15 +351,8 @@ def _describe_rows_kernel(features: FeaturePairKind) -> wp.Kernel:
         i = first + wp.tid()
         k = wp.vec4i(int(rows[i][0]), int(rows[i][1]), int(rows[i][2]), int(rows[i][3]))
         t = rows[i][4]
-        x0 = start[k[0]]
-        x1 = start[k[1]]
-        x2 = start[k[2]]
-        x3 = start[k[3]]
-        y0 = end[k[0]]
-        y1 = end[k[1]]
-        y2 = end[k[2]]
-        y3 = end[k[3]]
-        what, w, on_a, on_b, n = describe_at(x0, x1, x2, x3, y0, y1, y2, y3, t)
+        p = points_of(start, end, k)
+        what, w, on_a, on_b, n = describe_at(p, t)
         touch = Touch()
         for c in range(4):
             touch[c] = w[c]
@@ -376,7 +360,7 @@ def _describe_rows_kernel(features: FeaturePairKind) -> wp.Kernel:
             touch[4 + c] = on_a[c]
             touch[7 + c] = on_b[c]
             touch[10 + c] = n[c]
-        touch[13] = real(bearers(x0, x1, x2, x3, y0, y1, y2, y3, t, w, on_a - on_b))
+        touch[13] = real(bearers(p, t, w, on_a - on_b))
         touches[i] = touch
 
     return describe_rows_of_numbers

@@ -12,11 +12,10 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.query.first_contact.options import Mode, Options
-from tangere.query.first_contact.primitives.batch import first_contacts, intake
+from tangere.query.first_contact.primitives.batch import first_contacts_of_four
 from tangere.query.first_contact.primitives.narrow_phase.features import EDGE_EDGE
-from tangere.query.first_contact.primitives.small_batch import is_small, small_batch
 from tangere.query.first_contact.result import FirstContacts
-from tangere.runtime import Arrays, like, using_threads
+from tangere.runtime import Arrays
 
 
 def edge_edge(
@@ -44,8 +43,4 @@ def edge_edge(
         0.25
     """
     options = Options(mode, separation, tolerance)
-    if is_small(x0, x1, options, device):
-        with using_threads(threads):
-            return small_batch(EDGE_EDGE, x0, x1, options, details)
-    start, end = intake(x0, x1, 4, device)
-    return first_contacts(EDGE_EDGE, start, end, options, details=details, threads=threads, convert=like(x0))
+    return first_contacts_of_four(EDGE_EDGE, x0, x1, options, details=details, device=device, threads=threads)

@@ -10,9 +10,9 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts.record import Status
-from tangere.query.first_contact.options import Options
-from tangere.query.first_contact.primitives.batch import answer
+from tangere.query.first_contact.primitives.narrow_phase.exact import resolve_undecided
 from tangere.query.first_contact.primitives.narrow_phase.features import VERTEX_FACE
+from tangere.query.first_contact.primitives.narrow_phase.solver import solve
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)
@@ -29,7 +29,8 @@ def edges_meet_faces(points: wp.array, edges: wp.array, faces: wp.array) -> np.n
     start = wp.empty(4 * count, dtype=wp.vec3d, device=device)
     end = wp.empty(4 * count, dtype=wp.vec3d, device=device)
     launch(_run_along_edges, count, [points, edges, faces], [start, end], device=device)
-    answers = answer(VERTEX_FACE, start, end, None, Options(mode="exact"))
+    answers = solve(VERTEX_FACE, start, end)
+    resolve_undecided(VERTEX_FACE, start, end, None, answers)
     return np.where(answers.status.numpy() == Status.FREE, np.inf, answers.time.numpy())
 
 

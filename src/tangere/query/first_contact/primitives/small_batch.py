@@ -7,7 +7,6 @@ batches, so the answers have the same bits.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -15,17 +14,26 @@ import numpy as np
 import warp as wp
 
 from tangere.geometry.polynomials import real, vec
-from tangere.query.contacts.record import Status
+from tangere.query.contacts.record import Status, columns_of, empty_columns
 from tangere.query.first_contact.options import Options
-from tangere.query.first_contact.primitives.details import NOTHING, describe_function
-from tangere.query.first_contact.primitives.narrow_phase.features import FeaturePairKind
+from tangere.query.first_contact.primitives.details import (
+    DetailColumns,
+    describe_function,
+    write_details,
+    write_no_details,
+)
+from tangere.query.first_contact.primitives.narrow_phase.features import FeaturePairKind, points_of
 from tangere.query.first_contact.primitives.narrow_phase.root_isolation import (
     FREE,
     INVALID,
     UNRESOLVED,
     decide_function,
 )
-from tangere.query.first_contact.primitives.narrow_phase.solver import refuse_invalid
+from tangere.query.first_contact.primitives.narrow_phase.solver import (
+    PrimitiveAnswers,
+    refuse_invalid,
+    write_answer,
+)
 from tangere.query.first_contact.primitives.narrow_phase.time_bisection import march_function
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime import SOUND, Arrays, LaunchCache, load
@@ -66,14 +74,13 @@ class PreparedSmallBatch:
 
     def __init__(self, features: FeaturePairKind) -> None:
         cpu = wp.get_device("cpu")
-        start, end = (wp.empty((MOST, 4), dtype=vec, device=cpu) for _ in range(2))
-        types = [real, real, wp.uint8, wp.uint8, wp.vec4d, vec, vec, vec]
-        columns = [wp.empty(MOST, dtype=dtype, device=cpu) for dtype in types]
+        start, end = (wp.empty(4 * MOST, dtype=vec, device=cpu) for _ in range(2))
+        columns = [empty_columns(kind, MOST, cpu) for kind in (PrimitiveAnswers, DetailColumns)]
         kernel = _small_kernel(features)
         load(kernel, cpu)
-        self.start, self.end = start.numpy(), end.numpy()
-        self.columns = dict(zip([f.name for f in fields(FirstContacts)], [c.numpy() for c in columns], strict=False))
-        self.bare = {name: self.columns[name] for name in ("time", "time_upper", "status")}
+        self.start, self.end = (array.numpy().reshape(MOST, 4, 3) for array in (start, end))
+        answers, details = ({name: c.numpy() for name, c in columns_of(part).items()} for part in columns)
+        self.columns, self.bare = answers | details, answers
         self._kept = [start, end, columns]  # the views above do not own their memory
         self._launch: Any = wp.launch(
             kernel, MOST, [start, end, -1.0, 1], columns, device=cpu, record_tape=False, record_cmd=True
@@ -100,47 +107,25 @@ def _small_kernel(features: FeaturePairKind) -> wp.Kernel:
 
     @wp.kernel(module="unique", module_options=SOUND)
     def answer_queries(
-        start: wp.array2d[vec],
-        end: wp.array2d[vec],
+        start: wp.array[vec],
+        end: wp.array[vec],
         tolerance: real,
         details: int,
-        time: wp.array[real],
-        time_upper: wp.array[real],
-        status: wp.array[wp.uint8],
-        kind: wp.array[wp.uint8],
-        weights: wp.array[wp.vec4d],
-        point_a: wp.array[vec],
-        point_b: wp.array[vec],
-        normal: wp.array[vec],
+        answers: PrimitiveAnswers,
+        columns: DetailColumns,
     ):
         i = wp.tid()
-        x0 = start[i, 0]
-        x1 = start[i, 1]
-        x2 = start[i, 2]
-        x3 = start[i, 3]
-        y0 = end[i, 0]
-        y1 = end[i, 1]
-        y2 = end[i, 2]
-        y3 = end[i, 3]
-        t, upper, found = decide(x0, x1, x2, x3, y0, y1, y2, y3, tolerance)
+        p = points_of(start, end, wp.vec4i(4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3))
+        t, upper, found = decide(p, tolerance)
         if found == UNRESOLVED:
-            t, found = march(x0, x1, x2, x3, y0, y1, y2, y3, tolerance)
-        time[i] = t
-        time_upper[i] = upper
-        status[i] = found
+            t, found = march(p, tolerance)
+        write_answer(answers, i, t, upper, found)
         if details == 0:
             return
-        kind[i] = wp.uint8(0)
-        weights[i] = wp.vec4d(NOTHING, NOTHING, NOTHING, NOTHING)
-        point_a[i] = vec(NOTHING, NOTHING, NOTHING)
-        point_b[i] = vec(NOTHING, NOTHING, NOTHING)
-        normal[i] = vec(NOTHING, NOTHING, NOTHING)
         if found != FREE and found != INVALID:
-            what, w, on_a, on_b, n = describe(x0, x1, x2, x3, y0, y1, y2, y3, t)
-            kind[i] = what
-            weights[i] = w
-            point_a[i] = on_a
-            point_b[i] = on_b
-            normal[i] = n
+            what, w, on_a, on_b, n = describe(p, t)
+            write_details(columns, i, what, w, on_a, on_b, n)
+        else:
+            write_no_details(columns, i)
 
     return answer_queries

@@ -15,13 +15,13 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from tangere.query.contacts.record import Kind, Status
+from tangere.query.contacts.record import Kind, Status, columns_of
 from tangere.query.first_contact.options import Mode, Options
 from tangere.query.first_contact.primitives.batch import answer, intake, refuse_unusable
-from tangere.query.first_contact.primitives.details import describe
+from tangere.query.first_contact.primitives.details import DetailColumns, describe
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
 from tangere.query.first_contact.primitives.narrow_phase.features import EDGE_EDGE, VERTEX_FACE
-from tangere.query.first_contact.primitives.narrow_phase.solver import refuse_invalid
+from tangere.query.first_contact.primitives.narrow_phase.solver import PrimitiveAnswers, refuse_invalid
 from tangere.query.first_contact.primitives.triangle_features import EDGE_EDGE_TESTS, VERTEX_FACE_TESTS
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime import Arrays, InputError, like, using_threads
@@ -81,16 +81,11 @@ def triangle_triangle(
     return FirstContacts(**as_given)
 
 
-_DTYPES: dict[str, Any] = {
-    "time": wp.float64,
-    "time_upper": wp.float64,
-    "status": wp.uint8,
-    "test": wp.int8,
-    "kind": wp.uint8,
-    "weights": wp.vec4d,
-    "point_a": wp.vec3d,
-    "point_b": wp.vec3d,
-    "normal": wp.vec3d,
+#: Of what the columns are.
+_DTYPES: dict[str, Any] = {"test": wp.int8} | {
+    name: variable.type.dtype
+    for columns in (PrimitiveAnswers, DetailColumns)
+    for name, variable in columns.vars.items()
 }
 
 
@@ -104,9 +99,9 @@ def _earliest(before: wp.array, after: wp.array, options: Options, details: bool
         on_device = wp.array(quads, dtype=wp.vec4i, device=before.device)
         part = answer(features, before, after, on_device, options)
         refuse_invalid(part.status.numpy().reshape(count, len(tests)).max(axis=1, initial=0))
-        columns = {**vars(part)}
+        columns = columns_of(part)
         if details:
-            columns |= vars(describe(features, before, after, on_device, part.time, part.status))
+            columns |= columns_of(describe(features, before, after, on_device, part.time, part.status))
         parts.append({name: c.numpy().reshape(count, len(tests), *c.numpy().shape[1:]) for name, c in columns.items()})
     both = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
     test = np.argmin(both["time"], axis=1)

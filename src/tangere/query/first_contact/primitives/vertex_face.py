@@ -12,11 +12,10 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.query.first_contact.options import Mode, Options
-from tangere.query.first_contact.primitives.batch import first_contacts, intake
+from tangere.query.first_contact.primitives.batch import first_contacts_of_four
 from tangere.query.first_contact.primitives.narrow_phase.features import VERTEX_FACE
-from tangere.query.first_contact.primitives.small_batch import is_small, small_batch
 from tangere.query.first_contact.result import FirstContacts
-from tangere.runtime import Arrays, like, using_threads
+from tangere.runtime import Arrays
 
 
 def vertex_face(
@@ -47,8 +46,4 @@ def vertex_face(
         0.5
     """
     options = Options(mode, separation, tolerance)
-    if is_small(x0, x1, options, device):
-        with using_threads(threads):
-            return small_batch(VERTEX_FACE, x0, x1, options, details)
-    start, end = intake(x0, x1, 4, device)
-    return first_contacts(VERTEX_FACE, start, end, options, details=details, threads=threads, convert=like(x0))
+    return first_contacts_of_four(VERTEX_FACE, x0, x1, options, details=details, device=device, threads=threads)

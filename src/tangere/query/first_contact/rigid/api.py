@@ -22,9 +22,8 @@ from tangere.query.contacts.record import Status
 from tangere.query.first_contact.options import Options, RigidOptions, Start, check_start
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, bodies_of
-from tangere.query.first_contact.rigid.contact_features import contacts_at
 from tangere.query.first_contact.rigid.cpu.shared_search import search_shared
-from tangere.query.first_contact.rigid.details import ContactDetail, columns_of, contacts_of
+from tangere.query.first_contact.rigid.details import ContactDetail, columns_of, contacts_at, contacts_of
 from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
 from tangere.runtime import InputError, choose_device, thread_count, using_threads
 from tangere.shape import Moving
@@ -96,8 +95,7 @@ def rigid_first_contact(
             return FirstContact(np.inf, np.inf, Status.FREE)
         found = details
         if options.contacts == "all":
-            instants = wp.array(batch.host_hits["time"].copy(), dtype=wp.float64, device=batch.device)
-            others = contacts_at(batch.inputs, instants).numpy()
+            others = contacts_at(batch.arrays, batch.host_hits["time"].copy()).numpy()
             others["time"] = details["time"][0]
             found = np.concatenate([details.view(np.uint8), others.view(np.uint8)]).view(details.dtype)
         record = contacts_of(found, sides[0].shapes, sides[1].shapes)

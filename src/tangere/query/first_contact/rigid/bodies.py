@@ -40,7 +40,7 @@ class Forest:
 
     @cached_property
     def cones(self) -> tuple[wp.array, wp.array]:
-        """Recession vectors of all nodes, as `culling.Cones` has them; nodes of open meshes have none."""
+        """Recession vectors of all nodes, as `RecessionCones` has them; nodes of open meshes have none."""
         device, each = device_of(self.nodes), self._each_cones
         vectors = np.concatenate([cones.vectors.numpy().reshape(-1, 3) for cones in each])
         before = np.cumsum([0] + [len(cones.vectors) for cones in each])

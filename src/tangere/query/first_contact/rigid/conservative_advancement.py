@@ -56,17 +56,29 @@ class RigidQuery:
     links_a: wp.int32  #: how many they are
     links_b: wp.int32
     recession: wp.bool  #: drop what moves away, see `culling`
-    smooth: wp.bool  #: which clock, see `tangere.motion.course`
+    smooth: wp.bool  #: which clock, see `tangere.motion.bounds`
     separation: wp.float64  #: [m]
     tolerance: wp.float64  #: [m]
+
+
+@wp.struct
+class QueryArrays:
+    """A batch of queries, and what they refer to: motions, and the trees and triangles of both sides."""
+
+    queries: wp.array[RigidQuery]
+    motions: wp.array[RigidMotion]
+    nodes_a: wp.array[ObbNode]
+    corners_a: wp.array[wp.vec3d]
+    nodes_b: wp.array[ObbNode]
+    corners_b: wp.array[wp.vec3d]
 
 
 @wp.struct
 class Pair:
     """What is the same for the whole query."""
 
-    course_a: MotionBounds
-    course_b: MotionBounds
+    bounds_a: MotionBounds
+    bounds_b: MotionBounds
     a_moves: wp.bool
     spins: wp.bool  #: so much that balls are worth their cost
     separation: wp.float64
@@ -91,19 +103,19 @@ class Relative:
 
 
 @wp.func
-def pair_of(
-    query: RigidQuery, motions: wp.array[RigidMotion], nodes_a: wp.array[ObbNode], nodes_b: wp.array[ObbNode]
-) -> Pair:
+def pair_of(query: RigidQuery, arrays: QueryArrays) -> Pair:
     """Bounds of both motions, and the rounding error they bring."""
     pair = Pair()
-    pair.course_a = motion_bounds_of(motions, query.motion_a, query.links_a, query.smooth)
-    pair.course_b = motion_bounds_of(motions, query.motion_b, query.links_b, query.smooth)
-    a = pair.course_a
-    b = pair.course_b
+    pair.bounds_a = motion_bounds_of(arrays.motions, query.motion_a, query.links_a, query.smooth)
+    pair.bounds_b = motion_bounds_of(arrays.motions, query.motion_b, query.links_b, query.smooth)
+    a = pair.bounds_a
+    b = pair.bounds_b
     pair.a_moves = a.spin > _ZERO or a.acceleration > _ZERO or a.swing > _ZERO or wp.length_sq(a.drift) > _ZERO
     # Links turn by at most half a turn in a chain, but a twist may spin: angles lose digits with every turn.
-    radius_a = wp.length(box_centre(nodes_a[query.node_a]) - a.pivot) + wp.float64(nodes_a[query.node_a].radius)
-    radius_b = wp.length(box_centre(nodes_b[query.node_b]) - b.pivot) + wp.float64(nodes_b[query.node_b].radius)
+    root_a = arrays.nodes_a[query.node_a]
+    root_b = arrays.nodes_b[query.node_b]
+    radius_a = wp.length(box_centre(root_a) - a.pivot) + wp.float64(root_a.radius)
+    radius_b = wp.length(box_centre(root_b) - b.pivot) + wp.float64(root_b.radius)
     along = wp.length(b.drift - a.drift) + a.swing + b.swing
     pair.spins = a.spin + b.spin > _FAST or a.spin * radius_a + b.spin * radius_b > _IN_PLACE * along
     size_a = a.path + wp.length(a.drift) + a.swing + (_ONE + a.spin) * (radius_a + wp.length(a.pivot))
@@ -130,9 +142,9 @@ def relative_at(query: RigidQuery, pair: Pair, motions: wp.array[RigidMotion], t
     result.angular_a = back * a.angular
     result.angular_b = back * b.angular
     # A fixed axis is the same in the body's frame at every instant.
-    result.axis_a = pair.course_a.axis
-    result.axis_b = result.rotation * pair.course_b.axis
-    result.drift = back * (pair.course_b.drift - pair.course_a.drift)
+    result.axis_a = pair.bounds_a.axis
+    result.axis_b = result.rotation * pair.bounds_b.axis
+    result.drift = back * (pair.bounds_b.drift - pair.bounds_a.drift)
     return result
 
 
@@ -152,36 +164,36 @@ def largest_safe_step(gap: wp.float64, a: wp.float64, b: wp.float64) -> wp.float
 
 
 @wp.func
-def radius_about(course: MotionBounds, centre: wp.vec3d, radius: wp.float64) -> wp.float64:
+def radius_about(bounds: MotionBounds, centre: wp.vec3d, radius: wp.float64) -> wp.float64:
     """The largest distance of the points of a ball, in the body's frame, to the axis of its turns."""
-    arm = centre - course.pivot
+    arm = centre - bounds.pivot
     distance = wp.length(arm)
-    if course.fixed_axis:
-        distance = wp.length(wp.cross(arm, course.axis))
+    if bounds.fixed_axis:
+        distance = wp.length(wp.cross(arm, bounds.axis))
     return distance + radius
 
 
 @wp.func
 def rate_bound(now: Relative, pair: Pair, n: wp.vec3d, rho_a: wp.float64, rho_b: wp.float64) -> wp.float64:
     """How fast a gap along n can close at any time of the step, for points at most rho from the axes."""
-    rate = LONGEST * (pair.course_a.swing + pair.course_b.swing) - wp.dot(n, now.drift)
+    rate = LONGEST * (pair.bounds_a.swing + pair.bounds_b.swing) - wp.dot(n, now.drift)
     across_b = LONGEST
-    if pair.course_b.fixed_axis:
+    if pair.bounds_b.fixed_axis:
         across_b = wp.length(wp.cross(n, now.axis_b))
-    rate += across_b * pair.course_b.spin * rho_b
+    rate += across_b * pair.bounds_b.spin * rho_b
     if pair.a_moves:
         across_a = LONGEST
-        if pair.course_a.fixed_axis:
+        if pair.bounds_a.fixed_axis:
             across_a = wp.length(wp.cross(n, now.axis_a))
-        rate += across_a * pair.course_a.spin * rho_a
+        rate += across_a * pair.bounds_a.spin * rho_a
     return rate
 
 
 @wp.func
 def closing_bound(pair: Pair, rho_a: wp.float64, rho_b: wp.float64) -> wp.float64:
     """b of the second-order bound: half of the largest accelerations."""
-    bend = pair.course_b.acceleration + pair.course_b.turn * rho_b
-    bend += pair.course_a.acceleration + pair.course_a.turn * rho_a
+    bend = pair.bounds_b.acceleration + pair.bounds_b.turn * rho_b
+    bend += pair.bounds_a.acceleration + pair.bounds_a.turn * rho_a
     return _HALF * LONGEST * bend
 
 
@@ -214,14 +226,14 @@ def step_of_balls(
     from_a: distance of a's pivot to b's box; ball_a: radius of the ball about a's pivot that holds a's box; rho_a:
     distance of a's box to the axis of a's turns.
     """
-    rate = LONGEST * (wp.length(now.drift) + pair.course_a.swing + pair.course_b.swing)
+    rate = LONGEST * (wp.length(now.drift) + pair.bounds_a.swing + pair.bounds_b.swing)
     h = _ZERO
     gap = from_a - ball_a - pair.keep
     if gap > _ZERO:
-        h = largest_safe_step(gap, rate + LONGEST * pair.course_b.spin * rho_b, _ZERO)
+        h = largest_safe_step(gap, rate + LONGEST * pair.bounds_b.spin * rho_b, _ZERO)
     gap = from_b - ball_b - pair.keep
     if gap > _ZERO:
-        h = wp.max(h, largest_safe_step(gap, rate + LONGEST * pair.course_a.spin * rho_a, _ZERO))
+        h = wp.max(h, largest_safe_step(gap, rate + LONGEST * pair.bounds_a.spin * rho_a, _ZERO))
     gap = wp.length(now.point) - ball_a - ball_b - pair.keep
     if gap > _ZERO:
         h = wp.max(h, largest_safe_step(gap, rate, _ZERO))
@@ -235,20 +247,20 @@ def safe_time(
     """(gap, time until which the boxes stay apart) of two boxes at tau; gap <= 0: they are not apart."""
     half_a = box_half(a)
     half_b = box_half(b)
-    arm_a = box_centre(a) - pair.course_a.pivot
-    arm_b = now.rotation * (box_centre(b) - pair.course_b.pivot)
+    arm_a = box_centre(a) - pair.bounds_a.pivot
+    arm_b = now.rotation * (box_centre(b) - pair.bounds_b.pivot)
     axes_b = now.rotation * box_axes(b)
     apart = separation_of(back_a * (now.point + arm_b - arm_a), back_a * axes_b, half_a, half_b)
     gap = apart.gap - pair.keep
     time = tau
     if gap > _ZERO:
         n = apart.direction * back_a
-        rho_b = radius_about(pair.course_b, box_centre(b), wp.float64(b.radius))
+        rho_b = radius_about(pair.bounds_b, box_centre(b), wp.float64(b.radius))
         rho_a = _ZERO
         across = wp.cross(n, now.angular_b)
         rate = support(half_b, axes_b, across) - wp.dot(n, now.linear) - wp.dot(arm_b, across)
         if pair.a_moves:
-            rho_a = radius_about(pair.course_a, box_centre(a), wp.float64(a.radius))
+            rho_a = radius_about(pair.bounds_a, box_centre(a), wp.float64(a.radius))
             across = wp.cross(n, now.angular_a)
             rate += support(half_a, wp.transpose(back_a), across) + wp.dot(arm_a, across)
         h = largest_safe_step(gap, rate, closing_bound(pair, rho_a, rho_b))

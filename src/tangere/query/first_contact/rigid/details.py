@@ -13,15 +13,30 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.bvh.obb import ObbNode
-from tangere.geometry.triangles import ClosestFeatures, Triangle, closest_features, corner, pierce, triangle_edge
+from tangere.bvh.obb import box_axes, box_centre, box_half
+from tangere.geometry.obb import LONGEST, separation_of
+from tangere.geometry.triangles import (
+    ClosestFeatures,
+    Triangle,
+    closest_features,
+    corner,
+    feature_pair,
+    pierce,
+    triangle_edge,
+)
 from tangere.motion import RigidMotion
 from tangere.motion.bounds import BodyState, reparametrised_time, state_of
 from tangere.query.contacts.record import Contacts, Kind, Status, contact_key
-from tangere.query.first_contact.rigid.conservative_advancement import Pair, RigidQuery, pair_of, relative_at
+from tangere.query.first_contact.rigid.conservative_advancement import (
+    Pair,
+    QueryArrays,
+    RigidQuery,
+    pair_of,
+    relative_at,
+)
 from tangere.query.first_contact.rigid.narrow_phase import corners_of, placed
 from tangere.query.first_contact.rigid.traversal import MEETS, EarliestHit
-from tangere.runtime import SOUND
+from tangere.runtime import SOUND, collect, device_of, reserve_slots
 from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
@@ -68,6 +83,30 @@ def contacts_of(details: np.ndarray, shapes_a: Sequence[Mesh], shapes_b: Sequenc
         vertex_on=on_b[rows],
         key=key[rows],
     )
+
+
+def contacts_at(arrays: QueryArrays, times: np.ndarray) -> wp.array:
+    """Every contact (`ContactDetail`) of the queries at `times` of the clock (beyond 1: none), in no set order.
+
+    The two trees are descended level by level, all pairs of a level at once; box pairs further apart than the limit are
+    dropped. Of each pair of triangles that is left, the feature pairs (of 15) within the limit are kept.
+    """
+    device = device_of(arrays.queries)
+    instants = wp.array(times, dtype=wp.float64, device=device)
+    roots = np.flatnonzero(times <= 1.0)[:, None] * np.array([1, 0, 0])
+    front = wp.array(roots.astype(np.int32), dtype=wp.vec3i, device=device)
+    pairs = []
+    while len(front):
+        pairs.append(collect(_leaves, len(front), [front, arrays], wp.vec3i, device=device))
+        front = collect(_descend, len(front), [front, arrays, instants], wp.vec3i, device=device)
+    total = sum(len(part) for part in pairs)
+    leaves = wp.empty(total, dtype=wp.vec3i, device=device)
+    place = 0
+    for part in pairs:
+        if len(part):
+            wp.copy(leaves, part, place, 0, len(part))
+            place += len(part)
+    return collect(_contacts, total, [leaves, arrays, instants], ContactDetail, device=device, grain=16)
 
 
 def columns_of(details: np.ndarray, status: np.ndarray) -> dict[str, Any]:
@@ -121,34 +160,29 @@ class ContactDetail:
 @wp.kernel
 def describe(
     first: int,
-    queries: wp.array[RigidQuery],
-    motions: wp.array[RigidMotion],
-    nodes_a: wp.array[ObbNode],
-    corners_a: wp.array[wp.vec3d],
-    nodes_b: wp.array[ObbNode],
-    corners_b: wp.array[wp.vec3d],
+    arrays: QueryArrays,
     hits: wp.array[EarliestHit],
     details: wp.array[ContactDetail],
 ):
     i = first + wp.tid()
-    query = queries[i]
+    query = arrays.queries[i]
     hit = hits[i]
-    pair = pair_of(query, motions, nodes_a, nodes_b)
+    pair = pair_of(query, arrays)
     detail = ContactDetail()
     detail.time = _NEVER
     detail.time_upper = _NEVER
     if hit.time <= _ONE:
-        a = corners_of(corners_a, query.triangle_a + hit.a, pair.course_a.pivot)
-        b = corners_of(corners_b, query.triangle_b + hit.b, pair.course_b.pivot)
-        now = relative_at(query, pair, motions, hit.time)
+        a = corners_of(arrays.corners_a, query.triangle_a + hit.a, pair.bounds_a.pivot)
+        b = corners_of(arrays.corners_b, query.triangle_b + hit.b, pair.bounds_b.pivot)
+        now = relative_at(query, pair, arrays.motions, hit.time)
         at = placed(now, b)
         features = closest_features(a, at)
         if hit.pierced >= 0 and hit.pierced < MEETS:
             features = through(a, at, hit.pierced)
-        frame = state_of(motions, query.motion_a, query.links_a, query.smooth, hit.time)
+        frame = state_of(arrays.motions, query.motion_a, query.links_a, query.smooth, hit.time)
         detail = detail_of(frame, pair, a, at, features)
         detail.time = reparametrised_time(query.smooth, hit.time)
-        detail.time_upper = certain_time(query, pair, motions, a, b, hit)
+        detail.time_upper = certain_time(query, pair, arrays.motions, a, b, hit)
         detail.triangle_a = hit.a
         detail.triangle_b = hit.b
         detail.decided = hit.decided
@@ -242,3 +276,107 @@ def outward(a: Triangle, b: Triangle, features: ClosestFeatures) -> wp.vec3d:
     if not wp.length_sq(normal) > _ZERO:
         normal = wp.vec3d(_ZERO, _ZERO, _ONE)
     return normal
+
+
+@wp.kernel
+def _leaves(
+    first: int,
+    shard: int,
+    front: wp.array[wp.vec3i],
+    arrays: QueryArrays,
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.vec3i],
+):
+    """The pairs of triangles in the front, as (query, triangle of a, triangle of b)."""
+    item = front[first + wp.tid()]
+    query = arrays.queries[item[0]]
+    a = arrays.nodes_a[query.node_a + item[1]]
+    b = arrays.nodes_b[query.node_b + item[2]]
+    if a.right < 0 and b.right < 0:
+        place = reserve_slots(counts, shard, 1, capacity)
+        if place >= 0:
+            out[place] = wp.vec3i(item[0], a.triangle, b.triangle)
+
+
+@wp.kernel
+def _descend(
+    first: int,
+    shard: int,
+    front: wp.array[wp.vec3i],
+    arrays: QueryArrays,
+    instants: wp.array[wp.float64],
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[wp.vec3i],
+):
+    """The children of the front's pairs that are near enough."""
+    item = front[first + wp.tid()]
+    query = arrays.queries[item[0]]
+    a = arrays.nodes_a[query.node_a + item[1]]
+    b = arrays.nodes_b[query.node_b + item[2]]
+    if a.right >= 0 or b.right >= 0:
+        pair = pair_of(query, arrays)
+        now = relative_at(query, pair, arrays.motions, instants[item[0]])
+        limit = LONGEST * (pair.separation + pair.tolerance) + pair.slack
+        child_a = item[1]
+        child_b = item[2]
+        for k in range(2):
+            if b.right < 0 or (a.right >= 0 and a.radius >= b.radius):
+                child_a = item[1] + 1
+                if k == 1:
+                    child_a = a.right
+            else:
+                child_b = item[2] + 1
+                if k == 1:
+                    child_b = b.right
+            box_a = arrays.nodes_a[query.node_a + child_a]
+            box_b = arrays.nodes_b[query.node_b + child_b]
+            back = wp.transpose(box_axes(box_a))
+            arm_a = box_centre(box_a) - pair.bounds_a.pivot
+            arm_b = now.rotation * (box_centre(box_b) - pair.bounds_b.pivot)
+            apart = separation_of(
+                back * (now.point + arm_b - arm_a),
+                back * (now.rotation * box_axes(box_b)),
+                box_half(box_a),
+                box_half(box_b),
+            )
+            if not apart.gap > limit:
+                place = reserve_slots(counts, shard, 1, capacity)
+                if place >= 0:
+                    out[place] = wp.vec3i(item[0], child_a, child_b)
+
+
+@wp.kernel
+def _contacts(
+    first: int,
+    shard: int,
+    leaves: wp.array[wp.vec3i],
+    arrays: QueryArrays,
+    instants: wp.array[wp.float64],
+    counts: wp.array[wp.int64],
+    capacity: int,
+    out: wp.array[ContactDetail],
+):
+    """The feature pairs of a pair of triangles that are near enough."""
+    item = leaves[first + wp.tid()]
+    query = arrays.queries[item[0]]
+    pair = pair_of(query, arrays)
+    tau = instants[item[0]]
+    now = relative_at(query, pair, arrays.motions, tau)
+    a = corners_of(arrays.corners_a, query.triangle_a + item[1], pair.bounds_a.pivot)
+    b = placed(now, corners_of(arrays.corners_b, query.triangle_b + item[2], pair.bounds_b.pivot))
+    limit = pair.separation + pair.tolerance
+    k = int(0)
+    while k < 15:
+        features = feature_pair(a, b, k)
+        if features.squared <= limit * limit:
+            place = reserve_slots(counts, shard, 1, capacity)
+            if place >= 0:
+                frame = state_of(arrays.motions, query.motion_a, query.links_a, query.smooth, tau)
+                detail = detail_of(frame, pair, a, b, features)
+                detail.query = item[0]
+                detail.triangle_a = item[1]
+                detail.triangle_b = item[2]
+                out[place] = detail
+        k += 1

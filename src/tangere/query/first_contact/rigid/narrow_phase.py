@@ -96,8 +96,8 @@ def leaf_time(
     rho_a = wp.vec3d(_ZERO, _ZERO, _ZERO)
     rho_b = wp.vec3d(_ZERO, _ZERO, _ZERO)
     for k in range(3):
-        rho_a[k] = radius_about(pair.course_a, corner(a, k) + pair.course_a.pivot, _ZERO)
-        rho_b[k] = radius_about(pair.course_b, corner(b, k) + pair.course_b.pivot, _ZERO)
+        rho_a[k] = radius_about(pair.bounds_a, corner(a, k) + pair.bounds_a.pivot, _ZERO)
+        rho_b[k] = radius_about(pair.bounds_b, corner(b, k) + pair.bounds_b.pivot, _ZERO)
     ball_a = wp.float64(0.0)
     ball_b = wp.float64(0.0)
     for k in range(3):

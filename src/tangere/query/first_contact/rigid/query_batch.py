@@ -17,20 +17,21 @@ from tangere.bvh.recession import StartCheck, StartSide
 from tangere.motion import COSINE, RigidMotion
 from tangere.query.contacts.record import Status
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, no_cones
-from tangere.query.first_contact.rigid.conservative_advancement import RigidQuery
+from tangere.query.first_contact.rigid.conservative_advancement import QueryArrays, RigidQuery
 from tangere.query.first_contact.rigid.cuda.frontier_search import search_frontier
 from tangere.query.first_contact.rigid.culling import RecessionTable
 from tangere.query.first_contact.rigid.details import ContactDetail, describe
+from tangere.query.first_contact.rigid.initial_separation import starts_nearer
 from tangere.query.first_contact.rigid.traversal import (
     COUNTERS,
     MEETS,
     NO_HIT,
     Candidate,
     EarliestHit,
-    Places,
+    HeapLayout,
     search,
 )
-from tangere.query.intersection.api import intersects
+from tangere.query.intersection.traversal import meshes_meet
 from tangere.runtime import InputError, PreparedLaunch, load, run_shards, shard_ranges
 from tangere.shape import Moving
 
@@ -80,12 +81,16 @@ class RigidQueryBatch:
         self.host_details = self._host(self.details)
         self.host_counters = self._host(self.counters)
         load(describe, device)
-        self._describe = PreparedLaunch(describe, [*self.inputs, self.hits, self.details], device)
+        self.arrays = self.arrays_of(self.queries)
+        self._describe = PreparedLaunch(describe, [self.arrays, self.hits, self.details], device)
 
-    @property
-    def inputs(self) -> list[wp.array]:
-        """What every kernel about these queries takes first."""
-        return [self.queries, self.motions, self.a.nodes, self.a.corners, self.b.nodes, self.b.corners]
+    def arrays_of(self, queries: wp.array) -> Any:
+        """`QueryArrays` of queries about these bodies and motions: what every kernel about them takes first."""
+        arrays: Any = QueryArrays()
+        arrays.queries, arrays.motions = queries, self.motions
+        arrays.nodes_a, arrays.corners_a = self.a.nodes, self.a.corners
+        arrays.nodes_b, arrays.corners_b = self.b.nodes, self.b.corners
+        return arrays
 
     def set_queries(self, a: MovingBodies, b: MovingBodies, separation: float, tolerance: float | None) -> None:
         """Write down what to search for: the bodies, their motions and the lengths."""
@@ -167,7 +172,8 @@ class RigidQueryBatch:
         """Find out which hits at t = 0 are of bodies that meet there: their status is START, not CONTACT.
 
         The search sees edges go through faces by more than rounding. What lies face on face, or crosses edge on edge as
-        aligned boxes do, is decided by `intersects`, which is exact; only where the first contact is at t = 0.
+        aligned boxes do, is decided by `meshes_meet`, which is exact; only where the first contact is at t = 0. With a
+        separation, bodies that are nearer meet.
 
         Args:
             pair: the two bodies of a query.
@@ -178,7 +184,10 @@ class RigidQueryBatch:
         found = self.host_hits.copy()
         found["time"][~unclear] = 2.0
         for row in np.flatnonzero(unclear):
-            if intersects(*pair(int(row)), device=self.device):
+            bodies, separation = pair(int(row)), float(self._host_queries["separation"][row])
+            if meshes_meet(*bodies, device=self.device) or (
+                separation and starts_nearer(*bodies, separation, self.device)
+            ):
                 found["pierced"][row] = MEETS
         self.override_hits(found)
 
@@ -236,9 +245,9 @@ class PreparedSearch:
         device = batch.device
         heap = pops + 2 if heap is None else heap
         room = heap + batch.a.depth + batch.b.depth + 2  # depth-first never holds more than that many pairs
-        places: Any = Places()
-        places.heap, places.pops, places.stop = heap, pops, stop
-        places.room, places.by_job = room, sharing
+        layout: Any = HeapLayout()
+        layout.heap, layout.pops, layout.stop = heap, pops, stop
+        layout.room, layout.by_job = room, sharing
         jobs = slots if sharing else batch.count
         self.room = room
         self.candidates = wp.empty(slots * room, dtype=Candidate, device=device)
@@ -247,11 +256,11 @@ class PreparedSearch:
         self.queries = wp.zeros(jobs, dtype=RigidQuery, device=device) if sharing else batch.queries
         self.hits = wp.zeros(jobs, dtype=EarliestHit, device=device) if sharing else batch.hits
         self.counters = wp.zeros((jobs, COUNTERS), dtype=wp.int64, device=device) if sharing else batch.counters
-        inputs = [self.queries, *batch.inputs[1:], batch.cones]
+        inputs = [batch.arrays_of(self.queries), batch.cones]
         shared = [self.loaded, self.shared, jobs if sharing else 0, LINE]
         load(search, device)
         self._prepared = PreparedLaunch(
-            search, [*inputs, places, *shared, self.candidates, self.hits, self.counters], device
+            search, [*inputs, layout, *shared, self.candidates, self.hits, self.counters], device
         )
 
     def launch(self, count: int, first: int, shard: int) -> None:

@@ -27,8 +27,9 @@ from tangere.query.first_contact.options import Options, SceneOptions, Start, ch
 from tangere.query.first_contact.result import FirstContact
 from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.first_contact.rigid.details import contacts_of
+from tangere.query.first_contact.rigid.initial_separation import starts_nearer
 from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch
-from tangere.query.intersection.api import intersects
+from tangere.query.intersection.traversal import meshes_meet
 from tangere.runtime import Arrays, InputError, UnsupportedError, choose_device, to_numpy, using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
@@ -141,7 +142,9 @@ def _earliest(
         ]
     if best.time == 0.0 and best.status != Status.START and start == "checked":
         for pair, detail in sorted(at_start, key=lambda known: known[0]):
-            if intersects(*(shapes[k].moving(motions[k]) for k in pair), device=device):
+            bodies = [shapes[k].moving(motions[k]) for k in pair]
+            near = accuracy.separation and starts_nearer(*bodies, accuracy.separation, choose_device(device))
+            if near or meshes_meet(*bodies, device=device):
                 return replace(_hit(detail, Status.START, pair, shapes), time_upper=0.0)
     return best
 

@@ -15,11 +15,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.bvh.obb import ObbNode
 from tangere.geometry.triangles import pierce
-from tangere.motion import RigidMotion
 from tangere.query.first_contact.rigid.conservative_advancement import (
     Pair,
+    QueryArrays,
     RigidQuery,
     conservative_advance,
     pair_of,
@@ -77,7 +76,7 @@ def no_hit() -> EarliestHit:
 
 
 @wp.struct
-class Places:
+class HeapLayout:
     """Where a job keeps its candidates: slot s begins at s room."""
 
     heap: wp.int32  #: places for the heap; the stack follows
@@ -147,9 +146,7 @@ def pop(heap: wp.array[Candidate], base: int, count: int):
 def solve_leaf(
     query: RigidQuery,
     pair: Pair,
-    motions: wp.array[RigidMotion],
-    corners_a: wp.array[wp.vec3d],
-    corners_b: wp.array[wp.vec3d],
+    arrays: QueryArrays,
     triangle_a: int,
     triangle_b: int,
     tau: wp.float64,
@@ -158,9 +155,9 @@ def solve_leaf(
     job: int,
 ) -> EarliestHit:
     """The first contact of two triangles, searched from tau to `until`."""
-    a = corners_of(corners_a, query.triangle_a + triangle_a, pair.course_a.pivot)
-    b = corners_of(corners_b, query.triangle_b + triangle_b, pair.course_b.pivot)
-    answer = leaf_time(query, pair, motions, a, b, tau, until)
+    a = corners_of(arrays.corners_a, query.triangle_a + triangle_a, pair.bounds_a.pivot)
+    b = corners_of(arrays.corners_b, query.triangle_b + triangle_b, pair.bounds_b.pivot)
+    answer = leaf_time(query, pair, arrays.motions, a, b, tau, until)
     counters[job, 1] = counters[job, 1] + wp.int64(answer.steps)
     counters[job, 2] = counters[job, 2] + wp.int64(1)
     found = EarliestHit()
@@ -170,7 +167,7 @@ def solve_leaf(
     found.decided = answer.decided
     found.pierced = -1
     if answer.time == _ZERO:
-        found.pierced = pierce(a, placed(relative_at(query, pair, motions, _ZERO), b), pair.slack)
+        found.pierced = pierce(a, placed(relative_at(query, pair, arrays.motions, _ZERO), b), pair.slack)
     return found
 
 
@@ -178,14 +175,9 @@ def solve_leaf(
 def search(
     first: int,
     shard: int,
-    queries: wp.array[RigidQuery],
-    motions: wp.array[RigidMotion],
-    nodes_a: wp.array[ObbNode],
-    corners_a: wp.array[wp.vec3d],
-    nodes_b: wp.array[ObbNode],
-    corners_b: wp.array[wp.vec3d],
+    arrays: QueryArrays,
     cones: RecessionTable,
-    places: Places,
+    layout: HeapLayout,
     loaded: wp.array[int],
     shared: wp.array[wp.float64],
     shared_count: int,
@@ -201,14 +193,14 @@ def search(
         shared: earliest times of the `shared_count` jobs that share a query, `shared_stride` apart.
     """
     job = first + wp.tid()
-    query = queries[job]
-    pair = pair_of(query, motions, nodes_a, nodes_b)
-    culling = culling_of(query, pair, motions)
+    query = arrays.queries[job]
+    pair = pair_of(query, arrays)
+    culling = culling_of(query, pair, arrays.motions)
     slot = shard
-    if places.by_job:
+    if layout.by_job:
         slot = job
-    base = slot * places.room
-    stack = base + places.heap
+    base = slot * layout.room
+    stack = base + layout.heap
     heap_count = int(loaded[job])
     stack_count = int(0)
     pops = int(0)
@@ -228,7 +220,7 @@ def search(
         fresh = 1
     # Boxes that overlap leave their time to their children: most pairs are asked at the instant of the pair before.
     instant = wp.float64(0.0)
-    now = relative_at(query, pair, motions, instant)
+    now = relative_at(query, pair, arrays.motions, instant)
     going = bool(True)
     while going:
         leaf_a = int(-1)
@@ -237,7 +229,7 @@ def search(
         while going and leaf_a < 0:
             if fresh > 0:
                 if tau != instant:
-                    now = relative_at(query, pair, motions, tau)
+                    now = relative_at(query, pair, arrays.motions, tau)
                     instant = tau
                 other = Candidate()
                 other.time = wp.float64(2.0)
@@ -248,12 +240,12 @@ def search(
                     if k == 1:
                         item.a = a1
                         item.b = b1
-                    a = nodes_a[query.node_a + item.a]
-                    b = nodes_b[query.node_b + item.b]
+                    a = arrays.nodes_a[query.node_a + item.a]
+                    b = arrays.nodes_b[query.node_b + item.b]
                     item.size = a.radius + b.radius
-                    item.time = conservative_advance(query, pair, motions, a, b, now, tau, until, counters, job)
+                    item.time = conservative_advance(query, pair, arrays.motions, a, b, now, tau, until, counters, job)
                     if not item.time > until:
-                        if pops < places.pops:
+                        if pops < layout.pops:
                             push(candidates, base, heap_count, item)
                             heap_count += 1
                         else:
@@ -269,7 +261,7 @@ def search(
             if stack_count > 0:
                 stack_count -= 1
                 item = candidates[stack + stack_count]
-            elif heap_count > 0 and not (places.stop and pops >= places.pops):
+            elif heap_count > 0 and not (layout.stop and pops >= layout.pops):
                 item = candidates[base]
                 heap_count -= 1
                 pop(candidates, base, heap_count)
@@ -281,8 +273,8 @@ def search(
             for k in range(shared_count):
                 until = wp.min(until, shared[k * shared_stride])
             if going and not item.time > until:
-                a = nodes_a[query.node_a + item.a]
-                b = nodes_b[query.node_b + item.b]
+                a = arrays.nodes_a[query.node_a + item.a]
+                b = arrays.nodes_b[query.node_b + item.b]
                 if recedes(culling, cones, a, b, query.node_a + item.a, query.node_b + item.b):
                     counters[job, 3] = counters[job, 3] + wp.int64(1)
                 elif a.right < 0 and b.right < 0:
@@ -302,9 +294,7 @@ def search(
                     tau = item.time
                     fresh = 2
         if leaf_a >= 0:
-            found = solve_leaf(
-                query, pair, motions, corners_a, corners_b, leaf_a, leaf_b, item.time, until, counters, job
-            )
+            found = solve_leaf(query, pair, arrays, leaf_a, leaf_b, item.time, until, counters, job)
             if found.time <= _ONE and is_earlier(found, best):
                 best = found
                 until = wp.min(until, found.time)

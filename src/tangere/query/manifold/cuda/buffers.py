@@ -10,9 +10,9 @@ import warp as wp
 
 from tangere.bvh.height_pyramid import Terrain
 from tangere.query.intersection.cylinder_heightfield import upright_cylinder
-from tangere.query.manifold.contact_point import ContactPoint, store_contact_point
+from tangere.query.manifold.details import ContactPoint, store_contact_point
 from tangere.query.manifold.features.contact import BodyPlace, place_over
-from tangere.query.manifold.sweep import GroundAround
+from tangere.query.manifold.traversal import GroundAround
 from tangere.runtime import SOUND
 from tangere.shape.analytic import AnalyticShape, Hulls, PlacedBody, place
 
@@ -39,7 +39,7 @@ SLOTS = wp.constant(2048)
 NOT_FINITE = wp.constant(8 * 2304)
 COUNTERS = 8 * 2304 + 1
 
-#: Features of a cell or of planar ground, in the order of the sweep: two triangles or a rectangle, a vertex, edges.
+#: Features of a cell or of planar ground, in the order of the traversal: two triangles or a rectangle, a vertex, edges.
 VERTEX = wp.constant(3)
 EDGE = wp.constant(4)
 
@@ -103,7 +103,7 @@ class Link:
     """A contact in the chain of those of its body, which has no order of its own."""
 
     after: wp.int32  #: the next contact of the chain; -1 is its end
-    order: wp.int64  #: where it comes in the sweep; odd if it is a wall
+    order: wp.int64  #: where it comes in the traversal; odd if it is a wall
 
 
 @wp.struct
@@ -114,7 +114,7 @@ class ManifoldBuffers:
     """
 
     bodies: wp.array[PackedBody]  # (bodies)
-    candidates: wp.array[CandidateNode]  # those of a body in the order of the sweep, each before the owners on its rim
+    candidates: wp.array[CandidateNode]  # of a body in the order of the traversal, each before the owners on its rim
     candidate_capacity: wp.int32  # of a segment
     by_kind: wp.array[
         int
@@ -301,14 +301,14 @@ def reserve(buffers: ManifoldBuffers, segment: int, number: int) -> int:
 
 @wp.func
 def store(buffers: ManifoldBuffers, at: int, contact: ContactPoint, order: wp.int64):
-    """Write a contact point that is in no chain yet, and where it comes in the sweep."""
+    """Write a contact point that is in no chain yet, and where it comes in the traversal."""
     store_contact_point(buffers.contact_points, at, contact)
     set_link(buffers, at, -1, order)
 
 
 @wp.func
 def set_link(buffers: ManifoldBuffers, at: int, after: int, order: wp.int64):
-    """Write which contact point follows one in its chain, and where it comes in the sweep."""
+    """Write which contact point follows one in its chain, and where it comes in the traversal."""
     link = Link()
     link.after = after
     link.order = order

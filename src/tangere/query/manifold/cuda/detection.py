@@ -3,7 +3,7 @@
 `find_candidates`, `refine_candidates` and `cull_features` narrow the ground down to features that a body may touch;
 `test_faces`, `test_points`, `test_vertices` and `test_edges` find the contact points, one thread for each feature. A
 face is tested twice: which points of the body are over it, then, one thread for each of these, whether it rests there.
-The kernels are made from the functions that `sweep` is made of, so that both find the same.
+The kernels are made from the functions that `traversal` is made of, so that both find the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from tangere.bvh.height_pyramid import (
     node_flags,
     node_heights,
 )
-from tangere.query.manifold.contact_point import store_contact_point
 from tangere.query.manifold.cuda.buffers import (
     BLOCKS,
     CANDIDATES,
@@ -63,6 +62,7 @@ from tangere.query.manifold.cuda.buffers import (
     unpack_surroundings,
 )
 from tangere.query.manifold.culling import apart_of
+from tangere.query.manifold.details import store_contact_point
 from tangere.query.manifold.features.contact import (
     NEITHER,
     NO_CONTACT,
@@ -75,7 +75,7 @@ from tangere.query.manifold.features.contact import (
     rests,
     wall_contact,
 )
-from tangere.query.manifold.sweep import CONVEX, GroundAround, rim_of, rim_owner, surroundings_of
+from tangere.query.manifold.traversal import CONVEX, GroundAround, rim_of, rim_owner, surroundings_of
 from tangere.runtime import BLOCK, SOUND
 from tangere.shape.analytic import support_of
 
@@ -279,7 +279,7 @@ def feature_query(batch: Batch, buffers: ManifoldBuffers, feature: int) -> Featu
 
 @wp.func
 def order_of(feature: int, k: int, is_wall: int) -> wp.int64:
-    """Where the k-th contact of a feature comes in the sweep."""
+    """Where the k-th contact of a feature comes in the traversal."""
     return (wp.int64(feature) << wp.int64(32)) | wp.int64(2 * k + is_wall)
 
 

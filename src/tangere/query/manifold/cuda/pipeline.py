@@ -1,19 +1,19 @@
-"""The manifold of many bodies on CUDA, a pipeline of kernels of equal work: the contacts of `sweep`, bit for bit.
+"""The manifold of many bodies on CUDA, a pipeline of kernels of equal work: the contacts of `traversal`, bit for bit.
 
 Question: where do thousands of bodies rest on the ground?
-Method:   a thread that sweeps one body waits for its neighbours' bodies at every branch. So the work is cut where it
+Method:   a thread that does one body waits for its neighbours' bodies at every branch. So the work is cut where it
           differs, and each stage lists the work of the next in `ManifoldBuffers`:
   1. `find_candidates`: one thread per body walks down the pyramid and lists the planar ground and the blocks of four
-     cells it is near to, in the order in which the sweep meets them;
+     cells it is near to, in the order in which the traversal meets them;
   2. `refine_candidates`: one thread per candidate, or per cell of a block, if the body is near to that, lists the face
      of planar ground, the owners on its rim, and other cells;
   3. `cull_features`: one thread per such cell lists its triangles, edges and vertex, but for those that the body cannot
      contact;
   4. `test_faces`, then `test_points` of the body over them, `test_vertices`, `test_edges`: one thread for each of
      these. Contact points go to one list; those of a body are chained;
-  5. `sort_contact_points`: one thread per body gives its points slots side by side, in the order of the sweep;
-  6. `group_contact_points`: one thread per body does with them what the sweep does: walls, groups, the leaders of each
-     group. Groups name points by their numbers, so that little memory is moved;
+  5. `sort_contact_points`: one thread per body gives its points slots side by side, in the order of the traversal;
+  6. `group_contact_points`: one thread per body does with them what the traversal does: walls, groups, the leaders of
+     each group. Groups name points by their numbers, so that little memory is moved;
   7. `lift_undecided`, then 6 again: cylinders without a contact point that may be in the ground all the same;
   8. `reduce_groups`: of the leaders, at most four are retained. It is a kernel of its own because it holds many points
      at once;
@@ -34,7 +34,7 @@ import numpy as np
 import warp as wp
 import warp.utils
 
-from tangere.query.manifold.contact_point import ContactPoint
+from tangere.query.contacts.record import empty_columns
 from tangere.query.manifold.cuda.buffers import (
     CANDIDATES,
     CONTACT_POINTS,
@@ -58,7 +58,7 @@ from tangere.query.manifold.cuda.reduction import (
     sort_contact_points,
     write_contacts,
 )
-from tangere.query.manifold.details import empty_columns, first_of
+from tangere.query.manifold.details import Columns, ContactPoint, first_of
 from tangere.query.manifold.reduction import KEPT, KEPT_FOURS, empty_walls
 from tangere.runtime import CapacityError, InputError, device_of, launch
 from tangere.shape.analytic import CYLINDER
@@ -177,7 +177,7 @@ class _Chunk:
         """Columns with room for so many contacts; of no use where there are more."""
         listed = self._empty(count, wp.vec3i)
         self._launch(list_contacts, self._bodies, [self._buffers, number, ends, listed])
-        columns = empty_columns(count, self._device)
+        columns = empty_columns(Columns, count, self._device)
         self._launch(write_contacts, count, [self._batch, self._buffers, listed, ends, columns])
         return columns
 

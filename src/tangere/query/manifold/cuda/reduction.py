@@ -1,9 +1,10 @@
 """Reduction of the CUDA pipeline: which of a body's contact points are retained, and where do the contacts go?
 
-`sort_contact_points` puts a body's points into the order in which the sweep meets them, in slots side by side after
+`sort_contact_points` puts a body's points into the order in which the traversal meets them, in slots side by side after
 those of the body before: neighbouring threads then read neighbouring memory. `group_contact_points` does with them what
-`sweep` does as it meets them: walls, groups, the leaders of each group. A group is a chain of slots, so that there is
-no limit to their number; its leaders are found one group after the other. `reduce_groups` retains at most four of each.
+`traversal` does as it meets them: walls, groups, the leaders of each group. A group is a chain of slots, so that there
+is no limit to their number; its leaders are found one group after the other. `reduce_groups` retains at most four of
+each.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import NamedTuple
 
 import warp as wp
 
-from tangere.query.manifold.contact_point import contact_point_at, four_at, half_of, store_four
 from tangere.query.manifold.cuda.buffers import (
     BLOCKS,
     SLOTS,
@@ -27,7 +27,15 @@ from tangere.query.manifold.cuda.buffers import (
     store,
     unpack_body,
 )
-from tangere.query.manifold.details import Columns, row_of, write_row
+from tangere.query.manifold.details import (
+    Columns,
+    contact_point_at,
+    four_at,
+    half_of,
+    row_of,
+    store_four,
+    write_row,
+)
 from tangere.query.manifold.features.contact import NO_CONTACT
 from tangere.query.manifold.reduction import (
     ALIKE,
@@ -45,7 +53,7 @@ from tangere.query.manifold.reduction import (
     wall_at,
     wall_before,
 )
-from tangere.query.manifold.sweep import lift_of, lifted_contact
+from tangere.query.manifold.traversal import lift_of, lifted_contact
 from tangere.runtime import BLOCK, SOUND
 from tangere.shape.analytic import CYLINDER, perpendicular_to, support_of
 
@@ -70,7 +78,7 @@ _FAR = wp.constant(wp.float64(1.0e300))
 
 @wp.kernel(module="unique", module_options=SOUND, launch_bounds=(BLOCK, BLOCKS + 2))
 def sort_contact_points(first: int, buffers: ManifoldBuffers):
-    """Give the contact points of a body slots side by side, in the order in which the sweep meets them."""
+    """Give the contact points of a body slots side by side, in the order in which the traversal meets them."""
     k = first + wp.tid()
     if not sort_few(buffers, k):
         sort_many(buffers, k)
@@ -297,7 +305,7 @@ def reduction_kernels(kind: int) -> ReductionKernels:
             last_wall = wp.where(filtered != 0, walls.count[k], 0)
             q = int(0)
             while q < end - begin + last_wall + with_lifted:
-                # Those of the sweep, then walls that stand for some, then the lifted one.
+                # Those of the traversal, then walls that stand for some, then the lifted one.
                 slot = begin + q
                 is_free = bool(True)
                 if slot >= end:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import warp as wp
 
 from tangere.bvh.height_pyramid import GAP, PAGE_HEIGHTS, PAGE_SIDE, PLANAR, TILE, TOP, Terrain, node_flags
-from tangere.query.manifold.contact_point import ContactPoint
+from tangere.query.manifold.details import ContactPoint, contact_point
 from tangere.query.manifold.features.edge import crossing_of
 from tangere.query.manifold.reduction import DIAGONAL, STEEP
 from tangere.runtime import SOUND
@@ -195,13 +195,7 @@ def feature_contacts_of(kind: int) -> FeatureContacts:
             over = slack / wp.min(high[0] - low[0], high[1] - low[1])
             if (face.part == 0 and across > _ONE + over) or (face.part == 1 and across < _ONE - over):
                 return no_contact()
-        contact = ContactPoint()
-        contact.point = p
-        contact.normal = face.normal
-        contact.depth = depth
-        contact.code = BODY_ON_FACE + 4 * k
-        contact.feature = face.feature
-        return contact
+        return contact_point(p, face.normal, depth, BODY_ON_FACE + 4 * k, face.feature)
 
     @wp.func
     def is_over(body: PlacedBody, hulls: Hulls, place: BodyPlace, here: Owner) -> bool:
@@ -230,13 +224,7 @@ def feature_contacts_of(kind: int) -> FeatureContacts:
                 if has_ground_beside(t, here.row, here.column, k):
                     return no_contact()
             k += 1
-        contact = ContactPoint()
-        contact.point = vec(q[0], q[1], under.low)
-        contact.normal = n
-        contact.depth = depth
-        contact.code = BODY_ON_VERTEX
-        contact.feature = here.number
-        return contact
+        return contact_point(vec(q[0], q[1], under.low), n, depth, BODY_ON_VERTEX, here.number)
 
     @wp.func
     def on_edge(t: Terrain, body: PlacedBody, hulls: Hulls, place: BodyPlace, edge: Edge, k: int) -> ContactPoint:
@@ -255,13 +243,7 @@ def feature_contacts_of(kind: int) -> FeatureContacts:
         if wp.dot(n, edge.two) > edge.tolerance:
             if has_ground(t, edge.row_beyond, edge.column_beyond):
                 return no_contact()
-        contact = ContactPoint()
-        contact.point = at.point
-        contact.normal = n
-        contact.depth = depth
-        contact.code = BODY_ON_EDGE + 4 * k
-        contact.feature = edge.feature
-        return contact
+        return contact_point(at.point, n, depth, BODY_ON_EDGE + 4 * k, edge.feature)
 
     return FeatureContacts(face, on_face, points, is_over, on_vertex, on_edge, crossings)
 
@@ -314,13 +296,7 @@ def wall_contact(place: BodyPlace, face: Face, deepest: vec) -> ContactPoint:
     reach = wp.abs(level[0]) * half[0] + wp.abs(level[1]) * half[1]
     if wp.abs(wp.dot(level, foot - middle)) > reach + place.slack:
         return no_contact()
-    contact = ContactPoint()
-    contact.point = deepest
-    contact.normal = face.normal
-    contact.depth = face.most
-    contact.code = BODY_ON_FACE
-    contact.feature = face.feature
-    return contact
+    return contact_point(deepest, face.normal, face.most, BODY_ON_FACE, face.feature)
 
 
 @wp.func
@@ -367,7 +343,7 @@ def has_ground(t: Terrain, i: int, j: int) -> bool:
 
 @wp.func
 def has_ground_beside(t: Terrain, i: int, j: int, k: int) -> bool:
-    """Whether the edge from vertex (i, j) to its k-th neighbour (see `visit_vertex`) has ground on a side."""
+    """Whether the edge from vertex (i, j) to its k-th neighbour (see `on_vertex`) has ground on a side."""
     if k == 0:
         return has_ground(t, i, j) or has_ground(t, i - 1, j)
     if k == 1:

@@ -40,6 +40,17 @@ class Crossing:
     normal: wp.vec3d  #: unit, up, into the body
 
 
+@wp.func
+def crossing_at(along: real, point: vec, normal: vec) -> Crossing:
+    """One that is found."""
+    crossing = Crossing()
+    crossing.found = True
+    crossing.along = along
+    crossing.point = point
+    crossing.normal = normal
+    return crossing
+
+
 def crossing_of(kind: int) -> tuple[wp.Function, wp.Function]:
     """`crossing(body, hulls, a, d, k) -> Crossing` and `count(hulls)`, the number of k to ask for."""
     crossings = (_round_crossing, _cylinder_crossing, _cone_crossing, _hull_crossing)
@@ -89,49 +100,40 @@ def in_edge(t: real) -> bool:
 
 @wp.func
 def side_crossing(body: PlacedBody, a: vec, d: vec) -> Crossing:
-    found = Crossing()
     n = wp.cross(d, body.axis)
     length = wp.length(n)
     if length <= _TINY * wp.length(d):
-        return found
+        return Crossing()
     n = n * wp.where(n[2] < _ZERO, -_ONE, _ONE) / length
     if n[2] <= _TINY:
-        return found
+        return Crossing()
     at = meeting(a, d, -body.radius * n, body.axis)
     if in_edge(at[0]) and wp.abs(at[1]) <= body.reach * (_ONE + _SLACK):
-        found.found = True
-        found.along = at[0]
-        found.point = at[1] * body.axis - body.radius * n
-        found.normal = n
-    return found
+        return crossing_at(at[0], at[1] * body.axis - body.radius * n, n)
+    return Crossing()
 
 
 @wp.func
 def ball_crossing(body: PlacedBody, end: real, a: vec, d: vec) -> Crossing:
-    found = Crossing()
     centre = end * body.reach * body.axis
     level = wp.sqrt(d[0] * d[0] + d[1] * d[1])
     e = vec(d[0] / level, d[1] / level, _ZERO)
     m = vec(-e[1], e[0], _ZERO)
     beside = wp.dot(centre - a, m) / body.radius
     if wp.abs(beside) >= _ONE:
-        return found
+        return Crossing()
     n = beside * m + (wp.sqrt(_ONE - beside * beside) / wp.length(d)) * (vec(_ZERO, _ZERO, level) - d[2] * e)
     p = centre - body.radius * n
     t = wp.dot(p - a, e) / level
     # Only the half of the ball that the cylinder leaves over.
     if in_edge(t) and end * wp.dot(n, body.axis) * body.reach <= _SLACK:
-        found.found = True
-        found.along = t
-        found.point = p
-        found.normal = n
-    return found
+        return crossing_at(t, p, n)
+    return Crossing()
 
 
 @wp.func
 def rim_crossing(body: PlacedBody, end: real, slope: real, a: vec, d: vec, root: int) -> Crossing:
     """The rim about -end * reach * axis; the side beyond it closes in by `slope` (0 for a cylinder)."""
-    found = Crossing()
     v = end * body.axis
     centre = -body.reach * v
     t = _ZERO + _ZERO
@@ -145,45 +147,42 @@ def rim_crossing(body: PlacedBody, end: real, slope: real, a: vec, d: vec, root:
         qb = wp.dot(x, y)
         inside = qb * qb - qa * (wp.dot(x, x) - body.radius * body.radius)
         if inside < _ZERO:
-            found.neither = root == 0
-            return found
+            missed = Crossing()
+            missed.neither = root == 0
+            return missed
         t = (-qb + wp.where(root == 0, -_ONE, _ONE) * wp.sqrt(inside)) / qa
         p = centre + x + t * y
     else:
         through = wp.dot(v, d)
         if root == 1 or wp.abs(through) <= real(1.0e-12) * wp.length(d):
-            return found
+            return Crossing()
         t = (-body.reach - wp.dot(v, a)) / through
         x = a + t * d - centre
         inside = body.radius * body.radius - x[0] * x[0] - x[1] * x[1]
         if inside < _ZERO:
-            return found
+            return Crossing()
         p = vec(x[0] + centre[0], x[1] + centre[1], centre[2] - wp.sqrt(inside))
     if not in_edge(t):
-        return found
+        return Crossing()
     radial = (p - centre) / body.radius
     n = wp.cross(d, wp.cross(v, radial))
     length = wp.length(n)
     if length <= real(1.0e-12) * wp.length(d):
-        return found
+        return Crossing()
     n = n * wp.where(n[2] < _ZERO, -_ONE, _ONE) / length
     inward = wp.dot(n, radial)
     if n[2] > _TINY and inward <= _SLACK and wp.dot(n, v) >= slope * inward - _SLACK:
-        found.found = True
-        found.along = t
-        found.point = p
-        found.normal = n
-    return found
+        return crossing_at(t, p, n)
+    return Crossing()
 
 
 @wp.func
 def cone_side_crossing(body: PlacedBody, slope: real, a: vec, d: vec, root: int) -> Crossing:
-    found = Crossing()
     v = body.axis
     flat = d - wp.dot(d, v) * v
     length = wp.length(flat)
     if length <= _TINY * wp.length(d):
-        return found
+        return Crossing()
     flat = flat / length
     # n = -sine v + (across v, of length cosine), and n . d = 0
     sine = slope / wp.sqrt(_ONE + slope * slope)
@@ -191,37 +190,33 @@ def cone_side_crossing(body: PlacedBody, slope: real, a: vec, d: vec, root: int)
     along = sine * wp.dot(d, v) / length
     rest = cosine * cosine - along * along
     if rest < _ZERO:
-        return found
+        return Crossing()
     beside = along * flat + wp.where(root == 0, -_ONE, _ONE) * wp.sqrt(rest) * wp.cross(v, flat)
     n = beside - sine * v
     if n[2] <= _TINY:
-        return found
+        return Crossing()
     down = -v - (slope / cosine) * beside
     at = meeting(a, d, body.reach * v, down)
     if in_edge(at[0]) and at[1] >= _ZERO and at[1] <= real(2.0) * body.reach * (_ONE + _SLACK):
-        found.found = True
-        found.along = at[0]
-        found.point = body.reach * v + at[1] * down
-        found.normal = n
-    return found
+        return crossing_at(at[0], body.reach * v + at[1] * down, n)
+    return Crossing()
 
 
 @wp.func
 def _hull_crossing(body: PlacedBody, hulls: Hulls, a: vec, d: vec, k: int) -> Crossing:
-    found = Crossing()
     edge = hulls.edges[k]
     p = body.rotation * wp.cw_mul(body.half, hulls.corners[edge[0]])
     g = body.rotation * wp.cw_mul(body.half, hulls.corners[edge[1]]) - p
     at = meeting(a, d, p, g)
     if not in_edge(at[0]) or not in_edge(at[1]):
-        return found
+        return Crossing()
     n = wp.cross(d, g)
     length = wp.length(n)
     if length <= _TINY * wp.length(d) * wp.length(g):
-        return found
+        return Crossing()
     n = n * wp.where(n[2] < _ZERO, -_ONE, _ONE) / length
     if n[2] <= _TINY:
-        return found
+        return Crossing()
     one = hulls.planes[edge[2]]
     two = hulls.planes[edge[3]]
     n1 = wp.normalize(body.rotation * wp.cw_div(vec(one[0], one[1], one[2]), body.half))
@@ -232,11 +227,8 @@ def _hull_crossing(body: PlacedBody, hulls: Hulls, a: vec, d: vec, k: int) -> Cr
     first = wp.dot(wp.cross(n, n1), e) * between
     last = wp.dot(wp.cross(n2, n), e) * between
     if first >= -_SLACK and last >= -_SLACK and wp.dot(n, n1 + n2) < _ZERO:
-        found.found = True
-        found.along = at[0]
-        found.point = p + at[1] * g
-        found.normal = n
-    return found
+        return crossing_at(at[0], p + at[1] * g, n)
+    return Crossing()
 
 
 @wp.func

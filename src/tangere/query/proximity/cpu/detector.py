@@ -13,12 +13,11 @@ import warp as wp
 from tangere.broad_phase.triangles import LARGEST, Surfaces
 from tangere.bvh.lbvh import LANES
 from tangere.bvh.wide import FitFrame, vertex_at
-from tangere.query.proximity.contact_buffer import FILL_GRAIN, ContactBuffer, fill_arguments
+from tangere.query.proximity.contact_buffer import FILL_GRAIN, ContactBuffer
 from tangere.query.proximity.cpu.details import fill_in_lanes, sort_and_fill
 from tangere.query.proximity.cpu.parallel_sort import LEAST, ParallelSort
 from tangere.query.proximity.cpu.search_program import PLACE_GRAIN, SearchProgram
 from tangere.query.proximity.exclusion_table import ExclusionTable
-from tangere.query.proximity.pair_keys import bases_of
 from tangere.query.proximity.search_plan import SearchPlan
 from tangere.runtime import SOUND, PreparedLaunch, run_phases, using_threads
 
@@ -86,11 +85,10 @@ class CpuDetector:
         pair_keys = wp.empty(count + LEAST + 1, dtype=wp.int64, device="cpu")
         number = wp.zeros(1, dtype=wp.int64, device="cpu")
         self._near = ContactBuffer.empty(layout, self._positions, pair_keys, number, 0)
-        arguments = fill_arguments(self._near, bases_of(layout))
-        self._fill = PreparedLaunch(fill_in_lanes, arguments, wp.get_device("cpu"), dim=0, grain=FILL_GRAIN)
+        self._fill = PreparedLaunch(fill_in_lanes, [self._near.table], wp.get_device("cpu"), dim=0, grain=FILL_GRAIN)
         if self._excluded is not None:
             return ParallelSort(layout, pair_keys[:-1], number)
-        return ParallelSort(layout, pair_keys[:-1], number, sort_and_fill, arguments[3:])
+        return ParallelSort(layout, pair_keys[:-1], number, sort_and_fill, [self._near.table])
 
 
 @wp.kernel

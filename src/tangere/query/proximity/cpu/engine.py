@@ -11,16 +11,16 @@ from tangere.broad_phase.triangles import Layout, Surfaces
 from tangere.bvh.lbvh import LANES
 from tangere.bvh.wide import WideBvh, WideBvhBoxes, compact_order
 from tangere.geometry.simd import lanes_by_mask
-from tangere.query.proximity.contact_buffer import ContactBuffer, fill_arguments
+from tangere.query.proximity.contact_buffer import ContactBuffer
 from tangere.query.proximity.cpu.details import fill_in_lanes
 from tangere.query.proximity.cpu.detector import CpuDetector
 from tangere.query.proximity.cpu.narrow_phase import scratch_of, wide_search_kernel
-from tangere.query.proximity.cpu.parallel_sort import LEAST, ParallelSort, Ranges
+from tangere.query.proximity.cpu.parallel_sort import LEAST, ParallelSort
 from tangere.query.proximity.cpu.representative_triangles import near_owned
 from tangere.query.proximity.cpu.search_program import SearchProgram
 from tangere.query.proximity.engine import Engine
-from tangere.query.proximity.pair_keys import number_bits
 from tangere.query.proximity.search_plan import EXPECTED, PlannedSearch, PlannedSide, SearchPlan
+from tangere.query.proximity.searched_features import searched_features
 from tangere.runtime import thread_count
 
 #: So many pairs of triangles are tested eight features at a time, which takes 100 us to begin with.
@@ -42,17 +42,12 @@ def _plan_search(layout: Layout, a: PlannedSide, b: PlannedSide, distance: float
     """A search for keys of pairs nearer than `distance` [m]; within a tree if both sides have the same one."""
     assert isinstance(a.boxes, WideBvhBoxes)
     assert isinstance(b.boxes, WideBvhBoxes)
-    how = [int(a.boxes is b.boxes), int(a.trees is b.trees)]
-    last = [layout.vertex_body, layout.body, distance, wp.int64(number_bits(layout))]
+    within, related = int(a.boxes is b.boxes), int(a.trees is b.trees)
     one, other = a.boxes.of, b.boxes.of
-    meeting = [how[0], a.boxes.clusters, b.boxes.rows, other.levels, lanes_by_mask()]
-    ranges = Ranges.of(layout)
-    inputs = [
-        *how,
-        *(one.items, one.numbers, a.boxes.rows, a.placed.positions),
-        *(other.items, other.numbers, b.boxes.clusters, b.boxes.rows, b.placed.positions),
-        *(other.corners, *last, lanes_by_mask(), ranges.width, ranges.of_vertices),
-    ]
+    meeting = [within, a.boxes.clusters, b.boxes.rows, other.levels, lanes_by_mask()]
+    sides = ((side.boxes.of.items, side.boxes.of.numbers, side.placed.positions) for side in (a, b))
+    boxes = [a.boxes.rows, b.boxes.clusters, b.boxes.rows, other.corners, lanes_by_mask()]
+    inputs = [within, related, searched_features(layout, *sides, distance), *boxes]
     kernel = wide_search_kernel(one.items.shape[1], other.items.shape[1])
     return PlannedSearch(
         kernel, one.groups, inputs, EXPECTED * one.count, meeting, scratch_of(other), (a.boxes, b.boxes)
@@ -67,7 +62,9 @@ def _near_pairs(surfaces: Surfaces, jobs: np.ndarray, distance: float) -> wp.arr
         run = SearchProgram(SearchPlan.of(surfaces, jobs, distance), surfaces.layout, distance)
     run.set_frame(surfaces.positions, surfaces.frame)
     ordered, count = run.find(lambda count: _room(surfaces.layout, count), thread_count())
-    pair_keys = wp.clone(ordered.pair_keys[:count])
+    pair_keys = wp.empty(count, dtype=wp.int64, device="cpu")
+    if count:
+        wp.copy(pair_keys, ordered.pair_keys, count=count)
     kept[key] = run
     return pair_keys
 
@@ -89,8 +86,8 @@ def _sort_keys(pair_keys: wp.array, bits: int) -> wp.array:
     return wp.array(np.sort(rows), dtype=wp.int64, device="cpu", copy=False)
 
 
-def _fill_launch(near: ContactBuffer, bases: wp.array) -> tuple[wp.Kernel, int, list[Any]]:
-    return fill_in_lanes, -(-len(near.pair_keys) // LANES), fill_arguments(near, bases)
+def _fill_launch(near: ContactBuffer) -> tuple[wp.Kernel, int, list[Any]]:
+    return fill_in_lanes, -(-len(near.pair_keys) // LANES), [near.table]
 
 
 CPU = Engine(

@@ -42,7 +42,7 @@ class LazyItemBoxes:
             self._marks[id(boxes)] = self.groups[k * _LINE : k * _LINE + 1], steps
 
     def marks(self, a: WideBvhBoxes, b: WideBvhBoxes) -> list[wp.array]:
-        """What `want_rows` takes last, for clusters of these trees."""
+        """What `request_items` takes last, for clusters of these trees."""
         return [self.step, *self._marks[id(a)], *self._marks[id(b)]]
 
     def fitting(self, instant: wp.array) -> list[PreparedLaunch]:

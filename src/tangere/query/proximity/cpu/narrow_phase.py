@@ -14,8 +14,9 @@ import warp as wp
 from tangere.bvh.lbvh import LANES, Lanes
 from tangere.bvh.wide import AabbRecord, WideBvh
 from tangere.query.proximity.cpu.candidates import candidate_test
-from tangere.query.proximity.cpu.parallel_sort import tally_keys
+from tangere.query.proximity.cpu.parallel_sort import KeySegments, count_keys
 from tangere.query.proximity.cpu.simd_boxes import SCRATCH, meeting_items
+from tangere.query.proximity.searched_features import SearchedFeatures
 from tangere.runtime import COUNTER_STRIDE, SOUND
 
 
@@ -36,43 +37,26 @@ def wide_search_kernel(width_a: int, width_b: int) -> wp.Kernel:
         thread: int,
         within: int,
         related: int,
-        items_a: wp.array2d[int],
-        numbers_a: wp.array[int],
+        pairs: SearchedFeatures,
         rows_a: wp.array2d[Lanes],
-        positions_a: wp.array[wp.vec3d],
-        items_b: wp.array2d[int],
-        numbers_b: wp.array[int],
         clusters_b: wp.array[AabbRecord],
         rows_b: wp.array2d[Lanes],
-        positions_b: wp.array[wp.vec3d],
         corners_b: wp.array2d[Lanes],
-        vertex_body: wp.array[int],
-        face_body: wp.array[int],
-        distance: wp.float64,
-        bits: wp.int64,
         lanes: wp.array[wp.uint64],
-        width: int,
-        of_vertices: int,
         scratch: wp.array2d[int],
         blocks: wp.array2d[int],
-        counts: wp.array[wp.int64],
-        capacity: int,
-        out: wp.array[wp.int64],
-        tally: wp.array2d[int],
+        found: KeySegments,
     ):
         """The near features of a block of pairs of clusters."""
         block = first + wp.tid()
         if block >= blocks.shape[0]:
             return
-        before = counts[thread * COUNTER_STRIDE]
+        before = found.counters[thread * COUNTER_STRIDE]
         pending = meeting_items(
-            within, related, items_a, width_a, rows_a, clusters_b, rows_b, corners_b, width_b,
+            within, related, pairs.items_a, width_a, rows_a, clusters_b, rows_b, corners_b, width_b,
             lanes, blocks, block, 0, blocks[block, 0], 0, thread, scratch,
         )  # fmt: skip
-        pending = test_candidates(
-            pending, 1, items_a, numbers_a, positions_a, items_b, numbers_b, positions_b,
-            vertex_body, face_body, distance, bits, thread, scratch, counts, capacity, out,
-        )  # fmt: skip
-        tally_keys(before, thread, counts, capacity, out, int(bits), width, of_vertices, tally)
+        pending = test_candidates(pending, 1, pairs, thread, scratch, found)
+        count_keys(before, thread, found)
 
     return near_among

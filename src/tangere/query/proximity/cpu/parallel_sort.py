@@ -33,7 +33,7 @@ _RANGES = 256
 #: Two to this power is the largest number of features in a range.
 _WIDEST = 9
 #: So many keys of a range are counted one against all: less than passes over tables of digits would cost.
-_HANDFUL = 128
+_FEW = 128
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,26 @@ class Ranges:
         of_vertices = (vertices >> width) + 1
         return Ranges(number_bits(layout), width, of_vertices, 2 * of_vertices + (edges >> width) + 1)
 
-    def tally(self, shards: int) -> wp.array:
-        """(shards, ranges) int32: no keys yet."""
-        return wp.zeros((shards, self.count), dtype=wp.int32, device="cpu")
+    def segments(self, counters: wp.array, capacity: int, pair_keys: wp.array) -> KeySegments:
+        """Segments of so many keys, one for every eight counters; no keys counted yet."""
+        segments = KeySegments()
+        segments.counters, segments.capacity, segments.pair_keys = counters, capacity, pair_keys
+        segments.histogram = wp.zeros((len(counters) // COUNTER_STRIDE, self.count), dtype=wp.int32, device="cpu")
+        segments.bits, segments.width, segments.of_vertices = self.bits, self.width, self.of_vertices
+        return segments
 
 
-@dataclass(frozen=True)
+@wp.struct
 class KeySegments:
     """The keys that threads, or shards, have appended, each to a segment of its own."""
 
-    shards: int
-    counters: wp.array  #: (8 shards,) int64: of each, the first of eight; more than fit are not there
-    capacity: int  #: of a segment
-    pair_keys: wp.array  #: (shards capacity,) int64
-    tally: wp.array | None = None  #: (shards, ranges) int32: keys by range, if counted; 0 again when all are in order
+    counters: wp.array[wp.int64]  # (8 shards,) of each, the first of eight; more than fit are not there
+    capacity: int  # of a segment
+    pair_keys: wp.array[wp.int64]  # (shards capacity,)
+    histogram: wp.array2d[int]  # (shards, ranges) keys by range; 0 again when all are in order
+    bits: int  # see `Ranges`
+    width: int
+    of_vertices: int
 
 
 class ParallelSort:
@@ -74,8 +80,8 @@ class ParallelSort:
     Args:
         keys: (n,) int64, where they shall be.
         number: (1,) int64, how many there are, for kernels; 0 while there is not enough room.
-        kernel: puts `CHUNK` keys in order, `kernel(first, width, begins, unsorted, number, pair_keys, bits,
-            *arguments)`, and may do more with them; None means no more.
+        kernel: puts `CHUNK` keys in order, `kernel(first, width, begins, unsorted, *arguments)`, and may do more with
+            them; None means no more.
     """
 
     def __init__(
@@ -87,7 +93,8 @@ class ParallelSort:
         arguments: Sequence[Any] = (),
     ) -> None:
         self.pair_keys, self.number, self._ranges = pair_keys, number, Ranges.of(layout)
-        self._last = _sort_chunks if kernel is None else kernel, arguments
+        plain = _sort_chunks, [pair_keys, self._ranges.bits]
+        self._last = plain if kernel is None else (kernel, arguments)
         self._totals = wp.zeros(2, dtype=wp.int64, device="cpu")
         #: Keys appended, whether or not there was room; and those of one thread, at most.
         self.totals = self._totals.numpy()
@@ -95,38 +102,39 @@ class ParallelSort:
         self._begins = wp.empty(self._ranges.count + 1, dtype=wp.int64, device="cpu")
         self._unsorted = wp.empty(len(pair_keys), dtype=wp.int64, device="cpu")
 
-    def phases(self, found: KeySegments) -> list[list[PreparedLaunch]]:
-        """The launches that put the keys that were found in order; if some were not appended they do nothing."""
-        ranges, begins, unsorted = self._ranges, self._begins, self._unsorted
-        tally = found.tally or ranges.tally(found.shards)
-        segments = [found.counters, found.capacity]
-        sums = [*segments, tally, begins, len(self.pair_keys), self._totals, self.number, self._segments, self._chunks]
-        pair_keys = [*segments, found.pair_keys, ranges.bits, ranges.width, ranges.of_vertices, tally]
+    def phases(self, found: KeySegments, *, counted: bool = True) -> list[list[PreparedLaunch]]:
+        """The launches that put the keys that were found in order; if some were not appended they do nothing.
+
+        Args:
+            counted: whether `found.histogram` says how many there are in each range.
+        """
+        begins, unsorted, shards = self._begins, self._unsorted, len(found.histogram)
+        sums = [found, begins, len(self.pair_keys), self._totals, self.number, self._segments, self._chunks]
         kernel, arguments = self._last
-        sorts = [ranges.width, begins, unsorted, self.number, self.pair_keys, wp.int64(ranges.bits), *arguments]
+        sorts = [self._ranges.width, begins, unsorted, *arguments]
         cpu, grain = wp.get_device("cpu"), SEGMENT_GRAIN
         return [
-            [] if found.tally else [PreparedLaunch(_tally_segment, pair_keys, cpu, dim=found.shards, grain=grain)],
-            [PreparedLaunch(_sum_ranges, sums, cpu, dim=1, grain=1)],
-            [PreparedLaunch(_spread_segment, [*pair_keys, unsorted], cpu, dim=self._segments, grain=grain)],
+            [] if counted else [PreparedLaunch(_count_segment, [found], cpu, dim=shards, grain=grain)],
+            [PreparedLaunch(_sum_histograms, sums, cpu, dim=1, grain=1)],
+            [PreparedLaunch(_scatter_segment, [found, unsorted], cpu, dim=self._segments, grain=grain)],
             [PreparedLaunch(kernel, sorts, cpu, dim=self._chunks, grain=1)],
         ]
 
 
 #: The range of a key.
 _RANGE = f"""
-    const long long mask = (1ll << bits) - 1;
+    const long long mask = (1ll << found.bits) - 1;
     auto range_of = [&](long long name) -> long long {{
-        const long long code = (name >> (2 * bits)) - {2 * int(Kind.VERTEX_FACE)};
-        return code * of_vertices + (((name >> bits) & mask) >> width);
+        const long long code = (name >> (2 * found.bits)) - {2 * int(Kind.VERTEX_FACE)};
+        return code * found.of_vertices + (((name >> found.bits) & mask) >> found.width);
     }};
 """
 #: The keys of a segment.
 _SEGMENT = f"""
-    const long long appended = counters.data[(long long)thread * {int(COUNTER_STRIDE)}];
-    const long long filled = appended < capacity ? appended : capacity;
-    const long long* segment = (const long long*)&pair_keys.data[(long long)thread * capacity];
-    int* row = &tally.data[(long long)thread * tally.shape[1]];
+    const long long appended = found.counters.data[(long long)thread * {int(COUNTER_STRIDE)}];
+    const long long filled = appended < found.capacity ? appended : found.capacity;
+    const long long* segment = (const long long*)&found.pair_keys.data[(long long)thread * found.capacity];
+    int* row = &found.histogram.data[(long long)thread * found.histogram.shape[1]];
 """
 
 
@@ -138,17 +146,7 @@ _SEGMENT = f"""
         ++row[range_of(segment[k])];
 """
 )
-def tally_keys(
-    from_: wp.int64,
-    thread: int,
-    counters: wp.array[wp.int64],
-    capacity: int,
-    pair_keys: wp.array[wp.int64],
-    bits: int,
-    width: int,
-    of_vertices: int,
-    tally: wp.array2d[int],
-):
+def count_keys(from_: wp.int64, thread: int, found: KeySegments):
     """Count the keys of a thread, from one on, by range."""
     ...
 
@@ -160,22 +158,12 @@ def tally_keys(
     for (long long k = 0; k < filled; ++k)
         unsorted.data[row[range_of(segment[k])]++] = segment[k];
     if (filled > 0)
-        for (int range = 0; range < tally.shape[1]; ++range)
+        for (int range = 0; range < found.histogram.shape[1]; ++range)
             row[range] = 0;
 """
 )
-def spread_segment(
-    thread: int,
-    counters: wp.array[wp.int64],
-    capacity: int,
-    pair_keys: wp.array[wp.int64],
-    bits: int,
-    width: int,
-    of_vertices: int,
-    tally: wp.array2d[int],
-    unsorted: wp.array[wp.int64],
-):
-    """Write the keys of a segment to their ranges, in any order; the tally is ready for the next keys."""
+def scatter_segment(thread: int, found: KeySegments, unsorted: wp.array[wp.int64]):
+    """Write the keys of a segment to their ranges, in any order; the histogram is ready for the next keys."""
     ...
 
 
@@ -184,27 +172,27 @@ def spread_segment(
     const long long stride = {int(COUNTER_STRIDE)}, chunk = {int(CHUNK)};
 """
     + """
-    const int threads = tally.shape[0], ranges = tally.shape[1];
+    const int threads = found.histogram.shape[0], ranges = found.histogram.shape[1];
     long long all = 0, most = 0;
     for (int thread = 0; thread < threads; ++thread) {
-        const long long appended = counters.data[thread * stride];
+        const long long appended = found.counters.data[thread * stride];
         all += appended;
         most = appended > most ? appended : most;
     }
     totals.data[0] = all;
     totals.data[1] = most;
-    const long long there = most <= capacity && all <= room ? all : 0;
+    const long long there = most <= found.capacity && all <= room ? all : 0;
     number.data[0] = there;
     segments.data[0] = there > 0 ? threads : 0;
     chunks.data[0] = (there + chunk - 1) / chunk;
     if (there == 0)
         return;
-    int* first = (int*)tally.data;
+    int* first = (int*)found.histogram.data;
     int sum = 0;
     for (int range = 0; range < ranges; ++range) {
         begins.data[range] = sum;
         for (int thread = 0; thread < threads; ++thread) {
-            if (counters.data[thread * stride] == 0)
+            if (found.counters.data[thread * stride] == 0)
                 continue;  // its row stays as it is, all 0
             int* own = first + (long long)thread * ranges + range;
             const int count = *own;
@@ -215,10 +203,8 @@ def spread_segment(
     begins.data[ranges] = sum;
 """
 )
-def sum_ranges(
-    counters: wp.array[wp.int64],
-    capacity: int,
-    tally: wp.array2d[int],
+def sum_histograms(
+    found: KeySegments,
     begins: wp.array[wp.int64],
     room: int,
     totals: wp.array[wp.int64],
@@ -232,15 +218,15 @@ def sum_ranges(
 
 @wp.func_native(
     f"""
-    const int handful = {_HANDFUL};
+    const int few = {_FEW};
 """
     + """
     typedef long long Names __attribute__((ext_vector_type(8), aligned(8)));
     long long* from_ = (long long*)&unsorted.data[begins.data[range]];
     long long* to = (long long*)&out.data[begins.data[range]];
     const int count = begins.data[range + 1] - begins.data[range];
-    if (count <= handful) {
-        alignas(64) long long all[handful];
+    if (count <= few) {
+        alignas(64) long long all[few];
         for (int k = 0; k < count; ++k)
             all[k] = from_[k];
         for (int k = 0; k < count; k += 8) {
@@ -278,7 +264,7 @@ def sum_ranges(
 def sort_range(
     range: int, bits: int, width: int, begins: wp.array[wp.int64], unsorted: wp.array[wp.int64], out: wp.array[wp.int64]
 ):
-    """Copy the keys of a range in rising order: a handful by counting those below each, more by their digits."""
+    """Copy the keys of a range in rising order: a few by counting those below each, more by their digits."""
     ...
 
 
@@ -304,11 +290,9 @@ def sort_chunk(
 
 
 @wp.kernel
-def _sum_ranges(
+def _sum_histograms(
     first: int,
-    counters: wp.array[wp.int64],
-    capacity: int,
-    tally: wp.array2d[int],
+    found: KeySegments,
     begins: wp.array[wp.int64],
     room: int,
     totals: wp.array[wp.int64],
@@ -316,39 +300,20 @@ def _sum_ranges(
     segments: wp.array[wp.int64],
     chunks: wp.array[wp.int64],
 ):
-    sum_ranges(counters, capacity, tally, begins, room, totals, number, segments, chunks)
+    sum_histograms(found, begins, room, totals, number, segments, chunks)
 
 
 @wp.kernel
-def _tally_segment(
-    first: int,
-    counters: wp.array[wp.int64],
-    capacity: int,
-    pair_keys: wp.array[wp.int64],
-    bits: int,
-    width: int,
-    of_vertices: int,
-    tally: wp.array2d[int],
-):
+def _count_segment(first: int, found: KeySegments):
     shard = first + wp.tid()
-    for range_ in range(tally.shape[1]):
-        tally[shard, range_] = 0
-    tally_keys(wp.int64(0), shard, counters, capacity, pair_keys, bits, width, of_vertices, tally)
+    for range_ in range(found.histogram.shape[1]):
+        found.histogram[shard, range_] = 0
+    count_keys(wp.int64(0), shard, found)
 
 
 @wp.kernel
-def _spread_segment(
-    first: int,
-    counters: wp.array[wp.int64],
-    capacity: int,
-    pair_keys: wp.array[wp.int64],
-    bits: int,
-    width: int,
-    of_vertices: int,
-    tally: wp.array2d[int],
-    unsorted: wp.array[wp.int64],
-):
-    spread_segment(first + wp.tid(), counters, capacity, pair_keys, bits, width, of_vertices, tally, unsorted)
+def _scatter_segment(first: int, found: KeySegments, unsorted: wp.array[wp.int64]):
+    scatter_segment(first + wp.tid(), found, unsorted)
 
 
 @wp.kernel
@@ -357,8 +322,7 @@ def _sort_chunks(
     width: int,
     begins: wp.array[wp.int64],
     unsorted: wp.array[wp.int64],
-    number: wp.array[wp.int64],
     pair_keys: wp.array[wp.int64],
-    bits: wp.int64,
+    bits: int,
 ):
-    sort_chunk(first + wp.tid(), int(bits), width, begins, unsorted, pair_keys)
+    sort_chunk(first + wp.tid(), bits, width, begins, unsorted, pair_keys)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles import Layout, Surfaces
 from tangere.query.proximity.cpu.candidates import candidate_test
+from tangere.query.proximity.cpu.parallel_sort import KeySegments
 from tangere.query.proximity.cpu.simd_boxes import SCRATCH, SHARD
 from tangere.query.proximity.cpu.sorted_append import scattered, scattering, sorted_keys
-from tangere.query.proximity.pair_keys import number_bits
+from tangere.query.proximity.searched_features import SearchedFeatures, searched_features
 from tangere.runtime import SOUND, shard_ranges
 
 #: Pairs of triangles that are tested together; none has more than nine pairs of edges.
@@ -38,24 +38,29 @@ def near_owned(surfaces: Surfaces, pairs: wp.array, distance: float) -> wp.array
     blocks = -(-len(pairs) // PAIRS_AT_ONCE)
     grain = GRAIN if blocks > FEW else FEW
     shards = len(shard_ranges(blocks, grain))
-    with lane_inputs(surfaces, distance, shards) as inputs:
-        inputs = [pairs, blocks, scattering(blocks, shards), *inputs]
+    with owned_features(surfaces, distance, shards) as owned:
+        inputs = [pairs, blocks, scattering(blocks, shards), owned]
         return sorted_keys(_near_owned, blocks, inputs, surfaces.layout, grain=grain)
 
 
 @contextmanager
-def lane_inputs(surfaces: Surfaces, distance: float, shards: int) -> Iterator[list[Any]]:
-    """What a kernel that calls `test_kept` takes, in the order of its arguments.
+def owned_features(surfaces: Surfaces, distance: float, shards: int) -> Iterator[OwnedFeatures]:
+    """What a kernel that calls `test_buffered` takes.
 
     Scratch memory of shards stays with the topologies; while one caller has it another makes its own.
     """
-    layout, numbers = surfaces.layout, _numbers(surfaces.layout)
-    inputs = [layout.faces, layout.face_edges, layout.owns, layout.edges, numbers.reshape((len(numbers), 1)), numbers]
-    inputs += [surfaces.positions, layout.vertex_body, layout.body, distance, wp.int64(number_bits(layout))]
+    layout, numbers, positions = surfaces.layout, _numbers(surfaces.layout), surfaces.positions
+    owned = OwnedFeatures()
+    owned.faces, owned.face_edges, owned.owns = layout.faces, layout.face_edges, layout.owns
+    edges = (layout.edges, numbers, positions)
+    vertices, faces = (numbers.reshape((len(numbers), 1)), numbers, positions), (layout.faces, numbers, positions)
+    owned.edge_pairs = searched_features(layout, edges, edges, distance)
+    owned.vertex_face_pairs = searched_features(layout, vertices, faces, distance)
     scratch: wp.array | None = layout.cache.pop("scratch of pairs", None)
     if scratch is None or len(scratch) < shards:
         scratch = wp.empty((shards, SCRATCH), dtype=wp.int32, device=surfaces.device)
-    yield [*inputs, scratch]
+    owned.scratch = scratch
+    yield owned
     layout.cache["scratch of pairs"] = scratch
 
 
@@ -153,74 +158,40 @@ def buffered_pair(at: int, shard: int, scratch: wp.array2d[int]) -> wp.vec2i:
     ...
 
 
+@wp.struct
+class OwnedFeatures:
+    """What triangles own, and how pairs of it are tested."""
+
+    faces: wp.array2d[int]
+    face_edges: wp.array2d[int]
+    owns: wp.array[int]
+    edge_pairs: SearchedFeatures
+    vertex_face_pairs: SearchedFeatures
+    scratch: wp.array2d[int]
+
+
 @wp.func
-def test_buffered(
-    kept: int,
-    faces: wp.array2d[int],
-    face_edges: wp.array2d[int],
-    owns: wp.array[int],
-    edges: wp.array2d[int],
-    vertices: wp.array2d[int],
-    numbers: wp.array[int],
-    positions: wp.array[wp.vec3d],
-    vertex_body: wp.array[int],
-    face_body: wp.array[int],
-    distance: wp.float64,
-    bits: wp.int64,
-    scratch: wp.array2d[int],
-    shard: int,
-    counts: wp.array[wp.int64],
-    capacity: int,
-    out: wp.array[wp.int64],
-):
+def test_buffered(kept: int, owned: OwnedFeatures, shard: int, out: KeySegments):
     """Append the keys of the features that the kept pairs of triangles own and that are near."""
     pending = int(0)
     for k in range(kept):
-        pair = buffered_pair(k, shard, scratch)
-        pending = add_edges(pair[0], pair[1], faces, face_edges, owns, pending, shard, scratch)
-    pending = _test_edges(
-        pending, 1, edges, numbers, positions, edges, numbers, positions,
-        vertex_body, face_body, distance, bits, shard, scratch, counts, capacity, out,
-    )  # fmt: skip
+        pair = buffered_pair(k, shard, owned.scratch)
+        pending = add_edges(pair[0], pair[1], owned.faces, owned.face_edges, owned.owns, pending, shard, owned.scratch)
+    pending = _test_edges(pending, 1, owned.edge_pairs, shard, owned.scratch, out)
     pending = int(0)
     for k in range(kept):
-        pair = buffered_pair(k, shard, scratch)
-        pending = add_vertices(pair[0], pair[1], faces, owns, pending, shard, scratch)
-        pending = add_vertices(pair[1], pair[0], faces, owns, pending, shard, scratch)
-    pending = _test_faces(
-        pending, 1, vertices, numbers, positions, faces, numbers, positions,
-        vertex_body, face_body, distance, bits, shard, scratch, counts, capacity, out,
-    )  # fmt: skip
+        pair = buffered_pair(k, shard, owned.scratch)
+        pending = add_vertices(pair[0], pair[1], owned.faces, owned.owns, pending, shard, owned.scratch)
+        pending = add_vertices(pair[1], pair[0], owned.faces, owned.owns, pending, shard, owned.scratch)
+    pending = _test_faces(pending, 1, owned.vertex_face_pairs, shard, owned.scratch, out)
 
 
 @wp.kernel(module="unique", module_options=SOUND)
 def _near_owned(
-    first: int,
-    shard: int,
-    pairs: wp.array[wp.vec2i],
-    blocks: int,
-    step: int,
-    faces: wp.array2d[int],
-    face_edges: wp.array2d[int],
-    owns: wp.array[int],
-    edges: wp.array2d[int],
-    vertices: wp.array2d[int],
-    numbers: wp.array[int],
-    positions: wp.array[wp.vec3d],
-    vertex_body: wp.array[int],
-    face_body: wp.array[int],
-    distance: wp.float64,
-    bits: wp.int64,
-    scratch: wp.array2d[int],
-    counts: wp.array[wp.int64],
-    capacity: int,
-    out: wp.array[wp.int64],
+    first: int, shard: int, pairs: wp.array[wp.vec2i], blocks: int, step: int, owned: OwnedFeatures, out: KeySegments
 ):
     begin = PAIRS_AT_ONCE * scattered(first + wp.tid(), step, blocks)
     kept = int(0)
     for k in range(begin, wp.min(begin + PAIRS_AT_ONCE, pairs.shape[0])):
-        kept = buffer_pair(pairs[k], kept, shard, scratch)
-    test_buffered(
-        kept, faces, face_edges, owns, edges, vertices, numbers, positions, vertex_body, face_body,
-        distance, bits, scratch, shard, counts, capacity, out,
-    )  # fmt: skip
+        kept = buffer_pair(pairs[k], kept, shard, owned.scratch)
+    test_buffered(kept, owned, shard, out)

@@ -16,7 +16,7 @@ from tangere.bvh.lbvh import Frame
 from tangere.bvh.wide import FitFrame, WideBvhBoxes, vertex_at
 from tangere.query.proximity.cpu.broad_phase import ClusterPairs, find_cluster_pairs
 from tangere.query.proximity.cpu.lazy_aabbs import LazyItemBoxes
-from tangere.query.proximity.cpu.parallel_sort import LEAST, KeySegments, ParallelSort, Ranges
+from tangere.query.proximity.cpu.parallel_sort import LEAST, ParallelSort, Ranges
 from tangere.query.proximity.search_plan import SearchPlan
 from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, PreparedLaunch, prepare_phases
 from tangere.runtime.thread_pool import Program
@@ -47,9 +47,8 @@ class SearchProgram:
         self.instant = wp.zeros(1, dtype=FitFrame, device="cpu")  #: what launches look at
         self._at = self.instant.numpy()
         self._addresses = self._at["positions"]
-        self.placement: list[
-            PreparedLaunch
-        ] = []  #: what is done first; more may be added before anything is searched for
+        #: What is done first; more may be added before anything is searched for.
+        self.placement: list[PreparedLaunch] = []
         for trees, placed in plan.bodies.values():
             arguments = [self.instant, trees.vertices.numbers, placed.positions]
             self.placement.append(
@@ -93,22 +92,12 @@ class SearchProgram:
         while True:
             ordered = self._room = self._room or make_room(0)
             if self._program is None or searches.changed:
-                self._program = prepare_phases(
-                    [
-                        *(
-                            [searches.clear, *self.placement],
-                            *self._above,
-                            searches.meeting,
-                            self._rows,
-                            searches.near,
-                        ),
-                        *ordered.phases(searches.found),
-                    ],
-                    threads,
-                )
+                first = [searches.clear, *self.placement]
+                search = [first, *self._above, searches.meeting, self._rows, searches.near]
+                self._program = prepare_phases([*search, *ordered.phases(searches.found)], threads)
                 searches.changed = False
             if self._running:  # too little room, or the user interrupted
-                searches.tally.zero_()
+                searches.found.histogram.zero_()
             self._running = True
             self._program.run()
             needed, most = ordered.totals.tolist()
@@ -165,10 +154,8 @@ class _Searches:
             raise CapacityError(f"more than {largest} pairs of features are near, more than one array can hold")
         pair_keys = count * _LINE
         counters = state[pair_keys : pair_keys + threads * _LINE]
-        room, self.tally = min(self._names.room, largest), self._ranges.tally(threads)
-        self.found = KeySegments(
-            threads, counters, room, wp.empty(threads * room, dtype=wp.int64, device="cpu"), self.tally
-        )
+        room = min(self._names.room, largest)
+        self.found = self._ranges.segments(counters, room, wp.empty(threads * room, dtype=wp.int64, device="cpu"))
         self.meeting, self.near = [], []
         for k, (search, capacity) in enumerate(zip(self._searches, self._blocks, strict=True)):
             filling = pair_keys + (1 + k) * threads * _LINE
@@ -180,8 +167,7 @@ class _Searches:
             self.meeting.append(
                 PreparedLaunch(find_cluster_pairs, arguments, wp.get_device("cpu"), dim=search.dim, grain=MEET_GRAIN)
             )
-            found = [counters, room, self.found.pair_keys, self.tally]
-            arguments = [*search.inputs, self._scratch, pairs.blocks, *found]
+            arguments = [*search.inputs, self._scratch, pairs.blocks, self.found]
             self.near.append(
                 PreparedLaunch(search.kernel, arguments, wp.get_device("cpu"), dim=pairs.made, grain=NEAR_GRAIN)
             )

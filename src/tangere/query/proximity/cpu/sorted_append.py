@@ -16,7 +16,7 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles import Layout
-from tangere.query.proximity.cpu.parallel_sort import KeySegments, ParallelSort
+from tangere.query.proximity.cpu.parallel_sort import KeySegments, ParallelSort, Ranges
 from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, PreparedLaunch, run_phases, shard_ranges
 
 wp.set_module_options(SOUND)
@@ -36,23 +36,17 @@ def sorted_keys(kernel: wp.Kernel, dim: int, inputs: Sequence[Any], layout: Layo
     """All keys that the appending `kernel` appends over indices 0 … dim-1, in rising order.
 
     Args:
-        inputs: without counters, capacity and segments; what is an array (shards, n) has room for all shards.
+        inputs: without the `KeySegments` that it appends to; what is an array (shards, n) has room for all shards.
         grain: smallest number of indices worth a thread.
     """
-    shards, key = len(shard_ranges(dim, grain)), ("keys", kernel.key)
+    shards, key, ranges = len(shard_ranges(dim, grain)), ("keys", kernel.key), Ranges.of(layout)
     capacity = max(layout.cache.get(key, 0) // shards, LEAST)
     while True:
         counters = wp.zeros(shards * COUNTER_STRIDE, dtype=wp.int64, device="cpu")
         segments = wp.empty(shards * capacity, dtype=wp.int64, device="cpu")
-        run_phases(
-            [
-                [
-                    PreparedLaunch(
-                        kernel, [*inputs, counters, capacity, segments], wp.get_device("cpu"), dim=dim, grain=grain
-                    )
-                ]
-            ]
-        )
+        found = ranges.segments(counters, capacity, segments)
+        search = PreparedLaunch(kernel, [*inputs, found], wp.get_device("cpu"), dim=dim, grain=grain)
+        run_phases([[search]])
         filled = counters.numpy()[::COUNTER_STRIDE]
         needed = int(filled.max(initial=0))
         enough = max(int(GROWTH * needed), int(REMEMBERED * capacity))
@@ -60,7 +54,7 @@ def sorted_keys(kernel: wp.Kernel, dim: int, inputs: Sequence[Any], layout: Layo
             raise CapacityError(f"{kernel.key} found {int(filled.sum())} contacts, more than one array can hold")
         layout.cache[key] = enough * shards
         if needed <= capacity:
-            return _in_order(layout, KeySegments(shards, counters, capacity, segments), filled)
+            return _in_order(layout, found, filled)
         capacity = enough
 
 
@@ -82,11 +76,11 @@ def scattered(i: int, step: int, count: int) -> int:
 
 def _in_order(layout: Layout, found: KeySegments, filled: np.ndarray) -> wp.array:
     total = int(filled.sum())
-    if found.shards > 1 and total >= MANY:
+    if len(filled) > 1 and total >= MANY:
         pair_keys, number = (wp.empty(n, dtype=wp.int64, device="cpu") for n in (total, 1))
-        run_phases(ParallelSort(layout, pair_keys, number).phases(found))
+        run_phases(ParallelSort(layout, pair_keys, number).phases(found, counted=False))
         return pair_keys
-    rows = found.pair_keys.numpy().reshape(found.shards, found.capacity)
+    rows = found.pair_keys.numpy().reshape(len(filled), found.capacity)
     some = np.concatenate([row[:count] for row, count in zip(rows, filled, strict=True)])
     some.sort()
     return wp.array(some, dtype=wp.int64, device="cpu", copy=False)

@@ -12,11 +12,11 @@ import warp as wp
 import warp.utils
 
 from tangere.broad_phase.triangles import LARGEST, Surfaces
-from tangere.query.proximity.contact_buffer import ContactBuffer, fill_arguments
+from tangere.query.proximity.contact_buffer import ContactBuffer
 from tangere.query.proximity.cuda.placement import place_launch
 from tangere.query.proximity.details import fill_one_by_one
-from tangere.query.proximity.exclusion_table import ExclusionTable, that_count_kernel
-from tangere.query.proximity.pair_keys import bases_of, key_bits
+from tangere.query.proximity.exclusion_table import ExclusionTable, exclusion_filter
+from tangere.query.proximity.pair_keys import key_bits
 from tangere.query.proximity.search_plan import EXPECTED, Branch, SearchPlan
 from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, launch
 
@@ -42,7 +42,6 @@ class CudaDetector:
         excluded: ExclusionTable | None,
     ) -> None:
         self._surfaces, self._plan, self._positions, self._distance = surfaces, plan, positions, distance
-        self._bases = bases_of(surfaces.layout)
         self._excluded = None if excluded is None else excluded.inputs(surfaces.replaced(positions))
         self._lists = 1 if excluded is None else 2  # of keys: those found, and those that count
         self._flags = wp.zeros((1 + self._lists) * COUNTER_STRIDE, dtype=wp.int64, device=surfaces.device)
@@ -110,9 +109,9 @@ class CudaDetector:
         if self._excluded is not None:
             inputs = [0, counters[0], pair_keys, *self._excluded]
             pair_keys = room.pair_keys[1]
-            launch(that_count_kernel, room.size, inputs, [counters[1], room.size, pair_keys], device=device)
+            launch(exclusion_filter, room.size, inputs, [counters[1], room.size, pair_keys], device=device)
         warp.utils.radix_sort_pairs(pair_keys, room.places, room.size, 0, bits)
-        launch(fill_one_by_one, room.size, fill_arguments(room.near, self._bases), device=device)
+        launch(fill_one_by_one, room.size, [room.near.table], device=device)
 
     def _search(self, branch: Branch, outputs: list) -> None:
         """Fit and search, as far as the room in `outputs` goes."""

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.triangles import Layout, Surfaces
+from tangere.broad_phase.triangles import Layout, Surfaces, concatenated
 from tangere.bvh.lbvh import LinearTree
-from tangere.query.proximity.contact_buffer import ContactBuffer, fill_arguments
+from tangere.query.proximity.contact_buffer import ContactBuffer
 from tangere.query.proximity.cuda.detector import CudaDetector
 from tangere.query.proximity.cuda.lbvh import CudaLbvh, CudaLbvhBoxes
 from tangere.query.proximity.cuda.narrow_phase import lbvh_search_kernel
 from tangere.query.proximity.cuda.placement import place_launch
 from tangere.query.proximity.details import fill_one_by_one
 from tangere.query.proximity.engine import Engine
-from tangere.query.proximity.pair_keys import joined, number_bits
 from tangere.query.proximity.search_plan import EXPECTED, PlannedSearch, PlannedSide, SearchPlan
+from tangere.query.proximity.searched_features import searched_features
 from tangere.runtime import collect, device_of, launch, sort_pairs
 
 
@@ -34,16 +34,12 @@ def _build_tree(
 
 def _plan_search(layout: Layout, a: PlannedSide, b: PlannedSide, distance: float) -> PlannedSearch:
     """A search for keys of pairs nearer than `distance` [m]; within a tree if both sides have the same one."""
-    how = [int(a.boxes is b.boxes), int(a.trees is b.trees)]
-    last = [layout.vertex_body, layout.body, distance, wp.int64(number_bits(layout))]
     assert isinstance(a.boxes, CudaLbvhBoxes)
     assert isinstance(b.boxes, CudaLbvhBoxes)
     one, other = a.boxes.of, b.boxes.of
-    inputs = [
-        *(one.tree.units, *how),
-        *(one.tree.items, one.numbers, a.boxes.items, a.placed.positions),
-        *(other.tree.items, other.numbers, b.boxes.items, b.placed.positions, b.boxes.records, *last),
-    ]
+    sides = ((side.boxes.of.tree.items, side.boxes.of.numbers, side.placed.positions) for side in (a, b))
+    inputs = [one.tree.units, int(a.boxes is b.boxes), int(a.trees is b.trees)]
+    inputs += [searched_features(layout, *sides, distance), a.boxes.items, b.boxes.items, b.boxes.records]
     kernel = lbvh_search_kernel(one.tree.items.shape[1], other.tree.items.shape[1])
     return PlannedSearch(kernel, len(one.numbers), inputs, EXPECTED * len(one.numbers))
 
@@ -59,7 +55,7 @@ def _near_pairs(surfaces: Surfaces, jobs: np.ndarray, distance: float) -> wp.arr
         found += [
             collect(s.kernel, s.dim, s.inputs, wp.int64, device=device, capacity=s.expected) for s in branch.searches
         ]
-    return joined(found, device)
+    return concatenated(found, wp.int64, device)
 
 
 def _near_owned(surfaces: Surfaces, pairs: wp.array, distance: float) -> None:
@@ -70,8 +66,8 @@ def _sort_keys(pair_keys: wp.array, bits: int) -> wp.array:
     return sort_pairs(pair_keys, wp.empty(len(pair_keys), dtype=wp.int32, device=device_of(pair_keys)), bits=bits)[0]
 
 
-def _fill_launch(near: ContactBuffer, bases: wp.array) -> tuple[wp.Kernel, int, list[Any]]:
-    return fill_one_by_one, len(near.pair_keys), fill_arguments(near, bases)
+def _fill_launch(near: ContactBuffer) -> tuple[wp.Kernel, int, list[Any]]:
+    return fill_one_by_one, len(near.pair_keys), [near.table]
 
 
 CUDA = Engine(

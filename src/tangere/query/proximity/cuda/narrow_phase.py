@@ -11,16 +11,16 @@ from functools import cache
 import warp as wp
 
 from tangere.bvh.wide import AabbRecord, records_meet
-from tangere.geometry.closest_points import pair_near
 from tangere.query.proximity.cuda.lbvh import SIZE_BITS
 from tangere.query.proximity.pair_keys import EDGE_EDGE, VERTEX_FACE, pair_key
+from tangere.query.proximity.searched_features import SearchedFeatures, features_near
 from tangere.runtime import SOUND, reserve_slots
 
 
 @cache
 def lbvh_search_kernel(width_a: int, width_b: int) -> wp.Kernel:
     """Edges among edges (2, 2), or vertices among faces (1, 3)."""
-    is_near = pair_near(width_a)
+    are_near = features_near(width_a)
 
     @wp.func
     def shares_vertex(items_a: wp.array2d[int], i: int, items_b: wp.array2d[int], j: int) -> bool:
@@ -31,11 +31,13 @@ def lbvh_search_kernel(width_a: int, width_b: int) -> wp.Kernel:
         return shared == 1
 
     @wp.func
-    def key_at(a: int, b: int, vertex_body: wp.array[int], face_body: wp.array[int], bits: wp.int64) -> wp.int64:
+    def key_of(i: int, j: int, pairs: SearchedFeatures) -> wp.int64:
+        a = pairs.numbers_a[i]
+        b = pairs.numbers_b[j]
         if wp.static(width_a == 1):
-            return pair_key(VERTEX_FACE, int(vertex_body[a] > face_body[b]), a, b, bits)
+            return pair_key(VERTEX_FACE, int(pairs.vertex_body[a] > pairs.face_body[b]), a, b, pairs.bits)
         else:
-            return pair_key(EDGE_EDGE, 0, wp.min(a, b), wp.max(a, b), bits)
+            return pair_key(EDGE_EDGE, 0, wp.min(a, b), wp.max(a, b), pairs.bits)
 
     @wp.kernel(module="unique", module_options=SOUND)
     def near_among(
@@ -44,19 +46,10 @@ def lbvh_search_kernel(width_a: int, width_b: int) -> wp.Kernel:
         units: wp.array[wp.vec3i],
         within: int,
         related: int,
-        items_a: wp.array2d[int],
-        numbers_a: wp.array[int],
+        pairs: SearchedFeatures,
         boxes_a: wp.array[AabbRecord],
-        positions_a: wp.array[wp.vec3d],
-        items_b: wp.array2d[int],
-        numbers_b: wp.array[int],
         boxes_b: wp.array[AabbRecord],
-        positions_b: wp.array[wp.vec3d],
         nodes: wp.array[AabbRecord],
-        vertex_body: wp.array[int],
-        face_body: wp.array[int],
-        distance: wp.float64,
-        bits: wp.int64,
         counts: wp.array[wp.int64],
         capacity: int,
         out: wp.array[wp.int64],
@@ -82,13 +75,11 @@ def lbvh_search_kernel(width_a: int, width_b: int) -> wp.Kernel:
                     begin = i + 1
                 for j in range(begin, end):
                     if records_meet(box, boxes_b[j]):
-                        if related == 0 or not shares_vertex(items_a, i, items_b, j):
-                            a = numbers_a[i]
-                            b = numbers_b[j]
-                            if is_near(items_a, i, positions_a, items_b, j, positions_b, b < a, distance):
+                        if related == 0 or not shares_vertex(pairs.items_a, i, pairs.items_b, j):
+                            if are_near(i, j, pairs):
                                 place = reserve_slots(counts, shard, 1, capacity)
                                 if place >= 0:
-                                    out[place] = key_at(a, b, vertex_body, face_body, bits)
+                                    out[place] = key_of(i, j, pairs)
                 node = record[6]
 
     return near_among

@@ -17,7 +17,7 @@ from tangere.geometry.simd import POINT_TRIANGLE, VECTORS
 from tangere.runtime import SOUND
 from tangere.soft.contact.activation import FAR, REACH, REST_PART, contact_gap, vertex_normal
 from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, drop_eight
-from tangere.soft.model.assembly import CLOSED, STILL
+from tangere.soft.model.assembly import CLOSED, STILL, SurfaceArrays
 
 wp.set_module_options(SOUND)
 
@@ -47,12 +47,7 @@ def simd_nearest_faces(
     items: wp.array2d[int],
     order: wp.array[int],
     positions: wp.array[wp.vec3d],
-    face_offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
-    rest: wp.array[wp.vec3d],
-    body: wp.array[int],
-    traits: wp.array[int],
+    surface: SurfaceArrays,
     distance: wp.float64,
     by_mask: wp.array[wp.uint64],
     scratch: wp.array2d[int],
@@ -79,6 +74,7 @@ def simd_nearest_faces(
     )
     while other >= 0:
         node = node_of[other]
+        place = node_first[node]
         met = meeting_of(nodes, node, rows, first_own, end_own, cones[other], cone_rows)
         for own in range(first_own, end_own):
             if ((met >> (own - first_own)) & 1) == 1:
@@ -86,34 +82,21 @@ def simd_nearest_faces(
                     v = features[m]
                     before = pending
                     pending = add_candidates(
-                        v,
-                        v,
-                        v,
-                        boxes,
-                        nodes,
-                        node,
-                        lanes,
-                        corners,
-                        other,
-                        node_first[node],
-                        by_mask,
-                        pending,
-                        row,
-                        scratch,
+                        v, v, v, boxes, nodes, node, lanes, corners, other, place, by_mask, pending, row, scratch
                     )
                     if pending > before and gaps[v][0] == wp.float64(0.0):  # the first time
                         gaps[v] = wp.vec2d(FAR, FAR)
-                        normals[v] = wp.normalize(vertex_normal(v, positions, face_offsets, faces_at, faces))
+                        normals[v] = wp.normalize(vertex_normal(v, positions, surface))
                     if pending >= LANES:
-                        keep_nearest(LANES, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest,
-                                     body, traits, distance, normals, gaps, partners)  # fmt: skip
+                        keep_nearest(
+                            LANES, row, scratch, items, order, positions, surface, distance, normals, gaps, partners
+                        )
                         pending = drop_eight(pending, row, scratch)
         other = next_cluster(
             nodes, top, rows, levels, excluded, excluded_end, octets, cone, cone_rows, 0, dirty, row, scratch
         )
     if pending > 0:
-        keep_nearest(pending, row, scratch, items, order, positions, face_offsets, faces_at, faces, rest, body,
-            traits, distance, normals, gaps, partners)  # fmt: skip
+        keep_nearest(pending, row, scratch, items, order, positions, surface, distance, normals, gaps, partners)
 
 
 @wp.func
@@ -124,29 +107,20 @@ def keep_nearest(
     items: wp.array2d[int],
     order: wp.array[int],
     positions: wp.array[wp.vec3d],
-    face_offsets: wp.array[int],
-    faces_at: wp.array[int],
-    faces: wp.array2d[int],
-    rest: wp.array[wp.vec3d],
-    body: wp.array[int],
-    traits: wp.array[int],
+    surface: SurfaceArrays,
     distance: wp.float64,
     normals: wp.array[wp.vec3d],
     gaps: wp.array[wp.vec2d],
     partners: wp.array[int],
 ):
     """Keep those of up to eight candidates that are nearer than what their vertices have."""
-    left = simd_keep_nearest(
-        count, row, scratch, items, order, positions, rest, body, traits, distance, normals, gaps, partners
-    )
+    left = simd_keep_nearest(count, row, scratch, items, order, positions, surface, distance, normals, gaps, partners)
     lane = int(0)
     while left > 0:
         if (left & 1) == 1:
             v = scratch[row, lane]
             j = scratch[row, PENDING + lane]
-            found = contact_gap(
-                v, normals[v], items, j, positions, face_offsets, faces_at, faces, rest, body, traits, distance, gaps[v]
-            )
+            found = contact_gap(v, normals[v], items, j, positions, surface, distance, gaps[v])
             side = int(found < wp.float64(0.0))
             gap = wp.abs(found)
             if gap < FAR:
@@ -183,7 +157,7 @@ def keep_nearest(
         const double* gap = (const double*)&gaps.data[v];
         least[0][lane] = gap[0];
         least[1][lane] = gap[1];
-        both[lane] = (traits.data[v] & traits.data[face[0]] & closed) ? -1 : 0;
+        both[lane] = (surface.traits.data[v] & surface.traits.data[face[0]] & closed) ? -1 : 0;
     }
     const Vector p = gathered(corner[0]), a = gathered(corner[1]), b = gathered(corner[2]), c = gathered(corner[3]);
     const Vector normal = gathered(normal_of);
@@ -202,13 +176,14 @@ def keep_nearest(
     for (int left = candidates & known & bits_of(nearer); left; left &= left - 1) {
         const int lane = __builtin_ctz(left), v = one[lane], place = other[lane], side = behind[lane] ? 1 : 0;
         const int* face = &items.data[3 * place];
-        if (traits.data[v] & traits.data[face[0]] & traits.data[face[1]] & traits.data[face[2]] & still)
+        const int* trait = surface.traits.data;
+        if (trait[v] & trait[face[0]] & trait[face[1]] & trait[face[2]] & still)
             continue;
         double limit = distance;
-        if (body.data[v] == body.data[face[0]]) {
+        if (surface.body.data[v] == surface.body.data[face[0]]) {
             const double* at[4] = {
-                (const double*)&at_rest.data[v], (const double*)&at_rest.data[face[0]],
-                (const double*)&at_rest.data[face[1]], (const double*)&at_rest.data[face[2]]};
+                (const double*)&surface.rest.data[v], (const double*)&surface.rest.data[face[0]],
+                (const double*)&surface.rest.data[face[1]], (const double*)&surface.rest.data[face[2]]};
             double way[3];
             for (int k = 0; k < 3; ++k)
                 way[k] = wa[lane] * (at[0][k] - at[1][k]) + wb[lane] * (at[0][k] - at[2][k])
@@ -240,9 +215,7 @@ def simd_keep_nearest(
     items: wp.array2d[int],
     order: wp.array[int],
     positions: wp.array[wp.vec3d],
-    at_rest: wp.array[wp.vec3d],
-    body: wp.array[int],
-    traits: wp.array[int],
+    surface: SurfaceArrays,
     distance: wp.float64,
     normals: wp.array[wp.vec3d],
     gaps: wp.array[wp.vec2d],

@@ -14,6 +14,7 @@ from tangere.bvh.lbvh import Lanes
 from tangere.geometry.simd import POINT_TRIANGLE, SEGMENT_SEGMENT, VECTORS
 from tangere.runtime import SOUND
 from tangere.soft.safe_step.cpu.simd_smoothness import needed_clearance, simd_fit_map
+from tangere.soft.safe_step.patch_layout import PatchReference
 from tangere.soft.safe_step.separating_direction import TRIES, shortest_offset
 
 wp.set_module_options(SOUND)
@@ -38,107 +39,82 @@ _PAIR = """
 """
 
 
+@wp.struct
+class PatchFeatures:
+    """The edges of patches, and the faces of the clusters of and around them."""
+
+    cluster_offsets: wp.array[int]
+    clusters: wp.array[int]
+    nodes: wp.array[int]
+    first: wp.array[int]
+    last: wp.array[int]
+    items: wp.array2d[int]
+    corners: wp.array2d[Lanes]
+    edge_offsets: wp.array[int]
+    patch_edges: wp.array[int]
+    edges: wp.array2d[int]
+    reach: wp.float64  #: distances are looked for up to there [m]
+
+
+@wp.struct
+class RenewalState:
+    """What is kept of the patches from one renewal to the next, and scratch memory."""
+
+    nearest: wp.array2d[int]  #: (p, 2) edge and cluster that were nearest the last time; -1: none
+    wait: wp.array[int]  #: (p,) steps to wait
+    middles: wp.array[wp.vec4d]  #: of the edges of all patches, and half their lengths [m]
+    faces: wp.array2d[wp.float64]  #: (p, CORNERS)
+
+
 @wp.kernel
 def renew_references(
     first: int,
     patches: wp.array[int],
-    cluster_offsets: wp.array[int],
-    clusters: wp.array[int],
-    offsets: wp.array[int],
-    vertices: wp.array[int],
-    own: wp.array[int],
-    rest: wp.array[wp.vec3d],
-    duals: wp.array[wp.mat33d],
-    tangents: wp.array[wp.mat33d],
-    clearance: wp.array[wp.float64],
-    edge_offsets: wp.array[int],
-    patch_edges: wp.array[int],
-    edges: wp.array2d[int],
-    nodes: wp.array[int],
-    node_first: wp.array[int],
-    node_last: wp.array[int],
-    items: wp.array2d[int],
-    corners: wp.array2d[Lanes],
-    reach: wp.float64,
+    reference: PatchReference,
+    features: PatchFeatures,
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
     least: wp.float64,
-    middles: wp.array[wp.vec4d],
-    scratch: wp.array2d[wp.float64],
-    nearest: wp.array2d[int],
-    wait: wp.array[int],
+    kept: RenewalState,
     maps: wp.array2d[wp.mat33d],
     errors: wp.array2d[wp.vec2d],
     certified: wp.array[int],
 ):
     """Where there is no certificate, compare from now on with how the patch lies when this step ends."""
     p = patches[first + wp.tid()]
-    if certified[p] == 1 or clearance[p] <= wp.float64(0.0):
+    if certified[p] == 1 or reference.clearance[p] <= wp.float64(0.0):
         return
-    if wait[p] > 0:
-        wait[p] = wait[p] - 1
+    if kept.wait[p] > 0:
+        kept.wait[p] = kept.wait[p] - 1
         return
-    wait[p] = RETRY_AFTER
-    if not set_reference(p, offsets, vertices, cluster_offsets, clusters, nodes, node_first, node_last, items, end,
-                    rest, duals, tangents):  # fmt: skip
+    kept.wait[p] = RETRY_AFTER
+    if not set_reference(p, features, end, reference):
         return
-    simd_fit_map(p, 0, offsets, vertices, own, rest, duals, tangents, start, maps, errors)
-    simd_fit_map(p, 1, offsets, vertices, own, rest, duals, tangents, end, maps, errors)
+    simd_fit_map(p, 0, reference, start, maps, errors)
+    simd_fit_map(p, 1, reference, end, maps, errors)
     needed = needed_clearance(p, maps, errors, least)
-    clearance[p] = NO_CLEARANCE
-    if needed < reach:
-        found = ROUNDED * least_distance(
-            p,
-            edge_offsets,
-            patch_edges,
-            edges,
-            cluster_offsets,
-            clusters,
-            nodes,
-            node_first,
-            node_last,
-            items,
-            corners,
-            end,
-            reach,
-            needed,
-            middles,
-            scratch,
-            nearest,
-        )
+    reference.clearance[p] = NO_CLEARANCE
+    if needed < features.reach:
+        found = ROUNDED * least_distance(p, features, end, needed, kept)
         if found > needed:
-            clearance[p] = found
+            reference.clearance[p] = found
             certified[p] = 1
-            wait[p] = 0
+            kept.wait[p] = 0
 
 
 @wp.func
-def set_reference(
-    p: int,
-    offsets: wp.array[int],
-    vertices: wp.array[int],
-    cluster_offsets: wp.array[int],
-    clusters: wp.array[int],
-    nodes: wp.array[int],
-    node_first: wp.array[int],
-    node_last: wp.array[int],
-    items: wp.array2d[int],
-    x: wp.array[wp.vec3d],
-    rest: wp.array[wp.vec3d],
-    duals: wp.array[wp.mat33d],
-    tangents: wp.array[wp.mat33d],
-) -> bool:
+def set_reference(p: int, features: PatchFeatures, x: wp.array[wp.vec3d], reference: PatchReference) -> bool:
     """From now on a patch is compared with how it lies in x; False if it is so narrow that nothing can be fitted."""
     middle = wp.vec3d()
-    for e in range(offsets[p], offsets[p + 1]):
-        middle += x[vertices[e]]
-    middle = middle / wp.float64(offsets[p + 1] - offsets[p])
+    for e in range(reference.offsets[p], reference.offsets[p + 1]):
+        middle += x[reference.vertices[e]]
+    middle = middle / wp.float64(reference.offsets[p + 1] - reference.offsets[p])
     normal = wp.vec3d()
-    for c in range(cluster_offsets[p], cluster_offsets[p + 1]):
-        node = nodes[clusters[c]]
-        for j in range(node_first[node], node_last[node] + 1):
-            a = x[items[j, 0]]
-            normal += wp.cross(x[items[j, 1]] - a, x[items[j, 2]] - a)
+    for c in range(features.cluster_offsets[p], features.cluster_offsets[p + 1]):
+        node = features.nodes[features.clusters[c]]
+        for j in range(features.first[node], features.last[node] + 1):
+            a = x[features.items[j, 0]]
+            normal += wp.cross(x[features.items[j, 1]] - a, x[features.items[j, 2]] - a)
     normal = wp.normalize(normal)
     aside = wp.vec3d(wp.float64(1.0), wp.float64(0.0), wp.float64(0.0))
     if wp.abs(normal[0]) > wp.float64(0.7):
@@ -148,8 +124,8 @@ def set_reference(
     aa = wp.float64(0.0)
     ab = wp.float64(0.0)
     bb = wp.float64(0.0)
-    for e in range(offsets[p], offsets[p + 1]):
-        r = x[vertices[e]] - middle
+    for e in range(reference.offsets[p], reference.offsets[p + 1]):
+        r = x[reference.vertices[e]] - middle
         u = wp.dot(r, one)
         w = wp.dot(r, other)
         aa += u * u
@@ -158,34 +134,18 @@ def set_reference(
     determinant = aa * bb - ab * ab
     if not (determinant > wp.float64(1.0e-9) * aa * bb):
         return False
-    for e in range(offsets[p], offsets[p + 1]):
-        rest[e] = x[vertices[e]] - middle
-    duals[p] = wp.outer(one, (bb * one - ab * other) / determinant) + wp.outer(
+    for e in range(reference.offsets[p], reference.offsets[p + 1]):
+        reference.rest[e] = x[reference.vertices[e]] - middle
+    reference.duals[p] = wp.outer(one, (bb * one - ab * other) / determinant) + wp.outer(
         other, (aa * other - ab * one) / determinant
     )
-    tangents[p] = wp.matrix_from_rows(one, other, normal)
+    reference.tangents[p] = wp.matrix_from_rows(one, other, normal)
     return True
 
 
 @wp.func
 def least_distance(
-    p: int,
-    edge_offsets: wp.array[int],
-    patch_edges: wp.array[int],
-    edges: wp.array2d[int],
-    cluster_offsets: wp.array[int],
-    clusters: wp.array[int],
-    nodes: wp.array[int],
-    node_first: wp.array[int],
-    node_last: wp.array[int],
-    items: wp.array2d[int],
-    corners: wp.array2d[Lanes],
-    x: wp.array[wp.vec3d],
-    reach: wp.float64,
-    needed: wp.float64,
-    middles: wp.array[wp.vec4d],
-    scratch: wp.array2d[wp.float64],
-    nearest: wp.array2d[int],
+    p: int, features: PatchFeatures, x: wp.array[wp.vec3d], needed: wp.float64, kept: RenewalState
 ) -> wp.float64:
     """The least distance of an edge of the patch and a face around it without a common vertex, at most the reach.
 
@@ -193,58 +153,60 @@ def least_distance(
     is looked at first: it is near again, and so nothing far is measured.
     """
     half = wp.float64(0.5)
-    least = reach + wp.float64(0.0)
-    if nearest[p, 0] >= 0:
-        gather_faces(nearest[p, 1], corners, x, p, scratch)
-        v0 = edges[nearest[p, 0], 0]
-        v1 = edges[nearest[p, 0], 1]
-        left = possibly_nearer(v0, v1, nearest[p, 1], corners, x, p, scratch, least)
+    least = features.reach + wp.float64(0.0)
+    if kept.nearest[p, 0] >= 0:
+        gather_faces(kept.nearest[p, 1], features.corners, x, p, kept.faces)
+        v0 = features.edges[kept.nearest[p, 0], 0]
+        v1 = features.edges[kept.nearest[p, 0], 1]
+        left = possibly_nearer(v0, v1, kept.nearest[p, 1], features.corners, x, p, kept.faces, least)
         if left > 0:
-            measured = simd_least_distance(left, v0, v1, x, p, scratch)
+            measured = simd_least_distance(left, v0, v1, x, p, kept.faces)
             if measured >= wp.float64(0.0):
                 least = wp.min(least, measured)
     if not (least > needed):
         return least
-    for e in range(edge_offsets[p], edge_offsets[p + 1]):
-        one = x[edges[patch_edges[e], 0]]
-        other = x[edges[patch_edges[e], 1]]
+    for e in range(features.edge_offsets[p], features.edge_offsets[p + 1]):
+        one = x[features.edges[features.patch_edges[e], 0]]
+        other = x[features.edges[features.patch_edges[e], 1]]
         middle = half * (one + other)
-        middles[e] = wp.vec4d(middle[0], middle[1], middle[2], half * wp.length(other - one))
-    for c in range(cluster_offsets[p], cluster_offsets[p + 1]):
-        node = nodes[clusters[c]]
+        kept.middles[e] = wp.vec4d(middle[0], middle[1], middle[2], half * wp.length(other - one))
+    for c in range(features.cluster_offsets[p], features.cluster_offsets[p + 1]):
+        node = features.nodes[features.clusters[c]]
         centre = wp.vec3d()
-        for j in range(node_first[node], node_last[node] + 1):
-            centre += x[items[j, 0]] + x[items[j, 1]] + x[items[j, 2]]
-        centre = centre / wp.float64(3 * (node_last[node] - node_first[node] + 1))
+        for j in range(features.first[node], features.last[node] + 1):
+            centre += x[features.items[j, 0]] + x[features.items[j, 1]] + x[features.items[j, 2]]
+        centre = centre / wp.float64(3 * (features.last[node] - features.first[node] + 1))
         size = wp.float64(0.0)
-        for j in range(node_first[node], node_last[node] + 1):
+        for j in range(features.first[node], features.last[node] + 1):
             for k in range(3):
-                size = wp.max(size, wp.length_sq(x[items[j, k]] - centre))
+                size = wp.max(size, wp.length_sq(x[features.items[j, k]] - centre))
         size = wp.sqrt(size)
-        gather_faces(clusters[c], corners, x, p, scratch)
-        for e in range(edge_offsets[p], edge_offsets[p + 1]):
-            middle = wp.vec3d(middles[e][0], middles[e][1], middles[e][2])
-            enough = least + size + middles[e][3]
+        gather_faces(features.clusters[c], features.corners, x, p, kept.faces)
+        for e in range(features.edge_offsets[p], features.edge_offsets[p + 1]):
+            middle = wp.vec3d(kept.middles[e][0], kept.middles[e][1], kept.middles[e][2])
+            enough = least + size + kept.middles[e][3]
             if wp.length_sq(middle - centre) < enough * enough:
-                v0 = edges[patch_edges[e], 0]
-                v1 = edges[patch_edges[e], 1]
-                left = possibly_nearer(v0, v1, clusters[c], corners, x, p, scratch, least)
+                v0 = features.edges[features.patch_edges[e], 0]
+                v1 = features.edges[features.patch_edges[e], 1]
+                left = possibly_nearer(v0, v1, features.clusters[c], features.corners, x, p, kept.faces, least)
                 before = least
                 if left > 0:
-                    measured = simd_least_distance(left, v0, v1, x, p, scratch)
+                    measured = simd_least_distance(left, v0, v1, x, p, kept.faces)
                     if measured >= wp.float64(0.0):
                         least = wp.min(least, measured)
                         left = 0
-                j = node_first[node]
+                j = features.first[node]
                 while left > 0:  # slivers, and edges that are nearly parallel
                     if (left & 1) == 1:
-                        way = shortest_offset(x[v0], x[v1], x[items[j, 0]], x[items[j, 1]], x[items[j, 2]])
+                        way = shortest_offset(
+                            x[v0], x[v1], x[features.items[j, 0]], x[features.items[j, 1]], x[features.items[j, 2]]
+                        )
                         least = wp.min(least, wp.length(way))
                     left = left >> 1
                     j = j + 1
                 if least < before:
-                    nearest[p, 0] = patch_edges[e]
-                    nearest[p, 1] = clusters[c]
+                    kept.nearest[p, 0] = features.patch_edges[e]
+                    kept.nearest[p, 1] = features.clusters[c]
                     if not (least > needed):
                         return least
     return least

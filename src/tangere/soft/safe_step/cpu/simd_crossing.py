@@ -14,7 +14,7 @@ from tangere.bvh.wide import begin_descent, meeting_of, next_cluster
 from tangere.geometry.simd import VECTORS
 from tangere.runtime import SOUND, reserve_slots
 from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, drop_eight
-from tangere.soft.safe_step.separating_direction import NOISE, TRIES, USABLE, can_move, may_cross
+from tangere.soft.safe_step.separating_direction import NOISE, TRIES, USABLE, VertexMoves, may_cross
 
 wp.set_module_options(SOUND)
 
@@ -44,10 +44,7 @@ def simd_crossing(
     corners: wp.array2d[Lanes],
     items: wp.array2d[int],
     order: wp.array[int],
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
-    traits: wp.array[int],
-    least: wp.float64,
+    moves: VertexMoves,
     by_mask: wp.array[wp.uint64],
     scratch: wp.array2d[int],
     counts: wp.array[wp.int64],
@@ -89,16 +86,15 @@ def simd_crossing(
                         node_first[node], by_mask, pending, row, scratch,
                     )  # fmt: skip
                     if pending >= LANES:
-                        append_uncertified(LANES, row, scratch, edges, items, order, start, end, traits, least,
-                            shard, counts, capacity, out)  # fmt: skip
+                        append_uncertified(
+                            LANES, row, scratch, edges, items, order, moves, shard, counts, capacity, out
+                        )
                         pending = drop_eight(pending, row, scratch)
         other = next_cluster(
             nodes, top, rows, levels, excluded, excluded_end, octets, any_way, cones, only_dirty, dirty, row, scratch
         )
     if pending > 0:
-        append_uncertified(
-            pending, row, scratch, edges, items, order, start, end, traits, least, shard, counts, capacity, out
-        )
+        append_uncertified(pending, row, scratch, edges, items, order, moves, shard, counts, capacity, out)
 
 
 @wp.func
@@ -109,28 +105,20 @@ def append_uncertified(
     edges: wp.array2d[int],
     items: wp.array2d[int],
     order: wp.array[int],
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
-    traits: wp.array[int],
-    least: wp.float64,
+    moves: VertexMoves,
     shard: int,
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.vec2i],
 ):
     """Append those of up to eight candidates that have no certificate."""
-    left = simd_uncertain(count, row, scratch, edges, items, start, end, least)
+    left = simd_uncertain(count, row, scratch, edges, items, moves)
     lane = int(0)
     while left > 0:
         if (left & 1) == 1:
             i = scratch[row, lane]
             j = scratch[row, PENDING + lane]
-            v0 = edges[i, 0]
-            v1 = edges[i, 1]
-            i0 = items[j, 0]
-            i1 = items[j, 1]
-            i2 = items[j, 2]
-            if can_move(v0, v1, i0, i1, i2, traits) and may_cross(v0, v1, i0, i1, i2, start, end, least):
+            if may_cross(edges[i, 0], edges[i, 1], items[j, 0], items[j, 1], items[j, 2], moves):
                 place = reserve_slots(counts, shard, 1, capacity)
                 if place >= 0:
                     out[place] = wp.vec2i(i, order[j])
@@ -156,8 +144,8 @@ def append_uncertified(
         const int* face = &items.data[3 * other[k]];
         for (int c = 0; c < 5; ++c) {
             const int v = c < 2 ? edge[c] : face[c - 2];
-            from[c][lane] = (const double*)&start.data[v];
-            to[c][lane] = (const double*)&end.data[v];
+            from[c][lane] = (const double*)&moves.start.data[v];
+            to[c][lane] = (const double*)&moves.end.data[v];
         }
     }
     Vector at[5], move[5];
@@ -194,7 +182,7 @@ def append_uncertified(
         const Wide low = smaller(a0, a1), high = larger(zero, larger(b1, b2)), gap = low - high;
         const Wide lost = larger(zero, low - smaller(a0 + dot(n, move[0]), a1 + dot(n, move[1])));
         const Wide reached = larger(dot(n, m[0]), larger(b1 + dot(n, m[1]), b2 + dot(n, m[2])));
-        const Wide room = kept * larger(gap - least, noise * gap);
+        const Wide room = kept * larger(gap - moves.least, noise * gap);
         // Ways too short for their inverse are left to others.
         const Whole holds = number & (length > 1e-100) & (gap > zero) & (lost + larger(zero, reached - high) <= room);
         open &= ~bits_of(holds);
@@ -217,9 +205,7 @@ def simd_uncertain(
     scratch: wp.array2d[int],
     edges: wp.array2d[int],
     items: wp.array2d[int],
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
-    least: wp.float64,
+    moves: VertexMoves,
 ) -> int:
     """Which of up to eight pairs of an edge and a face have no certificate along directions that are soon found."""
     ...

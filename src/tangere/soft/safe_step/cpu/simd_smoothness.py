@@ -10,6 +10,7 @@ import warp as wp
 
 from tangere.geometry.simd import VECTORS
 from tangere.runtime import SOUND
+from tangere.soft.safe_step.patch_layout import PatchReference
 from tangere.soft.safe_step.smoothness import smallest_stretch
 
 wp.set_module_options(SOUND)
@@ -24,13 +25,7 @@ AT_ONCE = 256
 def simd_certify(
     first: int,
     patches: wp.array[int],
-    offsets: wp.array[int],
-    vertices: wp.array[int],
-    own: wp.array[int],
-    rest: wp.array[wp.vec3d],
-    duals: wp.array[wp.mat33d],
-    tangents: wp.array[wp.mat33d],
-    clearance: wp.array[wp.float64],
+    reference: PatchReference,
     start: wp.array[wp.vec3d],
     end: wp.array[wp.vec3d],
     least: wp.float64,
@@ -42,15 +37,15 @@ def simd_certify(
     """Certify a patch; `maps` and `errors` are those at its start and end."""
     p = patches[first + wp.tid()]
     certified[p] = 0
-    if clearance[p] <= wp.float64(0.0):
+    if reference.clearance[p] <= wp.float64(0.0):
         return
     if known == FROM_END:
         maps[0, p] = maps[1, p]
         errors[0, p] = errors[1, p]
     elif known == UNKNOWN:
-        simd_fit_map(p, 0, offsets, vertices, own, rest, duals, tangents, start, maps, errors)
-    simd_fit_map(p, 1, offsets, vertices, own, rest, duals, tangents, end, maps, errors)
-    certified[p] = int(clearance[p] > needed_clearance(p, maps, errors, least))
+        simd_fit_map(p, 0, reference, start, maps, errors)
+    simd_fit_map(p, 1, reference, end, maps, errors)
+    certified[p] = int(reference.clearance[p] > needed_clearance(p, maps, errors, least))
 
 
 @wp.func
@@ -73,7 +68,7 @@ def needed_clearance(
     const int most = {AT_ONCE};
 """
     + """
-    const int begin = offsets.data[p], stop = offsets.data[p + 1];
+    const int begin = reference.offsets.data[p], stop = reference.offsets.data[p + 1];
     alignas(64) double at[3][most], once[3][most];
     alignas(64) long long mine[most];
     // Lanes beyond the last vertex repeat the first one, which adds nothing: all is measured from it.
@@ -81,16 +76,16 @@ def needed_clearance(
         const int count = stop - from < most ? stop - from : most;
         #pragma clang loop vectorize(disable)
         for (int k = 0; k < count; ++k) {
-            const double* place = (const double*)&x.data[vertices.data[from + k]];
-            const double* before = (const double*)&rest.data[from + k];
+            const double* place = (const double*)&x.data[reference.vertices.data[from + k]];
+            const double* before = (const double*)&reference.rest.data[from + k];
             for (int c = 0; c < 3; ++c) {
                 at[c][k] = place[c];
                 once[c][k] = before[c];
             }
-            mine[k] = -(long long)own.data[from + k];
+            mine[k] = -(long long)reference.own.data[from + k];
         }
-        const double* first = (const double*)&x.data[vertices.data[begin]];
-        const double* before = (const double*)&rest.data[begin];
+        const double* first = (const double*)&x.data[reference.vertices.data[begin]];
+        const double* before = (const double*)&reference.rest.data[begin];
         for (int k = count; k % 8; ++k) {
             for (int c = 0; c < 3; ++c) {
                 at[c][k] = first[c];
@@ -106,7 +101,7 @@ def needed_clearance(
     auto added = [](Wide a) -> double {
         return ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]));
     };
-    const double* zeroth = (const double*)&x.data[vertices.data[begin]];
+    const double* zeroth = (const double*)&x.data[reference.vertices.data[begin]];
     const Vector origin = {(Wide)zeroth[0], (Wide)zeroth[1], (Wide)zeroth[2]};
     Vector sum = {zero, zero, zero}, by_x = sum, by_y = sum, by_z = sum;
     for (int from = begin; from < stop; from += most) {
@@ -120,8 +115,8 @@ def needed_clearance(
         }
     }
     const Wide products[9] = {by_x.x, by_x.y, by_x.z, by_y.x, by_y.y, by_y.z, by_z.x, by_z.y, by_z.z};
-    const double* inverse = (const double*)&duals.data[p];
-    const double* t = (const double*)&tangents.data[p];
+    const double* inverse = (const double*)&reference.duals.data[p];
+    const double* t = (const double*)&reference.tangents.data[p];
     double product[9], f[9], one[3], other[3];
     for (int k = 0; k < 9; ++k)
         product[k] = added(products[k]);
@@ -171,12 +166,7 @@ def needed_clearance(
 def simd_fit_map(
     p: int,
     when: int,
-    offsets: wp.array[int],
-    vertices: wp.array[int],
-    own: wp.array[int],
-    rest: wp.array[wp.vec3d],
-    duals: wp.array[wp.mat33d],
-    tangents: wp.array[wp.mat33d],
+    reference: PatchReference,
     x: wp.array[wp.vec3d],
     maps: wp.array2d[wp.mat33d],
     errors: wp.array2d[wp.vec2d],

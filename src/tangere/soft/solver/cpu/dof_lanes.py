@@ -9,64 +9,67 @@ The formulas are those of `model.elastic`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import warp as wp
 
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.contact.row_entries import RowArrays
+from tangere.soft.model.assembly import Assembly, struct_of
 
 
-@dataclass(frozen=True)
+@wp.struct
 class DofLanes:
     """All groups of eight dofs that move, by colour."""
 
-    colours: np.ndarray  #: (c + 1,) where each colour begins
-    table: wp.array  #: (e, 5): first row of neighbours, how many, first row of elements, how many, 1 for solids
-    dofs: wp.array  #: (e, 8)
-    neighbours: wp.array  #: (r, 8)
-    weights: wp.array  #: (r, 8)
-    corners: wp.array  #: (3 q, 8)
-    laws: wp.array  #: (3 q, 8): lam times rest size over 6 volumes or 2 areas, one over those, a
+    colours: wp.array[int]  #: (c + 1,) where each colour begins
+    table: wp.array2d[int]  #: (e, 5): first row of neighbours, how many, first of elements, how many, 1 for solids
+    dofs: wp.array2d[int]  #: (e, 8)
+    neighbours: wp.array2d[int]  #: (r, 8)
+    weights: wp.array2d[wp.float64]  #: (r, 8)
+    corners: wp.array2d[int]  #: (3 q, 8)
+    laws: wp.array2d[wp.float64]  #: (3 q, 8): lam times rest size over 6 volumes or 2 areas, one over those, a
 
-    @staticmethod
-    def of(assembly: Assembly) -> DofLanes:
-        offsets, neighbours, weights, _, element_offsets, opposite, laws = (a.numpy() for a in assembly.material)
-        sizes = np.diff(element_offsets)
-        is_solid = np.zeros(len(sizes), bool)
-        is_solid[sizes > 0] = opposite[element_offsets[:-1][sizes > 0], 2] >= 0
-        order, groups, begins = assembly.order.numpy(), [], [0]
-        for begin, end in pairwise(assembly.colours.tolist()):
-            ours = order[begin:end]
-            for kind in (True, False):
-                some = ours[is_solid[ours] == kind]
-                some = some[np.argsort(-sizes[some], kind="stable")]
-                groups.append(np.concatenate([some, np.repeat(some[-1:], -len(some) % 8)]).reshape(-1, 8))
-            begins.append(sum(map(len, groups)))
-        dofs = np.concatenate(groups)
-        near, near_at = _side_by_side(offsets, dofs)
-        part, part_at = _side_by_side(element_offsets, dofs)
-        near_self, part_self = (np.repeat(dofs, np.diff(at), axis=0) for at in (near_at, part_at))
-        law = np.where(part[..., None] >= 0, laws[part], 0.0)
-        law[..., 0] *= law[..., 1]
-        corner = np.where(part[..., None] >= 0, opposite[part], -1)
-        corner = np.where(corner >= 0, corner, part_self[..., None])
-        lists = near_at[:-1], np.diff(near_at), part_at[:-1], np.diff(part_at)
-        table = np.stack([*lists, is_solid[dofs[:, 0]]], axis=1)
 
-        def rows(array: np.ndarray, dtype) -> wp.array:
-            return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
-
-        return DofLanes(
-            colours=np.array(begins, np.int32),
-            table=rows(table, wp.int32),
-            dofs=rows(dofs, wp.int32),
-            neighbours=rows(np.where(near >= 0, neighbours[near], near_self), wp.int32),
-            weights=rows(np.where(near >= 0, weights[near], 0.0), wp.float64),
-            corners=rows(np.moveaxis(corner, 2, 1).reshape(-1, 8), wp.int32),
-            laws=rows(np.moveaxis(law, 2, 1).reshape(-1, 8), wp.float64),
-        )
+def dof_lanes(assembly: Assembly) -> DofLanes:
+    """The groups of an assembly."""
+    material = assembly.material
+    offsets, neighbours, weights = (
+        a.numpy() for a in (material.neighbour_offsets, material.neighbours, material.weights)
+    )
+    element_offsets, opposite, laws = (a.numpy() for a in (material.element_offsets, material.opposite, material.laws))
+    sizes = np.diff(element_offsets)
+    is_solid = np.zeros(len(sizes), bool)
+    is_solid[sizes > 0] = opposite[element_offsets[:-1][sizes > 0], 2] >= 0
+    order, groups, begins = assembly.order.numpy(), [], [0]
+    for begin, end in pairwise(assembly.colours.tolist()):
+        ours = order[begin:end]
+        for kind in (True, False):
+            some = ours[is_solid[ours] == kind]
+            some = some[np.argsort(-sizes[some], kind="stable")]
+            groups.append(np.concatenate([some, np.repeat(some[-1:], -len(some) % 8)]).reshape(-1, 8))
+        begins.append(sum(map(len, groups)))
+    dofs = np.concatenate(groups)
+    near, near_at = _side_by_side(offsets, dofs)
+    part, part_at = _side_by_side(element_offsets, dofs)
+    near_self, part_self = (np.repeat(dofs, np.diff(at), axis=0) for at in (near_at, part_at))
+    law = np.where(part[..., None] >= 0, laws[part], 0.0)
+    law[..., 0] *= law[..., 1]
+    corner = np.where(part[..., None] >= 0, opposite[part], -1)
+    corner = np.where(corner >= 0, corner, part_self[..., None])
+    lists = near_at[:-1], np.diff(near_at), part_at[:-1], np.diff(part_at)
+    table = np.stack([*lists, is_solid[dofs[:, 0]]], axis=1)
+    return struct_of(
+        DofLanes,
+        assembly.device,
+        colours=np.array(begins),
+        table=table,
+        dofs=dofs,
+        neighbours=np.where(near >= 0, neighbours[near], near_self),
+        weights=np.where(near >= 0, weights[near], 0.0),
+        corners=np.moveaxis(corner, 2, 1).reshape(-1, 8),
+        laws=np.moveaxis(law, 2, 1).reshape(-1, 8),
+    )
 
 
 def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -103,8 +106,8 @@ def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np
     auto cross = [](Vector a, Vector b) -> Vector {
         return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
     };
-    const int* dof = &dofs.data[8 * group];
-    const int* row = &table.data[5 * group];
+    const int* dof = &lanes.dofs.data[8 * group];
+    const int* row = &lanes.table.data[5 * group];
     const Vector here = at(dof);
     Vector force = {};
     Wide xx = {}, xy = {}, xz = {}, yy = {}, yz = {}, zz = {};
@@ -120,12 +123,12 @@ def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np
         const Four pull = inertia.data[i] * (((const Four*)y.data)[i] - places[i]);
         force.x[lane] = pull[0], force.y[lane] = pull[1], force.z[lane] = pull[2];
         xx[lane] = yy[lane] = zz[lane] = inertia.data[i] + diagonal.data[i];
-        if (row_begin.data[i] < row_end.data[i]) {
+        if (rows.begin.data[i] < rows.end.data[i]) {
             Four push = {};
             Wide stiff = {};
-            for (int e = row_begin.data[i]; e < row_end.data[i]; ++e) {
-                const double* row_force = &row_forces.data[12 * entry_row.data[e]];
-                const double* share = (const double*)&entry_pull.data[e];
+            for (int e = rows.begin.data[i]; e < rows.end.data[i]; ++e) {
+                const double* row_force = &row_forces.data[12 * rows.entry_row.data[e]];
+                const double* share = (const double*)&rows.entry_pull.data[e];
                 push += share[0] * *(const Four*)row_force;
                 stiff += share[1] * *(const Wide*)(row_force + 4);
             }
@@ -135,10 +138,10 @@ def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np
         }
     }
     for (int k = row[0]; k < row[0] + row[1]; ++k)
-        add(-*(const Wide*)&weights.data[8 * k], minus(at(&neighbours.data[8 * k]), here));
+        add(-*(const Wide*)&lanes.weights.data[8 * k], minus(at(&lanes.neighbours.data[8 * k]), here));
     for (int k = row[2]; k < row[2] + row[3]; ++k) {
-        const int* corner = &corners.data[24 * k];
-        const Wide* law = (const Wide*)&laws.data[24 * k];
+        const int* corner = &lanes.corners.data[24 * k];
+        const Wide* law = (const Wide*)&lanes.laws.data[24 * k];
         const Vector origin = at(corner);
         const Vector along = minus(at(corner + 8), origin), to = minus(here, origin);
         if (row[4] == 1) {
@@ -169,20 +172,12 @@ def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np
 )
 def move_lanes(
     group: int,
-    table: wp.array2d[int],
-    dofs: wp.array2d[int],
-    neighbours: wp.array2d[int],
-    weights: wp.array2d[wp.float64],
-    corners: wp.array2d[int],
-    laws: wp.array2d[wp.float64],
+    lanes: DofLanes,
     x: wp.array[wp.vec4d],
     y: wp.array[wp.vec4d],
     inertia: wp.array[wp.float64],
     diagonal: wp.array[wp.float64],
-    row_begin: wp.array[int],
-    row_end: wp.array[int],
-    entry_row: wp.array[int],
-    entry_pull: wp.array[wp.vec2d],
+    rows: RowArrays,
     row_forces: wp.array2d[wp.float64],
 ):
     """Each of the eight dofs goes to the minimum of its own part of the energy."""

@@ -10,37 +10,51 @@ import warp as wp
 from tangere.soft.solver.anderson import Dots
 
 
+@wp.struct
+class BodyColumns:
+    """Slices of dofs, masses, and the sums that shift whole bodies."""
+
+    slices: wp.array[wp.vec3i]
+    slices_of: wp.array[int]
+    mass: wp.array[wp.float64]
+    free: wp.array[int]
+    anchored: wp.array[int]
+    body_mass: wp.array[wp.float64]
+    per_dt2: wp.float64
+    missing: wp.array[wp.vec4d]
+    sums: wp.array2d[wp.float64]
+    shift: wp.array[wp.vec4d]
+
+
+@wp.struct
+class MemoryColumns:
+    """What the acceleration remembers, as `AndersonMemory`, in fours."""
+
+    before: wp.array[wp.vec4d]
+    last_r: wp.array[wp.vec4d]
+    last_x: wp.array[wp.vec4d]
+    differences_r: wp.array2d[wp.vec4d]
+    differences_x: wp.array2d[wp.vec4d]
+    dots: wp.array[Dots]
+    valid: wp.array[int]
+    residual: wp.array[wp.float64]
+
+
 @wp.func
-def body_shift(
-    b: int,
-    slice_begin: int,
-    slice_end: int,
-    missing: wp.array[wp.vec4d],
-    anchored: int,
-    mass_per_dt2: wp.float64,
-    per_dt2: wp.float64,
-    sums: wp.array2d[wp.float64],
-) -> wp.vec4d:
+def body_shift(b: int, bodies: BodyColumns) -> wp.vec4d:
     """The shift of a body, see `sweep_end`."""
-    if anchored != 0:
+    if bodies.anchored[b] != 0:
         return wp.vec4d()
-    push = wp.vec3d(sums[b, 0], sums[b, 1], sums[b, 2])
+    push = wp.vec3d(bodies.sums[b, 0], bodies.sums[b, 1], bodies.sums[b, 2])
     total = wp.vec4d()
-    for s in range(slice_begin, slice_end):
-        total += missing[s]
-    push += per_dt2 * wp.vec3d(total[0], total[1], total[2])
-    m = mass_per_dt2
-    matrix = wp.mat33d(
-        m + sums[b, 4],
-        sums[b, 5],
-        sums[b, 6],
-        sums[b, 5],
-        m + sums[b, 7],
-        sums[b, 8],
-        sums[b, 6],
-        sums[b, 8],
-        m + sums[b, 9],
-    )
+    for s in range(bodies.slices_of[b], bodies.slices_of[b + 1]):
+        total += bodies.missing[s]
+    push += bodies.per_dt2 * wp.vec3d(total[0], total[1], total[2])
+    m = bodies.per_dt2 * bodies.body_mass[b]
+    xy = bodies.sums[b, 5]
+    xz = bodies.sums[b, 6]
+    yz = bodies.sums[b, 8]
+    matrix = wp.mat33d(m + bodies.sums[b, 4], xy, xz, xy, m + bodies.sums[b, 7], yz, xz, yz, m + bodies.sums[b, 9])
     shift = wp.inverse(matrix) * push
     return wp.vec4d(shift[0], shift[1], shift[2], wp.float64(0.0))
 
@@ -50,15 +64,14 @@ def body_shift(
     typedef double Four __attribute__((ext_vector_type(4), aligned(8)));
     const Four* a = (const Four*)x.data;
     const Four* b = (const Four*)y.data;
+    const auto slice = bodies.slices.data[part];
     Four sum = {};
-    for (int i = begin; i < end; ++i)
-        sum += mass.data[i] * (b[i] - a[i]);
+    for (int i = slice[1]; i < slice[2]; ++i)
+        sum += bodies.mass.data[i] * (b[i] - a[i]);
     return wp::vec_t<4, wp::float64>(sum[0], sum[1], sum[2], 0.0);
 """
 )
-def missing_move(
-    begin: int, end: int, mass: wp.array[wp.float64], x: wp.array[wp.vec4d], y: wp.array[wp.vec4d]
-) -> wp.vec4d:
+def missing_move(part: int, bodies: BodyColumns, x: wp.array[wp.vec4d], y: wp.array[wp.vec4d]) -> wp.vec4d:
     """Mass times what is missing of the free motion, of some dofs."""
     ...
 
@@ -68,47 +81,34 @@ def missing_move(
     typedef double Four __attribute__((ext_vector_type(4), aligned(8)));
     const int count = x.shape[0];
     auto in = [](auto& array) -> Four* { return (Four*)array.data; };
-    Four* all = in(differences_r);
+    Four* all = in(memory.differences_r);
     Four sums[10] = {};
-    for (int i = begin; i < end; ++i) {
-        if (free.data[i] == 0)
+    const auto slice = bodies.slices.data[part];
+    const Four shift = in(bodies.shift)[slice[0]];
+    for (int i = slice[1]; i < slice[2]; ++i) {
+        if (bodies.free.data[i] == 0)
             continue;
-        const Four here = in(x)[i] + *(const Four*)&shift;
+        const Four here = in(x)[i] + shift;
         in(x)[i] = here;
         if (slot < 0)
             continue;
-        const Four r = here - in(before)[i];
-        all[slot * count + i] = r - in(last_r)[i];
-        in(differences_x)[slot * count + i] = here - in(last_x)[i];
-        in(last_r)[i] = r;
-        in(last_x)[i] = here;
+        const Four r = here - in(memory.before)[i];
+        all[slot * count + i] = r - in(memory.last_r)[i];
+        in(memory.differences_x)[slot * count + i] = here - in(memory.last_x)[i];
+        in(memory.last_r)[i] = r;
+        in(memory.last_x)[i] = here;
         const Four a = all[i], b = all[count + i], c = all[2 * count + i];
-        const double m = mass.data[i];
+        const double m = bodies.mass.data[i];
         const Four ma = m * a, mb = m * b, mr = m * r;
         sums[0] += ma * a, sums[1] += ma * b, sums[2] += ma * c, sums[3] += mb * b, sums[4] += mb * c;
         sums[5] += m * c * c, sums[6] += mr * a, sums[7] += mr * b, sums[8] += mr * c, sums[9] += mr * r;
     }
     for (int k = 0; k < 10; ++k)
-        ((double*)&dots.data[part])[k] = sums[k][0] + sums[k][1] + sums[k][2];
+        ((double*)&memory.dots.data[part])[k] = sums[k][0] + sums[k][1] + sums[k][2];
 """
 )
-def shift_and_record(
-    part: int,
-    begin: int,
-    end: int,
-    slot: int,
-    shift: wp.vec4d,
-    mass: wp.array[wp.float64],
-    free: wp.array[int],
-    x: wp.array[wp.vec4d],
-    before: wp.array[wp.vec4d],
-    last_r: wp.array[wp.vec4d],
-    last_x: wp.array[wp.vec4d],
-    differences_r: wp.array2d[wp.vec4d],
-    differences_x: wp.array2d[wp.vec4d],
-    dots: wp.array[Dots],
-):
-    """Some dofs go along with their body; unless the slot is negative, see `anderson.remember`."""
+def shift_and_record(part: int, slot: int, bodies: BodyColumns, x: wp.array[wp.vec4d], memory: MemoryColumns):
+    """Some dofs go along with their body; unless the slot is negative, see `anderson.record_differences`."""
     ...
 
 
@@ -117,22 +117,15 @@ def shift_and_record(
     typedef double Four __attribute__((ext_vector_type(4), aligned(8)));
     const int count = x.shape[0];
     Four* here = (Four*)x.data;
-    const Four* d = (const Four*)differences_x.data;
-    for (int i = begin; i < end; ++i) {
-        if (free.data[i] == 1)
+    const Four* d = (const Four*)memory.differences_x.data;
+    const auto slice = bodies.slices.data[part];
+    for (int i = slice[1]; i < slice[2]; ++i) {
+        if (bodies.free.data[i] == 1)
             here[i] -= theta[0] * d[i] + theta[1] * d[count + i] + theta[2] * d[2 * count + i];
-        ((Four*)before.data)[i] = here[i];
+        ((Four*)memory.before.data)[i] = here[i];
     }
 """
 )
-def accelerate_slice(
-    begin: int,
-    end: int,
-    theta: wp.vec3d,
-    free: wp.array[int],
-    x: wp.array[wp.vec4d],
-    before: wp.array[wp.vec4d],
-    differences_x: wp.array2d[wp.vec4d],
-):
+def accelerate_slice(part: int, theta: wp.vec3d, bodies: BodyColumns, x: wp.array[wp.vec4d], memory: MemoryColumns):
     """Some dofs go where the combination puts them."""
     ...

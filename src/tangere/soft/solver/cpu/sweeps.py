@@ -9,19 +9,24 @@ Arguments that belong together are structs, which every member of the team copie
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch, thread_count
 from tangere.soft.contact.islands import ContactIslands
-from tangere.soft.contact.row_entries import RowDofs, RowWeights
+from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembly import Assembly, struct_of
 from tangere.soft.solver.anderson import WINDOW, Dots, mixing_coefficients
-from tangere.soft.solver.cpu.dof_lanes import DofLanes, move_lanes
-from tangere.soft.solver.cpu.dof_slices import accelerate_slice, body_shift, missing_move, shift_and_record
+from tangere.soft.solver.cpu.dof_lanes import DofLanes, dof_lanes, move_lanes
+from tangere.soft.solver.cpu.dof_slices import (
+    BodyColumns,
+    MemoryColumns,
+    accelerate_slice,
+    body_shift,
+    missing_move,
+    shift_and_record,
+)
 from tangere.soft.solver.cpu.row_forces import ROW_FORCE, row_gap, sum_body_forces, write_row_force
 from tangere.soft.solver.cpu.team import COUNTER_ROW, next_chunk, run_team, take_chunk, wait_until_done
 
@@ -39,79 +44,6 @@ DOFS_PER_SLICE = wp.constant(64)
 ROWS_PER_CHUNK = wp.constant(32)
 
 
-@wp.struct
-class LaneColumns:
-    """The groups of eight dofs of `DofLanes`, by colour."""
-
-    colours: wp.array[int]
-    table: wp.array2d[int]
-    dofs: wp.array2d[int]
-    neighbours: wp.array2d[int]
-    weights: wp.array2d[wp.float64]
-    corners: wp.array2d[int]
-    laws: wp.array2d[wp.float64]
-
-
-@wp.struct
-class RowColumns:
-    """The contacts: entries by dof, laws of the rows, and what the rows do (`row_forces`)."""
-
-    begin: wp.array[int]
-    end: wp.array[int]
-    entry_row: wp.array[int]
-    entry_pull: wp.array[wp.vec2d]
-    forces: wp.array2d[wp.float64]
-    live: wp.array[int]
-    start: wp.array[wp.vec3d]
-    dofs: wp.array[RowDofs]
-    weights: wp.array[RowWeights]
-    sizes: wp.array[int]
-    normal: wp.array[wp.vec3d]
-    law: wp.array[wp.vec2d]
-    friction: wp.float64
-    slip: wp.float64
-    gap_before: wp.array[wp.vec3d]
-    bodies: wp.array[wp.vec2i]
-
-
-@wp.struct
-class BodyColumns:
-    """Slices of dofs, masses, and the sums that shift whole bodies."""
-
-    slices: wp.array[wp.vec3i]
-    slices_of: wp.array[int]
-    mass: wp.array[wp.float64]
-    free: wp.array[int]
-    anchored: wp.array[int]
-    body_mass: wp.array[wp.float64]
-    per_dt2: wp.float64
-    missing: wp.array[wp.vec4d]
-    sums: wp.array2d[wp.float64]
-    shift: wp.array[wp.vec4d]
-
-
-@wp.struct
-class MemoryColumns:
-    """What the acceleration remembers, as `AndersonMemory`, in fours."""
-
-    before: wp.array[wp.vec4d]
-    last_r: wp.array[wp.vec4d]
-    last_x: wp.array[wp.vec4d]
-    differences_r: wp.array2d[wp.vec4d]
-    differences_x: wp.array2d[wp.vec4d]
-    dots: wp.array[Dots]
-    valid: wp.array[int]
-    residual: wp.array[wp.float64]
-
-
-def _struct(kind: Any, **columns: Any) -> Any:
-    """A struct of these columns."""
-    made = kind()
-    for name, column in columns.items():
-        setattr(made, name, column)
-    return made
-
-
 class CpuSweeps:
     """Sweeps over all dofs that move."""
 
@@ -119,9 +51,9 @@ class CpuSweeps:
         self, assembly: Assembly, islands: ContactIslands, y: wp.array, inertia: wp.array, rows: ContactRows, dt: float
     ) -> None:
         """`y` is the free motion of the step, `inertia` m / dt^2."""
-        device, count, bodies = assembly.device, len(assembly.x), len(assembly.bodies)
+        device, count, bodies = assembly.device, len(assembly.dofs.x), len(assembly.bodies)
         self._rows, self._count, self.accelerated = rows, count, True
-        lanes = DofLanes.of(assembly)
+        lanes = dof_lanes(assembly)
         base = assembly.dof_base
         slices = [
             (b, begin, min(begin + int(DOFS_PER_SLICE), base[b + 1]))
@@ -131,9 +63,6 @@ class CpuSweeps:
         self._slices = len(slices)
         of_body = np.searchsorted([s[0] for s in slices], np.arange(bodies + 1))
 
-        def ints(values) -> wp.array:
-            return wp.array(np.asarray(values, np.int32), dtype=wp.int32, device=device)
-
         def vec4s(*shape: int) -> wp.array:
             return wp.zeros(shape, dtype=wp.vec4d, device=device)
 
@@ -142,57 +71,28 @@ class CpuSweeps:
         phases = 2 + SWEEPS_PER_LAUNCH * (len(lanes.colours) - 1 + OTHER_PHASES)
         self._counters = wp.zeros((phases, COUNTER_ROW), dtype=wp.int32, device=device)
         weight = np.array([body.vertex_mass.sum() for body in assembly.bodies])
-        begin, end, entry_row, entry_pull, *_ = rows.by_dof
-        live, x, start, row_dofs, row_weights, sizes, normal, law, friction, slip = rows.laws
 
         def zeros(*shape: int) -> wp.array:
             return wp.zeros(shape, dtype=wp.float64, device=device)
 
         self._valid = wp.zeros(2, dtype=wp.int32, device=device)
-        lane_columns = _struct(
-            LaneColumns,
-            colours=ints(lanes.colours),
-            table=lanes.table,
-            dofs=lanes.dofs,
-            neighbours=lanes.neighbours,
-            weights=lanes.weights,
-            corners=lanes.corners,
-            laws=lanes.laws,
-        )
-        contacts = _struct(
-            RowColumns,
-            begin=begin,
-            end=end,
-            entry_row=entry_row,
-            entry_pull=entry_pull,
-            forces=zeros(rows.capacity, ROW_FORCE),
-            live=live,
-            start=start,
-            dofs=row_dofs,
-            weights=row_weights,
-            sizes=sizes,
-            normal=normal,
-            law=law,
-            friction=friction,
-            slip=slip,
-            gap_before=wp.zeros_like(rows.normal),
-            bodies=rows.bodies,
-        )
-        sums = _struct(
+        sums = struct_of(
             BodyColumns,
-            slices=wp.array(slices, dtype=wp.vec3i, device=device),
-            slices_of=ints(of_body),
-            mass=assembly.mass,
-            free=assembly.free,
+            device,
+            slices=np.array(slices),
+            slices_of=of_body,
+            mass=assembly.dofs.mass,
+            free=assembly.dofs.free,
             anchored=islands.anchored,
-            body_mass=wp.array(weight, dtype=wp.float64, device=device),
+            body_mass=weight,
             per_dt2=1.0 / dt**2,
             missing=vec4s(len(slices)),
             sums=zeros(bodies, ROW_FORCE),
             shift=vec4s(bodies),
         )
-        memory = _struct(
+        memory = struct_of(
             MemoryColumns,
+            device,
             before=vec4s(count),
             last_r=vec4s(count),
             last_x=vec4s(count),
@@ -202,8 +102,9 @@ class CpuSweeps:
             valid=self._valid,
             residual=zeros(2),
         )
-        arguments = [self._counters, self._sweep_range, x, y, vec4s(count), vec4s(count), inertia, assembly.material[3]]
-        arguments += [lane_columns, contacts, sums, memory]
+        arguments = [self._counters, self._sweep_range, assembly.dofs.x, y, vec4s(count), vec4s(count)]
+        arguments += [inertia, assembly.material.diagonal, lanes, rows.arrays]
+        arguments += [zeros(rows.capacity, ROW_FORCE), wp.zeros_like(rows.arrays.normal), sums, memory]
         self._sweep = PreparedLaunch(_sweep, arguments, device)
 
     def __call__(self, sweeps: int) -> None:
@@ -232,8 +133,10 @@ def _sweep(
     y: wp.array[wp.vec4d],
     inertia: wp.array[wp.float64],
     diagonal: wp.array[wp.float64],
-    lanes: LaneColumns,
-    rows: RowColumns,
+    lanes: DofLanes,
+    rows: RowArrays,
+    row_forces: wp.array2d[wp.float64],
+    gap_before: wp.array[wp.vec3d],
     bodies: BodyColumns,
     memory: MemoryColumns,
 ):
@@ -256,7 +159,7 @@ def _sweep(
                 gap = wp.vec3d()
                 for k in range(rows.sizes[r]):
                     gap += rows.weights[r][k] * rows.start[rows.dofs[r][k]]
-                rows.gap_before[r] = gap
+                gap_before[r] = gap
         chunk = next_chunk(counters, phase)
     if not wait_until_done(counters, phase, parts + batches):
         return
@@ -268,7 +171,7 @@ def _sweep(
             for r in range(chunk * ROWS_PER_CHUNK, wp.min((chunk + 1) * ROWS_PER_CHUNK, rows.live[0])):
                 gap = row_gap(r, x, rows.dofs, rows.weights, rows.sizes)
                 write_row_force(
-                    r, gap, rows.gap_before[r], rows.normal[r], rows.law[r], rows.friction, rows.slip, rows.forces
+                    r, gap, gap_before[r], rows.normal[r], rows.law[r], rows.friction, rows.slip, row_forces
                 )
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, batches):
@@ -284,24 +187,7 @@ def _sweep(
                 for group in range(
                     begin + chunk * GROUPS_PER_CHUNK, wp.min(begin + (chunk + 1) * GROUPS_PER_CHUNK, end)
                 ):
-                    move_lanes(
-                        group,
-                        lanes.table,
-                        lanes.dofs,
-                        lanes.neighbours,
-                        lanes.weights,
-                        lanes.corners,
-                        lanes.laws,
-                        x,
-                        y,
-                        inertia,
-                        diagonal,
-                        rows.begin,
-                        rows.end,
-                        rows.entry_row,
-                        rows.entry_pull,
-                        rows.forces,
-                    )
+                    move_lanes(group, lanes, x, y, inertia, diagonal, rows, row_forces)
                 chunk = next_chunk(counters, phase)
             if not wait_until_done(counters, phase, pieces):
                 return
@@ -313,7 +199,7 @@ def _sweep(
                 if rows.bodies[r][0] != rows.bodies[r][1]:
                     gap = row_gap(r, x, rows.dofs, rows.weights, rows.sizes)
                     write_row_force(
-                        r, gap, rows.gap_before[r], rows.normal[r], rows.law[r], rows.friction, rows.slip, rows.forces
+                        r, gap, gap_before[r], rows.normal[r], rows.law[r], rows.friction, rows.slip, row_forces
                     )
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, batches):
@@ -322,28 +208,16 @@ def _sweep(
         chunk = take_chunk(counters, phase)
         while chunk < parts + 1:
             if chunk == 0:
-                sum_body_forces(rows.live, rows.bodies, rows.forces, bodies.anchored, bodies.sums)
+                sum_body_forces(rows.live, rows.bodies, row_forces, bodies.anchored, bodies.sums)
             else:
-                part = bodies.slices[chunk - 1]
-                bodies.missing[chunk - 1] = missing_move(part[1], part[2], bodies.mass, x, y)
+                bodies.missing[chunk - 1] = missing_move(chunk - 1, bodies, x, y)
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, parts + 1):
             return
         phase += 1
         chunk = take_chunk(counters, phase)
         while chunk < bodies.anchored.shape[0]:
-            heavy = bodies.per_dt2 * bodies.body_mass[chunk]
-            mine = bodies.slices_of[chunk]
-            bodies.shift[chunk] = body_shift(
-                chunk,
-                mine,
-                bodies.slices_of[chunk + 1],
-                bodies.missing,
-                bodies.anchored[chunk],
-                heavy,
-                bodies.per_dt2,
-                bodies.sums,
-            )
+            bodies.shift[chunk] = body_shift(chunk, bodies)
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, bodies.anchored.shape[0]):
             return
@@ -353,23 +227,7 @@ def _sweep(
             slot = -1
         chunk = take_chunk(counters, phase)
         while chunk < parts:
-            part = bodies.slices[chunk]
-            shift_and_record(
-                chunk,
-                part[1],
-                part[2],
-                slot,
-                bodies.shift[part[0]],
-                bodies.mass,
-                bodies.free,
-                x,
-                memory.before,
-                memory.last_r,
-                memory.last_x,
-                memory.differences_r,
-                memory.differences_x,
-                memory.dots,
-            )
+            shift_and_record(chunk, slot, bodies, x, memory)
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, parts):
             return
@@ -386,15 +244,7 @@ def _sweep(
                 if chunk == 0:
                     memory.valid[1 - turn] = now
                     memory.residual[1 - turn] = total[9]
-                accelerate_slice(
-                    bodies.slices[chunk][1],
-                    bodies.slices[chunk][2],
-                    theta,
-                    bodies.free,
-                    x,
-                    memory.before,
-                    memory.differences_x,
-                )
+                accelerate_slice(chunk, theta, bodies, x, memory)
                 chunk = next_chunk(counters, phase)
             if not wait_until_done(counters, phase, parts):
                 return

@@ -17,14 +17,15 @@ import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
 from tangere.soft.contact.islands import ContactIslands
-from tangere.soft.contact.row_entries import RowDofs, RowWeights
+from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows, row_force
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembly import Assembly, DofArrays
 from tangere.soft.solver.anderson import (
     WINDOW,
     AndersonMemory,
     Dots,
     accelerated_position,
+    anderson_memory,
     mixing_coefficients,
     record_differences,
 )
@@ -43,32 +44,31 @@ class SweepEnd:
     def __init__(self, assembly: Assembly, islands: ContactIslands, y: wp.array, rows: ContactRows, dt: float) -> None:
         """`y` is the free motion of the step."""
         device, bodies = assembly.device, len(assembly.bodies)
-        self._rows, self._dofs = rows, len(assembly.x)
-        self._memory = memory = AndersonMemory(assembly)
+        self._rows, self._dofs = rows, len(assembly.dofs.x)
+        self._x, self._memory = assembly.dofs.x, anderson_memory(len(assembly.dofs.x), device)
+        memory = self._memory
         sums = wp.zeros((bodies * SLOTS, int(PARTS)), dtype=wp.float64, device=device)
         weight = np.array([body.vertex_mass.sum() for body in assembly.bodies])
         body_mass = wp.array(weight, dtype=wp.float64, device=device)
         whole = [islands.anchored, body_mass, 1.0 / dt**2, sums]
-        dofs = [assembly.x, y, assembly.mass, assembly.free, assembly.body_of_dof]
-        known = [memory.valid, memory.residual]
+        dofs = assembly.dofs
         slot_of = [*range(WINDOW), -1]  # the last for a sweep that stays plain
         turns = [(slot, turn) for slot in slot_of for turn in range(2)]
         dots = wp.zeros(SLOTS, dtype=Dots, device=device)
         self._sum_forces = PreparedLaunch(
-            _sum_forces, [rows.bodies, *rows.laws, *dofs, islands.anchored, sums, dots], device, serial=True
+            _sum_forces, [rows.arrays, dofs, y, islands.anchored, sums, dots], device, serial=True
         )
         self._shift = {
-            slot: PreparedLaunch(_shift, [slot, *dofs, *whole, *memory.columns, dots], device, serial=True)
-            for slot in slot_of
+            slot: PreparedLaunch(_shift, [slot, dofs, *whole, memory, dots], device, serial=True) for slot in slot_of
         }
         self._accelerate = {
-            key: PreparedLaunch(_accelerate, [*key, *dofs, *memory.columns, *known, sums, dots], device, serial=True)
-            for key in turns
+            key: PreparedLaunch(_accelerate, [*key, dofs, memory, sums, dots], device, serial=True) for key in turns
         }
 
     def begin(self) -> None:
         """Before the first sweep."""
-        self._memory.begin()
+        self._memory.valid.fill_(-1)
+        wp.copy(self._memory.before, self._x)
 
     def __call__(self, sweep: int, *, accelerated: bool) -> None:
         """End the sweep of this number, 0, 1, 2, …"""
@@ -126,22 +126,9 @@ def body_shift(
 @wp.kernel
 def _sum_forces(
     first: int,
-    bodies: wp.array[wp.vec2i],
-    live: wp.array[int],
-    row_x: wp.array[wp.vec3d],
-    start: wp.array[wp.vec3d],
-    dofs: wp.array[RowDofs],
-    weights: wp.array[RowWeights],
-    sizes: wp.array[int],
-    normal: wp.array[wp.vec3d],
-    law: wp.array[wp.vec2d],
-    friction: wp.float64,
-    slip: wp.float64,
-    x: wp.array[wp.vec3d],
+    rows: RowArrays,
+    dofs: DofArrays,
     y: wp.array[wp.vec3d],
-    mass: wp.array[wp.float64],
-    free: wp.array[int],
-    body: wp.array[int],
     anchored: wp.array[int],
     sums: wp.array2d[wp.float64],
     dots: wp.array[Dots],
@@ -152,15 +139,15 @@ def _sum_forces(
     slot = i % slots
     if i < dots.shape[0]:
         dots[i] = Dots()
-    if i < x.shape[0]:
-        missing = mass[i] * (y[i] - x[i])
+    if i < dofs.x.shape[0]:
+        missing = dofs.mass[i] * (y[i] - dofs.x[i])
         for c in range(3):
-            wp.atomic_add(sums, body[i] * slots + slot, c, missing[c])
-    if i < live[0]:
-        a = bodies[i][0]
-        b = bodies[i][1]
+            wp.atomic_add(sums, dofs.body[i] * slots + slot, c, missing[c])
+    if i < rows.live[0]:
+        a = rows.bodies[i][0]
+        b = rows.bodies[i][1]
         if a != b:
-            push, matrix = row_force(i, x, start, dofs, weights, sizes, normal, law, friction, slip)
+            push, matrix = row_force(i, dofs.x, rows)
             if wp.dot(push, push) != wp.float64(0.0):
                 add_contact_force(
                     a * slots + slot, b * slots + slot, anchored[a] == 0, anchored[b] == 0, push, matrix, sums
@@ -171,29 +158,21 @@ def _sum_forces(
 def _shift(
     first: int,
     slot: int,
-    x: wp.array[wp.vec3d],
-    y: wp.array[wp.vec3d],
-    mass: wp.array[wp.float64],
-    free: wp.array[int],
-    body: wp.array[int],
+    dofs: DofArrays,
     anchored: wp.array[int],
     body_mass: wp.array[wp.float64],
     per_dt2: wp.float64,
     sums: wp.array2d[wp.float64],
-    before: wp.array[wp.vec3d],
-    last_r: wp.array[wp.vec3d],
-    last_x: wp.array[wp.vec3d],
-    differences_r: wp.array2d[wp.vec3d],
-    differences_x: wp.array2d[wp.vec3d],
+    memory: AndersonMemory,
     dots: wp.array[Dots],
 ):
     """Every dof finds the shift of its body for itself: cheaper than another launch (one thread on CPU)."""
     i = first + wp.tid()
-    if free[i] == 1:
-        here = x[i] + body_shift(body[i], anchored, body_mass, per_dt2, sums)
-        x[i] = here
+    if dofs.free[i] == 1:
+        here = dofs.x[i] + body_shift(dofs.body[i], anchored, body_mass, per_dt2, sums)
+        dofs.x[i] = here
         if slot >= 0:
-            mine = record_differences(i, slot, here, mass[i], before, last_r, last_x, differences_r, differences_x)
+            mine = record_differences(i, slot, here, dofs.mass[i], memory)
             wp.atomic_add(dots, i % dots.shape[0], mine)
 
 
@@ -202,18 +181,8 @@ def _accelerate(
     first: int,
     slot: int,
     turn: int,
-    x: wp.array[wp.vec3d],
-    y: wp.array[wp.vec3d],
-    mass: wp.array[wp.float64],
-    free: wp.array[int],
-    body: wp.array[int],
-    before: wp.array[wp.vec3d],
-    last_r: wp.array[wp.vec3d],
-    last_x: wp.array[wp.vec3d],
-    differences_r: wp.array2d[wp.vec3d],
-    differences_x: wp.array2d[wp.vec3d],
-    valid: wp.array[int],
-    residual: wp.array[wp.float64],
+    dofs: DofArrays,
+    memory: AndersonMemory,
     sums: wp.array2d[wp.float64],
     dots: wp.array[Dots],
 ):
@@ -223,15 +192,15 @@ def _accelerate(
     while k < sums.shape[0]:
         for c in range(PARTS):
             sums[k, c] = wp.float64(0.0)
-        k += x.shape[0]
+        k += dofs.x.shape[0]
     if slot >= 0:
         total = Dots()
         for s in range(dots.shape[0]):
             total += dots[s]
-        theta, now = mixing_coefficients(slot, total, valid[turn], residual[turn])
+        theta, now = mixing_coefficients(slot, total, memory.valid[turn], memory.residual[turn])
         if i == 0:
-            valid[1 - turn] = now
-            residual[1 - turn] = total[9]
-        if free[i] == 1:
-            x[i] = accelerated_position(i, theta, x[i], differences_x)
-        before[i] = x[i]
+            memory.valid[1 - turn] = now
+            memory.residual[1 - turn] = total[9]
+        if dofs.free[i] == 1:
+            dofs.x[i] = accelerated_position(i, theta, dofs.x[i], memory.differences_x)
+        memory.before[i] = dofs.x[i]

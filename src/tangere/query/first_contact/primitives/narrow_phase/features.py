@@ -26,12 +26,26 @@ from tangere.runtime import SOUND
 wp.set_module_options(SOUND)
 
 
+@wp.struct
+class MovingPoints:
+    """The four points of a query at the start (x) and at the end (y) of the step."""
+
+    x0: wp.vec3d
+    x1: wp.vec3d
+    x2: wp.vec3d
+    x3: wp.vec3d
+    y0: wp.vec3d
+    y1: wp.vec3d
+    y2: wp.vec3d
+    y3: wp.vec3d
+
+
 @dataclass(frozen=True)
 class FeaturePairKind:
     """The functions in which one kind of query differs from the other."""
 
     kind: Kind
-    stays_aside: wp.Function  #: (x0..x3, y0..y3) -> on one axis, the features are apart the same way at both ends
+    stays_aside: wp.Function  #: (MovingPoints) -> on one axis, the features are apart the same way at both ends
     frame: wp.Function  #: (x0..x3) -> e1, e2, e3
     gap: wp.Function  #: (p1, p2, p3) -> gap between the two features along a direction, from the dots with e1, e2, e3
     gap_bound: wp.Function  #: (m1, m2, m3) -> bound of the rounding error of a gap
@@ -51,6 +65,21 @@ UNKNOWN = wp.constant(0)
 GAP_BOUND = wp.constant(wp.float64(32.0 * 2.0**-53))
 #: An orientation is a product of two factors of relative error 5u and a difference, as a quadratic in time: 26u.
 ORIENTATION_BOUND = wp.constant(wp.float64(36.0 * 2.0**-53))
+
+
+@wp.func
+def points_of(start: wp.array[vec], end: wp.array[vec], k: wp.vec4i) -> MovingPoints:
+    """The points with these four numbers."""
+    p = MovingPoints()
+    p.x0 = start[k[0]]
+    p.x1 = start[k[1]]
+    p.x2 = start[k[2]]
+    p.x3 = start[k[3]]
+    p.y0 = end[k[0]]
+    p.y1 = end[k[1]]
+    p.y2 = end[k[2]]
+    p.y3 = end[k[3]]
+    return p
 
 
 @wp.func
@@ -74,21 +103,21 @@ def upper(a: vec, b: vec) -> vec:
 
 
 @wp.func
-def vertex_face_stays_aside(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
-    lo_start = lower(x1, lower(x2, x3))
-    lo_end = lower(y1, lower(y2, y3))
-    if before_on_an_axis(x0, lo_start, y0, lo_end):
+def vertex_face_stays_aside(p: MovingPoints) -> bool:
+    lo_start = lower(p.x1, lower(p.x2, p.x3))
+    lo_end = lower(p.y1, lower(p.y2, p.y3))
+    if before_on_an_axis(p.x0, lo_start, p.y0, lo_end):
         return True
-    hi_start = upper(x1, upper(x2, x3))
-    hi_end = upper(y1, upper(y2, y3))
-    return before_on_an_axis(hi_start, x0, hi_end, y0)
+    hi_start = upper(p.x1, upper(p.x2, p.x3))
+    hi_end = upper(p.y1, upper(p.y2, p.y3))
+    return before_on_an_axis(hi_start, p.x0, hi_end, p.y0)
 
 
 @wp.func
-def edge_edge_stays_aside(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
-    if before_on_an_axis(upper(x0, x1), lower(x2, x3), upper(y0, y1), lower(y2, y3)):
+def edge_edge_stays_aside(p: MovingPoints) -> bool:
+    if before_on_an_axis(upper(p.x0, p.x1), lower(p.x2, p.x3), upper(p.y0, p.y1), lower(p.y2, p.y3)):
         return True
-    return before_on_an_axis(upper(x2, x3), lower(x0, x1), upper(y2, y3), lower(y0, y1))
+    return before_on_an_axis(upper(p.x2, p.x3), lower(p.x0, p.x1), upper(p.y2, p.y3), lower(p.y0, p.y1))
 
 
 @wp.func

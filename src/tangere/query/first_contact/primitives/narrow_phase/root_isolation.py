@@ -35,7 +35,7 @@ from tangere.geometry.polynomials import (
     vec,
 )
 from tangere.query.contacts.record import Status
-from tangere.query.first_contact.primitives.narrow_phase.features import INSIDE, OUTSIDE, FeaturePairKind
+from tangere.query.first_contact.primitives.narrow_phase.features import INSIDE, OUTSIDE, FeaturePairKind, MovingPoints
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -63,9 +63,10 @@ LAST_STEP = wp.constant(wp.float64(6.0e-5))
 
 
 @wp.func
-def finite(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec) -> bool:
+def finite(p: MovingPoints) -> bool:
     """Every coordinate is a number of usable size (a NaN or an infinity survives any sum of them)."""
-    total = (wp.abs(x0) + wp.abs(x1) + wp.abs(x2) + wp.abs(x3)) + (wp.abs(y0) + wp.abs(y1) + wp.abs(y2) + wp.abs(y3))
+    start = wp.abs(p.x0) + wp.abs(p.x1) + wp.abs(p.x2) + wp.abs(p.x3)
+    total = start + (wp.abs(p.y0) + wp.abs(p.y1) + wp.abs(p.y2) + wp.abs(p.y3))
     return total[0] + total[1] + total[2] < LARGEST_SUM
 
 
@@ -186,16 +187,16 @@ def decide_function(features: FeaturePairKind) -> wp.Function:
         return verdict_at(q1, q2, q3, q1 - q2 + q3, bound1, bound2, bound3, bound4)
 
     @wp.func
-    def decide(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, tolerance: real):
+    def decide(p: MovingPoints, tolerance: real):
         zero = real(0.0)
         one = real(1.0)
         never = real(wp.inf)
-        if not finite(x0, x1, x2, x3, y0, y1, y2, y3):
+        if not finite(p):
             return never, never, INVALID
-        if stays_aside(x0, x1, x2, x3, y0, y1, y2, y3):
+        if stays_aside(p):
             return never, never, FREE
-        a1, a2, a3 = frame(x0, x1, x2, x3)
-        b1, b2, b3 = frame(y0, y1, y2, y3)
+        a1, a2, a3 = frame(p.x0, p.x1, p.x2, p.x3)
+        b1, b2, b3 = frame(p.y0, p.y1, p.y2, p.y3)
         m1 = greater(largest(a1), largest(b1))
         m2 = greater(largest(a2), largest(b2))
         m3 = greater(largest(a3), largest(b3))

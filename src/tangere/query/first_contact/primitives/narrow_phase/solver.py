@@ -6,15 +6,14 @@ Queries are read from two arrays of positions, at the start and at the end of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import warp as wp
 
 from tangere.geometry.polynomials import real, vec
-from tangere.query.contacts.record import Status
-from tangere.query.first_contact.primitives.narrow_phase.features import FeaturePairKind
+from tangere.query.contacts.record import Status, empty_columns
+from tangere.query.first_contact.primitives.narrow_phase.features import FeaturePairKind, points_of
 from tangere.query.first_contact.primitives.narrow_phase.root_isolation import (
     INVALID,
     UNRESOLVED,
@@ -36,13 +35,13 @@ MARCHING = 1 << 18
 REGISTERS = 128
 
 
-@dataclass(frozen=True)
+@wp.struct
 class PrimitiveAnswers:
     """Time, certain time and status of each query, on the device."""
 
-    time: wp.array
-    time_upper: wp.array
-    status: wp.array
+    time: wp.array[wp.float64]
+    time_upper: wp.array[wp.float64]
+    status: wp.array[wp.uint8]
 
 
 def solve(
@@ -65,20 +64,15 @@ def solve(
     """
     device = start.device
     count = len(start) // 4 if quads is None else len(quads)
-    answers = PrimitiveAnswers(
-        time=wp.empty(count, dtype=real, device=device),
-        time_upper=wp.empty(count, dtype=real, device=device),
-        status=wp.empty(count, dtype=wp.uint8, device=device),
-    )
+    answers = empty_columns(PrimitiveAnswers, count, device)
     if count == 0:
         return answers
     indexed = quads is not None
     points = [quads if indexed else wp.empty(0, dtype=wp.vec4i, device=device), start, end]
-    outputs = [answers.time, answers.time_upper, answers.status]
     allowed = -1.0 if tolerance is None else tolerance
     if separation > 0.0:
         kernel = _march_separated_kernel(features, indexed)
-        launch(kernel, count, [*points, separation, allowed], outputs, device=device, grain=MARCH_GRAIN)
+        launch(kernel, count, [*points, separation, allowed], [answers], device=device, grain=MARCH_GRAIN)
         if not indexed:
             refuse_invalid(answers.status.numpy())
         return answers
@@ -87,14 +81,14 @@ def solve(
     left = wp.empty(count if listing else 0, dtype=wp.int32, device=device)
     counts = wp.zeros(2, dtype=wp.int32, device=device)
     kernel = _decide_kernel(features, indexed, listing)
-    launch(kernel, count, [*points, allowed], [*outputs, left, counts], device=device, grain=DECIDE_GRAIN)
+    launch(kernel, count, [*points, allowed], [answers, left, counts], device=device, grain=DECIDE_GRAIN)
     threads = min(count, MARCHING)
     if not listing:
         left = where(answers.status, Status.UNRESOLVED)
         threads = len(left)
     kernel = _march_kernel(features, indexed, listing)
     inputs = [left, threads, *points, allowed]
-    launch(kernel, threads, inputs, [*outputs, counts], device=device, grain=MARCH_GRAIN)
+    launch(kernel, threads, inputs, [answers, counts], device=device, grain=MARCH_GRAIN)
     if not indexed and threads and counts.numpy()[1]:
         refuse_invalid(answers.status.numpy())
     return answers
@@ -118,6 +112,14 @@ def chosen(quads: wp.array[wp.vec4i], i: int) -> wp.vec4i:
     return quads[i]
 
 
+@wp.func
+def write_answer(answers: PrimitiveAnswers, i: int, time: real, time_upper: real, status: wp.uint8):
+    """The answer to query i."""
+    answers.time[i] = time
+    answers.time_upper[i] = time_upper
+    answers.status[i] = status
+
+
 @cache
 def _decide_kernel(features: FeaturePairKind, indexed: bool, listing: bool) -> wp.Kernel:
     decide = decide_function(features)
@@ -130,20 +132,13 @@ def _decide_kernel(features: FeaturePairKind, indexed: bool, listing: bool) -> w
         start: wp.array[vec],
         end: wp.array[vec],
         tolerance: real,
-        time: wp.array[real],
-        time_upper: wp.array[real],
-        status: wp.array[wp.uint8],
+        answers: PrimitiveAnswers,
         left: wp.array[int],
         counts: wp.array[int],
     ):
         i = first + wp.tid()
-        k = corners(quads, i)
-        t, upper, found = decide(
-            start[k[0]], start[k[1]], start[k[2]], start[k[3]], end[k[0]], end[k[1]], end[k[2]], end[k[3]], tolerance
-        )
-        time[i] = t
-        time_upper[i] = upper
-        status[i] = found
+        t, upper, found = decide(points_of(start, end, corners(quads, i)), tolerance)
+        write_answer(answers, i, t, upper, found)
         if wp.static(listing):
             if found >= UNRESOLVED:
                 left[wp.atomic_add(counts, 0, 1)] = i
@@ -165,9 +160,7 @@ def _march_kernel(features: FeaturePairKind, indexed: bool, listing: bool) -> wp
         start: wp.array[vec],
         end: wp.array[vec],
         tolerance: real,
-        time: wp.array[real],
-        time_upper: wp.array[real],
-        status: wp.array[wp.uint8],
+        answers: PrimitiveAnswers,
         counts: wp.array[int],
     ):
         total = threads
@@ -175,18 +168,11 @@ def _march_kernel(features: FeaturePairKind, indexed: bool, listing: bool) -> wp
             total = counts[0]
         for place in range(first + wp.tid(), total, threads):
             i = left[place]
-            if status[i] == INVALID:
+            if answers.status[i] == INVALID:
                 counts[1] = 1  # every writer writes the same
             else:
-                k = corners(quads, i)
-                x0 = start[k[0]]
-                x1 = start[k[1]]
-                y0 = end[k[0]]
-                y1 = end[k[1]]
-                t, found = march(x0, x1, start[k[2]], start[k[3]], y0, y1, end[k[2]], end[k[3]], tolerance)
-                time[i] = t
-                time_upper[i] = real(wp.inf)
-                status[i] = found
+                t, found = march(points_of(start, end, corners(quads, i)), tolerance)
+                write_answer(answers, i, t, real(wp.inf), found)
 
     return march_queries
 
@@ -204,26 +190,14 @@ def _march_separated_kernel(features: FeaturePairKind, indexed: bool) -> wp.Kern
         end: wp.array[vec],
         separation: real,
         tolerance: real,
-        time: wp.array[real],
-        time_upper: wp.array[real],
-        status: wp.array[wp.uint8],
+        answers: PrimitiveAnswers,
     ):
         i = first + wp.tid()
-        k = corners(quads, i)
-        x0 = start[k[0]]
-        x1 = start[k[1]]
-        x2 = start[k[2]]
-        x3 = start[k[3]]
-        y0 = end[k[0]]
-        y1 = end[k[1]]
-        y2 = end[k[2]]
-        y3 = end[k[3]]
+        p = points_of(start, end, corners(quads, i))
         t = real(wp.inf)
         found = INVALID
-        if finite(x0, x1, x2, x3, y0, y1, y2, y3):
-            t, found = march(x0, x1, x2, x3, y0, y1, y2, y3, separation, tolerance)
-        time[i] = t
-        time_upper[i] = real(wp.inf)
-        status[i] = found
+        if finite(p):
+            t, found = march(p, separation, tolerance)
+        write_answer(answers, i, t, real(wp.inf), found)
 
     return march_separated_queries

@@ -29,7 +29,12 @@ from tangere.geometry.polynomials import (
     sign_of,
     vec,
 )
-from tangere.query.first_contact.primitives.narrow_phase.features import ORIENTATION_BOUND, OUTSIDE, FeaturePairKind
+from tangere.query.first_contact.primitives.narrow_phase.features import (
+    ORIENTATION_BOUND,
+    OUTSIDE,
+    FeaturePairKind,
+    MovingPoints,
+)
 from tangere.query.first_contact.primitives.narrow_phase.root_isolation import (
     CONTACT,
     FREE,
@@ -180,10 +185,10 @@ def march_function(features: FeaturePairKind) -> wp.Function:
         return next
 
     @wp.func
-    def march(x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, tolerance: real):
+    def march(p: MovingPoints, tolerance: real):
         one = real(1.0)
-        a1, a2, a3 = frame(x0, x1, x2, x3)
-        b1, b2, b3 = frame(y0, y1, y2, y3)
+        a1, a2, a3 = frame(p.x0, p.x1, p.x2, p.x3)
+        b1, b2, b3 = frame(p.y0, p.y1, p.y2, p.y3)
         m1 = wp.max(largest(a1), largest(b1))
         m2 = wp.max(largest(a2), largest(b2))
         m3 = wp.max(largest(a3), largest(b3))
@@ -243,12 +248,10 @@ def march_separated_function(features: FeaturePairKind) -> wp.Function:
         return n
 
     @wp.func
-    def march_separated(
-        x0: vec, x1: vec, x2: vec, x3: vec, y0: vec, y1: vec, y2: vec, y3: vec, separation: real, tolerance: real
-    ):
+    def march_separated(p: MovingPoints, separation: real, tolerance: real):
         one = real(1.0)
-        a1, a2, a3 = frame(x0, x1, x2, x3)
-        b1, b2, b3 = frame(y0, y1, y2, y3)
+        a1, a2, a3 = frame(p.x0, p.x1, p.x2, p.x3)
+        b1, b2, b3 = frame(p.y0, p.y1, p.y2, p.y3)
         m1 = wp.max(largest(a1), largest(b1))
         m2 = wp.max(largest(a2), largest(b2))
         m3 = wp.max(largest(a3), largest(b3))

@@ -1,0 +1,166 @@
+"""Each public question asked about something tiny: what compiles the kernels that are made on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import tangere as tg
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.cells.maps import merge, split
+from tangere.crowd import Bubbles, Orca, scenarios
+from tangere.soft import scenes
+
+#: A question by name, and the call that asks it on a device.
+FirstCall = tuple[str, Callable[[str], object]]
+
+#: Queries in a batch that takes the road of large ones.
+_MANY = 4096
+
+
+def _at(x: float) -> np.ndarray:
+    pose = np.eye(4)
+    pose[0, 3] = x
+    return pose
+
+
+def _ball() -> tg.Mesh:
+    return tg.generate.icosphere(1)
+
+
+def _turning() -> tg.shape.Moving:
+    return _ball().moving(tg.Screw(_at(-4.0), _at(0.5)))
+
+
+def _deforming(device: str) -> None:
+    ball = _ball()
+    end = ball.vertices + (4.0, 0.0, 0.0)
+    beside = ball.replace(vertices=ball.vertices + (4.0, 0.0, 0.0))
+    tg.first_contact(ball.moving(tg.Linear(end)), beside, device=device)
+    tg.all_contacts(ball.moving(tg.Linear(end)), beside, device=device)
+    sheet = tg.generate.sheet(200)
+    tg.first_contact(sheet.moving(tg.Linear(sheet.vertices * (-1.0, 1.0, 1.0))), device=device)
+    tg.all_contacts(sheet.moving(tg.Linear(sheet.vertices * (-1.0, 1.0, 1.0))), device=device)
+    tg.candidates(ball.moving(tg.Linear(end)), beside, device=device)
+
+
+def _rigid(device: str) -> None:
+    tg.first_contact(_turning(), _ball(), device=device)
+    tg.first_contact(_turning(), _ball(), options=tg.RigidOptions(contacts="all"), device=device)
+    movers = [_ball().moving(tg.Twist(_at(4.0 * k), (-4.0 * k, 0.0, 0.0), (0.0, 1.0, 0.0))) for k in range(3)]
+    tg.first_contact(movers, device=device)
+
+
+def _mixed(device: str) -> None:
+    ball = _ball()
+    tg.first_contact(_turning(), ball.moving(tg.Linear(ball.vertices * 1.1)), device=device)
+
+
+def _path(device: str) -> None:
+    tg.check_path(tg.generate.box(), tg.generate.box(), tg.Path(np.stack([_at(-3.0), _at(-2.0)])), device=device)
+    tg.check_path(tg.generate.box(), tg.generate.box(), tg.Path(np.stack([_at(-3.0), _at(1.0)])), device=device)
+
+
+def _clearance(device: str) -> None:
+    tg.least_clearance(_ball().moving(tg.Twist(_at(5.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))), _ball(), device=device)
+
+
+def _distance(device: str) -> None:
+    tg.distance(_ball(), _ball().moving(tg.Rest(_at(3.0))), device=device)
+
+
+def _intersection(device: str) -> None:
+    tg.intersects(_ball(), _ball().moving(tg.Rest(_at(1.0))), device=device)
+    tg.intersects(_ball(), device=device)
+
+
+def _proximity(device: str) -> None:
+    tg.proximity(_ball(), _ball().at(_at(2.05)), distance=0.1, device=device)
+    tg.proximity(tg.generate.sheet(200), distance=0.01, device=device)
+
+
+def _signed_distance(device: str) -> None:
+    tg.signed_distance(np.zeros((3, 3)), _ball(), device=device)
+
+
+def _batches(device: str) -> None:
+    for count in (4, _MANY):
+        x0, x1 = np.random.default_rng(0).random((2, count, 4, 3))
+        for ask in (tg.query.vertex_face, tg.query.edge_edge):
+            ask(x0, x1, device=device)
+        for ask, width in ((tg.query.vertex_edge, 3), (tg.query.vertex_vertex, 2)):
+            ask(x0[:, :width], x1[:, :width], device=device)
+        tg.query.triangle_triangle(*np.random.default_rng(0).random((2, count, 6, 3)), device=device)
+
+
+def _terrain(device: str) -> None:
+    ground = tg.Heightfield(np.zeros((8, 8)))
+    down = tg.Twist(np.eye(4), (0.0, 0.0, -2.0), (0.0, 0.0, 0.0))
+    for body in (
+        tg.Cylinder(0.3, 0.5),
+        tg.Sphere(0.3),
+        tg.Box((0.3, 0.3, 0.3)),
+        tg.Capsule(0.3, 0.5),
+        tg.Cone(0.3, 0.5),
+        tg.ConvexMesh(_ball()),
+    ):
+        pose = np.eye(4)
+        pose[:3, 3] = 3.5, 3.5, 1.5
+        tg.first_contact(body.at(pose).moving(down), ground, device=device)
+        pose[2, 3] = 0.2
+        tg.manifold(body.at(pose), ground, device=device)
+    tg.touches(tg.Cylinder(0.3, 0.5).at(pose), ground, device=device)
+
+
+def _cells(device: str) -> None:
+    for map in (quad_grid(2, 2, device=device), hex_grid(2, 2, 2, device=device)):
+        for method in ("sequential", "sets"):
+            split(map, [0], method=method)
+            merge(map, [0], method=method)
+
+
+def _soft(scene: str) -> Callable[[str], None]:
+    def run(device: str) -> None:
+        simulation = getattr(scenes, scene)(device=device)
+        simulation.run(steps=2)
+
+    return run
+
+
+def _crowd(scenario: str) -> Callable[[str], None]:
+    def run(device: str) -> None:
+        for rule in (Bubbles(), Orca()) if scenario != "swarm" else (Bubbles(),):
+            simulation = getattr(scenarios, scenario)(20, behaviour=rule, device=device)
+            simulation.run(steps=2)
+
+    return run
+
+
+def _picture(device: str) -> None:
+    tg.picture(_ball(), size=(16, 12), device=device)
+
+
+#: Every question, by the room that answers it.
+FIRST_CALLS: dict[str, list[FirstCall]] = {
+    "query": [
+        ("batches of primitives", _batches),
+        ("first contact, deforming", _deforming),
+        ("first contact, rigid", _rigid),
+        ("first contact, rigid with deforming", _mixed),
+        ("bodies on terrain", _terrain),
+        ("check of a path", _path),
+        ("least clearance", _clearance),
+        ("distance", _distance),
+        ("intersection", _intersection),
+        ("proximity", _proximity),
+        ("signed distance", _signed_distance),
+    ],
+    "cells": [("splitting and merging", _cells)],
+    "soft": [(f"soft {scene}", _soft(scene)) for scene in ("drop", "cloth")],
+    "crowd": [
+        (f"crowd {scenario}", _crowd(scenario))
+        for scenario in ("corridor", "circle", "city", "snake", "planet", "knot", "potatoid", "swarm")
+    ],
+    "view": [("picture", _picture)],
+}

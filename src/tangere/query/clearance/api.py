@@ -1,0 +1,187 @@
+"""How near do two moving rigid bodies come to each other, at the least, and when?
+
+Question: the least distance over the whole step, from below and from above.
+Method:   the distance at a few instants is a first bound from above; one search lowers it until nothing can be nearer
+          than (1 - accuracy) of it (`traversal`). All queries of a batch are searched in one launch.
+Sound:    lower <= least distance <= upper, rounding included. Bodies that come within the tolerance have lower 0.
+Known as: certified (minimum) clearance, minimum separation distance over a motion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.query.clearance.traversal import NearestApproach, NodePair, find_nearest_approach
+from tangere.query.distance.api import distance
+from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, bodies_of
+from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
+from tangere.runtime import (
+    Arrays,
+    InputError,
+    choose_device,
+    launch,
+    not_negative,
+    number,
+    to_numpy,
+    using_threads,
+    view_room,
+)
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
+
+#: Instants at which the distance is measured first: the nearer the first bound, the shorter the search.
+INSTANTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastClearance:
+    """The least distance of two bodies during a step; with n motions every field has shape (n,)."""
+
+    lower: Any  #: they never come nearer [m]
+    upper: Any  #: … and once come as near as this [m]; inf where that is farther than was asked for
+    time: Any  #: when, in [0, 1]; NaN where upper is inf
+    triangle_a: Any  #: of a that is nearest then; -1 where upper is inf
+    triangle_b: Any
+
+    def __repr__(self) -> str:
+        if np.ndim(self.upper):
+            least = f", least {np.min(self.upper):.9g}" if len(self.upper) else ""
+            return f"LeastClearance({len(self.upper)} queries{least})"
+        return f"LeastClearance({self.lower:.9g} to {self.upper:.9g} m at t={self.time:.9g})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how near, when and where; of many, the nearest."""
+        lower, upper, time, of_a, of_b = map(
+            np.atleast_1d, (self.lower, self.upper, self.time, self.triangle_a, self.triangle_b)
+        )
+        facts = {"queries": str(len(upper))} if np.ndim(self.upper) else {}
+        if len(upper):
+            k = int(upper.argmin())
+            facts |= {
+                "distance": f"{lower[k]:.9g} to {upper[k]:.9g} m",
+                "time": f"{time[k]:.9g}",
+                "triangles": f"{of_a[k]} and {of_b[k]}",
+            }
+        return view_room().html("LeastClearance", facts)
+
+
+def least_clearance(
+    a: Mesh | Moving,
+    b: Mesh | Moving,
+    *,
+    accuracy: float = 0.1,
+    cap: Arrays | None = None,
+    tolerance: float | None = None,
+    device: str | wp.Device | None = None,
+    threads: int | None = None,
+) -> LeastClearance:
+    """How near two rigid bodies come to each other between t = 0 and t = 1.
+
+    Args:
+        a, b: meshes at rest or moving rigidly; n motions with n, or n with one.
+        accuracy: lower is at least (1 - accuracy) upper; in (0, 1). Small ones are dear where bodies stay close.
+        cap: clearance beyond it does not matter: lower is then (1 - accuracy) cap, upper inf [m]; one or (n,).
+            None means no cap.
+        tolerance: bodies that come as near as this are taken to touch [m]; None means 1e-6 of the larger body's size.
+        device: where to search; None means CUDA if present.
+        threads: CPU threads, for a batch; None means all, or TANGERE_THREADS.
+
+    Example:
+        >>> import numpy as np, tangere as tg
+        >>> ball = tg.generate.icosphere(subdivisions=3)
+        >>> start = np.eye(4)
+        >>> start[:3, 3] = (-4.0, 2.5, 0.0)
+        >>> passing = ball.moving(tg.Twist(start, (8.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+        >>> near = tg.least_clearance(passing, ball, accuracy=0.01, device="cpu")
+        >>> round(near.upper, 2), round(near.time, 1), near.lower > 0.99 * near.upper - 1e-9
+        (0.5, 0.5, True)
+    """
+    check_accuracy(accuracy)
+    if tolerance is not None:
+        not_negative(tolerance, "tolerance")
+    sides = bodies_of(a, "a"), bodies_of(b, "b")
+    single = all(bodies.count is None for bodies in sides)
+    with using_threads(threads):
+        count = _count(*sides)
+        known = _measured(a, b, count, device)
+        bounds = np.minimum(known[0], np.inf if cap is None else _caps(cap, count))
+        found, lower = search_clearance(*sides, bounds, accuracy=accuracy, tolerance=tolerance, device=device)
+    seen = found["time"] >= 0.0
+    measured = ~seen & (known[0] <= bounds)
+    result = LeastClearance(
+        lower,
+        np.where(seen | measured, found["upper"], np.inf),
+        np.where(seen, found["time"], np.where(measured, known[1], np.nan)),
+        np.where(seen, found["a"], np.where(measured, known[2], -1)).astype(np.int32),
+        np.where(seen, found["b"], np.where(measured, known[3], -1)).astype(np.int32),
+    )
+    if single:
+        return LeastClearance(*(column[0].item() for column in vars(result).values()))
+    return result
+
+
+def search_clearance(
+    a: MovingBodies,
+    b: MovingBodies,
+    bounds: np.ndarray,
+    *,
+    accuracy: float,
+    tolerance: float | None,
+    device: str | wp.Device | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The `NearestApproach` of n queries below their bounds, and how near they certainly do not come, each (n,).
+
+    Args:
+        bounds: distances that are known, or as far as is asked, (n,), finite.
+    """
+    place, count = choose_device(device), len(bounds)
+    if not count:
+        return np.zeros(0, NearestApproach.numpy_dtype()), np.zeros(0)
+    forests = Forest.of(a.shapes, place), Forest.of(b.shapes, place)
+    batch = RigidQueryBatch(*forests, count, len(a.motion.records()) + len(b.motion.records()), place)
+    batch.set_queries(a, b, 0.0, tolerance)
+    room = forests[0].depth + forests[1].depth + 4
+    given = np.zeros(count, NearestApproach.numpy_dtype())
+    given["upper"] = bounds
+    found = wp.array(given, dtype=NearestApproach, device=place)
+    stack = wp.empty(count * room, dtype=NodePair, device=place)
+    launch(find_nearest_approach, count, [batch.arrays, accuracy, room, stack], [found], device=place, grain=1)
+    nearest = found.numpy()
+    return nearest, np.where(nearest["certified"], (1.0 - accuracy) * nearest["upper"], 0.0)
+
+
+def check_accuracy(accuracy: float) -> None:
+    """Raise unless a relative accuracy is one."""
+    if not 0.0 < number(accuracy, "accuracy") < 1.0:
+        raise InputError(f"accuracy must be between 0 and 1, not {accuracy!r}")
+
+
+def _count(a: MovingBodies, b: MovingBodies) -> int:
+    counts = {bodies.count for bodies in (a, b) if bodies.count is not None}
+    if len(counts) > 1:
+        raise InputError(f"a has {a.count} bodies and b has {b.count}: they must be as many, or one")
+    return counts.pop() if counts else 1
+
+
+def _caps(cap: Arrays, count: int) -> np.ndarray:
+    caps = np.atleast_1d(to_numpy(cap, "cap", None)).astype(float)
+    if caps.shape not in ((1,), (count,)) or not (caps > 0.0).all():
+        raise InputError(f"cap must be a positive length, or one for each of {count} queries, not {cap!r}")
+    return caps
+
+
+def _measured(a: Any, b: Any, count: int, device: Any) -> tuple[np.ndarray, ...]:
+    """Distance, time and triangles at the nearest of some instants, each (count,)."""
+    best: tuple[np.ndarray, ...] = ()
+    for instant in INSTANTS:
+        seen = distance(a, b, time=instant, device=device)
+        now = tuple(
+            np.broadcast_to(column, count) for column in (seen.upper, instant, seen.triangle_a, seen.triangle_b)
+        )
+        nearer = now[0] < best[0] if best else np.ones(count, bool)
+        best = tuple(np.where(nearer, new, old) for new, old in zip(now, best or now, strict=True))
+    return best

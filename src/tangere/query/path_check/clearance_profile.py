@@ -1,0 +1,162 @@
+"""How far is a part from its obstacles along a path, and how near does it come at the least?
+
+Method:   the distance is measured at regular instants and where segments touch (`distance`). The least of them bounds
+          a search of all segments (`tangere.query.clearance`), which finds where the part comes nearer in between.
+Sound:    between two instants no point of the part moves farther than `way`, so the distance is at least
+          (lower before + lower after - way) / 2; and at least the separation where the search for contacts certified
+          it, and the lower bound that the search for the least clearance found for the segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import warp as wp
+
+from tangere.motion import Path, Rest
+from tangere.query.clearance.api import search_clearance
+from tangere.query.distance.api import distance
+from tangere.query.first_contact.rigid.bodies import MovingBodies, bodies_of
+from tangere.query.path_check.segments import PathSegments, path_segment
+from tangere.shape import Moving
+from tangere.shape.mesh import Mesh
+
+#: PathSegments asked at a time: enough to keep every core busy, few enough to tell of progress.
+BLOCK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Clearance:
+    """Distance of the part to the nearest obstacle at instants on the path, contacts among them."""
+
+    time: np.ndarray  #: (m,) along the path, rising from 0 to 1
+    lower: np.ndarray  #: (m,) the true distance is not smaller [m]
+    upper: np.ndarray  #: (m,) … and not larger [m]; both 0 where they overlap
+    obstacle: np.ndarray  #: (m,) number of the nearest one
+    between: np.ndarray  #: (m - 1,) the distance is not smaller at any time between two instants [m]
+
+    @property
+    def least(self) -> float:
+        """The least distance on the path, from above [m]: 0 where contact is certain, else at most its gap."""
+        return float(self.upper.min())
+
+    @property
+    def least_time(self) -> float:
+        """When that is, along the path."""
+        return float(self.time[self.upper.argmin()])
+
+    @property
+    def certain(self) -> float:
+        """The least distance on the path, from below [m]: at least the separation of a free path, and (1 - accuracy)
+        of `least` or of the cap."""
+        return float(min(self.lower.min(), self.between.min()))
+
+
+@dataclass(frozen=True, eq=False)
+class PathQuestion:
+    """A part, its path and what is in the way."""
+
+    part: Mesh
+    obstacles: list[Mesh | Moving]
+    path: Path
+    separation: float
+    tolerance: float | None
+    device: str | wp.Device | None
+    progress: Callable[[int, int], None] | None
+
+    def blocks(self, part: int) -> Iterator[tuple[int, Mesh | Moving, slice]]:
+        """Every obstacle with every block of segments; tells of progress after each, in one of two parts of it."""
+        starts = range(0, len(self.path), BLOCK)
+        steps = count(part * len(self.obstacles) * len(starts) + 1)
+        for number, obstacle in enumerate(self.obstacles):
+            for first in starts:
+                yield number, obstacle, slice(first, first + BLOCK)
+                if self.progress is not None:
+                    self.progress(next(steps), 2 * len(self.obstacles) * len(starts))
+
+    def distances(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From below and from above, each (obstacles, len(times)) [m]."""
+        poses = self.path.pose(times)
+        found = [distance(self.part.moving(Rest(poses)), obstacle, device=self.device) for obstacle in self.obstacles]
+        return np.stack([each.lower for each in found]), np.stack([each.upper for each in found])
+
+
+def clearance_profile(
+    question: PathQuestion, segments: PathSegments, *, instants: int, accuracy: float, cap: float
+) -> Clearance:
+    """Distances at regular instants, where segments touch, and where the part comes nearest."""
+    path = question.path
+    share = np.arange(instants) / instants
+    times = np.append((path.times[:-1, None] + np.diff(path.times)[:, None] * share).ravel(), 1.0)
+    certain = segments.touching[np.isfinite(segments.time_upper[segments.touching])]
+    if len(segments.touching):
+        times = np.unique(np.concatenate([times, segments.time[segments.touching], segments.time_upper[certain]]))
+    lower, upper = question.distances(times)
+    # Contact is certain there whatever rounding does to the pose.
+    reached = segments.obstacle[certain], np.searchsorted(times, segments.time_upper[certain])
+    upper[reached] = np.minimum(upper[reached], question.separation)
+    lower[reached] = np.minimum(lower[reached], upper[reached])
+
+    dips, kept = _search_between(question, float(min(upper.min(), cap)), accuracy)
+    dips = np.setdiff1d(dips, times)
+    if len(dips):
+        rows = np.searchsorted(times, dips)
+        times = np.insert(times, rows, dips)
+        measured = question.distances(dips)
+        lower, upper = (np.insert(old, rows, new, axis=1) for old, new in zip((lower, upper), measured, strict=True))
+
+    nearest = np.argmin(upper, axis=0)
+    least, most = lower.min(axis=0), upper[nearest, np.arange(len(times))]
+    between = np.maximum(0.5 * (least[:-1] + least[1:] - _way(question.part, path, times)), 0.0)
+    free = segments.certified(path, times)
+    between = np.maximum(between, np.where(free, question.separation, 0.0))
+    between = np.maximum(between, kept[path_segment(path, times[:-1])])
+    # What is certified of a stretch holds at both its ends, but for contacts with the separation.
+    touching = np.isin(times, segments.time[segments.touching])
+    ends = (np.append(free, False) | np.append(False, free)) & ~touching
+    least[ends] = np.maximum(least[ends], question.separation)
+    least = np.maximum(least, kept[path_segment(path, times)])
+    return Clearance(times, np.minimum(least, most), most, nearest, between)
+
+
+def _search_between(question: PathQuestion, bound: float, accuracy: float) -> tuple[np.ndarray, np.ndarray]:
+    """Times when segments are nearer than `bound`, and how near each one certainly does not come, (segments,)."""
+    path, obstacles = question.path, question.obstacles
+    kept = np.full((len(obstacles), len(path)), np.inf)
+    seen, when = np.full(kept.shape, np.inf), np.full(kept.shape, np.nan)
+    for number, obstacle, block in question.blocks(1):
+        if bound > 0.0:  # else there is a contact, and nothing nearer
+            bodies = MovingBodies((question.part,), path.segments[block])
+            bounds = np.full(len(path.times[:-1][block]), bound)
+            found, kept[number, block] = search_clearance(
+                bodies,
+                bodies_of(obstacle, "obstacle"),
+                bounds,
+                accuracy=accuracy,
+                tolerance=question.tolerance,
+                device=question.device,
+            )
+            dips = found["time"] >= 0.0
+            seen[number, block] = np.where(dips, found["upper"], np.inf)
+            when[number, block] = np.where(dips, found["time"], np.nan)
+        else:
+            kept[number, block] = 0.0
+    nearest = np.argmin(seen, axis=0)
+    rows = np.flatnonzero(np.isfinite(seen.min(axis=0)))
+    times = path.times[rows] + when[nearest[rows], rows] * np.diff(path.times)[rows]
+    return times, kept.min(axis=0)
+
+
+def _way(part: Mesh, path: Path, times: np.ndarray) -> np.ndarray:
+    """(m - 1,) how far any point of the part goes between two times at most [m]: rates are constant along a screw."""
+    middle = 0.5 * (times[:-1] + times[1:])
+    angular, linear = path.twist(middle)
+    centre = 0.5 * (part.bounds[0] + part.bounds[1])
+    radius = np.linalg.norm(part.vertices - centre, axis=1).max()
+    pose = path.pose(middle)
+    at = pose[:, :3, :3] @ centre + pose[:, :3, 3]
+    speed = np.linalg.norm(linear + np.cross(angular, at), axis=1) + np.linalg.norm(angular, axis=1) * radius
+    return speed * np.diff(times) * (1.0 + 1e-9)

@@ -1,0 +1,145 @@
+"""How near do moving bodies come? Bounds against distances at many instants, and against formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+import tangere as tg
+
+
+def place(x, y=0.0, z=0.0, turn=(0.0, 0.0, 0.0)):
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.from_rotvec(turn).as_matrix()
+    pose[:3, 3] = x, y, z
+    return pose
+
+
+def sampled(a, b, samples=400):
+    found = tg.distance(a, b, time=np.linspace(0.0, 1.0, samples), device="cpu")
+    return found.lower.min(), found.upper.min()
+
+
+SHAPES = {
+    "torus": lambda: tg.generate.torus(600, tube=0.3),
+    "comb": lambda: tg.generate.comb(),
+    "box": lambda: tg.generate.box(),
+    "ball": lambda: tg.generate.bumpy_sphere(500),
+}
+
+
+@pytest.mark.parametrize("one", SHAPES)
+@pytest.mark.parametrize("accuracy", [0.5, 0.05])
+def test_no_sampled_distance_is_below_the_bound_and_the_least_is_near_it(one, accuracy):
+    rng = np.random.default_rng(7)
+    a, b = SHAPES[one](), SHAPES["torus"]()
+    for _ in range(6):
+        start = place(*rng.normal(0.0, 2.5, 3), turn=rng.normal(0.0, 1.0, 3))
+        moving = a.moving(tg.Twist(start, rng.normal(0.0, 2.0, 3), rng.normal(0.0, 2.0, 3)))
+        found = tg.least_clearance(moving, b, accuracy=accuracy, device="cpu")
+        _, seen = sampled(moving, b)
+        assert found.lower <= seen
+        assert found.upper <= seen + 0.5 * seen
+        at = tg.distance(moving, b, time=found.time, device="cpu")
+        assert at.lower <= found.upper + 1e-9
+        assert at.upper >= found.lower
+        if tg.first_contact(moving, b, device="cpu"):
+            assert found.lower == 0.0
+            assert found.upper < 1e-5
+        else:
+            assert found.lower >= (1.0 - accuracy) * found.upper
+
+
+def test_a_ball_that_passes_another_comes_as_near_as_the_formula_says():
+    ball = tg.generate.icosphere(subdivisions=4)
+    moving = ball.moving(tg.Twist(place(-5.0, 2.25), (9.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    found = tg.least_clearance(moving, ball, accuracy=1e-3, device="cpu")
+    assert found.lower <= 0.26
+    assert 0.2499 <= found.upper <= 0.26
+    assert abs(found.time - 5.0 / 9.0) < 0.02
+
+
+def test_a_box_over_a_table_keeps_its_height_to_the_last_digits():
+    table = tg.generate.box((10.0, 10.0, 1.0))
+    moving = tg.generate.box().moving(tg.Twist(place(-3.0, 0.0, 1.0 + 1e-3), (6.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    found = tg.least_clearance(moving, table, accuracy=0.01, device="cpu")
+    assert 0.99e-3 - 1e-12 <= found.lower <= 1e-3 <= found.upper <= 1e-3 + 1e-12
+
+
+def test_a_spin_that_dips_between_the_instants_is_seen():
+    """A bar turns once about the axis; its end passes a post at t = 0.13, between the instants measured first."""
+    bar = tg.generate.box((2.0, 0.05, 0.05))
+    turn = 2.0 * np.pi * 0.13
+    post = tg.generate.box((0.02, 0.02, 1.0)).at(place(1.05 * np.cos(turn), 1.05 * np.sin(turn)))
+    moving = bar.moving(tg.Twist(np.eye(4), (0.0, 0.0, 0.0), (0.0, 0.0, 2.0 * np.pi)))
+    found = tg.least_clearance(moving, post, accuracy=0.05, device="cpu")
+    assert found.upper < 0.05
+    assert min(abs(found.time - 0.13), abs(found.time - 0.63)) < 0.02
+
+
+def test_what_is_beyond_the_cap_is_not_searched():
+    a, b = tg.generate.box(), tg.generate.box().at(place(4.0))
+    found = tg.least_clearance(a, b, cap=0.5, accuracy=0.1, device="cpu")
+    assert (found.lower, found.upper) == (0.45, np.inf)
+    assert np.isnan(found.time)
+    assert found.triangle_a == -1
+
+
+def test_many_motions_answer_as_each_by_itself():
+    torus, ball = SHAPES["torus"](), SHAPES["ball"]()
+    rng = np.random.default_rng(3)
+    starts = np.stack([place(*rng.normal(0.0, 2.0, 3), turn=rng.normal(size=3)) for _ in range(12)])
+    motion = tg.Twist(starts, rng.normal(size=(12, 3)), rng.normal(size=(12, 3)))
+    many = tg.least_clearance(torus.moving(motion), ball, device="cpu")
+    for row in range(12):
+        one = tg.least_clearance(torus.moving(motion[row]), ball, device="cpu")
+        for name in ("lower", "upper", "time", "triangle_a", "triangle_b"):
+            assert getattr(one, name) == getattr(many, name)[row]
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**31), st.floats(0.02, 0.9))
+def test_bounds_hold_for_chains_and_both_bodies_moving(seed, accuracy):
+    rng = np.random.default_rng(seed)
+    a = tg.generate.box(rng.uniform(0.2, 1.5, 3)).moving(
+        tg.Twist(place(*rng.normal(0.0, 1.5, 3)), rng.normal(0.0, 2.0, 3), rng.normal(0.0, 3.0, 3))
+    )
+    b = tg.generate.box(rng.uniform(0.2, 1.5, 3)).moving(
+        tg.Twist(place(*rng.normal(0.0, 1.5, 3)), rng.normal(0.0, 2.0, 3), rng.normal(0.0, 3.0, 3))
+    )
+    found = tg.least_clearance(a, b, accuracy=accuracy, device="cpu")
+    lower, upper = sampled(a, b, 120)
+    assert found.lower <= upper
+    assert found.upper >= found.lower
+    if found.lower:
+        assert lower >= found.lower - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"accuracy": 0.0}, "accuracy must be between 0 and 1"),
+        ({"accuracy": 1.0}, "accuracy must be between 0 and 1"),
+        ({"accuracy": np.nan}, "accuracy"),
+        ({"cap": -1.0}, "cap must be a positive length"),
+        ({"cap": [1.0, 2.0]}, "cap must be a positive length"),
+        ({"tolerance": -1.0}, "tolerance"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(tg.TangereError, match=message):
+        tg.least_clearance(tg.generate.box(), tg.generate.box().at(place(3.0)), device="cpu", **arguments)
+
+
+def test_every_device_answers_as_the_cpu(device):
+    torus, ball = SHAPES["torus"](), SHAPES["ball"]()
+    rng = np.random.default_rng(5)
+    starts = np.stack([place(*rng.normal(0.0, 2.5, 3), turn=rng.normal(size=3)) for _ in range(40)])
+    motion = tg.Twist(starts, rng.normal(size=(40, 3)), rng.normal(size=(40, 3)))
+    here = tg.least_clearance(torus.moving(motion), ball, device="cpu")
+    there = tg.least_clearance(torus.moving(motion), ball, device=device)
+    np.testing.assert_allclose(there.lower, here.lower, atol=1e-9)
+    np.testing.assert_allclose(there.upper, here.upper, atol=1e-9)

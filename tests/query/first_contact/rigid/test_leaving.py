@@ -1,0 +1,226 @@
+"""Parts that start in contact: what is shallower than a skin is ignored, what is deeper is told.
+
+The oracle samples the motion: points of the obstacles, and how deep they get into the part (`signed_distance`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import trimesh
+from scipy.spatial.transform import Rotation
+
+import tangere as tg
+from tangere.query.first_contact.skin import mesh_without_skin
+from tangere.shape.mesh import chord_error, inset
+
+
+def mesh_of(solid, name="part"):
+    solid.merge_vertices()
+    return tg.Mesh(solid.vertices, solid.faces, name=name)
+
+
+def cylinder(radius, low, high, sections, turn=0.0):
+    solid = trimesh.creation.cylinder(radius=radius, height=high - low, sections=sections)
+    solid.apply_transform(trimesh.transformations.rotation_matrix(turn, (0, 0, 1)))
+    solid.apply_translation((0.0, 0.0, 0.5 * (low + high)))
+    return solid
+
+
+def bored_plate(radius, sections, size=0.1, thickness=0.02):
+    """A square plate with a bore of a regular polygon with corners at `radius`, from z = 0 to z = thickness."""
+    angle = 2.0 * np.pi * np.arange(sections) / sections
+    inner = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    outer = inner / np.abs(inner).max(axis=1, keepdims=True) * 0.5 * size
+    rings = [np.column_stack([ring, np.full(sections, z)]) for z in (0.0, thickness) for ring in (inner, outer)]
+    i, j = np.arange(sections), (np.arange(sections) + 1) % sections
+    low_in, low_out, high_in, high_out = (k * sections for k in range(4))
+    quads = [
+        (low_in + i, high_in + i, high_in + j, low_in + j),
+        (low_out + j, high_out + j, high_out + i, low_out + i),
+        (low_out + i, low_in + i, low_in + j, low_out + j),
+        (high_in + i, high_out + i, high_out + j, high_in + j),
+    ]
+    faces = np.concatenate([np.stack(pick, axis=1) for a, b, c, d in quads for pick in ((a, b, c), (a, c, d))])
+    mesh = tg.Mesh(np.concatenate(rings), faces, name="plate")
+    assert mesh.topology.is_closed
+    if mesh.mass_properties().volume < 0.0:
+        mesh = tg.Mesh(mesh.vertices, faces[:, ::-1], name="plate")
+    return mesh
+
+
+def bolt():
+    """A head on a plate and a shank with play: one closed surface of revolution."""
+    profile = [(0.0, -0.01), (0.0098, -0.01), (0.0098, 0.02), (0.015, 0.02), (0.015, 0.028), (0.0, 0.028)]
+    return mesh_of(trimesh.creation.revolve(np.array(profile), sections=32), "bolt")
+
+
+def rails():
+    """A plate that lies between two rails and on a floor, with no play at all."""
+    block = [tg.generate.box((0.02, 0.2, 0.04)), tg.generate.box((0.2, 0.2, 0.02))]
+    places = [(block[0], (-0.06, 0.0, 0.0)), (block[0], (0.06, 0.0, 0.0)), (block[1], (0.0, 0.0, -0.03))]
+    return tg.generate.box((0.1, 0.1, 0.04)), [block_.replace(vertices=block_.vertices + at) for block_, at in places]
+
+
+LID = tg.generate.box((0.1, 0.1, 0.005))
+LID = LID.replace(vertices=LID.vertices + [0.0, 0.0, 0.0625])
+CASES = {
+    "box on a table": lambda: (mesh_of(trimesh.creation.box((0.04, 0.04, 0.04))), -0.02),
+    "peg in its own hole": lambda: (mesh_of(cylinder(0.01, 0.0, 0.03, 32)), None),
+    "peg of 24 sides in a hole of 48": lambda: (mesh_of(cylinder(0.01, 0.0, 0.03, 24)), None),
+    "turned peg, press fit": lambda: (mesh_of(cylinder(0.01, 0.0, 0.03, 32, np.radians(3.0))), None),
+    "bolt": lambda: (bolt(), None),
+}
+HOLES = {"peg of 24 sides in a hole of 48": 48}
+
+
+def scene(name):
+    """The part, its seat, and where the top of the part is."""
+    part, _ = CASES[name]()
+    if name == "box on a table":
+        table = tg.generate.box((0.2, 0.2, 0.02))
+        return part, table.replace(vertices=table.vertices - [0.0, 0.0, 0.03]), float(part.vertices[:, 2].max())
+    return part, bored_plate(0.01, HOLES.get(name, 32)), float(part.vertices[:, 2].max())
+
+
+def lifted(part, height=0.1):
+    return part.moving(tg.Twist(np.eye(4), (0.0, 0.0, height), (0.0, 0.0, 0.0)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mounted_parts_come_free_but_for_a_skin_and_meet_a_lid_when_they_do(name):
+    part, seat, top = scene(name)
+    plain = tg.first_contact(lifted(part), seat, device="cpu")
+    assert plain.time == 0.0
+    hit = tg.first_contact(lifted(part), seat, start="leaving", device="cpu")
+    assert hit.status == tg.Status.FREE, name
+    assert f"free but for {hit.skin.depth:.3g} m" in repr(hit)
+    true = (0.06 - top) / 0.1
+    hit = tg.first_contact(lifted(part), LID, start="leaving", device="cpu")
+    assert hit.status == tg.Status.CONTACT
+    assert true <= hit.time + 1e-6 <= true + 1.01 * hit.skin.depth / 0.1 + 1e-5
+
+
+def test_a_plate_comes_out_between_rails_and_a_stop_is_told():
+    plate, guides = rails()
+    path = tg.Path(np.stack([np.eye(4), np.eye(4) + np.pad([[0.3]], ((1, 2), (3, 0)))]))
+    check = tg.check_path(plate, guides, path, start="leaving", device="cpu")
+    assert not check
+    assert "free but for" in repr(check)
+    stop = tg.generate.box((0.02, 0.02, 0.02))
+    stop = stop.replace(vertices=stop.vertices + [0.05, 0.2, 0.0])
+    check = tg.check_path(plate, [*guides, stop], path, start="leaving", device="cpu")
+    assert check.status == tg.Status.CONTACT
+    assert check.time * 0.3 == pytest.approx(0.14, abs=2.0 * check.skin.depth)
+    assert check.contacts.body_b[0] == 3
+
+
+def test_deeper_than_the_deepest_is_always_told_and_shallower_than_the_depth_never():
+    """A part runs into balls at random places to random depths; the depth is measured by sampling."""
+    rng = np.random.default_rng(2)
+    part = tg.generate.bumpy_sphere(980, bumps=0.1)
+    told = {True: 0, False: 0}
+    for _ in range(60):
+        skin = 10.0 ** rng.uniform(-3.0, -1.7)
+        direction = rng.normal(size=3)
+        direction /= np.linalg.norm(direction)
+        pin = tg.generate.icosphere(subdivisions=1, radius=0.02)
+        pin = pin.replace(vertices=pin.vertices + 3.0 * direction)
+        way = -direction * rng.uniform(1.6, 2.3)
+        move = tg.Twist(np.eye(4), -way, (0.0, 0.0, 0.0))
+        found = tg.first_contact(part.moving(move), pin, start="leaving", skin=skin, device="cpu")
+        depth = max(
+            -tg.signed_distance(pin.vertices + time * way, part, device="cpu").distance.min()
+            for time in np.linspace(0.0, 1.0, 60)
+        )
+        if depth > found.skin.deepest:
+            assert found
+            told[True] += 1
+        if depth < -1e-9:
+            assert not found
+            told[False] += 1
+    assert min(told.values()) > 5
+
+
+def test_the_window_lifter_set_flush_in_its_door_comes_out_as_it_did_with_play():
+    """The part is pushed back until it touches; from there the way that was free is free but for the skin."""
+    task = tg.generate.window_lifter()
+    assert len(task.part.faces) + len(task.fixed.faces) >= 20_000
+    push = np.eye(4)
+    push[:3, 3] = 0.2 * (task.fixed.bounds.mean(axis=0) - task.free_path[-1][:3, 3])
+    ways = [
+        np.array(axis, float) * 0.3 for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (-1, 0, 0), (0, -1, 0), (0, 0, -1))
+    ]
+    hits = [
+        tg.first_contact(task.part.moving(tg.Twist(task.start, way, (0, 0, 0))), task.fixed, device="cpu")
+        for way in ways
+    ]
+    first = int(np.argmin([hit.time for hit in hits]))
+    assert hits[first]
+    skin = 2e-4
+    flush = task.start.copy()
+    flush[:3, 3] += ways[first] * hits[first].time * (1.0 + 1e-9) + 1e-6 * np.sign(ways[first])
+    path = tg.Path(np.concatenate([flush[None], task.free_path]))
+    assert tg.check_path(task.part, task.fixed, path, device="cpu").time < 1e-6
+    check = tg.check_path(task.part, task.fixed, path, start="leaving", skin=skin, device="cpu")
+    assert not check, check
+    blocked = tg.check_path(
+        task.part,
+        task.fixed,
+        tg.Path(np.concatenate([flush[None], task.touching_path])),
+        start="leaving",
+        skin=skin,
+        device="cpu",
+    )
+    assert blocked
+
+
+def test_chord_errors_are_the_sagitta_of_round_surfaces_and_nothing_else():
+    for sections in (12, 24, 64):
+        peg = mesh_of(cylinder(0.01, 0.0, 0.05, sections))
+        assert chord_error(peg) == pytest.approx(0.01 * (1.0 - np.cos(np.pi / sections)), rel=1e-6)
+    assert chord_error(tg.generate.box()) == 0.0
+    assert chord_error(mesh_of(cylinder(0.01, 0.0, 0.05, 6))) == 0.0  # a hexagon is meant
+    turned = mesh_of(cylinder(0.01, 0.0, 0.05, 24))
+    turned = turned.replace(vertices=turned.vertices @ Rotation.from_rotvec((0.3, 1.0, -0.4)).as_matrix().T + 7.0)
+    assert chord_error(turned) == pytest.approx(0.01 * (1.0 - np.cos(np.pi / 24)), rel=1e-5)
+
+
+def test_every_face_of_an_inset_mesh_lies_deeper_and_none_farther_than_is_said():
+    for mesh in (tg.generate.box(), tg.generate.gear(), tg.generate.bumpy_sphere(980), tg.generate.comb()):
+        depth = 1e-3 * mesh.extent
+        taken = inset(mesh, depth)
+        after = mesh.replace(vertices=taken.vertices)
+        inwards = np.einsum("fi,fci->fc", mesh.face_normals, mesh.vertices[mesh.faces] - after.vertices[mesh.faces])
+        assert inwards.min() >= depth * (1.0 - 1e-9)
+        assert np.linalg.norm(after.vertices - mesh.vertices, axis=1).max() <= taken.farthest
+
+
+COARSE = mesh_of(cylinder(0.01, 0.0, 0.001, 10))
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: mesh_without_skin(tg.generate.box((1.0, 1.0, 0.01)), [], 0.006), "thinner than two skins"),
+        (lambda: mesh_without_skin(tg.generate.sheet(50), [], 0.001), "has no inside"),
+        (lambda: mesh_without_skin(tg.generate.box(), [], -1.0), "skin"),
+        (lambda: tg.first_contact(tg.generate.box(), tg.generate.box(), skin=0.1, device="cpu"), "goes with start"),
+        (
+            lambda: tg.first_contact(
+                tg.generate.box().moving(tg.Linear(tg.generate.box().vertices)), tg.generate.box(), start="leaving"
+            ),
+            "rigid mesh that comes off",
+        ),
+        (lambda: mesh_without_skin(COARSE, [COARSE], None), "so coarse"),
+    ],
+)
+def test_what_has_no_skin_is_refused_with_a_reason(ask, message):
+    with pytest.raises(tg.TangereError, match=message):
+        ask()
+
+
+def test_a_mesh_that_is_inside_out_is_refused():
+    box = tg.generate.box()
+    with pytest.raises(tg.TangereError, match="inside out"):
+        inset(tg.Mesh(box.vertices, box.faces[:, ::-1]), 0.01)
