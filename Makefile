@@ -62,7 +62,7 @@ api: .venv/dev.stamp ## docs/api.md: every public class and function
 bench: .venv/bench.stamp ## ours beside the peers, into docs/benchmarks/ (BENCH="meshes ..." chooses)
 	$(BIN)/python -m bench $(BENCH)
 
-docs: .venv/dev.stamp ## the documentation, into docs/_build/html (GALLERY=0 draws no pictures of examples)
+docs: .venv/dev.stamp ## the documentation, into docs/_build/html (GALLERY=0 executes no examples and notebooks)
 	$(BIN)/python -m sphinx -W --keep-going -q -D gallery_runs=$(GALLERY) -b html docs docs/_build/html
 
 clean: ## remove what was built, but not .venv

@@ -14,9 +14,10 @@ author = "The tangere developers"
 copyright = "The tangere developers"
 release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "gallery"]
-exclude_patterns = ["_build", "extensions", "gallery"]
-myst_enable_extensions = ["dollarmath", "deflist"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions += ["sphinx_design", "gallery", "notebooks"]
+exclude_patterns = ["_build", "extensions", "gallery/notebooks"]
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 
 # Docstrings are plain text with code in single backticks.
@@ -30,8 +31,10 @@ napoleon_numpy_docstring = False
 html_theme = "pydata_sphinx_theme"
 html_title = "tangere"
 html_static_path = ["_static"]
+html_css_files = ["pictures.css"]
 html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}
 html_show_sourcelink = False
+html_sidebars = {"index": []}
 
 
 def setup(app) -> None:

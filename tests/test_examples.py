@@ -1,8 +1,9 @@
-"""Every example runs, is short, tells its title, and writes a picture only when it is given a path."""
+"""Every example runs, is short, tells its title, and writes a picture only when it is given a path; notebooks run."""
 
 from __future__ import annotations
 
 import ast
+import json
 import runpy
 import sys
 from functools import partial
@@ -13,6 +14,7 @@ import pytest
 import tangere
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+NOTEBOOKS = sorted((Path(__file__).parent.parent / "docs" / "notebooks").glob("*.ipynb"))
 #: What an example is called with so that it ends by itself and soon.
 QUICKLY = {"watch_it": ["--check"], "a_million_queries": []}
 
@@ -51,3 +53,28 @@ def test_an_example_writes_its_picture_where_it_is_told(path, tmp_path, monkeypa
     more = ["2000"] if path.stem == "a_million_queries" else []
     run(path, [str(tmp_path / "picture.png"), *more], monkeypatch)
     assert image_module.open(tmp_path / "picture.png").size[0] >= 400
+
+
+def test_there_is_a_notebook_for_each_system():
+    assert len(NOTEBOOKS) == 5
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_results_and_its_code_runs(path, tmp_path, monkeypatch):
+    """The build of the documentation executes it in a kernel; here with drafts of its pictures."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tangere, "picture", partial(_draft, tangere.picture))
+    names: dict = {}
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert cells[0]["cell_type"] == "markdown"
+    assert "".join(cells[0]["source"]).startswith("# ")
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"]
+            assert cell["execution_count"] is None
+            exec(compile("".join(cell["source"]), path.name, "exec"), names)
+    assert not list(tmp_path.iterdir())
+
+
+def _draft(picture, *things, **options):
+    return picture(*things, **{**options, "size": (120, 80), "samples": 1})

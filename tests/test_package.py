@@ -144,10 +144,40 @@ def test_the_python_code_on_a_page_runs_and_finds_a_contact_within_the_step(page
 
 @pytest.mark.release
 @pytest.mark.parametrize(
-    ("page", "found"), [("rigid-parts", "check"), ("cylinders-on-terrain", "hit"), ("deforming-bodies", "near")]
+    ("page", "found"),
+    [
+        ("moving-triangles", "hit"),
+        ("rigid-parts", "check"),
+        ("cylinders-on-terrain", "hit"),
+        ("deforming-bodies", "near"),
+        ("cells-and-crowds", "result"),
+    ],
 )
 def test_the_python_code_on_a_page_of_a_system_runs_as_printed_and_finds_a_contact(page, found):
     assert _run_page(f"docs/systems/{page}.md")[found]
+
+
+def test_every_page_of_a_system_starts_with_its_picture_and_its_code():
+    for page in sorted((ROOT / "docs" / "systems").glob("*.md")):
+        if page.stem == "index":
+            continue
+        text = page.read_text()
+        assert re.match(rf"# .+\n\n!\[.+\]\(/_static/{page.stem}\.gif\)\n", text), page
+        assert "```python" in text[: text.index("\n## ")], page
+
+
+def test_pictures_of_the_documentation_are_small():
+    sizes = {path.name: path.stat().st_size for path in (ROOT / "docs" / "_static").iterdir()}
+    assert max(size for name, size in sizes.items() if name.endswith(".gif")) <= 1_000_000
+    assert max(size for name, size in sizes.items() if not name.endswith(".gif")) <= 300_000
+    assert sum(sizes.values()) <= 4_000_000
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_a_page_names_every_extra(page):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = re.findall(r"^\| `([a-z]+)` \|", (ROOT / page).read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(extras)
 
 
 def _run_page(page: str) -> dict:

@@ -1,7 +1,7 @@
-"""The `gallery` directive: every script in examples/, with the picture it draws and its source.
+"""The gallery: a grid of pictures, and for every script in examples/ a page with its picture and its source.
 
-Scripts run where their picture is missing or older; with `gallery_runs = 0` none does, and only pictures that are there
-are shown.
+The pages are written to docs/gallery before the build. Scripts run where their picture is missing or older; with
+`gallery_runs = 0` none does, and only pictures that are there are shown.
 """
 
 from __future__ import annotations
@@ -20,30 +20,78 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "gallery"
+#: The most telling first; others follow by name.
+FIRST = (
+    "soft_drop",
+    "wheels_on_dunes",
+    "first_contact_of_two_meshes",
+    "check_a_path",
+    "crowd_corridor",
+    "watch_it",
+    "soft_tori",
+    "barrels_on_kerb",
+    "cloth_against_itself",
+)
+#: Plots say the least at a glance.
+LAST = ("contacts_for_your_simulation", "exact_answers", "a_million_queries")
 
 
 class Gallery(SphinxDirective):
-    """One entry per example: title and text from its docstring, picture, code."""
+    """A card for each example: its picture and its title; they lead to its page."""
 
     def run(self) -> list[nodes.Node]:
-        lines: list[str] = []
-        for example in sorted((ROOT / "examples").glob("*.py")):
+        lines = ["::::{grid} 2 2 3 3", ":gutter: 3", ""]
+        for example in _examples():
             self.env.note_dependency(str(example))
-            title, _, rest = (ast.get_docstring(ast.parse(example.read_text())) or example.stem).partition(":")
-            lines += [f"```{{rubric}} {title.strip()}", "```", "", rest.strip().capitalize(), ""]
-            if picture := _picture(example, self.config.gallery_runs):
-                lines += [f"![{title.strip()}](/gallery/{picture.name})", ""]
-            lines += [f"```{{literalinclude}} /../examples/{example.name}", ":language: python", "```", ""]
+            title, _ = _title(example)
+            lines += [f":::{{grid-item-card}} {title}", f":link: /gallery/{example.stem}", ":link-type: doc"]
+            lines += [":class-card: picture-card", ":text-align: center"]
+            if (PICTURES / f"{example.stem}.png").exists():
+                lines.append(f":img-top: /gallery/{example.stem}.png")
+            lines += [":::", ""]
+        lines += ["::::", "", "```{toctree}", ":hidden:", "", *(f"/gallery/{e.stem}" for e in _examples()), "```"]
         container = nodes.container()
         self.state.nested_parse(StringList(lines, source="examples"), self.content_offset, container)
         return container.children
+
+
+def write_pages(app: Sphinx) -> None:
+    """A page for each example, with its picture, drawn now if it has to be."""
+    PICTURES.mkdir(exist_ok=True)
+    names = set()
+    for example in _examples():
+        picture = _picture(example, app.config.gallery_runs)
+        title, text = _title(example)
+        page = f"# {title}\n\n{text}\n\n"
+        if picture is not None:
+            page += f"![{title}](/gallery/{picture.name})\n\n"
+        page += f"```{{literalinclude}} /../examples/{example.name}\n:language: python\n```\n"
+        path = PICTURES / f"{example.stem}.md"
+        names.add(path.name)
+        if not path.exists() or path.read_text() != page:
+            path.write_text(page)
+    for path in PICTURES.glob("*.md"):
+        if path.name not in names:  # an example that is gone
+            path.unlink()
+
+
+def _examples() -> list[Path]:
+    examples = sorted((ROOT / "examples").glob("*.py"))
+    order = {name: k - len(FIRST) for k, name in enumerate(FIRST)} | {name: k + 1 for k, name in enumerate(LAST)}
+    return sorted(examples, key=lambda example: order.get(example.stem, 0))
+
+
+def _title(example: Path) -> tuple[str, str]:
+    """The docstring before and after its first colon."""
+    title, _, text = (ast.get_docstring(ast.parse(example.read_text())) or example.stem).partition(":")
+    text = text.strip()
+    return title.strip(), text[:1].upper() + text[1:]
 
 
 def _picture(example: Path, run: bool) -> Path | None:
     """What the example draws when it is given a path; drawn again, if it may run, when the example is newer."""
     picture = PICTURES / f"{example.stem}.png"
     if run and (not picture.exists() or picture.stat().st_mtime < example.stat().st_mtime):
-        PICTURES.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run(
                 [sys.executable, str(example), str(picture)],
@@ -60,4 +108,5 @@ def _picture(example: Path, run: bool) -> Path | None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("gallery_runs", True, "env", bool)
     app.add_directive("gallery", Gallery)
+    app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True}
