@@ -208,9 +208,9 @@ def _leaf_pairs(
                     for q in range(begin, begins_b[m + 1]):
                         j = order_b[q] + base_b
                         if boxes_overlap(boxes[i], boxes[j]):
-                            place = reserve_slots(counts, shard, 1, capacity)
-                            if place >= 0:
-                                out[place] = wp.vec2i(wp.min(i, j), wp.max(i, j))
+                            slot = reserve_slots(counts, shard, 1, capacity)
+                            if slot >= 0:
+                                out[slot] = wp.vec2i(wp.min(i, j), wp.max(i, j))
             while (node & 1) == 1:
                 node = node >> 1
             if node > 0:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ INNER_DOORS = {
 NATIVE = ("geometry/simd/", "runtime/thread_pool/", "/cpu/")
 
 
+@cache
 def trees() -> dict[str, ast.Module]:
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 
@@ -77,7 +80,7 @@ def test_imports_by_string_are_few():
 
     `tangere warm` goes through all modules there are.
     """
-    allowed = {"", "cli", "cli.shared.kernels", "runtime.lookup"}
+    allowed = {"", "cli", "cli.shared.kernels", "runtime.late_imports"}
     for name, tree in trees().items():
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
@@ -86,6 +89,82 @@ def test_imports_by_string_are_few():
                 argument = node.args[0]
                 own = not isinstance(argument, ast.Constant) and "tangere" in ast.unparse(argument)
                 assert not own or name in allowed, name
+
+
+def chart_lines() -> list[tuple[str, list[str], str]]:
+    """Of the charts of docs/architecture.md: names, the file they are in, and the file the chart begins with."""
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    roads = page.split("## The roads")[1].split("## Where to add")[0]
+    found = []
+    for chart in re.findall(r"^```\n(.*?)^```", roads, re.DOTALL | re.MULTILINE):
+        begins = re.findall(r"[\w/]+\.py", chart)[:1]
+        for line in chart.splitlines():
+            columns = [part for part in re.split(r"\s{2,}", line.strip(" │├└")) if part]
+            if columns:
+                found.append((line, columns, begins[0] if begins else ""))
+    return found
+
+
+def modules_named(path: str, beginning: str) -> list[Path]:
+    """The modules a chart means by a path: those that end so, nearest to where the chart begins."""
+    fitting = [one for one in MODULES.values() if f"/{one.relative_to(SOURCE).as_posix()}".endswith(f"/{path}")]
+    for folder in [*Path(beginning).parents]:
+        near = [one for one in fitting if one.relative_to(SOURCE).is_relative_to(folder)]
+        if near:
+            return near
+    return fitting
+
+
+@cache
+def defined_in(path: Path) -> set[str]:
+    """Functions, classes and methods of a module, those within functions included; `Class.method` too."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef)}
+    return names
+
+
+def names_in(column: str) -> list[str]:
+    """What a column of a chart calls by its name: words that stand alone between commas, arrows and labels."""
+    column = re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)|\[kernels?\]", "", column.rpartition(": ")[2])
+    pieces = [piece.strip() for piece in re.split(r"[,→·]|\bof\b", column)]
+    return [piece for piece in pieces if re.fullmatch(r"\.?[A-Za-z_]\w*(\.\w+)?", piece) and not piece.endswith(".py")]
+
+
+def test_what_a_line_of_a_chart_names_is_in_the_file_it_names():
+    wrong, checked = [], 0
+    for line, columns, beginning in chart_lines():
+        claims = [(name, re.findall(r"[\w/]+\.py", " ".join(columns[1:2]))) for name in names_in(columns[0])]
+        claims += [(name, [path]) for name, path in re.findall(r"→ ([\w.]+), ([\w/]+\.py)", " ".join(columns[2:]))]
+        for name, paths in claims:
+            if not paths or name.startswith("tg."):
+                continue
+            known = set().union(*(defined_in(one) for path in paths for one in modules_named(path, beginning)))
+            short = name.lstrip(".") if not name[0].islower() or "." not in name else name.partition(".")[2]
+            checked += 1
+            if short not in known:
+                wrong.append((name, line))
+    assert wrong == []
+    assert checked > 100
+
+
+def test_every_path_of_a_chart_is_a_module():
+    paths = {path for line, _, _ in chart_lines() for path in re.findall(r"[\w/]+\.py", line)}
+    assert [path for path in sorted(paths) if not modules_named(path, "")] == []
+
+
+def test_kernels_are_launched_by_the_runtime():
+    """Four modules call Warp themselves: docs/rooms/runtime.md says why."""
+    callers = {name for name, path in MODULES.items() if "wp.launch(" in path.read_text(encoding="utf-8")}
+    assert {name for name in callers if not name.startswith("runtime.")} == {
+        "query.first_contact.primitives.small_batch",
+        "query.manifold.api",
+        "soft.safe_step.truncation_state",
+        "soft.solver.cuda.sweeps",
+    }
 
 
 def test_the_glossary_has_the_words_of_the_field():

@@ -200,10 +200,10 @@ def rigid_peers() -> Timings:
 
 
 def _each(moving: Sequence[Any], fixed: Any, options: dict[str, Any]) -> None:
-    import tangere as tg
+    from tools import words
 
     for one in moving:
-        tg.first_contact(one, fixed, **options)
+        words.first_contact(one, fixed, **options)
 
 
 @bench
@@ -324,7 +324,7 @@ def pitiot_crowd_peers() -> Timings:
     from tools import words
 
     found: Timings = {}
-    rules = {"bubbles": tg.crowd.Bubbles(range=1.5), "ORCA": tg.crowd.Orca(range=1.5, faster=1.3)}
+    rules = {"bubbles": tg.crowd.Bubbles(range=1.5), "ORCA": words.orca(range=1.5, max_speed_factor=1.3)}
     for number, repeats in ((1_000, 200), (10_000, 50), (100_000, 6)):
         for name, rule in rules.items():
             for told, threads in thread_counts().items():

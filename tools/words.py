@@ -39,6 +39,7 @@ __all__ = [
     "load_path",
     "load_robot",
     "load_streets",
+    "orca",
     "published",
     "save_part",
     "save_path",
@@ -215,6 +216,14 @@ def first_contact(
         return tg.first_contact(a, b, **deforming, **rigid, **options)
     own = tg.DeformingOptions(**deforming) if deforming else tg.RigidOptions(**rigid) if rigid else None
     return tg.first_contact(a, b, options=own, **options)
+
+
+def orca(range: float, max_speed_factor: float) -> Any:
+    """The ORCA rule of crowds; the factor was called `faster`."""
+    import tangere as tg
+
+    known = "max_speed_factor" in inspect.signature(tg.crowd.Orca).parameters
+    return tg.crowd.Orca(range=range, **{"max_speed_factor" if known else "faster": max_speed_factor})
 
 
 def first_contact_of_scene(

@@ -93,10 +93,10 @@ def test_quotients_of_numbers_of_cells_are_exact(rng, device):
     b = np.concatenate([[1, 2, 3, 2**29, 2**30 - 1], (2.0 ** (30.0 * rng.random(100_000))).astype(int)])
     whole = (2**30 // b * rng.random(len(b))).astype(int) * b
     a = np.concatenate([whole, np.maximum(whole - 1, 0), np.minimum(whole + 1, 2**30), np.full(len(b), 2**30)])
-    where = choose_device(device)
-    inputs = [wp.array(x.astype(np.int32), dtype=wp.int32, device=where) for x in (a, np.tile(b, 4))]
-    found = wp.empty(len(a), dtype=wp.int32, device=where)
-    launch(_divide, len(a), inputs, [found], device=where)
+    device = choose_device(device)
+    inputs = [wp.array(x.astype(np.int32), dtype=wp.int32, device=device) for x in (a, np.tile(b, 4))]
+    found = wp.empty(len(a), dtype=wp.int32, device=device)
+    launch(_divide, len(a), inputs, [found], device=device)
     assert np.array_equal(found.numpy(), a // np.tile(b, 4))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crowd.test_sizes import MAPS
+from crowd.test_cell_sizes import MAPS
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import split
 from tangere.crowd import Bubbles, Simulation, box

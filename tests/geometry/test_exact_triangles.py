@@ -26,10 +26,10 @@ def _decide(first: int, a: wp.array[wp.mat33d], b: wp.array[wp.mat33d], codes: w
 
 
 def decided(a: np.ndarray, b: np.ndarray, device: str) -> np.ndarray:
-    place = choose_device(device)
-    codes = wp.empty(len(a), dtype=wp.int32, device=place)
-    arrays = [wp.array(t, dtype=wp.mat33d, device=place) for t in (a, b)]
-    launch(_decide, len(a), arrays, [codes], device=place)
+    device = choose_device(device)
+    codes = wp.empty(len(a), dtype=wp.int32, device=device)
+    arrays = [wp.array(t, dtype=wp.mat33d, device=device) for t in (a, b)]
+    launch(_decide, len(a), arrays, [codes], device=device)
     return codes.numpy()
 
 

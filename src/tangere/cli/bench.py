@@ -56,9 +56,9 @@ def bench(seconds: float, as_json: bool, png: Path | None, threads: int | None, 
 
     check_out_file(png, "--png", ".png")
     check_view_extra(matplotlib=png is not None)
-    where = choose_device(device)
+    target = choose_device(device)
     with using_threads(threads), Console(stderr=True).status("") as status:
-        machine = {"device": where.name, "threads": thread_count()}
+        machine = {"device": target.name, "threads": thread_count()}
         share = seconds / (len(_KINDS) * len(_SIZES) + len(cases()))
         measured = []
         for work in _works(device):

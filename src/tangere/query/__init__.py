@@ -2,7 +2,7 @@
 
 from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.query.dispatch import supported
-from tangere.query.first_contact.options import Options
+from tangere.query.first_contact.options import Accuracy
 from tangere.query.first_contact.primitives.edge_edge import edge_edge
 from tangere.query.first_contact.primitives.triangle_triangle import triangle_triangle
 from tangere.query.first_contact.primitives.vertex_edge import vertex_edge
@@ -11,11 +11,11 @@ from tangere.query.first_contact.primitives.vertex_vertex import vertex_vertex
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 
 __all__ = [
+    "Accuracy",
     "Contacts",
     "FirstContact",
     "FirstContacts",
     "Kind",
-    "Options",
     "Status",
     "edge_edge",
     "supported",

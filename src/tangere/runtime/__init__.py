@@ -1,6 +1,6 @@
 """How kernels run: devices, launches, the thread pool, growable output, arrays in and out, errors."""
 
-from tangere.runtime.append_buffer import COUNTER_STRIDE, collect, reserve_slots, where
+from tangere.runtime.append_buffer import COUNTER_STRIDE, collect, indices_at_least, reserve_slots
 from tangere.runtime.arrays import (
     Arrays,
     as_indices,
@@ -33,7 +33,7 @@ from tangere.runtime.errors import (
     needs_extra,
 )
 from tangere.runtime.kernel_launch import launch, launch_in_turn
-from tangere.runtime.lookup import published, view_room
+from tangere.runtime.late_imports import published, view_room
 from tangere.runtime.non_copyable import NonCopyable
 from tangere.runtime.output_files import check_out_file, writing
 from tangere.runtime.prepared_launch import LaunchCache, PreparedLaunch, prepare_phases, run_phases
@@ -65,6 +65,7 @@ __all__ = [
     "described",
     "device_of",
     "fraction",
+    "indices_at_least",
     "launch",
     "launch_in_turn",
     "like",
@@ -92,7 +93,6 @@ __all__ = [
     "to_numpy",
     "using_threads",
     "view_room",
-    "where",
     "whole",
     "writing",
 ]

@@ -2,9 +2,9 @@
 
 An appending kernel is `kernel(first, shard, *inputs, counts, capacity, out)` and appends with
 
-    place = reserve_slots(counts, shard, 1, capacity)
-    if place >= 0:
-        out[place] = item
+    slot = reserve_slots(counts, shard, 1, capacity)
+    if slot >= 0:
+        out[slot] = item
 
 Each CPU shard has a segment of its own, so no two threads write to one place, and the segments put together are in
 index order whatever the number of threads. On CUDA there is one segment and its order is not defined: sort it by a
@@ -111,16 +111,16 @@ def reserve_slots(counts: wp.array[wp.int64], shard: int, amount: int, capacity:
     return shard * capacity + int(slot)
 
 
-def where(codes: wp.array, least: int) -> wp.array:
+def indices_at_least(codes: wp.array, least: int) -> wp.array:
     """The indices i with codes[i] >= least (uint8), as int32; in rising order on CPU, in any order on CUDA."""
     if device_of(codes).is_cpu:
         found = np.flatnonzero(codes.numpy() >= least).astype(np.int32)
         return wp.array(found, dtype=wp.int32, device=codes.device, copy=False)
-    return collect(_append_where, len(codes), [codes, wp.uint8(least)], wp.int32, device=codes.device)
+    return collect(_append_indices, len(codes), [codes, wp.uint8(least)], wp.int32, device=codes.device)
 
 
 @wp.kernel(enable_backward=False)
-def _append_where(
+def _append_indices(
     first: int,
     shard: int,
     codes: wp.array[wp.uint8],
@@ -131,6 +131,6 @@ def _append_where(
 ):
     i = first + wp.tid()
     if codes[i] >= least:
-        place = reserve_slots(counts, shard, 1, capacity)
-        if place >= 0:
-            out[place] = i
+        slot = reserve_slots(counts, shard, 1, capacity)
+        if slot >= 0:
+            out[slot] = i

@@ -37,7 +37,7 @@ from tangere.soft.body import Body
 from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembly import Assembly
 from tangere.soft.model.elastic import Energy, elastic_energy, energy_of
-from tangere.soft.phases import PhaseClock
+from tangere.soft.phase_graphs import PhaseClock
 from tangere.soft.safe_step.truncation import TruncationReport
 from tangere.soft.simulated_body import SimulatedBody, check_speed
 from tangere.soft.step import StepOptions, StepPipeline
@@ -111,7 +111,8 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             self._pipeline = StepPipeline(assembly, options)
             self._pipeline.refresh_initial_contacts()
         self._clock = PhaseClock(assembly.device)
-        #: The phases of a step in order; put a function of the `StepPipeline` in the place of any.
+        #: The phases of a step in order; put a function of the `StepPipeline` in the place of any. All but "record" run
+        #: again where a list had to grow, so "record" is the last whatever is added.
         self.phases: dict[str, Callable[[StepPipeline], None]] = {
             "reset": StepPipeline.reset,
             "predict": StepPipeline.predict,
@@ -185,11 +186,11 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
     def _advance(self) -> None:
         pipeline = self._pipeline
         pipeline.refresh_initial_contacts()
-        names = list(self.phases)
-        self._run(names[:-1])
+        names = [name for name in self.phases if name != "record"]
+        self._run(names)
         while not pipeline.fits():
-            self._run(names[:-1])
-        self._run(names[-1:])
+            self._run(names)
+        self._run(["record"])
         pipeline.allow_capture()
 
     def _run(self, names: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 Question: where are all bodies after the next `dt`, and which surfaces touch on the way?
 Method:   a phase reads and writes the device arrays of this object and nothing else, so each can be timed, replaced and
-          captured as a CUDA graph (`phases`). Detection comes before the solver (Léonard 2021, section 2.7).
+          captured as a CUDA graph (`phase_graphs`). Detection comes before the solver (Léonard 2021, section 2.7).
 Sound:    a step is done or undone as a whole (`save`, `restore`). Lists that were too short are given more room and the
           step is done again (`fits`): nothing is left out. With response "hard" no surface passes through another.
 On CUDA the host reads a few counters once a step.
@@ -23,8 +23,8 @@ from tangere.soft.contact.initial_contacts import InitialContacts
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembly import Assembly
-from tangere.soft.model.motion import carry_surface, find_velocity, move_bodies, predict
-from tangere.soft.phases import PhaseGraphs
+from tangere.soft.model.step_launches import carry_surface, find_velocity, move_bodies, predict
+from tangere.soft.phase_graphs import PhaseGraphs
 from tangere.soft.safe_step.patches import Patches
 from tangere.soft.safe_step.truncation import Truncation
 from tangere.soft.solver.cpu.sweeps import CpuSweeps

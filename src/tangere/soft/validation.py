@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.deforming import BvhSide, Step, pairs
-from tangere.query.first_contact.deforming.culling import aabb_overlap_filter
+from tangere.query.first_contact.deforming.culling import start_overlap_filter
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
 from tangere.runtime import InputError, TangereError, not_negative, positive, whole
 from tangere.shape.mesh import Mesh
@@ -63,7 +63,7 @@ def check_no_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> N
     (fitted,) = step.fitted(0.0)
     edges, faces = fitted.body.edges, fitted.body.faces
     sides = BvhSide(edges, fitted.edges, 0), BvhSide(faces, fitted.faces, 0)
-    found = pairs(aabb_overlap_filter(), *sides, step.start, step.end, until=0.0, sharing=False).numpy()
+    found = pairs(start_overlap_filter(), *sides, step.start, step.end, until=0.0, sharing=False).numpy()
     ends, corners = edges.items.numpy()[found[:, 0]], faces.items.numpy()[found[:, 1]]
     still = (assembly.surface.traits.numpy() & int(STILL)) != 0
     matters = ~(still[ends].all(axis=1) & still[corners].all(axis=1))

@@ -80,6 +80,16 @@ def test_a_spin_that_dips_between_the_instants_is_seen():
     assert min(abs(found.time - 0.13), abs(found.time - 0.63)) < 0.02
 
 
+@pytest.mark.parametrize("accuracy", [1e-3, 1e-6, 1e-9, 1e-14])
+def test_an_accuracy_that_rounding_does_not_allow_is_as_fine_as_it_does(accuracy):
+    ball = tg.generate.icosphere(subdivisions=3)
+    moving = ball.moving(tg.Twist(place(-4.0, 2.5), (8.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    found = tg.least_clearance(moving, ball, accuracy=accuracy, device="cpu")
+    fine = tg.distance(moving, ball, time=np.linspace(0.45, 0.55, 2000), device="cpu").upper.min()
+    assert fine * (1.0 - max(2.0 * accuracy, 1e-4)) <= found.lower <= fine
+    assert found.lower <= found.upper <= fine * (1.0 + max(2.0 * accuracy, 1e-4))
+
+
 def test_what_is_beyond_the_cap_is_not_searched():
     a, b = tg.generate.box(), tg.generate.box().at(place(4.0))
     found = tg.least_clearance(a, b, cap=0.5, accuracy=0.1, device="cpu")

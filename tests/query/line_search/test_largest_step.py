@@ -120,5 +120,15 @@ def test_a_step_that_begins_too_near_is_refused():
     over = box.at(np.array([[1, 0, 0, 1.01], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]))
     with pytest.raises(tg.TangereError, match=r"begins nearer than the separation of 0\.02 m"):
         tg.largest_step(box, over, separation=0.02, device="cpu")
+    with pytest.raises(tg.TangereError, match="begins in contact"):
+        tg.largest_step(
+            box, box.at(np.array([[1, 0, 0, 1.0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])), device="cpu"
+        )
+    turning = over.moving(tg.Twist(np.eye(4), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
+    with pytest.raises(tg.TangereError, match="both move by Linear, or both rigidly"):
+        tg.largest_step(box.moving(tg.Linear(box.vertices + 1.0)), turning, device="cpu")
+    many = over.moving(tg.Twist(np.tile(np.eye(4), (3, 1, 1)), np.ones((3, 3)), np.zeros((3, 3))))
+    with pytest.raises(tg.TangereError, match="one motion of each mesh"):
+        tg.largest_step(many, box, device="cpu")
     with pytest.raises(tg.TangereError, match="takes meshes"):
         tg.largest_step(tg.Sphere(1.0), box, device="cpu")

@@ -13,7 +13,7 @@ Known as: sweep and prune (Baraff 1992; Cohen et al. 1995) and a tree, on swept 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import warp as wp
@@ -25,7 +25,7 @@ from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
-BroadPhase = Literal["sweep", "tree"]
+BodyBroadPhase = Literal["sweep", "tree"]
 
 #: Slices of a step: each halves the air in the boxes of a body that turns or flies, and costs a microsecond a body.
 SLICES = 16
@@ -62,7 +62,7 @@ def swept_boxes(
 
 
 def box_pairs(
-    boxes: np.ndarray, *, still: np.ndarray | None = None, method: BroadPhase = "sweep", device: wp.Device
+    boxes: np.ndarray, *, still: np.ndarray | None = None, method: BodyBroadPhase = "sweep", device: wp.Device
 ) -> np.ndarray:
     """All pairs (i, j), i < j, of boxes that overlap, touching included, in rising order: (k, 2) int32.
 
@@ -71,7 +71,7 @@ def box_pairs(
         still: (n,) bool: two of these are no pair.
     """
     count = len(boxes)
-    if method not in ("sweep", "tree"):
+    if method not in get_args(BodyBroadPhase):
         raise InputError(f"the broad phase is 'sweep' or 'tree', not {method!r}")
     if count < 2:
         return np.zeros((0, 2), np.int32)
@@ -183,9 +183,9 @@ def _sweep(
             t = order.shape[0]  # it begins behind the end, and so do all that follow
         else:
             if overlap(i, j, lower, upper, still):
-                place = reserve_slots(counts, shard, 1, capacity)
-                if place >= 0:
-                    out[place] = wp.vec2i(wp.min(i, j), wp.max(i, j))
+                slot = reserve_slots(counts, shard, 1, capacity)
+                if slot >= 0:
+                    out[slot] = wp.vec2i(wp.min(i, j), wp.max(i, j))
             t += 1
 
 
@@ -206,6 +206,6 @@ def _tree(
     j = int(0)
     while wp.bvh_query_next(query, j):
         if i < j and overlap(i, j, lower, upper, still):
-            place = reserve_slots(counts, shard, 1, capacity)
-            if place >= 0:
-                out[place] = wp.vec2i(i, j)
+            slot = reserve_slots(counts, shard, 1, capacity)
+            if slot >= 0:
+                out[slot] = wp.vec2i(i, j)

@@ -167,9 +167,9 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int, in_lanes: bool)
                                     if barred[j - begin] <= 0:
                                         shown += 1
                                         if keep(items_a, i, base_a, items_b, j, base_b, start, end, until, margin):
-                                            place = reserve_slots(counts, shard, 1, capacity)
-                                            if place >= 0:
-                                                out[place] = wp.vec2i(i, j)
+                                            slot = reserve_slots(counts, shard, 1, capacity)
+                                            if slot >= 0:
+                                                out[slot] = wp.vec2i(i, j)
                 else:
                     box = boxes_a[unit[0]]
                     begin = node_first[node]
@@ -180,9 +180,9 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int, in_lanes: bool)
                             if sharing == 1 or not shares_vertex(items_a, unit[0], base_a - base_b, items_b, j):
                                 shown += 1
                                 if keep(items_a, unit[0], base_a, items_b, j, base_b, start, end, until, margin):
-                                    place = reserve_slots(counts, shard, 1, capacity)
-                                    if place >= 0:
-                                        out[place] = wp.vec2i(unit[0], j)
+                                    slot = reserve_slots(counts, shard, 1, capacity)
+                                    if slot >= 0:
+                                        out[slot] = wp.vec2i(unit[0], j)
                 node = skip[node]
 
     return tree_pairs

@@ -88,18 +88,18 @@ class Step:
     def of(things: list[Mesh | Moving], device: str | wp.Device | None) -> Step:
         """The step of one or two things, at rest or in linear motion."""
         moves = [_mesh_and_end(thing) for thing in things]
-        where = choose_device(device, *(end for _, end in moves))
+        device = choose_device(device, *(end for _, end in moves))
         bodies, base = [], 0
         for mesh, _ in moves:
-            bodies.append(MeshInStep(mesh, base, where))
+            bodies.append(MeshInStep(mesh, base, device))
             base += len(mesh.vertices)
         # Start and end of a vertex side by side: a query reads both.
-        path = wp.empty((base, 2), dtype=wp.vec3d, device=where)
-        worst = wp.zeros(1, dtype=wp.int32, device=where)
+        path = wp.empty((base, 2), dtype=wp.vec3d, device=device)
+        worst = wp.zeros(1, dtype=wp.int32, device=device)
         for body, (mesh, end) in zip(bodies, moves, strict=True):
-            start = _positions(mesh, where)
-            end = start if end is None else as_points(end, f"{mesh.name}: end positions", where)
-            launch(_lay_out, len(start), [start, end, body.base], [path, worst], device=where, threads=1)
+            start = _positions(mesh, device)
+            end = start if end is None else as_points(end, f"{mesh.name}: end positions", device)
+            launch(_lay_out, len(start), [start, end, body.base], [path, worst], device=device, threads=1)
         _refuse_unusable(bodies, base - int(worst.numpy()[0]))
         corners = np.stack(
             [

@@ -1,9 +1,9 @@
 """Broad phases behind one question: which pairs of triangles of a scene have boxes that overlap?
 
 All compare the same boxes and find the same pairs, so that each is an oracle of the others (Léonard 2021, chapter 2,
-surveys them). What suits when: "tree" as a rule; "grid" for triangles of similar size, above all on CUDA and where the
-topology changes at every step; "levels", a hierarchical grid, for mixed sizes; "sweep" for few or scattered triangles;
-"front" where little moves from call to call; "brute" for checks.
+surveys them). What suits when: "tree" as a rule; "sweep" for few or scattered triangles; "front" where little moves
+from call to call; "brute" for checks. "grid" and "levels", a hierarchical grid, are Léonard's, as `tangere.published`
+reproduces them: for comparisons.
 """
 
 from __future__ import annotations

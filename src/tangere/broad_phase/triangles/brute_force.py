@@ -32,6 +32,6 @@ def _every_earlier(
     for i in range(j):
         if boxes_overlap(boxes[i], box):
             if may_pair(i, j, body, compared):
-                place = reserve_slots(counts, shard, 1, capacity)
-                if place >= 0:
-                    out[place] = wp.vec2i(i, j)
+                slot = reserve_slots(counts, shard, 1, capacity)
+                if slot >= 0:
+                    out[slot] = wp.vec2i(i, j)

@@ -119,21 +119,21 @@ def _open(
             amount = 2
             if a == b:
                 amount = 3
-    place = reserve_slots(counts, shard, amount, capacity)
-    if place < 0:
+    slot = reserve_slots(counts, shard, amount, capacity)
+    if slot < 0:
         return
     if state != OPENED:
-        out[place] = wp.vec3i(a, b, state)
+        out[slot] = wp.vec3i(a, b, state)
     elif a == b:
-        out[place] = wp.vec3i(a + 1, a + 1, OPENED)
-        out[place + 1] = wp.vec3i(a + 1, skip[a + 1], OPENED)
-        out[place + 2] = wp.vec3i(skip[a + 1], skip[a + 1], OPENED)
+        out[slot] = wp.vec3i(a + 1, a + 1, OPENED)
+        out[slot + 1] = wp.vec3i(a + 1, skip[a + 1], OPENED)
+        out[slot + 2] = wp.vec3i(skip[a + 1], skip[a + 1], OPENED)
     elif cluster[b] >= 0 or (cluster[a] < 0 and node_last[a] - node_first[a] >= node_last[b] - node_first[b]):
-        out[place] = wp.vec3i(a + 1, b, OPENED)
-        out[place + 1] = wp.vec3i(skip[a + 1], b, OPENED)
+        out[slot] = wp.vec3i(a + 1, b, OPENED)
+        out[slot + 1] = wp.vec3i(skip[a + 1], b, OPENED)
     else:
-        out[place] = wp.vec3i(a, b + 1, OPENED)
-        out[place + 1] = wp.vec3i(a, skip[b + 1], OPENED)
+        out[slot] = wp.vec3i(a, b + 1, OPENED)
+        out[slot + 1] = wp.vec3i(a, skip[b + 1], OPENED)
 
 
 @wp.kernel
@@ -162,8 +162,8 @@ def _item_pairs(
             begin = i + 1
         for j in range(begin, node_last[b] + 1):
             if boxes_meet(boxes[i], boxes[j]) and may_pair(order[i], order[j], body, compared):
-                place = reserve_slots(counts, shard, 1, capacity)
-                if place >= 0:
+                slot = reserve_slots(counts, shard, 1, capacity)
+                if slot >= 0:
                     one = order[i]
                     other = order[j]
-                    out[place] = wp.vec2i(wp.min(one, other), wp.max(one, other))
+                    out[slot] = wp.vec2i(wp.min(one, other), wp.max(one, other))

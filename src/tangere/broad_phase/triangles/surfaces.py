@@ -115,13 +115,13 @@ class Surfaces:
         sizes = (bounds[:, 1] - bounds[:, 0]).max(axis=1)
         if np.abs(bounds).max() > LARGEST or ((sizes > 0.0) & (sizes < SMALLEST)).any():
             checked_size(*meshes)
-        where = choose_device(device)
-        layout = Layout.of(tuple(mesh.topology for mesh in meshes), where)
+        device = choose_device(device)
+        layout = Layout.of(tuple(mesh.topology for mesh in meshes), device)
         if len(meshes) == 1:
-            positions = as_points(meshes[0].vertices, f"{meshes[0].name}: vertices", where)
+            positions = as_points(meshes[0].vertices, f"{meshes[0].name}: vertices", device)
         else:
             joined = np.concatenate([m.vertices for m in meshes])
-            positions = wp.array(joined, dtype=wp.vec3d, device=where, copy=not where.is_cpu)
+            positions = wp.array(joined, dtype=wp.vec3d, device=device, copy=not device.is_cpu)
         hull = np.array([bounds[:, 0].min(axis=0), bounds[:, 1].max(axis=0)])
         return Surfaces(tuple(meshes), layout, positions, Frame.around(hull))
 

@@ -64,7 +64,7 @@ def _sweep(
             if boxes_overlap(box, placed[t]):
                 j = order[t]
                 if may_pair(i, j, body, compared):
-                    place = reserve_slots(counts, shard, 1, capacity)
-                    if place >= 0:
-                        out[place] = wp.vec2i(wp.min(i, j), wp.max(i, j))
+                    slot = reserve_slots(counts, shard, 1, capacity)
+                    if slot >= 0:
+                        out[slot] = wp.vec2i(wp.min(i, j), wp.max(i, j))
             t = t + 1

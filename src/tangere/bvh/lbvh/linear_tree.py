@@ -252,9 +252,9 @@ def _nodes(
     size = end - begin + 1
     if size <= LANES:
         if i == 0:
-            place = reserve_slots(counts, shard, 1, capacity)
-            if place >= 0:
-                out[place] = packed(begin, size, count)
+            slot = reserve_slots(counts, shard, 1, capacity)
+            if slot >= 0:
+                out[slot] = packed(begin, size, count)
         return
     # The last place of the left child: the furthest one from `begin` that shares more with it than `end` does.
     whole = codes[begin] ^ codes[end]
@@ -272,15 +272,15 @@ def _nodes(
         emitted += 1
     if right <= LANES:
         emitted += 1
-    place = reserve_slots(counts, shard, emitted, capacity)
-    if place >= 0:
-        out[place] = packed(begin, size, count)
+    slot = reserve_slots(counts, shard, emitted, capacity)
+    if slot >= 0:
+        out[slot] = packed(begin, size, count)
         if left <= LANES:
-            place += 1
-            out[place] = packed(begin, left, count)
+            slot += 1
+            out[slot] = packed(begin, left, count)
         if right <= LANES:
-            place += 1
-            out[place] = packed(split + 1, right, count)
+            slot += 1
+            out[slot] = packed(split + 1, right, count)
 
 
 @wp.kernel

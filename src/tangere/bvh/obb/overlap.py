@@ -45,16 +45,16 @@ def boxes_overlap(
         axes_a, axes_b: orthonormal axes as columns, (n, 3, 3).
         edge_axes: False tests the 6 face normals only: pairs that only an edge axis separates then count as overlap.
     """
-    place = choose_device(device, centre_a)
+    device = choose_device(device, centre_a)
     columns, shapes = [], ((3,), (3,), (3, 3)) * 2
     names = ("centre_a", "half_a", "axes_a", "centre_b", "half_b", "axes_b")
     for name, data, shape in zip(names, (centre_a, half_a, axes_a, centre_b, half_b, axes_b), shapes, strict=True):
         columns.append(_checked(to_numpy(data, name), name, shape, len(columns[0]) if columns else None))
     count = len(columns[0])
     dtypes = (wp.vec3d, wp.vec3d, wp.mat33d) * 2
-    inputs = [wp.array(c, dtype=t, device=place) for c, t in zip(columns, dtypes, strict=True)]
-    apart = wp.empty(count, dtype=wp.bool, device=place)
-    launch(_boxes_apart, count, [*inputs, int(edge_axes), _SKEW_DOUBLE], [apart], device=place)
+    inputs = [wp.array(c, dtype=t, device=device) for c, t in zip(columns, dtypes, strict=True)]
+    apart = wp.empty(count, dtype=wp.bool, device=device)
+    launch(_boxes_apart, count, [*inputs, int(edge_axes), _SKEW_DOUBLE], [apart], device=device)
     return ~apart.numpy()
 
 

@@ -48,14 +48,14 @@ class ObbTree:
     @staticmethod
     def of(mesh: Mesh, device: str | wp.Device | None = None) -> ObbTree:
         """The tree of `mesh` on `device`, built when it is first asked for and kept in `mesh.cache`."""
-        place = choose_device(device)
-        key = (ObbTree, place.alias)
+        device = choose_device(device)
+        key = (ObbTree, device.alias)
         tree = mesh.cache.get(key)
         if tree is None:
             prepared = mesh.cache.get(PREPARED)
             cpu = mesh.cache.get((ObbTree, "cpu")) or (ObbTree.build(mesh) if prepared is None else prepared.tree)
             mesh.cache[ObbTree, "cpu"] = cpu
-            tree = mesh.cache[key] = cpu if place.is_cpu else cpu.to(place)
+            tree = mesh.cache[key] = cpu if device.is_cpu else cpu.to(device)
         return tree
 
     @staticmethod

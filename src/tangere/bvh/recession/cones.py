@@ -62,8 +62,8 @@ class RecessionCones:
     @staticmethod
     def of(mesh: Mesh, tree: Any, *, most: int = 6, device: str | wp.Device | None = None) -> RecessionCones:
         """The cones of a tree of `mesh` by the hull builder, top-down, built when first asked for and kept."""
-        place = choose_device(device)
-        key = (RecessionCones, id(tree), most, place.alias)
+        device = choose_device(device)
+        key = (RecessionCones, id(tree), most, device.alias)
         if key not in mesh.cache:
             prepared = mesh.cache.get(PREPARED)
             if prepared is not None and tree is prepared.tree and prepared.cones.most == most:
@@ -71,7 +71,7 @@ class RecessionCones:
             else:
                 cones = RecessionCones.build(mesh, tree, most=most)
             # The tree is kept as well: its identity must not be given to another one.
-            mesh.cache[key] = (cones.to(place), tree)
+            mesh.cache[key] = (cones.to(device), tree)
         return mesh.cache[key][0]
 
     @staticmethod

@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
-from tangere.runtime import SOUND, launch, where
+from tangere.runtime import SOUND, indices_at_least, launch
 
 wp.set_module_options(SOUND)
 
@@ -24,7 +24,7 @@ def cells_not_star_shaped(map) -> np.ndarray:
         return np.empty(0, np.int64)
     blind = wp.zeros(map.cell_capacity, dtype=wp.uint8, device=map.device)
     launch(_mark_not_star_shaped, map.cell_capacity, [map.arrays], [blind], device=map.device, grain=2048)
-    return np.sort(where(blind, 1).numpy()).astype(np.int64)
+    return np.sort(indices_at_least(blind, 1).numpy()).astype(np.int64)
 
 
 def recentre_cells(map) -> np.ndarray:

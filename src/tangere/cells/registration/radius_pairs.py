@@ -203,8 +203,8 @@ def _pairs(
                 for j in range(low, start[b + 1]):
                     apart = points[j] - x
                     if wp.length_sq(apart) <= limit and wp.length(apart) <= radius:
-                        place = reserve_slots(counts, shard, 1, capacity)
-                        if place >= 0:
+                        slot = reserve_slots(counts, shard, 1, capacity)
+                        if slot >= 0:
                             one = wp.min(order[k], order[j])
                             other = wp.max(order[k], order[j])
-                            out[place] = (wp.int64(one) << wp.int64(32)) | wp.int64(other)
+                            out[slot] = (wp.int64(one) << wp.int64(32)) | wp.int64(other)

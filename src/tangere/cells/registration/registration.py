@@ -46,7 +46,7 @@ from tangere.cells.tracking.crossings import (
 )
 from tangere.cells.tracking.locate import as_darts, as_map_points
 from tangere.cells.tracking.placement import move_in_map, place_in_map
-from tangere.runtime import SOUND, Arrays, InputError, launch, on_own_threads, using_threads, where
+from tangere.runtime import SOUND, Arrays, InputError, indices_at_least, launch, on_own_threads, using_threads
 
 wp.set_module_options(SOUND)
 
@@ -356,7 +356,7 @@ class Registration:
             launch(_differ, count, [before.first, before.cells, rows.first, rows.cells], [differ], device=device)
         else:
             self._lists[kind] = CellLists(count, capacity, device)
-        self._lists[kind].replace(where(differ, 1), rows.first, rows.cells, capacity)
+        self._lists[kind].replace(indices_at_least(differ, 1), rows.first, rows.cells, capacity)
 
 
 def _refuse_kind(kind: str) -> None:

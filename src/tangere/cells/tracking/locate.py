@@ -28,10 +28,10 @@ from tangere.runtime import (
     InputError,
     UnsupportedError,
     as_points,
+    indices_at_least,
     launch,
     to_numpy,
     using_threads,
-    where,
 )
 
 wp.set_module_options(SOUND)
@@ -90,7 +90,7 @@ def locate_darts(
     chunk = points_per_index(device)
     indices = -(-count // chunk)
     launch(_walk, indices, [m, points, darts, chunk], [out, status], device=device, grain=_GRAIN // chunk)
-    lost = where(status, int(BLOCKED if anywhere or not walked else LOST))
+    lost = indices_at_least(status, int(BLOCKED if anywhere or not walked else LOST))
     launch(_search, len(lost), [m, points, lost, int(walked)], [out, status], device=device, grain=16)
     return out, status
 

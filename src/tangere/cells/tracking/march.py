@@ -28,7 +28,16 @@ from tangere.cells.tracking.simplex_sides import (
     points_per_index,
     walk,
 )
-from tangere.runtime import SOUND, Arrays, CapacityError, collect, launch, reserve_slots, using_threads, where
+from tangere.runtime import (
+    SOUND,
+    Arrays,
+    CapacityError,
+    collect,
+    indices_at_least,
+    launch,
+    reserve_slots,
+    using_threads,
+)
 
 wp.set_module_options(SOUND)
 
@@ -123,7 +132,7 @@ def march_cells(map: CellMap, a: wp.array, b: wp.array, darts: wp.array) -> tupl
 
 def check_not_lost(status: wp.array) -> None:
     """Raise if a march came to no end."""
-    lost = where(status, int(LOST))
+    lost = indices_at_least(status, int(LOST))
     if len(lost):
         raise CapacityError(f"segment {lost.numpy().min()} crosses more than {MARCH_LIMIT} simplices: cut it")
 
@@ -224,9 +233,9 @@ def _append_cell(
     out: wp.array[wp.vec2i],
 ) -> int:
     if cell != last:
-        place = reserve_slots(counts, shard, 1, capacity)
-        if place >= 0:
-            out[place] = wp.vec2i(segment, cell)
+        slot = reserve_slots(counts, shard, 1, capacity)
+        if slot >= 0:
+            out[slot] = wp.vec2i(segment, cell)
     return cell
 
 

@@ -20,7 +20,7 @@ from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.tracking.locate import as_darts, as_map_points
 from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST, neighbour_dart
-from tangere.runtime import SOUND, Arrays, CapacityError, InputError, launch, to_numpy, using_threads, where
+from tangere.runtime import SOUND, Arrays, CapacityError, InputError, indices_at_least, launch, to_numpy, using_threads
 
 wp.set_module_options(SOUND)
 
@@ -88,7 +88,7 @@ def glide_darts(
     dart, status = (wp.empty(count, dtype=kind, device=device) for kind in (wp.int32, wp.uint8))
     inputs = [map.arrays, points, by, headings, darts]
     launch(_glide, count, inputs, [position, direction, dart, status], device=device, grain=1024)
-    lost = where(status, int(LOST))
+    lost = indices_at_least(status, int(LOST))
     if len(lost):
         raise CapacityError(f"point {lost.numpy().min()} crosses more than {_LIMIT} triangles: cut its move")
     return position, direction, dart, status

@@ -2,8 +2,8 @@
 
 Question: where is an agent after a displacement, and in which cell?
 Method:   in the plane, who is still in the rectangle that he knows of his cell is still in it, and nothing is asked
-          of the map; then his triangle is (`ground`). Else straight from simplex to simplex through the first side
-          left by; at a wall the rest of the way goes on along the wall, a few times at most.
+          of the map; then his triangle is (`cell_triangles`). Else straight from simplex to simplex through the first
+          side left by; at a wall the rest of the way goes on along the wall, a few times at most.
           On a surface the way is unfolded over its edges.
 Sound:    nobody passes a wall: the place returned is on the own side of every wall met on the way, and not on it.
 Known as: walking point location (Devillers, Pion, Teillaud 2002) with sliding contact; on surfaces Pitiot 2015, section
@@ -16,7 +16,7 @@ import warp as wp
 
 from tangere.cells.maps import MapArrays
 from tangere.cells.tracking import BLOCKED, edge_side, first_exit, glide_to, neighbour_dart, sides, triangle_normal
-from tangere.crowd.agents.ground import (
+from tangere.crowd.agents.cell_triangles import (
     Triangle,
     dart_holding,
     is_in_rectangle,

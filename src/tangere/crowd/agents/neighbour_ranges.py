@@ -15,7 +15,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.cells.maps import CellMap, MapArrays, RingTable
-from tangere.crowd.agents.ground import Triangle, cell_rectangle, rectangle_neighbours, triangles_of
+from tangere.crowd.agents.cell_triangles import Triangle, cell_rectangle, rectangle_neighbours, triangles_of
 from tangere.crowd.steering.walls import (
     NearestWall,
     Walls,

@@ -13,7 +13,7 @@ import warp as wp
 
 from tangere.cells.maps import MapArrays
 from tangere.cells.tracking import INSIDE, MarchState, march_to
-from tangere.crowd.agents.ground import rectangle_clearance
+from tangere.crowd.agents.cell_triangles import rectangle_clearance
 from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
 from tangere.runtime import SOUND
 

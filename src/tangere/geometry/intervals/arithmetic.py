@@ -56,9 +56,9 @@ def isolate_roots(inclusion: wp.Function, parameters, start: float, end: float, 
     scale = max(abs(start), abs(end))
     if not (end >= start and width > 4e-16 * scale and np.isfinite(scale)):
         raise InputError(f"cannot bisect [{start}, {end}] down to a width of {width}")
-    where = choose_device(device)
-    inputs = [wp.array(rows, dtype=wp.vec4d, device=where), wp.float64(start), wp.float64(end), wp.float64(width)]
-    found = collect(_isolate_kernel(inclusion), len(rows), inputs, wp.vec3d, device=where).numpy()
+    device = choose_device(device)
+    inputs = [wp.array(rows, dtype=wp.vec4d, device=device), wp.float64(start), wp.float64(end), wp.float64(width)]
+    found = collect(_isolate_kernel(inclusion), len(rows), inputs, wp.vec3d, device=device).numpy()
     found = found[np.lexsort((found[:, 1], found[:, 0]))]
     return found[:, 0].astype(np.int64), found[:, 1:]
 
@@ -243,9 +243,9 @@ def _isolate_kernel(inclusion: wp.Function) -> wp.Kernel:
                 pending -= 1
                 lower = upper
             elif upper - lower <= width:
-                place = reserve_slots(counts, shard, 1, capacity)
-                if place >= 0:
-                    out[place] = wp.vec3d(wp.float64(i), lower, upper)
+                slot = reserve_slots(counts, shard, 1, capacity)
+                if slot >= 0:
+                    out[slot] = wp.vec3d(wp.float64(i), lower, upper)
                 pending -= 1
                 lower = upper
             else:

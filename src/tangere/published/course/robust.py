@@ -59,8 +59,8 @@ def robust_filter(
     """
     if kind not in (Kind.VERTEX_FACE, Kind.EDGE_EDGE):
         raise UnsupportedError(f"the robust filter takes VERTEX_FACE and EDGE_EDGE, not {Kind(kind).name}")
-    where = choose_device(device, x0, x1)
-    start, end = _checked(x0, x1, 4, where)
+    device = choose_device(device, x0, x1)
+    start, end = _checked(x0, x1, 4, device)
     time, status, weights = _solve(kind, start, end, delta)
     return _result(x0, time, status, weights)
 
@@ -74,16 +74,16 @@ def robust_triangles(
         x0, x1: positions at t = 0 and t = 1, shape (n, 6, 3): first triangle, second triangle [m].
         delta: distance that counts as contact [m]; None means 1e-8 of each test's extent.
     """
-    where = choose_device(device, x0, x1)
-    start, end = _checked(x0, x1, 6, where)
+    device = choose_device(device, x0, x1)
+    start, end = _checked(x0, x1, 6, device)
     times = []
     for kind, tests in ((Kind.VERTEX_FACE, VERTEX_FACE_TESTS), (Kind.EDGE_EDGE, EDGE_EDGE_TESTS)):
         tested, _, _ = _solve(kind, choose_vertices(start, tests), choose_vertices(end, tests), delta)
         times += [tested, len(tests)]
-    time = wp.empty(len(start), dtype=wp.float64, device=where)
-    status = wp.empty(len(start), dtype=wp.uint8, device=where)
-    test = wp.empty(len(start), dtype=wp.int32, device=where)
-    launch(_earliest, len(start), inputs=[start, *times], outputs=[time, status, test], device=where)
+    time = wp.empty(len(start), dtype=wp.float64, device=device)
+    status = wp.empty(len(start), dtype=wp.uint8, device=device)
+    test = wp.empty(len(start), dtype=wp.int32, device=device)
+    launch(_earliest, len(start), inputs=[start, *times], outputs=[time, status, test], device=device)
     return _result(x0, time, status, None, test)
 
 

@@ -20,7 +20,7 @@ import warp as wp
 
 from tangere.cells.maps import WALL, CellMap, MapArrays
 from tangere.cells.tracking import as_darts, as_map_points, edge_side, locate_darts, march_cells
-from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, launch, where
+from tangere.runtime import SOUND, Arrays, InputError, UnsupportedError, indices_at_least, launch
 
 wp.set_module_options(SOUND)
 
@@ -65,10 +65,10 @@ class CrossingPoints:
             inputs = [map.arrays, a, b, self._homes, self._sizes, self._rows]
             outputs = [homes, sizes, rows, status, merged]
             launch(_follow, count, inputs, outputs, device=map.device, grain=_GRAIN)
-            if not len(where(status, int(FULL))):
+            if not len(indices_at_least(status, int(FULL))):
                 break
             self._width *= 2
-        tangled = where(status, int(TANGLED))
+        tangled = indices_at_least(status, int(TANGLED))
         self._marched = (np.empty(0, np.int64), np.empty((0, 2), np.int64))
         if len(tangled):
             self._march(np.sort(tangled.numpy()), a, b, homes)

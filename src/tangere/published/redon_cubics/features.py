@@ -45,8 +45,8 @@ def face_vertex_times(points: Arrays, motion: TanScrew, *, device: str | wp.Devi
 def _times(kind: int, points: Arrays, motion: TanScrew, device: str | wp.Device | None) -> np.ndarray:
     if not isinstance(motion, TanScrew):
         raise InputError(f"motion must be a TanScrew, not {motion!r}")
-    place = choose_device(device, points)
-    corners = as_points(points, "points", place, width=4)
+    device = choose_device(device, points)
+    corners = as_points(points, "points", device, width=4)
     records = motion.records()
     count = len(corners)
     if len(records) not in (1, count):
@@ -54,9 +54,9 @@ def _times(kind: int, points: Arrays, motion: TanScrew, device: str | wp.Device 
     bad = ~np.isfinite(corners.numpy()).all(axis=(1, 2))
     if bad.any():
         raise InputError(f"points[{int(np.argmax(bad))}] is not finite")
-    found = wp.zeros(count, dtype=wp.float64, device=place)
-    paths = wp.array(screw_paths(records), dtype=ScrewPath, device=place)
-    launch(_solve, count, [int(kind), corners, paths], [found], device=place, grain=GRAIN)
+    found = wp.zeros(count, dtype=wp.float64, device=device)
+    paths = wp.array(screw_paths(records), dtype=ScrewPath, device=device)
+    launch(_solve, count, [int(kind), corners, paths], [found], device=device, grain=GRAIN)
     return times(found.numpy(), records["angle"])
 
 

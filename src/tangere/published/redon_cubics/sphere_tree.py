@@ -169,9 +169,9 @@ def _pass_through(
             for z in range(wp.max(0, wp.int32(wp.floor(low[2] - slack))), wp.int32(wp.floor(high[2] + slack)) + 1):
                 middle = (wp.vec3d(wp.float64(x), wp.float64(y), wp.float64(z)) + wp.vec3d(wp.float64(0.5))) * side
                 if _triangle_meets_cube(a - middle, b - middle, c - middle, half):
-                    place = reserve_slots(counts, shard, 1, capacity)
-                    if place >= 0:
-                        out[place] = wp.vec4i(i, x, y, z)
+                    slot = reserve_slots(counts, shard, 1, capacity)
+                    if slot >= 0:
+                        out[slot] = wp.vec4i(i, x, y, z)
 
 
 @wp.func

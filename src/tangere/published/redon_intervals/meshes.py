@@ -112,7 +112,7 @@ def first_contacts_by_intervals(
         threads: CPU threads; queries run side by side.
     """
     options = options or IntervalOptions()
-    place = choose_device(device)
+    device = choose_device(device)
     sides = [_side(body, name) for body, name in ((a, "a"), (b, "b"))]
     count = max(len(rows) for _, _, rows in sides)
     for (_, _, rows), name in zip(sides, ("a", "b"), strict=True):
@@ -123,41 +123,41 @@ def first_contacts_by_intervals(
     # Cosines with a box at rest are single sinusoids: let that side be the first.
     swapped = _rests(sides[1]) and not _rests(sides[0])
     first, second = (sides[1], sides[0]) if swapped else sides
-    trees = [ObbTree.of(mesh, place) for mesh, _, _ in (first, second)]
-    bodies = [_body(tree, side, place) for tree, side in zip(trees, (first, second), strict=True)]
+    trees = [ObbTree.of(mesh, device) for mesh, _, _ in (first, second)]
+    bodies = [_body(tree, side, device) for tree, side in zip(trees, (first, second), strict=True)]
     outside = np.zeros(count, bool)
     if options.recession != "off":
         given = (None, None) if cones is None else cones[::-1] if swapped else cones
         known = [
-            cones or RecessionCones.of(side[0], tree, device=place)
+            cones or RecessionCones.of(side[0], tree, device=device)
             for cones, side, tree in zip(given, (first, second), trees, strict=True)
         ]
         for body, vectors in zip(bodies, known, strict=True):
-            _attach_cones(body, vectors, count, place)
-        outside = _outside((first, second), trees, known, count, place)
+            _attach_cones(body, vectors, count, device)
+        outside = _outside((first, second), trees, known, count, device)
     extent = sum(float(np.linalg.norm(mesh.bounds[1] - mesh.bounds[0])) for mesh, _, _ in sides)
 
     height = trees[0].depth + trees[1].depth + 3
-    stack = wp.empty((count, height), dtype=wp.vec2i, device=place)
-    stack_from = wp.empty((count, height), dtype=wp.float64, device=place)
-    times = wp.empty(count, dtype=wp.float64, device=place)
-    hits = wp.full(count, wp.vec3i(-1, -1, -1), dtype=wp.vec3i, device=place)
+    stack = wp.empty((count, height), dtype=wp.vec2i, device=device)
+    stack_from = wp.empty((count, height), dtype=wp.float64, device=device)
+    times = wp.empty(count, dtype=wp.float64, device=device)
+    hits = wp.full(count, wp.vec3i(-1, -1, -1), dtype=wp.vec3i, device=device)
     pairs = np.zeros((1, 2), np.int32) if front is None else front.pairs[:, ::-1] if swapped else front.pairs
-    starts = wp.array(np.ascontiguousarray(pairs), dtype=wp.vec2i, device=place)
+    starts = wp.array(np.ascontiguousarray(pairs), dtype=wp.vec2i, device=device)
     capacity = 0 if front is None else max(4096, 2 * len(pairs))
     began = time.perf_counter()
     while True:
-        counters = wp.zeros((count, len(COLUMNS)), dtype=wp.int64, device=place)
-        front_size = wp.zeros(1, dtype=wp.int32, device=place)
-        kept = wp.empty(max(capacity, 1), dtype=wp.vec2i, device=place)
+        counters = wp.zeros((count, len(COLUMNS)), dtype=wp.int64, device=device)
+        front_size = wp.zeros(1, dtype=wp.int32, device=device)
+        kept = wp.empty(max(capacity, 1), dtype=wp.vec2i, device=device)
         outputs = [stack, stack_from, times, hits, counters, front_size, kept]
         with using_threads(threads):
             launch(
                 search_trees,
                 count,
-                [*bodies, _search(options, extent), wp.array(outside, dtype=wp.bool, device=place), starts, capacity],
+                [*bodies, _search(options, extent), wp.array(outside, dtype=wp.bool, device=device), starts, capacity],
                 outputs,
-                device=place,
+                device=device,
                 grain=1,
             )
         needed = int(front_size.numpy()[0])

@@ -93,17 +93,17 @@ def surfaces_first_contact(
     tolerance = 1e-3 * (a.extent + b.extent) if tolerance is None else tolerance
     if not (np.isfinite(tolerance) and tolerance > 0.0):
         raise InputError(f"tolerance must be positive, not {tolerance!r}")
-    place = choose_device(device)
-    sides = [_side(surface, motion, name, place) for surface, motion, name in ((a, motion_a, "a"), (b, motion_b, "b"))]
-    found = wp.zeros(8, dtype=wp.float64, device=place)
-    counts = wp.zeros(2, dtype=wp.int64, device=place)
+    device = choose_device(device)
+    sides = [_side(surface, motion, name, device) for surface, motion, name in ((a, motion_a, "a"), (b, motion_b, "b"))]
+    found = wp.zeros(8, dtype=wp.float64, device=device)
+    counts = wp.zeros(2, dtype=wp.int64, device=device)
     inputs = [*sides, int(boxes), tolerance, IntervalOptions().subdivision(), wp.int64(most_inclusions)]
     scratch = [
-        wp.empty(STACK, dtype=wp.mat44d, device=place),
-        wp.empty(STACK, dtype=wp.vec2i, device=place),
-        wp.empty(STACK, dtype=wp.float64, device=place),
+        wp.empty(STACK, dtype=wp.mat44d, device=device),
+        wp.empty(STACK, dtype=wp.vec2i, device=device),
+        wp.empty(STACK, dtype=wp.float64, device=device),
     ]
-    launch(_search, 1, inputs, [*scratch, found, counts], device=place)
+    launch(_search, 1, inputs, [*scratch, found, counts], device=device)
     row, (inclusions, tests) = found.numpy(), counts.numpy()
     parameters = row[3:7].copy()
     free = not np.isfinite(row[0])

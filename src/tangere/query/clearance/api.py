@@ -18,7 +18,7 @@ import warp as wp
 from tangere.query.clearance.traversal import NearestApproach, NodePair, find_nearest_approach
 from tangere.query.distance.api import distance
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, bodies_of
-from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
+from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch
 from tangere.runtime import (
     Arrays,
     InputError,
@@ -33,6 +33,8 @@ from tangere.runtime import (
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
+#: An accuracy that rounding does not allow is made coarser up to this.
+COARSEST = 0.9
 #: Instants at which the distance is measured first: the nearer the first bound, the shorter the search.
 INSTANTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -44,7 +46,7 @@ class LeastClearance:
     lower: Any  #: they never come nearer [m]
     upper: Any  #: … and once come as near as this [m]; inf where that is farther than was asked for
     time: Any  #: when, in [0, 1]; NaN where upper is inf
-    triangle_a: Any  #: of a that is nearest then; -1 where upper is inf
+    triangle_a: Any  #: of a that is as near then; -1 where upper is inf
     triangle_b: Any
 
     def __repr__(self) -> str:
@@ -83,10 +85,12 @@ def least_clearance(
 
     Args:
         a, b: meshes at rest or moving rigidly; n motions with n, or n with one.
-        accuracy: lower is at least (1 - accuracy) upper; in (0, 1). Small ones are dear where bodies stay close.
+        accuracy: lower is at least (1 - accuracy) upper, as far as rounding allows; in (0, 1). Small ones are dear
+            where bodies stay close.
         cap: clearance beyond it does not matter: lower is then (1 - accuracy) cap, upper inf [m]; one or (n,).
             None means no cap.
-        tolerance: bodies that come as near as this are taken to touch [m]; None means 1e-6 of the larger body's size.
+        tolerance: distances below this need not be resolved, lower may be 0 [m]; None means 1e-6 of the larger body's
+            size.
         device: where to search; None means CUDA if present.
         threads: CPU threads, for a batch; None means all, or TANGERE_THREADS.
 
@@ -138,20 +142,29 @@ def search_clearance(
     Args:
         bounds: distances that are known, or as far as is asked, (n,), finite.
     """
-    place, count = choose_device(device), len(bounds)
+    device, count = choose_device(device), len(bounds)
     if not count:
         return np.zeros(0, NearestApproach.numpy_dtype()), np.zeros(0)
-    forests = Forest.of(a.shapes, place), Forest.of(b.shapes, place)
-    batch = RigidQueryBatch(*forests, count, len(a.motion.records()) + len(b.motion.records()), place)
+    forests = Forest.of(a.shapes, device), Forest.of(b.shapes, device)
+    batch = RigidQueryBatch(*forests, count, len(a.motion.records()) + len(b.motion.records()), device)
     batch.set_queries(a, b, 0.0, tolerance)
     room = forests[0].depth + forests[1].depth + 4
-    given = np.zeros(count, NearestApproach.numpy_dtype())
-    given["upper"] = bounds
-    found = wp.array(given, dtype=NearestApproach, device=place)
-    stack = wp.empty(count * room, dtype=NodePair, device=place)
-    launch(find_nearest_approach, count, [batch.arrays, accuracy, room, stack], [found], device=place, grain=1)
-    nearest = found.numpy()
-    return nearest, np.where(nearest["certified"], (1.0 - accuracy) * nearest["upper"], 0.0)
+    nearest = np.zeros(count, NearestApproach.numpy_dtype())
+    nearest["upper"], nearest["time"] = bounds, -1.0
+    found = wp.array(nearest, dtype=NearestApproach, device=device)
+    stack = wp.empty(count * room, dtype=NodePair, device=device)
+    touching = TOLERANCE * np.maximum(a.extent, b.extent) if tolerance is None else tolerance
+    reached = np.full(count, accuracy)
+    while True:
+        launch(find_nearest_approach, count, [batch.arrays, accuracy, room, stack], [found], device=device, grain=1)
+        nearest = found.numpy()
+        # Where rounding does not allow the accuracy, a coarser one; what comes within the tolerance touches.
+        coarser = ~nearest["certified"] & (nearest["upper"] > touching)
+        if not coarser.any() or accuracy >= COARSEST:
+            break
+        accuracy = min(10.0 * accuracy, COARSEST)
+        reached[coarser] = accuracy
+    return nearest, np.where(nearest["certified"], (1.0 - reached) * nearest["upper"], 0.0)
 
 
 def check_accuracy(accuracy: float) -> None:
@@ -168,7 +181,7 @@ def _count(a: MovingBodies, b: MovingBodies) -> int:
 
 
 def _caps(cap: Arrays, count: int) -> np.ndarray:
-    caps = np.atleast_1d(to_numpy(cap, "cap", None)).astype(float)
+    caps = np.atleast_1d(to_numpy(cap, "cap"))
     if caps.shape not in ((1,), (count,)) or not (caps > 0.0).all():
         raise InputError(f"cap must be a positive length, or one for each of {count} queries, not {cap!r}")
     return caps

@@ -54,10 +54,10 @@ class NearestApproach:
     """The least distance of a query so far."""
 
     upper: wp.float64  #: before: what is known from elsewhere, or as far as is asked; then the least that was seen [m]
-    time: wp.float64  #: of the step, when that was; -1: nothing was seen below what was given
+    time: wp.float64  #: of the step, when that was; before, and if nothing is seen below what was given: -1
     a: wp.int32  #: triangle of a
     b: wp.int32
-    certified: wp.bool  #: nothing comes nearer than (1 - accuracy) upper
+    certified: wp.bool  #: nothing comes nearer than (1 - accuracy) upper; before: there is nothing to search for
 
 
 @wp.func
@@ -142,7 +142,8 @@ def find_nearest_approach(
     query = arrays.queries[job]
     pair = pair_of(query, arrays)
     nearest = found[job]
-    nearest.time = -_ONE
+    if nearest.certified:
+        return
     nearest.certified = True
     count = int(1)
     stack[base] = NodePair()

@@ -120,19 +120,19 @@ def distance(
     one, other = as_posed(a, time), as_posed(b, time)
     refuse_tiny(one.mesh)
     refuse_tiny(other.mesh)
-    place = choose_device(device)
-    trees = ObbTree.of(one.mesh, place), ObbTree.of(other.mesh, place)
+    device = choose_device(device)
+    trees = ObbTree.of(one.mesh, device), ObbTree.of(other.mesh, device)
     single = one.single and other.single
-    if single and place.is_cpu:
+    if single and device.is_cpu:
         search = _searches.of(*trees)
         search.rows[:, 0], search.rows[:, 1] = one.poses, other.poses
         poses, numbers, vectors = search.poses, *search.found()
     else:
-        poses = paired(one, other, place)
-        numbers_found = wp.zeros((len(poses), NUMBERS), dtype=wp.int32, device=place)
-        vectors_found = wp.zeros((len(poses), VECTORS), dtype=wp.vec3d, device=place)
+        poses = paired(one, other, device)
+        numbers_found = wp.zeros((len(poses), NUMBERS), dtype=wp.int32, device=device)
+        vectors_found = wp.zeros((len(poses), VECTORS), dtype=wp.vec3d, device=device)
         inputs = [trees[0].nodes, trees[1].nodes, trees[0].corners, trees[1].corners, poses]
-        launch(find_nearest, len(poses), inputs, [numbers_found, vectors_found], device=place, grain=1)
+        launch(find_nearest, len(poses), inputs, [numbers_found, vectors_found], device=device, grain=1)
         numbers, vectors = numbers_found.numpy(), vectors_found.numpy()
     for query in np.flatnonzero(numbers[:, MEETING] == UNSURE):
         _decide_exactly(query, numbers, vectors, (one.mesh, other.mesh), trees, poses)

@@ -18,7 +18,6 @@ from tangere.query.engines import answer
 from tangere.query.first_contact.deforming.api import Candidates
 from tangere.query.first_contact.options import DeformingOptions, Mode, RigidOptions, SceneOptions, Start
 from tangere.query.first_contact.result import FirstContact, FirstContacts
-from tangere.query.first_contact.skin import without_skin
 from tangere.runtime import Arrays, InputError
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, warn_of_doubted_units
@@ -87,6 +86,8 @@ def first_contact(
     warn_of_doubted_units(a, b)
     taken = None
     if start == "leaving":
+        from tangere.query.first_contact.skin import without_skin  # as an engine: who does not ask does not load it
+
         (a, taken), start = without_skin(a, [b], skin), "checked"
         tolerance = taken.tolerance(tolerance, a.shape.extent if isinstance(a, Moving) else a.extent)
     elif skin is not None:

@@ -22,8 +22,8 @@ Mode = Literal["sound", "exact", "published"] | Any
 
 
 @dataclass(frozen=True)
-class Options:
-    """How to answer.
+class Accuracy:
+    """How to answer, whatever moves; `options=` takes what only one engine has.
 
     Args:
         mode: "sound" never misses a contact and is never late; "exact" also decides what sound leaves at rounding
@@ -108,8 +108,11 @@ class SceneOptions:
 
 
 def check_start(start: str) -> None:
-    """Raise unless `start` is one of the words for it."""
-    _one_of(start, "start", ("checked", "trusted"))
+    """Raise unless `start` is one of the words for it; who takes "leaving" has asked before."""
+    if start not in ("checked", "trusted"):
+        raise InputError(
+            f"start must be 'checked' or 'trusted' (or 'leaving', for rigid parts), not {described(start)}"
+        )
 
 
 def _one_of(value: object, name: str, words: tuple[str, str]) -> None:

@@ -2,9 +2,11 @@
 
 Question: does a part come free, although it lies on its seat, and facets of a shaft and its bore cross a little?
 Method:   the part is asked about without its skin: all faces moved inwards by a depth (`tangere.shape.mesh.offset`).
-Sound:    no point of the part moved farther than `Skin.deepest`: whatever gets deeper than that into the part, at any
-          time of the motion, is told. What stays shallower than `Skin.depth` is not. Between the two, at sharp edges,
-          it may be either. Surfaces are what touches: an obstacle that lies wholly inside the part is not told.
+Sound:    no point of the part moved farther than `Skin.deepest`: a surface that gets deeper than that into the part, at
+          any time of the motion, is told. What stays shallower than `Skin.depth` is not, but where the skin had to be
+          thinner. Between the two, at sharp edges, it may be either. Depth is counted from all faces of the mesh, also
+          from those inside a solid that is made of pieces; pieces that would come apart are refused. An obstacle that
+          lies wholly inside the part is not told.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tangere.motion import Rigid
+from tangere.query.intersection.self_intersection import self_intersections
 from tangere.runtime import InputError, described
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, chord_error, inset
@@ -34,9 +37,10 @@ class Skin:
 
     depth: float  #: contacts shallower than this are ignored [m]
     deepest: float  #: contacts deeper than this are always told [m]
+    thinner: int = 0  #: vertices where the skin had to be thinner than `depth`
 
     def __str__(self) -> str:
-        return f"{self.depth:.3g} m"
+        return f"{self.depth:.3g} m ({self.deepest:.3g} m at edges)"
 
     def tolerance(self, asked: float | None, extent: float) -> float:
         """What a search may be off by so that it sees the gap that the skin leaves [m]."""
@@ -65,8 +69,24 @@ def mesh_without_skin(mesh: Mesh, others: Sequence[Any], depth: float | None) ->
     key = (Skin, depth)
     if key not in mesh.cache:
         taken = inset(mesh, depth)
-        mesh.cache[key] = mesh.replace(vertices=taken.vertices), Skin(taken.depth, taken.farthest)
+        thinner = mesh.replace(vertices=taken.vertices)
+        if not _meeting_pieces(mesh) <= _meeting_pieces(thinner):
+            raise InputError(
+                f"mesh {mesh.name!r} is made of pieces that touch, and without a skin of {depth:.3g} m they come apart:"
+                " unite them to one solid first, or give a smaller skin"
+            )
+        mesh.cache[key] = thinner, Skin(taken.depth, taken.farthest, taken.thinner)
     return mesh.cache[key]
+
+
+def _meeting_pieces(mesh: Mesh) -> set[tuple[int, int]]:
+    """Which connected pieces of a mesh touch or cross each other, or themselves."""
+    pairs = self_intersections(mesh, device="cpu")
+    if not len(pairs):
+        return set()
+    piece = mesh.topology.component
+    of_edge, of_face = piece[mesh.edges[pairs[:, 0], 0]], piece[mesh.faces[pairs[:, 1], 0]]
+    return set(zip(np.minimum(of_edge, of_face).tolist(), np.maximum(of_edge, of_face).tolist(), strict=True))
 
 
 def _default_depth(mesh: Mesh, others: Sequence[Any]) -> float:
@@ -76,7 +96,7 @@ def _default_depth(mesh: Mesh, others: Sequence[Any]) -> float:
     depth += 4.0 * _SINGLE * largest + _SEEN * max(each.extent for each in meshes)
     if depth > _LARGEST * mesh.extent:
         raise InputError(
-            f"the facets of {mesh.name!r} and of what it touches are so coarse that {depth:.3g} m would have to be"
-            " ignored: give skin="
+            f"the facets of {mesh.name!r}, {mesh.extent:.3g} m large, and of what it touches are so coarse that"
+            f" {depth:.3g} m would have to be ignored: give skin= (and units= if these are not metres)"
         )
     return depth

@@ -258,9 +258,9 @@ def _open_pairs(
         if not boxes_apart(
             place_boxes(nodes_a[i1], nodes_b[j1], placed.rotation, placed.translation, uncertain), 1, SKEW
         ):
-            place = reserve_slots(counts, shard, 1, capacity)
-            if place >= 0:
-                out[place] = wp.vec2i(i1, j1)
+            slot = reserve_slots(counts, shard, 1, capacity)
+            if slot >= 0:
+                out[slot] = wp.vec2i(i1, j1)
 
 
 @wp.kernel
@@ -301,9 +301,9 @@ def _search(
                     world_corners(corners_a, a.triangle, pose_a), world_corners(corners_b, b.triangle, pose_b)
                 )
                 if code != APART:
-                    place = reserve_slots(counts, shard, 1, capacity)
-                    if place >= 0:
-                        out[place] = wp.vec3i(a.triangle, b.triangle, code)
+                    slot = reserve_slots(counts, shard, 1, capacity)
+                    if slot >= 0:
+                        out[slot] = wp.vec3i(a.triangle, b.triangle, code)
                     if any_will_do[0] == 1 and code == MEET:
                         count = 0
             elif opens_first(a, b):

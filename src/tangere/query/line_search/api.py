@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.motion import Rigid
+from tangere.motion import Linear, Rest, Rigid
 from tangere.query.contacts.record import Status
 from tangere.query.distance.api import distance
 from tangere.query.first_contact.api import first_contact
@@ -42,7 +42,7 @@ def largest_step(
     A line search that goes there never stalls: the next step begins with a gap, and may again go some way.
 
     Args:
-        a, b: meshes that move by `Linear(end)` or rigidly, or are at rest.
+        a, b: meshes that both move by `Linear(end)`, or both rigidly (one motion each), or are at rest.
         separation: distance that is kept at all times [m].
         keep: this share of the way to the contact is taken; in (0, 1).
         device: where to compute; None means CUDA if present.
@@ -67,11 +67,18 @@ def largest_step(
     shapes = [body.shape if isinstance(body, Moving) else body for body in bodies]
     if not all(isinstance(shape, Mesh) for shape in shapes):
         raise InputError(f"a line search takes meshes, not {', '.join(type(body).__name__ for body in bodies)}")
+    rigid = [isinstance(body, Moving) and not isinstance(body.motion, (Linear, Rest)) for body in bodies]
+    linear = [isinstance(body, Moving) and isinstance(body.motion, Linear) for body in bodies]
+    if any(rigid) and (any(linear) or b is None):
+        raise InputError("a line search takes two meshes that both move by Linear, or both rigidly, not one of each")
+    if any(body.motion.shape for body, is_rigid in zip(bodies, rigid, strict=True) if is_rigid):
+        raise InputError("a line search takes one motion of each mesh, not a batch")
     reserve = RESERVE * max(shape.extent for shape in shapes)
     with using_threads(threads):
         gap = _gap(bodies, separation, reserve, device)
         if not gap > 0.0:
-            raise InputError(f"the step begins nearer than the separation of {separation:.6g} m: nothing can be kept")
+            near = f"nearer than the separation of {separation:.6g} m" if separation else "in contact"
+            raise InputError(f"the step begins {near}: nothing can be kept")
         found = first_contact(
             a, b, separation=separation + 0.5 * gap, tolerance=0.125 * gap, start="trusted", device=device
         )

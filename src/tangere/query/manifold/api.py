@@ -14,7 +14,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -31,22 +30,10 @@ from tangere.query.manifold.details import (
     few_contacts,
     on_device,
     record_of,
-    row_of,
 )
-from tangere.query.manifold.features.contact import is_finite, place_over
-from tangere.query.manifold.reduction import (
-    TIE,
-    ContactGroups,
-    SteepWalls,
-    empty_groups,
-    empty_walls,
-    group_at,
-    kept_contact,
-    reduce_group,
-)
-from tangere.query.manifold.traversal import ground_contacts_of
+from tangere.query.manifold.reduction import empty_groups, empty_walls
+from tangere.query.manifold.traversal import NO_ROOM, NOT_FINITE, manifold_kernel
 from tangere.runtime import (
-    SOUND,
     Arrays,
     CapacityError,
     InputError,
@@ -56,14 +43,11 @@ from tangere.runtime import (
     described,
     load,
     published,
-    reserve_slots,
     to_numpy,
     using_threads,
 )
-from tangere.shape.analytic import HULL, Analytic, AnalyticShape, Hulls, hull_tables, place
+from tangere.shape.analytic import HULL, Analytic, AnalyticShape, hull_tables
 from tangere.shape.heightfield import Heightfield, TiledHeightfield
-
-wp.set_module_options(SOUND)
 
 Ground = Heightfield | TiledHeightfield
 
@@ -75,10 +59,6 @@ GRAIN = 256
 ROOM, MORE_ROOM = 8, 8
 #: Bodies that are answered with arrays and a launch that are kept.
 FEW = 64
-
-#: What can be wrong with a body, 0 being nothing.
-NO_ROOM = wp.constant(1)
-NOT_FINITE = wp.constant(2)
 
 
 def manifold(
@@ -385,63 +365,3 @@ def _margins_of(bodies: Analytic, margin: float | None) -> np.ndarray:
     if bodies.kind == HULL:
         return MARGIN * 0.5 * (np.ptp(bodies.hull.corners, axis=0) * records["half"]).min(axis=1)
     return MARGIN * records["radius"]
-
-
-@cache
-def manifold_kernel(kind: int) -> wp.Kernel:
-    """The kernel for one kind of body."""
-    find_contacts = ground_contacts_of(kind)
-
-    @wp.kernel(module="unique", module_options=SOUND)
-    def find_ground_contacts(
-        first: int,
-        shard: int,
-        chosen: wp.array[int],
-        terrains: wp.array[Terrain],
-        shapes: wp.array[AnalyticShape],
-        poses: wp.array[wp.mat44d],
-        margins: wp.array[wp.float64],
-        hulls: Hulls,
-        worlds: wp.array[int],
-        groups: ContactGroups,
-        walls: SteepWalls,
-        status: wp.array[wp.uint8],
-        counts: wp.array[wp.int64],
-        capacity: int,
-        out: wp.array[ManifoldRow],
-    ):
-        k = first + wp.tid()
-        i = chosen[k]
-        pose = poses[i]
-        shape = shapes[wp.min(i, shapes.shape[0] - 1)]
-        t = terrains[worlds[wp.min(i, worlds.shape[0] - 1)]]
-        body = place(shape, pose)
-        here = place_over(t, body, pose, margins[wp.min(i, margins.shape[0] - 1)], shard)
-        if not is_finite(body, here):
-            status[i] = wp.uint8(NOT_FINITE)
-            return
-        find_contacts(t, body, hulls, here, groups, walls)
-        if groups.count[shard] > groups.room:
-            status[i] = wp.uint8(NO_ROOM)
-            return
-        total = int(0)
-        for g in range(groups.count[shard]):
-            retained = reduce_group(groups, shard, g, TIE * here.margin)
-            groups.group[group_at(groups, shard, g)].retained = retained
-            for c in range(4):
-                if retained[c] >= 0:
-                    total += 1
-        if total == 0:
-            return
-        at = reserve_slots(counts, shard, total, capacity)
-        if at < 0:
-            return
-        origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
-        for g in range(groups.count[shard]):
-            retained = groups.group[group_at(groups, shard, g)].retained
-            for c in range(4):
-                if retained[c] >= 0:
-                    out[at] = row_of(kept_contact(groups, shard, g, retained[c]), i, g, origin)
-                    at += 1
-
-    return find_ground_contacts

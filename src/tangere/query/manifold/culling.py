@@ -23,7 +23,7 @@ import warp as wp
 
 from tangere.bvh.height_pyramid import Terrain
 from tangere.query.intersection.cylinder_heightfield import UprightCylinder, farthest, node_is_clear
-from tangere.query.manifold.features.contact import BodyPlace, Edge, has_ground
+from tangere.query.manifold.narrow_phase.contact import BodyPlace, Edge, has_ground
 from tangere.query.manifold.reduction import STEEP
 from tangere.runtime import SOUND
 from tangere.shape.analytic import CYLINDER, Hulls, PlacedBody, function_for_kind, support_of, support_value_of

@@ -1,7 +1,7 @@
 """Contacts of bodies with a plane, and of cylinders with spheres.
 
-Plane:  the points that can rest on it (`features.contact`), cut to four; upright cylinders have four, lying ones two,
-        oblique ones one (Strashnov and Torgashev 2020, section IV).
+Plane:  the points that can rest on it (`narrow_phase.contact`), cut to four; upright cylinders have four, lying ones
+        two, oblique ones one (Strashnov and Torgashev 2020, section IV).
 Sphere: the point of the cylinder nearest to its centre; where the centre is inside, the nearest way out through base or
         side.
 """
@@ -15,7 +15,7 @@ import warp as wp
 
 from tangere.query.contacts.record import Contacts
 from tangere.query.manifold.details import ContactPoint, ManifoldRow, contact_point, contacts_of, row_of
-from tangere.query.manifold.features.contact import FLAT_ANGLE, support_point_of
+from tangere.query.manifold.narrow_phase.contact import FLAT_ANGLE, support_point_of
 from tangere.query.manifold.reduction import (
     TIE,
     ContactGroups,

@@ -1,8 +1,8 @@
 """All places where a body rests on the ground: the local maxima of the vertical penetration, and what stands with them.
 
 Method: walk down the pyramid under the body, past nodes it is clear of, and ask every face, edge and vertex that is
-        left (`features.contact`). Lifting the body by the largest penetration frees it, so no depth is larger, and none
-        needs to be filtered out.
+        left (`narrow_phase.contact`). Lifting the body by the largest penetration frees it, so no depth is larger, and
+        none needs to be filtered out.
         Planar blocks of any size are one face: over seams of coplanar cells there are face normals only.
         Points with a gap up to the margin count as well: a body at rest keeps its four points when it rocks.
 Sound:  a cylinder that touches (by the exact test, `intersection.cylinder_heightfield`) never goes without: if rounding
@@ -32,8 +32,8 @@ from tangere.bvh.height_pyramid import (
 )
 from tangere.query.intersection.cylinder_heightfield import UprightCylinder, cylinder_touches, upright_cylinder
 from tangere.query.manifold.culling import GroundColumn, clear_of
-from tangere.query.manifold.details import ContactPoint, contact_point
-from tangere.query.manifold.features.contact import (
+from tangere.query.manifold.details import ContactPoint, ManifoldRow, contact_point, row_of
+from tangere.query.manifold.narrow_phase.contact import (
     LIFTED,
     NEITHER,
     NO_CONTACT,
@@ -41,31 +41,40 @@ from tangere.query.manifold.features.contact import (
     edge_of,
     feature_contacts_of,
     first_part,
+    is_finite,
     may_be_wall,
     owner,
+    place_over,
     rests,
     wall_contact,
 )
 from tangere.query.manifold.reduction import (
     KEPT,
+    TIE,
     ContactGroups,
     SteepWalls,
     add_contact,
     add_wall,
     clear_groups,
     clear_walls,
+    group_at,
     kept_contact,
+    reduce_group,
     wall_at,
     wall_before,
 )
-from tangere.runtime import SOUND
-from tangere.shape.analytic import CYLINDER, Hulls, PlacedBody, bounds_of, support_of
+from tangere.runtime import SOUND, reserve_slots
+from tangere.shape.analytic import CYLINDER, AnalyticShape, Hulls, PlacedBody, bounds_of, support_of
+from tangere.shape.analytic import place as place_body
 
 wp.set_module_options(SOUND)
 
 real = wp.float64
 vec = wp.vec3d
 
+#: What can be wrong with a body, 0 being nothing.
+NO_ROOM = wp.constant(1)
+NOT_FINITE = wp.constant(2)
 #: Edges whose bit is set, and vertices.
 CONVEX = wp.constant(30)
 _ZERO = wp.constant(real(0.0))
@@ -100,8 +109,8 @@ class Rim:
 
 @cache
 def surroundings_of(kind: int) -> tuple[wp.Function, wp.Function]:
-    """`surroundings(t, body, hulls, place) -> Surroundings`; `flags(t, body, hulls, place, surroundings, node) -> int`:
-    the flags of a node, -1 if the body is clear of it."""
+    """`surroundings(t, body, hulls, place) -> GroundAround`, and
+    `flags_if_near(t, body, hulls, place, around, node) -> int`: the flags of a node, -1 if the body is clear of it."""
     bounds_function, is_clear = bounds_of(kind), clear_of(kind)
 
     @wp.func
@@ -367,3 +376,63 @@ def _lift_cylinder(t: Terrain, body: PlacedBody, place: BodyPlace) -> real:
         else:
             high = middle
     return high
+
+
+@cache
+def manifold_kernel(kind: int) -> wp.Kernel:
+    """The kernel for one kind of body."""
+    find_contacts = ground_contacts_of(kind)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def find_ground_contacts(
+        first: int,
+        shard: int,
+        chosen: wp.array[int],
+        terrains: wp.array[Terrain],
+        shapes: wp.array[AnalyticShape],
+        poses: wp.array[wp.mat44d],
+        margins: wp.array[wp.float64],
+        hulls: Hulls,
+        worlds: wp.array[int],
+        groups: ContactGroups,
+        walls: SteepWalls,
+        status: wp.array[wp.uint8],
+        counts: wp.array[wp.int64],
+        capacity: int,
+        out: wp.array[ManifoldRow],
+    ):
+        k = first + wp.tid()
+        i = chosen[k]
+        pose = poses[i]
+        shape = shapes[wp.min(i, shapes.shape[0] - 1)]
+        t = terrains[worlds[wp.min(i, worlds.shape[0] - 1)]]
+        body = place_body(shape, pose)
+        here = place_over(t, body, pose, margins[wp.min(i, margins.shape[0] - 1)], shard)
+        if not is_finite(body, here):
+            status[i] = wp.uint8(NOT_FINITE)
+            return
+        find_contacts(t, body, hulls, here, groups, walls)
+        if groups.count[shard] > groups.room:
+            status[i] = wp.uint8(NO_ROOM)
+            return
+        total = int(0)
+        for g in range(groups.count[shard]):
+            retained = reduce_group(groups, shard, g, TIE * here.margin)
+            groups.group[group_at(groups, shard, g)].retained = retained
+            for c in range(4):
+                if retained[c] >= 0:
+                    total += 1
+        if total == 0:
+            return
+        at = reserve_slots(counts, shard, total, capacity)
+        if at < 0:
+            return
+        origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+        for g in range(groups.count[shard]):
+            retained = groups.group[group_at(groups, shard, g)].retained
+            for c in range(4):
+                if retained[c] >= 0:
+                    out[at] = row_of(kept_contact(groups, shard, g, retained[c]), i, g, origin)
+                    at += 1
+
+    return find_ground_contacts

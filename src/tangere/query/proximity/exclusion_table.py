@@ -153,6 +153,6 @@ def exclusion_filter(
             if keys[low] == key:
                 counting = features_apart(edges_pair, one, other, faces, edges, positions) < activation[low]
     if counting:
-        place = reserve_slots(counts, shard, 1, capacity)
-        if place >= 0:
-            out[place] = pair_keys[k]
+        slot = reserve_slots(counts, shard, 1, capacity)
+        if slot >= 0:
+            out[slot] = pair_keys[k]

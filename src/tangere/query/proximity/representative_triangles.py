@@ -121,12 +121,12 @@ def append_near(
                     b = owned.positions[f1]
                     q = owned.positions[f2]
                     if face_near(p, a, b, q, owned.distance):
-                        place = reserve_slots(counts, shard, 1, capacity)
-                        if place >= 0:
+                        slot = reserve_slots(counts, shard, 1, capacity)
+                        if slot >= 0:
                             side = int(0)
                             if owned.body[s] > owned.body[t]:
                                 side = 1
-                            out[place] = pair_key(VERTEX_FACE, side, v, t, owned.bits)
+                            out[slot] = pair_key(VERTEX_FACE, side, v, t, owned.bits)
     s = pair[0]
     t = pair[1]
     for c in range(3):
@@ -144,11 +144,11 @@ def append_near(
                         b = owned.positions[b0]
                         q = owned.positions[b1]
                         if edges_near(p, a, b, q, b0 < a0 or (b0 == a0 and b1 < a1), owned.distance):
-                            place = reserve_slots(counts, shard, 1, capacity)
-                            if place >= 0:
+                            slot = reserve_slots(counts, shard, 1, capacity)
+                            if slot >= 0:
                                 one = owned.face_edges[s, c]
                                 other = owned.face_edges[t, d]
-                                out[place] = pair_key(EDGE_EDGE, 0, wp.min(one, other), wp.max(one, other), owned.bits)
+                                out[slot] = pair_key(EDGE_EDGE, 0, wp.min(one, other), wp.max(one, other), owned.bits)
 
 
 @wp.kernel

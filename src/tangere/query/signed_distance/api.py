@@ -69,16 +69,16 @@ def signed_distance(
     checked_size(mesh)
     if not (mesh.topology.is_closed and mesh.topology.is_oriented):
         raise InputError(f"Mesh {mesh.name!r}: inside and outside need a closed mesh with triangles that agree")
-    where = choose_device(device, points)
+    device = choose_device(device, points)
     with using_threads(threads):
-        x = usable_points(points, where)
+        x = usable_points(points, device)
         count = len(x)
-        weights, nearest, normal = (wp.empty(count, dtype=wp.vec3d, device=where) for _ in range(3))
-        distance = wp.empty(count, dtype=wp.float64, device=where)
-        face = wp.empty(count, dtype=wp.int32, device=where)
-        target = _Target.of(mesh, where)
+        weights, nearest, normal = (wp.empty(count, dtype=wp.vec3d, device=device) for _ in range(3))
+        distance = wp.empty(count, dtype=wp.float64, device=device)
+        face = wp.empty(count, dtype=wp.int32, device=device)
+        target = _Target.of(mesh, device)
         inputs = [x, *target.arrays]
-        launch(_signed, count, inputs, [distance, nearest, normal, face, weights], device=where, grain=256)
+        launch(_signed, count, inputs, [distance, nearest, normal, face, weights], device=device, grain=256)
         return SignedDistances(
             distance.numpy(),
             nearest.numpy().reshape(-1, 3),

@@ -88,18 +88,18 @@ class DistanceField:
 
         Outside of the samples the distance is inf, farther than `margin`, and the gradient zero.
         """
-        where = choose_device(device, points)
-        x = usable_points(points, where)
+        device = choose_device(device, points)
+        x = usable_points(points, device)
         matrix = np.eye(4) if pose is None else as_poses(pose, "pose")
         if matrix.shape != (4, 4):
             raise InputError(f"pose must have shape (4, 4), not {matrix.shape}")
-        distance = wp.empty(len(x), dtype=wp.float64, device=where)
-        gradient = wp.empty(len(x), dtype=wp.vec3d, device=where)
-        samples = wp.array(self.samples, dtype=wp.float64, device=where)
+        distance = wp.empty(len(x), dtype=wp.float64, device=device)
+        gradient = wp.empty(len(x), dtype=wp.vec3d, device=device)
+        samples = wp.array(self.samples, dtype=wp.float64, device=device)
         inputs = [x, wp.mat33d(*matrix[:3, :3].ravel()), wp.vec3d(*matrix[:3, 3])]
         inputs += [samples, wp.vec3d(*self.origin), self.spacing]
         with using_threads(threads):
-            launch(_read, len(x), inputs, [distance, gradient], device=where)
+            launch(_read, len(x), inputs, [distance, gradient], device=device)
         return distance.numpy(), gradient.numpy().reshape(-1, 3)
 
 

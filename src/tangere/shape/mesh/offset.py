@@ -1,17 +1,20 @@
 """A closed mesh without its skin, and how far the facets of a mesh are from the round surface they stand for.
 
 Question: where is the surface once every face is moved inwards by a depth?
-Method:   each vertex moves so that all planes of its triangles go inwards by the depth (least squares of n x = -depth
-          over its triangles, then stretched until the last of them has gone so far). Where an edge between two planes
-          would turn round the mesh is thinner than two skins, which is refused; triangles of one plane may fold.
-Sound:    no point of the surface moves farther than `Inset.farthest`, so whatever lies deeper than that inside the mesh
-          is inside the inset mesh too.
+Method:   each vertex moves by the shortest way, or nearly, that takes all planes of its triangles inwards by the depth:
+          the point of least norm in the convex hull of the normals gives it. Where an edge between two planes would
+          turn round, its ends move less; a vertex whose triangles look in opposite directions stays. Triangles of one
+          plane may fold.
+Sound:    no point of the surface moves farther than `Inset.farthest`, so whatever is inside the mesh and farther from
+          all its triangles than that is inside the inset mesh too. Faces inside a solid, where a mesh touches or
+          crosses itself, count: leave them out first.
 Known as: inward offset, erosion of a solid; the stretch at sharp edges is the mitre.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -22,8 +25,12 @@ from tangere.runtime import InputError, positive
 ROUND = np.radians(36.5)
 #: Faces bent by less than this lie in one plane.
 FLAT = 1e-6
-#: A vertex moves at most so many times the depth; what is sharper is refused.
-MOST_STRETCH = 100.0
+#: A vertex moves at most so many times the depth; what is sharper stays where it is.
+MOST_STRETCH = 10.0
+#: Planes that move inwards within this of each other are moved together.
+EVEN = 1.1
+#: Of the vertices at most this part may have a thinner skin; else the mesh is thinner than two skins.
+MOST_THINNER = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +38,20 @@ class Inset:
     """Where the vertices of a mesh are once its skin is taken off."""
 
     vertices: np.ndarray  #: (n, 3) [m]
-    depth: float  #: every face has moved inwards at least so far [m]
+    depth: float  #: every face has moved inwards at least so far, but at `thinner` vertices [m]
     farthest: float  #: no point has moved farther [m]
+    thinner: int  #: vertices where the skin had to be thinner, so that no edge turns round
 
 
 def inset(mesh: Any, depth: float) -> Inset:
     """The vertices of a closed `Mesh` with all its faces moved inwards by `depth` [m]."""
     positive(depth, "skin")
     if not (mesh.topology.is_closed and mesh.topology.is_oriented):
-        raise InputError(f"mesh {mesh.name!r} has no inside: a skin can be taken off closed, oriented meshes only")
+        raise InputError(
+            f"mesh {mesh.name!r} has no inside ({mesh.topology.open_edge_count} open edges, "
+            f"{mesh.topology.crowded_edge_count} of more than two triangles): a skin can be taken off closed, oriented"
+            " meshes only; merge vertices that nearly coincide first"
+        )
     corners, faces = mesh.vertices[mesh.faces], mesh.faces
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     if np.einsum("ij,ij->", corners[:, 0], across) < 0.0:
@@ -48,34 +60,74 @@ def inset(mesh: Any, depth: float) -> Inset:
     proper = length > 0.0
     normal = across[proper] / length[proper, None]
     vertex, plane = faces[proper].ravel(), np.repeat(normal, 3, axis=0)
-    count = len(mesh.vertices)
+    move = _inward_moves(len(mesh.vertices), vertex, plane) * depth
+    edges, _, angle = _bends(mesh)
+    share = _share_without_turns(mesh, move, mesh.topology.edges[edges[angle >= FLAT]])
+    thinner = (share < 1.0) | ~move.any(axis=1)
+    thinner[np.setdiff1d(np.arange(len(thinner)), vertex)] = False
+    if thinner.sum() > MOST_THINNER * len(np.unique(vertex)):
+        raise InputError(
+            f"mesh {mesh.name!r}: edges turn round at {int(thinner.sum())} of {len(thinner)} vertices when a skin of"
+            f" {depth:.3g} m is taken off: the part is thinner than two skins, or has finer facets; give a smaller skin"
+        )
+    move *= share[:, None]
+    moved = mesh.vertices + move
+    return Inset(moved, depth, float(np.linalg.norm(move, axis=1).max() * (1.0 + 1e-12)), int(thinner.sum()))
+
+
+def _inward_moves(count: int, vertex: np.ndarray, plane: np.ndarray) -> np.ndarray:
+    """(count, 3) for each vertex the shortest x with n x <= -1 for the normals of its triangles; 0 if there is none."""
     matrix, right = np.zeros((count, 3, 3)), np.zeros((count, 3))
     np.add.at(matrix, vertex, plane[:, :, None] * plane[:, None, :])
     np.add.at(right, vertex, plane)
+    # As a rule all planes can be moved by as much, or nearly, as on faces, edges, corners of three planes, and balls.
     move = -np.einsum("nij,nj->ni", np.linalg.pinv(matrix, rcond=1e-9, hermitian=True), right)
-    inwards = np.full(count, np.inf)
-    np.minimum.at(inwards, vertex, -np.einsum("ij,ij->i", plane, move[vertex]))
-    used = np.isfinite(inwards)
-    stretch = np.linalg.norm(move, axis=1) / np.maximum(inwards, 1e-300)
-    wrong = used & ~((inwards > 0.0) & (stretch < MOST_STRETCH))
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise InputError(
-            f"mesh {mesh.name!r}: a skin cannot be taken off at vertex {at}: its triangles look in opposite directions"
-        )
-    move[used] *= depth / np.minimum(inwards[used], 1.0)[:, None]
-    moved = mesh.vertices + move
-    edges, _, angle = _bends(mesh)
-    ends = mesh.topology.edges[edges[angle >= FLAT]]
-    before, after = (at[ends[:, 1]] - at[ends[:, 0]] for at in (mesh.vertices, moved))
-    turned = np.einsum("ij,ij->i", before, after) <= 0.0
-    if turned.any():
-        p, q = ends[np.argmax(turned)]
-        raise InputError(
-            f"mesh {mesh.name!r}: the edge from vertex {p} to {q}, and {int(turned.sum()) - 1} more, turn round when"
-            f" a skin of {depth:.3g} m is taken off: the part is thinner than two skins there; give a smaller skin"
-        )
-    return Inset(moved, depth, float(np.linalg.norm(move, axis=1).max() * (1.0 + 1e-12)))
+    inwards = -np.einsum("ij,ij->i", plane, move[vertex])
+    least, most = np.full(count, np.inf), np.zeros(count)
+    np.minimum.at(least, vertex, inwards)
+    np.maximum.at(most, vertex, inwards)
+    even = (least > 0.0) & (most <= EVEN * least)
+    move[even] /= least[even, None]
+    order = np.argsort(vertex, kind="stable")
+    first = np.searchsorted(vertex[order], np.arange(count + 1))
+    for v in np.flatnonzero(~even & np.isfinite(least)):
+        move[v] = _shortest_move(plane[order[first[v] : first[v + 1]]])
+    move[np.linalg.norm(move, axis=1) > MOST_STRETCH] = 0.0
+    return move
+
+
+def _shortest_move(normals: np.ndarray) -> np.ndarray:
+    """(3,) the shortest x with n x <= -1 for all normals; 0 if there is none, or only one that is far too long.
+
+    It is the same for one, two or three of the normals alone: all are tried.
+    """
+    normals = normals[np.unique(np.round(normals, 9), axis=0, return_index=True)[1]]
+    best, least = np.zeros(3), MOST_STRETCH
+    for size in (1, 2, 3):
+        chosen = normals[np.array(list(combinations(range(len(normals)), size)), int).reshape(-1, size)]
+        gram = chosen @ chosen.transpose(0, 2, 1)
+        x = -np.einsum("kji,kj->ki", chosen, np.linalg.pinv(gram, rcond=1e-12, hermitian=True).sum(axis=2))
+        fits = (normals @ x.T).max(axis=0, initial=-np.inf) <= -1.0 + 1e-9
+        lengths = np.where(fits, np.linalg.norm(x, axis=1), np.inf)
+        if len(lengths) and lengths.min() < least:
+            best, least = x[np.argmin(lengths)], float(lengths.min())
+    return best / -(normals @ best).max() if best.any() else best
+
+
+def _share_without_turns(mesh: Any, move: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """(vertices,) how much of its move each vertex may make so that none of the edges turns round."""
+    share = np.ones(len(move))
+    before = mesh.vertices[ends[:, 1]] - mesh.vertices[ends[:, 0]]
+    for _ in range(60):
+        moved = share[:, None] * move
+        after = before + moved[ends[:, 1]] - moved[ends[:, 0]]
+        turned = np.einsum("ij,ij->i", before, after) <= 0.1 * np.einsum("ij,ij->i", before, before)
+        if not turned.any():
+            break
+        share[ends[turned]] *= 0.5
+    else:
+        share[ends[turned]] = 0.0
+    return share
 
 
 def chord_error(mesh: Any) -> float:

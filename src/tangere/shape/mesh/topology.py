@@ -139,13 +139,16 @@ class Topology:
         return int(((upward > 1) | (self._proper_side_count - upward > 1)).sum())
 
     @cached_property
-    def component_count(self) -> int:
-        """How many pieces the triangles form when those that share a vertex hang together."""
+    def component(self) -> np.ndarray:
+        """(vertices,) which connected component each vertex belongs to."""
         from scipy.sparse.csgraph import connected_components
 
-        used = np.unique(self.faces)
-        count, _ = connected_components(_graph(self.edges, self.vertex_count), directed=False)
-        return int(count) - (self.vertex_count - len(used))
+        return read_only(connected_components(_graph(self.edges, self.vertex_count), directed=False)[1])
+
+    @cached_property
+    def component_count(self) -> int:
+        """How many pieces the triangles form when those that share a vertex hang together."""
+        return len(np.unique(self.component[self.faces]))
 
     @cached_property
     def _sides(self) -> _Sides:

@@ -16,9 +16,9 @@ import warp as wp
 from tangere.runtime import SOUND, reserve_slots
 from tangere.shape.mesh import Topology
 from tangere.soft.model.assembly import Assembly
-from tangere.soft.safe_step.iteration import ACTIVE, PairBuffer
 from tangere.soft.safe_step.patches import Patches
 from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
+from tangere.soft.safe_step.truncation_state import ACTIVE, PairBuffer
 
 wp.set_module_options(SOUND)
 
@@ -111,6 +111,6 @@ def _find_hinged(
     i0 = faces[j, 0]
     i1 = faces[j, 1]
     if state[ACTIVE] == 1 and may_cross(v0, v1, i0, i1, i1, moves):
-        place = reserve_slots(counts, shard, 1, capacity)
-        if place >= 0:
-            out[place] = pair
+        slot = reserve_slots(counts, shard, 1, capacity)
+        if slot >= 0:
+            out[slot] = pair

@@ -27,8 +27,8 @@ from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.activation import REACH
 from tangere.soft.contact.islands import SLICES, ContactIslands, MassMoves, MeanMoves, union
 from tangere.soft.model.assembly import STILL, Assembly, DofArrays, SurfaceArrays, struct_of
-from tangere.soft.safe_step.iteration import ACTIVE, ALL_NEW, PairBuffer
 from tangere.soft.safe_step.separating_direction import VertexMoves, gap_usage, in_frame, moving_pair, shortest_way
+from tangere.soft.safe_step.truncation_state import ACTIVE, ALL_NEW, PairBuffer
 
 wp.set_module_options(SOUND)
 

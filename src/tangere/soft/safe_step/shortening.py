@@ -1,6 +1,6 @@
 """One iteration of the truncation: the gap of each pair without certificate is shared out, and dofs move less far.
 
-`state` is what the device knows about the iterations of a step (`iteration`). In the first of them the moves of
+`state` is what the device knows about the iterations of a step (`truncation_state`). In the first of them the moves of
 single vertices are shortened, ever more; then all bodies of an island make the same part of their moves. Bodies that
 meet fast make a part of the step instead, and before that those that press fast one in which they do not
 (`impact`).
@@ -14,7 +14,15 @@ from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.model.assembly import Assembly, DofArrays, SurfaceArrays
 from tangere.soft.safe_step.impact import ImpactArrays, ImpactSubstep, impact_slot
-from tangere.soft.safe_step.iteration import (
+from tangere.soft.safe_step.separating_direction import (
+    VertexMoves,
+    allowed_part,
+    gap_usage,
+    in_frame,
+    moving_pair,
+    shortest_way,
+)
+from tangere.soft.safe_step.truncation_state import (
     ACTIVE,
     ALL_NEW,
     ISLAND_ITERATIONS,
@@ -23,14 +31,6 @@ from tangere.soft.safe_step.iteration import (
     LOCAL_ITERATIONS,
     SHORT,
     PairBuffer,
-)
-from tangere.soft.safe_step.separating_direction import (
-    VertexMoves,
-    allowed_part,
-    gap_usage,
-    in_frame,
-    moving_pair,
-    shortest_way,
 )
 
 wp.set_module_options(SOUND)

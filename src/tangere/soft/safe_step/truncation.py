@@ -38,7 +38,10 @@ from tangere.soft.model.assembly import Assembly, DofArrays, struct_of
 from tangere.soft.safe_step.cpu.simd_crossing import simd_crossing
 from tangere.soft.safe_step.hinges import HingedEdgePairs
 from tangere.soft.safe_step.impact import ImpactArrays, ImpactVelocity
-from tangere.soft.safe_step.iteration import (
+from tangere.soft.safe_step.patches import Patches, contains_cluster
+from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
+from tangere.soft.safe_step.shortening import Shortening
+from tangere.soft.safe_step.truncation_state import (
     ACTIVE,
     FOUND,
     ISLAND_ITERATIONS,
@@ -49,9 +52,6 @@ from tangere.soft.safe_step.iteration import (
     ROWS,
     PairBuffer,
 )
-from tangere.soft.safe_step.patches import Patches, contains_cluster
-from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
-from tangere.soft.safe_step.shortening import Shortening
 
 wp.set_module_options(SOUND)
 
@@ -106,7 +106,7 @@ class Truncation:
         #: Groups merge at most as often as there are bodies; after that nothing moves.
         self._most_iterations = int(LOCAL_ITERATIONS) + int(ISLAND_ITERATIONS) + len(assembly.bodies)
         self._goal = wp.zeros_like(assembly.dofs.x)
-        self.state = wp.zeros(8, dtype=wp.int32, device=device)  #: see `shortening`
+        self.state = wp.zeros(8, dtype=wp.int32, device=device)  #: see `truncation_state`
         self._known = self.state.numpy().copy()
         searching = 0 if patches.per_feature else len(patches.lists.edges.units)
         self._scratch = wp.empty((searching, SCRATCH_ROW), dtype=wp.int32, device=device)
@@ -368,7 +368,7 @@ def _find_crossing(
                                         i2 = items[j, 2]
                                         if i0 != v0 and i1 != v0 and i2 != v0 and i0 != v1 and i1 != v1 and i2 != v1:
                                             if may_cross(v0, v1, i0, i1, i2, moves):
-                                                place = reserve_slots(counts, shard, 1, capacity)
-                                                if place >= 0:
-                                                    out[place] = wp.vec2i(i, order[j])
+                                                slot = reserve_slots(counts, shard, 1, capacity)
+                                                if slot >= 0:
+                                                    out[slot] = wp.vec2i(i, order[j])
             node = skip[node]

@@ -94,7 +94,7 @@ def test_mounted_parts_come_free_but_for_a_skin_and_meet_a_lid_when_they_do(name
     assert plain.time == 0.0
     hit = tg.first_contact(lifted(part), seat, start="leaving", device="cpu")
     assert hit.status == tg.Status.FREE, name
-    assert f"free but for {hit.skin.depth:.3g} m" in repr(hit)
+    assert f"free but for {hit.skin.depth:.3g} m ({hit.skin.deepest:.3g} m at edges)" in repr(hit)
     true = (0.06 - top) / 0.1
     hit = tg.first_contact(lifted(part), LID, start="leaving", device="cpu")
     assert hit.status == tg.Status.CONTACT
@@ -218,6 +218,36 @@ COARSE = mesh_of(cylinder(0.01, 0.0, 0.001, 10))
 def test_what_has_no_skin_is_refused_with_a_reason(ask, message):
     with pytest.raises(tg.TangereError, match=message):
         ask()
+
+
+def test_a_part_of_pieces_that_come_apart_is_refused():
+    """Without its skin it would come apart: a sheet could pass between two drums that stand on each other."""
+    drum = cylinder(0.5, 0.0, 1.0, 32)
+    for height in (1.0, 0.98):
+        other = cylinder(0.5, 0.0, 1.0, 32, turn=0.05)
+        other.apply_translation((0.0, 0.0, height))
+        stack = mesh_of(drum + other, "stack")
+        with pytest.raises(tg.TangereError, match="they come apart"):
+            mesh_without_skin(stack, [], 0.011)
+    assert mesh_without_skin(stack, [], 0.005)[1].depth == 0.005  # they still overlap by 10 mm
+    apart = drum.copy()
+    apart.apply_translation((0.0, 0.0, 1.5))
+    assert mesh_without_skin(mesh_of(drum + apart), [], 0.01)[1].thinner == 0
+
+
+def test_where_a_skin_is_too_thick_for_an_edge_it_is_thinner_and_that_is_told():
+    """A tiny step on a large block: the block loses its skin, the step keeps what it needs to stay a step."""
+    block = trimesh.creation.box((1.0, 1.0, 1.0)).subdivide().subdivide()
+    step = np.argmax(block.vertices @ (1.0, 1.0, 1.0))
+    ring = np.flatnonzero(np.linalg.norm(block.vertices - block.vertices[step], axis=1) < 0.3)
+    block.vertices[ring] = block.vertices[step] + 0.01 * (block.vertices[ring] - block.vertices[step])
+    part = mesh_of(block, "block")
+    taken = inset(part, 0.02)
+    assert 0 < taken.thinner <= 0.5 * len(part.vertices)
+    bend = part.replace(vertices=taken.vertices)
+    before, after = (mesh.vertices[part.edges[:, 1]] - mesh.vertices[part.edges[:, 0]] for mesh in (part, bend))
+    assert (np.einsum("ij,ij->i", before, after) > 0.0).mean() > 0.9
+    assert np.linalg.norm(bend.vertices - part.vertices, axis=1).max() <= taken.farthest
 
 
 def test_a_mesh_that_is_inside_out_is_refused():

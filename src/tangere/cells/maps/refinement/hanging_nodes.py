@@ -90,18 +90,18 @@ def _hanging(first: int, shard: int, m: MapArrays, counts: wp.array[wp.int64], c
     # Whatever is divided on this level may be so on the next ones as well.
     while next_part(m, d, d, k) >= 0:
         half = level_phi1(m, d, k + 1)
-        place = reserve_slots(counts, shard, 2, capacity)
-        if place >= 0:
-            out[place] = wp.vec4i(m.origin[half], cell, 0, m.origin[d])
-            out[place + 1] = wp.vec4i(m.origin[half], cell, 0, m.origin[level_phi1(m, d, k)])
+        slot = reserve_slots(counts, shard, 2, capacity)
+        if slot >= 0:
+            out[slot] = wp.vec4i(m.origin[half], cell, 0, m.origin[d])
+            out[slot + 1] = wp.vec4i(m.origin[half], cell, 0, m.origin[level_phi1(m, d, k)])
         # A face is divided too where the half edge is not followed by the other half.
         if m.dimension == 3 and level(m, half) == k + 1 and edge_label(m, half) != edge_label(m, d):
             centre = m.origin[level_phi1(m, half, k + 1)]
             corner = int(d)
             for _n in range(_CORNERS):
-                place = reserve_slots(counts, shard, 1, capacity)
-                if place >= 0:
-                    out[place] = wp.vec4i(centre, cell, 1, m.origin[corner])
+                slot = reserve_slots(counts, shard, 1, capacity)
+                if slot >= 0:
+                    out[slot] = wp.vec4i(centre, cell, 1, m.origin[corner])
                 corner = level_phi1(m, corner, k)
                 if corner == d:
                     break

@@ -78,9 +78,9 @@ def _cell_pairs(in_lanes: bool) -> wp.Kernel:
         while f < partners[3]:
             f = next_partner_of(e, f, partners, walk)
             if f < partners[3]:
-                place = reserve_slots(counts, shard, 1, capacity)
-                if place >= 0:
-                    out[place] = pair_of(e, f, walk.placed)
+                slot = reserve_slots(counts, shard, 1, capacity)
+                if slot >= 0:
+                    out[slot] = pair_of(e, f, walk.placed)
                 f += 1
 
     return cell_pairs_of

@@ -21,12 +21,12 @@ import warp as wp
 
 from tangere.broad_phase.deforming import FittedMesh, Step
 from tangere.query.contacts.record import Contacts, Kind, Status
-from tangere.query.first_contact.deforming.broad_phase import every_pair, feature_pair_searches
 from tangere.query.first_contact.deforming.culling import every_candidate, separating_plane_filter
-from tangere.query.first_contact.deforming.hits import Hits, contacts_of
+from tangere.query.first_contact.deforming.details import Hits, contacts_of
+from tangere.query.first_contact.deforming.feature_searches import every_pair, feature_pair_searches
 from tangere.query.first_contact.deforming.initial_overlap import first_overlap, starts_nearer
-from tangere.query.first_contact.options import DeformingOptions, Mode, Options, Start, check_start
-from tangere.query.first_contact.primitives.batch import answer
+from tangere.query.first_contact.options import Accuracy, DeformingOptions, Mode, Start, check_start
+from tangere.query.first_contact.primitives.batch import solve_batch
 from tangere.query.first_contact.result import FirstContact
 from tangere.runtime import using_threads
 from tangere.shape import Moving
@@ -55,13 +55,13 @@ def deforming_first_contact(
 
     Args:
         a, b: meshes, at rest or moving: `mesh.moving(Linear(end))`.
-        mode, separation, tolerance: see `Options`.
+        mode, separation, tolerance: see `Accuracy`.
         start: "trusted" skips the search for overlap at t = 0 (for step loops that never leave an overlap behind).
         options: the broad phase.
         device: where to compute; None means where the motion's data is, else CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    accuracy, options = Options(mode, separation, tolerance), options or DeformingOptions()
+    accuracy, options = Accuracy(mode, separation, tolerance), options or DeformingOptions()
     check_start(start)
     with using_threads(threads):
         step = Step.of([a] if b is None else [a, b], device)
@@ -97,7 +97,7 @@ def deforming_all_contacts(
     Arguments as for `first_contact`. If the meshes overlap at t = 0 (an edge meets a face), the first row says so once,
     as a contact of kind OVERLAP.
     """
-    accuracy, options = Options(mode, separation, tolerance), options or DeformingOptions()
+    accuracy, options = Accuracy(mode, separation, tolerance), options or DeformingOptions()
     check_start(start)
     with using_threads(threads):
         step = Step.of([a] if b is None else [a, b], device)
@@ -125,7 +125,7 @@ def deforming_candidates(
     threads: int | None = None,
 ) -> Candidates:
     """The pairs a narrow phase would have to look at; `first_contact` never stores them."""
-    accuracy = Options(separation=separation)
+    accuracy = Accuracy(separation=separation)
     with using_threads(threads):
         step = Step.of([a] if b is None else [a, b], device)
         bodies = step.fitted(1.0, 0.5 * accuracy.separation)
@@ -141,7 +141,7 @@ def deforming_candidates(
 
 
 def _search(
-    step: Step, bodies: list[FittedMesh], accuracy: Options, broad_phase: str, until: float, sampled: bool
+    step: Step, bodies: list[FittedMesh], accuracy: Accuracy, broad_phase: str, until: float, sampled: bool
 ) -> Hits:
     """Every pair of features that may touch by `until`, solved over the whole step; the boxes cover that time."""
     found = Hits.none()
@@ -158,14 +158,14 @@ def _search(
         if not len(survivors):
             continue
         numbers, quads = search.queries(step, survivors)
-        answers = answer(search.features, step.start, step.end, quads, accuracy)
+        answers = solve_batch(search.features, step.start, step.end, quads, accuracy)
         found = found.joined(Hits.of(search.features.kind, search.vertex_on, numbers, quads, answers))
         if sampled and len(found.time):
             break  # any early time will do, and the trees of the next search need not be fitted
     return found
 
 
-def _first(step: Step, found: Hits, accuracy: Options, *, decided: bool) -> FirstContact:
+def _first(step: Step, found: Hits, accuracy: Accuracy, *, decided: bool) -> FirstContact:
     """The earliest of what was found; where it is `decided` that nothing meets at t = 0, what is near is a contact."""
     if not len(found.time):
         return FirstContact(np.inf, np.inf, Status.FREE)

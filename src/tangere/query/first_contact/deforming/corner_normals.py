@@ -24,7 +24,7 @@ from tangere.runtime import SOUND, launch
 from tangere.shape.mesh import Adjacency
 
 if TYPE_CHECKING:
-    from tangere.query.first_contact.deforming.hits import Hits
+    from tangere.query.first_contact.deforming.details import Hits
 
 wp.set_module_options(SOUND)
 

@@ -89,7 +89,7 @@ def separating_plane_filter(features: FeaturePairKind, separated: bool) -> wp.Fu
 
 
 @cache
-def aabb_overlap_filter() -> wp.Function:
+def start_overlap_filter() -> wp.Function:
     """Keeps the pairs of an edge and a face that may meet at t = 0.
 
     A vertex that runs along the edge while the face rests must meet it: the vertex-face certificates apply.

@@ -10,8 +10,8 @@ import warp as wp
 
 from tangere.broad_phase.deforming import BvhSide, Step, pairs
 from tangere.query.contacts.record import Contacts, Kind
-from tangere.query.first_contact.deforming.culling import aabb_overlap_filter
-from tangere.query.first_contact.deforming.hits import Hits, contacts_of
+from tangere.query.first_contact.deforming.culling import start_overlap_filter
+from tangere.query.first_contact.deforming.details import Hits, contacts_of
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
 from tangere.query.first_contact.primitives.exact_distance import edges_nearer, vertex_face_nearer
 
@@ -27,7 +27,7 @@ def first_overlap(step: Step) -> Contacts | None:
         a, b = bodies[of_edge], bodies[of_face]
         edge_side = BvhSide(a.body.edges, a.edges, a.body.base)
         face_side = BvhSide(b.body.faces, b.faces, b.body.base)
-        keep = aabb_overlap_filter()
+        keep = start_overlap_filter()
         found = pairs(keep, edge_side, face_side, step.start, step.end, until=0.0, sharing=False).numpy()
         if not len(found):
             continue

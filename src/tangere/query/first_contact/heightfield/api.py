@@ -20,7 +20,7 @@ from tangere.motion import Path, Rigid
 from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.query.first_contact.heightfield.path import first_along
 from tangere.query.first_contact.heightfield.query_batch import answers_of
-from tangere.query.first_contact.options import Options
+from tangere.query.first_contact.options import Accuracy
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.runtime import InputError, UnsupportedError, choose_device, described, using_threads
 from tangere.shape import Moving
@@ -58,19 +58,19 @@ def bodies_terrain(
         For n bodies or n motions one answer each: a is the body, b the ground; `weights` and `kind` are None. For one
         body with one motion a `FirstContact`.
     """
-    options = Options(separation=separation, tolerance=tolerance)
+    accuracy = Accuracy(separation=separation, tolerance=tolerance)
     _check(bodies, start)
     on, trusted = choose_device(device, bodies.shape.poses), start == "trusted"
 
     def search(batch: Moving, without_start: bool) -> np.ndarray:
-        return answers_of(batch, terrain, options, without_start, on)
+        return answers_of(batch, terrain, accuracy, without_start, on)
 
     with using_threads(threads):
         if isinstance(bodies.motion, Path):
             answers = first_along(bodies, trusted, search)
         else:
             answers = search(bodies, trusted)
-    _refuse_small(answers["tolerance"], options.tolerance)
+    _refuse_small(answers["tolerance"], accuracy.tolerance)
     if len(bodies.shape) == 1 and getattr(bodies.motion, "shape", ()) == ():
         return _of_one(answers)
     return FirstContacts(

@@ -11,7 +11,7 @@ from tangere.bvh.height_pyramid import terrain_visits, tiles_held
 from tangere.motion import RigidMotion
 from tangere.query.first_contact.heightfield.motion_bounds import TerrainQueries, moving_shape_bounds_of, outline_at
 from tangere.query.first_contact.heightfield.traversal import Answer, search_kernel
-from tangere.query.first_contact.options import Options
+from tangere.query.first_contact.options import Accuracy
 from tangere.runtime import SOUND, InputError, launch, to_numpy
 from tangere.shape import Moving
 from tangere.shape.analytic import HULL, ROUND, Analytic, AnalyticShape, hull_tables
@@ -26,15 +26,15 @@ GROUND_ERRORS = 64.0
 LARGEST = 1e70
 
 
-def answers_of(bodies: Moving, terrain: Any, options: Options, trusted: bool, device: wp.Device) -> np.ndarray:
+def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, device: wp.Device) -> np.ndarray:
     """What each of n bodies finds, as `Answer` records, (n,).
 
     Args:
         bodies: analytic bodies in rigid motion, n with n or n with 1.
         trusted: whether not to look if a body is buried at t = 0.
     """
-    limit = -1.0 if options.tolerance is None else options.tolerance
-    batch = _Batch.of(bodies, options.separation, limit, device)
+    limit = -1.0 if accuracy.tolerance is None else accuracy.tolerance
+    batch = _Batch.of(bodies, accuracy.separation, limit, device)
     answers = np.empty(len(batch), Answer.numpy_dtype())
     if not len(batch):
         return answers

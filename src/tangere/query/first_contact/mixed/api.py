@@ -113,12 +113,12 @@ def first_contact_by_bounds(
         One query's answer, with counters of elementary tests and intervals.
     """
     options = options or BisectionOptions()
-    place = choose_device(device)
+    device = choose_device(device)
     began = time.perf_counter()
     with using_threads(threads):
-        sides = [_Side.of(body, name, place) for body, name in ((a, "a"), (b, "b"))]
+        sides = [_Side.of(body, name, device) for body, name in ((a, "a"), (b, "b"))]
         extent = sum(side.mesh.extent for side in sides)
-        found, hit, counters = _search(sides, options.precision(extent), place)
+        found, hit, counters = _search(sides, options.precision(extent), device)
     seconds = time.perf_counter() - began
     contacts = Contacts()
     if np.isfinite(found):
@@ -334,9 +334,9 @@ def _meeting(
             k = skip[k]
         else:
             if nodes[k].right < 0:
-                place = reserve_slots(counts, shard, 1, capacity)
-                if place >= 0:
-                    out[place] = wp.vec2i(i, nodes[k].triangle)
+                slot = reserve_slots(counts, shard, 1, capacity)
+                if slot >= 0:
+                    out[slot] = wp.vec2i(i, nodes[k].triangle)
             k += 1
 
 

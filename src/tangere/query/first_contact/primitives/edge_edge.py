@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.query.first_contact.options import Mode, Options
+from tangere.query.first_contact.options import Accuracy, Mode
 from tangere.query.first_contact.primitives.batch import first_contacts_of_four
 from tangere.query.first_contact.primitives.narrow_phase.features import EDGE_EDGE
 from tangere.query.first_contact.result import FirstContacts
@@ -33,7 +33,7 @@ def edge_edge(
 
     Args:
         x0, x1: a0, a1, b0, b1 at t = 0 and t = 1, shape (n, 4, 3) [m].
-        mode, separation, tolerance: see `Options`. details, device, threads: see `vertex_face`.
+        mode, separation, tolerance: see `Accuracy`. details, device, threads: see `vertex_face`.
 
     Example:
         >>> import numpy as np, tangere
@@ -42,5 +42,5 @@ def edge_edge(
         >>> float(tangere.query.edge_edge(x0, x1, device="cpu").time[0].round(9))
         0.25
     """
-    options = Options(mode, separation, tolerance)
-    return first_contacts_of_four(EDGE_EDGE, x0, x1, options, details=details, device=device, threads=threads)
+    accuracy = Accuracy(mode, separation, tolerance)
+    return first_contacts_of_four(EDGE_EDGE, x0, x1, accuracy, details=details, device=device, threads=threads)

@@ -15,7 +15,7 @@ import warp as wp
 
 from tangere.geometry.polynomials import real, vec
 from tangere.query.contacts.record import Status, columns_of, empty_columns
-from tangere.query.first_contact.options import Options
+from tangere.query.first_contact.options import Accuracy
 from tangere.query.first_contact.primitives.details import (
     DetailColumns,
     describe_function,
@@ -42,7 +42,7 @@ from tangere.runtime import SOUND, Arrays, LaunchCache, load
 MOST = 2048
 
 
-def is_small(x0: Arrays, x1: Arrays, options: Options, device: str | wp.Device | None) -> bool:
+def is_small(x0: Arrays, x1: Arrays, accuracy: Accuracy, device: str | wp.Device | None) -> bool:
     """Whether `small_batch` can answer: NumPy arrays of a few queries, for the CPU, in sound mode."""
     return (
         type(x0) is np.ndarray
@@ -52,21 +52,21 @@ def is_small(x0: Arrays, x1: Arrays, options: Options, device: str | wp.Device |
         and x0.shape == x1.shape
         and x0.shape[1:] == (4, 3)
         and 0 < len(x0) <= MOST
-        and options.mode == "sound"
-        and options.separation == 0.0
+        and accuracy.mode == "sound"
+        and accuracy.separation == 0.0
         and (device == "cpu" or (device is None and not wp.is_cuda_available()))
     )
 
 
 def small_batch(
-    features: FeaturePairKind, x0: np.ndarray, x1: np.ndarray, options: Options, details: bool
+    features: FeaturePairKind, x0: np.ndarray, x1: np.ndarray, accuracy: Accuracy, details: bool
 ) -> FirstContacts:
     """First contact of each query."""
     batch = _batches.of(features)
     count = len(x0)
     batch.start[:count] = x0
     batch.end[:count] = x1
-    return batch.answer(count, -1.0 if options.tolerance is None else options.tolerance, details)
+    return batch.answer(count, -1.0 if accuracy.tolerance is None else accuracy.tolerance, details)
 
 
 class PreparedSmallBatch:

@@ -16,8 +16,8 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts.record import Kind, Status, columns_of
-from tangere.query.first_contact.options import Mode, Options
-from tangere.query.first_contact.primitives.batch import answer, intake, refuse_unusable
+from tangere.query.first_contact.options import Accuracy, Mode
+from tangere.query.first_contact.primitives.batch import intake, refuse_unusable, solve_batch
 from tangere.query.first_contact.primitives.details import DetailColumns, describe
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
 from tangere.query.first_contact.primitives.narrow_phase.features import EDGE_EDGE, VERTEX_FACE
@@ -51,24 +51,24 @@ def triangle_triangle(
     Args:
         x0, x1: the three corners of one triangle, then of the other, at t = 0 and t = 1, shape (n, 6, 3) [m].
         start: "trusted" skips the check for overlap at t = 0.
-        mode, separation, tolerance: see `Options`. details, device, threads: see `vertex_face`.
+        mode, separation, tolerance: see `Accuracy`. details, device, threads: see `vertex_face`.
 
     `test` is the number of the test (`triangle_features`) that touched first; `kind` is OVERLAP where the triangles
     overlap at t = 0. Points a and b, and the normal, are those of that test (its vertex is a's if the test is one of a
     vertex of the first triangle); `weights` belong to the four vertices of the test.
     """
-    options = Options(mode, separation, tolerance)
+    accuracy = Accuracy(mode, separation, tolerance)
     if start not in ("checked", "trusted"):
         raise InputError(f"start must be 'checked' or 'trusted', not {start!r}")
     before, after = intake(x0, x1, 6, device)
     refuse_unusable(before.numpy(), after.numpy())
     with using_threads(threads):
-        if options.mode == "published":
-            time, status = options.reading.solve_triangles(before, after)
+        if accuracy.mode == "published":
+            time, status = accuracy.reading.solve_triangles(before, after)
             never = wp.full(len(time), wp.inf, dtype=wp.float64, device=time.device)
             columns: dict[str, Any] = {"time": time, "time_upper": never, "status": status}
         else:
-            columns = _earliest(before.flatten(), after.flatten(), options, details)
+            columns = _earliest(before.flatten(), after.flatten(), accuracy, details)
             if start == "checked":
                 _mark_overlaps(before.flatten(), columns)
     convert = like(x0)
@@ -89,7 +89,7 @@ _DTYPES: dict[str, Any] = {"test": wp.int8} | {
 }
 
 
-def _earliest(before: wp.array, after: wp.array, options: Options, details: bool) -> dict[str, Any]:
+def _earliest(before: wp.array, after: wp.array, accuracy: Accuracy, details: bool) -> dict[str, Any]:
     """The first of the fifteen tests to touch, for each pair of triangles."""
     count = len(before) // 6
     base = 6 * np.arange(count, dtype=np.int32)[:, None, None]
@@ -97,7 +97,7 @@ def _earliest(before: wp.array, after: wp.array, options: Options, details: bool
     for features, tests in ((VERTEX_FACE, VERTEX_FACE_TESTS), (EDGE_EDGE, EDGE_EDGE_TESTS)):
         quads = (base + np.array(tests, dtype=np.int32)).reshape(-1, 4)
         on_device = wp.array(quads, dtype=wp.vec4i, device=before.device)
-        part = answer(features, before, after, on_device, options)
+        part = solve_batch(features, before, after, on_device, accuracy)
         refuse_invalid(part.status.numpy().reshape(count, len(tests)).max(axis=1, initial=0))
         columns = columns_of(part)
         if details:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.query.contacts.record import Kind
-from tangere.query.first_contact.options import Mode, Options
+from tangere.query.first_contact.options import Accuracy, Mode
 from tangere.query.first_contact.primitives.batch import first_contacts, intake, refuse_unusable
 from tangere.query.first_contact.primitives.narrow_phase.features import EDGE_EDGE
 from tangere.query.first_contact.result import FirstContacts
@@ -32,20 +32,20 @@ def vertex_edge(
 
     Args:
         x0, x1: vertex, then the two ends of the edge, at t = 0 and t = 1, shape (n, 3, 3) [m].
-        mode, separation, tolerance: see `Options`. details, device, threads: see `vertex_face`.
+        mode, separation, tolerance: see `Accuracy`. details, device, threads: see `vertex_face`.
 
     The weights are those of an edge-edge contact whose first edge is the vertex twice.
     """
-    options = Options(mode, separation, tolerance)
+    accuracy = Accuracy(mode, separation, tolerance)
     start, end = intake(x0, x1, 3, device)
     convert = like(x0)
-    if options.mode == "published":
+    if accuracy.mode == "published":
         refuse_unusable(start.numpy(), end.numpy())
-        time, status = options.reading.solve(Kind.VERTEX_EDGE, start, end)
+        time, status = accuracy.reading.solve(Kind.VERTEX_EDGE, start, end)
         never = wp.full(len(time), wp.inf, dtype=wp.float64, device=time.device)
         return FirstContacts(time=convert(time), time_upper=convert(never), status=convert(status))
     edges = as_edges(start, 1, 2), as_edges(end, 1, 2)
-    return first_contacts(EDGE_EDGE, *edges, options, details=details, threads=threads, convert=convert)
+    return first_contacts(EDGE_EDGE, *edges, accuracy, details=details, threads=threads, convert=convert)
 
 
 def as_edges(points: wp.array, first_edge: int, second_edge: int) -> wp.array:

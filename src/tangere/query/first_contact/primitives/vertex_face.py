@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.query.first_contact.options import Mode, Options
+from tangere.query.first_contact.options import Accuracy, Mode
 from tangere.query.first_contact.primitives.batch import first_contacts_of_four
 from tangere.query.first_contact.primitives.narrow_phase.features import VERTEX_FACE
 from tangere.query.first_contact.result import FirstContacts
@@ -33,7 +33,7 @@ def vertex_face(
 
     Args:
         x0, x1: vertex, then the three corners, at t = 0 and t = 1, shape (n, 4, 3) [m].
-        mode, separation, tolerance: see `Options`.
+        mode, separation, tolerance: see `Accuracy`.
         details: also find where: kind, weights, points and normal. Without, a batch takes about a third less time.
         device: where to compute; None means where the data is.
         threads: CPU threads; None means all, or TANGERE_THREADS.
@@ -45,5 +45,5 @@ def vertex_face(
         >>> float(tangere.query.vertex_face(x0, x1, device="cpu").time[0].round(9))
         0.5
     """
-    options = Options(mode, separation, tolerance)
-    return first_contacts_of_four(VERTEX_FACE, x0, x1, options, details=details, device=device, threads=threads)
+    accuracy = Accuracy(mode, separation, tolerance)
+    return first_contacts_of_four(VERTEX_FACE, x0, x1, accuracy, details=details, device=device, threads=threads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.query.first_contact.options import Mode, Options
+from tangere.query.first_contact.options import Accuracy, Mode
 from tangere.query.first_contact.primitives.batch import first_contacts, intake
 from tangere.query.first_contact.primitives.narrow_phase.features import EDGE_EDGE
 from tangere.query.first_contact.primitives.vertex_edge import as_edges
@@ -28,11 +28,11 @@ def vertex_vertex(
     Args:
         x0, x1: the two points at t = 0 and t = 1, shape (n, 2, 3) [m].
         mode: "sound" or "exact"; the course leaves this test to a neighbouring edge, so there is no published one.
-        separation, tolerance: see `Options`. details, device, threads: see `vertex_face`.
+        separation, tolerance: see `Accuracy`. details, device, threads: see `vertex_face`.
     """
     if mode == "published":
         raise InputError("the course has no vertex-vertex test: mode must be 'sound' or 'exact'")
-    options = Options(mode, separation, tolerance)
+    accuracy = Accuracy(mode, separation, tolerance)
     start, end = intake(x0, x1, 2, device)
     edges = as_edges(start, 1, 1), as_edges(end, 1, 1)
-    return first_contacts(EDGE_EDGE, *edges, options, details=details, threads=threads, convert=like(x0))
+    return first_contacts(EDGE_EDGE, *edges, accuracy, details=details, threads=threads, convert=like(x0))

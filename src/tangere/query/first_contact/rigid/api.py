@@ -19,7 +19,7 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts.record import Status
-from tangere.query.first_contact.options import Options, RigidOptions, Start, check_start
+from tangere.query.first_contact.options import Accuracy, RigidOptions, Start, check_start
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, bodies_of
 from tangere.query.first_contact.rigid.cpu.shared_search import search_shared
@@ -78,7 +78,7 @@ def rigid_first_contact(
         device: where to search; None means CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
     """
-    accuracy, options = Options(separation=separation, tolerance=tolerance), options or RigidOptions()
+    accuracy, options = Accuracy(separation=separation, tolerance=tolerance), options or RigidOptions()
     check_start(start)
     sides = bodies_of(a, "a"), bodies_of(b, "b")
     for name, bodies in zip("ab", sides, strict=True):
@@ -122,7 +122,7 @@ def rigid_first_contacts(
         separation, tolerance, start, options, counters, device, threads: as for `rigid_first_contact`.
         details: whether to find features, points and normals as well.
     """
-    accuracy, options = Options(separation=separation, tolerance=tolerance), options or RigidOptions()
+    accuracy, options = Accuracy(separation=separation, tolerance=tolerance), options or RigidOptions()
     check_start(start)
     if options.contacts != "first":
         raise InputError("contacts='all' takes one motion, not a batch")
@@ -142,26 +142,26 @@ def rigid_first_contacts(
 
 
 def _searched(
-    a: MovingBodies, b: MovingBodies, accuracy: Options, recession: bool, start: str, device: str | wp.Device | None
+    a: MovingBodies, b: MovingBodies, accuracy: Accuracy, recession: bool, start: str, device: str | wp.Device | None
 ) -> RigidQueryBatch:
     """The queries, searched for their first contact; prepared batches of the same size and shapes are used again."""
     counts = {bodies.count for bodies in (a, b) if bodies.count is not None}
     if len(counts) > 1:
         raise InputError(f"a has {a.count} bodies and b has {b.count}: they must be as many, or one")
     count = counts.pop() if counts else 1
-    place = choose_device(device)
-    forests = Forest.of(a.shapes, place), Forest.of(b.shapes, place)
+    device = choose_device(device)
+    forests = Forest.of(a.shapes, device), Forest.of(b.shapes, device)
     motions = len(a.motion.records()) + len(b.motion.records())
     batches = _kept.__dict__.setdefault("batches", OrderedDict())
     key = (id(forests[0]), id(forests[1]), count, motions, recession)
-    batch = batches.pop(key, None) or RigidQueryBatch(*forests, count, motions, place, recession=recession)
+    batch = batches.pop(key, None) or RigidQueryBatch(*forests, count, motions, device, recession=recession)
     batches[key] = batch
     if len(batches) > KEPT_BATCHES:
         batches.popitem(last=False)
     batch.set_queries(a, b, accuracy.separation, accuracy.tolerance)
     before = batch.initial_hits() if recession and start == "checked" else None
     threads = thread_count()
-    if count == 1 and threads > 1 and place.is_cpu:
+    if count == 1 and threads > 1 and device.is_cpu:
         search_shared(batch, threads)
     else:
         batch.search_each()

@@ -114,19 +114,20 @@ class MovingBodies:
 
     def __post_init__(self) -> None:
         if not len(self.shapes):
-            raise InputError("Bodies: there are no shapes")
+            raise InputError("MovingBodies: there are no shapes")
         if not isinstance(self.motion, Rigid):
-            raise UnsupportedError(f"Bodies: the motion must be rigid, not {type(self.motion).__name__}")
+            raise UnsupportedError(f"MovingBodies: the motion must be rigid, not {type(self.motion).__name__}")
         if self.shape is not None:
-            chosen = to_numpy(self.shape, "Bodies: shape", None)
+            chosen = to_numpy(self.shape, "MovingBodies: shape", None)
             if chosen.ndim != 1 or not np.issubdtype(chosen.dtype, np.integer):
-                raise InputError(f"Bodies: shape must be a row of whole numbers, not {chosen.dtype} {chosen.shape}")
+                given = f"{chosen.dtype} {chosen.shape}"
+                raise InputError(f"MovingBodies: shape must be a row of whole numbers, not {given}")
             wrong = (chosen < 0) | (chosen >= len(self.shapes))
             if wrong.any():
                 at = int(np.argmax(wrong))
-                raise InputError(f"Bodies: shape[{at}] is {chosen[at]} but there are {len(self.shapes)} shapes")
+                raise InputError(f"MovingBodies: shape[{at}] is {chosen[at]} but there are {len(self.shapes)} shapes")
             if self.motion.shape not in ((), chosen.shape):
-                raise InputError(f"Bodies: {len(chosen)} bodies and {self.motion.shape[0]} motions")
+                raise InputError(f"MovingBodies: {len(chosen)} bodies and {self.motion.shape[0]} motions")
             object.__setattr__(self, "shape", chosen.astype(np.int32))
 
     @property

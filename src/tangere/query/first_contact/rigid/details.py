@@ -294,9 +294,9 @@ def _leaves(
     a = arrays.nodes_a[query.node_a + item[1]]
     b = arrays.nodes_b[query.node_b + item[2]]
     if a.right < 0 and b.right < 0:
-        place = reserve_slots(counts, shard, 1, capacity)
-        if place >= 0:
-            out[place] = wp.vec3i(item[0], a.triangle, b.triangle)
+        slot = reserve_slots(counts, shard, 1, capacity)
+        if slot >= 0:
+            out[slot] = wp.vec3i(item[0], a.triangle, b.triangle)
 
 
 @wp.kernel
@@ -342,9 +342,9 @@ def _descend(
                 box_half(box_b),
             )
             if not apart.gap > limit:
-                place = reserve_slots(counts, shard, 1, capacity)
-                if place >= 0:
-                    out[place] = wp.vec3i(item[0], child_a, child_b)
+                slot = reserve_slots(counts, shard, 1, capacity)
+                if slot >= 0:
+                    out[slot] = wp.vec3i(item[0], child_a, child_b)
 
 
 @wp.kernel
@@ -371,12 +371,12 @@ def _contacts(
     while k < 15:
         features = feature_pair(a, b, k)
         if features.squared <= limit * limit:
-            place = reserve_slots(counts, shard, 1, capacity)
-            if place >= 0:
+            slot = reserve_slots(counts, shard, 1, capacity)
+            if slot >= 0:
                 frame = state_of(arrays.motions, query.motion_a, query.links_a, query.smooth, tau)
                 detail = detail_of(frame, pair, a, b, features)
                 detail.query = item[0]
                 detail.triangle_a = item[1]
                 detail.triangle_b = item[2]
-                out[place] = detail
+                out[slot] = detail
         k += 1

@@ -155,7 +155,7 @@ class RigidQueryBatch:
             self.host_hits[self.host_hits["a"] == NO_TRIANGLE] = NO_HIT
 
     def initial_hits(self) -> np.ndarray:
-        """What details or overlaps at t = 0, however it moves, as `EarliestHit` records: (count,)."""
+        """What touches or overlaps at t = 0, however it moves, as `EarliestHit` records: (count,)."""
         self._set_recession(False)
         self.search_each(np.zeros(self.count))
         self._set_recession(self._culled)

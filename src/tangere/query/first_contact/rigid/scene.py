@@ -23,7 +23,7 @@ import warp as wp
 from tangere.broad_phase.bodies import box_pairs, first_meetings, rest_still, swept_boxes
 from tangere.motion import COSINE, Path, Rest, Rigid, joined_records
 from tangere.query.contacts.record import Status
-from tangere.query.first_contact.options import Options, SceneOptions, Start, check_start
+from tangere.query.first_contact.options import Accuracy, SceneOptions, Start, check_start
 from tangere.query.first_contact.result import FirstContact
 from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.first_contact.rigid.details import contacts_of
@@ -62,11 +62,11 @@ def scene_first_contact(
         options: the broad phase.
         device, threads: as for `first_contact`.
     """
-    accuracy, options = Options(separation=separation, tolerance=tolerance), options or SceneOptions()
+    accuracy, options = Accuracy(separation=separation, tolerance=tolerance), options or SceneOptions()
     check_start(start)
     if isinstance(bodies, (Mesh, Moving)) or not isinstance(bodies, Iterable):
         raise InputError(f"bodies must be a list of bodies, not {type(bodies).__name__}")
-    place = choose_device(device)
+    device = choose_device(device)
     with using_threads(threads):
         things = [_body(number, body) for number, body in enumerate(bodies)]
         dropped = _allowed(allowed, [shape.name for shape, _ in things])
@@ -75,14 +75,14 @@ def scene_first_contact(
         shapes, motions = zip(*things, strict=True)
         kept = TOLERANCE * max(mesh.extent for mesh in shapes) if accuracy.tolerance is None else accuracy.tolerance
         # contact is reported within separation + tolerance, so each of two boxes is grown by half of that and a little
-        slices = swept_boxes(shapes, motions, 0.5 * (accuracy.separation + kept) * (1.0 + 1e-9), device=place)
+        slices = swept_boxes(shapes, motions, 0.5 * (accuracy.separation + kept) * (1.0 + 1e-9), device=device)
         whole = np.stack([slices[:, :, 0].min(axis=1), slices[:, :, 1].max(axis=1)], axis=1)
-        pairs = box_pairs(whole, still=rest_still(motions), method=options.broad_phase, device=place)
+        pairs = box_pairs(whole, still=rest_still(motions), method=options.broad_phase, device=device)
         pairs = pairs[~np.isin(pairs.astype(np.int64) @ [len(shapes), 1], dropped @ [len(shapes), 1])]
         when = first_meetings(slices, pairs)
         order = np.lexsort((pairs[:, 1], pairs[:, 0], when))
         order = order[np.isfinite(when[order])]
-        return _earliest(shapes, motions, pairs[order], when[order], accuracy, kept, start, place)
+        return _earliest(shapes, motions, pairs[order], when[order], accuracy, kept, start, device)
 
 
 def _earliest(
@@ -90,7 +90,7 @@ def _earliest(
     motions: Sequence[Rigid],
     pairs: np.ndarray,
     when: np.ndarray,
-    accuracy: Options,
+    accuracy: Accuracy,
     tolerance: float,
     start: str,
     device: Any,

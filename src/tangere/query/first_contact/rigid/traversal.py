@@ -33,7 +33,8 @@ wp.set_module_options(SOUND)
 #: Counters of a job: box pairs evaluated, triangle pairs evaluated, triangle pairs visited, pairs culled, and how many
 #: are left in the heap.
 COUNTERS = wp.constant(5)
-#: In the place of a side that goes through the other triangle: the bodies meet, in whatever way; see `start`.
+#: In the place of a side that goes through the other triangle: the bodies meet, in whatever way; see
+#: `classify_initial_overlap`.
 MEETS = wp.constant(6)
 
 _ZERO = wp.constant(wp.float64(0.0))

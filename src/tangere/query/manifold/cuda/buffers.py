@@ -11,7 +11,7 @@ import warp as wp
 from tangere.bvh.height_pyramid import Terrain
 from tangere.query.intersection.cylinder_heightfield import upright_cylinder
 from tangere.query.manifold.details import ContactPoint, store_contact_point
-from tangere.query.manifold.features.contact import BodyPlace, place_over
+from tangere.query.manifold.narrow_phase.contact import BodyPlace, place_over
 from tangere.query.manifold.traversal import GroundAround
 from tangere.runtime import SOUND
 from tangere.shape.analytic import AnalyticShape, Hulls, PlacedBody, place

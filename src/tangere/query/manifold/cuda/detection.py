@@ -63,7 +63,7 @@ from tangere.query.manifold.cuda.buffers import (
 )
 from tangere.query.manifold.culling import apart_of
 from tangere.query.manifold.details import store_contact_point
-from tangere.query.manifold.features.contact import (
+from tangere.query.manifold.narrow_phase.contact import (
     NEITHER,
     NO_CONTACT,
     edge_of,

@@ -36,7 +36,7 @@ from tangere.query.manifold.details import (
     store_four,
     write_row,
 )
-from tangere.query.manifold.features.contact import NO_CONTACT
+from tangere.query.manifold.narrow_phase.contact import NO_CONTACT
 from tangere.query.manifold.reduction import (
     ALIKE,
     KEPT,

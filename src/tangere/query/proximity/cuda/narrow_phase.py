@@ -77,9 +77,9 @@ def lbvh_search_kernel(width_a: int, width_b: int) -> wp.Kernel:
                     if records_meet(box, boxes_b[j]):
                         if related == 0 or not shares_vertex(pairs.items_a, i, pairs.items_b, j):
                             if are_near(i, j, pairs):
-                                place = reserve_slots(counts, shard, 1, capacity)
-                                if place >= 0:
-                                    out[place] = key_of(i, j, pairs)
+                                slot = reserve_slots(counts, shard, 1, capacity)
+                                if slot >= 0:
+                                    out[slot] = key_of(i, j, pairs)
                 node = record[6]
 
     return near_among

@@ -119,9 +119,9 @@ def append_uncertified(
             i = scratch[row, lane]
             j = scratch[row, PENDING + lane]
             if may_cross(edges[i, 0], edges[i, 1], items[j, 0], items[j, 1], items[j, 2], moves):
-                place = reserve_slots(counts, shard, 1, capacity)
-                if place >= 0:
-                    out[place] = wp.vec2i(i, order[j])
+                slot = reserve_slots(counts, shard, 1, capacity)
+                if slot >= 0:
+                    out[slot] = wp.vec2i(i, order[j])
         left = left >> 1
         lane = lane + 1
 

@@ -24,7 +24,7 @@ from tangere.query.first_contact.primitives.narrow_phase.time_bisection import (
     march_function,
     march_separated_function,
 )
-from tangere.runtime import SOUND, InputError, device_of, launch, where
+from tangere.runtime import SOUND, InputError, device_of, indices_at_least, launch
 
 #: A query of pass 1 takes about 0.1 us, one of pass 2 some 2 us: below this many, threads do not pay.
 DECIDE_GRAIN = 2048
@@ -84,7 +84,7 @@ def solve(
     launch(kernel, count, [*points, allowed], [answers, left, counts], device=device, grain=DECIDE_GRAIN)
     threads = min(count, MARCHING)
     if not listing:
-        left = where(answers.status, Status.UNRESOLVED)
+        left = indices_at_least(answers.status, Status.UNRESOLVED)
         threads = len(left)
     kernel = _march_kernel(features, indexed, listing)
     inputs = [left, threads, *points, allowed]

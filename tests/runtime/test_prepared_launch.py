@@ -202,11 +202,11 @@ def test_helpers_sleep_when_nothing_happens(rng):
 def test_a_process_may_end_while_helpers_look_out_for_work():
     code = """
         import warp as wp
-        from tangere.runtime.append_buffer import _append_where
+        from tangere.runtime.append_buffer import _append_indices
         from tangere.runtime import collect
 
         codes = wp.zeros(1000, dtype=wp.uint8, device="cpu")
-        collect(_append_where, 1000, [codes, wp.uint8(0)], wp.int32, device=codes.device, grain=10, threads=2)
+        collect(_append_indices, 1000, [codes, wp.uint8(0)], wp.int32, device=codes.device, grain=10, threads=2)
     """
     for _ in range(3):
         subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], check=True, timeout=60)
@@ -303,13 +303,13 @@ def test_a_process_that_was_forked_makes_threads_of_its_own():
         import os, threading
         import warp as wp
         from tangere.runtime import collect, run_shards
-        from tangere.runtime.append_buffer import _append_where
+        from tangere.runtime.append_buffer import _append_indices
 
         codes = wp.zeros(10_000, dtype=wp.uint8, device="cpu")
 
         def at_once(threads):
             found = collect(
-                _append_where, 10_000, [codes, wp.uint8(0)], wp.int32, device=codes.device, grain=10, threads=threads
+                _append_indices, 10_000, [codes, wp.uint8(0)], wp.int32, device=codes.device, grain=10, threads=threads
             )
             assert found.numpy().tolist() == list(range(10_000))
             meeting = threading.Barrier(threads, timeout=20)  # breaks unless so many run at the same time

@@ -138,8 +138,8 @@ def _append_hits(
 ):
     i = first + wp.tid()
     if status[i] != FREE:
-        place = reserve_slots(counts, shard, 1, capacity)
-        if place >= 0:
+        slot = reserve_slots(counts, shard, 1, capacity)
+        if slot >= 0:
             hit = Hit()
             hit[0] = wp.float64(numbers[i][0])
             hit[1] = wp.float64(numbers[i][1])
@@ -148,4 +148,4 @@ def _append_hits(
             hit[6] = time[i]
             hit[7] = time_upper[i]
             hit[8] = wp.float64(status[i])
-            out[place] = hit
+            out[slot] = hit

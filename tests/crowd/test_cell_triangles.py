@@ -9,7 +9,7 @@ import warp as wp
 from tangere.cells.generate import quad_grid, triangle_grid
 from tangere.cells.maps import CellMap, split
 from tangere.crowd import Bubbles, Simulation, box
-from tangere.crowd.agents.ground import (
+from tangere.crowd.agents.cell_triangles import (
     dart_holding,
     is_in_rectangle,
     rectangle_clearance,

@@ -22,7 +22,7 @@ import warp as wp
 
 from tangere.bvh.height_pyramid import GAP, PAGE_HEIGHTS, PAGE_SIDE, PLANAR, TILE, TOP, Terrain, node_flags
 from tangere.query.manifold.details import ContactPoint, contact_point
-from tangere.query.manifold.features.edge import crossing_of
+from tangere.query.manifold.narrow_phase.edge import crossing_of
 from tangere.query.manifold.reduction import DIAGONAL, STEEP
 from tangere.runtime import SOUND
 from tangere.shape.analytic import Hulls, PlacedBody, support_value_of, vertical_interval_of

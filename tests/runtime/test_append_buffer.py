@@ -24,17 +24,17 @@ def _repeat(
     """Appends (i, 0) … (i, times[i] - 1)."""
     i = first + wp.tid()
     for k in range(times[i]):
-        place = reserve_slots(counts, shard, 1, capacity)
-        if place >= 0:
-            out[place] = wp.vec2i(i, k)
+        slot = reserve_slots(counts, shard, 1, capacity)
+        if slot >= 0:
+            out[slot] = wp.vec2i(i, k)
 
 
 @wp.kernel
 def _reserve(first: int, shard: int, amount: int, counts: wp.array[wp.int64], capacity: int, out: wp.array[wp.int32]):
     """Takes room for `amount` items at a time, as something that finds very many pairs does."""
-    place = reserve_slots(counts, shard, amount, capacity)
-    if place >= 0:
-        out[place] = first + wp.tid()
+    slot = reserve_slots(counts, shard, amount, capacity)
+    if slot >= 0:
+        out[slot] = first + wp.tid()
 
 
 def _expected(times: np.ndarray) -> np.ndarray:
