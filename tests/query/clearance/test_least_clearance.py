@@ -90,6 +90,19 @@ def test_an_accuracy_that_rounding_does_not_allow_is_as_fine_as_it_does(accuracy
     assert found.lower <= found.upper <= fine * (1.0 + max(2.0 * accuracy, 1e-4))
 
 
+def test_rows_within_the_tolerance_stay_sound_beside_rows_that_need_a_coarser_accuracy():
+    """Boxes glide over a table; of one the gap is below the tolerance, of the other the accuracy is beyond rounding."""
+    gaps = np.array([5e-7, 0.3])
+    starts = np.stack([place(-2.0, 0.0, 1.0 + gap, (0.0, 0.0, 0.3)) for gap in gaps])
+    motion = tg.Twist(starts, np.tile([4.0, 0.0, 0.0], (2, 1)), np.tile([0.0, 0.0, 0.5], (2, 1)))
+    table = tg.generate.box((10.0, 10.0, 1.0))
+    for accuracy in (1e-3, 1e-9, 1e-15):
+        found = tg.least_clearance(tg.generate.box().moving(motion), table, accuracy=accuracy, device="cpu")
+        assert (found.lower <= gaps * (1.0 + 1e-9)).all()
+        assert found.lower[1] >= 0.3 * (1.0 - max(2.0 * accuracy, 1e-4))
+        assert (found.upper >= gaps * (1.0 - 1e-6)).all()
+
+
 def test_what_is_beyond_the_cap_is_not_searched():
     a, b = tg.generate.box(), tg.generate.box().at(place(4.0))
     found = tg.least_clearance(a, b, cap=0.5, accuracy=0.1, device="cpu")

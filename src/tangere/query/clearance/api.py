@@ -17,8 +17,8 @@ import warp as wp
 
 from tangere.query.clearance.traversal import NearestApproach, NodePair, find_nearest_approach
 from tangere.query.distance.api import distance
-from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, bodies_of
-from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch
+from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, batch_size, bodies_of
+from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
 from tangere.runtime import (
     Arrays,
     InputError,
@@ -110,7 +110,7 @@ def least_clearance(
     sides = bodies_of(a, "a"), bodies_of(b, "b")
     single = all(bodies.count is None for bodies in sides)
     with using_threads(threads):
-        count = _count(*sides)
+        count = batch_size(*sides)
         known = _measured(a, b, count, device)
         bounds = np.minimum(known[0], np.inf if cap is None else _caps(cap, count))
         found, lower = search_clearance(*sides, bounds, accuracy=accuracy, tolerance=tolerance, device=device)
@@ -153,17 +153,16 @@ def search_clearance(
     nearest["upper"], nearest["time"] = bounds, -1.0
     found = wp.array(nearest, dtype=NearestApproach, device=device)
     stack = wp.empty(count * room, dtype=NodePair, device=device)
-    touching = TOLERANCE * np.maximum(a.extent, b.extent) if tolerance is None else tolerance
     reached = np.full(count, accuracy)
     while True:
         launch(find_nearest_approach, count, [batch.arrays, accuracy, room, stack], [found], device=device, grain=1)
         nearest = found.numpy()
         # Where rounding does not allow the accuracy, a coarser one; what comes within the tolerance touches.
-        coarser = ~nearest["certified"] & (nearest["upper"] > touching)
-        if not coarser.any() or accuracy >= COARSEST:
+        missed = ~nearest["certified"]
+        if not (missed & (nearest["upper"] > batch.tolerances)).any() or accuracy >= COARSEST:
             break
         accuracy = min(10.0 * accuracy, COARSEST)
-        reached[coarser] = accuracy
+        reached[missed] = accuracy
     return nearest, np.where(nearest["certified"], (1.0 - reached) * nearest["upper"], 0.0)
 
 
@@ -171,13 +170,6 @@ def check_accuracy(accuracy: float) -> None:
     """Raise unless a relative accuracy is one."""
     if not 0.0 < number(accuracy, "accuracy") < 1.0:
         raise InputError(f"accuracy must be between 0 and 1, not {accuracy!r}")
-
-
-def _count(a: MovingBodies, b: MovingBodies) -> int:
-    counts = {bodies.count for bodies in (a, b) if bodies.count is not None}
-    if len(counts) > 1:
-        raise InputError(f"a has {a.count} bodies and b has {b.count}: they must be as many, or one")
-    return counts.pop() if counts else 1
 
 
 def _caps(cap: Arrays, count: int) -> np.ndarray:

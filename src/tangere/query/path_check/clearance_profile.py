@@ -24,7 +24,7 @@ from tangere.query.path_check.segments import PathSegments, path_segment
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-#: PathSegments asked at a time: enough to keep every core busy, few enough to tell of progress.
+#: Segments asked at a time: enough to keep every core busy, few enough to tell of progress.
 BLOCK = 64
 
 

@@ -21,7 +21,7 @@ import warp as wp
 from tangere.query.contacts.record import Status
 from tangere.query.first_contact.options import Accuracy, RigidOptions, Start, check_start
 from tangere.query.first_contact.result import FirstContact, FirstContacts
-from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, bodies_of
+from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, batch_size, bodies_of
 from tangere.query.first_contact.rigid.cpu.shared_search import search_shared
 from tangere.query.first_contact.rigid.details import ContactDetail, columns_of, contacts_at, contacts_of
 from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
@@ -145,10 +145,7 @@ def _searched(
     a: MovingBodies, b: MovingBodies, accuracy: Accuracy, recession: bool, start: str, device: str | wp.Device | None
 ) -> RigidQueryBatch:
     """The queries, searched for their first contact; prepared batches of the same size and shapes are used again."""
-    counts = {bodies.count for bodies in (a, b) if bodies.count is not None}
-    if len(counts) > 1:
-        raise InputError(f"a has {a.count} bodies and b has {b.count}: they must be as many, or one")
-    count = counts.pop() if counts else 1
+    count = batch_size(a, b)
     device = choose_device(device)
     forests = Forest.of(a.shapes, device), Forest.of(b.shapes, device)
     motions = len(a.motion.records()) + len(b.motion.records())

@@ -162,6 +162,14 @@ def bodies_of(thing: Mesh | Moving | MovingBodies, name: str) -> MovingBodies:
     raise InputError(f"{name} must be a Mesh, a moving Mesh or Bodies, not {type(thing).__name__}")
 
 
+def batch_size(a: MovingBodies, b: MovingBodies) -> int:
+    """How many queries two sides make: n with n, or n with one."""
+    counts = {bodies.count for bodies in (a, b) if bodies.count is not None}
+    if len(counts) > 1:
+        raise InputError(f"a has {a.count} bodies and b has {b.count}: they must be as many, or one")
+    return counts.pop() if counts else 1
+
+
 def no_cones(device: wp.Device) -> tuple[wp.array, wp.array]:
     """The cones of queries that do not cull."""
     return wp.zeros(1, dtype=wp.int32, device=device), wp.zeros(1, dtype=wp.vec3d, device=device)

@@ -110,6 +110,11 @@ class RigidQueryBatch:
         columns["tolerance"] = TOLERANCE * np.maximum(a.extent, b.extent) if tolerance is None else tolerance
         self.upload(parts, columns)
 
+    @property
+    def tolerances(self) -> np.ndarray:
+        """(count,) of the queries [m]."""
+        return self._host_queries["tolerance"]
+
     def upload(self, motions: Sequence[np.ndarray], columns: dict[str, Any]) -> None:
         """Write motions and queries where the kernels read them.
 
