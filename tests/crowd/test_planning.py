@@ -199,7 +199,7 @@ def test_what_is_no_length_or_number_of_ways_is_refused():
         simulation.plan([[1.0, 1.0]], [[2.0, 2.0], [3.0, 3.0]])
     for wrong in (np.nan, -1.0, np.inf):
         for name in ("clearance", "penalty"):
-            with pytest.raises(InputError, match=f"{name} must not be negative"):
+            with pytest.raises(InputError, match=f"{name} must be finite and not negative"):
                 simulation.plan([[1.0, 1.0]], [[2.0, 2.0]], **{name: wrong})
         with pytest.raises(InputError, match="reach"):
             simulation.observe(wrong)

@@ -12,7 +12,7 @@ import pytest
 import tangere as tg
 from tangere.query import dispatch
 from tangere.query.dispatch import TABLE, engine_for, kind_of, refuse_unsupported, supported
-from tangere.query.engines import ENGINES, answer
+from tangere.query.first_contact.engines import ENGINES, answer
 from tangere.runtime import InputError, UnsupportedError
 
 

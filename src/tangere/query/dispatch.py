@@ -1,7 +1,7 @@
 """Who answers? One table from a question and what the two things are to the engine that answers it.
 
 A new shape or motion adds a kind and rows; no caller changes. The table names engines and loads none of them:
-`tangere.query.engines` has a small function for each name. Shapes are known by the names of their classes, so that a
+`first_contact.engines` has a small function for each name. Shapes are known by the names of their classes, so that a
 query about meshes does not load terrain.
 
 Known as: a dispatch table of pairs (double dispatch), as in most collision libraries.

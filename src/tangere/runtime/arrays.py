@@ -6,7 +6,7 @@ Answers come back as what the question was asked with: NumPy for NumPy, Torch fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -157,3 +157,16 @@ def _as_vectors(data: Arrays, name: str, shape: tuple[int, ...], device: wp.Devi
     # An axis of length one may have any stride, which Warp takes for a gap: flatten it away.
     host = np.ascontiguousarray(data, dtype=np.float64).reshape(-1).reshape(shape)
     return wp.array(host, dtype=wp.vec3d, shape=shape[:-1], device=device, copy=not device.is_cpu)
+
+
+def concatenated(parts: Sequence[wp.array], dtype: Any, device: wp.Device) -> wp.array:
+    """All parts in one array of their device; one part is that array itself."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = wp.empty(sum(map(len, parts)), dtype=dtype, device=device)
+    at = 0
+    for part in parts:
+        if len(part):
+            wp.copy(whole, part, dest_offset=at, count=len(part))
+        at += len(part)
+    return whole

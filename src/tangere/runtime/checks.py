@@ -64,7 +64,7 @@ def not_negative(value: Any, name: str) -> float:
     """A finite number, 0 or above."""
     given = number(value, name)
     if not 0.0 <= given < math.inf:
-        raise InputError(f"{name} must not be negative, not {described(value)}")
+        raise InputError(f"{name} must be finite and not negative, not {described(value)}")
     return given
 
 

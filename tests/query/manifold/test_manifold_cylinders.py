@@ -224,8 +224,8 @@ def test_several_worlds_in_one_call(rng):
     [
         ({"world": [0]}, "world must be 2 whole numbers"),
         ({"world": [0, 3]}, r"world\[1\] is 3"),
-        ({"distance": -1.0}, "distance must be a length"),
-        ({"distance": np.nan}, "distance must be a length"),
+        ({"distance": -1.0}, "distance must be finite and not negative"),
+        ({"distance": np.nan}, "distance must be finite and not negative"),
         ({"mode": "fast"}, "mode must be"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from oracles.bodies_on_terrain import random_rotations
 from tangere.bvh.height_pyramid import PagedPyramid
 from tangere.motion import Twist
-from tangere.query.first_contact.heightfield.api import bodies_terrain
+from tangere.query.first_contact.heightfield.api import heightfield_first_contact
 from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.runtime import UnsupportedError, choose_device
@@ -70,4 +70,4 @@ def test_planar_ground_beyond_the_resident_tiles_is_known_by_its_corners(rng, de
     assert np.array_equal(one.key, many.key)
     assert np.array_equal(one.point_a, many.point_a)
     moving = bodies.at(np.eye(4)).moving(Twist(np.eye(4), [1.0, 2.0, -10.0], [0.0, 0.0, 0.0]))
-    assert np.array_equal(*(bodies_terrain(moving, field, device=device).time for field in (whole, tiles)))
+    assert np.array_equal(*(heightfield_first_contact(moving, field, device=device).time for field in (whole, tiles)))

@@ -8,7 +8,6 @@ from tangere.broad_phase.triangles.surfaces import (
     as_meshes,
     checked_distance,
     checked_size,
-    concatenated,
 )
 from tangere.broad_phase.triangles.triangle_aabbs import EMPTY, every_job
 
@@ -21,7 +20,6 @@ __all__ = [
     "as_meshes",
     "checked_distance",
     "checked_size",
-    "concatenated",
     "every_job",
     "triangle_pairs",
 ]

@@ -6,8 +6,8 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.deforming.bvh_pairs import BvhSide, pairs
-from tangere.broad_phase.triangles.surfaces import Surfaces, concatenated
-from tangere.runtime import SOUND, launch
+from tangere.broad_phase.triangles.surfaces import Surfaces
+from tangere.runtime import SOUND, concatenated, launch
 
 wp.set_module_options(SOUND)
 

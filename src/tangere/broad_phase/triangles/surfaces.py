@@ -170,19 +170,6 @@ def as_meshes(meshes: Mesh | Sequence[Mesh]) -> list[Mesh]:
     return [meshes] if isinstance(meshes, Mesh) else list(meshes)
 
 
-def concatenated(parts: Sequence[wp.array], dtype: Any, device: wp.Device) -> wp.array:
-    """All parts in one array."""
-    if len(parts) == 1:
-        return parts[0]
-    whole = wp.empty(sum(map(len, parts)), dtype=dtype, device=device)
-    at = 0
-    for part in parts:
-        if len(part):
-            wp.copy(whole, part, dest_offset=at, count=len(part))
-        at += len(part)
-    return whole
-
-
 def checked_distance(distance: float) -> None:
     """Raise unless the distance is a length whose fourth power is a number."""
     if not (isinstance(distance, Real) and SMALLEST <= distance <= LARGEST):

@@ -76,7 +76,7 @@ def triangle_boxes(surfaces: Surfaces, distance: float) -> wp.array:
 
 
 def codes_of(numbers: np.ndarray) -> np.ndarray:
-    """The codes, int32, of numbers in the frame of a scene, to the nearest: see `bound.boxes`."""
+    """The codes, int32, of numbers in the frame of a scene, to the nearest: see `bvh.lbvh`."""
     bits = np.asarray(numbers, np.float32).view(np.int32)
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) >> 1
 
@@ -127,7 +127,7 @@ def _vertex_boxes(
     scale: wp.float64,
     boxes: wp.array[Box],
 ):
-    """The codes that `bound.vertex_boxes` has for the beginning."""
+    """The codes that moving boxes (`bvh.lbvh`) have for the beginning."""
     i = first + wp.tid()
     p = positions[i]
     box = Box()

@@ -1,10 +1,10 @@
-"""What a step of a crowd reads: the agents in the order of their cells, moving edges by cell, and routes.
+"""What a step of a crowd reads: the agents in the order of their cells, and moving edges by cell.
 
-Question: how does a kernel find the agents and edges of a cell, and the velocity an agent prefers?
+Question: how does a kernel find the agents and edges of a cell?
 Method:   agents are physically sorted by cell after every step, so that the agents of cell c are the range
           start[c] … start[c + 1] and neighbours in space are neighbours in memory. What an agent keeps for life
           (radius, speed, route) is stored by its number.
-Known as: structure of arrays, sorted by cell; preferred velocity (van den Berg et al. 2011).
+Known as: structure of arrays, sorted by cell.
 """
 
 from __future__ import annotations
@@ -17,12 +17,8 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-_ZERO, _HALF, _TWO, _EIGHT = (wp.constant(wp.float64(x)) for x in (0.0, 0.5, 2.0, 8.0))
+_HALF, _TWO, _EIGHT = (wp.constant(wp.float64(x)) for x in (0.5, 2.0, 8.0))
 _WIDER = wp.constant(wp.float64(1.0 + 1.0e-9))
-#: A waypoint may be passed at so many times the distance that counts as near: others may be in the way.
-_PASSING = wp.constant(wp.float64(4.0))
-#: An agent brakes for its last goal over this time [s].
-_BRAKING = wp.constant(wp.float64(0.5))
 
 
 @wp.struct
@@ -80,21 +76,6 @@ class BodyEdges:
     longest: wp.array[wp.float64]  # one number: the length of the longest edge
 
 
-@wp.struct
-class Routes:
-    """Waypoints of agent n: points[begin[n]] … points[end[n] - 1]; current[n] is the next, end[n] when done."""
-
-    points: wp.array[wp.vec3d]
-    begin: wp.array[int]
-    end: wp.array[int]
-    current: wp.array[int]
-    repeat: wp.array[int]
-    arrived: wp.array[wp.float64]  # when it was done, for the first time [s]; inf before
-    has_detour: wp.array[int]  # 1: the waypoint is hidden, and a place from where to go on comes first
-    detour: wp.array[wp.vec3d]
-    goal_radius: wp.float64  # a waypoint is reached within this distance [m]
-
-
 @wp.func
 def ring_cell(rings: RingTable, c: int, k: int) -> int:
     """The cells an agent of cell c sees: k = 0 is c itself, then its ring."""
@@ -145,45 +126,3 @@ def is_first_cell_seen(e: BodyEdges, s: Neighbourhoods, c: int, place: int, x: w
                 if squared_gap(s.run[k], x) <= square:
                     return False
     return True
-
-
-@wp.func
-def _is_reached(r: Routes, at: int, end: int, x: wp.vec3d) -> bool:
-    """Whether waypoint `at` is reached: x is near it or, before the last one, beside it and past it."""
-    square = wp.length_sq(r.points[at] - x)
-    if square <= r.goal_radius * r.goal_radius:
-        return True
-    if at + 1 == end:
-        return False
-    return (
-        square <= _PASSING * _PASSING * r.goal_radius * r.goal_radius
-        and wp.dot(x - r.points[at], r.points[at + 1] - r.points[at]) > _ZERO
-    )
-
-
-@wp.func
-def preferred_velocity(r: Routes, n: int, x: wp.vec3d, speed: wp.float64, time: wp.float64) -> wp.vec3d:
-    """The velocity agent n wants at x, all else apart; goes on to the next waypoint where one is reached."""
-    at = int(r.current[n])
-    end = r.end[n]
-    turned = bool(False)
-    while at < end and _is_reached(r, at, end, x):
-        at += 1
-        if at == end:
-            r.arrived[n] = wp.min(r.arrived[n], time)
-            if r.repeat[n] == 1 and not turned:
-                at = r.begin[n]
-                turned = True
-    r.current[n] = at
-    if at >= end:
-        if r.repeat[n] == 1:
-            r.current[n] = int(r.begin[n])  # here all are reached at once; whoever is pushed away comes back
-        return wp.vec3d()
-    way = r.points[at] - x
-    if r.has_detour[n] == 1:
-        way = r.detour[n] - x
-    length = wp.length(way)
-    fast = speed
-    if at == end - 1 and r.repeat[n] == 0 and r.has_detour[n] == 0:
-        fast = wp.min(speed, length / _BRAKING)
-    return way * (fast / wp.max(length, wp.float64(1.0e-12)))

@@ -15,11 +15,11 @@ import warp as wp
 
 from tangere.cells.maps import CellMap, replace_merged_darts
 from tangere.cells.tracking import glide
+from tangere.crowd.agents.body_edges import MovingEdges
 from tangere.crowd.agents.relocation import place_points, relocate
 from tangere.crowd.agents.shape_matching import BodyArrays, body_step_launches
 from tangere.crowd.bodies import Body
 from tangere.crowd.navigation.routes import WaypointLists, route_progress, routes_of
-from tangere.crowd.steering.body_edges import MovingEdges
 from tangere.runtime import InputError, PreparedLaunch
 
 _STATE = {"position": wp.vec3d, "velocity": wp.vec3d, "dart": wp.int32}
@@ -134,7 +134,7 @@ class BodyAgents:
         return np.arange(before, before + count)
 
     def step(self, map_inputs: list[Any], push: tuple[float, float, float], dt: float, time: float) -> None:
-        """Move all bodies. Map inputs: map, sight."""
+        """Move all bodies. Map inputs: map, neighbourhoods."""
         b, device = self.arrays, self.map.device
         b.dt = dt
         key = self.map.version, self.edges.arrays, push, dt, self.routes.goal_radius, b.position.ptr

@@ -16,7 +16,7 @@ import warp as wp
 
 from tangere.cells.maps import CellMap, MapArrays, RingTable
 from tangere.crowd.agents.cell_triangles import Triangle, cell_rectangle, rectangle_neighbours, triangles_of
-from tangere.crowd.steering.walls import (
+from tangere.crowd.agents.walls import (
     NearestWall,
     Walls,
     allocate_walls,

@@ -14,10 +14,10 @@ import numpy as np
 import warp as wp
 
 from tangere.cells.maps import CellMap
-from tangere.crowd.agents.arrays import CrowdArrays, MovedAgents, Routes
+from tangere.crowd.agents.arrays import CrowdArrays, MovedAgents
 from tangere.crowd.agents.cell_sort import cell_sort_launches
 from tangere.crowd.agents.relocation import relocate
-from tangere.crowd.navigation.routes import WaypointLists, route_progress, routes_of
+from tangere.crowd.navigation.routes import Routes, WaypointLists, route_progress, routes_of
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

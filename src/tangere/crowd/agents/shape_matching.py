@@ -23,14 +23,13 @@ from tangere.cells.maps import MapArrays
 from tangere.cells.tracking import points_per_index, triangle_normal
 from tangere.crowd.agents.arrays import (
     BodyEdges,
-    Routes,
     ball_may_be_near,
     is_first_cell_seen,
-    preferred_velocity,
     squared_edge_reach,
 )
 from tangere.crowd.agents.locomotion import AgentPlace, move_over_surface, move_straight
 from tangere.crowd.agents.neighbour_ranges import Neighbourhoods, nearest_wall_of_cell, squared_gap
+from tangere.crowd.navigation.routes import Routes, preferred_velocity
 from tangere.crowd.steering.bubbles import bubble_push, clamp_length, edge_field, elliptic_distance
 from tangere.runtime import SOUND, PreparedLaunch
 
@@ -85,7 +84,7 @@ def body_step_launches(
     """What to run to find where each section is and what it wants, and to move all particles.
 
     Args:
-        time: one number, float64 [s]. inputs: map, sight, edges, push (k, z, R).
+        time: one number, float64 [s]. inputs: map, neighbourhoods, edges, push (k, z, R).
         outputs: room for position, velocity and dart of all particles.
     """
     move, chunk = _move_kernel(move_over_surface if b.surface else move_straight), points_per_index(device)

@@ -20,9 +20,10 @@ import warp as wp
 
 from tangere.cells.maps import MapArrays, RingTable
 from tangere.cells.tracking import triangle_normal
-from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, MovedAgents, Routes, preferred_velocity
+from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, MovedAgents
 from tangere.crowd.agents.locomotion import AgentPlace, move_over_surface, move_straight
 from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
+from tangere.crowd.navigation.routes import Routes, preferred_velocity
 from tangere.runtime import SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)

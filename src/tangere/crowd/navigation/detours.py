@@ -15,10 +15,11 @@ import warp as wp
 
 from tangere.cells.maps import WALL, CellMap, MapArrays, has_convex_border
 from tangere.cells.tracking import INSIDE, move_darts, points_per_index
-from tangere.crowd.agents.arrays import CrowdArrays, Routes
+from tangere.crowd.agents.arrays import CrowdArrays
 from tangere.crowd.agents.population import Population
 from tangere.crowd.navigation.line_of_sight import line_of_sight
 from tangere.crowd.navigation.local_planning import LocalPlanner
+from tangere.crowd.navigation.routes import Routes
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

@@ -1,9 +1,9 @@
 """Where agents go: the waypoints of each, and how far along they are.
 
-Question: which waypoints does an agent have, and which is next?
+Question: which waypoints does an agent have, which is next, and how fast does it want to go there?
 Method:   routes are flat arrays (agent n owns a range of them), so that a million goals cost no more than their
           numbers.
-Known as: lists of goals (Pitiot 2015, sections 8.1 and 8.2.2).
+Known as: lists of goals (Pitiot 2015, sections 8.1 and 8.2.2); preferred velocity (van den Berg et al. 2011).
 """
 
 from __future__ import annotations
@@ -15,11 +15,33 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.crowd.agents.arrays import Routes
-from tangere.runtime import Arrays, InputError, described, to_numpy
+from tangere.runtime import SOUND, Arrays, InputError, described, to_numpy
+
+wp.set_module_options(SOUND)
+
+_ZERO = wp.constant(wp.float64(0.0))
+#: A waypoint may be passed at so many times the distance that counts as near: others may be in the way.
+_PASSING = wp.constant(wp.float64(4.0))
+#: An agent brakes for its last goal over this time [s].
+_BRAKING = wp.constant(wp.float64(0.5))
 
 #: (n, 2 | 3), or for each agent its waypoints (k, 2 | 3); None: none.
 Goals = Arrays | Sequence[Arrays] | None
+
+
+@wp.struct
+class Routes:
+    """Waypoints of agent n: points[begin[n]] … points[end[n] - 1]; current[n] is the next, end[n] when done."""
+
+    points: wp.array[wp.vec3d]
+    begin: wp.array[int]
+    end: wp.array[int]
+    current: wp.array[int]
+    repeat: wp.array[int]
+    arrived: wp.array[wp.float64]  # when it was done, for the first time [s]; inf before
+    has_detour: wp.array[int]  # 1: the waypoint is hidden, and a place from where to go on comes first
+    detour: wp.array[wp.vec3d]
+    goal_radius: wp.float64  # a waypoint is reached within this distance [m]
 
 
 @dataclass(frozen=True)
@@ -125,3 +147,45 @@ def _waypoints(number: int, goal: Any, dimension: int) -> np.ndarray:
 
 def _in_space(points: np.ndarray) -> np.ndarray:
     return np.concatenate([points, np.zeros((len(points), 3 - points.shape[1]))], axis=1)
+
+
+@wp.func
+def _is_reached(r: Routes, at: int, end: int, x: wp.vec3d) -> bool:
+    """Whether waypoint `at` is reached: x is near it or, before the last one, beside it and past it."""
+    square = wp.length_sq(r.points[at] - x)
+    if square <= r.goal_radius * r.goal_radius:
+        return True
+    if at + 1 == end:
+        return False
+    return (
+        square <= _PASSING * _PASSING * r.goal_radius * r.goal_radius
+        and wp.dot(x - r.points[at], r.points[at + 1] - r.points[at]) > _ZERO
+    )
+
+
+@wp.func
+def preferred_velocity(r: Routes, n: int, x: wp.vec3d, speed: wp.float64, time: wp.float64) -> wp.vec3d:
+    """The velocity agent n wants at x, all else apart; goes on to the next waypoint where one is reached."""
+    at = int(r.current[n])
+    end = r.end[n]
+    turned = bool(False)
+    while at < end and _is_reached(r, at, end, x):
+        at += 1
+        if at == end:
+            r.arrived[n] = wp.min(r.arrived[n], time)
+            if r.repeat[n] == 1 and not turned:
+                at = r.begin[n]
+                turned = True
+    r.current[n] = at
+    if at >= end:
+        if r.repeat[n] == 1:
+            r.current[n] = int(r.begin[n])  # here all are reached at once; whoever is pushed away comes back
+        return wp.vec3d()
+    way = r.points[at] - x
+    if r.has_detour[n] == 1:
+        way = r.detour[n] - x
+    length = wp.length(way)
+    fast = speed
+    if at == end - 1 and r.repeat[n] == 0 and r.has_detour[n] == 0:
+        fast = wp.min(speed, length / _BRAKING)
+    return way * (fast / wp.max(length, wp.float64(1.0e-12)))

@@ -1,1 +1,1 @@
-"""How an agent steers: bubbles, reciprocal avoidance, walls and edges of bodies."""
+"""How an agent steers: bubbles, reciprocal avoidance."""

@@ -24,7 +24,7 @@ import warp as wp
 from tangere.cells.maps import MapArrays, RingTable
 from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, ball_may_be_near, is_first_cell_seen, squared_edge_reach
 from tangere.crowd.agents.neighbour_ranges import nearest_wall_of_cell, rounded_up, squared_gap
-from tangere.crowd.steering.walls import nearest_on_segment
+from tangere.crowd.agents.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError, not_negative, number, positive
 
 wp.set_module_options(SOUND)

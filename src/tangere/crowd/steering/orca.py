@@ -27,7 +27,7 @@ from tangere.crowd.agents.arrays import (
     squared_edge_reach,
 )
 from tangere.crowd.agents.neighbour_ranges import nearest_wall_of_cell, rounded_up, squared_gap
-from tangere.crowd.steering.walls import nearest_on_segment
+from tangere.crowd.agents.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError, positive, whole
 
 wp.set_module_options(SOUND)

@@ -2,7 +2,7 @@
 
 Method: triangles meet if and only if an edge of one meets the other. Which side of a plane a point is on is the sign
         of a determinant; it counts only where it exceeds Shewchuk's bound of its rounding error. Where a sign that
-        matters is lost, the answer is UNSURE and the pair has to be decided exactly (`intersecting_pairs` does).
+        matters is lost, the answer is UNSURE and the pair has to be decided exactly (`exact_intersection`).
 A triangle is a matrix with a corner in each row.
 """
 

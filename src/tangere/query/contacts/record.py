@@ -19,7 +19,7 @@ class Status(IntEnum):
     FREE = 0  #: certified: no contact in the whole step
     CONTACT = 1  #: first contact at `time`
     START = 2  #: in contact, or overlapping, at time 0 already
-    UNRESOLVED = 3  #: certified free until `time`, undecided after it; `mode="exact"` decides
+    UNRESOLVED = 3  #: certified free until `time`, undecided after it; for Linear motion `mode="exact"` decides
 
     def __str__(self) -> str:
         return self.name.lower()

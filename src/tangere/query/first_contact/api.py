@@ -14,10 +14,9 @@ import warp as wp
 
 from tangere.query.contacts.record import Contacts
 from tangere.query.dispatch import BODIES, kind_of
-from tangere.query.engines import answer
-from tangere.query.first_contact.deforming.api import Candidates
+from tangere.query.first_contact.engines import answer
 from tangere.query.first_contact.options import DeformingOptions, Mode, RigidOptions, SceneOptions, Start
-from tangere.query.first_contact.result import FirstContact, FirstContacts
+from tangere.query.first_contact.result import Candidates, FirstContact, FirstContacts
 from tangere.runtime import Arrays, InputError
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, warn_of_doubted_units

@@ -5,14 +5,12 @@ What only one engine has is in its own class, given as `options=`: an engine ref
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
-from tangere.runtime import InputError, described, published
+from tangere.runtime import InputError, described, not_negative, published
 
 #: Whether overlap at t = 0 is searched for, or the caller knows that there is none.
 Start = Literal["checked", "trusted", "leaving"]
@@ -47,9 +45,9 @@ class Accuracy:
             object.__setattr__(self, "reading", published("course").Reading())
         if self.mode not in ("sound", "exact", "published"):
             raise InputError(f"mode must be 'sound', 'exact' or 'published', not {self.mode!r}")
-        object.__setattr__(self, "separation", _length("separation", self.separation))
+        object.__setattr__(self, "separation", not_negative(self.separation, "separation"))
         if self.tolerance is not None:
-            object.__setattr__(self, "tolerance", _length("tolerance", self.tolerance))
+            object.__setattr__(self, "tolerance", not_negative(self.tolerance, "tolerance"))
         if self.separation > 0.0 and self.mode != "sound":
             raise InputError(f"mode {self.mode!r} decides contact only: separation must be 0, not {self.separation!r}")
 
@@ -118,9 +116,3 @@ def check_start(start: str) -> None:
 def _one_of(value: object, name: str, words: tuple[str, str]) -> None:
     if value not in words:
         raise InputError(f"{name} must be {words[0]!r} or {words[1]!r}, not {described(value)}")
-
-
-def _length(name: str, value: object) -> float:
-    if isinstance(value, Real) and not isinstance(value, bool) and 0.0 <= float(value) < math.inf:
-        return float(value)
-    raise InputError(f"{name} must be a length >= 0, not {described(value)}")

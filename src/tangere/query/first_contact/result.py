@@ -1,4 +1,4 @@
-"""Answers to "when do they first touch": one for bodies, one for batches of primitives.
+"""Answers to "when do they first touch": one for two bodies, one for batches: of primitives, of motions, of bodies.
 
 The contract of time: `time` is never later than the true first contact; at `time` the distance is at most
 separation + tolerance; by `time_upper` contact is certain (inf where that is not known).
@@ -18,7 +18,7 @@ from tangere.runtime import InputError, to_numpy, view_room
 
 @dataclass(frozen=True, eq=False)
 class FirstContacts:
-    """First contact of each of n pairs of primitives. Arrays are of the library the query was given.
+    """First contact of each of n pairs of primitives, motions or bodies. Arrays are of the library the query was given.
 
     `point_a` … `kind` are None if the query was made with `details=False`.
     """
@@ -90,3 +90,12 @@ class FirstContact:
         if self.status != Status.FREE:
             facts |= {"time": f"{self.time:.9g}", "certain by": f"{self.time_upper:.9g}"}
         return view_room().html("FirstContact", facts | contact_facts(self.contacts))
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs whose moving boxes meet and that share no vertex, as numbers of features of a and b."""
+
+    vertex_face: np.ndarray  #: (n, 2): vertex of a, face of b
+    edge_edge: np.ndarray  #: (n, 2): edge of a, edge of b
+    face_vertex: np.ndarray  #: (n, 2): face of a, vertex of b (none for a mesh with itself)

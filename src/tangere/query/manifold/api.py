@@ -40,8 +40,9 @@ from tangere.runtime import (
     UnsupportedError,
     choose_device,
     collect,
-    described,
+    concatenated,
     load,
+    not_negative,
     published,
     to_numpy,
     using_threads,
@@ -126,9 +127,8 @@ def manifold(
 def _checked(bodies: Any, terrain: Any, world: Any, distance: Any) -> tuple[list[Ground], np.ndarray | None]:
     if not isinstance(bodies, Analytic):
         refuse_unsupported("manifold", bodies, terrain)
-    is_number = isinstance(distance, int | float | np.number) and not isinstance(distance, bool)
-    if distance is not None and not (is_number and 0.0 <= distance < np.inf):
-        raise InputError(f"distance must be a length, not {described(distance)}")
+    if distance is not None:
+        not_negative(distance, "distance")
     terrains = list(terrain) if isinstance(terrain, Sequence) else [terrain]
     if not terrains or not all(isinstance(one, Ground) for one in terrains):
         refuse_unsupported("manifold", bodies, terrain)
@@ -183,7 +183,7 @@ def _contacts_of_many(
             parts += rows_found
     if device.is_cuda:
         return record_of(parts or [empty_columns(Columns, 0, device)], bodies.poses, ordered)
-    return contacts_of(_joined(parts, device), worlds, bodies.poses, ordered)
+    return contacts_of(concatenated(parts, ManifoldRow, device), worlds, bodies.poses, ordered)
 
 
 def _rows_on_threads(kind: int, chosen: wp.array, inputs: list[Any], count: int, device: wp.Device) -> list[wp.array]:
@@ -205,19 +205,6 @@ def _rows_on_threads(kind: int, chosen: wp.array, inputs: list[Any], count: int,
         chosen = wp.array(np.flatnonzero(codes == NO_ROOM).astype(np.int32), dtype=wp.int32, device=device)
         room *= MORE_ROOM
     return parts
-
-
-def _joined(parts: list[wp.array], device: wp.Device) -> wp.array:
-    """All rows, in order, without a way over the host."""
-    if len(parts) == 1:
-        return parts[0]
-    rows = wp.empty(sum(len(part) for part in parts), dtype=ManifoldRow, device=device)
-    at = 0
-    for part in parts:
-        if len(part):
-            wp.copy(rows, part, dest_offset=at, count=len(part))
-        at += len(part)
-    return rows
 
 
 class PreparedManifold:

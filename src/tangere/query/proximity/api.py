@@ -86,6 +86,7 @@ def find_near(
     if broad_phase == "tree":
         pair_keys = engine_of(surfaces.device).near_pairs(surfaces, jobs, distance)
     else:
-        pair_keys = near_features(surfaces, triangle_pairs(surfaces, distance, jobs, broad_phase=broad_phase), distance)
+        pairs = triangle_pairs(surfaces, distance, jobs, broad_phase=broad_phase)
+        pair_keys = near_features(surfaces, pairs, distance, boxes=False)
     excluded = ExclusionTable.of(surfaces, exclude)
     return describe(surfaces, pair_keys if excluded is None else excluded.removed_from(surfaces, pair_keys))

@@ -11,7 +11,7 @@ from tangere.bvh.height_pyramid import PagedPyramid
 from tangere.motion import Rest, Screw, Twist
 from tangere.published.redon_screws import CosineScrew
 from tangere.query.contacts import Status
-from tangere.query.first_contact.heightfield.api import bodies_terrain
+from tangere.query.first_contact.heightfield.api import heightfield_first_contact
 from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.runtime import InputError, UnsupportedError, choose_device
@@ -49,8 +49,8 @@ def test_a_separation_is_reached_as_surely_as_a_contact(separation, rng, device,
     field = rough_ground(rng)
     starts, velocity, rotation = fast_and_tumbling(rng, field, effort(100))
     moving = Cylinder(0.5, 1.2).moving(Twist(starts, velocity, rotation))
-    near = bodies_terrain(moving, field, separation=separation, tolerance=TOLERANCE, device=device)
-    touching = bodies_terrain(moving, field, tolerance=TOLERANCE, device=device)
+    near = heightfield_first_contact(moving, field, separation=separation, tolerance=TOLERANCE, device=device)
+    touching = heightfield_first_contact(moving, field, tolerance=TOLERANCE, device=device)
     assert set(near.status.tolist()) <= {Status.FREE, Status.CONTACT}
     assert (near.time <= touching.time).all()
     # What is within a distance of the ground touches it when it is grown by that distance.
@@ -69,7 +69,7 @@ def test_time_is_never_late_and_the_gap_there_is_within_tolerance(name, rng, dev
     field = rough_ground(rng)
     starts, velocity, rotation = fast_and_tumbling(rng, field, effort(30))
     motion = Twist(starts, velocity, rotation)
-    found = bodies_terrain(body.moving(motion), field, tolerance=TOLERANCE, device=device)
+    found = heightfield_first_contact(body.moving(motion), field, tolerance=TOLERANCE, device=device)
     assert set(found.status.tolist()) == {Status.FREE, Status.CONTACT}
     cloud = surface_points(field)
     measured = 0
@@ -96,7 +96,7 @@ def check_fast_cylinders(rng, device, count, samples):
     body = BODIES["cylinder"][0]
     field = rough_ground(rng, cell=0.25, size=16.0, bump=0.1)
     motion = Twist(*fast_and_tumbling(rng, field, count))
-    found = bodies_terrain(body.moving(motion), field, tolerance=TOLERANCE, device=device)
+    found = heightfield_first_contact(body.moving(motion), field, tolerance=TOLERANCE, device=device)
     end = np.minimum(found.time, 1.0)
     for share in np.linspace(0.0, 1.0, samples):
         assert not touches(body.at(motion.pose(share * end)), field, device=device).surface.any()
@@ -119,7 +119,7 @@ def test_ten_thousand_fast_cylinders_never_tunnel_and_are_never_late(rng, device
 def test_a_cylinder_lowered_on_flat_ground_arrives_when_it_must(device):
     field = Heightfield(np.zeros((40, 40)), 0.25)
     pose = placed_at(np.array([[5.0, 5.0, 2.6]]))
-    found = bodies_terrain(
+    found = heightfield_first_contact(
         Cylinder(0.5, 1.2).moving(Twist(pose, [3.0, 0.0, -4.0], [0.0, 0.0, 9.0])), field, tolerance=1e-9, device=device
     )
     assert 0.5 - 1e-9 <= found.time[0] <= 0.5
@@ -132,12 +132,12 @@ def test_a_wheel_rolling_close_over_flat_ground_is_free(device):
     field = Heightfield(np.zeros((401, 401)), 0.1)
     pose = placed_at(np.array([[3.0, 20.0, 0.5001]]), Rotation.from_euler("x", [np.pi / 2]))
     motion = Twist(pose, [30.0, 0.0, 0.0], [0.0, 60.0, 0.0])
-    found = bodies_terrain(Cylinder(0.5, 0.3).moving(motion), field, tolerance=1e-6, device=device)
+    found = heightfield_first_contact(Cylinder(0.5, 0.3).moving(motion), field, tolerance=1e-6, device=device)
     assert found.status[0] == Status.FREE
     lower = Twist(
         placed_at(np.array([[3.0, 20.0, 0.5001]]), Rotation.from_euler("x", [np.pi / 2])), [30, 0, -2e-4], [0, 60, 0]
     )
-    found = bodies_terrain(Cylinder(0.5, 0.3).moving(lower), field, tolerance=1e-6, device=device)
+    found = heightfield_first_contact(Cylinder(0.5, 0.3).moving(lower), field, tolerance=1e-6, device=device)
     assert found.status[0] == Status.CONTACT
     assert 0.5 - 0.006 <= found.time[0] <= 0.5
 
@@ -146,7 +146,9 @@ def test_overlap_and_burial_at_the_start_are_told(device):
     field = Heightfield(np.zeros((11, 11)), 1.0)
     poses = placed_at(np.array([[5.0, 5.0, 0.3], [5.0, 5.0, -4.0], [5.0, 5.0, 3.0]]))
     for name, (body, _) in BODIES.items():
-        found = bodies_terrain(body.moving(Twist(poses, [0.0, 0.0, 1.0], [0.0, 0.0, 0.0])), field, device=device)
+        found = heightfield_first_contact(
+            body.moving(Twist(poses, [0.0, 0.0, 1.0], [0.0, 0.0, 0.0])), field, device=device
+        )
         assert found.status.tolist() == [Status.START, Status.START, Status.FREE], name
         assert found.time.tolist() == [0.0, 0.0, np.inf]
 
@@ -162,7 +164,7 @@ def test_a_body_that_just_touches_the_ground_has_started_and_one_within_toleranc
         poses[:, 2, 3] = np.abs(turns[:, 2]) @ half
         for height, status in ((0.0, Status.START), (1e-7, Status.CONTACT), (1e-3, Status.FREE)):
             poses[:, 2, 3] += height
-            found = bodies_terrain(body.moving(Rest(poses)), field, tolerance=1e-6, device=device)
+            found = heightfield_first_contact(body.moving(Rest(poses)), field, tolerance=1e-6, device=device)
             assert (found.status == status).all(), (body, height)
             if status != Status.FREE:
                 assert (found.time == 0.0).all()
@@ -174,11 +176,13 @@ def test_a_body_in_a_hole_falls_through_and_meets_its_rim(device):
     holes[3:7, 3:7] = True
     field = Heightfield(np.zeros((11, 11)), 1.0, holes=holes)
     poses = placed_at(np.array([[5.0, 5.0, 2.0], [6.8, 5.0, 2.0]]))
-    found = bodies_terrain(Sphere(0.5).moving(Twist(poses, [0.0, 0.0, -4.0], [0.0, 0.0, 0.0])), field, device=device)
+    found = heightfield_first_contact(
+        Sphere(0.5).moving(Twist(poses, [0.0, 0.0, -4.0], [0.0, 0.0, 0.0])), field, device=device
+    )
     assert found.status.tolist() == [Status.FREE, Status.CONTACT]
     assert found.point_b[1] == pytest.approx([7.0, 5.0, 0.0])
     under = Twist(placed_at(np.array([[5.0, 5.0, -2.0]])), [5.0, 0.0, 4.0], [0.0, 0.0, 0.0])
-    found = bodies_terrain(Sphere(0.5).moving(under), field, tolerance=1e-9, device=device)
+    found = heightfield_first_contact(Sphere(0.5).moving(under), field, tolerance=1e-9, device=device)
     assert found.status[0] == Status.CONTACT
     met = 31.0 / 82.0  # the centre is half a metre from the rim: (5 t - 2)^2 + (4 t - 2)^2 = 1 / 4
     assert met - 1e-8 <= found.time[0] <= met
@@ -192,7 +196,7 @@ def test_walls_of_holes_and_the_border_are_no_contacts_but_have_a_depth(device):
     field = Heightfield(np.zeros((11, 11)), 1.0, holes=holes)
     starts = placed_at(np.array([[5.5, 5.5, -1.0], [-2.0, 3.0, -1.0]]))
     body, motion = Cylinder(0.3, 0.3), Twist(starts, [[-2.5, 0, 0], [5.0, 0, 0]], [0.0, 0.0, 0.0])
-    found = bodies_terrain(body.moving(motion), field, device=device)
+    found = heightfield_first_contact(body.moving(motion), field, device=device)
     assert found.status.tolist() == [Status.FREE, Status.FREE]
     within = body.at(motion.pose(np.array([0.19, 0.38])))  # nearly half of each in the wall, in the border
     assert not touches(within, field, device=device).hit.any()
@@ -200,7 +204,7 @@ def test_walls_of_holes_and_the_border_are_no_contacts_but_have_a_depth(device):
     inside = body.at(motion.pose(np.ones(2)))
     assert touches(inside, field, device=device).buried.all()
     assert manifold(inside, field, device=device).gap.min() == pytest.approx(-1.15)
-    begun = bodies_terrain(body.moving(Rest(motion.pose(np.ones(2)))), field, device=device)
+    begun = heightfield_first_contact(body.moving(Rest(motion.pose(np.ones(2)))), field, device=device)
     assert begun.status.tolist() == [Status.START, Status.START]
 
 
@@ -210,7 +214,7 @@ def test_separation_is_kept(device):
     for name, (body, size) in BODIES.items():
         half = {"cylinder": 0.6, "sphere": 0.5, "capsule": 0.7, "box": 0.6}[name]
         motion = Twist(pose, [0.0, 0.0, -4.0], [0.0, 0.0, 0.0])
-        found = bodies_terrain(body.moving(motion), field, separation=0.25, tolerance=1e-8, device=device)
+        found = heightfield_first_contact(body.moving(motion), field, separation=0.25, tolerance=1e-8, device=device)
         assert found.time[0] == pytest.approx((3.0 - half - 0.25) / 4.0, abs=1e-8), size
 
 
@@ -221,7 +225,9 @@ def test_screws_and_placed_bodies_move_as_their_poses_say(rng, device):
     offset = placed_at(np.array([[0.1, -0.2, 0.3]]), Rotation.from_euler("x", [0.7]))[0]
     for kind in (Screw, CosineScrew):
         motion = kind(starts, ends)
-        found = bodies_terrain(Cylinder(0.5, 1.2).at(offset).moving(motion), field, tolerance=TOLERANCE, device=device)
+        found = heightfield_first_contact(
+            Cylinder(0.5, 1.2).at(offset).moving(motion), field, tolerance=TOLERANCE, device=device
+        )
         end = np.minimum(found.time, 1.0)
         started = touches(Cylinder(0.5, 1.2).at(motion.pose(np.zeros(20)) @ offset), field, device=device).hit
         assert (started == (found.status == Status.START)).all()
@@ -243,7 +249,7 @@ def test_tiles_give_the_bits_of_one_grid(rng, device):
     velocity[:, :2] *= 0.3
     for body in (Cylinder(0.2, 0.3), Box([0.2, 0.1, 0.3])):
         moving = body.moving(Twist(starts, velocity, rotation))
-        one, many = (bodies_terrain(moving, field, device=device) for field in (whole, tiles))
+        one, many = (heightfield_first_contact(moving, field, device=device) for field in (whole, tiles))
         for name in ("time", "time_upper", "status", "point_a", "point_b", "normal"):
             assert np.array_equal(getattr(one, name), getattr(many, name))
 
@@ -252,10 +258,12 @@ def test_the_number_of_threads_and_the_order_change_no_bit(rng):
     field = rough_ground(rng)
     starts, velocity, rotation = fast_and_tumbling(rng, field, 120)
     one, two = (
-        bodies_terrain(Cylinder(0.5, 1.2).moving(Twist(starts, velocity, rotation)), field, device="cpu", threads=n)
+        heightfield_first_contact(
+            Cylinder(0.5, 1.2).moving(Twist(starts, velocity, rotation)), field, device="cpu", threads=n
+        )
         for n in (1, 2)
     )
-    back = bodies_terrain(
+    back = heightfield_first_contact(
         Cylinder(0.5, 1.2).moving(Twist(starts[::-1], velocity[::-1], rotation[::-1])), field, device="cpu"
     )
     for name in ("time", "time_upper", "status", "point_a", "normal"):
@@ -266,12 +274,12 @@ def test_the_number_of_threads_and_the_order_change_no_bit(rng):
 def test_what_cannot_be_asked_is_refused():
     field, pose = Heightfield(np.zeros((3, 3))), np.eye(4)
     with pytest.raises(UnsupportedError, match="takes moving"):
-        bodies_terrain(Cylinder(1.0, 1.0), field, device="cpu")
+        heightfield_first_contact(Cylinder(1.0, 1.0), field, device="cpu")
     with pytest.raises(InputError, match="start must be"):
-        bodies_terrain(Sphere(1.0).moving(Rest(pose)), field, start="maybe", device="cpu")
+        heightfield_first_contact(Sphere(1.0).moving(Rest(pose)), field, start="maybe", device="cpu")
     with pytest.raises(InputError, match=r"^2 bodies and 3 motions do not pair off: as many of both, or one of either"):
-        bodies_terrain(
+        heightfield_first_contact(
             Sphere([1.0, 2.0]).at(np.stack([pose, pose])).moving(Rest(np.stack([pose] * 3))), field, device="cpu"
         )
     with pytest.raises(InputError, match="tolerance"):
-        bodies_terrain(Sphere(1.0).moving(Rest(pose)), field, tolerance=-1.0, device="cpu")
+        heightfield_first_contact(Sphere(1.0).moving(Rest(pose)), field, tolerance=-1.0, device="cpu")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tangere as tg
-from tangere.query.first_contact.heightfield.api import bodies_terrain
+from tangere.query.first_contact.heightfield.api import heightfield_first_contact
 from tangere.query.intersection import touches
 from tangere.query.manifold import manifold
 from tangere.runtime import InputError, UnsupportedError
@@ -74,9 +74,9 @@ def test_a_motion_whose_squares_overflow_is_refused_and_a_fast_one_is_not_missed
     speeds = np.array([[0.0, 0.0, -1.0], [0.0, 0.0, -1e90]])
     motion = tg.Twist(np.tile(np.eye(4), (2, 1, 1)), speeds, np.zeros((2, 3)))
     with pytest.raises(InputError, match="motion 1: its velocity"):
-        bodies_terrain(BARREL.at(at(1.5, 1.5, 1.0, 2)).moving(motion), FLAT, device="cpu")
+        heightfield_first_contact(BARREL.at(at(1.5, 1.5, 1.0, 2)).moving(motion), FLAT, device="cpu")
     for speed in (1e9, 1e30, 1e60):
-        hit = bodies_terrain(falling(at(1.5, 1.5, 1.0), speed), FLAT, device="cpu")
+        hit = heightfield_first_contact(falling(at(1.5, 1.5, 1.0), speed), FLAT, device="cpu")
         assert hit.time[0] <= 0.4 / speed
 
 
@@ -101,7 +101,7 @@ def test_without_bodies_or_without_ground_there_is_nothing():
     assert len(touches(nobody, FLAT, device="cpu")) == 0
     assert len(manifold(BARREL.at(at(1.5, 1.5, 0.1)), nowhere, device="cpu")) == 0
     assert not touches(BARREL.at(at(1.5, 1.5, 0.1)), nowhere, device="cpu").hit.any()
-    assert np.isinf(bodies_terrain(falling(at(1.5, 1.5, 1.0), 9.0), nowhere, device="cpu").time[0])
+    assert np.isinf(heightfield_first_contact(falling(at(1.5, 1.5, 1.0), 9.0), nowhere, device="cpu").time[0])
 
 
 def test_a_body_on_the_border_stands_on_what_is_there():

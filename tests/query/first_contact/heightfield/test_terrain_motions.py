@@ -10,7 +10,7 @@ import tangere as tg
 from oracles.cylinders_on_terrain import placed_at
 from tangere.motion import Chain, Path, Rest, Rigid, Screw, Twist
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.heightfield.api import bodies_terrain
+from tangere.query.first_contact.heightfield.api import heightfield_first_contact
 from tangere.query.intersection import touches
 from tangere.runtime import InputError
 from tangere.shape.analytic import Box, Cylinder, Sphere
@@ -65,7 +65,7 @@ def test_bodies_on_arms_that_swing_and_extend_are_never_late(rng, device, effort
     ends = placed_at(rng.normal(0.0, 1.0, (count, 3)), Rotation.random(count, random_state=5))
     inner = Screw(elbow, ends)
     links = Rigid.join([Chain([outer[k], inner[k]]).link(1) for k in range(count)])
-    found = bodies_terrain(BARREL.moving(links), field, tolerance=TOLERANCE, device=device)
+    found = heightfield_first_contact(BARREL.moving(links), field, tolerance=TOLERANCE, device=device)
     assert_time_is_right(found, lambda t: outer.pose(t) @ inner.pose(t), field, device)
 
 
@@ -86,7 +86,7 @@ def winding(rng):
 def test_bodies_on_a_path_are_never_late_in_the_time_of_the_path(winding, rng, device):
     field, path = winding
     offsets = placed_at(rng.normal(0.0, 0.5, (24, 3)) + [0.0, 0.0, 0.8])
-    found = bodies_terrain(BARREL.at(offsets).moving(path), field, tolerance=TOLERANCE, device=device)
+    found = heightfield_first_contact(BARREL.at(offsets).moving(path), field, tolerance=TOLERANCE, device=device)
     assert_time_is_right(found, lambda t: path.pose(t) @ offsets, field, device, samples=300)
     hit = found.status == Status.CONTACT
     assert len(set(path.segment_of(found.time[hit])[0])) > 3
@@ -167,10 +167,10 @@ def test_a_tolerance_that_rounding_would_hide_is_refused_with_one_that_can_be_ke
     field = Heightfield(rng.normal(0.0, 0.1, (21, 21)), 0.5)
     moving = BARREL.moving(Twist(placed_at(np.tile([5.0, 5.0, 3.0], (3, 1))), [0.0, 0.0, -6.0], [1.0, 2.0, 3.0]))
     with pytest.raises(InputError, match=r"too small for body 0.* at least") as refused:
-        bodies_terrain(moving, field, tolerance=tolerance, device=device)
+        heightfield_first_contact(moving, field, tolerance=tolerance, device=device)
     possible = 1.01 * float(str(refused.value).split("at least ")[1].split()[0])
     assert possible < 1e-9
-    found = bodies_terrain(moving, field, tolerance=possible, device=device)
+    found = heightfield_first_contact(moving, field, tolerance=possible, device=device)
     close = np.linalg.norm(found.point_a - found.point_b, axis=1) <= possible
     assert (close | (found.status == Status.UNRESOLVED)).all()
 
@@ -185,7 +185,7 @@ def test_boxes_that_meet_edges_and_corners_are_decided_at_a_tolerance_of_a_tenth
     )
     motion = Twist(starts, [0.3, 0.2, -3.0], rng.normal(0.0, 2.0, (count, 3)))
     half = np.array([0.5, 0.3, 0.6])
-    found = bodies_terrain(Box(half).moving(motion), field, tolerance=tolerance, device=device)
+    found = heightfield_first_contact(Box(half).moving(motion), field, tolerance=tolerance, device=device)
     assert (found.status == Status.CONTACT).all()
     assert (np.linalg.norm(found.point_a - found.point_b, axis=1) <= tolerance).all()
     # By independent means: both points belong to their bodies.

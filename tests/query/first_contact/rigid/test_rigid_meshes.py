@@ -192,7 +192,7 @@ def test_input_that_makes_no_sense_is_refused():
         rigid_first_contact(
             ball, ball.moving(Twist(at([3e6, 0, 0]), [0, 0, 0], [0, 0, 0])), tolerance=1e-9, device="cpu"
         )
-    with pytest.raises(InputError, match="tolerance must be a length"):
+    with pytest.raises(InputError, match="tolerance must be finite and not negative"):
         rigid_first_contact(ball, ball, tolerance=-1.0, device="cpu")
     with pytest.raises(InputError, match="contacts must be 'first' or 'all'"):
         RigidOptions(contacts="some")  # pyright: ignore[reportArgumentType]

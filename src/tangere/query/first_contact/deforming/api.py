@@ -14,8 +14,6 @@ Known as: continuous collision detection of deformable meshes, BVH of swept AABB
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import warp as wp
 
@@ -27,7 +25,7 @@ from tangere.query.first_contact.deforming.feature_searches import every_pair, f
 from tangere.query.first_contact.deforming.initial_overlap import first_overlap, starts_nearer
 from tangere.query.first_contact.options import Accuracy, DeformingOptions, Mode, Start, check_start
 from tangere.query.first_contact.primitives.batch import solve_batch
-from tangere.query.first_contact.result import FirstContact
+from tangere.query.first_contact.result import Candidates, FirstContact
 from tangere.runtime import using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
@@ -105,15 +103,6 @@ def deforming_all_contacts(
         bodies = step.fitted(1.0, 0.5 * accuracy.separation)
         contacts = contacts_of(step, _search(step, bodies, accuracy, options.broad_phase, until=1.0, sampled=False))
         return contacts if overlap is None else Contacts.joined([overlap, contacts])
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Pairs whose moving boxes meet and that share no vertex, as numbers of features of a and b."""
-
-    vertex_face: np.ndarray  #: (n, 2): vertex of a, face of b
-    edge_edge: np.ndarray  #: (n, 2): edge of a, edge of b
-    face_vertex: np.ndarray  #: (n, 2): face of a, vertex of b (none for a mesh with itself)
 
 
 def deforming_candidates(

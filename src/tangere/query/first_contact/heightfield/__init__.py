@@ -1,7 +1,7 @@
 """When do moving analytic bodies first touch the ground?"""
 
-from tangere.query.first_contact.heightfield.api import bodies_terrain
+from tangere.query.first_contact.heightfield.api import heightfield_first_contact
 
 __all__ = [
-    "bodies_terrain",
+    "heightfield_first_contact",
 ]

@@ -27,7 +27,7 @@ from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
 
 
-def bodies_terrain(
+def heightfield_first_contact(
     bodies: Moving,
     terrain: Any,
     *,
@@ -86,7 +86,9 @@ def bodies_terrain(
 def _check(bodies: Any, start: str) -> None:
     if not isinstance(bodies, Moving) or not isinstance(bodies.shape, Analytic):
         given = described(bodies)
-        raise UnsupportedError(f"bodies_terrain() takes moving cylinders, spheres, boxes and the like, not {given}")
+        raise UnsupportedError(
+            f"heightfield_first_contact() takes moving cylinders, spheres, boxes and the like, not {given}"
+        )
     if start not in ("checked", "trusted"):
         raise InputError(f"start must be 'checked' or 'trusted', not {start!r}")
     if not isinstance(bodies.motion, (Rigid, Path)):

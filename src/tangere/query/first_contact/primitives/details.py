@@ -61,7 +61,7 @@ class DetailColumns:
 def describe(
     features: FeaturePairKind, start: wp.array, end: wp.array, quads: wp.array | None, time: wp.array, status: wp.array
 ) -> DetailColumns:
-    """Contact details of each query that is not free; arguments as for `sound.solve`."""
+    """Contact details of each query that is not free; arguments as for `solver.solve`."""
     device, count, indexed = start.device, len(time), quads is not None
     details = empty_columns(DetailColumns, count, device)
     inputs = [quads if indexed else wp.empty(0, dtype=wp.vec4i, device=device), start, end, time, status]

@@ -4,7 +4,7 @@ A key begins with a feature, and neighbouring features make a range. Whoever app
 counts of all threads are summed up, and each key goes to its range. There a few are put in order by counting those
 below each, with vector instructions and without a branch, and many by three passes over their digits. As no two keys
 are equal the order does not depend on threads. On one thread all of it takes as long as NumPy's sort, some 10 ns a
-name.
+key.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ParallelSort:
     """Room for keys in rising order.
 
     Args:
-        keys: (n,) int64, where they shall be.
+        pair_keys: (n,) int64, where they shall be.
         number: (1,) int64, how many there are, for kernels; 0 while there is not enough room.
         kernel: puts `CHUNK` keys in order, `kernel(first, width, begins, unsorted, *arguments)`, and may do more with
             them; None means no more.
@@ -124,9 +124,9 @@ class ParallelSort:
 #: The range of a key.
 _RANGE = f"""
     const long long mask = (1ll << found.bits) - 1;
-    auto range_of = [&](long long name) -> long long {{
-        const long long code = (name >> (2 * found.bits)) - {2 * int(Kind.VERTEX_FACE)};
-        return code * found.of_vertices + (((name >> found.bits) & mask) >> found.width);
+    auto range_of = [&](long long key) -> long long {{
+        const long long code = (key >> (2 * found.bits)) - {2 * int(Kind.VERTEX_FACE)};
+        return code * found.of_vertices + (((key >> found.bits) & mask) >> found.width);
     }};
 """
 #: The keys of a segment.

@@ -126,7 +126,7 @@ class _Searches:
         self._made = self._state.numpy()[: count * _LINE : _LINE]
         self.clear = PreparedLaunch(_clear, [lazy.step, lazy.groups, self._state], wp.get_device("cpu"), dim=1, grain=1)
         expected = sum(search.expected for search in self._searches)
-        self._names = Capacity(max(LEAST, 2 * expected // threads))
+        self._key_room = Capacity(max(LEAST, 2 * expected // threads))
         self._blocks = [Capacity(2 * (search.dim + threads)) for search in self._searches]
         self._make_room()
 
@@ -134,7 +134,7 @@ class _Searches:
         """Whether all pairs of clusters and keys found room; if not there is enough now.
 
         Args:
-            keys: how many there were in all, if there was room for pairs of clusters.
+            pair_keys: how many there were in all, if there was room for pairs of clusters.
             most: keys of one thread.
         """
         fit, changed = True, False
@@ -142,19 +142,19 @@ class _Searches:
             fit &= capacity.holds(made, made)
             changed |= capacity.changed
         if fit:  # if not, some keys have not been found
-            fit = self._names.holds(most, pair_keys)
-        if not fit or changed or self._names.changed:
+            fit = self._key_room.holds(most, pair_keys)
+        if not fit or changed or self._key_room.changed:
             self._make_room()
         return fit
 
     def _make_room(self) -> None:
         threads, count, state = self.threads, len(self._searches), self._state
         largest = _LARGEST // threads
-        if self._names.needed > largest:
+        if self._key_room.needed > largest:
             raise CapacityError(f"more than {largest} pairs of features are near, more than one array can hold")
         pair_keys = count * _LINE
         counters = state[pair_keys : pair_keys + threads * _LINE]
-        room = min(self._names.room, largest)
+        room = min(self._key_room.room, largest)
         self.found = self._ranges.segments(counters, room, wp.empty(threads * room, dtype=wp.int64, device="cpu"))
         self.meeting, self.near = [], []
         for k, (search, capacity) in enumerate(zip(self._searches, self._blocks, strict=True)):
@@ -171,7 +171,7 @@ class _Searches:
             self.near.append(
                 PreparedLaunch(search.kernel, arguments, wp.get_device("cpu"), dim=pairs.made, grain=NEAR_GRAIN)
             )
-        for capacity in (self._names, *self._blocks):
+        for capacity in (self._key_room, *self._blocks):
             capacity.changed = False
         self.changed = True
 

@@ -22,11 +22,11 @@ from tangere.runtime import COUNTER_STRIDE
 IN_DOUBT = wp.constant(8)
 
 #: The features of eight keys, and where their vertices are; what follows reads corners.
-_NAMED = """
+_FEATURES_OF_KEYS = """
     #pragma clang loop vectorize(disable) unroll(disable)
     for (int lane = 0; lane < 8; ++lane) {
-        const long long name = table.pair_keys.data[begin + lane], mask = (1ll << table.bits) - 1;
-        const int one = (name >> table.bits) & mask, other = name & mask;
+        const long long key = table.pair_keys.data[begin + lane], mask = (1ll << table.bits) - 1;
+        const int one = (key >> table.bits) & mask, other = key & mask;
         int* pair = (int*)&table.features.data[begin + lane];
         int* quad = (int*)&table.quads.data[begin + lane];
         pair[0] = one;
@@ -140,7 +140,7 @@ def append_keys(
 
 @wp.func_native(
     VECTORS
-    + _NAMED
+    + _FEATURES_OF_KEYS
     + """
         for (int c = 0; c < 2; ++c) {
             quad[c] = table.edges.data[2 * one + c];
@@ -165,7 +165,7 @@ def fill_edges_in_lanes(begin: int, table: ContactTable) -> int:
 
 @wp.func_native(
     VECTORS
-    + _NAMED
+    + _FEATURES_OF_KEYS
     + """
         quad[0] = one;
         for (int c = 0; c < 3; ++c)

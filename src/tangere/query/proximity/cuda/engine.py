@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.triangles import Layout, Surfaces, concatenated
+from tangere.broad_phase.triangles import Layout, Surfaces
 from tangere.bvh.lbvh import LinearTree
 from tangere.query.proximity.contact_buffer import ContactBuffer
 from tangere.query.proximity.cuda.detector import CudaDetector
@@ -18,7 +18,7 @@ from tangere.query.proximity.details import fill_one_by_one
 from tangere.query.proximity.engine import Engine
 from tangere.query.proximity.search_plan import EXPECTED, PlannedSearch, PlannedSide, SearchPlan
 from tangere.query.proximity.searched_features import searched_features
-from tangere.runtime import collect, device_of, launch, sort_pairs
+from tangere.runtime import collect, concatenated, device_of, launch, sort_pairs
 
 
 def _vertex_order(surfaces: Surfaces, used: np.ndarray, hull: np.ndarray) -> np.ndarray:

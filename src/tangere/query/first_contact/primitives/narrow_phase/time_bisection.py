@@ -5,7 +5,8 @@ An interval of time is passed when one of three certificates proves that the fea
     2. a moving plane separates them: with directions n at its left and N at its right end, n(t) . (x_A - x_B)(t) is a
        quadratic for each pair of vertices, and all its Bernstein coefficients are positive;
     3. the projected orientations keep signs that mean "outside" (a point that crosses the plane just beside an edge).
-Where none holds down to a step of 2^-44, the answer is contact at the last certified-free time. The directions may be
+Where none holds down to a step of 2^-44, the answer is UNRESOLVED with the last certified-free time, or CONTACT
+where the features certainly meet. The directions may be
 anything, only the dot products are trusted: this is why coplanar, parallel and collapsed input needs no branch.
 
 Known as: interval bisection in time with separating planes (Snyder et al. 1993; Wang et al. 2021, Tight Inclusion).

@@ -68,11 +68,11 @@ def _mixed(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
 
 
 def _heightfield(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
-    from tangere.query.first_contact.heightfield.api import bodies_terrain
+    from tangere.query.first_contact.heightfield.api import heightfield_first_contact
 
     _only_sound(mode, "bodies and terrain")
     _no_options(options, "bodies and terrain")
-    return bodies_terrain(a, b, **common)
+    return heightfield_first_contact(a, b, **common)
 
 
 def _all_contacts(a: Any, b: Any, *, options: Any = None, **common: Any) -> Any:
