@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -24,6 +25,14 @@ def call(*arguments) -> tuple[int, str, str]:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr
+
+
+def test_every_command_that_help_lists_is_there():
+    context = click.Context(main)
+    listed = main.list_commands(context)
+    assert [main.get_command(context, name).name for name in listed] == listed
+    assert main.get_command(context, "fly") is None
+    assert call("fly")[0] == 2
 
 
 def strictly_parsed(text: str):

@@ -1,13 +1,12 @@
 """Which format a file has, and who writes it: the end of its name decides.
 
-Pictures are drawn in the room above, which is looked up by name when a video is asked for.
+Pictures are drawn in the room above, which is looked up when a video is asked for.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,6 @@ FORMATS = {
     ".vtu": "the start for ParaView",
     ".gif": "a video that every page shows",
     ".mp4": "a video",
-}
-_HOMES = {
-    ".npz": ("tangere.scene.recording", "save_scene"),
-    ".glb": ("tangere.scene.export.glb", "save_glb"),
-    ".usd": ("tangere.scene.export.usd", "save_usd"),
-    ".usda": ("tangere.scene.export.usd", "save_usd"),
-    ".usdc": ("tangere.scene.export.usd", "save_usd"),
-    ".pvd": ("tangere.scene.export.vtk", "save_pvd"),
-    ".vtu": ("tangere.scene.export.vtk", "save_vtu"),
 }
 
 
@@ -66,7 +56,17 @@ def check_export_file(path: str | Path) -> None:
 
 
 def _writer(suffix: str) -> Callable[..., None]:
-    if suffix not in _HOMES:
-        return view_room().save_video
-    module, name = _HOMES[suffix]
-    return getattr(import_module(module), name)
+    """The function that writes a format; it is loaded now, because those of other formats are not needed."""
+    if suffix == ".npz":
+        from tangere.scene.recording import save_scene as write
+    elif suffix == ".glb":
+        from tangere.scene.export.glb import save_glb as write
+    elif suffix == ".pvd":
+        from tangere.scene.export.vtk import save_pvd as write
+    elif suffix == ".vtu":
+        from tangere.scene.export.vtk import save_vtu as write
+    elif suffix.startswith(".usd"):
+        from tangere.scene.export.usd import save_usd as write
+    else:
+        write = view_room().save_video
+    return write
