@@ -120,6 +120,38 @@ def test_every_public_name_exists_and_explains_itself(name):
             assert value.__doc__, f"{name}.{symbol} has no docstring"
 
 
+def public_calls() -> dict[str, inspect.Signature]:
+    """Functions, constructors and methods that people call, by name."""
+    found = {}
+    for module in ("tangere", "tangere.query", "tangere.soft", "tangere.crowd", "tangere.view", "tangere.compat"):
+        for value in listed(importlib.import_module(module)):
+            if inspect.isfunction(value):
+                found[f"{module}.{value.__name__}"] = inspect.signature(value)
+            if type(value) is type:
+                own = {name: getattr(value, name) for name in vars(value) if name == "__init__" or name[0] != "_"}
+                methods = {
+                    name: method
+                    for name, method in own.items()
+                    if inspect.isfunction(method) or inspect.ismethod(method)
+                }
+                found |= {f"{module}.{value.__name__}.{name}": inspect.signature(f) for name, f in methods.items()}
+    return found
+
+
+def test_what_may_choose_a_device_may_choose_its_threads():
+    """But for a map of streets, which is laid out by the host and only put on the device."""
+    calls = public_calls()
+    choosing = {name for name, call in calls.items() if "device" in call.parameters}
+    assert len(choosing) > 25
+    assert {name for name in choosing if "threads" not in calls[name].parameters} == {"tangere.crowd.StreetMap.load"}
+
+
+def test_what_goes_on_for_long_hears_of_progress():
+    calls = public_calls()
+    for name in ("tangere.check_path", "tangere.soft.Simulation.run", "tangere.crowd.Simulation.run"):
+        assert calls[name].parameters["progress"].default is False, name
+
+
 def test_every_pinned_version_is_one_the_project_allows():
     requirement = pytest.importorskip("packaging.requirements").Requirement
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

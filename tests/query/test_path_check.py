@@ -225,6 +225,18 @@ def test_progress_counts_up_to_its_total():
     assert calls[-1][0] == calls[-1][1]
 
 
+def test_a_bar_of_progress_is_on_stderr_and_changes_nothing(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    cube = box()
+    path = Path(shifted((3, 0, 0), (1, 0, 0)))
+    shown = check_path(cube, cube, path, progress=True, device="cpu")
+    written = capsys.readouterr()
+    assert "checking the path" in written.err
+    assert written.out == ""
+    assert shown.time == check_path(cube, cube, path, device="cpu").time
+    assert capsys.readouterr().err == ""
+
+
 def test_what_cannot_be_checked_is_refused_by_name():
     cube = box()
     path = Path(shifted((3, 0, 0), (4, 0, 0)))

@@ -68,8 +68,6 @@ def check(
     tangere check part.stl --against door.stl body.glb --path poses.csv
     Exit code: 0 free, 1 contact, 2 bad input.
     """
-    from rich.console import Console
-    from rich.progress import Progress
 
     import tangere as tg
     from tangere.cli.shared.extras import check_view_extra
@@ -87,22 +85,20 @@ def check(
     path = tg.Path.load(poses, quaternion=quaternion)
     body, obstacles = load_mesh(part, units), [load_mesh(file, units) for file in against]
     tell_doubted_units([body, *obstacles])
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("checking the path")
-        found = tg.check_path(
-            body,
-            obstacles,
-            path,
-            start="leaving" if leaving else "checked",
-            skin=skin,
-            separation=separation,
-            tolerance=tolerance,
-            instants=instants,
-            accuracy=accuracy,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-            device=device,
-            threads=threads,
-        )
+    found = tg.check_path(
+        body,
+        obstacles,
+        path,
+        start="leaving" if leaving else "checked",
+        skin=skin,
+        separation=separation,
+        tolerance=tolerance,
+        instants=instants,
+        accuracy=accuracy,
+        progress=True,
+        device=device,
+        threads=threads,
+    )
     title = f"{part.name} along {poses.name}"
     scene = Scene.of(body.moving(path), *obstacles, contacts=found.contacts, title=title, clock=path.clock)
     scene = scene.with_glass(*(thing.name for thing in scene.things[1:]))

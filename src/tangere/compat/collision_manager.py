@@ -22,7 +22,7 @@ from tangere.compat.object_pairs import ObjectGroup, colliding
 from tangere.compat.triangle_contacts import contact_depths, contact_points
 from tangere.query.distance import distance
 from tangere.query.intersection import intersecting_pairs
-from tangere.runtime import InputError, choose_device
+from tangere.runtime import InputError, choose_device, on_own_threads
 
 #: What an object is called that is in no manager.
 _EXTERNAL = "__external"
@@ -44,6 +44,7 @@ class CollisionManager:
 
     Args:
         device: where to compute; pairs are asked about one at a time, which suits the CPU.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
 
     Example:
         >>> import numpy as np, tangere as tg
@@ -60,8 +61,8 @@ class CollisionManager:
         False
     """
 
-    def __init__(self, *, device: str | wp.Device | None = "cpu") -> None:
-        self._device = choose_device(device)
+    def __init__(self, *, device: str | wp.Device | None = "cpu", threads: int | None = None) -> None:
+        self._device, self.threads = choose_device(device), threads
         self._objects: dict[Hashable, CollisionObject] = {}
         self._allowed: set[frozenset[Hashable]] = set()
         self._last: ObjectGroup | None = None
@@ -99,6 +100,7 @@ class CollisionManager:
 
     # -- collisions ---------------------------------------------------------------------------------------------------
 
+    @on_own_threads
     def in_collision_single(
         self, mesh: Any, transform: Any = None, return_names: bool = False, return_data: bool = False
     ) -> Any:
@@ -112,6 +114,7 @@ class CollisionManager:
         pairs, data = _collisions(mine, other, _overlapping(mine.boxes, other.boxes), return_data, self._device)
         return _answer(bool(pairs), {name for name, _ in pairs}, data, return_names, return_data)
 
+    @on_own_threads
     def in_collision_internal(self, return_names: bool = False, return_data: bool = False) -> Any:
         """Whether any two objects of the manager collide that are not allowed to touch.
 
@@ -128,6 +131,7 @@ class CollisionManager:
         pairs, data = _collisions(mine, mine, self._unlike(mine, rows), return_data, self._device)
         return _answer(bool(pairs), set(pairs), data, return_names, return_data)
 
+    @on_own_threads
     def in_collision_other(
         self, other_manager: CollisionManager, return_names: bool = False, return_data: bool = False
     ) -> Any:
@@ -143,6 +147,7 @@ class CollisionManager:
 
     # -- distances ----------------------------------------------------------------------------------------------------
 
+    @on_own_threads
     def min_distance_single(
         self, mesh: Any, transform: Any = None, return_name: bool = False, return_data: bool = False
     ) -> Any:
@@ -156,6 +161,7 @@ class CollisionManager:
         least, names, data = _least_distance(mine, other, _blocks(len(mine.names), 1), self._device)
         return _answer(least, names[0], data, return_name, return_data)
 
+    @on_own_threads
     def min_distance_internal(
         self, name: Hashable = None, return_names: bool = False, return_data: bool = False
     ) -> Any:
@@ -179,6 +185,7 @@ class CollisionManager:
         least, names, data = _least_distance(mine, mine, unlike, self._device)
         return _answer(least, names, data, return_names, return_data)
 
+    @on_own_threads
     def min_distance_other(
         self, other_manager: CollisionManager, return_names: bool = False, return_data: bool = False
     ) -> Any:

@@ -12,7 +12,15 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-from tangere.runtime import InputError, MissingExtraError, check_out_file, choose_device, needs_extra, writing
+from tangere.runtime import (
+    InputError,
+    MissingExtraError,
+    check_out_file,
+    choose_device,
+    needs_extra,
+    using_threads,
+    writing,
+)
 from tangere.scene import Drawable, Scene, Viewpoint, contact_markers, marker_radius, vertex_normals
 from tangere.view.ray_caster import Surface, cast
 
@@ -56,6 +64,7 @@ def picture(
     path: str | Path | None = None,
     samples: int = 2,
     device: str | wp.Device | None = None,
+    threads: int | None = None,
 ) -> Picture:
     """The scene at `time` with the contacts that have happened by then, shape (height, width, 3) uint8.
 
@@ -65,9 +74,12 @@ def picture(
         size: width and height in pixels.
         path: also write it there, a .png file in a folder that exists.
         samples: samples per pixel along each side of the pixel: 1 is a draft, 3 is fine.
+        device: where to compute; None means CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
     """
     check_out_file(path, "picture", ".png")
-    (image,) = frames_at(scene, [time], size=size, samples=samples, device=device)
+    with using_threads(threads):
+        (image,) = frames_at(scene, [time], size=size, samples=samples, device=device)
     if path is not None:
         image.save(path)
     return image
@@ -82,6 +94,7 @@ def strip(
     path: str | Path | None = None,
     samples: int = 2,
     device: str | wp.Device | None = None,
+    threads: int | None = None,
 ) -> Picture:
     """Frames at several times side by side, all seen by one camera, uint8.
 
@@ -91,11 +104,13 @@ def strip(
         size: width and height of one frame in pixels.
         labels: a line of text under the upper edge of each frame; needs the extra [view].
         path: also write it there, a .png file in a folder that exists.
+        samples, device, threads: as of `picture`.
     """
     if not len(times) or (labels is not None and len(labels) != len(times)):
         raise InputError(f"strip: {len(times)} times and {len(labels or times)} labels must be equally many, and some")
     check_out_file(path, "strip", ".png")
-    images = list(frames_at(scene, times, size=size, samples=samples, device=device))
+    with using_threads(threads):
+        images = list(frames_at(scene, times, size=size, samples=samples, device=device))
     if labels is not None:
         images = [_labelled(image, label) for image, label in zip(images, labels, strict=True)]
     image = stacked(images, axis=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-from tangere.runtime import InputError, check_out_file, needs_extra, positive, whole, writing
+from tangere.runtime import InputError, check_out_file, needs_extra, positive, using_threads, whole, writing
 from tangere.scene import Drawable, Scene
 from tangere.view.pictures import Picture, frames_at
 
@@ -28,6 +28,7 @@ def save_video(
     size: tuple[int, int] = (640, 480),
     samples: int = 2,
     device: str | wp.Device | None = None,
+    threads: int | None = None,
 ) -> None:
     """Write a video of the whole time range; a .gif is repeated for ever.
 
@@ -37,7 +38,7 @@ def save_video(
         frames: how many; None means 25 a second.
         seconds: how long it plays; None means as long as the clock of the scene says, if that is 1 to 60 s, else 4 s.
         size: width and height in pixels; of .mp4 both even.
-        samples: samples per pixel along each side of the pixel.
+        samples, device, threads: as of `picture`.
     """
     scene, path = Scene.around(scene), Path(path)
     suffix = path.suffix.lower()
@@ -51,7 +52,7 @@ def save_video(
         raise InputError(f"{path}: width and height of a .mp4 file must be even, not {size}")
     times = np.linspace(*scene.time_range, count).tolist()
     images = _images(scene, times, size, samples, device)
-    with writing(path):
+    with writing(path), using_threads(threads):
         write(path, images, size, length / count)
 
 

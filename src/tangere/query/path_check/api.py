@@ -10,7 +10,8 @@ Known as: continuous collision checking of a path, assembly (disassembly) path v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -30,7 +31,7 @@ from tangere.runtime import InputError, described, positive, using_threads, view
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,7 @@ def check_path(
     instants: int = 4,
     accuracy: float = 0.1,
     cap: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool = False,
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> PathCheck:
@@ -111,7 +112,7 @@ def check_path(
         accuracy: `clearance.certain` is at least (1 - accuracy) `clearance.least`, in (0, 1).
         cap: clearance beyond it need not be certified [m]: `certain` is then at least (1 - accuracy) cap; None means
             no cap.
-        progress: called with (steps done, steps in all).
+        progress: True shows a bar on stderr; a function is called with (steps done, steps in all).
         device: where to compute; None means CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
 
@@ -138,8 +139,8 @@ def check_path(
         raise InputError(f"start must be 'checked' or 'leaving', not {described(start)}")
     elif skin is not None:
         raise InputError("skin goes with start='leaving'")
-    question = PathQuestion(part, things, path, separation, tolerance, device, progress)
-    with using_threads(threads):
+    with using_threads(threads), _reported(progress) as report:
+        question = PathQuestion(part, things, path, separation, tolerance, device, report)
         status = np.zeros((len(things), len(path)), np.uint8)
         times, uppers = np.full(status.shape, np.inf), np.full(status.shape, np.inf)
         for number, thing, block in question.blocks(0):
@@ -157,6 +158,20 @@ def check_path(
         bound = np.inf if cap is None else cap
         clearance = clearance_profile(question, segments, instants=instants, accuracy=accuracy, cap=bound)
         return replace(_verdict(question, segments, clearance), skin=taken)
+
+
+@contextmanager
+def _reported(progress: Progress | bool) -> Iterator[Progress | None]:
+    """What hears of progress, if anything does."""
+    if progress is not True:
+        yield progress or None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("checking the path")
+        yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 def _obstacles(part: Mesh, obstacles: Mesh | Moving | Sequence[Mesh | Moving], path: Path) -> list[Mesh | Moving]:

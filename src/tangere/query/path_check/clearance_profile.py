@@ -65,7 +65,7 @@ class PathQuestion:
     separation: float
     tolerance: float | None
     device: str | wp.Device | None
-    progress: Callable[[int, int], None] | None
+    progress: Callable[[int, int], object] | None
 
     def blocks(self, part: int) -> Iterator[tuple[int, Mesh | Moving, slice]]:
         """Every obstacle with every block of segments; tells of progress after each, in one of two parts of it."""

@@ -70,26 +70,32 @@ class Exclusion:
         return _excluding(topology, np.concatenate(keys))
 
     @staticmethod
-    def at_rest(mesh: Mesh, distance: float, *, device: str | wp.Device | None = None) -> Exclusion:
+    def at_rest(
+        mesh: Mesh, distance: float, *, device: str | wp.Device | None = None, threads: int | None = None
+    ) -> Exclusion:
         """Features nearer than `distance` [m] in the mesh as it is, if triangles nearer than that join them."""
-        contacts = _contacts(mesh, distance, device)
+        contacts = _contacts(mesh, distance, device, threads)
         keys = np.sort(contacts.key[_joined_nearby(mesh.topology, contacts)])
         return Exclusion(mesh.topology, keys, np.zeros(len(keys)), distance, mesh.vertices)
 
     @staticmethod
-    def gaps(mesh: Mesh, distance: float, *, device: str | wp.Device | None = None) -> Exclusion:
+    def gaps(
+        mesh: Mesh, distance: float, *, device: str | wp.Device | None = None, threads: int | None = None
+    ) -> Exclusion:
         """Features nearer than `distance` [m] in the mesh as it is, in contact only when they come nearer still."""
-        near = _contacts(mesh, distance, device)
-        return _excluding(mesh.topology, near.key).widened(mesh, distance, device=device)
+        near = _contacts(mesh, distance, device, threads)
+        return _excluding(mesh.topology, near.key).widened(mesh, distance, device=device, threads=threads)
 
-    def widened(self, mesh: Mesh, distance: float, *, device: str | wp.Device | None = None) -> Exclusion:
+    def widened(
+        self, mesh: Mesh, distance: float, *, device: str | wp.Device | None = None, threads: int | None = None
+    ) -> Exclusion:
         """The same pairs where each that has come apart counts again: up to how far it is now, at most `distance`."""
         checked_distance(distance)
         surfaces = self._surfaces(mesh, device)
         apart = wp.empty(len(self.keys), dtype=wp.float64, device=surfaces.device)
         keys = wp.array(self.keys, dtype=wp.int64, device=surfaces.device)
         inputs = [keys, surfaces.layout.faces, surfaces.layout.edges, surfaces.positions]
-        launch(_distances, len(keys), inputs, [apart], device=surfaces.device)
+        launch(_distances, len(keys), inputs, [apart], device=surfaces.device, threads=threads)
         return Exclusion(self.topology, self.keys, np.minimum(distance, np.maximum(self.activation, apart.numpy())))
 
     def _surfaces(self, mesh: Mesh, device: str | wp.Device | None) -> Surfaces:
@@ -102,11 +108,11 @@ def _excluding(topology: Topology, keys: np.ndarray) -> Exclusion:
     return Exclusion(topology, np.sort(keys), np.zeros(len(keys)))
 
 
-def _contacts(mesh: Mesh, distance: float, device: str | wp.Device | None) -> Contacts:
+def _contacts(mesh: Mesh, distance: float, device: str | wp.Device | None, threads: int | None) -> Contacts:
     from tangere.query.proximity.api import proximity
 
     check_kind(mesh, Mesh, "mesh")
-    return proximity(mesh, distance=distance, device=device)
+    return proximity(mesh, distance=distance, device=device, threads=threads)
 
 
 def _joined_nearby(topology: Topology, contacts: Contacts) -> np.ndarray:
