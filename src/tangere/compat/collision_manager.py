@@ -4,6 +4,7 @@ Method: boxes in the world say which pairs may meet; one thread a pair decides t
         those of `distance`, nearest boxes first, until no box is nearer than what was found.
 Exact:  as `intersects` and `distance`. Touching counts as collision. A closed, convex mesh is a solid, as in trimesh:
         what is inside it is in collision with it. Other meshes are surfaces: one wholly inside another is free.
+Known as: trimesh's `trimesh.collision.CollisionManager`, a front end of FCL (Pan, Chitta and Manocha 2012).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Method: one thread a pair: the descent of both OBB trees for any pair of triangles that meets, then, if there is none,
         whether one object is a convex solid that has a piece of the other inside. What rounding hides of triangles is
         decided by `intersects`.
+Known as: narrow phase of discrete collision detection, a batch.
 """
 
 from __future__ import annotations

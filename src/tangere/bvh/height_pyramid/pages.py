@@ -5,6 +5,7 @@ Method: tiles side by side are read from the field as one strip; many strips go 
         tile's heights and a border of one vertex alone. Which edges and vertices a body can touch from above is decided
         here, by heights alone (cells and diagonals as in Strashnov and Torgashev 2020, section 2).
 Layout and flags: `terrain`.
+Known as: virtual texturing, tiled terrain; pages of a min-max mipmap.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Method: boxes of trees are placed relative to each other (`place_boxes`) for the 15-axis test of `geometry.obb`. The
         distance is bounded by taking one box as it is and the other by its extents along the first one's axes.
 Sound:  never apart when they overlap; roundings of placements and poses are counted in.
+Known as: separating axis test of oriented boxes, 15 axes (Gottschalk, Lin and Manocha 1996).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Method:   `PreparedPart(mesh)` builds; `save` and `load` keep everything in one 
           bring their part along: queries take tree and cones from it.
 Sound:    links between nodes are checked on loading, because a kernel that follows a wrong one would end the process.
           Boxes are believed.
+Known as: a cooked (baked) collision mesh.
 The thesis keeps object, hierarchy and cones in one file as well (Redon 2002, chapter 6).
 """
 

@@ -8,6 +8,7 @@ Built:  "top-down" encloses all normals below a node, "bottom-up" the vectors of
 Sound:  for closed meshes that face outwards, each outside of the other at first (`initial_check`), up to the margin
         the tests in `culling` keep; of any other mesh, and of triangles without area, nothing is ever culled.
         A triangle that is culled must not take edges and corners along that a triangle beside it still needs.
+Known as: hierarchical back-face culling for collision detection (Redon, Kheddar and Coquillart 2002).
 """
 
 from __future__ import annotations

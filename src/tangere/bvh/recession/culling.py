@@ -8,6 +8,7 @@ Step:   the field in the frame of i changes by at most `field_drift` per unit of
         for all times, exactly.
 Sound:  strict, with a margin far above rounding and above what cones may miss (1e-9 of the speed). Triangles, boxes
         and balls that pass cannot be part of the first contact of closed, outward facing, initially disjoint bodies.
+Known as: hierarchical back-face culling for collision detection (Redon, Kheddar and Coquillart 2002).
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ Method:   the direction m of greatest margin (the point of their convex hull nea
           extreme directions; edges are taken off the hull, least added area first, until `most` vectors are left
           (in place of the random builder of Redon 2002, section 4.5). Lifted back they enclose every direction.
 Limits:   no cone where the directions reach beyond 87 degrees from any m: such a cone would hardly ever cull.
+Known as: smallest enclosing polyhedral cone, approximately; the direction of greatest margin is Gilbert's algorithm
+          (1966).
 """
 
 from __future__ import annotations

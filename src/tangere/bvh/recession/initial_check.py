@@ -6,6 +6,7 @@ Method: a surface that does not meet the other body is outside of it, or inside,
         connected surface is asked. A ray from it crosses the other mesh outwards as often as inwards if it is outside.
 Sound:  crossings are counted only where rounding cannot matter. Where it can, another vertex and another direction are
         tried, and if none will do the answer is no, which costs time and nothing else.
+Known as: point-in-polyhedron and intersection tests before back-face culling.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ Method: above the clusters stand nodes of eight, by order alone (`layout`); rows
         has changed. Cones of the normals of clusters lie beside them, so that a descent leaves out those that face the
         same way (`simd_descent`).
 Others: `tree` is for boxes at one instant, six codes instead of twelve, and has clusters of its own.
+Known as: a wide BVH collapsed from a binary one (Dammertz, Hanika and Keller 2008), over swept boxes.
 """
 
 from __future__ import annotations

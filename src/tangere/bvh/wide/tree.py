@@ -5,6 +5,8 @@ Method:   the order is made once (`order`); boxes are fitted to the positions of
           of clusters come straight from positions; those of items are made later, for clusters that meet others.
 Others:   `moving` has nodes of eight above the clusters of an LBVH, whose boxes move: twelve codes instead of six. Why
           there are two is in docs/decisions/0013. Layout: `layout`; descent: `simd_descent`.
+Known as: a wide BVH, BVH8 or multi-branching BVH, refitted (Wald, Benthin and Boulos 2008; Dammertz, Hanika and Keller
+          2008).
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ Error:  distances are right to 1e-12 of the size of the features, also for degen
 Others: `robust` is slower, three to five times, and right for every shape; it decides where this one would guess.
         `geometry.simd.closest_points` has these formulas for eight pairs, with the same bits. The fast vector between
         two whole triangles is `geometry.triangles.gap`.
+Known as: closest points of a point and a triangle, and of two segments, by normal equations (Ericson 2005, sections
+          5.1.5 and 5.1.9).
 Where edges are parallel every point of their overlap is as near as any other; a contact belongs in its middle.
 """
 

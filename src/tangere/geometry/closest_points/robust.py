@@ -6,6 +6,7 @@ Method:   every candidate (ends, edges, interior) is formed, and the one whose e
           (distances that accept a contact: course on 3D collision detection, chapter 6.X4).
 Others:   `conditioned` solves for the interior point instead, faster and with other bits, and comes here where that is
           badly conditioned; `geometry.triangles.gap` and `distance` ask for all pairs of features of two triangles.
+Known as: closest points on a triangle and of two segments (Ericson 2005, sections 5.1.5 and 5.1.9).
 All differences are taken to the query point first: far from the origin nothing is lost but the input's own digits.
 Weights are never negative and add up to 1. Distances are right to some 1e-15 of the size of what is asked about, also
 of slivers.

@@ -6,6 +6,7 @@ Method:   the bounds of each operation (Redon 2002, section 3.2; Moore 1966), mo
           mode is needed and CPU and CUDA agree.
 Sound:    x in I implies f(x) in F(I), rounding included. A bound that is not a number means "unknown": every test of
           this module then answers as for the whole line, so that nothing is discarded because of it.
+Known as: interval arithmetic with outward rounding (Moore 1966).
 """
 
 from __future__ import annotations

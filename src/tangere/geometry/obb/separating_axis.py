@@ -8,6 +8,7 @@ Sound:  the axes of the records are orthonormal to 2^-23 only. A direction is *d
         both |a_k . (p - c)| <= h_k and p = c + sum x_k a_k, |x_k| <= h_k); where the second box's own orthogonality is
         used, its extent is enlarged. |n| is 1 within `LONGEST`, which every bound of a length along n must allow for.
 Others: `overlap` only says whether any axis separates: faster, where no gap is needed.
+Known as: separating axis test of oriented boxes, 15 axes (Gottschalk, Lin and Manocha 1996).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Question: where are the roots of p in [0, 1], what is the sign of another polyno
 Method:   Descartes' rule with bisection isolates the roots; quadratic interval refinement narrows a bracket; a sign is
           read off when the other polynomial cannot vanish in the bracket, and is zero when the greatest common divisor
           vanishes there (Collins and Akritas 1976; Abbott 2014).
+Known as: real root isolation by Descartes' rule of signs (Collins and Akritas 1976).
 
 A polynomial is a list of coefficients, constant first, the last one not zero; [] is zero. Python integers throughout:
 nothing rounds, nothing overflows.

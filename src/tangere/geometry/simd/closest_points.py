@@ -4,6 +4,7 @@ Method: the formulas of `geometry.closest_points.conditioned`, operation by oper
         of branches: so the answers are the same bit by bit.
 Sound:  where those go other ways, for slivers and nearly parallel edges, a lane is not `sure`: whoever asks must ask
         `geometry.closest_points` for it, which compares candidates instead (`robust`).
+Known as: the same in structure-of-arrays form, one pair a SIMD lane.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ Method: the distance is that of a vertex and a face, or of two edges: 6 and 9 pa
         `closest_points`, which survives every degenerate shape; the smallest evaluated distance wins.
 Others: `gap.closest_features` tells features apart, a vertex on a face first, and forms its points in space: other
         bits.
+Known as: triangle-triangle distance over 15 pairs of features (Larsen, Gottschalk, Lin and Manocha 2000, PQP).
 A triangle is a matrix with a corner in each row.
 """
 

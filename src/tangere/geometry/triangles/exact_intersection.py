@@ -6,6 +6,8 @@ Method: signs of determinants. A filter in double precision decides most; the ot
         side parts them.
 Exact:  or UNSURE: for triangles without area, and for numbers so large or small that a product may overflow or lose
         digits. Those are left to the slower rational arithmetic of `decide_exactly`.
+Known as: an exact triangle-triangle intersection test by orientation predicates (Shewchuk 1997; Guigue and Devillers
+          2003).
 A triangle is a matrix with a corner in each row.
 """
 

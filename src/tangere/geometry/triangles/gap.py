@@ -7,6 +7,7 @@ Limits:   nearly parallel edges may yield a vector that is not quite the shortes
           careful functions of `closest_points` and is the one that describes a contact.
 Others:   `distance` has the nearest points of triangles as weights of all corners, with other bits: it forms each
           difference from the corner in question, and needs no features. `closest_points.robust` has single pairs.
+Known as: triangle-triangle distance over 15 pairs of features (Larsen, Gottschalk, Lin and Manocha 2000, PQP).
 Used by conservative advancement of rigid bodies, in place of the interval tests of Redon 2002, section 3.3.2.
 """
 

@@ -3,6 +3,8 @@
 Method: triangles meet if and only if an edge of one meets the other. Which side of a plane a point is on is the sign
         of a determinant; it counts only where it exceeds Shewchuk's bound of its rounding error. Where a sign that
         matters is lost, the answer is UNSURE and the pair has to be decided exactly (`exact_intersection`).
+Known as: a filtered predicate: triangle-triangle intersection with a static error bound (Shewchuk 1997; Guigue and
+          Devillers 2003).
 A triangle is a matrix with a corner in each row.
 """
 

@@ -4,6 +4,7 @@ Method: descent of both OBB trees (`traversal`); triangles that meet are found b
         `intersecting_pairs`, and what rounding hides is decided exactly (trees: Redon 2002, section 3.2).
 Sound:  lower <= true distance <= upper, for the surfaces: one mesh wholly inside another is as far from it as its
         surface is. The lower bound is the gap between the triangles along the direction found, less rounding.
+Known as: minimum distance query by two bounding volume hierarchies (Larsen, Gottschalk, Lin and Manocha 2000, PQP).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ Sound:    no point of the part moved farther than `Skin.deepest`: a surface that
           thinner. Between the two, at sharp edges, it may be either. Depth is counted from all faces of the mesh, also
           from those inside a solid that is made of pieces; pieces that would come apart are refused. An obstacle that
           lies wholly inside the part is not told.
+Known as: allowed penetration, a collision margin that goes inwards; the mesh without its skin is an inward offset.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ Method: descend the pyramid; drop a node when a plane of the cylinder (its base,
         be stored. The first hit ends the search.
 Sound:  closed sets, touching counts, up to rounding of the coordinates relative to the cylinder. Planar ground is
         decided as one square (`Terrain.planar`).
+Known as: overlap test of a convex body and a heightfield.
 A cylinder below the surface that does not touch it is buried, which is reported as well, unless it is over a hole.
 """
 

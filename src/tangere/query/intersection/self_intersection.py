@@ -4,6 +4,7 @@ It does where an edge meets a face without having a vertex in common with it. An
 such a pair; triangles that share an edge and lie flat on each other do not count: they touch along it anyway.
 Method: an edge tree against a face tree, decided by signs of determinants inside the traversal where these are beyond
         rounding, exactly where they are not (as `intersecting_pairs` does for two meshes).
+Known as: self-intersection test of a mesh, validity of a state.
 """
 
 from __future__ import annotations

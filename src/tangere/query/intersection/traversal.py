@@ -6,6 +6,7 @@ Method: both OBB trees are descended together, the larger box first; pairs of bo
         Trees and box test: Gottschalk, Lin and Manocha 1996, as in Redon 2002, section 3.2.
 Exact:  for the positions as rounded to double precision in the world. Closed sets: touching counts. One mesh wholly
         inside another does not meet it.
+Known as: interference detection by OBB trees (Gottschalk, Lin and Manocha 1996, RAPID).
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ Method: walk down the pyramid under the body, past nodes it is clear of, and ask
         Points with a gap up to the margin count as well: a body at rest keeps its four points when it rocks.
 Sound:  a cylinder that touches (by the exact test, `intersection.cylinder_heightfield`) never goes without: if rounding
         has hidden every maximum, one vertical contact is made by lifting it until it is free.
+Known as: contact manifold of a convex body on a heightfield, by a descent of its min-max mipmap (Tevs, Ihrke and Seidel
+          2008, for rays).
 """
 
 from __future__ import annotations

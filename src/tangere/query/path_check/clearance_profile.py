@@ -5,6 +5,7 @@ Method:   the distance is measured at regular instants and where segments touch 
 Sound:    between two instants no point of the part moves farther than `way`, so the distance is at least
           (lower before + lower after - way) / 2; and at least the separation where the search for contacts certified
           it, and the lower bound that the search for the least clearance found for the segment.
+Known as: clearance (distance) profile of a trajectory.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Method: the nearest point of the surface by a descent of the tree of faces, near
         pass through itself (Baerentzen and Aanaes 2005).
 Error:  distances are right to 1e-12 of the scene; boxes only ever prune what is certainly farther. Coordinates above
         1e75, and meshes smaller than 1e-75, are refused: fourth powers of lengths must be numbers.
+Known as: point-to-mesh distance with angle-weighted pseudonormals (Baerentzen and Aanaes 2005).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ Method:   the vertices of a patch go down one tree over the faces of all bodies.
           so a body at rest has none, however fine its surface is. Of closed surfaces, sides that face the same way are
           left out: they can only meet from inside.
 Sound:    what this leaves out the truncation still holds back (`truncation`).
+Known as: closest-feature proximity of deforming surfaces, with local minima only.
 The kernel here is for CUDA, one vertex a thread; `cpu.simd_nearest_faces` is its twin for CPUs and finds the same.
 """
 

@@ -6,6 +6,8 @@ Method: a patch and its surroundings are compared with an affine map of a refere
         lower bound of the smallest singular value of F over the whole step. Where that is positive the patch is
         certified: any rotation, stretch and drift passes, folds and creases do not.
 Sound:  for every vertex on a straight way at its own constant rate: F, c and e are then linear in time.
+Known as: own; compare culling of self-collisions by normal cones (Volino and Magnenat-Thalmann 1994) and by deformation
+          bounds.
 
 "Once" is at rest, and for a patch that is too far from that now, where this step would end, as the next one begins
 there: then R is found anew, which takes about as long as searching the patch five times, and lasts for some fifteen

@@ -4,6 +4,7 @@ Method: a spring of stiffness k from a dof to a point is inertia about that poin
         m/dt^2 |x - y|^2 and k |x - p|^2 are together (m/dt^2 + k) |x - (m/dt^2 y + k p) / (m/dt^2 + k)|^2.
 Sound:  so the solver needs to know nothing of it, stays stable for any k, and what is pulled into something is held
         back like everything else.
+Known as: a mouse spring, implicit.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ Method: near the contact each body is a cone, of the edges at a vertex or of the
         edge). At most two directions bind it: they are found one by
         one, the most violated first. Where the motion does not say, as at rest, the way from b's cone to a's does.
 Limits: where nothing pushes the bodies apart (a corner in a dent, or after they met), the normal of the features stays.
+Known as: the contact normal at a non-smooth point, from the normal cones of both bodies; the projection is that of a
+          quadratic program with few constraints.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ Method: bounds of `tangere.motion.bounds` for the body's origin, and for how its
         of a body with an axis of symmetry only turns as the axis does: the spin of a wheel about its own axle is free.
         With u the axis and w the angular velocity, the outline moves as if it turned with w' = w - (w.u) u; the
         acceleration of its points is below |w'| (|w'| + |w.u|) and the angular acceleration, each times their distance.
+Known as: directional motion bounds of conservative advancement (Mirtich 1996; Zhang, Lee and Kim 2006).
 """
 
 from __future__ import annotations

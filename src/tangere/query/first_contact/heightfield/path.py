@@ -2,6 +2,7 @@
 
 Sound: a time within a stretch is given in the path's own time, rounded towards the start; contact that is certain by a
        time of the stretch is certain by that time rounded up.
+Known as: continuous collision detection along a piecewise trajectory.
 """
 
 from __future__ import annotations

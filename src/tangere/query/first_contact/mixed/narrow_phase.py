@@ -8,6 +8,7 @@ Method: a feature pair can touch during an interval only if its swept boxes meet
 Sound:  with `SOUND_MEMBERSHIP` a last interval is dropped only if the distance at its start is more than its points can
         move in it; so the time is never late, and the gap there is at most the tolerance. `PRINTED_MEMBERSHIP` asks
         whether the meeting point lies in both features at the start of the interval, as the thesis does, and can miss.
+Known as: interval-based continuous collision detection (Snyder 1992; Redon, Kheddar and Coquillart 2002).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Method: a vertex that runs along the edge while the face rests meets the face exactly then, so this is a vertex-face
 first-contact query; what that leaves at rounding level is decided exactly. Closed sets: touching counts.
+Known as: segment-triangle intersection.
 """
 
 from __future__ import annotations

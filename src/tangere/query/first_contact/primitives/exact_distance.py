@@ -3,6 +3,7 @@
 Method: the nearest points of a vertex and a face, or of two edges, are critical points of the squared distance on the
         faces, edges or corners of both; each candidate is evaluated exactly and compared with the squared distance.
 Exact:  for the numbers as they are given, floats or fractions. Slow: for single pairs.
+Known as: an exact predicate, by exact geometric computation (Yap 1997).
 """
 
 from __future__ import annotations

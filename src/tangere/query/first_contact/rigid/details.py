@@ -3,6 +3,7 @@
 Method:   nearest features at the time by the careful closest-point functions; the normal goes from b's point to a's;
           where they coincide it comes from the faces. Contact is certain once the two triangles pierce each other by
           more than rounding, or are nearer than `separation`: times after the first contact are tried in growing steps.
+Known as: contact determination (contact features, contact generation).
 """
 
 from __future__ import annotations

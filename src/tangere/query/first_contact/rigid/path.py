@@ -3,6 +3,7 @@
 Question: the earliest time along a `Path` of screws at which two rigid bodies touch.
 Method:   `rigid_first_contacts` of 16 stretches, then twice as many, …; the first that touches is asked in full.
 Sound:    as each stretch is; times are those of the path.
+Known as: continuous collision detection along a piecewise trajectory, path validation.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Method: best-first on one thread for the first pairs; most queries end there. What is left is dealt out in the order of
         the heap, each thread searches its part depth-first and shares its earliest time with the others. Because a
         bound only drops later pairs and ties go to the smallest triangles, the answer has the same bits for any number.
+Known as: parallel branch and bound with a shared incumbent.
 """
 
 from __future__ import annotations
