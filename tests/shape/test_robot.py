@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -185,8 +186,18 @@ def test_a_robot_prints_as_one_line(arm_file):
     assert robot.name in repr(robot)
 
 
-@pytest.mark.parametrize("address", ["package://arm/meshes/hand.stl", "package:///arm/meshes/hand.stl"])
-@pytest.mark.parametrize("folder", ["arm/urdf", "arm"])
+WITH_NAME = ["package://arm/meshes/hand.stl", "package:///arm/meshes/hand.stl"]
+#: Without the name of the package, or with one that is not its folder's.
+WITHOUT = ["package://meshes/hand.stl", "package://arm_description/meshes/hand.stl"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "address"),
+    [
+        *product(["arm/urdf", "arm"], WITH_NAME + WITHOUT),
+        *product(["."], WITH_NAME),  # beside the package, nothing else says where it is
+    ],
+)
 def test_meshes_of_packages_are_found_with_two_slashes_and_with_three(address, folder, tmp_path):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     (tmp_path / "arm" / "meshes").mkdir(parents=True)
@@ -218,6 +229,7 @@ ONE_LINK = '<robot name="one"><link name="hand"><collision>{}</collision></link>
                 ('<cylinder radius="-1" length="1"/>', "", "cylinder: radius must be positive and finite, not -1.0"),
                 ('<cylinder radius="1" length="0"/>', "", "cylinder: length must be positive and finite, not 0.0"),
                 ('<mesh filename="no.stl"/>', "", "Mesh 'no.stl': there is no file"),
+                ('<mesh filename="package://no/no.stl"/>', "", "Mesh 'no.stl': there is no file 'package:/"),
                 ('<box size="1 1 1"/>', '<origin xyz="nan 0 0"/>', "Mesh 'box': the pose"),
             )
         ],
@@ -236,6 +248,42 @@ def test_a_file_with_elements_of_a_namespace_that_it_does_not_define_is_read(tmp
     (tmp_path / "odd.urdf").write_text('<robot name="odd"><link name="hand"/><sensor:camera/></robot>')
     assert Robot.load(tmp_path / "odd.urdf").links == ("hand",)
     assert (capfd.readouterr().err, caplog.text) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<?xml version="0.0" ?>',
+        "\n \n<?xml version='1.0'?>",
+        '<!-- mine -->\n<?xml version="0.1" encoding="iso-8859-1"?>',
+    ],
+)
+def test_a_declaration_that_xml_does_not_allow_is_passed_over_and_errors_name_the_lines_of_the_file(
+    declaration, tmp_path
+):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    path = tmp_path / "odd.urdf"
+    path.write_bytes(f'{declaration}\n<robot name="odd"><link name="h\xe4nd"/></robot>'.encode("latin-1"))
+    if "iso" in declaration:
+        assert Robot.load(path).links == ("h\xe4nd",)
+    else:
+        with pytest.raises(InputError, match="is not XML"):
+            Robot.load(path)
+    path.write_text(f'{declaration}\n<robot name="odd">\n<link name="hand"/><sensor:camera/></robot>')
+    assert Robot.load(path).links == ("hand",)
+    path.write_text(f'{declaration}\n<robot name="odd">\n<link></robot>')
+    line = declaration.count("\n") + 3
+    with pytest.raises(InputError, match=f"is not XML: Opening and ending tag mismatch: link .*, line {line}"):
+        Robot.load(path)
+
+
+def test_a_scale_of_four_numbers_is_refused_by_name(tmp_path):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    generate.box().save(tmp_path / "hand.stl")
+    text = ONE_LINK.format('<geometry><mesh filename="hand.stl" scale="1 1 1 1"/></geometry>')
+    (tmp_path / "odd.urdf").write_text(text)
+    with pytest.raises(InputError, match=r"link 'hand': .*its scale must be one or three numbers, not 4"):
+        Robot.load(tmp_path / "odd.urdf")
 
 
 @pytest.mark.parametrize("value", [None, "x", [1.0, 2.0], np.inf])

@@ -67,8 +67,9 @@ class Robot:
         """Read a robot: its collision bodies, or what is seen of links that have none. Needs the extra [robot].
 
         Args:
-            path: a URDF file; meshes it names are looked for beside it, also those of `package://` addresses, in the
-                folders above it. A joint that mimics one that is not there is warned of and has a value of its own.
+            path: a URDF file; meshes it names are looked for beside it, those of `package://` addresses also in the
+                folders above it, with and without the name of the package. A joint that mimics one that is not there is
+                warned of and has a value of its own.
         """
         from tangere.shape.robot.urdf import read_urdf
 

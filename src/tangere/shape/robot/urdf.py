@@ -18,6 +18,7 @@ from dataclasses import replace
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -53,27 +54,51 @@ def _without_log() -> Iterator[None]:
         log.disabled = before
 
 
-def _check_xml(path: Path) -> None:
+@contextmanager
+def _with_valid_declaration(path: Path) -> Iterator[Path]:
+    """The file, or a copy whose XML declaration comes first and names a version that exists: often it does not."""
+    text = path.read_bytes()
+    found = re.match(rb"((?:\s|<!--.*?-->)*)<\?xml(.*?)\?>", text, re.DOTALL)
+    declared = found and re.sub(rb"version\s*=\s*([\"'])(?!1\.\d+\1).*?\1", b'version="1.0"', found[2])
+    if not found or (not found[1] and declared == found[2]):
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        # What stood before it comes after it, so that errors name the lines of the file.
+        copy.write_bytes(b"<?xml%b?>%b%b" % (declared, found[1], text[found.end() :]))
+        yield copy
+
+
+def _check_xml(file: Path, path: Path) -> None:
     """Raise unless it is XML about a robot: yourdfpy makes something of the rest, too."""
     etree = import_module("lxml.etree")  # comes with yourdfpy
     try:
-        root = etree.parse(str(path)).getroot()
+        root = etree.parse(str(file)).getroot()
     except etree.XMLSyntaxError as error:
         if error.code == etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE:
             return  # such files are common, and read
         raise InputError(f"Robot {path.name!r}: is not XML: {error.msg}") from error
+    except OSError as error:
+        raise InputError(f"Robot {path.name!r}: is not XML in the encoding it says") from error
     if etree.QName(root).localname != "robot":
         raise InputError(f"Robot {path.name!r}: begins with <{root.tag}>, not with <robot>")
 
 
+def _model(path: Path, yourdfpy: Any) -> Any:
+    """What yourdfpy reads: links and joints as they stand in the file."""
+    with _with_valid_declaration(path) as file:
+        _check_xml(file, path)
+        try:
+            return yourdfpy.URDF.load(str(file), build_scene_graph=False, load_meshes=False).robot
+        except KeyError as error:
+            raise InputError(f"Robot {path.name!r}: cannot be read (an element has no attribute {error})") from error
+        except Exception as error:  # lxml's and yourdfpy's own
+            raise InputError(f"Robot {path.name!r}: cannot be read ({error})") from error
+
+
 def _read(path: Path, yourdfpy: Any) -> Robot:
-    _check_xml(path)
-    try:
-        model = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
-    except KeyError as error:
-        raise InputError(f"Robot {path.name!r}: cannot be read (an element has no attribute {error})") from error
-    except Exception as error:  # lxml's and yourdfpy's own
-        raise InputError(f"Robot {path.name!r}: cannot be read ({error})") from error
+    model = _model(path, yourdfpy)
     above = _above(model, path)
     ordered: list[Any] = []
     waiting = [link for link in model.links if link.name not in above]
@@ -177,11 +202,18 @@ def _shape(link: Any, path: Path, yourdfpy: Any) -> Mesh | None:
 
 
 def _mesh_file(name: str, path: Path, yourdfpy: Any) -> str:
-    """Where a mesh is that a URDF file names; `package:///` is often written for `package://`."""
-    address = re.sub(r"^package:/{3,}", "package://", name)
-    found = yourdfpy.urdf.filename_handler_magic(address, dir=str(path.parent))
-    absolute = Path("/" + address.removeprefix("package://"))
-    return str(absolute) if address != name and not Path(found).is_file() and absolute.is_file() else found
+    """Where a mesh is that a URDF file names, or the name itself if it is nowhere.
+
+    The first part of a `package://` address is a folder beside the file or above it, which often has another name than
+    the package: then the rest is looked for there. `package:///` is often written for `package://`.
+    """
+    inside = re.match(r"package:/*(.+)", name)
+    if inside is None:
+        return yourdfpy.urdf.filename_handler_magic(name, dir=str(path.parent))
+    whole = Path(inside[1])
+    folders = path.absolute().parents
+    places = [folder / whole for folder in folders] + [folder / Path(*whole.parts[1:]) for folder in folders]
+    return next((str(place) for place in places if place.is_file()), name)
 
 
 def _geometry(geometry: Any, path: Path, yourdfpy: Any) -> Mesh:
@@ -200,5 +232,7 @@ def _geometry(geometry: Any, path: Path, yourdfpy: Any) -> Mesh:
     if geometry.mesh is None:
         raise InputError("a part has no shape")
     mesh = Mesh.load(_mesh_file(geometry.mesh.filename, path, yourdfpy))
-    scale = np.ones(3) if geometry.mesh.scale is None else geometry.mesh.scale * np.ones(3)
-    return mesh.at(np.diag([*scale, 1.0]))
+    scale = np.ravel(1.0 if geometry.mesh.scale is None else geometry.mesh.scale)
+    if len(scale) not in (1, 3):
+        raise InputError(f"Mesh {mesh.name!r}: its scale must be one or three numbers, not {len(scale)}")
+    return mesh.at(np.diag([*scale * np.ones(3), 1.0]))
