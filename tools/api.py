@@ -32,6 +32,8 @@ ROOMS = {
     "tangere.shape": "tg.shape",
     "tangere.shape.generate": "tg.generate",
     "tangere.shape.generate.terrain": "tg.generate.terrain",
+    "tangere.dynamics": "tg.dynamics",
+    "tangere.dynamics.solver": "tangere.dynamics.solver",
     "tangere.soft": "tg.soft",
     "tangere.soft.scenes": "tg.soft.scenes",
     "tangere.crowd": "tg.crowd",

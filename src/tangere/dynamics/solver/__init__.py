@@ -1,0 +1,32 @@
+"""Solvers of the frictional contact problem at velocity level: sweeps, interior point, projections of one body."""
+
+from tangere.dynamics.solver.api import Solver, SolverReport
+from tangere.dynamics.solver.problem import (
+    ContactRowArrays,
+    JointRowArrays,
+    RigidBodyArrays,
+    contact_frame,
+    contact_rows,
+    frames,
+    joint_rows,
+    mat36d,
+    reserve,
+    rigid_bodies,
+    vec6d,
+)
+
+__all__ = [
+    "ContactRowArrays",
+    "JointRowArrays",
+    "RigidBodyArrays",
+    "Solver",
+    "SolverReport",
+    "contact_frame",
+    "contact_rows",
+    "frames",
+    "joint_rows",
+    "mat36d",
+    "reserve",
+    "rigid_bodies",
+    "vec6d",
+]

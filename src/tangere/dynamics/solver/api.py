@@ -1,0 +1,186 @@
+"""The solver of contact problems: islands, rows, sweeps, and the interior point where sweeps make no headway.
+
+Question: with which velocities and impulses do bodies obey all their contacts and joints?
+Method:   islands are found and solved independently, in parallel. `"gauss_seidel"`: warm-started sweeps.
+Sound:    the residual of what is returned is told for each island. Input that is not finite is refused, and then
+          nothing has been changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.dynamics.solver.gauss_seidel import NOT_FINITE, IslandReport, SweepOptions, sweep_islands
+from tangere.dynamics.solver.islands import Islands
+from tangere.dynamics.solver.problem import ContactRowArrays, JointRowArrays, RigidBodyArrays, reserve
+from tangere.dynamics.solver.whitened_rows import (
+    WhitenedRows,
+    whiten_bodies,
+    whiten_contacts,
+    whiten_joints,
+    write_contact_impulses,
+    write_joint_impulses,
+    write_velocities,
+)
+from tangere.runtime import (
+    InputError,
+    NonCopyable,
+    PreparedLaunch,
+    choose_device,
+    not_negative,
+    on_own_threads,
+    whole,
+)
+
+METHODS = ("auto", "gauss_seidel")
+#: Rows worth a CPU thread: a hundred sweeps over them take as long as it takes to wake one.
+ROWS_A_THREAD = 64
+
+
+@dataclass(frozen=True)
+class SolverReport:
+    """What a solve came to, island by island."""
+
+    islands: int  #: how many there are
+    residual_array: wp.array  #: natural map of each island [m/s], on the device
+    iterations_array: wp.array  #: sweeps of each island, on the device
+
+    @cached_property
+    def residual(self) -> np.ndarray:
+        """How far the rows of each island are from their laws [m/s]."""
+        return self.residual_array.numpy()[: self.islands].copy()
+
+    @cached_property
+    def iterations(self) -> np.ndarray:
+        """Sweeps that each island took."""
+        return self.iterations_array.numpy()[: self.islands].copy()
+
+    @property
+    def worst(self) -> float:
+        """The largest residual [m/s]; 0 without islands."""
+        return float(self.residual.max(initial=0.0))
+
+
+class Solver(NonCopyable):
+    """Solves contact problems on one device, again and again; arrays and launches are kept.
+
+    Args:
+        device: where the problems are.
+        method: "auto" or "gauss_seidel".
+        sweeps: at most so many sweeps of Gauss-Seidel.
+        tolerance: sweeps end when no relative velocity changes by more [m/s].
+        threads: CPU threads; None means `thread_count()`.
+    """
+
+    def __init__(
+        self,
+        *,
+        device: str | wp.Device | None = None,
+        method: str = "auto",
+        sweeps: int = 150,
+        tolerance: float = 1e-7,
+        threads: int | None = None,
+    ) -> None:
+        self.device = choose_device(device)
+        if method not in METHODS:
+            raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+        self.method, self.threads = method, threads
+        self.sweeps, self.tolerance = whole(sweeps, "sweeps"), not_negative(tolerance, "tolerance")
+        self._islands = Islands(self.device)
+        self._rows, self._report = WhitenedRows(), IslandReport()
+        self._no_contacts, self._no_joints = ContactRowArrays(), JointRowArrays()
+        reserve(self._no_contacts, 1, self.device)
+        reserve(self._no_joints, 1, self.device)
+        self._launches: dict[str, PreparedLaunch] = {}
+        self._key: tuple = ()
+
+    @on_own_threads
+    def solve(
+        self,
+        bodies: RigidBodyArrays,
+        contacts: ContactRowArrays | None = None,
+        count: int | None = None,
+        joints: JointRowArrays | None = None,
+        joint_count: int | None = None,
+    ) -> SolverReport:
+        """Change the velocities of `bodies` and the impulses of the rows from free to solved.
+
+        Args:
+            contacts, joints: rows; their impulses are where the solver begins.
+            count, joint_count: how many of them count; None means as many as there is room for.
+        """
+        body_count = len(bodies.inverse_mass)
+        if contacts is None:
+            contacts, count = self._no_contacts, 0
+        if joints is None:
+            joints, joint_count = self._no_joints, 0
+        count = len(_arrays(contacts)[0]) if count is None else count
+        joint_count = len(_arrays(joints)[0]) if joint_count is None else joint_count
+        islands = self._islands.find(bodies, body_count, contacts, count, joints, joint_count)
+        launches = self._prepared(bodies, contacts, joints, (body_count, count, joint_count))
+        if islands:
+            launches["bodies"](body_count)
+            launches["contacts"](count)
+            launches["joints"](joint_count)
+            sweeps = launches["sweeps"]
+            sweeps.grain = max(1, islands * ROWS_A_THREAD // (count + joint_count))
+            sweeps(islands)
+            self._refuse_not_finite(islands, bodies, contacts, joints)
+            launches["velocities"](body_count)
+        launches["contact impulses"](count)
+        launches["joint impulses"](joint_count)
+        return SolverReport(islands, self._report.residual, self._report.iterations)
+
+    def _prepared(self, bodies: Any, contacts: Any, joints: Any, counts: tuple[int, int, int]) -> dict:
+        """The launches over these arrays; made anew when one of them is another."""
+        grew = self._reserve(*counts)
+        key = tuple(array.ptr for rows in (bodies, contacts, joints) for array in _arrays(rows))
+        key += (self._islands.arrays.label.ptr,)
+        if not grew and key == self._key:
+            return self._launches
+        islands, rows, device = self._islands.arrays, self._rows, self.device
+        options = SweepOptions()
+        options.most, options.tolerance, options.good, options.reach = self.sweeps, self.tolerance, 0.0, 1.0
+        arguments = {
+            "bodies": (whiten_bodies, [bodies, rows]),
+            "contacts": (whiten_contacts, [bodies, contacts, islands, rows]),
+            "joints": (whiten_joints, [bodies, joints, islands, rows]),
+            "sweeps": (sweep_islands, [islands, rows, options, self._report]),
+            "velocities": (write_velocities, [rows, islands, bodies]),
+            "contact impulses": (write_contact_impulses, [rows, islands, contacts]),
+            "joint impulses": (write_joint_impulses, [rows, islands, joints]),
+        }
+        self._launches = {name: PreparedLaunch(*given, device) for name, given in arguments.items()}
+        self._key = key
+        return self._launches
+
+    def _reserve(self, bodies: int, contacts: int, joints: int) -> bool:
+        sizes = {"c_": contacts, "j_": joints}
+        grew = False
+        for name, variable in self._rows._cls.vars.items():
+            count = max(sizes.get(name[:2], bodies), 1)
+            array = getattr(self._rows, name)
+            if array is None or not array.ptr or len(array) < count:
+                setattr(self._rows, name, wp.zeros(2 * count, dtype=variable.type.dtype, device=self.device))
+                grew = True
+        return reserve(self._report, max(bodies, 1), self.device) or grew
+
+    def _refuse_not_finite(self, islands: int, bodies: Any, contacts: Any, joints: Any) -> None:
+        if not (self._report.status.numpy()[:islands] == NOT_FINITE).any():
+            return
+        for what, rows in (("bodies", bodies), ("contacts", contacts), ("joints", joints)):
+            for name, array in zip(rows._cls.vars, _arrays(rows), strict=True):
+                values = array.numpy()
+                bad = np.argwhere(~np.isfinite(values) & ~((name in ("lower", "upper")) & np.isinf(values)))
+                if len(bad):
+                    raise InputError(f"{what}.{name}[{bad[0][0]}] is not finite")
+        raise InputError("an inverse mass or inertia is negative, or a lower bound is above the upper one")
+
+
+def _arrays(rows: Any) -> list[wp.array]:
+    return [getattr(rows, name) for name in rows._cls.vars]

@@ -1,0 +1,230 @@
+"""Block Gauss-Seidel: row after row takes the impulse that satisfies its own law, there and back, until none changes.
+
+Question: which impulses satisfy all rows of an island?
+Method:   sweeps over joints and contacts, forwards and backwards in turn, from the impulses of the last step. A contact
+          is a block of three with the exact law of Coulomb; a change acts on the two bodies at once. A sweep in which
+          no row was farther from its law than the tolerance is the last one. Sweeps that make no more headway are given
+          up: every ten of them the rate of the last ten tells how many would be needed.
+Sound:    impulses never leave their cones and bounds; the residual told is that of the impulses that are returned,
+          computed anew.
+Known as: nonsmooth Gauss-Seidel, NSGS (Jourdan, Alart and Jean 1998); projected Gauss-Seidel; sequential impulses.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.dynamics.solver.islands import IslandArrays
+from tangere.dynamics.solver.local_law import (
+    bounded_residual,
+    contact_impulse,
+    contact_residual,
+)
+from tangere.dynamics.solver.problem import vec6d
+from tangere.dynamics.solver.whitened_rows import WhitenedRows
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+#: Sweeps between two looks at the rate.
+PATIENCE = wp.constant(10)
+
+#: Why an island's sweeps ended: no row changed by more than the tolerance; all were made; they made no more headway;
+#: a number in the island is not finite.
+CONVERGED, EXHAUSTED, STAGNANT, NOT_FINITE = 0, 1, 2, 3
+_CONVERGED, _EXHAUSTED, _STAGNANT, _NOT_FINITE = (
+    wp.constant(CONVERGED), wp.constant(EXHAUSTED), wp.constant(STAGNANT), wp.constant(NOT_FINITE),
+)  # fmt: skip
+
+
+@wp.struct
+class SweepOptions:
+    """How sweeps go on and end."""
+
+    most: wp.int32  # sweeps
+    tolerance: wp.float64  # [m/s]
+    good: wp.float64  # residual that sweeps must be able to reach, else they are given up [m/s]; 0: never
+    reach: wp.float64  # within so many times `most` sweeps
+
+
+@wp.struct
+class IslandReport:
+    """What became of each island."""
+
+    residual: wp.array[wp.float64]  # of the natural map [m/s]
+    iterations: wp.array[wp.int32]  # sweeps
+    status: wp.array[wp.int32]
+
+
+@wp.func
+def contact_velocity(rows: WhitenedRows, i: int) -> wp.vec3d:
+    u = rows.c_free[i]
+    a = rows.c_a[i]
+    if a >= 0:
+        u = u + rows.c_ga[i] * rows.w[a]
+    b = rows.c_b[i]
+    if b >= 0:
+        u = u + rows.c_gb[i] * rows.w[b]
+    return u
+
+
+@wp.func
+def push_contact(rows: WhitenedRows, i: int, change: wp.vec3d):
+    a = rows.c_a[i]
+    if a >= 0:
+        rows.w[a] = rows.w[a] + change * rows.c_ga[i]
+    b = rows.c_b[i]
+    if b >= 0:
+        rows.w[b] = rows.w[b] + change * rows.c_gb[i]
+
+
+@wp.func
+def joint_velocity(rows: WhitenedRows, i: int) -> wp.float64:
+    """With compliance."""
+    u = rows.j_free[i] + rows.j_compliance[i] * rows.j_impulse[i]
+    a = rows.j_a[i]
+    if a >= 0:
+        u += wp.dot(rows.j_ga[i], rows.w[a])
+    b = rows.j_b[i]
+    if b >= 0:
+        u += wp.dot(rows.j_gb[i], rows.w[b])
+    return u
+
+
+@wp.func
+def push_joint(rows: WhitenedRows, i: int, change: wp.float64):
+    a = rows.j_a[i]
+    if a >= 0:
+        rows.w[a] = rows.w[a] + change * rows.j_ga[i]
+    b = rows.j_b[i]
+    if b >= 0:
+        rows.w[b] = rows.w[b] + change * rows.j_gb[i]
+
+
+@wp.func
+def solve_contact(rows: WhitenedRows, i: int) -> wp.float64:
+    """One contact takes its own impulse; by how much the relative velocity changes."""
+    d = rows.c_delassus[i]
+    r = rows.c_impulse[i]
+    u = contact_velocity(rows, i)
+    active = r[0] != wp.float64(0.0)
+    if not active and u[0] >= wp.float64(0.0):
+        return wp.float64(0.0)
+    new = contact_impulse(u - d * r, r, d, rows.c_inverse[i], rows.c_friction[i])
+    change = new - r
+    rows.c_impulse[i] = new
+    push_contact(rows, i, change)
+    return wp.length(d * change)
+
+
+@wp.func
+def solve_joint(rows: WhitenedRows, i: int) -> wp.float64:
+    d = rows.j_diagonal[i]
+    if d <= wp.float64(0.0):
+        return wp.float64(0.0)
+    r = rows.j_impulse[i]
+    new = wp.clamp(r - joint_velocity(rows, i) / d, rows.j_lower[i], rows.j_upper[i])
+    change = new - r
+    rows.j_impulse[i] = new
+    push_joint(rows, i, change)
+    return wp.abs(d * change)
+
+
+@wp.func
+def apply_impulses(rows: WhitenedRows, c0: int, c1: int, j0: int, j1: int):
+    """w of the island's bodies from its impulses alone."""
+    for i in range(j0, j1):
+        if rows.j_a[i] >= 0:
+            rows.w[rows.j_a[i]] = vec6d()
+        if rows.j_b[i] >= 0:
+            rows.w[rows.j_b[i]] = vec6d()
+    for i in range(c0, c1):
+        if rows.c_a[i] >= 0:
+            rows.w[rows.c_a[i]] = vec6d()
+        if rows.c_b[i] >= 0:
+            rows.w[rows.c_b[i]] = vec6d()
+    for i in range(j0, j1):
+        push_joint(rows, i, rows.j_impulse[i])
+    for i in range(c0, c1):
+        push_contact(rows, i, rows.c_impulse[i])
+
+
+@wp.func
+def island_residual(rows: WhitenedRows, c0: int, c1: int, j0: int, j1: int) -> wp.float64:
+    """The farthest any row is from its law [m/s]; not finite if a number of the island is not."""
+    worst = wp.float64(0.0)
+    free = wp.float64(0.0)  # the largest of two numbers may hide one that is none, a sum does not
+    for i in range(j0, j1):
+        u = joint_velocity(rows, i)
+        e = bounded_residual(u, rows.j_impulse[i], rows.j_diagonal[i], rows.j_lower[i], rows.j_upper[i])
+        worst = wp.max(worst, e)
+        free += rows.j_free[i] + e
+    for i in range(c0, c1):
+        e = contact_residual(contact_velocity(rows, i), rows.c_impulse[i], rows.c_delassus[i], rows.c_friction[i])
+        worst = wp.max(worst, e)
+        free += wp.dot(rows.c_free[i], rows.c_free[i]) + e
+    return worst + wp.float64(0.0) * free
+
+
+@wp.func
+def sweep(rows: WhitenedRows, c0: int, c1: int, j0: int, j1: int, back: bool) -> wp.float64:
+    """Once over all rows; the largest change of a relative velocity [m/s]."""
+    worst = wp.float64(0.0)
+    if back:
+        for k in range(c1 - c0):
+            worst = wp.max(worst, solve_contact(rows, c1 - 1 - k))
+        for k in range(j1 - j0):
+            worst = wp.max(worst, solve_joint(rows, j1 - 1 - k))
+    else:
+        for i in range(j0, j1):
+            worst = wp.max(worst, solve_joint(rows, i))
+        for i in range(c0, c1):
+            worst = wp.max(worst, solve_contact(rows, i))
+    return worst
+
+
+@wp.kernel
+def sweep_islands(
+    first: int,
+    islands: IslandArrays,
+    rows: WhitenedRows,
+    options: SweepOptions,
+    report: IslandReport,
+):
+    """All sweeps of an island, on one thread."""
+    k = first + wp.tid()
+    c0 = islands.contact_first[k]
+    c1 = islands.contact_first[k + 1]
+    j0 = islands.joint_first[k]
+    j1 = islands.joint_first[k + 1]
+    apply_impulses(rows, c0, c1, j0, j1)
+    made = int(0)
+    back = bool(False)
+    until_look = int(PATIENCE)
+    status = int(_EXHAUSTED)
+    earlier = wp.float64(0.0)
+    while made < options.most:
+        worst = sweep(rows, c0, c1, j0, j1, back)
+        back = not back
+        made += 1
+        until_look -= 1
+        if worst <= options.tolerance:
+            status = _CONVERGED
+            break
+        if until_look == 0 and options.good > wp.float64(0.0):
+            until_look = int(PATIENCE)
+            if earlier > wp.float64(0.0) and worst > options.good:
+                # sweeps that the rate of the last ones still needs
+                rate = wp.log(earlier / worst) / wp.float64(PATIENCE)
+                needed = wp.log(worst / options.good)
+                if needed > rate * (options.reach * wp.float64(options.most) - wp.float64(made)):
+                    status = _STAGNANT
+                    break
+            earlier = worst
+    apply_impulses(rows, c0, c1, j0, j1)
+    residual = island_residual(rows, c0, c1, j0, j1)
+    if not (residual < wp.float64(1.0e300)):
+        status = _NOT_FINITE
+    report.residual[k] = residual
+    report.iterations[k] = made
+    report.status[k] = status
