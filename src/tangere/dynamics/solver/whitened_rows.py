@@ -3,7 +3,7 @@
 Question: what does a solver need of a row, so that an iteration touches as little as it can?
 Method:   with M^-1 = L L^T, body by body, velocities are v = v_free + L w and rows G = J L: kinetic energy is
           |w|^2 / 2, an impulse changes w by G^T r, and the Delassus operator is G G^T. Zero inverse masses are
-          zeros of L, nothing else. Rows lie in the order of islands; bodies that cannot move are taken into the constant part.
+          zeros of L, nothing else. Rows lie in the order of islands; what a body that cannot move does is a constant.
 Known as: mass-weighted coordinates; J_Q of Redon 2002, equation 5.27.
 """
 
