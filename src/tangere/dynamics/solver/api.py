@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.dynamics.solver.gauss_seidel import NOT_FINITE, IslandReport, SweepOptions, sweep_islands
+from tangere.dynamics.solver.chosen_islands import MOST_ITERATIONS, ChosenIslands, InteriorOptions
+from tangere.dynamics.solver.gauss_seidel import NOT_FINITE, STAGNANT, IslandReport, SweepOptions, sweep_islands
 from tangere.dynamics.solver.islands import Islands
 from tangere.dynamics.solver.problem import ContactRowArrays, JointRowArrays, RigidBodyArrays, reserve
 from tangere.dynamics.solver.whitened_rows import (
@@ -37,7 +38,14 @@ from tangere.runtime import (
     whole,
 )
 
-METHODS = ("auto", "gauss_seidel")
+METHODS = ("auto", "gauss_seidel", "interior_point")
+LAWS = ("coulomb", "convex")
+#: Residual that sweeps must be able to reach, else "auto" turns to the interior point [m/s] …
+GOOD = 1e-5
+#: … within this many times the sweeps they are given.
+REACH = 4.0
+#: Convex problems of one island at most, each with the shift of the one before.
+LAGS = 2
 #: Rows worth a CPU thread: a hundred sweeps over them take as long as it takes to wake one.
 ROWS_A_THREAD = 64
 
@@ -71,7 +79,9 @@ class Solver(NonCopyable):
 
     Args:
         device: where the problems are.
-        method: "auto" or "gauss_seidel".
+        method: "gauss_seidel", "interior_point", or "auto": sweeps, and the interior point where they stagnate.
+        law: of friction: "coulomb", or "convex": a sliding contact opens as if it climbed (associated friction), which
+            makes the answer unique; by interior point.
         sweeps: at most so many sweeps of Gauss-Seidel.
         tolerance: sweeps end when no relative velocity changes by more [m/s].
         threads: CPU threads; None means `thread_count()`.
@@ -82,6 +92,7 @@ class Solver(NonCopyable):
         *,
         device: str | wp.Device | None = None,
         method: str = "auto",
+        law: str = "coulomb",
         sweeps: int = 150,
         tolerance: float = 1e-7,
         threads: int | None = None,
@@ -89,13 +100,21 @@ class Solver(NonCopyable):
         self.device = choose_device(device)
         if method not in METHODS:
             raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-        self.method, self.threads = method, threads
+        if law not in LAWS:
+            raise InputError(f"law must be one of {', '.join(LAWS)}, not {law!r}")
+        if law == "convex" and method == "gauss_seidel":
+            raise InputError('law="convex" needs the interior point: method must be "auto" or "interior_point"')
+        self.method, self.law, self.threads = method, law, threads
+        if law == "convex":
+            self.method = "interior_point"
         self.sweeps, self.tolerance = whole(sweeps, "sweeps"), not_negative(tolerance, "tolerance")
         self._islands = Islands(self.device)
         self._rows, self._report = WhitenedRows(), IslandReport()
         self._no_contacts, self._no_joints = ContactRowArrays(), JointRowArrays()
         reserve(self._no_contacts, 1, self.device)
         reserve(self._no_joints, 1, self.device)
+        self._chosen = ChosenIslands(self.device)
+        self._opening, self._polishing, self._interior = self._options()
         self._launches: dict[str, PreparedLaunch] = {}
         self._key: tuple = ()
 
@@ -130,11 +149,31 @@ class Solver(NonCopyable):
             sweeps = launches["sweeps"]
             sweeps.grain = max(1, islands * ROWS_A_THREAD // (count + joint_count))
             sweeps(islands)
-            self._refuse_not_finite(islands, bodies, contacts, joints)
+            status = self._report.status.numpy()[:islands]
+            if (status == NOT_FINITE).any():
+                self._refuse_not_finite(bodies, contacts, joints)
+            everything = self.method == "interior_point"
+            chosen = np.arange(islands) if everything else np.flatnonzero(status == STAGNANT)
+            if len(chosen):
+                arguments = (self._islands.arrays, self._rows, self._polishing, self._interior, self._report)
+                self._chosen.solve(chosen, *arguments, key=self._key)
             launches["velocities"](body_count)
         launches["contact impulses"](count)
         launches["joint impulses"](joint_count)
         return SolverReport(islands, self._report.residual, self._report.iterations)
+
+    def _options(self) -> tuple[Any, Any, Any]:
+        """Sweeps before the interior point and after it, and the interior point itself."""
+        opening, polishing, interior = SweepOptions(), SweepOptions(), InteriorOptions()
+        for sweeps in (opening, polishing):
+            sweeps.most, sweeps.tolerance, sweeps.good, sweeps.reach = self.sweeps, self.tolerance, 0.0, REACH
+        if self.method == "auto":
+            opening.good = GOOD
+        if self.method == "interior_point":
+            opening.most = 0
+        interior.tolerance, interior.iterations = 0.1 * self.tolerance, MOST_ITERATIONS
+        interior.lags, interior.convex = LAGS, self.law == "convex"
+        return opening, polishing, interior
 
     def _prepared(self, bodies: Any, contacts: Any, joints: Any, counts: tuple[int, int, int]) -> dict:
         """The launches over these arrays; made anew when one of them is another."""
@@ -144,13 +183,11 @@ class Solver(NonCopyable):
         if not grew and key == self._key:
             return self._launches
         islands, rows, device = self._islands.arrays, self._rows, self.device
-        options = SweepOptions()
-        options.most, options.tolerance, options.good, options.reach = self.sweeps, self.tolerance, 0.0, 1.0
         arguments = {
             "bodies": (whiten_bodies, [bodies, rows]),
             "contacts": (whiten_contacts, [bodies, contacts, islands, rows]),
             "joints": (whiten_joints, [bodies, joints, islands, rows]),
-            "sweeps": (sweep_islands, [islands, rows, options, self._report]),
+            "sweeps": (sweep_islands, [islands, rows, self._opening, self._report]),
             "velocities": (write_velocities, [rows, islands, bodies]),
             "contact impulses": (write_contact_impulses, [rows, islands, contacts]),
             "joint impulses": (write_joint_impulses, [rows, islands, joints]),
@@ -170,9 +207,7 @@ class Solver(NonCopyable):
                 grew = True
         return reserve(self._report, max(bodies, 1), self.device) or grew
 
-    def _refuse_not_finite(self, islands: int, bodies: Any, contacts: Any, joints: Any) -> None:
-        if not (self._report.status.numpy()[:islands] == NOT_FINITE).any():
-            return
+    def _refuse_not_finite(self, bodies: Any, contacts: Any, joints: Any) -> None:
         for what, rows in (("bodies", bodies), ("contacts", contacts), ("joints", joints)):
             for name, array in zip(rows._cls.vars, _arrays(rows), strict=True):
                 values = array.numpy()

@@ -150,17 +150,18 @@ def apply_impulses(rows: WhitenedRows, c0: int, c1: int, j0: int, j1: int):
 
 
 @wp.func
-def island_residual(rows: WhitenedRows, c0: int, c1: int, j0: int, j1: int) -> wp.float64:
+def island_residual(rows: WhitenedRows, c0: int, c1: int, j0: int, j1: int, coulomb: wp.float64) -> wp.float64:
     """The farthest any row is from its law [m/s]; not finite if a number of the island is not."""
     worst = wp.float64(0.0)
     free = wp.float64(0.0)  # the largest of two numbers may hide one that is none, a sum does not
     for i in range(j0, j1):
-        u = joint_velocity(rows, i)
-        e = bounded_residual(u, rows.j_impulse[i], rows.j_diagonal[i], rows.j_lower[i], rows.j_upper[i])
+        v = joint_velocity(rows, i)
+        e = bounded_residual(v, rows.j_impulse[i], rows.j_diagonal[i], rows.j_lower[i], rows.j_upper[i])
         worst = wp.max(worst, e)
         free += rows.j_free[i] + e
     for i in range(c0, c1):
-        e = contact_residual(contact_velocity(rows, i), rows.c_impulse[i], rows.c_delassus[i], rows.c_friction[i])
+        u = contact_velocity(rows, i)
+        e = contact_residual(u, rows.c_impulse[i], rows.c_delassus[i], rows.c_friction[i], coulomb)
         worst = wp.max(worst, e)
         free += wp.dot(rows.c_free[i], rows.c_free[i]) + e
     return worst + wp.float64(0.0) * free
@@ -222,7 +223,7 @@ def sweep_islands(
                     break
             earlier = worst
     apply_impulses(rows, c0, c1, j0, j1)
-    residual = island_residual(rows, c0, c1, j0, j1)
+    residual = island_residual(rows, c0, c1, j0, j1, wp.float64(1.0))
     if not (residual < wp.float64(1.0e300)):
         status = _NOT_FINITE
     report.residual[k] = residual

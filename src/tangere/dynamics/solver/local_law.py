@@ -38,12 +38,12 @@ def cone_projection(x: wp.vec3d, mu: wp.float64) -> wp.vec3d:
 
 
 @wp.func
-def contact_residual(u: wp.vec3d, r: wp.vec3d, d: wp.mat33d, mu: wp.float64) -> wp.float64:
-    """How far a contact is from its law [m/s]: zero where it holds."""
+def contact_residual(u: wp.vec3d, r: wp.vec3d, d: wp.mat33d, mu: wp.float64, coulomb: wp.float64) -> wp.float64:
+    """How far a contact is from its law [m/s]: zero where it holds; `coulomb` is 1, or 0 for convex friction."""
     scale = wp.max(d[0, 0], wp.max(d[1, 1], d[2, 2]))
     if d[0, 0] <= wp.float64(1.0e-12) * scale or scale <= wp.float64(0.0):  # nobody can give way
         return wp.max(-u[0], wp.float64(0.0))
-    shifted = wp.vec3d(u[0] + mu * wp.sqrt(u[1] * u[1] + u[2] * u[2]), u[1], u[2])
+    shifted = wp.vec3d(u[0] + coulomb * mu * wp.sqrt(u[1] * u[1] + u[2] * u[2]), u[1], u[2])
     return wp.length(r - cone_projection(r - shifted / scale, mu)) * scale
 
 
