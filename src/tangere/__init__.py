@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         DeformingOptions,
         FirstContact,
         FirstContacts,
+        PreparedFirstContact,
         RigidOptions,
         SceneOptions,
         all_contacts,
@@ -64,6 +65,7 @@ __all__ = [
     "Mesh",
     "Path",
     "PathCheck",
+    "PreparedFirstContact",
     "Rest",
     "RigidOptions",
     "Robot",
@@ -110,7 +112,8 @@ _HOMES = {
     "query.contacts": "Contacts Kind Status",
     "query.distance": "Distance distance",
     "query.first_contact": (
-        "DeformingOptions FirstContact FirstContacts RigidOptions SceneOptions all_contacts candidates first_contact"
+        "DeformingOptions FirstContact FirstContacts PreparedFirstContact RigidOptions SceneOptions "
+        "all_contacts candidates first_contact"
     ),
     "query.intersection": "intersecting_pairs intersects touches",
     "query.line_search": "largest_step",

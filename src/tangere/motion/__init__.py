@@ -9,11 +9,13 @@ from tangere.motion.poses import as_poses, rotations_of
 from tangere.motion.rigid_motion import Rigid, joined_records
 from tangere.motion.screw import Screw
 from tangere.motion.twist import Rest, Twist
+from tangere.motion.twist_records import TWIST_FAULTS, TwistArrays, twist_fault, twist_motion
 
 __all__ = [
     "COSINE",
     "STEADY",
     "TANGENT",
+    "TWIST_FAULTS",
     "Chain",
     "Linear",
     "Path",
@@ -23,6 +25,7 @@ __all__ = [
     "RigidPose",
     "Screw",
     "Twist",
+    "TwistArrays",
     "as_poses",
     "deviation",
     "joined_records",
@@ -30,5 +33,7 @@ __all__ = [
     "read_poses",
     "rotations_of",
     "split",
+    "twist_fault",
+    "twist_motion",
     "velocity_at",
 ]

@@ -43,6 +43,11 @@ class Rigid:
             raise InputError(f"motions joined must be some, and of as many links, not {sorted(links)}")
         return motions_of(joined_records([motion.records() for motion in motions]), links.pop())
 
+    @staticmethod
+    def of(record: np.ndarray) -> Rigid:
+        """One motion from its record, (1,)."""
+        return motions_of(record, 1, ())
+
     def __getitem__(self, rows: Any) -> Rigid:
         """The motions chosen by a slice, an index array or a mask; one of them by a number."""
         records = self._records.reshape(-1, self.links)[rows]

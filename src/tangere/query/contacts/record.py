@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any
@@ -156,6 +156,28 @@ class Contacts:
     def _repr_html_(self) -> str:
         """For notebooks: what meets, and the first contact."""
         return view_room().html(repr(self), contact_facts(self))
+
+
+class DeferredContacts(Contacts):
+    """Contacts whose columns are made when one of them is first read, by `make()`."""
+
+    @staticmethod
+    def by(make: Callable[[], Contacts]) -> DeferredContacts:
+        """The contacts that `make` will make."""
+        deferred = object.__new__(DeferredContacts)
+        deferred.__dict__["_make"] = make
+        return deferred
+
+    def __getattr__(self, name: str) -> Any:  # asked only for what is not there
+        make = self.__dict__.get("_make")
+        if make is None or name not in Contacts.__dataclass_fields__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.__dict__.update(vars(make()))
+        self.__dict__.pop("_make", None)
+        return self.__dict__[name]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Contacts, tuple(getattr(self, f.name) for f in fields(Contacts))
 
 
 def contact_facts(contacts: Contacts) -> dict[str, str]:

@@ -34,6 +34,7 @@ def test_rounds_of_any_width_find_what_one_thread_finds(count, pairs, widest, rn
     batch.search_each()
     expected = batch.host_hits.copy()
     assert count == 1 or (expected["time"] <= 1.0).any()
+    batch.reset_hits()
     rounds.search_frontier(batch)
     for name in ("time", "a", "b", "pierced", "decided"):
         assert np.array_equal(batch.host_hits[name], expected[name]), name
@@ -46,6 +47,7 @@ def test_questions_in_several_chunks_are_all_answered(rng, monkeypatch):
     batch = batch_of(19, rng)
     batch.search_each()
     expected = batch.host_hits["time"].copy()
+    batch.reset_hits()
     rounds.search_frontier(batch)
     assert np.array_equal(batch.host_hits["time"], expected)
 
@@ -57,9 +59,10 @@ def test_contacts_and_stacks_that_lack_room_get_more(rng, monkeypatch):
     small = rounds._FrontierSearch(batch, 3, 1, 1)
     small.frontier.height = 2  # a stack of two pairs
     small.frontier.hits = small.frontier.hits[:1]
-    batch.searches["frontier", 3] = small
+    batch.searches["frontier"] = small
+    batch.reset_hits()
     rounds.search_frontier(batch)
-    assert batch.searches["frontier", 3].room > 1
+    assert batch.searches["frontier"].room > 1
     assert np.array_equal(batch.host_hits["time"], expected)
 
 
@@ -70,5 +73,6 @@ def test_what_comes_after_a_given_time_is_not_told(rng):
     hit = (times > 0.0) & (times <= 1.0)
     assert hit.any()
     until = np.where(hit, 0.5 * times, 1.0)
-    rounds.search_frontier(batch, until)
+    batch.reset_hits(until)
+    rounds.search_frontier(batch)
     assert (batch.host_hits["time"][hit] > 1.0).all()

@@ -67,6 +67,7 @@ def test_rounds_find_the_same_contact_as_a_search_by_one_thread(rng, effort, mon
             batch.set_queries(*sides, 0.0, 1e-6)
             batch.search_each()
             expected = batch.host_hits.copy()
+            batch.reset_hits()
             rounds.search_frontier(batch)
             assert batch.host_hits["time"] == expected["time"]
             if expected["time"] <= 1.0:

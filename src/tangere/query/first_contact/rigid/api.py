@@ -98,7 +98,7 @@ def rigid_first_contact(
             others = contacts_at(batch.arrays, batch.host_hits["time"].copy()).numpy()
             others["time"] = details["time"][0]
             found = np.concatenate([details.view(np.uint8), others.view(np.uint8)]).view(details.dtype)
-        record = contacts_of(found, sides[0].shapes, sides[1].shapes)
+        record = contacts_of(found, sides[0].shapes[0], sides[1].shapes[0])
         return FirstContact(float(details["time"][0]), float(details["time_upper"][0]), status, record)
 
 
@@ -159,6 +159,7 @@ def _searched(
     before = batch.initial_hits() if recession and start == "checked" else None
     threads = thread_count()
     if count == 1 and threads > 1 and device.is_cpu:
+        batch.reset_hits()
         search_shared(batch, threads)
     else:
         batch.search_each()

@@ -27,7 +27,7 @@ from tangere.geometry.triangles import (
 )
 from tangere.motion import RigidMotion
 from tangere.motion.bounds import BodyState, reparametrised_time, state_of
-from tangere.query.contacts.record import Contacts, Kind, Status, contact_key
+from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.query.first_contact.rigid.conservative_advancement import (
     Pair,
     QueryArrays,
@@ -55,34 +55,61 @@ KINDS = np.array([Kind.EDGE_EDGE, Kind.VERTEX_FACE, Kind.VERTEX_FACE, Kind.OVERL
 VERTEX_OF_B, THROUGH = 2, 3
 
 
-def contacts_of(details: np.ndarray, shapes_a: Sequence[Mesh], shapes_b: Sequence[Mesh]) -> Contacts:
-    """The contact record of the `ContactDetail`s of one query about the first shape of each side, each pair once.
+def contacts_of(details: np.ndarray, shape_a: Mesh, shape_b: Mesh, body_a: int = 0, body_b: int = 1) -> Contacts:
+    """The contact record of the `ContactDetail`s of one query about two shapes, each pair of features once.
 
     The first record stays first; the others follow by kind and feature.
     """
     way = details["kind"]
-    feature_a = _numbers(shapes_a[0], details["triangle_a"], details["feature_a"], way, vertex=1)
-    feature_b = _numbers(shapes_b[0], details["triangle_b"], details["feature_b"], way, vertex=VERTEX_OF_B)
-    kind = KINDS[way]
-    on_b = ((way == VERTEX_OF_B) | ((way == THROUGH) & (details["feature_a"] < 0))).astype(np.uint8)
-    first, second = np.where(on_b, feature_b, feature_a), np.where(on_b, feature_a, feature_b)
-    key = contact_key(kind, on_b, first, second)
-    rows = np.zeros(1, int)
-    if len(key) > 1:
-        _, unique = np.unique(key, return_index=True)
-        rows = np.concatenate([rows, unique[key[unique] != key[0]]])
+    feature_a = _numbers(shape_a, details["triangle_a"], details["feature_a"], way, vertex=1)
+    feature_b = _numbers(shape_b, details["triangle_b"], details["feature_b"], way, vertex=VERTEX_OF_B)
+    record = _record(details, feature_a, feature_b, 0, body_a, body_b)
+    if len(record) == 1:
+        return record
+    _, unique = np.unique(record.key, return_index=True)
+    return record[np.concatenate([np.zeros(1, int), unique[record.key[unique] != record.key[0]]])]
+
+
+def contacts_of_batch(
+    details: np.ndarray, shapes: Sequence[Mesh], shape: np.ndarray, pairs: np.ndarray, query: np.ndarray
+) -> Contacts:
+    """The contact record of the `ContactDetail`s of n queries, one each.
+
+    Args:
+        shape: which of the shapes each body is, (bodies,).
+        pairs: numbers of the two bodies of each, (n, 2).
+        query: numbers of the queries, (n,).
+    """
+    features = []
+    for side, vertex in enumerate((1, VERTEX_OF_B)):
+        number, which = np.zeros(len(details), np.int32), shape[pairs[:, side]]
+        for k in np.unique(which):
+            rows, columns = which == k, [f"{name}_{'ab'[side]}" for name in ("triangle", "feature")]
+            triangle, feature, way = (details[name][rows] for name in (*columns, "kind"))
+            number[rows] = _numbers(shapes[k], triangle, feature, way, vertex)
+        features.append(number)
+    return _record(details, *features, query, pairs[:, 0], pairs[:, 1])
+
+
+def _record(
+    details: np.ndarray, feature_a: np.ndarray, feature_b: np.ndarray, query: Any, body_a: Any, body_b: Any
+) -> Contacts:
+    way = details["kind"]
+    through = way == THROUGH
     return Contacts.of(
-        time=details["time"][rows],
-        point_a=details["point_a"][rows],
-        point_b=details["point_b"][rows],
-        normal=details["normal"][rows],
-        gap=details["gap"][rows],
-        feature_a=feature_a[rows],
-        feature_b=feature_b[rows],
-        weights=np.where((way == THROUGH)[rows, None], np.nan, details["weights"][rows]),
-        kind=kind[rows],
-        vertex_on=on_b[rows],
-        key=key[rows],
+        query=query,
+        time=details["time"],
+        point_a=details["point_a"],
+        point_b=details["point_b"],
+        normal=details["normal"],
+        gap=details["gap"],
+        body_a=body_a,
+        body_b=body_b,
+        feature_a=feature_a,
+        feature_b=feature_b,
+        weights=np.where(through[:, None], np.nan, details["weights"]),
+        kind=KINDS[way],
+        vertex_on=((way == VERTEX_OF_B) | (through & (details["feature_a"] < 0))).astype(np.uint8),
     )
 
 

@@ -26,6 +26,7 @@ from tangere.query.first_contact.rigid.traversal import (
     COUNTERS,
     MEETS,
     NO_HIT,
+    NO_TRIANGLE,
     Candidate,
     EarliestHit,
     HeapLayout,
@@ -49,30 +50,34 @@ _FREE, _CONTACT, _START, _UNRESOLVED = (
     np.uint8(s) for s in (Status.FREE, Status.CONTACT, Status.START, Status.UNRESOLVED)
 )
 
-#: Comes after every triangle.
-NO_TRIANGLE = 2**31 - 1
-
 
 class RigidQueryBatch:
-    """`count` queries about the bodies of two forests."""
+    """Up to `room` queries about the bodies of two forests; the first `count` are asked, all unless said.
+
+    Args:
+        motions: how many motions the queries refer to, or the array they are in.
+    """
 
     def __init__(
-        self, a: Forest, b: Forest, count: int, motions: int, device: wp.Device, *, recession: bool = False
+        self, a: Forest, b: Forest, room: int, motions: int | wp.array, device: wp.Device, *, recession: bool = False
     ) -> None:
-        self.a, self.b, self.count, self.device, self.recession = a, b, count, device, recession
+        self.a, self.b, self.room, self.device, self.recession = a, b, room, device, recession
+        self.count = room
         self.cones: Any = RecessionTable()
         self.cones.first_a, self.cones.vectors_a = a.cones if recession else no_cones(device)
         self.cones.first_b, self.cones.vectors_b = b.cones if recession else no_cones(device)
         self._culled: Any = False  #: which queries use the cones
-        self.queries = wp.zeros(count, dtype=RigidQuery, device=device)
-        self.motions = wp.zeros(motions, dtype=RigidMotion, device=device)
+        self.queries = wp.zeros(room, dtype=RigidQuery, device=device)
+        if isinstance(motions, int):
+            motions = wp.zeros(motions, dtype=RigidMotion, device=device)
+        self.motions: Any = motions
         self._start = None
         if recession:
             sides = (StartSide(forest.nodes, forest.corners, forest.vertices) for forest in (a, b))
-            self._start = StartCheck(*sides, self.motions, count)
-        self.hits = wp.zeros(count, dtype=EarliestHit, device=device)
-        self.details = wp.zeros(count, dtype=ContactDetail, device=device)
-        self.counters = wp.zeros((count, COUNTERS), dtype=wp.int64, device=device)
+            self._start = StartCheck(*sides, self.motions, room)
+        self.hits = wp.zeros(room, dtype=EarliestHit, device=device)
+        self.details = wp.zeros(room, dtype=ContactDetail, device=device)
+        self.counters = wp.zeros((room, COUNTERS), dtype=wp.int64, device=device)
         self.searches: dict[Any, PreparedSearch] = {}
         # What NumPy reads and writes: the arrays themselves on the CPU (a view takes Warp 20 us to make), else copies.
         self._host_queries = self._host(self.queries)
@@ -84,10 +89,10 @@ class RigidQueryBatch:
         self.arrays = self.arrays_of(self.queries)
         self._describe = PreparedLaunch(describe, [self.arrays, self.hits, self.details], device)
 
-    def arrays_of(self, queries: wp.array) -> Any:
-        """`QueryArrays` of queries about these bodies and motions: what every kernel about them takes first."""
+    def arrays_of(self, queries: wp.array, motions: wp.array | None = None) -> Any:
+        """`QueryArrays` of queries about these bodies, with these motions: what every kernel about them takes first."""
         arrays: Any = QueryArrays()
-        arrays.queries, arrays.motions = queries, self.motions
+        arrays.queries, arrays.motions = queries, self.motions if motions is None else motions
         arrays.nodes_a, arrays.corners_a = self.a.nodes, self.a.corners
         arrays.nodes_b, arrays.corners_b = self.b.nodes, self.b.corners
         return arrays
@@ -144,20 +149,33 @@ class RigidQueryBatch:
         Args:
             until: times of the clock, (count,): later contacts are neither searched for nor reported.
         """
+        self.reset_hits(until)
+        self.search()
         if self.device.is_cuda:
-            search_frontier(self, until)
+            self.host_hits = self.hits.numpy()
+
+    def reset_hits(self, until: np.ndarray | None = None) -> None:
+        """Forget what was found; a limit stands where a contact will: see `search`."""
+        hits = self.host_hits
+        hits[:] = NO_HIT
+        if until is not None:
+            hits["time"] = until
+            hits["a"] = hits["b"] = NO_TRIANGLE
+        self._to_device(self.hits, hits)
+
+    def search(self) -> None:
+        """Search every query for a contact not after the `time` that stands among the hits (NO_TRIANGLE if <= 1)."""
+        if self.device.is_cuda:
+            search_frontier(self)
             return
         ranges = shard_ranges(self.count, GRAIN)
-        search = self.searches.get(len(ranges))
-        if search is None:
-            search = self.searches[len(ranges)] = PreparedSearch(self, len(ranges), pops=BEST_FIRST)
-        self.host_hits[:] = NO_HIT
-        if until is not None:
-            self.host_hits["time"] = until
-            self.host_hits["a"] = self.host_hits["b"] = NO_TRIANGLE
-        run_shards(lambda shard, first, count: search.launch(count, first, shard), ranges)
-        if until is not None:
-            self.host_hits[self.host_hits["a"] == NO_TRIANGLE] = NO_HIT
+        prepared = self.searches.get(len(ranges))
+        if prepared is None:
+            prepared = self.searches[len(ranges)] = PreparedSearch(self, len(ranges), pops=BEST_FIRST)
+        if len(ranges) == 1:
+            prepared.launch(self.count, 0, 0)
+        else:
+            run_shards(lambda shard, first, count: prepared.launch(count, first, shard), ranges)
 
     def initial_hits(self) -> np.ndarray:
         """What touches or overlaps at t = 0, however it moves, as `EarliestHit` records: (count,)."""
@@ -170,7 +188,7 @@ class RigidQueryBatch:
         """Put `found`, (count,) `EarliestHit` records, in the place of what a search found where its time is <= 1."""
         rows = found["time"] <= 1.0
         if rows.any():
-            self.host_hits[rows] = found[rows]
+            self.host_hits[: self.count][rows] = found[rows]
             self._to_device(self.hits, self.host_hits)
 
     def classify_initial_overlap(self, pair: Callable[[int], tuple[Moving, Moving]]) -> None:
@@ -183,10 +201,11 @@ class RigidQueryBatch:
         Args:
             pair: the two bodies of a query.
         """
-        if self.host_hits["time"].all():  # as a rule, and all that most queries pay
+        hits = self.host_hits[: self.count]
+        if hits["time"].all():  # as a rule, and all that most queries pay
             return
-        unclear = (self.host_hits["time"] == 0.0) & (self.host_hits["pierced"] < 0)
-        found = self.host_hits.copy()
+        unclear = (hits["time"] == 0.0) & (hits["pierced"] < 0)
+        found = hits.copy()
         found["time"][~unclear] = 2.0
         for row in np.flatnonzero(unclear):
             bodies, separation = pair(int(row)), float(self._host_queries["separation"][row])
@@ -253,7 +272,7 @@ class PreparedSearch:
         layout: Any = HeapLayout()
         layout.heap, layout.pops, layout.stop = heap, pops, stop
         layout.room, layout.by_job = room, sharing
-        jobs = slots if sharing else batch.count
+        jobs = slots if sharing else batch.room
         self.room = room
         self.candidates = wp.empty(slots * room, dtype=Candidate, device=device)
         self.loaded = wp.zeros(jobs, dtype=wp.int32, device=device)

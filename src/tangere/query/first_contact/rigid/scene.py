@@ -152,8 +152,7 @@ def _earliest(
 def _hit(detail: np.ndarray, status: Status, pair: Sequence[int], shapes: Sequence[Mesh]) -> FirstContact:
     """The contact of two bodies, of which `detail` is the only record."""
     a, b = (int(number) for number in pair)
-    record = contacts_of(detail.copy(), [shapes[a]], [shapes[b]])
-    record = replace(record, body_a=np.full(len(record), a, np.int32), body_b=np.full(len(record), b, np.int32))
+    record = contacts_of(detail.copy(), shapes[a], shapes[b], a, b)
     return FirstContact(float(detail["time"][0]), float(detail["time_upper"][0]), status, record)
 
 

@@ -63,6 +63,8 @@ class EarliestHit:
     decided: wp.bool
 
 
+#: Comes after every triangle: in the place of a hit that is only a limit of time.
+NO_TRIANGLE = wp.constant(2**31 - 1)
 #: A best before anything was found.
 NO_HIT = np.zeros(1, EarliestHit.numpy_dtype())
 NO_HIT["time"], NO_HIT["pierced"] = 2.0, -1
@@ -301,5 +303,7 @@ def search(
                 until = wp.min(until, found.time)
                 if shared_count > 0:
                     shared[job * shared_stride] = until
+    if best.a == NO_TRIANGLE and not (layout.stop and heap_count > 0):
+        best = no_hit()  # a limit, which those who go on still need
     bests[job] = best
     counters[job, 4] = wp.int64(heap_count)

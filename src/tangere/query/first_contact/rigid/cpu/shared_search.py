@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.query.first_contact.rigid.query_batch import LINE, PreparedSearch, RigidQueryBatch
-from tangere.query.first_contact.rigid.traversal import NO_HIT
+from tangere.query.first_contact.rigid.traversal import NO_HIT, NO_TRIANGLE
 from tangere.runtime import run_shards
 
 #: Candidates taken best-first before the rest is shared. Shares of equal weight need a few hundred; waking a thread
@@ -20,23 +20,26 @@ BEFORE_SHARING = 2048
 
 
 def search_shared(batch: RigidQueryBatch, threads: int) -> None:
-    """Search the only query of `batch` with `threads` CPU threads."""
+    """Search the only query of `batch` with `threads` CPU threads, for a contact not after the time of its hit."""
     opening = batch.searches.get("opening")
     if opening is None:
         opening = batch.searches["opening"] = PreparedSearch(batch, 1, pops=BEFORE_SHARING, stop=True)
-    best = batch.host_hits
-    best[0] = NO_HIT[0]
+    best = batch.host_hits[:1]
     opening.launch(1, 0, 0)
     left = int(batch.host_counters[0, 4])
     if not left:
         return
     front = opening.candidates.numpy()[:left]
     front = front[front["time"] <= best["time"][0]]
+    if not len(front):
+        if best["a"][0] == NO_TRIANGLE:  # a limit is no contact
+            best[0] = NO_HIT[0]
+        return
     front = front[np.lexsort((-front["size"], front["time"]))]
-    shares = batch.searches.get(threads)
+    shares = batch.searches.get(("shares", threads))
     if shares is None:
         heap = BEFORE_SHARING // threads + 2
-        shares = batch.searches[threads] = PreparedSearch(batch, threads, pops=0, heap=heap, sharing=True)
+        shares = batch.searches["shares", threads] = PreparedSearch(batch, threads, pops=0, heap=heap, sharing=True)
     shares.queries.numpy()[:] = batch.queries.numpy()[0]
     shares.hits.numpy()[:] = best[0]
     shares.shared.numpy()[::LINE] = best["time"][0]

@@ -80,22 +80,18 @@ class Frontier:
     counters: wp.array2d[wp.int64]  #: of each thread
 
 
-def search_frontier(batch: RigidQueryBatch, until: np.ndarray | None = None) -> None:
-    """Search every query of `batch` in rounds.
-
-    Args:
-        until: (n,) times of the clock after which nothing is of interest; None means 1.
-    """
-    limits = wp.array([] if until is None else np.minimum(until, 1.0), dtype=wp.float64, device=batch.device)
+def search_frontier(batch: RigidQueryBatch) -> None:
+    """Search every query of `batch` in rounds, for a contact not after the time that stands among its hits."""
     counted = np.zeros((1, COUNTERS), np.int64)
-    for first in range(0, batch.count, CHUNK):
-        count = min(CHUNK, batch.count - first)
-        frontier = batch.searches.get(("frontier", count)) or _FrontierSearch(batch, count, HITS, 1)
-        while not frontier.run(first, limits):
-            frontier = _FrontierSearch(batch, count, 8 * frontier.kept, 2 * frontier.room)
-        batch.searches["frontier", count] = frontier
+    size = min(CHUNK, batch.room)
+    for first in range(0, batch.count, size):
+        count = min(size, batch.count - first)
+        frontier = batch.searches.get("frontier") or _FrontierSearch(batch, size, HITS, 1)
+        while not frontier.run(first, count):
+            frontier = _FrontierSearch(batch, size, 8 * frontier.kept, 2 * frontier.room)
+        batch.searches["frontier"] = frontier
         counted += frontier.counted()
-    batch.host_hits, batch.host_counters = batch.hits.numpy(), counted
+    batch.host_counters = counted
 
 
 class _FrontierSearch:
@@ -113,8 +109,8 @@ class _FrontierSearch:
             "children": self.threads,
             "leaves": self.every * self.threads,
             "counters": (self.every * self.threads, COUNTERS),
-            "bounds": batch.count,
-            "keys": batch.count,
+            "bounds": batch.room,
+            "keys": batch.room,
             "counts": 5,
             "hits": capacity,
             "hit_queries": capacity,
@@ -134,12 +130,12 @@ class _FrontierSearch:
                 self._launch_rounds()
             self._graph = capture.graph
 
-    def run(self, first: int, limits: wp.array) -> bool:
-        """Search the queries from `first` on, up to their limits, or 1 without; whether everything had room."""
+    def run(self, first: int, count: int) -> bool:
+        """Search so many queries from `first` on; whether everything had room, else nothing is written."""
         batch, frontier = self.batch, self.frontier
         frontier.counters.zero_()
-        self._launch(_begin, self.count, [first, self.count, limits, frontier, batch.hits])
-        active, found = self.count, 0
+        self._launch(_begin, count, [first, count, batch.hits, frontier])
+        active, found = count, 0
         while active:
             if self._graph is None:
                 self._launch_rounds()
@@ -148,6 +144,7 @@ class _FrontierSearch:
             active, _, _, found, full = (int(n) for n in frontier.counts.numpy())
             if found > len(frontier.hits) or full:
                 return False
+        self._launch(_clear_hits, count, [first, batch.hits])
         self._launch(_find_best_keys, found, [frontier])
         self._launch(_write_hits, found, [frontier, batch.hits])
         return True
@@ -178,14 +175,7 @@ class _FrontierSearch:
 
 
 @wp.kernel
-def _begin(
-    first: int,
-    base: int,
-    count: int,
-    limits: wp.array[wp.float64],
-    frontier: Frontier,
-    bests: wp.array[EarliestHit],
-):
+def _begin(first: int, base: int, count: int, limits: wp.array[EarliestHit], frontier: Frontier):
     """Every query starts with its roots, not yet looked at, and without a contact."""
     i = first + wp.tid()
     root = Candidate()
@@ -194,14 +184,16 @@ def _begin(
     frontier.stacks[i * frontier.height] = root
     frontier.sizes[i] = 1
     frontier.active[i] = i
-    frontier.bounds[base + i] = wp.float64(1.0)
-    if limits.shape[0] > 0:
-        frontier.bounds[base + i] = limits[base + i]
+    frontier.bounds[base + i] = wp.min(limits[base + i].time, wp.float64(1.0))
     frontier.keys[base + i] = NO_KEY
-    bests[base + i] = no_hit()
     if i == 0:
         for k in range(frontier.counts.shape[0]):
             frontier.counts[k] = wp.where(k == ACTIVE, count, 0)
+
+
+@wp.kernel
+def _clear_hits(first: int, base: int, bests: wp.array[EarliestHit]):
+    bests[base + first + wp.tid()] = no_hit()
 
 
 @wp.kernel
