@@ -23,8 +23,8 @@ import numpy as np
 from bench.harness import Report, ratio
 from tangere.broad_phase.triangles import Surfaces
 from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.feature_tests import count_tests
 from tangere.published.leonard_grid.pipeline import Settings
-from tangere.query.proximity.representative_triangles import count_tests
 from tangere.shape.mesh import Mesh
 from tangere.soft import scenes as simulated
 

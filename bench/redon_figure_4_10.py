@@ -13,7 +13,7 @@ import numpy as np
 from bench.harness import Report, count
 from tangere.bvh.obb import ObbTree
 from tangere.bvh.recession import RecessionCones
-from tangere.bvh.recession.cones import memory_model
+from tangere.published.redon_recession import memory_model
 from tangere.shape import generate
 
 FEATURES = ["F-R-47"]

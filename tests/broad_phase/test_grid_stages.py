@@ -257,7 +257,7 @@ def test_the_printed_work_of_a_cell_is_the_number_of_pairs_with_someone_at_home(
 
 @pytest.mark.feature("F-L-31")
 def test_every_vertex_and_edge_has_one_owner_and_a_closed_mesh_tests_three_and_a_quarter_pairs():
-    from tangere.query.proximity.representative_triangles import count_tests
+    from tangere.published.leonard_grid.feature_tests import count_tests
 
     for mesh in (generate.trefoil_knot(3960), generate.torus(1600), mixed(np.random.default_rng(1), 50)):
         bits = owned_features(mesh.topology)

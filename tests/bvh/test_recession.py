@@ -11,11 +11,11 @@ from scipy.spatial.transform import Rotation
 import tangere as tg
 from tangere.bvh.obb import ObbTree
 from tangere.bvh.recession import RecessionCones, field_drift
-from tangere.bvh.recession.cones import Branches, memory_model
-from tangere.bvh.recession.culling import receding_nodes, receding_triangles
+from tangere.bvh.recession.cones import Branches
 from tangere.bvh.recession.hull import enclosing_cones
 from tangere.motion import Rest, RigidMotion, Screw, Twist
 from tangere.published.redon_cubics.sphere_tree import SphereTree
+from tangere.published.redon_recession import memory_model, receding_nodes, receding_triangles
 from tangere.published.redon_screws import TanScrew
 from tangere.runtime import SOUND, InputError, launch
 

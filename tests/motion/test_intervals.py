@@ -14,7 +14,6 @@ from tangere.geometry.intervals.arithmetic import (
     cosine,
     hull,
     inverse,
-    isolate_roots,
     magnitude,
     over,
     point,
@@ -22,6 +21,7 @@ from tangere.geometry.intervals.arithmetic import (
     square,
     square_root,
 )
+from tangere.published.redon_intervals.root_isolation import isolate_roots
 from tangere.runtime import SOUND, InputError, launch
 
 wp.set_module_options(SOUND)

@@ -17,8 +17,8 @@ from tangere.published.course.feature_pairs import collinear_times
 from tangere.published.course.inside import barycentric, inside_segment, line_line, plane_from_base, plane_from_points
 from tangere.published.course.polynomials import coplanarity, normal_polynomial, quadratic_roots
 from tangere.published.course.reading import ReadingValues
+from tangere.published.course.triangle_tests import TESTS, VERTEX_EDGE_PAIRS, choose_vertices
 from tangere.query.contacts import Kind
-from tangere.query.first_contact.primitives.triangle_features import TESTS, VERTEX_EDGE_PAIRS, choose_vertices
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)

@@ -11,8 +11,9 @@ from tangere.bvh.obb import ObbNode
 from tangere.bvh.obb.overlap import boxes_overlap
 from tangere.motion import Rest, RigidMotion, Twist
 from tangere.published.redon_intervals import IntervalOptions
+from tangere.published.redon_intervals.movers import mover_of
 from tangere.published.redon_intervals.moving_boxes import Subdivision, first_unresolved
-from tangere.query.first_contact.mixed.motion_chain import MotionRow, mover_of
+from tangere.query.first_contact.mixed.motion_chain import MotionRow
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

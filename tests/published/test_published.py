@@ -11,8 +11,8 @@ from oracles.families.degenerate_situations import CASES
 from oracles.families.feature_queries import random_half_colliding
 from oracles.families.sample_queries import read_sample_queries
 from tangere.published.course import Reading, solve, solve_triangles
+from tangere.published.course.triangle_tests import TESTS, VERTEX_EDGE_PAIRS
 from tangere.query.contacts import Kind, Status
-from tangere.query.first_contact.primitives.triangle_features import TESTS, VERTEX_EDGE_PAIRS
 from tangere.runtime import InputError, UnsupportedError
 
 LITERAL = {Kind.VERTEX_FACE: literal_course.vertex_face, Kind.EDGE_EDGE: literal_course.edge_edge}

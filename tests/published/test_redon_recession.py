@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import nnls
 
 from bvh.test_recession import cluster, margin, unit
-from tangere.published.redon_recession import cone_projection, is_whole_space, minimal_subset, published_cones
+from tangere.published.redon_recession.cones import cone_projection, is_whole_space, minimal_subset, published_cones
 
 
 @pytest.mark.feature("F-R-41")

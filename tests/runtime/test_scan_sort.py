@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.runtime import offsets, run_lengths, sort_pairs
+from tangere.runtime import offsets, sort_pairs
 
 SIZES = [0, 1, 2, 1000, 100_003]
 
@@ -40,12 +40,3 @@ def test_sorting_by_the_lowest_bits_ignores_the_others(rng, device):
         wp.array(keys, dtype=wp.int32, device=device), wp.array(np.arange(5000), dtype=wp.int32, device=device), bits=8
     )
     assert np.array_equal(order.numpy(), np.argsort(keys & 255, kind="stable"))
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_run_lengths_count_equal_neighbours(rng, device, size):
-    values = rng.integers(0, 3, size).astype(np.int32)
-    distinct, lengths = run_lengths(wp.array(values, dtype=wp.int32, device=device))
-    starts = np.flatnonzero(np.diff(values, prepend=-1))
-    assert np.array_equal(distinct.numpy(), values[starts])
-    assert np.array_equal(lengths.numpy(), np.diff(starts, append=size))

@@ -38,7 +38,7 @@ from tangere.runtime.late_imports import published, view_room
 from tangere.runtime.non_copyable import NonCopyable
 from tangere.runtime.output_files import check_out_file, writing
 from tangere.runtime.prepared_launch import LaunchCache, PreparedLaunch, prepare_phases, run_phases
-from tangere.runtime.scan_sort import offsets, run_lengths, sort_pairs
+from tangere.runtime.scan_sort import offsets, sort_pairs
 from tangere.runtime.shards import GRAIN, run_shards, shard_ranges
 from tangere.runtime.threads import on_own_threads, thread_count, using_threads
 from tangere.runtime.warp_setup import BLOCK, SOUND, load
@@ -85,7 +85,6 @@ __all__ = [
     "read_only",
     "read_only_copy",
     "reserve_slots",
-    "run_lengths",
     "run_phases",
     "run_shards",
     "shard_ranges",

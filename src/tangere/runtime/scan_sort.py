@@ -1,4 +1,4 @@
-"""Scan, sort and run-length encoding over `warp.utils`, which wants its own shapes and scratch space."""
+"""Scan and sort over `warp.utils`, which wants its own shapes and scratch space."""
 
 from __future__ import annotations
 
@@ -33,14 +33,3 @@ def sort_pairs(keys: wp.array, values: wp.array, bits: int | None = None) -> tup
     wp.copy(sorted_values, values, count=count)
     warp.utils.radix_sort_pairs(sorted_keys, sorted_values, count, 0, bits)
     return sorted_keys[:count], sorted_values[:count]
-
-
-def run_lengths(values: wp.array) -> tuple[wp.array, wp.array]:
-    """The distinct values of each run of equal neighbours in `values` (int32), and the length of each run."""
-    count = len(values)
-    if count == 0:
-        return wp.clone(values), wp.clone(values)
-    distinct, lengths = wp.empty_like(values), wp.empty_like(values)
-    runs = warp.utils.runlength_encode(values, distinct, lengths)
-    assert isinstance(runs, int)
-    return distinct[:runs], lengths[:runs]

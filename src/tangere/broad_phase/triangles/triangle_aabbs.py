@@ -75,12 +75,6 @@ def triangle_boxes(surfaces: Surfaces, distance: float) -> wp.array:
     return boxes
 
 
-def codes_of(numbers: np.ndarray) -> np.ndarray:
-    """The codes, int32, of numbers in the frame of a scene, to the nearest: see `bvh.lbvh`."""
-    bits = np.asarray(numbers, np.float32).view(np.int32)
-    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) >> 1
-
-
 @wp.func
 def boxes_overlap(a: Box, b: Box) -> bool:
     """Whether two boxes have a point in common."""
@@ -98,24 +92,6 @@ def is_empty(box: Box) -> bool:
 def may_pair(i: int, j: int, body: wp.array[int], compared: wp.array2d[wp.uint8]) -> bool:
     """Whether triangles i and j belong to bodies that are compared."""
     return compared[body[i], body[j]] == wp.uint8(1)
-
-
-@wp.func
-def number_of(code: int) -> wp.float64:
-    """The number a code stands for, in the frame of the scene."""
-    if code < 0:
-        return -wp.float64(wp.cast((-code) << 1, wp.float32))
-    return wp.float64(wp.cast(code << 1, wp.float32))
-
-
-@wp.func
-def lower_corner(box: Box) -> wp.vec3d:
-    return wp.vec3d(number_of(box[0]), number_of(box[1]), number_of(box[2]))
-
-
-@wp.func
-def upper_corner(box: Box) -> wp.vec3d:
-    return -wp.vec3d(number_of(box[3]), number_of(box[4]), number_of(box[5]))
 
 
 @wp.kernel

@@ -129,14 +129,6 @@ class RecessionCones:
         return int(self.first.capacity + self.vectors.capacity)
 
 
-def memory_model(sizes: np.ndarray, *, vector: int = VECTOR_BYTES, cone: int = 0, pointer: int = POINTER_BYTES) -> int:
-    """Bytes of cones of the given sizes (4.14): vectors, what a cone costs besides, and a pointer for every node.
-
-    The thesis stores integers and characteristic points with each cone; corners of boxes need not be stored.
-    """
-    return int(vector * sizes.sum() + cone * np.count_nonzero(sizes) + pointer * len(sizes))
-
-
 def surface_labels(mesh: Mesh) -> np.ndarray:
     """(m,) which connected surface each triangle is of, numbered from 0."""
     from scipy.sparse import coo_array

@@ -21,12 +21,9 @@ from tangere.geometry.closest_points.robust import (
 )
 from tangere.published.course.cubic_candidates import candidate, extrema, one_sign, rounding, vanishes
 from tangere.published.course.polynomials import coplanarity, normal_polynomial, quadratic_roots
+from tangere.published.course.triangle_tests import choose_vertices
 from tangere.query.contacts.record import Kind, Status
-from tangere.query.first_contact.primitives.triangle_features import (
-    EDGE_EDGE_TESTS,
-    VERTEX_FACE_TESTS,
-    choose_vertices,
-)
+from tangere.query.first_contact.primitives.triangle_features import EDGE_EDGE_TESTS, VERTEX_FACE_TESTS
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime.arrays import Arrays, as_points, choose_device, like
 from tangere.runtime.errors import InputError, UnsupportedError

@@ -14,13 +14,9 @@ import warp as wp
 from tangere.published.course.feature_pairs import Points, coplanar_throughout, solve, status_at
 from tangere.published.course.polynomials import position
 from tangere.published.course.reading import Reading
+from tangere.published.course.triangle_tests import VERTEX_EDGE_PAIRS, choose_vertices
 from tangere.query.contacts.record import Kind
-from tangere.query.first_contact.primitives.triangle_features import (
-    EDGE_EDGE_TESTS,
-    VERTEX_EDGE_PAIRS,
-    VERTEX_FACE_TESTS,
-    choose_vertices,
-)
+from tangere.query.first_contact.primitives.triangle_features import EDGE_EDGE_TESTS, VERTEX_FACE_TESTS
 from tangere.runtime.kernel_launch import launch
 from tangere.runtime.warp_setup import SOUND
 

@@ -10,8 +10,9 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles.surfaces import Surfaces
-from tangere.broad_phase.triangles.triangle_aabbs import EMPTY, GRAIN, Box, boxes_overlap, codes_of
+from tangere.broad_phase.triangles.triangle_aabbs import EMPTY, GRAIN, Box, boxes_overlap
 from tangere.bvh.lbvh.moving_aabb import code_below
+from tangere.published.leonard_grid.box_corners import codes_of
 from tangere.published.leonard_grid.kdop import Objects
 from tangere.runtime.kernel_launch import launch
 from tangere.runtime.warp_setup import SOUND

@@ -15,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles.surfaces import LARGEST, Surfaces, as_meshes, checked_distance
+from tangere.published.leonard_grid.feature_tests import Tests, count_tests
 from tangere.published.leonard_grid.fused import near_in_cells
 from tangere.published.leonard_grid.kdop import Objects
 from tangere.published.leonard_grid.pipeline import (
@@ -28,7 +29,7 @@ from tangere.published.leonard_grid.pipeline import (
 from tangere.query.contacts.record import Contacts
 from tangere.query.proximity.contact_buffer import ContactBuffer, describe
 from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable, exclusions_of_each
-from tangere.query.proximity.representative_triangles import Tests, count_tests, near_features
+from tangere.query.proximity.representative_triangles import near_features
 from tangere.runtime.arrays import Arrays, as_points, concatenated
 from tangere.runtime.errors import InputError
 from tangere.runtime.non_copyable import NonCopyable

@@ -1,12 +1,13 @@
-"""Does a sphere of a tree recede from another body? See `tangere.bvh.recession.culling`."""
+"""Does a sphere of a tree recede from another body? See `tangere.published.redon_recession.culling`."""
 
 from __future__ import annotations
 
 import warp as wp
 
-from tangere.bvh.recession.culling import ball_recedes, change_over, field_at
+from tangere.bvh.recession.culling import field_at
 from tangere.motion.kinematics import RigidMotion
 from tangere.published.redon_cubics.sphere_tree import SphereNode
+from tangere.published.redon_recession.culling import ball_recedes, change_over
 from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND)

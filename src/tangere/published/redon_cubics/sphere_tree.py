@@ -87,7 +87,7 @@ class SphereTree:
         return Branches(right, begin, self.faces.numpy()[places])
 
     def receding_kernel(self) -> wp.Kernel:
-        """The kernel that asks of every sphere whether it recedes, as `culling.receding_nodes` asks of boxes."""
+        """The kernel that asks of every sphere whether it recedes: `redon_recession.receding_nodes` asks it."""
         from tangere.published.redon_cubics.receding import receding_spheres
 
         return receding_spheres

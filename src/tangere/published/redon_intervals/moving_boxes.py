@@ -22,12 +22,10 @@ from tangere.motion.bounds.interval_bounds import (
     vector_component_bounds,
 )
 from tangere.motion.kinematics import RigidMotion, RigidPose
+from tangere.published.redon_intervals.movers import Mover, PointState, state_now
 from tangere.query.first_contact.mixed.motion_chain import (
-    Mover,
-    PointState,
     last_span,
     point_bounds_over,
-    state_now,
     vector_bounds_over,
 )
 from tangere.runtime.warp_setup import SOUND

@@ -21,6 +21,7 @@ from tangere.bvh.obb.node import ObbNode
 from tangere.geometry.intervals.arithmetic import excludes_zero, minus, plus, point, square, square_root
 from tangere.motion.bounds.interval_bounds import IntervalBox, boxes_apart, union_of_boxes
 from tangere.motion.kinematics import RigidMotion
+from tangere.published.redon_intervals.movers import mover_of
 from tangere.published.redon_intervals.moving_boxes import Subdivision, first_unresolved
 from tangere.published.redon_intervals.options import IntervalOptions
 from tangere.published.redon_intervals.parametric_surfaces import BezierSurface, TorusSurface
@@ -29,7 +30,6 @@ from tangere.query.contacts.record import Status
 from tangere.query.first_contact.mixed.motion_chain import (
     MotionRow,
     last_span,
-    mover_of,
     point_bounds_over,
     vector_bounds_over,
 )

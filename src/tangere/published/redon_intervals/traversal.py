@@ -17,8 +17,9 @@ from tangere.bvh.obb.overlap import place_boxes
 from tangere.bvh.recession.culling import VelocityField, box_recedes, field_at, field_drift
 from tangere.geometry.obb import SKEW, boxes_apart
 from tangere.motion.kinematics import RigidMotion, RigidPose
+from tangere.published.redon_intervals.movers import mover_of
 from tangere.published.redon_intervals.moving_boxes import Subdivision, first_unresolved
-from tangere.query.first_contact.mixed.motion_chain import MotionRow, mover_of, pose_now
+from tangere.query.first_contact.mixed.motion_chain import MotionRow, pose_now
 from tangere.query.first_contact.mixed.narrow_phase import ALL_FEATURES, MovingCorners, Precision, first_touch
 from tangere.query.first_contact.mixed.options import (
     BOXES,

@@ -9,8 +9,6 @@ Known as: representative triangles (Curtis, Tamstorf and Manocha 2008).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import warp as wp
 
 from tangere.broad_phase.triangles import Surfaces
@@ -18,20 +16,12 @@ from tangere.bvh.lbvh import MovingBox, boxes_meet
 from tangere.geometry.closest_points import edges_near, face_near
 from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.pair_keys import EDGE_EDGE, VERTEX_FACE, number_bits, pair_key
-from tangere.runtime import SOUND, collect, launch, reserve_slots
+from tangere.runtime import SOUND, collect, reserve_slots
 
 wp.set_module_options(SOUND)
 
 #: Pairs of triangles worth a thread, some 100 ns each.
 GRAIN = 2048
-
-
-@dataclass(frozen=True)
-class Tests:
-    """How much stage 7 does for a list of pairs of triangles."""
-
-    primitive_pairs: int  #: pairs of owned features
-    removed: int  #: of these, how many have boxes that are apart
 
 
 def near_features(surfaces: Surfaces, pairs: wp.array, distance: float, *, boxes: bool = True) -> wp.array:
@@ -55,15 +45,6 @@ def triangle_features(surfaces: Surfaces, distance: float, boxes: bool) -> Trian
     owned.positions, owned.distance, owned.bits = surfaces.positions, distance, number_bits(layout)
     owned.boxes = surfaces.vertex_boxes(distance) if boxes else wp.empty(0, dtype=MovingBox, device=surfaces.device)
     return owned
-
-
-def count_tests(surfaces: Surfaces, pairs: wp.array, distance: float) -> Tests:
-    """What `near_features` compares: the numbers of table 4.3 of the document."""
-    counts = wp.zeros(len(pairs), dtype=wp.vec2i, device=surfaces.device)
-    inputs = [pairs, triangle_features(surfaces, distance, True)]
-    launch(_count_tests, len(pairs), inputs, [counts], device=surfaces.device)
-    total = counts.numpy().reshape(-1, 2).sum(axis=0)
-    return Tests(int(total[0]), int(total[1]))
 
 
 @wp.struct
@@ -162,28 +143,3 @@ def _near_features(
     out: wp.array[wp.int64],
 ):
     append_near(pairs[first + wp.tid()], owned, shard, counts, capacity, out)
-
-
-@wp.kernel
-def _count_tests(first: int, pairs: wp.array[wp.vec2i], owned: TriangleFeatures, counts: wp.array[wp.vec2i]):
-    k = first + wp.tid()
-    tested = int(0)
-    apart = int(0)
-    for turn in range(2):
-        s = pairs[k][turn]
-        t = pairs[k][1 - turn]
-        for c in range(3):
-            if ((owned.owns[s] >> c) & 1) == 1:
-                tested += 1
-                if not boxes_meet(owned.boxes[owned.faces[s, c]], face_box(t, owned.faces, owned.boxes)):
-                    apart += 1
-    s = pairs[k][0]
-    t = pairs[k][1]
-    for c in range(3):
-        for d in range(3):
-            if ((owned.owns[s] >> (3 + c)) & 1) == 1 and ((owned.owns[t] >> (3 + d)) & 1) == 1:
-                tested += 1
-                one = edge_box(owned.faces[s, c], owned.faces[s, following(c)], owned.boxes)
-                if not boxes_meet(one, edge_box(owned.faces[t, d], owned.faces[t, following(d)], owned.boxes)):
-                    apart += 1
-    counts[k] = wp.vec2i(tested, apart)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.triangles.triangle_aabbs import EMPTY, Box, TriangleAabbs, is_empty, lower_corner, upper_corner
+from tangere.broad_phase.triangles.triangle_aabbs import EMPTY, Box, TriangleAabbs, is_empty
+from tangere.published.leonard_grid.box_corners import lower_corner, upper_corner
 from tangere.runtime import SOUND, InputError, device_of, launch_in_turn
 
 wp.set_module_options(SOUND)

@@ -16,7 +16,8 @@ import numpy as np
 import warp as wp
 import warp.utils
 
-from tangere.broad_phase.triangles.triangle_aabbs import Box, TriangleAabbs, is_empty, lower_corner, upper_corner
+from tangere.broad_phase.triangles.triangle_aabbs import Box, TriangleAabbs, is_empty
+from tangere.published.leonard_grid.box_corners import lower_corner, upper_corner
 from tangere.published.leonard_grid.grid.cells import MOST_LEVELS, Grid, Spec, level_count, size_of
 from tangere.runtime import SOUND, CapacityError, device_of, launch, launch_in_turn, sort_pairs
 

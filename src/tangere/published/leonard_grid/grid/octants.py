@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.triangles.triangle_aabbs import Box, TriangleAabbs, is_empty, lower_corner, upper_corner
+from tangere.broad_phase.triangles.triangle_aabbs import Box, TriangleAabbs, is_empty
+from tangere.published.leonard_grid.box_corners import lower_corner, upper_corner
 from tangere.published.leonard_grid.grid.cells import Grid, Spec, define_grid, region_of
 from tangere.published.leonard_grid.grid.entries import GridEntries
 from tangere.published.leonard_grid.grid.walk import TypeRule
