@@ -125,10 +125,15 @@ def test_a_step_that_begins_too_near_is_refused():
             box, box.at(np.array([[1, 0, 0, 1.0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])), device="cpu"
         )
     turning = over.moving(tg.Twist(np.eye(4), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
-    with pytest.raises(tg.TangereError, match="both move by Linear, or both rigidly"):
+    with pytest.raises(
+        tg.TangereError, match="largest step of a Mesh in Linear motion and a Mesh in rigid motion is not known"
+    ):
         tg.largest_step(box.moving(tg.Linear(box.vertices + 1.0)), turning, device="cpu")
     many = over.moving(tg.Twist(np.tile(np.eye(4), (3, 1, 1)), np.ones((3, 3)), np.zeros((3, 3))))
     with pytest.raises(tg.TangereError, match="one motion of each mesh"):
         tg.largest_step(many, box, device="cpu")
-    with pytest.raises(tg.TangereError, match="takes meshes"):
+    along = over.moving(tg.Path(np.tile(np.eye(4), (2, 1, 1))))
+    with pytest.raises(tg.TangereError, match="largest step of a Mesh along a Path and a Mesh at rest is not known"):
+        tg.largest_step(along, box, device="cpu")
+    with pytest.raises(tg.TangereError, match="largest step of an analytic body"):
         tg.largest_step(tg.Sphere(1.0), box, device="cpu")

@@ -16,6 +16,7 @@ import numpy as np
 import warp as wp
 
 from tangere.query.clearance.traversal import NearestApproach, NodePair, find_nearest_approach
+from tangere.query.dispatch import engine_for
 from tangere.query.distance.api import distance
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, batch_size, bodies_of
 from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
@@ -107,6 +108,7 @@ def least_clearance(
     check_accuracy(accuracy)
     if tolerance is not None:
         not_negative(tolerance, "tolerance")
+    engine_for("least_clearance", a, b)
     sides = bodies_of(a, "a"), bodies_of(b, "b")
     single = all(bodies.count is None for bodies in sides)
     with using_threads(threads):

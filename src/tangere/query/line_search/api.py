@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.motion import Linear, Rest, Rigid
+from tangere.motion import Rigid
 from tangere.query.contacts.record import Status
+from tangere.query.dispatch import engine_for
 from tangere.query.distance.api import distance
 from tangere.query.first_contact.api import first_contact
 from tangere.query.proximity.api import proximity
@@ -64,16 +65,10 @@ def largest_step(
     if not 0.0 < number(keep, "keep") < 1.0:
         raise InputError(f"keep must be between 0 and 1, not {keep!r}")
     bodies = [a] if b is None else [a, b]
-    shapes = [body.shape if isinstance(body, Moving) else body for body in bodies]
-    if not all(isinstance(shape, Mesh) for shape in shapes):
-        raise InputError(f"a line search takes meshes, not {', '.join(type(body).__name__ for body in bodies)}")
-    rigid = [isinstance(body, Moving) and not isinstance(body.motion, (Linear, Rest)) for body in bodies]
-    linear = [isinstance(body, Moving) and isinstance(body.motion, Linear) for body in bodies]
-    if any(rigid) and (any(linear) or b is None):
-        raise InputError("a line search takes two meshes that both move by Linear, or both rigidly, not one of each")
-    if any(body.motion.shape for body, is_rigid in zip(bodies, rigid, strict=True) if is_rigid):
+    engine_for("largest_step", a, b)
+    if any(isinstance(body, Moving) and isinstance(body.motion, Rigid) and body.motion.shape for body in bodies):
         raise InputError("a line search takes one motion of each mesh, not a batch")
-    reserve = RESERVE * max(shape.extent for shape in shapes)
+    reserve = RESERVE * max((body.shape if isinstance(body, Moving) else body).extent for body in bodies)
     with using_threads(threads):
         gap = _gap(bodies, separation, reserve, device)
         if not gap > 0.0:
