@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.operations import inside
+from oracles.families.cell_operations import inside
 from tangere.cells.generate import hex_grid, quad_grid, tet_grid
 from tangere.cells.tracking import locate
 from tangere.published.pitiot_trackers import track_convex

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.operations import mergeable
-from cells.verifier import Snapshot, crossed_bounds
+from oracles.cell_maps import Snapshot, crossed_bounds
+from oracles.families.cell_operations import mergeable
 from tangere.cells.generate import hex_grid, quad_grid, triangle_grid
 from tangere.cells.maps import merge, split
 from tangere.cells.tracking import crossed_cells, locate

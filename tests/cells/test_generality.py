@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.operations import inside
-from cells.verifier import check_map, check_registration, check_rings, owners, segment_cells
+from oracles.cell_maps import check_map, check_registration, check_rings, owners, segment_cells
+from oracles.families.cell_operations import inside
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import CellMap
 from tangere.cells.registration import NearPoint, Registration, adapt, things_around

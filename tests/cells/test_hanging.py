@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.operations import GRIDS, random_operation
+from oracles.families.cell_operations import GRIDS, random_operation
 from tangere.cells.generate import quad_grid
 from tangere.cells.maps import constraint_matrix, hanging_nodes, split
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cells.operations import GRIDS, random_operation
-from cells.verifier import check_map, check_rings
+from oracles.cell_maps import check_map, check_rings
+from oracles.families.cell_operations import GRIDS, random_operation
 from tangere.cells.generate import hex_grid, map_of_file, map_of_mesh, map_of_meshio, quad_grid, tet_grid, triangle_grid
 from tangere.cells.maps import (
     CellMap,

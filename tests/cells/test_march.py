@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.operations import GRIDS, inside, random_operation
-from cells.verifier import Snapshot, crossed_bounds, segment_cells
+from oracles.cell_maps import Snapshot, crossed_bounds, segment_cells
+from oracles.families.cell_operations import GRIDS, inside, random_operation
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.tracking import crossed_cells, locate
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.operations import GRIDS, random_operation
-from cells.verifier import rings
+from oracles.cell_maps import rings
+from oracles.families.cell_operations import GRIDS, random_operation
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import ancestors, ring, split
 from tangere.runtime import InputError

@@ -7,8 +7,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from cells.operations import GRIDS, inside, mergeable
-from cells.verifier import check_map, check_registration
+from oracles.cell_maps import check_map, check_registration
+from oracles.families.cell_operations import GRIDS, inside, mergeable
 from tangere.cells.generate import map_of_mesh
 from tangere.cells.registration import Registration
 from tangere.cells.tracking import crossings as crossing

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tangere.cells
-from cells.verifier import check_map, check_registration, segment_cells
+from oracles.cell_maps import check_map, check_registration, segment_cells
 
 
 @pytest.mark.feature("F-P-74")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from cells.operations import GRIDS, inside
-from cells.verifier import check_map, check_registration
+from oracles.cell_maps import check_map, check_registration
+from oracles.families.cell_operations import GRIDS, inside
 from tangere.cells import Density
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import ring

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.operations import GRIDS, merge_all, mergeable, random_operation
-from cells.verifier import Snapshot, check_map, check_rings
+from oracles.cell_maps import Snapshot, check_map, check_rings
+from oracles.families.cell_operations import GRIDS, merge_all, mergeable, random_operation
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import CellMap, ancestors, level_links, merge, split
 from tangere.cells.tracking import locate

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from cells.operations import GRIDS, inside, mergeable
-from cells.verifier import check_map, check_registration, owners, segment_cells
+from oracles.cell_maps import check_map, check_registration, owners, segment_cells
+from oracles.families.cell_operations import GRIDS, inside, mergeable
 from tangere.cells import Density, group_by_cell
 from tangere.cells.generate import hex_grid, map_of_mesh, quad_grid
 from tangere.cells.maps import CellMap, merge, split

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trimesh.triangles import closest_point
 
-from cells.verifier import Snapshot, check_registration
+from oracles.cell_maps import Snapshot, check_registration
 from tangere.cells.generate import map_of_mesh, quad_grid
 from tangere.cells.maps import CellMap, split
 from tangere.cells.registration import Registration

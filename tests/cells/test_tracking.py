@@ -7,8 +7,8 @@ import pytest
 import warp as wp
 from scipy.spatial import Delaunay
 
-from cells.operations import GRIDS, inside, random_operation
-from cells.verifier import Snapshot, owners
+from oracles.cell_maps import Snapshot, owners
+from oracles.families.cell_operations import GRIDS, inside, random_operation
 from tangere.cells.generate import hex_grid, quad_grid, tet_grid, triangle_grid
 from tangere.cells.maps import split
 from tangere.cells.registration import Registration, pairs_within

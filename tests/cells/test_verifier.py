@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from cells.operations import inside
-from cells.verifier import check_map, check_registration
+from oracles.cell_maps import check_map, check_registration
+from oracles.families.cell_operations import inside
 from tangere.cells import CellGroups
 from tangere.cells.generate import hex_grid, map_of_mesh, quad_grid
 from tangere.cells.maps import split

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.finest import Finest
-from cells.operations import GRIDS, inside, random_operation
-from cells.verifier import Snapshot, check_map
+from oracles.cell_maps import Snapshot, check_map
+from oracles.families.cell_operations import GRIDS, inside, random_operation
+from oracles.lattice_walls import Finest
 from tangere.cells import Density
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import merge, split

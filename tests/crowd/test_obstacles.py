@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.verifier import check_map
+from oracles.cell_maps import check_map
 from tangere.cells import Density
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import split

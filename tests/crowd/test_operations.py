@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cells.operations import mergeable
 from cells.test_surface import weights_in
-from cells.verifier import check_map
+from oracles.cell_maps import check_map
+from oracles.families.cell_operations import mergeable
 from tangere.cells import Density
 from tangere.cells.maps import merge, split
 from tangere.crowd import Bubbles

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cells.operations import mergeable
 from cells.test_surface import weights_in
+from oracles.families.cell_operations import mergeable
 from tangere.cells.generate import map_of_mesh, quad_grid
 from tangere.cells.maps import CellMap, merge, split
 from tangere.cells.tracking import on_surface

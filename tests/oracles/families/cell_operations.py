@@ -1,4 +1,4 @@
-"""Random splits and merges for the tests of this folder."""
+"""Grids of cells, and random splits and merges of them."""
 
 from __future__ import annotations
 
