@@ -39,7 +39,10 @@ test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVI
 
 test-pythons: ## the test suite with each of Python 3.11, 3.12 and 3.13 that is on this machine, in environments of their own
 	@for version in 3.11 3.12 3.13; do \
-	    python=$$(command -v python$$version) && $$python -c 'import sys' 2>/dev/null || { echo "no Python $$version here"; continue; }; \
+	    for python in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python none; do \
+	        $$python -c 'import sys' 2>/dev/null && break; \
+	    done; \
+	    test $$python != none || { echo "no Python $$version here"; continue; }; \
 	    echo "== Python $$version"; \
 	    test -x .venv-$$version/bin/python || $$python -m venv .venv-$$version || exit 1; \
 	    .venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
