@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import trimesh
 from click.testing import CliRunner
 
 from tangere.cli import main
@@ -112,6 +113,64 @@ def test_the_plot_comes_down_to_the_contact_and_marks_it(folder, monkeypatch):
     assert time in touching["measured"][0]
     assert min(touching["measured"][1]) == 0.0
     assert "first contact" not in free
+
+
+def test_the_plot_is_nowhere_above_what_is_certain(folder, monkeypatch):
+    plots = []
+    monkeypatch.setattr("tangere.view.plot_lines", lambda path, series, **_: plots.append(series))
+    call(folder, "good.csv", "--instants", "3", "--plot", str(folder / "plot.png"))
+    answer = json.loads(call(folder, "good.csv", "--instants", "3", "--json").stdout)
+    x, y = plots[0]["certain between two measurements"]
+    assert np.array(x)[::2].tolist() == answer["clearance"]["time"][:-1]
+    assert np.array(x)[1::2].tolist() == answer["clearance"]["time"][1:]
+    assert y[::2] == y[1::2]
+    assert min(y) == answer["clearance"]["certain"]
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    """A peg of 24 sides in the round hole of a block, its facets across those of the hole, and a lid above it."""
+    peg = trimesh.creation.cylinder(radius=0.01, height=0.04, sections=24)
+    block = trimesh.creation.annulus(r_min=0.01, r_max=0.03, height=0.04, sections=36)
+    lid = trimesh.creation.box((0.02, 0.02, 0.01), transform=trimesh.transformations.translation_matrix((0, 0, 0.065)))
+    for name, solid in (("peg", peg), ("block", block), ("lid", lid)):
+        solid.export(tmp_path / f"{name}.stl")
+    poses = np.tile(np.eye(4), (2, 1, 1))
+    poses[1, 2, 3] = 0.1
+    Path(poses, clock=(0.0, 2.0)).save(tmp_path / "out.csv")
+
+    def run(*more):
+        words = ["check", "peg.stl", "--against", "block.stl", *more, "--path", "out.csv"]
+        return CliRunner().invoke(
+            main, [f"{tmp_path}/{word}" if word.endswith((".stl", ".csv")) else word for word in words]
+        )
+
+    return run
+
+
+def test_a_mounted_part_comes_out_but_for_a_skin_and_meets_the_lid(mounted):
+    assert mounted().exit_code == 1
+    free = mounted("--leaving")
+    assert free.exit_code == 0, free.output
+    skin = json.loads(mounted("--leaving", "--json").stdout)["skin"]
+    sagitta = 0.01 * (1.0 - np.cos(np.pi / 24)) + 0.03 * (1.0 - np.cos(np.pi / 36))  # the largest of each
+    assert sagitta < skin["depth"] < 1.1 * sagitta
+    assert free.stdout.startswith(f"free but for {skin['depth']:.3g} m ({skin['deepest']:.3g} m at edges)")
+    blocked = mounted("lid.stl", "--leaving")
+    assert blocked.exit_code == 1
+    assert re.match(r"contact, deeper than .* at t = 0\.80\d* with lid.stl", blocked.stdout)
+    assert mounted("--leaving", "--skin=1e-6").exit_code == 1  # less than the facets cross
+    assert "skin" in mounted("--skin=1e-6").stderr
+
+
+@pytest.mark.parametrize("suffix", ["glb", "usda", "pvd"])
+def test_the_whole_path_is_written_for_other_programs(suffix, folder):
+    result = call(folder, "bad.csv", "--out", str(folder / f"way.{suffix}"))
+    assert result.exit_code == 1
+    assert f"way.{suffix}" in result.stderr
+    assert (folder / f"way.{suffix}").stat().st_size > 200
+    refused = call(folder, "bad.csv", "--out", str(folder / "way.doc"))
+    assert (refused.exit_code, refused.stdout) == (2, "")
 
 
 def test_pictures_and_plots_are_written(folder):

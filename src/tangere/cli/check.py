@@ -223,14 +223,17 @@ def _write_picture(found: PathCheck, scene: Scene, path: Path) -> None:
 
 
 def _write_plot(found: PathCheck, scene: Scene, path: Path) -> None:
+    import numpy as np
+
     from tangere.view import plot_lines
 
     times = scene.on_clock(found.clearance.time)
     series = {
         "measured": (times.tolist(), found.clearance.upper.tolist()),
+        # Steps: what is certain between two instants says nothing of the next two.
         "certain between two measurements": (
-            (0.5 * (times[1:] + times[:-1])).tolist(),
-            found.clearance.between.tolist(),
+            np.repeat(times, 2)[1:-1].tolist(),
+            np.repeat(found.clearance.between, 2).tolist(),
         ),
     }
     if found:

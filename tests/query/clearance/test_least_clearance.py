@@ -127,9 +127,9 @@ def test_many_motions_answer_as_each_by_itself():
 @given(st.integers(0, 2**31), st.floats(0.02, 0.9))
 def test_bounds_hold_for_chains_and_both_bodies_moving(seed, accuracy):
     rng = np.random.default_rng(seed)
-    a = tg.generate.box(rng.uniform(0.2, 1.5, 3)).moving(
-        tg.Twist(place(*rng.normal(0.0, 1.5, 3)), rng.normal(0.0, 2.0, 3), rng.normal(0.0, 3.0, 3))
-    )
+    arm = tg.Twist(place(*rng.normal(0.0, 1.5, 3)), rng.normal(0.0, 2.0, 3), rng.normal(0.0, 3.0, 3))
+    hand = tg.Twist(place(*rng.normal(0.0, 0.5, 3)), np.zeros(3), rng.normal(0.0, 3.0, 3))
+    a = tg.generate.box(rng.uniform(0.2, 1.5, 3)).moving(tg.Chain([arm, hand]).link(1))
     b = tg.generate.box(rng.uniform(0.2, 1.5, 3)).moving(
         tg.Twist(place(*rng.normal(0.0, 1.5, 3)), rng.normal(0.0, 2.0, 3), rng.normal(0.0, 3.0, 3))
     )

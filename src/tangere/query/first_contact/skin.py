@@ -4,9 +4,9 @@ Question: does a part come free, although it lies on its seat, and facets of a s
 Method:   the part is asked about without its skin: all faces moved inwards by a depth (`tangere.shape.mesh.offset`).
 Sound:    no point of the part moved farther than `Skin.deepest`: a surface that gets deeper than that into the part, at
           any time of the motion, is told. What stays shallower than `Skin.depth` is not, but where the skin had to be
-          thinner. Between the two, at sharp edges, it may be either. Depth is counted from all faces of the mesh, also
-          from those inside a solid that is made of pieces; pieces that would come apart are refused. An obstacle that
-          lies wholly inside the part is not told.
+          thinner, and at seams of pieces. Between the two, at sharp edges, it may be either. Depth is counted from all
+          faces of the mesh, also from those inside a solid that is made of pieces; pieces that would come apart are
+          refused. An obstacle that lies wholly inside the part is not told.
 Known as: allowed penetration, a collision margin that goes inwards; the mesh without its skin is an inward offset.
 """
 

@@ -137,7 +137,7 @@ def _read_tiff(path: Path) -> FileHeights:
     if not valid.all():  # a cell without one of its corners is a hole
         holes = ~(valid[:-1, :-1] & valid[:-1, 1:] & valid[1:, :-1] & valid[1:, 1:])
         heights = np.where(valid, heights, heights[valid].min() if valid.any() else 0)
-    x, y = step * (0.5, len(heights) - 0.5)
+    x, y = step.c + 0.5 * step.a, step.f + (len(heights) - 0.5) * step.e
     if system is not None and system.is_geographic:
         middle = x + 0.5 * step.a * (heights.shape[1] - 1), y - 0.5 * step.e * (len(heights) - 1)
         east, north = metres_per_degree(middle, 0.5 * abs(step.e) * (len(heights) - 1), path.name)

@@ -83,6 +83,26 @@ def scene(name):
     return part, bored_plate(0.01, HOLES.get(name, 32)), float(part.vertices[:, 2].max())
 
 
+def points_on(mesh, rng, count):
+    """Vertices, and points at random on edges and faces, (n, 3)."""
+    corners = mesh.vertices[mesh.faces]
+    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    face = rng.choice(len(corners), count, p=area / area.sum())
+    on_faces = np.einsum("ni,nij->nj", rng.dirichlet((1.0, 1.0, 1.0), count), corners[face])
+    ends, share = mesh.vertices[mesh.edges[rng.integers(len(mesh.edges), size=count)]], rng.random((count, 1))
+    return np.concatenate([mesh.vertices, on_faces, share * ends[:, 0] + (1.0 - share) * ends[:, 1]])
+
+
+def depths(points, part, pose):
+    """How deep points are in a part that is somewhere, at least -1, (n,)."""
+    seen = (points - pose[:3, 3]) @ pose[:3, :3]
+    near = np.flatnonzero(((seen > part.bounds[0]) & (seen < part.bounds[1])).all(axis=1))
+    deep = np.full(len(points), -1.0)
+    if len(near):
+        deep[near] = -tg.signed_distance(seen[near], part, device="cpu").distance
+    return deep
+
+
 def lifted(part, height=0.1):
     return part.moving(tg.Twist(np.eye(4), (0.0, 0.0, height), (0.0, 0.0, 0.0)))
 
@@ -136,43 +156,69 @@ def test_deeper_than_the_deepest_is_always_told_and_shallower_than_the_depth_nev
         if depth > found.skin.deepest:
             assert found
             told[True] += 1
-        if depth < -1e-9:
+        if depth < skin - 4e-6:  # the pin may get as near as the tolerance
             assert not found
             told[False] += 1
     assert min(told.values()) > 5
 
 
-def test_the_window_lifter_set_flush_in_its_door_comes_out_as_it_did_with_play():
-    """The part is pushed back until it touches; from there the way that was free is free but for the skin."""
+MOUNTED = {name: lambda name=name: scene(name)[:2] for name in CASES}
+MOUNTED["plate between rails"] = lambda: (rails()[0], tg.Mesh.join(rails()[1], name="rails"))
+
+
+@pytest.mark.parametrize("name", MOUNTED)
+def test_while_it_is_free_but_for_the_skin_nothing_gets_deeper_and_what_is_told_is_as_deep(name, rng, effort):
+    """Mounted parts are pulled, pushed aside and tilted; points of the seat are followed through the part."""
+    part, seat = MOUNTED[name]()
+    points = points_on(seat, rng, 1000)
+    out = np.array([0.0, 0.2, 0.0] if name == "plate between rails" else [0.0, 0.0, 0.1])
+    told = 0
+    for attempt in range(effort(12, least=3)):
+        aside = 10.0 ** rng.uniform(-6.0, -1.5) if attempt else 0.0
+        way = out if attempt != 1 else -out  # once against the seat, if it is below
+        motion = tg.Twist(np.eye(4), way + rng.normal(0.0, aside, 3), rng.normal(0.0, 10.0 * aside, 3))
+        hit = tg.first_contact(part.moving(motion), seat, start="leaving", device="cpu")
+        assert hit.status != tg.Status.START
+        for time in np.linspace(0.0, min(hit.time, 1.0), 40):
+            assert depths(points, part, motion.pose(time)).max() <= hit.skin.deepest * (1.0 + 1e-6)
+        assert attempt or not hit  # straight out
+        if hit:
+            told += 1
+            tolerance = hit.skin.tolerance(None, max(part.extent, seat.extent))
+            at = depths(hit.contacts.point_b, part, motion.pose(hit.time)).max()
+            assert at >= hit.skin.depth - 2.0 * tolerance
+    assert told > 0
+
+
+@pytest.mark.parametrize("way", [(0.0, 0.0, 0.3), (-0.3, 0.0, 0.0)])
+def test_the_window_lifter_pressed_flush_into_its_door_comes_out_as_it_did_with_play(way):
+    """The part is set on a flat face of the door, half a skin deep; from there the way that was free is free still."""
     task = tg.generate.window_lifter()
     assert len(task.part.faces) + len(task.fixed.faces) >= 20_000
-    push = np.eye(4)
-    push[:3, 3] = 0.2 * (task.fixed.bounds.mean(axis=0) - task.free_path[-1][:3, 3])
-    ways = [
-        np.array(axis, float) * 0.3 for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (-1, 0, 0), (0, -1, 0), (0, 0, -1))
-    ]
-    hits = [
-        tg.first_contact(task.part.moving(tg.Twist(task.start, way, (0, 0, 0))), task.fixed, device="cpu")
-        for way in ways
-    ]
-    first = int(np.argmin([hit.time for hit in hits]))
-    assert hits[first]
+    pushed = task.part.moving(tg.Twist(task.start, way, (0, 0, 0)))
+    stop = tg.first_contact(pushed, task.fixed, options=tg.RigidOptions(contacts="all"), device="cpu")
+    assert len(stop.contacts) > 20
     skin = 2e-4
     flush = task.start.copy()
-    flush[:3, 3] += ways[first] * hits[first].time * (1.0 + 1e-9) + 1e-6 * np.sign(ways[first])
-    path = tg.Path(np.concatenate([flush[None], task.free_path]))
-    assert tg.check_path(task.part, task.fixed, path, device="cpu").time < 1e-6
-    check = tg.check_path(task.part, task.fixed, path, start="leaving", skin=skin, device="cpu")
+    flush[:3, 3] += np.array(way) * stop.time + 0.5 * skin * np.sign(way)
+    points = points_on(task.fixed, np.random.default_rng(0), 100_000)
+
+    def deepest(path, until=1.0):
+        return max(depths(points, task.part, path.pose(time)).max() for time in np.linspace(0.0, until, 60))
+
+    def checked(poses, **settings):
+        path = tg.Path(np.concatenate([flush[None], poses]))
+        return tg.check_path(task.part, task.fixed, path, instants=1, device="cpu", **settings)
+
+    assert checked(task.free_path).status == tg.Status.START
+    check = checked(task.free_path, start="leaving", skin=skin)
     assert not check, check
-    blocked = tg.check_path(
-        task.part,
-        task.fixed,
-        tg.Path(np.concatenate([flush[None], task.touching_path])),
-        start="leaving",
-        skin=skin,
-        device="cpu",
-    )
-    assert blocked
+    assert 0.49 * skin < deepest(check.path) <= check.skin.deepest
+    blocked = checked(task.touching_path, start="leaving", skin=skin)
+    assert blocked.status == tg.Status.CONTACT
+    assert deepest(blocked.path, blocked.time) <= blocked.skin.deepest
+    # The motor is made of pieces: at a seam the face of another piece may be a little nearer than the one touched.
+    assert depths(blocked.contacts.point_b, task.part, blocked.pose).max() > 0.9 * skin
 
 
 def test_chord_errors_are_the_sagitta_of_round_surfaces_and_nothing_else():
