@@ -51,6 +51,20 @@ def test_a_free_path_tells_its_clearance_and_exits_with_0(folder):
     assert "clearance: 1 m at t = 20 (near.ply)" in result.stdout
 
 
+def test_names_that_look_like_markup_are_printed_as_they_are_and_a_sentence_is_one_line(folder):
+    name = "[left] [red]door " + 50 * "x" + ".ply"
+    folder.joinpath("odd").mkdir()
+    for old, new in (("near.ply", name), ("part.ply", "[bold]part.ply")):
+        (folder / "odd" / new).write_bytes((folder / old).read_bytes())
+    part, obstacle = str(folder / "odd" / "[bold]part.ply"), str(folder / "odd" / name)
+    result = CliRunner().invoke(main, ["check", part, "--against", obstacle, "--path", str(folder / "bad.csv")])
+    assert result.exit_code == 1, result.output
+    assert f"with {name}   ([bold]part.ply along bad.csv)\n" in result.stdout
+    assert f"({name})\n" in result.stdout
+    told = CliRunner().invoke(main, ["info", part])
+    assert "[bold]part.ply" in told.stdout
+
+
 def test_json_has_times_of_the_file_verdicts_and_clearances(folder):
     answer = json.loads(call(folder, "bad.csv", "--json", "--instants", "2").stdout)
     assert answer["status"] == "contact"

@@ -174,6 +174,7 @@ def _as_data(found: PathCheck, names: list[str], scene: Scene) -> dict[str, Any]
 
 def _print(found: PathCheck, names: list[str], scene: Scene) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from tangere.query.contacts import Status
@@ -185,12 +186,17 @@ def _print(found: PathCheck, names: list[str], scene: Scene) -> None:
     if found:
         obstacle = names[found.contacts.body_b[0]] if len(found.contacts) else names[found.segment_obstacle.max()]
         verdict += f" at t = {_shown(scene, found.time, 9, down=True)} with {obstacle}"
-    console.print(f"[bold]{verdict}[/bold]   ({scene.title})", highlight=False)
+    console.print(f"[bold]{escape(verdict)}[/bold]   ({escape(scene.title)})", highlight=False, soft_wrap=True)
     clearance = found.clearance
     obstacle = names[clearance.obstacle[clearance.upper.argmin()]]
     at = _shown(scene, _least_time(found), down=bool(found))
     certain = "" if found else f"; certainly {_rounded_down(clearance.certain)} m all the way"
-    console.print(f"clearance: {clearance.least:.6g} m at t = {at} ({obstacle}){certain}", highlight=False)
+    console.print(
+        f"clearance: {clearance.least:.6g} m at t = {at} ({obstacle}){certain}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
     touching = [k for k, status in enumerate(found.segment_status) if status != Status.FREE]
     if not touching:
         return
@@ -199,11 +205,13 @@ def _print(found: PathCheck, names: list[str], scene: Scene) -> None:
         begin, end = (_shown(scene, time) for time in found.path.times[k : k + 2])
         at = _shown(scene, found.segment_time[k], down=True)
         status = Status(int(found.segment_status[k])).name.lower()
-        table.add_row(str(k), begin, end, status, at, names[found.segment_obstacle[k]])
+        table.add_row(str(k), begin, end, status, at, escape(names[found.segment_obstacle[k]]))
     console.print(table)
     free = len(found.segment_status) - len(touching)
     more = f"; {len(touching) - _ROWS} more touch, --json lists them" if len(touching) > _ROWS else ""
-    console.print(f"{free} of {len(found.segment_status)} segments are free{more}", highlight=False)
+    console.print(
+        f"{free} of {len(found.segment_status)} segments are free{more}", highlight=False, markup=False, soft_wrap=True
+    )
 
 
 def _rounded_down(length: float) -> str:

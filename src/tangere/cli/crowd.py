@@ -100,7 +100,7 @@ def crowd(
             simulation = getattr(scenarios, scenario)(points, behaviour=rule, seed=seed, device=device, **given)
         if look:
             viewer = stack.enter_context(_page(simulation))
-            console.print(f"watch it at {viewer.url} (Ctrl-C ends)", highlight=False)
+            console.print(f"watch it at {viewer.url} (Ctrl-C ends)", highlight=False, markup=False, soft_wrap=True)
             result = viewer.record(seconds)
         else:
             viewer = None
@@ -123,7 +123,7 @@ def crowd(
         travelled = "nobody is there yet" if math.isnan(result.travel_time) else f"{result.travel_time:.4g}"
         rows.append([escape("mean travel time of those [s]"), travelled])
         console.print(screen_table(f"{simulation!r}", ["measure", "at the end"], rows))
-        console.print("wrote " + ", ".join(map(str, written)), highlight=False)
+        console.print("wrote " + ", ".join(map(str, written)), highlight=False, markup=False, soft_wrap=True)
         if viewer is not None and not viewer.ended:
             viewer.run()
 

@@ -59,7 +59,7 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
     tables = (markdown_table(*table) for table in ((_PATHS, paths), (_SCENES, scenes), (_BATCHES, batches)))
     stacked(frames).save(out / "demo.png")
     write_report(out / "demo.md", ["# tangere demo", where, *tables])
-    console.print(f"wrote {out / 'demo.png'} and {out / 'demo.md'}", highlight=False)
+    console.print(f"wrote {out / 'demo.png'} and {out / 'demo.md'}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _paths(width: int, device: str | None) -> tuple[list[list[str]], list[np.ndarray]]:

@@ -103,6 +103,7 @@ def _as_data(hit: FirstContact, contacts: Contacts) -> dict[str, Any]:
 
 def _print(hit: FirstContact, contacts: Contacts, scene: Scene) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from tangere.query.contacts import Kind
@@ -110,7 +111,9 @@ def _print(hit: FirstContact, contacts: Contacts, scene: Scene) -> None:
     console = Console()
     upper = f", certain by {hit.time_upper:.9g}" if math.isfinite(hit.time_upper) else ""
     when = f" at t = {hit.time:.9g}{upper}" if math.isfinite(hit.time) else ""
-    console.print(f"[bold]{hit.status.name.lower()}[/bold]{when}   ({scene.title})", highlight=False)
+    console.print(
+        f"[bold]{hit.status.name.lower()}[/bold]{when}   ({escape(scene.title)})", highlight=False, soft_wrap=True
+    )
     if not len(contacts):
         return
     table = Table("time", "features", "a", "b", "gap", "point", "normal")

@@ -17,6 +17,7 @@ from tangere.cli.shared.options import units_option
 def info(mesh: Path, units: str | None, as_json: bool) -> None:
     """Say what is in a MESH file and what is unusual about it. Detection takes any of it."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from tangere.cli.shared.mesh_files import load_mesh
@@ -41,11 +42,11 @@ def info(mesh: Path, units: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json_text({"file": str(mesh), **rows}))
         return
-    table = Table(title=report.name, show_header=False, title_justify="left")
+    table = Table(title=escape(report.name), show_header=False, title_justify="left")
     low, high = ("(" + ", ".join(f"{x:.6g}" for x in corner) + ")" for corner in report.bounds)
     rows |= {"bounds": f"{low} to {high}", "extent": f"{loaded.extent:.6g}", "notes": "\n".join(report.notes) or "none"}
     for key, value in rows.items():
         table.add_row(
-            key.replace("_", " "), {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+            key.replace("_", " "), {True: "yes", False: "no"}[value] if isinstance(value, bool) else escape(str(value))
         )
     Console().print(table)

@@ -176,10 +176,10 @@ def _run(
         console.print(screen_table(title, ["phase", "mean", "median", "p99", "slowest"], rows))
     for path in saved:
         recorder.recording().save(path)
-        console.print(f"wrote {path}", highlight=False)
+        console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
     if png is not None:
         _draw(recorder.recording(), png, width, str(simulation.device))
-        console.print(f"wrote {png}", highlight=False)
+        console.print(f"wrote {png}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _rows(phases: dict[str, list[float]]) -> list[list[str]]:

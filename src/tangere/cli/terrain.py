@@ -72,7 +72,12 @@ def demo(out: Path, count: int, width: int, look: str | None, threads: int | Non
     console.print(screen_table(f"{sunk} ({where})", _WHEELS, wheel_rows))
     parts = ["# tangere terrain demo", where, markdown_table(_BARRELS, barrel_rows), f"{sunk}:"]
     write_report(out / "terrain.md", [*parts, markdown_table(_WHEELS, wheel_rows)])
-    console.print(f"wrote {out / 'barrels.png'}, {out / 'wheels.png'} and {out / 'terrain.md'}", highlight=False)
+    console.print(
+        f"wrote {out / 'barrels.png'}, {out / 'wheels.png'} and {out / 'terrain.md'}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
     if look is not None:
         open_page(scenes[look], scenes[look].time_range[1])
 
@@ -243,12 +248,13 @@ def _as_data(bodies: Analytic, contacts: Contacts) -> dict[str, Any]:
 
 def _print(bodies: Analytic, contacts: Contacts, title: str) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
     touching = len(set(contacts.query.tolist()))
     told = f"{touching} of {len(bodies)} {'touches' if touching == 1 else 'touch'}, {len(contacts)} contacts"
-    console.print(f"[bold]{told if touching else 'free'}[/bold]   ({title})", highlight=False)
+    console.print(f"[bold]{told if touching else 'free'}[/bold]   ({escape(title)})", highlight=False, soft_wrap=True)
     if not touching:
         return
     table = Table("body", "gap", "point", "normal")

@@ -37,9 +37,14 @@ def warm(device: str | None) -> None:
     new = len(compiled_files() - before)
     where = " and ".join(place.alias for place in devices)
     if not new:
-        console.print(f"everything is there: no kernel had to be compiled for {where}", highlight=False)
+        console.print(
+            f"everything is there: no kernel had to be compiled for {where}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
         return
     rows = [[room, f"{taken:.1f} s"] for room, taken in seconds.items()]
     rows.append(["all", f"{sum(seconds.values()):.1f} s"])
-    console.print(f"{new} modules of kernels compiled for {where}", highlight=False)
+    console.print(f"{new} modules of kernels compiled for {where}", highlight=False, markup=False, soft_wrap=True)
     console.print(screen_table("", ["room", "time"], rows))
