@@ -17,8 +17,8 @@ HEADER = (
 )
 
 
-def step_text(corners, faces, unit: str) -> str:
-    """A STEP file (AP214) with one solid of plane faces."""
+def step_text(corners, faces, unit: str, *, coloured: bool = False) -> str:
+    """A STEP file (AP214) with one solid of plane faces, if asked for each in a colour of its own."""
     lines: list[str] = []
 
     def add(entity: str) -> str:
@@ -60,6 +60,18 @@ def step_text(corners, faces, unit: str) -> str:
     origin = placement([0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     body = add(f"FACETED_BREP_SHAPE_REPRESENTATION('',({origin},{brep}),{space})")
     add(f"SHAPE_DEFINITION_REPRESENTATION({shape},{body})")
+    styled = []
+    for k, side in enumerate(sides if coloured else []):
+        colour = add(f"COLOUR_RGB('',{0.2 * k:.1f},0.5,0.5)")
+        fill = add(f"FILL_AREA_STYLE_COLOUR('',{colour})")
+        filled = add(f"FILL_AREA_STYLE('',({fill}))")
+        area = add(f"SURFACE_STYLE_FILL_AREA({filled})")
+        style = add(f"SURFACE_SIDE_STYLE('',({area}))")
+        usage = add(f"SURFACE_STYLE_USAGE(.BOTH.,{style})")
+        given = add(f"PRESENTATION_STYLE_ASSIGNMENT(({usage}))")
+        styled.append(add(f"STYLED_ITEM('',({given}),{side})"))
+    if styled:
+        add(f"MECHANICAL_DESIGN_GEOMETRIC_PRESENTATION_REPRESENTATION('',({','.join(styled)}),{space})")
     return HEADER + "\n".join(lines) + "\nENDSEC;\nEND-ISO-10303-21;\n"
 
 
@@ -71,6 +83,14 @@ def test_a_step_file_becomes_a_closed_mesh_in_metres(tmp_path, suffix, unit, met
     assert mesh.topology.is_closed
     assert np.allclose(mesh.bounds, np.array([[0, 0, 0], [30, 20, 10]]) * metre, rtol=1e-6)
     assert mesh.mass_properties().volume == pytest.approx(1000.0 * metre**3, rel=1e-5)
+
+
+def test_a_solid_whose_faces_have_colours_of_their_own_is_one_closed_mesh(tmp_path):
+    pytest.importorskip("cascadio", reason="reading STEP needs the extra [cad]")
+    (tmp_path / "wedge.step").write_text(step_text(CORNERS, FACES, ".MILLI.", coloured=True))
+    mesh = Mesh.load(tmp_path / "wedge.step")
+    assert mesh.topology.is_closed
+    assert mesh.mass_properties().volume == pytest.approx(1e-6, rel=1e-5)
 
 
 def test_a_step_file_that_is_none_is_refused(tmp_path):

@@ -50,7 +50,9 @@ def read_mesh(path: str | PathLike[str], units: str | None = None) -> tuple[np.n
         raise MissingExtraError("cascadio", "cad")
     try:
         with warnings.catch_warnings(action="ignore"):  # trimesh's own, about normals and colours we do not read
-            scene = trimesh.load_scene(path, process=False, maintain_order=True, skip_materials=True)
+            # Primitives of a solid would be merged by material, of which there is none.
+            apart = {"merge_primitives": False} if path.suffix.lower() in _SOLIDS else {}
+            scene = trimesh.load_scene(path, process=False, maintain_order=True, skip_materials=True, **apart)
         parts = [part for part in scene.dump() if isinstance(part, trimesh.Trimesh)]
     except Exception as error:  # each of trimesh's readers fails in its own way
         # trimesh then looks in vain for the file cascadio should have written, in a folder nobody knows
