@@ -4,5 +4,15 @@ from tangere.query.proximity.api import find_near, proximity
 from tangere.query.proximity.contact_buffer import ContactBuffer
 from tangere.query.proximity.detector import Detector
 from tangere.query.proximity.exclusion import Exclusion
+from tangere.query.proximity.posed import PosedColumns, PosedContacts, PosedProximity
 
-__all__ = ["ContactBuffer", "Detector", "Exclusion", "find_near", "proximity"]
+__all__ = [
+    "ContactBuffer",
+    "Detector",
+    "Exclusion",
+    "PosedColumns",
+    "PosedContacts",
+    "PosedProximity",
+    "find_near",
+    "proximity",
+]

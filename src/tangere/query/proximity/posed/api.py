@@ -1,0 +1,169 @@
+"""Which features of rigid bodies, each posed, are nearer than a distance and hold them apart?
+
+Question:  of many pairs of bodies at once: which vertices, edges and faces are constraints, and how near is each pair?
+Method:    one descent of two OBB trees for each pair, at the poses as they are: nothing is refitted and no mesh is
+           copied. What is listed are *constraints*: the points nearest to each other lie within both features, and the
+           direction between them in both normal cones, up to a tilt; flat places count as one face.
+Sound:     every such pair of features is listed, each once, in canonical order, the same bits for any number of
+           threads. `least` is not above the distance of the surfaces, and not more than rounding below it
+           (see `tg.distance`), up to the distance asked about. Nothing is cut off: room grows with what is found.
+Known as:  contact generation, contact manifolds of meshes; the contact manager of Redon 2002, chapter 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.query.proximity.posed.result import PosedContacts
+from tangere.query.proximity.posed.shapes import shape_tables
+from tangere.query.proximity.posed.traversal import BAD_POSE
+from tangere.query.proximity.posed.workspace import PosedWorkspace
+from tangere.runtime import (
+    Arrays,
+    InputError,
+    NonCopyable,
+    check_kind,
+    choose_device,
+    fraction,
+    on_own_threads,
+    thread_count,
+    to_numpy,
+)
+from tangere.shape.mesh import Mesh
+
+#: sin of how far a direction may leave a normal cone: a box that rocks by less keeps its four corners.
+TILT = 0.15
+#: Meshes with more triangles are worth a thread each; of others so many pairs are.
+_LARGE, _SMALL_PAIRS = 500, 32
+#: The least number of pairs to have room for.
+_LEAST_ROOM = 16
+
+
+class PosedProximity(NonCopyable, instead="make another one of the same meshes"):
+    """Contacts of rigid bodies wherever they are; trees and features are prepared once for each distinct mesh.
+
+    Args:
+        meshes: one for each body; bodies may share one. Open ones, sheets and those with non-manifold edges are fine.
+        tilt: sin of how far the direction of a contact may leave the normal cones of its features.
+        device: where to compute; None means CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
+
+    Example:
+        >>> import numpy as np, tangere as tg
+        >>> box = tg.generate.box((1, 1, 1))
+        >>> near = tg.PosedProximity([box, box], device="cpu")
+        >>> poses = np.stack([np.eye(4), np.eye(4)])
+        >>> poses[1, :3, 3] = 0.2, 0.1, 1.001
+        >>> found = near.at(poses, [[1, 0]], distance=0.01)
+        >>> len(found), round(float(found.least[0]), 9)
+        (4, 0.001)
+    """
+
+    def __init__(
+        self,
+        meshes: Sequence[Mesh],
+        *,
+        tilt: float = TILT,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.meshes = tuple(meshes)
+        if not self.meshes:
+            raise InputError("PosedProximity: there are no meshes")
+        for body, mesh in enumerate(self.meshes):
+            check_kind(mesh, Mesh, f"PosedProximity: meshes[{body}]")
+        self.tilt, self.threads = fraction(tilt, "tilt"), threads
+        self.device = choose_device(device)
+        self._shapes = shape_tables(self.meshes, self.device)
+        large = max(len(mesh.faces) for mesh in self.meshes) > _LARGE
+        self._grain = 1 if large else _SMALL_PAIRS
+        self._spare: list[PosedWorkspace] = []
+
+    def __repr__(self) -> str:
+        return f"PosedProximity({len(self.meshes)} bodies, on {self.device})"
+
+    @on_own_threads
+    def find(self, pairs: Arrays, rotation: Arrays, origin: Arrays, distance: Arrays) -> PosedContacts:
+        """The contacts of pairs of bodies, x = rotation p + origin being where point p of a body's mesh is.
+
+        Args:
+            pairs: numbers of two bodies each, (n, 2).
+            rotation: of every body, (bodies, 3, 3) or `wp.mat33d`.
+            origin: of every body, (bodies, 3) or `wp.vec3d` [m].
+            distance: features nearer than this are contacts, one or (n,), not negative [m].
+        """
+        numbers = self._checked_pairs(pairs)
+        count = len(numbers)
+        workspace = self._workspace(count)
+        workspace.write("pairs", numbers, count)
+        workspace.write("rotation", self._checked(rotation, "rotation", (3, 3), wp.mat33d), len(self.meshes))
+        workspace.write("origin", self._checked(origin, "origin", (3,), wp.vec3d), len(self.meshes))
+        workspace.write("limit", _checked_distance(distance, count), count)
+        contacts, state = workspace.run(count)
+        if state == BAD_POSE:
+            self._refuse_poses(workspace, count)
+        return PosedContacts(workspace, numbers, contacts, self._spare)
+
+    def at(self, poses: Arrays, pairs: Arrays, distance: Arrays) -> PosedContacts:
+        """The same for bodies at `poses`, (bodies, 4, 4)."""
+        matrices = to_numpy(poses, "poses")
+        if matrices.shape != (len(self.meshes), 4, 4):
+            raise InputError(f"poses must have shape ({len(self.meshes)}, 4, 4), not {matrices.shape}")
+        return self.find(pairs, matrices[:, :3, :3], matrices[:, :3, 3], distance)
+
+    def _workspace(self, count: int) -> PosedWorkspace:
+        """One that nobody reads from any more, with room for `count` pairs."""
+        threads = thread_count()
+        for k, workspace in enumerate(self._spare):
+            if workspace.room >= count and workspace.threads == threads:
+                return self._spare.pop(k)
+        room = max(_LEAST_ROOM, 1 << (count - 1).bit_length() if count else 0)
+        self._spare[:] = [workspace for workspace in self._spare if workspace.room >= room]
+        return PosedWorkspace(self._shapes, len(self.meshes), room, self.tilt, self.device, threads, self._grain)
+
+    def _checked_pairs(self, pairs: Arrays) -> np.ndarray:
+        numbers = to_numpy(pairs, "pairs", None)
+        if numbers.size == 0:
+            return np.zeros((0, 2), np.int32)
+        if numbers.ndim != 2 or numbers.shape[1] != 2 or numbers.dtype.kind not in "iu":
+            raise InputError(f"pairs must be whole numbers of shape (n, 2), not {numbers.dtype} of {numbers.shape}")
+        if numbers.min() < 0 or numbers.max() >= len(self.meshes):
+            row = int(np.argmax(((numbers < 0) | (numbers >= len(self.meshes))).any(axis=1)))
+            raise InputError(f"pairs[{row}] is {numbers[row].tolist()} but there are {len(self.meshes)} bodies")
+        same = numbers[:, 0] == numbers[:, 1]
+        if same.any():
+            raise InputError(f"pairs[{int(np.argmax(same))}] is a body with itself")
+        return numbers
+
+    def _checked(self, data: Arrays, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+        count = len(self.meshes)
+        if isinstance(data, wp.array) and data.dtype is dtype:
+            if data.shape != (count,):
+                raise InputError(f"{name} must have a row for each of {count} bodies, not {data.shape}")
+            return data
+        rows = to_numpy(data, name)
+        if rows.shape != (count, *shape):
+            expected = ", ".join(map(str, (count, *shape)))
+            raise InputError(f"{name} must have shape ({expected}), not {rows.shape}")
+        return rows
+
+    def _refuse_poses(self, workspace: PosedWorkspace, count: int) -> None:
+        bad = int(np.argmax(workspace.status.numpy()[:count] == BAD_POSE))
+        pair = workspace.queries.pairs.numpy()[bad].tolist()
+        self._spare.append(workspace)
+        raise InputError(f"pairs[{bad}]: body {pair[0]} or {pair[1]} is not placed by a finite rotation and origin")
+
+
+def _checked_distance(distance: Arrays, count: int) -> np.ndarray | float:
+    if isinstance(distance, wp.array):
+        distance = distance.numpy()
+    limit = np.asarray(distance, np.float64)
+    if limit.shape not in ((), (count,)):
+        raise InputError(f"distance must be one number or have shape ({count},), not {limit.shape}")
+    if not (np.min(limit, initial=0.0) >= 0.0 and np.max(limit, initial=0.0) < np.inf):
+        raise InputError("distance must be finite and not negative")
+    return limit

@@ -1,0 +1,107 @@
+"""What was found about pairs of posed bodies: contacts on the device, and as the record that all queries share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import warp as wp
+
+from tangere.query.contacts.record import Contacts, Kind
+from tangere.query.proximity.posed.traversal import OVERLAP
+from tangere.query.proximity.posed.workspace import PosedWorkspace
+from tangere.runtime import NonCopyable
+
+Made = TypeVar("Made")
+
+
+class PosedContacts(NonCopyable, instead="take its contacts, which are in main memory"):
+    """The contacts of n pairs of bodies, ordered by pair and key; those of pair i are rows first[i] … first[i + 1] - 1.
+
+    Arrays on the device belong to this answer: they are used again when nobody holds it any more. `contacts`, `least`
+    and `status` are copies in main memory.
+    """
+
+    def __init__(self, workspace: PosedWorkspace, pairs: np.ndarray, count: int, spare: list[PosedWorkspace]) -> None:
+        self._workspace, self._spare = workspace, spare
+        self.pairs = pairs  #: (n, 2) int: the bodies of each pair
+        self.count = count  #: how many contacts there are
+
+    def __del__(self) -> None:
+        self._spare.append(self._workspace)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __repr__(self) -> str:
+        return f"PosedContacts({self.count} of {len(self.pairs)} pairs, on {self._workspace.device})"
+
+    @property
+    def columns(self) -> Any:
+        """`PosedColumns` on the device, for kernels; only the first `count` rows count."""
+        return self._workspace.columns
+
+    @property
+    def first(self) -> wp.array:
+        """(n + 1,) int32 on the device: the first contact of each pair; the array may be longer."""
+        return self._workspace.first
+
+    @property
+    def least_distance(self) -> wp.array:
+        """`least` on the device; the array may be longer."""
+        return self._workspace.least
+
+    def kept(self, make: Callable[[PosedWorkspace], Made]) -> Made:
+        """What `make` made for the arrays of this answer, now or for an answer before."""
+        return self._workspace.kept(make)
+
+    @cached_property
+    def least(self) -> np.ndarray:
+        """(n,) a lower bound of the distance of each pair's surfaces, up to rounding the distance itself, or the
+        distance asked about where that is less; 0 where they pass through each other [m].
+        """
+        return self._rows(self._workspace.least, len(self.pairs))
+
+    @cached_property
+    def status(self) -> np.ndarray:
+        """(n,) int32: 0 apart or touching, 1 passing through each other."""
+        return self._rows(self._workspace.status, len(self.pairs))
+
+    @property
+    def overlapping(self) -> np.ndarray:
+        """(n,) bool: pairs that pass through each other: where, and how deep, is not told."""
+        return self.status == OVERLAP
+
+    @cached_property
+    def contacts(self) -> Contacts:
+        """The contacts in main memory; `query` is the pair."""
+        columns = {
+            name: self._rows(getattr(self.columns, name), self.count)
+            for name in (
+                "pair",
+                "kind",
+                "feature_a",
+                "feature_b",
+                "point_a",
+                "point_b",
+                "normal",
+                "gap",
+                "weights",
+                "key",
+            )
+        }
+        pair, kind = columns.pop("pair"), columns.pop("kind")
+        bodies = self.pairs[pair]
+        return Contacts.of(
+            **columns,
+            query=pair,
+            kind=np.where(kind == 2, Kind.EDGE_EDGE, Kind.VERTEX_FACE),
+            vertex_on=(kind == 1).astype(np.uint8),
+            body_a=bodies[:, 0],
+            body_b=bodies[:, 1],
+        )
+
+    def _rows(self, array: wp.array, count: int) -> np.ndarray:
+        return array[:count].numpy().copy() if count else np.zeros((0, *array.numpy().shape[1:]), array.numpy().dtype)
