@@ -131,3 +131,33 @@ def test_what_is_no_solid_has_no_mass_and_says_why(mesh, message):
 def test_a_density_must_be_positive(density):
     with pytest.raises(InputError, match="Mesh 'box': density must be positive"):
         generate.box().mass_properties(density)
+
+
+def test_a_sheet_weighs_its_area_and_turns_like_a_plate():
+    plate = generate.sheet(8, size=(2.0, 1.0))
+    found = plate.sheet_mass_properties(3.0)
+    assert found.mass == pytest.approx(6.0)
+    assert found.volume == 0.0
+    expected = np.diag([6.0 * 1.0 / 12.0, 6.0 * 4.0 / 12.0, 6.0 * 5.0 / 12.0])
+    np.testing.assert_allclose(found.inertia, expected, atol=1e-14)
+
+
+def test_a_sheet_weighs_as_many_points_spread_over_it(rng):
+    ball = generate.bumpy_sphere(320)
+    ball = ball.replace(vertices=ball.vertices + [7.0, -2.0, 4.0])
+    corners = ball.vertices[ball.faces]
+    weights = rng.dirichlet(np.ones(3), size=(len(corners), 1000))
+    points = np.einsum("mki,mij->mkj", weights, corners).reshape(-1, 3)
+    weight = np.repeat(ball.face_areas / 1000, 1000)
+    mean = weight @ points / weight.sum()
+    second = np.einsum("n,ni,nj->ij", weight, points - mean, points - mean)
+    found = ball.sheet_mass_properties()
+    assert found.mass == pytest.approx(ball.face_areas.sum())
+    np.testing.assert_allclose(found.centre, mean, atol=5e-3)
+    np.testing.assert_allclose(found.inertia, np.trace(second) * np.eye(3) - second, rtol=0.02, atol=0.02)
+
+
+def test_a_sheet_without_area_says_so():
+    line = Mesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]], name="line")
+    with pytest.raises(InputError, match="no area"):
+        line.sheet_mass_properties()

@@ -1,9 +1,9 @@
-"""Mass, centre and inertia of the solid a closed mesh encloses.
+"""Mass, centre and inertia of the solid a closed mesh encloses, or of the sheet that any mesh is.
 
-Question: mass, centre of mass and inertia tensor of a uniform solid.
+Question: mass, centre of mass and inertia tensor of a uniform solid, or of a uniform sheet along the triangles.
 Method:   the solid is the signed sum of the tetrahedra between a reference point and each triangle; the integrals of
-          1, x and x x^T over a tetrahedron are polynomials in its corners, so the result is exact up to rounding.
-          The reference is the middle of the bounding box: far from the origin nothing cancels.
+          1, x and x x^T over a tetrahedron, or over a triangle, are polynomials in its corners, so the result is exact
+          up to rounding. The reference is the middle of the bounding box: far from the origin nothing cancels.
 Known as: polyhedral mass properties (Mirtich 1996 by the divergence theorem; here by signed tetrahedra, as Tonon 2004).
 """
 
@@ -19,10 +19,10 @@ from tangere.shape.mesh.topology import Topology
 
 @dataclass(frozen=True, eq=False)
 class MassProperties:
-    """What a uniform solid weighs and how it resists turning."""
+    """What a uniform solid or sheet weighs and how it resists turning."""
 
     mass: float  #: [kg]
-    volume: float  #: [m^3]
+    volume: float  #: [m^3]; of a sheet 0
     centre: np.ndarray  #: (3,) centre of mass [m]
     inertia: np.ndarray  #: (3, 3) about `centre`, along the axes of the mesh [kg m^2]
 
@@ -58,6 +58,31 @@ def solid_mass_properties(vertices: np.ndarray, topology: Topology, density: flo
         centre=reference + centre,
         inertia=density * 0.5 * (inertia + inertia.T),
     )
+
+
+def sheet_mass_properties(vertices: np.ndarray, topology: Topology, areal_density: float, name: str) -> MassProperties:
+    """Mass properties of a sheet along the triangles, open or closed, of any orientation.
+
+    Args:
+        vertices: shape (n, 3) [m].
+        topology: the triangles.
+        areal_density: [kg/m^2].
+        name: what to call the mesh in an error.
+    """
+    if not (np.isfinite(areal_density) and areal_density > 0.0):
+        raise InputError(f"Mesh {name!r}: areal density must be positive, not {areal_density}")
+    reference = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    a, b, c = np.moveaxis((vertices - reference)[topology.faces], 1, 0)
+    areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    area = float(areas.sum())
+    if area <= 0.0:
+        raise InputError(f"Mesh {name!r}: its triangles have no area, so it has no mass as a sheet")
+    centre = areas @ (a + b + c) / (3.0 * area)
+    # Over a triangle: integral of x x^T = A / 12 (aa^T + bb^T + cc^T + ss^T), s = a + b + c.
+    second = sum(np.einsum("n,ni,nj->ij", areas, p, p) for p in (a, b, c, a + b + c)) / 12.0
+    second = second - area * np.outer(centre, centre)
+    inertia = np.trace(second) * np.eye(3) - second
+    return MassProperties(areal_density * area, 0.0, reference + centre, areal_density * 0.5 * (inertia + inertia.T))
 
 
 def _require_solid(topology: Topology, name: str) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tangere.runtime import Arrays, InputError, check_kind, read_only, read_only_copy, to_numpy, view_room
 from tangere.shape.mesh.files import read_mesh, weld_vertices, write_mesh
-from tangere.shape.mesh.mass import MassProperties, solid_mass_properties
+from tangere.shape.mesh.mass import MassProperties, sheet_mass_properties, solid_mass_properties
 from tangere.shape.mesh.report import Report, report_on
 from tangere.shape.mesh.topology import Topology
 from tangere.shape.mesh.units import MeshSource
@@ -227,6 +227,14 @@ class Mesh:
             density: [kg/m^3].
         """
         return solid_mass_properties(self.vertices, self.topology, density, self.name)
+
+    def sheet_mass_properties(self, areal_density: float = 1.0) -> MassProperties:
+        """Mass, centre and inertia of a uniform sheet along the triangles; the mesh may be open.
+
+        Args:
+            areal_density: [kg/m^2], density times thickness.
+        """
+        return sheet_mass_properties(self.vertices, self.topology, areal_density, self.name)
 
     @property
     def _face_crosses(self) -> np.ndarray:
