@@ -1,1 +1,11 @@
 """What happens next: rigid parts that touch, slide and bounce, and never interpenetrate."""
+
+from tangere.dynamics.body import Body
+from tangere.dynamics.energy import RigidEnergy
+from tangere.dynamics.joint import WorldJoint
+from tangere.dynamics.material import Material
+from tangere.dynamics.stepping.report import Truncation
+from tangere.dynamics.world import World
+from tangere.dynamics.world_body import WorldBody
+
+__all__ = ["Body", "Material", "RigidEnergy", "Truncation", "World", "WorldBody", "WorldJoint"]

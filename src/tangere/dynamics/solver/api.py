@@ -118,6 +118,11 @@ class Solver(NonCopyable):
         self._launches: dict[str, PreparedLaunch] = {}
         self._key: tuple = ()
 
+    @property
+    def islands(self) -> Islands:
+        """The islands of the last problem, on the device."""
+        return self._islands
+
     @on_own_threads
     def solve(
         self,

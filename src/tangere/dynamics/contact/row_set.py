@@ -1,0 +1,194 @@
+"""The contact rows of a world from step to step: their arrays, and the launches that fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.dynamics.body import Body
+from tangere.dynamics.contact.hits import make_hit_rows, straighten_rows
+from tangere.dynamics.contact.rows import (
+    Distances,
+    KeptRows,
+    RowFacts,
+    SurfaceTable,
+    keep_rows,
+    make_rows,
+    place_rows,
+    placed_rows,
+)
+from tangere.dynamics.material import Surfaces
+from tangere.dynamics.solver import ContactRowArrays, reserve
+from tangere.dynamics.state import BodyConstants, BodyState, distinct_meshes
+from tangere.query.contacts import Contacts, Kind
+from tangere.runtime import PreparedLaunch, to_numpy
+
+#: Rows there is room for at first.
+ROOM = 64
+
+
+class RowSet:
+    """Contact rows: those of near features, then those of hits.
+
+    Args:
+        motion: how bodies go in the step.
+    """
+
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        surfaces: Surfaces,
+        table: BodyConstants,
+        state: BodyState,
+        motion: wp.array,
+        distances: Distances,
+        second_order: bool,
+        device: wp.Device,
+    ) -> None:
+        self._device, self._table, self._state = device, table, state
+        self._motion, self._distances = motion, distances
+        self._second_order = int(second_order)
+        self._surfaces = surface_table(bodies, surfaces, device)
+        self.arrays: Any = ContactRowArrays()  #: as the solver takes them
+        self.facts: Any = RowFacts()
+        self.placing: Any = ContactRowArrays()  #: the rows that move contacts apart which are too near
+        self._kept: Any = KeptRows()
+        self._kept_count = wp.zeros(1, dtype=wp.int32, device=device)
+        self._begin = wp.zeros(1, dtype=wp.int32, device=device)
+        self.count, self.gathered = 0, 0  #: rows, and those of them that are no hits
+        self._room, self._found = 0, None
+        self._make: PreparedLaunch | None = None
+        self._reserve(ROOM)
+
+    def _reserve(self, count: int) -> None:
+        """Room for more rows; what is there stays."""
+        if count <= self._room:
+            return
+        device, self._room = self._device, 2 * count
+        for rows in (self.arrays, self.facts, self.placing, self._kept):
+            reserve(rows, count, device)
+        for name in ("body_a", "body_b", "arm_a", "arm_b", "frame"):
+            setattr(self.placing, name, getattr(self.arrays, name))
+        room = len(self.arrays.body_a)
+        self._lack, self._pushed = (wp.zeros(room, dtype=wp.float64, device=device) for _ in range(2))
+        arrays, facts, placing, distances = self.arrays, self.facts, self.placing, self._distances
+        most = 0.1 * float(distances.security)
+        self._place = PreparedLaunch(
+            place_rows,
+            [arrays, facts, self._motion, self._table, self._state, self._surfaces, distances, most]
+            + [self._second_order, placing.bias, placing.friction, placing.impulse, self._lack],
+            device,
+            grain=512,
+        )
+        self._keep = PreparedLaunch(keep_rows, [arrays, facts, self._pushed, distances, self._kept], device, grain=512)
+        self._straighten = PreparedLaunch(straighten_rows, [facts, float(distances.dt), arrays.bias], device)
+        self._measure: PreparedLaunch | None = None
+        self._make = None
+
+    # -- in a step -----------------------------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """No rows."""
+        self.count = self.gathered = 0
+
+    def make(self, columns: Any, chosen: wp.array, count: int, pairs: wp.array) -> None:
+        """Rows of the chosen of the contacts found between pairs of bodies."""
+        self._reserve(count)
+        given = (columns.key.ptr, chosen.ptr, pairs.ptr)
+        if self._make is None or given != self._found:
+            arguments = [chosen, columns, pairs, self._table, self._state, self._surfaces, self._distances]
+            arguments += [self._kept, self._kept_count, self._second_order, self.arrays, self.facts]
+            self._make, self._found = PreparedLaunch(make_rows, arguments, self._device, grain=256), given
+        self._make(count)
+        self.count = self.gathered = count
+
+    def add_hits(self, pairs: wp.array, answer: Any, hits: np.ndarray) -> None:
+        """Rows of those pairs asked about that were hit."""
+        device, more = self._device, len(hits)
+        self._reserve(self.count + more)
+        self._begin.fill_(self.count)
+        columns = answer.columns
+        arguments = [wp.array(hits, dtype=wp.int32, device=device), pairs, answer.time]
+        arguments += [columns.point_a, columns.point_b, columns.normal]
+        arguments += [self._table, self._state, self._motion, self._surfaces, self._distances, self._begin]
+        PreparedLaunch(make_hit_rows, [*arguments, self.arrays, self.facts], device, grain=256)(more)
+        self.count += more
+
+    def straighten(self) -> bool:
+        """Leave out of the rows what hits showed beyond their approach: it is for motions, not for velocities.
+
+        Whether there was any.
+        """
+        if self.count == self.gathered:
+            return False
+        self._straighten.launch(self.count - self.gathered, self.gathered)
+        return True
+
+    def place(self) -> float:
+        """The rows that move contacts apart; by how much the most [m]."""
+        self._place(self.count)
+        self._pushed.zero_()
+        return float(self._lack.numpy()[: self.count].max(initial=0.0))
+
+    def measure(self, placed: wp.array) -> None:
+        """See how far that has been done."""
+        if self._measure is None:
+            arguments = [self.arrays, placed, self._lack, float(self._distances.dt), self._pushed]
+            self._measure = PreparedLaunch(placed_rows, arguments, self._device, grain=512)
+        self._measure(self.count)
+
+    def keep(self) -> None:
+        """The step is done: impulses and targets of its rows are where the next one begins."""
+        self._keep(self.gathered)
+        self._kept_count.fill_(self.gathered)
+
+    def forget(self) -> None:
+        """No rows, and no warm starts."""
+        self.clear()
+        self._kept_count.zero_()
+
+    # -- looking -------------------------------------------------------------------------------------------------------
+
+    def contacts(self) -> Contacts:
+        """The rows as contacts, where the step began."""
+        columns = {name: self._read(self.facts, name) for name in ("point_a", "point_b", "gap", "kind", "key")}
+        kind = columns["kind"]
+        return Contacts.of(
+            point_a=columns["point_a"],
+            point_b=columns["point_b"],
+            normal=np.ascontiguousarray(self._read(self.arrays, "frame")[:, 0]),
+            gap=columns["gap"],
+            kind=np.select([kind < 0, kind == 2], [int(Kind.NONE), int(Kind.EDGE_EDGE)], int(Kind.VERTEX_FACE)),
+            vertex_on=(kind == 1).astype(np.uint8),
+            feature_a=self._read(self.facts, "feature_a"),
+            feature_b=self._read(self.facts, "feature_b"),
+            body_a=self._read(self.arrays, "body_a"),
+            body_b=self._read(self.arrays, "body_b"),
+            key=columns["key"],
+        )
+
+    def impulses(self) -> np.ndarray:
+        """(n, 3) that the first body of each contact got in the last step, in the world frame [N s]."""
+        return np.einsum("nij,ni->nj", self._read(self.arrays, "frame"), self._read(self.arrays, "impulse"))
+
+    def _read(self, rows: Any, name: str) -> np.ndarray:
+        return to_numpy(getattr(rows, name), name, None)[: self.count].copy()
+
+
+def surface_table(bodies: Sequence[Body], surfaces: Surfaces, device: wp.Device) -> Any:
+    """Friction, restitution and edges as kernels take them."""
+    table: Any = SurfaceTable()
+    table.kinds = len(surfaces.friction)
+    table.friction = wp.array(surfaces.friction.ravel(), dtype=wp.float64, device=device)
+    table.restitution = wp.array(surfaces.restitution.ravel(), dtype=wp.float64, device=device)
+    meshes = distinct_meshes(bodies)
+    ends = [mesh.vertices[mesh.edges] for mesh in meshes]
+    ways = np.concatenate([pair[:, 1] - pair[:, 0] for pair in ends])
+    length = np.linalg.norm(ways, axis=1, keepdims=True)
+    table.edge = wp.array(ways / np.where(length > 0.0, length, 1.0), dtype=wp.vec3d, device=device)
+    first = np.cumsum([0] + [len(mesh.edges) for mesh in meshes])[:-1]
+    table.edge_first = wp.array(first.astype(np.int32), dtype=wp.int32, device=device)
+    return table

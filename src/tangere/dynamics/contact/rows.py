@@ -1,0 +1,275 @@
+"""Contact rows of a step: what near features ask of the velocities, to second order in time.
+
+Question: which inequality keeps two near features from passing through each other during a step?
+Method:   a gap g with the relative velocity u and the second derivative kappa is about g + dt u + dt^2/2 kappa at the end
+          of the step; it shall not be below the security distance, or below what it is where that is less:
+          u + max(g - target, 0) / dt + dt/2 min(kappa, 0) >= 0. Contacts that pushed in the last step have kappa of the
+          velocities they left behind, so that what swings or rolls keeps its energy, but no more than what makes them
+          leave as fast as they came, so that it gains none. What is left of it, and what is nearer than its target, is
+          put right by `placement`, which moves bodies and changes no velocities.
+          The target of a contact is the least of the security distance and the gap it was born with; it follows the gap
+          where that opens, and gives way where other contacts oppose: parts that fit more tightly than the security
+          distance keep moving.
+Known as: non-penetration rows with velocity-dependent terms (Redon 2002, equation 5.8); speculative contacts;
+          repositioning (Redon 2002, equation 6.2), split impulses.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.dynamics.contact.second_order import gap_acceleration
+from tangere.dynamics.solver import ContactRowArrays, contact_frame, vec6d
+from tangere.dynamics.state import BodyConstants, BodyState, at_point
+from tangere.query.proximity import PosedColumns
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+#: Of how much a contact below its target is moved apart in one step.
+RECOVERY = wp.constant(wp.float64(0.2))
+#: Of the security distance: contacts born nearer than this are moved apart to it, by so much of it in one step.
+LEAST_TARGET, GROWTH = wp.constant(wp.float64(0.1)), wp.constant(wp.float64(0.01))
+
+
+@wp.struct
+class RowFacts:
+    """What a world knows of its rows besides what the solver needs, one element each."""
+
+    key: wp.array[wp.int64]  # -1: the row of a hit, which has no warm start
+    kind: wp.array[int]
+    feature_a: wp.array[int]
+    feature_b: wp.array[int]
+    point_a: wp.array[wp.vec3d]  # [m]
+    point_b: wp.array[wp.vec3d]
+    gap: wp.array[wp.float64]  # [m]
+    target: wp.array[wp.float64]  # least gap asked for [m]
+    bend: wp.array[wp.float64]  # below 0: what a hit showed that the gap loses beyond its approach [m]
+    restitution: wp.array[wp.float64]
+
+
+@wp.struct
+class KeptRows:
+    """Rows of the last step, in rising order of (body a, body b, key): where warm starts come from."""
+
+    body_a: wp.array[int]
+    body_b: wp.array[int]
+    key: wp.array[wp.int64]
+    impulse: wp.array[wp.vec3d]  # in the world frame [N s]
+    target: wp.array[wp.float64]  # [m]
+
+
+@wp.struct
+class SurfaceTable:
+    """Friction and restitution of pairs of surfaces, row after row; and the edges of the meshes."""
+
+    kinds: int
+    friction: wp.array[wp.float64]
+    restitution: wp.array[wp.float64]
+    edge_first: wp.array[int]  # of each distinct mesh, where its edges begin
+    edge: wp.array[wp.vec3d]  # unit, in the mesh's frame
+
+
+@wp.struct
+class Distances:
+    """Lengths that a world keeps [m], and its step [s]."""
+
+    security: wp.float64  # eps_s, above the separation
+    separation: wp.float64  # never nearer than this
+    dt: wp.float64
+
+
+@wp.func
+def kept_row(kept: KeptRows, count: int, a: int, b: int, key: wp.int64) -> int:
+    """The row of the last step with these bodies and this key; -1 if there is none."""
+    low = int(0)
+    high = int(count)
+    while low < high:
+        mid = (low + high) / 2
+        before = kept.body_a[mid] < a
+        if kept.body_a[mid] == a:
+            before = kept.body_b[mid] < b or (kept.body_b[mid] == b and kept.key[mid] < key)
+        if before:
+            low = mid + 1
+        else:
+            high = mid
+    if low < count:
+        if kept.body_a[low] == a and kept.body_b[low] == b and kept.key[low] == key:
+            return low
+    return -1
+
+
+@wp.kernel
+def make_rows(
+    first: int,
+    chosen: wp.array[int],
+    found: PosedColumns,
+    pairs: wp.array[wp.vec2i],
+    table: BodyConstants,
+    state: BodyState,
+    surfaces: SurfaceTable,
+    distances: Distances,
+    kept: KeptRows,
+    kept_count: wp.array[int],
+    second_order: int,
+    rows: ContactRowArrays,
+    facts: RowFacts,
+):
+    i = first + wp.tid()
+    c = chosen[i]
+    pair = pairs[found.pair[c]]
+    a = pair[0]
+    b = pair[1]
+    normal = found.normal[c]
+    gap = found.gap[c]
+    point_a = found.point_a[c]
+    point_b = found.point_b[c]
+    middle = wp.float64(0.5) * (point_a + point_b)
+    arm_a = middle - state.position[a]
+    arm_b = middle - state.position[b]
+    kind = found.kind[c]
+    edge_a = wp.vec3d()
+    edge_b = wp.vec3d()
+    if kind == 2:
+        edge_a = edge_of(a, found.feature_a[c], table, state, surfaces)
+        edge_b = edge_of(b, found.feature_b[c], table, state, surfaces)
+    dt = distances.dt
+    frame = contact_frame(normal)
+    whole = distances.separation + distances.security
+    target = wp.min(whole, gap)
+    impulse = wp.vec3d()
+    last = kept_row(kept, kept_count[0], a, b, found.key[c])
+    if last >= 0:
+        target = kept.target[last]
+        impulse = frame * kept.impulse[last]
+    lift = wp.float64(0.0)
+    if second_order == 1 and impulse[0] > wp.float64(0.0):
+        before_a = state.velocity[a]
+        before_b = state.velocity[b]
+        kappa = gap_acceleration(kind, normal, arm_a, arm_b, before_a, before_b, edge_a, edge_b)
+        # never faster apart than they came together, or the contact would do work
+        came = -wp.dot(at_point(before_a, arm_a) - at_point(before_b, arm_b), normal)
+        lift = wp.max(wp.min(wp.float64(-0.5) * dt * kappa, came), lift)
+    surface = table.surface[a] * surfaces.kinds + table.surface[b]
+    rows.body_a[i] = a
+    rows.body_b[i] = b
+    rows.arm_a[i] = arm_a
+    rows.arm_b[i] = arm_b
+    rows.frame[i] = frame
+    rows.friction[i] = surfaces.friction[surface]
+    room = wp.max(gap - target, wp.float64(0.0))
+    rows.bias[i] = wp.vec3d(room / dt - lift, wp.float64(0.0), wp.float64(0.0))
+    rows.impulse[i] = impulse
+    facts.key[i] = found.key[c]
+    facts.kind[i] = kind
+    facts.feature_a[i] = found.feature_a[c]
+    facts.feature_b[i] = found.feature_b[c]
+    facts.point_a[i] = point_a
+    facts.point_b[i] = point_b
+    facts.gap[i] = gap
+    facts.target[i] = target
+    facts.bend[i] = wp.float64(0.0)
+    facts.restitution[i] = surfaces.restitution[surface]
+
+
+@wp.kernel
+def keep_rows(
+    first: int,
+    rows: ContactRowArrays,
+    facts: RowFacts,
+    pushed: wp.array[wp.float64],
+    distances: Distances,
+    kept: KeptRows,
+):
+    """What the next step starts from: impulses in the world frame, and targets grown where nothing opposed.
+
+    Args:
+        pushed: by how much `placement` moved each contact apart, less what it was asked; below 0 where it could not.
+    """
+    i = first + wp.tid()
+    kept.body_a[i] = rows.body_a[i]
+    kept.body_b[i] = rows.body_b[i]
+    kept.key[i] = facts.key[i]
+    kept.impulse[i] = wp.transpose(rows.frame[i]) * rows.impulse[i]
+    target = facts.target[i]
+    if pushed[i] < wp.float64(0.0):
+        target = wp.min(target, wp.max(facts.gap[i], wp.float64(0.0)))
+    else:
+        least = wp.min(LEAST_TARGET * distances.security, target + GROWTH * distances.security)
+        target = wp.max(target, wp.max(least, facts.gap[i]))
+    kept.target[i] = wp.min(target, distances.separation + distances.security)
+
+
+@wp.func
+def edge_of(body: int, feature: int, constants: BodyConstants, state: BodyState, surfaces: SurfaceTable) -> wp.vec3d:
+    """The direction of an edge of a body, in the world."""
+    return state.rotation[body] * surfaces.edge[surfaces.edge_first[constants.shape[body]] + feature]
+
+
+@wp.kernel
+def place_rows(
+    first: int,
+    rows: ContactRowArrays,
+    facts: RowFacts,
+    motion: wp.array[vec6d],
+    table: BodyConstants,
+    state: BodyState,
+    surfaces: SurfaceTable,
+    distances: Distances,
+    most: wp.float64,
+    second_order: int,
+    bias: wp.array[wp.vec3d],
+    friction: wp.array[wp.float64],
+    impulse: wp.array[wp.vec3d],
+    lack: wp.array[wp.float64],
+):
+    """Rows of the least motion that gives contacts their targets back (Redon 2002, equation 6.2).
+
+    Args:
+        most: by how much contacts are moved apart at most [m].
+    """
+    i = first + wp.tid()
+    a = rows.body_a[i]
+    b = rows.body_b[i]
+    normal = wp.vec3d(rows.frame[i][0, 0], rows.frame[i][0, 1], rows.frame[i][0, 2])
+    way = at_point(motion[a], rows.arm_a[i]) - at_point(motion[b], rows.arm_b[i])
+    bend = wp.float64(0.0)
+    kind = facts.kind[i]
+    if second_order == 1 and kind >= 0:
+        edge_a = wp.vec3d()
+        edge_b = wp.vec3d()
+        if kind == 2:
+            edge_a = edge_of(a, facts.feature_a[i], table, state, surfaces)
+            edge_b = edge_of(b, facts.feature_b[i], table, state, surfaces)
+        arm_a = rows.arm_a[i]
+        arm_b = rows.arm_b[i]
+        bend = wp.min(gap_acceleration(kind, normal, arm_a, arm_b, motion[a], motion[b], edge_a, edge_b), bend)
+    after = facts.gap[i] + wp.dot(way, normal) + wp.float64(0.5) * bend + facts.bend[i]
+    target = facts.target[i]
+    room = after - target
+    missing = wp.float64(0.0)
+    if room < wp.float64(0.0):
+        # what this step takes is given back, what was missing before bit by bit
+        taken = wp.max(wp.min(facts.gap[i], target) - after, wp.float64(0.0))
+        missing = taken + wp.min(RECOVERY * wp.max(target - wp.max(facts.gap[i], after), wp.float64(0.0)), most)
+        room = -missing
+    bias[i] = wp.vec3d(room / distances.dt, wp.float64(0.0), wp.float64(0.0))
+    friction[i] = wp.float64(0.0)
+    impulse[i] = wp.vec3d()
+    lack[i] = missing
+
+
+@wp.kernel
+def placed_rows(
+    first: int,
+    rows: ContactRowArrays,
+    placed: wp.array[vec6d],
+    lack: wp.array[wp.float64],
+    dt: wp.float64,
+    pushed: wp.array[wp.float64],
+):
+    """By how much each contact was moved apart, less half of what it was asked."""
+    i = first + wp.tid()
+    normal = wp.vec3d(rows.frame[i][0, 0], rows.frame[i][0, 1], rows.frame[i][0, 2])
+    way = at_point(placed[rows.body_a[i]], rows.arm_a[i]) - at_point(placed[rows.body_b[i]], rows.arm_b[i])
+    pushed[i] = dt * wp.dot(way, normal) - wp.float64(0.5) * lack[i]

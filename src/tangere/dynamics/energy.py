@@ -1,0 +1,48 @@
+"""Energy and momentum of rigid bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tangere.dynamics.state import BodyConstants, BodyState
+
+
+@dataclass(frozen=True)
+class RigidEnergy:
+    """Energies of all bodies that can move [J]."""
+
+    kinetic: float
+    gravitational: float  #: relative to the world's origin
+
+    @property
+    def total(self) -> float:
+        """Both together."""
+        return self.kinetic + self.gravitational
+
+
+def energy_of(state: BodyState, table: BodyConstants, gravity: np.ndarray) -> RigidEnergy:
+    """Kinetic and gravitational energy of what contacts can move."""
+    mass, inertia, moves = _masses(state, table)
+    velocity, position = state.velocity.numpy(), state.position.numpy()
+    spin = velocity[:, 3:]
+    kinetic = 0.5 * mass * (velocity[:, :3] ** 2).sum(axis=1) + 0.5 * np.einsum("ni,nij,nj->n", spin, inertia, spin)
+    height = -mass * (position @ gravity)
+    return RigidEnergy(float(kinetic[moves].sum()), float(height[moves].sum()))
+
+
+def momentum_of(state: BodyState, table: BodyConstants) -> tuple[np.ndarray, np.ndarray]:
+    """Linear [kg m/s], and angular about the world's origin [kg m^2/s], of what contacts can move."""
+    mass, inertia, moves = _masses(state, table)
+    velocity, position = state.velocity.numpy(), state.position.numpy()
+    linear = mass[:, None] * velocity[:, :3]
+    angular = np.cross(position, linear) + np.einsum("nij,nj->ni", inertia, velocity[:, 3:])
+    return linear[moves].sum(axis=0), angular[moves].sum(axis=0)
+
+
+def _masses(state: BodyState, table: BodyConstants) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Masses, inertia along the world's axes, and who can move."""
+    rotation = state.rotation.numpy()
+    inertia = rotation @ table.inertia.numpy() @ np.swapaxes(rotation, 1, 2)
+    return table.mass.numpy(), inertia, (table.held.numpy() & 63) != 63

@@ -1,0 +1,204 @@
+"""Scenes of the Rigid-IPC project: JSON files that name meshes.
+
+Format (Ferguson et al. 2021, "Intersection-free Rigid Body Dynamics"): `rigid_body_problem` has `gravity`,
+`coefficient_friction`, `coefficient_restitution` (-1 means 0) and `rigid_bodies`; each has a `mesh`, `position`,
+`rotation` (degrees, about x, then y, then z), `scale` or `dimensions` (the box of the mesh is stretched to it),
+`linear_velocity`, `angular_velocity` (degrees per second), `force`, `torque`, `density`, `is_dof_fixed` (one truth
+value or six), `type` (static, kinematic, dynamic), `enabled` and `group_id`. Beside it stand `timestep`, `max_time` or
+`max_iterations` (a number of steps), and `minimum_separation_distance` among the settings of the barrier.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tangere.dynamics.body import Body
+from tangere.runtime import InputError, described, to_numpy
+from tangere.shape.mesh import Mesh
+
+
+@dataclass(frozen=True)
+class SceneFile:
+    """What a file says of a world: arguments of `World`, and how long it is to run."""
+
+    options: dict[str, Any]
+    steps: int | None
+
+
+def read_rigid_ipc(path: Path, meshes: Path | None) -> SceneFile:
+    """The scene in a file.
+
+    Args:
+        meshes: the folder of the meshes; None means the folder `meshes` beside the folder `fixtures` the file is in,
+            or else beside the file.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path}: is not JSON: {error}") from error
+    problem = data.get("rigid_body_problem") if isinstance(data, dict) else None
+    if not isinstance(problem, dict) or not isinstance(problem.get("rigid_bodies"), list):
+        raise InputError(f"{path}: has no rigid_body_problem with rigid_bodies")
+    folder = _mesh_folder(path) if meshes is None else meshes
+    dt = _number(data, "timestep", 0.01, path)
+    known: dict[Any, Mesh] = {}
+    bodies = [
+        _body(entry, number, folder, known, path)
+        for number, entry in enumerate(problem["rigid_bodies"])
+        if not isinstance(entry, dict) or entry.get("enabled", True)
+    ]
+    names = [body.name for body in bodies]
+    options: dict[str, Any] = {
+        "bodies": _with_own_names(bodies, names),
+        "dt": dt,
+        "gravity": _vector(problem, "gravity", (0.0, 0.0, 0.0), str(path)),
+        "friction": max(_number(problem, "coefficient_friction", 0.0, path), 0.0),
+        "restitution": max(_number(problem, "coefficient_restitution", 0.0, path), 0.0),
+    }
+    barrier = data.get("distance_barrier_constraint", {})
+    if isinstance(barrier, dict) and "minimum_separation_distance" in barrier:
+        options["separation"] = _number(barrier, "minimum_separation_distance", 0.0, path)
+    return SceneFile(options, _steps(data, dt, path))
+
+
+def _steps(data: dict[str, Any], dt: float, path: Path) -> int | None:
+    if "max_iterations" in data:
+        return int(_number(data, "max_iterations", 0.0, path))
+    if "max_time" in data:
+        return max(1, round(_number(data, "max_time", 0.0, path) / dt))
+    return None
+
+
+def _mesh_folder(path: Path) -> Path:
+    for above in path.resolve().parents:
+        if above.name == "fixtures" and (above.parent / "meshes").is_dir():
+            return above.parent / "meshes"
+    beside = path.parent / "meshes"
+    return beside if beside.is_dir() else path.parent
+
+
+def _body(entry: Any, number: int, folder: Path, known: dict[Any, Mesh], path: Path) -> Body:
+    where = f"{path}: rigid_bodies[{number}]"
+    if not isinstance(entry, dict) or not isinstance(entry.get("mesh"), str):
+        raise InputError(f"{where}: names no mesh")
+    mesh = _mesh(entry, folder, known, where)
+    pose = np.eye(4)
+    pose[:3, :3] = _rotation(_vector(entry, "rotation", (0.0, 0.0, 0.0), where))
+    pose[:3, 3] = _vector(entry, "position", (0.0, 0.0, 0.0), where)
+    held = _held(entry, where)
+    kind = entry.get("type", "dynamic")
+    if kind not in ("static", "kinematic", "dynamic"):
+        raise InputError(f"{where}: type is static, kinematic or dynamic, not {described(kind)}")
+    velocity = _vector(entry, "linear_velocity", (0.0, 0.0, 0.0), where)
+    spin = np.radians(_vector(entry, "angular_velocity", (0.0, 0.0, 0.0), where))
+    options: dict[str, Any] = {"fixed": held}
+    if kind == "static":
+        options = {"fixed": True}
+    elif kind == "kinematic":
+        velocity, spin = np.where(held[:3], 0.0, velocity), np.where(held[3:], 0.0, spin)
+        options = {"driven": True}
+        if _closed(mesh):
+            options["centre"] = mesh.mass_properties().centre
+    group = entry.get("group_id")
+    return Body(
+        mesh,
+        pose,
+        density=_number(entry, "density", 1000.0, where),
+        velocity=velocity,
+        spin=spin,
+        force=_vector(entry, "force", (0.0, 0.0, 0.0), where),
+        torque=_vector(entry, "torque", (0.0, 0.0, 0.0), where),
+        group=None if group is None or group < 0 else int(group),
+        name=Path(entry["mesh"]).stem,
+        **options,
+    )
+
+
+def _closed(mesh: Mesh) -> bool:
+    topology = mesh.topology
+    return not (topology.open_edge_count or topology.crowded_edge_count) and topology.is_oriented
+
+
+def _mesh(entry: dict[str, Any], folder: Path, known: dict[Any, Mesh], where: str) -> Mesh:
+    """The mesh of a body at its size; equal ones are one mesh."""
+    scale = entry.get("scale", 1.0)
+    size = entry.get("dimensions")
+    key = entry["mesh"], repr(scale), repr(size)
+    if key in known:
+        return known[key]
+    plain = known.get(entry["mesh"])
+    if plain is None:
+        file = folder / entry["mesh"]
+        if not file.is_file():
+            raise InputError(f"{where}: there is no mesh {str(file)!r}; say with meshes= where they are")
+        plain = known[entry["mesh"]] = Mesh.load(file)
+    factors = np.ones(3) * _three_or_one(scale, f"{where}: scale")
+    if size is not None:
+        wanted = np.ones(3) * _three_or_one(size, f"{where}: dimensions")
+        box = np.ptp(plain.bounds, axis=0)
+        factors = factors * np.where((wanted == 0.0) | (box == 0.0), 1.0, wanted / np.where(box == 0.0, 1.0, box))
+    flat = factors == 0.0
+    if flat.any() and (np.ptp(plain.bounds, axis=0)[flat] > 0.0).any():
+        raise InputError(f"{where}: scale 0 flattens the mesh")
+    known[key] = plain.at(np.diag([*np.where(flat, 1.0, factors), 1.0]))
+    return known[key]
+
+
+def _rotation(degrees: np.ndarray) -> np.ndarray:
+    """About x, then y, then z."""
+    turned = np.eye(3)
+    for axis, angle in enumerate(np.radians(degrees)):
+        cosine, sine = np.cos(angle), np.sin(angle)
+        if abs(degrees[axis]) % 90.0 == 0.0:  # right angles are meant exactly
+            cosine, sine = np.round(cosine), np.round(sine)
+        turn = np.eye(3)
+        j, k = (axis + 1) % 3, (axis + 2) % 3
+        turn[j, j], turn[j, k], turn[k, j], turn[k, k] = cosine, -sine, sine, cosine
+        turned = turn @ turned
+    return turned
+
+
+def _held(entry: dict[str, Any], where: str) -> np.ndarray:
+    given = np.asarray(entry.get("is_dof_fixed", False))
+    if given.dtype != bool or given.shape not in ((), (6,)):
+        raise InputError(f"{where}: is_dof_fixed is a truth value or six of them, not {described(given.tolist())}")
+    return np.array(np.broadcast_to(given, 6))
+
+
+def _three_or_one(given: Any, what: str) -> np.ndarray:
+    array = to_numpy(given, what)
+    if array.shape not in ((), (1,), (3,)) or not np.isfinite(array).all():
+        raise InputError(f"{what} must be a number or three, not {described(given)}")
+    return array
+
+
+def _vector(entry: dict[str, Any], key: str, default: tuple[float, ...], where: str) -> np.ndarray:
+    given = entry.get(key, default)
+    array = to_numpy(given, f"{where}: {key}")
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"{where}: {key} must be three finite numbers, not {described(given)}")
+    return array
+
+
+def _number(entry: dict[str, Any], key: str, default: float, where: Any) -> float:
+    given = entry.get(key, default)
+    if isinstance(given, bool) or not isinstance(given, int | float) or not np.isfinite(given):
+        raise InputError(f"{where}: {key} must be a finite number, not {described(given)}")
+    return float(given)
+
+
+def _with_own_names(bodies: list[Body], names: list[str]) -> list[Body]:
+    """Bodies of the same mesh are numbered."""
+    seen: dict[str, int] = {}
+    for body, name in zip(bodies, names, strict=True):
+        if names.count(name) > 1:
+            seen[name] = seen.get(name, 0) + 1
+            object.__setattr__(body, "name", f"{name} {seen[name]}")
+    return bodies

@@ -1,0 +1,146 @@
+"""Joints between two bodies, or a body and the world: what they leave free, where they end, what drives them.
+
+| kind | leaves free | coordinate |
+|---|---|---|
+| ball | all rotations about a point | none |
+| hinge | a rotation about an axis | angle [rad] |
+| slider | a way along an axis | way [m] |
+| weld | nothing | none |
+| distance | all but the distance of two points | none |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from tangere.runtime import InputError, described, not_negative, number, to_numpy
+
+JointKind = Literal["ball", "hinge", "slider", "weld", "distance"]
+#: Kinds that have a coordinate, and so may have limits and motors.
+WITH_COORDINATE = ("hinge", "slider")
+
+
+@dataclass(frozen=True, eq=False)
+class WorldJoint:
+    """A joint where a world has it; made by `World.join`."""
+
+    kind: JointKind
+    body_a: int
+    body_b: int  #: -1 is the world
+    anchor_a: np.ndarray  #: (3,) in the mesh's frame of a [m]
+    anchor_b: np.ndarray  #: (3,) in that of b, or in the world [m]
+    axis_a: np.ndarray  #: (3,) unit, in the mesh's frame of a
+    axis_b: np.ndarray  #: (3,) unit, in that of b, or in the world
+    relative: np.ndarray  #: (3, 3) from a's frame to b's where the coordinate is 0
+    limits: tuple[float, float]  #: of the coordinate, from where it was joined [rad or m]
+    length: float  #: of a distance joint [m]
+    name: str
+
+
+def joint_of(
+    kind: Any,
+    bodies: tuple[int, int],
+    poses: tuple[np.ndarray, np.ndarray],
+    *,
+    at: Any,
+    axis: Any,
+    to: Any,
+    limits: Any,
+    name: str,
+) -> WorldJoint:
+    """A joint between bodies where they are now.
+
+    Args:
+        bodies: their numbers; the second may be -1, the world.
+        poses: of both, (4, 4); the identity for the world.
+        at: a point of the joint in the world, (3,) [m].
+        axis: of a hinge or a slider, (3,) in the world.
+        to: of a distance joint: the other point, on the second body, (3,) in the world [m].
+        limits: least and largest coordinate, 0 being where it is now; None means none.
+    """
+    whose = f"joint {name!r}"
+    if kind not in get_args(JointKind):
+        raise InputError(f"{whose}: a joint is {', '.join(get_args(JointKind))}, not {described(kind)}")
+    point = _three(at, f"{whose}: at")
+    other = point
+    if kind == "distance":
+        if to is None:
+            raise InputError(f"{whose}: a distance joint needs to=, the point on the second body")
+        other = _three(to, f"{whose}: to")
+    elif to is not None:
+        raise InputError(f"{whose}: only a distance joint has to=")
+    direction = np.array([0.0, 0.0, 1.0])
+    if kind in WITH_COORDINATE:
+        if axis is None:
+            raise InputError(f"{whose}: a {kind} needs an axis")
+        direction = _three(axis, f"{whose}: axis")
+        length = np.linalg.norm(direction)
+        if not length > 0.0:
+            raise InputError(f"{whose}: the axis has no direction")
+        direction = direction / length
+    elif axis is not None:
+        raise InputError(f"{whose}: a {kind} has no axis")
+    turn_a, turn_b = poses[0][:3, :3], poses[1][:3, :3]
+    length = float(np.linalg.norm(point - other))
+    if kind == "distance" and not length > 0.0:
+        raise InputError(f"{whose}: its two points are the same; a ball joint holds them together")
+    return WorldJoint(
+        kind,
+        *bodies,
+        turn_a.T @ (point - poses[0][:3, 3]),
+        turn_b.T @ (other - poses[1][:3, 3]),
+        turn_a.T @ direction,
+        turn_b.T @ direction,
+        turn_b.T @ turn_a,
+        _limits(limits, kind, whose),
+        length,
+        name,
+    )
+
+
+def checked_motor(joint: WorldJoint, speed: Any, force: Any) -> tuple[float, float, bool]:
+    """What drives a joint: speed, the largest force or torque, and whether it is a force alone.
+
+    Args:
+        speed: of the coordinate [rad/s or m/s]; None means none is sought.
+        force: largest force or torque [N or N m]; without a speed it always acts; None means any.
+    """
+    whose = f"joint {joint.name!r}"
+    if joint.kind not in WITH_COORDINATE:
+        raise InputError(f"{whose}: a {joint.kind} cannot be driven; a hinge or a slider can")
+    if speed is None:
+        given = number(0.0 if force is None else force, f"{whose}: force")
+        if not np.isfinite(given):
+            raise InputError(f"{whose}: force must be finite, not {described(force)}")
+        return 0.0, given, True
+    wanted = number(speed, f"{whose}: speed")
+    if not np.isfinite(wanted):
+        raise InputError(f"{whose}: speed must be finite, not {described(speed)}")
+    return wanted, np.inf if force is None else not_negative(force, f"{whose}: force"), False
+
+
+def _three(given: Any, what: str) -> np.ndarray:
+    if given is None:
+        raise InputError(f"{what} is missing: three numbers")
+    array = to_numpy(given, what)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"{what} must be three finite numbers, not {described(given)}")
+    return array
+
+
+def _limits(limits: Any, kind: str, whose: str) -> tuple[float, float]:
+    if limits is None:
+        return -np.inf, np.inf
+    if kind not in WITH_COORDINATE:
+        raise InputError(f"{whose}: a {kind} has no coordinate to limit")
+    array = to_numpy(limits, f"{whose}: limits")
+    if array.shape != (2,) or np.isnan(array).any():
+        raise InputError(f"{whose}: limits are a least and a largest coordinate, not {described(limits)}")
+    if not array[0] <= array[1]:
+        raise InputError(f"{whose}: the least coordinate {array[0]:g} is above the largest {array[1]:g}")
+    if not array[0] <= 0.0 <= array[1]:
+        raise InputError(f"{whose}: it is at 0 now, outside its limits {array[0]:g} to {array[1]:g}")
+    return float(array[0]), float(array[1])

@@ -1,0 +1,242 @@
+"""Joints as rows: each direction that a joint does not leave free is an equation on velocities.
+
+Question: what do joints, limits, motors, held axes and pulls ask of the velocities?
+Method:   one row a direction. Points that must stay together have the second-order term of their arms, so that a
+          pendulum neither gains nor loses by the length of the step. What has drifted is moved back by the same rows in
+          `placement`, which changes no velocities. A limit is an inequality with the gap to it; a motor an equation
+          whose impulse is bounded; a pull an equation with compliance, an implicit spring with critical damping.
+Known as: bilateral constraints (Redon 2002, section 5.2.3); constraint force mixing (Smith 2004) for springs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.dynamics.body import Body
+from tangere.dynamics.joint import WITH_COORDINATE, WorldJoint
+from tangere.dynamics.joints.kernels import (
+    ALIGN,
+    ANGLE,
+    DISTANCE,
+    HELD,
+    LIMIT,
+    MOTOR,
+    POINT,
+    PULL,
+    WAY,
+    JointTable,
+    make_joint_rows,
+    measure_joints,
+    place_joint_rows,
+)
+from tangere.dynamics.solver import JointRowArrays, reserve
+from tangere.dynamics.state import BodyConstants, BodyState
+from tangere.runtime import PreparedLaunch
+
+#: Errors of joints below this part of the size of the bodies are not worth a solve.
+LEAST_ERROR = 1e-8
+
+
+class JointRows:
+    """The rows of all joints, held axes and pulls of a world.
+
+    Args:
+        free: velocities without contacts.
+    """
+
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        table: BodyConstants,
+        state: BodyState,
+        free: wp.array,
+        dt: float,
+        device: wp.Device,
+    ) -> None:
+        self._table, self._state, self._free, self._dt, self._device = table, state, free, dt, device
+        self._centres = table.centre.numpy()
+        self._held = [
+            (number, axis)
+            for number, body in enumerate(bodies)
+            if body.moves and not body.held[:3].all()
+            for axis in range(3)
+            if body.held[axis]
+        ]
+        self._size = float(np.median([body.mesh.extent for body in bodies]))
+        self.joints: list[WorldJoint] = []
+        self._motors: dict[int, tuple[float, float, bool]] = {}  #: by joint: speed, force, whether always
+        self._pulls: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}  #: by body: point, to, stiffness
+        self.rows: Any = JointRowArrays()
+        self.placing: Any = JointRowArrays()
+        self.count = 0
+        self._lay_out()
+
+    # -- what there is -------------------------------------------------------------------------------------------------
+
+    def add(self, joint: WorldJoint) -> None:
+        """One more."""
+        self.joints.append(joint)
+        self._lay_out()
+
+    def drive(self, number: int, motor: tuple[float, float, bool] | None) -> None:
+        """Set or take away what drives a joint."""
+        self._motors.pop(number, None)
+        if motor is not None:
+            self._motors[number] = motor
+        self._lay_out()
+
+    def pull(self, body: int, point: np.ndarray, to: np.ndarray, stiffness: float) -> None:
+        """Pull a point of a body, in its mesh's frame, to a place in the world."""
+        self._pulls[body] = (point, to, stiffness)
+        self._lay_out()
+
+    def release(self, body: int | None = None) -> None:
+        """Pull a body no more; None means none."""
+        self._pulls = {} if body is None else {k: v for k, v in self._pulls.items() if k != body}
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Rows for everything there is, in a fixed order; impulses of what was there stay."""
+        before = dict(zip(self._labels, self.rows.impulse.numpy(), strict=False)) if self.count else {}
+        specs: list[tuple[int, int, int]] = [(HELD, body, axis) for body, axis in self._held]  # type, of what, axis
+        for number, joint in enumerate(self.joints):
+            specs += _rows_of(joint, number)
+            if joint.kind in WITH_COORDINATE and np.isfinite(joint.limits).any():
+                specs.append((LIMIT, number, 0))
+            if number in self._motors:
+                specs.append((MOTOR, number, 0))
+        pulled = list(self._pulls)
+        specs += [(PULL, k, axis) for k in range(len(pulled)) for axis in range(3)]
+        self._labels = specs
+        count = self.count = len(specs)
+        device = self._device
+        reserve(self.rows, max(count, 1), device)
+        reserve(self.placing, max(count, 1), device)
+        start = np.array([before.get(label, 0.0) for label in specs])
+        if count:
+            wp.copy(self.rows.impulse, wp.array(start, dtype=wp.float64, device=device), count=count)
+        self._data = self._table_of(specs, pulled)
+        works = np.array([kind in (MOTOR, PULL) for kind, _, _ in specs] or [False], np.int32)
+        self.driving = wp.array(works, dtype=wp.int32, device=device)  #: rows that may do work
+        size = max(count, 1)
+        old = getattr(self, "_angle", None)
+        self._angle = wp.zeros(max(len(self.joints), 1), dtype=wp.float64, device=device)  # coordinates
+        if old is not None:
+            wp.copy(self._angle, old, count=min(len(old), len(self._angle)))
+        self._error = wp.zeros(size, dtype=wp.float64, device=device)
+        arguments = [self._data, self._table, self._state]
+        self._make = PreparedLaunch(
+            make_joint_rows, [*arguments, self._free, self._angle, self._dt, self.rows, self._error], device, grain=256
+        )
+        self._measure = PreparedLaunch(measure_joints, [*arguments, self._angle], device, grain=256)
+        self._place: PreparedLaunch | None = None
+
+    def _table_of(self, specs: list[tuple[int, int, int]], pulled: list[int]) -> Any:
+        device, joints = self._device, self.joints
+        data: Any = JointTable()
+        columns = np.array(specs, np.int32).reshape(-1, 3)
+        for k, name in enumerate(("type", "item", "axis")):
+            setattr(data, name, wp.array(_filled(columns[:, k]), dtype=wp.int32, device=device))
+        data.body_a = wp.array(_filled([j.body_a for j in joints]).astype(np.int32), dtype=wp.int32, device=device)
+        data.body_b = wp.array(_filled([j.body_b for j in joints]).astype(np.int32), dtype=wp.int32, device=device)
+
+        def vectors(rows: list[np.ndarray]) -> wp.array:
+            return wp.array(
+                np.array(rows, float).reshape(-1, 3) if rows else np.zeros((1, 3)), dtype=wp.vec3d, device=device
+            )
+
+        def numbers(rows: list[float]) -> wp.array:
+            return wp.array(np.array(rows, float) if rows else np.zeros(1), dtype=wp.float64, device=device)
+
+        data.anchor_a = vectors([j.anchor_a - self._centres[j.body_a] for j in joints])
+        data.anchor_b = vectors([j.anchor_b - (self._centres[j.body_b] if j.body_b >= 0 else 0.0) for j in joints])
+        data.axis_a, data.axis_b = vectors([j.axis_a for j in joints]), vectors([j.axis_b for j in joints])
+        relative = np.array([j.relative for j in joints]) if joints else np.zeros((1, 3, 3))
+        data.relative = wp.array(relative, dtype=wp.mat33d, device=device)
+        data.length = numbers([j.length for j in joints])
+        data.slides = wp.array(
+            _filled([j.kind == "slider" for j in joints]).astype(np.int32), dtype=wp.int32, device=device
+        )
+        data.lower, data.upper = (numbers([j.limits[k] for j in joints]) for k in (0, 1))
+        motors = [self._motors.get(k, (0.0, 0.0, False)) for k in range(len(joints))]
+        data.speed = numbers([0.0 if always else speed for speed, _, always in motors])
+        data.least_force = numbers([force if always else -force for _, force, always in motors])
+        data.most_force = numbers([force for _, force, _ in motors])
+        data.pull_body = wp.array(_filled(pulled).astype(np.int32), dtype=wp.int32, device=device)
+        pulls = [self._pulls[body] for body in pulled]
+        data.pull_point = vectors(
+            [point - self._centres[body] for body, (point, _, _) in zip(pulled, pulls, strict=True)]
+        )
+        data.pull_to = vectors([to for _, to, _ in pulls])
+        data.pull_stiffness = numbers([stiffness for _, _, stiffness in pulls])
+        return data
+
+    # -- in a step -----------------------------------------------------------------------------------------------------
+
+    def gather(self) -> None:
+        """The rows where the bodies are now."""
+        self._make(self.count)
+
+    def place(self, motion: wp.array) -> None:
+        """The rows that move back what will have drifted after `motion`."""
+        if not self.count:
+            return
+        if self._place is None:
+            for name in ("body_a", "body_b", "jacobian_a", "jacobian_b"):
+                setattr(self.placing, name, getattr(self.rows, name))
+            self._place = PreparedLaunch(
+                place_joint_rows, [self._data, self.rows, motion, self._error, self._dt, self.placing], self._device
+            )
+        self._place(self.count)
+
+    def misplaced(self) -> bool:
+        """Whether anything has drifted by so much that it is worth a solve."""
+        if not self.count:
+            return False
+        error = self._dt * np.abs(self.placing.bias.numpy()[: self.count]).max(initial=0.0)
+        return bool(error > LEAST_ERROR * self._size)
+
+    def keep(self) -> None:
+        """After a step: the coordinates where the bodies are now."""
+        self._measure(len(self.joints))
+
+    def forget(self) -> None:
+        """No warm starts."""
+        self.rows.impulse.zero_()
+
+    # -- looking -------------------------------------------------------------------------------------------------------
+
+    def coordinates(self) -> np.ndarray:
+        """(joints,) angles and ways [rad or m], any number of turns; 0 for joints that have none."""
+        return self._angle.numpy()[: len(self.joints)].copy()
+
+    def impulses(self) -> dict[int, np.ndarray]:
+        """Of each joint, of its rows in their order [N s or N m s]."""
+        values = self.rows.impulse.numpy()[: self.count]
+        found: dict[int, list[float]] = {number: [] for number in range(len(self.joints))}
+        for (kind, item, _), value in zip(self._labels, values, strict=True):
+            if kind not in (HELD, PULL):
+                found[item].append(float(value))
+        return {number: np.array(rows) for number, rows in found.items()}
+
+
+def _rows_of(joint: WorldJoint, number: int) -> list[tuple[int, int, int]]:
+    if joint.kind == "distance":
+        return [(DISTANCE, number, 0)]
+    if joint.kind == "slider":
+        return [(WAY, number, k) for k in (1, 2)] + [(ANGLE, number, k) for k in range(3)]
+    rows = [(POINT, number, k) for k in range(3)]
+    if joint.kind == "hinge":
+        rows += [(ALIGN, number, k) for k in (1, 2)]
+    if joint.kind == "weld":
+        rows += [(ANGLE, number, k) for k in range(3)]
+    return rows
+
+
+def _filled(values: Any) -> np.ndarray:
+    array = np.asarray(values)
+    return array if len(array) else np.zeros(1, np.int32)

@@ -1,0 +1,219 @@
+"""Where bodies go when nothing touches them: free velocities, and the motion of one step.
+
+Question: the velocity at the end of a step without contacts, and the way there.
+Method:   bodies that meet something get an implicit gyroscopic term, one Newton step, for the solver to project. Bodies
+          that nothing pushes go exactly along their parabola, and turn by the implicit midpoint rule with the angular
+          momentum kept: it neither gains nor loses energy over time.
+Known as: implicit gyroscopic torque (Catto 2015); implicit midpoint rule on SO(3) (Simo and Wong 1991).
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.dynamics.state import BodyConstants, BodyState, angular_of, joined, linear_of, vec6d
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+#: Fixed-point iterations for the turn of half a step.
+ITERATIONS = wp.constant(8)
+#: Parts of the speed by which a solved velocity may differ from the free one of a body that nothing pushes.
+SAME = wp.constant(wp.float64(1.0e-12))
+
+
+@wp.func
+def turn(vector: wp.vec3d) -> wp.mat33d:
+    """The rotation of a rotation vector; series where it is small, so that nothing cancels."""
+    angle2 = wp.dot(vector, vector)
+    s = wp.float64(0.0)
+    c = wp.float64(0.0)
+    if angle2 < wp.float64(1.0e-4):
+        s = wp.float64(1.0) - angle2 / wp.float64(6.0) * (
+            wp.float64(1.0) - angle2 / wp.float64(20.0) * (wp.float64(1.0) - angle2 / wp.float64(42.0))
+        )
+        c = wp.float64(0.5) - angle2 / wp.float64(24.0) * (
+            wp.float64(1.0) - angle2 / wp.float64(30.0) * (wp.float64(1.0) - angle2 / wp.float64(56.0))
+        )
+    else:
+        angle = wp.sqrt(angle2)
+        s = wp.sin(angle) / angle
+        half = wp.sin(wp.float64(0.5) * angle) / angle
+        c = wp.float64(2.0) * half * half
+    k = wp.skew(vector)
+    return wp.identity(n=3, dtype=wp.float64) + s * k + c * (k * k)
+
+
+@wp.func
+def orthogonal(rotation: wp.mat33d) -> wp.mat33d:
+    """The nearest rotation to one that is off by rounding: a step of Newton's iteration for the polar factor."""
+    one = wp.identity(n=3, dtype=wp.float64)
+    return wp.float64(0.5) * (rotation * (wp.float64(3.0) * one - wp.transpose(rotation) * rotation))
+
+
+@wp.func
+def world_inertia(rotation: wp.mat33d, inertia: wp.mat33d) -> wp.mat33d:
+    """The inertia along the world's axes."""
+    return rotation * inertia * wp.transpose(rotation)
+
+
+@wp.func
+def held_inverse(inertia: wp.mat33d, held: int) -> wp.mat33d:
+    """The inverse of an inertia, where rotations about some axes of the world are held (bits 3 to 5)."""
+    free = wp.mat33d(inertia)
+    for k in range(3):
+        if (held >> (3 + k)) & 1 == 1:
+            for j in range(3):
+                free[k, j] = wp.float64(0.0)
+                free[j, k] = wp.float64(0.0)
+            free[k, k] = wp.float64(1.0)
+    inverse = wp.inverse(free)
+    for k in range(3):
+        if (held >> (3 + k)) & 1 == 1:
+            inverse[k, k] = wp.float64(0.0)
+    return inverse
+
+
+@wp.func
+def gyroscopic_change(inertia: wp.mat33d, spin: wp.vec3d, torque: wp.vec3d, dt: wp.float64) -> wp.vec3d:
+    """The change of angular velocity over a step: I (w' - w) + dt w' x I w' = dt torque, one Newton step."""
+    momentum = inertia * spin
+    slope = inertia + dt * (wp.skew(spin) * inertia - wp.skew(momentum))
+    return wp.inverse(slope) * (dt * (torque - wp.cross(spin, momentum)))
+
+
+@wp.kernel
+def predict(
+    first: int,
+    table: BodyConstants,
+    state: BodyState,
+    load: wp.array[vec6d],
+    gravity: wp.vec3d,
+    dt: wp.float64,
+    order: int,
+    inverse_mass: wp.array[wp.float64],
+    inverse_inertia: wp.array[wp.mat33d],
+    origin: wp.array[wp.vec3d],
+    free: wp.array[vec6d],
+):
+    """Free velocities at the end of the step; masses and inertia as the solver takes them; origins of the meshes."""
+    i = first + wp.tid()
+    rotation = state.rotation[i]
+    origin[i] = state.position[i] - rotation * table.centre[i]
+    held = table.held[i]
+    velocity = state.velocity[i]
+    mass = wp.float64(0.0)
+    inverse = wp.mat33d()
+    if held & 63 != 63:
+        inertia = world_inertia(rotation, table.inertia[i])
+        inverse = held_inverse(inertia, held)
+        if held & 7 != 7:  # single held translations are joint rows against the world
+            mass = wp.float64(1.0) / table.mass[i]
+        force = linear_of(load[i])
+        torque = angular_of(load[i])
+        linear = linear_of(velocity)
+        spin = angular_of(velocity)
+        push = gravity + force / table.mass[i]
+        for k in range(3):
+            if (held >> k) & 1 == 1:
+                push[k] = wp.float64(0.0)
+        if order == 1:  # no inertia: the forces of one second are the velocity
+            linear = push
+            spin = inverse * torque
+        else:
+            linear = linear + dt * push
+            if held >> 3 & 7 == 0:
+                spin = spin + gyroscopic_change(inertia, spin, torque, dt)
+            else:
+                spin = spin + dt * (inverse * torque)
+        velocity = joined(linear, spin)
+    inverse_mass[i] = mass
+    inverse_inertia[i] = inverse
+    free[i] = velocity
+
+
+@wp.func
+def nobody_pushes(free: vec6d, solved: vec6d) -> bool:
+    """Whether a solved velocity is the free one."""
+    return wp.length(solved - free) <= SAME * (wp.length(free) + wp.float64(1.0e-30))
+
+
+@wp.kernel
+def find_motion(
+    first: int,
+    table: BodyConstants,
+    state: BodyState,
+    load: wp.array[vec6d],
+    free: wp.array[vec6d],
+    solved: wp.array[vec6d],
+    dt: wp.float64,
+    order: int,
+    motion: wp.array[vec6d],
+    end: wp.array[vec6d],
+):
+    """How each body goes in the step (displacement and rotation vector), and its velocity at the end."""
+    i = first + wp.tid()
+    held = table.held[i]
+    after = solved[i]
+    if held & 64 == 0:
+        for k in range(6):
+            if (held >> k) & 1 == 1:
+                after[k] = wp.float64(0.0)
+    way = dt * after
+    if held & 63 != 63 and order == 2 and nobody_pushes(free[i], after):
+        before = state.velocity[i]
+        drift = wp.float64(0.5) * dt * (linear_of(before) + linear_of(after))
+        angle = dt * angular_of(after)
+        spin = angular_of(after)
+        if held >> 3 & 7 == 0:
+            rotation = state.rotation[i]
+            torque = angular_of(load[i])
+            momentum = world_inertia(rotation, table.inertia[i]) * angular_of(before)
+            local = wp.inverse(table.inertia[i])
+            middle = angular_of(before)
+            for _ in range(ITERATIONS):
+                half = turn(wp.float64(0.5) * dt * middle) * rotation
+                middle = world_inertia(half, local) * (momentum + wp.float64(0.5) * dt * torque)
+            angle = dt * middle
+            spin = world_inertia(turn(angle) * rotation, local) * (momentum + dt * torque)
+        way = joined(drift, angle)
+        after = joined(linear_of(after), spin)
+    motion[i] = way
+    end[i] = after
+
+
+@wp.kernel
+def find_end(first: int, held: wp.array[int], free: wp.array[vec6d], solved: wp.array[vec6d], end: wp.array[vec6d]):
+    """Velocities at the end of the step that were solved for by themselves; who is free has its own already."""
+    i = first + wp.tid()
+    after = solved[i]
+    if held[i] & 63 != 63 and not nobody_pushes(free[i], after):
+        for k in range(6):
+            if (held[i] >> k) & 1 == 1:
+                after[k] = wp.float64(0.0)
+        end[i] = after
+
+
+@wp.kernel
+def move(
+    first: int,
+    table: BodyConstants,
+    motion: wp.array[vec6d],
+    end: wp.array[vec6d],
+    free: wp.array[vec6d],
+    part: wp.array[wp.float64],
+    order: int,
+    state: BodyState,
+):
+    """Go a part of the motion. Who goes only a part has lived only a part of the step: the rest of the free
+    acceleration is taken back, or standing still would gain energy."""
+    i = first + wp.tid()
+    alpha = part[i]
+    velocity = end[i]
+    if alpha < wp.float64(1.0) and table.held[i] & 63 != 63 and order == 2:
+        velocity = velocity - (wp.float64(1.0) - alpha) * (free[i] - state.velocity[i])
+    state.position[i] = state.position[i] + alpha * linear_of(motion[i])
+    angle = alpha * angular_of(motion[i])
+    if wp.length_sq(angle) > wp.float64(0.0):
+        state.rotation[i] = orthogonal(turn(angle) * state.rotation[i])
+    state.velocity[i] = velocity

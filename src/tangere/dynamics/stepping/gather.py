@@ -1,0 +1,72 @@
+"""How far bodies may get in a step: within what distance contacts are gathered.
+
+Question: which gaps can two bodies close in a step?
+Method:   no point of a body goes farther than dt (|v| + |w| radius), with the larger of its velocities now and without
+          contacts. Bodies that are fast for their size gather within a quarter of their radius only: what is beyond is
+          found by the walk.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.dynamics.contact.rows import Distances
+from tangere.dynamics.solver import vec6d
+from tangere.dynamics.state import BodyConstants, BodyState, angular_of, linear_of
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+#: Of its radius: how far a body looks at most.
+LARGEST_REACH = wp.constant(wp.float64(0.25))
+
+
+@wp.func
+def point_speed(velocity: vec6d, radius: wp.float64) -> wp.float64:
+    """How fast no point of a body is faster than [m/s]."""
+    return wp.length(linear_of(velocity)) + wp.length(angular_of(velocity)) * radius
+
+
+@wp.kernel
+def find_reach(
+    first: int,
+    table: BodyConstants,
+    state: BodyState,
+    free: wp.array[vec6d],
+    distances: Distances,
+    rupture: wp.float64,
+    motion: wp.array[vec6d],
+    way: wp.array[wp.float64],
+    reach: wp.array[wp.float64],
+):
+    """How far each body may go, and by how much its box is grown."""
+    i = first + wp.tid()
+    speed = wp.max(point_speed(free[i], table.radius[i]), point_speed(state.velocity[i], table.radius[i]))
+    way[i] = wp.min(speed * distances.dt, LARGEST_REACH * table.radius[i])
+    reach[i] = way[i] + rupture * distances.security + distances.separation
+    motion[i] = distances.dt * free[i]
+
+
+@wp.kernel
+def find_limits(
+    first: int,
+    pairs: wp.array[wp.vec2i],
+    way: wp.array[wp.float64],
+    distances: Distances,
+    rupture: wp.float64,
+    limits: wp.array[wp.float64],
+):
+    """Below which distance the features of each pair are contacts."""
+    k = first + wp.tid()
+    limits[k] = way[pairs[k][0]] + way[pairs[k][1]] + rupture * distances.security + distances.separation
+
+
+@wp.kernel
+def add_motion(first: int, placed: wp.array[vec6d], dt: wp.float64, held: wp.array[int], motion: wp.array[vec6d]):
+    """Go what `placement` found, too."""
+    i = first + wp.tid()
+    more = dt * placed[i]
+    for k in range(6):
+        if (held[i] >> k) & 1 == 1:
+            more[k] = wp.float64(0.0)
+    motion[i] = motion[i] + more

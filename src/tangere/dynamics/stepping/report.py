@@ -1,0 +1,70 @@
+"""What a step had to hold back: told, never silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Truncation:
+    """What was held back, in the last step and since the start.
+
+    Truth value: whether anything was truncated in the last step.
+    """
+
+    solved_again: int = 0  #: times the last step was solved again with what its motion hit
+    bodies: tuple[int, ...] = ()  #: that went only a part of their motion in the last step
+    lost_time: float = 0.0  #: of all bodies in the last step [s]
+    residual: float = 0.0  #: how far the rows of the last step are from their laws [m/s]
+    all_solved_again: int = 0  #: since the start
+    all_bodies: int = 0  #: truncated since the start, each step anew
+    all_lost_time: float = 0.0  #: since the start [s]
+    overlapping: tuple[tuple[int, int], ...] = ()  #: pairs that overlapped at the start and are not compared
+
+    def __bool__(self) -> bool:
+        return bool(self.bodies)
+
+
+@dataclass
+class StepTally:
+    """Counts while a step is made, and over all of them."""
+
+    solved_again: int = 0
+    residual: float = 0.0
+    pairs: int = 0
+    part: np.ndarray = field(default_factory=lambda: np.ones(0))
+    lost_time: float = 0.0
+    all_solved_again: int = 0
+    all_bodies: int = 0
+    all_lost_time: float = 0.0
+
+    def begin(self, pairs: int) -> None:
+        """Another step."""
+        self.solved_again, self.residual, self.pairs, self.lost_time = 0, 0.0, pairs, 0.0
+        self.part = np.ones(0)
+
+    def truncated(self, part: np.ndarray, dt: float) -> None:
+        """How much of its motion each body went."""
+        self.part = part
+        self.lost_time = dt * float((1.0 - part).sum())
+
+    def end(self) -> None:
+        """The step is done: what it held back counts."""
+        self.all_solved_again += self.solved_again
+        self.all_bodies += int((self.part < 1.0).sum())
+        self.all_lost_time += self.lost_time
+
+    def report(self, overlapping: tuple[tuple[int, int], ...] = ()) -> Truncation:
+        """As users see it."""
+        return Truncation(
+            self.solved_again,
+            tuple(np.flatnonzero(self.part < 1.0).tolist()),
+            self.lost_time,
+            self.residual,
+            self.all_solved_again,
+            self.all_bodies,
+            self.all_lost_time,
+            overlapping,
+        )

@@ -1,0 +1,355 @@
+"""One step of a world: the buffers that its phases share, and what each phase does.
+
+Question: where are all bodies after the next `dt`, so that no two of them ever meet on the way?
+Method:   velocity-level time stepping (Moreau and Jean) on contacts gathered before they touch, with the second-order
+          terms of Redon 2002 (5.8) in every row; the step is then walked with first contact, pair by pair. What it
+          still hits becomes a row, and the step is solved again; what is left after that is truncated, body by body.
+Sound:    a state is accepted only when every pair of bodies is certified to stay apart on the way there. Truncation
+          runs until nobody is hit, however bad the solver. A step is done or undone as a whole (`save`, `restore`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.dynamics.body import Body
+from tangere.dynamics.contact.pairs import BodyPairs, pair_filter
+from tangere.dynamics.contact.row_set import RowSet
+from tangere.dynamics.contact.rows import Distances
+from tangere.dynamics.joint import WorldJoint
+from tangere.dynamics.joints.rows import JointRows
+from tangere.dynamics.material import Surfaces
+from tangere.dynamics.solver import RigidBodyArrays, Solver, SolverReport, vec6d
+from tangere.dynamics.state import body_table, copy_state, empty_state, read_poses, start_state
+from tangere.dynamics.stepping.energy_cap import cap_energy
+from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
+from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
+from tangere.dynamics.stepping.report import StepTally
+from tangere.dynamics.stepping.walk import KnownGaps, Walk, hits_of
+from tangere.dynamics.validation import refuse_overlaps
+from tangere.query.first_contact import PreparedFirstContact
+from tangere.query.proximity import PosedProximity
+from tangere.runtime import InputError, PreparedLaunch
+
+#: Security distances within which contacts are gathered: eps_r of Redon 2002 in terms of eps_s.
+RUPTURE = 2.3
+#: Times a step is solved again with what it hit.
+ROUNDS = 8
+#: Rounds of truncation after which whoever is hit stays where it is.
+TRUNCATION_ROUNDS = 8
+#: Rounds in which contacts below their target are moved apart as well.
+PLACEMENT_ROUNDS = 2
+#: Sweeps of the solver for that, and the part of the security distance below which it is not worth them.
+PLACEMENT_SWEEPS, LEAST_LACK = 20, 1e-3
+#: Contacts a pair of bodies keeps; one left out comes back as a hit.
+CONTACTS_PER_PAIR = 12
+
+
+@dataclass(frozen=True)
+class WorldOptions:
+    """How steps are made; see `World`."""
+
+    dt: float  #: [s]
+    gravity: np.ndarray  #: (3,) [m/s^2]
+    security: float  #: [m]
+    separation: float  #: [m]
+    order: int
+    sweeps: int
+    second_order: bool  #: whether rows have their second-order terms
+    threads: int | None
+
+
+class WorldStep:
+    """The state of all bodies, the buffers of a step, and its phases as methods: what `World.phases` calls.
+
+    Who replaces a phase finds here what it reads and writes: `state` is where the bodies are and how fast, `free` the
+    velocities without contacts, `rows` and `joints` what binds them, `motion` how they go, `part` how much of it.
+    """
+
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        options: WorldOptions,
+        surfaces: Surfaces,
+        ignored: np.ndarray,
+        device: wp.Device,
+    ) -> None:
+        self.bodies, self.options, self.device = tuple(bodies), options, device
+        self.steps = 0  #: made so far
+        self.lock = threading.RLock()  #: who steps, puts or reads holds it, so that nobody meets half a step
+        count = len(bodies)
+        self.table = body_table(bodies, surfaces, device)
+        self.state = start_state(bodies, self.table, device)
+        self._saved, self._saved_steps = empty_state(count, device), 0
+        self.load = wp.array([[*body.force, *body.torque] for body in bodies], dtype=vec6d, device=device)
+        self.free, self.motion, self.end = (wp.zeros(count, dtype=vec6d, device=device) for _ in range(3))
+        self.origin = wp.zeros(count, dtype=wp.vec3d, device=device)
+        self.part = wp.full(count, 1.0, dtype=wp.float64, device=device)  #: of its motion that each body goes
+        self.asleep = wp.zeros(count, dtype=wp.uint8, device=device)
+        self.solved: Any = RigidBodyArrays()
+        self.solved.inverse_mass = wp.zeros(count, dtype=wp.float64, device=device)
+        self.solved.inverse_inertia = wp.zeros(count, dtype=wp.mat33d, device=device)
+        self.solved.velocity = wp.zeros(count, dtype=vec6d, device=device)
+        self.placement: Any = RigidBodyArrays()  #: moves bodies, not their velocities
+        self.placement.inverse_mass = self.solved.inverse_mass
+        self.placement.inverse_inertia = self.solved.inverse_inertia
+        self.placement.velocity = wp.zeros(count, dtype=vec6d, device=device)
+        self.distances: Any = Distances()
+        self.distances.security, self.distances.separation = options.security, options.separation
+        self.distances.dt = options.dt
+        self.rows = RowSet(
+            bodies,
+            surfaces,
+            self.table,
+            self.state,
+            self.motion,
+            self.distances,
+            options.second_order,
+            device,
+        )
+        self.joints = JointRows(bodies, self.table, self.state, self.free, options.dt, device)
+        self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
+        self._placer = Solver(device=device, sweeps=PLACEMENT_SWEEPS, method="gauss_seidel", threads=options.threads)
+        self.tally = StepTally()  #: what steps held back
+        meshes = [body.mesh for body in bodies]
+        self.near = PosedProximity(meshes, device=device, threads=options.threads)
+        self._first_contact = PreparedFirstContact(meshes, device=device, threads=options.threads)
+        self._ignored = ignored
+        self._prepare()
+        self._answer: Any = None
+        self._islands, self._capped = 0, ()
+        self._checked = False
+
+    def _prepare(self) -> None:
+        """Launches over the arrays of bodies, and who looks at pairs of them."""
+        device, options, count = self.device, self.options, len(self.bodies)
+        dt, gravity = options.dt, wp.vec3d(*options.gravity)
+        groups = np.array([-1 if body.group is None else body.group for body in self.bodies])
+        filter = pair_filter(np.zeros(count, np.int32), groups, self._ignored, device)
+        way, reach = (wp.zeros(count, dtype=wp.float64, device=device) for _ in range(2))
+        self._way = way
+        table, state, solved, held = self.table, self.state, self.solved, self.table.held
+
+        def prepared(kernel: wp.Kernel, *arguments: Any) -> PreparedLaunch:
+            return PreparedLaunch(kernel, arguments, device, dim=count, grain=512)
+
+        self._predict = prepared(
+            predict, table, state, self.load, gravity, dt, options.order,
+            solved.inverse_mass, solved.inverse_inertia, self.origin, self.free,
+        )  # fmt: skip
+        self._find_motion = prepared(
+            find_motion, table, state, self.load, self.free, solved.velocity, dt, options.order, self.motion, self.end
+        )
+        self._find_end = prepared(find_end, held, self.free, solved.velocity, self.end)
+        self._move = prepared(move, table, self.motion, self.end, self.free, self.part, options.order, state)
+        self._find_reach = prepared(
+            find_reach, table, state, self.free, self.distances, RUPTURE, self.motion, way, reach
+        )
+        self._add_motion = prepared(add_motion, self.placement.velocity, dt, held, self.motion)
+        self._near_pairs = BodyPairs(table, state, self.motion, reach, self.asleep, filter, device)
+        self._walk = Walk(
+            self._first_contact, table, state, self.origin, self.motion, self.part, self.asleep, filter,
+            self.distances, device,
+        )  # fmt: skip
+        self._gaps: Any = KnownGaps()
+        self._gaps.count = wp.zeros(1, dtype=wp.int32, device=device)
+        self._gaps.beyond = 2.0 * RUPTURE * options.security + options.separation
+        self._no_gaps = wp.zeros(1, dtype=wp.float64, device=device)
+        self._limits = wp.zeros(64, dtype=wp.float64, device=device)
+        self._limited: wp.array | None = None
+
+    # -- phases --------------------------------------------------------------------------------------------------------
+
+    def predict(self) -> None:
+        """Velocities without contacts."""
+        self._predict.run()
+
+    def gather(self) -> None:
+        """What may be met in the step: pairs of bodies, their gaps, and the contacts among them."""
+        self._find_reach.run()
+        pairs = self._near_pairs.find()
+        self.tally.begin(pairs)
+        self.joints.gather()
+        self.rows.clear()
+        if pairs == 0:
+            self._use_gaps(0, self._no_gaps)
+            return
+        self._set_limits(pairs)
+        found = self.near.find(self._near_pairs.pairs[:pairs], self.state.rotation, self.origin, self._limits[:pairs])
+        self._use_gaps(pairs, found.least_distance)
+        chosen, count = self.near.reduce(found, most=CONTACTS_PER_PAIR)
+        if count:
+            self.rows.make(found.columns, chosen, count, self._near_pairs.pairs)
+
+    def respond(self) -> None:
+        """Solve all rows, and find how the bodies go."""
+        self._solve()
+
+    def walk(self) -> None:
+        """Look where the motion goes; what it hits becomes a row, and the step is solved again."""
+        self.part.fill_(1.0)
+        answer = self._walk.begin()
+        for _ in range(ROUNDS):
+            hits = _hits(answer)
+            if not len(hits):
+                break
+            self.rows.add_hits(self._walk.pairs, answer, hits)
+            self.tally.solved_again += 1
+            self._solve(with_placement=self.tally.solved_again < PLACEMENT_ROUNDS)
+            answer = self._walk.begin()
+        self._answer = answer
+
+    def truncate(self) -> None:
+        """Whoever is still hit goes only so far; again, until nobody is."""
+        answer, rounds = self._answer, 0
+        self._answer = None
+        hits = _hits(answer)
+        part = np.ones(len(self.bodies))
+        while len(hits):
+            pairs = self._walk.pairs.numpy()[hits]
+            times = answer.time.numpy()[hits] if rounds < TRUNCATION_ROUNDS else np.zeros(len(hits))
+            before = part.copy()
+            for column in (0, 1):
+                np.minimum.at(part, pairs[:, column], before[pairs[:, column]] * times)
+            self.part.assign(part)
+            self._walk.changed.assign((part != before).astype(np.uint8))
+            rounds += 1
+            answer = self._walk.ask()
+            hits = _hits(answer)
+        self.tally.truncated(part, self.options.dt)
+
+    def record(self) -> None:
+        """Go; keep what the next step begins with."""
+        if self.rows.straighten():
+            wp.copy(self.solved.velocity, self.free)
+            self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows)
+            self._find_end.run()
+        self._move.run()
+        self._cap_energy()
+        self.rows.keep()
+        self.joints.keep()
+        if not np.isfinite(self.state.velocity.numpy()).all():
+            self._raise_not_finite()
+        self.tally.end()
+        self.steps += 1
+
+    # -- a step as a whole ---------------------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Keep what a step changes that the next one goes on from."""
+        copy_state(self._saved, self.state)
+        self._saved_steps = self.steps
+
+    def restore(self) -> None:
+        """As if the step, of which any part may be done, had not been begun; without warm starts."""
+        copy_state(self.state, self._saved)
+        self.steps = self._saved_steps
+        self.rows.forget()
+        self.joints.forget()
+
+    # -- what users do between steps -----------------------------------------------------------------------------------
+
+    def join(self, joint: WorldJoint, motor: tuple[float, float, bool] | None) -> None:
+        """One more joint; its bodies are not compared any more."""
+        self.joints.add(joint)
+        if motor is not None:
+            self.joints.drive(len(self.joints.joints) - 1, motor)
+        if joint.body_b >= 0:
+            self._ignored = np.concatenate([self._ignored, [[joint.body_a, joint.body_b]]])
+            self._prepare()
+        self.wake(joint.body_a)
+
+    def placed_anew(self) -> None:
+        """Bodies were put elsewhere: look for overlaps before the next step, and start cold."""
+        self._checked = False
+        self.rows.forget()
+
+    def wake(self, body: int) -> None:
+        """Something was done to a body: it sleeps no more."""
+
+    def refuse_overlaps(self) -> None:
+        """Raise if bodies that are compared overlap where they were put."""
+        if self._checked:
+            return
+        self.motion.zero_()
+        self.free.zero_()
+        self._find_reach.run()
+        count = self._near_pairs.find()
+        pairs = self._near_pairs.pairs.numpy()[:count]
+        poses = read_poses(self.state, self.table)
+        refuse_overlaps(self.bodies, poses, pairs, "at the start" if self.steps == 0 else f"at step {self.steps}")
+        self._checked = True
+
+    # -- parts of phases -----------------------------------------------------------------------------------------------
+
+    def _set_limits(self, pairs: int) -> None:
+        listed = self._near_pairs.pairs
+        if pairs > len(self._limits):
+            self._limits = wp.zeros(2 * pairs, dtype=wp.float64, device=self.device)
+            self._limited = None
+        if self._limited is not listed:
+            arguments = [listed, self._way, self.distances, RUPTURE, self._limits]
+            self._find_limits = PreparedLaunch(find_limits, arguments, self.device, grain=1024)
+            self._limited = listed
+        self._find_limits(pairs)
+
+    def _use_gaps(self, pairs: int, least: wp.array) -> None:
+        """Let the walk know how far apart pairs are at the start."""
+        gaps, listed = self._gaps, self._near_pairs.pairs
+        gaps.count.fill_(pairs)
+        if gaps.pairs is not listed or gaps.least is not least:
+            gaps.pairs, gaps.least = listed, least
+            self._walk.set_gaps(gaps)
+
+    def _solve(self, with_placement: bool = True) -> None:
+        """Velocities from the free ones, then motions, then what moves contacts apart that are too near."""
+        wp.copy(self.solved.velocity, self.free)
+        report = self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows)
+        self._islands = 0 if report is None else report.islands
+        self.tally.residual = 0.0 if report is None else report.worst
+        self._find_motion.run()
+        if report is not None and with_placement:
+            self._place()
+
+    def _solved(self, solver: Solver, bodies: Any, rows: Any, joints: Any) -> SolverReport | None:
+        if not self.rows.count and not self.joints.count:
+            return None
+        return solver.solve(bodies, rows, self.rows.count, joints, self.joints.count)
+
+    def _place(self) -> None:
+        """The least motion that gives contacts their targets back, and joints their places."""
+        lack = self.rows.place()
+        self.joints.place(self.motion)
+        if lack <= LEAST_LACK * self.options.security and not self.joints.misplaced():
+            return
+        self.placement.velocity.zero_()
+        self._solved(self._placer, self.placement, self.rows.placing, self.joints.placing)
+        self.rows.measure(self.placement.velocity)
+        self._add_motion.run()
+
+    def _cap_energy(self) -> None:
+        """Take back what islands gained from the length of the step."""
+        if self.options.order != 2 or not self._islands:
+            return
+        islands, joints = self.solver.islands.arrays, self.joints
+        key = tuple(rows.body_a.ptr for rows in (self.rows.arrays, joints.rows)) + (islands.label.ptr,)
+        if key != self._capped:
+            arguments = [islands, self.table, self._saved, self.load, wp.vec3d(*self.options.gravity), self.motion]
+            arguments += [self.part, self.rows.arrays, joints.rows, joints.driving, self.state]
+            self._cap, self._capped = PreparedLaunch(cap_energy, arguments, self.device, grain=16), key
+        self._cap(self._islands)
+
+    def _raise_not_finite(self) -> None:
+        wrong = int(np.argmin(np.isfinite(self.state.velocity.numpy()).all(axis=1)))
+        raise InputError(f"step {self.steps}: the velocity of body {wrong} ({self.bodies[wrong].name!r}) is not finite")
+
+
+def _hits(answer: Any) -> np.ndarray:
+    """Which of the pairs asked about are hit."""
+    return np.zeros(0, np.int32) if answer is None else hits_of(answer.time.numpy())

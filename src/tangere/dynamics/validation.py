@@ -1,0 +1,58 @@
+"""What a world is given, checked before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tangere.dynamics.body import Body
+from tangere.dynamics.world_body import body_number
+from tangere.motion import Rest
+from tangere.query.intersection import intersects
+from tangere.runtime import InputError, described
+
+#: The security distance chosen, as part of the median size of the bodies that move.
+SECURITY_PART = 2e-4
+
+
+def checked_bodies(bodies: Any) -> list[Body]:
+    """Some bodies, of which at least one is there."""
+    if isinstance(bodies, Body):
+        bodies = [bodies]
+    if not isinstance(bodies, Sequence):
+        raise InputError(f"World: bodies must be a list of Body, not {described(bodies)}")
+    for number, body in enumerate(bodies):
+        if not isinstance(body, Body):
+            raise InputError(f"World: bodies[{number}] is a {type(body).__name__}, not a Body of tangere.dynamics")
+    if not bodies:
+        raise InputError("World: there are no bodies")
+    return list(bodies)
+
+
+def chosen_margin(bodies: Sequence[Body]) -> float:
+    """The security distance that fits the bodies."""
+    sizes = [body.mesh.extent for body in bodies if body.moves] or [body.mesh.extent for body in bodies]
+    return SECURITY_PART * float(np.median(sizes))
+
+
+def checked_pairs(allowed: Any, bodies: Sequence[Body]) -> np.ndarray:
+    """(k, 2) numbers of pairs that are told by number or name."""
+    pairs = []
+    for at, pair in enumerate(allowed):
+        if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise InputError(f"allowed[{at}] is a pair of bodies, by number or name, not {described(pair)}")
+        pairs.append([body_number(tuple(bodies), one) for one in pair])
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def refuse_overlaps(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarray, when: str) -> None:
+    """Raise if two bodies of a pair meet, by the exact test."""
+    for a, b in pairs.tolist():
+        first, second = (bodies[k].mesh.moving(Rest(poses[k])) for k in (a, b))
+        if intersects(first, second, device="cpu"):
+            raise InputError(
+                f"bodies {a} ({bodies[a].name!r}) and {b} ({bodies[b].name!r}) overlap {when}; move them apart, or list"
+                f" the pair in allowed= if they are not to be compared"
+            )
