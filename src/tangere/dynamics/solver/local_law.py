@@ -28,7 +28,7 @@ DIRECTIONS = wp.constant(32)
 def cone_projection(x: wp.vec3d, mu: wp.float64) -> wp.vec3d:
     """The point of the friction cone |x_t| <= mu x_n nearest to x."""
     t = wp.sqrt(x[1] * x[1] + x[2] * x[2])
-    if t <= mu * x[0]:
+    if t <= mu * x[0] and x[0] >= wp.float64(0.0):
         return x
     if mu * t <= -x[0]:
         return wp.vec3d()
