@@ -1,6 +1,6 @@
 """All bodies of a world in arrays on one device: what never changes, and where they are now.
 
-A body's position is that of its centre of mass; its frame is the mesh's, so x = rotation p + origin, where the origin is
+A body's position is that of its centre of mass; its frame is the mesh's: x = rotation p + origin, where the origin is
 position - rotation centre. Velocities are six numbers: of the centre of mass [m/s], and angular, in world axes [rad/s].
 """
 

@@ -130,7 +130,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             "record": WorldStep.record,
         }
         self._seconds: dict[str, float] = {}
-        self._steps_told: int | None = None
+        self.steps_told: int | None = None  #: how many steps the file says that it was loaded from
 
     def __repr__(self) -> str:
         return f"World({len(self)} bodies, {len(self.joints)} joints; steps of {self.dt:g} s, now at {self.time:g} s)"
@@ -151,7 +151,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         read = read_rigid_ipc(file, None if meshes is None else Path(fspath(meshes)))
         given = read.options | options
         world = cls(given.pop("bodies"), **given)
-        world._steps_told = read.steps
+        world.steps_told = read.steps
         return world
 
     # -- steps ---------------------------------------------------------------------------------------------------------
@@ -188,8 +188,8 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             steps: how many instead. Without both: as many as the file says that the world was loaded from.
             progress: True shows a bar; a function is called with the steps done and all steps after each.
         """
-        if seconds is None and steps is None and self._steps_told is not None:
-            steps = self._steps_told
+        if seconds is None and steps is None and self.steps_told is not None:
+            steps = self.steps_told
         if (seconds is None) == (steps is None):
             raise InputError("run: say how long, run(seconds), or how many steps, run(steps=n), and not both")
         count = whole(steps, "steps") if seconds is None else max(1, round(positive(seconds, "seconds") / self.dt))

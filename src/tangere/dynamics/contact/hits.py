@@ -19,7 +19,7 @@ from tangere.runtime import SOUND
 wp.set_module_options(SOUND)
 
 #: Times below this are taken for this where a loss is scaled to the whole step.
-LEAST_TIME = wp.constant(wp.float64(0.05))
+LEAST_TIME = wp.constant(wp.float64(0.25))
 
 
 @wp.func

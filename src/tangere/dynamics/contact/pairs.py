@@ -1,8 +1,8 @@
 """Which bodies may meet in a step: pairs of swept boxes, as kernels over arrays that stay.
 
 Question: all pairs of bodies that may come nearer to each other than a reach, of which at least one moves.
-Method:   a body's box over the step encloses its boxes at both ends, grown by the sag of the arc between them and by its
-          reach; each body looks at all that follow it in its world. Two launches: count, then fill.
+Method:   a body's box over the step encloses its boxes at both ends, grown by the sag of the arc between them and by
+          its reach; each body looks at all that follow it in its world. Two launches: count, then fill.
 Sound:    points of a body that turns by less than half a turn stay within radius (1 - cos(angle / 2)) of the straight
           way between their ends; beyond, within the diameter.
 Known as: broad phase by brute force on swept boxes; for thousands of bodies in one world `box_pairs` of the room
@@ -183,10 +183,10 @@ def compared(
         return False
     if filter.group[i] >= 0 and filter.group[i] == filter.group[j]:
         return False
+    ignored = bool(False)
     for k in range(filter.first[i], filter.first[i + 1]):
-        if filter.ignored[k] == j:
-            return False
-    return True
+        ignored = ignored or filter.ignored[k] == j
+    return not ignored
 
 
 @wp.kernel

@@ -1,15 +1,15 @@
 """Contact rows of a step: what near features ask of the velocities, to second order in time.
 
 Question: which inequality keeps two near features from passing through each other during a step?
-Method:   a gap g with the relative velocity u and the second derivative kappa is about g + dt u + dt^2/2 kappa at the end
-          of the step; it shall not be below the security distance, or below what it is where that is less:
+Method:   a gap g with the relative velocity u and the second derivative kappa is about g + dt u + dt^2/2 kappa at the
+          end of the step; it shall not be below the security distance, or below what it is where that is less:
           u + max(g - target, 0) / dt + dt/2 min(kappa, 0) >= 0. Contacts that pushed in the last step have kappa of the
           velocities they left behind, so that what swings or rolls keeps its energy, but no more than what makes them
           leave as fast as they came, so that it gains none. What is left of it, and what is nearer than its target, is
           put right by `placement`, which moves bodies and changes no velocities.
-          The target of a contact is the least of the security distance and the gap it was born with; it follows the gap
-          where that opens, and gives way where other contacts oppose: parts that fit more tightly than the security
-          distance keep moving.
+          The target of a contact is the least of the security distance and the gap that its bodies had when they first
+          came near; it follows the gap where that opens, and gives way where other contacts oppose: parts that fit more
+          tightly than the security distance keep moving.
 Known as: non-penetration rows with velocity-dependent terms (Redon 2002, equation 5.8); speculative contacts;
           repositioning (Redon 2002, equation 6.2), split impulses.
 """
@@ -80,8 +80,8 @@ class Distances:
 
 
 @wp.func
-def kept_row(kept: KeptRows, count: int, a: int, b: int, key: wp.int64) -> int:
-    """The row of the last step with these bodies and this key; -1 if there is none."""
+def kept_place(kept: KeptRows, count: int, a: int, b: int, key: wp.int64) -> int:
+    """The first row of the last step that is not before these bodies and this key."""
     low = int(0)
     high = int(count)
     while low < high:
@@ -93,10 +93,15 @@ def kept_row(kept: KeptRows, count: int, a: int, b: int, key: wp.int64) -> int:
             low = mid + 1
         else:
             high = mid
-    if low < count:
-        if kept.body_a[low] == a and kept.body_b[low] == b and kept.key[low] == key:
-            return low
-    return -1
+    return low
+
+
+@wp.func
+def of_pair(kept: KeptRows, count: int, row: int, a: int, b: int) -> bool:
+    """Whether a row of the last step is there and of these bodies."""
+    if row >= count:
+        return False
+    return kept.body_a[row] == a and kept.body_b[row] == b
 
 
 @wp.kernel
@@ -138,10 +143,19 @@ def make_rows(
     whole = distances.separation + distances.security
     target = wp.min(whole, gap)
     impulse = wp.vec3d()
-    last = kept_row(kept, kept_count[0], a, b, found.key[c])
-    if last >= 0:
+    count = kept_count[0]
+    last = kept_place(kept, count, a, b, found.key[c])
+    known = of_pair(kept, count, last, a, b)
+    if known:
+        known = kept.key[last] == found.key[c]
+    if known:
         target = kept.target[last]
         impulse = frame * kept.impulse[last]
+    else:  # another feature of bodies that touched before
+        last = kept_place(kept, count, a, b, wp.int64(-1))
+        while of_pair(kept, count, last, a, b):
+            target = wp.max(target, kept.target[last])
+            last += 1
     lift = wp.float64(0.0)
     if second_order == 1 and impulse[0] > wp.float64(0.0):
         before_a = state.velocity[a]
@@ -268,8 +282,11 @@ def placed_rows(
     dt: wp.float64,
     pushed: wp.array[wp.float64],
 ):
-    """By how much each contact was moved apart, less half of what it was asked."""
+    """By how much each contact that was to be moved apart was so, less half of what it was asked."""
     i = first + wp.tid()
+    pushed[i] = wp.float64(0.0)
+    if lack[i] <= wp.float64(0.0):
+        return
     normal = wp.vec3d(rows.frame[i][0, 0], rows.frame[i][0, 1], rows.frame[i][0, 2])
     way = at_point(placed[rows.body_a[i]], rows.arm_a[i]) - at_point(placed[rows.body_b[i]], rows.arm_b[i])
     pushed[i] = dt * wp.dot(way, normal) - wp.float64(0.5) * lack[i]

@@ -1,8 +1,8 @@
 """The second derivative of a gap: what a line through a moving contact does not see.
 
 Question: how fast does the approach of two features change while their bodies go on steadily?
-Method:   d^2 gap / dt^2 = n . [w_a x (w_a x r_a) - w_b x (w_b x r_b)] + 2 (v_a - v_b) . n', without accelerations, where
-          the normal turns with the body that has the face, or with both edges.
+Method:   d^2 gap / dt^2 = n . [w_a x (w_a x r_a) - w_b x (w_b x r_b)] + 2 (v_a - v_b) . n', without accelerations,
+          where the normal turns with the body that has the face, or with both edges.
 Known as: the velocity-dependent terms of the non-penetration constraint (Redon 2002, equation 5.8).
 """
 

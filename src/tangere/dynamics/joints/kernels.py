@@ -260,12 +260,13 @@ def place_joint_rows(
     wrong = error[i] + way
     lower = -INFINITE
     upper = wp.float64(INFINITE)
-    if type == _MOTOR or type == _PULL or type == _HELD:
+    if type == _HELD:
         wrong = wp.float64(0.0)
-        if type != _HELD:
-            lower = wp.float64(0.0)
-            upper = wp.float64(0.0)
-    elif type == _POINT or type == _DISTANCE:
+    elif type >= _MOTOR:
+        wrong = wp.float64(0.0)
+        lower = wp.float64(0.0)
+        upper = wp.float64(0.0)
+    elif type <= _POINT or type == _DISTANCE:  # the first type is that of points
         wrong += dt * rows.bias[i]  # what the arms bend
     elif type == _LIMIT:
         lower = rows.lower[i]

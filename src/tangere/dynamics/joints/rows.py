@@ -72,7 +72,7 @@ class JointRows:
         self._pulls: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}  #: by body: point, to, stiffness
         self.rows: Any = JointRowArrays()
         self.placing: Any = JointRowArrays()
-        self.count = 0
+        self.count, self.error = 0, 0.0
         self._lay_out()
 
     # -- what there is -------------------------------------------------------------------------------------------------
@@ -194,11 +194,11 @@ class JointRows:
         self._place(self.count)
 
     def misplaced(self) -> bool:
-        """Whether anything has drifted by so much that it is worth a solve."""
-        if not self.count:
-            return False
-        error = self._dt * np.abs(self.placing.bias.numpy()[: self.count]).max(initial=0.0)
-        return bool(error > LEAST_ERROR * self._size)
+        """Whether anything has drifted by so much that it is worth a solve; `error` is by how much."""
+        self.error = 0.0
+        if self.count:
+            self.error = self._dt * float(np.abs(self.placing.bias.numpy()[: self.count]).max(initial=0.0))
+        return self.error > LEAST_ERROR * self._size
 
     def keep(self) -> None:
         """After a step: the coordinates where the bodies are now."""

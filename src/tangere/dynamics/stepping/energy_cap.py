@@ -3,7 +3,8 @@
 Question: did bodies that only gravity and constant forces act on gain energy in a step, and how is that undone?
 Method:   the energy of each island, with what its loads did, is compared with that where the step began. Where it rose,
           the velocities of the whole island are made smaller by one factor: rows without bias have cones that do not
-          change by that, so what was feasible stays so. Islands that something drives are left alone.
+          change by that, so what was feasible stays so. What driven bodies did by their impulses may be gained; islands
+          with motors or pulls are left alone.
 Known as: energy projection.
 """
 
@@ -13,7 +14,7 @@ import warp as wp
 
 from tangere.dynamics.solver import ContactRowArrays, JointRowArrays, vec6d
 from tangere.dynamics.solver.islands import IslandArrays
-from tangere.dynamics.state import BodyConstants, BodyState, angular_of, linear_of
+from tangere.dynamics.state import BodyConstants, BodyState, angular_of, at_point, linear_of
 from tangere.dynamics.stepping.free_motion import world_inertia
 from tangere.runtime import SOUND
 
@@ -32,11 +33,25 @@ def kinetic_energy(mass: wp.float64, inertia: wp.mat33d, rotation: wp.mat33d, ve
 
 
 @wp.func
-def drives(body: int, held: wp.array[int], velocity: wp.array[vec6d]) -> bool:
-    """Whether a body moves as it is told."""
-    if body < 0:
-        return False
-    return held[body] & 64 != 0 and wp.length_sq(velocity[body]) > wp.float64(0.0)
+def driver_work(
+    body: int, arm: wp.vec3d, impulse: wp.vec3d, held: wp.array[int], velocity: wp.array[vec6d]
+) -> wp.float64:
+    """What a driven body does by an impulse on another [J]; 0 for bodies that are not driven."""
+    if body >= 0:
+        if held[body] & 64 != 0:
+            return wp.dot(impulse, at_point(velocity[body], arm))
+    return wp.float64(0.0)
+
+
+@wp.func
+def driver_joint_work(
+    body: int, jacobian: vec6d, impulse: wp.float64, held: wp.array[int], velocity: wp.array[vec6d]
+) -> wp.float64:
+    """The same by a joint row."""
+    if body >= 0:
+        if held[body] & 64 != 0:
+            return -impulse * wp.dot(jacobian, velocity[body])
+    return wp.float64(0.0)
 
 
 @wp.kernel
@@ -62,21 +77,20 @@ def cap_energy(
     k = first + wp.tid()
     if k >= islands.count[0]:
         return
+    work = wp.float64(0.0)
     for c in range(islands.contact_first[k], islands.contact_first[k + 1]):
         i = islands.contact_order[c]
-        if drives(rows.body_a[i], constants.held, state.velocity) or drives(
-            rows.body_b[i], constants.held, state.velocity
-        ):
-            return
+        impulse = wp.transpose(rows.frame[i]) * rows.impulse[i]
+        work += driver_work(rows.body_b[i], rows.arm_b[i], impulse, constants.held, state.velocity)
+        work += driver_work(rows.body_a[i], rows.arm_a[i], -impulse, constants.held, state.velocity)
     for c in range(islands.joint_first[k], islands.joint_first[k + 1]):
         i = islands.joint_order[c]
         if driving[i] == 1:
             return
-        if drives(joints.body_a[i], constants.held, state.velocity) or drives(
-            joints.body_b[i], constants.held, state.velocity
-        ):
-            return
-    gain = wp.float64(0.0)
+        r = joints.impulse[i]
+        work += driver_joint_work(joints.body_a[i], joints.jacobian_a[i], r, constants.held, state.velocity)
+        work += driver_joint_work(joints.body_b[i], joints.jacobian_b[i], r, constants.held, state.velocity)
+    gain = -wp.max(work, wp.float64(0.0))
     kinetic = wp.float64(0.0)
     for c in range(islands.body_first[k], islands.body_first[k + 1]):
         i = islands.body_order[c]

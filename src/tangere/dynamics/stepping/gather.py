@@ -62,11 +62,21 @@ def find_limits(
 
 
 @wp.kernel
-def add_motion(first: int, placed: wp.array[vec6d], dt: wp.float64, held: wp.array[int], motion: wp.array[vec6d]):
-    """Go what `placement` found, too."""
+def add_motion(
+    first: int,
+    placed: wp.array[vec6d],
+    constants: BodyConstants,
+    dt: wp.float64,
+    most: wp.array[wp.float64],
+    motion: wp.array[vec6d],
+):
+    """Go what `placement` found, too, but no farther than `most[0]`: what contradicts itself is not followed."""
     i = first + wp.tid()
     more = dt * placed[i]
     for k in range(6):
-        if (held[i] >> k) & 1 == 1:
+        if (constants.held[i] >> k) & 1 == 1:
             more[k] = wp.float64(0.0)
+    way = point_speed(more, constants.radius[i])
+    if way > most[0]:
+        more = more * (most[0] / way)
     motion[i] = motion[i] + more

@@ -47,6 +47,8 @@ TRUNCATION_ROUNDS = 8
 PLACEMENT_ROUNDS = 2
 #: Sweeps of the solver for that, and the part of the security distance below which it is not worth them.
 PLACEMENT_SWEEPS, LEAST_LACK = 20, 1e-3
+#: Times the largest lack that it may move a body.
+MOST_PLACED = 4.0
 #: Contacts a pair of bodies keeps; one left out comes back as a hit.
 CONTACTS_PER_PAIR = 12
 
@@ -115,7 +117,7 @@ class WorldStep:
         )
         self.joints = JointRows(bodies, self.table, self.state, self.free, options.dt, device)
         self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
-        self._placer = Solver(device=device, sweeps=PLACEMENT_SWEEPS, method="gauss_seidel", threads=options.threads)
+        self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
         self.tally = StepTally()  #: what steps held back
         meshes = [body.mesh for body in bodies]
         self.near = PosedProximity(meshes, device=device, threads=options.threads)
@@ -134,6 +136,7 @@ class WorldStep:
         filter = pair_filter(np.zeros(count, np.int32), groups, self._ignored, device)
         way, reach = (wp.zeros(count, dtype=wp.float64, device=device) for _ in range(2))
         self._way = way
+        self._most_placed = wp.zeros(1, dtype=wp.float64, device=device)
         table, state, solved, held = self.table, self.state, self.solved, self.table.held
 
         def prepared(kernel: wp.Kernel, *arguments: Any) -> PreparedLaunch:
@@ -151,7 +154,7 @@ class WorldStep:
         self._find_reach = prepared(
             find_reach, table, state, self.free, self.distances, RUPTURE, self.motion, way, reach
         )
-        self._add_motion = prepared(add_motion, self.placement.velocity, dt, held, self.motion)
+        self._add_motion = prepared(add_motion, self.placement.velocity, table, dt, self._most_placed, self.motion)
         self._near_pairs = BodyPairs(table, state, self.motion, reach, self.asleep, filter, device)
         self._walk = Walk(
             self._first_contact, table, state, self.origin, self.motion, self.part, self.asleep, filter,
@@ -326,11 +329,13 @@ class WorldStep:
         """The least motion that gives contacts their targets back, and joints their places."""
         lack = self.rows.place()
         self.joints.place(self.motion)
-        if lack <= LEAST_LACK * self.options.security and not self.joints.misplaced():
+        misplaced = self.joints.misplaced()
+        if lack <= LEAST_LACK * self.options.security and not misplaced:
             return
         self.placement.velocity.zero_()
         self._solved(self._placer, self.placement, self.rows.placing, self.joints.placing)
         self.rows.measure(self.placement.velocity)
+        self._most_placed.fill_(MOST_PLACED * max(lack, self.joints.error))
         self._add_motion.run()
 
     def _cap_energy(self) -> None:

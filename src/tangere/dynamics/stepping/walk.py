@@ -5,7 +5,8 @@ Method:   pairs whose boxes over the step are apart cannot meet. Of the others, 
           of their gap cannot either; all that remain are asked about in one batch of first contacts.
 Sound:    the separation asked for is the world's, and beyond it half of the pair's own clearance, or 0.4 of the
           security distance where that is less: with one fixed value, bodies that were stopped within it would be stuck.
-          Poses are rounded by much less than that.
+          Poses are rounded by much less than that. Pairs that are nearer than what rounding lets decide may be told to
+          meet at once, never too late.
 Known as: continuous collision detection with a motion bound; conservative advancement.
 """
 
@@ -31,6 +32,8 @@ KEPT, TOLERANCE = wp.constant(wp.float64(0.4)), wp.constant(wp.float64(0.1))
 KEPT_PART = wp.constant(wp.float64(0.5))
 #: Of what is kept, as tolerance.
 TOLERANCE_PART = wp.constant(wp.float64(0.2))
+#: Least tolerance, in sizes of a pair, its motion included: below it rounding would hide contacts.
+LEAST_TOLERANCE = wp.constant(wp.float64(1.0e-11))
 #: Security distances by which boxes are grown; pairs that were not near at the start are at least twice as far apart.
 MARGIN = 1.0
 
@@ -112,6 +115,8 @@ class Walk:
             [
                 listed,
                 self._gaps,
+                self._state.position,
+                self._table.radius,
                 self._way,
                 self.changed,
                 self._distances,
@@ -230,6 +235,8 @@ def choose_asked(
     first: int,
     pairs: wp.array[wp.vec2i],
     gaps: KnownGaps,
+    position: wp.array[wp.vec3d],
+    radius: wp.array[wp.float64],
     way: wp.array[wp.float64],
     changed: wp.array[wp.uint8],
     distances: Distances,
@@ -256,9 +263,10 @@ def choose_asked(
         return
     if way[a] + way[b] == wp.float64(0.0):
         return
+    size = wp.length(position[a] - position[b]) + radius[a] + radius[b] + way[a] + way[b]
     ask[k] = 1
     separation[k] = kept
-    tolerance[k] = allowed
+    tolerance[k] = wp.max(allowed, LEAST_TOLERANCE * size)
 
 
 @wp.kernel

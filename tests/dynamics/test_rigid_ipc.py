@@ -1,0 +1,170 @@
+"""Scenes of the Rigid-IPC project, which nobody here wrote: what a correct result is, they say themselves."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tangere.dynamics import World
+from tangere.runtime import InputError
+from tests.oracles.rigid_worlds import EnergyRule, meeting_pairs
+
+#: Cheap ones, each of another kind of contact.
+TWELVE = (
+    "unit-tests/cube-falling-on-edge",
+    "unit-tests/edge-edge-parallel",
+    "unit-tests/face-vertex",
+    "unit-tests/tet-corner",
+    "unit-tests/tunneling",
+    "unit-tests/vertex-vertex",
+    "unit-tests/erleben/cliff-edges",
+    "unit-tests/erleben/spike-in-crack",
+    "unit-tests/erleben/wedges",
+    "unit-tests/tunnel/3-walls",
+    "friction/incline-plane/incline-plane-25deg",
+    "chain/3-links",
+)
+
+
+@pytest.fixture(scope="session")
+def fixtures(data_folder):
+    folder = data_folder / "rigid-ipc" / "fixtures"
+    if not folder.is_dir():
+        pytest.skip("TANGERE_DATA has no rigid-ipc")
+    return folder
+
+
+def all_fixtures() -> list[str]:
+    import os
+    from pathlib import Path
+
+    folder = Path(os.environ.get("TANGERE_DATA", "")) / "rigid-ipc" / "fixtures"
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.json"))
+
+
+def check_run(world: World, steps: int, look: int = 1) -> None:
+    """The rule for all scenes."""
+    driven = any(body.driven or body.force.any() or body.torque.any() for body in world.bodies)
+    energy = EnergyRule(world)
+    for number in range(steps):
+        world.step()
+        energy.look()
+        if number % look == look - 1 or number == steps - 1:
+            assert meeting_pairs(world) == []
+    assert np.isfinite(world.poses).all()
+    assert driven or energy.part < 5e-3
+    moving = sum(not body.fixed for body in world.bodies)
+    assert world.truncation.all_lost_time <= 0.01 * moving * steps * world.dt
+
+
+@pytest.mark.parametrize("name", TWELVE)
+def test_a_scene_keeps_apart_what_is_apart_and_gains_no_energy(fixtures, name):
+    world = World.load(fixtures / f"{name}.json", device="cpu")
+    check_run(world, 50, look=5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", all_fixtures())
+def test_every_scene_runs_as_its_file_says(fixtures, name):
+    world = World.load(fixtures / f"{name}.json", device="cpu")
+    steps = min(world.steps_told or 100, 1000)
+    check_run(world, steps, look=10)
+
+
+def test_ten_sweeps_make_it_slow_and_never_wrong(fixtures):
+    world = World.load(fixtures / "chain/3-links.json", device="cpu", sweeps=10)
+    for _ in range(60):
+        world.step()
+        assert meeting_pairs(world) == []
+
+
+def test_a_bullet_stops_at_the_wall(fixtures):
+    world = World.load(fixtures / "unit-tests/tunneling.json", device="cpu")
+    mover = next(k for k, body in enumerate(world.bodies) if body.moves)
+    wall = next(k for k, body in enumerate(world.bodies) if not body.moves)
+    side = np.sign(world.positions[wall] - world.positions[mover])[0]
+    world.run(steps=30)
+    assert np.sign(world.positions[wall] - world.positions[mover])[0] == side
+    assert world.truncation.all_lost_time == 0.0
+
+
+@pytest.mark.parametrize("walls", ["2-walls", "3-walls"])
+def test_a_tight_tunnel_takes_no_speed(fixtures, walls):
+    """0.1 mm of play on each side, less than the security distance."""
+    world = World.load(fixtures / f"unit-tests/tunnel/{walls}.json", device="cpu")
+    mover = next(k for k, body in enumerate(world.bodies) if body.moves)
+    before = world.velocities[mover]
+    assert world.margin > 1e-4
+    world.run(steps=60)
+    np.testing.assert_allclose(world.velocities[mover], before, rtol=0.0, atol=1e-6 * np.abs(before).max())
+    assert world.truncation.all_lost_time == 0.0
+
+
+@pytest.mark.parametrize("angle", [25, 45])
+def test_blocks_slide_as_coulomb_says(fixtures, angle):
+    world = World.load(fixtures / f"friction/incline-plane/incline-plane-{angle}deg.json", device="cpu")
+    mover = next(k for k, body in enumerate(world.bodies) if body.moves)
+    data = json.loads((fixtures / f"friction/incline-plane/incline-plane-{angle}deg.json").read_text())
+    friction = data["rigid_body_problem"]["coefficient_friction"]
+    gravity = float(np.linalg.norm(world.gravity))
+    while not len(world.contacts) or not np.abs(world.forces).max() > 0.0:
+        world.step()
+    world.run(steps=5)
+    before = world.velocities[mover, :3]
+    world.run(steps=40)
+    found = np.linalg.norm(world.velocities[mover, :3] - before) / (40 * world.dt)
+    slope = np.radians(angle)
+    assert found == pytest.approx(gravity * (np.sin(slope) - friction * np.cos(slope)), rel=1e-5)
+
+
+def test_what_a_file_says_is_read(tmp_path):
+    box = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "fixtures").mkdir()
+    (tmp_path / "meshes" / "tet.obj").write_text(box)
+    bodies = [
+        {"mesh": "tet.obj", "position": [0, 0, 5], "rotation": [90, 0, 0], "scale": [2, 1, 1], "density": 7},
+        {"mesh": "tet.obj", "enabled": False},
+        {"mesh": "tet.obj", "type": "static", "position": [9, 0, 0], "dimensions": [1, 2, 3]},
+        {"mesh": "tet.obj", "type": "kinematic", "position": [18, 0, 0], "angular_velocity": [0, 0, 180]},
+        {"mesh": "tet.obj", "is_dof_fixed": [True, False, True, True, True, True], "group_id": 3, "position": [27, 0, 0]},
+    ]
+    problem = {"rigid_bodies": bodies, "gravity": [0, -9.8, 0], "coefficient_restitution": -1}
+    barrier = {"minimum_separation_distance": 0.01}
+    data = {"timestep": 0.02, "max_iterations": 7, "rigid_body_problem": problem, "distance_barrier_constraint": barrier}
+    file = tmp_path / "fixtures" / "scene.json"
+    file.write_text(json.dumps(data))
+    world = World.load(file, device="cpu")
+    assert [body.name for body in world.bodies] == ["tet 1", "tet 2", "tet 3", "tet 4"]
+    first, static, driven, held = world.bodies
+    assert first.mass == pytest.approx(7 * 2 / 6)
+    np.testing.assert_allclose(first.pose[:3, :3] @ [0, 1, 0], [0, 0, 1], atol=1e-15)
+    assert static.fixed and not static.moves
+    np.testing.assert_allclose(np.ptp(static.mesh.bounds, axis=0), [1, 2, 3])
+    assert driven.driven
+    np.testing.assert_allclose(driven.spin, [0, 0, np.pi])
+    assert held.held.tolist() == [True, False, True, True, True, True] and held.group == 3
+    assert world.dt == 0.02 and world.separation == 0.01 and world.steps_told == 7
+    world.run()
+    assert world.steps == 7
+    fallen = world.positions[3] - held.pose[:3, 3] - held.mass_properties.centre
+    np.testing.assert_allclose(fallen, [0, -0.5 * 9.8 * 0.14**2, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "is not JSON"),
+        ("{}", "no rigid_body_problem"),
+        ('{"rigid_body_problem": {"rigid_bodies": [{}]}}', r"rigid_bodies\[0\]: names no mesh"),
+        ('{"rigid_body_problem": {"rigid_bodies": [{"mesh": "no.obj"}]}}', "there is no mesh"),
+        ('{"timestep": "x", "rigid_body_problem": {"rigid_bodies": []}}', "timestep must be a finite number"),
+    ],
+)
+def test_a_bad_file_is_refused_with_a_reason(tmp_path, text, told):
+    file = tmp_path / "scene.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match=told):
+        World.load(file, device="cpu")

@@ -1,0 +1,50 @@
+"""What must hold of every state of a rigid world, looked at from outside."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tangere.dynamics import World
+from tangere.motion import Rest
+from tangere.query.intersection import intersects
+
+
+def meeting_pairs(world: World, ignored: set[tuple[int, int]] = frozenset()) -> list[tuple[int, int]]:
+    """The pairs of bodies that meet now by the exact test, of those that are compared."""
+    bodies, poses = world.bodies, world.poses
+    boxes = np.array([mesh.bounds for mesh in world.meshes()])
+    joined = {tuple(sorted((joint.body_a, joint.body_b))) for joint in world.joints} | set(ignored)
+    found = []
+    for i in range(len(bodies)):
+        for j in range(i + 1, len(bodies)):
+            same_group = bodies[i].group is not None and bodies[i].group == bodies[j].group
+            if (bodies[i].fixed and bodies[j].fixed) or same_group or (i, j) in joined:
+                continue
+            if (boxes[i, 0] > boxes[j, 1]).any() or (boxes[j, 0] > boxes[i, 1]).any():
+                continue
+            first, second = (bodies[k].mesh.moving(Rest(poses[k])) for k in (i, j))
+            if intersects(first, second, device="cpu"):
+                found.append((i, j))
+    return found
+
+
+class EnergyRule:
+    """How much the energy of a world that nothing drives rose above an earlier one, in the range it had."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._lowest = self._highest = world.energy.total
+        self.rise = 0.0  #: [J]
+
+    def look(self) -> None:
+        """After a step."""
+        now = self._world.energy.total
+        self._lowest, self._highest = min(self._lowest, now), max(self._highest, now)
+        self.rise = max(self.rise, now - self._lowest)
+
+    @property
+    def part(self) -> float:
+        """Of the range; 0 where there is none to speak of."""
+        mass = sum(body.mass for body in self._world.bodies if body.moves)
+        span = max(self._highest - self._lowest, 1e-9 * mass)  # of a world at rest: a speed of some 0.05 mm/s
+        return self.rise / span
