@@ -129,11 +129,21 @@ def test_what_a_file_says_is_read(tmp_path):
         {"mesh": "tet.obj", "enabled": False},
         {"mesh": "tet.obj", "type": "static", "position": [9, 0, 0], "dimensions": [1, 2, 3]},
         {"mesh": "tet.obj", "type": "kinematic", "position": [18, 0, 0], "angular_velocity": [0, 0, 180]},
-        {"mesh": "tet.obj", "is_dof_fixed": [True, False, True, True, True, True], "group_id": 3, "position": [27, 0, 0]},
+        {
+            "mesh": "tet.obj",
+            "is_dof_fixed": [True, False, True, True, True, True],
+            "group_id": 3,
+            "position": [27, 0, 0],
+        },
     ]
     problem = {"rigid_bodies": bodies, "gravity": [0, -9.8, 0], "coefficient_restitution": -1}
     barrier = {"minimum_separation_distance": 0.01}
-    data = {"timestep": 0.02, "max_iterations": 7, "rigid_body_problem": problem, "distance_barrier_constraint": barrier}
+    data = {
+        "timestep": 0.02,
+        "max_iterations": 7,
+        "rigid_body_problem": problem,
+        "distance_barrier_constraint": barrier,
+    }
     file = tmp_path / "fixtures" / "scene.json"
     file.write_text(json.dumps(data))
     world = World.load(file, device="cpu")
@@ -141,12 +151,16 @@ def test_what_a_file_says_is_read(tmp_path):
     first, static, driven, held = world.bodies
     assert first.mass == pytest.approx(7 * 2 / 6)
     np.testing.assert_allclose(first.pose[:3, :3] @ [0, 1, 0], [0, 0, 1], atol=1e-15)
-    assert static.fixed and not static.moves
+    assert static.fixed
+    assert not static.moves
     np.testing.assert_allclose(np.ptp(static.mesh.bounds, axis=0), [1, 2, 3])
     assert driven.driven
     np.testing.assert_allclose(driven.spin, [0, 0, np.pi])
-    assert held.held.tolist() == [True, False, True, True, True, True] and held.group == 3
-    assert world.dt == 0.02 and world.separation == 0.01 and world.steps_told == 7
+    assert held.held.tolist() == [True, False, True, True, True, True]
+    assert held.group == 3
+    assert world.dt == 0.02
+    assert world.separation == 0.01
+    assert world.steps_told == 7
     world.run()
     assert world.steps == 7
     fallen = world.positions[3] - held.pose[:3, 3] - held.mass_properties.centre

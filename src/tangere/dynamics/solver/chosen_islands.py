@@ -32,7 +32,7 @@ from tangere.dynamics.solver.interior_point import (
 )
 from tangere.dynamics.solver.islands import IslandArrays
 from tangere.dynamics.solver.whitened_rows import WhitenedRows
-from tangere.runtime import CapacityError, PreparedLaunch
+from tangere.runtime import CapacityError, PreparedLaunch, device_of
 
 wp.set_module_options({"enable_backward": False})
 
@@ -129,7 +129,7 @@ def _checked(count: Any) -> int:
 
 
 def _write(array: wp.array, values: np.ndarray) -> None:
-    if array.device.is_cpu:
+    if device_of(array).is_cpu:
         array.numpy()[: len(values)] = values
     else:
         wp.copy(array, wp.array(values.astype(np.int32), dtype=wp.int32, device=array.device), count=len(values))
