@@ -40,7 +40,7 @@ Materials = Mapping[tuple[str, str], Material]
 
 
 @dataclass(frozen=True, eq=False)
-class Surfaces:
+class SurfaceLaws:
     """The kinds of surfaces of a world, and a table over pairs of them."""
 
     of_body: np.ndarray  #: (n,) int32, the kind of each body's surface
@@ -48,7 +48,7 @@ class Surfaces:
     restitution: np.ndarray  #: (k, k)
 
     @staticmethod
-    def of(bodies: Sequence[Body], friction: float, restitution: float, materials: Materials | None) -> Surfaces:
+    def of(bodies: Sequence[Body], friction: float, restitution: float, materials: Materials | None) -> SurfaceLaws:
         """The kinds that the bodies have.
 
         Args:
@@ -74,7 +74,7 @@ class Surfaces:
                 larger = max(restitution_a, restitution_b)
                 table[1, i, j] = larger if said.restitution is None else said.restitution
         number = {kind: k for k, kind in enumerate(kinds)}
-        return Surfaces(np.array([number[one] for one in own], np.int32), table[0], table[1])
+        return SurfaceLaws(np.array([number[one] for one in own], np.int32), table[0], table[1])
 
 
 def _checked(materials: Any, known: set[str | None]) -> dict[frozenset[str], Material]:

@@ -27,9 +27,9 @@ from tangere.dynamics.body import Body, check_restitution
 from tangere.dynamics.energy import RigidEnergy, energy_of, momentum_of
 from tangere.dynamics.files.rigid_ipc import read_rigid_ipc
 from tangere.dynamics.joint import JointKind, WorldJoint, checked_motor, joint_of
-from tangere.dynamics.material import Materials, Surfaces
+from tangere.dynamics.material import Materials, SurfaceLaws
 from tangere.dynamics.state import read_poses
-from tangere.dynamics.stepping.report import Truncation
+from tangere.dynamics.stepping.report import TruncationReport
 from tangere.dynamics.stepping.step import WorldOptions, WorldStep
 from tangere.dynamics.validation import checked_bodies, checked_pairs, chosen_margin
 from tangere.dynamics.world_body import WorldBody, body_number
@@ -114,7 +114,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             bool(second_order),
             threads,
         )
-        surfaces = Surfaces.of(
+        surfaces = SurfaceLaws.of(
             bodies, not_negative(friction, "friction"), check_restitution(restitution, "restitution"), materials
         )
         ignored = checked_pairs(allowed, bodies)
@@ -375,7 +375,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             return momentum_of(self._step.state, self._step.table)[1]
 
     @property
-    def truncation(self) -> Truncation:
+    def truncation(self) -> TruncationReport:
         """What the last step held back, and all steps together."""
         with self._step.lock:
             return self._step.tally.report()

@@ -24,14 +24,14 @@ from tangere.dynamics.contact.row_set import RowSet
 from tangere.dynamics.contact.rows import Distances
 from tangere.dynamics.joint import WorldJoint
 from tangere.dynamics.joints.rows import JointRows
-from tangere.dynamics.material import Surfaces
+from tangere.dynamics.material import SurfaceLaws
 from tangere.dynamics.solver import RigidBodyArrays, Solver, SolverReport, vec6d
 from tangere.dynamics.state import body_table, copy_state, empty_state, read_poses, start_state
 from tangere.dynamics.stepping.energy_cap import cap_energy
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
 from tangere.dynamics.stepping.report import StepTally
-from tangere.dynamics.stepping.walk import KnownGaps, Walk, hits_of
+from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps, hits_of
 from tangere.dynamics.validation import refuse_overlaps
 from tangere.query.first_contact import PreparedFirstContact
 from tangere.query.proximity import PosedProximity
@@ -78,7 +78,7 @@ class WorldStep:
         self,
         bodies: Sequence[Body],
         options: WorldOptions,
-        surfaces: Surfaces,
+        surfaces: SurfaceLaws,
         ignored: np.ndarray,
         device: wp.Device,
     ) -> None:
@@ -156,7 +156,7 @@ class WorldStep:
         )
         self._add_motion = prepared(add_motion, self.placement.velocity, table, dt, self._most_placed, self.motion)
         self._near_pairs = BodyPairs(table, state, self.motion, reach, self.asleep, filter, device)
-        self._walk = Walk(
+        self._walk = CertifiedWalk(
             self._first_contact, table, state, self.origin, self.motion, self.part, self.asleep, filter,
             self.distances, device,
         )  # fmt: skip

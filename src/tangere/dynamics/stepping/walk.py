@@ -20,7 +20,7 @@ import warp as wp
 from tangere.dynamics.contact.pairs import BodyPairs, PairFilter
 from tangere.dynamics.contact.rows import Distances
 from tangere.dynamics.solver import vec6d
-from tangere.dynamics.state import BodyConstants, BodyState, angular_of, linear_of
+from tangere.dynamics.state import BodyConstants, WorldState, angular_of, linear_of
 from tangere.query.first_contact import PreparedFirstContact
 from tangere.runtime import SOUND, PreparedLaunch, offsets
 
@@ -48,7 +48,7 @@ class KnownGaps:
     beyond: wp.float64  # what is not among them is at least so far apart [m]
 
 
-class Walk:
+class CertifiedWalk:
     """Asks about the motions of all bodies; arrays and launches are kept.
 
     Args:
@@ -61,7 +61,7 @@ class Walk:
         self,
         first_contact: PreparedFirstContact,
         table: BodyConstants,
-        state: BodyState,
+        state: WorldState,
         origin: wp.array,
         motion: wp.array,
         part: wp.array,

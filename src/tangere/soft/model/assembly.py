@@ -17,7 +17,7 @@ import warp as wp
 from tangere.runtime import SOUND, launch
 from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
-from tangere.soft.model.material import Material, material_of
+from tangere.soft.model.material import ElasticMaterial, material_of
 
 wp.set_module_options(SOUND)
 
@@ -188,7 +188,7 @@ def _vertex_areas(surface: Mesh) -> np.ndarray:
     return np.bincount(surface.faces.ravel(), np.repeat(surface.face_areas / 3.0, 3), len(surface.vertices))
 
 
-def _joined_material(materials: list[Material], base: np.ndarray) -> dict[str, np.ndarray]:
+def _joined_material(materials: list[ElasticMaterial], base: np.ndarray) -> dict[str, np.ndarray]:
     """The lists of all bodies one after the other, as `DofCoupling` has them."""
 
     def offsets(lists: list[np.ndarray]) -> np.ndarray:

@@ -25,7 +25,7 @@ _OPPOSITE = np.array([[1, 3, 2], [0, 2, 3], [0, 3, 1], [0, 1, 2]])
 
 
 @dataclass(frozen=True)
-class Material:
+class ElasticMaterial:
     """The lists of a body of n vertices."""
 
     neighbours: Adjacency  #: vertices coupled to each vertex
@@ -36,7 +36,7 @@ class Material:
     laws: np.ndarray  #: per entry (3): lam times rest size, 1/(6 volume) or 1/(2 area), a
 
 
-def material_of(body: Body) -> Material:
+def material_of(body: Body) -> ElasticMaterial:
     """The lists of a body."""
     shape = body.shape
     if isinstance(shape, TetMesh):
@@ -49,7 +49,7 @@ def material_of(body: Body) -> Material:
     count = len(shape.vertices)
     neighbours, weights = _summed(rows, columns, values, count)
     order = np.argsort(corners, kind="stable")
-    return Material(
+    return ElasticMaterial(
         neighbours=neighbours,
         weights=weights,
         diagonal=-np.bincount(np.repeat(np.arange(count), np.diff(neighbours.offsets)), weights, count),
