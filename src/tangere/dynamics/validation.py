@@ -15,6 +15,8 @@ from tangere.runtime import InputError, described
 
 #: The security distance chosen, as part of the median size of the bodies that move.
 SECURITY_PART = 2e-4
+#: Sweeps of the solver for all bodies together, and the range of those chosen.
+SWEEPS, SWEEPS_RANGE = 6000, (150, 2000)
 
 
 def checked_bodies(bodies: Any) -> list[Body]:
@@ -35,6 +37,11 @@ def chosen_margin(bodies: Sequence[Body]) -> float:
     """The security distance that fits the bodies."""
     sizes = [body.mesh.extent for body in bodies if body.moves] or [body.mesh.extent for body in bodies]
     return SECURITY_PART * float(np.median(sizes))
+
+
+def chosen_sweeps(bodies: Sequence[Body]) -> int:
+    """Sweeps of the solver that so many bodies are worth."""
+    return int(np.clip(SWEEPS // max(sum(body.moves for body in bodies), 1), *SWEEPS_RANGE))
 
 
 def checked_pairs(allowed: Any, bodies: Sequence[Body]) -> np.ndarray:

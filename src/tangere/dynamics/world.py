@@ -29,9 +29,9 @@ from tangere.dynamics.files.rigid_ipc import read_rigid_ipc
 from tangere.dynamics.joint import JointKind, WorldJoint, checked_motor, joint_of
 from tangere.dynamics.material import Materials, SurfaceLaws
 from tangere.dynamics.state import read_poses
-from tangere.dynamics.stepping.report import TruncationReport
+from tangere.dynamics.stepping.report import StepTruncation
 from tangere.dynamics.stepping.step import WorldOptions, WorldStep
-from tangere.dynamics.validation import checked_bodies, checked_pairs, chosen_margin
+from tangere.dynamics.validation import checked_bodies, checked_pairs, chosen_margin, chosen_sweeps
 from tangere.dynamics.world_body import WorldBody, body_number
 from tangere.query.contacts import Contacts
 from tangere.runtime import (
@@ -67,7 +67,8 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         allowed: pairs of bodies, by number or name, that may overlap: they are not compared, and neither are those of
             a joint or of a group.
         order: 2 for Newton's law; 1 for a world without inertia, where velocities are what forces do in one second.
-        sweeps: of the solver in each step.
+        sweeps: of the solver in each step, at most; None means 6000 for all bodies that move together, but 150 to 2000:
+            few bodies are solved to the end, of many none waits for all.
         second_order: whether contacts look ahead to second order in time.
         device: where to compute; None means CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
@@ -96,7 +97,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         margin: float | None = None,
         allowed: Sequence[tuple[int | str, int | str]] = (),
         order: int = 2,
-        sweeps: int = 150,
+        sweeps: int | None = None,
         second_order: bool = True,
         device: str | wp.Device | None = None,
         threads: int | None = None,
@@ -110,7 +111,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             chosen_margin(bodies) if margin is None else positive(margin, "margin"),
             not_negative(separation, "separation"),
             order,
-            whole(sweeps, "sweeps"),
+            chosen_sweeps(bodies) if sweeps is None else whole(sweeps, "sweeps"),
             bool(second_order),
             threads,
         )
@@ -375,7 +376,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             return momentum_of(self._step.state, self._step.table)[1]
 
     @property
-    def truncation(self) -> TruncationReport:
+    def truncation(self) -> StepTruncation:
         """What the last step held back, and all steps together."""
         with self._step.lock:
             return self._step.tally.report()

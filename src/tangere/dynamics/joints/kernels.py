@@ -264,8 +264,9 @@ def place_joint_rows(
         wrong = wp.float64(0.0)
     elif type >= _MOTOR:
         wrong = wp.float64(0.0)
-        lower = wp.float64(0.0)
-        upper = wp.float64(0.0)
+        if type == _PULL or rows.upper[i] < INFINITE:  # a motor without limit keeps what it has gone
+            lower = wp.float64(0.0)
+            upper = wp.float64(0.0)
     elif type <= _POINT or type == _DISTANCE:  # the first type is that of points
         wrong += dt * rows.bias[i]  # what the arms bend
     elif type == _LIMIT:

@@ -19,6 +19,7 @@ import numpy as np
 import warp as wp
 
 from tangere.dynamics.body import Body
+from tangere.dynamics.contact.flights import Flights
 from tangere.dynamics.contact.pairs import BodyPairs, pair_filter
 from tangere.dynamics.contact.row_set import RowSet
 from tangere.dynamics.contact.rows import Distances
@@ -34,7 +35,7 @@ from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps, hits_of
 from tangere.dynamics.validation import refuse_overlaps
 from tangere.query.first_contact import PreparedFirstContact
-from tangere.query.proximity import PosedProximity
+from tangere.query.proximity import PosedProximity, reduce
 from tangere.runtime import InputError, PreparedLaunch
 
 #: Security distances within which contacts are gathered: eps_r of Redon 2002 in terms of eps_s.
@@ -118,9 +119,15 @@ class WorldStep:
         self.joints = JointRows(bodies, self.table, self.state, self.free, options.dt, device)
         self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
         self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
+        self.bouncing = bool(surfaces.restitution.max() > 0.0)
+        self._flights = Flights(
+            self.solver, self.rows, self.state, self.solved, self.free, self.motion, self.end, self.distances, device
+        )
+        self._bounces = False
         self.tally = StepTally()  #: what steps held back
         meshes = [body.mesh for body in bodies]
         self.near = PosedProximity(meshes, device=device, threads=options.threads)
+        self._size = float(np.median(self.table.radius.numpy()))  #: by which rows are told apart
         self._first_contact = PreparedFirstContact(meshes, device=device, threads=options.threads)
         self._ignored = ignored
         self._prepare()
@@ -186,9 +193,9 @@ class WorldStep:
         self._set_limits(pairs)
         found = self.near.find(self._near_pairs.pairs[:pairs], self.state.rotation, self.origin, self._limits[:pairs])
         self._use_gaps(pairs, found.least_distance)
-        chosen, count = self.near.reduce(found, most=CONTACTS_PER_PAIR)
-        if count:
-            self.rows.make(found.columns, chosen, count, self._near_pairs.pairs)
+        chosen = reduce(found, self._size, CONTACTS_PER_PAIR)
+        if chosen.count:
+            self.rows.make(found.columns, chosen.rows, chosen.count, self._near_pairs.pairs)
 
     def respond(self) -> None:
         """Solve all rows, and find how the bodies go."""
@@ -230,9 +237,7 @@ class WorldStep:
     def record(self) -> None:
         """Go; keep what the next step begins with."""
         if self.rows.straighten():
-            wp.copy(self.solved.velocity, self.free)
-            self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows)
-            self._find_end.run()
+            self._solve_speeds()
         self._move.run()
         self._cap_energy()
         self.rows.keep()
@@ -315,10 +320,28 @@ class WorldStep:
         wp.copy(self.solved.velocity, self.free)
         report = self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows)
         self._islands = 0 if report is None else report.islands
+        bounces = self.bouncing and self.rows.count > 0 and self._islands > 0 and self._flights.find(self._islands)
+        if bounces:
+            wp.copy(self.solved.velocity, self.free)
+            self._flights.begin()
+            report = self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows)
         self.tally.residual = 0.0 if report is None else report.worst
         self._find_motion.run()
+        if bounces:
+            self._flights.end()
+        self._bounces = bounces
         if report is not None and with_placement:
             self._place()
+
+    def _solve_speeds(self) -> None:
+        """Velocities at the end once more, with rows as they are now; motions stay."""
+        wp.copy(self.solved.velocity, self.free)
+        if self._bounces:
+            self._flights.begin()
+        self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows)
+        self._find_end.run()
+        if self._bounces:
+            self._flights.end_speeds()
 
     def _solved(self, solver: Solver, bodies: Any, rows: Any, joints: Any) -> SolverReport | None:
         if not self.rows.count and not self.joints.count:

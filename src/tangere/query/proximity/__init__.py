@@ -4,7 +4,7 @@ from tangere.query.proximity.api import find_near, proximity
 from tangere.query.proximity.contact_buffer import ContactBuffer
 from tangere.query.proximity.detector import Detector
 from tangere.query.proximity.exclusion import Exclusion
-from tangere.query.proximity.posed import PosedColumns, PosedContacts, PosedProximity
+from tangere.query.proximity.posed import PosedColumns, PosedContacts, PosedProximity, ReducedContacts, reduce
 
 __all__ = [
     "ContactBuffer",
@@ -13,6 +13,8 @@ __all__ = [
     "PosedColumns",
     "PosedContacts",
     "PosedProximity",
+    "ReducedContacts",
     "find_near",
     "proximity",
+    "reduce",
 ]

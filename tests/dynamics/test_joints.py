@@ -1,0 +1,129 @@
+"""Joints of rigid worlds: what they hold, where they end, what drives them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tangere as tg
+from tangere.dynamics import Body, World
+
+ROD = tg.generate.box((1.0, 0.1, 0.1))
+
+
+def at(x=0.0, y=0.0, z=0.0):
+    pose = np.eye(4)
+    pose[:3, 3] = x, y, z
+    return pose
+
+
+def point_of(world, body, local):
+    pose = world.poses[body]
+    return pose[:3, :3] @ np.asarray(local, float) + pose[:3, 3]
+
+
+@pytest.mark.feature("F-R-53")
+def test_a_hinged_pendulum_neither_drifts_nor_gains_energy():
+    world = World([Body(ROD, at(0.5), name="rod")], dt=0.005, device="cpu")
+    world.join("hinge", "rod", at=[0, 0, 0], axis=[0, 1, 0], name="pin")
+    start, energies, errors = world.energy.total, [], []
+    for _ in range(2000):
+        world.step()
+        energies.append(world.energy.total)
+        errors.append(np.linalg.norm(point_of(world, 0, [-0.5, 0, 0])))
+    span = 2 * 9.81 * 0.5 * world.bodies[0].mass
+    assert max(errors) < 5e-4
+    assert max(energies) - start < 5e-3 * span
+    assert min(energies) - start > -0.2 * span
+    assert abs(world.positions[0, 1]) < 1e-9
+
+
+def test_the_period_of_a_pendulum_is_that_of_its_inertia():
+    world = World([Body(ROD, at(0.0, 0.0, -0.5), spin=[0, 0.1, 0], velocity=[-0.05, 0, 0])], dt=0.002, device="cpu")
+    world.join("hinge", 0, at=[0, 0, 0], axis=[0, 1, 0])
+    found = world.bodies[0].mass_properties
+    moment = found.inertia[1, 1] + found.mass * 0.25
+    period = 2 * np.pi * np.sqrt(moment / (found.mass * 9.81 * 0.5))
+    signs, last = [], None
+    for step in range(round(2.2 * period / world.dt)):
+        world.step()
+        now = np.sign(world.positions[0, 0])
+        if last is not None and now != last:
+            signs.append(step)
+        last = now
+    half = np.diff(signs).mean() * world.dt
+    assert 2 * half == pytest.approx(period, rel=5e-3)
+
+
+def test_a_four_bar_loop_stays_closed():
+    """Two cranks and a coupler on the ground, driven by one crank."""
+    crank, coupler = tg.generate.box((0.1, 0.1, 0.4)), tg.generate.box((1.0, 0.1, 0.1))
+    bodies = [Body(crank, at(0, 0, 0.2), name="left"), Body(crank, at(1.0, 0, 0.2), name="right")]
+    bodies.append(Body(coupler, at(0.5, 0.2, 0.4), name="coupler"))
+    world = World(bodies, dt=0.005, device="cpu", allowed=[("left", "right")])
+    world.join("hinge", "left", at=[0, 0, 0], axis=[0, 1, 0], speed=3.0, name="motor")
+    world.join("hinge", "right", at=[1, 0, 0], axis=[0, 1, 0])
+    world.join("hinge", "left", "coupler", at=[0, 0, 0.4], axis=[0, 1, 0])
+    world.join("hinge", "right", "coupler", at=[1, 0, 0.4], axis=[0, 1, 0])
+    worst = 0.0
+    for _ in range(1000):
+        world.step()
+        for crank_body, local in ((0, [-0.5, -0.2, 0.0]), (1, [0.5, -0.2, 0.0])):
+            top = point_of(world, crank_body, [0, 0, 0.2])
+            worst = max(worst, float(np.linalg.norm(top - point_of(world, 2, local))))
+    assert worst < 5e-4
+    assert world.coordinates["motor"] == pytest.approx(3.0 * 5.0, rel=1e-3)
+
+
+def test_a_slider_slides_to_its_limit_and_stays():
+    world = World([Body(ROD, at(), name="rod")], gravity=(3.0, 0.0, -9.81), dt=0.01, device="cpu")
+    world.join("slider", "rod", at=[0, 0, 0], axis=[1, 0, 0], limits=(-0.1, 0.5), name="rail")
+    world.run(2.0)
+    assert world.coordinates["rail"] == pytest.approx(0.5, abs=1e-4)
+    np.testing.assert_allclose(world.positions[0], [0.5, 0, 0], atol=1e-4)
+    np.testing.assert_allclose(world.poses[0, :3, :3], np.eye(3), atol=1e-6)
+
+
+def test_hinge_limits_hold_a_swinging_door():
+    world = World(
+        [Body(ROD, at(0.5), spin=[0, 0, 2.0], velocity=[0, 1.0, 0])], gravity=(0, 0, 0), dt=0.01, device="cpu"
+    )
+    world.join("hinge", 0, at=[0, 0, 0], axis=[0, 0, 1], limits=(-0.5, 1.0), name="door")
+    most = 0.0
+    for _ in range(200):
+        world.step()
+        most = max(most, world.coordinates["door"])
+    assert most == pytest.approx(1.0, abs=2e-3)
+
+
+def test_a_weld_is_stiff_and_a_ball_is_not():
+    pair = [Body(ROD, at(0.5), name="a"), Body(ROD, at(1.5), name="b")]
+    for kind, falls in (("weld", False), ("ball", True)):
+        world = World(pair, dt=0.01, device="cpu")
+        world.join("weld", "a", at=[0, 0, 0])
+        world.join(kind, "a", "b", at=[1.0, 0, 0])
+        world.run(0.5)
+        assert (world.positions[1, 2] < -0.1) == falls
+        gap = point_of(world, 0, [0.5, 0, 0]) - point_of(world, 1, [-0.5, 0, 0])
+        assert np.linalg.norm(gap) < 5e-4
+
+
+def test_a_rod_keeps_two_points_at_their_distance():
+    ball = tg.generate.icosphere(subdivisions=1, radius=0.1)
+    world = World([Body(ball, at(1.0, 0, 0), name="bob")], dt=0.005, device="cpu")
+    world.join("distance", "bob", at=[1.0, 0, 0], to=[0, 0, 0])
+    for _ in range(400):
+        world.step()
+        assert np.linalg.norm(world.positions[0]) == pytest.approx(1.0, abs=5e-4)
+
+
+def test_a_motor_gives_no_more_than_its_torque():
+    wheel = tg.generate.prism(24, radius=0.5, height=0.2)
+    world = World([Body(wheel, name="wheel")], gravity=(0, 0, 0), dt=0.01, device="cpu")
+    world.join("hinge", "wheel", at=[0, 0, 0], axis=[0, 0, 1], speed=1000.0, force=10.0)
+    world.run(0.5)
+    moment = world.bodies[0].mass_properties.inertia[2, 2]
+    assert world.velocities[0, 5] == pytest.approx(10.0 * 0.5 / moment, rel=1e-6)
+    world.drive_joint("hinge 0", force=-10.0)
+    world.run(0.5)
+    assert world.velocities[0, 5] == pytest.approx(0.0, abs=1e-6)

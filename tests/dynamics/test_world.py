@@ -1,0 +1,258 @@
+"""Rigid worlds: free motion, rest, friction, bounces; what users do; what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tangere as tg
+from tangere.dynamics import Body, Material, World
+from tangere.runtime import InputError
+from tests.oracles.rigid_worlds import EnergyRule, meeting_pairs
+
+BOX = tg.generate.box((1.0, 1.0, 1.0))
+
+
+def at(x=0.0, y=0.0, z=0.0, turn=None):
+    pose = np.eye(4)
+    pose[:3, 3] = x, y, z
+    if turn is not None:
+        pose[:3, :3] = turn
+    return pose
+
+
+def about(axis, angle):
+    """A rotation, by the exponential series' closed form."""
+    k = np.cross(np.eye(3), -np.asarray(axis, float) / np.linalg.norm(axis))
+    return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k @ k
+
+
+def floor(**options):
+    return Body(tg.generate.box((20.0, 20.0, 1.0)), at(z=-0.5), fixed=True, name="floor", **options)
+
+
+def world_of(*bodies, **options):
+    return World(list(bodies), device="cpu", **options)
+
+
+# -- nothing touches ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dt", [0.1, 0.01])
+def test_what_falls_falls_along_its_parabola(dt):
+    world = world_of(Body(BOX, at(z=10.0), velocity=[1.0, 0.0, 2.0]), dt=dt)
+    world.run(0.5)
+    np.testing.assert_allclose(world.positions[0], [0.5, 0.0, 10.0 + 1.0 - 0.5 * 9.81 * 0.25], atol=1e-12)
+    np.testing.assert_allclose(world.velocities[0, :3], [1.0, 0.0, 2.0 - 9.81 * 0.5], atol=1e-12)
+
+
+def test_a_tumbling_plate_keeps_its_momentum_and_its_energy():
+    """Turning about the middle axis is unstable: the plate flips over and over."""
+    plate = tg.generate.box((3.0, 1.0, 0.3))
+    world = world_of(Body(plate, spin=[0.01, 6.0, 0.02]), gravity=(0, 0, 0), dt=0.01)
+    momentum, energy = world.angular_momentum, world.energy.kinetic
+    energies, along = [], []
+    for _ in range(1000):
+        world.step()
+        energies.append(world.energy.kinetic)
+        along.append(momentum @ world.poses[0, :3, 1])
+    np.testing.assert_allclose(world.angular_momentum, momentum, rtol=1e-11, atol=1e-9 * np.linalg.norm(momentum))
+    np.testing.assert_allclose(energies, energy, rtol=1e-3)
+    assert min(along) < 0.0 < max(along)  # it did flip
+
+
+# -- touching ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_crate_comes_to_rest_at_the_security_distance():
+    world = world_of(floor(), Body(BOX, at(z=1.0)))
+    energy = EnergyRule(world)
+    for _ in range(100):
+        world.step()
+        energy.look()
+    assert world.positions[1, 2] == pytest.approx(0.5 + world.margin, abs=1e-3 * world.margin)
+    assert np.abs(world.velocities[1]).max() < 1e-9
+    assert energy.part < 5e-4
+    assert meeting_pairs(world) == []
+    total = world.forces[world.contacts.body_a == 0].sum(axis=0)  # the floor is pushed down by the weight
+    np.testing.assert_allclose(total, [0.0, 0.0, -9810.0], atol=1e-3)
+
+
+@pytest.mark.parametrize(("ratio", "sticks"), [(0.98, True), (1.02, False)])
+def test_a_block_sticks_if_and_only_if_the_slope_is_below_its_friction(ratio, sticks):
+    friction = 0.5
+    slope = np.arctan(ratio * friction)
+    turn = about([0, 1, 0], slope)
+    ground = Body(tg.generate.box((40.0, 4.0, 1.0)), at(turn=turn) @ at(z=-0.5), fixed=True)
+    block = Body(tg.generate.box((1.0, 1.0, 0.4)), at(turn=turn) @ at(z=0.2 + 1e-4), name="block")
+    world = world_of(ground, block, friction=friction)
+    world.run(1.0)
+    speed = float(np.linalg.norm(world.velocities[1, :3]))
+    pull = max(9.81 * (np.sin(slope) - friction * np.cos(slope)), 0.0)
+    assert speed < 1e-3 if sticks else speed == pytest.approx(pull * 1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("restitution", [1.0, 0.5])
+@pytest.mark.parametrize("dt", [0.01, 1.0 / 30.0])
+def test_a_ball_bounces_to_its_share_of_the_height(restitution, dt):
+    ball = tg.generate.icosphere(subdivisions=2)
+    low = -ball.vertices[:, 2].min()
+    world = world_of(floor(), Body(ball, at(z=1.0 + low)), restitution=restitution, dt=dt)
+    heights, energies = [], [world.energy.total]
+    for _ in range(round(1.1 / dt)):
+        world.step()
+        heights.append(world.positions[1, 2] - low)
+        energies.append(world.energy.total)
+    top = max(heights[round(0.47 / dt) :])
+    fallen = 1.0 - world.margin
+    reached = (top - world.margin) / fallen
+    assert reached == pytest.approx(restitution**2, rel=5e-3 if dt == 0.01 else 2e-2)
+    assert max(np.diff(energies)) <= 1e-12 * energies[0]
+
+
+def test_newtons_cradle_hands_its_speed_to_the_last_ball():
+    ball = tg.generate.icosphere(subdivisions=2)
+    width = float(np.ptp(ball.vertices[:, 0]))
+    balls = [Body(ball, at(width * k + 0.0008 * k)) for k in range(1, 5)]
+    world = world_of(
+        *balls, Body(ball, at(-1.0), velocity=[2.0, 0.0, 0.0]), restitution=1.0, gravity=(0, 0, 0), dt=0.005
+    )
+    world.run(1.0)
+    np.testing.assert_allclose(world.velocities[:, 0], [0.0, 0.0, 0.0, 2.0, 0.0], atol=1e-6)
+
+
+def test_materials_of_a_pair_come_before_what_each_body_says():
+    ice = {("steel", "ice"): Material(friction=0.0)}
+    sled = Body(BOX, at(z=0.5 + 1e-4), velocity=[1.0, 0.0, 0.0], material="steel", name="sled")
+    world = world_of(floor(material="ice"), sled, friction=0.9, materials=ice)
+    world.run(0.5)
+    assert world["sled"].velocity[0] == pytest.approx(1.0, abs=1e-9)
+
+
+# -- promises ----------------------------------------------------------------------------------------------------------
+
+
+def pile(seed=0, count=12):
+    rng = np.random.default_rng(seed)
+    box = tg.generate.box((0.5, 0.4, 0.3))
+    bodies = [floor()]
+    for k in range(count):
+        turn = about(rng.normal(size=3), rng.uniform(0.0, 3.0))
+        bodies.append(Body(box, at(*rng.uniform(-0.3, 0.3, 2), 0.6 + 0.7 * k, turn), name=f"box {k}"))
+    return bodies
+
+
+@pytest.mark.parametrize("sweeps", [10, 150])
+def test_no_state_of_a_pile_has_an_intersection_however_few_the_sweeps(sweeps):
+    world = World(pile(), device="cpu", sweeps=sweeps)
+    for _ in range(80):
+        world.step()
+        assert meeting_pairs(world) == []
+
+
+def test_threads_and_a_second_run_make_the_same_bits():
+    found = []
+    for threads in (1, 2, 1):
+        world = World(pile(3), device="cpu", threads=threads)
+        world.run(steps=60)
+        found.append((world.poses.tobytes(), world.velocities.tobytes()))
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_step_that_fails_leaves_the_world_as_it_was():
+    world = world_of(floor(), Body(BOX, at(z=0.8)))
+    world.run(steps=5)
+    poses, velocities, steps = world.poses, world.velocities, world.steps
+    walk = world.phases["walk"]
+
+    def broken(step):
+        walk(step)
+        raise KeyboardInterrupt
+
+    world.phases["walk"] = broken
+    with pytest.raises(KeyboardInterrupt):
+        world.step()
+    assert (world.poses == poses).all()
+    assert (world.velocities == velocities).all()
+    assert world.steps == steps
+    world.phases["walk"] = walk
+    world.run(steps=60)
+    assert world.positions[1, 2] == pytest.approx(0.5 + world.margin, rel=1e-4)
+
+
+# -- what users do -----------------------------------------------------------------------------------------------------
+
+
+def test_pushes_drives_and_pulls():
+    table = Body(tg.generate.box((4.0, 4.0, 0.2)), at(z=-0.1), driven=True, name="table")
+    world = world_of(table, Body(BOX, at(z=0.5 + 1e-3), name="box"), friction=0.8)
+    world.drive("table", velocity=[0.2, 0.0, 0.0])
+    world.run(1.0)
+    assert world["box"].velocity[0] == pytest.approx(0.2, abs=1e-6)  # carried
+    world.push("box", force=[0.0, 0.0, 2 * 9810.0])
+    world.run(0.1)
+    assert world["box"].velocity[2] == pytest.approx(9.81 * 0.1, rel=1e-3)
+    world.push("box")
+    world["box"].set_state(pose=at(0.0, 0.0, 3.0), velocity=[0, 0, 0], spin=[0, 0, 0])
+    world.pull("box", world["box"].position, [0.0, 0.0, 3.0])
+    world.run(2.0)
+    sag = 9.81 / 100.0  # of a spring of 100 times the mass
+    assert world["box"].position[2] == pytest.approx(3.0 - sag, abs=1e-3)
+    world.let_go()
+    world.run(0.1)
+    assert world["box"].velocity[2] < -0.9
+
+
+def test_a_world_without_inertia_goes_as_it_is_pushed():
+    world = world_of(floor(), Body(BOX, at(z=0.6), name="box"), order=1, gravity=(0, 0, -0.1), friction=0.0)
+    world.push("box", force=[500.0, 0.0, 0.0])
+    world.run(1.0)
+    assert world["box"].velocity[0] == pytest.approx(0.5)
+    assert world["box"].position[0] == pytest.approx(0.5, rel=1e-6)
+    world.push("box")
+    world.step()
+    assert abs(world["box"].velocity[0]) < 1e-12
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Body(BOX, density=0.0), "moves: density must be positive"),
+        (lambda: Body(BOX, mass=-1.0), "moves: mass must be positive"),
+        (lambda: Body(BOX, inertia=np.diag([1.0, 1.0, 5.0])), "no body has the moments"),
+        (lambda: Body(BOX, inertia=-np.eye(3)), "no body has the moments"),
+        (lambda: Body(BOX, velocity=[0, 0, np.nan]), "velocity must be three finite"),
+        (lambda: Body(BOX, fixed=[True, False]), "fixed is True, False or six"),
+        (lambda: Body(BOX, restitution=1.5), "restitution must be between 0 and 1"),
+        (lambda: Body(BOX, pose=2.0 * np.eye(4)), "pose"),
+        (lambda: world_of(), "there are no bodies"),
+        (lambda: world_of(Body(BOX), dt=0.0), "dt must be positive"),
+        (lambda: world_of(Body(BOX), order=3), "order is 1"),
+        (lambda: world_of(Body(BOX), friction=-0.1), "friction must not be negative"),
+        (lambda: world_of(Body(BOX), materials={("a", "b"): Material()}), "no body is made of 'a'"),
+        (
+            lambda: world_of(Body(BOX), Body(BOX, at(0.5))).step(),
+            r"bodies 0 \('box'\) and 1 \('box'\) overlap at the start",
+        ),
+        (lambda: world_of(Body(BOX)).push(0, force=[np.nan, 0, 0]), "force of body 0"),
+        (lambda: world_of(floor()).push(0, force=[1, 0, 0]), "is fixed"),
+        (lambda: world_of(Body(BOX)).drive(0, velocity=[1, 0, 0]), "is not driven"),
+        (lambda: world_of(Body(BOX))["door"], "there is no body called 'door'"),
+        (lambda: world_of(floor()).join("ball", 0, at=[0, 0, 0]), "neither of its bodies can move"),
+        (lambda: world_of(Body(BOX)).join("hinge", 0, at=[0, 0, 0]), "a hinge needs an axis"),
+        (lambda: world_of(Body(BOX)).join("screw", 0, at=[0, 0, 0]), "a joint is ball, hinge"),
+        (lambda: world_of(Body(BOX)).run(), "say how long"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(make, told):
+    with pytest.raises(InputError, match=told):
+        make()
+
+
+def test_allowed_pairs_may_overlap_and_are_not_compared():
+    world = world_of(Body(BOX, name="a"), Body(BOX, at(0.5), name="b"), allowed=[("a", "b")], gravity=(0, 0, 0))
+    world.run(steps=3)
+    np.testing.assert_array_equal(world.velocities, 0.0)
