@@ -19,9 +19,9 @@ import numpy as np
 import warp as wp
 
 from tangere.query.proximity.posed.result import PosedContacts
-from tangere.query.proximity.posed.shapes import shape_tables
+from tangere.query.proximity.posed.shapes import distinct_meshes, shape_tables
 from tangere.query.proximity.posed.traversal import BAD_POSE
-from tangere.query.proximity.posed.workspace import PosedWorkspace
+from tangere.query.proximity.posed.workspace import PosedEngine, PosedWorkspace
 from tangere.runtime import (
     Arrays,
     InputError,
@@ -37,8 +37,6 @@ from tangere.shape.mesh import Mesh
 
 #: sin of how far a direction may leave a normal cone: a box that rocks by less keeps its four corners.
 TILT = 0.15
-#: Meshes with more triangles are worth a thread each; of others so many pairs are.
-_LARGE, _SMALL_PAIRS = 500, 32
 #: The least number of pairs to have room for.
 _LEAST_ROOM = 16
 
@@ -78,9 +76,7 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
             check_kind(mesh, Mesh, f"PosedProximity: meshes[{body}]")
         self.tilt, self.threads = fraction(tilt, "tilt"), threads
         self.device = choose_device(device)
-        self._shapes = shape_tables(self.meshes, self.device)
-        large = max(len(mesh.faces) for mesh in self.meshes) > _LARGE
-        self._grain = 1 if large else _SMALL_PAIRS
+        self._engine = _engine_of(self.meshes, self.device)
         self._spare: list[PosedWorkspace] = []
 
     def __repr__(self) -> str:
@@ -103,10 +99,10 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
         workspace.write("rotation", self._checked(rotation, "rotation", (3, 3), wp.mat33d), len(self.meshes))
         workspace.write("origin", self._checked(origin, "origin", (3,), wp.vec3d), len(self.meshes))
         workspace.write("limit", _checked_distance(distance, count), count)
-        contacts, state = workspace.run(count)
-        if state == BAD_POSE:
+        told = workspace.run(count)
+        if told.status == BAD_POSE:
             self._refuse_poses(workspace, count)
-        return PosedContacts(workspace, numbers, contacts, self._spare)
+        return PosedContacts(workspace, numbers, told.contacts, self._spare)
 
     def at(self, poses: Arrays, pairs: Arrays, distance: Arrays) -> PosedContacts:
         """The same for bodies at `poses`, (bodies, 4, 4)."""
@@ -123,7 +119,7 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
                 return self._spare.pop(k)
         room = max(_LEAST_ROOM, 1 << (count - 1).bit_length() if count else 0)
         self._spare[:] = [workspace for workspace in self._spare if workspace.room >= room]
-        return PosedWorkspace(self._shapes, len(self.meshes), room, self.tilt, self.device, threads, self._grain)
+        return PosedWorkspace(self._engine, len(self.meshes), room, self.tilt, threads)
 
     def _checked_pairs(self, pairs: Arrays) -> np.ndarray:
         numbers = to_numpy(pairs, "pairs", None)
@@ -152,10 +148,22 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
         return rows
 
     def _refuse_poses(self, workspace: PosedWorkspace, count: int) -> None:
-        bad = int(np.argmax(workspace.status.numpy()[:count] == BAD_POSE))
+        bad = int(np.argmax(workspace.results.status.numpy()[:count] == BAD_POSE))
         pair = workspace.queries.pairs.numpy()[bad].tolist()
         self._spare.append(workspace)
         raise InputError(f"pairs[{bad}]: body {pair[0]} or {pair[1]} is not placed by a finite rotation and origin")
+
+
+def _engine_of(meshes: Sequence[Mesh], device: wp.Device) -> PosedEngine:
+    """The engine of a device, for bodies of these meshes: the one place that asks which kind it is."""
+    shapes = shape_tables(meshes, device)
+    if device.is_cuda:
+        from tangere.query.proximity.posed.cuda.engine import CudaSearch
+
+        return CudaSearch(shapes, device)
+    from tangere.query.proximity.posed.cpu.engine import CpuSearch
+
+    return CpuSearch(shapes, distinct_meshes(meshes))
 
 
 def _checked_distance(distance: Arrays, count: int) -> np.ndarray | float:

@@ -8,19 +8,13 @@ from tangere.query.proximity.posed.feature_keys import (
     EDGE_EDGE,
     EDGE_VERTEX,
     FACE_VERTEX,
-    VERTEX_EDGE,
     VERTEX_FACE,
+    VERTEX_VERTEX,
     key_parts,
 )
-from tangere.query.proximity.posed.narrow_phase import (
-    Touch,
-    edge_on_edge,
-    vertex_on_edge,
-    vertex_on_face,
-    vertex_on_vertex,
-)
+from tangere.query.proximity.posed.narrow_phase import touch_of
 from tangere.query.proximity.posed.shapes import EDGE, FACE, VERTEX, ShapeTables
-from tangere.query.proximity.posed.traversal import TINY, Appended, PairQueries, coordinate_bound, pair_frame
+from tangere.query.proximity.posed.traversal import PairQueries, pair_frame
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -46,23 +40,6 @@ class PosedColumns:
 
 
 @wp.kernel
-def gather_contacts(
-    first: int,
-    found: Appended,
-    begin: wp.array[wp.int32],
-    starts: wp.array[wp.int32],
-    columns: PosedColumns,
-):
-    """The keys of each pair of bodies where its contacts belong; a triangle goes where the second feature will be."""
-    pair = first + wp.tid()
-    for k in range(starts[pair], starts[pair + 1]):
-        place = begin[pair] + k - starts[pair]
-        columns.pair[k] = pair
-        columns.key[k] = found.keys[place]
-        columns.feature_b[k] = found.faces[place]
-
-
-@wp.kernel
 def describe_contacts(first: int, shapes: ShapeTables, queries: PairQueries, columns: PosedColumns):
     """Everything else about each contact, from its pair, its key and the triangle in `feature_b`."""
     k = first + wp.tid()
@@ -74,38 +51,38 @@ def describe_contacts(first: int, shapes: ShapeTables, queries: PairQueries, col
     bodies = queries.pairs[pair]
     base_a = shapes.base[shapes.shape[bodies[0]]]
     base_b = shapes.base[shapes.shape[bodies[1]]]
-    frame = pair_frame(queries, pair)
-    frame.tiny = TINY * coordinate_bound(shapes, frame, base_a, base_b)
-    touch = Touch()
+    frame = pair_frame(shapes, queries, pair)
+    # Numbers of the mesh in the columns, of all shapes for the features.
     kind = int(EDGES)
-    feature_a = int(0)
-    feature_b = int(0)
+    feature_a = one
+    feature_b = other
+    first_one = base_a[VERTEX]
+    first_other = base_b[EDGE]
     if code == VERTEX_FACE:
         kind = int(VERTEX_OF_A)
-        feature_a = one
-        feature_b = columns.feature_b[k]
-        touch = vertex_on_face(shapes, frame, base_a[VERTEX] + one, base_b[FACE] + feature_b, False)
+        other = columns.feature_b[k]
+        feature_b = other
+        first_other = base_b[FACE]
     elif code == FACE_VERTEX:
         kind = int(VERTEX_OF_B)
-        feature_a = columns.feature_b[k]
-        feature_b = one
-        touch = vertex_on_face(shapes, frame, base_b[VERTEX] + one, base_a[FACE] + feature_a, True)
-    elif code == EDGE_EDGE:
-        feature_a = one
-        feature_b = other
-        touch = edge_on_edge(shapes, frame, base_a[EDGE] + one, base_b[EDGE] + other)
-    elif code == VERTEX_EDGE:
-        feature_a = shapes.vertex_edge[base_a[VERTEX] + one] - base_a[EDGE]
-        feature_b = other
-        touch = vertex_on_edge(shapes, frame, base_a[VERTEX] + one, base_b[EDGE] + other, False)
-    elif code == EDGE_VERTEX:
+        other = columns.feature_b[k]
         feature_a = other
-        feature_b = shapes.vertex_edge[base_b[VERTEX] + one] - base_b[EDGE]
-        touch = vertex_on_edge(shapes, frame, base_b[VERTEX] + one, base_a[EDGE] + other, True)
+        feature_b = one
+        first_one = base_b[VERTEX]
+        first_other = base_a[FACE]
+    elif code == EDGE_EDGE:
+        first_one = base_a[EDGE]
+    elif code == EDGE_VERTEX:
+        first_one = base_b[VERTEX]
+        first_other = base_a[EDGE]
+        feature_a = other
+        feature_b = shapes.vertex_edge[first_one + one] - base_b[EDGE]
     else:
-        feature_a = shapes.vertex_edge[base_a[VERTEX] + one] - base_a[EDGE]
-        feature_b = shapes.vertex_edge[base_b[VERTEX] + other] - base_b[EDGE]
-        touch = vertex_on_vertex(shapes, frame, base_a[VERTEX] + one, base_b[VERTEX] + other)
+        feature_a = shapes.vertex_edge[first_one + one] - base_a[EDGE]
+        if code == VERTEX_VERTEX:
+            first_other = base_b[VERTEX]
+            feature_b = shapes.vertex_edge[first_other + other] - base_b[EDGE]
+    touch = touch_of(shapes, frame, code, first_one + one, first_other + other)
     rotation = queries.rotation[bodies[0]]
     origin = queries.origin[bodies[0]]
     columns.kind[k] = kind

@@ -16,6 +16,12 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.query.proximity.posed.feature_keys import (
+    EDGE_EDGE,
+    EDGE_VERTEX,
+    FACE_VERTEX,
+    VERTEX_VERTEX,
+)
 from tangere.query.proximity.posed.features import HAS_PLANE, IS_FEATURE
 from tangere.query.proximity.posed.normal_cones import (
     admits_at_edge,
@@ -61,6 +67,24 @@ class Touch:
     normal: wp.vec3d  # pushes a from b
     gap: wp.float64
     weights: wp.vec4d  # of vertex and triangle (1, w0, w1, w2), or of the ends of both edges (1-u, u, 1-w, w)
+
+
+@wp.func
+def touch_of(shapes: ShapeTables, frame: PairFrame, code: int, one: int, other: int) -> Touch:
+    """Two features, by the code of a key: a vertex and a triangle, two edges, a vertex and an edge, or two vertices.
+
+    Numbers count through all shapes.
+    """
+    touch = Touch()
+    if code <= FACE_VERTEX:
+        touch = vertex_on_face(shapes, frame, one, other, code == FACE_VERTEX)
+    elif code == EDGE_EDGE:
+        touch = edge_on_edge(shapes, frame, one, other)
+    elif code == VERTEX_VERTEX:
+        touch = vertex_on_vertex(shapes, frame, one, other)
+    else:
+        touch = vertex_on_edge(shapes, frame, one, other, code == EDGE_VERTEX)
+    return touch
 
 
 @wp.func

@@ -51,7 +51,7 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
     @property
     def least_distance(self) -> wp.array:
         """`least` on the device; the array may be longer."""
-        return self._workspace.least
+        return self._workspace.results.least
 
     def kept(self, make: Callable[[PosedWorkspace], Made]) -> Made:
         """What `make` made for the arrays of this answer, now or for an answer before."""
@@ -62,12 +62,12 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
         """(n,) a lower bound of the distance of each pair's surfaces, up to rounding the distance itself, or the
         distance asked about where that is less; 0 where they pass through each other [m].
         """
-        return self._rows(self._workspace.least, len(self.pairs))
+        return self._rows(self._workspace.results.least, len(self.pairs))
 
     @cached_property
     def status(self) -> np.ndarray:
         """(n,) int32: 0 apart or touching, 1 passing through each other."""
-        return self._rows(self._workspace.status, len(self.pairs))
+        return self._rows(self._workspace.results.status, len(self.pairs))
 
     @property
     def overlapping(self) -> np.ndarray:

@@ -33,6 +33,7 @@ class ShapeTables:
     base: wp.array[wp.vec4i]  # of each shape
     nodes: wp.array[ObbNode]  # children and triangles count from the shape's own first
     vertices: wp.array[wp.vec3d]
+    corners: wp.array[wp.vec3d]  # of triangle i at 3 i, 3 i + 1, 3 i + 2: what lies together is read together
     faces: wp.array[wp.vec3i]  # vertices of each triangle
     face_edges: wp.array[wp.vec3i]  # edges (v0, v1), (v1, v2), (v2, v0) of each triangle
     owns: wp.array[wp.int32]  # bits, see `features`
@@ -46,9 +47,14 @@ class ShapeTables:
     edge_tangents: wp.array[wp.vec3d]
 
 
+def distinct_meshes(meshes: Sequence[Mesh]) -> list[Mesh]:
+    """Each mesh once, in the order in which they first come."""
+    return list({id(mesh): mesh for mesh in meshes}.values())
+
+
 def shape_tables(meshes: Sequence[Mesh], device: wp.Device) -> Any:
     """`ShapeTables` of bodies: the tables of each distinct mesh stand there once."""
-    distinct = list({id(mesh): mesh for mesh in meshes}.values())
+    distinct = distinct_meshes(meshes)
     number = {id(mesh): k for k, mesh in enumerate(distinct)}
     for mesh in distinct:
         refuse_tiny(mesh)
@@ -78,6 +84,7 @@ def shape_tables(meshes: Sequence[Mesh], device: wp.Device) -> Any:
     tables.base = wp.array(bases, dtype=wp.vec4i, device=device)
     tables.nodes = joined([tree.nodes.numpy() for tree in trees], ObbNode)
     tables.vertices = joined([mesh.vertices for mesh in distinct], wp.vec3d)
+    tables.corners = joined([tree.corners.numpy() for tree in trees], wp.vec3d)
     tables.faces = counted([mesh.faces for mesh in distinct], vertex, wp.vec3i)
     tables.face_edges = counted([mesh.topology.face_edges for mesh in distinct], edge, wp.vec3i)
     tables.owns = joined([each.owns for each in features], wp.int32)

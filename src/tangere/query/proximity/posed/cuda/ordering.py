@@ -8,7 +8,7 @@ import warp as wp
 
 from tangere.query.proximity.posed.details import PosedColumns
 from tangere.query.proximity.posed.feature_keys import KEY_BITS
-from tangere.query.proximity.posed.traversal import Appended
+from tangere.query.proximity.posed.leaf import Appended
 from tangere.runtime import SOUND, device_of, launch, offsets, sort_pairs
 
 wp.set_module_options(SOUND)

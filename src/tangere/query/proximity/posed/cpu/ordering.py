@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.query.proximity.posed.traversal import Appended
+from tangere.query.proximity.posed.details import PosedColumns
+from tangere.query.proximity.posed.leaf import Appended
+from tangere.query.proximity.posed.traversal import PairResults
 from tangere.runtime import COUNTER_STRIDE, SOUND
 
 wp.set_module_options(SOUND)
@@ -19,7 +21,7 @@ wp.set_module_options(SOUND)
 PAIRS = wp.constant(0)  # how many pairs of bodies there are
 CONTACTS = wp.constant(1)  # how many contacts
 NEEDED = wp.constant(2)  # places that the fullest segment needs
-STATE = wp.constant(3)  # the largest status of a pair
+STATUS = wp.constant(3)  # the largest status of a pair
 TOLD = 4
 
 
@@ -88,12 +90,13 @@ def drop_repeated(found: Appended, begin: int, count: int) -> int:
 
 
 @wp.kernel
-def order_by_pair(first: int, found: Appended, begin: wp.array[wp.int32], amount: wp.array[wp.int32]):
+def order_by_pair(first: int, found: Appended, results: PairResults):
     """Put the keys of each pair of bodies in order; `amount` is how many were found, then how many stay."""
     pair = first + wp.tid()
-    if begin[pair] >= 0:
-        sort_range(found, begin[pair], amount[pair])
-        amount[pair] = drop_repeated(found, begin[pair], amount[pair])
+    begin = results.begin[pair]
+    if begin >= 0:
+        sort_range(found, begin, results.amount[pair])
+        results.amount[pair] = drop_repeated(found, begin, results.amount[pair])
 
 
 @wp.kernel
@@ -101,8 +104,7 @@ def scan_amounts(
     first: int,
     shards: int,
     found: Appended,
-    amount: wp.array[wp.int32],
-    status: wp.array[wp.int32],
+    results: PairResults,
     starts: wp.array[wp.int32],
     told: wp.array[wp.int64],
 ):
@@ -117,10 +119,27 @@ def scan_amounts(
     fits = needed <= wp.int64(found.capacity)
     for pair in range(pairs):
         starts[pair] = total
-        worst = wp.max(worst, status[pair])
+        worst = wp.max(worst, results.status[pair])
         if fits:
-            total += amount[pair]
+            total += results.amount[pair]
     starts[pairs] = total
     told[CONTACTS] = wp.int64(total)
     told[NEEDED] = needed
-    told[STATE] = wp.int64(worst)
+    told[STATUS] = wp.int64(worst)
+
+
+@wp.kernel
+def gather_contacts(
+    first: int,
+    found: Appended,
+    results: PairResults,
+    starts: wp.array[wp.int32],
+    columns: PosedColumns,
+):
+    """The keys of each pair of bodies where its contacts belong; a triangle goes where the second feature will be."""
+    pair = first + wp.tid()
+    for k in range(starts[pair], starts[pair + 1]):
+        place = results.begin[pair] + k - starts[pair]
+        columns.pair[k] = pair
+        columns.key[k] = found.keys[place]
+        columns.feature_b[k] = found.faces[place]

@@ -1,0 +1,49 @@
+"""One oriented box against eight, for CPUs; a text that follows `ROWS`.
+
+A row holds one number of each of eight boxes: three of the centres, three half sizes, and the three axes, 15 rows of
+float32. The 15-axis test of `geometry.obb.overlap`, with a slack that is added to every comparison; it must cover the
+distance in question, the rounding of float32 and the skew of the axes (`SKEW`).
+An edge axis is a product of two axes and not longer than 1: what separates along it by more than a slack is farther.
+Known as: separating axis test of OBBs (Gottschalk, Lin and Manocha 1996).
+"""
+
+from __future__ import annotations
+
+#: `oriented_meeting(row, c, m, h, slack)`: which of eight boxes are not apart by more than `slack` from a box with
+#: centre c, axes m[0], m[1], m[2] and half sizes h. Edge axes are asked only where face axes leave any.
+ORIENTED_BOXES = """
+    typedef float Lane __attribute__((ext_vector_type(8), aligned(4)));
+    typedef const float Axes[3];
+    auto oriented_meeting = [&](const Lane* row, const float* c, Axes* m, const float* h, float slack) -> int {
+        const Lane x = c[0] - row[0], y = c[1] - row[1], z = c[2] - row[2];
+        Lane offset[3], cosine[3][3], size[3][3];
+        Row apart = (Row)0;
+        for (int i = 0; i < 3; ++i) {
+            const Lane ax = row[6 + 3 * i], ay = row[7 + 3 * i], az = row[8 + 3 * i];
+            offset[i] = ax * x + ay * y + az * z;
+            for (int j = 0; j < 3; ++j) {
+                cosine[i][j] = ax * m[j][0] + ay * m[j][1] + az * m[j][2];
+                size[i][j] = __builtin_elementwise_abs(cosine[i][j]);
+            }
+            const Lane reach = size[i][0] * h[0] + size[i][1] * h[1] + size[i][2] * h[2];
+            apart |= __builtin_elementwise_abs(offset[i]) > row[3 + i] + reach + slack;
+        }
+        for (int j = 0; j < 3; ++j) {
+            const Lane along = x * m[j][0] + y * m[j][1] + z * m[j][2];
+            const Lane reach = size[0][j] * row[3] + size[1][j] * row[4] + size[2][j] * row[5];
+            apart |= __builtin_elementwise_abs(along) > h[j] + reach + slack;
+        }
+        int mask = 255 & ~bits(apart);
+        if (mask == 0)
+            return 0;
+        for (int i = 0; i < 3; ++i)
+            for (int j = 0; j < 3; ++j) {
+                const int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
+                const Lane along = offset[i2] * cosine[i1][j] - offset[i1] * cosine[i2][j];
+                const Lane reach = row[3 + i1] * size[i2][j] + row[3 + i2] * size[i1][j]
+                    + h[j1] * size[i][j2] + h[j2] * size[i][j1];
+                apart |= __builtin_elementwise_abs(along) > reach + slack;
+            }
+        return 255 & ~bits(apart);
+    };
+"""

@@ -1,0 +1,84 @@
+"""The search of pairs of posed bodies on CPUs: the twin of `posed.traversal`, eight boxes and triangles at a time.
+
+Sound: boxes are compared in float32 with a slack for its rounding, relative to all coordinates: at most more triangles
+       are looked at than in `traversal`.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.query.proximity.posed.cpu.eights import EightTables
+from tangere.query.proximity.posed.cpu.simd_descent import FIRST_LEAF, begin_descent, next_leaves
+from tangere.query.proximity.posed.cpu.simd_leaves import FIRST_CANDIDATE, list_candidates
+from tangere.query.proximity.posed.leaf import Appended, consider, least_of_interest, nearest_so_far
+from tangere.query.proximity.posed.shapes import FACE, NODE, ShapeTables
+from tangere.query.proximity.posed.traversal import PairQueries, PairResults, begin_pair, end_pair
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+#: Rounding of comparisons of boxes in float32 and the skew of their axes, relative to the largest coordinate: eight
+#: times `SKEW`.
+_SLACK = wp.constant(wp.float64(2.0**-17))
+
+
+@wp.kernel
+def find_constraints_in_eights(
+    first: int,
+    shard: int,
+    shapes: ShapeTables,
+    queries: PairQueries,
+    eights: EightTables,
+    scratch: wp.array2d[int],
+    out: Appended,
+    results: PairResults,
+):
+    """What `find_constraints` finds."""
+    pair = first + wp.tid()
+    search = begin_pair(shapes, queries, pair, shard, out)
+    frame = search.frame
+    base_a = search.base_a
+    base_b = search.base_b
+    slack = wp.float32(frame.limit + _SLACK * search.size)
+    so_far = search.so_far
+    leaves = int(0)
+    if search.status == 0:
+        begin_descent(base_a[NODE], base_b[NODE], shard, scratch)
+        leaves = next_leaves(shapes.nodes, eights, frame.turn, frame.shift, slack, shard, scratch)
+    begin = int(0)
+    while begin < leaves:
+        listed = list_candidates(
+            shapes.corners,
+            shapes.owns,
+            base_a[FACE],
+            base_b[FACE],
+            frame.turn,
+            frame.shift,
+            frame.limit,
+            frame.tiny,
+            so_far.towards,
+            least_of_interest(frame, so_far),
+            begin,
+            leaves,
+            shard,
+            scratch,
+        )
+        if (listed[1] | listed[2]) != 0:
+            for lane in range(8):
+                if (((listed[1] | listed[2]) >> lane) & 1) == 1:
+                    face_a = base_a[FACE] + scratch[shard, FIRST_LEAF + 2 * (begin + lane)]
+                    face_b = base_b[FACE] + scratch[shard, FIRST_LEAF + 2 * (begin + lane) + 1]
+                    so_far = nearest_so_far(shapes, frame, face_a, face_b, ((listed[2] >> lane) & 1) == 1, so_far)
+        for k in range(listed[0]):
+            place = FIRST_LEAF + 2 * scratch[shard, FIRST_CANDIDATE + 2 * k]
+            candidate = scratch[shard, FIRST_CANDIDATE + 2 * k + 1]
+            face_a = base_a[FACE] + scratch[shard, place]
+            face_b = base_b[FACE] + scratch[shard, place + 1]
+            consider(shapes, frame, pair, base_a, base_b, face_a, face_b, candidate, shard, out)
+        begin += 8
+        if begin >= leaves:
+            begin = 0
+            leaves = next_leaves(shapes.nodes, eights, frame.turn, frame.shift, slack, shard, scratch)
+    search.so_far = so_far
+    end_pair(search, pair, shard, out, results)

@@ -1,0 +1,104 @@
+"""The descent of two trees of eights at posed bodies, for CPUs: the next pairs of triangles whose boxes are near.
+
+A box of one body is compared with the eight boxes of a node of the other at once, in float32; the larger of two boxes
+is opened. What waits is a stack in scratch memory, so that whoever asks looks at some triangles and then goes on.
+Nothing here is for CUDA.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bvh.obb import DEPTH_LIMIT, ObbNode
+from tangere.geometry.simd import ORIENTED_BOXES, ROWS
+from tangere.query.proximity.posed.cpu.eights import ROWS_OF_NODE, EightTables
+
+#: Pairs of triangles to return at once, at least if there are so many, and what one more node may add.
+LEAVES = 32
+_MORE = 8
+#: Pairs of boxes that can wait: seven more at each level of both trees.
+_STACK = 7 * (2 * DEPTH_LIMIT) + 2
+#: Numbers of a row of scratch memory: how many pairs wait, the pairs of triangles, the pairs that wait.
+FIRST_LEAF = wp.constant(2)
+SCRATCH = 2 + 2 * (LEAVES + _MORE) + 2 * _STACK
+
+_CODE = f"""
+    const int most = {LEAVES}, stack_begin = {2 + 2 * (LEAVES + _MORE)}, numbers = {8 * ROWS_OF_NODE};
+"""
+_CODE += """
+    int* state = &scratch.data[(long long)shard * scratch.shape[1]];
+    int* leaf = state + 2;
+    int* stack = state + stack_begin;
+    int waiting = state[0], found = 0;
+    const double* t = (const double*)&turn;
+    const double* s = (const double*)&shift;
+    while (waiting > 0 && found < most) {
+        --waiting;
+        const int i = stack[2 * waiting], j = stack[2 * waiting + 1];
+        const int node_a = eights.node.data[i], node_b = eights.node.data[j];
+        const auto& a = nodes.data[i];
+        const auto& b = nodes.data[j];
+        if (node_a < 0 && node_b < 0) {
+            leaf[2 * found] = a.triangle;
+            leaf[2 * found + 1] = b.triangle;
+            ++found;
+            continue;
+        }
+        const bool open_a = node_b < 0 || (node_a >= 0 && a.radius >= b.radius);
+        const auto& box = open_a ? b : a;
+        float c[3], m[3][3], h[3];  // the other box in the frame of the one that is opened
+        double p[3];
+        for (int r = 0; r < 3; ++r) {
+            p[r] = open_a ? (double)box.centre[r] : (double)box.centre[r] - s[r];
+            h[r] = box.half[r];
+        }
+        for (int r = 0; r < 3; ++r) {
+            const double x = open_a ? t[3 * r] : t[r], y = open_a ? t[3 * r + 1] : t[3 + r];
+            const double z = open_a ? t[3 * r + 2] : t[6 + r];
+            c[r] = (float)(x * p[0] + y * p[1] + z * p[2] + (open_a ? s[r] : 0.0));
+            for (int k = 0; k < 3; ++k)
+                m[k][r] = (float)(x * box.axes.data[0][k] + y * box.axes.data[1][k] + z * box.axes.data[2][k]);
+        }
+        const int opened = open_a ? node_a : node_b;
+        const int* lane = &eights.lanes.data[8 * opened];
+        int mask = oriented_meeting((const Lane*)&eights.rows.data[(long long)numbers * opened], c, m, h, slack);
+        for (; mask; mask &= mask - 1) {
+            const int child = lane[__builtin_ctz(mask)];
+            stack[2 * waiting] = open_a ? child : i;
+            stack[2 * waiting + 1] = open_a ? j : child;
+            ++waiting;
+        }
+    }
+    state[0] = waiting;
+    return found;
+"""
+
+
+@wp.func_native(ROWS + ORIENTED_BOXES + _CODE)
+def next_leaves(
+    nodes: wp.array[ObbNode],
+    eights: EightTables,
+    turn: wp.mat33d,
+    shift: wp.vec3d,
+    slack: wp.float32,
+    shard: int,
+    scratch: wp.array2d[int],
+) -> int:
+    """How many pairs of triangles come next; they stand in the shard's row of `scratch`, from `FIRST_LEAF` on.
+
+    Args:
+        turn, shift: where b is in the frame of a.
+        slack: the distance that counts, and what float32 may be off.
+    """
+    ...
+
+
+@wp.func
+def begin_descent(root_a: int, root_b: int, shard: int, scratch: wp.array2d[int]):
+    """Let the roots of two trees wait."""
+    scratch[shard, 0] = 1
+    scratch[shard, STACK_BEGIN] = root_a
+    scratch[shard, STACK_BEGIN + 1] = root_b
+
+
+STACK_BEGIN = wp.constant(2 + 2 * (LEAVES + _MORE))
