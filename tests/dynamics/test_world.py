@@ -231,7 +231,7 @@ def test_a_world_without_inertia_goes_as_it_is_pushed():
         (lambda: world_of(), "there are no bodies"),
         (lambda: world_of(Body(BOX), dt=0.0), "dt must be positive"),
         (lambda: world_of(Body(BOX), order=3), "order is 1"),
-        (lambda: world_of(Body(BOX), friction=-0.1), "friction must not be negative"),
+        (lambda: world_of(Body(BOX), friction=-0.1), "friction must be finite and not negative"),
         (lambda: world_of(Body(BOX), materials={("a", "b"): Material()}), "no body is made of 'a'"),
         (
             lambda: world_of(Body(BOX), Body(BOX, at(0.5))).step(),
