@@ -11,7 +11,7 @@ import re
 import numpy as np
 import pytest
 
-from tools import digest, turns
+from tools import digest, lines, turns
 
 pytestmark = pytest.mark.release
 
@@ -107,3 +107,38 @@ def test_a_row_is_slower_only_beyond_five_percent_and_beyond_the_spread():
     assert turns.verdict([1.0] * 5, [1.06] * 5)[2] == "slower"
     assert turns.verdict([1.0] * 5, [0.9] * 5)[2] == "faster"
     assert turns.verdict([0.8, 0.9, 1.0, 1.1, 1.2], [0.9, 1.0, 1.1, 1.2, 1.3])[2] == "same"
+
+
+def test_where_a_machine_is_shared_the_least_counts():
+    busy = [1.0, 1.01, 3.0, 9.0, 5.0]
+    assert turns.verdict(busy, [2.0, 1.0, 1.0, 4.0, 8.0], shared=True)[2] == "same"
+    assert turns.verdict(busy, [1.2, 1.2, 1.3, 1.2, 1.2], shared=True)[2] == "slower"
+    assert turns.verdict(busy, [1.2, 4.0, 5.0, 6.0, 7.0], shared=True)[2] == "same"  # seen once only
+
+
+def test_lines_of_code_are_neither_blank_nor_comments_nor_docstrings():
+    text = '''"""A module.
+
+Told at length.
+"""
+
+x = 1  # one
+
+
+# nothing
+def f():
+    """Said."""
+    return """a
+
+b"""
+
+
+class C:
+    "Short."
+    y = (
+        2
+    )
+'''
+    assert lines.code_lines(text) == 8
+    rooms = lines.lines_by_room()
+    assert rooms["query"] > rooms["runtime"] > 0
