@@ -26,8 +26,8 @@ INNER_DOORS = {
     ("soft.validation", "query.first_contact.deforming.culling"),
     ("soft.validation", "query.first_contact.primitives.edge_face"),
 }
-#: Where C++ stands in strings: what the compiler turns into SIMD instructions, and the thread pool.
-NATIVE = ("geometry/simd/", "runtime/thread_pool/", "/cpu/")
+#: Where C++ stands in strings: what the compiler turns into SIMD instructions, what suits one device, the thread pool.
+NATIVE = ("geometry/simd/", "runtime/thread_pool/", "bvh/wide/", "/cpu/", "/cuda/")
 
 
 @cache
@@ -165,6 +165,14 @@ def test_kernels_are_launched_by_the_runtime():
         "soft.safe_step.truncation_state",
         "soft.solver.cuda.sweeps",
     }
+
+
+def test_cpp_in_strings_stands_where_decision_12_says():
+    texts = {path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8") for path in MODULES.values()}
+    native = {name for name, text in texts.items() if "func_native" in text}
+    assert len(native) > 20
+    elsewhere = {name for name in native if not any(place in f"/{name}" for place in NATIVE)}
+    assert elsewhere == {"published/leonard_grid/grid/simd.py", "query/manifold/details.py"}
 
 
 def test_the_glossary_has_the_words_of_the_field():
