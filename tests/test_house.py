@@ -156,6 +156,19 @@ def test_every_path_of_a_chart_is_a_module():
     assert [path for path in sorted(paths) if not modules_named(path, "")] == []
 
 
+def test_the_page_of_a_room_names_each_of_its_modules():
+    """Commands by what people type."""
+    pages = SOURCE.parents[1] / "docs" / "rooms"
+    missing = []
+    for name, path in MODULES.items():
+        room, _, module = name.partition(".")
+        if path.name != "__init__.py" and module:
+            word = path.stem.replace("_", "[_-]")
+            if not re.search(rf"\b{word}\b", (pages / f"{room}.md").read_text(encoding="utf-8")):
+                missing.append(name)
+    assert missing == []
+
+
 def test_kernels_are_launched_by_the_runtime():
     """Four modules call Warp themselves: docs/rooms/runtime.md says why."""
     callers = {name for name, path in MODULES.items() if "wp.launch(" in path.read_text(encoding="utf-8")}
