@@ -404,7 +404,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help=f"some of {', '.join(BENCHES)}")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--shared", action="store_true", help="CPU seconds of one thread, the least of all rounds")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)  # names may follow options
     unknown = [name for name in given.names if name not in BENCHES]
     if unknown:
         parser.error(f"there is no {unknown[0]!r}: there are {', '.join(BENCHES)}")
