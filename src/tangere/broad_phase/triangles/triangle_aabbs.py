@@ -103,7 +103,7 @@ def _vertex_boxes(
     scale: wp.float64,
     boxes: wp.array[Box],
 ):
-    """The codes that moving boxes (`bvh.lbvh`) have for the beginning."""
+    """The codes that `bvh.lbvh.vertex_boxes` has for the beginning."""
     i = first + wp.tid()
     p = positions[i]
     box = Box()

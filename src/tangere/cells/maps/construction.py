@@ -57,7 +57,7 @@ def half_faces_of_polyhedra(cells: object) -> HalfFaces:
     if isinstance(cells, np.ndarray) and cells.ndim == 2 and cells.shape[1] in _VOLUME_FACES:
         return _half_faces_of_rows(cells)
     faces, owners = [], []
-    for number, cell in enumerate(cells):  # type: ignore[union-attr]
+    for number, cell in enumerate(cells):
         if len(cell) and np.ndim(cell[0]) == 0:
             if len(cell) not in _VOLUME_FACES:
                 raise InputError(f"cells: cell {number} has {len(cell)} corners; give its faces instead")
@@ -101,7 +101,7 @@ def _flatten(faces: object, name: str) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(faces, np.ndarray) and faces.ndim == 2:
         flat, sizes = faces.reshape(-1), np.full(len(faces), faces.shape[1])
     else:
-        rows = [np.asarray(face).reshape(-1) for face in faces]  # type: ignore[union-attr]
+        rows = [np.asarray(face).reshape(-1) for face in faces]
         flat = np.concatenate(rows) if rows else np.empty(0, int)
         sizes = np.array([len(row) for row in rows], dtype=int)
     if len(sizes) == 0:

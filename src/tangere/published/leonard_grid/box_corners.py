@@ -12,7 +12,7 @@ wp.set_module_options(SOUND)
 
 
 def codes_of(numbers: np.ndarray) -> np.ndarray:
-    """The codes, int32, of numbers in the frame of a scene, to the nearest: see `bound.boxes`."""
+    """The codes, int32, of numbers in the frame of a scene, to the nearest: see `bvh.lbvh.moving_aabb`."""
     bits = np.asarray(numbers, np.float32).view(np.int32)
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) >> 1
 

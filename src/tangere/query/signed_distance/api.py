@@ -137,7 +137,7 @@ class _Target:
             tree.fit(vertex_boxes(positions, positions, 0.0, 0.0, frame)),
             frame,
             positions,
-            tuple(wp.array(table, dtype=wp.vec3d, device=device) for table in tables),  # pyright: ignore[reportArgumentType]
+            tuple(wp.array(table, dtype=wp.vec3d, device=device) for table in tables),
             wp.array(topology.face_edges, dtype=wp.int32, device=device),
         )
 
@@ -152,7 +152,7 @@ class _Target:
 
 @wp.func
 def from_code(code: int) -> wp.float64:
-    """The number a code of `bound.boxes` stands for."""
+    """The number a code of a `MovingBox` stands for."""
     if code < 0:
         return -wp.float64(wp.cast((-code) << 1, wp.float32))
     return wp.float64(wp.cast(code << 1, wp.float32))

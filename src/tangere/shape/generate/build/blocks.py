@@ -17,12 +17,12 @@ Box = tuple[bool, tuple[float, float, float], tuple[float, float, float]]  #: so
 
 def add(low: Sequence[float], high: Sequence[float]) -> Box:
     """A box that becomes solid [m]."""
-    return True, tuple(low), tuple(high)  # pyright: ignore[reportReturnType]
+    return True, tuple(low), tuple(high)
 
 
 def cut(low: Sequence[float], high: Sequence[float]) -> Box:
     """A box that becomes empty [m]."""
-    return False, tuple(low), tuple(high)  # pyright: ignore[reportReturnType]
+    return False, tuple(low), tuple(high)
 
 
 def cut_holes(axis: int, centres: np.ndarray, radius: float, low: float, high: float) -> list[Box]:
