@@ -1,7 +1,10 @@
 """The solver of contact problems: islands, rows, sweeps, and the interior point where sweeps make no headway.
 
 Question: with which velocities and impulses do bodies obey all their contacts and joints?
-Method:   islands are found and solved independently, in parallel. `"gauss_seidel"`: warm-started sweeps.
+Method:   islands are found and solved independently, in parallel. "gauss_seidel": warm-started sweeps.
+          "interior_point": a convex problem and twenty sweeps in turn, until a round makes no more headway. "auto":
+          sweeps; islands that these cannot take below 1e-5 m/s, and that do not slide much faster than their residual,
+          go to the interior point, and keep the better answer.
 Sound:    the residual of what is returned is told for each island. Input that is not finite is refused, and then
           nothing has been changed.
 """
@@ -9,7 +12,6 @@ Sound:    the residual of what is returned is told for each island. Input that i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,29 +46,24 @@ LAWS = ("coulomb", "convex")
 GOOD = 1e-5
 #: … within this many times the sweeps they are given.
 REACH = 4.0
-#: Convex problems of one island at most, each with the shift of the one before.
-LAGS = 2
+#: Convex problems of one island at most, each with the shift that sweeps after the last one left.
+ROUNDS = 8
+#: Sweeps after a convex problem.
+ROUND_SWEEPS = 20
+#: A round that leaves more than this part of the residual is the last one.
+HEADWAY = 0.3
 #: Rows worth a CPU thread: a hundred sweeps over them take as long as it takes to wake one.
 ROWS_A_THREAD = 64
 
 
 @dataclass(frozen=True)
 class SolverReport:
-    """What a solve came to, island by island."""
+    """What a solve came to, island by island; islands are numbered by their first body."""
 
     islands: int  #: how many there are
-    residual_array: wp.array  #: natural map of each island [m/s], on the device
-    iterations_array: wp.array  #: sweeps of each island, on the device
-
-    @cached_property
-    def residual(self) -> np.ndarray:
-        """How far the rows of each island are from their laws [m/s]."""
-        return self.residual_array.numpy()[: self.islands].copy()
-
-    @cached_property
-    def iterations(self) -> np.ndarray:
-        """Sweeps that each island took."""
-        return self.iterations_array.numpy()[: self.islands].copy()
+    residual: np.ndarray  #: how far the rows of each island are from their laws, by the natural map [m/s]
+    iterations: np.ndarray  #: sweeps of each island, and iterations of the interior point
+    interior: int  #: how many islands went to the interior point
 
     @property
     def worst(self) -> float:
@@ -147,6 +144,7 @@ class Solver(NonCopyable):
         joint_count = len(_arrays(joints)[0]) if joint_count is None else joint_count
         islands = self._islands.find(bodies, body_count, contacts, count, joints, joint_count)
         launches = self._prepared(bodies, contacts, joints, (body_count, count, joint_count))
+        interior = 0
         if islands:
             launches["bodies"](body_count)
             launches["contacts"](count)
@@ -159,13 +157,15 @@ class Solver(NonCopyable):
                 self._refuse_not_finite(bodies, contacts, joints)
             everything = self.method == "interior_point"
             chosen = np.arange(islands) if everything else np.flatnonzero(status == STAGNANT)
-            if len(chosen):
+            interior = len(chosen)
+            if interior:
                 arguments = (self._islands.arrays, self._rows, self._polishing, self._interior, self._report)
                 self._chosen.solve(chosen, *arguments, key=self._key)
             launches["velocities"](body_count)
         launches["contact impulses"](count)
         launches["joint impulses"](joint_count)
-        return SolverReport(islands, self._report.residual, self._report.iterations)
+        residual, iterations = self._report.residual.numpy(), self._report.iterations.numpy()
+        return SolverReport(islands, residual[:islands].copy(), iterations[:islands].copy(), interior)
 
     def _options(self) -> tuple[Any, Any, Any]:
         """Sweeps before the interior point and after it, and the interior point itself."""
@@ -175,9 +175,10 @@ class Solver(NonCopyable):
         if self.method == "auto":
             opening.good = GOOD
         if self.method == "interior_point":
-            opening.most = 0
+            opening.most = min(self.sweeps, ROUND_SWEEPS) if self.law == "coulomb" else 0
         interior.tolerance, interior.iterations = 0.1 * self.tolerance, MOST_ITERATIONS
-        interior.lags, interior.convex = LAGS, self.law == "convex"
+        interior.rounds, interior.sweeps, interior.headway = ROUNDS, ROUND_SWEEPS, HEADWAY
+        interior.good, interior.convex = GOOD, self.law == "convex"
         return opening, polishing, interior
 
     def _prepared(self, bodies: Any, contacts: Any, joints: Any, counts: tuple[int, int, int]) -> dict:

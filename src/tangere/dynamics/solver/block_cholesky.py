@@ -12,8 +12,9 @@ import warp as wp
 
 from tangere.dynamics.solver.elimination_order import EliminationArrays
 from tangere.dynamics.solver.problem import vec6d
+from tangere.runtime import SOUND
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(SOUND)
 
 #: A block.
 mat66d = wp.types.matrix(shape=(6, 6), dtype=wp.float64)

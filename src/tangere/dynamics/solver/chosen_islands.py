@@ -32,10 +32,14 @@ from tangere.dynamics.solver.interior_point import (
 )
 from tangere.dynamics.solver.islands import IslandArrays
 from tangere.dynamics.solver.whitened_rows import WhitenedRows
-from tangere.runtime import CapacityError, PreparedLaunch, device_of
+from tangere.runtime import SOUND, CapacityError, PreparedLaunch, device_of
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(SOUND)
 
+#: Friction of at least this part of its limit slides.
+_AT_LIMIT = wp.constant(wp.float64(1.0 - 1.0e-9))
+#: Sweeps that leave at most this part of the largest free velocity know which contacts slide.
+_NEARLY = wp.constant(wp.float64(0.05))
 #: Iterations of one convex problem at most; seven to thirty are usual.
 MOST_ITERATIONS = 60
 
@@ -45,9 +49,12 @@ class InteriorOptions:
     """How far an island is taken."""
 
     tolerance: wp.float64  # of the convex problems [m/s]
-    lags: wp.int32  # convex problems at most, each with the shift of the one before
-    convex: wp.bool  # stop after the first one: friction is associated, and there are no sweeps
-    iterations: wp.int32  # of each
+    iterations: wp.int32  # of each at most
+    convex: wp.bool  # one convex problem is all: friction is associated
+    rounds: wp.int32  # convex problem and sweeps at most so often
+    sweeps: wp.int32  # of each round
+    headway: wp.float64  # a round that leaves more than this part of the residual is the last one
+    good: wp.float64  # so is one that leaves no more than this [m/s]
 
 
 class ChosenIslands:
@@ -136,16 +143,21 @@ def _write(array: wp.array, values: np.ndarray) -> None:
 
 
 @wp.func
-def swap_impulses(rows: WhitenedRows, it: InteriorState, at: IslandRange):
-    """Exchange the impulses of the rows with those kept aside."""
+def keep_impulses(rows: WhitenedRows, it: InteriorState, at: IslandRange):
+    """Put the impulses of the rows aside."""
     for i in range(at.c0, at.c1):
-        c = rows.c_impulse[i]
-        rows.c_impulse[i] = it.c_kept[i]
-        it.c_kept[i] = c
+        it.c_kept[i] = rows.c_impulse[i]
     for i in range(at.j0, at.j1):
-        r = rows.j_impulse[i]
+        it.j_kept[i] = rows.j_impulse[i]
+
+
+@wp.func
+def restore_impulses(rows: WhitenedRows, it: InteriorState, at: IslandRange):
+    """The impulses that were put aside."""
+    for i in range(at.c0, at.c1):
+        rows.c_impulse[i] = it.c_kept[i]
+    for i in range(at.j0, at.j1):
         rows.j_impulse[i] = it.j_kept[i]
-        it.j_kept[i] = r
 
 
 @wp.func
@@ -159,15 +171,27 @@ def take_best(rows: WhitenedRows, it: InteriorState, at: IslandRange):
 
 
 @wp.func
-def renew_shifts(rows: WhitenedRows, it: InteriorState, at: IslandRange) -> wp.float64:
-    """mu |u_t| of each contact; the largest change [m/s]."""
-    change = wp.float64(0.0)
+def largest_free_velocity(rows: WhitenedRows, at: IslandRange) -> wp.float64:
+    """How fast a row approaches without impulses, at most [m/s]."""
+    largest = wp.float64(0.0)
+    for i in range(at.c0, at.c1):
+        largest = wp.max(largest, -rows.c_free[i][0])
+    for i in range(at.j0, at.j1):
+        largest = wp.max(largest, wp.abs(rows.j_free[i]))
+    return largest
+
+
+@wp.func
+def renew_shifts(rows: WhitenedRows, it: InteriorState, at: IslandRange):
+    """mu |u_t| of each contact that slides or is open, 0 where it sticks."""
     for i in range(at.c0, at.c1):
         u = contact_velocity(rows, i)
-        shift = rows.c_friction[i] * wp.sqrt(u[1] * u[1] + u[2] * u[2])
-        change = wp.max(change, wp.abs(shift - it.c_shift[i]))
+        r = rows.c_impulse[i]
+        mu = rows.c_friction[i]
+        shift = wp.float64(0.0)
+        if wp.sqrt(r[1] * r[1] + r[2] * r[2]) >= _AT_LIMIT * mu * r[0]:
+            shift = mu * wp.sqrt(u[1] * u[1] + u[2] * u[2])
         it.c_shift[i] = shift
-    return change
 
 
 @wp.kernel
@@ -187,34 +211,39 @@ def _solve_chosen(
     k = order.chosen[q]
     at = island_range(islands, k)
     prepare(islands, rows, it, order, q, at)
-    for i in range(at.c0, at.c1):
-        it.c_kept[i] = rows.c_impulse[i]
-    for i in range(at.j0, at.j1):
-        it.j_kept[i] = rows.j_impulse[i]
+    keep_impulses(rows, it, at)
+    best = report.residual[k]
     made = int(0)
-    lag = int(0)
-    while lag < options.lags:
-        made += solve_convex(rows, it, h, order, at, options.iterations, options.tolerance)
+    if options.convex:
+        made = solve_convex(rows, it, h, order, at, options.iterations, options.tolerance)
         take_best(rows, it, at)
-        lag += 1
-        if options.convex or renew_shifts(rows, it, at) <= options.tolerance:
-            lag = options.lags
-    coulomb = wp.float64(0.0)
-    if not options.convex:
-        coulomb = wp.float64(1.0)
-        swept = int(0)
-        back = bool(False)
-        while swept < sweeps.most:
-            worst = sweep(rows, at.c0, at.c1, at.j0, at.j1, back)
-            back = not back
-            swept += 1
-            if worst <= sweeps.tolerance:
-                break
-        apply_impulses(rows, at.c0, at.c1, at.j0, at.j1)
-    residual = island_residual(rows, at.c0, at.c1, at.j0, at.j1, coulomb)
-    report.iterations[k] = report.iterations[k] + made
-    if residual < report.residual[k] or options.convex:
-        report.residual[k] = residual
+        best = island_residual(rows, at.c0, at.c1, at.j0, at.j1, wp.float64(0.0))
     else:
-        swap_impulses(rows, it, at)
+        rounds = int(0)
+        free = largest_free_velocity(rows, at)
+        while rounds < options.rounds:
+            if rounds > 0 or best <= _NEARLY * free:
+                renew_shifts(rows, it, at)
+            tolerance = wp.max(options.tolerance, wp.float64(1.0e-4) * best)
+            made += solve_convex(rows, it, h, order, at, options.iterations, tolerance)
+            take_best(rows, it, at)
+            swept = int(0)
+            back = bool(False)
+            while swept < options.sweeps:
+                worst = sweep(rows, at.c0, at.c1, at.j0, at.j1, back)
+                back = not back
+                swept += 1
+                if worst <= sweeps.tolerance:
+                    break
+            apply_impulses(rows, at.c0, at.c1, at.j0, at.j1)
+            residual = island_residual(rows, at.c0, at.c1, at.j0, at.j1, wp.float64(1.0))
+            rounds += 1
+            if residual <= options.good or (rounds > 1 and residual > options.headway * best):
+                rounds = options.rounds
+            if residual < best:
+                best = residual
+                keep_impulses(rows, it, at)
+        restore_impulses(rows, it, at)
         apply_impulses(rows, at.c0, at.c1, at.j0, at.j1)
+    report.iterations[k] = report.iterations[k] + made
+    report.residual[k] = best

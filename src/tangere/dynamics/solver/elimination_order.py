@@ -13,8 +13,9 @@ import warp as wp
 
 from tangere.dynamics.solver.islands import IslandArrays
 from tangere.dynamics.solver.whitened_rows import WhitenedRows
+from tangere.runtime import SOUND
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(SOUND)
 
 _ONE = wp.constant(wp.uint64(1))
 _ZERO = wp.constant(wp.uint64(0))

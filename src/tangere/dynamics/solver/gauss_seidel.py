@@ -3,8 +3,9 @@
 Question: which impulses satisfy all rows of an island?
 Method:   sweeps over joints and contacts, forwards and backwards in turn, from the impulses of the last step. A contact
           is a block of three with the exact law of Coulomb; a change acts on the two bodies at once. A sweep in which
-          no row was farther from its law than the tolerance is the last one. Sweeps that make no more headway are given
-          up: every ten of them the rate of the last ten tells how many would be needed.
+          no row was farther from its law than the tolerance is the last one. Sweeps that make no more headway may be
+          given up: every ten of them the rate of the last ten tells how many would be needed. Where contacts slide much
+          faster than the residual they go on: bodies tumble, and nothing that rests depends on the last digits.
 Sound:    impulses never leave their cones and bounds; the residual told is that of the impulses that are returned,
           computed anew.
 Known as: nonsmooth Gauss-Seidel, NSGS (Jourdan, Alart and Jean 1998); projected Gauss-Seidel; sequential impulses.
@@ -28,6 +29,9 @@ wp.set_module_options(SOUND)
 
 #: Sweeps between two looks at the rate.
 PATIENCE = wp.constant(10)
+
+#: A residual below this part of the speed at which contacts slide is as good as it needs to be.
+_SLIDING_PART = wp.constant(wp.float64(0.2))
 
 #: Why an island's sweeps ended: no row changed by more than the tolerance; all were made; they made no more headway;
 #: a number in the island is not finite.
@@ -168,6 +172,20 @@ def island_residual(rows: WhitenedRows, c0: int, c1: int, j0: int, j1: int, coul
 
 
 @wp.func
+def sliding_speed(rows: WhitenedRows, c0: int, c1: int) -> wp.float64:
+    """How fast contacts slide on average, each counted by its normal impulse [m/s]."""
+    impulse = wp.float64(1.0e-300)
+    sliding = wp.float64(0.0)
+    for i in range(c0, c1):
+        n = rows.c_impulse[i][0]
+        if n > wp.float64(0.0):
+            u = contact_velocity(rows, i)
+            impulse += n
+            sliding += n * wp.sqrt(u[1] * u[1] + u[2] * u[2])
+    return sliding / impulse
+
+
+@wp.func
 def sweep(rows: WhitenedRows, c0: int, c1: int, j0: int, j1: int, back: bool) -> wp.float64:
     """Once over all rows; the largest change of a relative velocity [m/s]."""
     worst = wp.float64(0.0)
@@ -219,11 +237,15 @@ def sweep_islands(
                 rate = wp.log(earlier / worst) / wp.float64(PATIENCE)
                 needed = wp.log(worst / options.good)
                 if needed > rate * (options.reach * wp.float64(options.most) - wp.float64(made)):
-                    status = _STAGNANT
-                    break
+                    if worst > _SLIDING_PART * sliding_speed(rows, c0, c1):
+                        status = _STAGNANT
+                        break
             earlier = worst
     apply_impulses(rows, c0, c1, j0, j1)
     residual = island_residual(rows, c0, c1, j0, j1, wp.float64(1.0))
+    if status == _EXHAUSTED and options.good > wp.float64(0.0):
+        if residual > options.good and residual > _SLIDING_PART * sliding_speed(rows, c0, c1):
+            status = _STAGNANT
     if not (residual < wp.float64(1.0e300)):
         status = _NOT_FINITE
     report.residual[k] = residual

@@ -33,13 +33,14 @@ from tangere.dynamics.solver.second_order_cone import (
     step_to_boundary,
 )
 from tangere.dynamics.solver.whitened_rows import WhitenedRows
+from tangere.runtime import SOUND
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(SOUND)
 
 #: Compliance of equations, as a part of their Delassus diagonal: each iteration leaves about so much of their error.
 _REGULARISATION = wp.constant(wp.float64(1.0e-9))
 #: A step goes this part of the way to the boundary of the cones.
-_BACK_OFF = wp.constant(wp.float64(0.99))
+_BACK_OFF = wp.constant(wp.float64(0.98))
 
 
 @wp.struct

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import warp as wp
 
-wp.set_module_options({"enable_backward": False})
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
 
 #: No step is longer.
 FAR = wp.constant(wp.float64(1.0e30))
