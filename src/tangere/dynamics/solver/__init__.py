@@ -1,6 +1,7 @@
 """Solvers of the frictional contact problem at velocity level: sweeps, interior point, projections of one body."""
 
 from tangere.dynamics.solver.api import Solver, SolverReport
+from tangere.dynamics.solver.one_body import INFEASIBLE, SOLVED, UNFINISHED, OneBodyMotion, OneBodyProjection
 from tangere.dynamics.solver.problem import (
     ContactRowArrays,
     JointRowArrays,
@@ -16,8 +17,13 @@ from tangere.dynamics.solver.problem import (
 )
 
 __all__ = [
+    "INFEASIBLE",
+    "SOLVED",
+    "UNFINISHED",
     "ContactRowArrays",
     "JointRowArrays",
+    "OneBodyMotion",
+    "OneBodyProjection",
     "RigidBodyArrays",
     "Solver",
     "SolverReport",

@@ -32,7 +32,7 @@ from tangere.dynamics.solver.interior_point import (
 )
 from tangere.dynamics.solver.islands import IslandArrays
 from tangere.dynamics.solver.whitened_rows import WhitenedRows
-from tangere.runtime import SOUND, CapacityError, PreparedLaunch, device_of
+from tangere.runtime import SOUND, CapacityError, PreparedLaunch
 
 wp.set_module_options(SOUND)
 
@@ -136,10 +136,8 @@ def _checked(count: Any) -> int:
 
 
 def _write(array: wp.array, values: np.ndarray) -> None:
-    if device_of(array).is_cpu:
-        array.numpy()[: len(values)] = values
-    else:
-        wp.copy(array, wp.array(values.astype(np.int32), dtype=wp.int32, device=array.device), count=len(values))
+    host = wp.array(values.astype(np.int32), dtype=wp.int32, device="cpu")
+    wp.copy(array, host, count=len(values))
 
 
 @wp.func
