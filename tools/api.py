@@ -51,6 +51,7 @@ ROOMS = {
     "tangere.published.redon_screws": "tangere.published.redon_screws",
     "tangere.published.redon_cubics": "tangere.published.redon_cubics",
     "tangere.published.redon_intervals": "tangere.published.redon_intervals",
+    "tangere.published.redon_dynamics": "tangere.published.redon_dynamics",
     "tangere.published.leonard_grid": "tangere.published.leonard_grid",
     "tangere.published.strashnov_three_cases": "tangere.published.strashnov_three_cases",
     "tangere.published.pitiot_trackers": "tangere.published.pitiot_trackers",

@@ -5,7 +5,7 @@ Method:   union-find over bodies that can move; the larger root is hooked under 
           called by its first body, whoever comes first. Islands that have rows are numbered by their first body; rows
           and bodies are sorted by island, in their own order within it. On CPU one kernel does everything in order; on
           CUDA rows hook without locks and a radix sort groups them. Both give the same numbers and orders.
-Sound:    bodies that cannot move do not connect (Redon 2002, section 5.1): islands can be solved independently.
+Sound:    bodies that cannot move do not connect (Redon 2002, chapter 5): islands can be solved independently.
 Known as: contact groups (Redon 2002), simulation islands; union-find (Tarjan 1975).
 """
 
