@@ -114,6 +114,23 @@ def test_a_budget_grants_the_most_crowded_cells_first(rng):
     assert sorted(split) == sorted(most)
 
 
+def test_a_budget_does_not_starve_merges_of_those_that_may_not_merge_yet():
+    map = quad_grid(8, 8)
+    registration = Registration(map, [[0.5, 0.5]])
+    for x in np.linspace(1.0, 7.0, 60):
+        adapt(registration, NearPoint([x, 4.0], 0.4, 4), budget=4)
+    along = len(map.leaves)
+    for _ in range(60):
+        adapt(registration, NearPoint([7.0, 4.0], 0.4, 4), budget=4)
+    settled = len(map.leaves)
+    # What is left is what the same tip needs that never was elsewhere.
+    fresh = Registration(quad_grid(8, 8), [[0.5, 0.5]])
+    for _ in range(8):
+        adapt(fresh, NearPoint([7.0, 4.0], 0.4, 4))
+    assert settled <= 1.5 * len(fresh.map.leaves)
+    assert along <= 3 * settled
+
+
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_cells_near_a_tip_are_fine_and_grow_back_behind_it(dimension, rng):
     map = quad_grid(4, 4) if dimension == 2 else hex_grid(2, 2, 2)

@@ -4,6 +4,7 @@ Question: which cells should be finer, and which coarser?
 Method:   a criterion looks at a registration and gives two priorities per cell: how much a leaf is to be split and how
           much a split cell is to be merged; not above zero is not at all. `adapt` takes the highest first, merges
           before splits. Cells whose children differ in walls or obstacles do not merge, whatever the criterion says.
+          A budget counts what can be done: cells that may not merge yet do not use it up.
 Known as: multiresolution criteria (Pitiot 2015, sections 6.1, 8.3.3 and 9.1.2).
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tangere.cells.maps.refinement.split_merge import may_merge
 from tangere.cells.registration.registration import Registration
 from tangere.runtime import Arrays, InputError
 
@@ -86,11 +88,15 @@ def adapt(
     inner = (levels >= 0) & (child >= 0)
     has_inner_child = np.zeros(len(levels), bool)
     has_inner_child[parent[inner & (parent >= 0)]] = True
-    merged = registration.merge(_highest(priority, inner & ~has_inner_child, budget), balanced=balanced)
+    wanted = _highest(priority, inner & ~has_inner_child)
+    # Those that may not merge yet must not use up the budget of those behind them.
+    wanted = wanted[may_merge(map, wanted, balanced=balanced)][:budget]
+    merged = registration.merge(wanted, balanced=balanced)
     priority, _ = _priorities(criterion, registration)
     leaf = np.zeros(map.cell_capacity, bool)
     leaf[map.leaves] = True
-    split = registration.split(_highest(priority, leaf & (map.levels < level_limit), budget), balanced=balanced)
+    wanted = _highest(priority, leaf & (map.levels < level_limit))[:budget]
+    split = registration.split(wanted, balanced=balanced)
     return merged, split
 
 
@@ -102,9 +108,10 @@ def _priorities(criterion: Criterion, registration: Registration) -> tuple[np.nd
     return split, merge
 
 
-def _highest(priority: np.ndarray, allowed: np.ndarray, budget: int | None) -> np.ndarray:
+def _highest(priority: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """The allowed cells of a priority above zero, the highest first."""
     cells = np.flatnonzero(allowed & (priority > 0))
-    return cells[np.argsort(-priority[cells], kind="stable")][:budget]
+    return cells[np.argsort(-priority[cells], kind="stable")]
 
 
 def _dart_of(registration: Registration, point: np.ndarray) -> int:

@@ -99,7 +99,7 @@ def merge(
     """
     with using_threads(threads):
         todo = np.unique(_checked(map, cells, leaf=False))
-        todo = todo[_may_merge(map, todo, balanced)]
+        todo = todo[may_merge(map, todo, balanced=balanced)]
         # Only a map that was bent may refuse: others get back the cells they had.
         before = map.snapshot() if map.move_version and len(todo) else None
         try:
@@ -149,8 +149,8 @@ def _coarse_first(map: CellMap, todo: np.ndarray) -> tuple[np.ndarray, np.ndarra
         todo = np.union1d(todo, missing)
 
 
-def _may_merge(map: CellMap, parents: np.ndarray, balanced: bool) -> np.ndarray:
-    """Whether cells may merge: no wall or obstacle is lost, and (balanced) no neighbour is too fine."""
+def may_merge(map: CellMap, parents: np.ndarray, *, balanced: bool) -> np.ndarray:
+    """Whether cells with leaves for children may merge: no wall or obstacle is lost, no neighbour is too fine."""
     chosen = wp.array(parents.astype(np.int32), dtype=wp.int32, device=map.device)
     allowed = wp.zeros(len(parents), dtype=wp.int32, device=map.device)
     inputs = [map.arrays, map.rings.table, chosen, int(balanced)]
