@@ -192,6 +192,16 @@ def test_bad_polygons_are_refused_by_dart_and_law(polygons, message):
         CellMap.from_polygons(corners, polygons)
 
 
+def test_mirrored_tetrahedra_fit_together_and_are_their_own_mirror_image():
+    map = tet_grid(2, 4, 2, jitter=0.0, mirrored=True)
+    check_map(map, area=16.0)
+    assert len(map.leaves) == 6 * 16
+    seen = np.unique(np.round(map.numpy("centre") - [1.0, 2.0, 1.0], 9), axis=0)
+    for turned in ([-1, 1, 1], [1, -1, 1], [1, 1, -1]):
+        assert np.array_equal(np.unique(np.round(seen * turned, 9) + 0.0, axis=0), seen + 0.0)
+    check_map(tet_grid(3, 2, 3, jitter=0.1, mirrored=True))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -23,7 +23,14 @@ def test_tetrahedra_are_turned_to_positive_volume():
 
 
 @pytest.mark.parametrize(
-    "solid", [solid_block((2, 3, 4), size=(1.0, 2.0, 3.0)), solid_torus((12, 3)), solid_knot((40, 2))], ids=repr
+    "solid",
+    [
+        solid_block((2, 3, 4), size=(1.0, 2.0, 3.0)),
+        solid_block((2, 3, 4), size=(1.0, 2.0, 3.0), mirrored=True),
+        solid_torus((12, 3)),
+        solid_knot((40, 2)),
+    ],
+    ids=repr,
 )
 def test_the_surface_of_a_solid_is_closed_outward_and_holds_its_volume(solid):
     surface = solid.surface
@@ -31,6 +38,17 @@ def test_the_surface_of_a_solid_is_closed_outward_and_holds_its_volume(solid):
     assert surface.topology.is_oriented
     assert surface.mass_properties().mass == pytest.approx(solid.volumes.sum())
     assert np.array_equal(surface.vertices, solid.vertices[solid.surface_vertices])
+
+
+def test_a_mirrored_block_is_its_own_mirror_image_and_a_plain_one_is_not():
+    def cut(block, turned):
+        corners = block.vertices[block.tets] * turned
+        return {frozenset(map(tuple, np.round(tet, 9) + 0.0)) for tet in corners}
+
+    plain, mirrored = (solid_block((4, 2, 2), mirrored=way) for way in (False, True))
+    for turned in ([-1, 1, 1], [1, -1, 1], [1, 1, -1]):
+        assert cut(mirrored, turned) == cut(mirrored, [1, 1, 1])
+        assert cut(plain, turned) != cut(plain, [1, 1, 1])
 
 
 @pytest.mark.parametrize(("grid", "triangles"), [((40, 5), 1600), ((80, 10), 6400)])

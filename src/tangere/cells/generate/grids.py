@@ -8,6 +8,9 @@ import warp as wp
 from tangere.cells.maps.cell_map import CellMap
 from tangere.runtime import fraction, positive, random_source, whole
 
+#: The corners of a cube as VTK numbers them.
+_CORNERS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]])
+
 Device = str | wp.Device | None
 
 #: A cube cut into six tetrahedra around its main diagonal; corners as VTK numbers them.
@@ -44,11 +47,32 @@ def hex_grid(
 
 
 def tet_grid(
-    nx: int, ny: int, nz: int, *, size: float = 1.0, jitter: float = 0.0, seed: int = 0, device: Device = None
+    nx: int,
+    ny: int,
+    nz: int,
+    *,
+    size: float = 1.0,
+    jitter: float = 0.0,
+    seed: int = 0,
+    mirrored: bool = False,
+    device: Device = None,
 ) -> CellMap:
-    """A block of cubes, each cut into six tetrahedra; arguments as in `quad_grid`."""
+    """A block of cubes, each cut into six tetrahedra; arguments as in `quad_grid`.
+
+    Args:
+        mirrored: every second cube along each axis is cut as the mirror image of the one before, so that no direction
+            is preferred.
+    """
     corners, cubes = _grid("tet_grid", {"nx": nx, "ny": ny, "nz": nz}, size, jitter, seed)
-    return CellMap.from_polyhedra(corners, cubes[:, _TETS].reshape(-1, 4), device=device)
+    if not mirrored:
+        return CellMap.from_polyhedra(corners, cubes[:, _TETS].reshape(-1, 4), device=device)
+    flipped = np.stack(np.meshgrid(*[np.arange(n) % 2 for n in (nx, ny, nz)], indexing="ij"), -1).reshape(-1, 3)
+    # Corner c of a mirrored cube is the one with the flipped coordinates exchanged.
+    place = (_CORNERS[None] != flipped[:, None]).astype(int) @ [4, 2, 1]
+    tets = np.take_along_axis(cubes, np.argsort(_CORNERS @ [4, 2, 1])[place], axis=1)[:, _TETS]
+    turned = flipped.sum(axis=1) % 2 == 1
+    tets[turned] = tets[turned][..., [0, 2, 1, 3]]
+    return CellMap.from_polyhedra(corners, tets.reshape(-1, 4), device=device)
 
 
 def _grid(kind: str, cells: dict[str, int], size: float, jitter: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

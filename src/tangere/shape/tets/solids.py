@@ -54,13 +54,19 @@ def solid_knot(
 
 
 def solid_block(
-    cells: Sequence[int] = (4, 4, 4), *, size: Sequence[float] = (1.0, 1.0, 1.0), name: str = "block"
+    cells: Sequence[int] = (4, 4, 4),
+    *,
+    size: Sequence[float] = (1.0, 1.0, 1.0),
+    mirrored: bool = False,
+    name: str = "block",
 ) -> TetMesh:
     """A block centred at the origin, its sides along the axes.
 
     Args:
         cells: cubes along x, y and z, six tetrahedra each.
         size: along x, y and z [m].
+        mirrored: every second cube along each axis is cut as the mirror image of the one before, so that the block
+            gives way the same to both sides; with all diagonals alike it is pushed aside.
     """
     counts = [whole(cells[k], f"solid block: cells[{k}]", least=1) for k in range(3)]
     sides = [positive(size[k], f"solid block: size[{k}]") for k in range(3)]
@@ -68,7 +74,8 @@ def solid_block(
     vertices = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3)
     corner = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, 3)
     strides = np.array([(counts[1] + 1) * (counts[2] + 1), counts[2] + 1, 1])
-    return TetMesh(vertices, _six_tets(lambda step: (corner + step) @ strides), name=name)
+    flipped = corner % 2 if mirrored else np.zeros_like(corner)
+    return TetMesh(vertices, _six_tets(lambda step: (corner + abs(flipped - step)) @ strides), name=name)
 
 
 def _tube(path: np.ndarray, radius: float, cells: int, name: str) -> TetMesh:
