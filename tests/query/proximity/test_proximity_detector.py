@@ -60,6 +60,24 @@ def test_contacts_that_outgrow_their_room_are_all_found_and_so_are_none(device):
         assert (len(found) > 10_000) == (shift == 0.02)
 
 
+@pytest.mark.parametrize("of", [1, [0, 3]])
+def test_one_body_against_the_rest_is_all_that_has_it_in_it(of, device, rng):
+    ball = generate.icosphere(subdivisions=2)
+    bodies = [ball.replace(vertices=ball.vertices + [1.95 * k, 0.0, 0.0]) for k in range(4)]
+    detector = Detector(bodies, distance=0.1, of=of, device=device)
+    for _ in range(2):
+        bodies = moved(bodies, rng, 0.01)
+        found = detector.contacts([body.vertices for body in bodies])
+        every = proximity(bodies, distance=0.1, device=device)
+        kept = np.isin(every.body_a, of) | np.isin(every.body_b, of)
+        assert 0 < kept.sum() < len(every)
+        assert sorted(zip(found.key, found.body_a, found.body_b, found.gap, strict=True)) == sorted(
+            zip(every.key[kept], every.body_a[kept], every.body_b[kept], every.gap[kept], strict=True)
+        )
+    with pytest.raises(InputError, match="of: there is no body 4; there are 4, counted from 0"):
+        Detector(bodies, distance=0.1, of=4, device=device)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 6, 7, 16])
 def test_any_number_of_threads_gives_the_same_bits(threads, rng):
     bodies = [generate.trefoil_knot(3960), generate.icosphere(subdivisions=4)]

@@ -22,7 +22,7 @@ from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable
 from tangere.query.proximity.feature_trees import FeatureTrees
 from tangere.query.proximity.search_plan import SearchPlan
-from tangere.runtime import Arrays, InputError, NonCopyable, as_points, thread_count, using_threads
+from tangere.runtime import Arrays, InputError, NonCopyable, as_points, thread_count, using_threads, whole
 from tangere.shape.mesh import Mesh
 
 
@@ -37,6 +37,7 @@ class Detector(NonCopyable, instead="make another one of the same meshes, or kee
         exclude: pairs to leave out, besides those that share a vertex, see `Exclusion`; of several meshes a list with
             one for each, or None.
         within, between: whether bodies are compared with themselves, and with each other.
+        of: a body, or several, by their numbers: only what has one of them in it is looked for; None means all.
         device: where positions will come from; None means CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
 
@@ -62,6 +63,7 @@ class Detector(NonCopyable, instead="make another one of the same meshes, or kee
         exclude: Exclude = None,
         within: bool = True,
         between: bool = True,
+        of: int | Sequence[int] | None = None,
         device: str | wp.Device | None = None,
         threads: int | None = None,
     ) -> None:
@@ -70,7 +72,8 @@ class Detector(NonCopyable, instead="make another one of the same meshes, or kee
         self._distance, self._threads = distance, threads
         self._excluded = ExclusionTable.of(self._surfaces, exclude)
         jobs = every_job(len(self._surfaces.meshes))
-        self._jobs = jobs[(within & (jobs[:, 0] == jobs[:, 1])) | (between & (jobs[:, 0] != jobs[:, 1]))]
+        jobs = jobs[(within & (jobs[:, 0] == jobs[:, 1])) | (between & (jobs[:, 0] != jobs[:, 1]))]
+        self._jobs = jobs if of is None else jobs[np.isin(jobs, _bodies(of, len(self._surfaces.meshes))).any(axis=1)]
         self._positions = wp.clone(self._surfaces.positions)
         self._turn = threading.RLock()
         with using_threads(threads):  # or says what is wrong with that number
@@ -134,3 +137,12 @@ class Detector(NonCopyable, instead="make another one of the same meshes, or kee
                 raise InputError(f"positions must be {size} points, not {len(part)}")
             self._steps.copy(part, begin)
         return self._positions
+
+
+def _bodies(of: int | Sequence[int], count: int) -> list[int]:
+    """Numbers of bodies, checked."""
+    chosen = [of] if isinstance(of, int | np.integer) else list(of)
+    for body in chosen:
+        if whole(body, "of", 0) >= count:
+            raise InputError(f"of: there is no body {body}; there are {count}, counted from 0")
+    return chosen
