@@ -9,6 +9,7 @@ from oracles.cell_maps import Snapshot, check_map, check_rings
 from oracles.families.cell_operations import GRIDS, merge_all, mergeable, random_operation
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import CellMap, ancestors, level_links, merge, split
+from tangere.cells.maps.refinement.sequential import operations_of
 from tangere.cells.tracking import locate
 from tangere.published.pitiot_trackers import explicit_levels
 from tangere.runtime import InputError, UnsupportedError
@@ -253,3 +254,21 @@ def test_three_dimensional_maps_survive_many_random_operations(rng, effort):
         check_rings(map)
     merge_all(map)
     assert map.dart_count == darts
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_operations_say_which_cells_they_touched_and_are_packed_once(name, rng):
+    make, _, _, deepest = GRIDS[name]
+    map = make(jitter=0.1, device="cpu")
+    map.reserve(40_000, 8_000, 4_000)
+    packed = None
+    for _ in range(20):
+        before = {int(c): frozenset(map.rings.row(c).tolist()) for c in map.leaves}
+        random_operation(map, rng, deepest)
+        after = {int(c): frozenset(map.rings.row(c).tolist()) for c in map.leaves}
+        changed = {c for c in before.keys() | after.keys() if before.get(c) != after.get(c)}
+        operations = operations_of(map)
+        assert changed <= set(operations.touched.tolist())
+        assert len(set(operations.touched.tolist())) == len(operations.touched)
+        assert packed is None or packed is operations._launch
+        packed = operations._launch

@@ -77,6 +77,8 @@ class CellMap:
         m.face_centre = wp.zeros(darts if dimension == 3 else 1, dtype=wp.vec3d, device=device)
         self.arrays: MapArrays = m
         self._rings: Rings | None = None
+        self.operations: object = None  #: what splits and merges keep from one to the next
+        self._views: dict[str, tuple[wp.array, np.ndarray]] = {}
         self._convex: tuple[int, bool] = (-1, False)
         compute_centres(m, device)
         _refuse_not_star_shaped(recentre_cells(self), self)
@@ -131,23 +133,22 @@ class CellMap:
     @property
     def darts(self) -> np.ndarray:
         """The numbers of all live darts."""
-        return np.flatnonzero(self.arrays.tag.numpy()[: self._used(0)] >= 0)
+        return np.flatnonzero(self.host("tag")[: self._used(0)] >= 0)
 
     @property
     def leaves(self) -> np.ndarray:
         """The numbers of all cells that are not split."""
-        levels, child = self.arrays.cell_level.numpy(), self.arrays.first_child.numpy()
-        return np.flatnonzero((levels >= 0) & (child < 0))
+        return np.flatnonzero((self.levels >= 0) & (self.host("first_child") < 0))
 
     @property
     def levels(self) -> np.ndarray:
         """The level of each cell number; -1 where there is no such cell."""
-        return self.arrays.cell_level.numpy()
+        return self.host("cell_level")
 
     @property
     def positions(self) -> np.ndarray:
         """(v, 3) where the vertices are [m]; rows of vertices that are gone are meaningless."""
-        return self.arrays.position.numpy()[: self._used(2)]
+        return self.host("position")[: self._used(2)]
 
     @property
     def rings(self) -> Rings:
@@ -177,9 +178,19 @@ class CellMap:
         if self._convex == (self.version - 1, True):
             self._convex = self.version, changed
 
+    def host(self, name: str) -> np.ndarray:
+        """One of the arrays in `arrays` in main memory, with its room: a view on CPU, a copy on CUDA."""
+        array = getattr(self.arrays, name)
+        if not self.device.is_cpu:
+            return array.numpy()
+        known = self._views.get(name)
+        if known is None or known[0] is not array:
+            known = self._views[name] = array, array.numpy()
+        return known[1]
+
     def numpy(self, name: str) -> np.ndarray:
         """A copy of one of the arrays in `arrays`, as far as it is in use."""
-        array = getattr(self.arrays, name).numpy()
+        array = self.host(name)
         if name in _DART_INTS or name == "face_centre":
             return array[: self._used(0)].copy()
         return array[: self._used(2 if name in ("position", "free_vertices") else 4)].copy()
@@ -265,7 +276,7 @@ class CellMap:
 
     def reserve(self, darts: int, vertices: int, cells: int) -> None:
         """Make room for so many more darts, vertices and cells."""
-        m, counts = self.arrays, self.arrays.counts.numpy()
+        m, counts = self.arrays, self.host("counts")
         wanted = {
             0: (darts, len(m.phi1), (*_DART_INTS, "face_centre")),
             2: (vertices, len(m.position), ("position", "free_vertices")),
@@ -360,7 +371,7 @@ class CellMap:
         self.version += 1
 
     def _used(self, counter: int) -> int:
-        return int(self.arrays.counts.numpy()[counter])
+        return int(self.host("counts")[counter])
 
 
 def _refuse_not_star_shaped(cells: np.ndarray, map: CellMap) -> None:

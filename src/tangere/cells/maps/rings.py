@@ -2,7 +2,8 @@
 
 Question: which cells are around a cell?
 Method:   rows have a fixed width that grows when a cell has more neighbours than fit, so that after a split or a merge
-          only the rows of the touched cells and of their neighbours are written again.
+          only the rows of the touched cells and of their neighbours are written again. In 3-maps those of neighbours
+          are not searched for: they have the parts in the place of the cell.
 Known as: one-rings by 0-adjacency (Pitiot 2015, section 3.3).
 """
 
@@ -34,6 +35,7 @@ class Rings:
         self.table.cells = wp.full(capacity * width, -1, dtype=wp.int32, device=device)
         self.table.size = wp.zeros(capacity, dtype=wp.int32, device=device)
         self.table.width = width
+        self._views: tuple[wp.array, wp.array, np.ndarray, np.ndarray] | None = None
 
     def row(self, cell: int) -> np.ndarray:
         """The sorted one-ring of a leaf cell."""
@@ -44,13 +46,20 @@ class Rings:
         cells = np.asarray(cells, dtype=np.int64)
         device = device_of(self.table.size)
         if device.is_cpu:
-            rows = self.table.cells.numpy().reshape(-1, self.table.width)[cells]
-            size = self.table.size.numpy()[cells]
-            return np.where(np.arange(rows.shape[1]) < size[:, None], rows, cells[:, None])
+            rows, size = self._on_host()
+            return np.where(np.arange(rows.shape[1]) < size[cells][:, None], rows[cells], cells[:, None])
         chosen = wp.array(cells.astype(np.int32), dtype=wp.int32, device=device)
         rows = wp.empty((len(cells), self.table.width), dtype=wp.int32, device=device)
         launch(_rows, len(cells), [self.table, chosen], [rows], device=device)
         return rows.numpy()
+
+    def _on_host(self) -> tuple[np.ndarray, np.ndarray]:
+        """Views of the table on CPU: rows and their sizes."""
+        table, known = self.table, self._views
+        if known is None or known[0] is not table.cells or known[1] is not table.size:
+            rows = table.cells.numpy().reshape(-1, table.width)
+            known = self._views = table.cells, table.size, rows, table.size.numpy()
+        return known[2], known[3]
 
 
 def compute_rings(m: MapArrays, width: int, device: wp.Device) -> Rings:
@@ -137,6 +146,72 @@ def write_ring3(m: MapArrays, c: int, table: RingTable) -> int:
             d = m.link[d]
     table.size[c] = count
     return count
+
+
+@wp.func
+def _take_out_of_ring(m: MapArrays, b: int, c: int, table: RingTable):
+    """Take c and its children out of the row of b."""
+    count = int(0)
+    for i in range(wp.min(table.size[b], table.width)):
+        x = int(table.cells[b * table.width + i])
+        if x != c and m.parent[x] != c:
+            table.cells[b * table.width + count] = x
+            count += 1
+    table.size[b] = count
+
+
+@wp.func
+def _put_into_ring(b: int, x: int, table: RingTable) -> bool:
+    """Put x, which is not there, into the row of b; False if it does not fit."""
+    count = int(table.size[b])
+    table.size[b] = count + 1
+    if count >= table.width:
+        return False
+    table.cells[b * table.width + count] = x
+    return True
+
+
+@wp.func
+def divide_ring(m: MapArrays, c: int, table: RingTable) -> bool:
+    """The rows of the parts of volume c, which has just been split, and of its neighbours; False if one does not fit.
+
+    Who shares a vertex with c shares one with a part of it, and nobody else's neighbours change.
+    """
+    fits = bool(True)
+    for i in range(wp.min(table.size[c], table.width)):
+        _take_out_of_ring(m, table.cells[c * table.width + i], c, table)
+    table.size[c] = 0
+    child = int(m.first_child[c])
+    while child >= 0:
+        size = write_ring3(m, child, table)
+        fits = fits and size <= table.width
+        for i in range(wp.min(size, table.width)):
+            b = table.cells[child * table.width + i]
+            if m.parent[b] != c:
+                fits = _put_into_ring(b, child, table) and fits
+        child = m.sibling[child]
+    return fits
+
+
+@wp.func
+def join_rings(m: MapArrays, c: int, table: RingTable) -> bool:
+    """The row of volume c, whose parts are about to be merged, and its neighbours' rows; False if one does not fit."""
+    count = int(0)
+    child = int(m.first_child[c])
+    while child >= 0:
+        for i in range(wp.min(table.size[child], table.width)):
+            b = table.cells[child * table.width + i]
+            if m.parent[b] != c:
+                count = _append_unique(c, b, count, table)
+        table.size[child] = 0
+        child = m.sibling[child]
+    table.size[c] = count
+    fits = bool(count <= table.width)
+    for i in range(wp.min(count, table.width)):
+        b = table.cells[c * table.width + i]
+        _take_out_of_ring(m, b, c, table)
+        fits = _put_into_ring(b, c, table) and fits
+    return fits
 
 
 @wp.kernel

@@ -30,7 +30,7 @@ from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.orbits import level_phi1, next_part
 from tangere.cells.maps.refinement.division import WORK_WIDTH
 from tangere.cells.maps.refinement.faces import face_split_room, merge_face, split_face
-from tangere.cells.maps.refinement.sequential import apply_in_order, mark_children, mark_operation
+from tangere.cells.maps.refinement.sequential import apply_in_order
 from tangere.cells.maps.refinement.volumes import merge_volume, split_volume, volume_split_room
 from tangere.cells.maps.rings import RingTable, update_rings
 from tangere.cells.maps.visibility import recentre_cells
@@ -62,8 +62,8 @@ def split(
         threads: CPU threads; None means all, or TANGERE_THREADS.
     """
     with using_threads(threads):
-        todo = np.unique(_checked(map, cells, leaf=True))
-        done = [np.empty(0, np.int64)]
+        todo = _checked_leaves(map, cells)
+        done: list[np.ndarray] = []
         with _chosen_method(map, len(todo), method) as way:
             while len(todo):
                 ready = todo
@@ -74,10 +74,10 @@ def split(
                     _apply(map, ready, 0, way)
                 except UnsupportedError:
                     for cells_before in reversed(done):
-                        _apply(map, cells_before[map.arrays.first_child.numpy()[cells_before] >= 0], 1, way)
+                        _apply(map, cells_before[map.host("first_child")[cells_before] >= 0], 1, way)
                     raise
-                todo = np.setdiff1d(todo, ready)
-        return np.concatenate(done)
+                todo = todo[:0] if ready is todo else np.setdiff1d(todo, ready)
+        return np.concatenate(done) if done else todo
 
 
 def merge(
@@ -98,7 +98,7 @@ def merge(
         threads: CPU threads; None means all, or TANGERE_THREADS.
     """
     with using_threads(threads):
-        todo = np.unique(_checked(map, cells, leaf=False))
+        todo = _unique(checked_indices(cells, "cells", map.cell_capacity, "cells"))
         todo = todo[may_merge(map, todo, balanced=balanced)]
         # Only a map that was bent may refuse: others get back the cells they had.
         before = map.snapshot() if map.move_version and len(todo) else None
@@ -121,19 +121,18 @@ def replace_merged_darts(map: CellMap, darts: wp.array) -> None:
     launch(_replace_merged, len(darts), [map.arrays], [darts], device=map.device)
 
 
-def _checked(map: CellMap, cells: Arrays, leaf: bool) -> np.ndarray:
-    chosen = checked_indices(cells, "cells", map.cell_capacity, "cells")
-    levels, child = map.levels, map.arrays.first_child.numpy()
-    wrong = (levels[chosen] < 0) | ((child[chosen] < 0) != leaf)
-    if leaf:
-        wrong |= levels[chosen] >= map.level_limit
-    else:
-        parents = map.arrays.parent.numpy()[np.flatnonzero((levels >= 0) & (child >= 0))]
-        wrong |= np.isin(chosen, parents)
+def _unique(cells: np.ndarray) -> np.ndarray:
+    return cells if len(cells) < 2 else np.unique(cells)
+
+
+def _checked_leaves(map: CellMap, cells: Arrays) -> np.ndarray:
+    """Cells that can be split, sorted, each once."""
+    chosen = _unique(checked_indices(cells, "cells", map.cell_capacity, "cells"))
+    levels = map.levels[chosen]
+    wrong = (levels < 0) | (levels >= map.level_limit) | (map.host("first_child")[chosen] >= 0)
     if wrong.any():
         limit = f"a leaf below level {map.level_limit}, the finest that its coordinates allow"
-        reason = limit if leaf else "a cell whose children are all leaves"
-        raise InputError(f"cells: cell {chosen[wrong][0]} is not {reason}")
+        raise InputError(f"cells: cell {chosen[wrong][0]} is not {limit}")
     return chosen
 
 
@@ -143,6 +142,8 @@ def _coarse_first(map: CellMap, todo: np.ndarray) -> tuple[np.ndarray, np.ndarra
     while True:
         rows = map.rings.rows(todo)
         coarser = levels[rows] < levels[todo, None]
+        if not coarser.any():
+            return todo, todo
         missing = np.setdiff1d(rows[coarser], todo)
         if len(missing) == 0:
             return todo, todo[~coarser.any(axis=1)]
@@ -151,11 +152,16 @@ def _coarse_first(map: CellMap, todo: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def may_merge(map: CellMap, parents: np.ndarray, *, balanced: bool) -> np.ndarray:
     """Whether cells with leaves for children may merge: no wall or obstacle is lost, no neighbour is too fine."""
+    if len(parents) == 0:
+        return np.empty(0, bool)
     chosen = wp.array(parents.astype(np.int32), dtype=wp.int32, device=map.device)
-    allowed = wp.zeros(len(parents), dtype=wp.int32, device=map.device)
+    allowed = wp.empty(len(parents), dtype=wp.int32, device=map.device)
     inputs = [map.arrays, map.rings.table, chosen, int(balanced)]
     launch(_mark_mergeable, len(parents), inputs, [allowed], device=map.device)
-    return allowed.numpy() == 1
+    answer = allowed.numpy()
+    if answer.min() < 0:
+        raise InputError(f"cells: cell {parents[np.argmin(answer)]} is not a cell whose children are all leaves")
+    return answer == 1
 
 
 @contextmanager
@@ -175,27 +181,24 @@ def _chosen_method(map: CellMap, count: int, method: Method | None) -> Iterator[
 def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method) -> None:
     if len(cells) == 0:
         return
-    device = map.device
     map.version += 1
     if merging:
         map.merge_version = map.version
     else:
         map.reuse_version = map.merge_version
     _ = map.rings  # must be there before the first change
-    todo = wp.array(cells.astype(np.int32), dtype=wp.int32, device=device)
     if method == "sequential":
-        _refuse(apply_in_order(map, todo, merging))
+        _refuse(apply_in_order(map, cells, merging))
     else:
-        _apply_in_sets(map, todo, merging)
+        _apply_in_sets(map, cells.astype(np.int32), merging)
     if not map.has_convex_cells:
         blind, what = recentre_cells(map), "merged" if merging else "split"
         if len(blind):
             raise UnsupportedError(f"cell {blind[0]} would not be star-shaped: it is bent too much to be {what}")
 
 
-def _apply_in_sets(map: CellMap, todo: wp.array, merging: int) -> None:
+def _apply_in_sets(map: CellMap, cells: np.ndarray, merging: int) -> None:
     device = map.device
-    cells = todo.numpy()
     rank = np.random.default_rng(0).permutation(len(cells)).astype(np.int32) + 1
     dirty = wp.zeros(map.cell_capacity, dtype=wp.int32, device=device)
     refused = 0
@@ -232,6 +235,33 @@ def _refuse(refused: int) -> None:
         raise UnsupportedError(f"cell {refused - 1} has too many corners to be split (32 a face, 128 darts a volume)")
 
 
+@wp.func
+def _mark_ring(table: RingTable, c: int, dirty: wp.array[int]):
+    """Mark the cells whose rings change when leaf c does."""
+    dirty[c] = 1
+    for i in range(table.size[c]):
+        dirty[table.cells[c * table.width + i]] = 1
+
+
+@wp.func
+def _mark_operation(m: MapArrays, table: RingTable, c: int, dirty: wp.array[int]):
+    """Mark the cells that splitting c or merging its children changes."""
+    _mark_ring(table, c, dirty)
+    child = int(m.first_child[c])
+    while child >= 0:
+        _mark_ring(table, child, dirty)
+        child = m.sibling[child]
+
+
+@wp.func
+def _mark_children(m: MapArrays, c: int, dirty: wp.array[int]):
+    """Mark the cells that c was split into."""
+    child = int(m.first_child[c])
+    while child >= 0:
+        dirty[child] = 1
+        child = m.sibling[child]
+
+
 @cache
 def _independent_kernel(dimension: int) -> wp.Kernel:
     """Splits or merges faces (2) or volumes (3) that touch none of the others' cells."""
@@ -250,11 +280,11 @@ def _independent_kernel(dimension: int) -> wp.Kernel:
     ):
         i = first + wp.tid()
         c = ops[i]
-        mark_operation(m, table, c, dirty)
+        _mark_operation(m, table, c, dirty)
         if merging == 1:
             merge(m, c, work, i)
         elif split(m, c, work, i):
-            mark_children(m, c, dirty)
+            _mark_children(m, c, dirty)
         else:
             failed[i] = c + 1
 
@@ -352,9 +382,19 @@ def _same_walls(m: MapArrays, c: int, d: int) -> bool:
 def _mark_mergeable(
     first: int, m: MapArrays, table: RingTable, parents: wp.array[int], balanced: int, allowed: wp.array[int]
 ):
+    """1: yes, 0: not yet, -1: it is not a cell whose children are leaves."""
     i = first + wp.tid()
     c = parents[i]
     child = int(m.first_child[c])
+    if m.cell_level[c] < 0 or child < 0:
+        allowed[i] = -1
+        return
+    while child >= 0:
+        if m.first_child[child] >= 0:
+            allowed[i] = -1
+            return
+        child = m.sibling[child]
+    child = m.first_child[c]
     mark = m.obstacle[child]
     good = bool(True)
     while child >= 0 and good:
