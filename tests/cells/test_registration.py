@@ -65,6 +65,51 @@ def test_everyone_is_where_they_are_after_every_operation(name, jitter, form, rn
             check_registration(registration)
 
 
+@pytest.mark.parametrize("fill", [False, True])
+@pytest.mark.parametrize(
+    ("name", "jitter"), [("quads", 0.2), ("hexahedra", 0.0), ("hexahedra", 0.2), ("tetrahedra", 0.1)]
+)
+def test_a_few_changes_leave_the_lists_that_finding_everybody_anew_gives(name, jitter, fill, rng, effort):
+    make, size, _, _ = GRIDS[name]
+    map = make(jitter=jitter, device="cpu")
+    registration = crowd(map, size, rng, "incremental", fill=fill)
+    whole = registration._register_all
+    for count in range(effort(12)):
+        some = rng.choice(24, 3, replace=False)
+        targets = inside(rng, map, size, 3)  # never on a side that two cells share
+        registration._register_all = None  # nobody is looked for whom it does not concern
+        assert not registration.move(targets, points=some).any()
+        leaves = map.leaves[map.levels[map.leaves] < 3]
+        registration.split(rng.choice(leaves, min(2, len(leaves)), replace=False), balanced=bool(count % 2))
+        if len(ready := mergeable(map)) and count % 3:
+            registration.merge(rng.choice(ready, min(2, len(ready)), replace=False))
+        registration._register_all = whole
+        np.testing.assert_array_equal(registration.points[some], targets)
+        fresh = Registration(
+            map, registration.points, registration.segments, registration.triangles, fill=fill, form="sorted"
+        )
+        assert np.array_equal(registration.cells, fresh.cells)
+        for kind in ("points", "segments", "triangles"):
+            for number in range(len(fresh._rows[kind].first) - 1):
+                assert np.array_equal(registration.crossed(kind, number), fresh.crossed(kind, number)), (kind, number)
+        check_registration(registration)
+
+
+def test_some_points_of_any_map_are_moved_and_the_others_stay(rng):
+    for form in FORMS:
+        registration = crowd(quad_grid(3, 3, device="cpu"), 3.0, rng, form)
+        before = registration.points.copy()
+        stopped = registration.move([[1.5, 1.5], [9.0, 1.5]], points=[4, 7])
+        assert stopped.tolist() == [False, True]
+        assert registration.points[4].tolist() == [1.5, 1.5, 0.0]
+        assert registration.points[7, 0] == pytest.approx(3.0)
+        others = np.setdiff1d(np.arange(24), [4, 7])
+        assert np.array_equal(registration.points[others], before[others])
+        check_registration(registration)
+        with pytest.raises(InputError, match="points: a point is there twice"):
+            registration.move([[1.0, 1.0], [1.0, 1.0]], points=[4, 4])
+
+
 @pytest.mark.slow
 @pytest.mark.feature("F-P-35")
 @pytest.mark.parametrize(("cells", "merges"), [(40, 70_000), (8, 30_000)])

@@ -8,6 +8,7 @@ Known as: linked cell lists; incremental registration (Pitiot 2015, chapter 5).
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from tangere.cells.counting_sort import CellGroups
@@ -43,13 +44,32 @@ class CellLists:
 
     def replace(self, entities: wp.array, first: wp.array, cells: wp.array, cell_capacity: int) -> None:
         """Put each of `entities` (k,) into `cells[first[entity]:first[entity + 1]]` and nowhere else."""
-        entries = self._entries
-        entries.head = _with_room(entries.head, cell_capacity)
-        used = int(entries.state.numpy()[0])
-        for name in ("entity", "cell", "after", "before", "next_of_entity"):
-            setattr(entries, name, _with_room(getattr(entries, name), used + len(cells)))
+        self.make_room(cell_capacity, len(cells))
         if len(entities):
-            launch(_replace, 1, [entries, entities, first, cells], device=self.device)
+            launch(_replace, 1, [self._entries, entities, first, cells], device=self.device)
+
+    @property
+    def entries(self) -> CellListEntries:
+        """For kernels."""
+        return self._entries
+
+    def make_room(self, cells: int, entries: int) -> None:
+        """For cells of so many numbers, and for so many entries more than there are."""
+        known = self._entries
+        known.head = _with_room(known.head, cells)
+        room = int(known.state.numpy()[0]) + entries
+        for name in ("entity", "cell", "after", "before", "next_of_entity"):
+            setattr(known, name, _with_room(getattr(known, name), room))
+
+    def cells_of(self, entity: int) -> np.ndarray:
+        """The cells of one entity, sorted."""
+        entries, found = self._entries, []
+        following, cell = entries.next_of_entity.numpy(), entries.cell.numpy()
+        x = int(entries.entity_head[entity : entity + 1].numpy()[0])
+        while x >= 0:
+            found.append(int(cell[x]))
+            x = int(following[x])
+        return np.array(sorted(found), np.int32)
 
     def groups(self) -> CellGroups:
         """The same lists as arrays."""
@@ -65,7 +85,7 @@ def _with_room(array: wp.array, room: int) -> wp.array:
 
 
 @wp.func
-def _take_out(e: CellListEntries, entity: int):
+def take_out(e: CellListEntries, entity: int):
     x = int(e.entity_head[entity])
     while x >= 0:
         if e.before[x] >= 0:
@@ -83,12 +103,15 @@ def _take_out(e: CellListEntries, entity: int):
 
 
 @wp.func
-def _put_in(e: CellListEntries, entity: int, cell: int):
+def put_in(e: CellListEntries, entity: int, cell: int) -> bool:
+    """Put an entity into a cell; False if there is no room left."""
     x = int(e.state[1])
     if x >= 0:
         e.state[1] = int(e.next_of_entity[x])
     else:
         x = int(e.state[0])
+        if x >= e.entity.shape[0]:
+            return False
         e.state[0] = x + 1
     first = int(e.head[cell])
     e.entity[x] = entity
@@ -101,15 +124,31 @@ def _put_in(e: CellListEntries, entity: int, cell: int):
     e.next_of_entity[x] = int(e.entity_head[entity])
     e.entity_head[entity] = x
     e.state[2] = e.state[2] + 1
+    return True
+
+
+@wp.func
+def has_row(e: CellListEntries, entity: int, begin: int, end: int, cells: wp.array[int]) -> bool:
+    """Whether an entity is in `cells[begin:end]` (sorted, as it was put in) and nowhere else."""
+    k = int(end)
+    x = int(e.entity_head[entity])
+    while x >= 0:
+        k -= 1
+        if k < begin:
+            return False
+        if e.cell[x] != cells[k]:
+            return False
+        x = e.next_of_entity[x]
+    return k == begin
 
 
 @wp.kernel
 def _replace(first: int, e: CellListEntries, entities: wp.array[int], rows: wp.array[int], cells: wp.array[int]):
     for i in range(entities.shape[0]):
         entity = entities[i]
-        _take_out(e, entity)
+        take_out(e, entity)
         for k in range(rows[entity], rows[entity + 1]):
-            _put_in(e, entity, cells[k])
+            put_in(e, entity, cells[k])
 
 
 @wp.kernel

@@ -5,6 +5,8 @@ Method:   every point keeps a dart and walks or marches from it. A segment is in
           every cell its edges cross (with `fill`, its inside too). A segment whose ends stay in the one cell that holds
           it costs nothing; any other is marched again.
           Lists by a counting sort of all (form "sorted"), or only of what changed (form "incremental"); both agree.
+          In form "incremental" on CPU, a split, a merge or a move of a few costs what it touches: only who is present
+          in the cells that changed, or has a point that moved, is looked at (`local_update`).
           `near(c)` is not stored: it is who is present in the ring of c, less who is present in c.
           On a curved surface points are on its triangles, and the straight segment between two of them is not: it is
           present in the cells of its ends.
@@ -33,8 +35,9 @@ from tangere.cells.maps.cell_map import CellMap
 from tangere.cells.maps.neighbourhood import ancestors
 from tangere.cells.maps.refinement.split_merge import merge, replace_merged_darts, split
 from tangere.cells.registration.advection import advect
-from tangere.cells.registration.cell_lists import CellLists
+from tangere.cells.registration.cell_lists import CellListEntries, CellLists, has_row
 from tangere.cells.registration.elements import edge_segments, element_points, unique_edges
+from tangere.cells.registration.local_update import LocalUpdate, element_links
 from tangere.cells.registration.triangle_fill import fill_triangles
 from tangere.cells.tracking.crossings import (
     CELLS_OF_ENDS,
@@ -45,7 +48,9 @@ from tangere.cells.tracking.crossings import (
     union_of_rows,
 )
 from tangere.cells.tracking.locate import as_darts, as_map_points
+from tangere.cells.tracking.march import check_not_lost
 from tangere.cells.tracking.placement import move_in_map, place_in_map
+from tangere.cells.tracking.simplex_sides import BLOCKED, LOST
 from tangere.runtime import SOUND, Arrays, InputError, indices_at_least, launch, on_own_threads, using_threads
 
 wp.set_module_options(SOUND)
@@ -62,7 +67,7 @@ class Registration:
             surface each is put on the nearest triangle.
         segments, triangles: (m, 2) and (k, 3) numbers of points.
         darts: (n,) a dart of the cell of each point; None: they are looked for.
-        form: how lists are kept: "sorted" anew at every change, or "incremental".
+        form: how lists are kept: "sorted" anew at every change, or "incremental", which suits few changes at a time.
         mode: "exact" marches every segment that may have changed; "fast" trusts that cells are convex.
         fill: triangles are also present in cells that only their inside crosses.
         threads: CPU threads; None means all, or TANGERE_THREADS. The device is that of the map.
@@ -96,9 +101,11 @@ class Registration:
             self._version = map.version
             self._marched = wp.empty(0, dtype=wp.uint8, device=map.device)
             self._changed = wp.empty(0, dtype=wp.uint8, device=map.device)
-            self._lists: dict[Kind, CellLists] = {}
+            self._lists: dict[str, CellLists] = {}
             self._groups: dict[Kind, CellGroups] = {}
             self._rows: dict[Kind, Crossings] = {}
+            self._local: LocalUpdate | None = None
+            self._last_was_local = False
             self._upload_elements()
             self._register_all()
 
@@ -136,8 +143,11 @@ class Registration:
     @property
     def counters(self) -> dict[str, int]:
         """Of the last change: points that changed cell, edges that were marched."""
-        marched = np.count_nonzero(self._marched.numpy())
-        return {"points changed": int(self._changed.numpy().sum()), "edges marched": int(marched)}
+        if self._local is not None and self._last_was_local:
+            changed, marched = self._local.counters
+        else:
+            changed, marched = int(self._changed.numpy().sum()), int(np.count_nonzero(self._marched.numpy()))
+        return {"points changed": changed, "edges marched": marched}
 
     @on_own_threads
     def crossed(self, kind: Kind, number: int, *, level: int | None = None) -> np.ndarray:
@@ -148,8 +158,9 @@ class Registration:
         """
         self._synchronise()
         _refuse_kind(kind)
-        rows = self._rows[kind]
-        leaves = rows.row(checked_index(number, "number", len(rows.first) - 1, kind))
+        count = {"points": len(self._points), "segments": len(self.segments), "triangles": len(self.triangles)}[kind]
+        number = checked_index(number, "number", count, kind)
+        leaves = self._lists[kind].cells_of(number) if self._lists else self._rows[kind].row(number)
         return leaves if level is None else np.unique(ancestors(self.map, level)[leaves])
 
     @on_own_threads
@@ -166,7 +177,8 @@ class Registration:
         """The cells that the edges of a triangle cross, sorted."""
         self._synchronise()
         sides = self._triangle_edges.numpy()[checked_index(triangle, "triangle", len(self.triangles), "triangles")]
-        return np.unique(np.concatenate([self._edge_rows.row(int(k)) for k in sides]))
+        row = self._lists["edges"].cells_of if self._lists else self._edge_rows.row
+        return np.unique(np.concatenate([row(int(k)) for k in sides]))
 
     @on_own_threads
     def present(self, kind: Kind) -> CellGroups:
@@ -187,12 +199,17 @@ class Registration:
         return np.setdiff1d(groups.rows(self.map.rings.row(cell)), groups.row(cell))
 
     @on_own_threads
-    def move(self, targets: Arrays) -> np.ndarray:
-        """Move all points straight to their targets; returns which were stopped by a border, wall or obstacle (n,).
+    def move(self, targets: Arrays, *, points: Arrays | None = None) -> np.ndarray:
+        """Move points straight to their targets; returns which were stopped by a border, wall or obstacle (n,).
 
         On a curved surface a target says how far and which way; the way there follows the surface.
+
+        Args:
+            points: (n,) the numbers of the points to move, each once; None: all.
         """
         self._synchronise()
+        if points is not None:
+            return self._move_some(targets, checked_indices(points, "points", len(self._points), "points"))
         there = as_map_points(self.map, targets, "targets", len(self._points))
         self._points, self._darts, status = move_in_map(self.map, self._points, there, self._darts)
         self._register_all()
@@ -203,7 +220,7 @@ class Registration:
         """Split cells and keep everybody registered; returns the cells that were split."""
         self._synchronise()
         done = split(self.map, cells, balanced=balanced)
-        self._synchronise()
+        self._follow(np.concatenate([done, self._children(done)]))
         return done
 
     @on_own_threads
@@ -213,8 +230,11 @@ class Registration:
         Cells whose children differ in walls or obstacles are left out.
         """
         self._synchronise()
+        parents = checked_indices(cells, "cells", self.map.cell_capacity, "cells")
+        children = self._children(parents)
         done = merge(self.map, cells, balanced=balanced)
-        self._synchronise()
+        gone = children[self.map.levels[children] < 0]
+        self._follow(np.concatenate([done, gone]))
         return done
 
     @on_own_threads
@@ -266,7 +286,7 @@ class Registration:
     def _set_points(self, places: np.ndarray, darts: np.ndarray) -> None:
         self._points = wp.array(places, dtype=wp.vec3d, device=self.map.device)
         self._darts = wp.array(darts, dtype=wp.int32, device=self.map.device)
-        self._lists.clear()
+        self._lists, self._local = {}, None
         self._rows.clear()
         self._upload_elements()
         self._register_all()
@@ -280,6 +300,69 @@ class Registration:
             wp.array(part.astype(np.int32), dtype=wp.int32, device=device)
             for part in (number[:count].reshape(-1, 1), number[count:].reshape(-1, 3))
         )
+
+    def _children(self, cells: np.ndarray) -> np.ndarray:
+        """The children of cells, those of one after those of the other."""
+        sibling, found = self.map.host("sibling"), []
+        child = self.map.host("first_child")[cells]
+        while len(child := child[child >= 0]):
+            found.append(child)
+            child = sibling[child]
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def _way(self) -> int:
+        """How the cells of edges are found."""
+        if self.map.is_surface:
+            return int(CELLS_OF_ENDS)
+        convex = self.mode == "fast" or self.map.has_convex_cells
+        return int(MARCH_UNLESS_ONE_CELL if convex else MARCH_ALWAYS)
+
+    def _follow(self, changed: np.ndarray) -> None:
+        """After these cells were split, merged, made or taken away: look only at what they hold, where that will do."""
+        map, local = self.map, self._local
+        if local is None or map.is_surface or len(changed) == 0:
+            self._synchronise()
+            return
+        leaves = changed[(map.levels[changed] >= 0) & (map.host("first_child")[changed] < 0)]
+        around = np.setdiff1d(map.rings.rows(leaves), changed)
+        if not map.has_convex_cells:
+            changed, around = np.concatenate([changed, around]), around[:0]
+        cells = self._rows["points"].cells
+        if local.after_change(np.unique(changed), around, self._points, self._darts, cells, self._marched, self._way()):
+            self._version = map.version
+            self._groups.clear()
+            self._last_was_local = True
+        else:
+            self._synchronise()
+
+    def _move_some(self, targets: Arrays, numbers: np.ndarray) -> np.ndarray:
+        if len(np.unique(numbers)) < len(numbers):
+            raise InputError("points: a point is there twice")
+        there = as_map_points(self.map, targets, "targets", len(numbers))
+        local = self._local
+        if local is None or self.map.is_surface:
+            chosen = wp.array(numbers.astype(np.int32), dtype=wp.int32, device=self.map.device)
+            points, darts = (
+                wp.empty(len(numbers), dtype=x.dtype, device=x.device) for x in (self._points, self._darts)
+            )
+            launch(_gather, len(numbers), [chosen, self._points, self._darts], [points, darts], device=self.map.device)
+            points, darts, status = move_in_map(self.map, points, there, darts)
+            launch(_scatter, len(numbers), [chosen, points, darts], [self._points, self._darts], device=self.map.device)
+            self._register_all()
+            return status.numpy() == 1
+        status = wp.empty(len(numbers), dtype=wp.uint8, device=self.map.device)
+        before = wp.clone(self._points), wp.clone(self._darts)
+        cells = self._rows["points"].cells
+        known = local.after_move(numbers, there, status, self._points, self._darts, cells, self._marched, self._way())
+        if (status.numpy() == LOST).any():
+            self._points, self._darts = before
+            self._register_all()
+            check_not_lost(status)
+        self._groups.clear()
+        self._last_was_local = known
+        if not known:
+            self._register_all()
+        return status.numpy() == BLOCKED
 
     def _synchronise(self) -> None:
         """Look for everybody again if the map is not the one they were registered in."""
@@ -311,18 +394,25 @@ class Registration:
         rows["segments"] = union_of_rows(self._edge_rows, self._segment_edges)
         rows["triangles"] = self._filled(union_of_rows(self._edge_rows, self._triangle_edges))
         self._groups.clear()
+        self._rows, self._last_was_local = rows, False
         if self.form == "incremental":
             for kind in _KINDS:
                 self._replace(kind, rows[kind])
-        self._rows = rows
+            self._replace("edges", self._edge_rows)
+            self._rows = {"points": rows["points"]}  # lists know the others
+            if self._local is None and map.device.is_cpu:
+                links = element_links(
+                    self._edges.numpy().reshape(-1, 2),
+                    self._segment_edges.numpy(),
+                    self._triangle_edges.numpy(),
+                    self.triangles,
+                    count,
+                )
+                self._local = LocalUpdate(map, self._lists, links, self.fill)
 
     def _cross_edges(self) -> None:
         map = self.map
-        if map.is_surface:
-            way = CELLS_OF_ENDS
-        else:
-            way = MARCH_UNLESS_ONE_CELL if self.mode == "fast" or map.has_convex_cells else MARCH_ALWAYS
-        segments = edge_segments(self._edges, self._points, self._darts, int(way))
+        segments = edge_segments(self._edges, self._points, self._darts, self._way())
         self._edge_rows, self._marched = cross_segments(map, segments)
 
     def _filled(self, rows: Crossings) -> Crossings:
@@ -347,13 +437,13 @@ class Registration:
         launch(_gather_owners, len(order), [found.order, rows.owner], [order], device=device)
         return CellGroups(found.start, order)
 
-    def _replace(self, kind: Kind, rows: Crossings) -> None:
+    def _replace(self, kind: str, rows: Crossings) -> None:
         """Bring the lists of one kind up to date: only entities whose cells changed are taken out and put in."""
         count, capacity, device = len(rows.first) - 1, self.map.cell_capacity, self.map.device
         differ = wp.full(count, 1, dtype=wp.uint8, device=device)
         if kind in self._lists:
-            before = self._rows[kind]
-            launch(_differ, count, [before.first, before.cells, rows.first, rows.cells], [differ], device=device)
+            inputs = [self._lists[kind].entries, rows.first, rows.cells]
+            launch(_differ, count, inputs, [differ], device=device)
         else:
             self._lists[kind] = CellLists(count, capacity, device)
         self._lists[kind].replace(indices_at_least(differ, 1), rows.first, rows.cells, capacity)
@@ -398,21 +488,38 @@ def _gather_owners(first: int, order: wp.array[int], owner: wp.array[int], out: 
 
 
 @wp.kernel
-def _differ(
+def _gather(
     first: int,
-    rows: wp.array[int],
-    cells: wp.array[int],
-    new_rows: wp.array[int],
-    new_cells: wp.array[int],
-    differ: wp.array[wp.uint8],
+    numbers: wp.array[int],
+    points: wp.array[wp.vec3d],
+    darts: wp.array[int],
+    some: wp.array[wp.vec3d],
+    dart: wp.array[int],
 ):
     i = first + wp.tid()
-    size = rows[i + 1] - rows[i]
-    same = bool(size == new_rows[i + 1] - new_rows[i])
-    k = int(0)
-    while same and k < size:
-        same = cells[rows[i] + k] == new_cells[new_rows[i] + k]
-        k += 1
+    some[i] = points[numbers[i]]
+    dart[i] = int(darts[numbers[i]])
+
+
+@wp.kernel
+def _scatter(
+    first: int,
+    numbers: wp.array[int],
+    some: wp.array[wp.vec3d],
+    dart: wp.array[int],
+    points: wp.array[wp.vec3d],
+    darts: wp.array[int],
+):
+    i = first + wp.tid()
+    points[numbers[i]] = some[i]
+    darts[numbers[i]] = int(dart[i])
+
+
+@wp.kernel
+def _differ(
+    first: int, e: CellListEntries, new_rows: wp.array[int], new_cells: wp.array[int], differ: wp.array[wp.uint8]
+):
+    i = first + wp.tid()
     differ[i] = wp.uint8(1)
-    if same:
+    if has_row(e, i, new_rows[i], new_rows[i + 1], new_cells):
         differ[i] = wp.uint8(0)

@@ -80,19 +80,57 @@ def _apart(a: wp.mat33d, v: wp.vec3d, f: wp.vec3d, s: wp.vec3d, e: wp.vec3d, dim
     return False
 
 
-@wp.kernel
-def _meet(first: int, m: MapArrays, triangles: wp.array2d[wp.vec3d], pairs: wp.array[wp.vec2i], meets: wp.array[int]):
-    i = first + wp.tid()
-    t = pairs[i][0]
-    c = pairs[i][1]
-    a = wp.matrix_from_rows(triangles[t, 0], triangles[t, 1], triangles[t, 2])
+@wp.func
+def _cell_apart(m: MapArrays, c: int, a: wp.mat33d) -> bool:
+    """Whether the corners of a cell say that it is apart: by its box, or all of them on one side of the triangle."""
+    low = wp.min(a[0], wp.min(a[1], a[2]))
+    high = wp.max(a[0], wp.max(a[1], a[2]))
+    n = wp.cross(a[1] - a[0], a[2] - a[0])
+    # Centres are means of corners, or points within.
+    x = m.centre[c]
+    cell_low = x
+    cell_high = x
+    side = wp.dot(n, x - a[0])
+    least = side
+    most = side
     d = int(m.anchor[c])
-    while d >= 0 and meets[i] == 0:
+    while d >= 0:
+        x = m.position[m.origin[d]]
+        cell_low = wp.min(cell_low, x)
+        cell_high = wp.max(cell_high, x)
+        side = wp.dot(n, x - a[0])
+        least = wp.min(least, side)
+        most = wp.max(most, side)
+        d = m.link[d]
+    for k in range(3):
+        if cell_high[k] < low[k] or high[k] < cell_low[k]:
+            return True
+    # Rounding of the products, generously.
+    size = wp.length(n) * wp.max(wp.length(cell_high - low), wp.length(high - cell_low)) * wp.float64(1.0e-12)
+    return m.dimension == 3 and (least > size or most < -size)
+
+
+@wp.func
+def cell_meets_triangle(m: MapArrays, c: int, a: wp.mat33d) -> bool:
+    """Whether a leaf cell and a triangle (rows of a) have a point in common."""
+    if _cell_apart(m, c, a):
+        return False
+    d = int(m.anchor[c])
+    while d >= 0:
         f = m.centre[c]
         if m.dimension == 3:
             f = m.face_centre[d]
         s = m.position[m.origin[d]]
         e = m.position[m.origin[m.phi1[d]]]
         if not _apart(a, m.centre[c], f, s, e, m.dimension):
-            meets[i] = 1
+            return True
         d = m.link[d]
+    return False
+
+
+@wp.kernel
+def _meet(first: int, m: MapArrays, triangles: wp.array2d[wp.vec3d], pairs: wp.array[wp.vec2i], meets: wp.array[int]):
+    i = first + wp.tid()
+    t = pairs[i][0]
+    a = wp.matrix_from_rows(triangles[t, 0], triangles[t, 1], triangles[t, 2])
+    meets[i] = int(cell_meets_triangle(m, pairs[i][1], a))

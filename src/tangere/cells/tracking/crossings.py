@@ -128,7 +128,7 @@ def _pack_rows(first: wp.array, sizes: wp.array, cells: wp.array, room: int) -> 
 
 
 @wp.func
-def _insert_sorted(base: int, size: int, cells: wp.array[int], cell: int) -> int:
+def insert_sorted(base: int, size: int, cells: wp.array[int], cell: int) -> int:
     """Put a cell into its place of a sorted row unless it is there, or (without room) only count it."""
     at = wp.min(size, cells.shape[0] - base)
     while at > 0 and cells[base + wp.max(at, 1) - 1] > cell:
@@ -158,7 +158,7 @@ def _march_row(
         cell = m.cell[now.dart]
         if cell != last:
             if writing == 1:
-                count = _insert_sorted(base, count, cells, cell)
+                count = insert_sorted(base, count, cells, cell)
             else:
                 count += 1
             last = cell
@@ -182,7 +182,7 @@ def write_row(m: MapArrays, s: Segments, i: int, base: int, writing: int, cells:
     if method == CELLS_OF_ENDS or (method == MARCH_UNLESS_ONE_CELL and here == there):
         size = int(1)
         if writing == 1:
-            size = _insert_sorted(base, _insert_sorted(base, 0, cells, here), cells, there)
+            size = insert_sorted(base, insert_sorted(base, 0, cells, here), cells, there)
         elif here != there:
             size = 2
         return wp.vec3i(size, INSIDE, 0)
@@ -260,7 +260,7 @@ def _join(
     size = int(0)
     for k in range(members.shape[1]):
         for q in range(rows[members[i, k]], rows[members[i, k] + 1]):
-            size = _insert_sorted(begin[i], size, cells, row_cells[q])
+            size = insert_sorted(begin[i], size, cells, row_cells[q])
     sizes[i] = size
 
 
