@@ -270,6 +270,14 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             return self._pipeline.detection.contacts(self._pipeline.rows.arrays.normal)
 
     @property
+    def contact_forces(self) -> np.ndarray:
+        """(n, 3) what each of `contacts` does to its body a where the bodies are now, friction included [N]."""
+        with self._pipeline.lock, using_threads(self._pipeline.options.threads):
+            rows, count = self._pipeline.rows, self._pipeline.detection.contact_points.count
+            rows.update_forces()
+            return rows.arrays.force.numpy()[:count].copy()
+
+    @property
     def rows(self) -> ContactRows:
         """The contacts as springs on the degrees of freedom."""
         return self._pipeline.rows
