@@ -93,6 +93,7 @@ class SimulatedBody:
                 _write(assembly.dofs.v, begin, np.where(self._fixed, assembly.dofs.v.numpy()[begin:end], array))
             if places is not None:
                 _write(assembly.dofs.x, begin, places)
+                pipeline.rows.memory.forget()
                 pipeline.initial_contacts.invalidate(keep_gaps=velocities is not None)
 
     def drive(self, velocity: Any) -> None:

@@ -94,6 +94,7 @@ class StepPipeline:
             stiffness=options.contact_stiffness,
             limits=self.initial_contacts.limits,
             smooth=options.response == "hard",
+            places=self.detection.places,
         )
         self.truncation = Truncation(
             a,
@@ -138,6 +139,8 @@ class StepPipeline:
 
     def solve(self) -> None:
         """Minimise the energy of the step, nearly; then put the momentum of free islands right."""
+        if self.rows.capacity != self._sweeps_capacity:
+            self._prepare_sweeps()
         self._graphs("solve", self._sweep_all)
 
     def truncate(self) -> None:
@@ -191,6 +194,7 @@ class StepPipeline:
         wp.copy(self._saved_x, self.assembly.dofs.x)
         wp.copy(self._saved_v, self.assembly.dofs.v)
         self._saved_steps = self.steps
+        self.rows.memory.save()
         self.patches.save()
 
     def restore(self) -> None:
@@ -198,6 +202,7 @@ class StepPipeline:
         wp.copy(self.assembly.dofs.x, self._saved_x)
         wp.copy(self.assembly.dofs.v, self._saved_v)
         self.steps = self._saved_steps
+        self.rows.memory.restore()
         self.patches.restore()
         self.detection.clear()
         self.rows.live.zero_()
@@ -213,6 +218,7 @@ class StepPipeline:
 
     def _clear(self) -> None:
         self.detection.clear()
+        self.rows.live.zero_()
         self.islands.clear()
         self._map_start(len(self.surface_start))
 
@@ -224,8 +230,6 @@ class StepPipeline:
 
     def _make_rows(self) -> None:
         self.rows.set(self.detection.contact_points, self.surface_start)
-        if self.rows.capacity != self._sweeps_capacity:
-            self._prepare_sweeps()
         self.rows.merge_islands(self.islands)
 
     def _sweep_all(self) -> None:
@@ -247,6 +251,8 @@ class StepPipeline:
         if self.options.response == "hard":
             self.truncation.restore_momentum()
         self._velocity(len(self.assembly.dofs.x))
+        if self.options.response == "hard":
+            self.rows.keep_strain()
 
     def _raise_not_finite(self) -> None:
         """Say who cannot go on; who made the step undoes it."""

@@ -35,6 +35,7 @@ class ContactArrays:
     weights: wp.array[wp.vec4d]
     features: wp.array[wp.vec2i]
     kind: wp.array[wp.uint8]
+    place: wp.array[int]
     live: wp.array[int]
 
 
@@ -57,12 +58,13 @@ class ContactPoints:
     weights: wp.array  #: vec4d, adding up to 0
     features: wp.array  #: vec2i: vertex and face, or two edges
     kind: wp.array  #: uint8, `Kind`
+    place: wp.array  #: int32: of the feature that touches (`ContactPartners`), -1 where that is not known
     live: wp.array  #: (1,) int32: n
 
     @staticmethod
     def empty(room: int, device: wp.Device) -> ContactPoints:
         """No contacts, and room for some."""
-        types = (wp.vec4i, wp.vec4d, wp.vec2i, wp.uint8)
+        types = (wp.vec4i, wp.vec4d, wp.vec2i, wp.uint8, wp.int32)
         columns = (wp.empty(room, dtype=dtype, device=device) for dtype in types)
         return ContactPoints(*columns, live=wp.zeros(1, dtype=wp.int32, device=device))
 
@@ -73,7 +75,7 @@ class ContactPoints:
     @cached_property
     def arrays(self) -> ContactArrays:
         """All of them, for kernels."""
-        columns = {name: getattr(self, name) for name in ("quads", "weights", "features", "kind", "live")}
+        columns = {name: getattr(self, name) for name in ("quads", "weights", "features", "kind", "place", "live")}
         return struct_of(ContactArrays, device_of(self.live), **columns)
 
     @property
@@ -144,7 +146,8 @@ def points_from_proximity(near: ContactBuffer, device: wp.Device) -> ContactPoin
     weights = wp.empty(len(near), dtype=wp.vec4d, device=device)
     launch(_from_near, len(near), [near.weights, near.kind], [weights], device=device)
     live = wp.array(np.array([len(near)], np.int32), dtype=wp.int32, device=device)
-    return ContactPoints(near.quads, weights, near.features, near.kind, live)
+    unknown = wp.full(len(near), -1, dtype=wp.int32, device=device)
+    return ContactPoints(near.quads, weights, near.features, near.kind, unknown, live)
 
 
 @wp.kernel
@@ -185,6 +188,7 @@ def _fill_kept(
 def write_contact(k: int, place: int, partners: PartnerArrays, positions: wp.array[wp.vec3d], contacts: ContactArrays):
     """Write what the feature at place k touches to a place in the list."""
     one = wp.float64(1.0)
+    contacts.place[place] = k
     if k < partners.first_edge:
         v = k / 2
         f = partners.nearest[k]

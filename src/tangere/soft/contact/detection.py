@@ -38,6 +38,11 @@ class Detection:
         room = int(ROOM_PER_VERTEX * len(positions)) if assembly.device.is_cuda else 0
         self.contact_points = ContactPoints.empty(max(LEAST_ROOM, room), assembly.device)
 
+    @property
+    def places(self) -> int:
+        """How many features may touch, see `ContactPartners`."""
+        return len(self._partners.nearest)
+
     def clear(self) -> None:
         """No contacts."""
         self.contact_points.live.zero_()

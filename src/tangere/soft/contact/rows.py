@@ -5,16 +5,22 @@ Force:    fn = k max(0, d - g) along n, the published F = k (dx - d) (Léonard 2
           the slip u of the step, proportional to it below a small slip. It goes to the dofs with the weights c: sums of
           forces vanish exactly as the weights do.
 Block:    |c_k| sum_j |c_j| K bounds what the row adds to all dofs at once, so no row needs a colour.
+Memory:   friction goes on from the slip that was taken up before (`friction_memory`).
+Guides:   a phase may append rows of another kind, which hold a point of a body on a line (`guides`).
 Known as: penalty contact; Coulomb friction, lagged and regularised (as in Li et al. 2020).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.activation import activation, is_flat, vertex_normal
 from tangere.soft.contact.contact_points import ContactArrays, ContactPoints
+from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, recall
+from tangere.soft.contact.guides import guide_force
 from tangere.soft.contact.islands import ContactIslands, union
 from tangere.soft.contact.row_entries import WIDTH, RowArrays, RowDofs, RowEntries, RowWeights
 from tangere.soft.model.assembly import CLOSED, SMOOTH, Assembly, SurfaceArrays, struct_of
@@ -43,6 +49,7 @@ class ContactRows:
         stiffness: float | None,
         limits: wp.array,
         smooth: bool,
+        places: int,
     ) -> None:
         """Prepare.
 
@@ -52,7 +59,9 @@ class ContactRows:
             limits: (s,) the gap below which each surface vertex touches other bodies [m].
             smooth: what slides over a surface is not held back by its vertices (`is_flatter`); else all normals are
                 from point to point, as published.
+            places: of features that may touch (`ContactPartners`).
         """
+        self.memory = FrictionMemory(places, assembly.device)
         self._smooth = int(SMOOTH) if smooth else 0
         self._limits = limits
         self._assembly, self._start = assembly, start
@@ -77,11 +86,30 @@ class ContactRows:
         self._find_dofs(rows)
         self.entries(rows)
 
+    def append(self, count: int, write: Callable[[RowArrays, int], None]) -> None:
+        """Add rows to those of the contacts, for this step; a phase between "respond" and "solve" calls it.
+
+        Args:
+            write: fills them, given the arrays and the number of the first one: bodies, dofs, weights, sizes, bound,
+                place, and the members of `RowArrays` that make it a contact or a guide.
+        """
+        first = self.count
+        if first + count > self.capacity:
+            before = self.arrays
+            self._grow(max(first + count, self.capacity + self.capacity // 2))
+            for name in RowArrays.vars:
+                old, new = getattr(before, name), getattr(self.arrays, name)
+                if first and isinstance(old, wp.array) and len(new) == self.capacity:
+                    wp.copy(new, old, count=first)
+        write(self.arrays, first)
+        self.live.fill_(first + count)
+        self.entries(self.launch_size)
+
     def _prepare(self, contact_points: ContactPoints, positions: wp.array) -> None:
         """Prepare for this list of contacts."""
         assembly, device, contacts = self._assembly, self._assembly.device, contact_points.arrays
         inputs = [contacts, positions, assembly.surface, self._limits]
-        inputs += [self._distance, self._dt, self._stiffness or 0.0, self._smooth]
+        inputs += [self._distance, self._dt, self._stiffness or 0.0, self._smooth, self.memory.bristles]
         self._find_laws = PreparedLaunch(_laws, [*inputs, self.arrays], device, grain=1024)
         inputs = [contacts, assembly.surface, assembly.dofs.free]
         self._find_dofs = PreparedLaunch(_row_dofs, [*inputs, self.arrays], device, grain=1024)
@@ -101,6 +129,10 @@ class ContactRows:
     def update_forces(self) -> None:
         """Forces and stiffnesses of all rows where the dofs are now."""
         self._forces(self.launch_size)
+
+    def keep_strain(self) -> None:
+        """After a step: remember what friction has taken up."""
+        self.memory.keep(self.arrays, self._assembly.dofs.x, self.launch_size)
 
     @property
     def launch_size(self) -> int:
@@ -145,9 +177,10 @@ def _laws(
     dt: wp.float64,
     stiffness: wp.float64,
     smooth: int,
+    bristles: Bristles,
     rows: RowArrays,
 ):
-    """Normal, stiffness, activation distance and bodies of each row."""
+    """Normal, stiffness, activation distance, bodies and strain of each row."""
     r = first + wp.tid()
     if r >= rows.live[0]:
         return
@@ -189,6 +222,9 @@ def _laws(
     rows.normal[r] = normal
     rows.bodies[r] = pair
     rows.law[r] = wp.vec2d(spring, below)
+    rows.place[r] = int(contacts.place[r])
+    rows.strain[r] = recall(contacts.place[r], pair[1], bristles)
+    rows.guide[r] = wp.vec4d()
 
 
 @wp.func
@@ -298,6 +334,13 @@ def row_force(r: int, x: wp.array[wp.vec3d], rows: RowArrays):
             gap += weight * x[dof]
             moved += weight * (x[dof] - rows.start[dof])
     n = rows.normal[r]
+    if rows.guide[r][0] > wp.float64(0.0):
+        held = guide_force(gap - rows.aim[r], n, rows.guide[r])
+        block = wp.outer((held.along - held.across) * n, n)
+        for c in range(3):
+            block[c, c] = block[c, c] + held.across
+        return held.force, block
+    moved += rows.strain[r]
     spring = rows.law[r][0]
     deep = rows.law[r][1] - wp.dot(n, gap)
     push = wp.vec3d()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.soft.contact.guides import guide_force
 from tangere.soft.contact.row_entries import RowDofs, RowWeights
 
 #: Numbers in a row.
@@ -45,15 +46,22 @@ def write_row_force(
     law: wp.vec2d,
     friction: wp.float64,
     slip: wp.float64,
+    aim: wp.vec3d,
+    guide: wp.vec4d,
     row_forces: wp.array2d[wp.float64],
 ):
-    """Force and stiffness of a contact, see `rows.row_force`."""
+    """Force and stiffness of a contact or a guide, see `rows.row_force`; `gap_before` is less what was strained."""
     zero = wp.float64(0.0)
     deep = law[1] - wp.dot(n, gap)
     push = wp.vec3d()
     stiff = wp.float64(0.0)
     drag = wp.float64(0.0)
-    if deep > zero:
+    if guide[0] > zero:
+        held = guide_force(gap - aim, n, guide)
+        push = held.force
+        drag = held.across
+        stiff = held.along - held.across
+    elif deep > zero:
         moved = gap - gap_before
         across = moved - wp.dot(moved, n) * n
         drag = friction * law[0] * deep / wp.max(wp.length(across), slip)

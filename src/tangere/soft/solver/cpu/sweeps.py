@@ -159,7 +159,7 @@ def _sweep(
                 gap = wp.vec3d()
                 for k in range(rows.sizes[r]):
                     gap += rows.weights[r][k] * rows.start[rows.dofs[r][k]]
-                gap_before[r] = gap
+                gap_before[r] = gap - rows.strain[r]
         chunk = next_chunk(counters, phase)
     if not wait_until_done(counters, phase, parts + batches):
         return
@@ -171,7 +171,16 @@ def _sweep(
             for r in range(chunk * ROWS_PER_CHUNK, wp.min((chunk + 1) * ROWS_PER_CHUNK, rows.live[0])):
                 gap = row_gap(r, x, rows.dofs, rows.weights, rows.sizes)
                 write_row_force(
-                    r, gap, gap_before[r], rows.normal[r], rows.law[r], rows.friction, rows.slip, row_forces
+                    r,
+                    gap,
+                    gap_before[r],
+                    rows.normal[r],
+                    rows.law[r],
+                    rows.friction,
+                    rows.slip,
+                    rows.aim[r],
+                    rows.guide[r],
+                    row_forces,
                 )
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, batches):
@@ -199,7 +208,16 @@ def _sweep(
                 if rows.bodies[r][0] != rows.bodies[r][1]:
                     gap = row_gap(r, x, rows.dofs, rows.weights, rows.sizes)
                     write_row_force(
-                        r, gap, gap_before[r], rows.normal[r], rows.law[r], rows.friction, rows.slip, row_forces
+                        r,
+                        gap,
+                        gap_before[r],
+                        rows.normal[r],
+                        rows.law[r],
+                        rows.friction,
+                        rows.slip,
+                        rows.aim[r],
+                        rows.guide[r],
+                        row_forces,
                     )
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, batches):
