@@ -12,7 +12,7 @@ from tangere.cells.maps.convexity import has_convex_border
 from tangere.cells.maps.levels import LevelLinks, level_links
 from tangere.cells.maps.neighbourhood import ancestors, ring
 from tangere.cells.maps.refinement.hanging_nodes import HangingNodes, constraint_matrix, hanging_nodes
-from tangere.cells.maps.refinement.split_merge import merge, replace_merged_darts, split
+from tangere.cells.maps.refinement.split_merge import may_merge, merge, replace_merged_darts, split
 from tangere.cells.maps.rings import RingTable
 from tangere.cells.maps.traversers import Orbits, adjacent, incident, is_border, orbits
 from tangere.cells.maps.visibility import cells_not_star_shaped
@@ -39,6 +39,7 @@ __all__ = [
     "level_links",
     "link_polygons",
     "link_polyhedra",
+    "may_merge",
     "merge",
     "orbits",
     "replace_merged_darts",

@@ -210,6 +210,15 @@ class CellMap:
             child = int(sibling[child])
         return found
 
+    def children_of(self, cells: np.ndarray) -> np.ndarray:
+        """The cells that any of `cells` were split into, in no particular order."""
+        sibling, found = self.host("sibling"), [np.empty(0, np.int64)]
+        child = self.host("first_child")[cells]
+        while len(child := child[child >= 0]):
+            found.append(child)
+            child = sibling[child]
+        return np.concatenate(found)
+
     def move(self, vertices: Arrays) -> None:
         """Put every vertex at a new place, (v, 3) as in `positions`; the cells' centres follow.
 

@@ -190,6 +190,15 @@ class Registration:
         return self._groups[kind]
 
     @on_own_threads
+    def entries(self, kind: Kind) -> CellListEntries:
+        """Who is in each cell as linked lists for kernels, up to date until the next change (form "incremental")."""
+        self._synchronise()
+        _refuse_kind(kind)
+        if self.form != "incremental":
+            raise InputError(f"entries: lists are linked in form 'incremental', not in form {self.form!r}")
+        return self._lists[kind].entries
+
+    @on_own_threads
     def near(self, kind: Kind, cell: int) -> np.ndarray:
         """Who is in the one-ring of a leaf cell but not in it, sorted."""
         groups = self.present(kind)
@@ -220,7 +229,7 @@ class Registration:
         """Split cells and keep everybody registered; returns the cells that were split."""
         self._synchronise()
         done = split(self.map, cells, balanced=balanced)
-        self._follow(np.concatenate([done, self._children(done)]))
+        self._follow(np.concatenate([done, self.map.children_of(done)]))
         return done
 
     @on_own_threads
@@ -231,7 +240,7 @@ class Registration:
         """
         self._synchronise()
         parents = checked_indices(cells, "cells", self.map.cell_capacity, "cells")
-        children = self._children(parents)
+        children = self.map.children_of(parents)
         done = merge(self.map, cells, balanced=balanced)
         gone = children[self.map.levels[children] < 0]
         self._follow(np.concatenate([done, gone]))
@@ -300,15 +309,6 @@ class Registration:
             wp.array(part.astype(np.int32), dtype=wp.int32, device=device)
             for part in (number[:count].reshape(-1, 1), number[count:].reshape(-1, 3))
         )
-
-    def _children(self, cells: np.ndarray) -> np.ndarray:
-        """The children of cells, those of one after those of the other."""
-        sibling, found = self.map.host("sibling"), []
-        child = self.map.host("first_child")[cells]
-        while len(child := child[child >= 0]):
-            found.append(child)
-            child = sibling[child]
-        return np.concatenate([np.empty(0, np.int64), *found])
 
     def _way(self) -> int:
         """How the cells of edges are found."""

@@ -18,9 +18,11 @@ from tangere.cells.tracking.march import (
     check_not_lost,
     crossed_cells,
     march_cells,
+    march_step,
     march_to,
     move,
     move_darts,
+    start_march,
 )
 from tangere.cells.tracking.placement import place_in_map
 from tangere.cells.tracking.simplex_sides import (
@@ -72,6 +74,7 @@ __all__ = [
     "locate",
     "locate_darts",
     "march_cells",
+    "march_step",
     "march_to",
     "move",
     "move_darts",
@@ -81,6 +84,7 @@ __all__ = [
     "points_per_index",
     "side_rounding",
     "sides",
+    "start_march",
     "triangle_normal",
     "triangle_sides",
     "walk",

@@ -1,0 +1,21 @@
+"""Needles in tissue: where the tip is, what is near it, and what pushing it takes."""
+
+from tangere.needle.anatomy import Anatomy, Membrane, Vessel
+from tangere.needle.instrument import Bevel, Needle
+from tangere.needle.kinematic import KinematicSimulation, Particles, Tip
+from tangere.needle.tip_frame import TipFrame, duty_cycled
+from tangere.needle.tip_refinement import RefinementReport
+
+__all__ = [
+    "Anatomy",
+    "Bevel",
+    "KinematicSimulation",
+    "Membrane",
+    "Needle",
+    "Particles",
+    "RefinementReport",
+    "Tip",
+    "TipFrame",
+    "Vessel",
+    "duty_cycled",
+]

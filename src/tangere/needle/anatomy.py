@@ -1,0 +1,111 @@
+"""What is embedded in a body: vessels and nerves, which are lines with a radius, and membranes, which are surfaces.
+
+Question: what may a needle come near to, and to what does a segment or a triangle belong?
+Method:   all points, segments and triangles in common arrays, registered in the cells they cross (`Registration`), the
+          insides of triangles too.
+Known as: filiform and surface entities (Pitiot 2015, section 9.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tangere.cells.maps import CellMap
+from tangere.cells.registration import Registration
+from tangere.runtime import InputError, check_kind, positive
+from tangere.shape.mesh import Mesh
+
+
+@dataclass(frozen=True)
+class Vessel:
+    """A line with a radius: a vessel, a nerve.
+
+    Args:
+        points: (n, 3) along the line [m], two at least.
+        radius: [m].
+    """
+
+    points: Any
+    radius: float = 1e-3
+    name: str = "vessel"
+
+    def __post_init__(self) -> None:
+        line = np.asarray(self.points, dtype=float)
+        if line.ndim != 2 or line.shape[1] != 3 or len(line) < 2:
+            raise InputError(f"Vessel {self.name!r}: points must have shape (n, 3) with n >= 2, not {line.shape}")
+        if not np.isfinite(line).all():
+            wrong = int(np.argwhere(~np.isfinite(line))[0, 0])
+            raise InputError(f"Vessel {self.name!r}: point {wrong} is not finite")
+        object.__setattr__(self, "points", line)
+        positive(self.radius, f"Vessel {self.name!r}: radius")
+
+
+@dataclass(frozen=True)
+class Membrane:
+    """A surface that a needle can go through: a capsule, the boundary of an organ.
+
+    Args:
+        mesh: where it is at rest.
+        puncture: the force it takes to go through [N]; None: as of the tissue around.
+    """
+
+    mesh: Mesh
+    puncture: float | None = None
+
+    def __post_init__(self) -> None:
+        check_kind(self.mesh, Mesh, "Membrane: mesh")
+        if self.puncture is not None:
+            positive(self.puncture, f"Membrane {self.mesh.name!r}: puncture")
+
+
+class Anatomy:
+    """Vessels and membranes in common arrays, and where they are in a map."""
+
+    def __init__(
+        self,
+        map: CellMap,
+        vessels: Sequence[Vessel | Any] = (),
+        membranes: Sequence[Membrane | Mesh] = (),
+        *,
+        threads: int | None = 1,
+    ) -> None:
+        self.vessels = tuple(v if isinstance(v, Vessel) else Vessel(v) for v in vessels)
+        self.membranes = tuple(m if isinstance(m, Membrane) else Membrane(m) for m in membranes)
+        points, segments, triangles, count = [np.empty((0, 3))], [], [], 0
+        for vessel in self.vessels:
+            first = count + np.arange(len(vessel.points) - 1)
+            segments.append(np.stack([first, first + 1], axis=1))
+            points.append(vessel.points)
+            count += len(vessel.points)
+        for membrane in self.membranes:
+            triangles.append(membrane.mesh.faces + count)
+            points.append(membrane.mesh.vertices)
+            count += len(membrane.mesh.vertices)
+        every, lines, faces = np.concatenate(points), _rows(segments, 2), _rows(triangles, 3)
+        self.points = every  #: (n, 3) [m]
+        self.segments, self.triangles = lines, faces  #: (s, 2), (t, 3) numbers of points
+        sizes = [len(rows) for rows in (*segments, *triangles)]
+        self.owner = np.repeat(np.arange(len(sizes)), sizes)  #: (s + t,) vessel, or vessels + membrane, of each
+        own = [np.arange(size) for size in sizes]
+        self.own_number = np.concatenate([np.empty(0, int), *own])  #: (s + t,) number in its vessel or membrane
+        radii = [vessel.radius for vessel in self.vessels] + [0.0] * len(self.membranes)
+        self.radius = np.array(radii)[self.owner] if sizes else np.empty(0)  #: (s + t,) [m]
+        if len(every) == 0:  # a registration has points
+            every = map.arrays.centre.numpy()[map.leaves[:1]]
+        try:
+            self.registration = Registration(map, every, lines, faces, form="incremental", fill=True, threads=threads)
+        except InputError as error:
+            raise InputError(f"vessels and membranes must be inside the body: {error}") from error
+
+    @property
+    def largest_radius(self) -> float:
+        """[m]"""
+        return float(self.radius.max(initial=0.0))
+
+
+def _rows(parts: list[np.ndarray], width: int) -> np.ndarray:
+    return np.concatenate([np.empty((0, width), np.int64), *parts]).astype(np.int64)

@@ -1,0 +1,237 @@
+"""A needle that goes where it is told, through cells that are fine around its tip: nothing is pushed or bent by it.
+
+Question: where is the tip, what has it left behind, and what is near, at a thousand moves a second?
+Method:   the frame of the tip advances exactly (`tip_frame`), in pieces no longer than the lock length; each piece is
+          one launch (`tip_search`). `refine`, at the rate of frames, splits and merges cells (`tip_refinement`).
+          Everything is in material coordinates: a body that deforms carries map, needle and anatomy along.
+Sound:    see `tip_search`. A needle that gets to the border of the map stops there.
+Known as: the needle of Pitiot 2015, section 9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tangere.cells.maps import CellMap
+from tangere.cells.tracking import BLOCKED, locate
+from tangere.needle.anatomy import Anatomy, Membrane, Vessel
+from tangere.needle.instrument import Needle, part_of_a_cycle
+from tangere.needle.tip_frame import TipFrame, duty_cycled
+from tangere.needle.tip_refinement import Mode, RefinementReport, TipRefinement
+from tangere.needle.tip_search import COUNT, MEMBRANE, SELF, STATUS, VISITED, TipSearch
+from tangere.query.contacts import Contacts
+from tangere.runtime import InputError, check_kind, number, positive, three_numbers, whole
+from tangere.shape.mesh import Mesh
+
+
+@dataclass(frozen=True)
+class Tip:
+    """Where the tip of a needle is."""
+
+    position: np.ndarray  #: (3,) [m]
+    direction: np.ndarray  #: (3,) forward
+    cell: int
+    level: int  #: of the cell
+
+
+@dataclass(frozen=True)
+class Particles:
+    """What a needle has left behind, from the entry on; usable as constraints: each knows its cell and its place in it.
+
+    The place is the weights of four points: the end and the origin of the dart, the centre of its face and the centre
+    of its cell (`tangere.cells`).
+    """
+
+    position: np.ndarray  #: (n, 3) [m]
+    cell: np.ndarray  #: (n,)
+    dart: np.ndarray  #: (n,)
+    weights: np.ndarray  #: (n, 4)
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class KinematicSimulation:
+    """A needle in a map of cells.
+
+    Args:
+        map: volumes on CPU; split and merged around the tip.
+        entry: where the needle begins, inside the map [m].
+        direction: where it looks there.
+        vessels, membranes: what may be near; lines of points, `Vessel`s, meshes or `Membrane`s.
+        lock_length: a particle is left behind every so much of the path [m].
+        distance: what is nearer to a new piece of the needle is a contact [m]; None means the lock length.
+        radius: cells within it around the tip are fine [m]; None means the lock length.
+        level: of the cell of the tip; 0 leaves the map as it is.
+        mode: "soft" or "hard", see `TipRefinement`; with it `budget` and `deadline` [s] of `refine`.
+        roll: how the tip is turned about its direction at the start [rad].
+
+    Example:
+        >>> from tangere.cells.generate import hex_grid
+        >>> from tangere.needle import Bevel, KinematicSimulation, Needle
+        >>> needle = Needle(tip=Bevel(curvature=2.0))
+        >>> block = hex_grid(4, 4, 4, size=0.05, device="cpu")
+        >>> simulation = KinematicSimulation(block, needle, entry=[0.1, 0.1, 0.001], direction=[0, 0, 1], level=2)
+        >>> for _ in range(100):
+        ...     simulation.step(0.001)
+        >>> len(simulation.particles) - 1, simulation.tip.level, f"{simulation.length:.3f} m"
+        (33, 2, '0.100 m')
+    """
+
+    def __init__(
+        self,
+        map: CellMap,
+        needle: Needle,
+        *,
+        entry: Any,
+        direction: Any,
+        vessels: Sequence[Vessel | Any] = (),
+        membranes: Sequence[Membrane | Mesh] = (),
+        lock_length: float = 3e-3,
+        distance: float | None = None,
+        radius: float | None = None,
+        level: int = 4,
+        mode: Mode = "soft",
+        budget: int | None = None,
+        deadline: float = 1.0 / 30.0,
+        roll: float = 0.0,
+    ) -> None:
+        check_kind(map, CellMap, "map")
+        check_kind(needle, Needle, "needle")
+        if map.dimension != 3 or not map.device.is_cpu:
+            raise InputError("map: a needle goes through volumes on CPU")
+        if mode not in ("soft", "hard"):
+            raise InputError(f"mode is 'soft' or 'hard', not {mode!r}")
+        lock = positive(lock_length, "lock_length")
+        distance = lock if distance is None else positive(distance, "distance")
+        radius = lock if radius is None else positive(radius, "radius")
+        level = whole(level, "level", 0)
+        budget = None if budget is None else whole(budget, "budget", 0)
+        start = three_numbers(entry, "entry")
+        found = locate(map, start[None])
+        if found.blocked[0]:
+            raise InputError(f"entry: {start.tolist()} is outside the map")
+        self.needle, self.map = needle, map
+        self.frame = TipFrame.looking(start, direction, number(roll, "roll"))  #: of the tip
+        self.anatomy = Anatomy(map, vessels, membranes)
+        self._lock = lock
+        self._search = TipSearch(
+            self.anatomy, start, int(found.dart[0]), lock_length=lock, distance=distance, radius=needle.radius
+        )
+        self._refinement = TipRefinement(
+            self._search, radius=radius, level=level, mode=mode, budget=budget, deadline=positive(deadline, "deadline")
+        )
+        self.stopped = False  #: whether the needle is at the border of the map
+        if level:
+            self.refine()
+
+    def __repr__(self) -> str:
+        return f"KinematicSimulation({self.length:.4f} m deep, {len(self.particles)} particles, {self.map!r})"
+
+    def step(self, advance: float, *, spin: float = 0.0, refine: bool = True) -> None:
+        """Push the needle on while it spins, and make cells fine where its tip is then.
+
+        Args:
+            advance: along the path [m]; not negative: a kinematic needle leaves its path only by `reset`.
+            spin: [rad].
+            refine: False leaves cells as they are: a haptic loop calls `refine` at another rate.
+        """
+        self.advance(advance, spin=spin)
+        if refine:
+            self.refine()
+
+    def step_duty_cycled(self, advance: float, duty: float, *, refine: bool = True) -> None:
+        """One cycle that spins for a part of the way: the mean curvature is that of the tip times 1 - duty."""
+        for length, spin in duty_cycled(self.needle.curvature, part_of_a_cycle(duty, "duty"), advance):
+            if length > 0.0:
+                self.advance(length, spin=spin)
+        if refine:
+            self.refine()
+
+    def advance(self, advance: float, *, spin: float = 0.0) -> None:
+        """The tip goes on; contacts are those of what is new."""
+        length, spin = number(advance, "advance"), number(spin, "spin")
+        if not 0.0 <= length < np.inf:
+            raise InputError(f"advance must be a length that is not negative, not {advance!r}")
+        if not np.isfinite(spin):
+            raise InputError(f"spin must be finite, not {spin!r}")
+        # An arc is followed by chords of at most a lock length and an eighth of a turn.
+        pieces = max(1, int(np.ceil(length / self._lock)), int(np.ceil(abs(spin) * (length > 0.0) / (0.25 * np.pi))))
+        for _ in range(pieces):
+            if self.stopped:
+                break
+            ahead = self.frame.advanced(length / pieces, curvature=self.needle.curvature, spin=spin / pieces)
+            self._search.advance(ahead.position)
+            if self._search.state[STATUS] == BLOCKED:
+                self.stopped = True
+                ahead = TipFrame(self._search.tip[0].copy(), ahead.rotation)
+            self.frame = ahead
+
+    def refine(self) -> None:
+        """Split and merge cells for where the tip is."""
+        if self._refinement.level:
+            self._refinement.step()
+
+    @property
+    def tip(self) -> Tip:
+        """Where it is now."""
+        cell = self._refinement.tip_cell
+        return Tip(self._search.tip[0].copy(), self.frame.direction, cell, int(self.map.levels[cell]))
+
+    @property
+    def length(self) -> float:
+        """Of the path so far [m]."""
+        return float(self._search.travelled[1])
+
+    @property
+    def particles(self) -> Particles:
+        """What was left behind, the entry first."""
+        search, count = self._search, int(self._search.state[COUNT])
+        darts = search.path_dart[:count].copy()
+        return Particles(
+            search.path[:count].copy(), self.map.host("cell")[darts], darts, search.path_weights[:count].copy()
+        )
+
+    @property
+    def report(self) -> RefinementReport:
+        """What cells cost so far: merges, splits, postponed wishes, overruns, leaves."""
+        return self._refinement.report
+
+    @property
+    def visited(self) -> int:
+        """Cells looked at in the last move."""
+        return int(self._search.state[VISITED])
+
+    @property
+    def contacts(self) -> Contacts:
+        """What is near the pieces of the needle that the last move made, the nearest first.
+
+        Body 0 is the needle, 1 and on are vessels and then membranes; `feature_a` is the segment of the needle, from
+        the entry on, `feature_b` the segment or triangle. Against body 0 it is the needle itself.
+        """
+        found = self._search.found
+        found = found[np.argsort(found["gap"], kind="stable")]
+        kind, number = found["kind"], found["number"]
+        a, b = found["a"].reshape(-1, 3), found["b"].reshape(-1, 3)
+        apart = a - b
+        away = np.linalg.norm(apart, axis=1, keepdims=True)
+        normal = np.divide(apart, away, out=np.zeros_like(apart), where=away > 0)
+        thing = np.where(kind == int(MEMBRANE), number + len(self.anatomy.segments), number)
+        own = kind == int(SELF)
+        owner, own_number = (np.append(x, 0) for x in (self.anatomy.owner, self.anatomy.own_number))
+        thing = np.where(own, len(owner) - 1, thing)
+        return Contacts.of(
+            point_a=a,
+            point_b=b,
+            normal=normal,
+            gap=found["gap"].copy(),
+            body_a=0,
+            body_b=np.where(own, 0, 1 + owner[thing]).astype(np.int32),
+            feature_a=found["segment"].astype(np.int32),
+            feature_b=np.where(own, number, own_number[thing]).astype(np.int32),
+            key=found["segment"].astype(np.int64) << 32 | found["kind"].astype(np.int64) << 30 | number,
+        )
