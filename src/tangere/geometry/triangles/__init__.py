@@ -1,7 +1,7 @@
 """Two triangles at one instant: how far apart, and do they meet."""
 
 from tangere.geometry.triangles.distance import nearest_of_triangles
-from tangere.geometry.triangles.exact_intersection import triangles_meet_or_not
+from tangere.geometry.triangles.exact_intersection import side_of, triangles_meet_or_not
 from tangere.geometry.triangles.gap import (
     ClosestFeatures,
     Triangle,
@@ -41,6 +41,7 @@ __all__ = [
     "nearest_of_triangles",
     "pierce",
     "side",
+    "side_of",
     "triangle_edge",
     "triangles_meet",
     "triangles_meet_or_not",

@@ -1,0 +1,347 @@
+"""A body that can be cut: its simplices at rest, on the host, and a blade that goes through them step by step.
+
+Question: what are the tetrahedra, or triangles, of a body after the blade has gone on, and what has changed?
+Method:   `cut_step`, over arrays with spare room; when some room is used up, the step is undone, the arrays grow, and
+          it is done again.
+Sound:    a step is done or undone as a whole. After each the complex is valid: neighbours are mutual, stars connected,
+          volumes positive, the surface closed; the volume is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.runtime import Arrays, InputError, PreparedLaunch, fraction, number, to_numpy
+from tangere.soft.cutting import complex_arrays as layout
+from tangere.soft.cutting.complex_arrays import ComplexArrays, CutOptions, undo
+from tangere.soft.cutting.cut_step import cut, end_stroke
+from tangere.soft.cutting.swept_blade import SweptBlade
+
+#: Vertices nearer to the cut than this part of the median edge are snapped.
+SNAP_HEIGHT = 0.02
+#: Edges shorter than this part of the median edge are not bisected by the blade.
+SHORT = 0.35
+#: The least altitude of a child of a bisection, and where a vertex is moved, as parts of the least of the body.
+LEAST_ALTITUDE, LEAST_MOVED = 0.1, 0.25
+#: Ancestors are searched in boxes that are larger by this part of the median edge: vertices are moved a little.
+LOOSE = 0.25
+#: Simplices that a cut may go on by guesses when its stroke ends, if it is closed then.
+GUESSES = 4
+#: Points of a blade at first; more make the buffers grow.
+_POINTS = 16
+#: Marks are counted up to here before they are cleared.
+_MOST_MARKS = 1 << 30
+
+_BY_SIMPLEX = ("corners", "neighbours", "opening", "label", "next", "part", "mark", "changed", "kept", "twin")
+_BY_VERTEX = ("rest", "simplex_at", "on", "side", "normal", "height", "level", "near", "near_length", "vertex_mark")
+_BY_VERTEX += ("vertex_kept",)
+_JOURNAL = ("journal", "journal_corners", "journal_neighbours", "journal_words")
+_VERTEX_JOURNAL = ("vertex_journal", "vertex_journal_rest", "vertex_journal_normal", "vertex_journal_height")
+_VERTEX_JOURNAL += ("vertex_journal_words",)
+
+
+@dataclass(frozen=True, eq=False)
+class ComplexChange:
+    """What one step of the blade has changed; numbers are of simplices, vertices, and facets 4 t + k."""
+
+    changed: np.ndarray  #: (c,) simplices with other corners, neighbours or places of vertices, new ones included
+    opened: np.ndarray  #: (o, 2) facets that were one
+    blended: np.ndarray  #: (b, 3) in order: vertex m is now at (1 - s) p + s q
+    blends: np.ndarray  #: (b,) s
+    simplices: int  #: of them now
+    vertices: int
+    new_simplices: int
+    new_vertices: int
+    crossed: int  #: edges the blade has passed
+    bisected: int
+    snapped: int
+    moved: int
+    guarded: int  #: snapped because a bisection would have left something too flat
+    chords: int  #: bisected because they would have been pinched
+    pending: int  #: facets between the sides that do not open yet
+    crumbs: int
+    dropped: int  #: crossings that contradict the sides given before
+    split: int  #: copies of vertices
+
+    def __bool__(self) -> bool:
+        return len(self.changed) > 0
+
+
+class SimplicialComplex:
+    """The simplices of one body at rest, and who is beyond their facets.
+
+    Args:
+        vertices: at rest, shape (v, 3) [m].
+        simplices: shape (n, 4), tetrahedra with positive volumes, or (n, 3), triangles.
+        snap: the part of an edge within which its end is put on the cut, 0 to 0.4.
+        room: capacity as a multiple of the first number of simplices and vertices.
+    """
+
+    def __init__(self, vertices: Arrays, simplices: Arrays, *, snap: float = 0.2, room: float = 1.5) -> None:
+        points = to_numpy(vertices, "cutting: vertices")
+        corners = to_numpy(simplices, "cutting: simplices", dtype=np.int32)
+        self.size = corners.shape[1]
+        if fraction(snap, "snap") > 0.4:
+            raise InputError(f"snap must be between 0 and 0.4, not {snap!r}: both ends would be snapped")
+        if number(room, "room") < 1.0:
+            raise InputError(f"room must be at least 1, not {room!r}")
+        self.snap = float(snap)
+        edges = np.linalg.norm(_edge_vectors(points, corners), axis=-1)
+        self.edge = float(np.median(edges))  #: median length at rest [m]
+        self.altitude = float(_altitudes(points, corners).min())  #: the least, of a simplex at rest [m]
+        if not self.altitude > 0.0:
+            raise InputError("cutting: a simplex has no volume, or is inside out")
+        self._device = wp.get_device("cpu")
+        self._tree = self._ancestors(points, corners)
+        self._options = CutOptions()
+        self._options.snap = self.snap
+        self._options.snap_height = SNAP_HEIGHT * self.edge if snap > 0.0 else 0.0
+        self._options.short_edge = SHORT * self.edge if snap > 0.0 else 0.0
+        self._options.least_altitude = LEAST_ALTITUDE * self.altitude if snap > 0.0 else 0.0
+        self._options.least_moved = LEAST_MOVED * self.altitude
+        self._options.longest = float(edges.max())
+        self.arrays = self._laid_out(points, corners, room)
+        self._points = 0
+        self._counter = 0
+        self._last: np.ndarray | None = None
+        self._give_points(_POINTS)
+        self._prepare()
+
+    # -- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def corners(self) -> np.ndarray:
+        """(n, 3 or 4) vertices of the simplices."""
+        return self._numpy("corners")[: self._numbers[layout.SIMPLICES], : self.size].copy()
+
+    @property
+    def neighbours(self) -> np.ndarray:
+        """(n, 3 or 4): 4 o + j beyond each facet, or -1."""
+        return self._numpy("neighbours")[: self._numbers[layout.SIMPLICES], : self.size].copy()
+
+    @property
+    def rest(self) -> np.ndarray:
+        """(v, 3) vertices at rest [m]."""
+        return self._numpy("rest")[: self._numbers[layout.VERTICES]].copy()
+
+    # -- what is done to it ------------------------------------------------------------------------------------------
+
+    def begin_stroke(self) -> None:
+        """The blade starts anew: it knows no sides yet."""
+        self._numbers[layout.STROKE] += 1
+        lengths = self._numpy("lengths")
+        lengths[layout.ON] = lengths[layout.WAITING] = 0
+        self._last = None
+
+    def cut(self, start: Arrays, end: Arrays) -> ComplexChange:
+        """The edge of the blade goes from one polyline to another in the rest shape, both (k, 3) [m].
+
+        Where it starts just where the last step of the stroke ended, the two surfaces it sweeps share that polyline.
+        """
+        start, end = to_numpy(start, "cut: start"), to_numpy(end, "cut: end")
+        if start.ndim != 2 or start.shape[1:] != (3,) or len(start) < 2 or start.shape != end.shape:
+            raise InputError(f"cut: start and end are polylines (k, 3), k at least 2, not {start.shape} and {end.shape}")
+        if not (np.isfinite(start).all() and np.isfinite(end).all()):
+            raise InputError("cut: a point of the blade is not finite")
+        count = len(start)
+        if count > self._points:
+            self._give_points(max(count, 2 * self._points))
+            self._prepare()
+        on = self._last is not None and np.array_equal(self._last, start)
+        first = self._counter - count if on else self._counter
+        self._counter = first + 2 * count
+        points, numbers = self._blade.points.numpy(), self._blade.numbers.numpy()
+        points[:count], points[count : 2 * count] = start, end
+        numbers[: 2 * count] = np.arange(first, first + 2 * count)
+        self._count.numpy()[0] = count
+        self._last = end.copy()
+        return self._run("_cut")
+
+    def end_stroke(self) -> ComplexChange:
+        """The blade has left the body: decide what is still open behind it.
+
+        Where guesses of a few simplices close the cut everywhere, it went right through; else its front stays.
+        """
+        self._guesses.numpy()[0] = GUESSES
+        change = self._run("_end")
+        if self._numbers[layout.UNDECIDED]:
+            self._undo.run()
+            self._guesses.numpy()[0] = 0
+            change = self._run("_end")
+        return change
+
+    def undo(self) -> None:
+        """Take back the last step, once."""
+        self._undo.run()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        return self._numpy("numbers")
+
+    def _numpy(self, name: str) -> np.ndarray:
+        return getattr(self.arrays, name).numpy()
+
+    def _list(self, which: Any) -> np.ndarray:
+        return self._numpy("lists")[which, : self._numpy("lengths")[which]].copy()
+
+    def _run(self, which: str) -> ComplexChange:
+        if max(self._numbers[layout.MARK], self._numbers[layout.VERTEX_MARK]) > _MOST_MARKS:
+            for name in ("mark", "edge_marks", "vertex_mark"):
+                getattr(self.arrays, name).zero_()
+            self._numbers[[layout.MARK, layout.VERTEX_MARK]] = 0
+        getattr(self, which).run()
+        while self._numbers[layout.STATUS] != layout.FINE:
+            self._undo.run()
+            self._grow()
+            getattr(self, which).run()
+        n = self._numbers
+        blended = [self._list(k) for k in (layout.BLENDED, layout.BLENDED_P, layout.BLENDED_Q)]
+        return ComplexChange(
+            changed=self._list(layout.CHANGED),
+            opened=self._list(layout.OPENED).reshape(-1, 2),
+            blended=np.stack(blended, axis=1),
+            blends=self._numpy("blends")[: len(blended[0])].copy(),
+            simplices=int(n[layout.SIMPLICES]),
+            vertices=int(n[layout.VERTICES]),
+            new_simplices=int(n[layout.SIMPLICES] - n[layout.SIMPLICES_BEFORE]),
+            new_vertices=int(n[layout.VERTICES] - n[layout.VERTICES_BEFORE]),
+            crossed=int(n[layout.CROSSED]),
+            bisected=int(n[layout.BISECTED]),
+            snapped=int(n[layout.SNAPPED]),
+            moved=int(n[layout.MOVED]),
+            guarded=int(n[layout.GUARDED]),
+            chords=int(n[layout.CHORDS]),
+            pending=int(n[layout.PENDING]),
+            crumbs=int(n[layout.CRUMBS]),
+            dropped=int(n[layout.DROPPED]),
+            split=int(n[layout.SPLIT]),
+        )
+
+    def _prepare(self) -> None:
+        device = self._device
+        tree = wp.uint64(self._tree.id)
+        self._cut = PreparedLaunch(cut, [self.arrays, tree, self._blade, self._count, self._options], device, dim=1)
+        self._end = PreparedLaunch(end_stroke, [self.arrays, self._guesses, self._options], device, dim=1)
+        self._undo = PreparedLaunch(undo, [self.arrays], device, dim=1)
+
+    def _ancestors(self, points: np.ndarray, corners: np.ndarray) -> wp.Bvh:
+        """A tree over the boxes of the first simplices."""
+        lower, upper = points[corners].min(axis=1), points[corners].max(axis=1)
+        loose = LOOSE * self.edge
+        sides = (np.nextafter((lower - loose).astype(np.float32), np.float32(-np.inf)), lower)
+        ends = (np.nextafter((upper + loose).astype(np.float32), np.float32(np.inf)), upper)
+        return wp.Bvh(*(wp.array(a[0], dtype=wp.vec3, device=self._device) for a in (sides, ends)))
+
+    def _laid_out(self, points: np.ndarray, corners: np.ndarray, room: float) -> ComplexArrays:
+        simplices, vertices = len(corners), len(points)
+        arrays = ComplexArrays()
+        arrays.size = self.size
+        arrays.simplex_room = int(room * simplices) + 256
+        arrays.vertex_room = int(room * vertices) + 256
+        arrays.list_room = max(1024, simplices // 4)
+        arrays.numbers = self._zeros("numbers", layout.NUMBERS)
+        arrays.lengths = self._zeros("lengths", layout.LISTS)
+        arrays.journal_lengths = self._zeros("journal_lengths", 2)
+        for names, count in (
+            (_BY_SIMPLEX + _JOURNAL, arrays.simplex_room),
+            (_BY_VERTEX + _VERTEX_JOURNAL, arrays.vertex_room),
+        ):
+            for name in names:
+                setattr(arrays, name, self._zeros(name, count))
+        self._give_lists(arrays)
+        whole = np.full((simplices, 4), -1, np.int32)
+        whole[:, : self.size] = corners
+        arrays.corners.numpy()[:simplices] = whole
+        arrays.neighbours.numpy()[:simplices] = _neighbours(corners)
+        arrays.next.numpy()[:] = -1
+        arrays.rest.numpy()[:vertices] = points
+        arrays.simplex_at.numpy()[corners.ravel()] = np.repeat(np.arange(simplices), self.size)
+        numbers = arrays.numbers.numpy()
+        numbers[layout.SIMPLICES], numbers[layout.VERTICES] = simplices, vertices
+        return arrays
+
+    def _zeros(self, name: str, shape: int | tuple[int, ...]) -> wp.array:
+        return wp.zeros(shape, dtype=ComplexArrays.vars[name].type.dtype, device=self._device)
+
+    def _give_lists(self, arrays: ComplexArrays) -> None:
+        arrays.lists = self._zeros("lists", (layout.LISTS, arrays.list_room))
+        arrays.fractions = self._zeros("fractions", arrays.list_room)
+        arrays.blends = self._zeros("blends", arrays.list_room)
+        table = 1 << int(np.ceil(np.log2(4 * arrays.list_room)))
+        arrays.edge_keys, arrays.edge_marks = self._zeros("edge_keys", table), self._zeros("edge_marks", table)
+
+    def _grow(self) -> None:
+        """Half as much room again for everything; addresses change."""
+        old, new = self.arrays, ComplexArrays()
+        new.size = old.size
+        new.numbers, new.lengths, new.journal_lengths = old.numbers, old.lengths, old.journal_lengths
+        new.simplex_room, new.vertex_room = (int(1.5 * n) for n in (old.simplex_room, old.vertex_room))
+        new.list_room = 2 * old.list_room
+        for names, count in (
+            (_BY_SIMPLEX + _JOURNAL, new.simplex_room),
+            (_BY_VERTEX + _VERTEX_JOURNAL, new.vertex_room),
+        ):
+            for name in names:
+                array = self._zeros(name, count)
+                before = getattr(old, name).numpy()[:count]
+                array.numpy()[: len(before)] = before
+                setattr(new, name, array)
+        self._give_lists(new)
+        new.lists.numpy()[:, : old.list_room] = old.lists.numpy()
+        self.arrays = new
+        self._prepare()
+
+    def _give_points(self, count: int) -> None:
+        self._points = count
+        self._count, self._guesses = (wp.zeros(1, dtype=wp.int32, device=self._device) for _ in range(2))
+        self._blade = SweptBlade()
+        for name, size in (
+            ("points", 2 * count),
+            ("numbers", 2 * count),
+            ("triangles", 2 * count),
+            ("normals", 2 * count),
+            ("lower", 2 * count),
+            ("upper", 2 * count),
+        ):
+            array = wp.zeros(size, dtype=SweptBlade.vars[name].type.dtype, device=self._device)
+            setattr(self._blade, name, array)
+
+
+def _edge_vectors(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """(n, e, 3) along the edges of simplices."""
+    first, second = np.triu_indices(corners.shape[1], 1)
+    return points[corners[:, second]] - points[corners[:, first]]
+
+
+def _altitudes(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """(n,) the least altitude of each simplex; negative where it is inside out [m]."""
+    if corners.shape[1] == 3:
+        a, b, c = (points[corners[:, k]] for k in range(3))
+        sides = np.linalg.norm(_edge_vectors(points, corners), axis=-1)
+        return np.linalg.norm(np.cross(b - a, c - a), axis=1) / sides.max(axis=1)
+    a, b, c, d = (points[corners[:, k]] for k in range(4))
+    areas = [np.cross(b - a, c - a), np.cross(b - a, d - a), np.cross(c - a, d - a), np.cross(c - b, d - b)]
+    return np.einsum("ij,ij->i", areas[0], d - a) / np.linalg.norm(areas, axis=-1).max(axis=0)
+
+
+def _neighbours(corners: np.ndarray) -> np.ndarray:
+    """(n, 4): 4 o + j beyond each facet, or -1; the fourth of a triangle is -1."""
+    count, size = corners.shape
+    others = np.array([[j for j in range(size) if j != k] for k in range(size)])
+    facets = np.sort(corners[:, others], axis=2).reshape(-1, size - 1)
+    order = np.lexsort(facets.T[::-1])
+    same = (facets[order[1:]] == facets[order[:-1]]).all(axis=1)
+    if (same[1:] & same[:-1]).any():
+        raise InputError("cutting: more than two simplices share a facet")
+    numbers = 4 * np.repeat(np.arange(count), size) + np.tile(np.arange(size), count)
+    one, other = order[:-1][same], order[1:][same]
+    beyond = np.full((count, 4), -1, np.int32)
+    beyond[numbers[one] >> 2, numbers[one] & 3] = numbers[other]
+    beyond[numbers[other] >> 2, numbers[other] & 3] = numbers[one]
+    return beyond
