@@ -14,7 +14,7 @@ import tangere as tg
 from oracles.cut_bodies import TET_FACETS, altitudes, parts_of, sizes
 from tangere.shape.tets import solid_block, solid_torus
 
-PLANAR, CURVED, SHORT, HALF_WAY = range(4)
+PLANAR, CURVED, SHORT, HALF_WAY, TWISTED = range(5)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ def random_stroke(rng: np.random.Generator, edge: float) -> Stroke:
     """Planar, curved or twisted through a body of extent 2; with the tip inside; or up to half-way; on lattice planes.
 
     Args:
-        edge: a typical one of the body [m]; steps are 0.02 to 3 of it.
+        edge: a typical one of the body [m]; steps are 0.02 to 3 of it. Curved blades turn smoothly; twisted ones, short
+            ones and those that stop half-way jerk in each step, however short: they pass edges more than once.
     """
     origin = rng.uniform(-0.3, 0.3, 3)
     normal = rng.normal(size=3)
@@ -129,7 +130,7 @@ def random_stroke(rng: np.random.Generator, edge: float) -> Stroke:
     if aligned:
         normal, along, blade = np.eye(3)[rng.permutation(3)]
         origin = np.round(origin / 0.2) * 0.2
-    kind = PLANAR if aligned else int(rng.integers(0, 4))
+    kind = PLANAR if aligned else int(rng.integers(0, 5))
     half = rng.uniform(0.2, 0.6) if kind == SHORT else 2.5
     step = rng.choice([0.1, 0.05, 0.2]) if aligned else rng.uniform(0.1, 3.0) * edge
     path = np.arange(-2.2, 2.2 + step, step)
@@ -139,11 +140,14 @@ def random_stroke(rng: np.random.Generator, edge: float) -> Stroke:
     if kind == HALF_WAY:
         path = path[path < rng.uniform(-0.3, 0.5)]
     count = 2 if kind == PLANAR else int(rng.integers(2, 6))
-    lines, angle, offset = [], 0.0, np.zeros(3)
+    lines, angle, offset, swing = [], 0.0, np.zeros(3), rng.uniform(-0.5, 0.5, 4)
     for at in path:
-        if kind != PLANAR:
+        if kind == CURVED:
+            angle = swing[0] * np.sin(2.0 * at + swing[1])
+            offset = 0.3 * swing[2] * np.sin(3.0 * at + swing[3]) * normal
+        elif kind != PLANAR:
             angle += rng.normal() * 0.06
-            offset = offset + rng.normal(size=3) * 0.02 * (0.3 if kind == CURVED else 1.0)
+            offset = offset + rng.normal(size=3) * 0.02 * (0.3 if kind == TWISTED else 1.0)
         direction = turned(along, angle) @ turned(blade, 0.5 * angle) @ blade
         shift = half * 0.9 if kind == SHORT else 0.0
         lines.append(

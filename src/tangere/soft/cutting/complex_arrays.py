@@ -39,7 +39,8 @@ CRUMBS = wp.constant(17)
 DROPPED = wp.constant(18)
 SPLIT = wp.constant(19)
 UNDECIDED = wp.constant(20)
-NUMBERS = 21
+TURNED = wp.constant(21)
+NUMBERS = 22
 
 #: Values of STATUS.
 FINE = wp.constant(0)
@@ -95,7 +96,10 @@ class ComplexArrays:
     rest: wp.array[wp.vec3d]  #: (v,) where vertices are at rest [m]
     simplex_at: wp.array[int]  #: (v,) one of the simplices there
     on: wp.array[int]  #: (v,) the last stroke whose cut goes through it
-    side: wp.array[int]  #: (v,) the last stroke that knows its side, with the sign of the side
+    side: wp.array[
+        int
+    ]  #: (v,) 2 n where stroke n was the last to pass it, 2 n + 1 where that is a guess; the sign is of the side
+    seen_from: wp.array[int]  #: (v,) a vertex on the cut from which it is seen on that side, or -1
     normal: wp.array[wp.vec3d]  #: (v,) of the cut there
     height: wp.array[wp.vec2d]  #: (v,) above the cut where it was snapped; the cut is normal . x = second number [m]
     level: wp.array[int]  #: (v,) 0; how many guesses beyond the blade where the end of a stroke put it on the cut
@@ -118,7 +122,7 @@ class ComplexArrays:
     vertex_journal_rest: wp.array[wp.vec3d]
     vertex_journal_normal: wp.array[wp.vec3d]
     vertex_journal_height: wp.array[wp.vec2d]
-    vertex_journal_words: wp.array[wp.vec3i]
+    vertex_journal_words: wp.array[wp.vec4i]
     journal_lengths: wp.array[int]  #: (2,) of simplices, of vertices
 
 
@@ -132,6 +136,7 @@ class CutOptions:
     least_altitude: wp.float64  #: of what a bisection makes [m]
     least_moved: wp.float64  #: altitude that a moved vertex leaves [m]
     longest: wp.float64  #: edge that a moved vertex may make [m]
+    sure_height: wp.float64  #: over the cut at which the side of a vertex is taken for granted [m]
 
 
 @wp.func
@@ -186,7 +191,7 @@ def keep_vertex(c: ComplexArrays, v: int):
         c.vertex_journal_rest[n] = c.rest[v]
         c.vertex_journal_normal[n] = c.normal[v]
         c.vertex_journal_height[n] = c.height[v]
-        c.vertex_journal_words[n] = wp.vec3i(c.simplex_at[v], c.on[v], c.side[v])
+        c.vertex_journal_words[n] = wp.vec4i(c.simplex_at[v], c.on[v], c.side[v], c.seen_from[v])
         c.journal_lengths[1] = n + 1
 
 
@@ -240,6 +245,7 @@ def undo(first: int, c: ComplexArrays):
         c.simplex_at[v] = notes[0]
         c.on[v] = notes[1]
         c.side[v] = notes[2]
+        c.seen_from[v] = notes[3]
     c.numbers[SIMPLICES] = c.numbers[SIMPLICES_BEFORE]
     c.numbers[VERTICES] = c.numbers[VERTICES_BEFORE]
     c.lengths[ON] = c.numbers[ON_BEFORE]

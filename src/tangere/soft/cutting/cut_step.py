@@ -37,6 +37,7 @@ from tangere.soft.cutting.snapping import (
     move_snapped,
     snap_ends,
     take_crumbs,
+    turn_sides,
 )
 from tangere.soft.cutting.swept_blade import SweptBlade, find_candidates, find_crossings, lay_out
 
@@ -51,6 +52,7 @@ def cut(first: int, c: ComplexArrays, tree: wp.uint64, blade: SweptBlade, count:
     find_candidates(c, tree, blade, count[0])
     find_crossings(c, blade, count[0])
     if c.numbers[STATUS] == FINE:
+        turn_sides(c, blade, 2 * (count[0] - 1))
         agree_on_sides(c)
         snap_ends(c, blade, options)
         move_snapped(c, options)
@@ -58,7 +60,7 @@ def cut(first: int, c: ComplexArrays, tree: wp.uint64, blade: SweptBlade, count:
     if c.numbers[STATUS] == FINE:
         if options.snap > wp.float64(0.0):
             take_crumbs(c)
-        open_around(c, c.numbers[ON_BEFORE])
+        open_around(c, c.numbers[ON_BEFORE], options.sure_height)
 
 
 @wp.kernel
@@ -85,7 +87,7 @@ def end_stroke(first: int, c: ComplexArrays, guesses: wp.array[int], options: Cu
         n += 1
     if c.numbers[STATUS] == FINE:
         count_undecided(c)
-        open_around(c, 0)
+        open_around(c, 0, wp.float64(0.0))
 
 
 @wp.func
@@ -95,7 +97,7 @@ def divide_undecided(c: ComplexArrays, t: int, v: int, guesses: int, options: Cu
     Beyond what the blade has reached, sides are guesses; after some of them only edges are bisected that have nothing
     but vertices on the cut around them. Where a child would be too flat, an end of the edge goes onto the cut instead.
     """
-    if find_label(c, t) != 0:
+    if find_label(c, t, wp.float64(0.0)) != 0:
         return False
     corners = c.corners[t]
     p = int(-1)
@@ -146,5 +148,5 @@ def count_undecided(c: ComplexArrays):
     for n in range(c.lengths[ON]):
         find_star(c, c.lists[ON, n], STAR)
         for z in range(c.lengths[STAR]):
-            if find_label(c, c.lists[STAR, z]) == 0:
+            if find_label(c, c.lists[STAR, z], wp.float64(0.0)) == 0:
                 c.numbers[UNDECIDED] = c.numbers[UNDECIDED] + 1

@@ -13,8 +13,8 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.runtime import SOUND
-from tangere.soft.cutting.complex_arrays import ON, STROKE, ComplexArrays, keep, keep_vertex, push
-from tangere.soft.cutting.primitives import facet_normal
+from tangere.soft.cutting.complex_arrays import ON, STAR, STROKE, WAITING, ComplexArrays, keep, keep_vertex, push
+from tangere.soft.cutting.primitives import facet_normal, find_star
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
@@ -43,26 +43,18 @@ def put_on(c: ComplexArrays, v: int, normal: wp.vec3d, height: wp.float64):
 def side_of_vertex(c: ComplexArrays, v: int) -> int:
     """1, -1, or 0 where this stroke does not know."""
     side = c.side[v]
-    if wp.abs(side) != c.numbers[STROKE]:
+    if (wp.abs(side) >> 1) != c.numbers[STROKE]:
         return 0
     return wp.sign(side)
 
 
 @wp.func
-def set_side(c: ComplexArrays, v: int, side: int):
-    """Remember the side of a vertex for this stroke."""
-    keep_vertex(c, v)
-    c.side[v] = side * c.numbers[STROKE]
-
-
-@wp.func
-def all_on(c: ComplexArrays, corners: wp.vec4i, but: int) -> bool:
-    """Whether all corners of a simplex but one are on the cut; -1: all."""
-    found = bool(True)
-    for k in range(c.size):
-        if k != but and not is_on(c, corners[k]):
-            found = False
-    return found
+def passed_side(c: ComplexArrays, v: int) -> int:
+    """The same, 0 also where it is a guess."""
+    side = c.side[v]
+    if wp.abs(side) != 2 * c.numbers[STROKE]:
+        return 0
+    return wp.sign(side)
 
 
 @wp.func
@@ -82,6 +74,52 @@ def forget_label(c: ComplexArrays, t: int):
 
 
 @wp.func
+def label_anew(c: ComplexArrays, v: int):
+    """A vertex was on the other side: what is at it is, too, or undecided; vertices on the cut there look again."""
+    find_star(c, v, STAR)
+    for z in range(c.lengths[STAR]):
+        t = c.lists[STAR, z]
+        if known_label(c, t) != 0:
+            forget_label(c, t)
+            corners = c.corners[t]
+            for k in range(c.size):
+                if is_on(c, corners[k]):
+                    push(c, WAITING, corners[k])
+
+
+@wp.func
+def set_side(c: ComplexArrays, v: int, side: int, guess: int):
+    """Remember the side of a vertex for this stroke: the blade passed an edge there (0), or it is a guess (1).
+
+    What the blade has said is kept.
+    """
+    if passed_side(c, v) == 0:
+        keep_vertex(c, v)
+        if side_of_vertex(c, v) == -side:
+            label_anew(c, v)
+        c.side[v] = side * (2 * c.numbers[STROKE] + guess)
+        c.seen_from[v] = -1
+
+
+@wp.func
+def see_from(c: ComplexArrays, v: int, on: int):
+    """A vertex off the cut has the side it is seen on from a vertex on the cut, if it is the first of these."""
+    if not is_on(c, v) and c.seen_from[v] < 0 and passed_side(c, v) != 0:
+        keep_vertex(c, v)
+        c.seen_from[v] = on
+
+
+@wp.func
+def all_on(c: ComplexArrays, corners: wp.vec4i, but: int) -> bool:
+    """Whether all corners of a simplex but one are on the cut; -1: all."""
+    found = bool(True)
+    for k in range(c.size):
+        if k != but and not is_on(c, corners[k]):
+            found = False
+    return found
+
+
+@wp.func
 def give_label(c: ComplexArrays, t: int, side: int):
     """Remember the side of a simplex for this stroke."""
     keep(c, t)
@@ -89,8 +127,12 @@ def give_label(c: ComplexArrays, t: int, side: int):
 
 
 @wp.func
-def side_by_vertices(c: ComplexArrays, t: int) -> int:
-    """Of a simplex that has a vertex off the cut; 0 if it has some on both sides. Kept when it is known."""
+def side_by_vertices(c: ComplexArrays, t: int, sure: wp.float64) -> int:
+    """Of a simplex that has a vertex off the cut; 0 if it has some on both sides, or doubtful ones. Kept when it is known.
+
+    A vertex of which the blade passed no edge is where it is over the cut at the other corners, if it is as high as
+    `sure`: nearer the blade may still pass it.
+    """
     known = known_label(c, t)
     if known != 0:
         return known
@@ -101,16 +143,21 @@ def side_by_vertices(c: ComplexArrays, t: int) -> int:
         v = corners[k]
         if not is_on(c, v):
             own = side_of_vertex(c, v)
-            if own == 0:  # the blade crossed none of its edges: where it is over the cut through the other corners
+            if own == 0:
                 height = wp.float64(0.0)
+                planes = wp.float64(0.0)
                 for j in range(c.size):
                     w = corners[j]
                     if is_on(c, w):
                         height += wp.dot(c.normal[w], c.rest[v]) - c.height[w][1]
-                own = 1
-                if height < wp.float64(0.0):
-                    own = -1
-                set_side(c, v, own)
+                        planes += wp.float64(1.0)
+                if wp.abs(height) < sure * planes:
+                    both = True
+                else:
+                    own = 1
+                    if height < wp.float64(0.0):
+                        own = -1
+                    set_side(c, v, own, 1)
             if side != 0 and own != side:
                 both = True
             side = own
@@ -121,14 +168,14 @@ def side_by_vertices(c: ComplexArrays, t: int) -> int:
 
 
 @wp.func
-def find_label(c: ComplexArrays, t: int) -> int:
+def find_label(c: ComplexArrays, t: int, sure: wp.float64) -> int:
     """The side of a simplex, 1 or -1, kept from then on; 0 while it is undecided."""
     known = known_label(c, t)
     if known != 0:
         return known
     corners = c.corners[t]
     if not all_on(c, corners, -1):
-        return side_by_vertices(c, t)
+        return side_by_vertices(c, t, sure)
     vote = wp.float64(0.0)
     undecided = bool(False)
     beyond = c.neighbours[t]
@@ -137,7 +184,7 @@ def find_label(c: ComplexArrays, t: int) -> int:
         if n >= 0:
             o = n >> 2
             if known_label(c, o) != 0 or not all_on(c, c.corners[o], -1):
-                own = side_by_vertices(c, o)
+                own = side_by_vertices(c, o, sure)
                 if own == 0:
                     undecided = True
                 vote += wp.float64(own) * wp.length(facet_normal(c, t, k))

@@ -57,7 +57,7 @@ wp.set_module_options(SOUND | {"max_unroll": 1})
 
 
 @wp.func
-def open_around(c: ComplexArrays, begin: int):
+def open_around(c: ComplexArrays, begin: int, sure: wp.float64):
     """Open what can be opened around vertices ON[begin:] and those that wait."""
     mark = new_vertex_mark(c)
     c.lengths[LOOK] = 0
@@ -72,7 +72,7 @@ def open_around(c: ComplexArrays, begin: int):
         find_star(c, v, STAR)
         undecided = bool(False)
         for z in range(c.lengths[STAR]):
-            if find_facets(c, v, c.lists[STAR, z]):
+            if find_facets(c, v, c.lists[STAR, z], sure):
                 undecided = True
         if undecided:
             push(c, WAITING, v)
@@ -88,7 +88,7 @@ def look_at(c: ComplexArrays, v: int, mark: int):
 
 
 @wp.func
-def find_facets(c: ComplexArrays, v: int, t: int) -> bool:
+def find_facets(c: ComplexArrays, v: int, t: int, sure: wp.float64) -> bool:
     """Mark facets of t with v that lie on the cut between its sides; whether one of them is undecided."""
     corners = c.corners[t]
     beyond = c.neighbours[t]
@@ -97,8 +97,8 @@ def find_facets(c: ComplexArrays, v: int, t: int) -> bool:
         n = beyond[k]
         if n >= 0 and corners[k] != v and ((c.opening[t] >> k) & 1) == 0:
             if all_on(c, corners, k):
-                own = find_label(c, t)
-                other = find_label(c, n >> 2)
+                own = find_label(c, t, sure)
+                other = find_label(c, n >> 2, sure)
                 if own == 0 or other == 0:
                     undecided = True
                 elif own != other:

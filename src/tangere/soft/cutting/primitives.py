@@ -232,6 +232,7 @@ def add_vertex(c: ComplexArrays, p: int, q: int, s: wp.float64) -> int:
     c.rest[m] = (wp.float64(1.0) - s) * c.rest[p] + s * c.rest[q]
     c.on[m] = 0
     c.side[m] = 0
+    c.seen_from[m] = -1
     c.vertex_kept[m] = 0
     blend(c, m, p, q, s)
     return m

@@ -31,13 +31,27 @@ LEAST_ALTITUDE, LEAST_MOVED = 0.1, 0.25
 LOOSE = 0.25
 #: Simplices that a cut may go on by guesses when its stroke ends, if it is closed then.
 GUESSES = 4
+#: Vertices beside the cut are on a side before the blade has passed there if they are this part of an edge away.
+SURE_HEIGHT = 0.3
 #: Points of a blade at first; more make the buffers grow.
 _POINTS = 16
 #: Marks are counted up to here before they are cleared.
 _MOST_MARKS = 1 << 30
 
 _BY_SIMPLEX = ("corners", "neighbours", "opening", "label", "next", "part", "mark", "changed", "kept", "twin")
-_BY_VERTEX = ("rest", "simplex_at", "on", "side", "normal", "height", "level", "near", "near_length", "vertex_mark")
+_BY_VERTEX = (
+    "rest",
+    "simplex_at",
+    "on",
+    "side",
+    "seen_from",
+    "normal",
+    "height",
+    "level",
+    "near",
+    "near_length",
+    "vertex_mark",
+)
 _BY_VERTEX += ("vertex_kept",)
 _JOURNAL = ("journal", "journal_corners", "journal_neighbours", "journal_words")
 _VERTEX_JOURNAL = ("vertex_journal", "vertex_journal_rest", "vertex_journal_normal", "vertex_journal_height")
@@ -104,6 +118,7 @@ class SimplicialComplex:
         self._options.least_altitude = LEAST_ALTITUDE * self.altitude if snap > 0.0 else 0.0
         self._options.least_moved = LEAST_MOVED * self.altitude
         self._options.longest = float(edges.max())
+        self._options.sure_height = SURE_HEIGHT * self.edge
         self.arrays = self._laid_out(points, corners, room)
         self._points = 0
         self._counter = 0
@@ -144,7 +159,9 @@ class SimplicialComplex:
         """
         start, end = to_numpy(start, "cut: start"), to_numpy(end, "cut: end")
         if start.ndim != 2 or start.shape[1:] != (3,) or len(start) < 2 or start.shape != end.shape:
-            raise InputError(f"cut: start and end are polylines (k, 3), k at least 2, not {start.shape} and {end.shape}")
+            raise InputError(
+                f"cut: start and end are polylines (k, 3), k at least 2, not {start.shape} and {end.shape}"
+            )
         if not (np.isfinite(start).all() and np.isfinite(end).all()):
             raise InputError("cut: a point of the blade is not finite")
         count = len(start)

@@ -17,6 +17,7 @@ import warp as wp
 from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import (
     AROUND,
+    CANDIDATES,
     CROSSED_BY,
     CROSSED_P,
     CROSSED_Q,
@@ -29,6 +30,8 @@ from tangere.soft.cutting.complex_arrays import (
     RING,
     SNAPPED,
     STAR,
+    STROKE,
+    TURNED,
     ComplexArrays,
     CutOptions,
     change,
@@ -36,7 +39,7 @@ from tangere.soft.cutting.complex_arrays import (
     new_vertex_mark,
     push,
 )
-from tangere.soft.cutting.labels import forget_label, is_on, put_on, set_side, side_of_vertex
+from tangere.soft.cutting.labels import forget_label, is_on, label_anew, passed_side, put_on, see_from, set_side
 from tangere.soft.cutting.primitives import (
     FLAT,
     altitude_with,
@@ -47,9 +50,31 @@ from tangere.soft.cutting.primitives import (
     find_star,
     leaves_altitude,
 )
-from tangere.soft.cutting.swept_blade import SweptBlade, crossed_part, height_over
+from tangere.soft.cutting.swept_blade import SweptBlade, crossed_part, height_over, passed_by
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
+
+#: The blade of the last step is within this part of the way from a vertex on the cut.
+BEYOND = wp.constant(wp.float64(1.0e-3))
+
+
+@wp.func
+def turn_sides(c: ComplexArrays, blade: SweptBlade, count: int):
+    """Vertices that the blade has passed once more since their side was seen, curving round, are on the other one."""
+    mark = new_vertex_mark(c)
+    stroke = c.numbers[STROKE]
+    for i in range(c.lengths[CANDIDATES]):
+        corners = c.corners[c.lists[CANDIDATES, i]]
+        for k in range(c.size):
+            v = corners[k]
+            if c.vertex_mark[v] != mark:
+                c.vertex_mark[v] = mark
+                if c.on[v] != stroke and wp.abs(c.side[v]) == 2 * stroke and c.seen_from[v] >= 0:
+                    if passed_by(c.rest[c.seen_from[v]], c.rest[v], blade, count, BEYOND) != 0:
+                        keep_vertex(c, v)
+                        c.side[v] = -c.side[v]
+                        label_anew(c, v)
+                        c.numbers[TURNED] = c.numbers[TURNED] + 1
 
 
 @wp.func
@@ -60,8 +85,8 @@ def agree_on_sides(c: ComplexArrays):
         p = c.lists[CROSSED_P, i]
         q = c.lists[CROSSED_Q, i]
         by = c.lists[CROSSED_BY, i]
-        of_p = side_of_vertex(c, p)
-        of_q = side_of_vertex(c, q)
+        of_p = passed_side(c, p)
+        of_q = passed_side(c, q)
         if of_p == 0 and of_q == 0:
             of_p = wp.sign(by)
             of_q = -of_p
@@ -69,8 +94,8 @@ def agree_on_sides(c: ComplexArrays):
             of_p = -of_q
         elif of_q == 0:
             of_q = -of_p
-        set_side(c, p, of_p)
-        set_side(c, q, of_q)
+        set_side(c, p, of_p, 0)
+        set_side(c, q, of_q, 0)
         if of_p != of_q:
             c.lists[CROSSED_P, kept] = p
             c.lists[CROSSED_Q, kept] = q
@@ -220,12 +245,18 @@ def bisect_crossed(c: ComplexArrays, blade: SweptBlade, options: CutOptions):
                     m = bisect(c, p, q, s)
                     if m >= 0:
                         put_on(c, m, blade.normals[w], wp.float64(0.0))
+                        see_from(c, p, m)
+                        see_from(c, q, m)
                 else:
                     nearer = p
                     if s > wp.float64(0.5):
                         nearer = q
                     put_on(c, nearer, blade.normals[w], height_over(c.rest[nearer], blade, w))
                     c.numbers[GUARDED] = c.numbers[GUARDED] + 1
+        if is_on(c, p):
+            see_from(c, q, p)
+        if is_on(c, q):
+            see_from(c, p, q)
 
 
 @wp.func

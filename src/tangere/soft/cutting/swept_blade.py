@@ -183,6 +183,30 @@ def crossing(p: wp.vec3d, q: wp.vec3d, blade: SweptBlade, w: int) -> int:
 
 
 @wp.func
+def passed_by(p: wp.vec3d, q: wp.vec3d, blade: SweptBlade, count: int, from_p: wp.float64) -> int:
+    """1 + the number of the triangle that pq crosses next to p, with the sign of the side of p; 0 if it crosses none.
+
+    Or an even number of them: then both ends are on one side of the blade. Crossings nearer to p than a part of pq are
+    left out.
+    """
+    times = int(0)
+    nearest = wp.float64(2.0)
+    by = int(0)
+    for w in range(count):
+        side = crossing(p, q, blade, w)
+        if side != 0:
+            s = crossed_part(p, q, blade, w)
+            if s >= from_p:
+                times += 1
+                if s < nearest:
+                    nearest = s
+                    by = side * (w + 1)
+    if times % 2 == 0:
+        by = 0
+    return by
+
+
+@wp.func
 def crossed_part(p: wp.vec3d, q: wp.vec3d, blade: SweptBlade, w: int) -> wp.float64:
     """At which part of pq the plane of triangle w is, 0 to 1."""
     height_p = height_over(p, blade, w)
@@ -240,13 +264,9 @@ def find_crossings(c: ComplexArrays, blade: SweptBlade, count: int):
                 asked = c.on[p] != stroke and c.on[q] != stroke
                 if asked and not apart(wp.min(at_p, at_q), wp.max(at_p, at_q), blade.lower[m], blade.upper[m]):
                     if is_new_edge(c, p, q, mark):
-                        w = int(0)
-                        side = int(0)
-                        while w < m and side == 0:
-                            side = crossing(at_p, at_q, blade, w)
-                            w += 1
-                        if side != 0:
+                        by = passed_by(at_p, at_q, blade, m, wp.float64(0.0))
+                        if by != 0:
                             push(c, CROSSED_P, p)
                             push(c, CROSSED_Q, q)
-                            push(c, CROSSED_BY, side * w)
+                            push(c, CROSSED_BY, by)
     c.numbers[CROSSED] = c.lengths[CROSSED_P]
