@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tangere as tg
-from tangere.dynamics import Body, Material, World
+from tangere.dynamics import Body, ContactMaterial, World
 from tangere.runtime import InputError
 from tests.oracles.rigid_worlds import EnergyRule, meeting_pairs
 
@@ -122,7 +122,7 @@ def test_newtons_cradle_hands_its_speed_to_the_last_ball():
 
 
 def test_materials_of_a_pair_come_before_what_each_body_says():
-    ice = {("steel", "ice"): Material(friction=0.0)}
+    ice = {("steel", "ice"): ContactMaterial(friction=0.0)}
     sled = Body(BOX, at(z=0.5 + 1e-4), velocity=[1.0, 0.0, 0.0], material="steel", name="sled")
     world = world_of(floor(material="ice"), sled, friction=0.9, materials=ice)
     world.run(0.5)
@@ -232,7 +232,7 @@ def test_a_world_without_inertia_goes_as_it_is_pushed():
         (lambda: world_of(Body(BOX), dt=0.0), "dt must be positive"),
         (lambda: world_of(Body(BOX), order=3), "order is 1"),
         (lambda: world_of(Body(BOX), friction=-0.1), "friction must be finite and not negative"),
-        (lambda: world_of(Body(BOX), materials={("a", "b"): Material()}), "no body is made of 'a'"),
+        (lambda: world_of(Body(BOX), materials={("a", "b"): ContactMaterial()}), "no body is made of 'a'"),
         (
             lambda: world_of(Body(BOX), Body(BOX, at(0.5))).step(),
             r"bodies 0 \('box'\) and 1 \('box'\) overlap at the start",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
-from oracles.cut_bodies import CutFigures, altitudes, edge_lengths, examine, parts_beside_plane, parts_of, sizes
+from oracles.cut_bodies import CutFigures, examine, parts_beside_plane, parts_of, sizes
 from oracles.helpers.cut_strokes import CURVED, PLANAR, Stroke, blob, block, random_stroke, sheet, sheet_strokes, torus
 from oracles.soft_bodies import solid_energy
 from tangere.runtime import InputError
@@ -41,7 +43,7 @@ def cut_along(body: SimplicialComplex, lines: list[np.ndarray], *, end: bool = T
     """One stroke, looked at after every step that changes something."""
     body.begin_stroke()
     first = examined(body)
-    for start, stop in zip(lines[:-1], lines[1:], strict=True):
+    for start, stop in itertools.pairwise(lines):
         change = body.cut(start, stop)
         if change:
             check_step(body, change, first)
@@ -110,7 +112,7 @@ def test_without_snapping_parts_are_those_beside_the_plane(rng, effort) -> None:
         wanted = parts_beside_plane(body.rest, body.corners, body.neighbours, origin, normal)
         body.begin_stroke()
         lines = [origin + at * along + np.array([[-2.5], [2.5]]) * blade for at in np.linspace(-2, 2, 9)]
-        for start, stop in zip(lines[:-1], lines[1:], strict=True):
+        for start, stop in itertools.pairwise(lines):
             body.cut(start, stop)
         body.end_stroke()
         found = examined(body)
@@ -212,7 +214,7 @@ def test_a_step_that_is_undone_was_never_made() -> None:
     lines = [line(0.03 + 0.05 * y, y, k=4) for y in np.linspace(-0.7, 0.7, 15)]
     body.begin_stroke()
     untouched.begin_stroke()
-    for at, (start, stop) in enumerate(zip(lines[:-1], lines[1:], strict=True)):
+    for at, (start, stop) in enumerate(itertools.pairwise(lines)):
         before = state(body)
         body.cut(start, stop)
         body.undo()
@@ -255,7 +257,7 @@ def test_what_bisection_puts_between_vertices_keeps_energy_and_momentum(rng, mov
     body.begin_stroke()
     lines = [line(0.03 + 0.05 * y, y, k=4) for y in np.linspace(-0.7, 0.7, 15)]
     x, v = bent, fast
-    for start, stop in zip(lines[:-1], lines[1:], strict=True):
+    for start, stop in itertools.pairwise(lines):
         change = body.cut(start, stop)
         x, v = (np.concatenate([a, np.zeros((change.new_vertices, 3))]) for a in (x, v))
         for (m, p, q), s in zip(change.blended, change.blends, strict=True):

@@ -3,9 +3,9 @@
 from tangere.dynamics.body import Body
 from tangere.dynamics.energy import RigidEnergy
 from tangere.dynamics.joint import WorldJoint
-from tangere.dynamics.material import Material
-from tangere.dynamics.stepping.report import StepTruncation
+from tangere.dynamics.material import ContactMaterial
+from tangere.dynamics.stepping.report import WorldTruncation
 from tangere.dynamics.world import World
 from tangere.dynamics.world_body import WorldBody
 
-__all__ = ["Body", "Material", "RigidEnergy", "StepTruncation", "World", "WorldBody", "WorldJoint"]
+__all__ = ["Body", "ContactMaterial", "RigidEnergy", "World", "WorldBody", "WorldJoint", "WorldTruncation"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tangere.dynamics.state import BodyConstants, WorldState
+from tangere.dynamics.state import BodyConstants, RigidState
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class RigidEnergy:
         return self.kinetic + self.gravitational
 
 
-def energy_of(state: WorldState, table: BodyConstants, gravity: np.ndarray) -> RigidEnergy:
+def energy_of(state: RigidState, table: BodyConstants, gravity: np.ndarray) -> RigidEnergy:
     """Kinetic and gravitational energy of what contacts can move."""
     mass, inertia, moves = _masses(state, table)
     velocity, position = state.velocity.numpy(), state.position.numpy()
@@ -32,7 +32,7 @@ def energy_of(state: WorldState, table: BodyConstants, gravity: np.ndarray) -> R
     return RigidEnergy(float(kinetic[moves].sum()), float(height[moves].sum()))
 
 
-def momentum_of(state: WorldState, table: BodyConstants) -> tuple[np.ndarray, np.ndarray]:
+def momentum_of(state: RigidState, table: BodyConstants) -> tuple[np.ndarray, np.ndarray]:
     """Linear [kg m/s], and angular about the world's origin [kg m^2/s], of what contacts can move."""
     mass, inertia, moves = _masses(state, table)
     velocity, position = state.velocity.numpy(), state.position.numpy()
@@ -41,7 +41,7 @@ def momentum_of(state: WorldState, table: BodyConstants) -> tuple[np.ndarray, np
     return linear[moves].sum(axis=0), angular[moves].sum(axis=0)
 
 
-def _masses(state: WorldState, table: BodyConstants) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _masses(state: RigidState, table: BodyConstants) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Masses, inertia along the world's axes, and who can move."""
     rotation = state.rotation.numpy()
     inertia = rotation @ table.inertia.numpy() @ np.swapaxes(rotation, 1, 2)

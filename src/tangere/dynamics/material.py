@@ -17,7 +17,7 @@ from tangere.runtime import InputError, described, not_negative
 
 
 @dataclass(frozen=True)
-class Material:
+class ContactMaterial:
     """What two materials do to each other where they meet.
 
     Args:
@@ -30,17 +30,17 @@ class Material:
 
     def __post_init__(self) -> None:
         if self.friction is not None:
-            not_negative(self.friction, "Material: friction")
+            not_negative(self.friction, "ContactMaterial: friction")
         if self.restitution is not None:
-            check_restitution(self.restitution, "Material: restitution")
+            check_restitution(self.restitution, "ContactMaterial: restitution")
 
 
 #: Names of two materials, in any order, to what they do to each other.
-Materials = Mapping[tuple[str, str], Material]
+Materials = Mapping[tuple[str, str], ContactMaterial]
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceLaws:
+class SurfaceKinds:
     """The kinds of surfaces of a world, and a table over pairs of them."""
 
     of_body: np.ndarray  #: (n,) int32, the kind of each body's surface
@@ -48,7 +48,7 @@ class SurfaceLaws:
     restitution: np.ndarray  #: (k, k)
 
     @staticmethod
-    def of(bodies: Sequence[Body], friction: float, restitution: float, materials: Materials | None) -> SurfaceLaws:
+    def of(bodies: Sequence[Body], friction: float, restitution: float, materials: Materials | None) -> SurfaceKinds:
         """The kinds that the bodies have.
 
         Args:
@@ -68,22 +68,22 @@ class SurfaceLaws:
         table = np.zeros((2, len(kinds), len(kinds)))
         for i, (first, friction_a, restitution_a) in enumerate(kinds):
             for j, (second, friction_b, restitution_b) in enumerate(kinds):
-                said = listed.get(frozenset((first, second)), Material())
+                said = listed.get(frozenset((first, second)), ContactMaterial())
                 mixed = float(np.sqrt(friction_a * friction_b))
                 table[0, i, j] = mixed if said.friction is None else said.friction
                 larger = max(restitution_a, restitution_b)
                 table[1, i, j] = larger if said.restitution is None else said.restitution
         number = {kind: k for k, kind in enumerate(kinds)}
-        return SurfaceLaws(np.array([number[one] for one in own], np.int32), table[0], table[1])
+        return SurfaceKinds(np.array([number[one] for one in own], np.int32), table[0], table[1])
 
 
-def _checked(materials: Any, known: set[str | None]) -> dict[frozenset[str], Material]:
+def _checked(materials: Any, known: set[str | None]) -> dict[frozenset[str], ContactMaterial]:
     if not isinstance(materials, Mapping):
-        raise InputError(f"materials must map pairs of names to a Material, not be {described(materials)}")
-    found: dict[frozenset[str], Material] = {}
+        raise InputError(f"materials must map pairs of names to a ContactMaterial, not be {described(materials)}")
+    found: dict[frozenset[str], ContactMaterial] = {}
     for pair, material in materials.items():
-        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(material, Material)):
-            raise InputError(f"materials: an entry is (name, name): Material(…), not {described(pair)}")
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(material, ContactMaterial)):
+            raise InputError(f"materials: an entry is (name, name): ContactMaterial(…), not {described(pair)}")
         for name in pair:
             if name not in known:
                 raise InputError(f"materials: no body is made of {name!r}")

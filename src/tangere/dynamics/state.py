@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from tangere.dynamics.body import Body
-from tangere.dynamics.material import SurfaceLaws
+from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import vec6d
 
 #: Bits of `BodyConstants.held`: translations along x y z, rotations about x y z, and driven.
@@ -38,7 +38,7 @@ class BodyConstants:
 
 
 @wp.struct
-class WorldState:
+class RigidState:
     """What a step changes, one row a body."""
 
     position: wp.array[wp.vec3d]  # of the centre of mass [m]
@@ -46,7 +46,7 @@ class WorldState:
     velocity: wp.array[vec6d]  # [m/s], [rad/s]
 
 
-def body_table(bodies: Sequence[Body], surfaces: SurfaceLaws, device: wp.Device) -> BodyConstants:
+def body_table(bodies: Sequence[Body], surfaces: SurfaceKinds, device: wp.Device) -> BodyConstants:
     """The constants of the bodies; what does not move has the mass 1, which nobody reads."""
     count = len(bodies)
     mass, inertia, centre = np.ones(count), np.tile(np.eye(3), (count, 1, 1)), np.zeros((count, 3))
@@ -80,7 +80,7 @@ def distinct_meshes(bodies: Sequence[Body]) -> list[Any]:
     return list({id(body.mesh): body.mesh for body in bodies}.values())
 
 
-def start_state(bodies: Sequence[Body], table: BodyConstants, device: wp.Device) -> WorldState:
+def start_state(bodies: Sequence[Body], table: BodyConstants, device: wp.Device) -> RigidState:
     """Where the bodies are at the start, and how fast."""
     poses = np.array([body.pose for body in bodies])
     velocity = np.array([np.r_[body.velocity, body.spin] for body in bodies])
@@ -92,22 +92,22 @@ def start_state(bodies: Sequence[Body], table: BodyConstants, device: wp.Device)
     return state
 
 
-def empty_state(count: int, device: wp.Device) -> WorldState:
+def empty_state(count: int, device: wp.Device) -> RigidState:
     """Room for the state of so many bodies."""
-    state: Any = WorldState()
+    state: Any = RigidState()
     state.position = wp.zeros(count, dtype=wp.vec3d, device=device)
     state.rotation = wp.zeros(count, dtype=wp.mat33d, device=device)
     state.velocity = wp.zeros(count, dtype=vec6d, device=device)
     return state
 
 
-def copy_state(target: WorldState, source: WorldState) -> None:
+def copy_state(target: RigidState, source: RigidState) -> None:
     """Everything of one state into another."""
     for name in ("position", "rotation", "velocity"):
         wp.copy(getattr(target, name), getattr(source, name))
 
 
-def read_poses(state: WorldState, table: BodyConstants) -> np.ndarray:
+def read_poses(state: RigidState, table: BodyConstants) -> np.ndarray:
     """(n, 4, 4) from the meshes' frames to the world."""
     rotation, centre = state.rotation.numpy(), table.centre.numpy()
     poses = np.zeros((len(rotation), 4, 4))
@@ -116,7 +116,7 @@ def read_poses(state: WorldState, table: BodyConstants) -> np.ndarray:
     return poses
 
 
-def write_poses(state: WorldState, table: BodyConstants, poses: np.ndarray) -> None:
+def write_poses(state: RigidState, table: BodyConstants, poses: np.ndarray) -> None:
     """Put all bodies where (n, 4, 4) poses of their meshes say."""
     rotation = np.ascontiguousarray(poses[:, :3, :3])
     state.rotation.assign(rotation)

@@ -27,9 +27,9 @@ from tangere.dynamics.body import Body, check_restitution
 from tangere.dynamics.energy import RigidEnergy, energy_of, momentum_of
 from tangere.dynamics.files.rigid_ipc import read_rigid_ipc
 from tangere.dynamics.joint import JointKind, WorldJoint, checked_motor, joint_of
-from tangere.dynamics.material import Materials, SurfaceLaws
+from tangere.dynamics.material import Materials, SurfaceKinds
 from tangere.dynamics.state import read_poses
-from tangere.dynamics.stepping.report import StepTruncation
+from tangere.dynamics.stepping.report import WorldTruncation
 from tangere.dynamics.stepping.step import WorldOptions, WorldStep
 from tangere.dynamics.validation import checked_bodies, checked_pairs, chosen_margin, chosen_sweeps
 from tangere.dynamics.world_body import WorldBody, body_number
@@ -60,7 +60,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         gravity: [m/s^2].
         friction: coefficient of Coulomb friction of bodies that say nothing.
         restitution: of impacts, 0 to 1, of bodies that say nothing.
-        materials: friction and restitution of pairs of materials, {("steel", "ice"): Material(friction=0.05)}.
+        materials: friction and restitution of pairs of materials, {("steel", "ice"): ContactMaterial(friction=0.05)}.
         separation: bodies never come nearer to each other than this [m].
         margin: bodies rest this much farther apart, the security distance [m]; None means 2e-4 of the median size of
             those that move.
@@ -115,7 +115,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             bool(second_order),
             threads,
         )
-        surfaces = SurfaceLaws.of(
+        surfaces = SurfaceKinds.of(
             bodies, not_negative(friction, "friction"), check_restitution(restitution, "restitution"), materials
         )
         ignored = checked_pairs(allowed, bodies)
@@ -376,7 +376,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             return momentum_of(self._step.state, self._step.table)[1]
 
     @property
-    def truncation(self) -> StepTruncation:
+    def truncation(self) -> WorldTruncation:
         """What the last step held back, and all steps together."""
         with self._step.lock:
             return self._step.tally.report()

@@ -1,1 +1,1 @@
-"""Contacts as rows: who meets whom, gaps, second-order terms, what was hit."""
+"""Contacts of a world: who may meet, rows, hits, impacts."""

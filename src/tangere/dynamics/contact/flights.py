@@ -11,7 +11,7 @@ from tangere.dynamics.contact.impacts import FlightArrays, begin_flight, bounce_
 from tangere.dynamics.contact.row_set import RowSet
 from tangere.dynamics.contact.rows import Distances
 from tangere.dynamics.solver import Solver, vec6d
-from tangere.dynamics.state import WorldState
+from tangere.dynamics.state import RigidState
 from tangere.runtime import PreparedLaunch
 
 
@@ -28,7 +28,7 @@ class Flights:
         self,
         solver: Solver,
         rows: RowSet,
-        state: WorldState,
+        state: RigidState,
         solved: Any,
         free: wp.array,
         motion: wp.array,

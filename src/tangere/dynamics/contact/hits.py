@@ -12,7 +12,7 @@ import warp as wp
 
 from tangere.dynamics.contact.rows import Distances, RowFacts, SurfaceTable
 from tangere.dynamics.solver import ContactRowArrays, contact_frame, vec6d
-from tangere.dynamics.state import BodyConstants, WorldState, angular_of, at_point, linear_of
+from tangere.dynamics.state import BodyConstants, RigidState, angular_of, at_point, linear_of
 from tangere.dynamics.stepping.free_motion import turn
 from tangere.runtime import SOUND
 
@@ -39,7 +39,7 @@ def make_hit_rows(
     points_b: wp.array[wp.vec3d],
     normals: wp.array[wp.vec3d],
     table: BodyConstants,
-    state: WorldState,
+    state: RigidState,
     motion: wp.array[vec6d],
     surfaces: SurfaceTable,
     distances: Distances,

@@ -19,7 +19,7 @@ from tangere.dynamics.contact.rows import Distances, RowFacts
 from tangere.dynamics.solver import ContactRowArrays, RigidBodyArrays, vec6d
 from tangere.dynamics.solver.islands import IslandArrays
 from tangere.dynamics.solver.local_law import contact_impulse
-from tangere.dynamics.state import WorldState, at_point, joined
+from tangere.dynamics.state import RigidState, at_point, joined
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -164,7 +164,7 @@ def bounce_islands(
     bodies: RigidBodyArrays,
     rows: ContactRowArrays,
     facts: RowFacts,
-    state: WorldState,
+    state: RigidState,
     free: wp.array[vec6d],
     distances: Distances,
     flight: FlightArrays,

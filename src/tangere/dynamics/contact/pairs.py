@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.dynamics.state import BodyConstants, WorldState, angular_of, linear_of, vec6d
+from tangere.dynamics.state import BodyConstants, RigidState, angular_of, linear_of, vec6d
 from tangere.dynamics.stepping.free_motion import turn
 from tangere.runtime import SOUND, PreparedLaunch, offsets
 
@@ -47,7 +47,7 @@ class BodyPairs:
     def __init__(
         self,
         table: BodyConstants,
-        state: WorldState,
+        state: RigidState,
         motion: wp.array,
         reach: wp.array,
         asleep: wp.array,
@@ -135,7 +135,7 @@ def sag(angle: wp.float64, radius: wp.float64) -> wp.float64:
 def swept_boxes(
     first: int,
     table: BodyConstants,
-    state: WorldState,
+    state: RigidState,
     motion: wp.array[vec6d],
     reach: wp.array[wp.float64],
     lower: wp.array[wp.vec3d],

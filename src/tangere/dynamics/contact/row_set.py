@@ -20,9 +20,9 @@ from tangere.dynamics.contact.rows import (
     place_rows,
     placed_rows,
 )
-from tangere.dynamics.material import SurfaceLaws
+from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import ContactRowArrays, reserve
-from tangere.dynamics.state import BodyConstants, WorldState, distinct_meshes
+from tangere.dynamics.state import BodyConstants, RigidState, distinct_meshes
 from tangere.query.contacts import Contacts, Kind
 from tangere.runtime import PreparedLaunch, to_numpy
 
@@ -40,9 +40,9 @@ class RowSet:
     def __init__(
         self,
         bodies: Sequence[Body],
-        surfaces: SurfaceLaws,
+        surfaces: SurfaceKinds,
         table: BodyConstants,
-        state: WorldState,
+        state: RigidState,
         motion: wp.array,
         distances: Distances,
         second_order: bool,
@@ -178,7 +178,7 @@ class RowSet:
         return to_numpy(getattr(rows, name), name, None)[: self.count].copy()
 
 
-def surface_table(bodies: Sequence[Body], surfaces: SurfaceLaws, device: wp.Device) -> Any:
+def surface_table(bodies: Sequence[Body], surfaces: SurfaceKinds, device: wp.Device) -> Any:
     """Friction, restitution and edges as kernels take them."""
     table: Any = SurfaceTable()
     table.kinds = len(surfaces.friction)

@@ -20,7 +20,7 @@ import warp as wp
 
 from tangere.dynamics.contact.second_order import gap_acceleration
 from tangere.dynamics.solver import ContactRowArrays, contact_frame, vec6d
-from tangere.dynamics.state import BodyConstants, WorldState, at_point
+from tangere.dynamics.state import BodyConstants, RigidState, at_point
 from tangere.query.proximity import PosedColumns
 from tangere.runtime import SOUND
 
@@ -111,7 +111,7 @@ def make_rows(
     found: PosedColumns,
     pairs: wp.array[wp.vec2i],
     table: BodyConstants,
-    state: WorldState,
+    state: RigidState,
     surfaces: SurfaceTable,
     distances: Distances,
     kept: KeptRows,
@@ -215,7 +215,7 @@ def keep_rows(
 
 
 @wp.func
-def edge_of(body: int, feature: int, constants: BodyConstants, state: WorldState, surfaces: SurfaceTable) -> wp.vec3d:
+def edge_of(body: int, feature: int, constants: BodyConstants, state: RigidState, surfaces: SurfaceTable) -> wp.vec3d:
     """The direction of an edge of a body, in the world."""
     return state.rotation[body] * surfaces.edge[surfaces.edge_first[constants.shape[body]] + feature]
 
@@ -227,7 +227,7 @@ def place_rows(
     facts: RowFacts,
     motion: wp.array[vec6d],
     table: BodyConstants,
-    state: WorldState,
+    state: RigidState,
     surfaces: SurfaceTable,
     distances: Distances,
     most: wp.float64,

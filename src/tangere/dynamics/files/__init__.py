@@ -1,1 +1,1 @@
-"""Worlds from files and to files."""
+"""Worlds from files."""

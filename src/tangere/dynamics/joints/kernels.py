@@ -5,7 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.dynamics.solver import JointRowArrays, contact_frame, vec6d
-from tangere.dynamics.state import BodyConstants, WorldState, angular_of, at_point, joined
+from tangere.dynamics.state import BodyConstants, RigidState, angular_of, at_point, joined
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -60,7 +60,7 @@ class Side:
 
 
 @wp.func
-def side_of(body: int, anchor: wp.vec3d, axis: wp.vec3d, state: WorldState, free: wp.array[vec6d]) -> Side:
+def side_of(body: int, anchor: wp.vec3d, axis: wp.vec3d, state: RigidState, free: wp.array[vec6d]) -> Side:
     side = Side()
     side.rotation = wp.identity(n=3, dtype=wp.float64)
     side.position = wp.vec3d()
@@ -111,7 +111,7 @@ def rotation_vector(rotation: wp.mat33d) -> wp.vec3d:
 
 
 @wp.func
-def coordinate(data: JointTable, j: int, state: WorldState, free: wp.array[vec6d], last: wp.float64) -> wp.float64:
+def coordinate(data: JointTable, j: int, state: RigidState, free: wp.array[vec6d], last: wp.float64) -> wp.float64:
     """The angle of a hinge, unwound from the last one, or the way of a slider."""
     a = side_of(data.body_a[j], data.anchor_a[j], data.axis_a[j], state, free)
     b = side_of(data.body_b[j], data.anchor_b[j], data.axis_b[j], state, free)
@@ -132,7 +132,7 @@ def make_joint_rows(
     first: int,
     data: JointTable,
     table: BodyConstants,
-    state: WorldState,
+    state: RigidState,
     free: wp.array[vec6d],
     angles: wp.array[wp.float64],
     dt: wp.float64,
@@ -284,7 +284,7 @@ def place_joint_rows(
 
 
 @wp.kernel
-def measure_joints(first: int, data: JointTable, table: BodyConstants, state: WorldState, angles: wp.array[wp.float64]):
+def measure_joints(first: int, data: JointTable, table: BodyConstants, state: RigidState, angles: wp.array[wp.float64]):
     """The coordinates of the joints where the bodies are now."""
     j = first + wp.tid()
     angles[j] = coordinate(data, j, state, state.velocity, angles[j])

@@ -34,7 +34,7 @@ from tangere.dynamics.joints.kernels import (
     place_joint_rows,
 )
 from tangere.dynamics.solver import JointRowArrays, reserve
-from tangere.dynamics.state import BodyConstants, WorldState
+from tangere.dynamics.state import BodyConstants, RigidState
 from tangere.runtime import PreparedLaunch
 
 #: Errors of joints below this part of the size of the bodies are not worth a solve.
@@ -52,7 +52,7 @@ class JointRows:
         self,
         bodies: Sequence[Body],
         table: BodyConstants,
-        state: WorldState,
+        state: RigidState,
         free: wp.array,
         dt: float,
         device: wp.Device,

@@ -1,1 +1,1 @@
-"""The phases of a step."""
+"""The phases of a step: free motion, gathering, the walk, and what they report."""

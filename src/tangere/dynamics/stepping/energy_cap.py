@@ -14,7 +14,7 @@ import warp as wp
 
 from tangere.dynamics.solver import ContactRowArrays, JointRowArrays, vec6d
 from tangere.dynamics.solver.islands import IslandArrays
-from tangere.dynamics.state import BodyConstants, WorldState, angular_of, at_point, linear_of
+from tangere.dynamics.state import BodyConstants, RigidState, angular_of, at_point, linear_of
 from tangere.dynamics.stepping.free_motion import world_inertia
 from tangere.runtime import SOUND
 
@@ -59,7 +59,7 @@ def cap_energy(
     first: int,
     islands: IslandArrays,
     constants: BodyConstants,
-    before: WorldState,
+    before: RigidState,
     load: wp.array[vec6d],
     gravity: wp.vec3d,
     motion: wp.array[vec6d],
@@ -67,7 +67,7 @@ def cap_energy(
     rows: ContactRowArrays,
     joints: JointRowArrays,
     driving: wp.array[int],
-    state: WorldState,
+    state: RigidState,
 ):
     """One island an index; the first that is not there does nothing.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.dynamics.state import BodyConstants, WorldState, angular_of, joined, linear_of, vec6d
+from tangere.dynamics.state import BodyConstants, RigidState, angular_of, joined, linear_of, vec6d
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -86,7 +86,7 @@ def gyroscopic_change(inertia: wp.mat33d, spin: wp.vec3d, torque: wp.vec3d, dt: 
 def predict(
     first: int,
     table: BodyConstants,
-    state: WorldState,
+    state: RigidState,
     load: wp.array[vec6d],
     gravity: wp.vec3d,
     dt: wp.float64,
@@ -142,7 +142,7 @@ def nobody_pushes(free: vec6d, solved: vec6d) -> bool:
 def find_motion(
     first: int,
     table: BodyConstants,
-    state: WorldState,
+    state: RigidState,
     load: wp.array[vec6d],
     free: wp.array[vec6d],
     solved: wp.array[vec6d],
@@ -203,7 +203,7 @@ def move(
     free: wp.array[vec6d],
     part: wp.array[wp.float64],
     order: int,
-    state: WorldState,
+    state: RigidState,
 ):
     """Go a part of the motion. Who goes only a part has lived only a part of the step: the rest of the free
     acceleration is taken back, or standing still would gain energy."""

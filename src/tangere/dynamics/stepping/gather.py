@@ -12,7 +12,7 @@ import warp as wp
 
 from tangere.dynamics.contact.rows import Distances
 from tangere.dynamics.solver import vec6d
-from tangere.dynamics.state import BodyConstants, WorldState, angular_of, linear_of
+from tangere.dynamics.state import BodyConstants, RigidState, angular_of, linear_of
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -31,7 +31,7 @@ def point_speed(velocity: vec6d, radius: wp.float64) -> wp.float64:
 def find_reach(
     first: int,
     table: BodyConstants,
-    state: WorldState,
+    state: RigidState,
     free: wp.array[vec6d],
     distances: Distances,
     rupture: wp.float64,

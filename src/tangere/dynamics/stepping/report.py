@@ -8,7 +8,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class StepTruncation:
+class WorldTruncation:
     """What was held back, in the last step and since the start.
 
     Truth value: whether anything was truncated in the last step.
@@ -56,9 +56,9 @@ class StepTally:
         self.all_bodies += int((self.part < 1.0).sum())
         self.all_lost_time += self.lost_time
 
-    def report(self, overlapping: tuple[tuple[int, int], ...] = ()) -> StepTruncation:
+    def report(self, overlapping: tuple[tuple[int, int], ...] = ()) -> WorldTruncation:
         """As users see it."""
-        return StepTruncation(
+        return WorldTruncation(
             self.solved_again,
             tuple(np.flatnonzero(self.part < 1.0).tolist()),
             self.lost_time,

@@ -4,8 +4,9 @@ Question: where are all bodies after the next `dt`, so that no two of them ever 
 Method:   velocity-level time stepping (Moreau and Jean) on contacts gathered before they touch, with the second-order
           terms of Redon 2002 (5.8) in every row; the step is then walked with first contact, pair by pair. What it
           still hits becomes a row, and the step is solved again; what is left after that is truncated, body by body.
-Sound:    a state is accepted only when every pair of bodies is certified to stay apart on the way there. Truncation
-          runs until nobody is hit, however bad the solver. A step is done or undone as a whole (`save`, `restore`).
+Sound:    a state is accepted only when every pair of bodies is certified to stay apart on the way there.
+          Truncation runs until nobody is hit, however bad the solver. A step is done or undone as a whole (`save`,
+          `restore`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tangere.dynamics.contact.row_set import RowSet
 from tangere.dynamics.contact.rows import Distances
 from tangere.dynamics.joint import WorldJoint
 from tangere.dynamics.joints.rows import JointRows
-from tangere.dynamics.material import SurfaceLaws
+from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import RigidBodyArrays, Solver, SolverReport, vec6d
 from tangere.dynamics.state import body_table, copy_state, empty_state, read_poses, start_state
 from tangere.dynamics.stepping.energy_cap import cap_energy
@@ -79,7 +80,7 @@ class WorldStep:
         self,
         bodies: Sequence[Body],
         options: WorldOptions,
-        surfaces: SurfaceLaws,
+        surfaces: SurfaceKinds,
         ignored: np.ndarray,
         device: wp.Device,
     ) -> None:

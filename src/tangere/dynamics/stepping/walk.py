@@ -20,7 +20,7 @@ import warp as wp
 from tangere.dynamics.contact.pairs import BodyPairs, PairFilter
 from tangere.dynamics.contact.rows import Distances
 from tangere.dynamics.solver import vec6d
-from tangere.dynamics.state import BodyConstants, WorldState, angular_of, linear_of
+from tangere.dynamics.state import BodyConstants, RigidState, angular_of, linear_of
 from tangere.query.first_contact import PreparedFirstContact
 from tangere.runtime import SOUND, PreparedLaunch, offsets
 
@@ -61,7 +61,7 @@ class CertifiedWalk:
         self,
         first_contact: PreparedFirstContact,
         table: BodyConstants,
-        state: WorldState,
+        state: RigidState,
         origin: wp.array,
         motion: wp.array,
         part: wp.array,
