@@ -16,7 +16,7 @@ from functools import cache
 
 import warp as wp
 
-from tangere.bvh.lbvh import Lanes, LinearTree, MovingBox, TreeBoxes, apart_in_lanes, boxes_meet
+from tangere.bvh.lbvh import Lanes, LinearTree, MovingBox, TreeArrays, TreeBoxes, apart_in_lanes, boxes_meet
 from tangere.runtime import SOUND, collect, device_of, reserve_slots, shard_ranges
 
 #: Clusters, not items: a cluster's way down a tree takes some 10 us.
@@ -69,9 +69,8 @@ def pairs(
     lanes_a, lanes_b = (side.boxes.lanes if device.is_cpu else none for side in (a, b))
     inputs = [
         *(units, int(within), most, int(sharing)),
-        *(a.tree.items, a.boxes.items, a.tree.cluster, lanes_a, a.base),
-        *(tree.first, tree.last, tree.skip, tree.cluster, b.boxes.nodes),
-        *(tree.items, b.boxes.items, lanes_b, tree.corners, b.base),
+        *(a.tree.arrays, a.boxes.items, lanes_a, a.base),
+        *(tree.arrays, b.boxes.nodes, b.boxes.items, lanes_b, tree.corners, b.base),
         *(start, end, until, margin),
     ]
     shards = 1 if device.is_cuda else len(shard_ranges(len(units), GRAIN))
@@ -108,17 +107,12 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int, in_lanes: bool)
         within: int,
         most: int,
         sharing: int,
-        items_a: wp.array2d[int],
+        tree_a: TreeArrays,
         boxes_a: wp.array[MovingBox],
-        cluster_a: wp.array[int],
         lanes_a: wp.array[Lanes],
         base_a: int,
-        node_first: wp.array[int],
-        node_last: wp.array[int],
-        skip: wp.array[int],
-        cluster: wp.array[int],
+        tree: TreeArrays,
         nodes: wp.array[MovingBox],
-        items_b: wp.array2d[int],
         boxes_b: wp.array[MovingBox],
         lanes_b: wp.array[Lanes],
         corners_b: wp.array2d[Lanes],
@@ -141,48 +135,53 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int, in_lanes: bool)
             own = unit[2]
             node = unit[2]
         shown = int(0)
-        while node < skip.shape[0] and shown < most:
+        while node < tree.skip.shape[0] and shown < most:
             if not boxes_meet(whole, nodes[node]):
-                node = skip[node]
-            elif cluster[node] < 0:
+                node = tree.skip[node]
+            elif tree.cluster[node] < 0:
                 node = node + 1
             else:
                 if wp.static(in_lanes):
-                    begin = node_first[node]
+                    begin = tree.first[node]
                     items_apart = Lanes()
                     if unit[1] > unit[0]:
-                        items_apart = apart_in_lanes(nodes[node], lanes_a, 12 * cluster_a[unit[2]])
+                        items_apart = apart_in_lanes(nodes[node], lanes_a, 12 * tree_a.cluster[unit[2]])
                     for i in range(unit[0], unit[1] + 1):
                         if items_apart[i - unit[0]] <= 0:
-                            barred = apart_in_lanes(boxes_a[i], lanes_b, 12 * cluster[node])
+                            barred = apart_in_lanes(boxes_a[i], lanes_b, 12 * tree.cluster[node])
                             if sharing == 0:
                                 barred = wp.max(
-                                    barred, sharing_in_lanes(items_a, i, base_a - base_b, corners_b, cluster[node])
+                                    barred,
+                                    sharing_in_lanes(tree_a.items, i, base_a - base_b, corners_b, tree.cluster[node]),
                                 )
                             if wp.min(barred) <= 0:
                                 after = begin
                                 if node == own:
                                     after = i + 1
-                                for j in range(after, node_last[node] + 1):
+                                for j in range(after, tree.last[node] + 1):
                                     if barred[j - begin] <= 0:
                                         shown += 1
-                                        if keep(items_a, i, base_a, items_b, j, base_b, start, end, until, margin):
+                                        if keep(
+                                            tree_a.items, i, base_a, tree.items, j, base_b, start, end, until, margin
+                                        ):
                                             slot = reserve_slots(counts, shard, 1, capacity)
                                             if slot >= 0:
                                                 out[slot] = wp.vec2i(i, j)
                 else:
                     box = boxes_a[unit[0]]
-                    begin = node_first[node]
+                    begin = tree.first[node]
                     if node == own:
                         begin = unit[0] + 1
-                    for j in range(begin, node_last[node] + 1):
+                    for j in range(begin, tree.last[node] + 1):
                         if boxes_meet(box, boxes_b[j]):
-                            if sharing == 1 or not shares_vertex(items_a, unit[0], base_a - base_b, items_b, j):
+                            if sharing == 1 or not shares_vertex(tree_a.items, unit[0], base_a - base_b, tree.items, j):
                                 shown += 1
-                                if keep(items_a, unit[0], base_a, items_b, j, base_b, start, end, until, margin):
+                                if keep(
+                                    tree_a.items, unit[0], base_a, tree.items, j, base_b, start, end, until, margin
+                                ):
                                     slot = reserve_slots(counts, shard, 1, capacity)
                                     if slot >= 0:
                                         out[slot] = wp.vec2i(unit[0], j)
-                node = skip[node]
+                node = tree.skip[node]
 
     return tree_pairs

@@ -17,7 +17,7 @@ import warp as wp
 
 from tangere.broad_phase.triangles.surfaces import Surfaces
 from tangere.broad_phase.triangles.triangle_aabbs import compared_bodies, may_pair
-from tangere.bvh.lbvh import LinearTree, MovingBox, TreeBoxes, boxes_meet
+from tangere.bvh.lbvh import LinearTree, MovingBox, TreeArrays, TreeBoxes, boxes_meet
 from tangere.runtime import SOUND, collect, device_of, reserve_slots
 
 wp.set_module_options(SOUND)
@@ -43,7 +43,7 @@ def front_pairs(surfaces: Surfaces, distance: float, jobs: np.ndarray) -> wp.arr
     boxes = tree.fit(surfaces.vertex_boxes(distance))
     front = layout.cache["front"] = BvhFront.from_root(tree, boxes) if known is None else known.moved(boxes)
     compared = layout.for_jobs("compared", jobs, lambda: compared_bodies(jobs, len(surfaces.meshes), device))
-    inputs = [front.nodes, boxes.items, tree.first, tree.last, tree.order, layout.body, compared]
+    inputs = [front.nodes, boxes.items, tree.arrays, layout.body, compared]
     return collect(_item_pairs, len(front.nodes), inputs, wp.vec2i, device=device)
 
 
@@ -85,7 +85,7 @@ def _expanded(tree: LinearTree, boxes: TreeBoxes, start: np.ndarray) -> tuple[wp
     final, tests = [], 0
     while len(open_pairs):
         tests += len(open_pairs)
-        inputs = [open_pairs, boxes.nodes, tree.first, tree.last, tree.skip, tree.cluster]
+        inputs = [open_pairs, boxes.nodes, tree.arrays]
         found = collect(_open, len(open_pairs), inputs, wp.vec3i, device=device).numpy().reshape(-1, 3)
         final.append(found[found[:, 2] != OPENED])
         open_pairs = wp.array(found[found[:, 2] == OPENED], dtype=wp.vec3i, device=device)
@@ -98,10 +98,7 @@ def _open(
     shard: int,
     pairs: wp.array[wp.vec3i],
     boxes: wp.array[MovingBox],
-    node_first: wp.array[int],
-    node_last: wp.array[int],
-    skip: wp.array[int],
-    cluster: wp.array[int],
+    tree: TreeArrays,
     counts: wp.array[wp.int64],
     capacity: int,
     out: wp.array[wp.vec3i],
@@ -114,7 +111,7 @@ def _open(
     amount = int(1)
     if a == b or boxes_meet(boxes[a], boxes[b]):
         state = CLUSTERS
-        if cluster[a] < 0 or cluster[b] < 0:
+        if tree.cluster[a] < 0 or tree.cluster[b] < 0:
             state = OPENED
             amount = 2
             if a == b:
@@ -126,14 +123,14 @@ def _open(
         out[slot] = wp.vec3i(a, b, state)
     elif a == b:
         out[slot] = wp.vec3i(a + 1, a + 1, OPENED)
-        out[slot + 1] = wp.vec3i(a + 1, skip[a + 1], OPENED)
-        out[slot + 2] = wp.vec3i(skip[a + 1], skip[a + 1], OPENED)
-    elif cluster[b] >= 0 or (cluster[a] < 0 and node_last[a] - node_first[a] >= node_last[b] - node_first[b]):
+        out[slot + 1] = wp.vec3i(a + 1, tree.skip[a + 1], OPENED)
+        out[slot + 2] = wp.vec3i(tree.skip[a + 1], tree.skip[a + 1], OPENED)
+    elif tree.cluster[b] >= 0 or (tree.cluster[a] < 0 and tree.last[a] - tree.first[a] >= tree.last[b] - tree.first[b]):
         out[slot] = wp.vec3i(a + 1, b, OPENED)
-        out[slot + 1] = wp.vec3i(skip[a + 1], b, OPENED)
+        out[slot + 1] = wp.vec3i(tree.skip[a + 1], b, OPENED)
     else:
         out[slot] = wp.vec3i(a, b + 1, OPENED)
-        out[slot + 1] = wp.vec3i(a, skip[b + 1], OPENED)
+        out[slot + 1] = wp.vec3i(a, tree.skip[b + 1], OPENED)
 
 
 @wp.kernel
@@ -142,9 +139,7 @@ def _item_pairs(
     shard: int,
     pairs: wp.array[wp.vec3i],
     boxes: wp.array[MovingBox],
-    node_first: wp.array[int],
-    node_last: wp.array[int],
-    order: wp.array[int],
+    tree: TreeArrays,
     body: wp.array[int],
     compared: wp.array2d[wp.uint8],
     counts: wp.array[wp.int64],
@@ -156,14 +151,14 @@ def _item_pairs(
         return
     a = pairs[k][0]
     b = pairs[k][1]
-    for i in range(node_first[a], node_last[a] + 1):
-        begin = node_first[b]
+    for i in range(tree.first[a], tree.last[a] + 1):
+        begin = tree.first[b]
         if a == b:
             begin = i + 1
-        for j in range(begin, node_last[b] + 1):
-            if boxes_meet(boxes[i], boxes[j]) and may_pair(order[i], order[j], body, compared):
+        for j in range(begin, tree.last[b] + 1):
+            if boxes_meet(boxes[i], boxes[j]) and may_pair(tree.order[i], tree.order[j], body, compared):
                 slot = reserve_slots(counts, shard, 1, capacity)
                 if slot >= 0:
-                    one = order[i]
-                    other = order[j]
+                    one = tree.order[i]
+                    other = tree.order[j]
                     out[slot] = wp.vec2i(wp.min(one, other), wp.max(one, other))

@@ -1,6 +1,6 @@
 """AABBs that move, and linear bounding volume hierarchies over them."""
 
-from tangere.bvh.lbvh.linear_tree import LinearTree, TreeBoxes
+from tangere.bvh.lbvh.linear_tree import LinearTree, TreeArrays, TreeBoxes
 from tangere.bvh.lbvh.moving_aabb import (
     LANES,
     LARGEST,
@@ -28,6 +28,7 @@ __all__ = [
     "Lanes",
     "LinearTree",
     "MovingBox",
+    "TreeArrays",
     "TreeBoxes",
     "apart_in_lanes",
     "boxes_meet",

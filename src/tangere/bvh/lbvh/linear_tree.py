@@ -37,6 +37,18 @@ SAMPLE_LEAST = 64
 NOWHERE = wp.constant(wp.int32(2**30 - 1))
 
 
+@wp.struct
+class TreeArrays:
+    """A `LinearTree` as kernels that go down it see it."""
+
+    first: wp.array[int]
+    last: wp.array[int]
+    skip: wp.array[int]
+    cluster: wp.array[int]
+    items: wp.array2d[int]
+    order: wp.array[int]
+
+
 @dataclass(frozen=True)
 class TreeBoxes:
     """The boxes of one fit of a tree."""
@@ -70,6 +82,14 @@ class LinearTree:
     corners: wp.array  #: (c, w) `Lanes`: the vertices of the items of a cluster, eight side by side, -1 for none
     units: wp.array  #: what one thread queries with: first place, last place, cluster; clusters on CPU, places on CUDA
     sample: wp.array  #: a random hundredth or so of the units
+
+    @cached_property
+    def arrays(self) -> TreeArrays:
+        """What kernels take."""
+        arrays = TreeArrays()
+        arrays.first, arrays.last, arrays.skip, arrays.cluster = self.first, self.last, self.skip, self.cluster
+        arrays.items, arrays.order = self.items, self.order
+        return arrays
 
     @staticmethod
     def build(items: wp.array, points: wp.array, bounds: np.ndarray) -> LinearTree:

@@ -17,7 +17,7 @@ import warp as wp
 
 from tangere.broad_phase.deforming import MeshInStep
 from tangere.broad_phase.triangles import LARGEST, checked_size
-from tangere.bvh.lbvh import Frame, LinearTree, MovingBox, TreeBoxes, vertex_boxes
+from tangere.bvh.lbvh import Frame, LinearTree, MovingBox, TreeArrays, TreeBoxes, vertex_boxes
 from tangere.geometry.closest_points import face_offset, nearest_on_face
 from tangere.query.dispatch import refuse_unsupported
 from tangere.runtime import SOUND, Arrays, InputError, as_points, choose_device, launch, using_threads
@@ -143,9 +143,8 @@ class _Target:
 
     @property
     def arrays(self) -> list:
-        tree = self.tree
         return [
-            *(tree.first, tree.last, tree.skip, tree.cluster, tree.items, tree.order, self.boxes.nodes),
+            *(self.tree.arrays, self.boxes.nodes),
             *(wp.vec3d(*self.frame.origin), self.frame.scale, self.positions, *self.normals, self.face_edges),
         ]
 
@@ -172,12 +171,7 @@ def squared_to_box(x: wp.vec3d, box: MovingBox) -> wp.float64:
 def _signed(
     first: int,
     points: wp.array[wp.vec3d],
-    node_first: wp.array[int],
-    node_last: wp.array[int],
-    skip: wp.array[int],
-    cluster: wp.array[int],
-    items: wp.array2d[int],
-    order: wp.array[int],
+    tree: TreeArrays,
     nodes: wp.array[MovingBox],
     origin: wp.vec3d,
     scale: wp.float64,
@@ -205,22 +199,22 @@ def _signed(
         count -= 1
         node = waiting[count]
         if bounds[count] * _ROUNDING < best * scale * scale:
-            if cluster[node] >= 0:
-                for i in range(node_first[node], node_last[node] + 1):
-                    a = positions[items[i, 0]]
-                    b = positions[items[i, 1]]
-                    c = positions[items[i, 2]]
+            if tree.cluster[node] >= 0:
+                for i in range(tree.first[node], tree.last[node] + 1):
+                    a = positions[tree.items[i, 0]]
+                    b = positions[tree.items[i, 1]]
+                    c = positions[tree.items[i, 2]]
                     w = nearest_on_face(p, a, b, c)
                     offset = face_offset(p, a, b, c, w)
                     squared = wp.dot(offset, offset)
                     # Of equally near faces the smallest number: the answer must not depend on the tree.
-                    if squared < best or (squared == best and order[i] < order[at]):
+                    if squared < best or (squared == best and tree.order[i] < tree.order[at]):
                         best = squared
                         at = i
                         on = w
             else:
                 one = node + 1
-                other = skip[node + 1]
+                other = tree.skip[node + 1]
                 to_one = squared_to_box(local, nodes[one])
                 to_other = squared_to_box(local, nodes[other])
                 if to_other < to_one:
@@ -235,11 +229,11 @@ def _signed(
                 waiting[count + 1] = one
                 bounds[count + 1] = to_one
                 count += 2
-    a = positions[items[at, 0]]
-    b = positions[items[at, 1]]
-    c = positions[items[at, 2]]
+    a = positions[tree.items[at, 0]]
+    b = positions[tree.items[at, 1]]
+    c = positions[tree.items[at, 2]]
     offset = face_offset(p, a, b, c, on)
-    number = order[at]
+    number = tree.order[at]
     zeros = int(0)
     corner = int(0)
     gone = int(0)
@@ -253,7 +247,7 @@ def _signed(
     if zeros == 1:
         out = edge_normals[face_edges[number, (gone + 1) % 3]]
     if zeros == 2:
-        out = vertex_normals[items[at, corner]]
+        out = vertex_normals[tree.items[at, corner]]
     length = wp.length(offset)
     sign = wp.float64(1.0)
     if wp.dot(offset, out) < wp.float64(0.0):

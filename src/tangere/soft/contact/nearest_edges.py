@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.bvh.lbvh import LinearTree, MovingBox, boxes_meet
+from tangere.bvh.lbvh import LinearTree, MovingBox, TreeArrays, boxes_meet
 from tangere.geometry.closest_points import edges_offset, nearest_on_edges
 from tangere.runtime import SOUND, launch
 from tangere.soft.contact.activation import REACH, activation
@@ -49,8 +49,8 @@ class SharpEdges:
             return
         assembly, tree = self._assembly, self._tree
         fitted = tree.fit(boxes)
-        inputs = [self.ends, boxes, tree.first, tree.last, tree.skip, tree.cluster, fitted.nodes, fitted.items]
-        inputs += [tree.order, positions, assembly.surface, distance, base]
+        inputs = [self.ends, boxes, tree.arrays, fitted.nodes, fitted.items]
+        inputs += [positions, assembly.surface, distance, base]
         launch(_nearest, self.count, inputs, [partners], device=assembly.device, grain=GRAIN)
 
 
@@ -59,13 +59,9 @@ def _nearest(
     first: int,
     edges: wp.array2d[int],
     boxes: wp.array[MovingBox],
-    node_first: wp.array[int],
-    node_last: wp.array[int],
-    skip: wp.array[int],
-    cluster: wp.array[int],
+    tree: TreeArrays,
     nodes: wp.array[MovingBox],
     items: wp.array[MovingBox],
-    order: wp.array[int],
     positions: wp.array[wp.vec3d],
     surface: SurfaceArrays,
     distance: wp.float64,
@@ -80,15 +76,15 @@ def _nearest(
     nearest = int(-1)
     least = wp.float64(1.0e300)
     node = int(0)
-    while node < skip.shape[0]:
+    while node < tree.skip.shape[0]:
         if not boxes_meet(box, nodes[node]):
-            node = skip[node]
-        elif cluster[node] < 0:
+            node = tree.skip[node]
+        elif tree.cluster[node] < 0:
             node = node + 1
         else:
-            for place in range(node_first[node], node_last[node] + 1):
+            for place in range(tree.first[node], tree.last[node] + 1):
                 if boxes_meet(box, items[place]):
-                    j = order[place]
+                    j = tree.order[place]
                     w0 = edges[j, 0]
                     w1 = edges[j, 1]
                     apart_features = v0 != w0 and v0 != w1 and v1 != w0 and v1 != w1
@@ -106,5 +102,5 @@ def _nearest(
                                 if gap < least or (gap == least and j < nearest):
                                     least = gap
                                     nearest = j
-            node = skip[node]
+            node = tree.skip[node]
     partners[base + i] = nearest

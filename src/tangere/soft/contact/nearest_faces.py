@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.bvh.lbvh import Lanes, MovingBox, apart_in_lanes, boxes_meet
+from tangere.bvh.lbvh import Lanes, MovingBox, TreeArrays, apart_in_lanes, boxes_meet
 from tangere.bvh.wide import cone_rows
 from tangere.geometry.simd import lanes_by_mask
 from tangere.runtime import SOUND, launch
@@ -57,12 +57,11 @@ def find_nearest_faces(
     normals = wp.empty(len(positions), dtype=wp.vec3d, device=assembly.device)
     gaps = wp.zeros(len(positions), dtype=wp.vec2d, device=assembly.device)
     found = [normals, gaps, partners]
-    where = [tree.items, tree.order, positions, assembly.surface, distance]
+    where = [positions, assembly.surface, distance]
     if fitted.bvh8 is None:
         inputs = [members.units, members.features, fitted.vertex_boxes, fitted.overlapping, fitted.certified]
         inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
-        inputs += [tree.first, tree.last, tree.skip, tree.cluster]
-        inputs += [fitted.boxes.nodes, fitted.boxes.lanes, *where]
+        inputs += [tree.arrays, fitted.boxes.nodes, fitted.boxes.lanes, *where]
         launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
         return
     bvh8 = fitted.bvh8
@@ -70,7 +69,8 @@ def find_nearest_faces(
     inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes]
     inputs += [fitted.certified, lists.octet_offsets, lists.octets, cones, cone_rows(cones), patch_cones]
     inputs += [bvh8.changed, tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
-    inputs += [bvh8.rows, bvh8.levels, fitted.boxes.lanes, tree.corners, *where, lanes_by_mask(), scratch]
+    inputs += [bvh8.rows, bvh8.levels, fitted.boxes.lanes, tree.corners, tree.items, tree.order]
+    inputs += [*where, lanes_by_mask(), scratch]
     launch(simd_nearest_faces, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
 
 
@@ -86,14 +86,9 @@ def _nearest(
     clusters: wp.array[int],
     cones: wp.array[wp.vec4d],
     patch_cones: wp.array[wp.vec4d],
-    node_first: wp.array[int],
-    node_last: wp.array[int],
-    skip: wp.array[int],
-    cluster: wp.array[int],
+    tree: TreeArrays,
     nodes: wp.array[MovingBox],
     lanes: wp.array[Lanes],
-    items: wp.array2d[int],
-    order: wp.array[int],
     positions: wp.array[wp.vec3d],
     surface: SurfaceArrays,
     distance: wp.float64,
@@ -103,7 +98,7 @@ def _nearest(
 ):
     """One vertex; what it has found so far is kept in the output."""
     unit = units[first + wp.tid()]
-    own = cluster[unit[0]]
+    own = tree.cluster[unit[0]]
     patch = unit[1]
     v = features[unit[2]]
     if overlapping[own] == wp.uint8(0):
@@ -111,10 +106,10 @@ def _nearest(
     smooth = certified[patch] == 1
     cone = patch_cones[patch]
     node = int(0)
-    while node < skip.shape[0]:
-        other = cluster[node]
+    while node < tree.skip.shape[0]:
+        other = tree.cluster[node]
         if not boxes_meet(boxes[v], nodes[node]):
-            node = skip[node]
+            node = tree.skip[node]
         elif other < 0:
             node = node + 1
         elif (
@@ -122,21 +117,21 @@ def _nearest(
             or cones_face_same_way(cones[own], cones[other])
             or (smooth and contains_cluster(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other))
         ):
-            node = skip[node]
+            node = tree.skip[node]
         else:
             separated = apart_in_lanes(boxes[v], lanes, 12 * other)
-            for j in range(node_first[node], node_last[node] + 1):
-                if separated[j - node_first[node]] <= 0:
+            for j in range(tree.first[node], tree.last[node] + 1):
+                if separated[j - tree.first[node]] <= 0:
                     if gaps[v][0] == wp.float64(0.0):  # the first time
                         gaps[v] = wp.vec2d(FAR, FAR)
                         normals[v] = wp.normalize(vertex_normal(v, positions, surface))
-                    found = contact_gap(v, normals[v], items, j, positions, surface, distance, gaps[v])
+                    found = contact_gap(v, normals[v], tree.items, j, positions, surface, distance, gaps[v])
                     side = int(found < wp.float64(0.0))
                     gap = wp.abs(found)
                     if gap < FAR:
-                        f = order[j]
+                        f = tree.order[j]
                         least = gaps[v][side]
                         if gap < least or (gap == least and f < partners[2 * v + side]):
                             gaps[v][side] = gap
                             partners[2 * v + side] = f
-            node = skip[node]
+            node = tree.skip[node]

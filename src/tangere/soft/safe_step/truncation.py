@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import warp as wp
 
-from tangere.bvh.lbvh import Lanes, MovingBox, apart_in_lanes, boxes_meet
+from tangere.bvh.lbvh import Lanes, MovingBox, TreeArrays, apart_in_lanes, boxes_meet
 from tangere.bvh.wide import CONE_ROWS
 from tangere.geometry.simd import lanes_by_mask
 from tangere.runtime import SOUND, PreparedLaunch, reserve_slots
@@ -225,17 +225,17 @@ class Truncation:
         fitted = patches.fit_moving(start, end, self._least, changed, wanted=self.state)
         members, boxes = lists.edges, fitted.boxes
         ours = [members.units, members.features, members.offsets, patches.edges, fitted.vertex_boxes]
-        where = [tree.items, tree.order, self._surface_moves]
         if fitted.bvh8 is not None:
             bvh8 = fitted.bvh8
             inputs = [*ours, fitted.certified, lists.octet_offsets, lists.octets, self._no_cones, fitted.changed]
             inputs += [bvh8.changed, tree.first, lists.first_cluster, tree.clusters, boxes.nodes, bvh8.rows]
-            inputs += [bvh8.levels, boxes.lanes, tree.corners, *where, lanes_by_mask(), self._scratch]
+            inputs += [bvh8.levels, boxes.lanes, tree.corners, tree.items, tree.order]
+            inputs += [self._surface_moves, lanes_by_mask(), self._scratch]
             self._found.run(simd_crossing, len(members.units), inputs, GRAIN)
         else:
             inputs = [self.state, *ours, fitted.overlapping, fitted.changed, fitted.dirty, fitted.certified]
-            inputs += [lists.cluster_offsets, lists.clusters, tree.first, tree.last, tree.skip, tree.cluster]
-            inputs += [boxes.nodes, boxes.lanes, *where]
+            inputs += [lists.cluster_offsets, lists.clusters, tree.arrays, boxes.nodes, boxes.lanes]
+            inputs += [self._surface_moves]
             self._found.run(_find_crossing, len(members.units), inputs, GRAIN)
         self._hinged.append_uncertified(self._found, self.state, self._surface_moves)
         self._count_found(1)
@@ -318,14 +318,9 @@ def _find_crossing(
     certified: wp.array[int],
     cluster_offsets: wp.array[int],
     clusters: wp.array[int],
-    node_first: wp.array[int],
-    node_last: wp.array[int],
-    skip: wp.array[int],
-    cluster: wp.array[int],
+    tree: TreeArrays,
     nodes: wp.array[MovingBox],
     lanes: wp.array[Lanes],
-    items: wp.array2d[int],
-    order: wp.array[int],
     moves: VertexMoves,
     counts: wp.array[wp.int64],
     capacity: int,
@@ -335,40 +330,44 @@ def _find_crossing(
     unit = units[first + wp.tid()]
     top = unit[0]
     patch = unit[1]
-    if state[ACTIVE] == 0 or (skip[top] == top + 1 and overlapping[cluster[top]] == wp.uint8(0)):
+    if state[ACTIVE] == 0 or (tree.skip[top] == top + 1 and overlapping[tree.cluster[top]] == wp.uint8(0)):
         return
     smooth = certified[patch] == 1
     box = nodes[top]
     if unit[3] == unit[2] + 1:
         box = wp.min(boxes[edges[features[unit[2]], 0]], boxes[edges[features[unit[2]], 1]])
     node = int(0)
-    while node < skip.shape[0]:
+    while node < tree.skip.shape[0]:
         if not boxes_meet(box, nodes[node]) or (dirty[top] | dirty[node]) == wp.uint8(0):
-            node = skip[node]
-        elif cluster[node] < 0:
+            node = tree.skip[node]
+        elif tree.cluster[node] < 0:
             node = node + 1
-        elif smooth and contains_cluster(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], cluster[node]):
-            node = skip[node]
+        elif smooth and contains_cluster(
+            clusters, cluster_offsets[patch], cluster_offsets[patch + 1], tree.cluster[node]
+        ):
+            node = tree.skip[node]
         else:
-            for k in range(top, skip[top]):
-                own = cluster[k]
+            for k in range(top, tree.skip[top]):
+                own = tree.cluster[k]
                 if own >= 0:
-                    if (changed[own] | changed[cluster[node]]) != wp.uint8(0) and boxes_meet(nodes[k], nodes[node]):
+                    if (changed[own] | changed[tree.cluster[node]]) != wp.uint8(0) and boxes_meet(
+                        nodes[k], nodes[node]
+                    ):
                         for e in range(wp.max(unit[2], offsets[own]), wp.min(unit[3], offsets[own + 1])):
                             i = features[e]
                             v0 = edges[i, 0]
                             v1 = edges[i, 1]
                             reached = wp.min(boxes[v0], boxes[v1])
                             if boxes_meet(reached, nodes[node]):
-                                separated = apart_in_lanes(reached, lanes, 12 * cluster[node])
-                                for j in range(node_first[node], node_last[node] + 1):
-                                    if separated[j - node_first[node]] <= 0:
-                                        i0 = items[j, 0]
-                                        i1 = items[j, 1]
-                                        i2 = items[j, 2]
+                                separated = apart_in_lanes(reached, lanes, 12 * tree.cluster[node])
+                                for j in range(tree.first[node], tree.last[node] + 1):
+                                    if separated[j - tree.first[node]] <= 0:
+                                        i0 = tree.items[j, 0]
+                                        i1 = tree.items[j, 1]
+                                        i2 = tree.items[j, 2]
                                         if i0 != v0 and i1 != v0 and i2 != v0 and i0 != v1 and i1 != v1 and i2 != v1:
                                             if may_cross(v0, v1, i0, i1, i2, moves):
                                                 slot = reserve_slots(counts, shard, 1, capacity)
                                                 if slot >= 0:
-                                                    out[slot] = wp.vec2i(i, order[j])
-            node = skip[node]
+                                                    out[slot] = wp.vec2i(i, tree.order[j])
+            node = tree.skip[node]
