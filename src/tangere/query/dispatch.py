@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from tangere.motion import Linear, Path, Rigid
-from tangere.runtime import UnsupportedError
+from tangere.runtime import UnsupportedError, described
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -94,8 +94,8 @@ def refuse_unsupported(question: str, a: Any, b: Any = None) -> NoReturn:
         raise UnsupportedError(f"{words} of a {first} with a {second}: ask with the {second} first")
     if advice := _advice(question, first, second):
         raise UnsupportedError(advice)
-    names = [type(thing).__name__ if kind == POINTS else kind for thing, kind in ((a, first), (b, second))]
-    what = f"{_a(names[0])} with itself" if itself else f"{_a(names[0])} and {_a(names[1])}"
+    names = [described(thing) if kind == POINTS else _a(str(kind)) for thing, kind in ((a, first), (b, second))]
+    what = f"{names[0]} with itself" if itself else f"{names[0]} and {names[1]}"
     known = "; ".join(dict.fromkeys(f"{_either(row.a)} with {_either(row.b)}" for row in rows))
     raise UnsupportedError(f"{words} of {what} is not known; known: {known}")
 

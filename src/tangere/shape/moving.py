@@ -30,8 +30,7 @@ class Moving:
 
     def __post_init__(self) -> None:
         if not hasattr(self.motion, "positions"):
-            cure = ": positions at t = 1 go by tg.Linear(array)" if hasattr(self.motion, "shape") else ""
-            raise InputError(f"{self._name}: {described(self.motion)} is not a motion{cure}")
+            raise InputError(f"{self._name}: {described(self.motion)} is not a motion{_cure(self.motion)}")
         if isinstance(self.motion, Linear):
             if not hasattr(self.shape, "vertices"):
                 raise InputError(f"{self._name}: analytic bodies move by rigid motions, not by Linear ones")
@@ -66,3 +65,13 @@ class Moving:
     def end(self) -> np.ndarray:
         """Positions of a mesh at t = 1, shape (n, 3) [m]."""
         return self.at(1.0).vertices
+
+
+def _cure(given: Any) -> str:
+    """What an array that was given for a motion is likely to mean."""
+    shape = tuple(getattr(given, "shape", ()))
+    if shape == (4, 4):
+        return ": for a pose write mesh.at(pose), for a motion to it tg.Screw(start, pose)"
+    if len(shape) == 3 and shape[1:] == (4, 4):
+        return ": poses on a way go by tg.Path(poses), n motions by tg.Screw(starts, ends)"
+    return ": positions at t = 1 go by tg.Linear(array)" if shape else ""

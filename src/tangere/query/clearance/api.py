@@ -24,6 +24,7 @@ from tangere.runtime import (
     Arrays,
     InputError,
     choose_device,
+    described,
     launch,
     not_negative,
     number,
@@ -171,13 +172,13 @@ def search_clearance(
 def check_accuracy(accuracy: float) -> None:
     """Raise unless a relative accuracy is one."""
     if not 0.0 < number(accuracy, "accuracy") < 1.0:
-        raise InputError(f"accuracy must be between 0 and 1, not {accuracy!r}")
+        raise InputError(f"accuracy must be between 0 and 1, not {described(accuracy)}")
 
 
 def _caps(cap: Arrays, count: int) -> np.ndarray:
     caps = np.atleast_1d(to_numpy(cap, "cap"))
     if caps.shape not in ((1,), (count,)) or not (caps > 0.0).all():
-        raise InputError(f"cap must be a positive length, or one for each of {count} queries, not {cap!r}")
+        raise InputError(f"cap must be a positive length, or one for each of {count} queries, not {described(cap)}")
     return caps
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from tangere.motion import Rigid
 from tangere.query.intersection.self_intersection import self_intersections
-from tangere.runtime import InputError, described
+from tangere.runtime import InputError, described, positive
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, chord_error, inset
 
@@ -67,7 +67,7 @@ def mesh_without_skin(mesh: Mesh, others: Sequence[Any], depth: float | None) ->
     """
     if depth is None:
         depth = _default_depth(mesh, [other.shape if isinstance(other, Moving) else other for other in others])
-    key = (Skin, depth)
+    key = (Skin, positive(depth, "skin"))
     if key not in mesh.cache:
         taken = inset(mesh, depth)
         thinner = mesh.replace(vertices=taken.vertices)

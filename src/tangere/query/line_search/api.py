@@ -21,7 +21,7 @@ from tangere.query.dispatch import engine_for
 from tangere.query.distance.api import distance
 from tangere.query.first_contact.api import first_contact
 from tangere.query.proximity.api import proximity
-from tangere.runtime import InputError, not_negative, number, using_threads
+from tangere.runtime import InputError, described, not_negative, number, using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -63,7 +63,7 @@ def largest_step(
     """
     not_negative(separation, "separation")
     if not 0.0 < number(keep, "keep") < 1.0:
-        raise InputError(f"keep must be between 0 and 1, not {keep!r}")
+        raise InputError(f"keep must be between 0 and 1, not {described(keep)}")
     bodies = [a] if b is None else [a, b]
     engine_for("largest_step", a, b)
     if any(isinstance(body, Moving) and isinstance(body.motion, Rigid) and body.motion.shape for body in bodies):

@@ -127,7 +127,7 @@ def check_path(
     things = _obstacles(part, obstacles, path)
     warn_of_doubted_units(part, things)
     if not isinstance(instants, (int, np.integer)) or instants < 1:
-        raise InputError(f"instants must be a whole number of at least 1 for a segment, not {instants!r}")
+        raise InputError(f"instants must be a whole number of at least 1 for a segment, not {described(instants)}")
     check_accuracy(accuracy)
     if cap is not None:
         positive(cap, "cap")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tangere.runtime import InputError
+from tangere.runtime import InputError, described
 
 if TYPE_CHECKING:
     from tangere.shape.mesh.mesh import Mesh
@@ -74,7 +74,7 @@ def named_unit(name: str) -> LengthUnit:
     found = _BY_NAME.get(name.strip().lower()) if isinstance(name, str) else None
     if found is None:
         known = ", ".join(names[0] if names[0] not in ("in", "ft") else names[1] for names in _UNITS)
-        raise InputError(f"units must be one of {known}, not {name!r}")
+        raise InputError(f"units must be one of {known}, not {described(name)}")
     return found
 
 
