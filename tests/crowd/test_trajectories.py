@@ -160,5 +160,6 @@ def test_pictures_show_the_crowd(recorded, tmp_path):
     image = top_view(simulation, tmp_path / "top.png", width=600)
     assert image.shape[1] == 600
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20
+    assert (image._repr_png_() or b"").startswith(b"\x89PNG")
     plot_measures(found, tmp_path / "measures.png")
     assert (tmp_path / "measures.png").stat().st_size > 5000

@@ -14,6 +14,7 @@ import numpy as np
 from tangere.crowd import Simulation, Trajectories, wall_edges
 from tangere.runtime import InputError, check_kind, needs_extra, writing
 from tangere.view.crowd_scene import SPEED_COLOURS, speed_classes
+from tangere.view.pictures import Picture
 
 _INK, _BODY = "#3c4048", "#c8553d"
 #: Cells: coarse, fine, crowded, blocked.
@@ -22,7 +23,7 @@ _COARSE, _FINE, _CROWDED, _BLOCKED = (0.97, 0.97, 0.96), (0.45, 0.62, 0.80), (0.
 _WALL, _WALL_WIDTH, _MARGIN = "#22252b", 3.2, 0.006
 
 
-def top_view(simulation: Simulation, path: str | Path | None = None, *, width: int = 1200) -> np.ndarray:
+def top_view(simulation: Simulation, path: str | Path | None = None, *, width: int = 1200) -> Picture:
     """A flat crowd from above, (height, width, 3) uint8.
 
     Cells are coloured by level and by how crowded they are, points by the speed they want; walls are dark lines.
@@ -68,7 +69,7 @@ def top_view(simulation: Simulation, path: str | Path | None = None, *, width: i
     axes.set_ylim(low[1], high[1])
     figure.set_dpi(width / 10.0)
     figure.canvas.draw()
-    image = np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()
+    image = np.asarray(figure.canvas.buffer_rgba())[..., :3].copy().view(Picture)
     if path is not None:
         _save(figure, path, width / 10.0)
     return image

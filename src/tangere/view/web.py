@@ -22,7 +22,7 @@ from tangere.shape.heightfield import Heightfield
 from tangere.view.access import Access, serve
 from tangere.view.address import free_address
 from tangere.view.notebook import in_notebook, show_inline
-from tangere.view.pictures import png_bytes
+from tangere.view.pictures import Picture, png_bytes
 
 _STEPS = 200  #: positions of the scrubber
 _SECONDS = 4.0  #: how long playing the whole time range takes
@@ -145,13 +145,13 @@ class Viewer:
                 lines.append(f'<span style="color:#{code}">●</span> {count} {kind.name.lower().replace("_", "-")}')
         return "  \n".join(lines)
 
-    def screenshot(self, size: tuple[int, int] = (960, 640), timeout: float = 30.0) -> np.ndarray:
+    def screenshot(self, size: tuple[int, int] = (960, 640), timeout: float = 30.0) -> Picture:
         """What the first connected browser shows, as an (height, width, 3) uint8 image."""
         clients = self.server.get_clients()
         if not clients:
             raise InputError("screenshot: no browser has the page open")
         client = clients[min(clients)]
-        return client.get_render(size[1], size[0], transport_format="jpeg", timeout=timeout)[..., :3]
+        return client.get_render(size[1], size[0], transport_format="jpeg", timeout=timeout)[..., :3].view(Picture)
 
     def wait(self) -> None:
         """Serve until `close` is called elsewhere or the user presses Ctrl-C."""
