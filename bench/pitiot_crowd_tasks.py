@@ -65,7 +65,7 @@ def _table(report: Report, found: dict[str, list[_Circle]]) -> None:
     for name, circles in found.items():
         times = [np.mean([one.timed.step for one in circles])]
         times += [np.mean([one.timed.parts[task] for one in circles]) for task in STAGES]
-        courses = [(one.over, one.near, one.rectangle, one.arrived) for one in circles]
+        courses = [(one.over, one.near, one.within, one.arrived) for one in circles]
         over, near, within, arrived = np.mean(courses, axis=0)
         course = [f"{count(round(over))} steps", f"{near:.2f}", f"{within:.0f}", f"{100 * arrived:.0f} %"]
         rows.append([name, *map(seconds, times), *course])
@@ -139,7 +139,7 @@ def _other_boxes(report: Report, crowds: dict[str, tuple[int, int]], steps: int 
             found = _circles(pair, steps, seeds=1, runs=1, shape=shape, speed=speed)
             a, b = found[fewer][0], found[more][0]
             ratios.append(b.timed.behaviour[: b.over].mean() / a.timed.behaviour[: a.over].mean())
-            course = [f"{x} and {y}" for x, y in ((a.rectangle, b.rectangle), (count(a.over), count(b.over)))]
+            course = [f"{x} and {y}" for x, y in ((a.within, b.within), (count(a.over), count(b.over)))]
             course.append(f"{100 * a.arrived:.0f} and {100 * b.arrived:.0f} %")
             rows.append([f"{shape[0]:g} x {shape[1]:g} m", f"{speed:g} m/s", f"x {ratios[-1]:.2f}", *course])
     columns = ["boxes", "speed", "behaviour", "most in the middle", "over after steps", "arrived"]
