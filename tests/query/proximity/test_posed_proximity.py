@@ -393,7 +393,7 @@ def test_bad_input_is_refused_in_a_sentence(near, bodies):
         "pairs must be whole numbers": {"pairs": [[0.5, 1.0]]},
         "rotation must have shape": {"rotation": rotation[1:]},
         "origin must have shape": {"origin": origin[:, :2]},
-        "distance must be finite": {"distance": -1.0},
+        r"distance of pairs[0] must be finite": {"distance": -1.0},
         "distance must be one number": {"distance": [0.1, 0.2]},
         "is not placed by a finite rotation": {"origin": nan},
         "pairs[0]: body 0 or 1": {"rotation": skewed},

@@ -20,7 +20,7 @@ import warp as wp
 
 from tangere.query.proximity.posed.result import PosedContacts
 from tangere.query.proximity.posed.shapes import distinct_meshes, shape_tables
-from tangere.query.proximity.posed.traversal import BAD_POSE
+from tangere.query.proximity.posed.traversal import BAD_DISTANCE, BAD_POSE, OVERLAP
 from tangere.query.proximity.posed.workspace import PosedEngine, PosedWorkspace
 from tangere.runtime import (
     Arrays,
@@ -29,14 +29,15 @@ from tangere.runtime import (
     check_kind,
     choose_device,
     fraction,
-    on_own_threads,
     thread_count,
     to_numpy,
+    whole,
 )
 from tangere.shape.mesh import Mesh
 
 #: sin of how far a direction may leave a normal cone: a box that rocks by less keeps its four corners.
 TILT = 0.15
+_LARGEST = 2**31 - 1
 #: The least number of pairs to have room for.
 _LEAST_ROOM = 16
 
@@ -74,7 +75,8 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
             raise InputError("PosedProximity: there are no meshes")
         for body, mesh in enumerate(self.meshes):
             check_kind(mesh, Mesh, f"PosedProximity: meshes[{body}]")
-        self.tilt, self.threads = fraction(tilt, "tilt"), threads
+        self.tilt = fraction(tilt, "tilt")
+        self.threads = None if threads is None else whole(threads, "threads", 1)
         self.device = choose_device(device)
         self._engine = _engine_of(self.meshes, self.device)
         self._spare: list[PosedWorkspace] = []
@@ -82,27 +84,30 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
     def __repr__(self) -> str:
         return f"PosedProximity({len(self.meshes)} bodies, on {self.device})"
 
-    @on_own_threads
     def find(self, pairs: Arrays, rotation: Arrays, origin: Arrays, distance: Arrays) -> PosedContacts:
         """The contacts of pairs of bodies, x = rotation p + origin being where point p of a body's mesh is.
 
         Args:
-            pairs: numbers of two bodies each, (n, 2).
+            pairs: numbers of two bodies each, (n, 2) or `wp.vec2i`.
             rotation: of every body, (bodies, 3, 3) or `wp.mat33d`.
             origin: of every body, (bodies, 3) or `wp.vec3d` [m].
             distance: features nearer than this are contacts, one or (n,), not negative [m].
         """
-        numbers = self._checked_pairs(pairs)
+        bodies = len(self.meshes)
+        numbers = _pair_rows(pairs)
         count = len(numbers)
+        turns, origins = _rows(rotation, "rotation", bodies, (3, 3)), _rows(origin, "origin", bodies, (3,))
+        limits = distance if isinstance(distance, float) else _limits(distance, count)
         workspace = self._workspace(count)
         workspace.write("pairs", numbers, count)
-        workspace.write("rotation", self._checked(rotation, "rotation", (3, 3), wp.mat33d), len(self.meshes))
-        workspace.write("origin", self._checked(origin, "origin", (3,), wp.vec3d), len(self.meshes))
-        workspace.write("limit", _checked_distance(distance, count), count)
+        workspace.write("rotation", turns, bodies)
+        workspace.write("origin", origins, bodies)
+        workspace.write("limit", limits, count)
         told = workspace.run(count)
-        if told.status == BAD_POSE:
-            self._refuse_poses(workspace, count)
-        return PosedContacts(workspace, numbers, told.contacts, self._spare)
+        if told.status > OVERLAP:
+            self._spare.append(workspace)
+            raise InputError(_reason(workspace, count, told.status))
+        return PosedContacts(workspace, count, told.contacts, self._spare)
 
     def at(self, poses: Arrays, pairs: Arrays, distance: Arrays) -> PosedContacts:
         """The same for bodies at `poses`, (bodies, 4, 4)."""
@@ -113,45 +118,13 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
 
     def _workspace(self, count: int) -> PosedWorkspace:
         """One that nobody reads from any more, with room for `count` pairs."""
-        threads = thread_count()
+        threads = thread_count() if self.threads is None else self.threads
         for k, workspace in enumerate(self._spare):
             if workspace.room >= count and workspace.threads == threads:
                 return self._spare.pop(k)
         room = max(_LEAST_ROOM, 1 << (count - 1).bit_length() if count else 0)
         self._spare[:] = [workspace for workspace in self._spare if workspace.room >= room]
         return PosedWorkspace(self._engine, len(self.meshes), room, self.tilt, threads)
-
-    def _checked_pairs(self, pairs: Arrays) -> np.ndarray:
-        numbers = to_numpy(pairs, "pairs", None)
-        if numbers.size == 0:
-            return np.zeros((0, 2), np.int32)
-        if numbers.ndim != 2 or numbers.shape[1] != 2 or numbers.dtype.kind not in "iu":
-            raise InputError(f"pairs must be whole numbers of shape (n, 2), not {numbers.dtype} of {numbers.shape}")
-        if numbers.min() < 0 or numbers.max() >= len(self.meshes):
-            row = int(np.argmax(((numbers < 0) | (numbers >= len(self.meshes))).any(axis=1)))
-            raise InputError(f"pairs[{row}] is {numbers[row].tolist()} but there are {len(self.meshes)} bodies")
-        same = numbers[:, 0] == numbers[:, 1]
-        if same.any():
-            raise InputError(f"pairs[{int(np.argmax(same))}] is a body with itself")
-        return numbers
-
-    def _checked(self, data: Arrays, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
-        count = len(self.meshes)
-        if isinstance(data, wp.array) and data.dtype is dtype:
-            if data.shape != (count,):
-                raise InputError(f"{name} must have a row for each of {count} bodies, not {data.shape}")
-            return data
-        rows = to_numpy(data, name)
-        if rows.shape != (count, *shape):
-            expected = ", ".join(map(str, (count, *shape)))
-            raise InputError(f"{name} must have shape ({expected}), not {rows.shape}")
-        return rows
-
-    def _refuse_poses(self, workspace: PosedWorkspace, count: int) -> None:
-        bad = int(np.argmax(workspace.results.status.numpy()[:count] == BAD_POSE))
-        pair = workspace.queries.pairs.numpy()[bad].tolist()
-        self._spare.append(workspace)
-        raise InputError(f"pairs[{bad}]: body {pair[0]} or {pair[1]} is not placed by a finite rotation and origin")
 
 
 def _engine_of(meshes: Sequence[Mesh], device: wp.Device) -> PosedEngine:
@@ -166,12 +139,53 @@ def _engine_of(meshes: Sequence[Mesh], device: wp.Device) -> PosedEngine:
     return CpuSearch(shapes, distinct_meshes(meshes))
 
 
-def _checked_distance(distance: Arrays, count: int) -> np.ndarray | float:
-    if isinstance(distance, wp.array):
-        distance = distance.numpy()
-    limit = np.asarray(distance, np.float64)
-    if limit.shape not in ((), (count,)):
-        raise InputError(f"distance must be one number or have shape ({count},), not {limit.shape}")
-    if not (np.min(limit, initial=0.0) >= 0.0 and np.max(limit, initial=0.0) < np.inf):
-        raise InputError("distance must be finite and not negative")
-    return limit
+def _pair_rows(pairs: Arrays) -> Any:
+    """(n, 2) whole numbers; whether there are such bodies the kernel sees."""
+    if isinstance(pairs, wp.array):
+        if pairs.dtype is wp.vec2i and pairs.ndim == 1:
+            return pairs
+        pairs = pairs.numpy()
+    numbers = to_numpy(pairs, "pairs", None)
+    if numbers.size == 0:
+        return np.zeros((0, 2), np.int32)
+    if numbers.ndim != 2 or numbers.shape[1] != 2 or numbers.dtype.kind not in "iu":
+        raise InputError(f"pairs must be whole numbers of shape (n, 2), not {numbers.dtype} of {numbers.shape}")
+    if numbers.dtype != np.int32 and numbers.max() > _LARGEST:  # would become another number
+        raise InputError(f"pairs holds {numbers.max()}, which is no number of a body")
+    return numbers
+
+
+def _rows(data: Arrays, name: str, count: int, shape: tuple[int, ...]) -> Any:
+    """A row for each body: arrays of Warp's own types as they are."""
+    if isinstance(data, wp.array):
+        if data.shape == (count,) and data.dtype is (wp.mat33d if len(shape) == 2 else wp.vec3d):
+            return data
+        data = data.numpy()
+    rows = to_numpy(data, name)
+    if rows.shape != (count, *shape):
+        expected = ", ".join(map(str, (count, *shape)))
+        raise InputError(f"{name} must have shape ({expected}), not {rows.shape}")
+    return rows
+
+
+def _limits(distance: Arrays, count: int) -> Any:
+    """One distance, or one for each pair; whether they are any the kernel sees."""
+    if isinstance(distance, wp.array) and distance.dtype is wp.float64 and distance.shape == (count,):
+        return distance
+    limits = to_numpy(distance, "distance")
+    if limits.shape not in ((), (count,)):
+        raise InputError(f"distance must be one number or have shape ({count},), not {limits.shape}")
+    return limits
+
+
+def _reason(workspace: PosedWorkspace, count: int, status: int) -> str:
+    """What is wrong with the first pair of this status."""
+    row = int(np.argmax(workspace.results.status.numpy()[:count] == status))
+    pair = workspace.pairs(count)[row].tolist()
+    if status == BAD_DISTANCE:
+        return f"distance of pairs[{row}] must be finite and not negative"
+    if status == BAD_POSE:
+        return f"pairs[{row}]: body {pair[0]} or {pair[1]} is not placed by a finite rotation and origin"
+    if pair[0] == pair[1]:
+        return f"pairs[{row}] is a body with itself"
+    return f"pairs[{row}] is {pair} but there are {len(workspace.queries.rotation)} bodies"

@@ -1,4 +1,4 @@
-"""Points, normals, gaps and features of contacts, from their keys: what was found, told in the world frame."""
+"""Points, normals, gaps and features of contacts: what was found, told in the world frame."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tangere.query.proximity.posed.feature_keys import (
     VERTEX_VERTEX,
     key_parts,
 )
-from tangere.query.proximity.posed.narrow_phase import touch_of
-from tangere.query.proximity.posed.shapes import EDGE, FACE, VERTEX, ShapeTables
-from tangere.query.proximity.posed.traversal import PairQueries, pair_frame
+from tangere.query.proximity.posed.leaf import Appended
+from tangere.query.proximity.posed.shapes import EDGE, VERTEX, ShapeTables
+from tangere.query.proximity.posed.traversal import PairQueries
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -40,49 +40,34 @@ class PosedColumns:
 
 
 @wp.kernel
-def describe_contacts(first: int, shapes: ShapeTables, queries: PairQueries, columns: PosedColumns):
-    """Everything else about each contact, from its pair, its key and the triangle in `feature_b`."""
+def describe_contacts(first: int, shapes: ShapeTables, queries: PairQueries, found: Appended, columns: PosedColumns):
+    """Everything else about each contact, from its pair, its key and, in `feature_b`, the place where it was found."""
     k = first + wp.tid()
     pair = columns.pair[k]
+    place = columns.feature_b[k]
     parts = key_parts(columns.key[k])
     code = parts[0]
-    one = parts[1]
-    other = parts[2]
     bodies = queries.pairs[pair]
     base_a = shapes.base[shapes.shape[bodies[0]]]
     base_b = shapes.base[shapes.shape[bodies[1]]]
-    frame = pair_frame(shapes, queries, pair)
-    # Numbers of the mesh in the columns, of all shapes for the features.
     kind = int(EDGES)
-    feature_a = one
-    feature_b = other
-    first_one = base_a[VERTEX]
-    first_other = base_b[EDGE]
+    feature_a = parts[1]
+    feature_b = parts[2]
     if code == VERTEX_FACE:
         kind = int(VERTEX_OF_A)
-        other = columns.feature_b[k]
-        feature_b = other
-        first_other = base_b[FACE]
+        feature_b = found.faces[place]
     elif code == FACE_VERTEX:
         kind = int(VERTEX_OF_B)
-        other = columns.feature_b[k]
-        feature_a = other
-        feature_b = one
-        first_one = base_b[VERTEX]
-        first_other = base_a[FACE]
-    elif code == EDGE_EDGE:
-        first_one = base_a[EDGE]
+        feature_a = found.faces[place]
+        feature_b = parts[1]
     elif code == EDGE_VERTEX:
-        first_one = base_b[VERTEX]
-        first_other = base_a[EDGE]
-        feature_a = other
-        feature_b = shapes.vertex_edge[first_one + one] - base_b[EDGE]
-    else:
-        feature_a = shapes.vertex_edge[first_one + one] - base_a[EDGE]
+        feature_a = parts[2]
+        feature_b = shapes.vertex_edge[base_b[VERTEX] + parts[1]] - base_b[EDGE]
+    elif code != EDGE_EDGE:
+        feature_a = shapes.vertex_edge[base_a[VERTEX] + parts[1]] - base_a[EDGE]
         if code == VERTEX_VERTEX:
-            first_other = base_b[VERTEX]
-            feature_b = shapes.vertex_edge[first_other + other] - base_b[EDGE]
-    touch = touch_of(shapes, frame, code, first_one + one, first_other + other)
+            feature_b = shapes.vertex_edge[base_b[VERTEX] + parts[2]] - base_b[EDGE]
+    touch = found.touches[place]
     rotation = queries.rotation[bodies[0]]
     origin = queries.origin[bodies[0]]
     columns.kind[k] = kind

@@ -21,7 +21,7 @@ from tangere.query.proximity.posed.feature_keys import (
     feature_key,
 )
 from tangere.query.proximity.posed.features import HAS_PLANE
-from tangere.query.proximity.posed.narrow_phase import PairFrame, placed, touch_of
+from tangere.query.proximity.posed.narrow_phase import PairFrame, Touch, placed, touch_of
 from tangere.query.proximity.posed.shapes import EDGE, FACE, VERTEX, ShapeTables
 from tangere.runtime import SOUND, reserve_slots
 
@@ -53,13 +53,15 @@ _NEARLY_PARALLEL = wp.constant(wp.float64(NEARLY_PARALLEL))
 
 @wp.struct
 class Appended:
-    """Found pairs of features, in one segment for each shard."""
+    """Found pairs of features, in one segment for each shard; keys and places are put in order, the rest stays."""
 
     counts: wp.array[wp.int64]
     capacity: wp.int32
     keys: wp.array[wp.int64]
-    faces: wp.array[wp.int32]  # the triangle, as its mesh counts it, of a vertex on a triangle
+    places: wp.array[wp.int32]  # where the rest of what has this key stands
     pairs: wp.array[wp.int32]
+    faces: wp.array[wp.int32]  # the triangle, as its mesh counts it, of a vertex on a triangle
+    touches: wp.array[Touch]
 
 
 @wp.struct
@@ -118,20 +120,20 @@ def compare_triangles(
     area_b = wp.dot(leaf.normal_b, leaf.normal_b)
     if gap_b > _ZERO and gap_b * gap_b > far * far * _LIMIT_ROOM * area_b:
         return state
-    least = least_of_interest(frame, state)
-    nearer = along < least and not (gap_a > _ZERO and gap_a * gap_a >= least * least * area_a)
-    nearer = nearer and not (gap_b > _ZERO and gap_b * gap_b >= least * least * area_b)
-    may_meet = along <= frame.tiny and wp.max(gap_a, gap_b) <= _ZERO
-    if nearer or may_meet:
-        state = nearest_so_far(shapes, frame, face_a, face_b, may_meet, state)
     leaf.owns_a = shapes.owns[face_a]
     leaf.owns_b = shapes.owns[face_b]
     within = frame.limit * frame.limit * _LIMIT_ROOM
     candidate = int(0)
     while candidate < CANDIDATES:
         if may_touch(leaf, candidate, within):
-            consider(shapes, frame, pair, base_a, base_b, face_a, face_b, candidate, shard, out)
+            state = consider(shapes, frame, pair, base_a, base_b, face_a, face_b, candidate, state, shard, out)
         candidate += 1
+    least = least_of_interest(frame, state)
+    nearer = along < least and not (gap_a > _ZERO and gap_a * gap_a >= least * least * area_a)
+    nearer = nearer and not (gap_b > _ZERO and gap_b * gap_b >= least * least * area_b)
+    may_meet = along <= frame.tiny and wp.max(gap_a, gap_b) <= _ZERO
+    if nearer or may_meet:
+        state = nearest_so_far(shapes, frame, face_a, face_b, may_meet, state)
     return state
 
 
@@ -152,11 +154,14 @@ def nearest_so_far(
     """
     a = triangle_of(shapes, face_a)
     b = placed_triangle(shapes, frame, face_b)
-    offset = gap_vector(a, b)
-    reached = wp.length(offset)
-    certain = wp.float64(0.0)
-    if reached > frame.tiny:
-        certain = gap_along(a, b, offset / reached)
+    certain = gap_along(a, b, state.towards)  # others of the same eight may have come nearer
+    offset = wp.vec3d()
+    reached = wp.float64(0.0)
+    if certain < least_of_interest(frame, state):
+        offset = gap_vector(a, b)
+        reached = wp.length(offset)
+        if reached > frame.tiny:
+            certain = gap_along(a, b, offset / reached)
     if certain < least_of_interest(frame, state):
         if reached - certain > _SAME * frame.tiny:
             points = nearest_of_triangles(a, b)
@@ -270,10 +275,11 @@ def consider(
     face_a: int,
     face_b: int,
     candidate: int,
+    state: PairState,
     shard: int,
     out: Appended,
-):
-    """Append a candidate of two triangles if it is a constraint."""
+) -> PairState:
+    """Append a candidate of two triangles if it is a constraint; its gap is a distance that the bodies have."""
     corners_a = shapes.faces[face_a]
     corners_b = shapes.faces[face_b]
     i = int(0)
@@ -316,7 +322,11 @@ def consider(
         other = shapes.face_edges[face_a][i]
         first_one = base_b[VERTEX]
         first_other = base_a[EDGE]
-    if touch_of(shapes, frame, code, one, other).found:
+    touch = touch_of(shapes, frame, code, one, other)
+    if touch.found:
+        if touch.gap < state.nearest:
+            state.nearest = touch.gap
+            state.towards = -touch.normal
         number = other - first_other
         if candidate < EDGES:  # a vertex on a triangle is named by its patch
             face = number
@@ -324,5 +334,8 @@ def consider(
         slot = reserve_slots(out.counts, shard, 1, out.capacity)
         if slot >= 0:
             out.keys[slot] = feature_key(code, one - first_one, number)
-            out.faces[slot] = face
+            out.places[slot] = slot
             out.pairs[slot] = pair
+            out.faces[slot] = face
+            out.touches[slot] = touch
+    return state

@@ -66,7 +66,7 @@ def reduce(found: PosedContacts, size: Arrays, most: int = 12) -> ReducedContact
         size: of the bodies of a pair, one for all or (n,): a turn by 1 moves a body as far as a step of this [m].
         most: contacts of a pair to take at most.
     """
-    sizes, count = to_numpy(size, "size"), len(found.pairs)
+    sizes, count = to_numpy(size, "size"), found.pair_count
     if sizes.shape not in ((), (count,)):
         raise InputError(f"size must be one number or have shape ({count},), not {sizes.shape}")
     if not (np.min(sizes, initial=1.0) > 0.0 and np.max(sizes, initial=1.0) < np.inf):

@@ -24,9 +24,9 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
     and `status` are copies in main memory.
     """
 
-    def __init__(self, workspace: PosedWorkspace, pairs: np.ndarray, count: int, spare: list[PosedWorkspace]) -> None:
+    def __init__(self, workspace: PosedWorkspace, pairs: int, count: int, spare: list[PosedWorkspace]) -> None:
         self._workspace, self._spare = workspace, spare
-        self.pairs = pairs  #: (n, 2) int: the bodies of each pair
+        self.pair_count = pairs  #: how many pairs there are
         self.count = count  #: how many contacts there are
 
     def __del__(self) -> None:
@@ -36,7 +36,12 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
         return self.count
 
     def __repr__(self) -> str:
-        return f"PosedContacts({self.count} of {len(self.pairs)} pairs, on {self._workspace.device})"
+        return f"PosedContacts({self.count} of {self.pair_count} pairs, on {self._workspace.device})"
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """(n, 2) int32: the bodies of each pair."""
+        return self._workspace.pairs(self.pair_count)
 
     @property
     def columns(self) -> Any:
@@ -62,12 +67,12 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
         """(n,) a lower bound of the distance of each pair's surfaces, up to rounding the distance itself, or the
         distance asked about where that is less; 0 where they pass through each other [m].
         """
-        return self._rows(self._workspace.results.least, len(self.pairs))
+        return self._rows(self._workspace.results.least, self.pair_count)
 
     @cached_property
     def status(self) -> np.ndarray:
         """(n,) int32: 0 apart or touching, 1 passing through each other."""
-        return self._rows(self._workspace.results.status, len(self.pairs))
+        return self._rows(self._workspace.results.status, self.pair_count)
 
     @property
     def overlapping(self) -> np.ndarray:

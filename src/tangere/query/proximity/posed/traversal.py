@@ -22,10 +22,13 @@ from tangere.runtime import COUNTER_STRIDE, SOUND
 
 wp.set_module_options(SOUND)
 
-#: What a pair of bodies is: apart or touching; passing through each other; not placed by rotations.
+#: What a pair of bodies is: apart or touching; passing through each other; not placed by rotations; no two bodies; not
+#: asked about a distance.
 APART = wp.constant(0)
 OVERLAP = wp.constant(1)
 BAD_POSE = wp.constant(2)
+BAD_DISTANCE = wp.constant(3)
+BAD_PAIR = wp.constant(4)
 
 #: Rounding of positions in the frame of a, relative to the largest coordinate.
 _ROUNDING = wp.constant(wp.float64(2.0**-46))
@@ -103,14 +106,19 @@ def is_rotation(r: wp.mat33d) -> bool:
 def begin_pair(shapes: ShapeTables, queries: PairQueries, pair: int, shard: int, out: Appended) -> PairSearch:
     """What a search begins with; its status says whether there is anything to search."""
     search = PairSearch()
-    bodies = queries.pairs[pair]
     search.before = out.counts[shard * COUNTER_STRIDE]
+    bodies = queries.pairs[pair]
+    if wp.min(bodies) < 0 or wp.max(bodies) >= queries.rotation.shape[0] or bodies[0] == bodies[1]:
+        search.status = int(BAD_PAIR)
+        return search
     search.base_a = shapes.base[shapes.shape[bodies[0]]]
     search.base_b = shapes.base[shapes.shape[bodies[1]]]
     search.frame = pair_frame(shapes, queries, pair)
     search.size = search.frame.tiny / _TINY
     search.so_far.nearest = search.frame.limit + _ROUNDING * search.size
     search.status = int(APART)
+    if not (search.frame.limit >= wp.float64(0.0) and wp.isfinite(search.frame.limit)):
+        search.status = int(BAD_DISTANCE)
     if not (is_rotation(queries.rotation[bodies[0]]) and is_rotation(queries.rotation[bodies[1]])):
         search.status = int(BAD_POSE)
     if not wp.isfinite(search.frame.shift):

@@ -54,19 +54,20 @@ class CpuSearch:
         queries, found, results = workspace.queries, workspace.found, workspace.results
         told = wp.zeros(TOLD, dtype=wp.int64, device=device)
         scratch = wp.empty((workspace.shards, SCRATCH_WITH_CANDIDATES), dtype=wp.int32, device=device)
+        certain = wp.empty(8 * workspace.shards, dtype=wp.float64, device=device)
         pairs, contacts = told[PAIRS : PAIRS + 1], told[CONTACTS : CONTACTS + 1]
 
         def phase(kernel: wp.Kernel, arguments: list[Any], dim: int | wp.array, grain: int) -> list[PreparedLaunch]:
             return [PreparedLaunch(kernel, arguments, device, dim=dim, grain=grain)]
 
-        search = [shapes, queries, self._eights, scratch, found, results]
+        search = [shapes, queries, self._eights, scratch, certain, found, results]
         program = prepare_phases(
             [
                 phase(find_constraints_in_eights, search, pairs, self._grain),
-                phase(order_by_pair, [found, results], pairs, _ORDER_GRAIN),
+                phase(order_by_pair, [found, results, workspace.columns], pairs, _ORDER_GRAIN),
                 phase(scan_amounts, [workspace.shards, found, results, workspace.first, told], 1, 1),
                 phase(gather_contacts, [found, results, workspace.first, workspace.columns], pairs, _GATHER_GRAIN),
-                phase(describe_contacts, [shapes, queries, workspace.columns], contacts, _DESCRIBE_GRAIN),
+                phase(describe_contacts, [shapes, queries, found, workspace.columns], contacts, _DESCRIBE_GRAIN),
             ],
             workspace.threads,
         )

@@ -3,7 +3,7 @@
 Each pair of bodies has its keys one after the other in the segment of the shard that searched it, because one thread
 searches it; it puts them in order in place. A vertex over a line between triangles of one patch is brought up by each
 of them: the smallest triangle stays.
-Known as: heapsort (Williams 1964), stream compaction by scan.
+Known as: merge sort, stream compaction by scan.
 """
 
 from __future__ import annotations
@@ -24,78 +24,108 @@ NEEDED = wp.constant(2)  # places that the fullest segment needs
 STATUS = wp.constant(3)  # the largest status of a pair
 TOLD = 4
 
-
-@wp.func
-def comes_before(found: Appended, i: int, j: int) -> bool:
-    return found.keys[i] < found.keys[j] or (found.keys[i] == found.keys[j] and found.faces[i] < found.faces[j])
+#: So many keys are put in order by insertion.
+_RUN = wp.constant(16)
 
 
 @wp.func
-def swap(found: Appended, i: int, j: int):
-    key = found.keys[i]
-    face = found.faces[i]
-    found.keys[i] = found.keys[j]
-    found.faces[i] = found.faces[j]
-    found.keys[j] = key
-    found.faces[j] = face
+def comes_before(found: Appended, key: wp.int64, place: int, other_key: wp.int64, other_place: int) -> bool:
+    """Whether one goes before another: by key, then by triangle."""
+    return key < other_key or (key == other_key and found.faces[place] < found.faces[other_place])
 
 
 @wp.func
-def sift_down(found: Appended, begin: int, start: int, count: int):
-    root = int(start)
-    going = bool(True)
-    while going:
-        child = 2 * root + 1
-        going = child < count
-        if going:
-            if child + 1 < count and comes_before(found, begin + child, begin + child + 1):
-                child += 1
-            going = comes_before(found, begin + root, begin + child)
-            if going:
-                swap(found, begin + root, begin + child)
-                root = child
+def sort_few(found: Appended, begin: int, end: int):
+    """Put a short range in order, by insertion."""
+    for i in range(begin + 1, end):
+        key = found.keys[i]
+        place = found.places[i]
+        j = int(i)
+        while j > begin and comes_before(found, key, place, found.keys[j - 1], found.places[j - 1]):
+            found.keys[j] = found.keys[j - 1]
+            found.places[j] = found.places[j - 1]
+            j -= 1
+        found.keys[j] = key
+        found.places[j] = place
 
 
 @wp.func
-def sort_range(found: Appended, begin: int, count: int):
-    """Keys and triangles of a range in rising order: few by insertion, many by a heap."""
-    if count <= 24:
-        for i in range(1, count):
-            j = int(i)
-            while j > 0 and comes_before(found, begin + j, begin + j - 1):
-                swap(found, begin + j, begin + j - 1)
-                j -= 1
-        return
-    start = count / 2 - 1
-    while start >= 0:
-        sift_down(found, begin, start, count)
-        start -= 1
-    last = count - 1
-    while last > 0:
-        swap(found, begin, begin + last)
-        sift_down(found, begin, 0, last)
-        last -= 1
+def merge(
+    found: Appended,
+    keys: wp.array[wp.int64],
+    places: wp.array[wp.int32],
+    new_keys: wp.array[wp.int64],
+    new_places: wp.array[wp.int32],
+    begin: int,
+    middle: int,
+    end: int,
+):
+    """Merge two neighbouring ranges, each in order, into the other arrays."""
+    i = int(begin)
+    j = int(middle)
+    for k in range(begin, end):
+        left = i < middle
+        if left and j < end:
+            left = not comes_before(found, keys[j], places[j], keys[i], places[i])
+        if left:
+            new_keys[k] = keys[i]
+            new_places[k] = places[i]
+            i += 1
+        else:
+            new_keys[k] = keys[j]
+            new_places[k] = places[j]
+            j += 1
+
+
+@wp.func
+def sort_range(found: Appended, begin: int, count: int, room: PosedColumns):
+    """Put keys and places of a range in order: runs by insertion, then runs merged to and fro."""
+    end = begin + count
+    run = int(begin)
+    while run < end:
+        sort_few(found, run, wp.min(run + _RUN, end))
+        run += _RUN
+    width = int(_RUN)
+    while width < count:
+        run = begin
+        while run < end:
+            middle = wp.min(run + width, end)
+            last = wp.min(run + 2 * width, end)
+            merge(found, found.keys, found.places, room.key, room.pair, run, middle, last)
+            run += 2 * width
+        width *= 2
+        run = begin
+        while run < end:
+            middle = wp.min(run + width, end)
+            last = wp.min(run + 2 * width, end)
+            merge(found, room.key, room.pair, found.keys, found.places, run, middle, last)
+            run += 2 * width
+        width *= 2
 
 
 @wp.func
 def drop_repeated(found: Appended, begin: int, count: int) -> int:
     """Keep the first of equal keys of a range in order, and say how many stay."""
     kept = int(0)
-    for i in range(count):
-        if i == 0 or found.keys[begin + i] != found.keys[begin + kept - 1]:
-            found.keys[begin + kept] = found.keys[begin + i]
-            found.faces[begin + kept] = found.faces[begin + i]
+    for i in range(begin, begin + count):
+        if i == begin or found.keys[i] != found.keys[begin + kept - 1]:
+            found.keys[begin + kept] = found.keys[i]
+            found.places[begin + kept] = found.places[i]
             kept += 1
     return kept
 
 
 @wp.kernel
-def order_by_pair(first: int, found: Appended, results: PairResults):
-    """Put the keys of each pair of bodies in order; `amount` is how many were found, then how many stay."""
+def order_by_pair(first: int, found: Appended, results: PairResults, room: PosedColumns):
+    """Put the keys of each pair of bodies in order; `amount` is how many were found, then how many stay.
+
+    Args:
+        room: columns that nothing is in yet, for what is under way.
+    """
     pair = first + wp.tid()
     begin = results.begin[pair]
     if begin >= 0:
-        sort_range(found, begin, results.amount[pair])
+        sort_range(found, begin, results.amount[pair], room)
         results.amount[pair] = drop_repeated(found, begin, results.amount[pair])
 
 
@@ -136,10 +166,10 @@ def gather_contacts(
     starts: wp.array[wp.int32],
     columns: PosedColumns,
 ):
-    """The keys of each pair of bodies where its contacts belong; a triangle goes where the second feature will be."""
+    """The keys of each pair of bodies where its contacts belong; their places stand where a feature will be."""
     pair = first + wp.tid()
     for k in range(starts[pair], starts[pair + 1]):
         place = results.begin[pair] + k - starts[pair]
         columns.pair[k] = pair
         columns.key[k] = found.keys[place]
-        columns.feature_b[k] = found.faces[place]
+        columns.feature_b[k] = found.places[place]

@@ -31,6 +31,7 @@ def find_constraints_in_eights(
     queries: PairQueries,
     eights: EightTables,
     scratch: wp.array2d[int],
+    certain: wp.array[wp.float64],
     out: Appended,
     results: PairResults,
 ):
@@ -63,19 +64,26 @@ def find_constraints_in_eights(
             leaves,
             shard,
             scratch,
+            certain,
         )
-        if (listed[1] | listed[2]) != 0:
-            for lane in range(8):
-                if (((listed[1] | listed[2]) >> lane) & 1) == 1:
-                    face_a = base_a[FACE] + scratch[shard, FIRST_LEAF + 2 * (begin + lane)]
-                    face_b = base_b[FACE] + scratch[shard, FIRST_LEAF + 2 * (begin + lane) + 1]
-                    so_far = nearest_so_far(shapes, frame, face_a, face_b, ((listed[2] >> lane) & 1) == 1, so_far)
         for k in range(listed[0]):
             place = FIRST_LEAF + 2 * scratch[shard, FIRST_CANDIDATE + 2 * k]
             candidate = scratch[shard, FIRST_CANDIDATE + 2 * k + 1]
             face_a = base_a[FACE] + scratch[shard, place]
             face_b = base_b[FACE] + scratch[shard, place + 1]
-            consider(shapes, frame, pair, base_a, base_b, face_a, face_b, candidate, shard, out)
+            so_far = consider(shapes, frame, pair, base_a, base_b, face_a, face_b, candidate, so_far, shard, out)
+        waiting = listed[1] | listed[2]
+        lane = listed[3]
+        while waiting != 0:
+            if ((waiting >> lane) & 1) == 1:
+                may_meet = ((listed[2] >> lane) & 1) == 1
+                # Others of these eight may have come nearer.
+                if may_meet or certain[8 * shard + lane] < least_of_interest(frame, so_far):
+                    face_a = base_a[FACE] + scratch[shard, FIRST_LEAF + 2 * (begin + lane)]
+                    face_b = base_b[FACE] + scratch[shard, FIRST_LEAF + 2 * (begin + lane) + 1]
+                    so_far = nearest_so_far(shapes, frame, face_a, face_b, may_meet, so_far)
+                waiting = waiting & ~(1 << lane)
+            lane = (lane + 1) & 7
         begin += 8
         if begin >= leaves:
             begin = 0

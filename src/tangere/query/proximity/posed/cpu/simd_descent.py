@@ -67,6 +67,8 @@ _CODE += """
             stack[2 * waiting] = open_a ? child : i;
             stack[2 * waiting + 1] = open_a ? j : child;
             ++waiting;
+            __builtin_prefetch(&nodes.data[child]);
+            __builtin_prefetch(&eights.node.data[child]);
         }
     }
     state[0] = waiting;

@@ -95,13 +95,24 @@ _CODE += """
         | bits_of((gap_b > zero) & (gap_b * gap_b > beyond * area_b));
     const int near = counted & ~apart;
     if (near == 0)
-        return wp::vec_t<3, wp::int32>(0, 0, 0);
+        return wp::vec_t<4, wp::int32>(0, 0, 0, 0);
     const double squared = nearest * nearest;
     const int nearer = near & bits_of(along < (Wide)nearest)
         & ~bits_of((gap_a > zero) & (gap_a * gap_a >= squared * area_a))
         & ~bits_of((gap_b > zero) & (gap_b * gap_b >= squared * area_b));
     const int may_meet = near & bits_of((along <= (Wide)tiny) & (gap_a <= zero) & (gap_b <= zero));
 
+    int most_likely = 0;
+    if (nearer) {
+        const Wide low = largest_of(
+            along, gap_a / __builtin_elementwise_sqrt(area_a), gap_b / __builtin_elementwise_sqrt(area_b));
+        for (int lane = 0; lane < 8; ++lane)
+            certain.data[8 * shard + lane] = low[lane];
+        most_likely = __builtin_ctz(nearer);
+        for (int lane = most_likely + 1; lane < 8; ++lane)
+            if ((nearer >> lane & 1) && low[lane] < low[most_likely])
+                most_likely = lane;
+    }
     int found = 0;
     auto list = [&](int mask, int candidate) {
         for (; mask; mask &= mask - 1) {
@@ -137,7 +148,7 @@ _CODE += """
             list(on_a & over(b[k], a, normal_a, area_a), faces_of_a + k);
     }
     if ((mine[0] | mine[1] | mine[2] | mine[3] | mine[4] | mine[5]) == 0)
-        return wp::vec_t<3, wp::int32>(found, nearer, may_meet);
+        return wp::vec_t<4, wp::int32>(found, nearer, may_meet, most_likely);
     auto beside = [&](Vector p, Vector q, Vector edge) -> int {
         const Vector r = minus(p, q);
         const Wide on = dot(r, edge), size = dot(edge, edge), room = rim * size, rr = dot(r, r);
@@ -165,7 +176,7 @@ _CODE += """
                 list(corner_pair & bits_of(dot(r, r) <= (Wide)within), vertices + place);
             }
         }
-    return wp::vec_t<3, wp::int32>(found, nearer, may_meet);
+    return wp::vec_t<4, wp::int32>(found, nearer, may_meet, most_likely);
 """
 
 
@@ -185,9 +196,11 @@ def list_candidates(
     end: int,
     shard: int,
     scratch: wp.array2d[int],
-) -> wp.vec3i:
+    certain: wp.array[wp.float64],
+) -> wp.vec4i:
     """Of the listed pairs of triangles from `begin` on, at most eight: how many candidates there are (they stand in
-    `scratch` from `FIRST_CANDIDATE` on), and masks of pairs that may be nearer than `nearest`, and that may meet.
+    `scratch` from `FIRST_CANDIDATE` on), masks of pairs that may be nearer than `nearest`, and that may meet, and which
+    of the former is likely to be the nearest. `certain` says how far apart those are at least, eight of each shard.
 
     Args:
         face_a, face_b: the first triangle of the shape of each body.

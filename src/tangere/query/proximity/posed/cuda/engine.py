@@ -37,7 +37,7 @@ class CudaSearch:
             if needed > workspace.capacity:
                 return Told(needed, 0, 0)
             contacts = gather_in_order(found, needed, count, workspace.first, columns)
-            launch(describe_contacts, contacts, [shapes, queries], [columns], device=device)
+            launch(describe_contacts, contacts, [shapes, queries, found], [columns], device=device)
             return Told(needed, contacts, int(np.max(results.status.numpy()[:count], initial=0)))
 
         return run

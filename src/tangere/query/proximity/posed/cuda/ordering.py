@@ -15,7 +15,7 @@ wp.set_module_options(SOUND)
 
 
 def gather_in_order(found: Any, count: int, pairs: int, starts: wp.array, columns: Any) -> int:
-    """Write pair, key and triangle of the contacts among `count` found ones, and where those of each pair begin.
+    """Write pair, key and place of the contacts among `count` found ones, and where those of each pair begin.
 
     Returns:
         How many contacts there are.
@@ -24,10 +24,8 @@ def gather_in_order(found: Any, count: int, pairs: int, starts: wp.array, column
     if count == 0:
         starts.zero_()
         return 0
-    places = wp.empty(count, dtype=wp.int32, device=device)
     of_pair = wp.empty(count, dtype=wp.int32, device=device)
-    launch(_number, count, [], [places], device=device)
-    places = sort_pairs(found.keys[:count], places, KEY_BITS)[1]
+    places = sort_pairs(found.keys[:count], found.places[:count], KEY_BITS)[1]
     launch(_pick, count, [found, places], [of_pair], device=device)
     of_pair, places = sort_pairs(of_pair, places)
     fresh = wp.empty(count, dtype=wp.int32, device=device)
@@ -36,12 +34,6 @@ def gather_in_order(found: Any, count: int, pairs: int, starts: wp.array, column
     launch(_gather, count, [found, of_pair, places, fresh, rows], [columns], device=device)
     launch(_begin_of_pairs, pairs + 1, [columns, contacts], [starts], device=device)
     return contacts
-
-
-@wp.kernel
-def _number(first: int, places: wp.array[wp.int32]):
-    k = first + wp.tid()
-    places[k] = k
 
 
 @wp.kernel
@@ -79,14 +71,15 @@ def _gather(
     """The first of each run, with the smallest triangle of all of it."""
     k = first + wp.tid()
     if fresh[k] == 1:
-        face = found.faces[places[k]]
+        place = places[k]
         last = k + 1
         while last < places.shape[0] and fresh[wp.min(last, places.shape[0] - 1)] == 0:
-            face = wp.min(face, found.faces[places[last]])
+            if found.faces[places[last]] < found.faces[place]:
+                place = places[last]
             last += 1
         columns.pair[rows[k]] = of_pair[k]
-        columns.key[rows[k]] = found.keys[places[k]]
-        columns.feature_b[rows[k]] = face
+        columns.key[rows[k]] = found.keys[place]
+        columns.feature_b[rows[k]] = place
 
 
 @wp.kernel
