@@ -18,7 +18,7 @@ from tangere.query.proximity.posed.details import PosedColumns
 from tangere.query.proximity.posed.leaf import Appended
 from tangere.query.proximity.posed.narrow_phase import Touch
 from tangere.query.proximity.posed.traversal import PairQueries, PairResults
-from tangere.runtime import COUNTER_STRIDE, CapacityError
+from tangere.runtime import COUNTER_STRIDE, CapacityError, device_of
 
 #: Contacts to allow for at first, by each shard.
 _START = 512
@@ -76,7 +76,9 @@ class PosedWorkspace:
             self._host[name][:count] = rows
             if self.device.is_cuda and count:
                 wp.copy(array, wp.array(self._host[name][:count], dtype=array.dtype, device="cpu"), count=count)
-        elif self.device.is_cpu and rows.device.is_cpu and rows.is_contiguous:  # a tenth of the time of a copy by Warp
+        elif (
+            self.device.is_cpu and device_of(rows).is_cpu and rows.is_contiguous
+        ):  # a tenth of the time of a copy by Warp
             ctypes.memmove(array.ptr, rows.ptr, count * wp.types.type_size_in_bytes(array.dtype))
         elif count:
             wp.copy(array, rows, count=count)

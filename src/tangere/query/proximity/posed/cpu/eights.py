@@ -17,29 +17,26 @@ import warp as wp
 from tangere.bvh.obb import ObbTree
 from tangere.shape.mesh import Mesh
 
-#: Rows of eight numbers in a node: centres, half sizes, axes.
-ROWS_OF_NODE = 15
-_LANES = 8
+#: Rows of eight numbers in a node: centres, half sizes, axes, radii, and what each box opens into.
+ROWS_OF_NODE, RADIUS, OPENS = 17, 15, 16
+LANES = 8
 #: The half size of a box that is none: it is apart from everything.
 _NONE = -1.0e30
 
 
 @wp.struct
 class EightTables:
-    """The eights of all shapes, one after the other; nodes count through all shapes."""
+    """The eights of all shapes, one after the other; a shape begins with a node that holds its root alone."""
 
-    rows: wp.array[wp.float32]  # 15 rows of 8 for each node of eight
-    lanes: wp.array[wp.int32]  # the boxes of a node of eight, -1 for none
-    node: wp.array[wp.int32]  # the node of eight that each box opens into, -1 for a triangle
+    rows: wp.array[wp.float32]  # 17 rows of 8 for each node; the last are int32: a node, or -1 - triangle
+    first: wp.array[wp.int32]  # the first node of each shape
 
 
 @dataclass(frozen=True, eq=False)
 class ObbEights:
     """The eights of one tree."""
 
-    rows: np.ndarray  #: (k, 15, 8) float32
-    lanes: np.ndarray  #: (k, 8) int32: nodes of the tree, -1 for none
-    node: np.ndarray  #: (n,) int32: which one each node of the tree opens into, -1 for a leaf
+    rows: np.ndarray  #: (k, 17, 8) float32
 
     @staticmethod
     def of(mesh: Mesh) -> ObbEights:
@@ -52,34 +49,30 @@ class ObbEights:
 
 def eight_tables(meshes: Sequence[Mesh]) -> Any:
     """`EightTables` of distinct meshes, in order."""
-    each = [ObbEights.of(mesh) for mesh in meshes]
-    nodes = np.cumsum([0] + [len(eights.node) for eights in each])
-    wide = np.cumsum([0] + [len(eights.lanes) for eights in each])
-
-    def counted(parts: list[np.ndarray], starts: np.ndarray) -> wp.array:
-        moved = [np.where(part < 0, -1, part + start).ravel() for part, start in zip(parts, starts, strict=False)]
-        return wp.array(np.concatenate(moved).astype(np.int32), dtype=wp.int32, device="cpu")
-
+    each = [ObbEights.of(mesh).rows for mesh in meshes]
+    first = np.cumsum([0] + [len(rows) for rows in each[:-1]]).astype(np.int32)
+    joined = np.concatenate(each)
+    opens, number = joined[:, OPENS].view(np.int32), np.repeat(first, [len(rows) for rows in each])
+    opens[:] = np.where(opens < 0, opens, opens + number[:, None])
     tables: Any = EightTables()
-    tables.rows = wp.array(np.concatenate([eights.rows.ravel() for eights in each]), dtype=wp.float32, device="cpu")
-    tables.lanes = counted([eights.lanes for eights in each], nodes)
-    tables.node = counted([eights.node for eights in each], wide)
+    tables.rows = wp.array(joined.ravel(), dtype=wp.float32, device="cpu")
+    tables.first = wp.array(first, dtype=wp.int32, device="cpu")
     return tables
 
 
 def _collapsed(records: np.ndarray) -> ObbEights:
-    """Level by level, all nodes of eight of a level at once."""
+    """Level by level, all nodes of a level at once."""
     right, radius = records["right"], records["radius"]
-    node = np.full(len(records), -1, np.int32)
-    levels: list[np.ndarray] = []
-    opened = np.flatnonzero(right[:1] >= 0)
-    made = 0
+    node = np.full(len(records), -1, np.int32)  # what each box opens into
+    root = np.full((1, LANES), -1, np.int32)
+    root[0, 0] = 0
+    levels, opened, made = [root], np.flatnonzero(right[:1] >= 0), 1
     while len(opened):
         node[opened] = made + np.arange(len(opened))
         made += len(opened)
-        lanes = np.full((len(opened), _LANES), -1, np.int32)
+        lanes = np.full((len(opened), LANES), -1, np.int32)
         lanes[:, 0], lanes[:, 1] = opened + 1, right[opened]
-        for place in range(2, _LANES):
+        for place in range(2, LANES):
             inner = (lanes >= 0) & (right[lanes] >= 0)
             largest = np.where(inner, radius[lanes], -1.0).argmax(axis=1)
             rows = np.flatnonzero(inner.any(axis=1))
@@ -89,10 +82,12 @@ def _collapsed(records: np.ndarray) -> ObbEights:
         levels.append(lanes)
         inner = lanes[lanes >= 0]
         opened = inner[right[inner] >= 0]
-    lanes = np.concatenate(levels) if levels else np.zeros((0, _LANES), np.int32)
-    rows = np.zeros((len(lanes), ROWS_OF_NODE, _LANES), np.float32)
+    lanes = np.concatenate(levels)
     boxes, used = records[lanes], (lanes >= 0)[:, None]
+    rows = np.zeros((len(lanes), ROWS_OF_NODE, LANES), np.float32)
     rows[:, 0:3] = np.swapaxes(boxes["centre"], 1, 2)
     rows[:, 3:6] = np.where(used, np.swapaxes(boxes["half"], 1, 2), np.float32(_NONE))
-    rows[:, 6:15] = boxes["axes"].transpose(0, 3, 2, 1).reshape(-1, 9, _LANES)
-    return ObbEights(rows, lanes, node)
+    rows[:, 6:15] = boxes["axes"].transpose(0, 3, 2, 1).reshape(-1, 9, LANES)
+    rows[:, RADIUS] = boxes["radius"]
+    rows[:, OPENS].view(np.int32)[:] = np.where(node[lanes] >= 0, node[lanes], -1 - boxes["triangle"])
+    return ObbEights(rows)

@@ -12,7 +12,7 @@ from tangere.query.proximity.posed.cpu.eights import EightTables
 from tangere.query.proximity.posed.cpu.simd_descent import FIRST_LEAF, begin_descent, next_leaves
 from tangere.query.proximity.posed.cpu.simd_leaves import FIRST_CANDIDATE, list_candidates
 from tangere.query.proximity.posed.leaf import Appended, consider, least_of_interest, nearest_so_far
-from tangere.query.proximity.posed.shapes import FACE, NODE, ShapeTables
+from tangere.query.proximity.posed.shapes import FACE, ShapeTables
 from tangere.query.proximity.posed.traversal import PairQueries, PairResults, begin_pair, end_pair
 from tangere.runtime import SOUND
 
@@ -45,8 +45,9 @@ def find_constraints_in_eights(
     so_far = search.so_far
     leaves = int(0)
     if search.status == 0:
-        begin_descent(base_a[NODE], base_b[NODE], shard, scratch)
-        leaves = next_leaves(shapes.nodes, eights, frame.turn, frame.shift, slack, shard, scratch)
+        bodies = queries.pairs[pair]
+        begin_descent(eights, shapes.shape[bodies[0]], shapes.shape[bodies[1]], shard, scratch)
+        leaves = next_leaves(eights.rows, frame.turn, frame.shift, slack, shard, scratch)
     begin = int(0)
     while begin < leaves:
         listed = list_candidates(
@@ -87,6 +88,6 @@ def find_constraints_in_eights(
         begin += 8
         if begin >= leaves:
             begin = 0
-            leaves = next_leaves(shapes.nodes, eights, frame.turn, frame.shift, slack, shard, scratch)
+            leaves = next_leaves(eights.rows, frame.turn, frame.shift, slack, shard, scratch)
     search.so_far = so_far
     end_pair(search, pair, shard, out, results)
