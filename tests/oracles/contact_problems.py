@@ -98,6 +98,65 @@ class Problem:
         r = solved.impulse
         return float((np.linalg.norm(r - project(r - u / d[:, None], mu), axis=1) * d).max(initial=0.0))
 
+    def frictionless(self) -> np.ndarray:
+        """Velocities (6 n,) without friction, by SciPy's non-negative least squares.
+
+        Without bias as the nearest point of a cone, else by least-distance programming, where that routine now and then
+        stops too early on redundant rows: so the answer is checked.
+        """
+        from scipy.optimize import nnls
+
+        j, inverse = self.jacobian[::3], self.inverse_mass
+        factor = np.zeros_like(inverse)
+        for at in range(0, len(inverse), 3):
+            values, axes = np.linalg.eigh(inverse[at : at + 3, at : at + 3])
+            factor[at : at + 3, at : at + 3] = axes * np.sqrt(np.maximum(values, 0.0))
+        rows = j @ factor
+        lack = -self.bias[::3] - j @ self.free
+        scale = lack.max(initial=0.0)
+        if scale <= 0.0:
+            return self.free
+        if not self.bias.any():
+            start = -np.linalg.lstsq(factor, self.free, rcond=None)[0]
+            answer = self.free + factor @ rows.T @ nnls(rows.T, start, maxiter=100 * len(rows))[0]
+        else:
+            system = np.vstack([rows.T, lack[None] / scale])
+            target = np.eye(len(system))[-1]
+            rest = system @ nnls(system, target, maxiter=100 * system.shape[1])[0] - target
+            answer = self.free - scale * factor @ (rest[:-1] / rest[-1])
+        assert (j @ answer + self.bias[::3]).min() >= -1e-10
+        return answer
+
+    def by_clarabel(self, tolerance: float = 1e-9) -> Solved:
+        """Convex friction by Clarabel, an interior-point solver of cone programs."""
+        import clarabel
+        from scipy import sparse
+
+        mu, mass = self.friction, np.linalg.inv(self.inverse_mass)
+        scale = sparse.diags(np.stack([np.ones_like(mu), mu, mu], axis=1).reshape(-1))
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        solution = clarabel.DefaultSolver(
+            sparse.triu(mass).tocsc(),
+            -(mass @ self.free),
+            sparse.csc_matrix(-(scale @ self.jacobian)),
+            scale @ self.bias,
+            [clarabel.SecondOrderConeT(3)] * len(mu),
+            settings,
+        ).solve()
+        impulse = (scale @ np.array(solution.z)).reshape(-1, 3)
+        return Solved(np.array(solution.x).reshape(-1, 6), impulse, np.zeros(0), solution)
+
+    def kinetic_energy(self, velocity: np.ndarray) -> float:
+        """Of bodies that move."""
+        energy = 0.0
+        for b, v in enumerate(velocity.reshape(-1, 6)):
+            if self.bodies["inverse_mass"][b] > 0.0:
+                energy += 0.5 * v[:3] @ v[:3] / self.bodies["inverse_mass"][b]
+                energy += 0.5 * v[3:] @ np.linalg.pinv(self.bodies["inverse_inertia"][b]) @ v[3:]
+        return float(energy)
+
     def unbalance(self, solved: Solved) -> float:
         """How far Newton's law is from holding [m/s]."""
         impulses = self.jacobian.T @ solved.impulse.reshape(-1)
@@ -141,6 +200,47 @@ def tower(count: int, friction: float = 0.5) -> Problem:
             "bias": np.zeros((4 * count, 3)),
         },
     )
+
+
+def wall(high: int, wide: int, friction: float = 0.4) -> Problem:
+    """Bricks in running bond, four contacts with each of two below, that begin to fall and to shift."""
+    place = [(2.0 * i + j % 2, 0.5 + j) for j in range(high) for i in range(wide)]
+    bodies = boxes(len(place), (2.0, 1.0, 1.0))
+    bodies["velocity"][:, 2] = -FALL
+    bodies["velocity"][:, 0] = 0.05 * np.sin(1.0 + np.arange(len(place)))
+    found = []
+    for j in range(high):
+        for i in range(wide):
+            for half in (0, 1):
+                below = i - 1 + half + j % 2
+                if j and not 0 <= below < wide:
+                    continue
+                x = place[j * wide + i][0] - 1.0 + half
+                under = (j - 1) * wide + below if j else -1
+                found += [(j * wide + i, under, x + dx, dy, float(j)) for dx in (0.0, 1.0) for dy in (-0.5, 0.5)]
+    rows = np.array(found)
+    a, b, points = rows[:, 0].astype(int), rows[:, 1].astype(int), rows[:, 2:]
+    centre = np.array([[x, 0.0, z] for x, z in place])
+    count = len(rows)
+    columns = {"body_a": a, "body_b": b, "frame": np.tile(frames([[0.0, 0.0, 1.0]]), (count, 1, 1))}
+    columns |= {"arm_a": points - centre[a], "arm_b": np.where(b[:, None] >= 0, points - centre[b], 0.0)}
+    return Problem(bodies, columns | {"friction": np.full(count, friction), "bias": np.zeros((count, 3))})
+
+
+def dimple(contacts: int, friction: float = 0.3, seed: int = 0) -> Problem:
+    """One body in a hollow: many contacts, six ways to move."""
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(-1.0, 1.0, (contacts, 2))
+    points = np.column_stack([q, 0.1 * (q * q).sum(axis=1)])
+    normals = np.column_stack([-0.2 * q, np.ones(contacts)])
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    bodies = boxes(1, (2.0, 2.0, 1.0), 5.0)
+    bodies["velocity"][0] = [0.05, 0.02, -FALL, 0.02, -0.05, 0.1]
+    bias = np.zeros((contacts, 3))
+    bias[:, 0] = rng.uniform(0.0, 1e-3, contacts)
+    columns = {"body_a": np.zeros(contacts, int), "body_b": np.full(contacts, -1), "arm_a": points - [0.0, 0.0, 0.5]}
+    columns |= {"arm_b": np.zeros((contacts, 3)), "frame": frames(normals), "bias": bias}
+    return Problem(bodies, columns | {"friction": np.full(contacts, friction)})
 
 
 def heap(contacts: int, friction: float = 0.5, seed: int = 0) -> Problem:

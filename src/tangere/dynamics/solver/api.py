@@ -178,7 +178,8 @@ class Solver(NonCopyable):
             opening.most = min(self.sweeps, ROUND_SWEEPS) if self.law == "coulomb" else 0
         interior.tolerance, interior.iterations = 0.1 * self.tolerance, MOST_ITERATIONS
         interior.rounds, interior.sweeps, interior.headway = ROUNDS, ROUND_SWEEPS, HEADWAY
-        interior.good, interior.convex = GOOD, self.law == "convex"
+        interior.good = GOOD if self.method == "auto" else self.tolerance
+        interior.convex = self.law == "convex"
         return opening, polishing, interior
 
     def _prepared(self, bodies: Any, contacts: Any, joints: Any, counts: tuple[int, int, int]) -> dict:

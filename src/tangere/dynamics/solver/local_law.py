@@ -20,8 +20,9 @@ wp.set_module_options(SOUND)
 
 #: Newton steps for the direction of sliding before the circle is searched.
 NEWTON_STEPS = wp.constant(12)
-#: Directions that are tried in that search.
+#: Directions that are tried in that search; roots that lie as near together as with large friction need the finer one.
 DIRECTIONS = wp.constant(32)
+FINE_DIRECTIONS = wp.constant(1024)
 
 
 @wp.func
@@ -100,14 +101,14 @@ def newton_direction(start: wp.vec2d, q: wp.vec3d, d: wp.mat33d, mu: wp.float64)
 
 
 @wp.func
-def searched_direction(q: wp.vec3d, d: wp.mat33d, mu: wp.float64) -> wp.vec3d:
+def searched_direction(q: wp.vec3d, d: wp.mat33d, mu: wp.float64, directions: int) -> wp.vec3d:
     """A root of the sliding equation anywhere on the circle; the last number is 0 if there is none."""
     best = wp.vec3d(wp.float64(1.0), wp.float64(0.0), wp.float64(0.0))
     k = int(0)
-    while k < DIRECTIONS and best[2] == wp.float64(0.0):
-        angle = wp.float64(k) * wp.float64(6.283185307179586) / wp.float64(DIRECTIONS)
+    while k < directions and best[2] == wp.float64(0.0):
+        angle = wp.float64(k) * wp.float64(6.283185307179586) / wp.float64(directions)
         low = wp.vec2d(wp.cos(angle), wp.sin(angle))
-        next = angle + wp.float64(6.283185307179586) / wp.float64(DIRECTIONS)
+        next = angle + wp.float64(6.283185307179586) / wp.float64(directions)
         high = wp.vec2d(wp.cos(next), wp.sin(next))
         if sliding_equation(low, q, d, mu)[0] <= wp.float64(0.0):
             if sliding_equation(high, q, d, mu)[0] >= wp.float64(0.0):
@@ -141,7 +142,9 @@ def contact_impulse(q: wp.vec3d, last: wp.vec3d, d: wp.mat33d, inverse: wp.mat33
     if size > wp.float64(0.0):
         c = newton_direction(start / size, q, d, mu)
     if c[2] == wp.float64(0.0):
-        c = searched_direction(q, d, mu)
+        c = searched_direction(q, d, mu, DIRECTIONS)
+    if c[2] == wp.float64(0.0):
+        c = searched_direction(q, d, mu, FINE_DIRECTIONS)
     low = d[0, 0] + mu * (d[0, 1] * c[0] + d[0, 2] * c[1])
     if c[2] == wp.float64(0.0) or low <= wp.float64(0.0):  # at rounding level: the frictionless impulse
         return wp.vec3d(-q[0] / d[0, 0], wp.float64(0.0), wp.float64(0.0))
