@@ -200,7 +200,7 @@ def _facets(corners: np.ndarray) -> int:
 
 
 def parts_beside_plane(points, corners, neighbours, origin, normal) -> int:
-    """Connected parts of the body without a plane, exactly: pieces of simplices, joined where facets reach that side."""
+    """Connected parts of the body without a plane: pieces of simplices, joined where facets reach that side."""
     height = (points - origin) @ normal
     count = len(corners)
     has = np.stack([(height[corners] > 0.0).any(axis=1), (height[corners] < 0.0).any(axis=1)], axis=1)

@@ -53,12 +53,11 @@ def cut_along(body: SimplicialComplex, lines: list[np.ndarray], *, end: bool = T
 
 
 def random_cuts(cases: range) -> tuple[int, int, int]:
-    """Cut bodies by random strokes, all checked; steps, curved cuts right through, and how many of those part nothing."""
+    """Cut bodies by random strokes, all checked; steps, curved cuts through, and how many of those part nothing."""
     steps = through = joined = 0
     for case in cases:
         rng = np.random.default_rng(case)
-        points, tets = (block, torus, lambda: blob(rng))[case % 3]()
-        body = SimplicialComplex(points, tets)
+        body = SimplicialComplex(*(block(), torus())[case % 3] if case % 3 < 2 else blob(rng))
         whole = examined(body)
         assert not whole.faults
         for _ in range(int(rng.integers(1, 4))):
@@ -81,7 +80,7 @@ def random_cuts(cases: range) -> tuple[int, int, int]:
 
 @pytest.mark.feature("F-L-46", "F-L-48")
 def test_random_progressive_cuts_leave_valid_bodies(effort) -> None:
-    steps, _, joined = random_cuts(range(effort(12, least=3)))
+    steps, _, joined = random_cuts(range(effort(9, least=3)))
     assert steps > 100
     assert joined == 0
 

@@ -27,7 +27,7 @@ from tangere.soft.cutting.complex_arrays import (
     CutOptions,
     begin_step,
 )
-from tangere.soft.cutting.labels import find_label, is_on, put_on, side_of_vertex
+from tangere.soft.cutting.labels import find_label, is_on, passed_side, put_on, set_side, side_of_vertex
 from tangere.soft.cutting.opening import open_around
 from tangere.soft.cutting.primitives import bisect, find_ring, find_star, leaves_altitude
 from tangere.soft.cutting.snapping import (
@@ -114,6 +114,13 @@ def divide_undecided(c: ComplexArrays, t: int, v: int, guesses: int, options: Cu
             q = corners[k]
     if p < 0 or q < 0:
         return False
+    if (passed_side(c, p) == 0) != (passed_side(c, q) == 0):
+        # The blade knows the one, and passed nothing on the way to the other: that was a wrong guess.
+        if passed_side(c, p) == 0:
+            set_side(c, p, -1, 0)
+        else:
+            set_side(c, q, 1, 0)
+        return True
     find_ring(c, p, q)
     if on < c.size - 2 or level >= guesses:
         for z in range(c.lengths[RING]):

@@ -128,7 +128,7 @@ def give_label(c: ComplexArrays, t: int, side: int):
 
 @wp.func
 def side_by_vertices(c: ComplexArrays, t: int, sure: wp.float64) -> int:
-    """Of a simplex that has a vertex off the cut; 0 if it has some on both sides, or doubtful ones. Kept when it is known.
+    """Of a simplex that has a vertex off the cut; 0 if it has some on both sides, or doubtful ones; kept when known.
 
     A vertex of which the blade passed no edge is where it is over the cut at the other corners, if it is as high as
     `sure`: nearer the blade may still pass it.

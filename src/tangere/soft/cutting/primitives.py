@@ -135,7 +135,7 @@ def is_pinched(c: ComplexArrays, p: int, q: int) -> bool:
     if chains < 2:
         return False
     pinched = bool(False)
-    for i in range(chains):  # what is joined at p: the number of the first chain it is joined to
+    for _ in range(chains):  # what is joined at p: the number of the first chain it is joined to
         push(c, CHAINS, -1)
     for i in range(chains):
         if c.lists[CHAINS, chains + i] < 0:
@@ -206,7 +206,7 @@ def leaves_altitude(c: ComplexArrays, p: int, q: int, s: wp.float64, least: wp.f
 
 @wp.func
 def facet_normal(c: ComplexArrays, t: int, k: int) -> wp.vec3d:
-    """The normal of a facet of a tetrahedron, or along the edge in a sheet; its length is twice the area, or the length."""
+    """The normal of a facet of a tetrahedron, twice its area long; in a sheet the edge itself."""
     corners = c.corners[t]
     i = (k + 1) % c.size
     j = (k + 2) % c.size
