@@ -3,8 +3,10 @@
 from tangere.needle.anatomy import Anatomy, Membrane, Vessel
 from tangere.needle.instrument import Bevel, Needle
 from tangere.needle.kinematic import KinematicSimulation, Particles, Tip
+from tangere.needle.simulation import ShaftParticles, Simulation
 from tangere.needle.tip_frame import TipFrame, duty_cycled
 from tangere.needle.tip_refinement import RefinementReport
+from tangere.needle.tissue import Tissue
 
 __all__ = [
     "Anatomy",
@@ -14,8 +16,11 @@ __all__ = [
     "Needle",
     "Particles",
     "RefinementReport",
+    "ShaftParticles",
+    "Simulation",
     "Tip",
     "TipFrame",
+    "Tissue",
     "Vessel",
     "duty_cycled",
 ]

@@ -2,6 +2,7 @@
 
 from tangere.soft import scenes
 from tangere.soft.body import Body
+from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.drawing import (
     CAMERA,
     CONTACT_COLOURS,
@@ -17,6 +18,7 @@ from tangere.soft.recording import Recorder, Recording
 from tangere.soft.safe_step.truncation import TruncationReport
 from tangere.soft.simulated_body import SimulatedBody
 from tangere.soft.simulation import Simulation
+from tangere.soft.solver.rod import RodArrays, rod_arrays
 from tangere.soft.step import StepPipeline
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "Energy",
     "Recorder",
     "Recording",
+    "RodArrays",
+    "RowArrays",
     "SimulatedBody",
     "Simulation",
     "StepPipeline",
@@ -36,5 +40,6 @@ __all__ = [
     "boxes_and_cells",
     "contact_points",
     "extent_of",
+    "rod_arrays",
     "scenes",
 ]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.runtime import PreparedLaunch
+from tangere.runtime import PreparedLaunch, UnsupportedError
 from tangere.shape.mesh import Mesh
 from tangere.soft.contact.detection import Detection
 from tangere.soft.contact.initial_contacts import InitialContacts
@@ -32,6 +32,7 @@ from tangere.soft.solver.cpu.sweeps import CpuSweeps
 from tangere.soft.solver.cuda.sweeps import CudaSweeps
 from tangere.soft.solver.initial_guess import InitialGuess
 from tangere.soft.solver.pull import Pull
+from tangere.soft.solver.rod import RodArrays, rod_arrays
 from tangere.soft.validation import raise_not_finite
 
 #: Part of the contact distance that surfaces always keep.
@@ -111,6 +112,7 @@ class StepPipeline:
         )
         reached = self.truncation.reached if options.response == "hard" else a.dofs.x
         self._velocity = find_velocity(a, reached, self.truncation.lost_drift, self.start, dt)
+        self.rod = rod_arrays(device=device)  #: none, until one is attached
         self._prepare_sweeps()
 
     # -- phases --------------------------------------------------------------------------------------------------------
@@ -156,6 +158,15 @@ class StepPipeline:
         """Velocities follow from the moves; the step is done."""
         self._graphs("record", self._find_velocity)
         self.steps += 1
+
+    # -- what goes through bodies --------------------------------------------------------------------------------------
+
+    def attach_rod(self, rod: RodArrays) -> None:
+        """Let a rod take part in every sweep (CPU); its guides are rows that a phase appends."""
+        if self.assembly.device.is_cuda:
+            raise UnsupportedError("attach_rod: rods that bend are solved on CPU; on CUDA needles are rigid")
+        self.rod = rod
+        self._prepare_sweeps()
 
     # -- a step as a whole ---------------------------------------------------------------------------------------------
 
@@ -260,6 +271,7 @@ class StepPipeline:
 
     def _prepare_sweeps(self) -> None:
         self._graphs.invalidate()
-        kind = CudaSweeps if self.assembly.device.is_cuda else CpuSweeps
-        self.sweeps = kind(self.assembly, self.islands, self.free_motion, self.inertia, self.rows, self.options.dt)
+        arguments = [self.assembly, self.islands, self.free_motion, self.inertia, self.rows, self.options.dt]
+        cuda = self.assembly.device.is_cuda
+        self.sweeps = CudaSweeps(*arguments) if cuda else CpuSweeps(*arguments, self.rod)
         self._sweeps_capacity = self.rows.capacity

@@ -29,13 +29,14 @@ from tangere.soft.solver.cpu.dof_slices import (
 )
 from tangere.soft.solver.cpu.row_forces import ROW_FORCE, row_gap, sum_body_forces, write_row_force
 from tangere.soft.solver.cpu.team import COUNTER_ROW, next_chunk, run_team, take_chunk, wait_until_done
+from tangere.soft.solver.rod import RodArrays, accelerate_rod, record_rod, relax_rod
 
 wp.set_module_options(SOUND)
 
 #: Sweeps of one launch at most: the board has rows for so many.
 SWEEPS_PER_LAUNCH = 64
 #: Phases of a sweep besides its colours.
-OTHER_PHASES = 6
+OTHER_PHASES = 7
 #: Dofs and contacts worth a thread.
 GRAIN = 768
 #: Eights of dofs, dofs, and contacts of a chunk: about a microsecond each.
@@ -48,9 +49,16 @@ class CpuSweeps:
     """Sweeps over all dofs that move."""
 
     def __init__(
-        self, assembly: Assembly, islands: ContactIslands, y: wp.array, inertia: wp.array, rows: ContactRows, dt: float
+        self,
+        assembly: Assembly,
+        islands: ContactIslands,
+        y: wp.array,
+        inertia: wp.array,
+        rows: ContactRows,
+        dt: float,
+        rod: RodArrays,
     ) -> None:
-        """`y` is the free motion of the step, `inertia` m / dt^2."""
+        """`y` is the free motion of the step, `inertia` m / dt^2; a rod takes part in every sweep."""
         device, count, bodies = assembly.device, len(assembly.dofs.x), len(assembly.bodies)
         self._rows, self._count, self.accelerated = rows, count, True
         lanes = dof_lanes(assembly)
@@ -98,13 +106,13 @@ class CpuSweeps:
             last_x=vec4s(count),
             differences_r=vec4s(WINDOW, count),
             differences_x=vec4s(WINDOW, count),
-            dots=wp.zeros(len(slices), dtype=Dots, device=device),
+            dots=wp.zeros(len(slices) + 1, dtype=Dots, device=device),  # the last of the rod
             valid=self._valid,
             residual=zeros(2),
         )
         arguments = [self._counters, self._sweep_range, assembly.dofs.x, y, vec4s(count), vec4s(count)]
         arguments += [inertia, assembly.material.diagonal, lanes, rows.arrays]
-        arguments += [zeros(rows.capacity, ROW_FORCE), wp.zeros_like(rows.arrays.normal), sums, memory]
+        arguments += [zeros(rows.capacity, ROW_FORCE), wp.zeros_like(rows.arrays.normal), sums, memory, rod]
         self._sweep = PreparedLaunch(_sweep, arguments, device)
 
     def __call__(self, sweeps: int) -> None:
@@ -139,9 +147,11 @@ def _sweep(
     gap_before: wp.array[wp.vec3d],
     bodies: BodyColumns,
     memory: MemoryColumns,
+    rod: RodArrays,
 ):
     """Member `first` of the team."""
     parts = bodies.slices.shape[0]
+    rods = wp.min(rod.count[0], 1)
     batches = (rows.live[0] + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK
     phase = int(0)
     chunk = take_chunk(counters, phase)
@@ -165,6 +175,18 @@ def _sweep(
         return
     phase += 1
     for sweep in range(sweep_range[0], sweep_range[1]):
+        # a rod, and where it guides bodies
+        if rods == 1:
+            chunk = take_chunk(counters, phase)
+            while chunk < 1:
+                if sweep == 0:
+                    for i in range(rod.count[0]):
+                        rod.before[i] = rod.x[i]
+                relax_rod(rod, rows, x)
+                chunk = next_chunk(counters, phase)
+            if not wait_until_done(counters, phase, 1):
+                return
+        phase += 1
         # the forces of the contacts where the dofs are
         chunk = take_chunk(counters, phase)
         while chunk < batches:
@@ -244,27 +266,33 @@ def _sweep(
         if sweep_range[3] == 0 or sweep == sweep_range[2] - 1:
             slot = -1
         chunk = take_chunk(counters, phase)
-        while chunk < parts:
-            shift_and_record(chunk, slot, bodies, x, memory)
+        while chunk < parts + rods:
+            if chunk < parts:
+                shift_and_record(chunk, slot, bodies, x, memory)
+            elif slot >= 0:
+                memory.dots[parts] = record_rod(rod, slot)
             chunk = next_chunk(counters, phase)
-        if not wait_until_done(counters, phase, parts):
+        if not wait_until_done(counters, phase, parts + rods):
             return
         phase += 1
         # acceleration: every member finds the combination for itself
         if slot >= 0:
             turn = sweep % 2
             total = Dots()
-            for s in range(parts):
+            for s in range(parts + rods):
                 total += memory.dots[s]
             theta, now = mixing_coefficients(slot, total, memory.valid[turn], memory.residual[turn])
             chunk = take_chunk(counters, phase)
-            while chunk < parts:
+            while chunk < parts + rods:
                 if chunk == 0:
                     memory.valid[1 - turn] = now
                     memory.residual[1 - turn] = total[9]
-                accelerate_slice(chunk, theta, bodies, x, memory)
+                if chunk < parts:
+                    accelerate_slice(chunk, theta, bodies, x, memory)
+                else:
+                    accelerate_rod(rod, theta)
                 chunk = next_chunk(counters, phase)
-            if not wait_until_done(counters, phase, parts):
+            if not wait_until_done(counters, phase, parts + rods):
                 return
         phase += 1
     phase = counters.shape[0] - 1

@@ -1,0 +1,416 @@
+"""A needle in a soft body: it dents the surface, goes through, cuts on, is held by friction, bends, and is drawn out.
+
+Question: which force does a hand feel that pushes a needle into tissue, and where do needle and tissue go?
+Method:   in every step the base of the needle goes where it is told; particles on the shaft and the tip are guides of
+          the solver (`shaft`), the shaft is straight or an elastic rod that is solved in every sweep (`tangere.soft`).
+          After the step anchors slip where friction was at its limit; the tip cuts on through the tissue by what its
+          force is too little for (`material_points`), and leaves particles behind. Where it has been before there is a
+          channel: nothing is cut there. A membrane in the way holds the tip until it is punctured.
+Sound:    lengths of particles add up to the path, so that friction is a line and no stairs; a step is done or not done.
+Known as: needle insertion with stiffness, cutting and friction forces (DiMaio and Salcudean 2003; Okamura et al. 2004),
+          bevel-tip steering (Webster et al. 2006).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.needle.anatomy import Membrane
+from tangere.needle.instrument import Needle, unit_vector
+from tangere.needle.material_points import MaterialPoint, MaterialPoints
+from tangere.needle.shaft import GuideRows, Particle
+from tangere.needle.tissue import Tissue
+from tangere.runtime import InputError, check_kind, number, positive, three_numbers, whole
+from tangere.shape.mesh import Mesh
+from tangere.soft import Body, RodArrays, StepPipeline, rod_arrays
+from tangere.soft import Simulation as SoftSimulation
+
+#: The hold across the tip before it is in, as a part of that inside.
+_OUTSIDE = 0.2
+#: Points of the disc that carries the load before puncture.
+_PATCH_POINTS = 19
+#: A place at the very tip that still belongs to the last piece of the rod.
+_ALMOST = 1.0 - 1e-9
+
+
+@dataclass(frozen=True)
+class ShaftParticles:
+    """Points of the tissue along a needle, the entry first; usable as constraints."""
+
+    position: np.ndarray  #: (n, 3) [m] where they are now
+    rest: np.ndarray  #: (n, 3) [m] at rest
+    tet: np.ndarray  #: (n,) tetrahedron
+    weights: np.ndarray  #: (n, 4) of its corners
+    anchor: np.ndarray  #: (n,) where each is held along the shaft, from the base [m]
+    length: np.ndarray  #: (n,) of the path it stands for [m]
+    force: np.ndarray  #: (n, 3) on the needle [N]
+    sticking: np.ndarray  #: (n,) bool
+
+    def __len__(self) -> int:
+        return len(self.tet)
+
+
+class Simulation:
+    """A needle that is pushed into a soft body, and drawn out of it.
+
+    Args:
+        body: a solid that is held somewhere; or a `tangere.soft.Simulation`, and `body_number` in it.
+        entry: where the tip touches the surface at the start [m].
+        direction: where it looks there.
+        lock_length: a particle is left behind every so much of the path [m].
+        membranes: surfaces inside the body, with the force to go through.
+        nodes: of a needle that bends.
+        dt, sweeps, device, threads: of the simulation that is made of a body.
+
+    Example:
+        >>> from tangere.needle import Needle, Simulation, Tissue
+        >>> from tangere.shape.tets import solid_block
+        >>> from tangere.soft import Body
+        >>> block = solid_block((4, 4, 4), size=(0.08, 0.08, 0.06), mirrored=True)
+        >>> body = Body(block, youngs_modulus=1e4, damping=20.0, fixed=block.vertices[:, 2] < -0.029)
+        >>> start = {"entry": [0.001, 0.001, 0.03], "direction": [0, 0, -1]}
+        >>> simulation = Simulation(body, Needle(rigid=True), Tissue(), **start)
+        >>> while not simulation.inside:
+        ...     simulation.step(0.02)
+        >>> f"{np.linalg.norm(simulation.force):.2f} N"
+        '1.00 N'
+    """
+
+    def __init__(
+        self,
+        body: Body | SoftSimulation,
+        needle: Needle,
+        tissue: Tissue,
+        *,
+        entry: Any,
+        direction: Any,
+        body_number: int = 0,
+        lock_length: float = 3e-3,
+        membranes: Sequence[Membrane | Mesh] = (),
+        nodes: int = 41,
+        dt: float = 0.01,
+        sweeps: int = 20,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
+    ) -> None:
+        check_kind(needle, Needle, "needle")
+        check_kind(tissue, Tissue, "tissue")
+        if isinstance(body, SoftSimulation):
+            soft = body
+        else:
+            check_kind(body, Body, "body")
+            options = {"dt": dt, "sweeps": sweeps, "device": device, "threads": threads}
+            soft = SoftSimulation([body], gravity=(0.0, 0.0, 0.0), response="none", **options)
+        if whole(body_number, "body_number", 0) >= len(soft):
+            raise InputError(f"body_number: there is no body {body_number}; there are {len(soft)}, counted from 0")
+        body = soft.bodies[body_number]
+        if not body.is_solid:
+            raise InputError(f"Body {body.name!r} is a sheet: a needle goes through solids of tetrahedra")
+        self.needle, self.tissue, self.soft, self._number = needle, tissue, soft, body_number
+        self._first_dof = sum(len(other.shape.vertices) for other in soft.bodies[:body_number])
+        self._points = MaterialPoints(body.shape)
+        count = len(body.shape.tets)
+        self._cutting, self._friction = tissue.per_tet("cutting", count), tissue.per_tet("friction", count)
+        edges = body.shape.vertices[body.shape.edges]
+        self._edge = float(np.linalg.norm(edges[:, 0] - edges[:, 1], axis=1).mean())
+        self._grip = tissue.grip * body.youngs_modulus * self._edge
+        self._lock = positive(lock_length, "lock_length")
+        ahead, start = unit_vector(direction, "direction"), three_numbers(entry, "entry")
+        self._tip, away = self._points.nearest(start)
+        if away > 0.1 * self._edge:
+            raise InputError(f"entry: {start.tolist()} is {away:.3g} m from body {body.name!r}")
+        self._base, self._ahead, self._roll = start - needle.length * ahead, ahead, 0.0
+        self._side = np.cross(ahead, np.eye(3)[np.argmin(np.abs(ahead))])
+        self._side /= np.linalg.norm(self._side)
+        self._particles: list[Particle] = []
+        self.inside = False  #: whether the tip has gone through the surface
+        self.force = np.zeros(3)  #: of the tissue on the needle in the last step [N]
+        self.tip_force = 0.0  #: along the needle at its tip [N]
+        self._deepest = self._depth = 0.0
+        self._patch = self._disc(start, ahead)
+        self._membranes = [m if isinstance(m, Membrane) else Membrane(m) for m in membranes]
+        self._corners = [m.mesh.vertices[m.mesh.faces] for m in self._membranes]
+        self._held_by: int | None = None
+        self._pierced: set[tuple[int, int]] = set()
+        self._rod = self._make_rod(whole(nodes, "nodes", 5))
+        self._guides: GuideRows | None = None
+        self._put_phase()
+
+    def __repr__(self) -> str:
+        where = f"{self.depth:.4f} m deep" if self.inside else "outside"
+        return f"Simulation(needle {where}, {len(self._particles)} particles)"
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def step(self, advance: float, *, spin: float = 0.0) -> None:
+        """One step of the tissue while the base goes on.
+
+        Args:
+            advance: speed along the base's direction [m/s]; negative draws the needle out.
+            spin: [rad/s]; what is more than a quarter turn in a step pushes to no side.
+        """
+        speed, turn = number(advance, "advance"), number(spin, "spin")
+        if not (np.isfinite(speed) and np.isfinite(turn)):
+            raise InputError(f"advance and spin must be finite, not {advance!r} and {spin!r}")
+        dt = self.soft.dt
+        self.move(self._base + speed * dt * self._ahead, roll=self._roll + turn * dt)
+
+    def move(self, base: Any, *, roll: float | None = None) -> None:
+        """One step of the tissue with the base of the needle at another place [m]: what a hand or a script does."""
+        before = self._base, self._roll
+        shape = None if self._rod is None else self._rod.x.numpy().copy()
+        try:
+            self._base = three_numbers(base, "base")
+            turned = self._roll if roll is None else roll
+            self._spun = abs(turned - self._roll) > 0.5 * np.pi
+            self._roll = turned
+            if self._rod is not None:
+                self._rod.x.numpy()[:] += self._base - before[0]
+            self.soft.step()
+        except BaseException:
+            self._base, self._roll = before
+            if self._rod is not None:
+                self._rod.x.numpy()[:] = shape
+            raise
+        self._follow()
+
+    # -- what there is -------------------------------------------------------------------------------------------------
+
+    @property
+    def depth(self) -> float:
+        """Of the tip along its path in the tissue [m]."""
+        return self._depth
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """(n, 3) the needle from base to tip [m]."""
+        if self._rod is not None:
+            return self._rod.x.numpy().copy()
+        return np.stack([self._base, self._base + self.needle.length * self._ahead])
+
+    @property
+    def particles(self) -> ShaftParticles:
+        """The points of the tissue along the needle."""
+        vertices, parts = self.soft[self._number].positions, self._particles
+        tets, rest = self._points.tets, self._points.rest
+
+        def rows(values: list[Any], *shape: int) -> np.ndarray:
+            return np.array(values).reshape(len(parts), *shape)
+
+        return ShaftParticles(
+            position=rows([p.point.at(vertices, tets) for p in parts], 3),
+            rest=rows([p.point.at(rest, tets) for p in parts], 3),
+            tet=rows([p.point.tet for p in parts]),
+            weights=rows([p.point.weights for p in parts], 4),
+            anchor=rows([p.anchor for p in parts]),
+            length=rows([p.length for p in parts]),
+            force=rows([p.force for p in parts], 3),
+            sticking=rows([p.sticking for p in parts]).astype(bool),
+        )
+
+    @property
+    def tip_rest(self) -> np.ndarray:
+        """(3,) the point of the tissue at the tip, at rest [m]."""
+        return self._tip.at(self._points.rest, self._points.tets)
+
+    # -- a step --------------------------------------------------------------------------------------------------------
+
+    def _make_rod(self, nodes: int) -> RodArrays | None:
+        if self.needle.rigid:
+            return None
+        along = np.linspace(0.0, self.needle.length, nodes)[:, None]
+        mass = self.soft.bodies[self._number].vertex_mass.mean()
+        room = int(self.needle.length / self._lock) + _PATCH_POINTS + 8
+        line = self._base + along * self._ahead
+        return rod_arrays(line, bending=self.needle.bending_stiffness, weight=mass, room=4 * room)
+
+    def _put_phase(self) -> None:
+        """Append the rows of the needle before the tissue is solved."""
+        phases, names = self.soft.phases, list(self.soft.phases)
+        later = {name: phases.pop(name) for name in names[names.index("solve") :]}
+        name = "needle"
+        while name in phases:
+            name += " "
+        phases[name] = self._append_rows
+        phases.update(later)
+
+    def _append_rows(self, pipeline: StepPipeline) -> None:
+        if self._guides is None:
+            dofs = pipeline.assembly.dofs
+            self._guides = GuideRows(pipeline.assembly.device, self._number, self._first_dof, dofs.free)
+            anchored = pipeline.islands.anchored.numpy().copy()
+            anchored[self._number] = 1  # a push from outside: its momentum is not known in advance
+            pipeline.islands.anchored.assign(anchored)
+            if self._rod is not None:
+                pipeline.attach_rod(self._rod)
+        points, places, guide = self._laws()
+        aim, tangent = self._lines(places)
+        if not self.inside and len(self._patch):
+            aim = aim + np.array([offset for _, offset in self._patch])
+        tets = np.array([self._points.tets[p.tet] for p in points])
+        self._guides.set(tets, np.array([p.weights for p in points]), aim, tangent, guide)
+        if self._rod is not None:
+            held = len(points) if self.inside else 0
+            self._rod.count.numpy()[1:] = pipeline.rows.count, held
+            self._rod.place.numpy()[: len(places)] = places
+            self._rod.base.numpy()[:] = self._base, self._base + self._rod.spacing * self._ahead
+            self._rod.push.numpy()[0] = self._bevel_force()
+        pipeline.rows.append(len(points), self._guides.write)
+
+    def _laws(self) -> tuple[list[MaterialPoint], np.ndarray, np.ndarray]:
+        """The points that are held, where along the needle, and the guides: across, along, at most, only pushing."""
+        k, tip_place = self._grip, self.needle.length * _ALMOST
+        if not self.inside:
+            disc = [point for point, _ in self._patch] or [self._tip]
+            share = k / len(disc)
+            most = self.tissue.puncture if not self._patch else np.inf
+            law = np.tile([_OUTSIDE * share, share, min(most, 1e300), 1.0], (len(disc), 1))
+            return disc, np.full(len(disc), tip_place), law
+        law = [[k, k, p.friction * p.length, 0.0] for p in self._particles]
+        law.append([k, k, self._tip_limit(), 1.0])
+        places = np.array([p.anchor for p in self._particles] + [tip_place])
+        return [p.point for p in self._particles] + [self._tip], places, np.array(law)
+
+    def _tip_limit(self) -> float:
+        """What the tip can push before it goes on [N]."""
+        if self._held_by is not None:
+            force = self._membranes[self._held_by].puncture
+            return self.tissue.puncture if force is None else force
+        if self._depth < self._deepest - 1e-9:
+            return 0.0  # in its own channel
+        return float(self._cutting[self._tip.tet])
+
+    def _lines(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Points and tangents of the needle at places along it."""
+        if self._rod is None:
+            return self._base + places[:, None] * self._ahead, np.tile(self._ahead, (len(places), 1))
+        nodes, spacing = self._rod.x.numpy(), self._rod.spacing
+        i = np.clip((places / spacing).astype(int), 0, len(nodes) - 2)
+        way = nodes[i + 1] - nodes[i]
+        tangent = way / np.linalg.norm(way, axis=1, keepdims=True)
+        return nodes[i] + (places / spacing - i)[:, None] * way, tangent
+
+    def _bevel_force(self) -> np.ndarray:
+        """The push of a bevel tip to the side [N]: a part of what cutting takes, and none where it spins fast."""
+        bevel = self.needle.tip
+        if bevel is None or not self.inside or self._spun:
+            return np.zeros(3)
+        nodes = self._rod.x.numpy()
+        ahead = nodes[-1] - nodes[-2]
+        ahead /= np.linalg.norm(ahead)
+        side = np.cos(self._roll) * self._side + np.sin(self._roll) * np.cross(self._ahead, self._side)
+        side = side - (side @ ahead) * ahead
+        return bevel.force * min(self.tip_force, float(self._cutting[self._tip.tet])) * side / np.linalg.norm(side)
+
+    def _follow(self) -> None:
+        """After a step: forces, anchors that slip, and a tip that goes on."""
+        vertices, tets, k = self.soft[self._number].positions, self._points.tets, self._grip
+        points, places, guide = self._laws()
+        aim, tangent = self._lines(places)
+        if not self.inside and self._patch:
+            aim = aim + np.array([offset for _, offset in self._patch])
+        here = np.array([point.at(vertices, tets) for point in points])
+        offset = here - aim
+        along = (offset * tangent).sum(axis=1)
+        pushing = (guide[:, 3] == 0.0) | (along < 0.0)
+        held = np.where(pushing, np.clip(guide[:, 1] * along, -guide[:, 2], guide[:, 2]), 0.0)
+        forces = held[:, None] * tangent + guide[:, :1] * (offset - along[:, None] * tangent)
+        self.force = forces.sum(axis=0)
+        if not self.inside:
+            self.tip_force = float(-held.sum())
+            if self.tip_force >= self.tissue.puncture * (1.0 - 1e-9):
+                self._go_in()
+            return
+        slipped = along - held / guide[:, 1]
+        for particle, force, slip in zip(self._particles, forces, slipped, strict=False):
+            particle.force, particle.sticking = force, slip == 0.0
+            particle.anchor += slip
+        self.tip_force = float(-held[-1])
+        over = -along[-1] - guide[-1, 2] / k
+        if along[-1] > 0.0:
+            self._draw_back(vertices, -along[-1] * tangent[-1])
+        elif over > 0.0:
+            self._cut_on(vertices, over * tangent[-1])
+
+    def _go_in(self) -> None:
+        self.inside, self._patch = True, []
+        self._deposit()
+
+    def _deposit(self) -> None:
+        friction = float(self._friction[self._tip.tet])
+        self._particles.append(Particle(self._tip, self.needle.length * _ALMOST, 0.0, friction))
+
+    def _cut_on(self, vertices: np.ndarray, step: np.ndarray) -> None:
+        """The tip goes on by a step [m], up to the first membrane in its way."""
+        before = self.tip_rest
+        if self._held_by is not None:
+            self._pierced.add((self._held_by, len(self._particles)))
+            self._held_by = None
+            free = True
+        else:
+            free = False
+        tip, _ = self._points.advance(self._tip, vertices, step)
+        after = tip.at(self._points.rest, self._points.tets)
+        if not free and self._depth >= self._deepest - 1e-9:
+            part, membrane = self._membrane_between(before, after)
+            if membrane is not None:
+                tip, _ = self._points.advance(self._tip, vertices, part * step)
+                self._held_by = membrane
+        self._tip = tip
+        self._measure()
+        if self._particles[-1].length >= self._lock:
+            self._deposit()
+        self._deepest = max(self._deepest, self._depth)
+
+    def _draw_back(self, vertices: np.ndarray, step: np.ndarray) -> None:
+        """The tip goes back; particles that it leaves are let go."""
+        self._held_by = None
+        self._tip, within = self._points.advance(self._tip, vertices, step)
+        keep = [p for p in self._particles if p.anchor < self.needle.length]
+        if not within or not keep:
+            self.inside, self._particles, self._depth = False, [], 0.0
+            return
+        self._particles = keep
+        self._measure()
+
+    def _measure(self) -> None:
+        """Lengths of the path: the last particle stands for all up to the tip."""
+        rest, tets = self._points.rest, self._points.tets
+        last = self._particles[-1]
+        last.length = float(np.linalg.norm(self.tip_rest - last.point.at(rest, tets)))
+        self._depth = sum(p.length for p in self._particles)
+
+    def _membrane_between(self, a: np.ndarray, b: np.ndarray) -> tuple[float, int | None]:
+        """The part of the way from a to b, at rest, up to the first membrane, and which it is."""
+        best, which = 2.0, None
+        for membrane, corners in enumerate(self._corners):
+            p, q, r = corners.transpose(1, 0, 2)
+            normal = np.cross(q - p, r - p)
+            one, other = ((normal * (x - p)).sum(axis=1) for x in (a, b))
+            crossing = np.flatnonzero((one > 0.0) != (other > 0.0))
+            for k in crossing:
+                part = one[k] / (one[k] - other[k])
+                x = a + part * (b - a)
+                sides = [normal[k] @ np.cross(t - s, x - s) for s, t in ((p[k], q[k]), (q[k], r[k]), (r[k], p[k]))]
+                if min(sides) >= 0.0 and part < best:
+                    best, which = part, membrane
+        return best, which
+
+    def _disc(self, start: np.ndarray, ahead: np.ndarray) -> list[tuple[MaterialPoint, np.ndarray]]:
+        """Points of the surface on a disc around the entry, and where they are from it: they share the load."""
+        if self.tissue.patch == 0.0:
+            return []
+        x = np.cross(ahead, np.eye(3)[np.argmin(np.abs(ahead))])
+        x /= np.linalg.norm(x)
+        y = np.cross(ahead, x)
+        disc = []
+        for k in range(_PATCH_POINTS):
+            radius, angle = self.tissue.patch * np.sqrt((k + 0.5) / _PATCH_POINTS), 2.399963229728653 * k
+            point, _ = self._points.nearest(start + radius * (np.cos(angle) * x + np.sin(angle) * y))
+            disc.append((point, point.at(self._points.rest, self._points.tets) - start))
+        return disc
