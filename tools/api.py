@@ -38,6 +38,7 @@ ROOMS = {
     "tangere.soft.scenes": "tg.soft.scenes",
     "tangere.crowd": "tg.crowd",
     "tangere.crowd.scenarios": "tg.crowd.scenarios",
+    "tangere.needle": "tg.needle",
     "tangere.cells": "tangere.cells",
     "tangere.cells.generate": "tangere.cells.generate",
     "tangere.cells.maps": "tangere.cells.maps",

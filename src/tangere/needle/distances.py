@@ -17,18 +17,18 @@ wp.set_module_options(SOUND)
 
 
 @wp.struct
-class NearestPoints:
+class SegmentNearest:
     a: wp.vec3d  # on the segment
     b: wp.vec3d  # on the other
     distance: wp.float64
 
 
 @wp.func
-def _nearer(a: wp.vec3d, b: wp.vec3d, best: NearestPoints) -> NearestPoints:
+def _nearer(a: wp.vec3d, b: wp.vec3d, best: SegmentNearest) -> SegmentNearest:
     away = wp.length(a - b)
     if away >= best.distance:
         return best
-    now = NearestPoints()
+    now = SegmentNearest()
     now.a = a
     now.b = b
     now.distance = away
@@ -36,17 +36,17 @@ def _nearer(a: wp.vec3d, b: wp.vec3d, best: NearestPoints) -> NearestPoints:
 
 
 @wp.func
-def segment_to_segment(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> NearestPoints:
+def segment_to_segment(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> SegmentNearest:
     u = closest_on_segments(p, q, a, b)
-    best = NearestPoints()
+    best = SegmentNearest()
     best.distance = wp.float64(wp.inf)
     return _nearer(p + u[0] * (q - p), a + u[1] * (b - a), best)
 
 
 @wp.func
-def segment_to_triangle(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> NearestPoints:
+def segment_to_triangle(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> SegmentNearest:
     zero = wp.float64(0.0)
-    best = NearestPoints()
+    best = SegmentNearest()
     best.distance = wp.float64(wp.inf)
     w = closest_on_triangle(p, a, b, c)
     best = _nearer(p, w[0] * a + w[1] * b + w[2] * c, best)

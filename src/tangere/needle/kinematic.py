@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tangere.cells.maps import CellMap
-from tangere.cells.tracking import BLOCKED, locate
+from tangere.cells.tracking import BLOCKED, as_map_points, locate_darts
 from tangere.needle.anatomy import Anatomy, Membrane, Vessel
 from tangere.needle.instrument import Needle, part_of_a_cycle
 from tangere.needle.tip_frame import TipFrame, duty_cycled
@@ -112,15 +112,15 @@ class KinematicSimulation:
         level = whole(level, "level", 0)
         budget = None if budget is None else whole(budget, "budget", 0)
         start = three_numbers(entry, "entry")
-        found = locate(map, start[None])
-        if found.blocked[0]:
+        darts, status = locate_darts(map, as_map_points(map, start[None], "entry"), None)
+        if status.numpy()[0] == BLOCKED:
             raise InputError(f"entry: {start.tolist()} is outside the map")
         self.needle, self.map = needle, map
         self.frame = TipFrame.looking(start, direction, number(roll, "roll"))  #: of the tip
         self.anatomy = Anatomy(map, vessels, membranes)
         self._lock = lock
         self._search = TipSearch(
-            self.anatomy, start, int(found.dart[0]), lock_length=lock, distance=distance, radius=needle.radius
+            self.anatomy, start, int(darts.numpy()[0]), lock_length=lock, distance=distance, radius=needle.radius
         )
         self._refinement = TipRefinement(
             self._search, radius=radius, level=level, mode=mode, budget=budget, deadline=positive(deadline, "deadline")

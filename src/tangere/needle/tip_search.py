@@ -22,7 +22,7 @@ from tangere.cells.maps import CellMap, MapArrays, RingTable
 from tangere.cells.registration import CellListEntries
 from tangere.cells.tracking import march_step, march_to, sides, start_march, walk
 from tangere.needle.anatomy import Anatomy
-from tangere.needle.distances import NearestPoints, segment_to_segment, segment_to_triangle
+from tangere.needle.distances import SegmentNearest, segment_to_segment, segment_to_triangle
 from tangere.runtime import SOUND, PreparedLaunch, launch
 
 wp.set_module_options(SOUND)
@@ -249,7 +249,7 @@ def _box_gap(low: wp.vec3d, high: wp.vec3d, other_low: wp.vec3d, other_high: wp.
 
 
 @wp.func
-def _note(kind: int, number: int, segment: int, radius: wp.float64, near: NearestPoints, t: TipArrays):
+def _note(kind: int, number: int, segment: int, radius: wp.float64, near: SegmentNearest, t: TipArrays):
     place = t.state[FOUND]
     t.state[FOUND] = place + 1
     if place >= t.found.shape[0]:
