@@ -124,7 +124,7 @@ class Simulation:
         self._tip, away = self._points.nearest(start)
         if away > 0.1 * self._edge:
             raise InputError(f"entry: {start.tolist()} is {away:.3g} m from body {body.name!r}")
-        self._base, self._ahead, self._roll = start - needle.length * ahead, ahead, 0.0
+        self._base, self._ahead, self._roll, self._spun = start - needle.length * ahead, ahead, 0.0, False
         self._side = np.cross(ahead, np.eye(3)[np.argmin(np.abs(ahead))])
         self._side /= np.linalg.norm(self._side)
         self._particles: list[Particle] = []
@@ -132,6 +132,7 @@ class Simulation:
         self.force = np.zeros(3)  #: of the tissue on the needle in the last step [N]
         self.tip_force = 0.0  #: along the needle at its tip [N]
         self._deepest = self._depth = 0.0
+        self._touching = False
         self._patch = self._disc(start, ahead)
         self._membranes = [m if isinstance(m, Membrane) else Membrane(m) for m in membranes]
         self._corners = [m.mesh.vertices[m.mesh.faces] for m in self._membranes]
@@ -267,14 +268,20 @@ class Simulation:
         k, tip_place = self._grip, self.needle.length * _ALMOST
         if not self.inside:
             disc = [point for point, _ in self._patch] or [self._tip]
-            share = k / len(disc)
-            most = self.tissue.puncture if not self._patch else np.inf
-            law = np.tile([_OUTSIDE * share, share, min(most, 1e300), 1.0], (len(disc), 1))
-            return disc, np.full(len(disc), tip_place), law
+            share, places = k / len(disc), np.full(len(disc), tip_place)
+            most = 1e300 if self._patch else max(self._entry_limit, 1e-12 * k * self._edge)
+            # What the tip does not touch it does not hold to the side; a guide has some stiffness.
+            side = _OUTSIDE * share if self._touching else 1e-12 * share
+            return disc, places, np.tile([side, share, most, 1.0], (len(disc), 1))
         law = [[k, k, p.friction * p.length, 0.0] for p in self._particles]
         law.append([k, k, self._tip_limit(), 1.0])
         places = np.array([p.anchor for p in self._particles] + [tip_place])
         return [p.point for p in self._particles] + [self._tip], places, np.array(law)
+
+    @property
+    def _entry_limit(self) -> float:
+        """What it takes to go in [N]; where the needle was before there is a hole."""
+        return self.tissue.puncture if self._deepest == 0.0 else 0.0
 
     def _tip_limit(self) -> float:
         """What the tip can push before it goes on [N]."""
@@ -298,7 +305,7 @@ class Simulation:
     def _bevel_force(self) -> np.ndarray:
         """The push of a bevel tip to the side [N]: a part of what cutting takes, and none where it spins fast."""
         bevel = self.needle.tip
-        if bevel is None or not self.inside or self._spun:
+        if self._rod is None or bevel is None or not self.inside or self._spun:
             return np.zeros(3)
         nodes = self._rod.x.numpy()
         ahead = nodes[-1] - nodes[-2]
@@ -322,8 +329,8 @@ class Simulation:
         forces = held[:, None] * tangent + guide[:, :1] * (offset - along[:, None] * tangent)
         self.force = forces.sum(axis=0)
         if not self.inside:
-            self.tip_force = float(-held.sum())
-            if self.tip_force >= self.tissue.puncture * (1.0 - 1e-9):
+            self.tip_force, self._touching = float(-held.sum()), bool((along < 0.0).any())
+            if self._touching and self.tip_force >= self._entry_limit * (1.0 - 1e-9):
                 self._go_in()
             return
         slipped = along - held / guide[:, 1]
@@ -373,7 +380,7 @@ class Simulation:
         self._tip, within = self._points.advance(self._tip, vertices, step)
         keep = [p for p in self._particles if p.anchor < self.needle.length]
         if not within or not keep:
-            self.inside, self._particles, self._depth = False, [], 0.0
+            self.inside, self._particles, self._depth, self._touching = False, [], 0.0, False
             return
         self._particles = keep
         self._measure()

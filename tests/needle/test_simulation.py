@@ -1,0 +1,340 @@
+"""A needle in soft tissue: force against depth, layers, channel, withdrawal, bending; laws written down by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from tangere.needle import Bevel, Membrane, Needle, Simulation, Tissue
+from tangere.runtime import InputError, launch
+from tangere.shape.mesh import Mesh
+from tangere.shape.tets import TetMesh, solid_block
+from tangere.soft import Body, RodArrays, RowArrays, rod_arrays
+from tangere.soft import Simulation as SoftSimulation
+from tangere.soft.contact.rows import LEAST_ROOM
+from tangere.soft.solver.rod import relax_rod
+
+SPEED, DT = 0.02, 0.005
+TISSUE = Tissue(puncture=1.0, cutting=0.4, friction=10.0)
+
+
+def tissue_block(cells=(6, 6, 5), size=(0.1, 0.1, 0.08), youngs_modulus=1e4) -> Body:
+    """A block with its top at z = 0, held at its bottom and its sides."""
+    block = solid_block(cells, size=size, mirrored=True)
+    block = TetMesh(block.vertices - [0.0, 0.0, size[2] / 2], block.tets)
+    x, y, z = block.vertices.T
+    held = (z < -size[2] + 1e-9) | ((np.abs(x) > size[0] / 2 - 1e-9) | (np.abs(y) > size[1] / 2 - 1e-9)) & (z < -1e-9)
+    return Body(block, youngs_modulus=youngs_modulus, poisson=0.45, damping=20.0, fixed=held)
+
+
+def inserted(needle=None, tissue=TISSUE, *, dt=DT, sweeps=16, device="cpu", **options) -> Simulation:
+    needle = needle or Needle(length=0.12, rigid=True)
+    start = {"entry": [0.0013, 0.0007, 0.0], "direction": [0, 0, -1]}
+    return Simulation(
+        options.pop("body", None) or tissue_block(),
+        needle,
+        tissue,
+        dt=dt,
+        sweeps=sweeps,
+        device=device,
+        **start,
+        **options,
+    )
+
+
+def push(simulation: Simulation, depth: float, speed: float = SPEED) -> np.ndarray:
+    """(n, 3) depth of the base, force along the needle and depth of the tip, while it is pushed by so much."""
+    log = []
+    for k in range(round(abs(depth / speed) / simulation.soft.dt)):
+        simulation.step(speed)
+        log.append(((k + 1) * speed * simulation.soft.dt, simulation.force[2], simulation.depth))
+    return np.array(log)
+
+
+def test_force_rises_to_puncture_falls_to_cutting_and_grows_with_friction(device):
+    simulation = inserted(device=device)
+    log = push(simulation, 0.045)
+    force, tip = log[:, 1], log[:, 2]
+    punctured = int(np.argmax(tip > 0)) - 1
+    assert force.max() == pytest.approx(1.0, rel=0.02)
+    assert abs(np.argmax(force) - punctured) <= 1
+    assert force[punctured + 12] == pytest.approx(0.4 + 10.0 * tip[punctured + 12], rel=0.05)
+    # Friction is a line: 10 N for each metre inside, on top of what cutting takes.
+    late = len(log) * 2 // 3
+    slope, constant = np.polyfit(tip[late:], force[late:], 1)
+    assert slope == pytest.approx(10.0, rel=0.02)
+    assert constant == pytest.approx(0.4, rel=0.03)
+    # Lengths add up to the path, and forces of particles to that of the hand.
+    particles = simulation.particles
+    assert particles.length.sum() == pytest.approx(simulation.depth)
+    whole = particles.force.sum(axis=0) + [0.0, 0.0, simulation.tip_force]
+    np.testing.assert_allclose(whole[2], simulation.force[2], rtol=1e-9)
+    assert np.diff(particles.rest[:, 2]).max() < 0
+
+
+@pytest.mark.feature("F-P-71")
+def test_particles_are_constraints_with_their_tetrahedron_and_weights():
+    simulation = inserted()
+    push(simulation, 0.03)
+    particles, body = simulation.particles, simulation.soft.bodies[0]
+    assert len(particles) >= 6
+    np.testing.assert_allclose(particles.weights.sum(axis=1), 1.0)
+    assert particles.weights.min() > -1e-9
+    corners = body.shape.vertices[body.shape.tets[particles.tet]]
+    np.testing.assert_allclose((particles.weights[..., None] * corners).sum(axis=1), particles.rest, atol=1e-12)
+    # Every lock length of path, and the rest for the last one.
+    np.testing.assert_allclose(particles.length[:-1], 3e-3, atol=SPEED * DT)
+    assert particles.length[-1] <= 3e-3 + SPEED * DT
+
+
+def hold(steps: int) -> None:
+    simulation = inserted()
+    push(simulation, 0.03)
+    for _ in range(40):
+        simulation.step(0.0)
+    force, anchors = simulation.force.copy(), simulation.particles.anchor
+    for _ in range(steps):
+        simulation.step(0.0)
+        assert simulation.particles.sticking.all()
+    assert np.array_equal(simulation.particles.anchor, anchors)
+    np.testing.assert_allclose(simulation.force, force, atol=0.02 * np.linalg.norm(force))
+
+
+def test_a_needle_that_is_held_sticks_and_keeps_its_force(effort):
+    hold(effort(150))
+
+
+@pytest.mark.slow
+def test_a_needle_that_is_held_for_ten_thousand_steps_sticks():
+    hold(10_000)
+
+
+def test_drawing_it_out_turns_the_force_and_ends_at_none():
+    simulation = inserted()
+    inward = push(simulation, 0.03)
+    friction = 10.0 * simulation.depth
+    outward = push(simulation, 0.03, speed=-SPEED)
+    # First everything that sticks relaxes, then all of it slips the other way.
+    assert outward[:, 1].min() == pytest.approx(-friction, rel=0.15)
+    assert np.argmax(outward[:, 1] < 0) > 4
+    assert (np.diff(outward[:, 2]) <= 1e-12).all()
+    assert abs(outward[-1, 1]) < 0.1 * inward[:, 1].max()
+    for _ in range(200):
+        simulation.step(-SPEED)
+        if not simulation.inside:
+            break
+    assert not simulation.inside
+    assert len(simulation.particles) == 0
+    simulation.step(-SPEED)
+    np.testing.assert_allclose(simulation.force, 0.0, atol=1e-9)
+
+
+def test_in_its_own_channel_nothing_is_cut():
+    simulation = inserted()
+    push(simulation, 0.035)
+    deep = simulation.depth
+    push(simulation, 0.015, speed=-SPEED)
+    again = push(simulation, 0.012)
+    assert again[-1, 2] < deep
+    assert again[-1, 1] == pytest.approx(10.0 * again[-1, 2], rel=0.05)
+    beyond = push(simulation, 0.008)
+    assert beyond[-1, 2] > deep
+    assert beyond[-1, 1] == pytest.approx(0.4 + 10.0 * beyond[-1, 2], rel=0.05)
+
+
+def test_a_membrane_takes_its_own_force_on_top_of_friction_so_far():
+    corners = np.array([[-0.04, -0.04, 0.0], [0.04, -0.04, 0.0], [0.04, 0.04, 0.0], [-0.04, 0.04, 0.0]])
+    sheets = [
+        Membrane(Mesh(corners - [0.0, 0.0, depth], [[0, 1, 2], [0, 2, 3]]), puncture=force)
+        for depth, force in ((0.015, 0.9), (0.030, 1.3))
+    ]
+    simulation = inserted(membranes=sheets, body=tissue_block((10, 10, 8)), sweeps=20)
+    log = push(simulation, 0.05)
+    force, tip = log[:, 1], log[:, 2]
+    for depth, threshold in ((0.015, 0.9), (0.030, 1.3)):
+        near = np.abs(tip - depth) < 1e-3
+        assert force[near].max() == pytest.approx(threshold + 10.0 * depth, rel=0.02)
+    late = tip > 0.036
+    np.testing.assert_allclose(force[late], 0.4 + 10.0 * tip[late], rtol=0.05)
+
+
+def test_layers_resist_each_in_its_own_way():
+    body = tissue_block()
+    deep = body.shape.vertices[body.shape.tets].mean(axis=1)[:, 2] < -0.032
+    tissue = Tissue(puncture=1.0, cutting=np.where(deep, 0.8, 0.4), friction=np.where(deep, 20.0, 10.0))
+    simulation = inserted(tissue=tissue, body=body)
+    log = push(simulation, 0.055)
+    tip, force = log[:, 2], log[:, 1]
+    above, below = (tip > 0.02) & (tip < 0.028), tip > 0.042
+    assert np.polyfit(tip[above], force[above], 1)[0] == pytest.approx(10.0, rel=0.1)
+    assert np.polyfit(tip[below], force[below], 1)[0] == pytest.approx(20.0, rel=0.1)
+
+
+@pytest.mark.parametrize("grip", [1.0, 1e3])
+def test_springs_of_any_stiffness_puncture_at_their_force_and_not_at_once(grip):
+    simulation = inserted(tissue=Tissue(grip=grip), sweeps=20)
+    log = push(simulation, 0.025)
+    punctured = int(np.argmax(log[:, 2] > 0))
+    assert np.isfinite(log).all()
+    assert punctured > 10
+    assert log[:, 1].max() == pytest.approx(1.0, rel=0.05)
+
+
+def test_the_load_of_a_patch_makes_puncture_depth_depend_less_on_the_mesh():
+    depths = {}
+    for patch in (0.0, 0.025):
+        for cells in ((6, 6, 5), (10, 10, 8)):
+            simulation = inserted(tissue=Tissue(patch=patch), body=tissue_block(cells), sweeps=20)
+            k = 0
+            while not simulation.inside:
+                simulation.step(0.04)
+                k += 1
+            depths[patch, cells[0]] = k
+    spread = {patch: depths[patch, 10] / depths[patch, 6] for patch in (0.0, 0.025)}
+    assert abs(spread[0.025] - 1.0) < 0.5 * abs(spread[0.0] - 1.0)
+
+
+# -- needles that bend -------------------------------------------------------------------------------------------------
+
+
+@wp.kernel
+def _relax(first: int, rod: RodArrays, rows: RowArrays, x: wp.array[wp.vec4d]):
+    relax_rod(rod, rows, x)
+
+
+@pytest.mark.parametrize(("nodes", "tolerance"), [(41, 0.08), (161, 0.02)])
+def test_a_rod_bends_as_a_cantilever(nodes, tolerance):
+    length, bending, force = 0.12, 8.8e-4, 0.005
+    line = np.linspace(0.0, length, nodes)[:, None] * [0.0, 0.0, -1.0]
+    rod = rod_arrays(line, bending=bending)
+    rod.base.numpy()[:] = line[:2]
+    rod.push.numpy()[0] = [force, 0.0, 0.0]
+    body = SoftSimulation([tissue_block((1, 1, 1))], response="none", device="cpu")
+    nowhere = wp.zeros(1, dtype=wp.vec4d, device="cpu")
+    assert body.rows.capacity == LEAST_ROOM
+    for _ in range(40):
+        launch(_relax, 1, [rod, body.rows.arrays, nowhere], device=wp.get_device("cpu"))
+    deflection = rod.x.numpy()[-1, 0]
+    assert deflection == pytest.approx(force * length**3 / (3.0 * bending), rel=tolerance)
+    pieces = np.linalg.norm(np.diff(rod.x.numpy(), axis=0), axis=1)
+    np.testing.assert_allclose(pieces, length / (nodes - 1), rtol=1e-9)
+
+
+def flexible(bevel: float | None, *, depth=0.03, dt=0.01, sweeps=20, stiffness=8.8e-4, **options):
+    radius = (4.0 * stiffness / np.pi / 75e9) ** 0.25
+    needle = Needle(length=0.12, radius=radius, youngs_modulus=75e9, tip=None if bevel is None else Bevel(bevel))
+    simulation = inserted(needle, dt=dt, sweeps=sweeps, **options)
+    push(simulation, depth)
+    rest = simulation.particles.rest
+    return simulation, float(np.hypot(*(rest[-1] - rest[0])[:2]))
+
+
+@pytest.mark.feature("F-P-72")
+def test_a_bevel_tip_steers_and_more_so_the_softer_the_needle_and_the_larger_the_push():
+    aside = {key: flexible(key[0], stiffness=key[1])[1] for key in ((0.25, 8.8e-4), (0.5, 8.8e-4), (0.5, 2e-2))}
+    assert 1e-4 < aside[0.5, 2e-2] < aside[0.5, 8.8e-4]
+    assert aside[0.25, 8.8e-4] == pytest.approx(0.5 * aside[0.5, 8.8e-4], rel=0.2)
+    simulation, straight = flexible(None)
+    assert straight < 2e-4
+    pieces = np.linalg.norm(np.diff(simulation.nodes, axis=0), axis=1)
+    np.testing.assert_allclose(pieces.sum(), 0.12, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_the_path_of_a_bevel_tip_is_converged_and_a_straight_one_does_not_drift():
+    body = tissue_block((10, 10, 8), size=(0.1, 0.1, 0.09))
+    aside = {sweeps: flexible(0.5, sweeps=sweeps, body=body)[1] for sweeps in (20, 160)}
+    assert aside[20] == pytest.approx(aside[160], rel=0.05)
+    assert flexible(None, depth=0.06, body=body)[1] < 2e-4
+
+
+def test_a_spinning_bevel_is_straight():
+    needle = Needle(length=0.12, radius=0.35e-3, youngs_modulus=75e9, tip=Bevel(0.5))
+    simulation = inserted(needle, dt=0.01, sweeps=20)
+    for _ in range(150):
+        simulation.step(SPEED, spin=2 * np.pi * 100.0)
+    rest = simulation.particles.rest
+    assert np.hypot(*(rest[-1] - rest[0])[:2]) < 2e-4
+
+
+# -- a step as a whole -------------------------------------------------------------------------------------------------
+
+
+def test_a_step_that_is_stopped_leaves_the_needle_as_it_was():
+    needle = Needle(length=0.12, radius=0.35e-3, youngs_modulus=75e9, tip=Bevel(0.5))
+    simulation = inserted(needle)
+    push(simulation, 0.02)
+    before = simulation.nodes, simulation.particles, simulation.depth, simulation.soft.positions
+    solve = simulation.soft.phases["solve"]
+
+    def stop(pipeline):
+        solve(pipeline)
+        raise KeyboardInterrupt
+
+    simulation.soft.phases["solve"] = stop
+    with pytest.raises(KeyboardInterrupt):
+        simulation.step(SPEED)
+    simulation.soft.phases["solve"] = solve
+    assert np.array_equal(simulation.nodes, before[0])
+    assert np.array_equal(simulation.particles.anchor, before[1].anchor)
+    assert simulation.depth == before[2]
+    assert np.array_equal(simulation.soft.positions, before[3])
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_any_number_of_threads_gives_the_same_bits(threads):
+    forces = []
+    for count in (1, threads):
+        needle = Needle(length=0.12, radius=0.35e-3, youngs_modulus=75e9, tip=Bevel(0.5))
+        simulation = inserted(needle, body=tissue_block((10, 10, 8)), threads=count)
+        push(simulation, 0.012)
+        forces.append((simulation.force, simulation.nodes, simulation.soft.positions))
+    for one, other in zip(*forces, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_needle_goes_into_a_body_of_a_simulation_with_others():
+    other = Body(solid_block((1, 1, 1), size=(0.02, 0.02, 0.02)), fixed=True, name="aside")
+    soft = SoftSimulation(
+        [other, Body(tissue_block().shape, youngs_modulus=1e4, fixed=tissue_block().fixed, damping=20.0)],
+        dt=DT,
+        gravity=(0, 0, 0),
+        response="none",
+        sweeps=16,
+        device="cpu",
+    )
+    start = {"entry": [0.0013, 0.0007, 0.0], "direction": [0, 0, -1]}
+    simulation = Simulation(soft, Needle(length=0.12, rigid=True), TISSUE, body_number=1, **start)
+    log = push(simulation, 0.02)
+    assert simulation.inside
+    assert log[:, 1].max() == pytest.approx(1.0, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: inserted(body=Body(Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]))),
+            "is a sheet: a needle goes",
+        ),
+        (
+            lambda: Simulation(tissue_block(), Needle(), TISSUE, entry=[0, 0, 1], direction=[0, 0, -1]),
+            "entry: .* from body",
+        ),
+        (lambda: inserted(tissue=Tissue(cutting=[0.4, 0.5])), "Tissue: cutting has 2 values for 1080 tetrahedra"),
+        (lambda: inserted(body_number=3), "body_number: there is no body 3; there are 1, counted from 0"),
+        (lambda: Tissue(puncture=-1.0), "Tissue: puncture must be positive"),
+        (lambda: Tissue(friction=np.nan), "Tissue: friction must be a force"),
+        (lambda: inserted().step(np.inf), "advance and spin must be finite"),
+    ],
+)
+def test_bad_input_is_told_in_one_sentence(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+@pytest.mark.cuda
+def test_on_cuda_a_rigid_needle_feels_what_it_feels_on_cpu():
+    logs = [push(inserted(device=device), 0.02) for device in ("cpu", "cuda")]
+    np.testing.assert_allclose(logs[1], logs[0], rtol=1e-3, atol=1e-6)
