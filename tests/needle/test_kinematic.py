@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cells.verifier import check_map, check_registration, owners
 
 from needle.anatomies import membranes, vessels
+from oracles.cell_maps import check_map, check_registration, owners
 from oracles.segment_distances import segment_to_segments, segment_to_triangles
 from tangere.cells.generate import hex_grid, tet_grid
 from tangere.cells.maps import CellMap
