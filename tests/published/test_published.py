@@ -16,7 +16,7 @@ from tangere.query.contacts import Kind, Status
 from tangere.runtime import InputError, UnsupportedError
 
 LITERAL = {Kind.VERTEX_FACE: literal_course.vertex_face, Kind.EDGE_EDGE: literal_course.edge_edge}
-#: The six readings whose rows section 8 of the specification prints.
+#: The six readings of `bench/course_table_8.py`.
 READINGS = [
     Reading(vanishing="none"),
     Reading(),
