@@ -191,7 +191,7 @@ def test_a_degree_is_as_long_as_tables_say(latitude, east, north):
 
 
 def test_a_map_too_high_for_one_scale_is_refused_with_the_zone_to_project_it_to():
-    with pytest.raises(InputError, match=r"'map.tif'.*in degrees.*gdalwarp -t_srs EPSG:32632"):
+    with pytest.raises(InputError, match=r"'map.tif'.*6 degrees of latitude.*gdalwarp -t_srs EPSG:32632"):
         metres_per_degree((7.75, 48.5), 3.0, "map.tif")
     with pytest.raises(InputError, match="EPSG:32719"):
         metres_per_degree((-70.0, -45.0), 3.0, "map.tif")
@@ -206,9 +206,6 @@ class Affine:
 
     def __init__(self, west: float, north: float, step: float) -> None:
         self.c, self.f, self.a, self.e = west, north, step, -step
-
-    def __mul__(self, place: tuple[float, float]) -> tuple[float, float]:
-        return self.c + self.a * place[0], self.f + self.e * place[1]
 
 
 @pytest.fixture
@@ -257,6 +254,45 @@ def test_a_map_in_feet_becomes_metres_and_one_without_a_system_stays(fake_map):
     feet = types.SimpleNamespace(is_geographic=False, linear_units_factor=("US survey foot", 1200 / 3937))
     assert Heightfield.load(fake_map(feet, 0.0, 1000.0, 10.0)).spacing == pytest.approx((3.048006, 3.048006))
     assert Heightfield.load(fake_map(None, 0.0, 1000.0, 10.0)).spacing == (10.0, 10.0)
+
+
+def test_a_map_in_web_mercator_becomes_metres_of_the_ground(fake_map):
+    """As large as the same piece of land in degrees."""
+    mercator = types.SimpleNamespace(
+        is_geographic=False, to_epsg=lambda: 3857, linear_units_factor=("metre", 1.0), is_projected=True
+    )
+    latitude, step = 48.0, 1e-4
+    north = 6378137.0 * np.log(np.tan(np.pi / 4 + np.radians(latitude) / 2))
+    unit = np.radians(step) * 6378137.0
+    field = Heightfield.load(fake_map(mercator, 900_000.0, north + 50.5 * unit, unit))
+    degrees = types.SimpleNamespace(is_geographic=True)
+    same = Heightfield.load(fake_map(degrees, 8.0, latitude + 50.5 * step, step))
+    assert field.spacing[0] == pytest.approx(same.spacing[0], rel=1e-6)
+    assert field.spacing[1] == pytest.approx(same.spacing[1] * np.cos(np.radians(latitude)), rel=1e-6)
+    assert np.allclose(field.bounds[:, :2].sum(axis=0), 0.0, atol=1e-6)
+    with pytest.raises(InputError, match=r"too high .* degrees of latitude"):
+        Heightfield.load(fake_map(mercator, 900_000.0, north, 10_000.0))
+    utm = types.SimpleNamespace(is_geographic=False, to_epsg=lambda: 32632, linear_units_factor=("metre", 1.0))
+    assert Heightfield.load(fake_map(utm, 5e5, 5e6, 30.0)).spacing == (30.0, 30.0)
+
+
+@pytest.mark.parametrize("place", [(8.0, 48.0), (-70.0, -33.0), (0.0, 60.0)])
+def test_a_real_geotiff_in_web_mercator_is_as_large_as_the_same_land_in_utm(place, tmp_path):
+    """The other projection is PROJ's, through rasterio."""
+    rasterio = pytest.importorskip("rasterio")
+    warp = pytest.importorskip("rasterio.warp")
+    longitude, latitude = place
+    zone = (32600 if latitude >= 0 else 32700) + int((longitude + 180) // 6) + 1
+    (x,), (y,) = warp.transform("EPSG:4326", "EPSG:3857", [longitude], [latitude])
+    kind = {"driver": "GTiff", "height": 41, "width": 41, "count": 1, "dtype": "float32", "crs": "EPSG:3857"}
+    transform = rasterio.transform.from_origin(x - 20.5 * 30.0, y + 20.5 * 30.0, 30.0, 30.0)
+    with rasterio.open(tmp_path / "dem.tif", "w", transform=transform, **kind) as file:
+        file.write(np.zeros((1, 41, 41), np.float32))
+    ends = [x - 600.0, x + 600.0, x, x], [y, y, y - 600.0, y + 600.0]
+    east, north = (np.array(column) for column in warp.transform("EPSG:3857", f"EPSG:{zone}", *ends))
+    across = np.hypot(np.diff(east)[[0, 2]], np.diff(north)[[0, 2]])
+    low, high = Heightfield.load(tmp_path / "dem.tif").bounds
+    assert (high - low)[:2] == pytest.approx(across, rel=1.5e-3)  # the scale of UTM is 0.9996 to 1.001
 
 
 def test_a_real_geotiff_in_degrees_becomes_metres(tmp_path):

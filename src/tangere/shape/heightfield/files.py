@@ -2,12 +2,13 @@
 
 Pictures and maps have their first row at the top, or north; heightfields have it where y is smallest: rows are turned
 round. A map has its heights in the middle of its pixels, so vertex (0, 0) is the middle of the last row's first pixel.
-Maps in degrees become metres east and north of their middle (`geographic`), maps in feet metres.
+Maps in degrees and in Web Mercator become metres east and north of their middle (`geographic`), maps in feet metres.
 """
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike, fspath
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tangere.runtime import InputError, needs_extra
-from tangere.shape.heightfield.geographic import metres_per_degree
+from tangere.shape.heightfield.geographic import metres_per_degree, metres_per_mercator_unit
 
 _STEPS = 65535
 
@@ -138,13 +139,25 @@ def _read_tiff(path: Path) -> FileHeights:
         holes = ~(valid[:-1, :-1] & valid[:-1, 1:] & valid[1:, :-1] & valid[1:, 1:])
         heights = np.where(valid, heights, heights[valid].min() if valid.any() else 0)
     x, y = step.c + 0.5 * step.a, step.f + (len(heights) - 0.5) * step.e
-    if system is not None and system.is_geographic:
+    if scale := _scale_of_map(system):
         middle = x + 0.5 * step.a * (heights.shape[1] - 1), y - 0.5 * step.e * (len(heights) - 1)
-        east, north = metres_per_degree(middle, 0.5 * abs(step.e) * (len(heights) - 1), path.name)
+        east, north = scale(middle, 0.5 * abs(step.e) * (len(heights) - 1), path.name)
         x, y = (x - middle[0]) * east, (y - middle[1]) * north
         return FileHeights(heights, (step.a * east, -step.e * north), (x, y, 0.0), holes)
     metres = _metres_of_map(system)
     return FileHeights(heights, (step.a * metres, -step.e * metres), (x * metres, y * metres, 0.0), holes)
+
+
+def _scale_of_map(system: Any) -> Callable[..., tuple[float, float]] | None:
+    """What tells the scale of a map that has another one in every place; None of others."""
+    if system is None:
+        return None
+    if system.is_geographic:
+        return metres_per_degree
+    try:
+        return metres_per_mercator_unit if system.to_epsg() == 3857 else None
+    except Exception:  # a system that nobody has described
+        return None
 
 
 def _metres_of_map(system: Any) -> float:
