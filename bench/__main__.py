@@ -13,11 +13,16 @@ import bench
 from bench.harness import Report, SkippedError
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
-PARTS = {"__main__", "harness", "machine", "plots", "data", "peers", "tori"}
+PARTS = {"__main__", "data", "harness", "machine", "memory", "peers", "plots", "replay", "shapes", "tori"}
+
+
+def benchmarks() -> list[str]:
+    """Their names."""
+    return [module.name for module in pkgutil.iter_modules(bench.__path__) if module.name not in PARTS]
 
 
 def main() -> int:
-    names = [module.name for module in pkgutil.iter_modules(bench.__path__) if module.name not in PARTS]
+    names = benchmarks()
     parser = argparse.ArgumentParser(prog="python -m bench", description=(__doc__ or "").partition(":")[0])
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which ones; all if none is named: {', '.join(names)}"

@@ -70,7 +70,7 @@ def run(report: Report, quick: bool = False) -> None:
         return ASK[kind](queries.x0, queries.x1, details=False, device="cpu", **options)
 
     rows = [
-        row(label, lambda kind, q, reading=reading: ask(kind, q, mode="published", reading=reading), expected)
+        row(label, lambda kind, q, reading=reading: ask(kind, q, mode=reading), expected)
         for label, (reading, *expected) in READINGS.items()
     ]
     rows += [

@@ -24,7 +24,6 @@ from tangere.published.leonard_grid.pipeline import Settings
 from tangere.query.contacts import Contacts
 from tangere.query.proximity import Detector
 from tangere.query.proximity.contact_buffer import describe
-from tangere.query.proximity.pair_keys import joined
 from tangere.query.proximity.representative_triangles import near_features
 from tangere.runtime import SOUND, collect, launch, reserve_slots, using_threads
 from tangere.shape.mesh import Mesh
@@ -118,14 +117,12 @@ def _baseline(within: bool, depth: int, rebuild: bool, trees: dict[int, DepthTre
             if rebuild or k not in trees:
                 trees[k] = DepthTree.built(mesh, depth)
         nodes = {k: tree.fitted(boxes, bases[k]) for k, tree in trees.items()}
-        pair_keys = []
-        for a, b in [(0, 0)] if within else [(0, 1)]:
-            one, other = trees[a], trees[b]
-            inputs = [one.order, one.first, nodes[a], one.leaves, bases[a], other.order, other.first, nodes[b]]
-            inputs += [other.leaves, bases[b], int(a == b), boxes]
-            pairs = collect(_leaf_pairs, one.leaves, inputs, wp.vec2i, device=surfaces.device, grain=16)
-            pair_keys.append(near_features(surfaces, pairs, DISTANCE))
-        return describe(surfaces, joined(pair_keys, surfaces.device)).contacts
+        b = 0 if within else 1
+        one, other = trees[0], trees[b]
+        inputs = [one.order, one.first, nodes[0], one.leaves, bases[0], other.order, other.first, nodes[b]]
+        inputs += [other.leaves, bases[b], int(within), boxes]
+        pairs = collect(_leaf_pairs, one.leaves, inputs, wp.vec2i, device=surfaces.device, grain=16)
+        return describe(surfaces, near_features(surfaces, pairs, DISTANCE)).contacts
 
 
 def _means(asked: dict, scenes: list[list[Mesh]], runs: int) -> dict:
