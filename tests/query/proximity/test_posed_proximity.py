@@ -18,6 +18,8 @@ from tangere.query.intersection import intersects
 from tangere.query.proximity import PosedProximity
 from tangere.query.proximity.posed import reduce
 from tangere.query.proximity.posed.api import TILT
+from tangere.query.proximity.posed.cuda.engine import CudaSearch
+from tangere.query.proximity.posed.shapes import shape_tables
 from tangere.runtime import InputError, UnsupportedError
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
@@ -412,6 +414,36 @@ def test_bad_input_is_refused_in_a_sentence(near, bodies):
     with pytest.raises(InputError, match="size must be positive"):
         reduce(near.find(**good), 0.0)
     assert len(near.find(**good)) >= 0  # as if nothing had happened
+
+
+@pytest.mark.parametrize("budget", [5, 256])
+def test_the_search_for_cuda_finds_the_same_on_a_cpu(budget, bodies, near, rng):
+    shapes = shape_tables(bodies, wp.get_device("cpu"))
+    pairs = every_pair(len(bodies))
+    for kind in ("anywhere", "aligned"):
+        poses = random_poses(len(bodies), rng, kind)
+        expected = near.at(poses, pairs, 0.7)
+        there = PosedProximity(bodies, device="cpu", threads=1)
+        there._engine = CudaSearch(shapes, wp.get_device("cpu"), budget)
+        there._engine._room = 16  # so that it has to grow
+        found = there.at(poses, pairs, 0.7)
+        assert np.allclose(found.least, expected.least, rtol=0.0, atol=1e-14)
+        assert np.array_equal(found.status, expected.status)
+        assert np.array_equal(found.first.numpy()[: len(pairs) + 1], expected.first.numpy()[: len(pairs) + 1])
+        for column in COLUMNS:
+            assert np.array_equal(getattr(found.contacts, column), getattr(expected.contacts, column)), column
+
+
+def test_large_bodies_are_searched_alike_in_eights_and_one_by_one():
+    part, body = generate.bumpy_torus(30, 20), generate.bumpy_torus(40, 24)
+    at = pose((2.75, 0.0, 0.1), (0.4, 0.1, 0.2))
+    near = PosedProximity([part, body], device="cpu", threads=1)
+    expected = near.at([np.eye(4), at], [[0, 1]], 0.5)
+    assert len(expected) > 20
+    near._engine, near._spare = CudaSearch(shape_tables([part, body], near.device), near.device), []
+    found = near.at([np.eye(4), at], [[0, 1]], 0.5)
+    for column in COLUMNS:
+        assert np.array_equal(getattr(found.contacts, column), getattr(expected.contacts, column)), column
 
 
 @pytest.mark.cuda

@@ -123,11 +123,12 @@ def compare_triangles(
     leaf.owns_a = shapes.owns[face_a]
     leaf.owns_b = shapes.owns[face_b]
     within = frame.limit * frame.limit * _LIMIT_ROOM
-    candidate = int(0)
-    while candidate < CANDIDATES:
-        if may_touch(leaf, candidate, within):
-            state = consider(shapes, frame, pair, base_a, base_b, face_a, face_b, candidate, state, shard, out)
-        candidate += 1
+    number = int(0)
+    while number < CANDIDATES:
+        if may_touch(leaf, number, within):
+            candidate = candidate_of(shapes, face_a, face_b, number)
+            state = consider(shapes, frame, pair, base_a, base_b, candidate, state, shard, out)
+        number += 1
     least = least_of_interest(frame, state)
     nearer = along < least and not (gap_a > _ZERO and gap_a * gap_a >= least * least * area_a)
     nearer = nearer and not (gap_b > _ZERO and gap_b * gap_b >= least * least * area_b)
@@ -209,12 +210,12 @@ def may_be_over(p: wp.vec3d, t: wp.mat33d, normal: wp.vec3d, within: wp.float64)
 
 
 @wp.func
-def may_touch(leaf: Leaf, candidate: int, within: wp.float64) -> bool:
-    """Whether a candidate is of features that the triangles own, and may be nearer than sqrt(within)."""
-    i = (candidate % 9) / 3
-    j = candidate % 3
-    if candidate < EDGES:
-        i = candidate % 3
+def may_touch(leaf: Leaf, number: int, within: wp.float64) -> bool:
+    """Whether the candidate of this number is of features that are owned, and may be nearer than sqrt(within)."""
+    i = (number % 9) / 3
+    j = number % 3
+    if number < EDGES:
+        i = number % 3
     vertex_a = ((leaf.owns_a >> i) & 1) == 1
     vertex_b = ((leaf.owns_b >> j) & 1) == 1
     edge_a = ((leaf.owns_a >> (3 + i)) & 1) == 1
@@ -223,15 +224,15 @@ def may_touch(leaf: Leaf, candidate: int, within: wp.float64) -> bool:
     q = leaf.b[j]
     d = leaf.a[(i + 1) % 3] - p
     e = leaf.b[(j + 1) % 3] - q
-    if candidate < FACES_OF_A:
+    if number < FACES_OF_A:
         return vertex_a and (leaf.owns_b & _HAS_PLANE) != 0 and may_be_over(p, leaf.b, leaf.normal_b, within)
-    if candidate < EDGES:
+    if number < EDGES:
         return vertex_b and (leaf.owns_a & _HAS_PLANE) != 0 and may_be_over(q, leaf.a, leaf.normal_a, within)
-    if candidate < EDGES_OF_B:
+    if number < EDGES_OF_B:
         return edge_a and edge_b and may_cross(p, d, q, e, within)
-    if candidate < EDGES_OF_A:
+    if number < EDGES_OF_A:
         return vertex_a and edge_b and may_be_beside(p, q, e, within)
-    if candidate < VERTICES:
+    if number < VERTICES:
         return edge_a and vertex_b and may_be_beside(q, p, d, within)
     return vertex_a and vertex_b and wp.length_sq(p - q) <= within
 
@@ -265,6 +266,73 @@ def may_be_beside(p: wp.vec3d, q: wp.vec3d, e: wp.vec3d, within: wp.float64) -> 
     return wp.dot(r, r) * squared - along * along <= (within + _RIM_ROOM * wp.dot(r, r)) * squared
 
 
+@wp.struct
+class Candidate:
+    """Two features, by the code of their key and their numbers among all shapes."""
+
+    code: wp.int32
+    one: wp.int32
+    other: wp.int32
+
+
+@wp.func
+def candidate_of(shapes: ShapeTables, face_a: int, face_b: int, number: int) -> Candidate:
+    """A candidate of two triangles by its number."""
+    i = (number % 9) / 3
+    j = number % 3
+    if number < EDGES:
+        i = j
+    candidate = Candidate()
+    candidate.code = int(VERTEX_VERTEX)
+    candidate.one = shapes.faces[face_a][i]
+    candidate.other = shapes.faces[face_b][j]
+    if number < FACES_OF_A:
+        candidate.code = int(VERTEX_FACE)
+        candidate.other = face_b
+    elif number < EDGES:
+        candidate.code = int(FACE_VERTEX)
+        candidate.one = candidate.other
+        candidate.other = face_a
+    elif number < EDGES_OF_B:
+        candidate.code = int(EDGE_EDGE)
+        candidate.one = shapes.face_edges[face_a][i]
+        candidate.other = shapes.face_edges[face_b][j]
+    elif number < EDGES_OF_A:
+        candidate.code = int(VERTEX_EDGE)
+        candidate.other = shapes.face_edges[face_b][j]
+    elif number < VERTICES:
+        candidate.code = int(EDGE_VERTEX)
+        candidate.one = candidate.other
+        candidate.other = shapes.face_edges[face_a][i]
+    return candidate
+
+
+@wp.func
+def key_of(shapes: ShapeTables, candidate: Candidate, base_a: wp.vec4i, base_b: wp.vec4i) -> wp.int64:
+    """The key of a candidate: numbers as the meshes count, and of a triangle its patch."""
+    one = candidate.one
+    other = candidate.other
+    if candidate.code == VERTEX_FACE:
+        one -= base_a[VERTEX]
+        other = shapes.patch[other]
+    elif candidate.code == FACE_VERTEX:
+        one -= base_b[VERTEX]
+        other = shapes.patch[other]
+    elif candidate.code == EDGE_EDGE:
+        one -= base_a[EDGE]
+        other -= base_b[EDGE]
+    elif candidate.code == VERTEX_EDGE:
+        one -= base_a[VERTEX]
+        other -= base_b[EDGE]
+    elif candidate.code == EDGE_VERTEX:
+        one -= base_b[VERTEX]
+        other -= base_a[EDGE]
+    else:
+        one -= base_a[VERTEX]
+        other -= base_b[VERTEX]
+    return feature_key(candidate.code, one, other)
+
+
 @wp.func
 def consider(
     shapes: ShapeTables,
@@ -272,70 +340,26 @@ def consider(
     pair: int,
     base_a: wp.vec4i,
     base_b: wp.vec4i,
-    face_a: int,
-    face_b: int,
-    candidate: int,
+    candidate: Candidate,
     state: PairState,
     shard: int,
     out: Appended,
 ) -> PairState:
     """Append a candidate of two triangles if it is a constraint; its gap is a distance that the bodies have."""
-    corners_a = shapes.faces[face_a]
-    corners_b = shapes.faces[face_b]
-    i = int(0)
-    j = int(0)
-    if candidate < EDGES:
-        i = candidate % 3
-        j = i
-    else:
-        i = (candidate % 9) / 3
-        j = candidate % 3
-    code = int(VERTEX_VERTEX)
-    one = corners_a[i]
-    other = corners_b[j]
-    first_one = base_a[VERTEX]
-    first_other = base_b[VERTEX]
-    face = int(0)
-    if candidate < FACES_OF_A:
-        code = int(VERTEX_FACE)
-        other = face_b
-        first_other = base_b[FACE]
-    elif candidate < EDGES:
-        code = int(FACE_VERTEX)
-        one = corners_b[j]
-        other = face_a
-        first_one = base_b[VERTEX]
-        first_other = base_a[FACE]
-    elif candidate < EDGES_OF_B:
-        code = int(EDGE_EDGE)
-        one = shapes.face_edges[face_a][i]
-        other = shapes.face_edges[face_b][j]
-        first_one = base_a[EDGE]
-        first_other = base_b[EDGE]
-    elif candidate < EDGES_OF_A:
-        code = int(VERTEX_EDGE)
-        other = shapes.face_edges[face_b][j]
-        first_other = base_b[EDGE]
-    elif candidate < VERTICES:
-        code = int(EDGE_VERTEX)
-        one = corners_b[j]
-        other = shapes.face_edges[face_a][i]
-        first_one = base_b[VERTEX]
-        first_other = base_a[EDGE]
-    touch = touch_of(shapes, frame, code, one, other)
+    touch = touch_of(shapes, frame, candidate.code, candidate.one, candidate.other)
     if touch.found:
         if touch.gap < state.nearest:
             state.nearest = touch.gap
             state.towards = -touch.normal
-        number = other - first_other
-        if candidate < EDGES:  # a vertex on a triangle is named by its patch
-            face = number
-            number = shapes.patch[other]
         slot = reserve_slots(out.counts, shard, 1, out.capacity)
         if slot >= 0:
-            out.keys[slot] = feature_key(code, one - first_one, number)
+            out.keys[slot] = key_of(shapes, candidate, base_a, base_b)
             out.places[slot] = slot
             out.pairs[slot] = pair
-            out.faces[slot] = face
+            out.faces[slot] = 0
+            if candidate.code == VERTEX_FACE:
+                out.faces[slot] = candidate.other - base_b[FACE]
+            if candidate.code == FACE_VERTEX:
+                out.faces[slot] = candidate.other - base_a[FACE]
             out.touches[slot] = touch
     return state

@@ -54,9 +54,9 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
         return self._workspace.first
 
     @property
-    def least_distance(self) -> wp.array:
-        """`least` on the device; the array may be longer."""
-        return self._workspace.results.least
+    def results(self) -> Any:
+        """`PairResults` on the device, for kernels: `least` and `status` of each pair; they may be longer."""
+        return self._workspace.results
 
     def kept(self, make: Callable[[PosedWorkspace], Made]) -> Made:
         """What `make` made for the arrays of this answer, now or for an answer before."""

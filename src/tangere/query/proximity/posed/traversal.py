@@ -1,8 +1,9 @@
-"""The descent of two posed OBB trees for everything nearer than a distance; one thread a pair of bodies.
+"""The descent of two posed OBB trees for everything nearer than a distance.
 
 Question: which pairs of features are constraints, and how near do the surfaces come?
 Method:   depth first over pairs of boxes nearer than the distance, no refitting and no posed copies of meshes; pairs of
-          triangles are compared in `leaf`.
+          triangles are compared in `leaf`. A thread begins with a pair of bodies and looks at so many pairs of boxes;
+          what it leaves is begun by other threads, so few large bodies keep many threads busy, as many small ones do.
 Sound:    boxes count their rounding, so no pair of triangles below the distance is left out; a feature owned by a
           triangle is where the triangle is, so no pair of features is.
 Others:   `cpu.search` compares eight boxes at a time; what it finds is the same.
@@ -18,7 +19,7 @@ from tangere.query.intersection.traversal import Waiting, opens_first
 from tangere.query.proximity.posed.leaf import Appended, PairState, compare_triangles
 from tangere.query.proximity.posed.narrow_phase import PairFrame
 from tangere.query.proximity.posed.shapes import FACE, NODE, ShapeTables
-from tangere.runtime import COUNTER_STRIDE, SOUND
+from tangere.runtime import SOUND, reserve_slots
 
 wp.set_module_options(SOUND)
 
@@ -53,9 +54,7 @@ class PairQueries:
 class PairResults:
     """What is told of each pair of bodies."""
 
-    begin: wp.array[wp.int32]  # on CPU where its found features begin, -1 where they did not fit
-    amount: wp.array[wp.int32]  # … and how many there are
-    least: wp.array[wp.float64]
+    least: wp.array[wp.float64]  # [m]
     status: wp.array[wp.int32]
 
 
@@ -67,7 +66,6 @@ class PairSearch:
     base_a: wp.vec4i
     base_b: wp.vec4i
     size: wp.float64  # a bound of the coordinates of both bodies in the frame of a
-    before: wp.int64  # found features of the shard before this pair
     status: wp.int32
     so_far: PairState
 
@@ -103,10 +101,9 @@ def is_rotation(r: wp.mat33d) -> bool:
 
 
 @wp.func
-def begin_pair(shapes: ShapeTables, queries: PairQueries, pair: int, shard: int, out: Appended) -> PairSearch:
+def begin_pair(shapes: ShapeTables, queries: PairQueries, pair: int) -> PairSearch:
     """What a search begins with; its status says whether there is anything to search."""
     search = PairSearch()
-    search.before = out.counts[shard * COUNTER_STRIDE]
     bodies = queries.pairs[pair]
     if wp.min(bodies) < 0 or wp.max(bodies) >= queries.rotation.shape[0] or bodies[0] == bodies[1]:
         search.status = int(BAD_PAIR)
@@ -127,29 +124,44 @@ def begin_pair(shapes: ShapeTables, queries: PairQueries, pair: int, shard: int,
 
 
 @wp.func
-def end_pair(search: PairSearch, pair: int, shard: int, out: Appended, results: PairResults):
-    """Tell what was found: the least distance less rounding, if that is below the limit."""
-    if search.status == APART and search.so_far.meet:
-        search.status = int(OVERLAP)
+def least_distance(search: PairSearch) -> wp.float64:
+    """The least distance found less rounding, if that is below the limit; 0 of bodies that meet."""
     nearest = wp.clamp(search.so_far.nearest - _ROUNDING * search.size, wp.float64(0.0), search.frame.limit)
-    if search.status != APART:
-        nearest = wp.float64(0.0)
-    results.least[pair] = nearest
+    return wp.where(search.so_far.meet, wp.float64(0.0), nearest)
+
+
+@wp.kernel
+def begin_search(first: int, shapes: ShapeTables, queries: PairQueries, results: PairResults, jobs: wp.array[wp.vec3i]):
+    """Say what is known of each pair before its search, and where that begins: at both roots."""
+    pair = first + wp.tid()
+    search = begin_pair(shapes, queries, pair)
     results.status[pair] = search.status
-    after = out.counts[shard * COUNTER_STRIDE]
-    results.begin[pair] = -1
-    if after <= wp.int64(out.capacity):
-        results.begin[pair] = shard * out.capacity + int(search.before)
-        results.amount[pair] = int(after - search.before)
+    results.least[pair] = wp.where(search.status == APART, search.frame.limit, wp.float64(0.0))
+    jobs[pair] = wp.vec3i(pair, 0, 0)
 
 
 @wp.kernel
 def find_constraints(
-    first: int, shard: int, shapes: ShapeTables, queries: PairQueries, out: Appended, results: PairResults
+    first: int,
+    shapes: ShapeTables,
+    queries: PairQueries,
+    jobs: wp.array[wp.vec3i],
+    budget: int,
+    out: Appended,
+    results: PairResults,
+    left_count: wp.array[wp.int64],
+    left_capacity: int,
+    left: wp.array[wp.vec3i],
 ):
-    """Append all constraints of a pair, and tell its least distance; on CPU one thread fills a segment."""
-    pair = first + wp.tid()
-    search = begin_pair(shapes, queries, pair, shard, out)
+    """Search from a pair of boxes on: append constraints, lower the least distance of the pair.
+
+    Args:
+        jobs: a pair of bodies, and a box of each, counted from its root.
+        budget: pairs of boxes to look at; what waits then is appended to `left`, so that others go on with it.
+    """
+    job = jobs[first + wp.tid()]
+    pair = job[0]
+    search = begin_pair(shapes, queries, pair)
     frame = search.frame
     base_a = search.base_a
     base_b = search.base_b
@@ -157,10 +169,14 @@ def find_constraints(
     uncertain = _ROUNDING * search.size
     waiting_a = Waiting()
     waiting_b = Waiting()
+    waiting_a[0] = job[1]
+    waiting_b[0] = job[2]
     count = int(1)
     if search.status != APART:
         count = 0
-    while count > 0:
+    looked = int(0)
+    while count > 0 and looked < budget:
+        looked += 1
         count -= 1
         i = waiting_a[count]
         j = waiting_b[count]
@@ -170,7 +186,7 @@ def find_constraints(
             if a.right < 0 and b.right < 0:
                 face_a = base_a[FACE] + a.triangle
                 face_b = base_b[FACE] + b.triangle
-                so_far = compare_triangles(shapes, frame, pair, base_a, base_b, face_a, face_b, so_far, shard, out)
+                so_far = compare_triangles(shapes, frame, pair, base_a, base_b, face_a, face_b, so_far, 0, out)
             elif opens_first(a, b):
                 waiting_a[count] = a.right
                 waiting_b[count] = j
@@ -183,5 +199,13 @@ def find_constraints(
                 waiting_a[count + 1] = i
                 waiting_b[count + 1] = j + 1
                 count += 2
-    search.so_far = so_far
-    end_pair(search, pair, shard, out, results)
+    if count > 0:
+        slot = reserve_slots(left_count, 0, count, left_capacity)
+        if slot >= 0:
+            for k in range(count):
+                left[slot + k] = wp.vec3i(pair, waiting_a[k], waiting_b[k])
+    if search.status == APART:
+        search.so_far = so_far
+        wp.atomic_min(results.least, pair, least_distance(search))
+        if so_far.meet:
+            wp.atomic_max(results.status, pair, int(OVERLAP))

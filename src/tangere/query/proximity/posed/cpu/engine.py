@@ -10,6 +10,7 @@ from typing import Any
 
 import warp as wp
 
+from tangere.query.contacts.record import empty_columns
 from tangere.query.proximity.posed.cpu.eights import eight_tables
 from tangere.query.proximity.posed.cpu.ordering import (
     CONTACTS,
@@ -17,6 +18,7 @@ from tangere.query.proximity.posed.cpu.ordering import (
     PAIRS,
     STATUS,
     TOLD,
+    PairSegments,
     gather_contacts,
     order_by_pair,
     scan_amounts,
@@ -54,19 +56,20 @@ class CpuSearch:
         queries, found, results = workspace.queries, workspace.found, workspace.results
         told = wp.zeros(TOLD, dtype=wp.int64, device=device)
         scratch = wp.empty((workspace.shards, SCRATCH_WITH_CANDIDATES), dtype=wp.int32, device=device)
+        segments = empty_columns(PairSegments, workspace.room, device)
         certain = wp.empty(8 * workspace.shards, dtype=wp.float64, device=device)
         pairs, contacts = told[PAIRS : PAIRS + 1], told[CONTACTS : CONTACTS + 1]
 
         def phase(kernel: wp.Kernel, arguments: list[Any], dim: int | wp.array, grain: int) -> list[PreparedLaunch]:
             return [PreparedLaunch(kernel, arguments, device, dim=dim, grain=grain)]
 
-        search = [shapes, queries, self._eights, scratch, certain, found, results]
+        search = [shapes, queries, self._eights, scratch, certain, found, results, segments]
         program = prepare_phases(
             [
                 phase(find_constraints_in_eights, search, pairs, self._grain),
-                phase(order_by_pair, [found, results, workspace.columns], pairs, _ORDER_GRAIN),
-                phase(scan_amounts, [workspace.shards, found, results, workspace.first, told], 1, 1),
-                phase(gather_contacts, [found, results, workspace.first, workspace.columns], pairs, _GATHER_GRAIN),
+                phase(order_by_pair, [found, segments, workspace.columns], pairs, _ORDER_GRAIN),
+                phase(scan_amounts, [workspace.shards, found, segments, results, workspace.first, told], 1, 1),
+                phase(gather_contacts, [found, segments, workspace.first, workspace.columns], pairs, _GATHER_GRAIN),
                 phase(describe_contacts, [shapes, queries, found, workspace.columns], contacts, _DESCRIBE_GRAIN),
             ],
             workspace.threads,

@@ -28,6 +28,14 @@ TOLD = 4
 _RUN = wp.constant(16)
 
 
+@wp.struct
+class PairSegments:
+    """Where what was found of each pair of bodies stands."""
+
+    begin: wp.array[wp.int32]  # -1 where it did not fit
+    amount: wp.array[wp.int32]
+
+
 @wp.func
 def comes_before(found: Appended, key: wp.int64, place: int, other_key: wp.int64, other_place: int) -> bool:
     """Whether one goes before another: by key, then by triangle."""
@@ -116,17 +124,17 @@ def drop_repeated(found: Appended, begin: int, count: int) -> int:
 
 
 @wp.kernel
-def order_by_pair(first: int, found: Appended, results: PairResults, room: PosedColumns):
+def order_by_pair(first: int, found: Appended, segments: PairSegments, room: PosedColumns):
     """Put the keys of each pair of bodies in order; `amount` is how many were found, then how many stay.
 
     Args:
         room: columns that nothing is in yet, for what is under way.
     """
     pair = first + wp.tid()
-    begin = results.begin[pair]
+    begin = segments.begin[pair]
     if begin >= 0:
-        sort_range(found, begin, results.amount[pair], room)
-        results.amount[pair] = drop_repeated(found, begin, results.amount[pair])
+        sort_range(found, begin, segments.amount[pair], room)
+        segments.amount[pair] = drop_repeated(found, begin, segments.amount[pair])
 
 
 @wp.kernel
@@ -134,6 +142,7 @@ def scan_amounts(
     first: int,
     shards: int,
     found: Appended,
+    segments: PairSegments,
     results: PairResults,
     starts: wp.array[wp.int32],
     told: wp.array[wp.int64],
@@ -151,7 +160,7 @@ def scan_amounts(
         starts[pair] = total
         worst = wp.max(worst, results.status[pair])
         if fits:
-            total += results.amount[pair]
+            total += segments.amount[pair]
     starts[pairs] = total
     told[CONTACTS] = wp.int64(total)
     told[NEEDED] = needed
@@ -162,14 +171,14 @@ def scan_amounts(
 def gather_contacts(
     first: int,
     found: Appended,
-    results: PairResults,
+    segments: PairSegments,
     starts: wp.array[wp.int32],
     columns: PosedColumns,
 ):
     """The keys of each pair of bodies where its contacts belong; their places stand where a feature will be."""
     pair = first + wp.tid()
     for k in range(starts[pair], starts[pair + 1]):
-        place = results.begin[pair] + k - starts[pair]
+        place = segments.begin[pair] + k - starts[pair]
         columns.pair[k] = pair
         columns.key[k] = found.keys[place]
         columns.feature_b[k] = found.places[place]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.query.proximity.posed.cpu.eights import EightTables
+from tangere.query.proximity.posed.cpu.ordering import PairSegments
 from tangere.query.proximity.posed.cpu.simd_descent import FIRST_LEAF, begin_descent, next_leaves
 from tangere.query.proximity.posed.cpu.simd_leaves import FIRST_CANDIDATE, list_candidates
-from tangere.query.proximity.posed.leaf import Appended, consider, least_of_interest, nearest_so_far
+from tangere.query.proximity.posed.leaf import Appended, candidate_of, consider, least_of_interest, nearest_so_far
 from tangere.query.proximity.posed.shapes import FACE, ShapeTables
-from tangere.query.proximity.posed.traversal import PairQueries, PairResults, begin_pair, end_pair
-from tangere.runtime import SOUND
+from tangere.query.proximity.posed.traversal import APART, OVERLAP, PairQueries, PairResults, begin_pair, least_distance
+from tangere.runtime import COUNTER_STRIDE, SOUND
 
 wp.set_module_options(SOUND)
 
@@ -34,17 +35,19 @@ def find_constraints_in_eights(
     certain: wp.array[wp.float64],
     out: Appended,
     results: PairResults,
+    segments: PairSegments,
 ):
     """What `find_constraints` finds."""
     pair = first + wp.tid()
-    search = begin_pair(shapes, queries, pair, shard, out)
+    search = begin_pair(shapes, queries, pair)
+    before = out.counts[shard * COUNTER_STRIDE]
     frame = search.frame
     base_a = search.base_a
     base_b = search.base_b
     slack = wp.float32(frame.limit + _SLACK * search.size)
     so_far = search.so_far
     leaves = int(0)
-    if search.status == 0:
+    if search.status == APART:
         bodies = queries.pairs[pair]
         begin_descent(eights, shapes.shape[bodies[0]], shapes.shape[bodies[1]], shard, scratch)
         leaves = next_leaves(eights.rows, frame.turn, frame.shift, slack, shard, scratch)
@@ -69,10 +72,10 @@ def find_constraints_in_eights(
         )
         for k in range(listed[0]):
             place = FIRST_LEAF + 2 * scratch[shard, FIRST_CANDIDATE + 2 * k]
-            candidate = scratch[shard, FIRST_CANDIDATE + 2 * k + 1]
             face_a = base_a[FACE] + scratch[shard, place]
             face_b = base_b[FACE] + scratch[shard, place + 1]
-            so_far = consider(shapes, frame, pair, base_a, base_b, face_a, face_b, candidate, so_far, shard, out)
+            candidate = candidate_of(shapes, face_a, face_b, scratch[shard, FIRST_CANDIDATE + 2 * k + 1])
+            so_far = consider(shapes, frame, pair, base_a, base_b, candidate, so_far, shard, out)
         waiting = listed[1] | listed[2]
         lane = listed[3]
         while waiting != 0:
@@ -90,4 +93,13 @@ def find_constraints_in_eights(
             begin = 0
             leaves = next_leaves(eights.rows, frame.turn, frame.shift, slack, shard, scratch)
     search.so_far = so_far
-    end_pair(search, pair, shard, out, results)
+    results.status[pair] = search.status
+    results.least[pair] = wp.float64(0.0)
+    if search.status == APART:
+        results.status[pair] = wp.where(so_far.meet, int(OVERLAP), int(APART))
+        results.least[pair] = least_distance(search)
+    after = out.counts[shard * COUNTER_STRIDE]
+    segments.begin[pair] = -1
+    if after <= wp.int64(out.capacity):
+        segments.begin[pair] = shard * out.capacity + int(before)
+        segments.amount[pair] = int(after - before)
