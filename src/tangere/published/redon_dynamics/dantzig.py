@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import warp as wp
 
-from tangere.published.redon_dynamics.wilhelmsen import factor_dense, solve_dense
+from tangere.published.redon_dynamics.lane_cholesky import LaneRows, factor_lanes, lane_rows, lanes_of, solve_lanes
 from tangere.runtime import SOUND, Arrays, launch, to_numpy
 
 wp.set_module_options(SOUND)
@@ -79,8 +79,8 @@ class LcpBatch:
         )
         clamped, self._state = (wp.zeros(n * m, dtype=wp.int32, device=place) for _ in range(2))
         self._solves = wp.zeros(n, dtype=wp.int32, device=place)
-        chol = wp.zeros(n * m * m, dtype=wp.float64, device=place)
-        outputs = [self._force, self._acceleration, self._solves, change, slope, clamped, self._state, chol]
+        lanes = lane_rows(n * (m + 2) * lanes_of(m), place)
+        outputs = [self._force, self._acceleration, self._solves, change, slope, clamped, self._state, lanes]
         self._arguments = [given, constant, tolerance, *outputs]
 
     def solve(self) -> LcpSolutions:
@@ -148,13 +148,16 @@ def _dantzig(
     slope: wp.array[wp.float64],
     clamped: wp.array[wp.int32],
     state: wp.array[wp.int32],
-    chol: wp.array[wp.float64],
+    lanes: LaneRows,
 ):
     """One problem on one thread."""
     p = first + wp.tid()
     m = a.m
     base = p * m
-    square = base * m
+    wide = (m + 7) / 8
+    chol = p * (m + 2) * wide
+    column = chol + m * wide
+    x = column + wide
     for i in range(m):
         acceleration[base + i] = b[base + i]
     n = int(0)
@@ -175,15 +178,15 @@ def _dantzig(
             for i in range(n):
                 row = (base + clamped[base + i]) * m
                 for j in range(i + 1):
-                    chol[square + i * m + j] = a.value[row + clamped[base + j]]
-                slope[base + i] = -a.value[row + at_hand]
+                    lanes.one[8 * (chol + i * wide) + j] = a.value[row + clamped[base + j]]
+                lanes.one[8 * x + i] = -a.value[row + at_hand]
             made += 1
-            if not factor_dense(chol, square, m, n) or made > 100 * (m + 10):
+            if not factor_lanes(lanes, chol, wide, n, column) or made > 100 * (m + 10):
                 good = False
             else:
-                solve_dense(chol, square, m, n, slope, base)
+                solve_lanes(lanes, chol, wide, n, x)
                 for i in range(n):
-                    change[base + clamped[base + i]] = slope[base + i]
+                    change[base + clamped[base + i]] = lanes.one[8 * x + i]
                 change[base + at_hand] = wp.float64(1.0)
                 changed_accelerations(a, p, n, clamped, change, at_hand, slope)
                 step = wp.float64(1.0e300)

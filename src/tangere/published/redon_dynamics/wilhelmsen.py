@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import warp as wp
 
+from tangere.published.redon_dynamics.lane_cholesky import LaneRows, factor_lanes, lane_rows, lanes_of, solve_lanes
 from tangere.runtime import SOUND, Arrays, launch, to_numpy
 
 wp.set_module_options(SOUND)
 
 #: A vector joins if it points to s by more than this part of its length times 1 + |s|; the thesis compares with 1e-5.
 TOLERANCE = 1e-10
-#: A pivot below this part of the squared length it came from: the vector depends on the others.
-_DEPENDENT = wp.constant(wp.float64(1.0e-13))
 
 
 class ConePoints(NamedTuple):
@@ -71,8 +70,9 @@ class ConeBatch:
         self._solves = wp.zeros(n, dtype=wp.int32, device=place)
         active = wp.zeros(n * (k + 1), dtype=wp.int32, device=place)
         work = wp.zeros(n * 4 * (k + 1), dtype=wp.float64, device=place)
-        squares = wp.zeros(n * 2 * (k + 1) * (k + 1), dtype=wp.float64, device=place)
-        outputs = [self._point, self._weights, self._solves, active, work, squares]
+        squares = wp.zeros(n * (k + 1) * (k + 1), dtype=wp.float64, device=place)
+        lanes = lane_rows(n * (k + 3) * lanes_of(k + 1), place)
+        outputs = [self._point, self._weights, self._solves, active, work, squares, lanes]
         self._arguments = [packed(v, sparse, place), target, tolerance, *outputs]
 
     def solve(self) -> ConePoints:
@@ -111,8 +111,13 @@ def product(v: SparseVectors, problem: int, i: int, x: wp.array[wp.float64], at:
     s = wp.float64(0.0)
     if v.width == 0:
         row = (problem * v.m + i) * v.k
-        for c in range(v.k):
-            s += v.value[row + c] * x[at + c]
+        t = wp.float64(0.0)  # two sums: one would wait for itself
+        for c in range(v.k / 2):
+            s += v.value[row + 2 * c] * x[at + 2 * c]
+            t += v.value[row + 2 * c + 1] * x[at + 2 * c + 1]
+        if v.k % 2 == 1:
+            s += v.value[row + v.k - 1] * x[at + v.k - 1]
+        s += t
     else:
         row = (problem * v.m + i) * v.width
         for c in range(v.width):
@@ -134,41 +139,6 @@ def add_multiple(v: SparseVectors, problem: int, i: int, by: wp.float64, x: wp.a
             x[j] = x[j] + by * v.value[row + c]
 
 
-@wp.func
-def factor_dense(a: wp.array[wp.float64], at: int, stride: int, n: int) -> bool:
-    """Cholesky in place of the leading n x n part; False if a pivot is rounding."""
-    for j in range(n):
-        row = at + j * stride
-        for i in range(j, n):
-            other = at + i * stride
-            s = a[other + j]
-            for c in range(j):
-                s -= a[other + c] * a[row + c]
-            if i == j:
-                if s <= _DEPENDENT * a[row + j]:
-                    return False
-                a[row + j] = wp.sqrt(s)
-            else:
-                a[other + j] = s / a[row + j]
-    return True
-
-
-@wp.func
-def solve_dense(a: wp.array[wp.float64], at: int, stride: int, n: int, x: wp.array[wp.float64], xat: int):
-    """The solution of the factored system, in place."""
-    for i in range(n):
-        s = x[xat + i]
-        for c in range(i):
-            s -= a[at + i * stride + c] * x[xat + c]
-        x[xat + i] = s / a[at + i * stride + i]
-    for q in range(n):
-        i = n - 1 - q
-        s = x[xat + i]
-        for c in range(i + 1, n):
-            s -= a[at + c * stride + i] * x[xat + c]
-        x[xat + i] = s / a[at + i * stride + i]
-
-
 @wp.kernel
 def _nearest(
     first: int,
@@ -181,6 +151,7 @@ def _nearest(
     active: wp.array[wp.int32],
     work: wp.array[wp.float64],
     squares: wp.array[wp.float64],
+    lanes: LaneRows,
 ):
     """One problem on one thread."""
     p = first + wp.tid()
@@ -189,11 +160,14 @@ def _nearest(
     at = p * k
     mine = p * size  # of active
     rest = 4 * p * size  # s - x
-    mu = rest + size
-    held = rest + 2 * size  # weights of the active ones
-    dense = rest + 3 * size  # a vector written out
-    gram = 2 * p * size * size
-    chol = gram + size * size
+    held = rest + size  # weights of the active ones
+    dense = rest + 2 * size  # a vector written out
+    along = rest + 3 * size  # products of the active ones with s
+    gram = p * size * size
+    wide = (size + 7) / 8
+    chol = p * (size + 2) * wide
+    column = chol + size * wide
+    mu = column + wide
     length = wp.float64(1.0)
     for c in range(k):
         length += wp.abs(target[at + c])
@@ -210,13 +184,8 @@ def _nearest(
         for i in range(v.m):
             g = product(v, p, i, work, rest)
             if g > most and weights[p * v.m + i] == wp.float64(0.0):
-                taken = bool(False)
-                for j in range(n):
-                    if active[mine + j] == i:
-                        taken = True
-                if not taken:
-                    most = g
-                    best = i
+                most = g
+                best = i
         if best < 0 or n >= size:
             go = False
         else:
@@ -230,40 +199,44 @@ def _nearest(
             squares[gram + n * size + n] = product(v, p, best, work, dense)
             active[mine + n] = best
             work[held + n] = wp.float64(0.0)
+            work[along + n] = product(v, p, best, target, at)
+            weights[p * v.m + best] = wp.float64(1.0)  # is active
             n += 1
             inner = bool(True)
             while inner:
                 for i in range(n):
-                    for j in range(n):
-                        squares[chol + i * size + j] = squares[gram + i * size + j]
-                    work[mu + i] = product(v, p, active[mine + i], target, at)
+                    for j in range(i + 1):
+                        lanes.one[8 * (chol + i * wide) + j] = squares[gram + i * size + j]
+                    lanes.one[8 * mu + i] = work[along + i]
                 made += 1
                 leaving = int(-1)
                 share = wp.float64(1.0)
-                if factor_dense(squares, chol, size, n):
-                    solve_dense(squares, chol, size, n, work, mu)
+                if factor_lanes(lanes, chol, wide, n, column):
+                    solve_lanes(lanes, chol, wide, n, mu)
                     for i in range(n):
-                        if work[mu + i] <= wp.float64(0.0):
-                            t = work[held + i] / wp.max(work[held + i] - work[mu + i], wp.float64(1.0e-300))
+                        w = lanes.one[8 * mu + i]
+                        if w <= wp.float64(0.0):
+                            t = work[held + i] / wp.max(work[held + i] - w, wp.float64(1.0e-300))
                             if leaving < 0 or t < share:
                                 share = t
                                 leaving = i
                     if leaving < 0:
                         share = wp.float64(1.0)
                     for i in range(n):
-                        work[held + i] = work[held + i] + share * (work[mu + i] - work[held + i])
+                        work[held + i] = work[held + i] + share * (lanes.one[8 * mu + i] - work[held + i])
                 else:  # the newest depends on the others
                     leaving = n - 1
                     go = False
                 if leaving < 0:
                     inner = False
                 else:
-                    work[held + leaving] = wp.float64(0.0)
+                    weights[p * v.m + active[mine + leaving]] = wp.float64(0.0)
                     kept = int(0)
                     for i in range(n):
                         if i != leaving:
                             active[mine + kept] = active[mine + i]
                             work[held + kept] = work[held + i]
+                            work[along + kept] = work[along + i]
                             for j in range(n):
                                 squares[gram + kept * size + j] = squares[gram + i * size + j]
                             kept += 1
