@@ -104,6 +104,8 @@ def test_sizes_that_differ_300_fold_warn_once_by_name_if_a_file_did_not_say_its_
     block = Mesh.load(tmp_path / "block.stl")
     with pytest.warns(UserWarning, match=r"block\.stl"):
         tg.first_contact(part.moving(tg.Linear(part.vertices - 1.0)), block, device="cpu")
+    with pytest.warns(UserWarning, match=r"block\.stl"):
+        tg.least_clearance(part, Mesh.load(tmp_path / "block.stl"), device="cpu")
     with warnings.catch_warnings(action="error"):
         tg.first_contact(part.moving(tg.Linear(part.vertices - 2.0)), block, device="cpu")
         told = Mesh.load(tmp_path / "block.stl", units="mm")

@@ -68,6 +68,9 @@ def check(
     tangere check part.stl --against door.stl body.glb --path poses.csv
     Exit code: 0 free, 1 contact, 2 bad input.
     """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
 
     import tangere as tg
     from tangere.cli.shared.extras import check_view_extra
@@ -107,7 +110,9 @@ def check(
     if plot is not None:
         _write_plot(found, scene, plot)
     if out is not None:
-        export(scene, out)
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            bar.add_task(f"writing {escape(out.name)}", total=None)  # a video takes a minute or two
+            export(scene, out)
         click.echo(f"wrote {out}", err=True)
     names = [file.name for file in against]
     click.echo(json_text(_as_data(found, names, scene))) if as_json else _print(found, names, scene)

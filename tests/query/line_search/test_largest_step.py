@@ -102,6 +102,22 @@ def test_rigid_parts_step_as_well():
     assert 0.0 < share <= min(hit.time, 1.0)
 
 
+@pytest.mark.parametrize("separation", [0.0, 0.05])
+def test_a_rigid_part_that_is_pushed_and_turned_against_another_never_stalls(separation, rng, effort):
+    part, fixed = tg.generate.bumpy_sphere(500), tg.generate.torus(600, tube=0.4)
+    pose = np.eye(4)
+    pose[0, 3] = 4.0
+    shares = []
+    for _ in range(effort(60)):
+        motion = tg.Twist(pose, -0.3 * pose[:3, 3] + rng.normal(0.0, 0.3, 3), rng.normal(0.0, 0.5, 3))
+        share = tg.largest_step(part.moving(motion), fixed, separation=separation, device="cpu")
+        assert share > 0.0
+        pose = motion.pose(share)
+        assert tg.distance(part.moving(tg.Rest(pose)), fixed, device="cpu").lower > separation
+        shares.append(share)
+    assert min(shares) < 1.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

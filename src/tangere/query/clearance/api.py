@@ -33,7 +33,7 @@ from tangere.runtime import (
     view_room,
 )
 from tangere.shape import Moving
-from tangere.shape.mesh import Mesh
+from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
 #: An accuracy that rounding does not allow is made coarser up to this.
 COARSEST = 0.9
@@ -111,6 +111,7 @@ def least_clearance(
         not_negative(tolerance, "tolerance")
     engine_for("least_clearance", a, b)
     sides = bodies_of(a, "a"), bodies_of(b, "b")
+    warn_of_doubted_units(a, b)
     single = all(bodies.count is None for bodies in sides)
     with using_threads(threads):
         count = batch_size(*sides)
