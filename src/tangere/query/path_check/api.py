@@ -61,17 +61,21 @@ class PathCheck:
     def __repr__(self) -> str:
         segments = f"{int((self.segment_status != Status.FREE).sum())} of {len(self.segment_status)} segments touch"
         if self.status == Status.FREE:
-            near = self.clearance
-            free = "free" if self.skin is None else f"free but for {self.skin}"
-            return f"PathCheck({free}, clearance {near.certain:.6g} to {near.least:.6g} m at t={near.least_time:.9g})"
+            near, verdict = self.clearance, self._verdict()
+            return (
+                f"PathCheck({verdict}, clearance {near.certain:.6g} to {near.least:.6g} m at t={near.least_time:.9g})"
+            )
         return f"PathCheck({self.status} at t={self.time:.9g}, obstacle {self.contacts.body_b[0]}; {segments})"
+
+    def _verdict(self) -> str:
+        return str(self.status) if self or self.skin is None else f"free but for {self.skin}"
 
     def _repr_html_(self) -> str:
         """For notebooks: the verdict, the clearance and the first contact."""
         touching = int((self.segment_status != Status.FREE).sum())
         near = self.clearance
         facts = {
-            "status": str(self.status),
+            "status": self._verdict(),
             "segments that touch": f"{touching} of {len(self.segment_status)}",
             "clearance": f"{near.certain:.6g} to {near.least:.6g} m at t = {near.least_time:.9g}",
         }
@@ -157,6 +161,8 @@ def check_path(
         segments = PathSegments.of(path, status, times, uppers)
         bound = np.inf if cap is None else cap
         clearance = clearance_profile(question, segments, instants=instants, accuracy=accuracy, cap=bound)
+        if taken is not None:
+            clearance = clearance.with_skin(taken.deepest)
         return replace(_verdict(question, segments, clearance), skin=taken)
 
 

@@ -11,7 +11,7 @@ Known as: clearance (distance) profile of a trajectory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
@@ -54,6 +54,11 @@ class Clearance:
         """The least distance on the path, from below [m]: at least the separation of a free path, and (1 - accuracy)
         of `least` or of the cap."""
         return float(min(self.lower.min(), self.between.min()))
+
+    def with_skin(self, thickest: float) -> Clearance:
+        """That of a part which was measured without its skin: it may be nearer by the thickest of the skin."""
+        lower, between = (np.maximum(column - thickest, 0.0) for column in (self.lower, self.between))
+        return replace(self, lower=lower, between=between)
 
 
 @dataclass(frozen=True, eq=False)

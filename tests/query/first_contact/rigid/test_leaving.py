@@ -135,6 +135,23 @@ def test_a_plate_comes_out_between_rails_and_a_stop_is_told():
     assert check.contacts.body_b[0] == 3
 
 
+def test_the_clearance_of_a_part_without_its_skin_is_still_that_of_the_part():
+    """A box glides 10 mm above a table; without its skin of 2 mm it would be 12 mm."""
+    poses = np.tile(np.eye(4), (2, 1, 1))
+    poses[:, :3, 3] = (-1.0, 0.0, 1.01), (1.0, 0.0, 1.01)
+    box, table = tg.generate.box(), tg.generate.box((4.0, 4.0, 1.0))
+    check = tg.check_path(
+        box, table, tg.Path(poses), start="leaving", skin=2e-3, accuracy=1e-3, separation=0.009, device="cpu"
+    )
+    near = check.clearance
+    assert not check
+    assert 0.01 - check.skin.deepest < near.certain <= 0.01 <= near.least <= 0.012 + 1e-9
+    assert (near.between <= 0.01).all()
+    assert (near.lower <= 0.01).all()
+    assert f"free but for {check.skin}" in check._repr_html_()
+    assert f"clearance {near.certain:.6g} to" in repr(check)
+
+
 def test_deeper_than_the_deepest_is_always_told_and_shallower_than_the_depth_never():
     """A part runs into balls at random places to random depths; the depth is measured by sampling."""
     rng = np.random.default_rng(2)
