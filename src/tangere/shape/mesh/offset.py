@@ -54,7 +54,7 @@ def inset(mesh: Any, depth: float) -> Inset:
         )
     corners, faces = mesh.vertices[mesh.faces], mesh.faces
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    if np.einsum("ij,ij->", corners[:, 0], across) < 0.0:
+    if _volume(mesh.vertices, faces) < 0.0:
         raise InputError(f"mesh {mesh.name!r} is inside out: turn its faces round")
     length = np.linalg.norm(across, axis=1)
     proper = length > 0.0
@@ -72,7 +72,18 @@ def inset(mesh: Any, depth: float) -> Inset:
         )
     move *= share[:, None]
     moved = mesh.vertices + move
+    if not _volume(moved, faces) > 0.0:
+        raise InputError(
+            f"mesh {mesh.name!r}: nothing is left when a skin of {depth:.3g} m is taken off: the part is thinner than"
+            " two skins; give a smaller skin"
+        )
     return Inset(moved, depth, float(np.linalg.norm(move, axis=1).max() * (1.0 + 1e-12)), int(thinner.sum()))
+
+
+def _volume(vertices: np.ndarray, faces: np.ndarray) -> float:
+    """Six times the volume within a closed surface [m^3]; below 0 if it is inside out."""
+    a, b, c = (vertices[faces[:, k]] - vertices.mean(axis=0) for k in range(3))
+    return float(np.einsum("ij,ij->", a, np.cross(b, c)))
 
 
 def _inward_moves(count: int, vertex: np.ndarray, plane: np.ndarray) -> np.ndarray:

@@ -313,6 +313,16 @@ def test_where_a_skin_is_too_thick_for_an_edge_it_is_thinner_and_that_is_told():
     assert np.linalg.norm(bend.vertices - part.vertices, axis=1).max() <= taken.farthest
 
 
+def test_a_shell_thinner_than_two_skins_is_refused():
+    """No edge of its inner or outer ball turns round: the two change places."""
+    ball = tg.generate.icosphere(subdivisions=3)
+    inner = tg.Mesh(0.995 * ball.vertices, ball.faces[:, ::-1])
+    shell = tg.Mesh.join([ball, inner], name="shell")
+    assert inset(shell, 2e-3).thinner == 0
+    with pytest.raises(tg.TangereError, match="nothing is left"):
+        inset(shell, 4e-3)
+
+
 def test_a_mesh_that_is_inside_out_is_refused():
     box = tg.generate.box()
     with pytest.raises(tg.TangereError, match="inside out"):
