@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from tangere.query.contacts import Status
+from tangere.query.first_contact import first_contact
 from tangere.runtime import InputError, MissingExtraError, UnsupportedError
 from tangere.shape import generate
 from tangere.shape.robot import Robot
@@ -91,6 +93,18 @@ def test_neighbours_are_told_across_links_without_a_body(arm_file):
     moving = robot.moving({"turn": 0.5}, {"turn": 1.0, "reach": 0.2})
     assert [body.shape.name for body in moving] == ["base", "mast", "slide", "hand", "finger"]
     assert robot.linked_pairs().tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
+
+
+def test_a_robot_and_its_cell_are_asked_about_in_one_call(arm_file):
+    """As the first page says: what its joints hold together may touch, the rest and the cell may not."""
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    robot = Robot.load(arm_file)
+    pose = np.eye(4)
+    pose[:3, 3] = 0.0, 0.9, 1.0
+    wall = generate.box((4.0, 0.2, 4.0), name="wall").at(pose)
+    hit = first_contact([*robot.moving([0, 0, 0], [np.pi / 2, 0, 0]), wall], allowed=robot.linked_pairs(), device="cpu")
+    assert hit.status == Status.CONTACT
+    assert 5 in (hit.contacts.body_a[0], hit.contacts.body_b[0])
 
 
 def test_configurations_and_files_that_make_no_sense_are_refused(arm_file, tmp_path):
