@@ -92,7 +92,7 @@ class PreparedLaunch:
         """The indices first … first + count - 1."""
         if count <= 0:
             return
-        if self._device.is_cuda:
+        if self._device.is_cuda or count <= self.grain:  # one shard
             self.launch(count, first)
             return
         ranges = shard_ranges(count, self.grain, self._threads)

@@ -19,6 +19,7 @@ import warp as wp
 
 from tangere.dynamics.solver.chosen_islands import MOST_ITERATIONS, ChosenIslands, InteriorOptions
 from tangere.dynamics.solver.gauss_seidel import NOT_FINITE, STAGNANT, IslandReport, SweepOptions, sweep_islands
+from tangere.dynamics.solver.growing_struct import GrowingStruct, address_of
 from tangere.dynamics.solver.islands import Islands
 from tangere.dynamics.solver.problem import ContactRowArrays, JointRowArrays, RigidBodyArrays, reserve
 from tangere.dynamics.solver.whitened_rows import (
@@ -106,7 +107,10 @@ class Solver(NonCopyable):
             self.method = "interior_point"
         self.sweeps, self.tolerance = whole(sweeps, "sweeps"), not_negative(tolerance, "tolerance")
         self._islands = Islands(self.device)
-        self._rows, self._report = WhitenedRows(), IslandReport()
+        self._rows = GrowingStruct(
+            WhitenedRows(), self.device, lambda name: {"c_": "contacts", "j_": "joints"}.get(name[:2], "bodies")
+        )
+        self._report = GrowingStruct(IslandReport(), self.device, lambda name: "islands")
         self._no_contacts, self._no_joints = ContactRowArrays(), JointRowArrays()
         reserve(self._no_contacts, 1, self.device)
         reserve(self._no_joints, 1, self.device)
@@ -142,8 +146,13 @@ class Solver(NonCopyable):
             joints, joint_count = self._no_joints, 0
         count = len(_arrays(contacts)[0]) if count is None else count
         joint_count = len(_arrays(joints)[0]) if joint_count is None else joint_count
-        islands = self._islands.find(bodies, body_count, contacts, count, joints, joint_count)
-        launches = self._prepared(bodies, contacts, joints, (body_count, count, joint_count))
+        counts = {"bodies": body_count, "contacts": count, "joints": joint_count}
+        given = tuple(map(address_of, (bodies, contacts, joints)))
+        islands = self._islands.find(bodies, body_count, contacts, count, joints, joint_count, given)
+        self._rows.reserve(**counts)
+        self._report.reserve(islands=islands)
+        key = (*given, self._islands.version, self._rows.version, self._report.version)
+        launches = self._prepared(bodies, contacts, joints, key)
         interior = 0
         if islands:
             launches["bodies"](body_count)
@@ -152,20 +161,20 @@ class Solver(NonCopyable):
             sweeps = launches["sweeps"]
             sweeps.grain = max(1, islands * ROWS_A_THREAD // (count + joint_count))
             sweeps(islands)
-            status = self._report.status.numpy()[:islands]
+            status = self._report.read("status", islands)
             if (status == NOT_FINITE).any():
                 self._refuse_not_finite(bodies, contacts, joints)
             everything = self.method == "interior_point"
             chosen = np.arange(islands) if everything else np.flatnonzero(status == STAGNANT)
             interior = len(chosen)
             if interior:
-                arguments = (self._islands.arrays, self._rows, self._polishing, self._interior, self._report)
-                self._chosen.solve(chosen, *arguments, key=self._key)
+                options = (self._polishing, self._interior, self._report.struct)
+                self._chosen.solve(chosen, self._islands, self._rows.struct, *options, counts, key)
             launches["velocities"](body_count)
         launches["contact impulses"](count)
         launches["joint impulses"](joint_count)
-        residual, iterations = self._report.residual.numpy(), self._report.iterations.numpy()
-        return SolverReport(islands, residual[:islands].copy(), iterations[:islands].copy(), interior)
+        residual, iterations = (self._report.read(name, islands).copy() for name in ("residual", "iterations"))
+        return SolverReport(islands, residual, iterations, interior)
 
     def _options(self) -> tuple[Any, Any, Any]:
         """Sweeps before the interior point and after it, and the interior point itself."""
@@ -182,19 +191,16 @@ class Solver(NonCopyable):
         interior.convex = self.law == "convex"
         return opening, polishing, interior
 
-    def _prepared(self, bodies: Any, contacts: Any, joints: Any, counts: tuple[int, int, int]) -> dict:
+    def _prepared(self, bodies: Any, contacts: Any, joints: Any, key: tuple) -> dict[str, PreparedLaunch]:
         """The launches over these arrays; made anew when one of them is another."""
-        grew = self._reserve(*counts)
-        key = tuple(array.ptr for rows in (bodies, contacts, joints) for array in _arrays(rows))
-        key += (self._islands.arrays.label.ptr,)
-        if not grew and key == self._key:
+        if key == self._key:
             return self._launches
-        islands, rows, device = self._islands.arrays, self._rows, self.device
+        islands, rows, report, device = self._islands.arrays, self._rows.struct, self._report.struct, self.device
         arguments = {
             "bodies": (whiten_bodies, [bodies, rows]),
             "contacts": (whiten_contacts, [bodies, contacts, islands, rows]),
             "joints": (whiten_joints, [bodies, joints, islands, rows]),
-            "sweeps": (sweep_islands, [islands, rows, self._opening, self._report]),
+            "sweeps": (sweep_islands, [islands, rows, self._opening, report]),
             "velocities": (write_velocities, [rows, islands, bodies]),
             "contact impulses": (write_contact_impulses, [rows, islands, contacts]),
             "joint impulses": (write_joint_impulses, [rows, islands, joints]),
@@ -202,17 +208,6 @@ class Solver(NonCopyable):
         self._launches = {name: PreparedLaunch(*given, device) for name, given in arguments.items()}
         self._key = key
         return self._launches
-
-    def _reserve(self, bodies: int, contacts: int, joints: int) -> bool:
-        sizes = {"c_": contacts, "j_": joints}
-        grew = False
-        for name, variable in self._rows._cls.vars.items():
-            count = max(sizes.get(name[:2], bodies), 1)
-            array = getattr(self._rows, name)
-            if array is None or not array.ptr or len(array) < count:
-                setattr(self._rows, name, wp.zeros(2 * count, dtype=variable.type.dtype, device=self.device))
-                grew = True
-        return reserve(self._report, max(bodies, 1), self.device) or grew
 
     def _refuse_not_finite(self, bodies: Any, contacts: Any, joints: Any) -> None:
         for what, rows in (("bodies", bodies), ("contacts", contacts), ("joints", joints)):

@@ -23,6 +23,7 @@ from tangere.dynamics.solver.gauss_seidel import (
     island_residual,
     sweep,
 )
+from tangere.dynamics.solver.growing_struct import GrowingStruct
 from tangere.dynamics.solver.interior_point import (
     InteriorState,
     IslandRange,
@@ -30,7 +31,7 @@ from tangere.dynamics.solver.interior_point import (
     prepare,
     solve_convex,
 )
-from tangere.dynamics.solver.islands import IslandArrays
+from tangere.dynamics.solver.islands import IslandArrays, Islands
 from tangere.dynamics.solver.whitened_rows import WhitenedRows
 from tangere.runtime import SOUND, CapacityError, PreparedLaunch
 
@@ -57,87 +58,79 @@ class InteriorOptions:
     good: wp.float64  # so is one that leaves no more than this [m/s]
 
 
+def _interior_count(name: str) -> str:
+    """What an array of the iterates belongs to."""
+    if name in ("w", "dw", "rd"):
+        return "bodies"
+    contacts = ("z", "y", "dz", "dy", "rp", "lam", "scaling")
+    return "contacts" if name in contacts or name.startswith("c_") else "joints"
+
+
+#: What arrays of the elimination order belong to, if not to bodies.
+_ORDER_COUNTS = dict.fromkeys(("chosen", "bits_first", "blocks", "block_first"), "chosen")
+_ORDER_COUNTS |= {"bits": "words", "block_row": "blocks", "c_block": "contacts", "j_block": "joints"}
+
+
 class ChosenIslands:
     """Arrays and launches of the interior point, made when an island first needs them."""
 
     def __init__(self, device: wp.Device) -> None:
         self._device = device
-        self._state, self._order, self._factor = InteriorState(), EliminationArrays(), BlockFactor()
-        self._key: tuple = ()
-        self._order_launch: PreparedLaunch | None = None
-        self._solve_launch: PreparedLaunch | None = None
+        self._state = GrowingStruct(InteriorState(), device, _interior_count)
+        self._order = GrowingStruct(EliminationArrays(), device, lambda name: _ORDER_COUNTS.get(name, "bodies"))
+        self._factor = GrowingStruct(BlockFactor(), device, lambda name: "blocks" if name == "below" else "bodies")
+        self._order.reserve(blocks=0)
+        self._order_launch = _KeptLaunch(order_islands, device)
+        self._solve_launch = _KeptLaunch(_solve_chosen, device)
 
     def solve(
         self,
         chosen: np.ndarray,
-        islands: IslandArrays,
+        islands: Islands,
         rows: WhitenedRows,
         sweeps: SweepOptions,
         options: InteriorOptions,
         report: IslandReport,
+        counts: dict[str, int],
         key: tuple,
     ) -> None:
-        """Solve the islands of these numbers; `key` is another one when an argument is."""
-        counts = {"c_": len(rows.c_a), "j_": len(rows.j_a)}
-        bodies = len(rows.w)
-        body_first = islands.body_first.numpy()
-        size = (body_first[chosen + 1] - body_first[chosen]).astype(np.int64)
+        """Solve the islands of these numbers, of so many bodies, contacts and joints; `key` is as of `Islands.find`."""
+        order, factor, state = self._order, self._factor, self._state
+        first = islands.read("body_first", int(chosen[-1]) + 2)
+        size = (first[chosen + 1] - first[chosen]).astype(np.int64)
         words = size * ((size + 63) // 64)
-        grew = self._reserve(
-            self._order,
-            {
-                "chosen": len(chosen),
-                "bits_first": len(chosen),
-                "blocks": len(chosen),
-                "block_first": len(chosen),
-                "bits": _checked(words.sum()),
-                "block_row": 0,
-                "c_block": counts["c_"],
-                "j_block": counts["j_"],
-            },
-            bodies,
-        )
-        _write(self._order.chosen, chosen)
-        _write(self._order.bits_first, np.cumsum(words) - words)
-        if grew or key != self._key or self._order_launch is None:
-            self._order_launch = PreparedLaunch(order_islands, [islands, rows, self._order], self._device, grain=1)
-        self._order_launch(len(chosen))
-        blocks = self._order.blocks.numpy()[: len(chosen)].astype(np.int64)
+        order.reserve(**counts, chosen=len(chosen), words=_checked(words.sum()))
+        order.write("chosen", chosen)
+        order.write("bits_first", np.cumsum(words) - words)
+        self._order_launch.run(len(chosen), (*key, order.version), [islands.arrays, rows, order.struct])
+        blocks = order.read("blocks", len(chosen)).astype(np.int64)
         total = _checked(blocks.sum())
-        grew = self._reserve(self._order, {"block_row": total}, 0) or grew
-        _write(self._order.block_first, np.cumsum(blocks) - blocks)
-        grew = self._reserve(self._factor, {"below": total}, bodies) or grew
-        contacts = dict.fromkeys(("z", "y", "dz", "dy", "rp", "lam", "scaling"), counts["c_"])
-        joints = dict.fromkeys(("r", "s", "t", "dr", "ds", "dt", "rho", "weight"), counts["j_"])
-        named = {name: counts[name[:2]] for name in self._state._cls.vars if name[:2] in counts}
-        grew = self._reserve(self._state, contacts | joints | named, bodies) or grew
-        if grew or key != self._key or self._solve_launch is None:
-            arguments = [islands, rows, self._order, self._factor, self._state, sweeps, options, report]
-            self._solve_launch = PreparedLaunch(_solve_chosen, arguments, self._device, grain=1)
-            self._key = key
-        self._solve_launch(len(chosen))
+        order.reserve(blocks=total)
+        order.write("block_first", np.cumsum(blocks) - blocks)
+        factor.reserve(bodies=counts["bodies"], blocks=total)
+        state.reserve(**counts)
+        arguments = [islands.arrays, rows, order.struct, factor.struct, state.struct, sweeps, options, report]
+        self._solve_launch.run(len(chosen), (*key, order.version, factor.version, state.version), arguments)
 
-    def _reserve(self, struct: Any, sizes: dict[str, int], rest: int) -> bool:
-        """Room in each array of a struct: as told, or for `rest` elements."""
-        grew = False
-        for name, variable in struct._cls.vars.items():
-            count = max(sizes.get(name, rest), 1)
-            array = getattr(struct, name)
-            if array is None or not array.ptr or len(array) < count:
-                setattr(struct, name, wp.zeros(2 * count, dtype=variable.type.dtype, device=self._device))
-                grew = True
-        return grew
+
+class _KeptLaunch:
+    """A launch that is prepared anew when its key is another one; one index is worth a thread."""
+
+    def __init__(self, kernel: wp.Kernel, device: wp.Device) -> None:
+        self._kernel, self._device = kernel, device
+        self._key: tuple | None = None
+        self._launch: Any = None
+
+    def run(self, count: int, key: tuple, arguments: list) -> None:
+        if key != self._key:
+            self._launch, self._key = PreparedLaunch(self._kernel, arguments, self._device, grain=1), key
+        self._launch(count)
 
 
 def _checked(count: Any) -> int:
     if count >= 2**30:
         raise CapacityError(f"the factors of the islands need {count} blocks, more than an array can hold")
     return int(count)
-
-
-def _write(array: wp.array, values: np.ndarray) -> None:
-    host = wp.array(values.astype(np.int32), dtype=wp.int32, device="cpu")
-    wp.copy(array, host, count=len(values))
 
 
 @wp.func

@@ -11,8 +11,10 @@ Known as: contact groups (Redon 2002), simulation islands; union-find (Tarjan 19
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
+from tangere.dynamics.solver.growing_struct import GrowingStruct, address_of
 from tangere.dynamics.solver.problem import ContactRowArrays, JointRowArrays, RigidBodyArrays
 from tangere.runtime import SOUND, InputError, PreparedLaunch, launch, offsets, sort_pairs
 
@@ -38,29 +40,38 @@ class IslandArrays:
     count: wp.array[wp.int32]  # (2,): islands; the first contact (then joint) row of a body that is not there, or NONE
 
 
+#: Arrays that do not belong to bodies, and what they belong to.
+_COUNTS = {"contact_order": "contacts", "joint_order": "joints", "count": "numbers"}
+
+
 class Islands:
     """Finds the islands of problems on one device; the arrays are used again."""
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
-        self.arrays = IslandArrays()
-        self._room = (-1, -1, -1)
+        self._growing = GrowingStruct(IslandArrays(), device, lambda name: _COUNTS.get(name, "bodies"))
+        self._growing.reserve(numbers=2)
         self._key: tuple = ()
         self._serial: PreparedLaunch | None = None
         self._counts = wp.zeros(3, dtype=wp.int32, device=device)
 
-    def reserve(self, bodies: int, contacts: int, joints: int) -> bool:
-        """Make room; whether the arrays are new ones."""
-        if bodies <= self._room[0] and contacts <= self._room[1] and joints <= self._room[2]:
-            return False
-        wanted = zip((bodies, contacts, joints), self._room, strict=True)
-        bodies, contacts, joints = self._room = tuple(max(2 * n if n > old else old, 16) for n, old in wanted)
-        rooms = {"contact_order": contacts, "joint_order": joints, "count": 2}
-        for name in self.arrays._cls.vars:
-            size = rooms.get(name, bodies + 1)
-            setattr(self.arrays, name, wp.zeros(size, dtype=wp.int32, device=self.device))
-        self._key = ()
-        return True
+    @property
+    def arrays(self) -> IslandArrays:
+        """Rows and bodies by island."""
+        return self._growing.struct
+
+    @property
+    def version(self) -> int:
+        """Another one when the arrays are."""
+        return self._growing.version
+
+    def read(self, name: str, count: int) -> np.ndarray:
+        """The first elements of an array."""
+        return self._growing.read(name, count)
+
+    def reserve(self, bodies: int, contacts: int, joints: int) -> None:
+        """Make room."""
+        self._growing.reserve(bodies=bodies + 1, contacts=contacts, joints=joints)
 
     def find(
         self,
@@ -70,25 +81,26 @@ class Islands:
         contact_count: int,
         joints: JointRowArrays,
         joint_count: int,
+        key: tuple = (),
     ) -> int:
         """Fill `arrays`; the number of islands.
 
-        Rows must name bodies that are there, or -1.
+        Rows must name bodies that are there, or -1. `key` is another one when an array of the arguments is.
         """
         counts = (body_count, contact_count, joint_count)
         self.reserve(*counts)
         if self.device.is_cuda:
             return find_in_parallel(self.arrays, bodies, contacts, joints, counts, self.device)
-        inputs = [bodies.inverse_mass, bodies.inverse_inertia]
-        inputs += [contacts.body_a, contacts.body_b, joints.body_a, joints.body_b]
-        key = tuple(array.ptr for array in inputs)
+        key = (*(key or map(address_of, (bodies, contacts, joints))), self.version)
         if self._serial is None or key != self._key:
             arguments = [bodies, contacts, joints, self._counts, self.arrays]
             self._serial, self._key = PreparedLaunch(_find_in_order, arguments, self.device, serial=True), key
-        self._counts.numpy()[:] = counts
+            self._host_counts = self._counts.numpy()
+        self._host_counts[:] = counts
         self._serial(1)
-        islands, bad = self.arrays.count.numpy()
-        _check_bodies(int(bad), contacts, joints, counts)
+        islands, bad = self.read("count", 2)
+        if bad != NONE:
+            _check_bodies(int(bad), contacts, joints, counts)
         return int(islands)
 
 
