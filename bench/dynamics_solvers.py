@@ -44,7 +44,7 @@ def _rows(bodies: dict[str, np.ndarray], columns: dict[str, np.ndarray]) -> list
     solvers = {
         ("150 sweeps", "Coulomb"): Solver(device=device, method="gauss_seidel"),
         ("auto", "Coulomb"): Solver(device=device),
-        ("interior point", "convex"): Solver(device=device, law="convex"),
+        ("interior point", "convex"): Solver(device=device, law="convex", tolerance=1e-10),
     }
 
     def ours(solver: Solver) -> Callable[[], tuple[np.ndarray, np.ndarray]]:

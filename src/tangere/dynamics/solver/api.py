@@ -43,10 +43,8 @@ from tangere.runtime import (
 
 METHODS = ("auto", "gauss_seidel", "interior_point")
 LAWS = ("coulomb", "convex")
-#: Residual that sweeps must be able to reach, else "auto" turns to the interior point [m/s] …
+#: Residual that sweeps must be able to reach, else "auto" turns to the interior point [m/s].
 GOOD = 1e-5
-#: … within this many times the sweeps they are given.
-REACH = 4.0
 #: Convex problems of one island at most, each with the shift that sweeps after the last one left.
 ROUNDS = 8
 #: Sweeps after a convex problem.
@@ -180,7 +178,7 @@ class Solver(NonCopyable):
         """Sweeps before the interior point and after it, and the interior point itself."""
         opening, polishing, interior = SweepOptions(), SweepOptions(), InteriorOptions()
         for sweeps in (opening, polishing):
-            sweeps.most, sweeps.tolerance, sweeps.good, sweeps.reach = self.sweeps, self.tolerance, 0.0, REACH
+            sweeps.most, sweeps.tolerance, sweeps.good = self.sweeps, self.tolerance, 0.0
         if self.method == "auto":
             opening.good = GOOD
         if self.method == "interior_point":

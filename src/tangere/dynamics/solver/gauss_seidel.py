@@ -31,7 +31,7 @@ wp.set_module_options(SOUND)
 PATIENCE = wp.constant(10)
 
 #: A residual below this part of the speed at which contacts slide is as good as it needs to be.
-_SLIDING_PART = wp.constant(wp.float64(0.2))
+_SLIDING_PART = wp.constant(wp.float64(0.5))
 
 #: Why an island's sweeps ended: no row changed by more than the tolerance; all were made; they made no more headway;
 #: a number in the island is not finite.
@@ -48,7 +48,6 @@ class SweepOptions:
     most: wp.int32  # sweeps
     tolerance: wp.float64  # [m/s]
     good: wp.float64  # residual that sweeps must be able to reach, else they are given up [m/s]; 0: never
-    reach: wp.float64  # within so many times `most` sweeps
 
 
 @wp.struct
@@ -236,7 +235,7 @@ def sweep_islands(
                 # sweeps that the rate of the last ones still needs
                 rate = wp.log(earlier / worst) / wp.float64(PATIENCE)
                 needed = wp.log(worst / options.good)
-                if needed > rate * (options.reach * wp.float64(options.most) - wp.float64(made)):
+                if needed > rate * wp.float64(options.most - made):
                     if worst > _SLIDING_PART * sliding_speed(rows, c0, c1):
                         status = _STAGNANT
                         break
