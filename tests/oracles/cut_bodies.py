@@ -26,6 +26,7 @@ class CutFigures:
     euler: int  #: characteristic of the surface, or of the sheet
     altitude: float  #: the least
     longest: float  #: edge
+    largest_box: float  #: longest diagonal of the bounding box of a simplex
     surface_volume: float  #: enclosed by the surface
     pinched: int  #: vertices where the surface comes by more than once
 
@@ -100,6 +101,7 @@ def examine(points: np.ndarray, corners: np.ndarray, neighbours: np.ndarray) -> 
         euler=euler,
         altitude=float(altitudes(points, corners).min()),
         longest=float(edge_lengths(points, corners).max()),
+        largest_box=float(np.linalg.norm(np.ptp(points[corners], axis=1), axis=1).max()),
         surface_volume=volume,
         pinched=pinched,
     )

@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from oracles.cut_bodies import CutFigures, examine, parts_beside_plane, parts_of, sizes
+from oracles.cut_bodies import CutFigures, examine, parts_beside_plane, parts_of, sizes, surface_of
 from oracles.helpers.cut_strokes import CURVED, PLANAR, Stroke, blob, block, random_stroke, sheet, sheet_strokes, torus
 from oracles.soft_bodies import solid_energy
 from tangere.runtime import InputError
 from tangere.shape.tets import TetMesh
-from tangere.soft.cutting import ComplexChange, SimplicialComplex
+from tangere.soft.cutting import ComplexChange, ConnectedParts, CutSurface, SimplicialComplex
 
 
 def examined(body: SimplicialComplex) -> CutFigures:
@@ -69,7 +69,8 @@ def random_cuts(cases: range) -> tuple[int, int, int]:
                 opened += len(change.opened)
                 steps += 1
                 if change:
-                    check_step(body, change, whole)
+                    found = check_step(body, change, whole)
+                    assert found.largest_box <= 1.0501 * whole.largest_box
             if stroke.kind in (PLANAR, CURVED):
                 check_step(body, body.end_stroke(), whole)
             if stroke.kind == CURVED and opened and case % 3 != 1:
@@ -299,6 +300,65 @@ def test_a_sheet_is_parted_along_a_lattice_line_and_elsewhere() -> None:
         body = SimplicialComplex(np.column_stack([points[:, :2], 0.0 * points[:, 2]]), faces)
         found = cut_along(body, [line(x, y, k=2) for y in np.linspace(-0.7, 0.7, 15)])
         assert (found.parts, found.euler) == (2, 2)
+
+
+def check_surface(body: SimplicialComplex, surface: CutSurface) -> None:
+    """Against the surface found from scratch: the same facets, and the same classes of corners."""
+    facets, dofs, numbers, dof_of = surface_of(body.corners, body.neighbours)
+    live = surface.triangles[:, 0] >= 0
+    triangles, owners = surface.triangles[live], surface.owners[live]
+    assert np.array_equal(np.sort(owners), np.sort(facets))
+    triangles = triangles[np.argsort(owners)]
+    mine, dofs, numbers = surface.dofs[triangles], dofs[np.argsort(facets)], numbers[np.argsort(facets)]
+    pairs, rows = [], np.arange(len(dofs))
+    for j in range(3):
+        at = np.argmax(mine == dofs[:, [j]], axis=1)
+        assert np.array_equal(mine[rows, at], dofs[:, j])
+        pairs.append(np.stack([triangles[rows, at], numbers[:, j]], axis=1))
+    pairs = np.unique(np.concatenate(pairs), axis=0)
+    assert len(pairs) == len(np.unique(pairs[:, 0])) == len(dof_of)
+    assert np.array_equal(np.flatnonzero(surface.dofs >= 0), np.unique(triangles))
+    # Outward, as the solid is: what the triangles enclose is its volume.
+    corners = body.rest[surface.dofs[triangles]]
+    enclosed = np.einsum("ij,ij->i", np.cross(corners[:, 0], corners[:, 1]), corners[:, 2]).sum() / 6.0
+    assert enclosed == pytest.approx(sizes(body.rest, body.corners).sum(), rel=1e-12)
+
+
+def check_parts(body: SimplicialComplex, separation: ConnectedParts) -> None:
+    """Against the connected components."""
+    count, found = parts_of(body.neighbours)
+    mine = body.arrays.part.numpy()[: len(found)]
+    assert len(np.unique(np.stack([mine, found], axis=1), axis=0)) == len(np.unique(mine)) == count
+    assert separation.parts == count
+
+
+def test_surface_walls_and_parts_follow_random_cuts(effort) -> None:
+    for case in range(effort(6, least=3)):
+        rng = np.random.default_rng(case)
+        body = SimplicialComplex(*(block(), torus())[case % 3] if case % 3 < 2 else blob(rng))
+        surface, separation, opened = CutSurface(body), ConnectedParts(body), 0
+        check_surface(body, surface)
+        for _ in range(3):
+            stroke = random_stroke(rng, body.edge)
+            body.begin_stroke()
+            for start, stop in [*itertools.pairwise(stroke.lines), (None, None)]:
+                change = body.end_stroke() if start is None else body.cut(start, stop)
+                separation.note(change)
+                if change:
+                    before = surface.triangles, surface.dofs
+                    surface.follow()
+                    surface.undo()
+                    assert np.array_equal(before[0], surface.triangles)
+                    assert np.array_equal(before[1], surface.dofs)
+                    surface.follow()
+                    check_surface(body, surface)
+                    opened += change.opened.size
+                while not separation.finished:
+                    separation.advance(budget=200)
+                check_parts(body, separation)
+        assert opened > 0
+        # Walls are on both sides of what was opened; bisections later only add to them, on one side or on both.
+        assert surface.walls.sum() >= opened
 
 
 def test_wrong_input_is_told() -> None:

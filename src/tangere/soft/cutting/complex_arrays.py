@@ -86,6 +86,7 @@ class ComplexArrays:
     corners: wp.array[wp.vec4i]  #: (n,) vertices
     neighbours: wp.array[wp.vec4i]  #: (n,) 4 o + j beyond each facet, or -1
     opening: wp.array[int]  #: (n,) bit k: facet k is about to open; bit 4 + k: something separates there
+    wall: wp.array[int]  #: (n,) bit k: facet k was opened by a blade
     label: wp.array[int]  #: (n,) the stroke in which its side was decided, with the sign of the side
     next: wp.array[int]  #: (n,) another simplex bisected from the same one, or -1
     part: wp.array[int]  #: (n,) which connected part it belongs to
@@ -117,7 +118,7 @@ class ComplexArrays:
     journal: wp.array[int]
     journal_corners: wp.array[wp.vec4i]
     journal_neighbours: wp.array[wp.vec4i]
-    journal_words: wp.array[wp.vec3i]
+    journal_words: wp.array[wp.vec4i]
     vertex_journal: wp.array[int]
     vertex_journal_rest: wp.array[wp.vec3d]
     vertex_journal_normal: wp.array[wp.vec3d]
@@ -136,6 +137,7 @@ class CutOptions:
     least_altitude: wp.float64  #: of what a bisection makes [m]
     least_moved: wp.float64  #: altitude that a moved vertex leaves [m]
     longest: wp.float64  #: edge that a moved vertex may make [m]
+    largest: wp.float64  #: diagonal of the box of a simplex that a moved vertex may make [m]
     sure_height: wp.float64  #: over the cut at which the side of a vertex is taken for granted [m]
 
 
@@ -176,7 +178,7 @@ def keep(c: ComplexArrays, t: int):
         c.journal[n] = t
         c.journal_corners[n] = c.corners[t]
         c.journal_neighbours[n] = c.neighbours[t]
-        c.journal_words[n] = wp.vec3i(c.label[t], c.next[t], c.part[t])
+        c.journal_words[n] = wp.vec4i(c.label[t], c.next[t], c.part[t], c.wall[t])
         c.journal_lengths[0] = n + 1
 
 
@@ -236,6 +238,7 @@ def undo(first: int, c: ComplexArrays):
         c.label[t] = words[0]
         c.next[t] = words[1]
         c.part[t] = words[2]
+        c.wall[t] = words[3]
     for i in range(c.journal_lengths[1]):
         v = c.vertex_journal[i]
         c.rest[v] = c.vertex_journal_rest[i]

@@ -233,6 +233,8 @@ def disconnect(c: ComplexArrays, t: int):
                 behind[n & 3] = -1
                 c.neighbours[o] = behind
                 c.opening[o] = c.opening[o] & (255 - (17 << (n & 3)))
+                c.wall[o] = c.wall[o] | (1 << (n & 3))
+                c.wall[t] = c.wall[t] | (1 << k)
                 beyond[k] = -1
                 push(c, OPENED, 4 * t + k)
                 push(c, OPENED, n)

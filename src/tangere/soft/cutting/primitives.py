@@ -271,6 +271,7 @@ def bisect(c: ComplexArrays, p: int, q: int, s: wp.float64) -> int:
         c.neighbours[b] = c.neighbours[t]
         c.opening[b] = c.opening[t]
         c.label[b] = c.label[t]
+        c.wall[b] = c.wall[t]
         c.part[b] = c.part[t]
         c.next[b] = c.next[t]
         c.next[t] = b
@@ -312,6 +313,8 @@ def bisect(c: ComplexArrays, p: int, q: int, s: wp.float64) -> int:
         c.neighbours[b] = twin_beyond
         c.opening[t] = c.opening[t] & (255 - (17 << at_p))
         c.opening[b] = c.opening[b] & (255 - (17 << at_q))
+        c.wall[t] = c.wall[t] & (15 - (1 << at_p))
+        c.wall[b] = c.wall[b] & (15 - (1 << at_q))
         c.simplex_at[q] = b
         c.simplex_at[m] = t
     c.simplex_at[p] = c.lists[RING, 0]

@@ -27,6 +27,8 @@ SNAP_HEIGHT = 0.02
 SHORT = 0.35
 #: The least altitude of a child of a bisection, and where a vertex is moved, as parts of the least of the body.
 LEAST_ALTITUDE, LEAST_MOVED = 0.1, 0.25
+#: The box of a simplex may grow to this multiple of the largest of the body where a vertex is moved.
+LARGEST = 1.05
 #: Ancestors are searched in boxes that are larger by this part of the median edge: vertices are moved a little.
 LOOSE = 0.25
 #: Simplices that a cut may go on by guesses when its stroke ends, if it is closed then.
@@ -38,7 +40,7 @@ _POINTS = 16
 #: Marks are counted up to here before they are cleared.
 _MOST_MARKS = 1 << 30
 
-_BY_SIMPLEX = ("corners", "neighbours", "opening", "label", "next", "part", "mark", "changed", "kept", "twin")
+_BY_SIMPLEX = ("corners", "neighbours", "opening", "wall", "label", "next", "part", "mark", "changed", "kept", "twin")
 _BY_VERTEX = (
     "rest",
     "simplex_at",
@@ -118,6 +120,7 @@ class SimplicialComplex:
         self._options.least_altitude = LEAST_ALTITUDE * self.altitude if snap > 0.0 else 0.0
         self._options.least_moved = LEAST_MOVED * self.altitude
         self._options.longest = float(edges.max())
+        self._options.largest = LARGEST * float(np.linalg.norm(np.ptp(points[corners], axis=1), axis=1).max())
         self._options.sure_height = SURE_HEIGHT * self.edge
         self.arrays = self._laid_out(points, corners, room)
         self._points = 0
@@ -171,10 +174,10 @@ class SimplicialComplex:
         on = self._last is not None and np.array_equal(self._last, start)
         first = self._counter - count if on else self._counter
         self._counter = first + 2 * count
-        points, numbers = self._blade.points.numpy(), self._blade.numbers.numpy()
+        points, numbers = self._blade_points, self._blade_numbers
         points[:count], points[count : 2 * count] = start, end
         numbers[: 2 * count] = np.arange(first, first + 2 * count)
-        self._count.numpy()[0] = count
+        self._count_view[0] = count
         self._last = end.copy()
         return self._run("_cut")
 
@@ -183,11 +186,11 @@ class SimplicialComplex:
 
         Where guesses of a few simplices close the cut everywhere, it went right through; else its front stays.
         """
-        self._guesses.numpy()[0] = GUESSES
+        self._guesses_view[0] = GUESSES
         change = self._run("_end")
         if self._numbers[layout.UNDECIDED]:
             self._undo.run()
-            self._guesses.numpy()[0] = 0
+            self._guesses_view[0] = 0
             change = self._run("_end")
         return change
 
@@ -202,7 +205,11 @@ class SimplicialComplex:
         return self._numpy("numbers")
 
     def _numpy(self, name: str) -> np.ndarray:
-        return getattr(self.arrays, name).numpy()
+        """An array as NumPy sees it; looked up once, because that takes longer than most reads."""
+        view = self._views.get(name)
+        if view is None:
+            view = self._views[name] = getattr(self.arrays, name).numpy()
+        return view
 
     def _list(self, which: Any) -> np.ndarray:
         return self._numpy("lists")[which, : self._numpy("lengths")[which]].copy()
@@ -242,6 +249,9 @@ class SimplicialComplex:
 
     def _prepare(self) -> None:
         device = self._device
+        self._views: dict[str, np.ndarray] = {}
+        self._blade_points, self._blade_numbers = self._blade.points.numpy(), self._blade.numbers.numpy()
+        self._count_view, self._guesses_view = self._count.numpy(), self._guesses.numpy()
         tree = wp.uint64(self._tree.id)
         self._cut = PreparedLaunch(cut, [self.arrays, tree, self._blade, self._count, self._options], device, dim=1)
         self._end = PreparedLaunch(end_stroke, [self.arrays, self._guesses, self._options], device, dim=1)

@@ -179,7 +179,12 @@ def may_move(c: ComplexArrays, v: int, other: int, part: wp.float64, options: Cu
         t = c.lists[STAR, z]
         corners = c.corners[t]
         beyond = c.neighbours[t]
+        lower = to
+        upper = to
         for k in range(c.size):
+            if corners[k] != v:
+                lower = wp.min(lower, c.rest[corners[k]])
+                upper = wp.max(upper, c.rest[corners[k]])
             if corners[k] != v and beyond[k] < 0:
                 normal = wp.normalize(facet_normal(c, t, k))
                 if not skin:
@@ -192,6 +197,8 @@ def may_move(c: ComplexArrays, v: int, other: int, part: wp.float64, options: Cu
                         along = True
             if wp.length(to - c.rest[corners[k]]) > options.longest and corners[k] != v:
                 fine = False
+        if wp.length(upper - lower) > options.largest:
+            fine = False
         floor = wp.min(options.least_moved, altitude_with(c, corners, -1, to))
         if altitude_with(c, corners, v, to) < floor:
             fine = False
