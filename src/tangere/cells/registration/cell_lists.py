@@ -56,10 +56,12 @@ class CellLists:
     def make_room(self, cells: int, entries: int) -> None:
         """For cells of so many numbers, and for so many entries more than there are."""
         known = self._entries
-        known.head = _with_room(known.head, cells)
+        if len(known.head) < cells:
+            known.head = _with_room(known.head, cells)
         room = int(known.state.numpy()[0]) + entries
-        for name in ("entity", "cell", "after", "before", "next_of_entity"):
-            setattr(known, name, _with_room(getattr(known, name), room))
+        if len(known.entity) < room:
+            for name in ("entity", "cell", "after", "before", "next_of_entity"):
+                setattr(known, name, _with_room(getattr(known, name), room))
 
     def cells_of(self, entity: int) -> np.ndarray:
         """The cells of one entity, sorted."""

@@ -27,15 +27,17 @@ from tangere.cells.registration.triangle_fill import cell_meets_triangle
 from tangere.cells.tracking.crossings import Segments, allocate_segments, insert_sorted, write_row
 from tangere.cells.tracking.march import march_to
 from tangere.cells.tracking.simplex_sides import INSIDE, LOST, walk
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, PreparedLaunch, launch
 
 wp.set_module_options({**SOUND, "max_unroll": 1})  # the twenty axes of triangle_fill
 
 #: Places in `state`: points, edges, segments and triangles to look at; whether somebody must be searched for in all
-#: of the map; points that changed cell, edges that were marched; the mark of this update, and of its last flood.
+#: of the map; points that changed cell, edges that were marched; cells that changed, and cells around them; how edges
+#: are marched; the mark of this update, and of its last flood.
 _POINTS, _EDGES, _SEGMENTS, _TRIANGLES = (wp.constant(k) for k in range(4))
-_GIVEN_UP, _CHANGED, _MARCHED, _MARK, _FLOOD = (wp.constant(k) for k in range(4, 9))
-_STATE_SIZE = 9
+_GIVEN_UP, _CHANGED, _MARCHED, _CELLS, _AROUND, _WAY = (wp.constant(k) for k in range(4, 10))
+_MARK, _FLOOD = wp.constant(10), wp.constant(11)
+_STATE_SIZE = 12
 #: Entries of lists to have room for before an update.
 _ROOM = 4096
 
@@ -72,6 +74,8 @@ class UpdateBuffers:
     flood_mark: wp.array[int]
     queue: wp.array[int]
     row: wp.array[int]
+    changed: wp.array[int]  # cells
+    around: wp.array[int]
     one: Segments
 
 
@@ -102,6 +106,7 @@ class LocalUpdate:
         b.state = wp.zeros(_STATE_SIZE, dtype=wp.int32, device="cpu")
         b.one = allocate_segments(1, wp.get_device("cpu"))
         self._buffers, self._state, self._mark = b, b.state.numpy(), 0
+        self._packed: tuple[object, ...] = ()
         self._make_room()
 
     def after_change(
@@ -121,8 +126,17 @@ class LocalUpdate:
             around: their neighbours that only have other edges now.
             point_cells: (n,) the cell of each point, written with `darts` and (e,) `marched`.
         """
-        changed, beside = (wp.array(x.astype(np.int32), dtype=wp.int32, device="cpu") for x in (cells, around))
-        return self._run(_after_change, [changed, beside], points, darts, point_cells, marched, way)
+        self._begin(way)
+        self._changed[: len(cells)], self._around[: len(around)] = cells, around
+        self._state[_CELLS], self._state[_AROUND] = len(cells), len(around)
+        arrays = points, darts, point_cells, marched
+        packed = *self._arrays_now(), *arrays
+        if len(packed) != len(self._packed) or any(a is not b for a, b in zip(packed, self._packed, strict=True)):
+            arguments = [*self._arguments(), *arrays]
+            self._launch = PreparedLaunch(_after_change, arguments, wp.get_device("cpu"), dim=1, serial=True)
+            self._packed = packed
+        self._launch.run()
+        return not self._state[_GIVEN_UP]
 
     def after_move(
         self,
@@ -136,34 +150,43 @@ class LocalUpdate:
         way: int,
     ) -> bool:
         """Move some points straight to their targets; `status` (uint8) says how each march ended."""
+        self._begin(way)
         chosen = wp.array(numbers.astype(np.int32), dtype=wp.int32, device="cpu")
-        return self._run(_after_move, [chosen, targets, status], points, darts, point_cells, marched, way)
+        arrays = chosen, targets, status, points, darts, point_cells, marched
+        launch(_after_move, 1, [*self._arguments(), *arrays], device=wp.get_device("cpu"))
+        return not self._state[_GIVEN_UP]
 
     @property
     def counters(self) -> tuple[int, int]:
         """Points that changed cell in the last update, and edges that were marched."""
         return int(self._state[_CHANGED]), int(self._state[_MARCHED])
 
-    def _run(self, kernel: wp.Kernel, inputs: list[Any], *arrays: Any) -> bool:
+    def _begin(self, way: int) -> None:
         self._make_room()
         self._mark += 1
         self._state[:_MARK] = 0
-        self._state[_MARK] = self._mark
+        self._state[_WAY], self._state[_MARK] = way, self._mark
+
+    def _arrays_now(self) -> tuple[object, ...]:
+        """Arrays that may have been replaced by larger ones since a launch was packed."""
+        m, table, entries = self.map.arrays, self.map.rings.table, [known.entries for known in self.lists.values()]
+        lists = [array for e in entries for array in (e.head, e.entity)]
+        return m.phi1, m.position, m.cell_level, table.cells, self._buffers.row, *lists
+
+    def _arguments(self) -> list[Any]:
         lists = RegisteredLists()
         for name, known in self.lists.items():
             setattr(lists, name, known.entries)
-        m, table = self.map.arrays, self.map.rings.table
-        arguments = [m, table, lists, self.links, self._buffers, int(self.fill), *inputs, *arrays]
-        launch(kernel, 1, arguments, device=wp.get_device("cpu"))
-        return not self._state[_GIVEN_UP]
+        return [self.map.arrays, self.map.rings.table, lists, self.links, self._buffers, int(self.fill)]
 
     def _make_room(self) -> None:
         capacity, b = self.map.cell_capacity, self._buffers
         for lists in self.lists.values():
             lists.make_room(capacity, _ROOM)
         if b.cell_mark is None or len(b.cell_mark) < capacity:
-            for name in ("cell_mark", "flood_mark", "queue", "row"):
+            for name in ("cell_mark", "flood_mark", "queue", "row", "changed", "around"):
                 setattr(b, name, wp.zeros(capacity, dtype=wp.int32, device="cpu"))
+            self._changed, self._around = b.changed.numpy(), b.around.numpy()
 
 
 def element_links(
@@ -266,7 +289,6 @@ def _cross_edges(
     points: wp.array[wp.vec3d],
     darts: wp.array[int],
     marched: wp.array[wp.uint8],
-    way: int,
 ):
     """March all noted edges, and let segments follow."""
     for i in range(b.state[_EDGES]):
@@ -276,7 +298,7 @@ def _cross_edges(
         b.one.b[0] = points[ends[1]]
         b.one.dart_a[0] = int(darts[ends[0]])
         b.one.dart_b[0] = int(darts[ends[1]])
-        b.one.method[0] = way
+        b.one.method[0] = int(b.state[_WAY])
         found = write_row(m, b.one, 0, 0, 1, b.row)
         if found[1] == LOST:
             b.state[_GIVEN_UP] = 1
@@ -312,17 +334,14 @@ def _after_change(
     links: ElementLinks,
     b: UpdateBuffers,
     fill: int,
-    changed: wp.array[int],
-    around: wp.array[int],
     points: wp.array[wp.vec3d],
     darts: wp.array[int],
     point_cells: wp.array[int],
     marched: wp.array[wp.uint8],
-    way: int,
 ):
     stamp = int(b.state[_MARK])
-    for i in range(changed.shape[0]):
-        c = changed[i]
+    for i in range(b.state[_CELLS]):
+        c = b.changed[i]
         b.cell_mark[c] = stamp
         _note_points(c, lists, b)
         x = int(lists.edges.head[c])
@@ -333,8 +352,8 @@ def _after_change(
         while x >= 0:
             _note(lists.triangles.entity[x], _TRIANGLES, b.triangle_mark, b.triangles, b)
             x = lists.triangles.after[x]
-    for i in range(around.shape[0]):
-        _note_points(around[i], lists, b)
+    for i in range(b.state[_AROUND]):
+        _note_points(b.around[i], lists, b)
     for i in range(b.state[_POINTS]):
         p = b.points[i]
         d = int(darts[p])
@@ -344,7 +363,7 @@ def _after_change(
         if found[1] != INSIDE:
             b.state[_GIVEN_UP] = 1
         _place_point(p, found[0], m, lists, b, darts, point_cells)
-    _cross_edges(m, lists, links, b, points, darts, marched, way)
+    _cross_edges(m, lists, links, b, points, darts, marched)
     for i in range(b.state[_TRIANGLES]):
         t = b.triangles[i]
         size = _row_of_edges(t, lists, links, b)
@@ -355,8 +374,8 @@ def _after_change(
                     size = insert_sorted(0, size, b.row, lists.triangles.cell[x])
                 x = lists.triangles.next_of_entity[x]
             corners = _corners(t, links, points)
-            for k in range(changed.shape[0]):
-                c = changed[k]
+            for k in range(b.state[_CELLS]):
+                c = b.changed[k]
                 if m.cell_level[c] >= 0 and m.first_child[c] < 0:
                     if cell_meets_triangle(m, c, corners):
                         size = insert_sorted(0, size, b.row, c)
@@ -379,7 +398,6 @@ def _after_move(
     darts: wp.array[int],
     point_cells: wp.array[int],
     marched: wp.array[wp.uint8],
-    way: int,
 ):
     for i in range(numbers.shape[0]):
         p = numbers[i]
@@ -392,7 +410,7 @@ def _after_move(
         _place_point(p, end.dart, m, lists, b, darts, point_cells)
         for k in range(links.point_start[p], links.point_start[p + 1]):
             _note_edge(links.point_edges[k], links, b)
-    _cross_edges(m, lists, links, b, points, darts, marched, way)
+    _cross_edges(m, lists, links, b, points, darts, marched)
     for i in range(b.state[_TRIANGLES]):
         t = b.triangles[i]
         size = _row_of_edges(t, lists, links, b)
