@@ -83,8 +83,8 @@ def _tip(report: Report, moves: int) -> None:
     report.section("E14: the same against locked segments of the needle itself (level 0, nothing else) [us]")
     rows = []
     for locked in (50, 200, 1000):
-        start = {"entry": [0.5, 0.25, 0.2], "direction": [1.0, 0.0, 0.02], "lock_length": 0.004}
-        simulation = _needle(0, 0, 0.03, curvature=4.0, **start)
+        start = {"entry": [0.5, 0.5, 0.1], "direction": [1.0, 0.0, 0.1], "lock_length": 0.004}
+        simulation = _needle(0, 0, 0.03, curvature=5.0, **start)
         while len(simulation.particles) < locked and not simulation.stopped:
             simulation.advance(0.004)
         taken = []

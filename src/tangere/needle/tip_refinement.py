@@ -4,8 +4,8 @@ Question: which cells are split and merged now, so that the tip is always in a c
 Method:   the cell of the tip first, to the finest level. Then cells farther than 1.5 radii merge, and cells within the
           radius split, coarse ones first: wishes come from a search of rings around the tip, so that the rest of the
           map is not looked at. In mode "soft" all is done that the budget allows, and late steps are counted; in mode
-          "hard" nothing more is begun after the deadline, and what is left is counted as postponed. Merges come before
-          other splits, so that they are never starved and the number of cells stays bounded.
+          "hard" nothing more is begun after two fifths of the deadline, and what is left is counted as postponed.
+          Merges come before other splits, so that they are never starved and the number of cells stays bounded.
 Sound:    the cell of the tip is at the finest level after every step, whatever the budget and the deadline.
 Known as: multiresolution within a frame: soft and hard real time (Pitiot 2015, sections 2.1, 6.1 and 9.1).
 """
@@ -21,15 +21,17 @@ import warp as wp
 
 from tangere.cells.maps import MapArrays, RingTable, may_merge
 from tangere.needle.tip_search import TipSearch
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
 
 Mode = Literal["soft", "hard"]
 #: Cells to split or merge between two looks at the clock.
-_BATCH = 4
+_BATCH = 2
+#: The part of the deadline after which nothing more is begun in mode "hard": a batch takes about the rest.
+_BEGIN = 0.4
 #: Cells farther from the tip than so many radii merge.
-_FAR = 1.5
+_FAR = wp.constant(wp.float64(1.5))
 
 
 @dataclass
@@ -70,8 +72,9 @@ class TipRefinement:
         self.radius, self.level = radius, min(level, search.map.level_limit)
         self.mode, self.budget, self.deadline = mode, budget, deadline
         self.report = RefinementReport(leaves=len(self._map.leaves))
-        self._wished = wp.zeros(1, dtype=wp.int32, device=self._map.device)
-        self._size = 0
+        self._count = wp.zeros(2, dtype=wp.int32, device=self._map.device)
+        self._counted = self._count.numpy()
+        self._packed: tuple[object, ...] = ()
 
     def step(self) -> None:
         """Split and merge for where the tip is now."""
@@ -91,11 +94,11 @@ class TipRefinement:
         return int(self._map.host("cell")[self._search.dart[0]])
 
     def _late(self, began: float) -> bool:
-        return self.mode == "hard" and time.perf_counter() - began > 0.5 * self.deadline
+        return self.mode == "hard" and time.perf_counter() - began > _BEGIN * self.deadline
 
     def _merge_far(self, began: float) -> int:
         """Merge what is far; returns how many that may merge are left."""
-        far = self._list(_far_parents, float(_FAR * self.radius))
+        far = self._list(_far_parents)
         if len(far):
             far = far[may_merge(self._map, far, balanced=True)]
         todo = far if self.budget is None else far[: self.budget]
@@ -112,7 +115,7 @@ class TipRefinement:
     def _split_near(self, began: float) -> int:
         """Split what is near; returns how many wishes are left."""
         left = np.inf if self.budget is None else self.budget
-        while len(near := self._list(_near_leaves, float(self.radius), self.level)):
+        while len(near := self._list(_near_leaves)):
             if left <= 0 or self._late(began):
                 return len(near)
             near = near[np.argsort(self._map.levels[near], kind="stable")]
@@ -127,21 +130,21 @@ class TipRefinement:
         self._search.refresh(self._map.children_of(done))
         self.report.split += len(done)
 
-    def _list(self, kernel: wp.Kernel, *limits: float | int) -> np.ndarray:
+    def _list(self, kernel: wp.Kernel) -> np.ndarray:
         """The cells that a kernel wishes."""
-        map, search = self._map, self._search
-        if self._size < map.cell_capacity:
-            self._size = map.cell_capacity
-            self._wishes, self._mark = (wp.zeros(self._size, dtype=wp.int32, device=map.device) for _ in range(2))
-            self._queue = wp.zeros(self._size, dtype=wp.int32, device=map.device)
-            self._stamp = 0
-        self._stamp += 1
-        s = search.search
-        inputs = [map.arrays, map.rings.table, s.low, s.high, search.tip_arrays.tip, search.tip_arrays.dart, *limits]
-        launch(
-            kernel, 1, [*inputs, self._stamp, self._mark, self._queue], [self._wishes, self._wished], device=map.device
-        )
-        return self._wishes.numpy()[: self._wished.numpy()[0]].astype(np.int64)
+        map, s, t = self._map, self._search.search, self._search.tip_arrays
+        now = map.arrays.cell_level, map.arrays.phi1, map.rings.table.cells, s.low
+        if not self._packed or any(a is not b for a, b in zip(now, self._packed, strict=True)):
+            self._packed = now
+            wishes, mark, queue = (wp.zeros(map.cell_capacity, dtype=wp.int32, device=map.device) for _ in range(3))
+            self._wishes = wishes.numpy()
+            inputs = [map.arrays, map.rings.table, s.low, s.high, t.tip, t.dart, self.radius, self.level]
+            self._wish = {
+                one: PreparedLaunch(one, [*inputs, mark, queue, wishes, self._count], map.device, dim=1, serial=True)
+                for one in (_far_parents, _near_leaves)
+            }
+        self._wish[kernel].run()
+        return self._wishes[: self._counted[0]].astype(np.int64)
 
 
 @wp.func
@@ -165,13 +168,14 @@ def _near_leaves(
     dart: wp.array[int],
     radius: wp.float64,
     level: int,
-    stamp: int,
     mark: wp.array[int],
     queue: wp.array[int],
     wishes: wp.array[int],
     wished: wp.array[int],
 ):
     """Leaves below the level within the radius of the tip, ring by ring."""
+    stamp = wished[1] + 1
+    wished[1] = stamp
     count = int(0)
     queue[0] = int(m.cell[dart[0]])
     mark[queue[0]] = stamp
@@ -203,17 +207,17 @@ def _far_parents(
     tip: wp.array[wp.vec3d],
     dart: wp.array[int],
     radius: wp.float64,
-    stamp: int,
+    level: int,
     mark: wp.array[int],
     queue: wp.array[int],
     wishes: wp.array[int],
     wished: wp.array[int],
 ):
-    """Cells farther than the radius whose children are all leaves."""
+    """Cells farther than some radii whose children are all leaves."""
     count = int(0)
     for c in range(m.counts[4]):
         if m.cell_level[c] >= 0 and m.first_child[c] >= 0:
-            if _gap(tip[0], low[c], high[c]) > radius:
+            if _gap(tip[0], low[c], high[c]) > _FAR * radius:
                 leaves = bool(True)
                 child = int(m.first_child[c])
                 while child >= 0 and leaves:

@@ -151,15 +151,15 @@ class TipSearch:
                 if before:
                     wp.copy(new, old, count=before)
                 setattr(s, name, new)
-        chosen = self.map.leaves if cells is None else cells
-        numbers = wp.array(chosen.astype(np.int32), dtype=wp.int32, device=device)
-        launch(_boxes, len(numbers), [self.map.arrays, numbers], [s.low, s.high], device=device, threads=1)
-        if cells is None:
-            self._enclose_parents()
-        launch(_follow, 1, [self.map.arrays, self.tip_arrays], device=device)
-        self._version = self.map.version
         if not self._packed or any(a is not b for a, b in zip(self._arrays_now(), self._packed, strict=True)):
             self._pack()
+        chosen = self.map.leaves if cells is None else cells
+        self._chosen[: len(chosen)] = chosen
+        self._measure_boxes(len(chosen))
+        if cells is None:
+            self._enclose_parents()
+        self._find_again.run()
+        self._version = self.map.version
 
     def _enclose_parents(self) -> None:
         """Boxes of split cells around those of their children."""
@@ -173,7 +173,7 @@ class TipSearch:
 
     def follow_merges(self) -> None:
         """After cells were merged, before any is split: aim at darts that live."""
-        launch(_replace_dead, 1, [self.map.arrays, self.tip_arrays], device=self.map.device)
+        self._aim_at_live.run()
 
     def _run(self) -> None:
         if self.map.version != self._version:  # somebody else changed it
@@ -192,7 +192,13 @@ class TipSearch:
         registration = self.anatomy.registration
         arguments = [self.map.arrays, self.map.rings.table, registration.entries("segments")]
         arguments += [registration.entries("triangles"), self.search, self.tip_arrays]
-        self._launch = PreparedLaunch(_tip_step, arguments, self.map.device, dim=1, serial=True)
+        device, s, needle = self.map.device, self.search, [self.map.arrays, self.tip_arrays]
+        self._launch = PreparedLaunch(_tip_step, arguments, device, dim=1, serial=True)
+        cells = wp.zeros(self.map.cell_capacity, dtype=wp.int32, device=device)
+        self._chosen = cells.numpy()
+        self._measure_boxes = PreparedLaunch(_boxes, [self.map.arrays, cells, s.low, s.high], device, serial=True)
+        self._find_again = PreparedLaunch(_follow, needle, device, dim=1, serial=True)
+        self._aim_at_live = PreparedLaunch(_replace_dead, needle, device, dim=1, serial=True)
         self._packed = self._arrays_now()
 
     def _bind(self) -> None:
