@@ -29,6 +29,7 @@ HEADER = """\
 #: Rooms and parts of them that are used by name, and what they are used as.
 ROOMS = {
     "tangere.query": "tg.query",
+    "tangere.query.proximity.posed": "tangere.query.proximity.posed",
     "tangere.shape": "tg.shape",
     "tangere.shape.generate": "tg.generate",
     "tangere.shape.generate.terrain": "tg.generate.terrain",

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from tangere.query.line_search import largest_step
     from tangere.query.manifold import manifold
     from tangere.query.path_check import PathCheck, check_path
-    from tangere.query.proximity import Detector, Exclusion, PosedContacts, PosedProximity, proximity
+    from tangere.query.proximity import Detector, Exclusion, proximity
+    from tangere.query.proximity.posed import PosedContacts, PosedProximity
     from tangere.query.signed_distance import DistanceField, signed_distance
     from tangere.runtime import TangereError
     from tangere.scene import Scene
@@ -122,7 +123,8 @@ _HOMES = {
     "query.line_search": "largest_step",
     "query.manifold": "manifold",
     "query.path_check": "PathCheck check_path",
-    "query.proximity": "Detector Exclusion PosedContacts PosedProximity proximity",
+    "query.proximity": "Detector Exclusion proximity",
+    "query.proximity.posed": "PosedContacts PosedProximity",
     "query.signed_distance": "DistanceField signed_distance",
     "runtime": "TangereError",
     "scene": "Scene",

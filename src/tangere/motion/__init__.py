@@ -8,8 +8,7 @@ from tangere.motion.pose_files import read_poses
 from tangere.motion.poses import as_poses, rotations_of
 from tangere.motion.rigid_motion import Rigid, joined_records
 from tangere.motion.screw import Screw
-from tangere.motion.twist import Rest, Twist
-from tangere.motion.twist_records import TWIST_FAULTS, TwistArrays, twist_fault, twist_motion
+from tangere.motion.twist import TWIST_FAULTS, Rest, Twist, TwistArrays, twist_fault, twist_motion
 
 __all__ = [
     "COSINE",

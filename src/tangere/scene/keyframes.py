@@ -12,7 +12,6 @@ import numpy as np
 
 from tangere.runtime import InputError, to_numpy
 from tangere.scene.scene import PALETTE, Colour, Thing
-from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 
 
@@ -102,7 +101,9 @@ def moving_balls(
         raise InputError(f"moving_balls {name!r}: every ball must be somewhere at some time, and there must be one")
     known = places[there.argmax(axis=0), np.arange(count)]
     radius = np.broadcast_to(np.asarray(radius, float), count)
-    ball = generate.icosphere(triangles=80)
+    from tangere.shape.generate import icosphere  # only who draws needs it
+
+    ball = icosphere(triangles=80)
     points, faces = np.asarray(ball.vertices), np.asarray(ball.faces)
     every = (faces + len(points) * np.arange(count)[:, None, None]).reshape(-1, 3)
     mesh = Mesh((known[:, None] + radius[:, None, None] * points).reshape(-1, 3), every, name=name)

@@ -11,7 +11,6 @@ import numpy as np
 
 from tangere.query.contacts import Contacts, Kind
 from tangere.scene import PALETTE, Camera, Thing
-from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 from tangere.soft.simulation import Simulation
 
@@ -49,7 +48,9 @@ def ball_size(count: int, extent: float) -> float:
 
 def balls(points: np.ndarray, radius: float) -> Mesh:
     """A small ball at each point (n, 3), as one mesh."""
-    ball = generate.icosphere(subdivisions=1, radius=radius)
+    from tangere.shape.generate import icosphere  # only who draws needs it
+
+    ball = icosphere(subdivisions=1, radius=radius)
     faces = ball.faces + len(ball.vertices) * np.arange(len(points))[:, None, None]
     return Mesh((points[:, None] + ball.vertices).reshape(-1, 3), faces.reshape(-1, 3), name="contacts")
 

@@ -15,8 +15,7 @@ from oracles.posed_constraints import Surface, assert_lists_constraints, mesh_di
 from tangere.motion import Rest
 from tangere.query.distance import distance
 from tangere.query.intersection import intersects
-from tangere.query.proximity import PosedProximity
-from tangere.query.proximity.posed import reduce
+from tangere.query.proximity.posed import PosedProximity, reduce
 from tangere.query.proximity.posed.api import TILT
 from tangere.query.proximity.posed.cuda.engine import CudaSearch
 from tangere.query.proximity.posed.shapes import shape_tables

@@ -21,7 +21,7 @@ import warp as wp
 from tangere.dynamics.contact.second_order import gap_acceleration
 from tangere.dynamics.solver import ContactRowArrays, contact_frame, vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, at_point
-from tangere.query.proximity import PosedColumns
+from tangere.query.proximity.posed import PosedColumns
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)

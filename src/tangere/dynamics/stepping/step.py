@@ -36,7 +36,7 @@ from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps, hits_of
 from tangere.dynamics.validation import refuse_overlaps
 from tangere.query.first_contact import PreparedFirstContact
-from tangere.query.proximity import PosedProximity, reduce
+from tangere.query.proximity.posed import PosedProximity, reduce
 from tangere.runtime import InputError, PreparedLaunch
 
 #: Security distances within which contacts are gathered: eps_r of Redon 2002 in terms of eps_s.

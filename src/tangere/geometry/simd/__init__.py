@@ -2,12 +2,10 @@
 
 from tangere.geometry.simd.boxes import MOVING_BOXES, STATIC_BOXES
 from tangere.geometry.simd.closest_points import POINT_TRIANGLE, SEGMENT_SEGMENT
-from tangere.geometry.simd.oriented_boxes import ORIENTED_BOXES
 from tangere.geometry.simd.vectors import ROWS, VECTORS, lanes_by_mask
 
 __all__ = [
     "MOVING_BOXES",
-    "ORIENTED_BOXES",
     "POINT_TRIANGLE",
     "ROWS",
     "SEGMENT_SEGMENT",

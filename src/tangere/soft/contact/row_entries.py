@@ -29,7 +29,7 @@ class RowArrays:
     place: wp.array[int]  #: of the feature that touches (`ContactPartners`); -1 for rows of which nothing is kept
     strain: wp.array[wp.vec3d]  #: slip that friction has taken up when the step begins (`friction_memory`) [m]
     aim: wp.array[wp.vec3d]  #: of a guide: where the point of the row is held, on a line along the normal [m]
-    guide: wp.array[wp.vec4d]  #: across the line and along it [N/m], at most along it [N], 1: it only pushes (`guides`)
+    guide: wp.array[wp.vec4d]  #: across the line and along it [N/m], at most along it [N], 1: it only pushes (`rows`)
     dofs: wp.array[RowDofs]
     weights: wp.array[RowWeights]
     sizes: wp.array[int]  #: how many dofs it has

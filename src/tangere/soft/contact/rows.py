@@ -6,8 +6,14 @@ Force:    fn = k max(0, d - g) along n, the published F = k (dx - d) (Léonard 2
           forces vanish exactly as the weights do.
 Block:    |c_k| sum_j |c_j| K bounds what the row adds to all dofs at once, so no row needs a colour.
 Memory:   friction goes on from the slip that was taken up before (`friction_memory`).
-Guides:   a phase may append rows of another kind, which hold a point of a body on a line (`guides`).
-Known as: penalty contact; Coulomb friction, lagged and regularised (as in Li et al. 2020).
+Guides:   a phase may append rows of another kind, which hold a point of a body on a line, as the shaft of a needle does:
+          with the offset u of the point from where it is held and the unit tangent t of the line, a spring k_across on
+          u - (u.t) t, and along t one of stiffness k_along whose force is at most f. The potential along t is Huber's;
+          its secant stiffness f / |u.t| beyond the limit bounds it from above, so that sweeps still descend. One that
+          only pushes has no force where the point is ahead (u.t > 0): the tip. Who appends guides moves the place where
+          a point is held after the step, where it slipped: the anchor that remembers.
+Known as: penalty contact; Coulomb friction, lagged and regularised (as in Li et al. 2020); bilateral constraints with
+          friction of needle insertion (Duriez et al. 2009); Huber's loss, majorised (Huber 1964).
 """
 
 from __future__ import annotations
@@ -20,7 +26,6 @@ from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.activation import activation, is_flat, vertex_normal
 from tangere.soft.contact.contact_points import ContactArrays, ContactPoints
 from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, recall
-from tangere.soft.contact.guides import guide_force
 from tangere.soft.contact.islands import ContactIslands, union
 from tangere.soft.contact.row_entries import WIDTH, RowArrays, RowDofs, RowEntries, RowWeights
 from tangere.soft.model.assembly import CLOSED, SMOOTH, Assembly, SurfaceArrays, struct_of
@@ -318,6 +323,29 @@ def _row_dofs(first: int, contacts: ContactArrays, surface: SurfaceArrays, free:
     rows.weights[r] = values
     rows.bound[r] = total
     rows.sizes[r] = count
+
+
+@wp.struct
+class GuideForce:
+    force: wp.vec3d
+    across: wp.float64  # stiffness
+    along: wp.float64
+
+
+@wp.func
+def guide_force(offset: wp.vec3d, tangent: wp.vec3d, guide: wp.vec4d) -> GuideForce:
+    """Force and stiffnesses of a guide."""
+    along = wp.dot(offset, tangent)
+    k = guide[1]
+    if k * wp.abs(along) > guide[2]:
+        k = guide[2] / wp.abs(along)
+    if guide[3] > wp.float64(0.0) and along > wp.float64(0.0):
+        k = wp.float64(0.0)
+    held = GuideForce()
+    held.force = -(k * along) * tangent - guide[0] * (offset - along * tangent)
+    held.across = guide[0]
+    held.along = k
+    return held
 
 
 @wp.func

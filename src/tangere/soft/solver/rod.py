@@ -2,7 +2,7 @@
 
 Question: how does a rod bend that is held at its base, pushed at its tip, and held by guides at points of bodies?
 Method:   nodes at equal distances l; bending energy B / (2 l^3) sum |x[i+1] - 2 x[i] + x[i-1]|^2, a constant matrix; a
-          spring across the rod for every guide (`contact.guides`), to where its point is now; a stiff hold along the
+          spring across the rod for every guide (`contact.rows`), to where its point is now; a stiff hold along the
           rod; the first two nodes are clamped. One banded Cholesky factorisation, half width 8. Then lengths are put
           right from the base on, and the guides get their lines from the rod.
 Why:      between sweeps over dofs, rod and body alternate, which converges slowly where both are about as stiff; so the

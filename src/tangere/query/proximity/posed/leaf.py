@@ -74,7 +74,7 @@ class PairState:
 
 
 @wp.struct
-class Leaf:
+class TrianglePair:
     """A triangle of each body in the frame of a, and which of their features they own."""
 
     a: wp.mat33d
@@ -99,7 +99,7 @@ def compare_triangles(
     out: Appended,
 ) -> PairState:
     """Append the constraints among the features that two triangles own, and what they change about the pair."""
-    leaf = Leaf()
+    leaf = TrianglePair()
     leaf.a = triangle_of(shapes, face_a)
     leaf.b = placed_triangle(shapes, frame, face_b)
     far = frame.limit + frame.tiny
@@ -210,7 +210,7 @@ def may_be_over(p: wp.vec3d, t: wp.mat33d, normal: wp.vec3d, within: wp.float64)
 
 
 @wp.func
-def may_touch(leaf: Leaf, number: int, within: wp.float64) -> bool:
+def may_touch(leaf: TrianglePair, number: int, within: wp.float64) -> bool:
     """Whether the candidate of this number is of features that are owned, and may be nearer than sqrt(within)."""
     i = (number % 9) / 3
     j = number % 3
@@ -267,7 +267,7 @@ def may_be_beside(p: wp.vec3d, q: wp.vec3d, e: wp.vec3d, within: wp.float64) -> 
 
 
 @wp.struct
-class Candidate:
+class FeatureCandidate:
     """Two features, by the code of their key and their numbers among all shapes."""
 
     code: wp.int32
@@ -276,13 +276,13 @@ class Candidate:
 
 
 @wp.func
-def candidate_of(shapes: ShapeTables, face_a: int, face_b: int, number: int) -> Candidate:
+def candidate_of(shapes: ShapeTables, face_a: int, face_b: int, number: int) -> FeatureCandidate:
     """A candidate of two triangles by its number."""
     i = (number % 9) / 3
     j = number % 3
     if number < EDGES:
         i = j
-    candidate = Candidate()
+    candidate = FeatureCandidate()
     candidate.code = int(VERTEX_VERTEX)
     candidate.one = shapes.faces[face_a][i]
     candidate.other = shapes.faces[face_b][j]
@@ -308,7 +308,7 @@ def candidate_of(shapes: ShapeTables, face_a: int, face_b: int, number: int) -> 
 
 
 @wp.func
-def key_of(shapes: ShapeTables, candidate: Candidate, base_a: wp.vec4i, base_b: wp.vec4i) -> wp.int64:
+def key_of(shapes: ShapeTables, candidate: FeatureCandidate, base_a: wp.vec4i, base_b: wp.vec4i) -> wp.int64:
     """The key of a candidate: numbers as the meshes count, and of a triangle its patch."""
     one = candidate.one
     other = candidate.other
@@ -340,7 +340,7 @@ def consider(
     pair: int,
     base_a: wp.vec4i,
     base_b: wp.vec4i,
-    candidate: Candidate,
+    candidate: FeatureCandidate,
     state: PairState,
     shard: int,
     out: Appended,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.soft.contact.guides import guide_force
 from tangere.soft.contact.row_entries import RowDofs, RowWeights
+from tangere.soft.contact.rows import guide_force
 
 #: Numbers in a row.
 ROW_FORCE = 12

@@ -10,7 +10,8 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.obb import DEPTH_LIMIT
-from tangere.geometry.simd import ORIENTED_BOXES, ROWS
+from tangere.geometry.simd import ROWS
+from tangere.geometry.simd.oriented_boxes import ORIENTED_BOXES
 from tangere.query.proximity.posed.cpu.eights import LANES, OPENS, RADIUS, ROWS_OF_NODE, EightTables
 
 #: Pairs of triangles to return at once, at least if there are so many, and what one more node may add.
