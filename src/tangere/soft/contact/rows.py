@@ -6,7 +6,7 @@ Force:    fn = k max(0, d - g) along n, the published F = k (dx - d) (Léonard 2
           forces vanish exactly as the weights do.
 Block:    |c_k| sum_j |c_j| K bounds what the row adds to all dofs at once, so no row needs a colour.
 Memory:   friction goes on from the slip that was taken up before (`friction_memory`).
-Guides:   a phase may append rows of another kind, which hold a point of a body on a line, as the shaft of a needle does:
+Guides:   a phase may append rows of another kind, which hold a point of a body on a line, as a shaft of a needle does:
           with the offset u of the point from where it is held and the unit tangent t of the line, a spring k_across on
           u - (u.t) t, and along t one of stiffness k_along whose force is at most f. The potential along t is Huber's;
           its secant stiffness f / |u.t| beyond the limit bounds it from above, so that sweeps still descend. One that
