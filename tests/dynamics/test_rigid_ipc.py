@@ -90,6 +90,19 @@ def test_a_bullet_stops_at_the_wall(fixtures):
     assert world.truncation.all_lost_time == 0.0
 
 
+def test_a_step_of_a_second_is_made_in_parts_where_one_cannot_be_solved(fixtures):
+    """Bodies packed tightly fall, turn and settle within the only step; none is held back, and no energy is made."""
+    world = World.load(fixtures / "minimum-separation/packing.json", device="cpu")
+    before = world.energy.total
+    world.step()
+    assert world.steps == 1
+    assert world.time == world.dt == 1.0
+    assert world.truncation.parts > 1
+    assert world.truncation.lost_time == 0.0
+    assert world.energy.total < before
+    assert meeting_pairs(world) == []
+
+
 @pytest.mark.parametrize("walls", ["2-walls", "3-walls"])
 def test_a_tight_tunnel_takes_no_speed(fixtures, walls):
     """0.1 mm of play on each side, less than the security distance."""

@@ -167,10 +167,14 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             step.save()
             try:
                 step.refuse_overlaps()
-                for name, phase in self.phases.items():
-                    began = time.perf_counter()
-                    phase(step)
-                    self._seconds[name] = time.perf_counter() - began
+                step.begin()
+                self._seconds = dict.fromkeys(self.phases, 0.0)
+                while step.unfinished:  # most steps are made in one part
+                    step.begin_part()
+                    for name, phase in self.phases.items():
+                        began = time.perf_counter()
+                        phase(step)
+                        self._seconds[name] += time.perf_counter() - began
             except BaseException:
                 step.restore()
                 raise
@@ -355,7 +359,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
     def forces(self) -> np.ndarray:
         """(n, 3) on the first body of each of `contacts`, in the last step [N]."""
         with self._step.lock:
-            return self._step.rows.impulses() / self.dt
+            return self._step.rows.impulses() / self._step.length
 
     @property
     def energy(self) -> RigidEnergy:

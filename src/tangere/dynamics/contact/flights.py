@@ -52,7 +52,7 @@ class Flights:
         key = islands.label.ptr, islands.contact_order.ptr, rows.arrays.body_a.ptr
         if key == self._key:
             return
-        device, dt = self._device, float(self._distances.dt)
+        device, dt = self._device, self._distances.dt
         about = [islands, self._bounced, self._flight]
         arguments = [islands, self._solved, rows.arrays, rows.facts, self._state, self._free, self._distances]
         self._bounce = PreparedLaunch(bounce_islands, [*arguments, self._flight, self._bounced], device, grain=4)

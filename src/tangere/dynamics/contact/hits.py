@@ -3,17 +3,21 @@
 Question: which inequality, had it been among the rows, would have kept two bodies from meeting at t_c?
 Method:   the points of the contact are carried back to the start along the motion. A line through gap and approach
           there misses what bends the way; measured at t_c it grows with the square of time, and is put in the bias.
+          All other contacts that the two bodies have where they meet become rows with it: those of a body that turns
+          into another are none of the start, and would be hit one after the other.
 Known as: constraint generation, with continuous collision detection as its oracle.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from tangere.dynamics.contact.rows import Distances, RowFacts, SurfaceTable
 from tangere.dynamics.solver import ContactRowArrays, contact_frame, vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, at_point, linear_of
 from tangere.dynamics.stepping.free_motion import turn
+from tangere.query.proximity import PosedColumns
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -29,55 +33,57 @@ def carried_back(point: wp.vec3d, position: wp.vec3d, motion: vec6d, time: wp.fl
     return position + turn(-time * angular_of(motion)) * arm
 
 
-@wp.kernel
-def make_hit_rows(
-    first: int,
-    hit: wp.array[int],
-    pairs: wp.array[wp.vec2i],
-    times: wp.array[wp.float64],
-    points_a: wp.array[wp.vec3d],
-    points_b: wp.array[wp.vec3d],
-    normals: wp.array[wp.vec3d],
-    table: BodyConstants,
-    state: RigidState,
-    motion: wp.array[vec6d],
-    surfaces: SurfaceTable,
-    distances: Distances,
-    begin: wp.array[int],
+@wp.struct
+class CarriedBodies:
+    """What carries contacts back to the start of a step, and what their rows ask for."""
+
+    table: BodyConstants
+    state: RigidState
+    motion: wp.array[vec6d]
+    surfaces: SurfaceTable
+    distances: Distances
+
+
+@wp.func
+def write_hit_row(
+    i: int,
+    pair: wp.vec2i,
+    time: wp.float64,
+    later_a: wp.vec3d,
+    later_b: wp.vec3d,
+    normal: wp.vec3d,
+    carried: CarriedBodies,
     rows: ContactRowArrays,
     facts: RowFacts,
 ):
-    """Rows behind the first `begin[0]` ones.
-
-    Args:
-        hit: the pairs that were hit, of those that were asked about.
-    """
-    k = first + wp.tid()
-    i = begin[0] + k
-    j = hit[k]
-    a = pairs[j][0]
-    b = pairs[j][1]
-    time = times[j]
-    normal = normals[j]
-    point_a = carried_back(points_a[j], state.position[a], motion[a], time)
-    point_b = carried_back(points_b[j], state.position[b], motion[b], time)
+    """The row of two points that face each other along a normal at a time of the motion."""
+    a = pair[0]
+    b = pair[1]
+    motion_a = carried.motion[a]
+    motion_b = carried.motion[b]
+    distances = carried.distances
+    point_a = carried_back(later_a, carried.state.position[a], motion_a, time)
+    point_b = carried_back(later_b, carried.state.position[b], motion_b, time)
     gap = wp.dot(point_a - point_b, normal)
-    arm_a = point_a - state.position[a]
-    arm_b = point_b - state.position[b]
-    way = wp.dot(at_point(motion[a], arm_a) - at_point(motion[b], arm_b), normal)
-    later = wp.dot(points_a[j] - points_b[j], normal)
-    scale = wp.max(time, LEAST_TIME)
-    bend = -wp.max(gap + time * way - later, wp.float64(0.0)) / (scale * scale)
-    whole = distances.separation + distances.security
-    target = wp.min(whole, wp.max(gap, wp.float64(0.0)))
-    surface = table.surface[a] * surfaces.kinds + table.surface[b]
+    arm_a = point_a - carried.state.position[a]
+    arm_b = point_b - carried.state.position[b]
+    way = wp.dot(at_point(motion_a, arm_a) - at_point(motion_b, arm_b), normal)
+    later = wp.dot(later_a - later_b, normal)
+    bend = wp.float64(0.0)
+    if gap < wp.float64(0.0):  # the normal of t_c does not tell them apart at the start: the line is drawn from t_c
+        gap = wp.max(later - time * way, wp.float64(0.0))
+    else:
+        scale = wp.max(time, LEAST_TIME)
+        bend = -wp.max(gap + time * way - later, wp.float64(0.0)) / (scale * scale)
+    target = wp.min(distances.separation + distances.security, gap)
+    surface = carried.table.surface[a] * carried.surfaces.kinds + carried.table.surface[b]
     rows.body_a[i] = a
     rows.body_b[i] = b
     rows.arm_a[i] = arm_a
     rows.arm_b[i] = arm_b
     rows.frame[i] = contact_frame(normal)
-    rows.friction[i] = surfaces.friction[surface]
-    rows.bias[i] = wp.vec3d((gap - target + bend) / distances.dt, wp.float64(0.0), wp.float64(0.0))
+    rows.friction[i] = carried.surfaces.friction[surface]
+    rows.bias[i] = wp.vec3d((gap - target + bend) / distances.dt[0], wp.float64(0.0), wp.float64(0.0))
     rows.impulse[i] = wp.vec3d()
     facts.key[i] = wp.int64(-1)
     facts.kind[i] = -1
@@ -88,12 +94,90 @@ def make_hit_rows(
     facts.gap[i] = gap
     facts.target[i] = target
     facts.bend[i] = bend
-    facts.restitution[i] = surfaces.restitution[surface]
+    facts.restitution[i] = carried.surfaces.restitution[surface]
 
 
 @wp.kernel
-def straighten_rows(first: int, facts: RowFacts, dt: wp.float64, bias: wp.array[wp.vec3d]):
+def make_hit_rows(
+    first: int,
+    hit: wp.array[int],
+    pairs: wp.array[wp.vec2i],
+    times: wp.array[wp.float64],
+    points_a: wp.array[wp.vec3d],
+    points_b: wp.array[wp.vec3d],
+    normals: wp.array[wp.vec3d],
+    carried: CarriedBodies,
+    begin: wp.array[int],
+    rows: ContactRowArrays,
+    facts: RowFacts,
+):
+    """Rows behind the first `begin[0]` ones: where pairs of bodies first met.
+
+    Args:
+        hit: the pairs that were hit, of those that were asked about.
+    """
+    k = first + wp.tid()
+    j = hit[k]
+    i = begin[0] + k
+    write_hit_row(i, pairs[j], times[j], points_a[j], points_b[j], normals[j], carried, rows, facts)
+
+
+@wp.kernel
+def make_rows_near_hits(
+    first: int,
+    chosen: wp.array[int],
+    found: PosedColumns,
+    pairs: wp.array[wp.vec2i],
+    times: wp.array[wp.float64],
+    carried: CarriedBodies,
+    begin: wp.array[int],
+    rows: ContactRowArrays,
+    facts: RowFacts,
+):
+    """Rows behind the first `begin[0]` ones: what else of those pairs was near when they met."""
+    k = first + wp.tid()
+    c = chosen[k]
+    j = found.pair[c]
+    i = begin[0] + k
+    write_hit_row(i, pairs[j], times[j], found.point_a[c], found.point_b[c], found.normal[c], carried, rows, facts)
+
+
+@wp.kernel
+def pose_bodies(
+    first: int,
+    time: wp.array[wp.float64],
+    table: BodyConstants,
+    state: RigidState,
+    motion: wp.array[vec6d],
+    rotation: wp.array[wp.mat33d],
+    origin: wp.array[wp.vec3d],
+):
+    """Where each body's mesh is at a time of its motion."""
+    i = first + wp.tid()
+    turned = turn(time[i] * angular_of(motion[i])) * state.rotation[i]
+    rotation[i] = turned
+    origin[i] = state.position[i] + time[i] * linear_of(motion[i]) - turned * table.centre[i]
+
+
+def hits_apart(pairs: np.ndarray, times: np.ndarray, still: np.ndarray) -> list[np.ndarray]:
+    """Numbers of hits in groups, in each of which every body that moves has one time only: the earliest hits first."""
+    groups: list[tuple[list[int], dict[int, float]]] = []  # hits, and the times of their bodies
+    for number in np.lexsort((np.arange(len(times)), times)).tolist():
+        time = float(times[number])
+        moving = [body for body in pairs[number].tolist() if not still[body]]
+        fitting = (group for group in groups if all(group[1].get(body, time) == time for body in moving))
+        group = next(fitting, None)
+        if group is None:
+            group = ([], {})
+            groups.append(group)
+        group[0].append(number)
+        group[1].update(dict.fromkeys(moving, time))
+    return [np.array(sorted(numbers)) for numbers, _ in groups]
+
+
+@wp.kernel
+def straighten_rows(first: int, facts: RowFacts, dt: wp.array[wp.float64], bias: wp.array[wp.vec3d]):
     """Take what bends the way out of the bias again."""
     i = first + wp.tid()
     room = wp.max(facts.gap[i] - facts.target[i], wp.float64(0.0))
-    bias[i] = wp.vec3d(room / dt, wp.float64(0.0), wp.float64(0.0))
+    bias[i] = wp.vec3d(room / dt[0], wp.float64(0.0), wp.float64(0.0))

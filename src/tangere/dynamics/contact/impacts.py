@@ -179,7 +179,7 @@ def bounce_islands(
     k = first + wp.tid()
     begin = islands.contact_first[k]
     end = islands.contact_first[k + 1]
-    dt = distances.dt
+    dt = distances.dt[0]
     limit = distances.separation + NEAR * distances.security
     left = wp.float64(dt)
     events = int(0)
@@ -253,7 +253,7 @@ def begin_flight(
     islands: IslandArrays,
     bounced: wp.array[int],
     flight: FlightArrays,
-    dt: wp.float64,
+    dt: wp.array[wp.float64],
     velocity: wp.array[vec6d],
 ):
     """The mean velocities of bodies that bounced, for the solver to keep to the rows."""
@@ -261,7 +261,7 @@ def begin_flight(
     k = islands.number[i]
     if k >= 0:
         if bounced[k] > 0:
-            velocity[i] = flight.way[i] / dt
+            velocity[i] = flight.way[i] / dt[0]
 
 
 @wp.kernel
@@ -271,7 +271,7 @@ def end_flight(
     bounced: wp.array[int],
     flight: FlightArrays,
     solved: wp.array[vec6d],
-    dt: wp.float64,
+    dt: wp.array[wp.float64],
     motion: wp.array[vec6d],
     end: wp.array[vec6d],
 ):
@@ -280,5 +280,5 @@ def end_flight(
     k = islands.number[i]
     if k >= 0:
         if bounced[k] > 0:
-            motion[i] = dt * solved[i]
-            end[i] = flight.velocity[i] + solved[i] - flight.way[i] / dt
+            motion[i] = dt[0] * solved[i]
+            end[i] = flight.velocity[i] + solved[i] - flight.way[i] / dt[0]

@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from tangere.dynamics.body import Body
-from tangere.dynamics.contact.hits import make_hit_rows, straighten_rows
+from tangere.dynamics.contact.hits import CarriedBodies, make_hit_rows, make_rows_near_hits, straighten_rows
 from tangere.dynamics.contact.rows import (
     Distances,
     KeptRows,
@@ -52,6 +52,9 @@ class RowSet:
         self._motion, self._distances = motion, distances
         self._second_order = int(second_order)
         self._surfaces = surface_table(bodies, surfaces, device)
+        self._carried: Any = CarriedBodies()
+        self._carried.table, self._carried.state, self._carried.motion = table, state, motion
+        self._carried.surfaces, self._carried.distances = self._surfaces, distances
         self.arrays: Any = ContactRowArrays()  #: as the solver takes them
         self.facts: Any = RowFacts()
         self.placing: Any = ContactRowArrays()  #: the rows that move contacts apart which are too near
@@ -84,7 +87,7 @@ class RowSet:
             grain=512,
         )
         self._keep = PreparedLaunch(keep_rows, [arrays, facts, self._pushed, distances, self._kept], device, grain=512)
-        self._straighten = PreparedLaunch(straighten_rows, [facts, float(distances.dt), arrays.bias], device)
+        self._straighten = PreparedLaunch(straighten_rows, [facts, distances.dt, arrays.bias], device)
         self._measure: PreparedLaunch | None = None
         self._make = None
 
@@ -107,14 +110,22 @@ class RowSet:
 
     def add_hits(self, pairs: wp.array, answer: Any, hits: np.ndarray) -> None:
         """Rows of those pairs asked about that were hit."""
-        device, more = self._device, len(hits)
+        columns = answer.columns
+        arguments = [wp.array(hits, dtype=wp.int32, device=self._device), pairs, answer.time]
+        self._add(make_hit_rows, [*arguments, columns.point_a, columns.point_b, columns.normal], len(hits))
+
+    def add_near_hits(self, columns: Any, chosen: wp.array, count: int, pairs: np.ndarray, times: np.ndarray) -> None:
+        """Rows of the chosen of the contacts that pairs of bodies have when they meet."""
+        device = self._device
+        given = wp.array(pairs, dtype=wp.vec2i, device=device), wp.array(times, dtype=wp.float64, device=device)
+        self._add(make_rows_near_hits, [chosen, columns, *given], count)
+
+    def _add(self, kernel: wp.Kernel, arguments: list[Any], more: int) -> None:
         self._reserve(self.count + more)
         self._begin.fill_(self.count)
-        columns = answer.columns
-        arguments = [wp.array(hits, dtype=wp.int32, device=device), pairs, answer.time]
-        arguments += [columns.point_a, columns.point_b, columns.normal]
-        arguments += [self._table, self._state, self._motion, self._surfaces, self._distances, self._begin]
-        PreparedLaunch(make_hit_rows, [*arguments, self.arrays, self.facts], device, grain=256)(more)
+        PreparedLaunch(
+            kernel, [*arguments, self._carried, self._begin, self.arrays, self.facts], self._device, grain=256
+        )(more)
         self.count += more
 
     def straighten(self) -> bool:
@@ -136,7 +147,7 @@ class RowSet:
     def measure(self, placed: wp.array) -> None:
         """See how far that has been done."""
         if self._measure is None:
-            arguments = [self.arrays, placed, self._lack, float(self._distances.dt), self._pushed]
+            arguments = [self.arrays, placed, self._lack, self._distances.dt, self._pushed]
             self._measure = PreparedLaunch(placed_rows, arguments, self._device, grain=512)
         self._measure(self.count)
 

@@ -55,7 +55,7 @@ class KeptRows:
     body_a: wp.array[int]
     body_b: wp.array[int]
     key: wp.array[wp.int64]
-    impulse: wp.array[wp.vec3d]  # in the world frame [N s]
+    force: wp.array[wp.vec3d]  # in the world frame [N]
     target: wp.array[wp.float64]  # [m]
 
 
@@ -76,7 +76,7 @@ class Distances:
 
     security: wp.float64  # eps_s, above the separation
     separation: wp.float64  # never nearer than this
-    dt: wp.float64
+    dt: wp.array[wp.float64]  # (1,)
 
 
 @wp.func
@@ -138,7 +138,7 @@ def make_rows(
     if kind == 2:
         edge_a = edge_of(a, found.feature_a[c], table, state, surfaces)
         edge_b = edge_of(b, found.feature_b[c], table, state, surfaces)
-    dt = distances.dt
+    dt = distances.dt[0]
     frame = contact_frame(normal)
     whole = distances.separation + distances.security
     target = wp.min(whole, gap)
@@ -150,7 +150,7 @@ def make_rows(
         known = kept.key[last] == found.key[c]
     if known:
         target = kept.target[last]
-        impulse = frame * kept.impulse[last]
+        impulse = dt * (frame * kept.force[last])
     else:  # another feature of bodies that touched before
         last = kept_place(kept, count, a, b, wp.int64(-1))
         while of_pair(kept, count, last, a, b):
@@ -195,7 +195,7 @@ def keep_rows(
     distances: Distances,
     kept: KeptRows,
 ):
-    """What the next step starts from: impulses in the world frame, and targets grown where nothing opposed.
+    """What the next step starts from: forces in the world frame, and targets grown where nothing opposed.
 
     Args:
         pushed: by how much `placement` moved each contact apart, less what it was asked; below 0 where it could not.
@@ -204,7 +204,7 @@ def keep_rows(
     kept.body_a[i] = rows.body_a[i]
     kept.body_b[i] = rows.body_b[i]
     kept.key[i] = facts.key[i]
-    kept.impulse[i] = wp.transpose(rows.frame[i]) * rows.impulse[i]
+    kept.force[i] = wp.transpose(rows.frame[i]) * rows.impulse[i] / distances.dt[0]
     target = facts.target[i]
     if pushed[i] < wp.float64(0.0):
         target = wp.min(target, wp.max(facts.gap[i], wp.float64(0.0)))
@@ -267,7 +267,7 @@ def place_rows(
         taken = wp.max(wp.min(facts.gap[i], target) - after, wp.float64(0.0))
         missing = taken + wp.min(RECOVERY * wp.max(target - wp.max(facts.gap[i], after), wp.float64(0.0)), most)
         room = -missing
-    bias[i] = wp.vec3d(room / distances.dt, wp.float64(0.0), wp.float64(0.0))
+    bias[i] = wp.vec3d(room / distances.dt[0], wp.float64(0.0), wp.float64(0.0))
     friction[i] = wp.float64(0.0)
     impulse[i] = wp.vec3d()
     lack[i] = missing
@@ -279,7 +279,7 @@ def placed_rows(
     rows: ContactRowArrays,
     placed: wp.array[vec6d],
     lack: wp.array[wp.float64],
-    dt: wp.float64,
+    dt: wp.array[wp.float64],
     pushed: wp.array[wp.float64],
 ):
     """By how much each contact that was to be moved apart was so, less half of what it was asked."""
@@ -289,4 +289,4 @@ def placed_rows(
         return
     normal = wp.vec3d(rows.frame[i][0, 0], rows.frame[i][0, 1], rows.frame[i][0, 2])
     way = at_point(placed[rows.body_a[i]], rows.arm_a[i]) - at_point(placed[rows.body_b[i]], rows.arm_b[i])
-    pushed[i] = dt * wp.dot(way, normal) - wp.float64(0.5) * lack[i]
+    pushed[i] = dt[0] * wp.dot(way, normal) - wp.float64(0.5) * lack[i]

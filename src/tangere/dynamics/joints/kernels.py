@@ -135,11 +135,12 @@ def make_joint_rows(
     state: RigidState,
     free: wp.array[vec6d],
     angles: wp.array[wp.float64],
-    dt: wp.float64,
+    step: wp.array[wp.float64],
     rows: JointRowArrays,
     error: wp.array[wp.float64],
 ):
     i = first + wp.tid()
+    dt = step[0]
     type = data.type[i]
     j = data.item[i]
     zero = wp.float64(0.0)
@@ -246,11 +247,12 @@ def place_joint_rows(
     rows: JointRowArrays,
     motion: wp.array[vec6d],
     error: wp.array[wp.float64],
-    dt: wp.float64,
+    step: wp.array[wp.float64],
     placing: JointRowArrays,
 ):
     """Rows that move back what is wrong after the motion; motors and pulls have no place to go back to."""
     i = first + wp.tid()
+    dt = step[0]
     type = data.type[i]
     way = wp.float64(0.0)
     if rows.body_a[i] >= 0:

@@ -54,7 +54,7 @@ class JointRows:
         table: BodyConstants,
         state: RigidState,
         free: wp.array,
-        dt: float,
+        dt: wp.array,
         device: wp.Device,
     ) -> None:
         self._table, self._state, self._free, self._dt, self._device = table, state, free, dt, device
@@ -197,12 +197,17 @@ class JointRows:
         """Whether anything has drifted by so much that it is worth a solve; `error` is by how much."""
         self.error = 0.0
         if self.count:
-            self.error = self._dt * float(np.abs(self.placing.bias.numpy()[: self.count]).max(initial=0.0))
+            fastest = np.abs(self.placing.bias.numpy()[: self.count]).max(initial=0.0)
+            self.error = float(self._dt.numpy()[0] * fastest)
         return self.error > LEAST_ERROR * self._size
 
     def keep(self) -> None:
         """After a step: the coordinates where the bodies are now."""
         self._measure(len(self.joints))
+
+    def scale(self, ratio: float) -> None:
+        """Warm starts for a step that is so many times as long."""
+        wp.copy(self.rows.impulse, wp.array(ratio * self.rows.impulse.numpy(), dtype=wp.float64, device=self._device))
 
     def forget(self) -> None:
         """No warm starts."""

@@ -45,6 +45,8 @@ METHODS = ("auto", "gauss_seidel", "interior_point")
 LAWS = ("coulomb", "convex")
 #: Residual that sweeps must be able to reach, else "auto" turns to the interior point [m/s].
 GOOD = 1e-5
+#: A residual below this part of the speed at which contacts slide is as good as it needs to be: bodies that tumble.
+SLIDING_PART = 0.2
 #: Convex problems of one island at most, each with the shift that sweeps after the last one left.
 ROUNDS = 8
 #: Sweeps after a convex problem.
@@ -113,6 +115,8 @@ class Solver(NonCopyable):
         reserve(self._no_contacts, 1, self.device)
         reserve(self._no_joints, 1, self.device)
         self._chosen = ChosenIslands(self.device)
+        self._sliding = wp.full(1, SLIDING_PART, dtype=wp.float64, device=self.device)
+        self._thorough = False
         self._opening, self._polishing, self._interior = self._options()
         self._launches: dict[str, PreparedLaunch] = {}
         self._key: tuple = ()
@@ -121,6 +125,18 @@ class Solver(NonCopyable):
     def islands(self) -> Islands:
         """The islands of the last problem, on the device."""
         return self._islands
+
+    @property
+    def thorough(self) -> bool:
+        """Whether "auto" takes islands to the interior point that slide, too: slower, where sliding parts are pulled
+        tight. False at first."""
+        return self._thorough
+
+    @thorough.setter
+    def thorough(self, value: bool) -> None:
+        if value != self._thorough:
+            self._thorough = bool(value)
+            self._sliding.fill_(0.0 if value else SLIDING_PART)
 
     @on_own_threads
     def solve(
@@ -179,6 +195,7 @@ class Solver(NonCopyable):
         opening, polishing, interior = SweepOptions(), SweepOptions(), InteriorOptions()
         for sweeps in (opening, polishing):
             sweeps.most, sweeps.tolerance, sweeps.good = self.sweeps, self.tolerance, 0.0
+            sweeps.sliding = self._sliding
         if self.method == "auto":
             opening.good = GOOD
         if self.method == "interior_point":

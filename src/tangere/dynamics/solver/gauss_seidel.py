@@ -30,9 +30,6 @@ wp.set_module_options(SOUND)
 #: Sweeps between two looks at the rate.
 PATIENCE = wp.constant(10)
 
-#: A residual below this part of the speed at which contacts slide is as good as it needs to be.
-_SLIDING_PART = wp.constant(wp.float64(0.5))
-
 #: Why an island's sweeps ended: no row changed by more than the tolerance; all were made; they made no more headway;
 #: a number in the island is not finite.
 CONVERGED, EXHAUSTED, STAGNANT, NOT_FINITE = 0, 1, 2, 3
@@ -48,6 +45,7 @@ class SweepOptions:
     most: wp.int32  # sweeps
     tolerance: wp.float64  # [m/s]
     good: wp.float64  # residual that sweeps must be able to reach, else they are given up [m/s]; 0: never
+    sliding: wp.array[wp.float64]  # (1,) residuals below this part of the speed of sliding contacts are good as well
 
 
 @wp.struct
@@ -236,14 +234,14 @@ def sweep_islands(
                 rate = wp.log(earlier / worst) / wp.float64(PATIENCE)
                 needed = wp.log(worst / options.good)
                 if needed > rate * wp.float64(options.most - made):
-                    if worst > _SLIDING_PART * sliding_speed(rows, c0, c1):
+                    if worst > options.sliding[0] * sliding_speed(rows, c0, c1):
                         status = _STAGNANT
                         break
             earlier = worst
     apply_impulses(rows, c0, c1, j0, j1)
     residual = island_residual(rows, c0, c1, j0, j1, wp.float64(1.0))
     if status == _EXHAUSTED and options.good > wp.float64(0.0):
-        if residual > options.good and residual > _SLIDING_PART * sliding_speed(rows, c0, c1):
+        if residual > options.good and residual > options.sliding[0] * sliding_speed(rows, c0, c1):
             status = _STAGNANT
     if not (residual < wp.float64(1.0e300)):
         status = _NOT_FINITE

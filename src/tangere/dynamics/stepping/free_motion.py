@@ -89,7 +89,7 @@ def predict(
     state: RigidState,
     load: wp.array[vec6d],
     gravity: wp.vec3d,
-    dt: wp.float64,
+    step: wp.array[wp.float64],
     order: int,
     inverse_mass: wp.array[wp.float64],
     inverse_inertia: wp.array[wp.mat33d],
@@ -98,6 +98,7 @@ def predict(
 ):
     """Free velocities at the end of the step; masses and inertia as the solver takes them; origins of the meshes."""
     i = first + wp.tid()
+    dt = step[0]
     rotation = state.rotation[i]
     origin[i] = state.position[i] - rotation * table.centre[i]
     held = table.held[i]
@@ -146,13 +147,14 @@ def find_motion(
     load: wp.array[vec6d],
     free: wp.array[vec6d],
     solved: wp.array[vec6d],
-    dt: wp.float64,
+    step: wp.array[wp.float64],
     order: int,
     motion: wp.array[vec6d],
     end: wp.array[vec6d],
 ):
     """How each body goes in the step (displacement and rotation vector), and its velocity at the end."""
     i = first + wp.tid()
+    dt = step[0]
     held = table.held[i]
     after = solved[i]
     if held & 64 == 0:

@@ -42,9 +42,9 @@ def find_reach(
     """How far each body may go, and by how much its box is grown."""
     i = first + wp.tid()
     speed = wp.max(point_speed(free[i], table.radius[i]), point_speed(state.velocity[i], table.radius[i]))
-    way[i] = wp.min(speed * distances.dt, LARGEST_REACH * table.radius[i])
+    way[i] = wp.min(speed * distances.dt[0], LARGEST_REACH * table.radius[i])
     reach[i] = way[i] + rupture * distances.security + distances.separation
-    motion[i] = distances.dt * free[i]
+    motion[i] = distances.dt[0] * free[i]
 
 
 @wp.kernel
@@ -66,13 +66,13 @@ def add_motion(
     first: int,
     placed: wp.array[vec6d],
     constants: BodyConstants,
-    dt: wp.float64,
+    dt: wp.array[wp.float64],
     most: wp.array[wp.float64],
     motion: wp.array[vec6d],
 ):
     """Go what `placement` found, too, but no farther than `most[0]`: what contradicts itself is not followed."""
     i = first + wp.tid()
-    more = dt * placed[i]
+    more = dt[0] * placed[i]
     for k in range(6):
         if (constants.held[i] >> k) & 1 == 1:
             more[k] = wp.float64(0.0)

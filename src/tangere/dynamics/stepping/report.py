@@ -22,6 +22,7 @@ class WorldTruncation:
     all_bodies: int = 0  #: truncated since the start, each step anew
     all_lost_time: float = 0.0  #: since the start [s]
     overlapping: tuple[tuple[int, int], ...] = ()  #: pairs that overlapped at the start and are not compared
+    parts: int = 1  #: that the last step was made in, because what it hit could not be solved for in one
 
     def __bool__(self) -> bool:
         return bool(self.bodies)
@@ -34,37 +35,40 @@ class StepTally:
     solved_again: int = 0
     residual: float = 0.0
     pairs: int = 0
-    part: np.ndarray = field(default_factory=lambda: np.ones(0))
+    parts: int = 1
+    held: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     lost_time: float = 0.0
     all_solved_again: int = 0
     all_bodies: int = 0
     all_lost_time: float = 0.0
 
-    def begin(self, pairs: int) -> None:
+    def begin(self) -> None:
         """Another step."""
-        self.solved_again, self.residual, self.pairs, self.lost_time = 0, 0.0, pairs, 0.0
-        self.part = np.ones(0)
+        self.solved_again, self.residual, self.lost_time, self.parts = 0, 0.0, 0.0, 0
+        self.held = np.zeros(0, bool)
 
     def truncated(self, part: np.ndarray, dt: float) -> None:
-        """How much of its motion each body went."""
-        self.part = part
-        self.lost_time = dt * float((1.0 - part).sum())
+        """How much of its motion each body went in a part of the step."""
+        self.held = part < 1.0 if not len(self.held) else self.held | (part < 1.0)
+        self.lost_time += dt * float((1.0 - part).sum())
+        self.parts += 1
 
     def end(self) -> None:
         """The step is done: what it held back counts."""
         self.all_solved_again += self.solved_again
-        self.all_bodies += int((self.part < 1.0).sum())
+        self.all_bodies += int(self.held.sum())
         self.all_lost_time += self.lost_time
 
     def report(self, overlapping: tuple[tuple[int, int], ...] = ()) -> WorldTruncation:
         """As users see it."""
         return WorldTruncation(
             self.solved_again,
-            tuple(np.flatnonzero(self.part < 1.0).tolist()),
+            tuple(np.flatnonzero(self.held).tolist()),
             self.lost_time,
             self.residual,
             self.all_solved_again,
             self.all_bodies,
             self.all_lost_time,
             overlapping,
+            self.parts,
         )

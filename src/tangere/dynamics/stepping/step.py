@@ -3,7 +3,8 @@
 Question: where are all bodies after the next `dt`, so that no two of them ever meet on the way?
 Method:   velocity-level time stepping (Moreau and Jean) on contacts gathered before they touch, with the second-order
           terms of Redon 2002 (5.8) in every row; the step is then walked with first contact, pair by pair. What it
-          still hits becomes a row, and the step is solved again; what is left after that is truncated, body by body.
+          still hits becomes a row, and the step is solved again; where that does not end the step is made in parts, and
+          what the smallest parts still hit is truncated, body by body.
 Sound:    a state is accepted only when every pair of bodies is certified to stay apart on the way there.
           Truncation runs until nobody is hit, however bad the solver. A step is done or undone as a whole (`save`,
           `restore`).
@@ -21,6 +22,7 @@ import warp as wp
 
 from tangere.dynamics.body import Body
 from tangere.dynamics.contact.flights import Flights
+from tangere.dynamics.contact.hits import hits_apart, pose_bodies
 from tangere.dynamics.contact.pairs import BodyPairs, pair_filter
 from tangere.dynamics.contact.row_set import RowSet
 from tangere.dynamics.contact.rows import Distances
@@ -43,6 +45,10 @@ from tangere.runtime import InputError, PreparedLaunch
 RUPTURE = 2.3
 #: Times a step is solved again with what it hit.
 ROUNDS = 8
+#: Parts that a step, or a part of one, is split into where it still hits something after so many times; how often.
+SPLIT, SPLIT_ROUNDS, SPLITS = 4, 6, 3
+#: Times it is so without the interior point for what slides.
+QUICK_ROUNDS = 2
 #: Rounds of truncation after which whoever is hit stays where it is.
 TRUNCATION_ROUNDS = 8
 #: Rounds in which contacts below their target are moved apart as well.
@@ -91,6 +97,7 @@ class WorldStep:
         self.table = body_table(bodies, surfaces, device)
         self.state = start_state(bodies, self.table, device)
         self._saved, self._saved_steps = empty_state(count, device), 0
+        self._before = empty_state(count, device)  #: where a part of a step began
         self.load = wp.array([[*body.force, *body.torque] for body in bodies], dtype=vec6d, device=device)
         self.free, self.motion, self.end = (wp.zeros(count, dtype=vec6d, device=device) for _ in range(3))
         self.origin = wp.zeros(count, dtype=wp.vec3d, device=device)
@@ -106,7 +113,9 @@ class WorldStep:
         self.placement.velocity = wp.zeros(count, dtype=vec6d, device=device)
         self.distances: Any = Distances()
         self.distances.security, self.distances.separation = options.security, options.separation
-        self.distances.dt = options.dt
+        self.distances.dt = wp.full(1, options.dt, dtype=wp.float64, device=device)
+        self.length = options.dt  #: of the part of a step that is made now [s]
+        self._level, self._left = 0, 0  #: parts are 1 / SPLIT^level of a step; how many of the smallest are to be made
         self.rows = RowSet(
             bodies,
             surfaces,
@@ -117,7 +126,7 @@ class WorldStep:
             options.second_order,
             device,
         )
-        self.joints = JointRows(bodies, self.table, self.state, self.free, options.dt, device)
+        self.joints = JointRows(bodies, self.table, self.state, self.free, self.distances.dt, device)
         self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
         self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
         self.bouncing = bool(surfaces.restitution.max() > 0.0)
@@ -131,6 +140,7 @@ class WorldStep:
         self._size = float(np.median(self.table.radius.numpy()))  #: by which rows are told apart
         self._first_contact = PreparedFirstContact(meshes, device=device, threads=options.threads)
         self._ignored = ignored
+        self._still = np.array([body.fixed for body in bodies])
         self._prepare()
         self._answer: Any = None
         self._islands, self._capped = 0, ()
@@ -139,7 +149,7 @@ class WorldStep:
     def _prepare(self) -> None:
         """Launches over the arrays of bodies, and who looks at pairs of them."""
         device, options, count = self.device, self.options, len(self.bodies)
-        dt, gravity = options.dt, wp.vec3d(*options.gravity)
+        dt, gravity = self.distances.dt, wp.vec3d(*options.gravity)
         groups = np.array([-1 if body.group is None else body.group for body in self.bodies])
         filter = pair_filter(np.zeros(count, np.int32), groups, self._ignored, device)
         way, reach = (wp.zeros(count, dtype=wp.float64, device=device) for _ in range(2))
@@ -161,6 +171,12 @@ class WorldStep:
         self._move = prepared(move, table, self.motion, self.end, self.free, self.part, options.order, state)
         self._find_reach = prepared(
             find_reach, table, state, self.free, self.distances, RUPTURE, self.motion, way, reach
+        )
+        self._when = wp.zeros(count, dtype=wp.float64, device=device)
+        self._rotation_then = wp.zeros(count, dtype=wp.mat33d, device=device)
+        self._origin_then = wp.zeros(count, dtype=wp.vec3d, device=device)
+        self._pose = prepared(
+            pose_bodies, self._when, table, state, self.motion, self._rotation_then, self._origin_then
         )
         self._add_motion = prepared(add_motion, self.placement.velocity, table, dt, self._most_placed, self.motion)
         self._near_pairs = BodyPairs(table, state, self.motion, reach, self.asleep, filter, device)
@@ -185,7 +201,7 @@ class WorldStep:
         """What may be met in the step: pairs of bodies, their gaps, and the contacts among them."""
         self._find_reach.run()
         pairs = self._near_pairs.find()
-        self.tally.begin(pairs)
+        self.tally.pairs = pairs
         self.joints.gather()
         self.rows.clear()
         if pairs == 0:
@@ -204,17 +220,31 @@ class WorldStep:
 
     def walk(self) -> None:
         """Look where the motion goes; what it hits becomes a row, and the step is solved again."""
+        answer = self._walk_rounds()
+        while len(_hits(answer)) and self._level < SPLITS:
+            self._split(self._level + 1)
+            self.predict()
+            self.gather()
+            self.respond()
+            answer = self._walk_rounds()
+        self._answer = answer
+
+    def _walk_rounds(self) -> Any:
+        """What is still hit, at the end of as many rounds as are worth it."""
         self.part.fill_(1.0)
         answer = self._walk.begin()
-        for _ in range(ROUNDS):
+        for number in range(1, (ROUNDS if self._level == SPLITS else SPLIT_ROUNDS) + 1):
             hits = _hits(answer)
             if not len(hits):
                 break
             self.rows.add_hits(self._walk.pairs, answer, hits)
+            self._add_near_hits(self._walk.pairs.numpy()[hits], answer.time.numpy()[hits])
             self.tally.solved_again += 1
-            self._solve(with_placement=self.tally.solved_again < PLACEMENT_ROUNDS)
+            self.solver.thorough = number > QUICK_ROUNDS
+            self._solve(with_placement=number < PLACEMENT_ROUNDS)
             answer = self._walk.begin()
-        self._answer = answer
+        self.solver.thorough = False
+        return answer
 
     def truncate(self) -> None:
         """Whoever is still hit goes only so far; again, until nobody is."""
@@ -233,7 +263,7 @@ class WorldStep:
             rounds += 1
             answer = self._walk.ask()
             hits = _hits(answer)
-        self.tally.truncated(part, self.options.dt)
+        self.tally.truncated(part, self.length)
 
     def record(self) -> None:
         """Go; keep what the next step begins with."""
@@ -245,8 +275,10 @@ class WorldStep:
         self.joints.keep()
         if not np.isfinite(self.state.velocity.numpy()).all():
             self._raise_not_finite()
-        self.tally.end()
-        self.steps += 1
+        self._left -= SPLIT ** (SPLITS - self._level)
+        if not self.unfinished:
+            self.tally.end()
+            self.steps += 1
 
     # -- a step as a whole ---------------------------------------------------------------------------------------------
 
@@ -254,6 +286,28 @@ class WorldStep:
         """Keep what a step changes that the next one goes on from."""
         copy_state(self._saved, self.state)
         self._saved_steps = self.steps
+
+    def begin(self) -> None:
+        """Begin a step: in one part, or in a few where the last one was made in many."""
+        self.tally.begin()
+        self._left = SPLIT**SPLITS
+        self._split(max(self._level - 1, 0))
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether parts of the step are to be made."""
+        return self._left > 0
+
+    def begin_part(self) -> None:
+        """Begin a part of a step."""
+        copy_state(self._before, self.state)
+
+    def _split(self, level: int) -> None:
+        length = self.options.dt / SPLIT**level
+        if length != self.length:
+            self.joints.scale(length / self.length)
+            self.distances.dt.fill_(length)
+        self._level, self.length = level, length
 
     def restore(self) -> None:
         """As if the step, of which any part may be done, had not been begun; without warm starts."""
@@ -307,6 +361,20 @@ class WorldStep:
             self._find_limits = PreparedLaunch(find_limits, arguments, self.device, grain=1024)
             self._limited = listed
         self._find_limits(pairs)
+
+    def _add_near_hits(self, pairs: np.ndarray, times: np.ndarray) -> None:
+        """Rows of all that is near where pairs of bodies meet, or may be so in what is left of the step."""
+        way, options = self._way.numpy(), self.options
+        distance = options.separation + RUPTURE * options.security + (1.0 - times) * way[pairs].sum(axis=1)
+        for group in hits_apart(pairs, times, self._still):
+            when = np.zeros(len(self.bodies))
+            when[pairs[group]] = times[group, None]
+            self._when.assign(when)
+            self._pose.run()
+            found = self.near.find(pairs[group], self._rotation_then, self._origin_then, distance[group])
+            chosen = reduce(found, self._size, CONTACTS_PER_PAIR)
+            if chosen.count:
+                self.rows.add_near_hits(found.columns, chosen.rows, chosen.count, pairs[group], times[group])
 
     def _use_gaps(self, pairs: int, least: wp.array) -> None:
         """Let the walk know how far apart pairs are at the start."""
@@ -369,7 +437,7 @@ class WorldStep:
         islands, joints = self.solver.islands.arrays, self.joints
         key = tuple(rows.body_a.ptr for rows in (self.rows.arrays, joints.rows)) + (islands.label.ptr,)
         if key != self._capped:
-            arguments = [islands, self.table, self._saved, self.load, wp.vec3d(*self.options.gravity), self.motion]
+            arguments = [islands, self.table, self._before, self.load, wp.vec3d(*self.options.gravity), self.motion]
             arguments += [self.part, self.rows.arrays, joints.rows, joints.driving, self.state]
             self._cap, self._capped = PreparedLaunch(cap_energy, arguments, self.device, grain=16), key
         self._cap(self._islands)

@@ -264,6 +264,7 @@ def choose_asked(
     if way[a] + way[b] == wp.float64(0.0):
         return
     size = wp.length(position[a] - position[b]) + radius[a] + radius[b] + way[a] + way[b]
+    size += wp.length(position[a]) + wp.length(position[b])  # far from the origin everything is rounded more
     ask[k] = 1
     separation[k] = kept
     tolerance[k] = wp.max(allowed, LEAST_TOLERANCE * size)
