@@ -56,6 +56,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("device", _devices())
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test of CUDA kernels is skipped where there are none."""
+    if item.get_closest_marker("cuda") is not None and len(_devices()) == 1:
+        pytest.skip("there is no CUDA device")
+
+
 #: What asks the library as a user does: the kernels behind it have tests of their own.
 _USE = ("cli", "view", "scene", "compat", "test_examples.py", "test_package.py", "test_coming_from.py")
 #: Rooms whose kernels take minutes to compile and run with bounds checks: `make test-slow` does that.

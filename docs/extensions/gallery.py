@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "gallery"
 #: The most telling first; others follow by name.
 FIRST = (
+    "ball_into_a_wall",
     "soft_drop",
     "wheels_on_dunes",
     "first_contact_of_two_meshes",

@@ -209,7 +209,7 @@ class WorldStep:
             return
         self._set_limits(pairs)
         found = self.near.find(self._near_pairs.pairs[:pairs], self.state.rotation, self.origin, self._limits[:pairs])
-        self._use_gaps(pairs, found.least_distance)
+        self._use_gaps(pairs, found.results.least)
         chosen = reduce(found, self._size, CONTACTS_PER_PAIR)
         if chosen.count:
             self.rows.make(found.columns, chosen.rows, chosen.count, self._near_pairs.pairs)
@@ -435,7 +435,7 @@ class WorldStep:
         if self.options.order != 2 or not self._islands:
             return
         islands, joints = self.solver.islands.arrays, self.joints
-        key = tuple(rows.body_a.ptr for rows in (self.rows.arrays, joints.rows)) + (islands.label.ptr,)
+        key = tuple(rows.body_a.ptr for rows in (self.rows.arrays, joints.rows)) + (self.solver.islands.version,)
         if key != self._capped:
             arguments = [islands, self.table, self._before, self.load, wp.vec3d(*self.options.gravity), self.motion]
             arguments += [self.part, self.rows.arrays, joints.rows, joints.driving, self.state]
