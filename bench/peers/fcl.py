@@ -103,6 +103,14 @@ class CoalPair:
         coal.collide(self.models[0], _coal_pose(pose), self.models[1], self._here, request, result)
         return result.numContacts()
 
+    def near(self, pose: np.ndarray, margin: float) -> int:
+        """How many pairs of triangles are nearer than a margin, all of them found."""
+        request = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1_000_000)
+        request.security_margin = margin
+        result = coal.CollisionResult()
+        coal.collide(self.models[0], _coal_pose(pose), self.models[1], self._here, request, result)
+        return result.numContacts()
+
     def distance(self, pose: np.ndarray) -> float:
         """Distance with the part at a pose."""
         result = coal.DistanceResult()

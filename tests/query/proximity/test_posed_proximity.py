@@ -279,6 +279,22 @@ def test_touching_in_a_corner_or_across_edges_has_a_direction_that_parts_them():
         assert found.least[0] < 1e-12
 
 
+def test_contacts_do_not_depend_on_where_meshes_have_their_origin():
+    ball, box = generate.icosphere(subdivisions=3), generate.box((1, 1, 1))
+    for away in (0.0, 10.0, 1e4):
+        shift = np.array([away, -0.7 * away, 0.3 * away])
+        there = [ball.replace(vertices=ball.vertices + shift), box.replace(vertices=box.vertices - shift)]
+        turn = pose((0, 0, 0), (0.3, 0.2, 0.1))
+        poses = [turn.copy(), np.eye(4)]
+        poses[0][:3, 3] = [0.1, 0.2, 1.501] - turn[:3, :3] @ shift
+        poses[1][:3, 3] = shift
+        found = two(*there, *poses, 0.02).contacts
+        if away == 0.0:
+            expected = found
+        assert np.array_equal(found.key, expected.key)
+        assert np.allclose(found.gap, expected.gap, atol=1e-15 * (1.0 + 100 * away))
+
+
 def test_bodies_that_pass_through_each_other_say_so_and_others_do_not():
     box = generate.box((1, 1, 1))
     near = PosedProximity([box, box, box], device="cpu", threads=1)
@@ -438,7 +454,7 @@ def test_large_bodies_are_searched_alike_in_eights_and_one_by_one():
     at = pose((2.75, 0.0, 0.1), (0.4, 0.1, 0.2))
     near = PosedProximity([part, body], device="cpu", threads=1)
     expected = near.at([np.eye(4), at], [[0, 1]], 0.5)
-    assert len(expected) > 20
+    assert len(expected) > 10
     near._engine, near._spare = CudaSearch(shape_tables([part, body], near.device), near.device), []
     found = near.at([np.eye(4), at], [[0, 1]], 0.5)
     for column in COLUMNS:

@@ -1,8 +1,11 @@
 """One oriented box against eight, for CPUs; a text that follows `ROWS`.
 
 A row holds one number of each of eight boxes: three of the centres, three half sizes, and the three axes, 15 rows of
-float32. The 15-axis test of `geometry.obb.overlap`, with a slack that is added to every comparison; it must cover the
-distance in question, the rounding of float32 and the skew of the axes (`SKEW`).
+float32. The 15-axis test of `geometry.obb.overlap`. To every comparison a slack is added, which must cover the distance
+in question and the rounding of the one box's centre to float32, 2^-22 of its coordinates; what float32 does to
+products, and the skew of the axes (`SKEW`), are counted in here, as a part of the sizes of both boxes and of the way
+between them: with e = 2^-24, an offset is off by at most 4 e of that way, cosines by 4 e, reaches by 8 e and the skew
+of 16 e of the half sizes.
 An edge axis is a product of two axes and not longer than 1: what separates along it by more than a slack is farther.
 Known as: separating axis test of OBBs (Gottschalk, Lin and Manocha 1996).
 """
@@ -16,6 +19,9 @@ ORIENTED_BOXES = """
     typedef const float Axes[3];
     auto oriented_meeting = [&](const Lane* row, const float* c, Axes* m, const float* h, float slack) -> int {
         const Lane x = c[0] - row[0], y = c[1] - row[1], z = c[2] - row[2];
+        const Lane sizes = row[3] + row[4] + row[5] + (h[0] + h[1] + h[2]);
+        const Lane ways = __builtin_elementwise_abs(x) + __builtin_elementwise_abs(y) + __builtin_elementwise_abs(z);
+        const Lane room = slack + 0x1p-19f * (ways + sizes);
         Lane offset[3], cosine[3][3], size[3][3];
         Row apart = (Row)0;
         for (int i = 0; i < 3; ++i) {
@@ -26,12 +32,12 @@ ORIENTED_BOXES = """
                 size[i][j] = __builtin_elementwise_abs(cosine[i][j]);
             }
             const Lane reach = size[i][0] * h[0] + size[i][1] * h[1] + size[i][2] * h[2];
-            apart |= __builtin_elementwise_abs(offset[i]) > row[3 + i] + reach + slack;
+            apart |= __builtin_elementwise_abs(offset[i]) > row[3 + i] + reach + room;
         }
         for (int j = 0; j < 3; ++j) {
             const Lane along = x * m[j][0] + y * m[j][1] + z * m[j][2];
             const Lane reach = size[0][j] * row[3] + size[1][j] * row[4] + size[2][j] * row[5];
-            apart |= __builtin_elementwise_abs(along) > h[j] + reach + slack;
+            apart |= __builtin_elementwise_abs(along) > h[j] + reach + room;
         }
         int mask = 255 & ~bits(apart);
         if (mask == 0)
@@ -42,7 +48,7 @@ ORIENTED_BOXES = """
                 const Lane along = offset[i2] * cosine[i1][j] - offset[i1] * cosine[i2][j];
                 const Lane reach = row[3 + i1] * size[i2][j] + row[3 + i2] * size[i1][j]
                     + h[j1] * size[i][j2] + h[j2] * size[i][j1];
-                apart |= __builtin_elementwise_abs(along) > reach + slack;
+                apart |= __builtin_elementwise_abs(along) > reach + room;
             }
         return 255 & ~bits(apart);
     };

@@ -37,6 +37,8 @@ from tangere.shape.mesh import Mesh
 
 #: sin of how far a direction may leave a normal cone: a box that rocks by less keeps its four corners.
 TILT = 0.15
+#: A smaller tilt would let rounding decide.
+_LEAST_TILT = 1e-9
 _LARGEST = 2**31 - 1
 #: The least number of pairs to have room for.
 _LEAST_ROOM = 16
@@ -124,7 +126,7 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
                 return self._spare.pop(k)
         room = max(_LEAST_ROOM, 1 << (count - 1).bit_length() if count else 0)
         self._spare[:] = [workspace for workspace in self._spare if workspace.room >= room]
-        return PosedWorkspace(self._engine, len(self.meshes), room, self.tilt, threads)
+        return PosedWorkspace(self._engine, len(self.meshes), room, max(self.tilt, _LEAST_TILT), threads)
 
 
 def _engine_of(meshes: Sequence[Mesh], device: wp.Device) -> PosedEngine:

@@ -267,7 +267,7 @@ def may_be_beside(p: wp.vec3d, q: wp.vec3d, e: wp.vec3d, within: wp.float64) -> 
 
 
 @wp.struct
-class FeatureCandidate:
+class FeaturePair:
     """Two features, by the code of their key and their numbers among all shapes."""
 
     code: wp.int32
@@ -276,13 +276,13 @@ class FeatureCandidate:
 
 
 @wp.func
-def candidate_of(shapes: ShapeTables, face_a: int, face_b: int, number: int) -> FeatureCandidate:
+def candidate_of(shapes: ShapeTables, face_a: int, face_b: int, number: int) -> FeaturePair:
     """A candidate of two triangles by its number."""
     i = (number % 9) / 3
     j = number % 3
     if number < EDGES:
         i = j
-    candidate = FeatureCandidate()
+    candidate = FeaturePair()
     candidate.code = int(VERTEX_VERTEX)
     candidate.one = shapes.faces[face_a][i]
     candidate.other = shapes.faces[face_b][j]
@@ -308,7 +308,7 @@ def candidate_of(shapes: ShapeTables, face_a: int, face_b: int, number: int) -> 
 
 
 @wp.func
-def key_of(shapes: ShapeTables, candidate: FeatureCandidate, base_a: wp.vec4i, base_b: wp.vec4i) -> wp.int64:
+def key_of(shapes: ShapeTables, candidate: FeaturePair, base_a: wp.vec4i, base_b: wp.vec4i) -> wp.int64:
     """The key of a candidate: numbers as the meshes count, and of a triangle its patch."""
     one = candidate.one
     other = candidate.other
@@ -340,7 +340,7 @@ def consider(
     pair: int,
     base_a: wp.vec4i,
     base_b: wp.vec4i,
-    candidate: FeatureCandidate,
+    candidate: FeaturePair,
     state: PairState,
     shard: int,
     out: Appended,

@@ -1,7 +1,7 @@
 """The search of pairs of posed bodies on CPUs: the twin of `posed.traversal`, eight boxes and triangles at a time.
 
-Sound: boxes are compared in float32 with a slack for its rounding, relative to all coordinates: at most more triangles
-       are looked at than in `traversal`.
+Sound: boxes are compared in float32 with a slack for its rounding: at most more triangles are looked at than in
+       `traversal`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from tangere.runtime import COUNTER_STRIDE, SOUND
 
 wp.set_module_options(SOUND)
 
-#: Rounding of comparisons of boxes in float32 and the skew of their axes, relative to the largest coordinate: eight
-#: times `SKEW`.
-_SLACK = wp.constant(wp.float64(2.0**-17))
+#: Rounding of centres of boxes to float32, relative to the largest coordinate, and of lengths too small for it [m].
+_SLACK = wp.constant(wp.float64(2.0**-22))
+_SMALLEST = wp.constant(wp.float64(1.0e-36))
+#: Rounding of the distance to float32.
+_ROUNDED = wp.constant(wp.float64(1.0 + 2.0**-20))
 
 
 @wp.kernel
@@ -44,7 +46,7 @@ def find_constraints_in_eights(
     frame = search.frame
     base_a = search.base_a
     base_b = search.base_b
-    slack = wp.float32(frame.limit + _SLACK * search.size)
+    slack = wp.float32(_ROUNDED * frame.limit + _SLACK * search.size + _SMALLEST)
     so_far = search.so_far
     leaves = int(0)
     if search.status == APART:
