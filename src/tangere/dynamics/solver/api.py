@@ -204,6 +204,8 @@ class Solver(NonCopyable):
         interior.rounds, interior.sweeps, interior.headway = ROUNDS, ROUND_SWEEPS, HEADWAY
         interior.good = GOOD if self.method == "auto" else self.tolerance
         interior.convex = self.law == "convex"
+        if interior.convex:  # the first problem is the answer
+            interior.rounds, interior.sweeps = 1, 0
         return opening, polishing, interior
 
     def _prepared(self, bodies: Any, contacts: Any, joints: Any, key: tuple) -> dict[str, PreparedLaunch]:

@@ -41,6 +41,8 @@ wp.set_module_options(SOUND)
 _AT_LIMIT = wp.constant(wp.float64(1.0 - 1.0e-9))
 #: Sweeps that leave at most this part of the largest free velocity know which contacts slide.
 _NEARLY = wp.constant(wp.float64(0.05))
+#: A round's convex problem is solved to this part of the residual before it.
+_ROUND_TOLERANCE = wp.constant(wp.float64(1.0e-4))
 #: Iterations of one convex problem at most; seven to thirty are usual.
 MOST_ITERATIONS = 60
 
@@ -51,7 +53,7 @@ class InteriorOptions:
 
     tolerance: wp.float64  # of the convex problems [m/s]
     iterations: wp.int32  # of each at most
-    convex: wp.bool  # one convex problem is all: friction is associated
+    convex: wp.bool  # friction is associated: no shift
     rounds: wp.int32  # convex problem and sweeps at most so often
     sweeps: wp.int32  # of each round
     headway: wp.float64  # a round that leaves more than this part of the residual is the last one
@@ -204,37 +206,37 @@ def _solve_chosen(
     prepare(islands, rows, it, order, q, at)
     keep_impulses(rows, it, at)
     best = report.residual[k]
-    made = int(0)
+    coulomb = wp.float64(1.0)
     if options.convex:
-        made = solve_convex(rows, it, h, order, at, options.iterations, options.tolerance)
-        take_best(rows, it, at)
-        best = island_residual(rows, at.c0, at.c1, at.j0, at.j1, wp.float64(0.0))
-    else:
-        rounds = int(0)
-        free = largest_free_velocity(rows, at)
-        while rounds < options.rounds:
+        coulomb = wp.float64(0.0)
+        best = wp.float64(1.0e300)
+    free = largest_free_velocity(rows, at)
+    made = int(0)
+    rounds = int(0)
+    while rounds < options.rounds:
+        tolerance = options.tolerance
+        if not options.convex:
+            tolerance = wp.max(tolerance, _ROUND_TOLERANCE * best)
             if rounds > 0 or best <= _NEARLY * free:
                 renew_shifts(rows, it, at)
-            tolerance = wp.max(options.tolerance, wp.float64(1.0e-4) * best)
-            made += solve_convex(rows, it, h, order, at, options.iterations, tolerance)
-            take_best(rows, it, at)
-            swept = int(0)
-            back = bool(False)
-            while swept < options.sweeps:
-                worst = sweep(rows, at.c0, at.c1, at.j0, at.j1, back)
-                back = not back
-                swept += 1
-                if worst <= sweeps.tolerance:
-                    break
-            apply_impulses(rows, at.c0, at.c1, at.j0, at.j1)
-            residual = island_residual(rows, at.c0, at.c1, at.j0, at.j1, wp.float64(1.0))
-            rounds += 1
-            if residual <= options.good or (rounds > 1 and residual > options.headway * best):
-                rounds = options.rounds
-            if residual < best:
-                best = residual
-                keep_impulses(rows, it, at)
-        restore_impulses(rows, it, at)
+        made += solve_convex(rows, it, h, order, at, options.iterations, tolerance)
+        take_best(rows, it, at)
+        swept = int(0)
+        back = bool(False)
+        worst = wp.float64(1.0)
+        while swept < options.sweeps and worst > sweeps.tolerance:
+            worst = sweep(rows, at.c0, at.c1, at.j0, at.j1, back)
+            back = not back
+            swept += 1
         apply_impulses(rows, at.c0, at.c1, at.j0, at.j1)
+        residual = island_residual(rows, at.c0, at.c1, at.j0, at.j1, coulomb)
+        rounds += 1
+        if residual <= options.good or (rounds > 1 and residual > options.headway * best):
+            rounds = options.rounds
+        if residual < best:
+            best = residual
+            keep_impulses(rows, it, at)
+    restore_impulses(rows, it, at)
+    apply_impulses(rows, at.c0, at.c1, at.j0, at.j1)
     report.iterations[k] = report.iterations[k] + made
     report.residual[k] = best

@@ -186,16 +186,16 @@ def sliding_speed(rows: WhitenedRows, c0: int, c1: int) -> wp.float64:
 def sweep(rows: WhitenedRows, c0: int, c1: int, j0: int, j1: int, back: bool) -> wp.float64:
     """Once over all rows; the largest change of a relative velocity [m/s]."""
     worst = wp.float64(0.0)
-    if back:
-        for k in range(c1 - c0):
-            worst = wp.max(worst, solve_contact(rows, c1 - 1 - k))
-        for k in range(j1 - j0):
-            worst = wp.max(worst, solve_joint(rows, j1 - 1 - k))
-    else:
-        for i in range(j0, j1):
-            worst = wp.max(worst, solve_joint(rows, i))
-        for i in range(c0, c1):
-            worst = wp.max(worst, solve_contact(rows, i))
+    joints = j1 - j0
+    rest = c1 - c0 + joints
+    for step in range(rest):  # joints, then contacts; or all the way back
+        k = step
+        if back:
+            k = rest - 1 - step
+        if k < joints:
+            worst = wp.max(worst, solve_joint(rows, j0 + k))
+        else:
+            worst = wp.max(worst, solve_contact(rows, c0 + k - joints))
     return worst
 
 

@@ -430,9 +430,14 @@ def solve_convex(
         else:
             assemble(rows, it, h, order, at)
             factor(h, order, at.begin, at.n)
-            t = wp.min(wp.float64(1.0), direction(rows, it, h, order, at, False, wp.float64(0.0)))
-            centring = (wp.float64(1.0) - t) * (wp.float64(1.0) - t) * (wp.float64(1.0) - t)
-            t = direction(rows, it, h, order, at, True, centring * now[1])
+            target = wp.float64(0.0)
+            t = wp.float64(0.0)
+            corrected = int(0)
+            while corrected < 2:  # straight to zero, then as much to the middle as that was cut short
+                t = direction(rows, it, h, order, at, corrected == 1, target)
+                rest = wp.float64(1.0) - wp.min(wp.float64(1.0), t)
+                target = rest * rest * rest * now[1]
+                corrected += 1
             advance(rows, it, at, wp.min(wp.float64(1.0), _BACK_OFF * t))
             made += 1
     return made
