@@ -256,3 +256,13 @@ def test_allowed_pairs_may_overlap_and_are_not_compared():
     world = world_of(Body(BOX, name="a"), Body(BOX, at(0.5), name="b"), allowed=[("a", "b")], gravity=(0, 0, 0))
     world.run(steps=3)
     np.testing.assert_array_equal(world.velocities, 0.0)
+    assert world.truncation.overlapping == ((0, 1),)
+
+
+def test_only_pairs_that_overlap_are_told_whether_allowed_or_joined():
+    bodies = [Body(BOX, at(x), name=f"box {k}") for k, x in enumerate((0.0, 0.5, 2.0, 2.6))]
+    world = world_of(*bodies, allowed=[(0, 1), (1, 2)], gravity=(0, 0, 0))
+    assert world.truncation.overlapping == ()  # nobody has looked yet
+    world.join("weld", 3, 2, at=[2.3, 0.0, 0.0])
+    world.step()
+    assert world.truncation.overlapping == ((0, 1), (2, 3))

@@ -54,6 +54,16 @@ def checked_pairs(allowed: Any, bodies: Sequence[Body]) -> np.ndarray:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
+def overlapping_pairs(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Those of the pairs whose bodies meet, by the exact test, each once."""
+    found = []
+    for a, b in np.unique(np.sort(pairs, axis=1), axis=0).tolist():
+        first, second = (bodies[k].mesh.moving(Rest(poses[k])) for k in (a, b))
+        if a != b and intersects(first, second, device="cpu"):
+            found.append((a, b))
+    return tuple(found)
+
+
 def refuse_overlaps(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarray, when: str) -> None:
     """Raise if two bodies of a pair meet, by the exact test."""
     for a, b in pairs.tolist():

@@ -294,6 +294,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             if speed is not None or force is not None:
                 motor = checked_motor(self.joints[number], speed, force)
             self._step.joints.drive(number, motor)
+            self._step.wake(self.joints[number].body_a)
 
     @property
     def joints(self) -> tuple[WorldJoint, ...]:
@@ -345,21 +346,27 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         with self._step.lock:
             return self._step.state.velocity.numpy().copy()
 
+    @property
+    def asleep(self) -> np.ndarray:
+        """(n,) bool: bodies that rest and are left alone until something touches them."""
+        with self._step.lock:
+            return self._step.sleepers.asleep
+
     def meshes(self) -> list[Mesh]:
         """The surface of each body where it is now."""
         return [body.mesh.at(pose) for body, pose in zip(self.bodies, self.poses, strict=True)]
 
     @property
     def contacts(self) -> Contacts:
-        """The contacts that the last step looked at, where it began."""
+        """The contacts that the last step looked at, where it began; of sleepers those they fell asleep with."""
         with self._step.lock:
-            return self._step.rows.contacts()
+            return self._step.contacts()
 
     @property
     def forces(self) -> np.ndarray:
         """(n, 3) on the first body of each of `contacts`, in the last step [N]."""
         with self._step.lock:
-            return self._step.rows.impulses() / self._step.length
+            return self._step.forces()
 
     @property
     def energy(self) -> RigidEnergy:
@@ -383,7 +390,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
     def truncation(self) -> WorldTruncation:
         """What the last step held back, and all steps together."""
         with self._step.lock:
-            return self._step.tally.report()
+            return self._step.tally.report(self._step.overlapping)
 
     @property
     def timings(self) -> dict[str, float]:

@@ -128,6 +128,10 @@ class RowSet:
         )(more)
         self.count += more
 
+    def bodies(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the bodies of each row."""
+        return self._read(self.arrays, "body_a"), self._read(self.arrays, "body_b")
+
     def straighten(self) -> bool:
         """Leave out of the rows what hits showed beyond their approach: it is for motions, not for velocities.
 

@@ -219,6 +219,11 @@ class JointRows:
         """(joints,) angles and ways [rad or m], any number of turns; 0 for joints that have none."""
         return self._angle.numpy()[: len(self.joints)].copy()
 
+    def driven_bodies(self) -> np.ndarray:
+        """Numbers of bodies that motors or pulls move."""
+        moved = [body for number in self._motors for body in (self.joints[number].body_a, self.joints[number].body_b)]
+        return np.array([body for body in [*moved, *self._pulls] if body >= 0], int)
+
     def impulses(self) -> dict[int, np.ndarray]:
         """Of each joint, of its rows in their order [N s or N m s]."""
         values = self.rows.impulse.numpy()[: self.count]

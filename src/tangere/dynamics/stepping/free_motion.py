@@ -88,6 +88,7 @@ def predict(
     table: BodyConstants,
     state: RigidState,
     load: wp.array[vec6d],
+    asleep: wp.array[wp.uint8],
     gravity: wp.vec3d,
     step: wp.array[wp.float64],
     order: int,
@@ -105,7 +106,9 @@ def predict(
     velocity = state.velocity[i]
     mass = wp.float64(0.0)
     inverse = wp.mat33d()
-    if held & 63 != 63:
+    if asleep[i] != wp.uint8(0):
+        velocity = vec6d()
+    elif held & 63 != 63:
         inertia = world_inertia(rotation, table.inertia[i])
         inverse = held_inverse(inertia, held)
         if held & 7 != 7:  # single held translations are joint rows against the world
@@ -145,6 +148,7 @@ def find_motion(
     table: BodyConstants,
     state: RigidState,
     load: wp.array[vec6d],
+    asleep: wp.array[wp.uint8],
     free: wp.array[vec6d],
     solved: wp.array[vec6d],
     step: wp.array[wp.float64],
@@ -154,6 +158,10 @@ def find_motion(
 ):
     """How each body goes in the step (displacement and rotation vector), and its velocity at the end."""
     i = first + wp.tid()
+    if asleep[i] != wp.uint8(0):
+        motion[i] = vec6d()
+        end[i] = vec6d()
+        return
     dt = step[0]
     held = table.held[i]
     after = solved[i]

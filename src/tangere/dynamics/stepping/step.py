@@ -35,8 +35,10 @@ from tangere.dynamics.stepping.energy_cap import cap_energy
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
 from tangere.dynamics.stepping.report import StepTally
+from tangere.dynamics.stepping.sleep import SLOW, Sleepers
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps, hits_of
-from tangere.dynamics.validation import refuse_overlaps
+from tangere.dynamics.validation import overlapping_pairs, refuse_overlaps
+from tangere.query.contacts import Contacts
 from tangere.query.first_contact import PreparedFirstContact
 from tangere.query.proximity.posed import PosedProximity, reduce
 from tangere.runtime import InputError, PreparedLaunch
@@ -102,7 +104,9 @@ class WorldStep:
         self.free, self.motion, self.end = (wp.zeros(count, dtype=vec6d, device=device) for _ in range(3))
         self.origin = wp.zeros(count, dtype=wp.vec3d, device=device)
         self.part = wp.full(count, 1.0, dtype=wp.float64, device=device)  #: of its motion that each body goes
-        self.asleep = wp.zeros(count, dtype=wp.uint8, device=device)
+        tireless = np.array([not body.moves for body in bodies])
+        self.sleepers = Sleepers(self.table.radius.numpy(), tireless, device)
+        self.asleep = self.sleepers.array
         self.solved: Any = RigidBodyArrays()
         self.solved.inverse_mass = wp.zeros(count, dtype=wp.float64, device=device)
         self.solved.inverse_inertia = wp.zeros(count, dtype=wp.mat33d, device=device)
@@ -145,6 +149,7 @@ class WorldStep:
         self._answer: Any = None
         self._islands, self._capped = 0, ()
         self._checked = False
+        self.overlapping: tuple[tuple[int, int], ...] = ()  #: pairs that are not compared, where they were put
 
     def _prepare(self) -> None:
         """Launches over the arrays of bodies, and who looks at pairs of them."""
@@ -161,12 +166,13 @@ class WorldStep:
             return PreparedLaunch(kernel, arguments, device, dim=count, grain=512)
 
         self._predict = prepared(
-            predict, table, state, self.load, gravity, dt, options.order,
+            predict, table, state, self.load, self.asleep, gravity, dt, options.order,
             solved.inverse_mass, solved.inverse_inertia, self.origin, self.free,
         )  # fmt: skip
         self._find_motion = prepared(
-            find_motion, table, state, self.load, self.free, solved.velocity, dt, options.order, self.motion, self.end
-        )
+            find_motion, table, state, self.load, self.asleep, self.free, solved.velocity, dt, options.order,
+            self.motion, self.end,
+        )  # fmt: skip
         self._find_end = prepared(find_end, held, self.free, solved.velocity, self.end)
         self._move = prepared(move, table, self.motion, self.end, self.free, self.part, options.order, state)
         self._find_reach = prepared(
@@ -198,7 +204,13 @@ class WorldStep:
         self._predict.run()
 
     def gather(self) -> None:
-        """What may be met in the step: pairs of bodies, their gaps, and the contacts among them."""
+        """What may be met in the step: pairs of bodies, their gaps, and the contacts among them; who is met wakes."""
+        self._gather()
+        while self.rows.count and self.sleepers.touched(*self.rows.bodies()):
+            self.predict()
+            self._gather()
+
+    def _gather(self) -> None:
         self._find_reach.run()
         pairs = self._near_pairs.find()
         self.tally.pairs = pairs
@@ -237,6 +249,12 @@ class WorldStep:
             hits = _hits(answer)
             if not len(hits):
                 break
+            if self.sleepers.touched(*self._walk.pairs.numpy()[hits].T):
+                self.solver.thorough = False
+                self.predict()
+                self.gather()
+                self.respond()
+                return self._walk_rounds()
             self.rows.add_hits(self._walk.pairs, answer, hits)
             self._add_near_hits(self._walk.pairs.numpy()[hits], answer.time.numpy()[hits])
             self.tally.solved_again += 1
@@ -277,6 +295,7 @@ class WorldStep:
             self._raise_not_finite()
         self._left -= SPLIT ** (SPLITS - self._level)
         if not self.unfinished:
+            self._settle()
             self.tally.end()
             self.steps += 1
 
@@ -285,6 +304,7 @@ class WorldStep:
     def save(self) -> None:
         """Keep what a step changes that the next one goes on from."""
         copy_state(self._saved, self.state)
+        self.sleepers.save()
         self._saved_steps = self.steps
 
     def begin(self) -> None:
@@ -312,6 +332,7 @@ class WorldStep:
     def restore(self) -> None:
         """As if the step, of which any part may be done, had not been begun; without warm starts."""
         copy_state(self.state, self._saved)
+        self.sleepers.restore()
         self.steps = self._saved_steps
         self.rows.forget()
         self.joints.forget()
@@ -326,7 +347,10 @@ class WorldStep:
         if joint.body_b >= 0:
             self._ignored = np.concatenate([self._ignored, [[joint.body_a, joint.body_b]]])
             self._prepare()
-        self.wake(joint.body_a)
+        self._checked = False
+        for body in (joint.body_a, joint.body_b):
+            if body >= 0:
+                self.wake(body)
 
     def placed_anew(self) -> None:
         """Bodies were put elsewhere: look for overlaps before the next step, and start cold."""
@@ -334,7 +358,8 @@ class WorldStep:
         self.rows.forget()
 
     def wake(self, body: int) -> None:
-        """Something was done to a body: it sleeps no more."""
+        """Something was done to a body: it sleeps no more, nor do those that sleep with it."""
+        self.sleepers.wake(np.array([body]))
 
     def refuse_overlaps(self) -> None:
         """Raise if bodies that are compared overlap where they were put."""
@@ -347,6 +372,7 @@ class WorldStep:
         pairs = self._near_pairs.pairs.numpy()[:count]
         poses = read_poses(self.state, self.table)
         refuse_overlaps(self.bodies, poses, pairs, "at the start" if self.steps == 0 else f"at step {self.steps}")
+        self.overlapping = overlapping_pairs(self.bodies, poses, self._ignored)
         self._checked = True
 
     # -- parts of phases -----------------------------------------------------------------------------------------------
@@ -441,6 +467,31 @@ class WorldStep:
             arguments += [self.part, self.rows.arrays, joints.rows, joints.driving, self.state]
             self._cap, self._capped = PreparedLaunch(cap_energy, arguments, self.device, grain=16), key
         self._cap(self._islands)
+
+    def _settle(self) -> None:
+        """Islands that have been at rest for long sleep, except those that motors or pulls hold."""
+        options = self.options
+        if options.order != 2 or not self._islands or self.tally.held.any():
+            return
+        island = self.solver.islands.arrays.number.numpy()[: len(self.bodies)]
+        held_up = island[self.joints.driven_bodies()]
+        island = np.where(np.isin(island, held_up), -1, island)
+        velocity = self.state.velocity.numpy()
+        still = SLOW * options.security * self.length / options.dt
+        if self.sleepers.settle(island, self.motion.numpy(), velocity, still, self.length):
+            velocity = np.where(self.sleepers.asleep[:, None], 0.0, velocity)
+            self.state.velocity.assign(velocity)
+            self.sleepers.remember(self.rows.contacts(), self.rows.impulses() / self.length)
+
+    def contacts(self) -> Contacts:
+        """Those of the rows, and those that sleepers have."""
+        found = self.rows.contacts()
+        return Contacts.joined([found[~self.sleepers.of_sleepers(found)], self.sleepers.contacts])
+
+    def forces(self) -> np.ndarray:
+        """(n, 3) on the first body of each of them [N]."""
+        awake = ~self.sleepers.of_sleepers(self.rows.contacts())
+        return np.concatenate([self.rows.impulses()[awake] / self.length, self.sleepers.forces])
 
     def _raise_not_finite(self) -> None:
         wrong = int(np.argmin(np.isfinite(self.state.velocity.numpy()).all(axis=1)))
