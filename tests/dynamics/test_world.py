@@ -92,6 +92,32 @@ def test_a_block_sticks_if_and_only_if_the_slope_is_below_its_friction(ratio, st
     assert speed < 1e-3 if sticks else speed == pytest.approx(pull * 1.0, rel=1e-3)
 
 
+@pytest.mark.feature("F-R-60")
+@pytest.mark.parametrize("friction", [0.1, 0.4])
+def test_what_slides_is_slowed_by_friction_times_gravity(friction):
+    plate = Body(tg.generate.box((1.0, 1.0, 0.1)), at(z=0.05 + 1e-4), velocity=[3.0, 0.0, 0.0], name="plate")
+    world = world_of(floor(), plate, friction=friction, margin=1e-4)
+    world.run(steps=5)
+    before = world["plate"].velocity[0]
+    world.run(steps=20)
+    assert (before - world["plate"].velocity[0]) / (20 * world.dt) == pytest.approx(9.81 * friction, abs=1e-9)
+
+
+@pytest.mark.feature("F-R-63")
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_an_oblique_impact_takes_tangential_speed_by_coulomb_and_adds_no_energy(restitution):
+    ball, friction = tg.generate.icosphere(subdivisions=2), 0.05
+    flying = Body(ball, at(z=1.0 - ball.vertices[:, 2].min()), velocity=[4.0, 0.0, -3.0], name="ball")
+    world = world_of(floor(), flying, restitution=restitution, friction=friction, gravity=(0, 0, 0))
+    before, energy = world["ball"].velocity, world.energy.total
+    while world["ball"].velocity[2] < -1e-6:
+        world.step()
+    change = world["ball"].velocity - before
+    assert world["ball"].velocity[2] >= 3.0 * restitution * (1.0 - 0.1) - 1e-9  # the lowest vertex may turn it
+    assert change[0] == pytest.approx(-friction * change[2], rel=1e-6)
+    assert world.energy.total <= energy * (1.0 + 1e-12)
+
+
 @pytest.mark.parametrize("restitution", [1.0, 0.5])
 @pytest.mark.parametrize("dt", [0.01, 1.0 / 30.0])
 def test_a_ball_bounces_to_its_share_of_the_height(restitution, dt):
