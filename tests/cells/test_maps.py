@@ -275,17 +275,25 @@ def test_a_map_made_in_the_plane_is_flat_again_when_it_is_back():
     assert locate(map, [[1.5, 0.5]]).cell.tolist() == [2]
 
 
-def test_a_deformation_that_turns_a_cell_inside_out_is_refused_and_undone():
+def test_a_deformation_that_turns_a_cell_inside_out_goes_on_and_marks_it():
     map = hex_grid(2, 2, 2)
     before = map.positions.copy()
     after = before.copy()
     after[np.flatnonzero((before == 1).all(axis=1))] = [5, 5, 5]
-    with pytest.raises(InputError, match="star-shaped"):
-        map.move(after)
-    assert np.array_equal(map.positions, before)
+    map.move(after)
+    assert np.array_equal(map.positions, after)
+    # The oracle: of the eight cells at the vertex, those that have a simplex of negative size from their best centre.
+    assert np.array_equal(map.inverted_cells, cells_not_star_shaped(map))
+    assert len(map.inverted_cells) > 0
+    with pytest.raises(UnsupportedError, match="star-shaped"):
+        split(map, map.inverted_cells[:1])
+    back = map.positions.copy()  # with places of vertices that were taken back
+    back[: len(before)] = before
+    map.move(back)
+    assert len(map.inverted_cells) == 0
     check_map(map, area=8.0)
     with pytest.raises(InputError, match="vertex 3 is not finite"):
-        map.move(np.where(np.arange(27)[:, None] == 3, np.nan, before))
+        map.move(np.where(np.arange(len(back))[:, None] == 3, np.nan, back))
 
 
 def test_a_border_that_bends_inward_or_is_in_pieces_is_not_convex():

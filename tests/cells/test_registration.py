@@ -318,6 +318,31 @@ def test_points_that_a_deformation_leaves_behind_are_told_and_nothing_changes():
         _ = registration.cells
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_strong_deformation_goes_on_with_everyone_and_comes_back(form, rng):
+    map = hex_grid(3, 3, 3, device="cpu")
+    ends = [[1.52, 1.47, 0.2], [1.45, 1.51, 2.8]]  # a segment through the cells in the middle
+    places = np.concatenate([ends, inside(rng, map, 3.0, 20)])
+    segments = np.concatenate([[[0, 1]], rng.integers(0, 22, (5, 2))])
+    registration = Registration(map, places, segments, rng.integers(0, 22, (3, 3)), form=form)
+    rest, points, cells = map.positions.copy(), registration.points.copy(), registration.cells.copy()
+    rows = [registration.crossed("segments", k).tolist() for k in range(6)]
+    pushed = rest.copy()
+    inner = ((rest > 0) & (rest < 3)).all(axis=1)
+    pushed[inner] += [0.0, 0.0, -1.6]  # through the cells below
+    registration.deform(pushed)
+    assert len(map.inverted_cells) > 0
+    assert np.array_equal(registration.cells, cells)  # carried by their simplices
+    assert set(rows[0]) & set(map.inverted_cells.tolist())
+    assert 0 in registration.stopped("segments")  # known up to there, from both ends
+    assert {cells[0], cells[1]} <= set(registration.crossed("segments", 0).tolist())
+    registration.deform(rest)
+    assert len(map.inverted_cells) == 0
+    np.testing.assert_allclose(registration.points, points, atol=1e-9)
+    assert [registration.crossed("segments", k).tolist() for k in range(6)] == rows
+    check_registration(registration)
+
+
 def test_points_behind_a_wall_are_found_after_a_deformation():
     map = quad_grid(3, 1)
     map.block("cell", [1])

@@ -51,6 +51,7 @@ class MapArrays:
     sibling: wp.array[int]
     anchor: wp.array[int]  # a dart of the cell that lives as long as the cell
     obstacle: wp.array[int]
+    inverted: wp.array[int]  # 1: bent so much that no point sees the whole cell
     free_darts: wp.array[int]
     free_vertices: wp.array[int]
     free_cells: wp.array[int]
@@ -179,6 +180,7 @@ def new_cell(m: MapArrays, parent: int, anchor: int) -> int:
     m.first_child[c] = -1
     m.sibling[c] = int(m.first_child[parent])
     m.obstacle[c] = int(m.obstacle[parent])
+    m.inverted[c] = 0
     m.first_child[parent] = c
     return c
 

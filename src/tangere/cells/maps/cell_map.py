@@ -30,7 +30,7 @@ from tangere.cells.maps.visibility import recentre_cells
 from tangere.runtime import Arrays, InputError, choose_device, to_numpy
 
 _DART_INTS = ("phi1", "phi_1", "phi2", "phi3", "origin", "cell", "tag", "link", "back", "free_darts")
-_CELL_INTS = ("cell_level", "parent", "first_child", "sibling", "anchor", "obstacle", "free_cells")
+_CELL_INTS = ("cell_level", "parent", "first_child", "sibling", "anchor", "obstacle", "inverted", "free_cells")
 _RING_WIDTH = {2: 16, 3: 48}
 _EMPTY = {"cell_level": -1, "tag": -1}
 #: The least size of an edge, as a part of the largest coordinate: 4096 roundings.
@@ -64,7 +64,7 @@ class CellMap:
             "cell_level": np.zeros(cells, np.int32),
             **{name: np.full(cells, -1, np.int32) for name in ("parent", "first_child", "sibling")},
             "anchor": first.astype(np.int32),
-            **{name: np.zeros(cells, np.int32) for name in ("obstacle", "free_cells")},
+            **{name: np.zeros(cells, np.int32) for name in ("obstacle", "inverted", "free_cells")},
             "free_vertices": np.zeros(vertices, np.int32),
             "counts": np.array([darts, 0, vertices, 0, cells, 0], np.int32),
         }
@@ -162,6 +162,15 @@ class CellMap:
         self._rings = rings
 
     @property
+    def inverted_cells(self) -> np.ndarray:
+        """The leaves that the last move bent so much that no point sees the whole of them, as where tissue is crushed.
+
+        Where in such a cell a point is cannot be told from its place: points that are carried along stay with their
+        simplex, and segments are followed up to it from both ends. It cannot be split.
+        """
+        return np.flatnonzero((self.host("inverted") == 1) & (self.levels >= 0) & (self.host("first_child") < 0))
+
+    @property
     def is_surface(self) -> bool:
         """Whether the map is a surface in space that is not in the plane z = 0."""
         return self.dimension == 2 and not self.flat
@@ -222,23 +231,20 @@ class CellMap:
     def move(self, vertices: Arrays) -> None:
         """Put every vertex at a new place, (v, 3) as in `positions`; the cells' centres follow.
 
-        Refused, with everything left as it was, if a cell would no longer be star-shaped. A map that was made in the
-        plane is flat whenever all of it is at z = 0.
+        Cells that are bent so much that they are not star-shaped any more are marked, see `inverted_cells`, until a
+        later move gets them right again. A map that was made in the plane is flat whenever all of it is at z = 0.
         """
         there = to_numpy(vertices, "vertices")
         if there.shape != (self._used(2), 3):
             raise InputError(f"vertices must have shape {(self._used(2), 3)}, not {there.shape}")
         if not np.isfinite(there).all():
             raise InputError(f"vertices: vertex {np.argwhere(~np.isfinite(there))[0, 0]} is not finite")
-        before, was_flat = self.arrays.position.numpy().copy(), self.flat
-        place = before.copy()
+        place = self.arrays.position.numpy().copy()
         place[: len(there)] = there
         self._set_positions(place, self._planar and not np.any(there[np.unique(self.numpy("origin")[self.darts]), 2]))
-        hopeless = recentre_cells(self)
-        if len(hopeless):
-            self._set_positions(before, was_flat)
-            recentre_cells(self)
-            _refuse_not_star_shaped(hopeless, self)
+        inverted = np.zeros(self.cell_capacity, np.int32)
+        inverted[recentre_cells(self)] = 1
+        self.arrays.inverted.assign(inverted)
         self.move_version = self.version
         self.level_limit = self._finest_level()
 

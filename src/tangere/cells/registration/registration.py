@@ -105,7 +105,7 @@ class Registration:
             self._groups: dict[Kind, CellGroups] = {}
             self._rows: dict[Kind, Crossings] = {}
             self._local: LocalUpdate | None = None
-            self._last_was_local = False
+            self._last_was_local = self._carried = False
             self._upload_elements()
             self._register_all()
 
@@ -248,7 +248,7 @@ class Registration:
 
     @on_own_threads
     def deform(self, vertices: Arrays, *, carried: bool = True) -> None:
-        """Move the vertices of the map, (v, 3) as in `map.positions`.
+        """Move the vertices of the map, (v, 3) as in `map.positions`; cells may be bent inside out (`inverted_cells`).
 
         Args:
             carried: points keep their place in their simplex; otherwise they stay where they are and change cells,
@@ -258,13 +258,17 @@ class Registration:
         before = self.map.positions.copy()
         if carried:
             self._points = advect(self.map, self._points, self._darts, vertices)
+            self._carried = len(self.map.inverted_cells) > 0
         else:
             self.map.move(vertices)
             status = place_in_map(self.map, self._points, self._darts)[2]
             if status.numpy().any():
                 self.map.move(before)
                 _refuse_outside(status, "vertices")
-        self._synchronise()
+        try:
+            self._synchronise()
+        finally:
+            self._carried = False
 
     @on_own_threads
     def add(self, points: Arrays, darts: Arrays | None = None) -> np.ndarray:
@@ -374,6 +378,10 @@ class Registration:
         if known:
             replace_merged_darts(map, self._darts)
         found = place_in_map(map, self._points, self._darts if known else None)
+        if known and self._carried:
+            # Their simplices carried them; a walk through cells that are inside out would lead anywhere.
+            inputs = [map.arrays, self._darts, found[2]]
+            launch(_stay_in_inverted, len(self._points), inputs, [found[1]], device=map.device)
         if self._version < map.move_version:
             _refuse_outside(found[2], "points")
         self._points, self._darts, _ = found
@@ -485,6 +493,17 @@ def _write_cells(
 def _gather_owners(first: int, order: wp.array[int], owner: wp.array[int], out: wp.array[int]):
     i = first + wp.tid()
     out[i] = int(owner[order[i]])
+
+
+@wp.kernel
+def _stay_in_inverted(
+    first: int, m: MapArrays, before: wp.array[int], status: wp.array[wp.uint8], darts: wp.array[int]
+):
+    """Points of cells that are inside out, and points that a walk lost, keep their darts."""
+    i = first + wp.tid()
+    if m.inverted[m.cell[before[i]]] == 1 or m.inverted[m.cell[darts[i]]] == 1 or status[i] != wp.uint8(0):
+        darts[i] = int(before[i])
+        status[i] = wp.uint8(0)
 
 
 @wp.kernel

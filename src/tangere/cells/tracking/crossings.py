@@ -19,7 +19,7 @@ import warp as wp
 
 from tangere.cells.maps.arrays import MapArrays
 from tangere.cells.maps.cell_map import CellMap
-from tangere.cells.tracking.march import MARCH_LIMIT, check_not_lost, march_step, start_march
+from tangere.cells.tracking.march import MARCH_LIMIT, MarchState, check_not_lost, march_step, start_march
 from tangere.cells.tracking.simplex_sides import BLOCKED, INSIDE, LOST
 from tangere.runtime import SOUND, device_of, launch, offsets
 
@@ -148,8 +148,12 @@ def insert_sorted(base: int, size: int, cells: wp.array[int], cell: int) -> int:
 def _march_row(
     m: MapArrays, a: wp.vec3d, b: wp.vec3d, dart: int, base: int, size: int, writing: int, cells: wp.array[int]
 ) -> wp.vec2i:
-    """The size of a row with the cells from a on, and how the march ended."""
-    now = start_march(m, a, dart)
+    """The size of a row with the cells from a on, and how the march ended; a cell that is inverted stops it."""
+    now = MarchState()
+    now.dart = dart
+    now.status = BLOCKED
+    if m.inverted[m.cell[dart]] == 0:
+        now = start_march(m, a, dart)
     steps = int(0)
     last = int(-1)
     count = int(size)
@@ -162,6 +166,8 @@ def _march_row(
             else:
                 count += 1
             last = cell
+        if m.inverted[cell] == 1:
+            now.status = BLOCKED
         under_way = now.status < 0 and steps < MARCH_LIMIT
         if under_way:
             now = march_step(m, a, b, now)

@@ -193,6 +193,7 @@ def _apply(map: CellMap, cells: np.ndarray, merging: int, method: Method) -> Non
         _apply_in_sets(map, cells.astype(np.int32), merging)
     if not map.has_convex_cells:
         blind, what = recentre_cells(map), "merged" if merging else "split"
+        blind = blind[map.host("inverted")[blind] == 0]  # others were so before
         if len(blind):
             raise UnsupportedError(f"cell {blind[0]} would not be star-shaped: it is bent too much to be {what}")
 
