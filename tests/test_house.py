@@ -23,6 +23,7 @@ PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py"
 SHARED_NAMES = {"Body", "Simulation", "Recorder", "Recording"}
 #: Imports of another room's inner modules: docs/architecture.md says why.
 INNER_DOORS = {
+    ("query.first_contact.rigid.cpu.simd_advance", "geometry.simd.four_oriented_boxes"),
     ("query.proximity.posed.cpu.simd_descent", "geometry.simd.oriented_boxes"),
     ("soft.validation", "query.first_contact.deforming.culling"),
     ("soft.validation", "query.first_contact.primitives.edge_face"),

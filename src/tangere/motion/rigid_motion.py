@@ -6,12 +6,13 @@ The formula of a motion exists once, in `tangere.motion.kinematics`; these metho
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from tangere.motion.kinematics import RigidMotion, pose_at, velocity_at
+from tangere.motion.kinematics import COSINE, RigidMotion, pose_at, velocity_at
 from tangere.motion.poses import as_body_points, as_times
 from tangere.runtime import SOUND, Arrays, InputError, described, launch, to_numpy
 
@@ -54,6 +55,11 @@ class Rigid:
         return motions_of(
             records.reshape(-1), self.links, () if np.ndim(rows) == 0 and not isinstance(rows, slice) else None
         )
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Whether one of the motions is a COSINE: bounds then hold on another clock (`bounds.motion_bounds`)."""
+        return bool((self._records["kind"] == COSINE).any())
 
     def records(self) -> np.ndarray:
         """The motions as kernels take them (`RigidMotion.numpy_dtype()`), shape (n * links,), n = 1 for one motion."""

@@ -1,4 +1,4 @@
-"""Eight lanes at a time on CPUs: C++ texts that native Warp functions of several engines are put together from."""
+"""Eight or four lanes at a time on CPUs: C++ texts that native Warp functions of engines are put together from."""
 
 from tangere.geometry.simd.boxes import MOVING_BOXES, STATIC_BOXES
 from tangere.geometry.simd.closest_points import POINT_TRIANGLE, SEGMENT_SEGMENT

@@ -14,14 +14,17 @@ from tangere.motion.bounds.interval_bounds import (
     vector_box_bounds,
 )
 from tangere.motion.bounds.motion_bounds import BodyState, MotionBounds, motion_bounds_of, reparametrised_time, state_of
+from tangere.motion.bounds.steady import SteadyMotion, is_steady, steady_of, steady_state
 
 __all__ = [
     "BodyState",
     "IntervalBox",
     "MotionBounds",
     "MotionSpan",
+    "SteadyMotion",
     "box_bounds",
     "boxes_apart",
+    "is_steady",
     "linear_bounds",
     "motion_bounds_of",
     "point_bounds",
@@ -29,6 +32,8 @@ __all__ = [
     "reparametrised_time",
     "span_of",
     "state_of",
+    "steady_of",
+    "steady_state",
     "union_of_boxes",
     "vector_bounds",
     "vector_box_bounds",

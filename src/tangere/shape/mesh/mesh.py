@@ -194,7 +194,7 @@ class Mesh:
         rows = np.ascontiguousarray(self.vertices.T)  # NumPy reduces long rows 16 times as fast as short ones
         return read_only(np.stack([rows.min(axis=1), rows.max(axis=1)]))
 
-    @property
+    @cached_property
     def extent(self) -> float:
         """Length of the diagonal of the bounds [m]."""
         return float(np.linalg.norm(self.bounds[1] - self.bounds[0]))

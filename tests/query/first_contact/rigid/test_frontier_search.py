@@ -24,6 +24,15 @@ def batch_of(count: int, rng: np.random.Generator) -> RigidQueryBatch:
     return batch
 
 
+def same_contacts(batch: RigidQueryBatch, expected: np.ndarray) -> None:
+    """The same who touch, and when, up to what the tolerance leaves open."""
+    found = batch.host_hits
+    hit = expected["time"] <= 1.0
+    assert np.array_equal(found["time"] <= 1.0, hit)
+    assert np.array_equal(found["pierced"] >= 0, expected["pierced"] >= 0)
+    assert np.abs(found["time"] - expected["time"])[hit].max(initial=0.0) < 1e-4
+
+
 @pytest.mark.parametrize(
     ("count", "pairs", "widest"), [(1, 64, 64), (1, 4096, 4096), (7, 64, 64), (40, 1, 4), (40, 4096, 128)]
 )
@@ -36,8 +45,7 @@ def test_rounds_of_any_width_find_what_one_thread_finds(count, pairs, widest, rn
     assert count == 1 or (expected["time"] <= 1.0).any()
     batch.reset_hits()
     rounds.search_frontier(batch)
-    for name in ("time", "a", "b", "pierced", "decided"):
-        assert np.array_equal(batch.host_hits[name], expected[name]), name
+    same_contacts(batch, expected)
     assert batch.host_counters[0, 0] >= count
 
 
@@ -46,16 +54,16 @@ def test_questions_in_several_chunks_are_all_answered(rng, monkeypatch):
     monkeypatch.setattr(rounds, "PAIRS", 32)
     batch = batch_of(19, rng)
     batch.search_each()
-    expected = batch.host_hits["time"].copy()
+    expected = batch.host_hits.copy()
     batch.reset_hits()
     rounds.search_frontier(batch)
-    assert np.array_equal(batch.host_hits["time"], expected)
+    same_contacts(batch, expected)
 
 
 def test_contacts_and_stacks_that_lack_room_get_more(rng, monkeypatch):
     batch = batch_of(3, rng)
     batch.search_each()
-    expected = batch.host_hits["time"].copy()
+    expected = batch.host_hits.copy()
     small = rounds._FrontierSearch(batch, 3, 1, 1)
     small.frontier.height = 2  # a stack of two pairs
     small.frontier.hits = small.frontier.hits[:1]
@@ -63,7 +71,7 @@ def test_contacts_and_stacks_that_lack_room_get_more(rng, monkeypatch):
     batch.reset_hits()
     rounds.search_frontier(batch)
     assert batch.searches["frontier"].room > 1
-    assert np.array_equal(batch.host_hits["time"], expected)
+    same_contacts(batch, expected)
 
 
 def test_what_comes_after_a_given_time_is_not_told(rng):

@@ -137,7 +137,7 @@ def way_out(rng) -> Twist:
 def test_what_starts_inside_of_a_surface_does_not_get_through_it_unseen(around, start, rng, effort):
     """Seen from inside a wall moves against its normal when it comes nearer: its cones would hide the contact."""
     surroundings, culled, hits = SURROUNDINGS[around], Counters(), 0
-    for _ in range(effort(12, least=4)):
+    for _ in range(effort(40, least=4)):
         moving, still = PART.moving(way_out(rng)), surroundings
         for a, b in ((moving, still), (still, moving)):
             plain = rigid_first_contact(a, b, device="cpu")

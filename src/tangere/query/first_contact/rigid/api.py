@@ -14,18 +14,19 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import warp as wp
 
-from tangere.query.contacts.record import Status
+from tangere.query.contacts.record import DeferredContacts, Status
 from tangere.query.first_contact.options import Accuracy, RigidOptions, Start, check_start
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, batch_size, bodies_of
-from tangere.query.first_contact.rigid.cpu.shared_search import search_shared
-from tangere.query.first_contact.rigid.details import ContactDetail, columns_of, contacts_at, contacts_of
+from tangere.query.first_contact.rigid.details import ContactDetail, certain_times, columns_of, contacts_at, contacts_of
 from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
-from tangere.runtime import InputError, choose_device, thread_count, using_threads
+from tangere.query.first_contact.rigid.single_query import SingleQuery
+from tangere.runtime import InputError, choose_device, using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -85,21 +86,21 @@ def rigid_first_contact(
         if bodies.count is not None:
             raise InputError(f"{name} has {bodies.count} motions: ask rigid_first_contacts")
     with using_threads(threads):
-        batch = _searched(*sides, accuracy, options.recession, start, device)
-        details = batch.contact_details()
-        batch.refuse_small_tolerance(accuracy.tolerance)
+        question = SingleQuery.of(*sides, options.recession, choose_device(device))
+        question.search(*sides, accuracy.separation, accuracy.tolerance, start)
+        question.batch.refuse_small_tolerance(accuracy.tolerance)
         if counters is not None:
-            counters.add(batch.host_counters)
-        status = Status(int(batch.status()[0]))
+            counters.add(question.batch.host_counters)
+        status = question.status
         if status == Status.FREE:
-            return FirstContact(np.inf, np.inf, Status.FREE)
-        found = details
+            return FirstContact(np.inf, np.inf, status)
+        detail = found = question.details()
         if options.contacts == "all":
-            others = contacts_at(batch.arrays, batch.host_hits["time"].copy()).numpy()
-            others["time"] = details["time"][0]
-            found = np.concatenate([details.view(np.uint8), others.view(np.uint8)]).view(details.dtype)
-        record = contacts_of(found, sides[0].shapes[0], sides[1].shapes[0])
-        return FirstContact(float(details["time"][0]), float(details["time_upper"][0]), status, record)
+            others = contacts_at(question.batch.arrays, np.array([question.time])).numpy()
+            others["time"] = detail["time"][0]
+            found = np.concatenate([detail.view(np.uint8), others.view(np.uint8)]).view(detail.dtype)
+        contacts = DeferredContacts.by(partial(contacts_of, found, sides[0].shapes[0], sides[1].shapes[0]))
+        return FirstContact(detail["time"].item(0), detail["time_upper"].item(0), status, contacts)
 
 
 def rigid_first_contacts(
@@ -132,13 +133,16 @@ def rigid_first_contacts(
         return FirstContacts(np.zeros(0), np.zeros(0), status, **(columns_of(nothing, status) if details else {}))
     with using_threads(threads):
         batch = _searched(*sides, accuracy, options.recession, start, device)
-        found = batch.contact_details()
         batch.refuse_small_tolerance(accuracy.tolerance)
+        found = batch.contact_details()
         if counters is not None:
             counters.add(batch.host_counters)
-        status = batch.status()
+        status, upper = batch.status(), found["time_upper"].copy()
+        open_ = (status != Status.FREE) & np.isinf(upper)
+        if open_.any():
+            upper = np.minimum(upper, certain_times(batch.arrays, np.where(open_, batch.host_hits["time"], 2.0)))
         columns = columns_of(found, status) if details else {}
-        return FirstContacts(found["time"].copy(), found["time_upper"].copy(), status, **columns)
+        return FirstContacts(found["time"].copy(), upper, status, **columns)
 
 
 def _searched(
@@ -157,12 +161,7 @@ def _searched(
         batches.popitem(last=False)
     batch.set_queries(a, b, accuracy.separation, accuracy.tolerance)
     before = batch.initial_hits() if recession and start == "checked" else None
-    threads = thread_count()
-    if count == 1 and threads > 1 and device.is_cpu:
-        batch.reset_hits()
-        search_shared(batch, threads)
-    else:
-        batch.search_each()
+    batch.search_each()
     if before is not None:
         batch.override_hits(before)
     if start == "checked":

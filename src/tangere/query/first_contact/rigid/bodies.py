@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.bvh.obb import ObbNode, ObbTree, refuse_tiny
+from tangere.bvh.obb import ObbNode, ObbTree, WideObbTree, refuse_tiny
 from tangere.bvh.recession import RecessionCones, Vertices
 from tangere.motion import Rest, Rigid
 from tangere.runtime import Arrays, InputError, UnsupportedError, device_of, to_numpy
@@ -34,9 +34,21 @@ class Forest:
     nodes: wp.array
     corners: wp.array
     first_node: np.ndarray  #: (shapes,) int32
+    first_wide: np.ndarray  #: (shapes,) int32: of the nodes of `wide`
     first_triangle: np.ndarray  #: (shapes,) int32
     depth: int
     shapes: tuple[Mesh, ...]
+
+    @cached_property
+    def wide(self) -> tuple[wp.array, wp.array, wp.array, int]:
+        """Rows, children and nodes of all `WideObbTree`s, and their depth; on CPUs."""
+        cpu, trees = wp.get_device("cpu"), [WideObbTree.of(shape) for shape in self.shapes]
+        return (
+            _joined([tree.rows for tree in trees], wp.float32, cpu),
+            _joined([tree.children for tree in trees], wp.int32, cpu),
+            _joined([tree.nodes for tree in trees], wp.int32, cpu),
+            max(tree.depth for tree in trees),
+        )
 
     @cached_property
     def cones(self) -> tuple[wp.array, wp.array]:
@@ -92,6 +104,7 @@ class Forest:
             _joined([tree.nodes for tree in trees], ObbNode, device),
             _joined([tree.corners for tree in trees], wp.vec3d, device),
             np.cumsum([0] + [len(tree.nodes) for tree in trees[:-1]], dtype=np.int32),
+            np.cumsum([0] + [len(WideObbTree.of(shape)) for shape in shapes[:-1] if device.is_cpu], dtype=np.int32),
             np.cumsum([0] + [len(shape.faces) for shape in shapes[:-1]], dtype=np.int32),
             max(tree.depth for tree in trees),
             shapes,

@@ -17,7 +17,16 @@ import warp as wp
 from tangere.bvh.obb import ObbNode, box_axes, box_centre, box_half
 from tangere.geometry.obb import LONGEST, separation_of, support
 from tangere.motion import RigidMotion
-from tangere.motion.bounds import MotionBounds, motion_bounds_of, state_of
+from tangere.motion.bounds import (
+    BodyState,
+    MotionBounds,
+    SteadyMotion,
+    is_steady,
+    motion_bounds_of,
+    state_of,
+    steady_of,
+    steady_state,
+)
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -28,7 +37,7 @@ LEAST_TOLERANCE = wp.constant(wp.float64(1.0e-12))
 _ROUNDING = wp.constant(wp.float64(64.0 * 2.0**-53))
 #: A box pair is evaluated again while its gap is this part of the smaller radius, so many times.
 _WORTH_REPEATING = wp.constant(wp.float64(0.5))
-_EVALUATIONS = wp.constant(4)
+EVALUATIONS = wp.constant(4)
 #: Balls are worth their cost from this angular speed on, per unit of the clock, or where points go round so many times
 #: as far as the body itself goes.
 _FAST = wp.constant(wp.float64(12.0))
@@ -49,6 +58,8 @@ class RigidQuery:
 
     node_a: wp.int32  #: root of a's tree
     node_b: wp.int32
+    wide_a: wp.int32  #: first node of a's tree of four children a node, on CPUs
+    wide_b: wp.int32
     triangle_a: wp.int32  #: first triangle of a
     triangle_b: wp.int32
     motion_a: wp.int32  #: first of the motions whose product moves a
@@ -62,23 +73,14 @@ class RigidQuery:
 
 
 @wp.struct
-class QueryArrays:
-    """A batch of queries, and what they refer to: motions, and the trees and triangles of both sides."""
-
-    queries: wp.array[RigidQuery]
-    motions: wp.array[RigidMotion]
-    nodes_a: wp.array[ObbNode]
-    corners_a: wp.array[wp.vec3d]
-    nodes_b: wp.array[ObbNode]
-    corners_b: wp.array[wp.vec3d]
-
-
-@wp.struct
 class Pair:
     """What is the same for the whole query."""
 
     bounds_a: MotionBounds
     bounds_b: MotionBounds
+    steady_a: SteadyMotion
+    steady_b: SteadyMotion
+    steady: wp.bool  #: both motions are at constant rates: their states are those of the two above
     a_moves: wp.bool
     spins: wp.bool  #: so much that balls are worth their cost
     separation: wp.float64
@@ -86,6 +88,20 @@ class Pair:
     slack: wp.float64  #: rounding error of a gap
     keep: wp.float64  #: boxes are moved on as far as this is left along a direction
     size: wp.float64  #: of the whole scene, with the ways in it
+    speed: wp.float64  #: no point turns faster
+
+
+@wp.struct
+class QueryArrays:
+    """A batch of queries, and what they refer to: motions, and the trees and triangles of both sides."""
+
+    queries: wp.array[RigidQuery]
+    pairs: wp.array[Pair]  #: of the queries, written by `prepare_pairs`
+    motions: wp.array[RigidMotion]
+    nodes_a: wp.array[ObbNode]
+    corners_a: wp.array[wp.vec3d]
+    nodes_b: wp.array[ObbNode]
+    corners_b: wp.array[wp.vec3d]
 
 
 @wp.struct
@@ -117,7 +133,8 @@ def pair_of(query: RigidQuery, arrays: QueryArrays) -> Pair:
     radius_a = wp.length(box_centre(root_a) - a.pivot) + wp.float64(root_a.radius)
     radius_b = wp.length(box_centre(root_b) - b.pivot) + wp.float64(root_b.radius)
     along = wp.length(b.drift - a.drift) + a.swing + b.swing
-    pair.spins = a.spin + b.spin > _FAST or a.spin * radius_a + b.spin * radius_b > _IN_PLACE * along
+    pair.speed = a.spin * radius_a + b.spin * radius_b
+    pair.spins = a.spin + b.spin > _FAST or pair.speed > _IN_PLACE * along
     size_a = a.path + wp.length(a.drift) + a.swing + (_ONE + a.spin) * (radius_a + wp.length(a.pivot))
     size_b = b.path + wp.length(b.drift) + b.swing + (_ONE + b.spin) * (radius_b + wp.length(b.pivot))
     pair.size = size_a + size_b + query.separation
@@ -125,15 +142,28 @@ def pair_of(query: RigidQuery, arrays: QueryArrays) -> Pair:
     pair.separation = query.separation
     pair.tolerance = wp.max(query.tolerance, LEAST_TOLERANCE * pair.size)
     pair.keep = LONGEST * (pair.separation + _HALF * pair.tolerance) + pair.slack
+    first_a = arrays.motions[query.motion_a]
+    first_b = arrays.motions[query.motion_b]
+    pair.steady = not query.smooth and query.links_a == 1 and query.links_b == 1
+    pair.steady = pair.steady and is_steady(first_a) and is_steady(first_b)
+    if pair.steady:
+        pair.steady_a = steady_of(first_a)
+        pair.steady_b = steady_of(first_b)
     return pair
 
 
 @wp.func
 def relative_at(query: RigidQuery, pair: Pair, motions: wp.array[RigidMotion], tau: wp.float64) -> Relative:
     """Both bodies at tau."""
-    b = state_of(motions, query.motion_b, query.links_b, query.smooth, tau)
-    # A body at rest is the same at any time, and at 0 no angle is turned: no sines.
-    a = state_of(motions, query.motion_a, query.links_a, query.smooth, wp.where(pair.a_moves, tau, _ZERO))
+    a = BodyState()
+    b = BodyState()
+    if pair.steady:
+        a = steady_state(pair.steady_a, tau)
+        b = steady_state(pair.steady_b, tau)
+    else:
+        b = state_of(motions, query.motion_b, query.links_b, query.smooth, tau)
+        # A body at rest is the same at any time, and at 0 no angle is turned: no sines.
+        a = state_of(motions, query.motion_a, query.links_a, query.smooth, wp.where(pair.a_moves, tau, _ZERO))
     back = wp.transpose(a.rotation)
     result = Relative()
     result.rotation = back * b.rotation
@@ -278,6 +308,12 @@ def safe_time(
 
 
 @wp.func
+def worth_repeating(result: wp.vec2d, a: ObbNode, b: ObbNode, until: wp.float64) -> bool:
+    """Whether boxes that have moved on, as `safe_time` tells it, are evaluated again."""
+    return result[0] >= _WORTH_REPEATING * wp.float64(wp.min(a.radius, b.radius)) and result[1] <= until
+
+
+@wp.func
 def conservative_advance(
     query: RigidQuery,
     pair: Pair,
@@ -295,9 +331,15 @@ def conservative_advance(
     # The first evaluation stands outside the loop, which is seldom entered: a quarter of the time of all searches.
     result = safe_time(now, pair, back_a, a, b, tau, until)
     count = int(1)
-    worth = _WORTH_REPEATING * wp.float64(wp.min(a.radius, b.radius))
-    while result[0] >= worth and result[1] <= until and count < _EVALUATIONS:
+    while worth_repeating(result, a, b, until) and count < EVALUATIONS:
         result = safe_time(relative_at(query, pair, motions, result[1]), pair, back_a, a, b, result[1], until)
         count += 1
     counters[job, 0] = counters[job, 0] + wp.int64(count)
     return result[1]
+
+
+@wp.kernel
+def prepare_pairs(first: int, arrays: QueryArrays):
+    """What stays the same for each whole query."""
+    i = first + wp.tid()
+    arrays.pairs[i] = pair_of(arrays.queries[i], arrays)

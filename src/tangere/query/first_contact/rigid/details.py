@@ -2,7 +2,8 @@
 
 Method:   nearest features at the time by the careful closest-point functions; the normal goes from b's point to a's;
           where they coincide it comes from the faces. Contact is certain once the two triangles pierce each other by
-          more than rounding, or are nearer than `separation`: times after the first contact are tried in growing steps.
+          more than rounding, or are nearer than `separation`, or a vertex that was above the other face is below it
+          and cannot have gone round it: times after the first contact are tried in growing steps.
 Known as: contact determination (contact features, contact generation).
 """
 
@@ -36,14 +37,15 @@ from tangere.query.first_contact.rigid.conservative_advancement import (
     relative_at,
 )
 from tangere.query.first_contact.rigid.narrow_phase import corners_of, placed
-from tangere.query.first_contact.rigid.traversal import MEETS, EarliestHit
-from tangere.runtime import SOUND, collect, device_of, reserve_slots
+from tangere.query.first_contact.rigid.traversal import MEETS, EarliestHit, no_hit
+from tangere.runtime import SOUND, collect, device_of, launch, reserve_slots
 from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
+_THREE = wp.constant(wp.float64(3.0))
 _NEVER = wp.constant(wp.float64(wp.inf))
 #: The first of the times after a contact at which it is tried whether it has become certain, and how they grow.
 _FIRST_TRIAL = wp.constant(wp.float64(1.0e-10))
@@ -116,8 +118,30 @@ def _record(
 def contacts_at(arrays: QueryArrays, times: np.ndarray) -> wp.array:
     """Every contact (`ContactDetail`) of the queries at `times` of the clock (beyond 1: none), in no set order.
 
+    Of each pair of triangles that is near, the feature pairs (of 15) within the limit are kept.
+    """
+    leaves, instants, device = _near_triangles(arrays, times)
+    return collect(_contacts, len(leaves), [leaves, arrays, instants], ContactDetail, device=device, grain=16)
+
+
+def certain_times(arrays: QueryArrays, times: np.ndarray) -> np.ndarray:
+    """Times of the step by which each query certainly touches, by any of the triangles that are near at `times`: (n,).
+
+    The two triangles that touch first may lie flat on each other, and never go through each other; others do.
+    """
+    leaves, instants, device = _near_triangles(arrays, times)
+    upper = wp.empty(len(leaves), dtype=wp.float64, device=device)
+    launch(_certain, len(leaves), [leaves, arrays, instants], [upper], device=device, grain=64)
+    certain = np.full(len(times), np.inf)
+    np.minimum.at(certain, leaves.numpy().reshape(-1, 3)[:, 0], upper.numpy())
+    return certain
+
+
+def _near_triangles(arrays: QueryArrays, times: np.ndarray) -> tuple[wp.array, wp.array, wp.Device]:
+    """(query, triangle of a, triangle of b) of all pairs of triangles whose boxes are within the limit at the times.
+
     The two trees are descended level by level, all pairs of a level at once; box pairs further apart than the limit are
-    dropped. Of each pair of triangles that is left, the feature pairs (of 15) within the limit are kept.
+    dropped.
     """
     device = device_of(arrays.queries)
     instants = wp.array(times, dtype=wp.float64, device=device)
@@ -127,14 +151,13 @@ def contacts_at(arrays: QueryArrays, times: np.ndarray) -> wp.array:
     while len(front):
         pairs.append(collect(_leaves, len(front), [front, arrays], wp.vec3i, device=device))
         front = collect(_descend, len(front), [front, arrays, instants], wp.vec3i, device=device)
-    total = sum(len(part) for part in pairs)
-    leaves = wp.empty(total, dtype=wp.vec3i, device=device)
+    leaves = wp.empty(sum(len(part) for part in pairs), dtype=wp.vec3i, device=device)
     place = 0
     for part in pairs:
         if len(part):
             wp.copy(leaves, part, place, 0, len(part))
             place += len(part)
-    return collect(_contacts, total, [leaves, arrays, instants], ContactDetail, device=device, grain=16)
+    return leaves, instants, device
 
 
 def columns_of(details: np.ndarray, status: np.ndarray) -> dict[str, Any]:
@@ -226,6 +249,12 @@ def certain_time(
     """A time of the step by which the triangles certainly touch, inf where none was found."""
     certain = _NEVER
     tau = wp.float64(hit.time)
+    before = placed(relative_at(query, pair, motions, hit.time), b)
+    bounds_a = pair.bounds_a
+    bounds_b = pair.bounds_b
+    # Points near both triangles: no farther from a pivot than its body is large, but for the tolerance and the way.
+    fastest = wp.length(bounds_b.drift - bounds_a.drift) + bounds_a.swing + bounds_b.swing
+    fastest += _THREE * pair.speed + (bounds_a.spin + bounds_b.spin) * pair.tolerance
     step = _FIRST_TRIAL + _ZERO
     going = bool(True)
     if hit.pierced >= 0:
@@ -237,12 +266,53 @@ def certain_time(
         if pair.separation > _ZERO and not inside:
             nearest = closest_features(a, at)
             inside = wp.sqrt(nearest.squared) + pair.slack <= pair.separation
+        if pair.separation == _ZERO and not inside:
+            inside = goes_through(a, before, at, fastest * (tau - hit.time), pair.slack)
         if inside:
             certain = reparametrised_time(query.smooth, tau)
         going = not inside and tau < _ONE
         tau = wp.min(hit.time + step, _ONE)
         step *= _GROWTH
     return certain
+
+
+@wp.func
+def goes_through(a: Triangle, before: Triangle, after: Triangle, way: wp.float64, slack: wp.float64) -> bool:
+    """Whether a vertex of one triangle certainly went through the other face: b goes from `before` to `after`.
+
+    Its foot in the face is farther from the sides than it can have moved, and its height has changed sign.
+    """
+    result = bool(False)
+    k = int(0)
+    while k < 6:
+        p = corner(a, k % 3)
+        q = corner(a, k % 3)
+        first = before
+        last = after
+        if k >= 3:
+            p = corner(before, k % 3)
+            q = corner(after, k % 3)
+            first = a
+            last = a
+        above = height_above(p, first)
+        below = height_above(q, last)
+        if above[1] > way + slack and wp.min(above[0], below[0]) < -slack and wp.max(above[0], below[0]) > slack:
+            result = True
+        k += 1
+    return result
+
+
+@wp.func
+def height_above(p: wp.vec3d, face: Triangle) -> wp.vec2d:
+    """(Height of p above a face, how far inside of its sides the foot is; negative outside)."""
+    n = wp.normalize(wp.cross(triangle_edge(face, 0), triangle_edge(face, 1)))
+    inside = wp.float64(1.0e300)
+    for k in range(3):
+        side = wp.cross(n, wp.normalize(triangle_edge(face, k)))
+        inside = wp.min(inside, wp.dot(side, p - corner(face, k)))
+    if wp.length_sq(n) == _ZERO:
+        inside = -_ONE
+    return wp.vec2d(wp.dot(n, p - corner(face, 0)), inside)
 
 
 @wp.func
@@ -373,6 +443,26 @@ def _descend(
                 slot = reserve_slots(counts, shard, 1, capacity)
                 if slot >= 0:
                     out[slot] = wp.vec3i(item[0], child_a, child_b)
+
+
+@wp.kernel
+def _certain(
+    first: int,
+    leaves: wp.array[wp.vec3i],
+    arrays: QueryArrays,
+    instants: wp.array[wp.float64],
+    upper: wp.array[wp.float64],
+):
+    """By when a pair of triangles certainly touches."""
+    i = first + wp.tid()
+    item = leaves[i]
+    query = arrays.queries[item[0]]
+    pair = pair_of(query, arrays)
+    hit = no_hit()
+    hit.time = instants[item[0]]
+    a = corners_of(arrays.corners_a, query.triangle_a + item[1], pair.bounds_a.pivot)
+    b = corners_of(arrays.corners_b, query.triangle_b + item[2], pair.bounds_b.pivot)
+    upper[i] = certain_time(query, pair, arrays.motions, a, b, hit)
 
 
 @wp.kernel

@@ -24,7 +24,7 @@ from tangere.query.first_contact.result import FirstContact
 from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.first_contact.rigid.cpu.shared_search import search_shared
 from tangere.query.first_contact.rigid.details import ContactDetail, contacts_of, contacts_of_batch, describe
-from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
+from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch, status_of
 from tangere.query.first_contact.rigid.questions import (
     DEFAULT_TOLERANCE,
     NO_FAULT,
@@ -34,6 +34,7 @@ from tangere.query.first_contact.rigid.questions import (
     QuestionArrays,
     check_twists,
     fault_of,
+    set_motion,
     split_poses,
     write_answers,
     write_details,
@@ -51,6 +52,7 @@ from tangere.runtime import (
     on_own_threads,
     thread_count,
     to_numpy,
+    using_threads,
 )
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
@@ -99,6 +101,8 @@ class PreparedFirstContact(NonCopyable):
         self._shape = np.array([distinct.index(mesh) for mesh in self.meshes], np.int32)
         self._bodies: Any = BodyTable()
         self._bodies.node = self._array(self._forest.first_node[self._shape], wp.int32)
+        wide = self._forest.first_wide[self._shape] if self.device.is_cpu else 0 * self._shape
+        self._bodies.wide = self._array(wide, wp.int32)
         self._bodies.triangle = self._array(self._forest.first_triangle[self._shape], wp.int32)
         self._bodies.extent = self._array(np.array([mesh.extent for mesh in self.meshes]), wp.float64)
         count = len(self.meshes)
@@ -116,6 +120,10 @@ class PreparedFirstContact(NonCopyable):
             for kernel, out in ((check_twists, self._fault), (write_motions, self._motions))
         )
         self._write_motions.run()  # all at rest at the origin
+        self._chosen = wp.zeros(1, dtype=wp.int32, device=self.device)
+        self._host_chosen = self._chosen.numpy()
+        arguments = [self._chosen, self._twists, self._motions, self._fault]
+        self._set_motion = PreparedLaunch(set_motion, arguments, self.device, dim=1, serial=True)
         self._questions = _Questions(self, LEAST_ROOM)
 
     def __len__(self) -> int:
@@ -199,11 +207,11 @@ class PreparedFirstContact(NonCopyable):
         if self.device.is_cuda:
             for name, rows in host.items():
                 getattr(self._twists, name)[body : body + 1].assign(rows[body : body + 1])
-        self._check_twists.launch(1, body)
+            self._chosen.fill_(body)
+        self._host_chosen[0] = body
+        self._set_motion.run()
         self._refuse_faults()
-        self._write_motions.launch(1, body)
 
-    @on_own_threads
     def first_contact(
         self,
         a: int,
@@ -215,17 +223,22 @@ class PreparedFirstContact(NonCopyable):
         until: float = 1.0,
     ) -> FirstContact:
         """The first contact of two bodies, as they were `set` or asked about last; arguments as for `ask`."""
-        check_start(start)
+        if start != "trusted":
+            check_start(start)
         questions = self._questions
         questions.put_one(a, b, separation, tolerance, until)
-        questions.search(1, start)
+        if self.threads == 1:  # nothing is shared: no need to say so
+            questions.search(1, start, 1)
+        else:
+            with using_threads(self.threads):
+                questions.search(1, start, thread_count())
         hit = questions.fetched_hits(1)
-        if not hit["time"][0] <= 1.0:
+        if not hit["time"].item(0) <= 1.0:
             return _FREE
         detail = questions.batch.contact_details()[:1].copy()
-        status = _STATUS[questions.status_of(hit[0])]
         contacts = DeferredContacts.by(partial(contacts_of, detail, self.meshes[a], self.meshes[b], a, b))
-        return FirstContact(float(detail["time"][0]), float(detail["time_upper"][0]), status, contacts)
+        status = _STATUS[status_of(hit)]
+        return FirstContact(detail["time"].item(0), detail["time_upper"].item(0), status, contacts)
 
     def moving(self, body: int) -> Moving:
         """A body with the motion it has now, for any other question."""
@@ -297,6 +310,7 @@ class _Questions:
         for name in ("separation", "tolerance", "until"):
             setattr(self._columns, name, wp.zeros(room, dtype=wp.float64, device=self.device))
         self._host = {name: getattr(self._columns, name).numpy() for name in QuestionArrays.vars}
+        self._one = tuple(self._host.values())
         self._fault, self._host_fault = asked._fault, asked._host_fault
         arguments = [self._columns, asked._bodies, self.batch.arrays, self.batch.hits, self._fault]
         self._write = PreparedLaunch(write_queries, arguments, self.device, serial=True)
@@ -318,23 +332,23 @@ class _Questions:
 
     def put_one(self, a: int, b: int, separation: float, tolerance: float | None, until: float) -> None:
         """Write down what is asked about one pair."""
-        host = self._host
-        host["pairs"][0] = a, b
-        host["separation"][0] = separation
-        host["tolerance"][0] = DEFAULT_TOLERANCE if tolerance is None else tolerance
-        host["until"][0] = until
+        pairs, separations, tolerances, limits = self._one
+        pairs[0, 0] = a
+        pairs[0, 1] = b
+        separations[0] = separation
+        tolerances[0] = DEFAULT_TOLERANCE if tolerance is None else tolerance
+        limits[0] = until
         if self.device.is_cuda:
-            for name in host:
+            for name in self._host:
                 self._to_device(name, 1)
         self._write_one.run()
         self._refuse_faults()
 
-    def search(self, count: int, start: str) -> None:
+    def search(self, count: int, start: str, threads: int) -> None:
         """Answer the first `count` questions."""
         batch = self.batch
         batch.count = count
-        threads = thread_count()
-        if count == 1 and threads > 1 and self.device.is_cpu:
+        if count == 1 and self.device.is_cpu:
             search_shared(batch, threads)
         elif count:
             batch.search()
@@ -347,13 +361,6 @@ class _Questions:
         if self.device.is_cuda:
             return self.batch.hits[:count].numpy()
         return self.batch.host_hits[:count]
-
-    @staticmethod
-    def status_of(hit: Any) -> int:
-        """`Status` of a hit with a time."""
-        if hit["pierced"] >= 0:
-            return int(Status.START)
-        return int(Status.CONTACT) if hit["decided"] else int(Status.UNRESOLVED)
 
     def _pair(self, row: int) -> tuple[Moving, Moving]:
         a, b = self._columns.pairs.numpy()[row]
@@ -398,7 +405,7 @@ class PreparedAnswer:
         self, asked: PreparedFirstContact, questions: _Questions, count: int, start: str, on_device: bool
     ) -> None:
         self._asked, self._on_device, self._count = asked, on_device, count
-        questions.search(count, start)
+        questions.search(count, start, thread_count())
         batch, device = questions.batch, asked.device
         time = wp.empty(count, dtype=wp.float64, device=device)
         status = wp.empty(count, dtype=wp.uint8, device=device)

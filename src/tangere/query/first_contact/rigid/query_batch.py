@@ -17,21 +17,13 @@ from tangere.bvh.recession import StartCheck, StartSide
 from tangere.motion import COSINE, RigidMotion
 from tangere.query.contacts.record import Status
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, no_cones
-from tangere.query.first_contact.rigid.conservative_advancement import QueryArrays, RigidQuery
+from tangere.query.first_contact.rigid.conservative_advancement import Pair, QueryArrays, RigidQuery, prepare_pairs
+from tangere.query.first_contact.rigid.cpu.lane_search import HEAD, SearchLayout, WideTrees, search_lanes
 from tangere.query.first_contact.rigid.cuda.frontier_search import search_frontier
 from tangere.query.first_contact.rigid.culling import RecessionTable
 from tangere.query.first_contact.rigid.details import ContactDetail, describe
 from tangere.query.first_contact.rigid.initial_separation import starts_nearer
-from tangere.query.first_contact.rigid.traversal import (
-    COUNTERS,
-    MEETS,
-    NO_HIT,
-    NO_TRIANGLE,
-    Candidate,
-    EarliestHit,
-    HeapLayout,
-    search,
-)
+from tangere.query.first_contact.rigid.traversal import COUNTERS, MEETS, NO_HIT, NO_TRIANGLE, EarliestHit
 from tangere.query.intersection.traversal import meshes_meet
 from tangere.runtime import InputError, PreparedLaunch, load, run_shards, shard_ranges
 from tangere.shape import Moving
@@ -75,24 +67,30 @@ class RigidQueryBatch:
         if recession:
             sides = (StartSide(forest.nodes, forest.corners, forest.vertices) for forest in (a, b))
             self._start = StartCheck(*sides, self.motions, room)
+        self.pairs = wp.zeros(room, dtype=Pair, device=device)
         self.hits = wp.zeros(room, dtype=EarliestHit, device=device)
         self.details = wp.zeros(room, dtype=ContactDetail, device=device)
         self.counters = wp.zeros((room, COUNTERS), dtype=wp.int64, device=device)
         self.searches: dict[Any, PreparedSearch] = {}
         # What NumPy reads and writes: the arrays themselves on the CPU (a view takes Warp 20 us to make), else copies.
-        self._host_queries = self._host(self.queries)
-        self._host_motions = self._host(self.motions)
+        self.host_queries = self._host(self.queries)
+        self.host_motions = self._host(self.motions)
         self.host_hits = self._host(self.hits)
         self.host_details = self._host(self.details)
+        self._kept_tolerances = self._host(self.pairs)["tolerance"]
         self.host_counters = self._host(self.counters)
         load(describe, device)
         self.arrays = self.arrays_of(self.queries)
-        self._describe = PreparedLaunch(describe, [self.arrays, self.hits, self.details], device)
+        self._prepare = PreparedLaunch(prepare_pairs, [self.arrays], device, serial=True)
+        self._prepare_one = self._prepare.over(1)
+        self._describe = PreparedLaunch(describe, [self.arrays, self.hits, self.details], device, serial=True)
+        self._describe_one = self._describe.over(1)
 
     def arrays_of(self, queries: wp.array, motions: wp.array | None = None) -> Any:
         """`QueryArrays` of queries about these bodies, with these motions: what every kernel about them takes first."""
         arrays: Any = QueryArrays()
         arrays.queries, arrays.motions = queries, self.motions if motions is None else motions
+        arrays.pairs = self.pairs
         arrays.nodes_a, arrays.corners_a = self.a.nodes, self.a.corners
         arrays.nodes_b, arrays.corners_b = self.b.nodes, self.b.corners
         return arrays
@@ -118,7 +116,7 @@ class RigidQueryBatch:
     @property
     def tolerances(self) -> np.ndarray:
         """(count,) of the queries [m]."""
-        return self._host_queries["tolerance"]
+        return self.host_queries["tolerance"]
 
     def upload(self, motions: Sequence[np.ndarray], columns: dict[str, Any]) -> None:
         """Write motions and queries where the kernels read them.
@@ -129,19 +127,34 @@ class RigidQueryBatch:
         """
         place = 0
         for records in motions:
-            self._host_motions[place : place + len(records)] = records
+            self.host_motions[place : place + len(records)] = records
             place += len(records)
-        queries = self._host_queries
-        shapes = columns.pop("shape_a"), columns.pop("shape_b")
-        for side, forest, shape in zip("ab", (self.a, self.b), shapes, strict=True):
+        self._to_device(self.motions, self.host_motions)
+        self.write_queries(columns)
+        if self._start is not None:
+            self._culled = self._start.outside(self.host_queries, (columns["shape_a"], columns["shape_b"]))
+        self._set_recession(self._culled)
+        self.prepare()
+
+    def write_queries(self, columns: dict[str, Any]) -> None:
+        """Write columns of the queries in main memory; see `upload`."""
+        queries = self.host_queries
+        for side, forest in (("a", self.a), ("b", self.b)):
+            shape = columns[f"shape_{side}"]
             queries[f"node_{side}"] = forest.first_node[shape]
             queries[f"triangle_{side}"] = forest.first_triangle[shape]
+            if self.device.is_cpu:
+                queries[f"wide_{side}"] = forest.first_wide[shape]
         for name, column in columns.items():
-            queries[name] = column
-        self._to_device(self.motions, self._host_motions)
-        if self._start is not None:
-            self._culled = self._start.outside(queries, shapes)
-        self._set_recession(self._culled)
+            if name not in ("shape_a", "shape_b"):
+                queries[name] = column
+
+    def prepare(self) -> None:
+        """Compute what is the same for each whole query, from motions and queries where the kernels read them."""
+        if self.count == 1:
+            self._prepare_one.run()
+        else:
+            self._prepare.launch(self.count, 0)
 
     def search_each(self, until: np.ndarray | None = None) -> None:
         """Search every query by itself: by a thread of its own on the CPU, by all of them together on CUDA.
@@ -208,7 +221,7 @@ class RigidQueryBatch:
         found = hits.copy()
         found["time"][~unclear] = 2.0
         for row in np.flatnonzero(unclear):
-            bodies, separation = pair(int(row)), float(self._host_queries["separation"][row])
+            bodies, separation = pair(int(row)), float(self.host_queries["separation"][row])
             if meshes_meet(*bodies, device=self.device) or (
                 separation and starts_nearer(*bodies, separation, self.device)
             ):
@@ -217,7 +230,10 @@ class RigidQueryBatch:
 
     def contact_details(self) -> np.ndarray:
         """The contact of each query as `ContactDetail` records, shape (count,)."""
-        self._describe.launch(self.count, 0)
+        if self.count == 1:
+            self._describe_one.run()
+        else:
+            self._describe.launch(self.count, 0)
         if self.device.is_cuda:
             self.host_details = self.details.numpy()
         return self.host_details
@@ -229,11 +245,11 @@ class RigidQueryBatch:
         return np.where(hits["time"] <= 1.0, found, _FREE)
 
     def refuse_small_tolerance(self, tolerance: float | None) -> None:
-        """Raise if the tolerance could not be kept."""
+        """Raise if the tolerance cannot be kept."""
         if tolerance is None:
             return
-        kept = self.host_details["tolerance"]
-        worst = int(np.argmax(kept))
+        kept = self._kept_tolerances if self.device.is_cpu else self.pairs.numpy()["tolerance"]
+        worst = int(np.argmax(kept)) if len(kept) > 1 else 0
         if kept[worst] > tolerance:
             raise InputError(
                 f"tolerance {tolerance!r} is below 1e-12 of the size of query {worst}, its motion included: rounding"
@@ -241,8 +257,8 @@ class RigidQueryBatch:
             )
 
     def _set_recession(self, on: Any) -> None:
-        self._host_queries["recession"] = on
-        self._to_device(self.queries, self._host_queries)
+        self.host_queries["recession"] = on
+        self._to_device(self.queries, self.host_queries)
 
     def _host(self, array: wp.array) -> np.ndarray:
         return array.numpy() if self.device.is_cpu else array.numpy().copy()
@@ -252,8 +268,17 @@ class RigidQueryBatch:
             array.assign(host)
 
 
+def status_of(hits: np.ndarray) -> Status:
+    """Of the only one of some hits."""
+    if not hits["time"].item(0) <= 1.0:
+        return Status.FREE
+    if hits["pierced"].item(0) >= 0:
+        return Status.START
+    return Status.CONTACT if hits["decided"].item(0) else Status.UNRESOLVED
+
+
 class PreparedSearch:
-    """A prepared launch of `search`, with the room its slots need."""
+    """A prepared launch of `search_lanes`, with the room its slots need."""
 
     def __init__(
         self,
@@ -265,28 +290,34 @@ class PreparedSearch:
         stop: bool = False,
         sharing: bool = False,
     ) -> None:
-        """`sharing`: every slot is a job of its own about the batch's only query."""
+        """`sharing`: every slot is a job of its own about the batch's first query."""
         device = batch.device
-        heap = pops + 2 if heap is None else heap
-        room = heap + batch.a.depth + batch.b.depth + 2  # depth-first never holds more than that many pairs
-        layout: Any = HeapLayout()
-        layout.heap, layout.pops, layout.stop = heap, pops, stop
-        layout.room, layout.by_job = room, sharing
+        trees: Any = WideTrees()
+        trees.rows_a, trees.children_a, trees.nodes_a, depth_a = batch.a.wide
+        trees.rows_b, trees.children_b, trees.nodes_b, depth_b = batch.b.wide
+        layout: Any = SearchLayout()
+        layout.heap = 3 * pops + 8 if heap is None else heap  # one is taken for up to four that are put in
+        layout.pops, layout.stop, layout.sharing = pops, stop, sharing
+        layout.room = HEAD + 2 * (layout.heap + 3 * (depth_a + depth_b) + 8)  # each level leaves three behind
         jobs = slots if sharing else batch.room
-        self.room = room
-        self.candidates = wp.empty(slots * room, dtype=Candidate, device=device)
+        self.room, self.head = layout.room, HEAD
+        self.scratch = wp.empty(slots * layout.room, dtype=wp.uint64, device=device)
         self.loaded = wp.zeros(jobs, dtype=wp.int32, device=device)
         self.shared = wp.full(jobs * LINE, 2.0, dtype=wp.float64, device=device)
-        self.queries = wp.zeros(jobs, dtype=RigidQuery, device=device) if sharing else batch.queries
         self.hits = wp.zeros(jobs, dtype=EarliestHit, device=device) if sharing else batch.hits
         self.counters = wp.zeros((jobs, COUNTERS), dtype=wp.int64, device=device) if sharing else batch.counters
-        inputs = [batch.arrays_of(self.queries), batch.cones]
         shared = [self.loaded, self.shared, jobs if sharing else 0, LINE]
-        load(search, device)
         self._prepared = PreparedLaunch(
-            search, [*inputs, layout, *shared, self.candidates, self.hits, self.counters], device
+            search_lanes,
+            [batch.arrays, trees, batch.cones, layout, *shared, self.scratch, self.hits, self.counters],
+            device,
+            serial=True,
         )
+        self._one = self._prepared.over(1)
 
     def launch(self, count: int, first: int, shard: int) -> None:
         """Search jobs first … first + count - 1 on the calling thread."""
-        self._prepared.launch(count, first, shard)
+        if count == 1 and first == 0 and shard == 0:
+            self._one.run()
+        else:
+            self._prepared.launch(count, first, shard)

@@ -13,12 +13,12 @@ from tangere.query.contacts.record import Kind, Status
 from tangere.query.first_contact.rigid.conservative_advancement import QueryArrays, RigidQuery, pair_of
 from tangere.query.first_contact.rigid.details import KINDS, ContactDetail
 from tangere.query.first_contact.rigid.traversal import NO_TRIANGLE, EarliestHit, no_hit
-from tangere.runtime import SOUND
+from tangere.runtime import SOUND, device_of
 
 wp.set_module_options(SOUND)
 
 #: In the place of a tolerance: 1e-6 of the larger body's size.
-DEFAULT_TOLERANCE = -1.0
+DEFAULT_TOLERANCE = -1.0e308
 #: What is wrong with a question, by its word.
 QUESTION_FAULTS = (
     "",
@@ -50,6 +50,7 @@ class BodyTable:
     """Where the shape of each body is, and how large it is."""
 
     node: wp.array[int]
+    wide: wp.array[int]
     triangle: wp.array[int]
     extent: wp.array[wp.float64]  #: [m]
 
@@ -84,7 +85,7 @@ def fault_of(fault: wp.array, host: np.ndarray, place: int) -> tuple[int, int] |
     Args:
         host: the array itself on the CPU, which costs nothing to read.
     """
-    found = int((fault.numpy() if fault.device.is_cuda else host)[place])  # pyright: ignore[reportOptionalMemberAccess]
+    found = (fault.numpy() if device_of(fault).is_cuda else host).item(place)
     if found == NO_FAULT:
         return None
     fault.fill_(NO_FAULT)
@@ -115,6 +116,18 @@ def check_twists(first: int, twists: TwistArrays, fault: wp.array[int]):
 def write_motions(first: int, twists: TwistArrays, motions: wp.array[RigidMotion]):
     i = first + wp.tid()
     motions[i] = twist_motion(twists, i)
+
+
+@wp.kernel
+def set_motion(
+    first: int, chosen: wp.array[int], twists: TwistArrays, motions: wp.array[RigidMotion], fault: wp.array[int]
+):
+    """The motion of the chosen body, if nothing is wrong with it."""
+    i = chosen[first + wp.tid()]
+    word = twist_fault(twists, i)
+    if word == 0:
+        motions[i] = twist_motion(twists, i)
+    note_fault(fault, 0, i, word)
 
 
 @wp.kernel
@@ -149,6 +162,8 @@ def write_queries(
         query = RigidQuery()
         query.node_a = bodies.node[a]
         query.node_b = bodies.node[b]
+        query.wide_a = bodies.wide[a]
+        query.wide_b = bodies.wide[b]
         query.triangle_a = bodies.triangle[a]
         query.triangle_b = bodies.triangle[b]
         query.motion_a = a
@@ -160,7 +175,9 @@ def write_queries(
         if tolerance < _ZERO:
             query.tolerance = _RELATIVE * wp.max(bodies.extent[a], bodies.extent[b])
         arrays.queries[i] = query
-        if tolerance >= _ZERO and pair_of(query, arrays).tolerance > tolerance:
+        pair = pair_of(query, arrays)
+        arrays.pairs[i] = pair
+        if tolerance >= _ZERO and pair.tolerance > tolerance:
             word = 6
         limit = no_hit()
         if until < _ONE:

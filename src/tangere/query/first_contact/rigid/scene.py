@@ -128,8 +128,8 @@ def _earliest(
             },
         )
         batch.search_each(None if best.time > 1.0 else _on_clock(best.time, clock))
-        details = batch.contact_details()
         batch.refuse_small_tolerance(accuracy.tolerance)
+        details = batch.contact_details()
         status = batch.status()
         parted = status != Status.START
         row = int(np.lexsort((b, a, parted, details["time"]))[0])

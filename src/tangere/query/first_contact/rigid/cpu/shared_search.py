@@ -10,43 +10,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from tangere.query.first_contact.rigid.query_batch import LINE, PreparedSearch, RigidQueryBatch
-from tangere.query.first_contact.rigid.traversal import NO_HIT, NO_TRIANGLE
+from tangere.query.first_contact.rigid.query_batch import BEST_FIRST, LINE, PreparedSearch, RigidQueryBatch
 from tangere.runtime import run_shards
-
-#: Candidates taken best-first before the rest is shared. Shares of equal weight need a few hundred; waking a thread
-#: costs as much as a thousand, so a search that ends soon after is better off alone.
-BEFORE_SHARING = 2048
 
 
 def search_shared(batch: RigidQueryBatch, threads: int) -> None:
     """Search the only query of `batch` with `threads` CPU threads, for a contact not after the time of its hit."""
+    if threads == 1:
+        alone = batch.searches.get(1)
+        if alone is None:
+            alone = batch.searches[1] = PreparedSearch(batch, 1, pops=BEST_FIRST)
+        alone.launch(1, 0, 0)
+        return
     opening = batch.searches.get("opening")
     if opening is None:
-        opening = batch.searches["opening"] = PreparedSearch(batch, 1, pops=BEFORE_SHARING, stop=True)
+        opening = batch.searches["opening"] = PreparedSearch(batch, 1, pops=BEST_FIRST, stop=True)
     best = batch.host_hits[:1]
     opening.launch(1, 0, 0)
     left = int(batch.host_counters[0, 4])
     if not left:
         return
-    front = opening.candidates.numpy()[:left]
-    front = front[front["time"] <= best["time"][0]]
-    if not len(front):
-        if best["a"][0] == NO_TRIANGLE:  # a limit is no contact
-            best[0] = NO_HIT[0]
-        return
-    front = front[np.lexsort((-front["size"], front["time"]))]
+    front = opening.scratch.numpy()[opening.head :][: 2 * left].reshape(left, 2)
+    front = front[np.argsort(front[:, 0], kind="stable")]  # by time, the smaller first
     shares = batch.searches.get(("shares", threads))
     if shares is None:
-        heap = BEFORE_SHARING // threads + 2
-        shares = batch.searches["shares", threads] = PreparedSearch(batch, threads, pops=0, heap=heap, sharing=True)
-    shares.queries.numpy()[:] = batch.queries.numpy()[0]
+        shares = PreparedSearch(batch, threads, pops=0, heap=BEST_FIRST * 3 // threads + 8, sharing=True)
+        batch.searches["shares", threads] = shares
     shares.hits.numpy()[:] = best[0]
     shares.shared.numpy()[::LINE] = best["time"][0]
-    rows = shares.candidates.numpy().reshape(threads, shares.room)
+    rows = shares.scratch.numpy().reshape(threads, shares.room)
     for thread in range(threads):
         share = front[thread::threads]
-        rows[thread, : len(share)] = share
+        rows[thread, shares.head : shares.head + share.size] = share.ravel()
         shares.loaded.numpy()[thread] = len(share)
     working = [(thread, 1) for thread in range(min(threads, len(front)))]
     run_shards(lambda shard, first, count: shares.launch(count, first, shard), working, threads)
