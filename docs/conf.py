@@ -22,6 +22,8 @@ myst_heading_anchors = 3
 
 # Docstrings are plain text with code in single backticks.
 default_role = "code"
+#: `Body` and `rows` are words of several systems: which one is meant is plain on the page, not to Sphinx.
+suppress_warnings = ["ref.python"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"

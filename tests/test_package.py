@@ -139,11 +139,12 @@ def public_calls() -> dict[str, inspect.Signature]:
 
 
 def test_what_may_choose_a_device_may_choose_its_threads():
-    """But for a map of streets, which is laid out by the host and only put on the device."""
+    """But for a map of streets and a rod, which are laid out by the host and only put on the device."""
     calls = public_calls()
     choosing = {name for name, call in calls.items() if "device" in call.parameters}
     assert len(choosing) > 25
-    assert {name for name in choosing if "threads" not in calls[name].parameters} == {"tangere.crowd.StreetMap.load"}
+    laid_out = {"tangere.crowd.StreetMap.load", "tangere.soft.rod_arrays"}
+    assert {name for name in choosing if "threads" not in calls[name].parameters} == laid_out
 
 
 def test_what_goes_on_for_long_hears_of_progress():

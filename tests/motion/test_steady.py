@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from oracles.families.rigid_scenes import random_motion
-from tangere.geometry.simd import FOUR_WIDE, SINES
+from tangere.geometry.simd.four_oriented_boxes import FOUR_WIDE, SINES
 from tangere.motion import Rest, Rigid, RigidMotion, Screw, Twist
 from tangere.motion.bounds import is_steady, state_of, steady_of, steady_state
 from tangere.published.redon_screws import CosineScrew

@@ -107,7 +107,7 @@ def needle_in(name: str, jitter: float, level: int, rng, **options) -> Kinematic
     )
 
 
-@pytest.mark.feature("F-P-67", "F-P-69")
+@pytest.mark.feature("F-P-67")
 @pytest.mark.parametrize(("level", "jitter"), [(0, 0.0), (1, 0.2), (3, 0.0), (3, 0.15)])
 @pytest.mark.parametrize("name", MAPS)
 def test_no_contact_is_missed_and_no_cell_is_wrong(name, level, jitter, rng, effort):

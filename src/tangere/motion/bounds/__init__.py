@@ -13,8 +13,17 @@ from tangere.motion.bounds.interval_bounds import (
     vector_bounds,
     vector_box_bounds,
 )
-from tangere.motion.bounds.motion_bounds import BodyState, MotionBounds, motion_bounds_of, reparametrised_time, state_of
-from tangere.motion.bounds.steady import SteadyMotion, is_steady, steady_of, steady_state
+from tangere.motion.bounds.motion_bounds import (
+    BodyState,
+    MotionBounds,
+    SteadyMotion,
+    is_steady,
+    motion_bounds_of,
+    reparametrised_time,
+    state_of,
+    steady_of,
+    steady_state,
+)
 
 __all__ = [
     "BodyState",

@@ -27,7 +27,7 @@ from tangere.query.first_contact.rigid.conservative_advancement import (
     pair_of,
     relative_at,
 )
-from tangere.query.first_contact.rigid.cpu.pair_heap import lane_time
+from tangere.query.first_contact.rigid.cpu.lane_search import lane_time
 from tangere.query.first_contact.rigid.cpu.simd_advance import (
     BODIES,
     advance_lanes,
