@@ -62,7 +62,7 @@ class KinematicSimulation:
         map: volumes on CPU; split and merged around the tip.
         entry: where the needle begins, inside the map [m].
         direction: where it looks there.
-        vessels, membranes: what may be near; lines of points, `Vessel`s, meshes or `Membrane`s.
+        vessels, membranes: what may be near; lines of points, meshes, `Vessel` and `Membrane` objects.
         lock_length: a particle is left behind every so much of the path [m].
         distance: what is nearer to a new piece of the needle is a contact [m]; None means the lock length.
         radius: cells within it around the tip are fine [m]; None means the lock length.

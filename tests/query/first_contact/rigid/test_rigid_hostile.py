@@ -67,7 +67,7 @@ def test_no_questions_get_no_answers():
     assert not found.hit.any()
 
 
-@pytest.mark.parametrize(("thing", "told"), [(None, "NoneType"), ("mesh.stl", "str"), (np.zeros((3, 3)), "an array")])
+@pytest.mark.parametrize(("thing", "told"), [(None, "NoneType"), ("mesh.stl", "str"), (np.zeros((3, 3)), "array")])
 def test_what_is_no_mesh_is_refused_by_its_type(thing, told):
     with pytest.raises(UnsupportedError, match=told):
         intersects(thing, device="cpu")
