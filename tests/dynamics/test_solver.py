@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import warp as wp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from oracles.contact_problems import Problem, boxes, dimple, heap, tower, wall
 from tangere.dynamics.solver import Solver, contact_rows, frames, reserve, rigid_bodies
@@ -276,6 +278,50 @@ def test_rows_beyond_the_count_are_not_read(device):
     rows.body_a.assign(np.concatenate([problem.rows["body_a"], np.full(len(rows.body_a) - 8, 99)]).astype(np.int32))
     Solver(device=device).solve(bodies, rows, 8)
     np.testing.assert_array_equal(bodies.velocity.numpy(), problem.solve(device).velocity)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    bodies=st.integers(1, 6),
+    contacts=st.integers(1, 25),
+    masses=st.sampled_from([1.0, 1e3, 1e6]),
+    friction=st.sampled_from([0.0, 0.3, 1.0, 1e3]),
+    fixed=st.floats(0.0, 0.9),
+    repeated=st.booleans(),
+)
+def test_whatever_is_asked_impulses_stay_in_their_cones_and_the_residual_told_is_true(
+    seed, bodies, contacts, masses, friction, fixed, repeated
+):
+    rng = np.random.default_rng(seed)
+    columns = boxes(bodies)
+    scale = masses ** rng.uniform(-1.0, 1.0, bodies) * (rng.random(bodies) >= fixed)
+    columns["inverse_mass"] *= scale
+    columns["inverse_inertia"] *= scale[:, None, None]
+    columns["velocity"] = rng.normal(size=(bodies, 6)) * rng.choice([0.0, 1.0], (bodies, 1))
+    normals = rng.normal(size=(contacts, 3))
+    rows = {
+        "body_a": rng.integers(-1, bodies, contacts),
+        "body_b": rng.integers(-1, bodies, contacts),
+        "arm_a": rng.normal(size=(contacts, 3)) * rng.choice([0.0, 1.0], (contacts, 1)),
+        "arm_b": rng.normal(size=(contacts, 3)),
+        "frame": frames(normals / np.linalg.norm(normals, axis=1, keepdims=True)),
+        "friction": np.full(contacts, friction),
+        "bias": rng.uniform(-0.1, 0.5, (contacts, 3)) * [1.0, 0.0, 0.0],
+    }
+    if repeated:
+        rows = {name: np.repeat(column, 3, axis=0) for name, column in rows.items()}
+    problem = Problem(columns, rows)
+    for method in ("auto", "gauss_seidel", "interior_point"):
+        solved = problem.solve("cpu", method=method, sweeps=60)
+        assert np.isfinite(solved.velocity).all()
+        impulse = solved.impulse
+        assert (impulse[:, 0] >= 0.0).all()
+        assert (np.linalg.norm(impulse[:, 1:], axis=1) <= friction * impulse[:, 0] * (1.0 + 1e-9)).all()
+        size = 1.0 + np.abs(impulse).max() * scale.max()
+        assert problem.unbalance(solved) <= 1e-9 * size
+        moving = np.append(scale > 0.0, False)
+        involved = moving[rows["body_a"]] | moving[rows["body_b"]]
+        assert solved.report.worst == pytest.approx(problem.residual(solved, rows=involved), rel=1e-4, abs=1e-9 * size)
 
 
 @pytest.mark.parametrize(

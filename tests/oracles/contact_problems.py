@@ -88,15 +88,23 @@ class Problem:
 
     # -- truths --------------------------------------------------------------------------------------------------------
 
-    def residual(self, solved: Solved, *, coulomb: bool = True) -> float:
-        """The natural map of the cone problem [m/s]; without the shift of De Saxcé if not `coulomb`."""
+    def residual(self, solved: Solved, *, coulomb: bool = True, rows: np.ndarray | None = None) -> float:
+        """The natural map of the cone problem [m/s], of all contacts or of `rows` (mask).
+
+        Without the shift of De Saxcé if not `coulomb`. Where nobody can give way along a normal it is the approach.
+        """
         j, mu = self.jacobian, self.friction
         u = (j @ solved.velocity.reshape(-1) + self.bias).reshape(-1, 3)
         if coulomb:
             u[:, 0] += mu * np.linalg.norm(u[:, 1:], axis=1)
         d = np.einsum("ij,jk,ik->i", j, self.inverse_mass, j).reshape(-1, 3).max(axis=1)
         r = solved.impulse
-        return float((np.linalg.norm(r - project(r - u / d[:, None], mu), axis=1) * d).max(initial=0.0))
+        natural = np.linalg.norm(r - project(r - u / np.where(d > 0.0, d, 1.0)[:, None], mu), axis=1) * d
+        normal = np.einsum("ij,jk,ik->i", j, self.inverse_mass, j).reshape(-1, 3)[:, 0]
+        stiff = normal <= 1e-12 * d
+        approach = np.maximum(-(j @ solved.velocity.reshape(-1) + self.bias).reshape(-1, 3)[:, 0], 0.0)
+        found = np.where(stiff, approach, natural)
+        return float((found if rows is None else found[rows]).max(initial=0.0))
 
     def frictionless(self) -> np.ndarray:
         """Velocities (6 n,) without friction, by SciPy's non-negative least squares.

@@ -214,7 +214,10 @@ def residuals(rows: WhitenedRows, it: InteriorState, at: IslandRange) -> wp.vec2
             r = cone_scale(scale, mu, it.y[i])
             d = wp.float64(1.0) / (scale * scale)
             e = wp.length(r - cone_projection(r - u / d, mu)) * d
-            e += wp.length(contact_change(rows, a, b, i, it.rd))
+            if a >= 0:  # what rd can make of the relative velocity, at most
+                e += wp.length(it.rd[a]) / scale
+            if b >= 0:
+                e += wp.length(it.rd[b]) / scale
             worst = wp.max(worst, e)
             total += e
     for i in range(at.j0, at.j1):
