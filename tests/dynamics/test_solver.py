@@ -16,6 +16,8 @@ from tangere.dynamics.solver import Solver, contact_rows, frames, reserve, rigid
 from tangere.runtime import InputError
 
 UP = [0.0, 0.0, 1.0]
+#: One of each kind, on the CPU.
+SOLVERS = [Solver(device="cpu", method=method, sweeps=60) for method in ("auto", "gauss_seidel", "interior_point")]
 
 
 def particle(velocity, normals, friction=0.0) -> Problem:
@@ -311,8 +313,8 @@ def test_whatever_is_asked_impulses_stay_in_their_cones_and_the_residual_told_is
     if repeated:
         rows = {name: np.repeat(column, 3, axis=0) for name, column in rows.items()}
     problem = Problem(columns, rows)
-    for method in ("auto", "gauss_seidel", "interior_point"):
-        solved = problem.solve("cpu", method=method, sweeps=60)
+    for solver in SOLVERS:
+        solved = problem.solve_by(solver)
         assert np.isfinite(solved.velocity).all()
         impulse = solved.impulse
         assert (impulse[:, 0] >= 0.0).all()

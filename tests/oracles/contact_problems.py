@@ -30,15 +30,18 @@ class Problem:
     rows: dict[str, np.ndarray] = field(default_factory=dict)
     joints: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def on(self, device: str) -> tuple[Any, Any, Any]:
+    def on(self, device: str | wp.Device) -> tuple[Any, Any, Any]:
         place = wp.get_device(device)
         rows = contact_rows(place, **self.rows) if self.rows else None
         joints = joint_rows(place, **self.joints) if self.joints else None
         return rigid_bodies(place, **self.bodies), rows, joints
 
     def solve(self, device: str = "cpu", **options: Any) -> Solved:
-        bodies, rows, joints = self.on(device)
-        report = Solver(device=device, **options).solve(bodies, rows, joints=joints)
+        return self.solve_by(Solver(device=device, **options))
+
+    def solve_by(self, solver: Solver) -> Solved:
+        bodies, rows, joints = self.on(solver.device)
+        report = solver.solve(bodies, rows, joints=joints)
         impulse = rows.impulse.numpy() if rows else np.zeros((0, 3))
         joint_impulse = joints.impulse.numpy() if joints else np.zeros(0)
         return Solved(bodies.velocity.numpy().copy(), impulse.copy(), joint_impulse.copy(), report)
