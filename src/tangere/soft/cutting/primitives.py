@@ -119,6 +119,14 @@ def falls_apart(c: ComplexArrays, v: int) -> bool:
 
 
 @wp.func
+def are_joined(c: ComplexArrays, v: int) -> bool:
+    """Whether the first two of CHAINS hang together at a vertex."""
+    mark = new_mark(c)
+    flood_around(c, c.lists[CHAINS, 0], v, -1, mark)
+    return c.mark[c.lists[CHAINS, 1]] == mark
+
+
+@wp.func
 def is_pinched(c: ComplexArrays, p: int, q: int) -> bool:
     """Whether two chains of simplices round pq stay joined at both ends: the edge would be in four surface triangles.
 
@@ -134,6 +142,10 @@ def is_pinched(c: ComplexArrays, p: int, q: int) -> bool:
     chains = c.lengths[CHAINS]
     if chains < 2:
         return False
+    if chains == 2:  # nearly always, and nearly always parted at the first end
+        if not are_joined(c, p):
+            return False
+        return are_joined(c, q)
     pinched = bool(False)
     for _ in range(chains):  # what is joined at p: the number of the first chain it is joined to
         push(c, CHAINS, -1)

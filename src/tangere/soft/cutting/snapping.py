@@ -276,11 +276,11 @@ def forget_ring(c: ComplexArrays):
 @wp.func
 def take_crumbs(c: ComplexArrays):
     """Vertices whose neighbours are all on the cut go onto it."""
+    mark = new_vertex_mark(c)
     n = int(c.numbers[ON_BEFORE])
     while n < c.lengths[ON]:
         here = c.lists[ON, n]
         find_star(c, here, STAR)
-        mark = new_vertex_mark(c)
         c.lengths[AROUND] = 0
         for z in range(c.lengths[STAR]):
             corners = c.corners[c.lists[STAR, z]]
@@ -291,17 +291,34 @@ def take_crumbs(c: ComplexArrays):
                     push(c, AROUND, v)
         for i in range(c.lengths[AROUND]):
             v = c.lists[AROUND, i]
-            find_star(c, v, RING)
-            only = bool(True)
-            z = int(0)
-            while z < c.lengths[RING] and only:
-                corners = c.corners[c.lists[RING, z]]
-                for k in range(c.size):
-                    if corners[k] != v and not is_on(c, corners[k]):
-                        only = False
-                z += 1
-            if only:
+            if is_crumb(c, v):
                 put_on(c, v, c.normal[here], wp.dot(c.rest[v] - c.rest[here], c.normal[here]))
                 forget_ring(c)
                 c.numbers[CRUMBS] = c.numbers[CRUMBS] + 1
+                mark = new_vertex_mark(c)  # it is now a neighbour on the cut
         n += 1
+
+
+@wp.func
+def is_crumb(c: ComplexArrays, v: int) -> bool:
+    """Whether all neighbours of a vertex off the cut are on it; RING then has its star."""
+    if not has_others_on(c, c.simplex_at[v], v):  # most are told by one simplex
+        return False
+    find_star(c, v, RING)
+    only = bool(True)
+    z = int(0)
+    while z < c.lengths[RING] and only:
+        only = has_others_on(c, c.lists[RING, z], v)
+        z += 1
+    return only
+
+
+@wp.func
+def has_others_on(c: ComplexArrays, t: int, v: int) -> bool:
+    """Whether all corners of a simplex but v are on the cut."""
+    corners = c.corners[t]
+    found = bool(True)
+    for k in range(c.size):
+        if corners[k] != v and not is_on(c, corners[k]):
+            found = False
+    return found
