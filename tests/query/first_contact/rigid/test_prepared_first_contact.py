@@ -61,13 +61,17 @@ def test_a_batch_finds_what_single_questions_find(rng, effort, device):
         for i, (a, b) in enumerate(flock.pairs):
             one = rigid_first_contact(flock.moving(a), flock.moving(b), device="cpu")
             assert answer.status[i] == one.status
-            assert answer.time[i] == pytest.approx(one.time, abs=1e-6)
+            # A GPU searches by other boxes: both times keep the tolerance, which is a length, and need not be the same.
+            assert answer.time[i] == pytest.approx(one.time, abs=1e-6 if device == "cpu" else 1e-5)
+            assert answer.time[i] <= one.time_upper
+            assert one.time <= answer.time_upper[i]
             found.add(Status(one.status))
             if one:
                 row = record[record.query == i]
                 assert (row.body_a[0], row.body_b[0]) == (a, b)
                 assert row.time[0] == answer.time[i]
-                assert row.point_a[0] == pytest.approx(one.contacts.point_a[0], abs=1e-4)
+                if device == "cpu" or one.status == Status.CONTACT:  # what overlaps does so in many places
+                    assert row.point_a[0] == pytest.approx(one.contacts.point_a[0], abs=1e-4)
                 assert answer.time_upper[i] >= answer.time[i]
             else:
                 assert answer.time_upper[i] == np.inf
