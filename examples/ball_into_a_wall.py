@@ -15,16 +15,8 @@ def at(x, y, z):
 
 
 stone = tg.generate.box((0.4, 0.2, 0.2))
-wall = [
-    Body(
-        stone,
-        at(0.41 * k - 0.41 + 0.2 * (row % 2), 0.0, 0.1001 + 0.2002 * row),
-        density=2400.0,
-        name=f"stone {row}.{k}",
-    )
-    for row in range(5)
-    for k in range(3)
-]
+places = [(0.41 * k - 0.41 + 0.2 * (row % 2), 0.0, 0.1001 + 0.2002 * row) for row in range(5) for k in range(3)]
+wall = [Body(stone, at(*place), density=2400.0, name=f"stone {number}") for number, place in enumerate(places)]
 ball = Body(tg.generate.icosphere(subdivisions=2, radius=0.18), at(0.1, -1.2, 0.6), density=7800.0, name="ball")
 floor = Body(tg.generate.box((2.6, 2.6, 0.1)), at(0.0, 0.3, -0.05), fixed=True, name="floor")
 world = World([floor, *wall, ball], dt=0.01, friction=0.6)

@@ -180,7 +180,7 @@ def project(x: np.ndarray, mu: np.ndarray) -> np.ndarray:
     height = np.maximum((n + mu * t) / (1.0 + mu * mu), 0.0)
     scale = mu * height / np.maximum(t, 1e-300)
     outside = np.column_stack([height, scale * x[:, 1], scale * x[:, 2]])
-    return np.where((t <= mu * n)[:, None], x, outside)
+    return np.where(((t <= mu * n) & (n >= 0.0))[:, None], x, outside)
 
 
 def boxes(count: int, size=(1.0, 1.0, 1.0), mass=1.0) -> dict[str, np.ndarray]:

@@ -49,3 +49,10 @@ def membrane_energy(mesh: Mesh, x: np.ndarray, young: float, nu: float, thicknes
         area = 0.5 * abs(np.linalg.det(in_plane))
         total += area * thickness * (0.5 * mu * ((f**2).sum() - 2.0) + 0.5 * lam * ((j - a) ** 2 - (1.0 - a) ** 2))
     return total
+
+
+def copy_strains(source, target) -> None:
+    """What friction remembers: it belongs to the state, but `set_state`, which puts bodies elsewhere, forgets it."""
+    of, to = (simulation._pipeline.rows.memory.bristles for simulation in (source, target))
+    to.strain.assign(of.strain.numpy())
+    to.partner.assign(of.partner.numpy())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from oracles.soft_bodies import overlaps, passes_through
+from oracles.soft_bodies import copy_strains, overlaps, passes_through
 from tangere.runtime import choose_device
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
@@ -30,13 +30,6 @@ def cuda() -> str:
     if not choose_device(None).is_cuda:
         pytest.skip("there is no CUDA device")
     return "cuda"
-
-
-def copy_strains(source, target) -> None:
-    """What friction remembers: it belongs to the state, but `set_state`, which puts bodies elsewhere, forgets it."""
-    of, to = (simulation._pipeline.rows.memory.bristles for simulation in (source, target))
-    to.strain.assign(of.strain.numpy())
-    to.partner.assign(of.partner.numpy())
 
 
 @pytest.mark.parametrize("scene", [scenes.tori, scenes.knot], ids=["tori", "knot"])

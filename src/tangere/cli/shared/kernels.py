@@ -28,8 +28,10 @@ ROOMS = (
     "query",
     "scene",
     "cells",
+    "dynamics",
     "soft",
     "crowd",
+    "needle",
     "view",
     "compat",
 )

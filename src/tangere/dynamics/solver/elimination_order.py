@@ -2,7 +2,7 @@
 
 Question: which blocks of 6 x 6 does the Cholesky factor of an island's matrix have?
 Method:   the graph of bodies that share rows, as a set of bits for each body. The body with the fewest neighbours goes
-          next (the first of equals); its neighbours become neighbours of each other: sets of bits joined by `or`. What
+          next (the first of equals); its neighbours become neighbours of each other: sets of bits that are joined. What
           a body is joined with when it goes is its column of the factor.
 Known as: minimum degree ordering (Tinney and Walker 1967; George and Liu 1989), symbolic factorisation.
 """
