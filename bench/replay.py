@@ -19,9 +19,9 @@ from tangere.bvh.recession import RecessionCones
 from tangere.motion import COSINE, STEADY, TANGENT, Rigid
 from tangere.motion.rigid_motion import RECORD, blank_records, motions_of
 from tangere.published.redon_intervals import IntervalOptions, first_contacts_by_intervals
+from tangere.published.redon_intervals.result import IntervalCounters as IntervalCounters
 from tangere.query.contacts import Status
 from tangere.query.first_contact import RigidOptions
-from tangere.query.first_contact.mixed.options import IntervalCounters as IntervalCounters
 from tangere.query.first_contact.rigid.api import Counters as SoundCounters
 from tangere.query.first_contact.rigid.api import rigid_first_contact
 from tangere.runtime import InputError, TangereError

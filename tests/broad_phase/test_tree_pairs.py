@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from oracles.helpers.box_codes import at_rest, on_device
-from tangere.broad_phase.deforming import BvhSide, pairs
+from tangere.broad_phase.deforming import BvhSide, SearchedItems, keep_all, pairs
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import SOUND, using_threads
 from tangere.runtime import append_buffer as collecting
@@ -16,35 +16,8 @@ wp.set_module_options(SOUND)
 
 
 @wp.func
-def keep_all(
-    items_a: wp.array2d[int],
-    i: int,
-    base_a: int,
-    items_b: wp.array2d[int],
-    j: int,
-    base_b: int,
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
-    until: wp.float64,
-    margin: wp.float64,
-) -> bool:
-    return True
-
-
-@wp.func
-def keep_even_sums(
-    items_a: wp.array2d[int],
-    i: int,
-    base_a: int,
-    items_b: wp.array2d[int],
-    j: int,
-    base_b: int,
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
-    until: wp.float64,
-    margin: wp.float64,
-) -> bool:
-    return (items_a[i, 0] + base_a + items_b[j, 0] + base_b) % 2 == 0
+def keep_even_sums(search: SearchedItems, i: int, j: int) -> bool:
+    return (search.items_a[i, 0] + search.base_a + search.items_b[j, 0] + search.base_b) % 2 == 0
 
 
 LAYOUTS = {

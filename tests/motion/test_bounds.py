@@ -22,11 +22,10 @@ from tangere.motion.bounds import (
     vector_box_bounds,
 )
 from tangere.motion.bounds.interval_bounds import (
-    point_component_bounds,
     turning_arm,
     turning_vector,
-    vector_component_bounds,
 )
+from tangere.published.redon_intervals.moving_boxes import point_component_bounds, vector_component_bounds
 from tangere.runtime import SOUND, launch
 
 wp.set_module_options(SOUND)

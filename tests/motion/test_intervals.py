@@ -19,9 +19,9 @@ from tangere.geometry.intervals.arithmetic import (
     point,
     sine,
     square,
-    square_root,
 )
 from tangere.published.redon_intervals.root_isolation import isolate_roots
+from tangere.published.redon_intervals.surfaces import square_root
 from tangere.runtime import SOUND, InputError, launch
 
 wp.set_module_options(SOUND)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tangere.query.contacts import Contacts, Kind
-from tangere.query.first_contact.primitives.narrow_phase.exact import ExactContact, decide, edge_pierces_face
+from tangere.query.first_contact.primitives.narrow_phase.exact import ExactContact, decide
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -20,6 +20,7 @@ __all__ = [
     "FeaturePairs",
     "corners_at",
     "distances",
+    "edge_pierces_face",
     "edges_of",
     "ends",
     "feature_pairs",
@@ -29,6 +30,7 @@ __all__ = [
     "overlaps",
     "sizes",
     "touching",
+    "triangles_intersect",
 ]
 
 Thing = Mesh | Moving
@@ -256,3 +258,21 @@ def _between_segments(a, b, c, d) -> float:
     if rank == 2 and parts.min() >= 0.0 and parts.max() <= 1.0:
         nearest = min(nearest, float(np.linalg.norm(c - a - matrix @ parts)))
     return nearest
+
+
+def edge_pierces_face(edge: np.ndarray, face: np.ndarray) -> bool:
+    """Whether a closed segment (2, 3) and a closed triangle (3, 3), either possibly degenerate, have a common point.
+
+    A vertex that runs along the segment while the face rests meets it exactly then.
+    """
+    edge, face = np.asarray(edge, dtype=np.float64), np.asarray(face, dtype=np.float64)
+    return decide(Kind.VERTEX_FACE, np.concatenate([edge[:1], face, edge[1:], face])).hit
+
+
+def triangles_intersect(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two closed triangles (3, 3), possibly degenerate, have a common point.
+
+    Then an edge of one meets the other, also when one lies within the other or is collapsed to its edges.
+    """
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    return any(edge_pierces_face(one[[i, i - 1]], other) for one, other in ((a, b), (b, a)) for i in range(3))

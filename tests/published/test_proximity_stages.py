@@ -12,13 +12,12 @@ from oracles.families.moving_meshes import grid as sheet
 from oracles.families.moving_meshes import soup
 from oracles.near_pairs import SCENES, assert_same_contacts, crossing_plates, near_pairs, reach
 from tangere.broad_phase.triangles import Surfaces
-from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid import detect, stages
 from tangere.published.leonard_grid.grid import entries as grid_entries
 from tangere.published.leonard_grid.grid import pairs as grid_pairs
 from tangere.published.leonard_grid.pipeline import Settings
 from tangere.query.contacts import contact_key
 from tangere.query.proximity import Exclusion, proximity
-from tangere.query.proximity.cpu import engine
 from tangere.runtime import InputError, collect
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
@@ -82,7 +81,7 @@ def test_triangles_outside_of_the_regions_that_bodies_share_are_left_out_and_no_
 
 @pytest.mark.parametrize("name", SCENES)
 def test_features_that_are_tested_by_eights_are_those_that_brute_force_finds(name, monkeypatch):
-    monkeypatch.setattr(engine, "MANY", 1)  # however few pairs there are
+    monkeypatch.setattr(stages, "MANY", 1)  # however few pairs there are
     meshes = SCENES[name]
     distance = reach(meshes)
     listed = Settings(fused=False)
@@ -100,7 +99,7 @@ def test_features_that_are_tested_by_eights_are_those_that_are_tested_one_by_one
     for meshes, distance in ((crumpled[:1], 0.02), (crumpled[1:], 2e-11), (flat, 0.03)):
         pair_keys = []
         for many in (1, 10**9):
-            monkeypatch.setattr(engine, "MANY", many)
+            monkeypatch.setattr(stages, "MANY", many)
             listed = detect(meshes, distance=distance, settings=Settings(fused=False), device="cpu", threads=2)
             pair_keys.append(listed.near.pair_keys.numpy())
         assert len(pair_keys[0]) > 1000

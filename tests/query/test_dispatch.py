@@ -161,3 +161,10 @@ def test_the_table_loads_no_engine():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for engine in ("rigid", "mixed", "heightfield", "manifold", "proximity", "signed_distance", "shape.heightfield"):
         assert f".{engine}." not in loaded, engine
+
+
+def test_vertices_in_the_place_of_a_body_are_refused_with_the_cure():
+    ball = tg.generate.icosphere(1)
+    for ask in (tg.first_contact, tg.distance):
+        with pytest.raises(UnsupportedError, match=r"of shape \(42, 3\) is not known.*tg\.Linear\(array\)"):
+            ask(ball, ball.vertices)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from oracles.rigid_distances import mesh_distances
 from tangere.motion import Linear, Path, Rest
-from tangere.query.contacts import Status
+from tangere.query.contacts import Contacts, Status
 from tangere.query.path_check import check_path
 from tangere.runtime import InputError
 from tangere.shape.generate import box, icosphere, torus, window_lifter
@@ -53,6 +55,24 @@ def test_of_several_obstacles_the_first_one_met_is_told():
     assert check.contacts.body_b[0] == 1
     assert check.time == pytest.approx(3.0 / 8.0, abs=1e-6)
     assert check.clearance.obstacle[0] == 1
+
+
+def test_an_answer_without_contacts_that_is_not_free_still_tells_its_obstacle():
+    """Of two obstacles that of the first segment which is not free, not the one with the last number."""
+    found = check_path(box(), [box(), box()], Path(shifted((5, 0, 0), (0.2, 0, 0), (6, 0, 0))), device="cpu")
+    assert found.obstacle == found.contacts.body_b[0] == 0
+    undecided = replace(
+        found,
+        status=Status.UNRESOLVED,
+        contacts=Contacts(),
+        segment_obstacle=np.array([0, 1], found.segment_obstacle.dtype),
+    )
+    assert undecided.obstacle == 0
+    assert repr(undecided).startswith("PathCheck(unresolved at t=")
+    assert "obstacle 0" in repr(undecided)
+    free = check_path(box(), box(), Path(shifted((5, 0, 0), (6, 0, 0))), device="cpu")
+    assert free.obstacle is None
+    assert repr(free.clearance) == "Clearance(4 to 4 m at t=0; 5 instants)"
 
 
 def test_a_free_path_has_the_clearance_of_its_nearest_instant():
@@ -245,7 +265,10 @@ def test_what_cannot_be_checked_is_refused_by_name():
         (lambda: check_path(moving, cube, path), "part must be a Mesh"),
         (lambda: check_path(cube, [], path), "no obstacles"),
         (lambda: check_path(cube, [cube, moving], path), "obstacle 1"),
-        (lambda: check_path(cube, cube, shifted((0, 0, 0))), "must be a Path"),
+        (
+            lambda: check_path(cube, cube, shifted((0, 0, 0))),
+            r"not an array of .* \(1, 4, 4\).*tg.Path\(poses\)",
+        ),
         (lambda: check_path(cube, cube, path, instants=0), "instants"),
         (lambda: check_path(cube, cube, path, instants=2.5), "instants must be a whole number"),
         (lambda: check_path(cube, None, path), "obstacles must be a Mesh or a list of them, not NoneType"),

@@ -28,6 +28,8 @@ def as_poses(data: Arrays, name: str) -> np.ndarray:
     poses = np.array(to_numpy(data, name))
     if poses.ndim not in (2, 3) or poses.shape[-2:] != (4, 4):
         raise InputError(f"{name} must have shape (4, 4) or (n, 4, 4), not {poses.shape}")
+    if poses.ndim == 2 and _is_rigid(poses.tolist()):
+        return poses
     every = poses.reshape(-1, 4, 4)
     _refuse(~np.isfinite(every).all(axis=(1, 2)), name, "contains numbers that are not finite")
     _refuse((np.abs(every) > LARGEST).any(axis=(1, 2)), name, f"contains numbers beyond {LARGEST:g}")
@@ -47,6 +49,8 @@ def as_vectors(data: Arrays, name: str) -> np.ndarray:
     vectors = np.array(to_numpy(data, name))
     if vectors.ndim not in (1, 2) or vectors.shape[-1] != 3:
         raise InputError(f"{name} must have shape (3,) or (n, 3), not {vectors.shape}")
+    if vectors.ndim == 1 and all(abs(x) <= LARGEST for x in vectors.tolist()):
+        return vectors
     every = vectors.reshape(-1, 3)
     _refuse(~np.isfinite(every).all(axis=1), name, "is not finite")
     _refuse((np.abs(every) > LARGEST).any(axis=1), name, f"contains numbers beyond {LARGEST:g}")
@@ -111,6 +115,18 @@ def rotations_of(quaternions: np.ndarray, name: str) -> np.ndarray:
         [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
     ]
     return np.moveaxis(np.array(rows), -1, 0)
+
+
+def _is_rigid(rows: list[list[float]]) -> bool:
+    """Whether a pose needs neither a closer look nor mending: one is told so in a tenth of the time of arrays."""
+    (a, b, c, x), (d, e, f, y), (g, h, i, z), last = rows
+    if last != [0.0, 0.0, 0.0, 1.0] or not (abs(x) <= LARGEST and abs(y) <= LARGEST and abs(z) <= LARGEST):
+        return False
+    lengths = a * a + d * d + g * g, b * b + e * e + h * h, c * c + f * f + i * i
+    angles = a * b + d * e + g * h, a * c + d * f + g * i, b * c + e * f + h * i
+    near = 0.5 * ROUNDING  # what is nearer to the limit is left to arrays, which round otherwise
+    right = all(abs(length - 1.0) <= near for length in lengths) and all(abs(angle) <= near for angle in angles)
+    return right and a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0.0
 
 
 def _off(turns: np.ndarray) -> np.ndarray:

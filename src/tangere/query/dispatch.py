@@ -97,7 +97,9 @@ def refuse_unsupported(question: str, a: Any, b: Any = None) -> NoReturn:
     names = [described(thing) if kind == POINTS else _a(str(kind)) for thing, kind in ((a, first), (b, second))]
     what = f"{names[0]} with itself" if itself else f"{names[0]} and {names[1]}"
     known = "; ".join(dict.fromkeys(f"{_either(row.a)} with {_either(row.b)}" for row in rows))
-    raise UnsupportedError(f"{words} of {what} is not known; known: {known}")
+    cure = "; vertices become a body by tg.Mesh(vertices, faces), and where they go is mesh.moving(tg.Linear(array))"
+    arrays = POINTS in (first, second) and not any(POINTS in row.a for row in rows)
+    raise UnsupportedError(f"{words} of {what} is not known; known: {known}{cure if arrays else ''}")
 
 
 def kind_of(thing: Any) -> str:

@@ -22,8 +22,11 @@ wp.config.enable_tiles_in_stack_memory = None
 if os.environ.get("TANGERE_DEBUG") == "1":
     wp.config.mode = "debug"
 
-#: Options of every module whose kernels decide a contact: no gradients (half the compile time) and no fused
-#: multiply-add, so that error bounds and exact zeros hold alike on CPU and CUDA.
+#: Options of every module whose kernels decide a contact: no gradients (half the compile time), and sums of products
+#: rounded after each operation, so that error bounds and exact zeros hold alike on CPU and CUDA. Two operations of Warp
+#: are fused all the same, on both: a product of two matrices, and `wp.ddot`. They keep the bounds, for they round less
+#: often, and have the same bits everywhere. But a difference that is zero in numbers may not be so there: what decides
+#: by a sign or by an exact zero is therefore written in numbers and vectors (tests/runtime/test_rounding.py).
 SOUND = {"enable_backward": False, "fuse_fp": False, "fast_math": False}
 
 #: CUDA threads per block: float64 kernels hold many registers (4 M queries decided with 256: 0.76 ms, with 128: 0.51).

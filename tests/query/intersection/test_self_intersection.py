@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from oracles.families.moving_meshes import ONE_MESH, grid, scene
+from oracles.mesh_contacts import edge_pierces_face
 from oracles.near_pairs import crossing_plates
-from tangere.query.first_contact.primitives.narrow_phase.exact import edge_pierces_face
 from tangere.query.intersection.self_intersection import intersects_itself, self_intersections
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_what_is_listed_is_what_brute_force_finds(kind, bodies, near, rng, effor
             needed += assert_lists_constraints(bodies[i], bodies[j], poses[i], poses[j], some, limit, TILT)
             assert (some.body_a == i).all()
             assert (some.body_b == j).all()
-    assert needed > 100
+    assert needed > effort(100)
 
 
 @pytest.mark.parametrize("kind", ["anywhere", "aligned", "nearly aligned"])
@@ -340,6 +341,23 @@ def test_an_answer_that_is_held_stays_while_others_are_asked_for():
     assert np.allclose(other.columns.gap.numpy()[: len(other)], 0.003)
 
 
+def test_an_answer_that_is_part_of_a_cycle_is_taken_down_whole():
+    # The collector finishes all objects of a cycle before it frees any: nothing of them may come back to life.
+    box = generate.box((1, 1, 1))
+    near = PosedProximity([box, box], device="cpu", threads=1)
+    for step in range(4):
+        cycle: list = [near.at([np.eye(4), pose((0.2, 0.1, 1.001 + 1e-5 * step))], [[0, 1]], 0.01)]
+        cycle.append(cycle)
+        del cycle
+        gc.collect()
+        filler = [bytes([65]) * 200 for _ in range(1000)]
+        found = near.at([np.eye(4), pose((0.2, 0.1, 1.003))], [[0, 1]], 0.01)
+        assert len(found) == 4
+        assert np.allclose(found.contacts.gap, 0.003)
+        assert filler[0][0] == 65
+    assert len(near._workspaces) <= 2
+
+
 def test_each_pair_has_its_own_distance_and_pairs_may_be_none():
     box = generate.box((1, 1, 1))
     near = PosedProximity([box] * 3, device="cpu", threads=1)
@@ -455,7 +473,8 @@ def test_large_bodies_are_searched_alike_in_eights_and_one_by_one():
     near = PosedProximity([part, body], device="cpu", threads=1)
     expected = near.at([np.eye(4), at], [[0, 1]], 0.5)
     assert len(expected) > 10
-    near._engine, near._spare = CudaSearch(shape_tables([part, body], near.device), near.device), []
+    near._engine = CudaSearch(shape_tables([part, body], near.device), near.device)
+    near._workspaces.clear()
     found = near.at([np.eye(4), at], [[0, 1]], 0.5)
     for column in COLUMNS:
         assert np.array_equal(getattr(found.contacts, column), getattr(expected.contacts, column)), column

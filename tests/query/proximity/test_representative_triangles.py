@@ -14,10 +14,10 @@ from oracles.near_pairs import SCENES as SMALL
 from oracles.near_pairs import assert_same_contacts, crossing_plates, reach
 from tangere.broad_phase.triangles import Surfaces
 from tangere.published.leonard_grid import detect
+from tangere.published.leonard_grid.cpu import sorted_append as sorted_append
+from tangere.published.leonard_grid.cpu.sorted_append import scattered, scattering
 from tangere.published.leonard_grid.pipeline import Settings
 from tangere.query.proximity import Exclusion, proximity
-from tangere.query.proximity.cpu import sorted_append as sorted_append
-from tangere.query.proximity.cpu.sorted_append import scattered, scattering
 from tangere.runtime import CapacityError
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh

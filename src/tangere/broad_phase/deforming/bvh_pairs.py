@@ -39,6 +39,25 @@ class BvhSide:
     base: int
 
 
+@wp.struct
+class SearchedItems:
+    """What items are in both trees, where the vertices that they name begin, and what these do in the step."""
+
+    items_a: wp.array2d[int]
+    base_a: int
+    items_b: wp.array2d[int]
+    base_b: int
+    start: wp.array[wp.vec3d]
+    end: wp.array[wp.vec3d]
+    until: wp.float64
+    margin: wp.float64
+
+
+@wp.func
+def keep_all(search: SearchedItems, i: int, j: int) -> bool:
+    return True
+
+
 def pairs(
     keep: wp.Function,
     a: BvhSide,
@@ -54,7 +73,7 @@ def pairs(
     """Places (i in a, j in b), as vec2i, of the pairs whose boxes meet and that `keep` keeps.
 
     Args:
-        keep: (items of a, place i, base of a, items of b, place j, base of b, start, end, until, margin) -> bool.
+        keep: (`SearchedItems`, place i in a, place j in b) -> bool.
         a, b: the same side twice means pairs within it, each once.
         until, margin: handed to `keep`; the boxes were made for them.
         sharing: False leaves out the pairs that have a vertex in common.
@@ -126,6 +145,15 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int, in_lanes: bool)
         out: wp.array[wp.vec2i],
     ):
         unit = units[first + wp.tid()]
+        search = SearchedItems()
+        search.items_a = tree_a.items
+        search.base_a = base_a
+        search.items_b = tree.items
+        search.base_b = base_b
+        search.start = start
+        search.end = end
+        search.until = until
+        search.margin = margin
         whole = boxes_a[unit[0]]
         for i in range(unit[0] + 1, unit[1] + 1):
             whole = wp.min(whole, boxes_a[i])
@@ -161,9 +189,7 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int, in_lanes: bool)
                                 for j in range(after, tree.last[node] + 1):
                                     if barred[j - begin] <= 0:
                                         shown += 1
-                                        if keep(
-                                            tree_a.items, i, base_a, tree.items, j, base_b, start, end, until, margin
-                                        ):
+                                        if keep(search, i, j):
                                             slot = reserve_slots(counts, shard, 1, capacity)
                                             if slot >= 0:
                                                 out[slot] = wp.vec2i(i, j)
@@ -176,9 +202,7 @@ def _pairs_kernel(keep: wp.Function, width_a: int, width_b: int, in_lanes: bool)
                         if boxes_meet(box, boxes_b[j]):
                             if sharing == 1 or not shares_vertex(tree_a.items, unit[0], base_a - base_b, tree.items, j):
                                 shown += 1
-                                if keep(
-                                    tree_a.items, unit[0], base_a, tree.items, j, base_b, start, end, until, margin
-                                ):
+                                if keep(search, unit[0], j):
                                     slot = reserve_slots(counts, shard, 1, capacity)
                                     if slot >= 0:
                                         out[slot] = wp.vec2i(unit[0], j)

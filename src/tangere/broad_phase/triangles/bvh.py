@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.deforming.bvh_pairs import BvhSide, pairs
+from tangere.broad_phase.deforming.bvh_pairs import BvhSide, keep_all, pairs
 from tangere.broad_phase.triangles.surfaces import Surfaces
 from tangere.runtime import SOUND, concatenated, launch
 
@@ -24,27 +24,11 @@ def tree_pairs_of(surfaces: Surfaces, distance: float, jobs: np.ndarray) -> wp.a
     sides = [BvhSide(fit.body.faces, fit.faces, fit.body.base) for fit in surfaces.fitted(distance)]
     parts = []
     for a, b in jobs.tolist():
-        found = pairs(_every, sides[a], sides[b], surfaces.positions, surfaces.positions, until=0.0)
+        found = pairs(keep_all, sides[a], sides[b], surfaces.positions, surfaces.positions, until=0.0)
         inputs = [sides[a].tree.order, face_bases[a], sides[b].tree.order, face_bases[b]]
         launch(_numbers, len(found), inputs, [found], device=device)
         parts.append(found)
     return concatenated(parts, wp.vec2i, device)
-
-
-@wp.func
-def _every(
-    items_a: wp.array2d[int],
-    i: int,
-    base_a: int,
-    items_b: wp.array2d[int],
-    j: int,
-    base_b: int,
-    start: wp.array[wp.vec3d],
-    end: wp.array[wp.vec3d],
-    until: wp.float64,
-    margin: wp.float64,
-) -> bool:
-    return True
 
 
 @wp.kernel

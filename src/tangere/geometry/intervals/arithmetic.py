@@ -110,21 +110,6 @@ def magnitude(a: wp.vec2d) -> wp.vec2d:
 
 
 @wp.func
-def square_root(a: wp.vec2d) -> wp.vec2d:
-    """Square roots of the numbers of a that are not negative."""
-    zero = wp.float64(0.0)
-    lower = zero
-    if a[0] > zero:
-        lower = wp.max(below(wp.sqrt(a[0])), zero)
-    upper = INFINITE
-    if a[1] >= zero:
-        upper = above(wp.sqrt(a[1]))
-    elif a[1] < zero:
-        upper = zero
-    return wp.vec2d(lower, upper)
-
-
-@wp.func
 def cosine(a: wp.vec2d) -> wp.vec2d:
     """Cosines of the angles of a [rad]."""
     one = wp.float64(1.0)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.geometry.intervals import overlap, plus, times
+from tangere.geometry.intervals import plus, times
 from tangere.motion.kinematics import COSINE, TANGENT, RigidMotion, pivot_at, progress_at
 from tangere.runtime import SOUND
 
@@ -166,7 +166,7 @@ def point_bounds(span: MotionSpan, p: wp.vec3d) -> IntervalBox:
     bounds = IntervalBox()
     for i in range(3):
         size = wp.abs(span.base[i]) + wp.abs(span.velocity[i]) + reach
-        range_ = _coordinate(
+        range_ = coordinate_bounds(
             span.ends,
             span.more_than_half,
             span.way,
@@ -189,39 +189,11 @@ def vector_bounds(span: MotionSpan, v: wp.vec3d) -> IntervalBox:
     most = wave.length * (ONE + ROUNDING)
     bounds = IntervalBox()
     for i in range(3):
-        range_ = _sinusoid(span.ends, span.more_than_half, wave.a[i], wave.b[i])
+        range_ = sinusoid_bounds(span.ends, span.more_than_half, wave.a[i], wave.b[i])
         margin = span.doubt * wave.length
         bounds.lower[i] = wp.max(wave.level[i] + range_[0] - margin, -most)
         bounds.upper[i] = wp.min(wave.level[i] + range_[1] + margin, most)
     return bounds
-
-
-@wp.func
-def point_component_bounds(span: MotionSpan, arm: TurningVector, n: wp.vec3d, from_: wp.vec3d) -> wp.vec2d:
-    """How far a point (its `turning_arm`) can be from the place `from_` along the fixed direction n, of length 1."""
-    slack = wp.dot(wp.abs(n), span.slack)
-    size = wp.length(span.base) + wp.length(from_) + wp.length(span.velocity) + arm.length + wp.length(span.pivot)
-    return _coordinate(
-        span.ends,
-        span.more_than_half,
-        span.way,
-        span.turning,
-        wp.dot(n, (span.base - from_) + arm.level),
-        wp.dot(n, span.velocity),
-        wp.dot(n, arm.a),
-        wp.dot(n, arm.b),
-        TWO * span.doubt * size + slack,
-    )
-
-
-@wp.func
-def vector_component_bounds(span: MotionSpan, wave: TurningVector, n: wp.vec3d, size: wp.float64) -> wp.vec2d:
-    """The component of a `turning_vector` along the fixed direction n; `size` is at least the length of n."""
-    most = TWO * wave.length * size
-    range_ = _sinusoid(span.ends, span.more_than_half, wp.dot(n, wave.a), wp.dot(n, wave.b))
-    level = wp.dot(n, wave.level)
-    margin = span.doubt * most
-    return overlap(wp.vec2d(level + range_[0] - margin, level + range_[1] + margin), wp.vec2d(-most, most))
 
 
 @wp.func
@@ -302,7 +274,7 @@ def boxes_apart(a: IntervalBox, b: IntervalBox, separation: wp.float64) -> bool:
 
 
 @wp.func
-def _sinusoid(ends: wp.vec4d, more_than_half: int, a: wp.float64, b: wp.float64) -> wp.vec2d:
+def sinusoid_bounds(ends: wp.vec4d, more_than_half: int, a: wp.float64, b: wp.float64) -> wp.vec2d:
     """The range of a cos + b sin over the angles of a span."""
     first = a * ends[0] + b * ends[1]
     last = a * ends[2] + b * ends[3]
@@ -318,7 +290,7 @@ def _sinusoid(ends: wp.vec4d, more_than_half: int, a: wp.float64, b: wp.float64)
 
 
 @wp.func
-def _coordinate(
+def coordinate_bounds(
     ends: wp.vec4d,
     more_than_half: int,
     way: wp.vec2d,
@@ -330,12 +302,12 @@ def _coordinate(
     margin: wp.float64,
 ) -> wp.vec2d:
     """The range of k + way v + a cos + b sin, widened by the margin."""
-    waves = _sinusoid(ends, more_than_half, a, b)
+    waves = sinusoid_bounds(ends, more_than_half, a, b)
     slide0 = way[0] * v
     slide1 = way[1] * v
     range_ = wp.vec2d(waves[0] + wp.min(slide0, slide1), waves[1] + wp.max(slide0, slide1))
     if v != ZERO:
-        slope = plus(wp.vec2d(v, v), times(turning, _sinusoid(ends, more_than_half, b, -a)))
+        slope = plus(wp.vec2d(v, v), times(turning, sinusoid_bounds(ends, more_than_half, b, -a)))
         if slope[0] > ZERO or slope[1] < ZERO:
             first = slide0 + (a * ends[0] + b * ends[1])
             last = slide1 + (a * ends[2] + b * ends[3])

@@ -13,17 +13,17 @@ from functools import cache
 import warp as wp
 
 from tangere.broad_phase.triangles.surfaces import Surfaces
-from tangere.published.leonard_grid.grid.walk import CellWalk, cell_walk, next_partner, pair_of, partners_of
-from tangere.published.leonard_grid.pipeline import PipelineStages
-from tangere.query.proximity.cpu.parallel_sort import KeySegments
-from tangere.query.proximity.cpu.representative_triangles import (
+from tangere.published.leonard_grid.cpu.representative_triangles import (
     PAIRS_AT_ONCE,
     OwnedFeatures,
     buffer_pair,
     owned_features,
     test_buffered,
 )
-from tangere.query.proximity.cpu.sorted_append import scattered, scattering, sorted_keys
+from tangere.published.leonard_grid.cpu.sorted_append import scattered, scattering, sorted_keys
+from tangere.published.leonard_grid.grid.walk import CellWalk, cell_walk, next_partner, pair_of, partners_of
+from tangere.published.leonard_grid.pipeline import PipelineStages
+from tangere.query.proximity.cpu.parallel_sort import KeySegments
 from tangere.query.proximity.representative_triangles import TriangleFeatures, append_near, triangle_features
 from tangere.runtime.append_buffer import collect
 from tangere.runtime.shards import shard_ranges

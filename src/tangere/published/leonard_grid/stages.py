@@ -15,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles.surfaces import LARGEST, Surfaces, as_meshes, checked_distance
+from tangere.published.leonard_grid.cpu.representative_triangles import MANY, near_owned
 from tangere.published.leonard_grid.feature_tests import Tests, count_tests
 from tangere.published.leonard_grid.fused import near_in_cells
 from tangere.published.leonard_grid.kdop import Objects
@@ -148,7 +149,10 @@ def _near_features(surfaces: Surfaces, cells: PipelineStages, distance: float, s
         pairs = cells.pairs
         assert pairs is not None
         clock.lap("pairs")
-        pair_keys = near_features(surfaces, pairs, distance, boxes=settings.primitive_boxes)
+        if surfaces.device.is_cpu and not settings.primitive_boxes and len(pairs) >= MANY:
+            pair_keys = near_owned(surfaces, pairs, distance)
+        else:
+            pair_keys = near_features(surfaces, pairs, distance, boxes=settings.primitive_boxes)
     clock.lap("features")
     return pair_keys
 

@@ -1,6 +1,7 @@
 """Dynamics in motion space as in Redon's thesis: Gauss's projection, Wilhelmsen, friction rows, impacts, the LCP."""
 
 from tangere.published.redon_dynamics.dantzig import LcpBatch, LcpSolutions, solve_lcp
+from tangere.published.redon_dynamics.event_loop import EventLoop, LoopEvent
 from tangere.published.redon_dynamics.gauss_projection import GaussProjection, gauss_projection, motion_space_rows
 from tangere.published.redon_dynamics.impact import simultaneous_impact
 from tangere.published.redon_dynamics.rows import (
@@ -16,9 +17,11 @@ __all__ = [
     "SIDES",
     "ConeBatch",
     "ConePoints",
+    "EventLoop",
     "GaussProjection",
     "LcpBatch",
     "LcpSolutions",
+    "LoopEvent",
     "curvature_need",
     "dimple_directions",
     "gauss_projection",

@@ -23,6 +23,7 @@ from tangere.motion.kinematics import RigidMotion
 from tangere.motion.rigid_motion import evaluated, joined_records
 from tangere.motion.twist import Rest
 from tangere.published.redon_intervals.options import IntervalOptions
+from tangere.published.redon_intervals.result import COLUMNS, IntervalContacts, IntervalCounters
 from tangere.published.redon_intervals.traversal import (
     ELEMENTARY,
     HIERARCHICAL,
@@ -33,8 +34,6 @@ from tangere.published.redon_intervals.traversal import (
 )
 from tangere.query.contacts.record import Status
 from tangere.query.first_contact.mixed.details import contacts_at
-from tangere.query.first_contact.mixed.options import COLUMNS, IntervalCounters
-from tangere.query.first_contact.mixed.result import IntervalContacts
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.runtime.arrays import choose_device
 from tangere.runtime.errors import CapacityError, InputError, UnsupportedError
@@ -256,6 +255,7 @@ def _search(options: IntervalOptions, extent: float) -> Any:
     search.pass_time = int(options.pass_time)
     search.recession, search.use_stamps = _RECESSION[options.recession], int(options.stamps)
     search.subdivision, search.precision = options.subdivision(), options.precision(extent)
+    search.printed_membership = int(options.membership == "printed")
     return search
 
 

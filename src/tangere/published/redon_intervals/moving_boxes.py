@@ -16,10 +16,11 @@ from tangere.geometry.obb import SKEW
 from tangere.motion.bounds.interval_bounds import (
     IntervalBox,
     MotionSpan,
-    point_component_bounds,
+    TurningVector,
+    coordinate_bounds,
+    sinusoid_bounds,
     turning_arm,
     turning_vector,
-    vector_component_bounds,
 )
 from tangere.motion.kinematics import RigidMotion, RigidPose
 from tangere.published.redon_intervals.movers import Mover, PointState, state_now
@@ -123,6 +124,34 @@ def apart_during(
     else:
         pair = _both_moving(a, motions_a, a_by, b, motions_b, b_by, span_b, t0, t1)
     return _an_axis_separates(pair, box_half(a), box_half(b), axes)
+
+
+@wp.func
+def point_component_bounds(span: MotionSpan, arm: TurningVector, n: wp.vec3d, from_: wp.vec3d) -> wp.vec2d:
+    """How far a point (its `turning_arm`) can be from the place `from_` along the fixed direction n, of length 1."""
+    slack = wp.dot(wp.abs(n), span.slack)
+    size = wp.length(span.base) + wp.length(from_) + wp.length(span.velocity) + arm.length + wp.length(span.pivot)
+    return coordinate_bounds(
+        span.ends,
+        span.more_than_half,
+        span.way,
+        span.turning,
+        wp.dot(n, (span.base - from_) + arm.level),
+        wp.dot(n, span.velocity),
+        wp.dot(n, arm.a),
+        wp.dot(n, arm.b),
+        wp.float64(2.0) * span.doubt * size + slack,
+    )
+
+
+@wp.func
+def vector_component_bounds(span: MotionSpan, wave: TurningVector, n: wp.vec3d, size: wp.float64) -> wp.vec2d:
+    """The component of a `turning_vector` along the fixed direction n; `size` is at least the length of n."""
+    most = wp.float64(2.0) * wave.length * size
+    range_ = sinusoid_bounds(span.ends, span.more_than_half, wp.dot(n, wave.a), wp.dot(n, wave.b))
+    level = wp.dot(n, wave.level)
+    margin = span.doubt * most
+    return overlap(wp.vec2d(level + range_[0] - margin, level + range_[1] + margin), wp.vec2d(-most, most))
 
 
 @wp.func

@@ -8,19 +8,21 @@ from typing import Any, Literal
 import numpy as np
 
 from tangere.published.redon_intervals.moving_boxes import LITERAL, MOST_DEPTH, NEVER, SYMMETRIC, Subdivision
-from tangere.query.first_contact.mixed.options import BisectionOptions
+from tangere.query.first_contact.mixed.narrow_phase import Precision
 from tangere.runtime.errors import InputError
 
 _CRITERIA = {"literal": LITERAL, "symmetric": SYMMETRIC, "never": NEVER}
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntervalOptions(BisectionOptions):
+class IntervalOptions:
     """Settings of the interval engine (Redon 2002, sections 3.3, 3.5 and 4.2 to 4.4).
 
-    Those of the elementary tests are the settings of `BisectionOptions`.
-
     Args:
+        membership: of the elementary tests: "sound", or "printed", which can miss contacts.
+        time_tolerance: longest interval of time that may be reported.
+        tolerance: how far points may move in it [m]; None means 1e-6 of the extent of the query.
+        most_intervals: of one pair of triangles; beyond it they count as touching.
         order: "time" visits first the boxes that can meet first, and searches on from when they can; "plain" tests
             boxes when they come up, over all the time up to the first contact so far, as printed.
         final_test, initial_test: in plain order, test boxes at the end, then at the start, before the continuous test.
@@ -31,6 +33,10 @@ class IntervalOptions(BisectionOptions):
         stamps: ask each box and each pair of bodies only once whether it recedes.
     """
 
+    membership: Literal["sound", "printed"] = "sound"
+    time_tolerance: float = 1.0
+    tolerance: float | None = None
+    most_intervals: int = 100_000
     order: Literal["time", "plain"] = "time"
     final_test: bool = True
     initial_test: bool = True
@@ -44,8 +50,14 @@ class IntervalOptions(BisectionOptions):
     stamps: bool = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if not self.time_tolerance > 0.0:
+            raise InputError(f"time_tolerance must be positive, not {self.time_tolerance!r}")
+        if self.tolerance is not None and not (self.tolerance > 0.0 and np.isfinite(self.tolerance)):
+            raise InputError(f"tolerance must be positive, not {self.tolerance!r}")
+        if not self.most_intervals > 0:
+            raise InputError(f"most_intervals must be positive, not {self.most_intervals!r}")
         for name, allowed in (
+            ("membership", ("sound", "printed")),
             ("order", ("time", "plain")),
             ("discrete_axes", (6, 15)),
             ("continuous_axes", (6, 15)),
@@ -78,3 +90,9 @@ class IntervalOptions(BisectionOptions):
         how.criterion, how.depth = int(_CRITERIA[self.criterion]), self.depth
         how.k, how.axes = self.k, self.continuous_axes
         return how
+
+    def precision(self, extent: float) -> Any:
+        precision: Any = Precision()
+        precision.space = 1e-6 * extent if self.tolerance is None else self.tolerance
+        precision.time, precision.most = self.time_tolerance, self.most_intervals
+        return precision

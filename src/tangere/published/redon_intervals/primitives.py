@@ -8,9 +8,10 @@ import numpy as np
 import warp as wp
 
 from tangere.motion.kinematics import RigidMotion
+from tangere.published.redon_intervals.membership import touch_by_membership
 from tangere.published.redon_intervals.options import IntervalOptions
 from tangere.query.contacts.record import Status
-from tangere.query.first_contact.mixed.narrow_phase import MovingCorners, Precision, first_touch
+from tangere.query.first_contact.mixed.narrow_phase import MovingCorners, Precision
 from tangere.query.first_contact.result import FirstContacts
 from tangere.runtime.arrays import Arrays, choose_device, to_numpy
 from tangere.runtime.errors import InputError
@@ -82,6 +83,7 @@ def _first(corners_a, corners_b, features: int, motion_a, motion_b, options, dev
     time = wp.empty(count, dtype=wp.float64, device=place)
     inputs = [wp.array(np.ascontiguousarray(c), dtype=wp.mat33d, device=place) for c in (corners_a, corners_b)]
     inputs = [inputs[0], motions[0], inputs[1], motions[1], features, options.precision(float(extent))]
+    inputs += [int(options.membership == "printed")]
     launch(_touch, count, inputs, [time], device=place, grain=64)
     found = time.numpy().copy()
     status = np.where(np.isinf(found), Status.FREE, np.where(found > 0.0, Status.CONTACT, Status.START))
@@ -108,9 +110,10 @@ def _touch(
     motions_b: wp.array[RigidMotion],
     features: int,
     precision: Precision,
+    printed: int,
     time: wp.array[wp.float64],
 ):
     i = first + wp.tid()
     a = _moving(corners_a[i], motions_a, i)
     b = _moving(corners_b[i], motions_b, i)
-    time[i] = first_touch(a, b, features, wp.float64(0.0), wp.float64(1.0), precision).time
+    time[i] = touch_by_membership(a, b, features, wp.float64(0.0), wp.float64(1.0), precision, printed).time

@@ -18,7 +18,7 @@ import numpy as np
 import warp as wp
 
 from tangere.bvh.obb.node import ObbNode
-from tangere.geometry.intervals.arithmetic import excludes_zero, minus, plus, point, square, square_root
+from tangere.geometry.intervals.arithmetic import INFINITE, above, below, excludes_zero, minus, plus, point, square
 from tangere.motion.bounds.interval_bounds import IntervalBox, boxes_apart, union_of_boxes
 from tangere.motion.kinematics import RigidMotion
 from tangere.published.redon_intervals.movers import mover_of
@@ -47,7 +47,6 @@ wp.set_module_options(SOUND | {"max_unroll": 1})
 CUTS = 32
 #: Parts that wait at one time: each halving adds one, and a part is halved at most some 20 times in each variable.
 STACK = wp.constant(256)
-INFINITE = wp.constant(wp.float64(float("inf")))
 ZERO = wp.constant(wp.float64(0.0))
 HALF = wp.constant(wp.float64(0.5))
 ONE = wp.constant(wp.float64(1.0))
@@ -409,3 +408,18 @@ def _search(
 def _part(piece_a: wp.vec4d, piece_b: wp.vec4d, since: wp.float64) -> wp.mat44d:
     """What is subdivided: a piece of each surface and an interval of time, one below the other."""
     return wp.matrix_from_rows(piece_a, piece_b, wp.vec4d(since, ONE, ZERO, ZERO), wp.vec4d(ZERO, ZERO, ZERO, ZERO))
+
+
+@wp.func
+def square_root(a: wp.vec2d) -> wp.vec2d:
+    """Square roots of the numbers of a that are not negative."""
+    zero = wp.float64(0.0)
+    lower = zero
+    if a[0] > zero:
+        lower = wp.max(below(wp.sqrt(a[0])), zero)
+    upper = INFINITE
+    if a[1] >= zero:
+        upper = above(wp.sqrt(a[1]))
+    elif a[1] < zero:
+        upper = zero
+    return wp.vec2d(lower, upper)

@@ -17,11 +17,10 @@ from tangere.bvh.obb.overlap import place_boxes
 from tangere.bvh.recession.culling import VelocityField, box_recedes, field_at, field_drift
 from tangere.geometry.obb import SKEW, boxes_apart
 from tangere.motion.kinematics import RigidMotion, RigidPose
+from tangere.published.redon_intervals.membership import touch_by_membership
 from tangere.published.redon_intervals.movers import mover_of
 from tangere.published.redon_intervals.moving_boxes import Subdivision, first_unresolved
-from tangere.query.first_contact.mixed.motion_chain import MotionRow, pose_now
-from tangere.query.first_contact.mixed.narrow_phase import ALL_FEATURES, MovingCorners, Precision, first_touch
-from tangere.query.first_contact.mixed.options import (
+from tangere.published.redon_intervals.result import (
     BOXES,
     CONTINUOUS,
     EDGE_EDGE,
@@ -33,6 +32,8 @@ from tangere.query.first_contact.mixed.options import (
     RECESSION,
     VERTEX_FACE,
 )
+from tangere.query.first_contact.mixed.motion_chain import MotionRow, pose_now
+from tangere.query.first_contact.mixed.narrow_phase import ALL_FEATURES, MovingCorners, Precision
 from tangere.runtime.warp_setup import SOUND
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
@@ -74,6 +75,7 @@ class IntervalSearch:
     use_stamps: int
     subdivision: Subdivision
     precision: Precision
+    printed_membership: int
 
 
 @wp.func
@@ -261,7 +263,9 @@ def search_trees(
                 counters[q, FACE_VERTEX] += wp.int64(3)
                 corners_a = _triangle(a, na.triangle, row_a)
                 corners_b = _triangle(b, nb.triangle, row_b)
-                touch = first_touch(corners_a, corners_b, ALL_FEATURES, since, until, search.precision)
+                touch = touch_by_membership(
+                    corners_a, corners_b, ALL_FEATURES, since, until, search.precision, search.printed_membership
+                )
                 counters[q, LEAF_INTERVALS] += wp.int64(touch.intervals)
                 if touch.time < contact or (touch.time == contact and _before(na.triangle, nb.triangle, hit[q])):
                     if touch.time < INFINITE:

@@ -16,15 +16,12 @@ import warp as wp
 from tangere.bvh.obb import ObbNode, box_axes, box_centre
 from tangere.geometry.obb import LONGEST
 from tangere.geometry.triangles import Triangle, best_direction, closest_features, corner, gap_along, gap_vector
-from tangere.motion import RigidMotion
 from tangere.motion.bounds import reparametrised_time
 from tangere.query.first_contact.rigid.conservative_advancement import (
     Pair,
     QueryArrays,
     Relative,
-    RigidQuery,
     largest_safe_step,
-    pair_of,
     radius_about,
     rate_bound,
     relative_at,
@@ -61,17 +58,20 @@ class NearestApproach:
 
 
 @wp.func
-def centre_distance(query: RigidQuery, pair: Pair, now: Relative, a: ObbNode, b: ObbNode) -> wp.float64:
+def centre_distance(pairs: wp.array[Pair], row: int, now: Relative, a: ObbNode, b: ObbNode) -> wp.float64:
     """About how far two boxes are apart: the distance of the balls about them."""
-    apart = now.point + now.rotation * (box_centre(b) - pair.bounds_b.pivot) - (box_centre(a) - pair.bounds_a.pivot)
+    apart = (
+        now.point
+        + now.rotation * (box_centre(b) - pairs[row].bounds_b.pivot)
+        - (box_centre(a) - pairs[row].bounds_a.pivot)
+    )
     return wp.length(apart) - wp.float64(a.radius) - wp.float64(b.radius)
 
 
 @wp.func
 def approach_of_triangles(
-    query: RigidQuery,
-    pair: Pair,
-    motions: wp.array[RigidMotion],
+    arrays: QueryArrays,
+    row: int,
     a: Triangle,
     b: Triangle,
     triangle_a: int,
@@ -81,42 +81,43 @@ def approach_of_triangles(
     before: NearestApproach,
 ) -> NearestApproach:
     """`before`, lowered by two triangles, seen from the pivots of their bodies, between tau and the end."""
+    pairs = arrays.pairs
     rho_a = wp.vec3d(_ZERO, _ZERO, _ZERO)
     rho_b = wp.vec3d(_ZERO, _ZERO, _ZERO)
     for k in range(3):
-        rho_a[k] = radius_about(pair.bounds_a, corner(a, k) + pair.bounds_a.pivot, _ZERO)
-        rho_b[k] = radius_about(pair.bounds_b, corner(b, k) + pair.bounds_b.pivot, _ZERO)
+        rho_a[k] = radius_about(pairs[row].bounds_a, corner(a, k) + pairs[row].bounds_a.pivot, _ZERO)
+        rho_b[k] = radius_about(pairs[row].bounds_b, corner(b, k) + pairs[row].bounds_b.pivot, _ZERO)
     nearest = before
     time = tau
     steps = int(0)
     going = bool(True)
     while going:
         steps += 1
-        now = relative_at(query, pair, motions, time)
+        now = relative_at(arrays, row, time)
         at = placed(now, b)
         n = gap_vector(a, at)
         length = wp.length(n)
         n = n / wp.max(length, _TINY)
         gap = gap_along(a, at, n)
-        keep = LONGEST * (_ONE - accuracy) * nearest.upper + pair.slack
+        keep = LONGEST * (_ONE - accuracy) * nearest.upper + pairs[row].slack
         if length < nearest.upper or not gap > keep:
             features = closest_features(a, at)
-            apart = wp.sqrt(features.squared) + pair.slack
+            apart = wp.sqrt(features.squared) + pairs[row].slack
             if apart < nearest.upper:
                 nearest.upper = apart
-                nearest.time = reparametrised_time(query.smooth, time)
+                nearest.time = reparametrised_time(arrays.queries[row].smooth, time)
                 nearest.a = triangle_a
                 nearest.b = triangle_b
-                keep = LONGEST * (_ONE - accuracy) * nearest.upper + pair.slack
+                keep = LONGEST * (_ONE - accuracy) * nearest.upper + pairs[row].slack
             n = best_direction(a, at, features)
             gap = gap_along(a, at, n)
-        if not gap > keep or nearest.upper <= pair.tolerance or steps >= MOST_STEPS:
+        if not gap > keep or nearest.upper <= pairs[row].tolerance or steps >= MOST_STEPS:
             nearest.certified = False
             going = False
         else:
-            h = longest_step(now, pair, a, at, n, rho_a, rho_b, keep)
+            h = longest_step(now, pairs, row, a, at, n, rho_a, rho_b, keep)
             if time + h <= _ONE:
-                rate = rate_bound(now, pair, n, wp.max(rho_a), wp.max(rho_b))
+                rate = rate_bound(now, pairs, row, n, wp.max(rho_a), wp.max(rho_b))
                 h = wp.max(h, largest_safe_step(gap - keep, rate, _ZERO))
             if not time + h > time:
                 nearest.certified = False
@@ -140,7 +141,7 @@ def find_nearest_approach(
     job = first + wp.tid()
     base = job * room
     query = arrays.queries[job]
-    pair = pair_of(query, arrays)
+    pairs = arrays.pairs
     nearest = found[job]
     if nearest.certified:
         return
@@ -148,20 +149,19 @@ def find_nearest_approach(
     count = int(1)
     stack[base] = NodePair()
     instant = wp.float64(0.0)
-    now = relative_at(query, pair, arrays.motions, instant)
+    now = relative_at(arrays, job, instant)
     while count > 0 and nearest.certified:
         count -= 1
         item = stack[base + count]
         a = arrays.nodes_a[query.node_a + item.a]
         b = arrays.nodes_b[query.node_b + item.b]
-        pair.keep = LONGEST * (_ONE - accuracy) * nearest.upper + pair.slack
+        keep = LONGEST * (_ONE - accuracy) * nearest.upper + pairs[job].slack
         if a.right < 0 and b.right < 0:
-            triangle_a = corners_of(arrays.corners_a, query.triangle_a + a.triangle, pair.bounds_a.pivot)
-            triangle_b = corners_of(arrays.corners_b, query.triangle_b + b.triangle, pair.bounds_b.pivot)
+            triangle_a = corners_of(arrays.corners_a, query.triangle_a + a.triangle, pairs[job].bounds_a.pivot)
+            triangle_b = corners_of(arrays.corners_b, query.triangle_b + b.triangle, pairs[job].bounds_b.pivot)
             nearest = approach_of_triangles(
-                query,
-                pair,
-                arrays.motions,
+                arrays,
+                job,
                 triangle_a,
                 triangle_b,
                 a.triangle,
@@ -173,13 +173,13 @@ def find_nearest_approach(
         else:
             if item.time != instant:
                 instant = item.time
-                now = relative_at(query, pair, arrays.motions, instant)
+                now = relative_at(arrays, job, instant)
             back_a = wp.transpose(box_axes(a))
-            safe = safe_time(now, pair, back_a, a, b, instant, _ONE)
+            safe = safe_time(now, pairs, job, keep, back_a, a, b, instant, _ONE)
             if safe[1] > instant and not safe[1] > _ONE:
                 instant = safe[1]
-                now = relative_at(query, pair, arrays.motions, instant)
-                safe = safe_time(now, pair, back_a, a, b, instant, _ONE)
+                now = relative_at(arrays, job, instant)
+                safe = safe_time(now, pairs, job, keep, back_a, a, b, instant, _ONE)
             if not safe[1] > _ONE:
                 near = NodePair()
                 near.time = safe[1]
@@ -193,10 +193,10 @@ def find_nearest_approach(
                     near.b = item.b + 1
                     far.b = b.right
                 near_apart = centre_distance(
-                    query, pair, now, arrays.nodes_a[query.node_a + near.a], arrays.nodes_b[query.node_b + near.b]
+                    pairs, job, now, arrays.nodes_a[query.node_a + near.a], arrays.nodes_b[query.node_b + near.b]
                 )
                 far_apart = centre_distance(
-                    query, pair, now, arrays.nodes_a[query.node_a + far.a], arrays.nodes_b[query.node_b + far.b]
+                    pairs, job, now, arrays.nodes_a[query.node_a + far.a], arrays.nodes_b[query.node_b + far.b]
                 )
                 if far_apart < near_apart:
                     swapped = near

@@ -9,6 +9,7 @@ Known as: minimum distance query by two bounding volume hierarchies (Larsen, Got
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,13 +136,13 @@ def distance(
         inputs = [trees[0].nodes, trees[1].nodes, trees[0].corners, trees[1].corners, poses]
         launch(find_nearest, len(poses), inputs, [numbers_found, vectors_found], device=device, grain=1)
         numbers, vectors = numbers_found.numpy(), vectors_found.numpy()
-    for query in np.flatnonzero(numbers[:, MEETING] == UNSURE):
+    unsure = [0] * int(numbers[0, MEETING] == UNSURE) if single else np.flatnonzero(numbers[:, MEETING] == UNSURE)
+    for query in unsure:
         _decide_exactly(query, numbers, vectors, (one.mesh, other.mesh), trees, poses)
-    result = _columns(numbers, vectors, _scales(poses.numpy(), (one.mesh, other.mesh)))
     if single:
-        result = {name: column[0] if column.ndim > 1 else column[0].item() for name, column in result.items()}
-        result["kind"] = Kind(result["kind"])
-    return Distance(**result)
+        scale = _scales(np.stack([one.poses, other.poses], axis=1), (one.mesh, other.mesh)).item()
+        return Distance(**_fields(numbers[0], vectors[0], scale))
+    return Distance(**_columns(numbers, vectors, _scales(poses.numpy(), (one.mesh, other.mesh))))
 
 
 class PreparedDistance(PosedPair):
@@ -182,6 +183,35 @@ def _decide_exactly(
         _, points = decide_exactly(trees, poses, np.array([query], np.int32), meeting)
         numbers[query] = [*meeting[0], MEET]
         vectors[query, POINT_A] = vectors[query, POINT_B] = points[0]
+
+
+def _fields(numbers: np.ndarray, vectors: np.ndarray, scale: float) -> dict[str, Any]:
+    """`_columns` of one query, in plain numbers: arrays take as long as a tenth of the search."""
+    vectors = vectors.copy()
+    meet = bool(numbers[MEETING] == MEET)
+    slack = _ROUNDING * scale
+    away = vectors[POINT_A] - vectors[POINT_B]
+    x, y, z = away.tolist()
+    length = math.sqrt(x * x + y * y + z * z)
+    lower, upper, _ = vectors[BOUNDS].tolist()
+    weights_a, weights_b = vectors[WEIGHTS_A], vectors[WEIGHTS_B]
+    kind = Kind.OVERLAP
+    if meet:
+        weights_a[:] = weights_b[:] = np.nan
+    else:
+        kind = Kind(_KINDS[np.count_nonzero(weights_a), np.count_nonzero(weights_b)].item())
+    return {
+        "lower": 0.0 if meet else max(lower - slack, 0.0),
+        "upper": 0.0 if meet else upper + slack,
+        "normal": away / (length if length > 0.0 else 1.0),
+        "kind": kind,
+        "point_a": vectors[POINT_A],
+        "point_b": vectors[POINT_B],
+        "triangle_a": int(numbers[TRIANGLE_A]),
+        "triangle_b": int(numbers[TRIANGLE_B]),
+        "weights_a": weights_a,
+        "weights_b": weights_b,
+    }
 
 
 def _columns(numbers: np.ndarray, vectors: np.ndarray, scale: np.ndarray) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def as_posed(thing: Mesh | Moving, time: Arrays = 0.0) -> Posed:
     times = np.array(time) if isinstance(time, float) else to_numpy(time, "time")
     if times.ndim > 1:
         raise InputError(f"time must be one number or have shape (n,), not {times.shape}")
-    if not ((times >= 0.0) & (times <= 1.0)).all():
+    inside = 0.0 <= time <= 1.0 if isinstance(time, float) else ((times >= 0.0) & (times <= 1.0)).all()
+    if not inside:
         raise InputError(f"time must be in [0, 1], not {times.tolist()}")
     if isinstance(thing, Mesh):
         return _posed(thing, _still(np.eye(4), times))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.deforming import BvhSide, Step, pairs
+from tangere.broad_phase.deforming import BvhSide, SearchedItems, Step, pairs
 from tangere.geometry.triangles import APART, MEET, edge_pierces, side
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
 from tangere.runtime import SOUND, launch, using_threads
@@ -61,8 +61,13 @@ def self_intersections(mesh: Mesh, *, device: str | wp.Device | None = None, thr
 
 
 @wp.func
-def edge_meets_face(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> int:
+def _meeting(edges: wp.array2d[int], i: int, faces: wp.array2d[int], j: int, positions: wp.array[wp.vec3d]) -> int:
     """MEET, APART or UNSURE."""
+    p = positions[edges[i, 0]]
+    q = positions[edges[i, 1]]
+    a = positions[faces[j, 0]]
+    b = positions[faces[j, 1]]
+    c = positions[faces[j, 2]]
     side_p = side(a, b, c, p)
     side_q = side(a, b, c, q)
     if side_p * side_q > 0:
@@ -71,21 +76,8 @@ def edge_meets_face(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.ve
 
 
 @wp.func
-def _may_meet(
-    items_a: wp.array2d[int],
-    i: int,
-    base_a: int,
-    items_b: wp.array2d[int],
-    j: int,
-    base_b: int,
-    positions: wp.array[wp.vec3d],
-    same: wp.array[wp.vec3d],
-    until: wp.float64,
-    margin: wp.float64,
-) -> bool:
-    p = positions[items_a[i, 0]]
-    q = positions[items_a[i, 1]]
-    return edge_meets_face(p, q, positions[items_b[j, 0]], positions[items_b[j, 1]], positions[items_b[j, 2]]) != APART
+def _may_meet(search: SearchedItems, i: int, j: int) -> bool:
+    return _meeting(search.items_a, i, search.items_b, j, search.start) != APART
 
 
 @wp.kernel
@@ -98,9 +90,4 @@ def _decide(
     verdicts: wp.array[int],
 ):
     k = first + wp.tid()
-    i = found[k][0]
-    j = found[k][1]
-    a = positions[faces[j, 0]]
-    b = positions[faces[j, 1]]
-    c = positions[faces[j, 2]]
-    verdicts[k] = edge_meets_face(positions[edges[i, 0]], positions[edges[i, 1]], a, b, c)
+    verdicts[k] = _meeting(edges, found[k][0], faces, found[k][1], positions)

@@ -58,6 +58,12 @@ class PathCheck:
         """(4, 4) where the part is at the first contact, or at the end of a free path."""
         return self.path.pose(min(self.time, 1.0))
 
+    @property
+    def obstacle(self) -> int | None:
+        """Number of the obstacle that it touches first, or that could not be excluded; None when free."""
+        touching = np.flatnonzero(self.segment_status != Status.FREE)
+        return int(self.segment_obstacle[touching[0]]) if len(touching) else None
+
     def __repr__(self) -> str:
         segments = f"{int((self.segment_status != Status.FREE).sum())} of {len(self.segment_status)} segments touch"
         if self.status == Status.FREE:
@@ -65,7 +71,7 @@ class PathCheck:
             return (
                 f"PathCheck({verdict}, clearance {near.certain:.6g} to {near.least:.6g} m at t={near.least_time:.9g})"
             )
-        return f"PathCheck({self.status} at t={self.time:.9g}, obstacle {self.contacts.body_b[0]}; {segments})"
+        return f"PathCheck({self.status} at t={self.time:.9g}, obstacle {self.obstacle}; {segments})"
 
     def _verdict(self) -> str:
         return str(self.status) if self or self.skin is None else f"free but for {self.skin}"
@@ -184,7 +190,7 @@ def _obstacles(part: Mesh, obstacles: Mesh | Moving | Sequence[Mesh | Moving], p
     if not isinstance(part, Mesh):
         raise InputError(f"the part must be a Mesh, not {type(part).__name__}: the path says where it is")
     if not isinstance(path, Path):
-        raise InputError(f"the path must be a Path, not {type(path).__name__}")
+        raise InputError(f"the path must be a Path, not {described(path)}: poses (k, 4, 4) go by tg.Path(poses)")
     if not isinstance(obstacles, (Mesh, Moving, Iterable)):
         raise InputError(f"obstacles must be a Mesh or a list of them, not {type(obstacles).__name__}")
     things = [obstacles] if isinstance(obstacles, (Mesh, Moving)) else list(obstacles)

@@ -39,6 +39,10 @@ class Clearance:
     obstacle: np.ndarray  #: (m,) number of the nearest one
     between: np.ndarray  #: (m - 1,) the distance is not smaller at any time between two instants [m]
 
+    def __repr__(self) -> str:
+        least = f"{self.certain:.6g} to {self.least:.6g} m at t={self.least_time:.9g}"
+        return f"Clearance({least}; {len(self.time)} instants)"
+
     @property
     def least(self) -> float:
         """The least distance on the path, from above [m]: 0 where contact is certain, else at most its gap."""

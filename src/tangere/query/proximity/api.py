@@ -87,6 +87,6 @@ def find_near(
         pair_keys = engine_of(surfaces.device).near_pairs(surfaces, jobs, distance)
     else:
         pairs = triangle_pairs(surfaces, distance, jobs, broad_phase=broad_phase)
-        pair_keys = near_features(surfaces, pairs, distance, boxes=False)
+        pair_keys = near_features(surfaces, pairs, distance)
     excluded = ExclusionTable.of(surfaces, exclude)
     return describe(surfaces, pair_keys if excluded is None else excluded.removed_from(surfaces, pair_keys))

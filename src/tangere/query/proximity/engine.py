@@ -29,8 +29,6 @@ class Engine:
     plan_search: Callable[[Layout, Any, Any, float], Any]
     #: (surfaces, jobs, distance) -> keys of all near pairs, in any order.
     near_pairs: Callable[[Surfaces, np.ndarray, float], wp.array]
-    #: (surfaces, pairs of triangles, distance) -> keys of near pairs of what they own; None where it is no gain.
-    near_owned: Callable[[Surfaces, wp.array, float], wp.array | None]
     #: (keys, bits) -> the keys, all different, in rising order.
     sort_keys: Callable[[wp.array, int], wp.array]
     #: (buffer) -> kernel, number of indices and arguments of the launch that writes a buffer's columns.

@@ -14,7 +14,6 @@ import warp as wp
 from tangere.broad_phase.triangles import Surfaces
 from tangere.bvh.lbvh import MovingBox, boxes_meet
 from tangere.geometry.closest_points import edges_near, face_near
-from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.pair_keys import EDGE_EDGE, VERTEX_FACE, number_bits, pair_key
 from tangere.runtime import SOUND, collect, reserve_slots
 
@@ -31,9 +30,6 @@ def near_features(surfaces: Surfaces, pairs: wp.array, distance: float, *, boxes
         pairs: (n,) vec2i of triangles.
         boxes: compare the boxes of the features before their distance; the answer is the same.
     """
-    found = None if boxes else engine_of(surfaces.device).near_owned(surfaces, pairs, distance)
-    if found is not None:
-        return found
     inputs = [pairs, triangle_features(surfaces, distance, boxes)]
     return collect(_near_features, len(pairs), inputs, wp.int64, device=surfaces.device, grain=GRAIN)
 

@@ -7,6 +7,7 @@ Kernels see one record per body, `AnalyticShape`; what it means is told by `plac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -73,6 +74,19 @@ class Analytic:
         chosen = np.atleast_1d(np.arange(len(self))[rows])
         records = self.records if len(self.records) == 1 else read_only(self.records[chosen])
         return self._with(records=records, poses=read_only(to_numpy(self.poses, "poses")[chosen]))
+
+    @staticmethod
+    def joined(parts: Sequence[Analytic]) -> Analytic:
+        """Bodies of one kind, each as it is in its own frame, as one batch; hulls must be copies of one."""
+        first = parts[0]
+        if any(part.kind != first.kind or part.hull is not first.hull for part in parts):
+            raise InputError("bodies of different kinds, or of different hulls, are not one batch")
+        ends = np.cumsum([0, *map(len, parts)])
+        records = np.zeros(ends[-1], AnalyticShape.numpy_dtype())  # whose layout is not what NumPy would join to
+        for part, begin, end in zip(parts, ends, ends[1:], strict=False):
+            records[begin:end] = part.records
+        poses = read_only(np.tile(np.eye(4), (len(records), 1, 1)))
+        return first._with(records=read_only(records), poses=poses, _placed=False)
 
     def at(self, poses: Arrays) -> Self:
         """The bodies moved by rigid poses, shape (4, 4) or (n, 4, 4).

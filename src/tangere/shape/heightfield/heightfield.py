@@ -237,7 +237,7 @@ class Heightfield:
 
     @cached_property
     def elements(self) -> np.ndarray:
-        """(rows, columns) uint8: RECTANGLE where a cell is planar and level along x or y, TRIANGLES, or HOLE."""
+        """Cells, (rows, columns) uint8, RECTANGLE where they are planar and level along x or y, TRIANGLES, or HOLE."""
         h = self.heights.astype(np.float64)
         h0, h1, h2, h3 = h[:-1, :-1], h[:-1, 1:], h[1:, :-1], h[1:, 1:]
         planar = np.abs(h0 + h3 - h1 - h2) <= self.flatness

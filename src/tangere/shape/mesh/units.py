@@ -73,7 +73,7 @@ def named_unit(name: str) -> LengthUnit:
     """The unit that goes by this name: "m", "mm", "cm", "um", "km", "inch", "ft", or written out."""
     found = _BY_NAME.get(name.strip().lower()) if isinstance(name, str) else None
     if found is None:
-        known = ", ".join(names[0] if names[0] not in ("in", "ft") else names[1] for names in _UNITS)
+        known = ", ".join(names[0] if names[0] != "in" else names[1] for names in _UNITS)
         raise InputError(f"units must be one of {known}, not {described(name)}")
     return found
 

@@ -1,8 +1,9 @@
 """Robots from URDF files."""
 
-from tangere.shape.robot.robot import Joint, Robot
+from tangere.shape.robot.robot import Inertial, Joint, Robot
 
 __all__ = [
+    "Inertial",
     "Joint",
     "Robot",
 ]

@@ -34,6 +34,7 @@ class Joint:
     follows: str  #: the joint whose value counts: itself, or the one it mimics
     factor: float = 1.0
     offset: float = 0.0
+    limits: tuple[float, float] = (-np.inf, np.inf)  #: least and largest value [rad or m]
 
     def between(self, start: float, end: float) -> Rigid:
         """The motion of the link in its parent's frame while the value goes from `start` to `end` [rad or m]."""
@@ -49,6 +50,15 @@ class Joint:
         return Twist(turned, np.zeros(3), along * (last - begin))
 
 
+@dataclass(frozen=True, eq=False)
+class Inertial:
+    """What a link weighs, as its file says."""
+
+    mass: float  #: [kg]
+    centre: np.ndarray  #: (3,) of mass, in the link's frame [m]
+    inertia: np.ndarray  #: (3, 3) about it, along the link's axes [kg m^2]
+
+
 @dataclass(frozen=True, repr=False)
 class Robot:
     """Links in a tree, each with the joint that moves it, in an order where parents come first."""
@@ -58,6 +68,7 @@ class Robot:
     parents: tuple[int, ...]  #: of each link, -1 for the world
     joints: tuple[Joint, ...]  #: of each link
     shapes: tuple[Mesh | None, ...]  #: of each link, None where it has no body
+    inertials: tuple[Inertial | None, ...] = ()  #: of each link, None where the file says none
 
     def __repr__(self) -> str:
         return f"Robot({self.name!r}, {len(self.links)} links, {len(self.joint_names)} joints that move)"

@@ -26,7 +26,7 @@ import numpy as np
 from tangere.runtime import InputError, UnsupportedError, needs_extra, positive
 from tangere.shape import generate
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.robot.robot import Joint, Robot
+from tangere.shape.robot.robot import Inertial, Joint, Robot
 
 #: Sides of a cylinder, and triangles of a ball: at most 1 % and 2 % larger than the round shape.
 SIDES, BALL = 24, 1280
@@ -119,6 +119,7 @@ def _read(path: Path, yourdfpy: Any) -> Robot:
         parents=tuple(number[above[name].parent] if name in above else -1 for name in number),
         joints=tuple(followed[above[name].name] if name in above else _ground(name) for name in number),
         shapes=tuple(_shape(link, path, yourdfpy) for link in ordered),
+        inertials=tuple(_inertial(link) for link in ordered),
     )
 
 
@@ -178,13 +179,34 @@ def _joint(joint: Any, path: Path) -> Joint:
     if not length > 0.0 and joint.type != "fixed":
         raise InputError(f"Robot {path.name!r}: the axis of joint {joint.name!r} has no direction")
     axis = axis / (length or 1.0)
-    mimic = joint.mimic
+    mimic, limits = joint.mimic, _limits(joint, path)
     if mimic is None:
-        return Joint(joint.name, kinds[joint.type], origin, axis, joint.name)
+        return Joint(joint.name, kinds[joint.type], origin, axis, joint.name, limits=limits)
     if mimic.joint == joint.name:
         raise InputError(f"Robot {path.name!r}: joint {joint.name!r} mimics itself")
     factor = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
-    return Joint(joint.name, kinds[joint.type], origin, axis, mimic.joint, factor, float(mimic.offset or 0.0))
+    return Joint(joint.name, kinds[joint.type], origin, axis, mimic.joint, factor, float(mimic.offset or 0.0), limits)
+
+
+def _limits(joint: Any, path: Path) -> tuple[float, float]:
+    """The range of a joint's value; of a bound that is not told there is none."""
+    if joint.limit is None or joint.type not in ("revolute", "prismatic"):
+        return -np.inf, np.inf
+    lower = -np.inf if joint.limit.lower is None else float(joint.limit.lower)
+    upper = np.inf if joint.limit.upper is None else float(joint.limit.upper)
+    if not lower <= upper:
+        raise InputError(f"Robot {path.name!r}: joint {joint.name!r} has limits from {lower:g} to {upper:g}")
+    return lower, upper
+
+
+def _inertial(link: Any) -> Inertial | None:
+    """What a link weighs; None where the file does not say, or says nothing."""
+    told = link.inertial
+    if told is None or told.mass is None or told.inertia is None:
+        return None
+    pose = np.eye(4) if told.origin is None else np.array(told.origin, float)
+    inertia = pose[:3, :3] @ np.array(told.inertia, float).reshape(3, 3) @ pose[:3, :3].T
+    return Inertial(float(told.mass), pose[:3, 3].copy(), inertia)
 
 
 def _shape(link: Any, path: Path, yourdfpy: Any) -> Mesh | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracles.mesh_contacts import corners_at, names
+from oracles.mesh_contacts import corners_at, edge_pierces_face, names
 from tangere.motion import Linear
 from tangere.query.contacts import Kind, Status
 from tangere.query.first_contact import all_contacts, candidates, first_contact
-from tangere.query.first_contact.primitives.narrow_phase.exact import decide, edge_pierces_face
+from tangere.query.first_contact.primitives.narrow_phase.exact import decide
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 

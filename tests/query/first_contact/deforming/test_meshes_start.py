@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from oracles.families.moving_meshes import FAMILIES, grid, scene, tetrahedron
-from oracles.mesh_contacts import edges_of, overlaps, touching
+from oracles.mesh_contacts import edge_pierces_face, edges_of, overlaps, touching
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts, Kind, Status
 from tangere.query.first_contact import all_contacts, first_contact
-from tangere.query.first_contact.primitives.narrow_phase.exact import edge_pierces_face
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 

@@ -17,14 +17,13 @@ from oracles import flint_ccd
 from oracles.families.feature_queries import FAMILIES
 from oracles.families.sample_queries import read_families
 from oracles.fraction_ccd import hulls_meet, touching_at
+from oracles.mesh_contacts import edge_pierces_face, triangles_intersect
 from tangere.geometry.polynomials import roots_in_unit_interval
 from tangere.query.contacts import Kind
 from tangere.query.first_contact.primitives.narrow_phase.exact import (
     ExactContact,
     decide,
     decide_many,
-    edge_pierces_face,
-    triangles_intersect,
 )
 from tangere.runtime import InputError
 

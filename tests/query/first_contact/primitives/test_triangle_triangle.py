@@ -10,9 +10,9 @@ import pytest
 import tangere as tg
 from oracles.distances import feature_distance
 from oracles.fraction_ccd import hulls_meet
+from oracles.mesh_contacts import triangles_intersect
 from tangere.query.contacts import Kind, Status
 from tangere.query.first_contact import FirstContacts, edge_edge, triangle_triangle, vertex_face
-from tangere.query.first_contact.primitives.narrow_phase.exact import triangles_intersect
 from tangere.runtime import InputError
 
 FACE = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]

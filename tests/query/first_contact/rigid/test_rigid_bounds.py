@@ -73,19 +73,17 @@ def stepped(
     times: wp.array[wp.float64],
 ):
     i = first + wp.tid()
-    query = arrays.queries[i]
-    pair = mutated(pair_of(query, arrays), mutant)
+    arrays.pairs[i] = mutated(pair_of(arrays.queries[i], arrays), mutant)
+    pairs = arrays.pairs
     zero = wp.float64(0.0)
     one = wp.float64(1.0)
     if boxes:
-        now = relative_at(query, pair, arrays.motions, zero)
-        times[i] = conservative_advance(
-            query, pair, arrays.motions, arrays.nodes_a[i], arrays.nodes_b[i], now, zero, one, counters, i
-        )
+        now = relative_at(arrays, i, zero)
+        times[i] = conservative_advance(arrays, i, arrays.nodes_a[i], arrays.nodes_b[i], now, zero, one, counters, i)
     else:
-        a = corners_of(arrays.corners_a, i, pair.bounds_a.pivot)
-        b = corners_of(arrays.corners_b, i, pair.bounds_b.pivot)
-        times[i] = leaf_time(query, pair, arrays.motions, a, b, zero, one).time
+        a = corners_of(arrays.corners_a, i, pairs[i].bounds_a.pivot)
+        b = corners_of(arrays.corners_b, i, pairs[i].bounds_b.pivot)
+        times[i] = leaf_time(arrays, i, a, b, zero, one).time
 
 
 @wp.kernel
@@ -103,8 +101,7 @@ def stepped_lanes(
 ):
     """One box against the four of its node; of b's four the boxes are those of the next pairs."""
     i = first + wp.tid()
-    query = arrays.queries[i]
-    pair = mutated(pair_of(query, arrays), mutant)
+    pair = mutated(pair_of(arrays.queries[i], arrays), mutant)
     arrays.pairs[i] = pair
     base = i * wp.static(BODIES + 6)
     zero = wp.float64(0.0)
@@ -113,7 +110,7 @@ def stepped_lanes(
     if pair.steady:
         place_steady_bodies(arrays.pairs, i, zero, scratch, base)
     else:
-        place_bodies(relative_at(query, pair, arrays.motions, zero), scratch, base)
+        place_bodies(relative_at(arrays, i, zero), scratch, base)
     straight = pair.steady and not pair.steady_a.bends and not pair.steady_b.bends
     lanes = base + wp.static(BODIES)
     advance_lanes(
@@ -176,6 +173,7 @@ class Pairs:
         arrays.motions = wp.array(records, dtype=RigidMotion, device=cpu)
         arrays.nodes_a, arrays.nodes_b = trees
         arrays.corners_a, arrays.corners_b = points
+        arrays.pairs = wp.zeros(self.count, dtype=Pair, device=cpu)
         self.arrays = arrays
         launch(
             stepped,
@@ -196,7 +194,6 @@ class Pairs:
             axes = four["axes"].reshape(self.count, 4, 9)
             rows = np.concatenate([four["centre"], four["half"], axes, four["radius"][..., None]], axis=2)
             wide.append(wp.array(np.ascontiguousarray(rows.transpose(0, 2, 1)).ravel(), dtype=wp.float32, device=cpu))
-        self.arrays.pairs = wp.zeros(self.count, dtype=Pair, device=cpu)
         out = np.zeros((self.count, 4))
         children = wp.full(4 * self.count, -1, dtype=wp.int32, device=cpu)
         scratch = wp.zeros(self.count * (BODIES + 6), dtype=wp.uint64, device=cpu)
@@ -278,6 +275,7 @@ def placed_boxes(boxes: np.ndarray, poses: np.ndarray) -> tuple[np.ndarray, np.n
 #: Every kind against rest, and mixed kinds that both move.
 MIXTURES = [(kind, "rest") for kind in KINDS if kind != "rest"]
 MIXTURES += [("rest", "twist"), ("twist", "twist"), ("screw", "cosine screw"), ("tan screw", "screw")]
+MIXTURES += [("twist", "cosine screw"), ("cosine screw", "tan screw")]
 
 
 @pytest.mark.parametrize("boxes", [True, False], ids=["boxes", "triangles"])
@@ -303,7 +301,8 @@ def test_mutants_of_the_bound_are_found_out(rng, boxes, mutant):
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize(("kind_a", "kind_b"), MIXTURES)
 def test_none_of_four_boxes_comes_nearer_before_its_promised_time(rng, effort, swapped, kind_a, kind_b):
-    pairs = Pairs(rng, effort(200), kind_a, kind_b)
+    # On the smooth clock angular speeds are not the largest ones: a bound that took them so failed once in 120 pairs.
+    pairs = Pairs(rng, effort(800 if "cosine screw" in kind_b else 200), kind_a, kind_b)
     assert pairs.violations_of_lanes(RIGHT, effort(40), swapped) == 0
 
 
@@ -335,7 +334,8 @@ def test_four_boxes_get_about_as_far_as_one_by_one(rng, effort, swapped, kind_a,
 @pytest.mark.slow
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize(
-    ("kind_a", "kind_b"), [("rest", "twist"), ("twist", "rest"), ("screw", "twist"), ("rest", "screw")]
+    ("kind_a", "kind_b"),
+    [("rest", "twist"), ("twist", "rest"), ("screw", "twist"), ("rest", "screw"), ("twist", "cosine screw")],
 )
 def test_none_of_four_boxes_comes_nearer_at_a_thousand_times_for_thousands(rng, effort, swapped, kind_a, kind_b):
     pairs = Pairs(rng, effort(2000), kind_a, kind_b)

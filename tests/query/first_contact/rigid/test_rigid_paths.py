@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from bench.shapes.traps import comb_plates
 from oracles.families.rigid_scenes import at, shape
 from oracles.rigid_distances import closest_approach, mesh_distances
 from tangere.motion import Chain, Path, Rest, Twist
 from tangere.query.contacts import Status
 from tangere.query.first_contact.rigid import first_contact_along_path, rigid_first_contact
+from tangere.query.path_check import check_path
 from tangere.runtime import InputError
 from tangere.shape import generate
 
@@ -63,3 +65,16 @@ def test_the_links_of_a_six_link_chain_touch_obstacles_when_sampling_says_so(rng
     assert touched > 0
     with pytest.raises(InputError, match="form a loop"):
         Chain(joints, [5, 0, 1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("name", ["peg", "combs"])
+def test_parts_that_slide_flat_into_each_other_touch_by_the_time_that_is_called_certain(name):
+    """Such landings have a time by which contact is certain: it is true by brute force, and shows in clearances."""
+    task = generate.peg_hole(triangles=512) if name == "peg" else comb_plates(3)
+    path = Path(task.touching_path)
+    found = check_path(task.part, task.fixed, path, instants=2, device="cpu")
+    assert found.time < found.time_upper < found.time + 1e-3
+    at = path.pose(np.array([found.time, found.time_upper]))
+    near, touching = mesh_distances(task.part, task.fixed, at, np.eye(4))
+    assert touching == 0.0 < near <= 1e-6 * max(task.part.extent, task.fixed.extent) * (1.0 + 1e-9)
+    assert found.time_upper in found.clearance.time

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from oracles.families.rigid_scenes import FAMILIES, at, scene, shape
+from oracles.families.rigid_scenes import FAMILIES, at, random_motion, scene, shape
 from oracles.rigid_distances import mesh_distances
 from tangere.motion import Twist
 from tangere.query.contacts import Kind, Status
@@ -198,3 +198,16 @@ def test_the_limit_of_certainty_is_found_where_faces_land_flat(rng):
         assert found.time[0] == pytest.approx((3.0 - 0.75) / 3.0, abs=1e-5)
         assert found.time[0] < found.time_upper[0] < found.time[0] + 1e-4
         assert intersects(cube.at(motion[0].pose(found.time_upper[0])), wall, device="cpu")
+
+
+def test_a_batch_of_another_size_has_the_same_bits(rng):
+    """Batches keep room for more: what was asked before must not show."""
+    ball, ring = shape("block"), generate.torus(576)
+    motion = random_motion("twist", rng, 21)
+    all_of_them = rigid_first_contacts(ring.moving(motion), ball, device="cpu")
+    assert all_of_them.hit.any()
+    for count in (17, 21, 1, 18, 20):
+        some = rigid_first_contacts(ring.moving(motion[:count]), ball, device="cpu")
+        assert len(some) == count
+        for name in ("time", "time_upper", "status", "point_a", "normal", "weights", "kind"):
+            assert getattr(some, name).tobytes() == getattr(all_of_them, name)[:count].tobytes(), name

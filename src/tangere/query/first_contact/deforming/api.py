@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.deforming import FittedMesh, Step
+from tangere.broad_phase.deforming import FittedMesh, Step, keep_all
 from tangere.query.contacts.record import Contacts, Kind, Status
-from tangere.query.first_contact.deforming.culling import every_candidate, separating_plane_filter
+from tangere.query.first_contact.deforming.culling import separating_plane_filter
 from tangere.query.first_contact.deforming.details import Hits, contacts_of
 from tangere.query.first_contact.deforming.feature_searches import every_pair, feature_pair_searches
 from tangere.query.first_contact.deforming.initial_overlap import first_overlap, starts_nearer
@@ -120,7 +120,7 @@ def deforming_candidates(
         bodies = step.fitted(1.0, 0.5 * accuracy.separation)
         tables = {}
         for search in feature_pair_searches(bodies):
-            found = search.pairs(step, every_candidate, 1.0, accuracy.separation, False)
+            found = search.pairs(step, keep_all, 1.0, accuracy.separation, False)
             tables[search.vertex_on, search.features.kind] = _sorted_rows(search.queries(step, found)[0].numpy())
         return Candidates(
             vertex_face=tables[0, Kind.VERTEX_FACE],
@@ -139,7 +139,7 @@ def _search(
             survivors = every_pair(search, step.device)
         else:
             keep = (
-                every_candidate
+                keep_all
                 if accuracy.mode == "published"
                 else separating_plane_filter(search.features, accuracy.separation > 0.0)
             )

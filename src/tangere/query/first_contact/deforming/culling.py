@@ -14,6 +14,7 @@ from functools import cache
 
 import warp as wp
 
+from tangere.broad_phase.deforming import SearchedItems
 from tangere.geometry.polynomials import (
     at,
     coplanarity,
@@ -22,7 +23,6 @@ from tangere.geometry.polynomials import (
     real,
     restricted_from_zero,
     sign_of,
-    vec,
 )
 from tangere.query.contacts.record import Kind
 from tangere.query.first_contact.primitives.narrow_phase.features import (
@@ -47,22 +47,6 @@ def edge_edge_corners(items_a: wp.array2d[int], i: int, base_a: int, items_b: wp
     return wp.vec4i(items_a[i, 0] + base_a, items_a[i, 1] + base_a, items_b[j, 0] + base_b, items_b[j, 1] + base_b)
 
 
-@wp.func
-def every_candidate(
-    items_a: wp.array2d[int],
-    i: int,
-    base_a: int,
-    items_b: wp.array2d[int],
-    j: int,
-    base_b: int,
-    start: wp.array[vec],
-    end: wp.array[vec],
-    until: real,
-    margin: real,
-) -> bool:
-    return True
-
-
 @cache
 def separating_plane_filter(features: FeaturePairKind, separated: bool) -> wp.Function:
     """Keeps the pairs that are not certified apart (by more than the separation) until `until`."""
@@ -70,20 +54,9 @@ def separating_plane_filter(features: FeaturePairKind, separated: bool) -> wp.Fu
     apart = apart_filter(features, separated)
 
     @wp.func
-    def keep(
-        items_a: wp.array2d[int],
-        i: int,
-        base_a: int,
-        items_b: wp.array2d[int],
-        j: int,
-        base_b: int,
-        start: wp.array[vec],
-        end: wp.array[vec],
-        until: real,
-        margin: real,
-    ) -> bool:
-        k = corners(items_a, i, base_a, items_b, j, base_b)
-        return not apart(points_of(start, end, k), until, margin)
+    def keep(search: SearchedItems, i: int, j: int) -> bool:
+        k = corners(search.items_a, i, search.base_a, search.items_b, j, search.base_b)
+        return not apart(points_of(search.start, search.end, k), search.until, search.margin)
 
     return keep
 
@@ -97,20 +70,10 @@ def start_overlap_filter() -> wp.Function:
     apart = apart_filter(VERTEX_FACE, False)
 
     @wp.func
-    def may_overlap(
-        items_a: wp.array2d[int],
-        i: int,
-        base_a: int,
-        items_b: wp.array2d[int],
-        j: int,
-        base_b: int,
-        start: wp.array[vec],
-        end: wp.array[vec],
-        until: real,
-        margin: real,
-    ) -> bool:
-        p = points_of(start, start, vertex_face_corners(items_a, i, base_a, items_b, j, base_b))
-        p.y0 = start[items_a[i, 1] + base_a]
+    def may_overlap(search: SearchedItems, i: int, j: int) -> bool:
+        k = vertex_face_corners(search.items_a, i, search.base_a, search.items_b, j, search.base_b)
+        p = points_of(search.start, search.start, k)
+        p.y0 = search.start[search.items_a[i, 1] + search.base_a]
         return not apart(p, real(1.0), real(0.0))
 
     return may_overlap

@@ -12,8 +12,7 @@ Known as: interval bisection, continuous collision detection by interval arithme
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,6 @@ from tangere.query.first_contact.deforming.initial_overlap import first_overlap
 from tangere.query.first_contact.mixed.details import contacts_at
 from tangere.query.first_contact.mixed.motion_chain import MotionRow, last_span, point_bounds_over
 from tangere.query.first_contact.mixed.narrow_phase import ALL_FEATURES, MovingCorners, Precision, first_touch
-from tangere.query.first_contact.mixed.options import BisectionOptions, IntervalCounters
-from tangere.query.first_contact.mixed.result import IntervalContacts
 from tangere.query.first_contact.options import Start, check_start
 from tangere.query.first_contact.result import FirstContact
 from tangere.runtime import (
@@ -40,6 +37,7 @@ from tangere.runtime import (
     choose_device,
     collect,
     launch,
+    positive,
     reserve_slots,
     using_threads,
 )
@@ -58,6 +56,8 @@ SAMPLE = 64
 #: … at first of those that take no more intervals than this: faces that slide in their common plane take all there are,
 #: most of them after the contact.
 QUICK = 256
+#: Beyond so many intervals a pair of triangles counts as touching.
+MOST_INTERVALS = 100_000
 ZERO = wp.constant(wp.float64(0.0))
 
 
@@ -86,40 +86,35 @@ def mixed_first_contact(
         overlap = first_overlap(Step.of([a.at(0.0), b.at(0.0)], device))
         if overlap is not None:
             return FirstContact(0.0, 0.0, Status.START, overlap)
-    found = first_contact_by_bounds(a, b, BisectionOptions(tolerance=tolerance), device=device, threads=threads)
-    status = Status(int(found.status[0]))
-    if start == "checked" and status == Status.START:
-        status = Status.CONTACT  # within tolerance at t = 0, but it was just decided that nothing meets there
-    return FirstContact(float(found.time[0]), np.inf, status, found.contacts)
+    found = first_contact_by_bounds(a, b, tolerance=tolerance, device=device, threads=threads)
+    if start == "checked" and found.status == Status.START:
+        # Within tolerance at t = 0, but it was just decided that nothing meets there.
+        return replace(found, status=Status.CONTACT)
+    return found
 
 
 def first_contact_by_bounds(
     a: Mesh | Moving,
     b: Mesh | Moving,
-    options: BisectionOptions | None = None,
     *,
+    tolerance: float | None = None,
     device: str | wp.Device | None = None,
     threads: int | None = None,
-) -> IntervalContacts:
+) -> FirstContact:
     """First contact of two meshes, each at rest, in `Linear` motion, or in one rigid motion (or on a link of a chain).
 
     Args:
         a, b: the meshes.
-        options: tolerances and membership.
+        tolerance: how far points may go in the interval that is reported [m]; None means 1e-6 of the size of both.
         device: where to compute; None means CUDA if present.
         threads: CPU threads.
-
-    Returns:
-        One query's answer, with counters of elementary tests and intervals.
     """
-    options = options or BisectionOptions()
     device = choose_device(device)
-    began = time.perf_counter()
     with using_threads(threads):
         sides = [_Side.of(body, name, device) for body, name in ((a, "a"), (b, "b"))]
         extent = sum(side.mesh.extent for side in sides)
-        found, hit, counters = _search(sides, options.precision(extent), device)
-    seconds = time.perf_counter() - began
+        space = 1e-6 * extent if tolerance is None else positive(tolerance, "tolerance")
+        found, hit, _ = _search(sides, _precision(space, MOST_INTERVALS), device)
     contacts = Contacts()
     if np.isfinite(found):
         corners = [side.placed(found)[side.mesh.faces[hit[k]]][None] for k, side in enumerate(sides)]
@@ -127,9 +122,13 @@ def first_contact_by_bounds(
             sides[0].mesh, corners[0], sides[1].mesh, corners[1], np.zeros(1, np.int32), np.array([found]), hit[None]
         )
     status = Status.FREE if np.isinf(found) else Status.CONTACT if found > 0.0 else Status.START
-    return IntervalContacts(
-        np.array([found]), np.array([status], np.uint8), hit[None, :2], hit[None, 2], contacts, counters, seconds
-    )
+    return FirstContact(found, np.inf, status, contacts)
+
+
+def _precision(space: float, most: int) -> Any:
+    precision: Any = Precision()
+    precision.space, precision.time, precision.most = space, 1.0, most
+    return precision
 
 
 @dataclass(frozen=True)
@@ -190,30 +189,25 @@ def _tree(mesh: Mesh, place: wp.Device) -> tuple[wp.array, wp.array, wp.array]:
     return cache[key]
 
 
-def _search(sides: list[_Side], precision: Any, place: wp.Device) -> tuple[float, np.ndarray, IntervalCounters]:
+def _search(sides: list[_Side], precision: Any, place: wp.Device) -> tuple[float, np.ndarray, int]:
+    """When triangles first meet (inf: never), which two and with what feature, and how many intervals that took."""
     a, b = sides
     few = max(FEW_PAIRS, int(FEW_PART * (len(a.mesh.faces) + len(b.mesh.faces))))
-    waiting, lower, tests, intervals, boxes = [1.0], 0.0, 0, 0, 0
+    waiting, lower, intervals = [1.0], 0.0, 0
     while waiting:
         upper = waiting[-1]
         inputs = [a.leaves, a.boxes(lower, upper), b.nodes, b.skip, b.boxes(lower, upper)]
         pairs = collect(_meeting, len(a.leaves), inputs, wp.vec2i, device=place, grain=256)
-        boxes += 1
         if len(pairs) > few and upper - lower > SHORTEST_INTERVAL:
             waiting.append(0.5 * (lower + upper))
             continue
         found, hit, used = _touch(a, b, pairs, lower, upper, precision, place)
-        tests, intervals = tests + len(pairs), intervals + used
+        intervals += used
         if np.isfinite(found):
-            break
+            return found, hit, intervals
         waiting.pop()
         lower = upper
-    else:
-        found, hit = np.inf, np.full(3, -1)
-    counters = IntervalCounters(
-        edge_edge=9 * tests, vertex_face=3 * tests, face_vertex=3 * tests, leaf_intervals=intervals, box_intervals=boxes
-    )
-    return found, hit, counters
+    return np.inf, np.full(3, -1), intervals
 
 
 def _touch(a: _Side, b: _Side, pairs: wp.array, t0: float, t1: float, precision: Any, place: wp.Device):
@@ -227,7 +221,7 @@ def _touch(a: _Side, b: _Side, pairs: wp.array, t0: float, t1: float, precision:
 
     def search(stride: int, until: float, quick: bool = False) -> float:
         """Every so many pairs; the time of the first contact so far."""
-        limits = _limited(precision, QUICK) if quick else precision
+        limits = _precision(precision.space, QUICK) if quick else precision
         inputs = [a.points, b.points, pairs, stride, t0, until, limits, int(quick)]
         launch(_touch_pairs, -(-count // stride), inputs, [times, features, used], device=place, grain=16)
         return min(t1, float(times.numpy().min()))
@@ -241,14 +235,6 @@ def _touch(a: _Side, b: _Side, pairs: wp.array, t0: float, t1: float, precision:
     best = int(np.lexsort((pair[:, 1], pair[:, 0], time_of))[0])
     hit = np.array([pair[best, 0], pair[best, 1], features.numpy()[best]])
     return float(time_of[best]), hit, int(used.numpy().sum())
-
-
-def _limited(precision: Any, most: int) -> Any:
-    """The same precision with fewer intervals."""
-    limited: Any = Precision()
-    limited.space, limited.time, limited.membership = precision.space, precision.time, precision.membership
-    limited.most = min(most, precision.most)
-    return limited
 
 
 @wp.struct

@@ -5,13 +5,15 @@ Method: a feature pair can touch during an interval only if its swept boxes meet
         edges and normals turn rigidly and are bounded as vectors. Intervals are halved, left half first, until no point
         moves more than the space tolerance in them; all fifteen pairs share the bounds of the six vertices.
         The tests are those of Redon 2002, section 3.3.2.
-Sound:  with `SOUND_MEMBERSHIP` a last interval is dropped only if the distance at its start is more than its points can
-        move in it; so the time is never late, and the gap there is at most the tolerance. `PRINTED_MEMBERSHIP` asks
-        whether the meeting point lies in both features at the start of the interval, as the thesis does, and can miss.
+Sound:  a last interval is dropped only if the distance at its start is more than its points can move in it; so the time
+        is never late, and the gap there is at most the tolerance. What decides of last intervals can be exchanged: the
+        thesis asks another question, and can miss (`published.redon_intervals`).
 Known as: interval-based continuous collision detection (Snyder 1992; Redon, Kheddar and Coquillart 2002).
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 import warp as wp
 
@@ -30,8 +32,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-SOUND_MEMBERSHIP = wp.constant(0)
-PRINTED_MEMBERSHIP = wp.constant(1)
 #: Features as bits: 3i + j edge i of a with edge j of b; 9 + i vertex i of a with face b; 12 + j face a with vertex j.
 ALL_FEATURES = wp.constant((1 << 15) - 1)
 FEATURES = 15
@@ -49,11 +49,10 @@ ONE = wp.constant(wp.float64(1.0))
 
 @wp.struct
 class Precision:
-    """Where bisection ends: in space [m] and in time; how membership is decided; how many intervals at most."""
+    """Where bisection ends: in space [m] and in time; how many intervals at most."""
 
     space: wp.float64
     time: wp.float64
-    membership: int
     most: int
 
 
@@ -90,57 +89,115 @@ class MovingTriangle:
     way: wp.float64
 
 
-@wp.func
-def first_touch(
-    corners_a: MovingCorners,
-    corners_b: MovingCorners,
-    features: int,
-    t0: wp.float64,
-    t1: wp.float64,
-    precision: Precision,
-) -> IntervalTouch:
-    """The earliest contact in [t0, t1] among the given feature pairs.
+@cache
+def first_touch_by(edges_meet: wp.Function, face_meets: wp.Function) -> wp.Function:
+    """The search, with what decides of last intervals: (p0, p1, q0, q1, reach) of edges, (v, a, b, c, reach) else."""
 
-    When the number of intervals reaches its limit, what is left counts as touching.
-    """
-    touch = IntervalTouch()
-    touch.time = INFINITE
-    touch.feature = -1
-    touch.intervals = 0
-    waiting = Waiting()
-    masks = Masks()
-    waiting[0] = t1
-    masks[0] = features
-    pending = int(1)
-    lower = t0 + ZERO
-    while pending > 0:
-        upper = waiting[pending - 1]
-        mask = masks[pending - 1]
-        touch.intervals += 1
-        a = _during(corners_a, lower, upper)
-        b = _during(corners_b, lower, upper)
-        if boxes_apart(a.hull, b.hull, ZERO):
-            mask = 0
-        else:
-            mask = _possible(a, b, mask)
-        done = upper - lower <= SHORTEST or (a.way + b.way <= precision.space and upper - lower <= precision.time)
-        if mask == 0:
-            pending -= 1
-            lower = upper
-        elif done or touch.intervals >= precision.most:
-            found = _member(corners_a, corners_b, mask, lower, a.way + b.way, precision)
-            if found >= 0:
-                touch.time = lower
-                touch.feature = found
-                return touch
-            pending -= 1
-            lower = upper
-        else:
-            masks[pending - 1] = mask
-            waiting[pending] = HALF * (lower + upper)
-            masks[pending] = mask
-            pending += 1
-    return touch
+    @wp.func
+    def member(corners_a: MovingCorners, corners_b: MovingCorners, mask: int, t: wp.float64, way: wp.float64) -> int:
+        """The first feature of the mask whose parts meet, -1 if none."""
+        a = _now(corners_a, t)
+        b = _now(corners_b, t)
+        size = ZERO + ZERO
+        for i in range(3):
+            size = wp.max(size, wp.length(a[i]) + wp.length(b[i]))
+        reach = way + ROUNDING * size
+        feature = int(0)
+        while feature < FEATURES:
+            if (mask & (1 << feature)) != 0:
+                inside = bool(False)
+                if feature < 9:
+                    i = feature / 3
+                    j = feature % 3
+                    p0 = a[i]
+                    p1 = a[(i + 1) % 3]
+                    q0 = b[j]
+                    q1 = b[(j + 1) % 3]
+                    inside = edges_meet(p0, p1, q0, q1, reach)
+                else:
+                    v = a[0]
+                    c0 = b[0]
+                    c1 = b[1]
+                    c2 = b[2]
+                    if feature < 12:
+                        v = a[feature - 9]
+                    else:
+                        v = b[feature - 12]
+                        c0 = a[0]
+                        c1 = a[1]
+                        c2 = a[2]
+                    inside = face_meets(v, c0, c1, c2, reach)
+                if inside:
+                    return feature
+            feature += 1
+        return -1
+
+    @wp.func
+    def first_touch(
+        corners_a: MovingCorners,
+        corners_b: MovingCorners,
+        features: int,
+        t0: wp.float64,
+        t1: wp.float64,
+        precision: Precision,
+    ) -> IntervalTouch:
+        """The earliest contact in [t0, t1] among the given feature pairs.
+
+        When the number of intervals reaches its limit, what is left counts as touching.
+        """
+        touch = IntervalTouch()
+        touch.time = INFINITE
+        touch.feature = -1
+        touch.intervals = 0
+        waiting = Waiting()
+        masks = Masks()
+        waiting[0] = t1
+        masks[0] = features
+        pending = int(1)
+        lower = t0 + ZERO
+        while pending > 0:
+            upper = waiting[pending - 1]
+            mask = masks[pending - 1]
+            touch.intervals += 1
+            a = _during(corners_a, lower, upper)
+            b = _during(corners_b, lower, upper)
+            if boxes_apart(a.hull, b.hull, ZERO):
+                mask = 0
+            else:
+                mask = _possible(a, b, mask)
+            done = upper - lower <= SHORTEST or (a.way + b.way <= precision.space and upper - lower <= precision.time)
+            if mask == 0:
+                pending -= 1
+                lower = upper
+            elif done or touch.intervals >= precision.most:
+                found = member(corners_a, corners_b, mask, lower, a.way + b.way)
+                if found >= 0:
+                    touch.time = lower
+                    touch.feature = found
+                    return touch
+                pending -= 1
+                lower = upper
+            else:
+                masks[pending - 1] = mask
+                waiting[pending] = HALF * (lower + upper)
+                masks[pending] = mask
+                pending += 1
+        return touch
+
+    return first_touch
+
+
+@wp.func
+def _edges_within(p0: wp.vec3d, p1: wp.vec3d, q0: wp.vec3d, q1: wp.vec3d, reach: wp.float64) -> bool:
+    return not (segments_distance(p0, p1, q0, q1) > reach)
+
+
+@wp.func
+def _face_within(v: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, reach: wp.float64) -> bool:
+    return not (triangle_distance(v, a, b, c) > reach)
+
+
+first_touch = first_touch_by(_edges_within, _face_within)
 
 
 @wp.func
@@ -254,76 +311,6 @@ def _possible(a: MovingTriangle, b: MovingTriangle, mask: int) -> int:
                 left = left | (1 << feature)
         feature += 1
     return left
-
-
-@wp.func
-def _member(
-    corners_a: MovingCorners, corners_b: MovingCorners, mask: int, t: wp.float64, way: wp.float64, precision: Precision
-) -> int:
-    """The first feature of the mask whose meeting point lies in both its parts, -1 if none."""
-    a = _now(corners_a, t)
-    b = _now(corners_b, t)
-    size = ZERO + ZERO
-    for i in range(3):
-        size = wp.max(size, wp.length(a[i]) + wp.length(b[i]))
-    reach = way + ROUNDING * size
-    feature = int(0)
-    while feature < FEATURES:
-        if (mask & (1 << feature)) != 0:
-            inside = bool(False)
-            if feature < 9:
-                i = feature / 3
-                j = feature % 3
-                p0 = a[i]
-                p1 = a[(i + 1) % 3]
-                q0 = b[j]
-                q1 = b[(j + 1) % 3]
-                if precision.membership == PRINTED_MEMBERSHIP:
-                    inside = _lines_meet_inside(p0, p1, q0, q1)
-                else:
-                    inside = not (segments_distance(p0, p1, q0, q1) > reach)
-            else:
-                v = a[0]
-                c0 = b[0]
-                c1 = b[1]
-                c2 = b[2]
-                if feature < 12:
-                    v = a[feature - 9]
-                else:
-                    v = b[feature - 12]
-                    c0 = a[0]
-                    c1 = a[1]
-                    c2 = a[2]
-                if precision.membership == PRINTED_MEMBERSHIP:
-                    inside = _projects_inside(v, c0, c1, c2)
-                else:
-                    inside = not (triangle_distance(v, c0, c1, c2) > reach)
-            if inside:
-                return feature
-        feature += 1
-    return -1
-
-
-@wp.func
-def _lines_meet_inside(p0: wp.vec3d, p1: wp.vec3d, q0: wp.vec3d, q1: wp.vec3d) -> bool:
-    """Whether the nearest points of two lines lie in the segments; never for parallel ones, as printed."""
-    e = p1 - p0
-    f = q1 - q0
-    n = wp.cross(e, f)
-    squared = wp.dot(n, n)
-    u = wp.dot(wp.cross(q0 - p0, f), n)
-    w = wp.dot(wp.cross(q0 - p0, e), n)
-    return squared > ZERO and u >= ZERO and u <= squared and w >= ZERO and w <= squared
-
-
-@wp.func
-def _projects_inside(v: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> bool:
-    """Whether v lies over the triangle."""
-    n = wp.cross(b - a, c - a)
-    on_a = wp.dot(wp.cross(c - b, v - b), n)
-    on_b = wp.dot(wp.cross(a - c, v - c), n)
-    on_c = wp.dot(wp.cross(b - a, v - a), n)
-    return wp.dot(n, n) > ZERO and on_a >= ZERO and on_b >= ZERO and on_c >= ZERO
 
 
 @wp.func

@@ -87,6 +87,7 @@ def rigid_first_contact(
             raise InputError(f"{name} has {bodies.count} motions: ask rigid_first_contacts")
     with using_threads(threads):
         question = SingleQuery.of(*sides, options.recession, choose_device(device))
+        question.batch.counting = counters is not None
         question.search(*sides, accuracy.separation, accuracy.tolerance, start)
         question.batch.refuse_small_tolerance(accuracy.tolerance)
         if counters is not None:
@@ -132,7 +133,7 @@ def rigid_first_contacts(
         nothing, status = np.zeros(0, ContactDetail.numpy_dtype()), np.zeros(0, np.uint8)
         return FirstContacts(np.zeros(0), np.zeros(0), status, **(columns_of(nothing, status) if details else {}))
     with using_threads(threads):
-        batch = _searched(*sides, accuracy, options.recession, start, device)
+        batch = _searched(*sides, accuracy, options.recession, start, counters is not None, device)
         batch.refuse_small_tolerance(accuracy.tolerance)
         found = batch.contact_details()
         if counters is not None:
@@ -146,19 +147,30 @@ def rigid_first_contacts(
 
 
 def _searched(
-    a: MovingBodies, b: MovingBodies, accuracy: Accuracy, recession: bool, start: str, device: str | wp.Device | None
+    a: MovingBodies,
+    b: MovingBodies,
+    accuracy: Accuracy,
+    recession: bool,
+    start: str,
+    counting: bool,
+    device: str | wp.Device | None,
 ) -> RigidQueryBatch:
-    """The queries, searched for their first contact; prepared batches of the same size and shapes are used again."""
+    """The queries, searched for their first contact; prepared batches of about the size and shapes are used again."""
     count = batch_size(a, b)
     device = choose_device(device)
     forests = Forest.of(a.shapes, device), Forest.of(b.shapes, device)
     motions = len(a.motion.records()) + len(b.motion.records())
+    room = count
+    if not recession:  # whose start is checked for all there is room for
+        room, motions = (1 << (size - 1).bit_length() for size in (count, motions))
     batches = _kept.__dict__.setdefault("batches", OrderedDict())
-    key = (id(forests[0]), id(forests[1]), count, motions, recession)
-    batch = batches.pop(key, None) or RigidQueryBatch(*forests, count, motions, device, recession=recession)
+    key = (id(forests[0]), id(forests[1]), room, motions, recession)
+    batch = batches.pop(key, None) or RigidQueryBatch(*forests, room, motions, device, recession=recession)
+    batch.take(count)
     batches[key] = batch
     if len(batches) > KEPT_BATCHES:
         batches.popitem(last=False)
+    batch.counting = counting
     batch.set_queries(a, b, accuracy.separation, accuracy.tolerance)
     before = batch.initial_hits() if recession and start == "checked" else None
     batch.search_each()

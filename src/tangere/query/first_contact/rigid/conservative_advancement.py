@@ -153,17 +153,19 @@ def pair_of(query: RigidQuery, arrays: QueryArrays) -> Pair:
 
 
 @wp.func
-def relative_at(query: RigidQuery, pair: Pair, motions: wp.array[RigidMotion], tau: wp.float64) -> Relative:
+def relative_at(arrays: QueryArrays, row: int, tau: wp.float64) -> Relative:
     """Both bodies at tau."""
     a = BodyState()
     b = BodyState()
-    if pair.steady:
-        a = steady_state(pair.steady_a, tau)
-        b = steady_state(pair.steady_b, tau)
+    if arrays.pairs[row].steady:
+        a = steady_state(arrays.pairs[row].steady_a, tau)
+        b = steady_state(arrays.pairs[row].steady_b, tau)
     else:
-        b = state_of(motions, query.motion_b, query.links_b, query.smooth, tau)
+        query = arrays.queries[row]
+        b = state_of(arrays.motions, query.motion_b, query.links_b, query.smooth, tau)
         # A body at rest is the same at any time, and at 0 no angle is turned: no sines.
-        a = state_of(motions, query.motion_a, query.links_a, query.smooth, wp.where(pair.a_moves, tau, _ZERO))
+        still = wp.where(arrays.pairs[row].a_moves, tau, _ZERO)
+        a = state_of(arrays.motions, query.motion_a, query.links_a, query.smooth, still)
     back = wp.transpose(a.rotation)
     result = Relative()
     result.rotation = back * b.rotation
@@ -172,9 +174,9 @@ def relative_at(query: RigidQuery, pair: Pair, motions: wp.array[RigidMotion], t
     result.angular_a = back * a.angular
     result.angular_b = back * b.angular
     # A fixed axis is the same in the body's frame at every instant.
-    result.axis_a = pair.bounds_a.axis
-    result.axis_b = result.rotation * pair.bounds_b.axis
-    result.drift = back * (pair.bounds_b.drift - pair.bounds_a.drift)
+    result.axis_a = arrays.pairs[row].bounds_a.axis
+    result.axis_b = result.rotation * arrays.pairs[row].bounds_b.axis
+    result.drift = back * (arrays.pairs[row].bounds_b.drift - arrays.pairs[row].bounds_a.drift)
     return result
 
 
@@ -204,26 +206,28 @@ def radius_about(bounds: MotionBounds, centre: wp.vec3d, radius: wp.float64) -> 
 
 
 @wp.func
-def rate_bound(now: Relative, pair: Pair, n: wp.vec3d, rho_a: wp.float64, rho_b: wp.float64) -> wp.float64:
+def rate_bound(
+    now: Relative, pairs: wp.array[Pair], row: int, n: wp.vec3d, rho_a: wp.float64, rho_b: wp.float64
+) -> wp.float64:
     """How fast a gap along n can close at any time of the step, for points at most rho from the axes."""
-    rate = LONGEST * (pair.bounds_a.swing + pair.bounds_b.swing) - wp.dot(n, now.drift)
+    rate = LONGEST * (pairs[row].bounds_a.swing + pairs[row].bounds_b.swing) - wp.dot(n, now.drift)
     across_b = LONGEST
-    if pair.bounds_b.fixed_axis:
+    if pairs[row].bounds_b.fixed_axis:
         across_b = wp.length(wp.cross(n, now.axis_b))
-    rate += across_b * pair.bounds_b.spin * rho_b
-    if pair.a_moves:
+    rate += across_b * pairs[row].bounds_b.spin * rho_b
+    if pairs[row].a_moves:
         across_a = LONGEST
-        if pair.bounds_a.fixed_axis:
+        if pairs[row].bounds_a.fixed_axis:
             across_a = wp.length(wp.cross(n, now.axis_a))
-        rate += across_a * pair.bounds_a.spin * rho_a
+        rate += across_a * pairs[row].bounds_a.spin * rho_a
     return rate
 
 
 @wp.func
-def closing_bound(pair: Pair, rho_a: wp.float64, rho_b: wp.float64) -> wp.float64:
+def closing_bound(pairs: wp.array[Pair], row: int, rho_a: wp.float64, rho_b: wp.float64) -> wp.float64:
     """b of the second-order bound: half of the largest accelerations."""
-    bend = pair.bounds_b.acceleration + pair.bounds_b.turn * rho_b
-    bend += pair.bounds_a.acceleration + pair.bounds_a.turn * rho_a
+    bend = pairs[row].bounds_b.acceleration + pairs[row].bounds_b.turn * rho_b
+    bend += pairs[row].bounds_a.acceleration + pairs[row].bounds_a.turn * rho_a
     return _HALF * LONGEST * bend
 
 
@@ -243,7 +247,9 @@ def ball_of_box(along: wp.vec3d, half: wp.vec3d) -> wp.float64:
 @wp.func
 def step_of_balls(
     now: Relative,
-    pair: Pair,
+    pairs: wp.array[Pair],
+    row: int,
+    keep: wp.float64,
     from_a: wp.float64,
     from_b: wp.float64,
     ball_a: wp.float64,
@@ -256,15 +262,15 @@ def step_of_balls(
     from_a: distance of a's pivot to b's box; ball_a: radius of the ball about a's pivot that holds a's box; rho_a:
     distance of a's box to the axis of a's turns.
     """
-    rate = LONGEST * (wp.length(now.drift) + pair.bounds_a.swing + pair.bounds_b.swing)
+    rate = LONGEST * (wp.length(now.drift) + pairs[row].bounds_a.swing + pairs[row].bounds_b.swing)
     h = _ZERO
-    gap = from_a - ball_a - pair.keep
+    gap = from_a - ball_a - keep
     if gap > _ZERO:
-        h = largest_safe_step(gap, rate + LONGEST * pair.bounds_b.spin * rho_b, _ZERO)
-    gap = from_b - ball_b - pair.keep
+        h = largest_safe_step(gap, rate + LONGEST * pairs[row].bounds_b.spin * rho_b, _ZERO)
+    gap = from_b - ball_b - keep
     if gap > _ZERO:
-        h = wp.max(h, largest_safe_step(gap, rate + LONGEST * pair.bounds_a.spin * rho_a, _ZERO))
-    gap = wp.length(now.point) - ball_a - ball_b - pair.keep
+        h = wp.max(h, largest_safe_step(gap, rate + LONGEST * pairs[row].bounds_a.spin * rho_a, _ZERO))
+    gap = wp.length(now.point) - ball_a - ball_b - keep
     if gap > _ZERO:
         h = wp.max(h, largest_safe_step(gap, rate, _ZERO))
     return h
@@ -272,36 +278,48 @@ def step_of_balls(
 
 @wp.func
 def safe_time(
-    now: Relative, pair: Pair, back_a: wp.mat33d, a: ObbNode, b: ObbNode, tau: wp.float64, until: wp.float64
+    now: Relative,
+    pairs: wp.array[Pair],
+    row: int,
+    keep: wp.float64,
+    back_a: wp.mat33d,
+    a: ObbNode,
+    b: ObbNode,
+    tau: wp.float64,
+    until: wp.float64,
 ) -> wp.vec2d:
-    """(gap, time until which the boxes stay apart) of two boxes at tau; gap <= 0: they are not apart."""
+    """(gap, time until which the boxes stay apart) of two boxes at tau; gap <= 0: they are not apart.
+
+    Args:
+        keep: what must be left of a gap.
+    """
     half_a = box_half(a)
     half_b = box_half(b)
-    arm_a = box_centre(a) - pair.bounds_a.pivot
-    arm_b = now.rotation * (box_centre(b) - pair.bounds_b.pivot)
+    arm_a = box_centre(a) - pairs[row].bounds_a.pivot
+    arm_b = now.rotation * (box_centre(b) - pairs[row].bounds_b.pivot)
     axes_b = now.rotation * box_axes(b)
     apart = separation_of(back_a * (now.point + arm_b - arm_a), back_a * axes_b, half_a, half_b)
-    gap = apart.gap - pair.keep
+    gap = apart.gap - keep
     time = tau
     if gap > _ZERO:
         n = apart.direction * back_a
-        rho_b = radius_about(pair.bounds_b, box_centre(b), wp.float64(b.radius))
+        rho_b = radius_about(pairs[row].bounds_b, box_centre(b), wp.float64(b.radius))
         rho_a = _ZERO
         across = wp.cross(n, now.angular_b)
         rate = support(half_b, axes_b, across) - wp.dot(n, now.linear) - wp.dot(arm_b, across)
-        if pair.a_moves:
-            rho_a = radius_about(pair.bounds_a, box_centre(a), wp.float64(a.radius))
+        if pairs[row].a_moves:
+            rho_a = radius_about(pairs[row].bounds_a, box_centre(a), wp.float64(a.radius))
             across = wp.cross(n, now.angular_a)
             rate += support(half_a, wp.transpose(back_a), across) + wp.dot(arm_a, across)
-        h = largest_safe_step(gap, rate, closing_bound(pair, rho_a, rho_b))
+        h = largest_safe_step(gap, rate, closing_bound(pairs, row, rho_a, rho_b))
         if tau + h <= until:  # else it is dropped anyway
-            h = wp.max(h, largest_safe_step(gap, rate_bound(now, pair, n, rho_a, rho_b), _ZERO))
-            if pair.spins:
+            h = wp.max(h, largest_safe_step(gap, rate_bound(now, pairs, row, n, rho_a, rho_b), _ZERO))
+            if pairs[row].spins:
                 from_a = distance_to_box((now.point + arm_b) * axes_b, half_b)
                 from_b = distance_to_box(back_a * (arm_a - now.point), half_a)
                 ball_a = ball_of_box(back_a * arm_a, half_a)
                 ball_b = ball_of_box(arm_b * axes_b, half_b)
-                h = wp.max(h, step_of_balls(now, pair, from_a, from_b, ball_a, ball_b, rho_a, rho_b))
+                h = wp.max(h, step_of_balls(now, pairs, row, keep, from_a, from_b, ball_a, ball_b, rho_a, rho_b))
         if h > _ZERO:  # and not NaN
             time = tau + h
     return wp.vec2d(gap, time)
@@ -315,9 +333,8 @@ def worth_repeating(result: wp.vec2d, a: ObbNode, b: ObbNode, until: wp.float64)
 
 @wp.func
 def conservative_advance(
-    query: RigidQuery,
-    pair: Pair,
-    motions: wp.array[RigidMotion],
+    arrays: QueryArrays,
+    row: int,
     a: ObbNode,
     b: ObbNode,
     now: Relative,
@@ -329,12 +346,15 @@ def conservative_advance(
     """A time until which two boxes certainly stay apart, >= tau; the bodies are `now` at tau."""
     back_a = wp.transpose(box_axes(a))
     # The first evaluation stands outside the loop, which is seldom entered: a quarter of the time of all searches.
-    result = safe_time(now, pair, back_a, a, b, tau, until)
+    keep = arrays.pairs[row].keep
+    result = safe_time(now, arrays.pairs, row, keep, back_a, a, b, tau, until)
     count = int(1)
     while worth_repeating(result, a, b, until) and count < EVALUATIONS:
-        result = safe_time(relative_at(query, pair, motions, result[1]), pair, back_a, a, b, result[1], until)
+        now = relative_at(arrays, row, result[1])
+        result = safe_time(now, arrays.pairs, row, keep, back_a, a, b, result[1], until)
         count += 1
-    counters[job, 0] = counters[job, 0] + wp.int64(count)
+    if counters.shape[0] > 0:
+        counters[job, 0] = counters[job, 0] + wp.int64(count)
     return result[1]
 
 

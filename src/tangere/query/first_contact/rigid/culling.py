@@ -16,8 +16,7 @@ import warp as wp
 
 from tangere.bvh.obb import ObbNode
 from tangere.bvh.recession import VelocityField, box_recedes, field_at, field_drift
-from tangere.motion import RigidMotion
-from tangere.query.first_contact.rigid.conservative_advancement import Pair, RigidQuery
+from tangere.query.first_contact.rigid.conservative_advancement import QueryArrays
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -45,17 +44,18 @@ class Culling:
 
 
 @wp.func
-def culling_of(query: RigidQuery, pair: Pair, motions: wp.array[RigidMotion]) -> Culling:
+def culling_of(arrays: QueryArrays, row: int) -> Culling:
     """Fields of a query; off for chains and on the smooth clock, whose fields have no bound here."""
     culling = Culling()
+    query = arrays.queries[row]
     if query.recession and query.links_a == 1 and query.links_b == 1 and not query.smooth:
-        a = motions[query.motion_a]
-        b = motions[query.motion_b]
+        a = arrays.motions[query.motion_a]
+        b = arrays.motions[query.motion_b]
         culling.on = True
         culling.field_a = field_at(a, b, wp.float64(0.0))
         culling.field_b = field_at(b, a, wp.float64(0.0))
-        culling.change_a = field_drift(a, b, pair.size)
-        culling.change_b = field_drift(b, a, pair.size)
+        culling.change_a = field_drift(a, b, arrays.pairs[row].size)
+        culling.change_b = field_drift(b, a, arrays.pairs[row].size)
     return culling
 
 

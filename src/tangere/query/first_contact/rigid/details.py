@@ -26,18 +26,12 @@ from tangere.geometry.triangles import (
     pierce,
     triangle_edge,
 )
-from tangere.motion import RigidMotion
 from tangere.motion.bounds import BodyState, reparametrised_time, state_of
 from tangere.query.contacts.record import Contacts, Kind, Status
-from tangere.query.first_contact.rigid.conservative_advancement import (
-    Pair,
-    QueryArrays,
-    RigidQuery,
-    pair_of,
-    relative_at,
-)
+from tangere.query.first_contact.rigid.conservative_advancement import QueryArrays, Relative, relative_at
 from tangere.query.first_contact.rigid.narrow_phase import corners_of, placed
 from tangere.query.first_contact.rigid.traversal import MEETS, EarliestHit, no_hit
+from tangere.query.intersection.traversal import Waiting
 from tangere.runtime import SOUND, collect, device_of, launch, reserve_slots
 from tangere.shape.mesh import Mesh
 
@@ -129,11 +123,13 @@ def certain_times(arrays: QueryArrays, times: np.ndarray) -> np.ndarray:
 
     The two triangles that touch first may lie flat on each other, and never go through each other; others do.
     """
-    leaves, instants, device = _near_triangles(arrays, times)
-    upper = wp.empty(len(leaves), dtype=wp.float64, device=device)
-    launch(_certain, len(leaves), [leaves, arrays, instants], [upper], device=device, grain=64)
+    device, asked = device_of(arrays.queries), np.flatnonzero(times <= 1.0)
+    rows = wp.array(asked, dtype=wp.int32, device=device)
+    instants = wp.array(times[asked], dtype=wp.float64, device=device)
+    upper = wp.empty(len(asked), dtype=wp.float64, device=device)
+    launch(_certain, len(asked), [rows, instants, arrays], [upper], device=device, grain=4)
     certain = np.full(len(times), np.inf)
-    np.minimum.at(certain, leaves.numpy().reshape(-1, 3)[:, 0], upper.numpy())
+    certain[asked] = upper.numpy()
     return certain
 
 
@@ -217,59 +213,58 @@ def describe(
 ):
     i = first + wp.tid()
     query = arrays.queries[i]
+    pairs = arrays.pairs
     hit = hits[i]
-    pair = pair_of(query, arrays)
     detail = ContactDetail()
     detail.time = _NEVER
     detail.time_upper = _NEVER
     if hit.time <= _ONE:
-        a = corners_of(arrays.corners_a, query.triangle_a + hit.a, pair.bounds_a.pivot)
-        b = corners_of(arrays.corners_b, query.triangle_b + hit.b, pair.bounds_b.pivot)
-        now = relative_at(query, pair, arrays.motions, hit.time)
+        a = corners_of(arrays.corners_a, query.triangle_a + hit.a, pairs[i].bounds_a.pivot)
+        b = corners_of(arrays.corners_b, query.triangle_b + hit.b, pairs[i].bounds_b.pivot)
+        now = relative_at(arrays, i, hit.time)
         at = placed(now, b)
         features = closest_features(a, at)
         if hit.pierced >= 0 and hit.pierced < MEETS:
             features = through(a, at, hit.pierced)
         frame = state_of(arrays.motions, query.motion_a, query.links_a, query.smooth, hit.time)
-        detail = detail_of(frame, pair, a, at, features)
+        detail = detail_of(frame, pairs[i].size, a, at, features)
         detail.time = reparametrised_time(query.smooth, hit.time)
-        detail.time_upper = certain_time(query, pair, arrays.motions, a, b, hit)
+        detail.time_upper = certain_time(arrays, i, a, b, hit)
         detail.triangle_a = hit.a
         detail.triangle_b = hit.b
         detail.decided = hit.decided
     detail.query = i
-    detail.tolerance = pair.tolerance
+    detail.tolerance = pairs[i].tolerance
     details[i] = detail
 
 
 @wp.func
-def certain_time(
-    query: RigidQuery, pair: Pair, motions: wp.array[RigidMotion], a: Triangle, b: Triangle, hit: EarliestHit
-) -> wp.float64:
+def certain_time(arrays: QueryArrays, row: int, a: Triangle, b: Triangle, hit: EarliestHit) -> wp.float64:
     """A time of the step by which the triangles certainly touch, inf where none was found."""
+    pairs = arrays.pairs
     certain = _NEVER
     tau = wp.float64(hit.time)
-    before = placed(relative_at(query, pair, motions, hit.time), b)
-    bounds_a = pair.bounds_a
-    bounds_b = pair.bounds_b
+    before = placed(relative_at(arrays, row, hit.time), b)
+    bounds_a = pairs[row].bounds_a
+    bounds_b = pairs[row].bounds_b
     # Points near both triangles: no farther from a pivot than its body is large, but for the tolerance and the way.
     fastest = wp.length(bounds_b.drift - bounds_a.drift) + bounds_a.swing + bounds_b.swing
-    fastest += _THREE * pair.speed + (bounds_a.spin + bounds_b.spin) * pair.tolerance
+    fastest += _THREE * pairs[row].speed + (bounds_a.spin + bounds_b.spin) * pairs[row].tolerance
     step = _FIRST_TRIAL + _ZERO
     going = bool(True)
     if hit.pierced >= 0:
         certain = _ZERO
         going = False
     while going:
-        at = placed(relative_at(query, pair, motions, tau), b)
-        inside = pierce(a, at, pair.slack) >= 0
-        if pair.separation > _ZERO and not inside:
+        at = placed(relative_at(arrays, row, tau), b)
+        inside = pierce(a, at, pairs[row].slack) >= 0
+        if pairs[row].separation > _ZERO and not inside:
             nearest = closest_features(a, at)
-            inside = wp.sqrt(nearest.squared) + pair.slack <= pair.separation
-        if pair.separation == _ZERO and not inside:
-            inside = goes_through(a, before, at, fastest * (tau - hit.time), pair.slack)
+            inside = wp.sqrt(nearest.squared) + pairs[row].slack <= pairs[row].separation
+        if pairs[row].separation == _ZERO and not inside:
+            inside = goes_through(a, before, at, fastest * (tau - hit.time), pairs[row].slack)
         if inside:
-            certain = reparametrised_time(query.smooth, tau)
+            certain = reparametrised_time(arrays.queries[row].smooth, tau)
         going = not inside and tau < _ONE
         tau = wp.min(hit.time + step, _ONE)
         step *= _GROWTH
@@ -341,11 +336,11 @@ def through(a: Triangle, b: Triangle, side: int) -> ClosestFeatures:
 
 
 @wp.func
-def detail_of(frame: BodyState, pair: Pair, a: Triangle, b: Triangle, features: ClosestFeatures) -> ContactDetail:
+def detail_of(frame: BodyState, size: wp.float64, a: Triangle, b: Triangle, features: ClosestFeatures) -> ContactDetail:
     """The record of two features; triangles and points are in a's frame, seen from its pivot, `frame` places them."""
     apart = features.point_a - features.point_b
     normal = outward(a, b, features)
-    if wp.length(apart) > _NO_DIRECTION * pair.size:
+    if wp.length(apart) > _NO_DIRECTION * size:
         normal = wp.normalize(apart)
     detail = ContactDetail()
     detail.point_a = frame.point + frame.rotation * features.point_a
@@ -414,9 +409,10 @@ def _descend(
     a = arrays.nodes_a[query.node_a + item[1]]
     b = arrays.nodes_b[query.node_b + item[2]]
     if a.right >= 0 or b.right >= 0:
-        pair = pair_of(query, arrays)
-        now = relative_at(query, pair, arrays.motions, instants[item[0]])
-        limit = LONGEST * (pair.separation + pair.tolerance) + pair.slack
+        pairs = arrays.pairs
+        row = item[0]
+        now = relative_at(arrays, row, instants[row])
+        limit = LONGEST * (pairs[row].separation + pairs[row].tolerance) + pairs[row].slack
         child_a = item[1]
         child_b = item[2]
         for k in range(2):
@@ -428,41 +424,76 @@ def _descend(
                 child_b = item[2] + 1
                 if k == 1:
                     child_b = b.right
-            box_a = arrays.nodes_a[query.node_a + child_a]
-            box_b = arrays.nodes_b[query.node_b + child_b]
-            back = wp.transpose(box_axes(box_a))
-            arm_a = box_centre(box_a) - pair.bounds_a.pivot
-            arm_b = now.rotation * (box_centre(box_b) - pair.bounds_b.pivot)
-            apart = separation_of(
-                back * (now.point + arm_b - arm_a),
-                back * (now.rotation * box_axes(box_b)),
-                box_half(box_a),
-                box_half(box_b),
-            )
-            if not apart.gap > limit:
+            if not box_gap(arrays, row, now, child_a, child_b) > limit:
                 slot = reserve_slots(counts, shard, 1, capacity)
                 if slot >= 0:
                     out[slot] = wp.vec3i(item[0], child_a, child_b)
 
 
+@wp.func
+def box_gap(arrays: QueryArrays, row: int, now: Relative, node_a: int, node_b: int) -> wp.float64:
+    """How far two boxes, counted from the roots of a query's trees, are apart `now`."""
+    a = arrays.nodes_a[arrays.queries[row].node_a + node_a]
+    b = arrays.nodes_b[arrays.queries[row].node_b + node_b]
+    back = wp.transpose(box_axes(a))
+    arm_a = box_centre(a) - arrays.pairs[row].bounds_a.pivot
+    arm_b = now.rotation * (box_centre(b) - arrays.pairs[row].bounds_b.pivot)
+    apart = separation_of(
+        back * (now.point + arm_b - arm_a), back * (now.rotation * box_axes(b)), box_half(a), box_half(b)
+    )
+    return apart.gap
+
+
 @wp.kernel
 def _certain(
     first: int,
-    leaves: wp.array[wp.vec3i],
-    arrays: QueryArrays,
+    rows: wp.array[int],
     instants: wp.array[wp.float64],
+    arrays: QueryArrays,
     upper: wp.array[wp.float64],
 ):
-    """By when a pair of triangles certainly touches."""
+    """By when a query certainly touches: the earliest of the pairs of triangles that are near at its instant."""
     i = first + wp.tid()
-    item = leaves[i]
-    query = arrays.queries[item[0]]
-    pair = pair_of(query, arrays)
+    row = rows[i]
+    pairs = arrays.pairs
+    node_a = arrays.queries[row].node_a
+    node_b = arrays.queries[row].node_b
+    now = relative_at(arrays, row, instants[i])
+    limit = LONGEST * (pairs[row].separation + pairs[row].tolerance) + pairs[row].slack
     hit = no_hit()
-    hit.time = instants[item[0]]
-    a = corners_of(arrays.corners_a, query.triangle_a + item[1], pair.bounds_a.pivot)
-    b = corners_of(arrays.corners_b, query.triangle_b + item[2], pair.bounds_b.pivot)
-    upper[i] = certain_time(query, pair, arrays.motions, a, b, hit)
+    hit.time = instants[i]
+    least = _NEVER + _ZERO
+    waiting_a = Waiting()
+    waiting_b = Waiting()
+    count = int(1)
+    while count > 0:
+        count -= 1
+        at_a = waiting_a[count]
+        at_b = waiting_b[count]
+        if not box_gap(arrays, row, now, at_a, at_b) > limit:
+            below_a = arrays.nodes_a[node_a + at_a].right
+            below_b = arrays.nodes_b[node_b + at_b].right
+            radius_a = arrays.nodes_a[node_a + at_a].radius
+            radius_b = arrays.nodes_b[node_b + at_b].radius
+            if below_a < 0 and below_b < 0:
+                triangle_a = arrays.queries[row].triangle_a + arrays.nodes_a[node_a + at_a].triangle
+                triangle_b = arrays.queries[row].triangle_b + arrays.nodes_b[node_b + at_b].triangle
+                a = corners_of(arrays.corners_a, triangle_a, pairs[row].bounds_a.pivot)
+                b = corners_of(arrays.corners_b, triangle_b, pairs[row].bounds_b.pivot)
+                least = wp.min(least, certain_time(arrays, row, a, b, hit))
+            elif below_b < 0 or (below_a >= 0 and radius_a >= radius_b):
+                waiting_a[count] = at_a + 1
+                waiting_b[count] = at_b
+                waiting_a[count + 1] = below_a
+                waiting_b[count + 1] = at_b
+                count += 2
+            else:
+                waiting_a[count] = at_a
+                waiting_b[count] = at_b + 1
+                waiting_a[count + 1] = at_a
+                waiting_b[count + 1] = below_b
+                count += 2
+    upper[i] = least
 
 
 @wp.kernel
@@ -479,12 +510,13 @@ def _contacts(
     """The feature pairs of a pair of triangles that are near enough."""
     item = leaves[first + wp.tid()]
     query = arrays.queries[item[0]]
-    pair = pair_of(query, arrays)
-    tau = instants[item[0]]
-    now = relative_at(query, pair, arrays.motions, tau)
-    a = corners_of(arrays.corners_a, query.triangle_a + item[1], pair.bounds_a.pivot)
-    b = placed(now, corners_of(arrays.corners_b, query.triangle_b + item[2], pair.bounds_b.pivot))
-    limit = pair.separation + pair.tolerance
+    pairs = arrays.pairs
+    row = item[0]
+    tau = instants[row]
+    now = relative_at(arrays, row, tau)
+    a = corners_of(arrays.corners_a, query.triangle_a + item[1], pairs[row].bounds_a.pivot)
+    b = placed(now, corners_of(arrays.corners_b, query.triangle_b + item[2], pairs[row].bounds_b.pivot))
+    limit = pairs[row].separation + pairs[row].tolerance
     k = int(0)
     while k < 15:
         features = feature_pair(a, b, k)
@@ -492,7 +524,7 @@ def _contacts(
             slot = reserve_slots(counts, shard, 1, capacity)
             if slot >= 0:
                 frame = state_of(arrays.motions, query.motion_a, query.links_a, query.smooth, tau)
-                detail = detail_of(frame, pair, a, b, features)
+                detail = detail_of(frame, pairs[row].size, a, b, features)
                 detail.query = item[0]
                 detail.triangle_a = item[1]
                 detail.triangle_b = item[2]

@@ -14,12 +14,20 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.geometry.closest_points import closest_on_triangle
-from tangere.geometry.triangles import Triangle, best_direction, closest_features, corner, gap_along, gap_vector
-from tangere.motion import RigidMotion
+from tangere.geometry.triangles import (
+    Triangle,
+    best_direction,
+    closest_features,
+    corner,
+    gap_along,
+    gap_vector,
+    triangle_edge,
+)
+from tangere.motion.bounds import MotionBounds
 from tangere.query.first_contact.rigid.conservative_advancement import (
     Pair,
+    QueryArrays,
     Relative,
-    RigidQuery,
     closing_bound,
     largest_safe_step,
     radius_about,
@@ -44,6 +52,8 @@ class LeafTime:
     time: wp.float64  #: of the clock; beyond `until` when the triangles stay apart
     steps: wp.int32
     decided: wp.bool
+    going: wp.bool  #: another step follows
+    at: Triangle  #: where b was in the last step
 
 
 @wp.func
@@ -84,35 +94,67 @@ def least_distance(p: wp.vec3d, t: Triangle) -> wp.float64:
 
 @wp.func
 def leaf_time(
-    query: RigidQuery,
-    pair: Pair,
-    motions: wp.array[RigidMotion],
+    arrays: QueryArrays,
+    row: int,
     a: Triangle,
     b: Triangle,
     tau: wp.float64,
     until: wp.float64,
 ) -> LeafTime:
     """First time in [tau, until] when two triangles, seen from the pivots of their bodies, are within tolerance."""
-    rho_a = wp.vec3d(_ZERO, _ZERO, _ZERO)
-    rho_b = wp.vec3d(_ZERO, _ZERO, _ZERO)
-    for k in range(3):
-        rho_a[k] = radius_about(pair.bounds_a, corner(a, k) + pair.bounds_a.pivot, _ZERO)
-        rho_b[k] = radius_about(pair.bounds_b, corner(b, k) + pair.bounds_b.pivot, _ZERO)
-    ball_a = wp.float64(0.0)
-    ball_b = wp.float64(0.0)
-    for k in range(3):
-        ball_a = wp.max(ball_a, wp.length(corner(a, k)))
-        ball_b = wp.max(ball_b, wp.length(corner(b, k)))
-    contact = pair.separation + pair.tolerance
-    keep = pair.separation + _HALF * pair.tolerance
+    rho_a = corner_radii(arrays.pairs[row].bounds_a, a)
+    rho_b = corner_radii(arrays.pairs[row].bounds_b, b)
     result = LeafTime()
     result.time = tau
+    result.going = True
+    while result.going:
+        now = relative_at(arrays, row, result.time)
+        result = leaf_step(now, arrays.pairs, row, a, b, rho_a, rho_b, until, result.time, result.steps)
+    return result
+
+
+@wp.func
+def corner_radii(bounds: MotionBounds, t: Triangle) -> wp.vec3d:
+    """How far the corners of a triangle, seen from the pivot, are from the axis of its body's turns."""
+    return wp.vec3d(
+        radius_about(bounds, corner(t, 0) + bounds.pivot, _ZERO),
+        radius_about(bounds, corner(t, 1) + bounds.pivot, _ZERO),
+        radius_about(bounds, corner(t, 2) + bounds.pivot, _ZERO),
+    )
+
+
+@wp.func
+def leaf_step(
+    now: Relative,
+    pairs: wp.array[Pair],
+    row: int,
+    a: Triangle,
+    b: Triangle,
+    rho_a: wp.vec3d,
+    rho_b: wp.vec3d,
+    until: wp.float64,
+    time: wp.float64,
+    steps: int,
+) -> LeafTime:
+    """Where two triangles get from `time`, at which the bodies are `now`, after so many steps."""
+    contact = pairs[row].separation + pairs[row].tolerance
+    keep = pairs[row].separation + _HALF * pairs[row].tolerance
+    at = placed(now, b)
+    result = LeafTime()
+    result.time = time
+    result.steps = steps + 1
     result.decided = True
-    going = bool(True)
-    while going:
-        result.steps += 1
-        now = relative_at(query, pair, motions, result.time)
-        at = placed(now, b)
+    result.at = at
+    h = wp.float64(0.0)
+    if steps == 0:
+        # Most triangles that get here pass each other: then a normal of one of them settles it, in half the time.
+        n = face_direction(a, at)
+        gap = gap_along(a, at, n)
+        if gap > contact:
+            h = shortest_step(now, pairs, row, a, at, n, gap - keep, wp.max(rho_a), wp.max(rho_b))
+    if time + h > until:
+        result.time = time + h
+    else:
         n = gap_vector(a, at)
         n = n / wp.max(wp.length(n), _TINY)
         gap = gap_along(a, at, n)
@@ -121,34 +163,80 @@ def leaf_time(
             nearest = closest_features(a, at)
             n = best_direction(a, at, nearest)
             gap = gap_along(a, at, n)
-            result.decided = gap > contact or wp.sqrt(nearest.squared) <= contact + pair.slack
-        going = gap > contact
-        if going:
-            spare = gap - keep
-            h = longest_step(now, pair, a, at, n, rho_a, rho_b, keep)
-            if result.time + h <= until:
-                h = wp.max(h, largest_safe_step(spare, rate_bound(now, pair, n, wp.max(rho_a), wp.max(rho_b)), _ZERO))
-                if pair.spins:
+            result.decided = gap > contact or wp.sqrt(nearest.squared) <= contact + pairs[row].slack
+        if gap > contact:
+            h = longest_step(now, pairs, row, a, at, n, rho_a, rho_b, keep)
+            if time + h <= until:
+                far_a = wp.max(rho_a)
+                far_b = wp.max(rho_b)
+                h = wp.max(h, largest_safe_step(gap - keep, rate_bound(now, pairs, row, n, far_a, far_b), _ZERO))
+                if pairs[row].spins:
                     from_a = least_distance(wp.vec3d(_ZERO, _ZERO, _ZERO), at)
                     from_b = least_distance(now.point, a)
-                    h = wp.max(
-                        h, step_of_balls(now, pair, from_a, from_b, ball_a, ball_b, wp.max(rho_a), wp.max(rho_b))
-                    )
-            going = result.time + h > result.time
-            result.decided = going
-            result.time += h
+                    ball_a = farthest_corner(a)
+                    ball_b = farthest_corner(b)
+                    least = pairs[row].keep
+                    h = wp.max(h, step_of_balls(now, pairs, row, least, from_a, from_b, ball_a, ball_b, far_a, far_b))
+            result.time = time + h
+            result.going = result.time > time
+            result.decided = result.going
             if result.time > until:
-                going = False
+                result.going = False
             elif result.steps >= MOST_STEPS:
-                going = False
+                result.going = False
                 result.decided = False
     return result
 
 
 @wp.func
+def farthest_corner(t: Triangle) -> wp.float64:
+    """How far the corners are from the pivot that they are seen from."""
+    return wp.max(wp.vec3d(wp.length(corner(t, 0)), wp.length(corner(t, 1)), wp.length(corner(t, 2))))
+
+
+@wp.func
+def face_direction(a: Triangle, b: Triangle) -> wp.vec3d:
+    """Of the normals of two triangles the one along which their gap from a to b is larger."""
+    towards = corner(b, 0) - corner(a, 0)
+    normal_a = wp.cross(triangle_edge(a, 0), triangle_edge(a, 1))
+    normal_b = wp.cross(triangle_edge(b, 0), triangle_edge(b, 1))
+    normal_a = normal_a / wp.max(wp.length(normal_a), _TINY)
+    normal_b = normal_b / wp.max(wp.length(normal_b), _TINY)
+    if wp.dot(normal_a, towards) < _ZERO:
+        normal_a = -normal_a
+    if wp.dot(normal_b, towards) < _ZERO:
+        normal_b = -normal_b
+    n = normal_a
+    if gap_along(a, b, normal_b) > gap_along(a, b, normal_a):
+        n = normal_b
+    return n
+
+
+@wp.func
+def shortest_step(
+    now: Relative,
+    pairs: wp.array[Pair],
+    row: int,
+    a: Triangle,
+    b: Triangle,
+    n: wp.vec3d,
+    spare: wp.float64,
+    rho_a: wp.float64,
+    rho_b: wp.float64,
+) -> wp.float64:
+    """A step that all corners allow: the second-order one for the worst of each triangle, or the first-order one."""
+    rate_a = wp.max(a * wp.cross(n, now.angular_a))
+    across_b = wp.cross(n, now.angular_b)
+    rate_b = wp.min(b * across_b) - wp.dot(now.point, across_b)
+    h = largest_safe_step(spare, rate_a - rate_b - wp.dot(n, now.linear), closing_bound(pairs, row, rho_a, rho_b))
+    return wp.max(h, largest_safe_step(spare, rate_bound(now, pairs, row, n, rho_a, rho_b), _ZERO))
+
+
+@wp.func
 def longest_step(
     now: Relative,
-    pair: Pair,
+    pairs: wp.array[Pair],
+    row: int,
     a: Triangle,
     b: Triangle,
     n: wp.vec3d,
@@ -168,6 +256,6 @@ def longest_step(
         p = corner(a, i)
         q = corner(b, j)
         rate = wp.dot(p, across_a) - wp.dot(q - now.point, across_b) - along
-        h = wp.min(h, largest_safe_step(wp.dot(n, q - p) - keep, rate, closing_bound(pair, rho_a[i], rho_b[j])))
+        h = wp.min(h, largest_safe_step(wp.dot(n, q - p) - keep, rate, closing_bound(pairs, row, rho_a[i], rho_b[j])))
         k += 1
     return h

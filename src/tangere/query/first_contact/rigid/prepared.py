@@ -22,7 +22,7 @@ from tangere.query.contacts.record import Contacts, DeferredContacts, Status
 from tangere.query.first_contact.options import Start, check_start
 from tangere.query.first_contact.result import FirstContact
 from tangere.query.first_contact.rigid.bodies import Forest
-from tangere.query.first_contact.rigid.cpu.shared_search import search_shared
+from tangere.query.first_contact.rigid.conservative_advancement import Pair, prepare_pairs
 from tangere.query.first_contact.rigid.details import ContactDetail, contacts_of, contacts_of_batch, describe
 from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch, status_of
 from tangere.query.first_contact.rigid.questions import (
@@ -50,9 +50,8 @@ from tangere.runtime import (
     described,
     launch,
     on_own_threads,
-    thread_count,
     to_numpy,
-    using_threads,
+    whole,
 )
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
@@ -95,7 +94,7 @@ class PreparedFirstContact(NonCopyable):
                 raise InputError(f"meshes[{k}] must be a Mesh, not {described(mesh)}")
         if not self.meshes:
             raise InputError("meshes must be at least one Mesh, not none")
-        self.device, self.threads = choose_device(device), threads
+        self.device, self.threads = choose_device(device), None if threads is None else whole(threads, "threads", 1)
         distinct = tuple(dict.fromkeys(self.meshes))
         self._forest = Forest.of(distinct, self.device)
         self._shape = np.array([distinct.index(mesh) for mesh in self.meshes], np.int32)
@@ -227,11 +226,7 @@ class PreparedFirstContact(NonCopyable):
             check_start(start)
         questions = self._questions
         questions.put_one(a, b, separation, tolerance, until)
-        if self.threads == 1:  # nothing is shared: no need to say so
-            questions.search(1, start, 1)
-        else:
-            with using_threads(self.threads):
-                questions.search(1, start, thread_count())
+        questions.search(1, start)
         hit = questions.fetched_hits(1)
         if not hit["time"].item(0) <= 1.0:
             return _FREE
@@ -344,23 +339,19 @@ class _Questions:
         self._write_one.run()
         self._refuse_faults()
 
-    def search(self, count: int, start: str, threads: int) -> None:
+    def search(self, count: int, start: str) -> None:
         """Answer the first `count` questions."""
         batch = self.batch
         batch.count = count
-        if count == 1 and self.device.is_cpu:
-            search_shared(batch, threads)
-        elif count:
-            batch.search()
+        if count:
+            batch.search(self._asked.threads)
         if start == "checked" and count:
-            batch.host_hits = self.fetched_hits(batch.room)
+            batch.fetched_hits()
             batch.classify_initial_overlap(self._pair)
 
     def fetched_hits(self, count: int) -> np.ndarray:
         """The first `count` hits in main memory."""
-        if self.device.is_cuda:
-            return self.batch.hits[:count].numpy()
-        return self.batch.host_hits[:count]
+        return self.batch.fetched_hits()[:count]
 
     def _pair(self, row: int) -> tuple[Moving, Moving]:
         a, b = self._columns.pairs.numpy()[row]
@@ -405,7 +396,7 @@ class PreparedAnswer:
         self, asked: PreparedFirstContact, questions: _Questions, count: int, start: str, on_device: bool
     ) -> None:
         self._asked, self._on_device, self._count = asked, on_device, count
-        questions.search(count, start, thread_count())
+        questions.search(count, start)
         batch, device = questions.batch, asked.device
         time = wp.empty(count, dtype=wp.float64, device=device)
         status = wp.empty(count, dtype=wp.uint8, device=device)
@@ -461,7 +452,9 @@ class PreparedAnswer:
         """(n,) `ContactDetail`."""
         _, queries, motions, hits = self._kept
         details = wp.empty(self._count, dtype=ContactDetail, device=self._asked.device)
-        arrays = self._asked._questions.batch.arrays_of(queries, motions)
+        pairs = wp.empty(self._count, dtype=Pair, device=self._asked.device)
+        arrays = self._asked._questions.batch.arrays_of(queries, motions, pairs)
+        launch(prepare_pairs, self._count, [arrays], device=self._asked.device, grain=64)
         launch(describe, self._count, [arrays, hits], [details], device=self._asked.device, grain=64)
         return details
 

@@ -1,39 +1,41 @@
 """A batch of first-contact queries about rigid bodies, laid out for kernels, and the launches that answer it.
 
 A batch holds all that so many queries about given shapes need, packed into prepared launches: the next queries of the
-same size cost little more than their search. On CPU each query is searched by one thread; a single one is shared by all
-(`cpu.shared_search`), and on CUDA all are searched level by level (`cuda.frontier_search`).
+same size cost little more than their search. On CPU each query is searched by one thread, and a long one alone by all
+(`cpu.lane_launch`); on CUDA by a block each (`cuda.block_search`), or in rounds over very many
+(`cuda.frontier_search`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from tangere.bvh.obb import ObbTree
 from tangere.bvh.recession import StartCheck, StartSide
 from tangere.motion import COSINE, RigidMotion
 from tangere.query.contacts.record import Status
+from tangere.query.distance.traversal import BOUNDS, NUMBERS, TRIANGLE_A, TRIANGLE_B, VECTORS, find_nearest
+from tangere.query.first_contact.primitives.exact_distance import triangles_nearer
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, no_cones
 from tangere.query.first_contact.rigid.conservative_advancement import Pair, QueryArrays, RigidQuery, prepare_pairs
-from tangere.query.first_contact.rigid.cpu.lane_search import HEAD, SearchLayout, WideTrees, search_lanes
-from tangere.query.first_contact.rigid.cuda.frontier_search import search_frontier
+from tangere.query.first_contact.rigid.cpu.lane_launch import LaneSearch
 from tangere.query.first_contact.rigid.culling import RecessionTable
 from tangere.query.first_contact.rigid.details import ContactDetail, describe
-from tangere.query.first_contact.rigid.initial_separation import starts_nearer
 from tangere.query.first_contact.rigid.traversal import COUNTERS, MEETS, NO_HIT, NO_TRIANGLE, EarliestHit
+from tangere.query.intersection.posed import as_posed, paired
 from tangere.query.intersection.traversal import meshes_meet
-from tangere.runtime import InputError, PreparedLaunch, load, run_shards, shard_ranges
+from tangere.runtime import InputError, PreparedLaunch, launch, load, thread_count
 from tangere.shape import Moving
 
-#: Candidates taken best-first: beyond, a heap costs more than it saves.
-BEST_FIRST = 1000
-#: Queries worth a thread.
-GRAIN = 4
-#: float64 numbers in a cache line: threads do not write into the same one.
-LINE = 8
+#: On CUDA so many queries at most are searched by a block each, more in rounds over all of them (decision 16).
+IN_BLOCKS = 4096
+#: A distance that differs from the separation by more than this part of the coordinates needs no exact arithmetic.
+_CLEAR = 1e-9
 #: The default tolerance, in sizes of the larger body.
 TOLERANCE = 1e-6
 
@@ -54,7 +56,7 @@ class RigidQueryBatch:
         self, a: Forest, b: Forest, room: int, motions: int | wp.array, device: wp.Device, *, recession: bool = False
     ) -> None:
         self.a, self.b, self.room, self.device, self.recession = a, b, room, device, recession
-        self.count = room
+        self.counting = False  #: whether searches count what they do; on CPUs they always do
         self.cones: Any = RecessionTable()
         self.cones.first_a, self.cones.vectors_a = a.cones if recession else no_cones(device)
         self.cones.first_b, self.cones.vectors_b = b.cones if recession else no_cones(device)
@@ -71,26 +73,32 @@ class RigidQueryBatch:
         self.hits = wp.zeros(room, dtype=EarliestHit, device=device)
         self.details = wp.zeros(room, dtype=ContactDetail, device=device)
         self.counters = wp.zeros((room, COUNTERS), dtype=wp.int64, device=device)
-        self.searches: dict[Any, PreparedSearch] = {}
-        # What NumPy reads and writes: the arrays themselves on the CPU (a view takes Warp 20 us to make), else copies.
-        self.host_queries = self._host(self.queries)
+        self.searches: dict[Any, Any] = {}  #: prepared, by number of threads; of CUDA by name
+        # What NumPy reads and writes: the arrays themselves on the CPU (a view takes Warp 20 us to make), else mirrors
+        # of them in main memory, kept for the same reason.
+        self._mirrors: dict[Any, wp.array] = {}
         self.host_motions = self._host(self.motions)
-        self.host_hits = self._host(self.hits)
-        self.host_details = self._host(self.details)
-        self._kept_tolerances = self._host(self.pairs)["tolerance"]
-        self.host_counters = self._host(self.counters)
+        self._in_rows = [self._host(array) for array in (self.queries, self.hits, self.details, self.counters)]
+        self._kept_tolerances = self.pairs.numpy()["tolerance"] if device.is_cpu else None
+        self.take(room)
         load(describe, device)
-        self.arrays = self.arrays_of(self.queries)
+        self.arrays = self.arrays_of(self.queries, self.motions, self.pairs)
         self._prepare = PreparedLaunch(prepare_pairs, [self.arrays], device, serial=True)
         self._prepare_one = self._prepare.over(1)
         self._describe = PreparedLaunch(describe, [self.arrays, self.hits, self.details], device, serial=True)
         self._describe_one = self._describe.over(1)
 
-    def arrays_of(self, queries: wp.array, motions: wp.array | None = None) -> Any:
-        """`QueryArrays` of queries about these bodies, with these motions: what every kernel about them takes first."""
+    def take(self, count: int) -> None:
+        """Ask `count` queries from now on, not more than there is room for."""
+        self.count = count
+        self.host_queries, self.host_hits, self.host_details, self.host_counters = (
+            rows[:count] for rows in self._in_rows
+        )
+
+    def arrays_of(self, queries: wp.array, motions: wp.array, pairs: wp.array) -> Any:
+        """`QueryArrays` of queries about these bodies: what every kernel about them takes first."""
         arrays: Any = QueryArrays()
-        arrays.queries, arrays.motions = queries, self.motions if motions is None else motions
-        arrays.pairs = self.pairs
+        arrays.queries, arrays.motions, arrays.pairs = queries, motions, pairs
         arrays.nodes_a, arrays.corners_a = self.a.nodes, self.a.corners
         arrays.nodes_b, arrays.corners_b = self.b.nodes, self.b.corners
         return arrays
@@ -164,8 +172,11 @@ class RigidQueryBatch:
         """
         self.reset_hits(until)
         self.search()
-        if self.device.is_cuda:
-            self.host_hits = self.hits.numpy()
+        self.fetched_hits()
+
+    def fetched_hits(self) -> np.ndarray:
+        """What was found, in main memory: (count,) `EarliestHit` records."""
+        return self._fetched(self.hits, self.host_hits)
 
     def reset_hits(self, until: np.ndarray | None = None) -> None:
         """Forget what was found; a limit stands where a contact will: see `search`."""
@@ -176,19 +187,24 @@ class RigidQueryBatch:
             hits["a"] = hits["b"] = NO_TRIANGLE
         self._to_device(self.hits, hits)
 
-    def search(self) -> None:
+    def search(self, threads: int | None = None) -> None:
         """Search every query for a contact not after the `time` that stands among the hits (NO_TRIANGLE if <= 1)."""
         if self.device.is_cuda:
-            search_frontier(self)
+            self._search_on_cuda()
             return
-        ranges = shard_ranges(self.count, GRAIN)
-        prepared = self.searches.get(len(ranges))
-        if prepared is None:
-            prepared = self.searches[len(ranges)] = PreparedSearch(self, len(ranges), pops=BEST_FIRST)
-        if len(ranges) == 1:
-            prepared.launch(self.count, 0, 0)
+        threads = thread_count() if threads is None else threads
+        search = self.searches.get(threads)
+        if search is None:
+            search = self.searches[threads] = LaneSearch(self, threads)
+        search.run(self.count)
+
+    def _search_on_cuda(self) -> None:
+        # Where there is no such device they are not loaded.
+        if self.count <= IN_BLOCKS:
+            from tangere.query.first_contact.rigid.cuda.block_search import search_blocks as search
         else:
-            run_shards(lambda shard, first, count: prepared.launch(count, first, shard), ranges)
+            from tangere.query.first_contact.rigid.cuda.frontier_search import search_frontier as search
+        search(self)
 
     def initial_hits(self) -> np.ndarray:
         """What touches or overlaps at t = 0, however it moves, as `EarliestHit` records: (count,)."""
@@ -220,6 +236,8 @@ class RigidQueryBatch:
         unclear = (hits["time"] == 0.0) & (hits["pierced"] < 0)
         found = hits.copy()
         found["time"][~unclear] = 2.0
+        if unclear.any():  # kernels may have written them
+            self._fetched(self.queries, self.host_queries)
         for row in np.flatnonzero(unclear):
             bodies, separation = pair(int(row)), float(self.host_queries["separation"][row])
             if meshes_meet(*bodies, device=self.device) or (
@@ -234,9 +252,7 @@ class RigidQueryBatch:
             self._describe_one.run()
         else:
             self._describe.launch(self.count, 0)
-        if self.device.is_cuda:
-            self.host_details = self.details.numpy()
-        return self.host_details
+        return self._fetched(self.details, self.host_details)
 
     def status(self) -> np.ndarray:
         """(count,) `Status` of each query."""
@@ -248,7 +264,8 @@ class RigidQueryBatch:
         """Raise if the tolerance cannot be kept."""
         if tolerance is None:
             return
-        kept = self._kept_tolerances if self.device.is_cpu else self.pairs.numpy()["tolerance"]
+        kept = self.pairs.numpy()["tolerance"] if self._kept_tolerances is None else self._kept_tolerances
+        kept = kept[: self.count]
         worst = int(np.argmax(kept)) if len(kept) > 1 else 0
         if kept[worst] > tolerance:
             raise InputError(
@@ -261,11 +278,22 @@ class RigidQueryBatch:
         self._to_device(self.queries, self.host_queries)
 
     def _host(self, array: wp.array) -> np.ndarray:
-        return array.numpy() if self.device.is_cpu else array.numpy().copy()
+        if self.device.is_cpu:
+            return array.numpy()
+        mirror = self._mirrors[id(array)] = wp.clone(array, device="cpu")
+        return mirror.numpy()
 
     def _to_device(self, array: wp.array, host: np.ndarray) -> None:
+        """Copy what `_host` returned for an array."""
         if self.device.is_cuda:
-            array.assign(host)
+            wp.copy(array, self._mirrors[id(array)])
+
+    def _fetched(self, array: wp.array, host: np.ndarray) -> np.ndarray:
+        """What `_host` returned for an array, with what is on the device now."""
+        if self.device.is_cuda:
+            wp.copy(self._mirrors[id(array)], array)
+            wp.synchronize_stream(wp.get_stream(self.device))
+        return host
 
 
 def status_of(hits: np.ndarray) -> Status:
@@ -277,47 +305,26 @@ def status_of(hits: np.ndarray) -> Status:
     return Status.CONTACT if hits["decided"].item(0) else Status.UNRESOLVED
 
 
-class PreparedSearch:
-    """A prepared launch of `search_lanes`, with the room its slots need."""
+def starts_nearer(a: Moving, b: Moving, separation: float, device: wp.Device) -> bool:
+    """Whether bodies that do not meet are nearer than the separation at t = 0.
 
-    def __init__(
-        self,
-        batch: RigidQueryBatch,
-        slots: int,
-        *,
-        pops: int,
-        heap: int | None = None,
-        stop: bool = False,
-        sharing: bool = False,
-    ) -> None:
-        """`sharing`: every slot is a job of its own about the batch's first query."""
-        device = batch.device
-        trees: Any = WideTrees()
-        trees.rows_a, trees.children_a, trees.nodes_a, depth_a = batch.a.wide
-        trees.rows_b, trees.children_b, trees.nodes_b, depth_b = batch.b.wide
-        layout: Any = SearchLayout()
-        layout.heap = 3 * pops + 8 if heap is None else heap  # one is taken for up to four that are put in
-        layout.pops, layout.stop, layout.sharing = pops, stop, sharing
-        layout.room = HEAD + 2 * (layout.heap + 3 * (depth_a + depth_b) + 8)  # each level leaves three behind
-        jobs = slots if sharing else batch.room
-        self.room, self.head = layout.room, HEAD
-        self.scratch = wp.empty(slots * layout.room, dtype=wp.uint64, device=device)
-        self.loaded = wp.zeros(jobs, dtype=wp.int32, device=device)
-        self.shared = wp.full(jobs * LINE, 2.0, dtype=wp.float64, device=device)
-        self.hits = wp.zeros(jobs, dtype=EarliestHit, device=device) if sharing else batch.hits
-        self.counters = wp.zeros((jobs, COUNTERS), dtype=wp.int64, device=device) if sharing else batch.counters
-        shared = [self.loaded, self.shared, jobs if sharing else 0, LINE]
-        self._prepared = PreparedLaunch(
-            search_lanes,
-            [batch.arrays, trees, batch.cones, layout, *shared, self.scratch, self.hits, self.counters],
-            device,
-            serial=True,
-        )
-        self._one = self._prepared.over(1)
+    Exact for the nearest triangles, in their poses as they are given; which triangles these are is known to rounding.
+    """
+    trees = ObbTree.of(a.shape, device), ObbTree.of(b.shape, device)
+    poses = paired(as_posed(a, 0.0), as_posed(b, 0.0), device)
+    numbers = wp.zeros((1, NUMBERS), dtype=wp.int32, device=device)
+    vectors = wp.zeros((1, VECTORS), dtype=wp.vec3d, device=device)
+    inputs = [trees[0].nodes, trees[1].nodes, trees[0].corners, trees[1].corners, poses]
+    launch(find_nearest, 1, inputs, [numbers, vectors], device=device)
+    apart = vectors.numpy()[0, BOUNDS, 1]
+    corners = [_corners(a, numbers.numpy()[0, TRIANGLE_A]), _corners(b, numbers.numpy()[0, TRIANGLE_B])]
+    if abs(apart - separation) > _CLEAR * float(np.abs(corners).max()):
+        return bool(apart < separation)
+    return triangles_nearer(*corners, separation)
 
-    def launch(self, count: int, first: int, shard: int) -> None:
-        """Search jobs first … first + count - 1 on the calling thread."""
-        if count == 1 and first == 0 and shard == 0:
-            self._one.run()
-        else:
-            self._prepared.launch(count, first, shard)
+
+def _corners(body: Moving, triangle: int) -> np.ndarray:
+    """(3, 3) fractions: where the corners of a triangle are at t = 0."""
+    exact = np.vectorize(Fraction, otypes=[object])
+    pose, corners = exact(body.motion.pose(0.0)), exact(body.shape.vertices[body.shape.faces[triangle]])
+    return corners @ pose[:3, :3].T + pose[:3, 3]

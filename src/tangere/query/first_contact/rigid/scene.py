@@ -27,8 +27,7 @@ from tangere.query.first_contact.options import Accuracy, SceneOptions, Start, c
 from tangere.query.first_contact.result import FirstContact
 from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.first_contact.rigid.details import contacts_of
-from tangere.query.first_contact.rigid.initial_separation import starts_nearer
-from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch
+from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch, starts_nearer
 from tangere.query.intersection.traversal import meshes_meet
 from tangere.runtime import Arrays, InputError, UnsupportedError, choose_device, to_numpy, using_threads
 from tangere.shape import Moving

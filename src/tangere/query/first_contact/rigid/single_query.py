@@ -15,9 +15,7 @@ import warp as wp
 
 from tangere.query.contacts.record import Status
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies
-from tangere.query.first_contact.rigid.cpu.shared_search import search_shared
 from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch, status_of
-from tangere.runtime import thread_count
 
 #: Questions kept for the next call about the same shapes, by each thread.
 KEPT_QUESTIONS = 8
@@ -67,11 +65,7 @@ class SingleQuery:
         else:
             batch.set_queries(a, b, separation, tolerance)
         before = batch.initial_hits() if batch.recession and start == "checked" else None
-        if batch.device.is_cpu:
-            batch.reset_hits()
-            search_shared(batch, thread_count())
-        else:
-            batch.search_each()
+        batch.search_each()
         if before is not None:
             batch.override_hits(before)
         if start == "checked" and self.time == 0.0:
@@ -80,7 +74,7 @@ class SingleQuery:
     @property
     def time(self) -> float:
         """Of the clock; beyond 1 where there is no contact."""
-        return (self._times if self.batch.device.is_cpu else self.batch.host_hits["time"]).item(0)
+        return self._times.item(0)
 
     @property
     def status(self) -> Status:

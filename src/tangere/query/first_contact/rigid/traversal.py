@@ -16,16 +16,15 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from tangere.geometry.triangles import closest_features, pierce
-from tangere.query.first_contact.rigid.conservative_advancement import Pair, QueryArrays, RigidQuery, relative_at
-from tangere.query.first_contact.rigid.narrow_phase import corners_of, leaf_time, placed
+from tangere.geometry.triangles import Triangle, closest_features, pierce
+from tangere.query.first_contact.rigid.conservative_advancement import Pair, QueryArrays
+from tangere.query.first_contact.rigid.narrow_phase import LeafTime, corners_of, leaf_time
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-#: Counters of a job: box pairs evaluated, triangle pairs evaluated, triangle pairs visited, pairs culled, and how many
-#: are left.
-COUNTERS = wp.constant(5)
+#: Counters of a job: box pairs evaluated, triangle pairs evaluated, triangle pairs visited, pairs culled.
+COUNTERS = wp.constant(4)
 #: In the place of a side that goes through the other triangle: the bodies meet, in whatever way, or are nearer than the
 #: separation; see `classify_initial_overlap`.
 MEETS = wp.constant(6)
@@ -85,9 +84,8 @@ def is_earlier(candidate: EarliestHit, best: EarliestHit) -> bool:
 
 @wp.func
 def solve_leaf(
-    query: RigidQuery,
-    pair: Pair,
     arrays: QueryArrays,
+    row: int,
     triangle_a: int,
     triangle_b: int,
     tau: wp.float64,
@@ -96,11 +94,28 @@ def solve_leaf(
     job: int,
 ) -> EarliestHit:
     """The first contact of two triangles, searched from tau to `until`."""
-    a = corners_of(arrays.corners_a, query.triangle_a + triangle_a, pair.bounds_a.pivot)
-    b = corners_of(arrays.corners_b, query.triangle_b + triangle_b, pair.bounds_b.pivot)
-    answer = leaf_time(query, pair, arrays.motions, a, b, tau, until)
-    counters[job, 1] = counters[job, 1] + wp.int64(answer.steps)
-    counters[job, 2] = counters[job, 2] + wp.int64(1)
+    pairs = arrays.pairs
+    a = corners_of(arrays.corners_a, arrays.queries[row].triangle_a + triangle_a, pairs[row].bounds_a.pivot)
+    b = corners_of(arrays.corners_b, arrays.queries[row].triangle_b + triangle_b, pairs[row].bounds_b.pivot)
+    answer = leaf_time(arrays, row, a, b, tau, until)
+    return hit_of(answer, pairs, row, a, triangle_a, triangle_b, counters, job)
+
+
+@wp.func
+def hit_of(
+    answer: LeafTime,
+    pairs: wp.array[Pair],
+    row: int,
+    a: Triangle,
+    triangle_a: int,
+    triangle_b: int,
+    counters: wp.array2d[wp.int64],
+    job: int,
+) -> EarliestHit:
+    """What the search keeps of two triangles that were solved; `a` is the first of them."""
+    if counters.shape[0] > 0:
+        counters[job, 1] = counters[job, 1] + wp.int64(answer.steps)
+        counters[job, 2] = counters[job, 2] + wp.int64(1)
     found = EarliestHit()
     found.time = answer.time
     found.a = triangle_a
@@ -108,9 +123,8 @@ def solve_leaf(
     found.decided = answer.decided
     found.pierced = -1
     if answer.time == _ZERO:
-        at = placed(relative_at(query, pair, arrays.motions, _ZERO), b)
-        found.pierced = pierce(a, at, pair.slack)
-        if found.pierced < 0 and pair.separation > _ZERO:
-            if wp.sqrt(closest_features(a, at).squared) + pair.slack < pair.separation:
+        found.pierced = pierce(a, answer.at, pairs[row].slack)
+        if found.pierced < 0 and pairs[row].separation > _ZERO:
+            if wp.sqrt(closest_features(a, answer.at).squared) + pairs[row].slack < pairs[row].separation:
                 found.pierced = MEETS
     return found

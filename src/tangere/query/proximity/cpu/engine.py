@@ -16,15 +16,11 @@ from tangere.query.proximity.cpu.details import fill_in_lanes
 from tangere.query.proximity.cpu.detector import CpuDetector
 from tangere.query.proximity.cpu.narrow_phase import scratch_of, wide_search_kernel
 from tangere.query.proximity.cpu.parallel_sort import LEAST, ParallelSort
-from tangere.query.proximity.cpu.representative_triangles import near_owned
 from tangere.query.proximity.cpu.search_program import SearchProgram
 from tangere.query.proximity.engine import Engine
 from tangere.query.proximity.search_plan import EXPECTED, PlannedSearch, PlannedSide, SearchPlan
 from tangere.query.proximity.searched_features import searched_features
 from tangere.runtime import thread_count
-
-#: So many pairs of triangles are tested eight features at a time, which takes 100 us to begin with.
-MANY = 512
 
 
 def _vertex_order(surfaces: Surfaces, used: np.ndarray, hull: np.ndarray) -> np.ndarray:
@@ -74,10 +70,6 @@ def _room(layout: Layout, count: int) -> ParallelSort:
     return ParallelSort(layout, pair_keys, number)
 
 
-def _near_owned(surfaces: Surfaces, pairs: wp.array, distance: float) -> wp.array | None:
-    return near_owned(surfaces, pairs, distance) if len(pairs) >= MANY else None
-
-
 def _sort_keys(pair_keys: wp.array, bits: int) -> wp.array:
     """NumPy sorts integers with vector instructions: 5 ms where a radix sort takes 25."""
     rows = pair_keys.numpy()
@@ -95,7 +87,6 @@ CPU = Engine(
     build_tree=_build_tree,
     plan_search=_plan_search,
     near_pairs=_near_pairs,
-    near_owned=_near_owned,
     sort_keys=_sort_keys,
     fill_launch=_fill_launch,
     detector=CpuDetector,

@@ -58,10 +58,6 @@ def _near_pairs(surfaces: Surfaces, jobs: np.ndarray, distance: float) -> wp.arr
     return concatenated(found, wp.int64, device)
 
 
-def _near_owned(surfaces: Surfaces, pairs: wp.array, distance: float) -> None:
-    return None
-
-
 def _sort_keys(pair_keys: wp.array, bits: int) -> wp.array:
     return sort_pairs(pair_keys, wp.empty(len(pair_keys), dtype=wp.int32, device=device_of(pair_keys)), bits=bits)[0]
 
@@ -75,7 +71,6 @@ CUDA = Engine(
     build_tree=_build_tree,
     plan_search=_plan_search,
     near_pairs=_near_pairs,
-    near_owned=_near_owned,
     sort_keys=_sort_keys,
     fill_launch=_fill_launch,
     detector=CudaDetector,

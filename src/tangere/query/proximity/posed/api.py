@@ -12,6 +12,8 @@ Known as:  contact generation, contact manifolds of meshes; the contact manager 
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,7 +83,8 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
         self.threads = None if threads is None else whole(threads, "threads", 1)
         self.device = choose_device(device)
         self._engine = _engine_of(self.meshes, self.device)
-        self._spare: list[PosedWorkspace] = []
+        self._workspaces: list[PosedWorkspace] = []
+        self._choosing = threading.Lock()
 
     def __repr__(self) -> str:
         return f"PosedProximity({len(self.meshes)} bodies, on {self.device})"
@@ -101,15 +104,19 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
         turns, origins = _rows(rotation, "rotation", bodies, (3, 3)), _rows(origin, "origin", bodies, (3,))
         limits = distance if isinstance(distance, float) else _limits(distance, count)
         workspace = self._workspace(count)
-        workspace.write("pairs", numbers, count)
-        workspace.write("rotation", turns, bodies)
-        workspace.write("origin", origins, bodies)
-        workspace.write("limit", limits, count)
-        told = workspace.run(count)
-        if told.status > OVERLAP:
-            self._spare.append(workspace)
-            raise InputError(_reason(workspace, count, told.status))
-        return PosedContacts(workspace, count, told.contacts, self._spare)
+        try:
+            workspace.write("pairs", numbers, count)
+            workspace.write("rotation", turns, bodies)
+            workspace.write("origin", origins, bodies)
+            workspace.write("limit", limits, count)
+            told = workspace.run(count)
+            if told.status > OVERLAP:
+                raise InputError(_reason(workspace, count, told.status))
+            found = PosedContacts(workspace, count, told.contacts)
+            workspace.answer = weakref.ref(found)
+        finally:
+            workspace.busy = False
+        return found
 
     def at(self, poses: Arrays, pairs: Arrays, distance: Arrays) -> PosedContacts:
         """The same for bodies at `poses`, (bodies, 4, 4)."""
@@ -119,14 +126,19 @@ class PosedProximity(NonCopyable, instead="make another one of the same meshes")
         return self.find(pairs, matrices[:, :3, :3], matrices[:, :3, 3], distance)
 
     def _workspace(self, count: int) -> PosedWorkspace:
-        """One that nobody reads from any more, with room for `count` pairs."""
+        """One whose answer nobody holds any more, with room for `count` pairs."""
         threads = thread_count() if self.threads is None else self.threads
-        for k, workspace in enumerate(self._spare):
-            if workspace.room >= count and workspace.threads == threads:
-                return self._spare.pop(k)
-        room = max(_LEAST_ROOM, 1 << (count - 1).bit_length() if count else 0)
-        self._spare[:] = [workspace for workspace in self._spare if workspace.room >= room]
-        return PosedWorkspace(self._engine, len(self.meshes), room, max(self.tilt, _LEAST_TILT), threads)
+        with self._choosing:
+            for workspace in self._workspaces:
+                if workspace.is_free and workspace.room >= count and workspace.threads == threads:
+                    workspace.busy = True
+                    return workspace
+            room = max(_LEAST_ROOM, 1 << (count - 1).bit_length() if count else 0)
+            tilt = max(self.tilt, _LEAST_TILT)
+            workspace = PosedWorkspace(self._engine, len(self.meshes), room, tilt, threads)
+            # Those that are free were too small, or for another number of threads.
+            self._workspaces = [each for each in self._workspaces if not each.is_free] + [workspace]
+            return workspace
 
 
 def _engine_of(meshes: Sequence[Mesh], device: wp.Device) -> PosedEngine:

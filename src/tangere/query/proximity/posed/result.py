@@ -24,13 +24,10 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
     and `status` are copies in main memory.
     """
 
-    def __init__(self, workspace: PosedWorkspace, pairs: int, count: int, spare: list[PosedWorkspace]) -> None:
-        self._workspace, self._spare = workspace, spare
+    def __init__(self, workspace: PosedWorkspace, pairs: int, count: int) -> None:
+        self._workspace = workspace
         self.pair_count = pairs  #: how many pairs there are
         self.count = count  #: how many contacts there are
-
-    def __del__(self) -> None:
-        self._spare.append(self._workspace)
 
     def __len__(self) -> int:
         return self.count

@@ -7,6 +7,7 @@ room grows and the search runs again.
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -67,7 +68,18 @@ class PosedWorkspace:
         # What NumPy writes: the arrays themselves on the CPU (a view takes Warp 20 us to make), else copies.
         self._host = {name: getattr(queries, name).numpy() for name in ("pairs", "limit", "rotation", "origin")}
         self._kept: dict[Any, Any] = {}
+        self.answer: weakref.ref[Any] | None = None  #: who reads what was found here last
+        self.busy = True  #: somebody is about to search here
         self._make_room(_START)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody reads what was found here last, nor is about to search.
+
+        Answers are watched, and do not give this back when they are taken down: the collector finishes all objects of
+        a cycle, arrays too, before it sees that one of them has come back to life.
+        """
+        return not self.busy and (self.answer is None or self.answer() is None)
 
     def write(self, name: str, rows: Any, count: int) -> None:
         """Copy `count` rows, or one value for all, to an array of `PairQueries`."""

@@ -114,24 +114,6 @@ def decide_many(kind: Kind, points: np.ndarray, *, progress: bool = False) -> Ex
     )
 
 
-def edge_pierces_face(edge: np.ndarray, face: np.ndarray) -> bool:
-    """Whether a closed segment (2, 3) and a closed triangle (3, 3), either possibly degenerate, have a common point.
-
-    A vertex that runs along the segment while the face rests meets it exactly then.
-    """
-    edge, face = np.asarray(edge, dtype=np.float64), np.asarray(face, dtype=np.float64)
-    return decide(Kind.VERTEX_FACE, np.concatenate([edge[:1], face, edge[1:], face])).hit
-
-
-def triangles_intersect(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two closed triangles (3, 3), possibly degenerate, have a common point.
-
-    Then an edge of one meets the other, also when one lies within the other or is collapsed to its edges.
-    """
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    return any(edge_pierces_face(one[[i, i - 1]], other) for one, other in ((a, b), (b, a)) for i in range(3))
-
-
 _FREE = ExactContact(False, inf, inf)
 _FIRST_FEATURE = {Kind.VERTEX_FACE: (0, 4), Kind.EDGE_EDGE: (0, 1, 4, 5)}
 

@@ -238,8 +238,16 @@ _ADVANCE = """
         drift[i] = straight ? vel[i] : all(times_rows(q[i][0], q[i][1], q[i][2], view.drift)[0]);
     }
 
-    // How far points are from the axes of the turns.
+    // How far points are from the axes of the turns; and 1 over the angular speeds now, which take a spin back to its
+    // axis: not over the largest ones, from which those of screws and on the smooth clock differ.
     double rho_s = 0.0, inverse_s = 0.0, inverse_l = 0.0;
+    auto inverse_of = [&](double x, double y, double z, double largest) -> double {
+        const double speed = __builtin_sqrt(x * x + y * y + z * z);
+        return repeated ? longest / largest : longest / (speed > 1.0e-9 * largest ? speed : 0.0);
+    };
+    auto across_of = [&](const Wide* x, bool fixed_axis, double inverse) -> Wide {
+        return fixed_axis && inverse < never ? root_of(product(x, x)) * inverse + skew : all(longest);
+    };
     Wide rho = zero;
     if (turns_s) {
         const double* u = bound_s.axis.c;
@@ -247,7 +255,7 @@ _ADVANCE = """
         if (bound_s.fixed_axis)
             cross(from, u, x);
         rho_s = __builtin_sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]) + radius_s;
-        inverse_s = longest / bound_s.spin;
+        inverse_s = inverse_of(spin_s[0], spin_s[1], spin_s[2], bound_s.spin);
     }
     if (turns_l) {
         const double* u = bound_l.axis.c;
@@ -255,7 +263,7 @@ _ADVANCE = """
         if (bound_l.fixed_axis)
             cross(e, u, x);
         rho = root_of(product(x, x)) + radius;
-        inverse_l = longest / bound_l.spin;
+        inverse_l = inverse_of(om_l[0][0], om_l[1][0], om_l[2][0], bound_l.spin);
     }
     const double bend_s = bound_s.acceleration + bound_s.turn * rho_s + bound_l.acceleration;
     const Wide bend = 0.5 * longest * (bend_s + bound_l.turn * rho);
@@ -328,16 +336,14 @@ _ADVANCE = """
                     support = fused(size[j], absolute(along), support);
                 }
                 rate += support - product(reach, x);
-                const Wide across = bound_l.fixed_axis ? root_of(product(x, x)) * inverse_l + skew : all(longest);
-                first += across * bound_l.spin * rho;
+                first += across_of(x, bound_l.fixed_axis, inverse_l) * bound_l.spin * rho;
             }
             if (turns_s) {
                 Wide x[3];
                 cross(n, spin_s, x);
                 for (int j = 0; j < 3; ++j)
                     rate += fused(all(half[j]), absolute(x[j]), arm[j] * x[j]);
-                const Wide across = bound_s.fixed_axis ? root_of(product(x, x)) * inverse_s + skew : all(longest);
-                first += across * (bound_s.spin * rho_s);
+                first += across_of(x, bound_s.fixed_axis, inverse_s) * (bound_s.spin * rho_s);
             }
             const Wide root = root_of(fused(rate, rate, 4.0 * bend * gap));
             const Whole closing = rate > zero;

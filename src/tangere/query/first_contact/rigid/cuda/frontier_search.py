@@ -21,7 +21,6 @@ import warp as wp
 from tangere.query.first_contact.rigid.conservative_advancement import (
     QueryArrays,
     conservative_advance,
-    pair_of,
     relative_at,
 )
 from tangere.query.first_contact.rigid.culling import RecessionTable, culling_of, recedes
@@ -213,7 +212,6 @@ def _expand(first: int, arrays: QueryArrays, cones: RecessionTable, frontier: Fr
     if item.time > until:
         return
     query = arrays.queries[item.query]
-    pair = pair_of(query, arrays)
     child = Candidate()
     child.query = item.query
     child.b = item.b
@@ -230,14 +228,12 @@ def _expand(first: int, arrays: QueryArrays, cones: RecessionTable, frontier: Fr
             child.b = wp.where(k == 0, item.b + 1, b.right)
     box_a = arrays.nodes_a[query.node_a + child.a]
     box_b = arrays.nodes_b[query.node_b + child.b]
-    now = relative_at(query, pair, arrays.motions, item.time)
+    now = relative_at(arrays, item.query, item.time)
     child.size = box_a.radius + box_b.radius
-    child.time = conservative_advance(
-        query, pair, arrays.motions, box_a, box_b, now, item.time, until, frontier.counters, i
-    )
+    child.time = conservative_advance(arrays, item.query, box_a, box_b, now, item.time, until, frontier.counters, i)
     if child.time > until:
         return
-    culling = culling_of(query, pair, arrays.motions)
+    culling = culling_of(arrays, item.query)
     if recedes(culling, cones, box_a, box_b, query.node_a + child.a, query.node_b + child.b):
         frontier.counters[i, 3] = frontier.counters[i, 3] + wp.int64(1)
     elif box_a.right < 0 and box_b.right < 0:
@@ -257,10 +253,9 @@ def _solve(first: int, arrays: QueryArrays, frontier: Frontier):
     if item.time > until:
         return
     query = arrays.queries[item.query]
-    pair = pair_of(query, arrays)
     triangle_a = arrays.nodes_a[query.node_a + item.a].triangle
     triangle_b = arrays.nodes_b[query.node_b + item.b].triangle
-    found = solve_leaf(query, pair, arrays, triangle_a, triangle_b, item.time, until, frontier.counters, i)
+    found = solve_leaf(arrays, item.query, triangle_a, triangle_b, item.time, until, frontier.counters, i)
     if found.time <= until:
         wp.atomic_min(frontier.bounds, item.query, found.time)
         place = wp.atomic_add(frontier.counts, FOUND, 1)

@@ -2,7 +2,7 @@
 
 A shard keeps a few pairs of triangles. What they own goes to a list, edges with edges first, then vertices with faces,
 and is tested when vector units can be filled with it (`candidates`): 20 ns for each, so that comparing their boxes
-first hardly pays. The answer is that of `representative_triangles`, which goes pair by pair.
+first hardly pays. The answer is that of `query.proximity.representative_triangles`, which goes pair by pair.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles import Layout, Surfaces
+from tangere.published.leonard_grid.cpu.sorted_append import scattered, scattering, sorted_keys
 from tangere.query.proximity.cpu.candidates import candidate_test
 from tangere.query.proximity.cpu.parallel_sort import KeySegments
 from tangere.query.proximity.cpu.simd_boxes import SCRATCH, SHARD
-from tangere.query.proximity.cpu.sorted_append import scattered, scattering, sorted_keys
 from tangere.query.proximity.searched_features import SearchedFeatures, searched_features
 from tangere.runtime import SOUND, shard_ranges
 
@@ -25,6 +25,8 @@ from tangere.runtime import SOUND, shard_ranges
 PAIRS_AT_ONCE = wp.constant(128)
 #: So many times that many, some 0.2 ms, stay on one thread; of more, so many times are worth one.
 FEW, GRAIN = 20, 6
+#: So many pairs of triangles are tested eight features at a time, which takes 100 us to begin with.
+MANY = 512
 
 _test_edges, _test_faces = candidate_test(2), candidate_test(1)
 
