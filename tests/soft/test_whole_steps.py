@@ -102,6 +102,36 @@ def test_a_step_may_be_stopped_between_any_two_calls_of_functions(response, undi
     assert np.array_equal(state_of(simulation), undisturbed[response])
 
 
+def make_parts(simulation: Simulation, parts: int, made: int, stop: bool = False) -> None:
+    with simulation.step_in_parts(parts) as advance:
+        for _ in range(made):
+            advance()
+        if stop:
+            raise Stopped
+
+
+@pytest.mark.parametrize("response", ["hard", "penalty"])
+def test_a_step_in_parts_goes_where_short_steps_go_and_is_undone_as_one(response):
+    short, long = (cloth_on_a_floor(response, dt=dt, sweeps=20) for dt in (0.005, 0.02))
+    for k in range(8):
+        for _ in range(4):
+            short.step()
+        before = state_of(long)
+        if k % 2 == 0:
+            with pytest.raises(Stopped):
+                make_parts(long, 4, 3, stop=True)
+            assert np.array_equal(state_of(long), before)
+            assert long.steps == k
+        make_parts(long, 4, 4)
+        assert np.array_equal(state_of(long), state_of(short))
+    assert (long.steps, long.time) == (8, short.time)
+    with pytest.raises(InputError, match="step_in_parts: 1 of 2 parts were made"):
+        make_parts(long, 2, 1)
+    assert np.array_equal(state_of(long), state_of(short))
+    long.step()
+    assert not np.array_equal(state_of(long), state_of(short))
+
+
 def test_what_patches_are_compared_with_is_as_before_a_step_that_is_stopped():
     simulation = cloth_on_a_floor()
     certificates, plain = simulation._pipeline.patches._certificates, simulation.phases["record"]

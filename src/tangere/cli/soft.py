@@ -10,13 +10,12 @@ import click
 from tangere.cli.shared.options import machine_options
 
 if TYPE_CHECKING:
-    from tangere.soft import Recording, Simulation
+    from tangere.soft import Simulation
 
 #: Steps of 20 ms that show all that happens in each scene.
 _STEPS = {"tori": 300, "knot": 370, "drop": 100, "cloth": 100}
 #: Young's modulus that steps of 20 ms can follow in any of the scenes [Pa].
 _STIFFEST = 1e12
-_FRAMES = 5  #: pictures in a strip
 
 
 @click.command()
@@ -62,6 +61,7 @@ def soft(
     tangere soft tori.npz --out tori.glb
     """
     from tangere.cli.shared.extras import check_view_extra
+    from tangere.cli.shared.recorded_runs import replay_file
     from tangere.runtime import InputError, check_out_file, using_threads
     from tangere.scene.export import check_export_file
 
@@ -85,7 +85,9 @@ def soft(
         unused = next((option for option, value in given.items() if value is not None), None)
         if unused is not None:
             raise InputError(f"{unused}: a recorded run is replayed as it is")
-        _replay(Path(scene), out, png, look, width, device)
+        from tangere.soft import Recording
+
+        replay_file(Recording.load(scene), Path(scene), out, png, look, width, device)
         return
     if mesh is not None and scene != "drop":
         raise InputError(f"--mesh: only the scene drop takes another mesh, not {scene}")
@@ -138,13 +140,14 @@ def _run(
     from rich.console import Console
     from rich.progress import Progress
 
+    from tangere.cli.shared.recorded_runs import draw_strip, shown_steps
     from tangere.cli.shared.tables import screen_table
     from tangere.soft import Recorder
 
     console = Console()
     recorder = Recorder(simulation)
     saved = [path for path in (record, out) if path is not None]
-    shown = set(np.linspace(0, steps or 0, _FRAMES).round().astype(int).tolist())
+    shown = shown_steps(steps)
     phases: dict[str, list[float]] = {}
     counts: list[int] = []
 
@@ -178,7 +181,7 @@ def _run(
         recorder.recording().save(path)
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
     if png is not None:
-        _draw(recorder.recording(), png, width, str(simulation.device))
+        draw_strip(recorder.recording(), png, width, str(simulation.device))
         console.print(f"wrote {png}", highlight=False, markup=False, soft_wrap=True)
 
 
@@ -190,38 +193,3 @@ def _rows(phases: dict[str, list[float]]) -> list[list[str]]:
     table["whole step"] = np.sum(list(table.values()), axis=0)
     columns = {name: (t.mean(), np.median(t), np.percentile(t, 99), t.max()) for name, t in table.items()}
     return [[name, *(f"{value:.2f} ms" for value in values)] for name, values in columns.items()]
-
-
-def _draw(recording: Recording, path: Path, width: int, device: str | None) -> None:
-    from tangere.view import strip
-
-    times = _times(recording)
-    labels = [f"{time * recording.seconds:.2f} s, {len(recording.contact_points(time))} contacts" for time in times]
-    strip(recording.scene(), times, labels=labels, size=(width, width), path=path, device=device)
-
-
-def _times(recording: Recording) -> list[float]:
-    import numpy as np
-
-    frames = np.unique(np.linspace(0, len(recording) - 1, _FRAMES).round().astype(int))
-    return recording.parts[frames].tolist()
-
-
-def _replay(path: Path, out: Path | None, png: Path | None, look: bool, width: int, device: str | None) -> None:
-    from tangere.runtime import InputError
-    from tangere.soft import Recording
-    from tangere.view import ReplayViewer
-
-    recording = Recording.load(path)
-    if out is None and png is None and not look:
-        raise InputError(f"{path}: say what to do with a recorded run: --view, --out FILE or --png FILE")
-    if out is not None:
-        recording.save(out)
-        click.echo(f"wrote {out}")
-    if png is not None:
-        _draw(recording, png, width, device)
-        click.echo(f"wrote {png}")
-    if look:
-        with ReplayViewer(recording) as viewer:
-            click.echo(f"{viewer.url} replays {path.name}; Ctrl-C ends", err=True)
-            viewer.wait()

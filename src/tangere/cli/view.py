@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from tangere.cli.shared.options import units_option
-from tangere.cli.shared.several_values import SeveralValues
+from tangere.cli.shared.options import SeveralValues, units_option
 
 
 @click.command(cls=SeveralValues)

@@ -7,7 +7,6 @@ where it moves, `i/end` (linear motion between the two). What has no mesh is rec
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -15,8 +14,9 @@ import numpy as np
 
 from tangere.motion import Linear
 from tangere.query.contacts import Contacts
-from tangere.runtime import InputError, TangereError, UnsupportedError, to_numpy, writing
+from tangere.runtime import UnsupportedError, to_numpy
 from tangere.scene.camera import Camera
+from tangere.scene.recorded_arrays import read_recorded, write_recorded
 from tangere.scene.scene import Scene, Thing
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
@@ -27,36 +27,19 @@ VERSION = 1
 
 def save_scene(scene: Scene, path: str | Path) -> None:
     """Write `scene` to `path`; its things may rest or move linearly."""
-    arrays = {"format": FORMAT, "version": VERSION, "time_range": np.array(scene.time_range), "title": scene.title}
+    arrays = {"time_range": np.array(scene.time_range), "title": scene.title}
     arrays["mark_size"] = scene.mark_size
     arrays |= {} if scene.clock is None else {"clock": np.array(scene.clock, float)}
     arrays |= {f"camera/{key}": value for key, value in asdict(scene.camera).items() if value is not None}
     arrays |= {f"contacts/{f.name}": getattr(scene.contacts, f.name) for f in fields(Contacts)}
     for number, thing in enumerate(scene.things):
         arrays |= {f"{number}/{key}": value for key, value in _thing_arrays(thing).items()}
-    with writing(path), open(path, "wb") as file:
-        np.savez_compressed(file, **arrays)
+    write_recorded(path, FORMAT, VERSION, arrays)
 
 
 def load_scene(path: str | Path) -> Scene:
     """The scene recorded at `path`."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files} if isinstance(file, np.lib.npyio.NpzFile) else {}
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
-        raise InputError(f"{path}: not a scene recording, or a damaged one: {error}") from error
-    if str(arrays.get("format")) != FORMAT:
-        raise InputError(f"{path}: a file of arrays, but not a scene recording")
-    if int(arrays["version"]) != VERSION:
-        raise InputError(f"{path}: recorded with version {int(arrays['version'])}; this tangere reads {VERSION}")
-    try:
-        return _scene(arrays)
-    except KeyError as error:
-        raise InputError(f"{path}: the recording lacks {error}") from error
-    except (TangereError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: the recording is damaged: {error}") from error
+    return read_recorded(path, "a scene recording", FORMAT, [VERSION], _scene)
 
 
 def _thing_arrays(thing: Thing) -> dict:

@@ -161,8 +161,11 @@ class Scene:
         return cls(tuple(things), contacts or Contacts(), time_range, camera or Camera(), title, mark_size, clock)
 
     @classmethod
-    def around(cls, shown: Scene | Drawable) -> Scene:
-        """`shown` itself if it is a scene; a body, at rest or moving, alone in a scene of its own."""
+    def around(cls, shown: Scene | Drawable | Any) -> Scene:
+        """`shown` itself if it is a scene; its `scene()` if it has one, as simulations and recorded runs do; a body, at
+        rest or moving, alone in a scene of its own."""
+        if callable(getattr(shown, "scene", None)):
+            shown = shown.scene()
         return shown if isinstance(shown, Scene) else cls.of(shown)
 
     def with_glass(self, *names: str, opacity: float = 0.3) -> Scene:

@@ -5,9 +5,6 @@ from tangere.soft.body import Body
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.drawing import (
     CAMERA,
-    CONTACT_COLOURS,
-    ball_size,
-    balls,
     body_things,
     boxes_and_cells,
     contact_points,
@@ -23,7 +20,6 @@ from tangere.soft.step import StepPipeline
 
 __all__ = [
     "CAMERA",
-    "CONTACT_COLOURS",
     "Body",
     "Energy",
     "Recorder",
@@ -34,8 +30,6 @@ __all__ = [
     "Simulation",
     "StepPipeline",
     "TruncationReport",
-    "ball_size",
-    "balls",
     "body_things",
     "boxes_and_cells",
     "contact_points",

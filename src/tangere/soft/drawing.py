@@ -14,8 +14,6 @@ from tangere.scene import PALETTE, Camera, Thing
 from tangere.shape.mesh import Mesh
 from tangere.soft.simulation import Simulation
 
-#: Contacts of a vertex and a face are green, of two edges red, as in the document.
-CONTACT_COLOURS = {Kind.VERTEX_FACE: (0.05, 0.62, 0.18), Kind.EDGE_EDGE: (0.85, 0.08, 0.12)}
 _STILL = (0.80, 0.81, 0.83)
 CAMERA = Camera((0.55, -1.0, 0.35))
 
@@ -39,20 +37,6 @@ def contact_points(contacts: Contacts, kind: Kind) -> np.ndarray:
     """(n, 3) the middle of each contact of one kind [m]."""
     chosen = contacts[contacts.kind == kind]
     return 0.5 * (chosen.point_a + chosen.point_b)
-
-
-def ball_size(count: int, extent: float) -> float:
-    """Radius of the ball at a contact [m]: smaller where many would hide each other."""
-    return 0.012 * extent * min(1.0, (60.0 / max(count, 1)) ** 0.35)
-
-
-def balls(points: np.ndarray, radius: float) -> Mesh:
-    """A small ball at each point (n, 3), as one mesh."""
-    from tangere.shape.generate import icosphere  # only who draws needs it
-
-    ball = icosphere(subdivisions=1, radius=radius)
-    faces = ball.faces + len(ball.vertices) * np.arange(len(points))[:, None, None]
-    return Mesh((points[:, None] + ball.vertices).reshape(-1, 3), faces.reshape(-1, 3), name="contacts")
 
 
 def boxes_and_cells(simulation: Simulation, meshes: list[Mesh], contacts: Contacts) -> dict[str, np.ndarray]:

@@ -8,44 +8,20 @@ from the origin). Files of version 1 have `seconds` for the whole run instead of
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, TangereError, view_room
-from tangere.scene import Keyframes, Scene, Thing
+from tangere.runtime import InputError, view_room
+from tangere.scene import Keyframes, RecordedContacts, Scene, Thing, read_recorded, write_recorded
 from tangere.scene.export import export
 from tangere.shape.mesh import Mesh
-from tangere.soft.drawing import CAMERA, CONTACT_COLOURS, ball_size, balls, body_things
+from tangere.soft.drawing import CAMERA, body_things
 from tangere.soft.simulation import Simulation
 
 FORMAT, VERSION = "tangere.soft", 2
-
-
-@dataclass(frozen=True, eq=False)
-class ContactBalls:
-    """A motion that is none: balls jump to where the contacts of each frame are, spare ones shrink to nothing."""
-
-    recording: Recording
-    kind: int
-    radius: float
-
-    @property
-    def times(self) -> np.ndarray:
-        """When the frames are shown: where exported animations have their keys."""
-        return self.recording.parts
-
-    def positions(self, start: Any, time: float) -> np.ndarray:
-        points = self.recording.contact_points(time, self.kind)
-        rest = np.asarray(start)
-        moved = self.recording.origin + np.broadcast_to(self.recording.bodies[0][2][0, 0], rest.shape)
-        if len(points):
-            placed = balls(points, self.radius).vertices
-            moved[: len(placed)] = placed
-        return moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +56,14 @@ class Recording:
         """(k,) when each frame is shown, 0 the first and 1 the last."""
         return (self.times - self.times[0]) / (self.seconds or 1.0)
 
-    def frame_at(self, time: float) -> int:
-        """The frame nearest to `time` in [0, 1]."""
-        return int(np.argmin(np.abs(self.parts - time)))
+    @property
+    def contacts(self) -> RecordedContacts:
+        """Where bodies touched, frame by frame."""
+        return RecordedContacts(self.parts, self.points, self.kinds, self.first)
 
     def contact_points(self, time: float, kind: int | None = None) -> np.ndarray:
-        """(n, 3) contacts in the frame nearest to `time` [m], of one kind or of all."""
-        frame = slice(*self.first[self.frame_at(time) : self.frame_at(time) + 2])
-        points, kinds = self.points[frame], self.kinds[frame]
-        return points if kind is None else points[kinds == kind]
+        """(n, 3) contacts in the frame nearest to `time` in [0, 1] [m], of one kind or of all."""
+        return self.contacts.at(time, kind)
 
     def scene(self) -> Scene:
         """The run as a scene: time 0 is the first frame and 1 the last, contacts are small balls."""
@@ -100,15 +75,8 @@ class Recording:
             things.append(Thing(thing.name, mesh.moving(motion) if moves else mesh, thing.colour))
         moving = [states for _, _, states in self.bodies if (states[0] != states[-1]).any()] or [self.bodies[0][2]]
         ends = np.concatenate([states[[0, -1]].reshape(-1, 3) for states in moving])
-        radius = ball_size(int(np.diff(self.first).max(initial=1)), float(np.linalg.norm(np.ptp(ends, axis=0))))
-        for kind, colour in CONTACT_COLOURS.items():
-            begins = np.concatenate([[0], np.cumsum(self.kinds == kind)])
-            most = int(np.diff(begins[self.first]).max(initial=0))
-            if most:
-                spare = balls(np.zeros((most, 3)), radius)
-                motion = ContactBalls(self, int(kind), radius)
-                name = kind.name.lower().replace("_", "-") + " contacts"
-                things.append(Thing(name, spare.moving(motion), colour))
+        extent = float(np.linalg.norm(np.ptp(ends, axis=0)))
+        things += self.contacts.things(extent, self.origin + self.bodies[0][2][0, 0])
         clock = float(self.times[0]), float(self.times[-1])
         return Scene(tuple(things), camera=CAMERA, title=f"soft bodies, {self.seconds:g} s", clock=clock)
 
@@ -124,39 +92,17 @@ class Recording:
         if Path(path).suffix.lower() != ".npz" or options:
             export(self, path, **options)
             return
-        arrays: dict[str, Any] = {"format": FORMAT, "version": VERSION, "times": self.times}
-        arrays["origin"] = self.origin
+        arrays: dict[str, Any] = {"times": self.times, "origin": self.origin}
         arrays |= {"points": self.points, "kinds": self.kinds, "first": self.first}
         for number, (thing, faces, states) in enumerate(self.bodies):
             arrays |= {f"{number}/name": thing.name, f"{number}/colour": thing.colour}
             arrays |= {f"{number}/faces": faces, f"{number}/frames": states}
-        try:
-            with open(path, "wb") as file:
-                np.savez_compressed(file, **arrays)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        write_recorded(path, FORMAT, VERSION, arrays)
 
     @staticmethod
     def load(path: str | Path) -> Recording:
         """The run recorded at `path`."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {key: file[key] for key in file.files} if isinstance(file, np.lib.npyio.NpzFile) else {}
-        except FileNotFoundError as error:
-            raise InputError(f"{path}: no such file") from error
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise InputError(f"{path}: not a recorded run, or a damaged one: {error}") from error
-        if str(arrays.get("format")) != FORMAT:
-            raise InputError(f"{path}: not a recorded run of soft bodies")
-        version = str(arrays.get("version"))
-        if version not in ("1", str(VERSION)):
-            raise InputError(f"{path}: recorded with version {version}; this tangere reads 1 to {VERSION}")
-        try:
-            return _recording(arrays)
-        except KeyError as error:
-            raise InputError(f"{path}: the recording lacks {error}") from error
-        except (TangereError, TypeError, ValueError, IndexError) as error:
-            raise InputError(f"{path}: the recording is damaged: {error}") from error
+        return read_recorded(path, "a recorded run of soft bodies", FORMAT, range(1, VERSION + 1), _recording)
 
 
 @dataclass(eq=False)

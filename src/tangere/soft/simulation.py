@@ -16,6 +16,7 @@ All arrays stay on one device. What each phase does is in `step`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -147,11 +148,33 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
 
         Several threads may make steps, and look on: they take turns.
         """
+        with self.step_in_parts() as advance:
+            advance()
+
+    @contextmanager
+    def step_in_parts(self, parts: int = 1) -> Iterator[Callable[[], None]]:
+        """One step of `dt` in so many equal parts, for whoever has to do something between them: done or undone as one.
+
+        Within, call what you are given once for each part. Whatever is raised there undoes all of them.
+
+        Example:
+            >>> import tangere as tg
+            >>> from tangere.soft import Body, Simulation
+            >>> simulation = Simulation([Body(tg.generate.sheet(200))], dt=0.01, device="cpu")
+            >>> with simulation.step_in_parts(5) as advance:
+            ...     for part in range(5):
+            ...         advance()
+            >>> simulation.time
+            0.01
+        """
+        parts = whole(parts, "parts")
         pipeline = self._pipeline
         with pipeline.lock, using_threads(pipeline.options.threads):
             pipeline.save()
             try:
-                self._advance()
+                pipeline.set_dt(self.dt / parts)
+                yield self._advance
+                pipeline.end_step(parts)
             except BaseException:
                 pipeline.restore()
                 raise

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.runtime import PreparedLaunch, UnsupportedError
+from tangere.runtime import InputError, PreparedLaunch
 from tangere.shape.mesh import Mesh
 from tangere.soft.contact.detection import Detection
 from tangere.soft.contact.initial_contacts import InitialContacts
@@ -66,15 +66,15 @@ class StepPipeline:
     def __init__(self, assembly: Assembly, options: StepOptions) -> None:
         self.assembly, self.options = assembly, options
         self.steps = 0  #: made so far
+        self.dt = options.dt  #: of the step, or of the part of it, that is made now [s]
         self.lock = threading.RLock()  #: who steps, puts or reads holds it, so that nobody meets half a step
-        a, device, dt = assembly, assembly.device, options.dt
+        a, device = assembly, assembly.device
         self.start, self.free_motion = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.x)
         self._saved_x, self._saved_v, self._saved_steps = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.v), 0
-        self.inertia = wp.array(a.dofs.mass.numpy() / dt**2, dtype=wp.float64, device=device)  #: m / dt^2 [kg/s^2]
+        self.inertia = wp.array(a.dofs.mass.numpy() / self.dt**2, dtype=wp.float64, device=device)  #: m / dt^2 [kg/s^2]
         self.surface_start, self.surface_end = wp.zeros_like(a.surface.rest), wp.zeros_like(a.surface.rest)
         self._map_start, self._map_end = carry_surface(a, self.surface_start), carry_surface(a, self.surface_end)
         self._graphs = PhaseGraphs(device)
-        self._predict: PreparedLaunch = predict(a, self.start, self.free_motion, dt, options.gravity)
         self._map_start(len(self.surface_start))
         self.patches = Patches(a)
         self.islands = ContactIslands(a)
@@ -89,7 +89,7 @@ class StepPipeline:
         self.rows = ContactRows(
             a,
             self.start,
-            dt=dt,
+            dt=self.dt,
             distance=options.distance,
             friction=options.friction,
             stiffness=options.contact_stiffness,
@@ -97,23 +97,8 @@ class StepPipeline:
             smooth=options.response == "hard",
             places=self.detection.places,
         )
-        self.truncation = Truncation(
-            a,
-            self.patches,
-            self.islands,
-            self.start,
-            (self.surface_start, self.surface_end),
-            self._map_end,
-            self.rows.live,
-            LEAST_GAP * options.distance,
-            options.distance,
-            options.few_sweeps,
-            dt,
-        )
-        reached = self.truncation.reached if options.response == "hard" else a.dofs.x
-        self._velocity = find_velocity(a, reached, self.truncation.lost_drift, self.start, dt)
         self.rod = rod_arrays(device=device)  #: none, until one is attached
-        self._prepare_sweeps()
+        self._prepare_for_dt(options.dt)
 
     # -- phases --------------------------------------------------------------------------------------------------------
 
@@ -162,9 +147,7 @@ class StepPipeline:
     # -- what goes through bodies --------------------------------------------------------------------------------------
 
     def attach_rod(self, rod: RodArrays) -> None:
-        """Let a rod take part in every sweep (CPU); its guides are rows that a phase appends."""
-        if self.assembly.device.is_cuda:
-            raise UnsupportedError("attach_rod: rods that bend are solved on CPU; on CUDA needles are rigid")
+        """Let a rod take part in every sweep; it is on the device, and its guides are rows that a phase appends."""
         self.rod = rod
         self._prepare_sweeps()
 
@@ -196,6 +179,14 @@ class StepPipeline:
         wp.copy(self.assembly.dofs.x, self.start)
         return False
 
+    def set_dt(self, dt: float) -> None:
+        """Make steps of another length [s] from now on: what depends on it is prepared anew."""
+        if dt != self.dt:
+            self.dt = np.nan  # should something stop this, it is done again
+            self.pull.set_inertia(self.assembly.dofs.mass.numpy() / dt**2)
+            self.rows.set_dt(dt)
+            self._prepare_for_dt(dt)
+
     def allow_capture(self) -> None:
         """All phases have run once: from now on they may be captured."""
         self._graphs.ready = True
@@ -207,6 +198,13 @@ class StepPipeline:
         self._saved_steps = self.steps
         self.rows.memory.save()
         self.patches.save()
+
+    def end_step(self, parts: int) -> None:
+        """So many parts were one step."""
+        if self.steps != self._saved_steps + parts:
+            made = self.steps - self._saved_steps
+            raise InputError(f"step_in_parts: {made} of {parts} parts were made")
+        self.steps = self._saved_steps + 1
 
     def restore(self) -> None:
         """As if the step, of which any part may be done, had not been begun; without its contacts, or others."""
@@ -269,9 +267,30 @@ class StepPipeline:
         """Say who cannot go on; who made the step undoes it."""
         raise_not_finite(self.assembly, self.assembly.dofs.x.numpy(), self.steps, self.options.dt)
 
+    def _prepare_for_dt(self, dt: float) -> None:
+        a, options = self.assembly, self.options
+        self._predict: PreparedLaunch = predict(a, self.start, self.free_motion, dt, options.gravity)
+        self.truncation = Truncation(
+            a,
+            self.patches,
+            self.islands,
+            self.start,
+            (self.surface_start, self.surface_end),
+            self._map_end,
+            self.rows.live,
+            LEAST_GAP * options.distance,
+            options.distance,
+            options.few_sweeps,
+            dt,
+        )
+        reached = self.truncation.reached if options.response == "hard" else a.dofs.x
+        self._velocity = find_velocity(a, reached, self.truncation.lost_drift, self.start, dt)
+        self.dt = dt
+        self._prepare_sweeps()
+
     def _prepare_sweeps(self) -> None:
         self._graphs.invalidate()
-        arguments = [self.assembly, self.islands, self.free_motion, self.inertia, self.rows, self.options.dt]
+        arguments = [self.assembly, self.islands, self.free_motion, self.inertia, self.rows, self.dt]
         cuda = self.assembly.device.is_cuda
-        self.sweeps = CudaSweeps(*arguments) if cuda else CpuSweeps(*arguments, self.rod)
+        self.sweeps = CudaSweeps(*arguments, self.rod) if cuda else CpuSweeps(*arguments, self.rod)
         self._sweeps_capacity = self.rows.capacity

@@ -1,14 +1,12 @@
 """Look at it: pictures from a ray caster, a web page with a time scrubber, videos, plots; fed by a `tangere.scene`."""
 
 from tangere.view.address import DEFAULT_PORT
-from tangere.view.crowd_live import CrowdViewer
 from tangere.view.crowd_pictures import plot_measures, top_view
 from tangere.view.crowd_scene import crowd_scene
-from tangere.view.live import LiveViewer
+from tangere.view.live_pages import CrowdViewer, LiveViewer, ReplayViewer, WorldViewer
 from tangere.view.notebook import html, png
 from tangere.view.pictures import Picture, picture, stacked, strip
 from tangere.view.plots import plot_lines
-from tangere.view.replay import ReplayViewer
 from tangere.view.soft_scene import soft_scene
 from tangere.view.video import save_video
 from tangere.view.web import Viewer, show
@@ -20,6 +18,7 @@ __all__ = [
     "Picture",
     "ReplayViewer",
     "Viewer",
+    "WorldViewer",
     "crowd_scene",
     "html",
     "picture",

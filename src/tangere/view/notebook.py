@@ -34,7 +34,7 @@ def png(
     if isinstance(shown, Picture):
         return shown._repr_png_()
     try:
-        scene = Scene.around(shown.scene() if callable(getattr(shown, "scene", None)) else shown)
+        scene = Scene.around(shown)
         if sum(len(thing.faces) for thing in scene.things) > _MOST_TRIANGLES:
             return None
         return picture(scene, _interesting(scene) if time is None else time, size=size)._repr_png_()

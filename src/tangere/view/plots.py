@@ -22,18 +22,20 @@ def plot_lines(
     x_label: str,
     y_label: str,
     logarithmic: bool = False,
+    marked: bool = True,
 ) -> None:
-    """Lines with marked points.
+    """Lines, with marked points.
 
     Args:
         series: for each label the x and the y values.
         logarithmic: both axes.
+        marked: whether each point has a mark.
     """
     figure, axes = _figure(title)
     for colour, (label, (x, y)) in zip(_cycled(len(series)), series.items(), strict=True):
         if len(x) != len(y):
             raise InputError(f"plot {label!r}: {len(x)} x values and {len(y)} y values")
-        axes.plot(x, y, marker="o", markersize=4, linewidth=1.8, color=colour, label=label)
+        axes.plot(x, y, marker="o" if marked else "", markersize=4, linewidth=1.8, color=colour, label=label)
     if logarithmic:
         axes.set_xscale("log")
         axes.set_yscale("log")

@@ -5,20 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tangere.query.contacts import Kind
-from tangere.scene import Scene, Thing
+from tangere.scene import CONTACT_COLOURS, Scene, Thing, ball_size, balls
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
-from tangere.soft import (
-    CAMERA,
-    CONTACT_COLOURS,
-    Simulation,
-    ball_size,
-    balls,
-    body_things,
-    boxes_and_cells,
-    contact_points,
-    extent_of,
-)
+from tangere.soft import CAMERA, Simulation, body_things, boxes_and_cells, contact_points, extent_of
 
 _BOX, _CELL = (0.25, 0.27, 0.32), (0.55, 0.40, 0.75)
 _LABELS = {Kind.VERTEX_FACE: "vertex-face contacts", Kind.EDGE_EDGE: "edge-edge contacts"}

@@ -7,9 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 import tangere as tg
+from tangere import dynamics, needle, soft
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import merge, split
 from tangere.crowd import Bubbles, Orca, scenarios
+from tangere.shape.tets import solid_block
 from tangere.soft import scenes
 
 #: A question by name, and the call that asks it on a device.
@@ -120,6 +122,41 @@ def _cells(device: str) -> None:
             merge(map, [0], method=method)
 
 
+def _dynamics(device: str) -> None:
+    """Something that hits something and slides on it, and something that hangs in a joint."""
+    box, above = tg.generate.box(), np.eye(4)
+    above[2, 3] = 1.05
+    bodies = [
+        dynamics.Body(box, name="floor", fixed=True),
+        dynamics.Body(box, above, name="crate", velocity=[1.0, 0.0, -3.0]),
+        dynamics.Body(box, _at(3.0), name="rod"),
+    ]
+    world = dynamics.World(bodies, friction=0.5, device=device)
+    world.join("hinge", "rod", at=[3.0, 0.0, 0.0], axis=[0.0, 1.0, 0.0])
+    world.run(steps=6)
+
+
+def _needle(device: str) -> None:
+    if not device.startswith("cuda"):  # cells of a needle are on the CPU
+        block = hex_grid(2, 2, 2, size=0.05, device=device)
+        start = {"entry": [0.05, 0.05, 0.001], "direction": [0.0, 0.0, 1.0]}
+        vessels = [[[0.0, 0.05, 0.02], [0.1, 0.05, 0.02]]]
+        membrane = tg.generate.sheet(8, size=(0.05, 0.05))
+        membrane = membrane.replace(vertices=membrane.vertices + (0.05, 0.05, 0.03))
+        moving = needle.KinematicSimulation(
+            block, needle.Needle(), vessels=vessels, membranes=[membrane], level=1, **start
+        )
+        for _ in range(10):
+            moving.step(0.005)
+        moving.refine()
+    tissue = soft.Body(solid_block((3, 3, 3), size=(0.1, 0.1, 0.08)), youngs_modulus=1e4)
+    pushed = needle.Simulation(
+        tissue, needle.Needle(), needle.Tissue(), entry=[0.001, 0.002, 0.04], direction=[0, 0, -1], device=device
+    )
+    for _ in range(3):
+        pushed.step(0.02)
+
+
 def _soft(scene: str) -> Callable[[str], None]:
     def run(device: str) -> None:
         simulation = getattr(scenes, scene)(device=device)
@@ -157,6 +194,8 @@ FIRST_CALLS: dict[str, list[FirstCall]] = {
         ("signed distance", _signed_distance),
     ],
     "cells": [("splitting and merging", _cells)],
+    "dynamics": [("rigid world", _dynamics)],
+    "needle": [("needles", _needle)],
     "soft": [(f"soft {scene}", _soft(scene)) for scene in ("drop", "cloth")],
     "crowd": [
         (f"crowd {scenario}", _crowd(scenario))

@@ -1,4 +1,4 @@
-"""Options that the commands share."""
+"""Options that the commands share, and those that take as many values as follow: `--to A2.ply B2.ply`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+#: Options that take several values, which click itself does not offer.
+_SEVERAL = ("--to", "--against")
 
 
 def machine_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,4 +45,21 @@ def quaternion_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def units_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """--units."""
     told = "Unit of files that do not say theirs (.stl, .ply, .obj, .off); default: m."
-    return click.option("--units", type=click.Choice(["m", "mm", "cm", "um", "inch", "ft"]), help=told)(command)
+    return click.option("--units", type=click.Choice(["m", "mm", "cm", "um", "km", "inch", "ft"]), help=told)(command)
+
+
+class SeveralValues(click.Command):
+    """A command whose `--to` and `--against` take every value up to the next option, as if they stood before each."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        collecting = ""
+        for number, word in enumerate(args):
+            if word.startswith("-"):
+                collecting = word if word in _SEVERAL else ""
+                # The last word stays, so that click can say that a value is missing.
+                if not collecting or number == len(args) - 1:
+                    spread.append(word)
+            else:
+                spread += [collecting, word] if collecting else [word]
+        return super().parse_args(ctx, spread)

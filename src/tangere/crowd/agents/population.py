@@ -109,13 +109,6 @@ class Population:
         """Which agents still have a waypoint to go to."""
         return self.routes.current.numpy() < self.routes.end.numpy() if len(self) else np.empty(0, bool)
 
-    def current_waypoints(self) -> np.ndarray:
-        """(n, 3) what each agent heads for; where it is, if for nothing."""
-        at, under_way = self.routes.current.numpy(), self.under_way()
-        result = self.by_number("position")
-        result[under_way] = self.routes.points.numpy()[at[under_way]]
-        return result
-
     def set_detours(self, numbers: np.ndarray, places: np.ndarray) -> None:
         """Let these agents, and nobody else, go over a place first."""
         if len(numbers) == 0 and not self._has_detours:

@@ -111,9 +111,8 @@ def _motion(thing: Thing) -> Any:
 
 
 def _own_times(thing: Thing) -> np.ndarray:
-    """When the motion has states, if it says so: `times`, or `parts` of a recorded run."""
-    motion = _motion(thing)
-    times = getattr(motion, "times", getattr(motion, "parts", None))
+    """When the motion has states, if it says so."""
+    times = getattr(_motion(thing), "times", None)
     own = np.asarray(times, float) if isinstance(times, np.ndarray) else np.empty(0)
     return own if own.ndim == 1 else np.empty(0)
 

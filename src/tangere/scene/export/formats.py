@@ -43,8 +43,7 @@ def export(shown: Scene | Drawable | Any, path: str | Path, **options: Any) -> N
     strange = next((name for name in given if name not in inspect.signature(write).parameters), None)
     if strange is not None:
         raise InputError(f"{path}: {strange} means nothing for {suffix} files")
-    scene = shown.scene() if callable(getattr(shown, "scene", None)) else shown
-    write(Scene.around(scene), path, **given)
+    write(Scene.around(shown), path, **given)
 
 
 def check_export_file(path: str | Path) -> None:

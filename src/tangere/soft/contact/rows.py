@@ -110,6 +110,10 @@ class ContactRows:
         self.live.fill_(first + count)
         self.entries(self.launch_size)
 
+    def set_dt(self, dt: float) -> None:
+        """Of steps of another length [s]."""
+        self._dt, self._prepared_for = dt, None
+
     def _prepare(self, contact_points: ContactPoints, positions: wp.array) -> None:
         """Prepare for this list of contacts."""
         assembly, device, contacts = self._assembly, self._assembly.device, contact_points.arrays

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.deforming import BvhSide, pairs
+from tangere.broad_phase.deforming import BvhSide, SearchedItems, pairs
 from tangere.bvh.lbvh import Frame, LinearTree, MovingBox, TreeBoxes, boxes_meet, vertex_boxes
 from tangere.bvh.wide import MovingWideBvh
 from tangere.runtime import SOUND, launch
@@ -280,21 +280,15 @@ def _mark_ancestors(
 
 
 @wp.func
-def _within(
-    edges: wp.array2d[int],
-    i: int,
-    base_a: int,
-    faces: wp.array2d[int],
-    j: int,
-    base_b: int,
-    x: wp.array[wp.vec3d],
-    same: wp.array[wp.vec3d],
-    unused: wp.float64,
-    reach: wp.float64,
-) -> bool:
+def _offset(edges: wp.array2d[int], i: int, faces: wp.array2d[int], j: int, x: wp.array[wp.vec3d]) -> wp.vec3d:
+    return shortest_offset(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]])
+
+
+@wp.func
+def _within(search: SearchedItems, i: int, j: int) -> bool:
     """Whether an edge and a face are nearer than the reach."""
-    way = shortest_offset(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]])
-    return wp.dot(way, way) < reach * reach
+    way = _offset(search.items_a, i, search.items_b, j, search.start)
+    return wp.dot(way, way) < search.margin * search.margin
 
 
 @wp.kernel
@@ -307,8 +301,4 @@ def _distances(
     apart: wp.array[wp.float64],
 ):
     k = first + wp.tid()
-    i = found[k][0]
-    j = found[k][1]
-    apart[k] = wp.length(
-        shortest_offset(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]])
-    )
+    apart[k] = wp.length(_offset(edges, found[k][0], faces, found[k][1], x))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, InputError, PreparedLaunch, positive, three_numbers, whole
@@ -64,6 +65,18 @@ class Pull:
         self._stiffness.zero_()
         wp.copy(self._inertia, self._plain)
         self._islands.anchored.assign(self._anchored)
+
+    def anchor(self, body: int) -> None:
+        """From now on something else pushes a body from outside: its momentum is not known in advance."""
+        self._anchored[body] = 1
+        anchored = self._islands.anchored.numpy().copy()
+        anchored[body] = 1
+        self._islands.anchored.assign(anchored)
+
+    def set_inertia(self, inertia: np.ndarray) -> None:
+        """m / dt^2 of steps of another length."""
+        self._plain.assign(inertia)
+        wp.copy(self._inertia, self._plain)
 
     def __call__(self) -> None:
         """After the free motion is known."""

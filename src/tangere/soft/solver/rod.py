@@ -1,4 +1,4 @@
-"""A thin elastic rod that goes through bodies, solved directly in every sweep (CPU).
+"""A thin elastic rod that goes through bodies, solved directly in every sweep, by one thread.
 
 Question: how does a rod bend that is held at its base, pushed at its tip, and held by guides at points of bodies?
 Method:   nodes at equal distances l; bending energy B / (2 l^3) sum |x[i+1] - 2 x[i] + x[i-1]|^2, a constant matrix; a
@@ -166,8 +166,8 @@ def _solve(rod: RodArrays):
 
 
 @wp.func
-def relax_rod(rod: RodArrays, rows: RowArrays, x: wp.array[wp.vec4d]):
-    """Solve the rod for where the bodies are, and give its guides their lines."""
+def relax_rod(rod: RodArrays, rows: RowArrays, x: wp.array[Any]):
+    """Solve the rod for where the bodies are (three or four numbers each), and give its guides their lines."""
     _bend(rod)
     n = rod.count[0]
     first = rod.count[1]

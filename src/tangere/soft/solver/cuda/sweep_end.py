@@ -29,6 +29,7 @@ from tangere.soft.solver.anderson import (
     mixing_coefficients,
     record_differences,
 )
+from tangere.soft.solver.rod import RodArrays, accelerate_rod, record_rod, relax_rod
 
 wp.set_module_options(SOUND)
 
@@ -41,8 +42,16 @@ PARTS = wp.constant(15)
 class SweepEnd:
     """Ends the sweeps of a step: call `begin`, and after each sweep `__call__`."""
 
-    def __init__(self, assembly: Assembly, islands: ContactIslands, y: wp.array, rows: ContactRows, dt: float) -> None:
-        """`y` is the free motion of the step."""
+    def __init__(
+        self,
+        assembly: Assembly,
+        islands: ContactIslands,
+        y: wp.array,
+        rows: ContactRows,
+        dt: float,
+        rod: RodArrays | None = None,
+    ) -> None:
+        """`y` is the free motion of the step; a rod is solved by one thread."""
         device, bodies = assembly.device, len(assembly.bodies)
         self._rows, self._dofs = rows, len(assembly.dofs.x)
         self._x, self._memory = assembly.dofs.x, anderson_memory(len(assembly.dofs.x), device)
@@ -65,6 +74,17 @@ class SweepEnd:
             key: PreparedLaunch(_accelerate, [*key, dofs, memory, sums, dots], device, serial=True) for key in turns
         }
 
+        self._rod = rod is not None and len(rod.right) > 1
+        if rod is not None and self._rod:
+            self._relax = [PreparedLaunch(_relax, [n, rod, rows.arrays, dofs], device, serial=True) for n in range(2)]
+            rods = [memory, rod, dots]
+            self._rod_end = {key: PreparedLaunch(_rod_end, [*key, *rods], device, serial=True) for key in turns}
+
+    def relax_rod(self, sweep: int) -> None:
+        """Before a sweep over dofs: the rod, if there is one, and where it guides bodies."""
+        if self._rod:
+            self._relax[min(sweep, 1)](1)
+
     def begin(self) -> None:
         """Before the first sweep."""
         self._memory.valid.fill_(-1)
@@ -75,6 +95,8 @@ class SweepEnd:
         slot = sweep % WINDOW if accelerated else -1
         self._sum_forces(max(self._rows.launch_size, self._dofs, SLOTS))
         self._shift[slot](self._dofs)
+        if self._rod and slot >= 0:
+            self._rod_end[slot, sweep % 2](1)
         self._accelerate[slot, sweep % 2](self._dofs)
 
 
@@ -204,3 +226,23 @@ def _accelerate(
         if dofs.free[i] == 1:
             dofs.x[i] = accelerated_position(i, theta, dofs.x[i], memory.differences_x)
         memory.before[i] = dofs.x[i]
+
+
+@wp.kernel
+def _relax(first: int, sweep: int, rod: RodArrays, rows: RowArrays, dofs: DofArrays):
+    """A rod where the dofs are (one thread)."""
+    if sweep == 0:
+        for i in range(rod.count[0]):
+            rod.before[i] = rod.x[i]
+    relax_rod(rod, rows, dofs.x)
+
+
+@wp.kernel
+def _rod_end(first: int, slot: int, turn: int, memory: AndersonMemory, rod: RodArrays, dots: wp.array[Dots]):
+    """The rod's part of the acceleration, before that of the dofs (one thread)."""
+    dots[0] = dots[0] + record_rod(rod, slot)
+    total = Dots()
+    for s in range(dots.shape[0]):
+        total += dots[s]
+    theta, _now = mixing_coefficients(slot, total, memory.valid[turn], memory.residual[turn])
+    accelerate_rod(rod, theta)

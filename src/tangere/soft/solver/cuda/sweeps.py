@@ -21,6 +21,7 @@ from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembly import Assembly, DofCoupling
 from tangere.soft.model.elastic import element_block
 from tangere.soft.solver.cuda.sweep_end import SweepEnd
+from tangere.soft.solver.rod import RodArrays
 
 wp.set_module_options(SOUND)
 
@@ -32,19 +33,27 @@ class CudaSweeps:
     """Sweeps over all dofs that move."""
 
     def __init__(
-        self, assembly: Assembly, islands: ContactIslands, y: wp.array, inertia: wp.array, rows: ContactRows, dt: float
+        self,
+        assembly: Assembly,
+        islands: ContactIslands,
+        y: wp.array,
+        inertia: wp.array,
+        rows: ContactRows,
+        dt: float,
+        rod: RodArrays | None = None,
     ) -> None:
-        """`y` is the free motion of the step, `inertia` m / dt^2."""
+        """`y` is the free motion of the step, `inertia` m / dt^2; a rod takes part in every sweep."""
         self._rows, self._colours = rows, list(pairwise(assembly.colours.tolist()))
         arguments = [assembly.order, assembly.dofs.x, y, inertia, assembly.material, rows.arrays]
         self._move = CudaVertexSweep(arguments, assembly.device)
-        self._end = SweepEnd(assembly, islands, y, rows, dt)
+        self._end = SweepEnd(assembly, islands, y, rows, dt, rod)
         self.accelerated = True
 
     def __call__(self, sweeps: int) -> None:
         """So many sweeps from where the dofs are; the last one is not accelerated."""
         self._end.begin()
         for sweep in range(sweeps):
+            self._end.relax_rod(sweep)
             self._rows.update_forces()
             for begin, end in self._colours:
                 self._move(end - begin, begin)

@@ -21,7 +21,7 @@ from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 from tangere.view.crowd_pictures import cell_colours
 from tangere.view.crowd_scene import prism, prism_faces
-from tangere.view.simulation_viewer import SimulationViewer
+from tangere.view.live_pages.simulation_viewer import SimulationViewer
 
 _POINT, _BODY, _SIDE, _WALL = (52, 88, 140), (200, 85, 61), (150, 155, 165), (34, 37, 43)
 #: Pages are told at most so often of cells that changed [s].

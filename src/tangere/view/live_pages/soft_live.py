@@ -11,18 +11,9 @@ from typing import Any
 import numpy as np
 
 from tangere.query.contacts import Kind
-from tangere.scene import Scene
-from tangere.soft import (
-    CAMERA,
-    CONTACT_COLOURS,
-    Simulation,
-    ball_size,
-    body_things,
-    boxes_and_cells,
-    contact_points,
-    extent_of,
-)
-from tangere.view.simulation_viewer import SimulationViewer
+from tangere.scene import CONTACT_COLOURS, Scene, ball_size
+from tangere.soft import CAMERA, Simulation, body_things, boxes_and_cells, contact_points, extent_of
+from tangere.view.live_pages.simulation_viewer import SimulationViewer
 
 _BOX, _CELL = (64, 69, 82), (140, 102, 191)
 #: Corners of a box (0 lower, 1 upper, by axis) at the ends of its twelve edges.
