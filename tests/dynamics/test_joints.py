@@ -127,3 +127,71 @@ def test_a_motor_gives_no_more_than_its_torque():
     world.drive_joint("hinge 0", force=-10.0)
     world.run(0.5)
     assert world.velocities[0, 5] == pytest.approx(0.0, abs=1e-6)
+
+
+def joint_error(world):
+    """How far apart the points of joints are, how far axes and turns are off, at most, in sizes of the bodies."""
+    worst, poses = 0.0, world.poses
+    for joint in world.joints:
+        a, b = poses[joint.body_a], np.eye(4) if joint.body_b < 0 else poses[joint.body_b]
+        size = world.bodies[joint.body_a].mesh.extent
+        apart = a[:3, :3] @ joint.anchor_a + a[:3, 3] - b[:3, :3] @ joint.anchor_b - b[:3, 3]
+        axis = b[:3, :3] @ joint.axis_b
+        if joint.kind == "slider":
+            apart = apart - axis * (axis @ apart)
+        if joint.kind == "distance":
+            apart = np.linalg.norm(apart) - joint.length
+        worst = max(worst, float(np.linalg.norm(apart)) / size)
+        if joint.kind in ("hinge", "slider"):
+            worst = max(worst, float(np.linalg.norm(np.cross(axis, a[:3, :3] @ joint.axis_a))))
+        if joint.kind in ("weld", "slider"):
+            worst = max(worst, float(np.abs(a[:3, :3] @ joint.relative.T @ b[:3, :3].T - np.eye(3)).max()))
+        if joint.name in world.coordinates:
+            low, high = joint.limits
+            way = world.coordinates[joint.name]
+            worst = max(worst, low - way, way - high)
+    return worst
+
+
+def machine():
+    """All kinds of joints: a four-bar loop with a motor, a carriage with limits and a swing on it, a rod, a weld."""
+    crank, coupler = tg.generate.box((0.1, 0.1, 0.4)), tg.generate.box((1.0, 0.1, 0.1))
+    bodies = [Body(crank, at(0, 0, 0.2), name="left"), Body(crank, at(1.0, 0, 0.2), name="right")]
+    bodies.append(Body(coupler, at(0.5, 0.2, 0.4), name="coupler"))
+    bodies.append(Body(tg.generate.box((0.3, 0.3, 0.2)), at(4.0, 0.0, 0.0), name="carriage"))
+    bodies.append(Body(ROD, at(4.5, 0.5, 0.0), spin=[0.0, 0.0, 1.0], name="swing"))
+    bodies.append(Body(ROD, at(5.5, 0.5, 0.0), name="tail"))
+    bodies.append(Body(tg.generate.icosphere(subdivisions=1, radius=0.1), at(8.0, 0.0, 0.0), name="bob"))
+    bodies.append(Body(ROD, at(10.0, 0.0, 0.0), spin=[0.0, 3.0, 0.0], name="door"))
+    world = World(bodies, dt=0.005, device="cpu", allowed=[("left", "right"), ("carriage", "swing")])
+    world.join("hinge", "left", at=[0, 0, 0], axis=[0, 1, 0], speed=3.0, name="motor")
+    world.join("hinge", "right", at=[1, 0, 0], axis=[0, 1, 0])
+    world.join("hinge", "left", "coupler", at=[0, 0, 0.4], axis=[0, 1, 0])
+    world.join("hinge", "right", "coupler", at=[1, 0, 0.4], axis=[0, 1, 0])
+    world.join("slider", "carriage", at=[4.0, 0.0, 0.0], axis=[1, 0, 0], limits=(-0.5, 0.5), name="rail")
+    world.join("ball", "swing", "carriage", at=[4.0, 0.5, 0.0])
+    world.join("weld", "swing", "tail", at=[5.0, 0.5, 0.0])
+    world.join("distance", "bob", at=[8.0, 0, 0], to=[7.0, 0, 0])
+    world.join("hinge", "door", at=[9.5, 0, 0], axis=[0, 1, 0], limits=(-1.0, 2.0), name="door hinge")
+    return world
+
+
+def keep_joined(steps):
+    """Errors of a machine that is kicked now and then, and drives its carriage to and fro."""
+    world, rng, errors = machine(), np.random.default_rng(0), []
+    for step in range(steps):
+        if step % 500 == 250:
+            world.drive_joint("rail", speed=float(rng.uniform(-1.0, 1.0)), force=3000.0)
+            world.drive_joint("motor", speed=float(rng.uniform(-4.0, 4.0)))
+        world.step()
+        errors.append(joint_error(world))
+    return errors
+
+
+def test_all_joints_of_a_machine_hold():
+    assert max(keep_joined(600)) < 5e-4
+
+
+@pytest.mark.slow
+def test_all_joints_of_a_machine_hold_for_ten_thousand_steps():
+    assert max(keep_joined(10_000)) < 5e-4

@@ -142,6 +142,16 @@ def test_tall_towers_are_solved_where_sweeps_stagnate(device):
     assert np.abs(auto.velocity).max() <= 1e-4  # it stands
 
 
+def test_islands_whose_factors_cost_too_much_go_on_with_sweeps(device, monkeypatch):
+    problem = tower(60)
+    sweeps = problem.solve(device, method="gauss_seidel")
+    monkeypatch.setattr("tangere.dynamics.solver.api.MOST_PRODUCTS", 0.0)
+    auto = problem.solve(device)
+    assert auto.report.interior == 0
+    assert auto.report.iterations[0] == sweeps.report.iterations[0] == 150
+    assert auto.report.worst == pytest.approx(sweeps.report.worst, rel=1e-6)
+
+
 def test_an_answer_is_a_good_start_for_the_next_step(device):
     for problem in (tower(3), wall(2, 2)):
         first = problem.solve(device, method="gauss_seidel", sweeps=20_000, tolerance=1e-7)

@@ -70,7 +70,7 @@ def test_a_crate_comes_to_rest_at_the_security_distance():
     for _ in range(100):
         world.step()
         energy.look()
-    assert world.positions[1, 2] == pytest.approx(0.5 + world.margin, abs=1e-3 * world.margin)
+    assert world.positions[1, 2] == pytest.approx(0.5 + world.separation, abs=1e-3 * world.separation)
     assert np.abs(world.velocities[1]).max() < 1e-9
     assert energy.part < 5e-4
     assert meeting_pairs(world) == []
@@ -96,7 +96,7 @@ def test_a_block_sticks_if_and_only_if_the_slope_is_below_its_friction(ratio, st
 @pytest.mark.parametrize("friction", [0.1, 0.4])
 def test_what_slides_is_slowed_by_friction_times_gravity(friction):
     plate = Body(tg.generate.box((1.0, 1.0, 0.1)), at(z=0.05 + 1e-4), velocity=[3.0, 0.0, 0.0], name="plate")
-    world = world_of(floor(), plate, friction=friction, margin=1e-4)
+    world = world_of(floor(), plate, friction=friction, separation=1e-4)
     world.run(steps=5)
     before = world["plate"].velocity[0]
     world.run(steps=20)
@@ -130,10 +130,40 @@ def test_a_ball_bounces_to_its_share_of_the_height(restitution, dt):
         heights.append(world.positions[1, 2] - low)
         energies.append(world.energy.total)
     top = max(heights[round(0.47 / dt) :])
-    fallen = 1.0 - world.margin
-    reached = (top - world.margin) / fallen
+    fallen = 1.0 - world.separation
+    reached = (top - world.separation) / fallen
     assert reached == pytest.approx(restitution**2, rel=5e-3 if dt == 0.01 else 2e-2)
     assert max(np.diff(energies)) <= 1e-12 * energies[0]
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.6])
+def test_an_impact_is_told_with_its_speed_and_impulse(restitution):
+    ball = tg.generate.icosphere(subdivisions=2)
+    low = -ball.vertices[:, 2].min()
+    flying = Body(ball, at(z=0.5 + low), velocity=[0.0, 0.0, -2.0], name="ball")
+    world = world_of(floor(), flying, restitution=restitution, gravity=(0, 0, 0))
+    assert len(world.events) == 0
+    told = []
+    for _ in range(60):
+        world.step()
+        told += [world.events] if len(world.events) else []
+    # what does not bounce is slowed so that it arrives at the end of a step, and stopped in the next one
+    assert 1 <= len(told) <= (1 if restitution else 2)
+    assert all((event.body_a[0], event.body_b[0]) == (0, 1) for event in told)
+    assert told[0].speed[0] == pytest.approx(2.0, rel=1e-6)
+    change = world.bodies[1].mass * (world.velocities[1, :3] - [0.0, 0.0, -2.0])
+    impulse = -sum(event.impulse[0] for event in told)
+    np.testing.assert_allclose(impulse, change, rtol=1e-6, atol=1e-6 * np.abs(change).max())
+    assert abs(told[0].point[0, 2]) < 0.1
+
+
+def test_what_rests_has_forces_and_no_events():
+    world = world_of(floor(), Body(BOX, at(z=0.5 + 1e-4)))
+    world.run(steps=20)
+    for _ in range(5):
+        world.step()
+        assert len(world.events) == 0
+        assert np.abs(world.forces).max() > 0.0
 
 
 def test_newtons_cradle_hands_its_speed_to_the_last_ball():
@@ -203,7 +233,7 @@ def test_a_step_that_fails_leaves_the_world_as_it_was():
     assert world.steps == steps
     world.phases["walk"] = walk
     world.run(steps=60)
-    assert world.positions[1, 2] == pytest.approx(0.5 + world.margin, rel=1e-4)
+    assert world.positions[1, 2] == pytest.approx(0.5 + world.separation, rel=1e-4)
 
 
 # -- what users do -----------------------------------------------------------------------------------------------------

@@ -29,22 +29,27 @@ def meeting_pairs(world: World, ignored: set[tuple[int, int]] = frozenset()) -> 
 
 
 class EnergyRule:
-    """How much the energy of a world that nothing drives rose above an earlier one, in the range it had."""
+    """How much the energy of a world that nothing drives rose above an earlier one.
+
+    The range it had is its kinetic energy and its height above the lowest state, at most: what could have been lost.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._lowest = self._highest = world.energy.total
+        energy = world.energy
+        self._lowest, self._floor, self._highest = energy.total, energy.gravitational, energy.total
         self.rise = 0.0  #: [J]
 
     def look(self) -> None:
         """After a step."""
-        now = self._world.energy.total
-        self._lowest, self._highest = min(self._lowest, now), max(self._highest, now)
-        self.rise = max(self.rise, now - self._lowest)
+        energy = self._world.energy
+        self._lowest, self._highest = min(self._lowest, energy.total), max(self._highest, energy.total)
+        self._floor = min(self._floor, energy.gravitational)
+        self.rise = max(self.rise, energy.total - self._lowest)
 
     @property
     def part(self) -> float:
         """Of the range; 0 where there is none to speak of."""
         mass = sum(body.mass for body in self._world.bodies if body.moves)
-        span = max(self._highest - self._lowest, 1e-9 * mass)  # of a world at rest: a speed of some 0.05 mm/s
+        span = max(self._highest - self._floor, 1e-9 * mass)  # of a world at rest: a speed of some 0.05 mm/s
         return self.rise / span

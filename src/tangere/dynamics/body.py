@@ -1,8 +1,8 @@
 """A rigid body: what it is made of, where it starts, and what holds or drives it.
 
 Any mesh is a body. A closed one that faces outwards is a solid of its density; any other is a shell: its triangles
-weigh density times thickness. Fixed bodies never move, driven ones move as they are told, whatever they meet; of all
-others single axes may be held.
+weigh density times thickness. So are cylinders, spheres and the other analytic bodies, and a height grid is ground.
+Fixed bodies never move, driven ones move as they are told, whatever they meet; of all others single axes may be held.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from tangere.dynamics.ground.analytic_body import check_one, mass_of, surface_of
 from tangere.motion import as_poses
 from tangere.runtime import Arrays, InputError, check_kind, described, not_negative, positive, to_numpy, view_room
+from tangere.shape.analytic import Analytic, ConvexMesh
+from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import MassProperties, Mesh
 
 #: Of a body that does not say [kg/m^3]: water.
@@ -28,7 +31,9 @@ class Body:
     """A rigid body at the start of a simulation.
 
     Args:
-        mesh: its surface, which touches others; open ones, sheets and non-manifold ones too.
+        mesh: its surface, which touches others; open ones, sheets and non-manifold ones too. Or an analytic body, one
+            `Cylinder`, `Sphere`, `Capsule`, `Cone`, `Box` or `ConvexMesh`: on ground it is what its formula says, with
+            others its surface in triangles. Or a `Heightfield`: ground, which never moves.
         pose: where it starts, shape (4, 4), a rotation and an offset [m]; None means where the mesh is.
         density: [kg/m^3].
         mass: [kg], in the place of a density.
@@ -72,8 +77,14 @@ class Body:
     group: int | None = None
     name: str = cast(str, None)
     held: np.ndarray = field(init=False)  #: (6,) bool: x y z, and the rotations about them
+    analytic: Analytic | None = field(init=False, default=None)  #: what it is on ground, if not the hull of its mesh
+    ground: Heightfield | None = field(init=False, default=None)  #: what it is, if ground
 
     def __post_init__(self) -> None:
+        if isinstance(self.mesh, Analytic):
+            self._take_analytic(self.mesh)
+        elif isinstance(self.mesh, Heightfield):
+            self._take_ground(self.mesh)
         check_kind(self.mesh, Mesh, "Body: mesh")
         self._put("name", self.mesh.name if self.name is None else str(self.name))
         self._put("pose", self._rigid_pose(np.eye(4) if self.pose is None else self.pose))
@@ -109,9 +120,16 @@ class Body:
         return bool(topology.open_edge_count or topology.crowded_edge_count or not topology.is_oriented)
 
     @cached_property
+    def form(self) -> Analytic:
+        """What it is on ground: its formula, or the convex hull of its mesh."""
+        return ConvexMesh(self.mesh) if self.analytic is None else self.analytic
+
+    @cached_property
     def mass_properties(self) -> MassProperties:
         """Mass [kg], centre of mass [m] and inertia about it [kg m^2], in the mesh's frame."""
-        if self.is_shell:
+        if self.analytic is not None:
+            uniform = mass_of(self.analytic, self.density)
+        elif self.is_shell:
             thickness = SHELL_PART * self.mesh.extent if self.thickness is None else self.thickness
             uniform = self.mesh.sheet_mass_properties(self.density * thickness)
         else:
@@ -133,6 +151,23 @@ class Body:
 
     def _put(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+    def _take_analytic(self, shape: Analytic) -> None:
+        name = type(shape).__name__.lower() if self.name is None else str(self.name)
+        check_one(shape, f"Body {name!r}")
+        if self.pose is None:
+            self._put("pose", to_numpy(shape.poses, f"Body {name!r}: pose")[0])
+        self._put("analytic", Analytic.joined([shape]))
+        self._put("mesh", surface_of(self.analytic, name))
+
+    def _take_ground(self, field: Heightfield) -> None:
+        name = field.name if self.name is None else str(self.name)
+        if self.pose is not None or self.driven:
+            raise InputError(f"Body {name!r} is ground: it has no pose but its grid's, and is not driven")
+        self._put("ground", field)
+        self._put("mesh", field.to_mesh())
+        self._put("fixed", True)
+        self._put("name", name)
 
     def _check_mass(self) -> None:
         if not self.moves:

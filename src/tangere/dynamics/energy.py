@@ -24,12 +24,23 @@ class RigidEnergy:
 
 def energy_of(state: RigidState, table: BodyConstants, gravity: np.ndarray) -> RigidEnergy:
     """Kinetic and gravitational energy of what contacts can move."""
+    kinetic, height = _energies(state, table, gravity)
+    return RigidEnergy(float(kinetic.sum()), float(height.sum()))
+
+
+def energies_of(state: RigidState, table: BodyConstants, gravity: np.ndarray) -> np.ndarray:
+    """(n,) of each body; 0 for those that contacts cannot move."""
+    kinetic, height = _energies(state, table, gravity)
+    return kinetic + height
+
+
+def _energies(state: RigidState, table: BodyConstants, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     mass, inertia, moves = _masses(state, table)
     velocity, position = state.velocity.numpy(), state.position.numpy()
     spin = velocity[:, 3:]
     kinetic = 0.5 * mass * (velocity[:, :3] ** 2).sum(axis=1) + 0.5 * np.einsum("ni,nij,nj->n", spin, inertia, spin)
     height = -mass * (position @ gravity)
-    return RigidEnergy(float(kinetic[moves].sum()), float(height[moves].sum()))
+    return np.where(moves, kinetic, 0.0), np.where(moves, height, 0.0)
 
 
 def momentum_of(state: RigidState, table: BodyConstants) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ position - rotation centre. Velocities are six numbers: of the centre of mass [m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import warp as wp
 from tangere.dynamics.body import Body
 from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import vec6d
+from tangere.shape.mesh import Mesh
 
 #: Bits of `BodyConstants.held`: translations along x y z, rotations about x y z, and driven.
 TRANSLATIONS, ROTATIONS, DRIVEN = 0b000111, 0b111000, 0b1000000
@@ -48,36 +50,50 @@ class RigidState:
 
 def body_table(bodies: Sequence[Body], surfaces: SurfaceKinds, device: wp.Device) -> BodyConstants:
     """The constants of the bodies; what does not move has the mass 1, which nobody reads."""
-    count = len(bodies)
+    different = list({id(body): body for body in bodies}.values())  # copies of a world have the same ones
+    place = {id(body): k for k, body in enumerate(different)}
+    row = np.array([place[id(body)] for body in bodies])
+    count = len(different)
     mass, inertia, centre = np.ones(count), np.tile(np.eye(3), (count, 1, 1)), np.zeros((count, 3))
-    for i, body in enumerate(bodies):
+    for i, body in enumerate(different):
         if body.moves:
             found = body.mass_properties
             mass[i], inertia[i], centre[i] = found.mass, found.inertia, found.centre
         else:  # a driven body turns about its middle, unless it says about what
-            middle = body.mesh.bounds.mean(axis=0)
+            middle = collision_mesh(body).bounds.mean(axis=0)
             centre[i] = middle if body.centre is None else np.asarray(body.centre, float)
-    radius = [np.linalg.norm(b.mesh.vertices - c, axis=1).max() for b, c in zip(bodies, centre, strict=True)]
-    boxes = np.array([body.mesh.bounds for body in bodies]) - centre[:, None]
-    bits = np.array([sum(1 << k for k in range(6) if body.held[k]) for body in bodies])
-    bits += np.array([DRIVEN if body.driven else 0 for body in bodies])
-    distinct = distinct_meshes(bodies)
-    number = {id(mesh): k for k, mesh in enumerate(distinct)}
+    meshes = [collision_mesh(body) for body in different]
+    radius = [np.linalg.norm(mesh.vertices - c, axis=1).max() for mesh, c in zip(meshes, centre, strict=True)]
+    boxes = np.array([mesh.bounds for mesh in meshes]) - centre[:, None]
+    bits = np.array([sum(1 << k for k in range(6) if body.held[k]) for body in different])
+    bits += np.array([DRIVEN if body.driven else 0 for body in different])
+    number = {id(mesh): k for k, mesh in enumerate(distinct_meshes(different))}
+    shape = np.array([number[id(mesh)] for mesh in meshes], np.int32)
     table: Any = BodyConstants()
-    table.mass = _on(mass, wp.float64, device)
-    table.inertia = _on(inertia, wp.mat33d, device)
-    table.centre = _on(centre, wp.vec3d, device)
-    table.radius = _on(np.array(radius), wp.float64, device)
-    table.lower, table.upper = (_on(np.ascontiguousarray(boxes[:, k]), wp.vec3d, device) for k in (0, 1))
-    table.held = _on(bits.astype(np.int32), wp.int32, device)
+    table.mass = _on(mass[row], wp.float64, device)
+    table.inertia = _on(inertia[row], wp.mat33d, device)
+    table.centre = _on(centre[row], wp.vec3d, device)
+    table.radius = _on(np.array(radius)[row], wp.float64, device)
+    table.lower, table.upper = (_on(boxes[row, k], wp.vec3d, device) for k in (0, 1))
+    table.held = _on(bits[row].astype(np.int32), wp.int32, device)
     table.surface = _on(surfaces.of_body, wp.int32, device)
-    table.shape = _on(np.array([number[id(body.mesh)] for body in bodies], np.int32), wp.int32, device)
+    table.shape = _on(shape[row], wp.int32, device)
     return table
 
 
 def distinct_meshes(bodies: Sequence[Body]) -> list[Any]:
     """Each mesh once, in the order of the first body that has it."""
-    return list({id(body.mesh): body.mesh for body in bodies}.values())
+    return list({id(mesh): mesh for mesh in map(collision_mesh, bodies)}.values())
+
+
+def collision_mesh(body: Body) -> Mesh:
+    """What is compared with other meshes; ground is not, and has one triangle in its place."""
+    return _no_mesh() if body.ground is not None else body.mesh
+
+
+@cache
+def _no_mesh() -> Mesh:
+    return Mesh(np.eye(3), np.array([[0, 1, 2]], np.int32), name="ground")
 
 
 def start_state(bodies: Sequence[Body], table: BodyConstants, device: wp.Device) -> RigidState:

@@ -33,7 +33,7 @@ def checked_bodies(bodies: Any) -> list[Body]:
     return list(bodies)
 
 
-def chosen_margin(bodies: Sequence[Body]) -> float:
+def chosen_separation(bodies: Sequence[Body]) -> float:
     """The security distance that fits the bodies."""
     sizes = [body.mesh.extent for body in bodies if body.moves] or [body.mesh.extent for body in bodies]
     return SECURITY_PART * float(np.median(sizes))
@@ -73,3 +73,9 @@ def refuse_overlaps(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarray
                 f"bodies {a} ({bodies[a].name!r}) and {b} ({bodies[b].name!r}) overlap {when}; move them apart, or list"
                 f" the pair in allowed= if they are not to be compared"
             )
+
+
+def refuse_sunken(bodies: Sequence[Body], sunken: np.ndarray, when: str) -> None:
+    """Raise if a body touches the ground, or lies in it."""
+    for number in sunken.tolist():
+        raise InputError(f"body {number} ({bodies[number].name!r}) lies in the ground {when}; move it up")

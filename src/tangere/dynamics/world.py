@@ -14,25 +14,27 @@ All arrays stay on one device. What each phase does is in `stepping.step`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 
 from tangere.dynamics.body import Body, check_restitution
 from tangere.dynamics.energy import RigidEnergy, energy_of, momentum_of
-from tangere.dynamics.files.rigid_ipc import read_rigid_ipc
 from tangere.dynamics.joint import JointKind, WorldJoint, checked_motor, joint_of
 from tangere.dynamics.material import Materials, SurfaceKinds
 from tangere.dynamics.state import read_poses
+from tangere.dynamics.stepping.checkpoint import checkpoint_of, resume_from
+from tangere.dynamics.stepping.events import WorldImpacts
+from tangere.dynamics.stepping.made import PHASES, make_step, steps_in
 from tangere.dynamics.stepping.report import WorldTruncation
 from tangere.dynamics.stepping.step import WorldOptions, WorldStep
-from tangere.dynamics.validation import checked_bodies, checked_pairs, chosen_margin, chosen_sweeps
+from tangere.dynamics.validation import checked_bodies, checked_pairs, chosen_separation, chosen_sweeps
 from tangere.dynamics.world_body import WorldBody, body_number
+from tangere.dynamics.world_copies import WorldCopies
 from tangere.query.contacts import Contacts
 from tangere.runtime import (
     InputError,
@@ -42,9 +44,15 @@ from tangere.runtime import (
     positive,
     three_numbers,
     using_threads,
+    view_room,
     whole,
 )
 from tangere.shape.mesh import Mesh
+
+if TYPE_CHECKING:
+    from tangere.dynamics.files.description import SceneFile
+    from tangere.dynamics.recording import Recording
+    from tangere.scene import Scene
 
 
 class World(NonCopyable, instead="make another one of the same bodies, and give each its state by set_state"):
@@ -61,9 +69,9 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         friction: coefficient of Coulomb friction of bodies that say nothing.
         restitution: of impacts, 0 to 1, of bodies that say nothing.
         materials: friction and restitution of pairs of materials, {("steel", "ice"): ContactMaterial(friction=0.05)}.
-        separation: bodies never come nearer to each other than this [m].
-        margin: bodies rest this much farther apart, the security distance [m]; None means 2e-4 of the median size of
-            those that move.
+        separation: how far apart bodies rest, the security distance [m]; None means 2e-4 of the median size of those
+            that move. No motion takes more than 0.6 of that away, or a tenth where more is asked for. What fits more
+            tightly, or was put nearer, keeps moving: it keeps most of the distance it has.
         allowed: pairs of bodies, by number or name, that may overlap: they are not compared, and neither are those of
             a joint or of a group.
         order: 2 for Newton's law; 1 for a world without inertia, where velocities are what forces do in one second.
@@ -93,8 +101,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         friction: float = 0.5,
         restitution: float = 0.0,
         materials: Materials | None = None,
-        separation: float = 0.0,
-        margin: float | None = None,
+        separation: float | None = None,
         allowed: Sequence[tuple[int | str, int | str]] = (),
         order: int = 2,
         sweeps: int | None = None,
@@ -105,11 +112,12 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         bodies = checked_bodies(bodies)
         if order not in (1, 2):
             raise InputError(f"order is 1, velocities follow forces, or 2, accelerations do, not {order!r}")
+        chosen = chosen_separation(bodies)
         options = WorldOptions(
             positive(dt, "dt"),
             three_numbers(gravity, "gravity"),
-            chosen_margin(bodies) if margin is None else positive(margin, "margin"),
-            not_negative(separation, "separation"),
+            chosen if separation is None else positive(separation, "separation"),
+            chosen,
             order,
             chosen_sweeps(bodies) if sweeps is None else whole(sweeps, "sweeps"),
             bool(second_order),
@@ -119,17 +127,12 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             bodies, not_negative(friction, "friction"), check_restitution(restitution, "restitution"), materials
         )
         ignored = checked_pairs(allowed, bodies)
+        self._told = {"friction": friction, "restitution": restitution, "materials": dict(materials or {})}
+        self._told |= {"allowed": ignored.tolist()}
         with using_threads(threads):
             self._step = WorldStep(bodies, options, surfaces, ignored, choose_device(device))
         #: The phases of a step in order; put a function of the `WorldStep` in the place of any.
-        self.phases: dict[str, Callable[[WorldStep], None]] = {
-            "predict": WorldStep.predict,
-            "gather": WorldStep.gather,
-            "respond": WorldStep.respond,
-            "walk": WorldStep.walk,
-            "truncate": WorldStep.truncate,
-            "record": WorldStep.record,
-        }
+        self.phases: dict[str, Callable[[WorldStep], None]] = dict(PHASES)
         self._seconds: dict[str, float] = {}
         self.steps_told: int | None = None  #: how many steps the file says that it was loaded from
 
@@ -138,22 +141,85 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
 
     # -- in and out ----------------------------------------------------------------------------------------------------
 
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: all bodies where they are now; None where they cannot be drawn."""
+        return view_room().png(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the same picture with what there is to tell."""
+        told = self.truncation
+        facts = {"bodies": len(self), "joints": len(self.joints), "contacts": len(self.contacts)}
+        facts |= {"time": f"{self.time:g} s", "asleep": int(self.asleep.sum()), "truncated": told.all_bodies}
+        return view_room().html("World", facts, self._repr_png_())
+
+    def scene(self, *, forces: bool = True) -> Scene:
+        """All bodies where they are now, as a scene for pictures and files; forces of contacts are arrows."""
+        from tangere.dynamics.drawing import world_scene  # who does not look needs no scene
+
+        return world_scene(self, forces=forces)
+
     @classmethod
     def load(cls, path: str | PathLike[str], *, meshes: str | PathLike[str] | None = None, **options: Any) -> World:
-        """A world from a file: `.json` of the Rigid-IPC project.
+        """A world from a file.
+
+        `.toml` is a scene as people write it (docs/scene-files.md); `.json` one of the Rigid-IPC project; `.urdf` a
+        mechanism, its first link fixed to the world; `.npz` a recorded run, which goes on where it ended.
 
         Args:
-            meshes: the folder of the meshes; None means the folder `meshes` beside `fixtures`, or beside the file.
+            meshes: the folder of the meshes; None means that of a `.toml` file; for `.json` the folder `meshes` beside
+                `fixtures`, or beside the file.
             options: in the place of what the file says; see `World`.
         """
+        file, folder = Path(fspath(path)), None if meshes is None else Path(fspath(meshes))
+        if file.suffix.lower() == ".npz":
+            from tangere.dynamics.recording import Recording
+
+            return Recording.load(file).world(**options)
+        return world_of(read_scene_file(file, folder), str(file), **options)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the world as it is now.
+
+        `.toml` is a scene file with its meshes in a folder beside it; what comes after begins without warm starts.
+        `.npz` is a recording of one frame: it goes on with the same bits. Other ends of names are for other programs,
+        as `Scene.save` writes them.
+        """
         file = Path(fspath(path))
-        if file.suffix.lower() != ".json":
-            raise InputError(f"{file}: a world is loaded from a .json file, not from {file.suffix!r}")
-        read = read_rigid_ipc(file, None if meshes is None else Path(fspath(meshes)))
-        given = read.options | options
-        world = cls(given.pop("bodies"), **given)
-        world.steps_told = read.steps
-        return world
+        if file.suffix.lower() == ".toml":
+            from tangere.dynamics.files.scene_toml import write_toml
+
+            write_toml(self, file)
+        elif file.suffix.lower() == ".npz":
+            from tangere.dynamics.recording import Recorder
+
+            recorder = Recorder(self)
+            recorder()
+            recorder.recording().save(file)
+        else:
+            self.scene(forces=False).save(file)
+
+    def record(
+        self,
+        seconds: float | None = None,
+        *,
+        steps: int | None = None,
+        every: int = 1,
+        progress: Callable[[int, int], object] | bool = False,
+    ) -> Recording:
+        """Run, as `run` does, and keep the start and every so many steps."""
+        from tangere.dynamics.recording import Recorder  # who does not record needs no scene
+
+        recorder, apart = Recorder(self), whole(every, "every", least=1)
+        recorder()
+
+        def keep(done: int, count: int) -> None:
+            if done % apart == 0 or done == count:
+                recorder()
+            if callable(progress):
+                progress(done, count)
+
+        self._run(self._count(seconds, steps), keep, progress is True)
+        return recorder.recording()
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -162,22 +228,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
 
         Several threads may make steps, and look on: they take turns.
         """
-        step = self._step
-        with step.lock, using_threads(step.options.threads):
-            step.save()
-            try:
-                step.refuse_overlaps()
-                step.begin()
-                self._seconds = dict.fromkeys(self.phases, 0.0)
-                while step.unfinished:  # most steps are made in one part
-                    step.begin_part()
-                    for name, phase in self.phases.items():
-                        began = time.perf_counter()
-                        phase(step)
-                        self._seconds[name] += time.perf_counter() - began
-            except BaseException:
-                step.restore()
-                raise
+        self._seconds = make_step(self._step, self.phases)
 
     def run(
         self,
@@ -193,20 +244,31 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             steps: how many instead. Without both: as many as the file says that the world was loaded from.
             progress: True shows a bar; a function is called with the steps done and all steps after each.
         """
+        self._run(self._count(seconds, steps), progress if callable(progress) else None, progress is True)
+
+    def _count(self, seconds: float | None, steps: int | None) -> int:
         if seconds is None and steps is None and self.steps_told is not None:
             steps = self.steps_told
-        if (seconds is None) == (steps is None):
-            raise InputError("run: say how long, run(seconds), or how many steps, run(steps=n), and not both")
-        count = whole(steps, "steps") if seconds is None else max(1, round(positive(seconds, "seconds") / self.dt))
+        return steps_in(seconds, steps, self.dt)
+
+    def _run(self, count: int, after_step: Callable[[int, int], object] | None, bar: bool) -> None:
         numbers = range(count)
-        if progress is True:
+        if bar:
             from rich.progress import track
 
             numbers = track(numbers, description="steps", transient=True)
         for number in numbers:
             self.step()
-            if callable(progress):
-                progress(number + 1, count)
+            if after_step is not None:
+                after_step(number + 1, count)
+
+    def copies(self, count: int) -> WorldCopies:
+        """So many copies of this world as it is now, which step together: for sampling and learning.
+
+        Each goes its own way from here on; of pulls they know nothing.
+        """
+        with self._step.lock:
+            return WorldCopies(self._step, whole(count, "count", 1))
 
     # -- bodies and joints ---------------------------------------------------------------------------------------------
 
@@ -296,6 +358,21 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             self._step.joints.drive(number, motor)
             self._step.wake(self.joints[number].body_a)
 
+    def add_joint(
+        self, joint: WorldJoint, motor: tuple[float, float, bool] | None = None, *, coordinate: float = 0.0
+    ) -> None:
+        """A joint that sits in the frames of its bodies, at a coordinate of its own [rad or m]; see `join`."""
+        if any(joint.name == other.name for other in self.joints):
+            raise InputError(f"there is a joint {joint.name!r} already")
+        with self._step.lock:
+            self._step.join(joint, motor)
+            self._step.joints.set_coordinate(len(self.joints) - 1, coordinate)
+
+    def motor(self, joint: str) -> tuple[float | None, float | None]:
+        """Speed and force that drive a joint, as `join` takes them; None for what it has not."""
+        with self._step.lock:
+            return self._step.joints.motor(self._joint_number(joint))
+
     @property
     def joints(self) -> tuple[WorldJoint, ...]:
         """In the order they were joined."""
@@ -347,6 +424,36 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             return self._step.state.velocity.numpy().copy()
 
     @property
+    def loads(self) -> np.ndarray:
+        """(n, 6) forces that act on the centres of mass from outside, gravity apart [N], and torques [N m]; a copy."""
+        with self._step.lock:
+            return self._step.load.numpy().copy()
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """Everything that later steps depend on, by name: `resume` goes on from it with the same bits."""
+        with self._step.lock:
+            return checkpoint_of(self._step)
+
+    def resume(self, kept: dict[str, np.ndarray]) -> None:
+        """Go on from the checkpoint of a world of the same bodies, joints and options."""
+        with self._step.lock:
+            mine = checkpoint_of(self._step)
+            missing = next((name for name in mine if name not in kept), None)
+            if missing is not None:
+                raise InputError(f"resume: the checkpoint has no {missing!r}")
+            fixed = ("position", "rotation", "velocity", "load", "joint/coordinate")
+            other = next((name for name in fixed if kept[name].shape != mine[name].shape), None)
+            if other is not None:
+                raise InputError(f"resume: {other!r} has the shape {kept[other].shape}, not {mine[other].shape}")
+            resume_from(self._step, kept)
+
+    def told_options(self) -> dict[str, Any]:
+        """Arguments of `World` that make another one like it, but for `dt`, `gravity`, `device` and `threads`."""
+        options = self._step.options
+        own = {"order": options.order, "sweeps": options.sweeps, "second_order": options.second_order}
+        return {**self._told, "separation": self.separation, **own}
+
+    @property
     def asleep(self) -> np.ndarray:
         """(n,) bool: bodies that rest and are left alone until something touches them."""
         with self._step.lock:
@@ -367,6 +474,12 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         """(n, 3) on the first body of each of `contacts`, in the last step [N]."""
         with self._step.lock:
             return self._step.forces()
+
+    @property
+    def events(self) -> WorldImpacts:
+        """Which bodies struck each other in the last step, how fast, and with what impulse."""
+        with self._step.lock:
+            return self._step.impacts()
 
     @property
     def energy(self) -> RigidEnergy:
@@ -416,10 +529,32 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
 
     @property
     def separation(self) -> float:
-        """Bodies never come nearer than this [m]."""
+        """How far apart bodies rest [m]."""
         return self._step.options.separation
 
-    @property
-    def margin(self) -> float:
-        """How much farther apart bodies rest [m]."""
-        return self._step.options.security
+
+def read_scene_file(file: Path, meshes: Path | None) -> SceneFile:
+    """What a file says of a world; the end of its name says how."""
+    kind = file.suffix.lower()
+    if kind == ".json":
+        from tangere.dynamics.files.rigid_ipc import read_rigid_ipc as read
+    elif kind == ".toml":
+        from tangere.dynamics.files.scene_toml import read_toml as read
+    elif kind == ".urdf":
+        from tangere.dynamics.files.mechanism import read_mechanism as read
+    else:
+        raise InputError(f"{file}: a world is loaded from a .toml, .json, .urdf or .npz file, not from {kind!r}")
+    return read(file, meshes)
+
+
+def world_of(read: SceneFile, where: str, **options: Any) -> World:
+    """The world that a file describes; options come before what it says."""
+    given = {key: value for key, value in {**read.options, **options}.items() if key != "bodies"}
+    world = World(read.options["bodies"], **given)
+    if read.joints:
+        from tangere.dynamics.files.description import add_joint
+
+        for number, joint in enumerate(read.joints):
+            add_joint(world, joint, f"{where}: joint[{number}]")
+    world.steps_told = read.steps
+    return world

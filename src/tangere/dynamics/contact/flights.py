@@ -49,7 +49,7 @@ class Flights:
 
     def _prepare(self) -> None:
         islands, rows = self._solver.islands.arrays, self._rows
-        key = self._solver.islands.version, rows.arrays.body_a.ptr
+        key = self._solver.islands.version, rows.version
         if key == self._key:
             return
         device, dt = self._device, self._distances.dt

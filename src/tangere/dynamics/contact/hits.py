@@ -75,7 +75,7 @@ def write_hit_row(
     else:
         scale = wp.max(time, LEAST_TIME)
         bend = -wp.max(gap + time * way - later, wp.float64(0.0)) / (scale * scale)
-    target = wp.min(distances.separation + distances.security, gap)
+    target = wp.min(distances.kept + distances.security, gap)
     surface = carried.table.surface[a] * carried.surfaces.kinds + carried.table.surface[b]
     rows.body_a[i] = a
     rows.body_b[i] = b
@@ -95,6 +95,7 @@ def write_hit_row(
     facts.target[i] = target
     facts.bend[i] = bend
     facts.restitution[i] = carried.surfaces.restitution[surface]
+    facts.struck[i] = wp.vec3d()
 
 
 @wp.kernel

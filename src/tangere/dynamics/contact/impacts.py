@@ -149,12 +149,17 @@ def impact_of_pair(
             before = relative(rows, i, flight.pushed)
             first += wp.dot(rows.impulse[i], before)
             second += wp.dot(rows.impulse[i], relative(rows, i, flight.velocity) - before)
+    scale = wp.float64(1.0)
     if first + _HALF * second > _ZERO and second > _ZERO:
         scale = wp.clamp(wp.float64(-2.0) * first / second, _ZERO, wp.float64(1.0))
         if moves_a:
             flight.velocity[a] = flight.pushed[a] + scale * (flight.velocity[a] - flight.pushed[a])
         if moves_b:
             flight.velocity[b] = flight.pushed[b] + scale * (flight.velocity[b] - flight.pushed[b])
+    for c in range(begin, end):
+        i = islands.contact_order[c]
+        if rows.body_a[i] == a and rows.body_b[i] == b:
+            facts.struck[i] = facts.struck[i] + scale * rows.impulse[i]
 
 
 @wp.kernel
@@ -180,8 +185,10 @@ def bounce_islands(
     begin = islands.contact_first[k]
     end = islands.contact_first[k + 1]
     dt = distances.dt[0]
-    limit = distances.separation + NEAR * distances.security
+    limit = distances.kept + NEAR * distances.security
     left = wp.float64(dt)
+    for c in range(begin, end):
+        facts.struck[islands.contact_order[c]] = wp.vec3d()
     events = int(0)
     more = bool(True)
     while more and events < EVENTS:

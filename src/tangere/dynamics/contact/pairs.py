@@ -31,7 +31,7 @@ class PairFilter:
     """Which pairs are not compared."""
 
     last: wp.array[int]  # (n,) one behind the last body of the same world
-    group: wp.array[int]  # (n,) bodies of one group are not compared; -1 is no group
+    group: wp.array[int]  # (n,) bodies of one group are not compared; -1 is no group, -2 is compared with nobody
     first: wp.array[int]  # (n + 1,) where the ignored partners of each body begin
     ignored: wp.array[int]  # partners with larger numbers
 
@@ -98,7 +98,7 @@ def pair_filter(worlds: np.ndarray, groups: np.ndarray, ignored: np.ndarray, dev
 
     Args:
         worlds: (n,) the world of each body, rising.
-        groups: (n,) the group of each body, -1 for none.
+        groups: (n,) the group of each body, -1 for none, -2 for who is not compared.
         ignored: (k, 2) pairs.
     """
     count = len(worlds)
@@ -182,6 +182,8 @@ def compared(
     if still_i and still_j:
         return False
     if filter.group[i] >= 0 and filter.group[i] == filter.group[j]:
+        return False
+    if filter.group[i] == -2 or filter.group[j] == -2:
         return False
     ignored = bool(False)
     for k in range(filter.first[i], filter.first[i + 1]):

@@ -28,6 +28,8 @@ from tangere.runtime import PreparedLaunch, to_numpy
 
 #: Rows there is room for at first.
 ROOM = 64
+#: Columns of `KeptRows`.
+KEPT = ("body_a", "body_b", "key", "force", "target")
 
 
 class RowSet:
@@ -59,10 +61,13 @@ class RowSet:
         self.facts: Any = RowFacts()
         self.placing: Any = ContactRowArrays()  #: the rows that move contacts apart which are too near
         self._kept: Any = KeptRows()
-        self._kept_count = wp.zeros(1, dtype=wp.int32, device=device)
-        self._begin = wp.zeros(1, dtype=wp.int32, device=device)
+        self._kept_range = wp.zeros(2, dtype=wp.int32, device=device)  #: rows kept between meshes
+        self._kept_ground = wp.zeros(2, dtype=wp.int32, device=device)  #: and those kept on ground, behind them
+        self._none, self._begin = (wp.zeros(1, dtype=wp.int32, device=device) for _ in range(2))
         self.count, self.gathered = 0, 0  #: rows, and those of them that are no hits
-        self._room, self._found = 0, None
+        self._between = 0  #: those between meshes
+        self.version = 0  #: another one when the arrays are
+        self._room, self._made_of = 0, (None, None, None)
         self._make: PreparedLaunch | None = None
         self._reserve(ROOM)
 
@@ -71,6 +76,7 @@ class RowSet:
         if count <= self._room:
             return
         device, self._room = self._device, 2 * count
+        self.version += 1
         for rows in (self.arrays, self.facts, self.placing, self._kept):
             reserve(rows, count, device)
         for name in ("body_a", "body_b", "arm_a", "arm_b", "frame"):
@@ -95,24 +101,46 @@ class RowSet:
 
     def clear(self) -> None:
         """No rows."""
-        self.count = self.gathered = 0
+        self.count = self.gathered = self._between = 0
 
     def make(self, columns: Any, chosen: wp.array, count: int, pairs: wp.array) -> None:
         """Rows of the chosen of the contacts found between pairs of bodies."""
         self._reserve(count)
-        given = (columns.key.ptr, chosen.ptr, pairs.ptr)
-        if self._make is None or given != self._found:
+        given = columns, chosen, pairs
+        if self._make is None or any(new is not old for new, old in zip(given, self._made_of, strict=True)):
             arguments = [chosen, columns, pairs, self._table, self._state, self._surfaces, self._distances]
-            arguments += [self._kept, self._kept_count, self._second_order, self.arrays, self.facts]
-            self._make, self._found = PreparedLaunch(make_rows, arguments, self._device, grain=256), given
+            arguments += [self._kept, self._kept_range, self._none, self._second_order, self.arrays, self.facts]
+            self._make, self._made_of = PreparedLaunch(make_rows, arguments, self._device, grain=256), given
         self._make(count)
-        self.count = self.gathered = count
+        self.count = self.gathered = self._between = count
+
+    def make_on_ground(self, columns: Any, count: int, pairs: np.ndarray) -> None:
+        """Rows of contacts with ground, behind those between meshes."""
+        self._reserve(self.count + count)
+        device = self._device
+        self._begin.fill_(self.count)
+        chosen = wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
+        arguments = [chosen, columns, wp.array(pairs, dtype=wp.vec2i, device=device), self._table, self._state]
+        arguments += [self._surfaces, self._distances, self._kept, self._kept_ground, self._begin]
+        arguments += [self._second_order, self.arrays, self.facts]
+        PreparedLaunch(make_rows, arguments, device, grain=256)(count)
+        self.count += count
+        self.gathered = self.count
 
     def add_hits(self, pairs: wp.array, answer: Any, hits: np.ndarray) -> None:
         """Rows of those pairs asked about that were hit."""
         columns = answer.columns
         arguments = [wp.array(hits, dtype=wp.int32, device=self._device), pairs, answer.time]
         self._add(make_hit_rows, [*arguments, columns.point_a, columns.point_b, columns.normal], len(hits))
+
+    def add_ground_hits(self, hits: Any) -> None:
+        """Rows of bodies that were hit by the ground (`GroundHits`)."""
+        device, count = self._device, len(hits.times)
+        points = [wp.array(each, dtype=wp.vec3d, device=device) for each in (hits.point_a, hits.point_b, hits.normal)]
+        arguments = [wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)]
+        arguments += [wp.array(hits.pairs, dtype=wp.vec2i, device=device)]
+        arguments += [wp.array(hits.times, dtype=wp.float64, device=device), *points]
+        self._add(make_hit_rows, arguments, count)
 
     def add_near_hits(self, columns: Any, chosen: wp.array, count: int, pairs: np.ndarray, times: np.ndarray) -> None:
         """Rows of the chosen of the contacts that pairs of bodies have when they meet."""
@@ -158,12 +186,32 @@ class RowSet:
     def keep(self) -> None:
         """The step is done: impulses and targets of its rows are where the next one begins."""
         self._keep(self.gathered)
-        self._kept_count.fill_(self.gathered)
+        self._kept_range.assign([0, self._between])
+        self._kept_ground.assign([self._between, self.gathered])
 
     def forget(self) -> None:
         """No rows, and no warm starts."""
         self.clear()
-        self._kept_count.zero_()
+        self._kept_range.zero_()
+        self._kept_ground.zero_()
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """What the next step begins with, by name."""
+        ends = np.array([self._kept_range.numpy()[1], self._kept_ground.numpy()[1]], np.int64)
+        kept = {name: to_numpy(getattr(self._kept, name), name, None)[: ends.max()].copy() for name in KEPT}
+        return kept | {"ends": ends}
+
+    def resume(self, kept: dict[str, np.ndarray]) -> None:
+        """Begin the next step with what a checkpoint has."""
+        self.clear()
+        count = len(kept["key"])
+        self._reserve(count)
+        for name in KEPT if count else ():
+            column = getattr(self._kept, name)
+            wp.copy(column, wp.array(kept[name], dtype=column.dtype, device=self._device), count=count)
+        between, everything = kept["ends"].tolist()
+        self._kept_range.assign([0, between])
+        self._kept_ground.assign([between, everything])
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
@@ -187,7 +235,16 @@ class RowSet:
 
     def impulses(self) -> np.ndarray:
         """(n, 3) that the first body of each contact got in the last step, in the world frame [N s]."""
-        return np.einsum("nij,ni->nj", self._read(self.arrays, "frame"), self._read(self.arrays, "impulse"))
+        impulse = self._read(self.arrays, "impulse") + self._read(self.facts, "struck")
+        return np.einsum("nij,ni->nj", self._read(self.arrays, "frame"), impulse)
+
+    def approach(self, velocity: np.ndarray) -> np.ndarray:
+        """(n,) how fast the bodies of each row approach there, with (bodies, 6) velocities [m/s]."""
+        speed = np.zeros((self.count, 3))
+        for sign, side in ((1.0, "a"), (-1.0, "b")):
+            motion = velocity[self._read(self.arrays, f"body_{side}")]
+            speed += sign * (motion[:, :3] + np.cross(motion[:, 3:], self._read(self.arrays, f"arm_{side}")))
+        return -np.einsum("ni,ni->n", speed, self._read(self.arrays, "frame")[:, 0])
 
     def _read(self, rows: Any, name: str) -> np.ndarray:
         return to_numpy(getattr(rows, name), name, None)[: self.count].copy()

@@ -46,11 +46,13 @@ class RowFacts:
     target: wp.array[wp.float64]  # least gap asked for [m]
     bend: wp.array[wp.float64]  # below 0: what a hit showed that the gap loses beyond its approach [m]
     restitution: wp.array[wp.float64]
+    struck: wp.array[wp.vec3d]  # what bounces within the step did, in the row's frame [N s]
 
 
 @wp.struct
 class KeptRows:
-    """Rows of the last step, in rising order of (body a, body b, key): where warm starts come from."""
+    """Rows of the last step: where warm starts come from. First those between meshes, then those on ground, each in
+    rising order of (body a, body b, key)."""
 
     body_a: wp.array[int]
     body_b: wp.array[int]
@@ -74,15 +76,16 @@ class SurfaceTable:
 class Distances:
     """Lengths that a world keeps [m], and its step [s]."""
 
-    security: wp.float64  # eps_s, above the separation
-    separation: wp.float64  # never nearer than this
+    security: wp.float64  # eps_s: play above what is kept
+    kept: wp.float64  # never nearer than this; bodies rest at both together
+    held: wp.float64  # of the play, and of a pair's own clearance: how much of it the walk keeps
     dt: wp.array[wp.float64]  # (1,)
 
 
 @wp.func
-def kept_place(kept: KeptRows, count: int, a: int, b: int, key: wp.int64) -> int:
-    """The first row of the last step that is not before these bodies and this key."""
-    low = int(0)
+def kept_place(kept: KeptRows, begin: int, count: int, a: int, b: int, key: wp.int64) -> int:
+    """The first row of the last step, of those from `begin` to `count`, that is not before these bodies and key."""
+    low = int(begin)
     high = int(count)
     while low < high:
         mid = (low + high) / 2
@@ -115,13 +118,20 @@ def make_rows(
     surfaces: SurfaceTable,
     distances: Distances,
     kept: KeptRows,
-    kept_count: wp.array[int],
+    kept_range: wp.array[int],
+    begin: wp.array[int],
     second_order: int,
     rows: ContactRowArrays,
     facts: RowFacts,
 ):
-    i = first + wp.tid()
-    c = chosen[i]
+    """Rows behind the first `begin[0]` ones.
+
+    Args:
+        kept_range: from where to where rows of the last step are of this kind.
+    """
+    k = first + wp.tid()
+    c = chosen[k]
+    i = begin[0] + k
     pair = pairs[found.pair[c]]
     a = pair[0]
     b = pair[1]
@@ -140,11 +150,11 @@ def make_rows(
         edge_b = edge_of(b, found.feature_b[c], table, state, surfaces)
     dt = distances.dt[0]
     frame = contact_frame(normal)
-    whole = distances.separation + distances.security
+    whole = distances.kept + distances.security
     target = wp.min(whole, gap)
     impulse = wp.vec3d()
-    count = kept_count[0]
-    last = kept_place(kept, count, a, b, found.key[c])
+    count = kept_range[1]
+    last = kept_place(kept, kept_range[0], count, a, b, found.key[c])
     known = of_pair(kept, count, last, a, b)
     if known:
         known = kept.key[last] == found.key[c]
@@ -152,12 +162,12 @@ def make_rows(
         target = kept.target[last]
         impulse = dt * (frame * kept.force[last])
     else:  # another feature of bodies that touched before
-        last = kept_place(kept, count, a, b, wp.int64(-1))
+        last = kept_place(kept, kept_range[0], count, a, b, wp.int64(-1))
         while of_pair(kept, count, last, a, b):
             target = wp.max(target, kept.target[last])
             last += 1
     lift = wp.float64(0.0)
-    if second_order == 1 and impulse[0] > wp.float64(0.0):
+    if second_order == 1 and kind >= 0 and impulse[0] > wp.float64(0.0):
         before_a = state.velocity[a]
         before_b = state.velocity[b]
         kappa = gap_acceleration(kind, normal, arm_a, arm_b, before_a, before_b, edge_a, edge_b)
@@ -184,6 +194,7 @@ def make_rows(
     facts.target[i] = target
     facts.bend[i] = wp.float64(0.0)
     facts.restitution[i] = surfaces.restitution[surface]
+    facts.struck[i] = wp.vec3d()
 
 
 @wp.kernel
@@ -211,7 +222,7 @@ def keep_rows(
     else:
         least = wp.min(LEAST_TARGET * distances.security, target + GROWTH * distances.security)
         target = wp.max(target, wp.max(least, facts.gap[i]))
-    kept.target[i] = wp.min(target, distances.separation + distances.security)
+    kept.target[i] = wp.min(target, distances.kept + distances.security)
 
 
 @wp.func

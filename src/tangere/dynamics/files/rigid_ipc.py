@@ -11,23 +11,15 @@ value or six), `type` (static, kinematic, dynamic), `enabled` and `group_id`. Be
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tangere.dynamics.body import Body
+from tangere.dynamics.files.description import SceneFile, turned_by_degrees
 from tangere.runtime import InputError, described, to_numpy
 from tangere.shape.mesh import Mesh
-
-
-@dataclass(frozen=True)
-class SceneFile:
-    """What a file says of a world: arguments of `World`, and how long it is to run."""
-
-    options: dict[str, Any]
-    steps: int | None
 
 
 def read_rigid_ipc(path: Path, meshes: Path | None) -> SceneFile:
@@ -64,7 +56,8 @@ def read_rigid_ipc(path: Path, meshes: Path | None) -> SceneFile:
     }
     barrier = data.get("distance_barrier_constraint", {})
     if isinstance(barrier, dict) and "minimum_separation_distance" in barrier:
-        options["separation"] = _number(barrier, "minimum_separation_distance", 0.0, path)
+        separation = _number(barrier, "minimum_separation_distance", 0.0, path)
+        options["separation"] = separation if separation > 0.0 else None
     return SceneFile(options, _steps(data, dt, path))
 
 
@@ -90,7 +83,7 @@ def _body(entry: Any, number: int, folder: Path, known: dict[Any, Mesh], path: P
         raise InputError(f"{where}: names no mesh")
     mesh = _mesh(entry, folder, known, where)
     pose = np.eye(4)
-    pose[:3, :3] = _rotation(_vector(entry, "rotation", (0.0, 0.0, 0.0), where))
+    pose[:3, :3] = turned_by_degrees(_vector(entry, "rotation", (0.0, 0.0, 0.0), where))
     pose[:3, 3] = _vector(entry, "position", (0.0, 0.0, 0.0), where)
     held = _held(entry, where)
     kind = entry.get("type", "dynamic")
@@ -149,20 +142,6 @@ def _mesh(entry: dict[str, Any], folder: Path, known: dict[Any, Mesh], where: st
         raise InputError(f"{where}: scale 0 flattens the mesh")
     known[key] = plain.at(np.diag([*np.where(flat, 1.0, factors), 1.0]))
     return known[key]
-
-
-def _rotation(degrees: np.ndarray) -> np.ndarray:
-    """About x, then y, then z."""
-    turned = np.eye(3)
-    for axis, angle in enumerate(np.radians(degrees)):
-        cosine, sine = np.cos(angle), np.sin(angle)
-        if abs(degrees[axis]) % 90.0 == 0.0:  # right angles are meant exactly
-            cosine, sine = np.round(cosine), np.round(sine)
-        turn = np.eye(3)
-        j, k = (axis + 1) % 3, (axis + 2) % 3
-        turn[j, j], turn[j, k], turn[k, j], turn[k, k] = cosine, -sine, sine, cosine
-        turned = turn @ turned
-    return turned
 
 
 def _held(entry: dict[str, Any], where: str) -> np.ndarray:

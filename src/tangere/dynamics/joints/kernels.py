@@ -18,7 +18,7 @@ _LIMIT, _MOTOR, _HELD, _PULL = (wp.constant(k) for k in (LIMIT, MOTOR, HELD, PUL
 
 #: Of an error: how much is moved back in one step.
 CORRECTION = wp.constant(wp.float64(0.5))
-INFINITE = wp.constant(wp.float64(float("inf")))
+LOWEST, HIGHEST = wp.constant(wp.float64(float("-inf"))), wp.constant(wp.float64(float("inf")))
 
 
 @wp.struct
@@ -149,8 +149,8 @@ def make_joint_rows(
     jacobian_a = vec6d()
     jacobian_b = vec6d()
     bias = wp.float64(0.0)
-    lower = -INFINITE
-    upper = wp.float64(INFINITE)
+    lower = wp.float64(LOWEST)
+    upper = wp.float64(HIGHEST)
     compliance = wp.float64(0.0)
     wrong = wp.float64(0.0)
     if type == _HELD:
@@ -260,13 +260,13 @@ def place_joint_rows(
     if rows.body_b[i] >= 0:
         way += wp.dot(rows.jacobian_b[i], motion[rows.body_b[i]])
     wrong = error[i] + way
-    lower = -INFINITE
-    upper = wp.float64(INFINITE)
+    lower = wp.float64(LOWEST)
+    upper = wp.float64(HIGHEST)
     if type == _HELD:
         wrong = wp.float64(0.0)
     elif type >= _MOTOR:
         wrong = wp.float64(0.0)
-        if type == _PULL or rows.upper[i] < INFINITE:  # a motor without limit keeps what it has gone
+        if type == _PULL or rows.upper[i] < HIGHEST:  # a motor without limit keeps what it has gone
             lower = wp.float64(0.0)
             upper = wp.float64(0.0)
     elif type <= _POINT or type == _DISTANCE:  # the first type is that of points

@@ -66,13 +66,14 @@ class JointRows:
             for axis in range(3)
             if body.held[axis]
         ]
-        self._size = float(np.median([body.mesh.extent for body in bodies]))
+        self._size = float(np.median([body.mesh.extent for body in bodies if body.ground is None] or [1.0]))
         self.joints: list[WorldJoint] = []
         self._motors: dict[int, tuple[float, float, bool]] = {}  #: by joint: speed, force, whether always
         self._pulls: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}  #: by body: point, to, stiffness
         self.rows: Any = JointRowArrays()
         self.placing: Any = JointRowArrays()
         self.count, self.error = 0, 0.0
+        self.version = 0  #: another one when arrays are
         self._lay_out()
 
     # -- what there is -------------------------------------------------------------------------------------------------
@@ -81,6 +82,17 @@ class JointRows:
         """One more."""
         self.joints.append(joint)
         self._lay_out()
+
+    def extend(self, joints: Sequence[WorldJoint], motors: dict[int, tuple[float, float, bool]]) -> None:
+        """Many more, with what drives some of them, by their numbers; coordinates start as the bodies stand."""
+        self.joints += joints
+        self._motors |= motors
+        self._lay_out()
+
+    @property
+    def motors(self) -> dict[int, tuple[float, float, bool]]:
+        """What drives joints, by their numbers: speed, force, whether the force always acts."""
+        return dict(self._motors)
 
     def drive(self, number: int, motor: tuple[float, float, bool] | None) -> None:
         """Set or take away what drives a joint."""
@@ -94,6 +106,19 @@ class JointRows:
         self._pulls[body] = (point, to, stiffness)
         self._lay_out()
 
+    def motor(self, number: int) -> tuple[float | None, float | None]:
+        """Speed and force that drive a joint; None for what it has not."""
+        if number not in self._motors:
+            return None, None
+        speed, force, always = self._motors[number]
+        return None if always else speed, force if np.isfinite(force) else None
+
+    def set_coordinate(self, number: int, value: float) -> None:
+        """A joint is at a coordinate that is not 0 where it is now."""
+        values = self._angle.numpy().copy()
+        values[number] = value
+        self._angle.assign(values)
+
     def release(self, body: int | None = None) -> None:
         """Pull a body no more; None means none."""
         self._pulls = {} if body is None else {k: v for k, v in self._pulls.items() if k != body}
@@ -101,6 +126,7 @@ class JointRows:
 
     def _lay_out(self) -> None:
         """Rows for everything there is, in a fixed order; impulses of what was there stay."""
+        self.version += 1
         before = dict(zip(self._labels, self.rows.impulse.numpy(), strict=False)) if self.count else {}
         specs: list[tuple[int, int, int]] = [(HELD, body, axis) for body, axis in self._held]  # type, of what, axis
         for number, joint in enumerate(self.joints):
@@ -212,6 +238,29 @@ class JointRows:
     def forget(self) -> None:
         """No warm starts."""
         self.rows.impulse.zero_()
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """What moves joints and pulls bodies, and what the next step begins with, by name."""
+        pulls, motors = list(self._pulls.values()), list(self._motors.values())
+        return {
+            "impulse": self.rows.impulse.numpy()[: self.count].copy(),
+            "coordinate": self.coordinates(),
+            "motor": np.array(list(self._motors), np.int64),
+            "motor_values": np.array(motors, float).reshape(-1, 3),
+            "pulled": np.array(list(self._pulls), np.int64),
+            "pull_values": np.array([[*point, *to, by] for point, to, by in pulls], float).reshape(-1, 7),
+        }
+
+    def resume(self, kept: dict[str, np.ndarray]) -> None:
+        """Go on with the same joints as a checkpoint has it."""
+        motors = zip(kept["motor"].tolist(), kept["motor_values"].tolist(), strict=True)
+        pulls = zip(kept["pulled"].tolist(), kept["pull_values"], strict=True)
+        self._motors = {joint: (speed, force, bool(always)) for joint, (speed, force, always) in motors}
+        self._pulls = {body: (row[:3].copy(), row[3:6].copy(), float(row[6])) for body, row in pulls}
+        self._lay_out()
+        for column, values in ((self.rows.impulse, kept["impulse"]), (self._angle, kept["coordinate"])):
+            if len(values):
+                wp.copy(column, wp.array(values, dtype=wp.float64, device=self._device), count=len(values))
 
     # -- looking -------------------------------------------------------------------------------------------------------
 

@@ -53,6 +53,8 @@ ROUNDS = 8
 ROUND_SWEEPS = 20
 #: A round that leaves more than this part of the residual is the last one.
 HEADWAY = 0.3
+#: Products of blocks for each row that a factor may take, in "auto": heaps of thousands of bodies stay with sweeps.
+MOST_PRODUCTS = 200.0
 #: Rows worth a CPU thread: a hundred sweeps over them take as long as it takes to wake one.
 ROWS_A_THREAD = 64
 
@@ -114,7 +116,7 @@ class Solver(NonCopyable):
         self._no_contacts, self._no_joints = ContactRowArrays(), JointRowArrays()
         reserve(self._no_contacts, 1, self.device)
         reserve(self._no_joints, 1, self.device)
-        self._chosen = ChosenIslands(self.device)
+        self._chosen = ChosenIslands(self.device, MOST_PRODUCTS if self.method == "auto" else np.inf)
         self._sliding = wp.full(1, SLIDING_PART, dtype=wp.float64, device=self.device)
         self._thorough = False
         self._opening, self._polishing, self._interior = self._options()
@@ -180,10 +182,9 @@ class Solver(NonCopyable):
                 self._refuse_not_finite(bodies, contacts, joints)
             everything = self.method == "interior_point"
             chosen = np.arange(islands) if everything else np.flatnonzero(status == STAGNANT)
-            interior = len(chosen)
-            if interior:
+            if len(chosen):
                 options = (self._polishing, self._interior, self._report.struct)
-                self._chosen.solve(chosen, self._islands, self._rows.struct, *options, counts, key)
+                interior = self._chosen.solve(chosen, self._islands, self._rows.struct, *options, counts, key)
             launches["velocities"](body_count)
         launches["contact impulses"](count)
         launches["joint impulses"](joint_count)

@@ -74,10 +74,14 @@ _ORDER_COUNTS |= {"bits": "words", "block_row": "blocks", "c_block": "contacts",
 
 
 class ChosenIslands:
-    """Arrays and launches of the interior point, made when an island first needs them."""
+    """Arrays and launches of the interior point, made when an island first needs them.
 
-    def __init__(self, device: wp.Device) -> None:
-        self._device = device
+    Args:
+        most_products: an island whose factors take more products of blocks for each row goes on with sweeps.
+    """
+
+    def __init__(self, device: wp.Device, most_products: float) -> None:
+        self._device, self._most_products = device, most_products
         self._state = GrowingStruct(InteriorState(), device, _interior_count)
         self._order = GrowingStruct(EliminationArrays(), device, lambda name: _ORDER_COUNTS.get(name, "bodies"))
         self._factor = GrowingStruct(BlockFactor(), device, lambda name: "blocks" if name == "below" else "bodies")
@@ -95,8 +99,11 @@ class ChosenIslands:
         report: IslandReport,
         counts: dict[str, int],
         key: tuple,
-    ) -> None:
-        """Solve the islands of these numbers, of so many bodies, contacts and joints; `key` is as of `Islands.find`."""
+    ) -> int:
+        """Solve the islands of these numbers, of so many bodies, contacts and joints; `key` is as of `Islands.find`.
+
+        Returns how many of them the interior point took.
+        """
         order, factor, state = self._order, self._factor, self._state
         first = islands.read("body_first", int(chosen[-1]) + 2)
         size = (first[chosen + 1] - first[chosen]).astype(np.int64)
@@ -104,8 +111,10 @@ class ChosenIslands:
         order.reserve(**counts, chosen=len(chosen), words=_checked(words.sum()))
         order.write("chosen", chosen)
         order.write("bits_first", np.cumsum(words) - words)
-        self._order_launch.run(len(chosen), (*key, order.version), [islands.arrays, rows, order.struct])
-        blocks = order.read("blocks", len(chosen)).astype(np.int64)
+        arguments = [islands.arrays, rows, self._most_products, order.struct]
+        self._order_launch.run(len(chosen), (*key, order.version), arguments)
+        affordable = order.read("blocks", len(chosen)) >= 0
+        blocks = np.where(affordable, order.read("blocks", len(chosen)), 0).astype(np.int64)
         total = _checked(blocks.sum())
         order.reserve(blocks=total)
         order.write("block_first", np.cumsum(blocks) - blocks)
@@ -113,6 +122,7 @@ class ChosenIslands:
         state.reserve(**counts)
         arguments = [islands.arrays, rows, order.struct, factor.struct, state.struct, sweeps, options, report]
         self._solve_launch.run(len(chosen), (*key, order.version, factor.version, state.version), arguments)
+        return int(affordable.sum())
 
 
 class _KeptLaunch:
@@ -203,7 +213,9 @@ def _solve_chosen(
     q = first + wp.tid()
     k = order.chosen[q]
     at = island_range(islands, k)
-    prepare(islands, rows, it, order, q, at)
+    affordable = order.blocks[q] >= 0
+    if affordable:
+        prepare(islands, rows, it, order, q, at)
     keep_impulses(rows, it, at)
     best = report.residual[k]
     coulomb = wp.float64(1.0)
@@ -213,21 +225,28 @@ def _solve_chosen(
     free = largest_free_velocity(rows, at)
     made = int(0)
     rounds = int(0)
+    most_sweeps = options.sweeps
     while rounds < options.rounds:
-        tolerance = options.tolerance
-        if not options.convex:
-            tolerance = wp.max(tolerance, _ROUND_TOLERANCE * best)
-            if rounds > 0 or best <= _NEARLY * free:
-                renew_shifts(rows, it, at)
-        made += solve_convex(rows, it, h, order, at, options.iterations, tolerance)
-        take_best(rows, it, at)
+        if affordable:
+            tolerance = options.tolerance
+            if not options.convex:
+                tolerance = wp.max(tolerance, _ROUND_TOLERANCE * best)
+                if rounds > 0 or best <= _NEARLY * free:
+                    renew_shifts(rows, it, at)
+            made += solve_convex(rows, it, h, order, at, options.iterations, tolerance)
+            take_best(rows, it, at)
+        else:  # the sweeps that were given up
+            most_sweeps = sweeps.most - report.iterations[k]
+            rounds = options.rounds
         swept = int(0)
         back = bool(False)
         worst = wp.float64(1.0)
-        while swept < options.sweeps and worst > sweeps.tolerance:
+        while swept < most_sweeps and worst > sweeps.tolerance:
             worst = sweep(rows, at.c0, at.c1, at.j0, at.j1, back)
             back = not back
             swept += 1
+        if not affordable:
+            made += swept
         apply_impulses(rows, at.c0, at.c1, at.j0, at.j1)
         residual = island_residual(rows, at.c0, at.c1, at.j0, at.j1, coulomb)
         rounds += 1

@@ -33,7 +33,7 @@ class EliminationArrays:
     eliminated: wp.array[wp.int32]  # the place that goes at each position
     position: wp.array[wp.int32]  # and at which position each place goes
     fill: wp.array[wp.int32]  # blocks below the diagonal of each position's column
-    blocks: wp.array[wp.int32]  # of each chosen island: all of them
+    blocks: wp.array[wp.int32]  # of each chosen island: all of them; -1 if they cost too much
     block_first: wp.array[wp.int32]  # where those of each chosen island begin
     column_first: wp.array[wp.int32]  # of each position: where its column begins
     block_row: wp.array[wp.int32]  # of each block: the position of its row
@@ -69,8 +69,13 @@ def neighbours(order: EliminationArrays, at: int, words: int) -> int:
 
 
 @wp.kernel
-def order_islands(first: int, islands: IslandArrays, rows: WhitenedRows, order: EliminationArrays):
-    """The elimination order of a chosen island and the sizes of its columns, on one thread."""
+def order_islands(
+    first: int, islands: IslandArrays, rows: WhitenedRows, most_products: wp.float64, order: EliminationArrays
+):
+    """The elimination order of a chosen island and the sizes of its columns, on one thread.
+
+    An island whose factor takes more than `most_products` products of blocks for each of its rows is given up.
+    """
     q = first + wp.tid()
     island = order.chosen[q]
     begin = islands.body_first[island]
@@ -90,6 +95,9 @@ def order_islands(first: int, islands: IslandArrays, rows: WhitenedRows, order: 
     for p in range(n):
         order.degree[begin + p] = neighbours(order, base + p * words, words)
     total = int(0)
+    contacts = islands.contact_first[island + 1] - islands.contact_first[island]
+    joints = islands.joint_first[island + 1] - islands.joint_first[island]
+    left = most_products * wp.float64(contacts + joints)
     for at in range(n):
         least = int(n + 1)
         p = int(0)
@@ -103,6 +111,10 @@ def order_islands(first: int, islands: IslandArrays, rows: WhitenedRows, order: 
         order.fill[begin + at] = least
         order.degree[begin + p] = -1
         total += least
+        left -= wp.float64(0.5) * wp.float64(least) * wp.float64(least)
+        if left < wp.float64(0.0):
+            order.blocks[q] = -1
+            return
         row = base + p * words
         for w in range(words):
             word = order.bits[row + w]

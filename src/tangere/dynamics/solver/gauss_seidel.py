@@ -29,6 +29,10 @@ wp.set_module_options(SOUND)
 
 #: Sweeps between two looks at the rate.
 PATIENCE = wp.constant(10)
+_PATIENCE = wp.constant(wp.float64(10.0))
+
+#: A change of velocity that is none: up a tower impulses fade until numbers are denormal, and a hundred times as slow.
+_TINY = wp.constant(wp.float64(1.0e-100))
 
 #: Why an island's sweeps ended: no row changed by more than the tolerance; all were made; they made no more headway;
 #: a number in the island is not finite.
@@ -113,9 +117,11 @@ def solve_contact(rows: WhitenedRows, i: int) -> wp.float64:
         return wp.float64(0.0)
     new = contact_impulse(u - d * r, r, d, rows.c_inverse[i], rows.c_friction[i])
     change = new - r
-    rows.c_impulse[i] = new
-    push_contact(rows, i, change)
-    return wp.length(d * change)
+    size = wp.length(d * change)
+    if size > _TINY:
+        rows.c_impulse[i] = new
+        push_contact(rows, i, change)
+    return size
 
 
 @wp.func
@@ -126,9 +132,11 @@ def solve_joint(rows: WhitenedRows, i: int) -> wp.float64:
     r = rows.j_impulse[i]
     new = wp.clamp(r - joint_velocity(rows, i) / d, rows.j_lower[i], rows.j_upper[i])
     change = new - r
-    rows.j_impulse[i] = new
-    push_joint(rows, i, change)
-    return wp.abs(d * change)
+    size = wp.abs(d * change)
+    if size > _TINY:
+        rows.j_impulse[i] = new
+        push_joint(rows, i, change)
+    return size
 
 
 @wp.func
@@ -231,7 +239,7 @@ def sweep_islands(
             until_look = int(PATIENCE)
             if earlier > wp.float64(0.0) and worst > options.good:
                 # sweeps that the rate of the last ones still needs
-                rate = wp.log(earlier / worst) / wp.float64(PATIENCE)
+                rate = wp.log(earlier / worst) / _PATIENCE
                 needed = wp.log(worst / options.good)
                 if needed > rate * wp.float64(options.most - made):
                     if worst > options.sliding[0] * sliding_speed(rows, c0, c1):

@@ -3,8 +3,8 @@
 Question: which x is nearest to a wanted motion, in the metric of kinetic energy, with rows . x >= need?
 Method:   in coordinates in which the metric is the identity and rows are unit vectors, the dual active-set method: from
           the wanted motion, always the row that is violated most joins the active ones, at most six; on the way to it
-          rows whose multiplier reaches zero leave. An orthonormal basis of the active rows is kept. Each round is one
-          pass over the rows.
+          rows whose multiplier reaches zero leave. An orthonormal basis of the active rows is kept. Rows that were
+          violated are looked at first; when none of them is, all are.
 Sound:    the answer satisfies every row to rounding; where no motion does, the status says so and the motion is the
           last one reached.
 Known as: least-distance programming (Lawson and Hanson 1974); the dual method of Goldfarb and Idnani 1983; Gauss's
@@ -38,7 +38,7 @@ _MOST_ROUNDS = wp.constant(1000)
 #: A unit row with less than this outside the span of the active ones depends on them.
 _DEPENDENT = wp.constant(wp.float64(1.0e-9))
 #: Violations below this part of the size of the motion are rounding.
-_ROUNDING = wp.constant(wp.float64(1.0e-14))
+_ROUNDING = wp.constant(wp.float64(1.6e-13))
 
 
 class OneBodyMotion(NamedTuple):
@@ -82,7 +82,7 @@ class OneBodyProjection(NonCopyable):
             raise InputError("metric must be positive definite") from error
         self._metric = given
         self._factor = np.linalg.inv(lower).T  # L with M^-1 = L L^T
-        self._columns["factor"][0] = self._factor
+        self._write_metric()
 
     def project(self, rows: Arrays, need: Arrays, wanted: Arrays) -> OneBodyMotion:
         """The motion nearest to `wanted` (6,) with rows (m, 6) . x >= need (m,), and the multipliers of the rows."""
@@ -110,10 +110,15 @@ class OneBodyProjection(NonCopyable):
             raise InputError("rows, need and wanted must be finite")
         return OneBodyMotion(columns["motion"][0].copy(), columns["impulse"][:count].copy(), status)
 
+    def _write_metric(self) -> None:
+        self._columns["factor"][0] = self._factor
+        self._columns["count"][1] = np.array_equal(self._factor, np.eye(6))
+
     def _reserve(self, room: int) -> None:
         """Arrays for so many rows: on the host, and on the device if that is another one."""
-        kinds = {"rows": (room, vec6d), "need": (room, wp.float64), "wanted": (1, vec6d), "count": (1, wp.int32)}
-        kinds |= {"factor": (1, mat66d), "unit": (room, vec6d), "gap": (room, wp.float64), "length": (room, wp.float64)}
+        kinds = {"rows": (room, vec6d), "need": (room, wp.float64), "wanted": (1, vec6d), "count": (2, wp.int32)}
+        kinds |= {"factor": (1, mat66d), "unit": (room, vec6d), "gap": (room, wp.float64), "scale": (room, wp.float64)}
+        kinds |= {"pool": (room, wp.int32)}
         kinds |= {"motion": (1, vec6d), "impulse": (room, wp.float64), "status": (1, wp.int32)}
         self._room = room
         self._on_host = {name: wp.zeros(n, dtype=kind, device=self._host) for name, (n, kind) in kinds.items()}
@@ -121,7 +126,7 @@ class OneBodyProjection(NonCopyable):
         if self._device.is_cuda:
             self._on_device = {name: wp.zeros_like(array, device=self._device) for name, array in self._on_host.items()}
         self._columns = {name: array.numpy() for name, array in self._on_host.items()}
-        self._columns["factor"][0] = self._factor
+        self._write_metric()
         self._launch = PreparedLaunch(_project, list(self._on_device.values()), self._device, dim=1, serial=True)
 
 
@@ -205,52 +210,53 @@ def _project(
     factor: wp.array[mat66d],
     unit: wp.array[vec6d],
     gap: wp.array[wp.float64],
-    length: wp.array[wp.float64],
+    scale: wp.array[wp.float64],
+    pool: wp.array[wp.int32],
     motion: wp.array[vec6d],
     impulse: wp.array[wp.float64],
     status: wp.array[wp.int32],
 ):
     """All of it, on one thread."""
     m = count[0]
+    euclidean = count[1] == 1
     w = wanted[0]
     l = factor[0]
     answer = int(_SOLVED)
-    size = wp.length(w)
-    total = wp.float64(0.0) * size
+    total = wp.float64(0.0) * wp.length(w)  # not zero where a number is not finite
+    p = int(-1)  # the row that is violated most
+    worst = wp.float64(0.0)
+    violated = int(0)  # rows that were so when last looked at, in the pool
     for i in range(m):
         row = rows[i]
-        g = row * l
         h = need[i] - wp.dot(row, w)
-        total += wp.float64(0.0) * (h + wp.dot(g, g))
-        long = wp.length(g)
-        if long > wp.float64(0.0):
-            g = g / long
-            h = h / long
+        g = row
+        if not euclidean:
+            g = row * l
+        square = wp.dot(g, g)
+        total += wp.float64(0.0) * (h + square)
+        inverse = wp.float64(0.0)
+        if square > wp.float64(0.0):
+            inverse = wp.float64(1.0) / wp.sqrt(square)
         elif h > wp.float64(0.0):  # nobody can give way
             answer = _INFEASIBLE
-        unit[i] = g
+        h = h * inverse
+        unit[i] = g * inverse
         gap[i] = h
-        length[i] = long
+        scale[i] = inverse
         impulse[i] = wp.float64(0.0)
+        if h > wp.float64(0.0):
+            pool[violated] = i
+            violated += 1
+        if h > worst:
+            p = i
+            worst = h
     if total != wp.float64(0.0):
         answer = _NOT_FINITE
     y = vec6d()
     active = ActiveRows()
     rounds = int(0)
-    while answer == _SOLVED and rounds < _MOST_ROUNDS:
+    while answer == _SOLVED and p >= 0 and rounds < _MOST_ROUNDS:
         rounds += 1
-        p = int(-1)
-        worst = wp.float64(0.0)
-        for i in range(m):
-            v = gap[i] - wp.dot(unit[i], y)
-            if v > worst:
-                p = i
-                worst = v
-        reach = wp.length(y)
-        if p >= 0:
-            reach = wp.max(reach, wp.abs(gap[p]))
-        if worst <= _ROUNDING * wp.float64(16.0) * reach:
-            break
         n = unit[p]
         grown = wp.float64(0.0)  # the multiplier of the row that joins
         entered = bool(False)
@@ -281,9 +287,34 @@ def _project(
                 else:
                     active = joined(active, p, grown, n)
                     entered = True
+        p = int(-1)
+        worst = _ROUNDING * wp.length(y)
+        kept = int(0)
+        for k in range(violated):
+            i = pool[k]
+            v = gap[i] - wp.dot(unit[i], y)
+            if v > wp.float64(0.0):
+                pool[kept] = i
+                kept += 1
+            if v > worst:
+                p = i
+                worst = v
+        violated = kept
+        if p < 0:  # those of the pool are satisfied: are all?
+            violated = int(0)
+            for i in range(m):
+                v = gap[i] - wp.dot(unit[i], y)
+                if v > wp.float64(0.0):
+                    pool[violated] = i
+                    violated += 1
+                if v > worst:
+                    p = i
+                    worst = v
+        if p >= 0 and worst <= _ROUNDING * wp.abs(gap[p]):
+            p = -1
     if rounds >= _MOST_ROUNDS:
         answer = _UNFINISHED
     for k in range(active.count):
-        impulse[active.number[k]] = active.multiplier[k] / length[active.number[k]]
+        impulse[active.number[k]] = active.multiplier[k] * scale[active.number[k]]
     motion[0] = w + l * y
     status[0] = answer

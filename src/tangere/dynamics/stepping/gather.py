@@ -43,7 +43,7 @@ def find_reach(
     i = first + wp.tid()
     speed = wp.max(point_speed(free[i], table.radius[i]), point_speed(state.velocity[i], table.radius[i]))
     way[i] = wp.min(speed * distances.dt[0], LARGEST_REACH * table.radius[i])
-    reach[i] = way[i] + rupture * distances.security + distances.separation
+    reach[i] = way[i] + rupture * distances.security + distances.kept
     motion[i] = distances.dt[0] * free[i]
 
 
@@ -58,7 +58,7 @@ def find_limits(
 ):
     """Below which distance the features of each pair are contacts."""
     k = first + wp.tid()
-    limits[k] = way[pairs[k][0]] + way[pairs[k][1]] + rupture * distances.security + distances.separation
+    limits[k] = way[pairs[k][0]] + way[pairs[k][1]] + rupture * distances.security + distances.kept
 
 
 @wp.kernel

@@ -11,6 +11,8 @@ Known as: sleeping, island deactivation.
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import warp as wp
 
@@ -51,6 +53,18 @@ class Sleepers:
         """As it was kept."""
         group, quiet, self.contacts, self.forces = self._saved
         self._group, self._quiet = group.copy(), quiet.copy()
+        self._tell()
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """Who sleeps, with whom and on what, by name."""
+        contacts = {f"contact_{column.name}": getattr(self.contacts, column.name) for column in fields(Contacts)}
+        return {"group": self._group.copy(), "quiet": self._quiet.copy(), "force": self.forces, **contacts}
+
+    def resume(self, kept: dict[str, np.ndarray]) -> None:
+        """As a checkpoint has it."""
+        self._group, self._quiet, self.forces = kept["group"].copy(), kept["quiet"].copy(), kept["force"]
+        self.contacts = Contacts(**{column.name: kept[f"contact_{column.name}"] for column in fields(Contacts)})
+        self.save()
         self._tell()
 
     def wake(self, bodies: np.ndarray) -> bool:

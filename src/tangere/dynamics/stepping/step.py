@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -26,25 +26,33 @@ from tangere.dynamics.contact.hits import hits_apart, pose_bodies
 from tangere.dynamics.contact.pairs import BodyPairs, pair_filter
 from tangere.dynamics.contact.row_set import RowSet
 from tangere.dynamics.contact.rows import Distances
+from tangere.dynamics.ground.hits import NO_HITS
 from tangere.dynamics.joint import WorldJoint
 from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import RigidBodyArrays, Solver, SolverReport, vec6d
-from tangere.dynamics.state import body_table, copy_state, empty_state, read_poses, start_state
+from tangere.dynamics.state import body_table, collision_mesh, copy_state, empty_state, read_poses, start_state
 from tangere.dynamics.stepping.energy_cap import cap_energy
+from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impacts, impacts_of
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import SLOW, Sleepers
-from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps, hits_of
-from tangere.dynamics.validation import overlapping_pairs, refuse_overlaps
+from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps
+from tangere.dynamics.stepping.walk_hits import WalkHits
+from tangere.dynamics.validation import overlapping_pairs, refuse_overlaps, refuse_sunken
 from tangere.query.contacts import Contacts
 from tangere.query.first_contact import PreparedFirstContact
-from tangere.query.proximity.posed import PosedProximity, reduce
+from tangere.query.proximity.posed import PosedContacts, PosedProximity, reduce
 from tangere.runtime import InputError, PreparedLaunch
+
+if TYPE_CHECKING:
+    from tangere.dynamics.ground.ground_rows import GroundRows
 
 #: Security distances within which contacts are gathered: eps_r of Redon 2002 in terms of eps_s.
 RUPTURE = 2.3
+#: Of the play and of a pair's own clearance: what the walk keeps, also where more than the chosen separation is kept.
+HELD, HELD_LARGE = 0.4, 0.9
 #: Times a step is solved again with what it hit.
 ROUNDS = 8
 #: Parts that a step, or a part of one, is split into where it still hits something after so many times; how often.
@@ -69,12 +77,22 @@ class WorldOptions:
 
     dt: float  #: [s]
     gravity: np.ndarray  #: (3,) [m/s^2]
-    security: float  #: [m]
-    separation: float  #: [m]
+    separation: float  #: how far apart bodies rest [m]
+    chosen: float  #: what fits the bodies [m]
     order: int
     sweeps: int
     second_order: bool  #: whether rows have their second-order terms
     threads: int | None
+
+    @property
+    def security(self) -> float:
+        """How much of the separation is play, in which contacts are gathered and solved for [m]."""
+        return min(self.separation, self.chosen)
+
+    @property
+    def kept(self) -> float:
+        """The rest of it: what the walk never goes below [m]."""
+        return self.separation - self.security
 
 
 class WorldStep:
@@ -82,6 +100,10 @@ class WorldStep:
 
     Who replaces a phase finds here what it reads and writes: `state` is where the bodies are and how fast, `free` the
     velocities without contacts, `rows` and `joints` what binds them, `motion` how they go, `part` how much of it.
+
+    Args:
+        ignored: (k, 2) pairs that are not compared.
+        worlds: (n,) the world of each body, rising, of which only those of one are compared; None means one world.
     """
 
     def __init__(
@@ -91,11 +113,14 @@ class WorldStep:
         surfaces: SurfaceKinds,
         ignored: np.ndarray,
         device: wp.Device,
+        worlds: np.ndarray | None = None,
     ) -> None:
         self.bodies, self.options, self.device = tuple(bodies), options, device
+        self._worlds = np.zeros(len(bodies), np.int32) if worlds is None else worlds
         self.steps = 0  #: made so far
         self.lock = threading.RLock()  #: who steps, puts or reads holds it, so that nobody meets half a step
         count = len(bodies)
+        self.surfaces = surfaces
         self.table = body_table(bodies, surfaces, device)
         self.state = start_state(bodies, self.table, device)
         self._saved, self._saved_steps = empty_state(count, device), 0
@@ -116,10 +141,11 @@ class WorldStep:
         self.placement.inverse_inertia = self.solved.inverse_inertia
         self.placement.velocity = wp.zeros(count, dtype=vec6d, device=device)
         self.distances: Any = Distances()
-        self.distances.security, self.distances.separation = options.security, options.separation
+        self.distances.security, self.distances.kept = options.security, options.kept
+        self.distances.held = HELD_LARGE if options.kept > 0.0 else HELD
         self.distances.dt = wp.full(1, options.dt, dtype=wp.float64, device=device)
         self.length = options.dt  #: of the part of a step that is made now [s]
-        self._level, self._left = 0, 0  #: parts are 1 / SPLIT^level of a step; how many of the smallest are to be made
+        self.level, self._left = 0, 0  #: parts are 1 / SPLIT^level of a step; how many of the smallest are to be made
         self.rows = RowSet(
             bodies,
             surfaces,
@@ -139,15 +165,23 @@ class WorldStep:
         )
         self._bounces = False
         self.tally = StepTally()  #: what steps held back
-        meshes = [body.mesh for body in bodies]
+        meshes = [collision_mesh(body) for body in bodies]
         self.near = PosedProximity(meshes, device=device, threads=options.threads)
-        self._size = float(np.median(self.table.radius.numpy()))  #: by which rows are told apart
+        standing = np.array([body.ground is None for body in bodies])
+        self._size = float(np.median(self.table.radius.numpy()[standing | ~standing.any()]))  #: that tells rows apart
+        self.ground: GroundRows | None = None  #: what holds bodies above it
+        if not standing.all():
+            from tangere.dynamics.ground.ground_rows import GroundRows
+
+            self.ground = GroundRows(bodies, self._worlds, self.rows, self.state, self.table, self.distances, device)
         self._first_contact = PreparedFirstContact(meshes, device=device, threads=options.threads)
         self._ignored = ignored
         self._still = np.array([body.fixed for body in bodies])
         self._prepare()
-        self._answer: Any = None
+        self._hits = WalkHits()  #: that are left for `truncate`
+        self._found: PosedContacts | None = None  #: what is near where the step begins
         self._islands, self._capped = 0, ()
+        self._impacts: list[WorldImpacts] = []  #: of the parts of a step, where there are several
         self._checked = False
         self.overlapping: tuple[tuple[int, int], ...] = ()  #: pairs that are not compared, where they were put
 
@@ -155,8 +189,8 @@ class WorldStep:
         """Launches over the arrays of bodies, and who looks at pairs of them."""
         device, options, count = self.device, self.options, len(self.bodies)
         dt, gravity = self.distances.dt, wp.vec3d(*options.gravity)
-        groups = np.array([-1 if body.group is None else body.group for body in self.bodies])
-        filter = pair_filter(np.zeros(count, np.int32), groups, self._ignored, device)
+        groups = np.array([_group(body) for body in self.bodies])
+        filter = pair_filter(self._worlds, groups, self._ignored, device)
         way, reach = (wp.zeros(count, dtype=wp.float64, device=device) for _ in range(2))
         self._way = way
         self._most_placed = wp.zeros(1, dtype=wp.float64, device=device)
@@ -192,7 +226,7 @@ class WorldStep:
         )  # fmt: skip
         self._gaps: Any = KnownGaps()
         self._gaps.count = wp.zeros(1, dtype=wp.int32, device=device)
-        self._gaps.beyond = 2.0 * RUPTURE * options.security + options.separation
+        self._gaps.beyond = 2.0 * RUPTURE * options.security + options.kept
         self._no_gaps = wp.zeros(1, dtype=wp.float64, device=device)
         self._limits = wp.zeros(64, dtype=wp.float64, device=device)
         self._limited: wp.array | None = None
@@ -211,16 +245,23 @@ class WorldStep:
             self._gather()
 
     def _gather(self) -> None:
+        self._found = None
         self._find_reach.run()
         pairs = self._near_pairs.find()
         self.tally.pairs = pairs
         self.joints.gather()
         self.rows.clear()
-        if pairs == 0:
+        if pairs:
+            self._gather_pairs(pairs)
+        else:
             self._use_gaps(0, self._no_gaps)
-            return
+        if self.ground is not None:
+            self.ground.gather(self._way.numpy(), ~self.sleepers.asleep)
+
+    def _gather_pairs(self, pairs: int) -> None:
         self._set_limits(pairs)
         found = self.near.find(self._near_pairs.pairs[:pairs], self.state.rotation, self.origin, self._limits[:pairs])
+        self._found = found  # whose arrays the walk reads
         self._use_gaps(pairs, found.results.least)
         chosen = reduce(found, self._size, CONTACTS_PER_PAIR)
         if chosen.count:
@@ -232,55 +273,76 @@ class WorldStep:
 
     def walk(self) -> None:
         """Look where the motion goes; what it hits becomes a row, and the step is solved again."""
-        answer = self._walk_rounds()
-        while len(_hits(answer)) and self._level < SPLITS:
-            self._split(self._level + 1)
+        hits = self._walk_rounds()
+        while len(hits) and self.level < SPLITS:
+            self.split(self.level + 1)
             self.predict()
             self.gather()
             self.respond()
-            answer = self._walk_rounds()
-        self._answer = answer
+            hits = self._walk_rounds()
+        self._hits = hits
 
-    def _walk_rounds(self) -> Any:
+    def _walk_rounds(self) -> WalkHits:
         """What is still hit, at the end of as many rounds as are worth it."""
         self.part.fill_(1.0)
-        answer = self._walk.begin()
-        for number in range(1, (ROUNDS if self._level == SPLITS else SPLIT_ROUNDS) + 1):
-            hits = _hits(answer)
+        hits = self._ask(self._walk.begin())
+        for number in range(1, (ROUNDS if self.level == SPLITS else SPLIT_ROUNDS) + 1):
             if not len(hits):
                 break
-            if self.sleepers.touched(*self._walk.pairs.numpy()[hits].T):
+            if self.sleepers.touched(*hits.pairs.T):
                 self.solver.thorough = False
                 self.predict()
                 self.gather()
                 self.respond()
                 return self._walk_rounds()
-            self.rows.add_hits(self._walk.pairs, answer, hits)
-            self._add_near_hits(self._walk.pairs.numpy()[hits], answer.time.numpy()[hits])
+            self._add_hits(hits)
             self.tally.solved_again += 1
             self.solver.thorough = number > QUICK_ROUNDS
             self._solve(with_placement=number < PLACEMENT_ROUNDS)
-            answer = self._walk.begin()
+            hits = self._ask(self._walk.begin())
         self.solver.thorough = False
-        return answer
+        return hits
+
+    def _ask(self, answer: Any, changed: np.ndarray | None = None) -> WalkHits:
+        """Who is hit: the pairs of an answer of the walk, and bodies that the ground holds.
+
+        Args:
+            changed: bodies that go another part than when they were last asked about; None means all.
+        """
+        ground = NO_HITS
+        if self.ground is not None:
+            asked = ~self.sleepers.asleep if changed is None else changed
+            ground = self.ground.walk(self.motion.numpy() * self.part.numpy()[:, None], asked)
+        return WalkHits.of(answer, self._walk.pairs, ground)
+
+    def _add_hits(self, hits: WalkHits) -> None:
+        """Rows of what the walk ran into."""
+        between = hits.between
+        if len(between):
+            self.rows.add_hits(self._walk.pairs, hits.answer, between)
+            self._add_near_hits(hits.pairs[: len(between)], hits.times[: len(between)])
+        if self.ground is not None and len(hits.ground.times):
+            when = np.zeros(len(self.bodies))
+            when[hits.ground.pairs[:, 0]] = hits.ground.times
+            self._when.assign(when)
+            self._pose.run()
+            self.ground.add_hits(hits.ground, self._way.numpy(), self._rotation_then, self._origin_then)
 
     def truncate(self) -> None:
         """Whoever is still hit goes only so far; again, until nobody is."""
-        answer, rounds = self._answer, 0
-        self._answer = None
-        hits = _hits(answer)
+        hits, rounds = self._hits, 0
+        self._hits = WalkHits()
         part = np.ones(len(self.bodies))
         while len(hits):
-            pairs = self._walk.pairs.numpy()[hits]
-            times = answer.time.numpy()[hits] if rounds < TRUNCATION_ROUNDS else np.zeros(len(hits))
+            times = hits.times if rounds < TRUNCATION_ROUNDS else np.zeros(len(hits))
             before = part.copy()
             for column in (0, 1):
-                np.minimum.at(part, pairs[:, column], before[pairs[:, column]] * times)
+                np.minimum.at(part, hits.pairs[:, column], before[hits.pairs[:, column]] * times)
             self.part.assign(part)
-            self._walk.changed.assign((part != before).astype(np.uint8))
+            changed = part != before
+            self._walk.changed.assign(changed.astype(np.uint8))
             rounds += 1
-            answer = self._walk.ask()
-            hits = _hits(answer)
+            hits = self._ask(self._walk.ask(), changed)
         self.tally.truncated(part, self.length)
 
     def record(self) -> None:
@@ -293,7 +355,9 @@ class WorldStep:
         self.joints.keep()
         if not np.isfinite(self.state.velocity.numpy()).all():
             self._raise_not_finite()
-        self._left -= SPLIT ** (SPLITS - self._level)
+        if self.level:  # rows of this part are gone with the next one
+            self._impacts.append(self._part_impacts())
+        self._left -= SPLIT ** (SPLITS - self.level)
         if not self.unfinished:
             self._settle()
             self.tally.end()
@@ -310,8 +374,9 @@ class WorldStep:
     def begin(self) -> None:
         """Begin a step: in one part, or in a few where the last one was made in many."""
         self.tally.begin()
+        self._impacts = []
         self._left = SPLIT**SPLITS
-        self._split(max(self._level - 1, 0))
+        self.split(max(self.level - 1, 0))
 
     @property
     def unfinished(self) -> bool:
@@ -322,12 +387,13 @@ class WorldStep:
         """Begin a part of a step."""
         copy_state(self._before, self.state)
 
-    def _split(self, level: int) -> None:
+    def split(self, level: int) -> None:
+        """From now on make steps in `SPLIT` parts, and each of these in as many, `level` times over."""
         length = self.options.dt / SPLIT**level
         if length != self.length:
             self.joints.scale(length / self.length)
             self.distances.dt.fill_(length)
-        self._level, self.length = level, length
+        self.level, self.length = level, length
 
     def restore(self) -> None:
         """As if the step, of which any part may be done, had not been begun; without warm starts."""
@@ -357,6 +423,15 @@ class WorldStep:
         self._checked = False
         self.rows.forget()
 
+    @property
+    def ignored(self) -> np.ndarray:
+        """(k, 2) pairs that are not compared."""
+        return self._ignored
+
+    def certified(self) -> None:
+        """Bodies stand as others do of which it is known that they do not overlap."""
+        self._checked = True
+
     def wake(self, body: int) -> None:
         """Something was done to a body: it sleeps no more, nor do those that sleep with it."""
         self.sleepers.wake(np.array([body]))
@@ -371,8 +446,15 @@ class WorldStep:
         count = self._near_pairs.find()
         pairs = self._near_pairs.pairs.numpy()[:count]
         poses = read_poses(self.state, self.table)
-        refuse_overlaps(self.bodies, poses, pairs, "at the start" if self.steps == 0 else f"at step {self.steps}")
-        self.overlapping = overlapping_pairs(self.bodies, poses, self._ignored)
+        if count:  # only those need the exact test that are not certainly apart
+            apart = self.near.at(poses, pairs, 0.0).least > 0.0
+            pairs = pairs[~apart]
+        when = "at the start" if self.steps == 0 else f"at step {self.steps}"
+        refuse_overlaps(self.bodies, poses, pairs, when)
+        if self.ground is not None:
+            refuse_sunken(self.bodies, self.ground.below(poses), when)
+        first = self._worlds[self._ignored[:, 0]] == self._worlds[0] if len(self._ignored) else slice(0)
+        self.overlapping = overlapping_pairs(self.bodies, poses, self._ignored[first])
         self._checked = True
 
     # -- parts of phases -----------------------------------------------------------------------------------------------
@@ -391,7 +473,7 @@ class WorldStep:
     def _add_near_hits(self, pairs: np.ndarray, times: np.ndarray) -> None:
         """Rows of all that is near where pairs of bodies meet, or may be so in what is left of the step."""
         way, options = self._way.numpy(), self.options
-        distance = options.separation + RUPTURE * options.security + (1.0 - times) * way[pairs].sum(axis=1)
+        distance = options.kept + RUPTURE * options.security + (1.0 - times) * way[pairs].sum(axis=1)
         for group in hits_apart(pairs, times, self._still):
             when = np.zeros(len(self.bodies))
             when[pairs[group]] = times[group, None]
@@ -461,7 +543,7 @@ class WorldStep:
         if self.options.order != 2 or not self._islands:
             return
         islands, joints = self.solver.islands.arrays, self.joints
-        key = tuple(rows.body_a.ptr for rows in (self.rows.arrays, joints.rows)) + (self.solver.islands.version,)
+        key = self.rows.version, joints.version, self.solver.islands.version
         if key != self._capped:
             arguments = [islands, self.table, self._before, self.load, wp.vec3d(*self.options.gravity), self.motion]
             arguments += [self.part, self.rows.arrays, joints.rows, joints.driving, self.state]
@@ -483,6 +565,15 @@ class WorldStep:
             self.state.velocity.assign(velocity)
             self.sleepers.remember(self.rows.contacts(), self.rows.impulses() / self.length)
 
+    def _part_impacts(self) -> WorldImpacts:
+        return impacts_of(self.rows, self._before.velocity.numpy(), self.free.numpy())
+
+    def impacts(self) -> WorldImpacts:
+        """Who struck whom in the last step."""
+        if self.steps == 0:
+            return NO_IMPACTS
+        return all_impacts(self._impacts) if self._impacts else self._part_impacts()
+
     def contacts(self) -> Contacts:
         """Those of the rows, and those that sleepers have."""
         found = self.rows.contacts()
@@ -498,6 +589,8 @@ class WorldStep:
         raise InputError(f"step {self.steps}: the velocity of body {wrong} ({self.bodies[wrong].name!r}) is not finite")
 
 
-def _hits(answer: Any) -> np.ndarray:
-    """Which of the pairs asked about are hit."""
-    return np.zeros(0, np.int32) if answer is None else hits_of(answer.time.numpy())
+def _group(body: Body) -> int:
+    """By which pairs are left out; ground is compared otherwise."""
+    if body.ground is not None:
+        return -2
+    return -1 if body.group is None else body.group

@@ -3,10 +3,12 @@
 Question: can all bodies go their motions without coming nearer to each other than they must stay?
 Method:   pairs whose boxes over the step are apart cannot meet. Of the others, those that move less than what is left
           of their gap cannot either; all that remain are asked about in one batch of first contacts.
-Sound:    the separation asked for is the world's, and beyond it half of the pair's own clearance, or 0.4 of the
-          security distance where that is less: with one fixed value, bodies that were stopped within it would be stuck.
-          Poses are rounded by much less than that. Pairs that are nearer than what rounding lets decide may be told to
-          meet at once, never too late.
+Sound:    the separation asked for is what the world keeps, and beyond it 0.4 of the pair's own clearance (nine tenths
+          of a small one), or of the security distance where that is less; nine tenths where a larger separation is
+          asked for, which bodies are to keep: with one fixed value, bodies that were
+          stopped within it would be stuck; with halves of any clearance, stops would take all of it. Poses are rounded
+          by much less than that. Pairs that are nearer than what rounding lets decide may be told to meet at once,
+          never too late.
 Known as: continuous collision detection with a motion bound; conservative advancement.
 """
 
@@ -26,11 +28,13 @@ from tangere.runtime import SOUND, PreparedLaunch, offsets
 
 wp.set_module_options(SOUND)
 
-#: Of the security distance: what the walk keeps beyond the separation, at most; and its tolerance.
-KEPT, TOLERANCE = wp.constant(wp.float64(0.4)), wp.constant(wp.float64(0.1))
-#: Of a pair's own clearance.
-KEPT_PART = wp.constant(wp.float64(0.5))
-#: Of what is kept, as tolerance.
+#: Of the security distance: the tolerance of the walk at most.
+TOLERANCE = wp.constant(wp.float64(0.1))
+#: Of a pair's own clearance that is small already: what the walk keeps, so that stops do not take it bit by bit.
+KEPT_OF_SMALL = wp.constant(wp.float64(0.9))
+#: Of the security distance: a clearance that is small.
+SMALL = wp.constant(wp.float64(0.1))
+#: Of what is given up, as tolerance.
 TOLERANCE_PART = wp.constant(wp.float64(0.2))
 #: Least tolerance, in sizes of a pair, its motion included: below it rounding would hide contacts.
 LEAST_TOLERANCE = wp.constant(wp.float64(1.0e-11))
@@ -74,7 +78,7 @@ class CertifiedWalk:
         self._device, self._first_contact = device, first_contact
         self._table, self._state, self._origin = table, state, origin
         self._motion, self._part, self._distances = motion, part, distances
-        reach = wp.full(count, MARGIN * distances.security + distances.separation, dtype=wp.float64, device=device)
+        reach = wp.full(count, MARGIN * distances.security + distances.kept, dtype=wp.float64, device=device)
         self._body_pairs = BodyPairs(table, state, motion, reach, asleep, filter, device)
         self.displacement = wp.zeros(count, dtype=wp.vec3d, device=device)
         self.turning = wp.zeros(count, dtype=wp.vec3d, device=device)
@@ -230,6 +234,13 @@ def known_gap(gaps: KnownGaps, pair: wp.vec2i) -> wp.float64:
     return gaps.beyond
 
 
+@wp.func
+def clear_kept(clear: wp.float64, distances: Distances) -> wp.float64:
+    """How much of a clearance the walk keeps."""
+    small = wp.min(SMALL * distances.security, KEPT_OF_SMALL * clear)
+    return wp.min(distances.held * distances.security, wp.max(distances.held * clear, small))
+
+
 @wp.kernel
 def choose_asked(
     first: int,
@@ -251,12 +262,13 @@ def choose_asked(
     if changed[a] == wp.uint8(0) and changed[b] == wp.uint8(0):
         return
     gap = known_gap(gaps, pairs[k])
-    clear = gap - distances.separation
-    kept = distances.separation + wp.min(KEPT * distances.security, KEPT_PART * clear)
-    allowed = wp.min(TOLERANCE * distances.security, TOLERANCE_PART * KEPT_PART * clear)
+    clear = gap - distances.kept
+    above = clear_kept(clear, distances)
+    kept = distances.kept + above
+    allowed = wp.min(TOLERANCE * distances.security, TOLERANCE_PART * (clear - above))
     if clear <= wp.float64(0.0):
-        kept = KEPT_PART * gap
-        allowed = TOLERANCE_PART * kept
+        kept = clear_kept(gap, distances)
+        allowed = TOLERANCE_PART * (gap - kept)
     # distances and ways are rounded: what is left must be larger by more than that
     left = gap - kept
     if way[a] + way[b] < left - wp.float64(1.0e-9) * gap:

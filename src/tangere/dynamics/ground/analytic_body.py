@@ -1,0 +1,82 @@
+"""Cylinders, spheres, capsules, cones, boxes and hulls as rigid bodies: what they weigh, their surface in triangles.
+
+On ground they are what their formulas say. With each other and with meshes they are compared as triangles: curved ones
+as the hull of points on them, of so many sides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tangere.runtime import InputError
+from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic
+from tangere.shape.mesh import MassProperties, Mesh
+
+#: Sides of round bodies, and rings of points from the rim of a half sphere to its pole.
+SIDES, RINGS = 48, 8
+
+
+def check_one(shape: Analytic, whose: str) -> None:
+    """Raise unless it is one body."""
+    if len(shape) != 1:
+        raise InputError(f"{whose}: {shape!r} are not one body; make one of each, shape[k]")
+
+
+def surface_of(shape: Analytic, name: str) -> Mesh:
+    """The surface of one body in its own frame."""
+    record = shape.records[0]
+    radius, half = float(record["radius"]), float(record["half"][2])
+    if shape.kind == CYLINDER:
+        points = np.concatenate([_ring(radius, -half), _ring(radius, half)])
+    elif shape.kind == CONE:
+        points = np.concatenate([_ring(radius, -half), [[0.0, 0.0, half]]])
+    elif shape.kind == ROUND:
+        angles = np.linspace(0.0, np.pi / 2.0, RINGS + 1)[:-1]
+        upper = [_ring(radius * np.cos(angle), half + radius * np.sin(angle)) for angle in angles]
+        top = np.concatenate([*upper, [[0.0, 0.0, half + radius]]])
+        points = np.concatenate([top, top * [1.0, 1.0, -1.0]])
+    else:
+        points = record["half"] * shape.hull.corners
+    from scipy.spatial import ConvexHull
+
+    hull = ConvexHull(points)
+    corners, triangles = np.unique(hull.simplices, return_inverse=True)
+    faces, vertices = triangles.reshape(-1, 3), points[corners]
+    turned = np.cross(vertices[faces[:, 1]] - vertices[faces[:, 0]], vertices[faces[:, 2]] - vertices[faces[:, 0]])
+    inward = np.einsum("ni,ni->n", turned, hull.equations[:, :3]) < 0.0
+    faces[inward] = faces[inward][:, ::-1]
+    return Mesh(vertices, faces.astype(np.int32), name=name)
+
+
+def mass_of(shape: Analytic, density: float) -> MassProperties:
+    """Mass and inertia of one uniform body, in its own frame, by its formulas.
+
+    Args:
+        density: [kg/m^3].
+    """
+    record = shape.records[0]
+    radius, half = float(record["radius"]), record["half"]
+    length, centre = 2.0 * float(half[2]), np.zeros(3)
+    if shape.kind == CYLINDER:
+        volume = np.pi * radius**2 * length
+        along, across = radius**2 / 2.0, (3.0 * radius**2 + length**2) / 12.0
+    elif shape.kind == CONE:
+        volume = np.pi * radius**2 * length / 3.0
+        along, across = 0.3 * radius**2, 0.15 * radius**2 + 3.0 / 80.0 * length**2
+        centre[2] = -0.25 * length
+    elif shape.kind == ROUND:
+        rod, ball = np.pi * radius**2 * length, 4.0 / 3.0 * np.pi * radius**3
+        volume = rod + ball
+        along = (rod * radius**2 / 2.0 + ball * 0.4 * radius**2) / volume
+        # two half balls, each 3/8 of the radius from its face
+        bulge = 0.4 * radius**2 + 0.5 * length * (0.5 * length + 0.75 * radius)
+        across = (rod * (3.0 * radius**2 + length**2) / 12.0 + ball * bulge) / volume
+    else:
+        return surface_of(shape, "hull").mass_properties(density)
+    mass = density * volume
+    return MassProperties(mass, volume, centre, mass * np.diag([across, across, along]))
+
+
+def _ring(radius: float, height: float) -> np.ndarray:
+    angle = 2.0 * np.pi * np.arange(SIDES) / SIDES
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle), np.full(SIDES, height)], axis=1)

@@ -1,0 +1,129 @@
+"""What a world promises of every state, over many steps and every kind of scene."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tangere as tg
+from bench import dynamics_soak
+from bench.shapes.pot import pot
+from tangere.dynamics import Body, World
+from tests.oracles.rigid_worlds import meeting_pairs
+
+
+def at(x=0.0, y=0.0, z=0.0):
+    pose = np.eye(4)
+    pose[:3, 3] = x, y, z
+    return pose
+
+
+def floor(**options):
+    return Body(tg.generate.box((20.0, 20.0, 1.0)), at(z=-0.5), fixed=True, name="floor", **options)
+
+
+@pytest.mark.parametrize("sweeps", [0, 10])
+@pytest.mark.parametrize("scene", dynamics_soak.SCENES)
+def test_ten_thousand_steps_of_small_worlds_have_no_intersection(scene, sweeps):
+    """840 of each scene and each number of sweeps; a million are in the benchmark."""
+    found = dynamics_soak.soak(scene, sweeps, 1000 + sweeps, 840, look=14)
+    assert found.intersections == 0
+    assert found.lost <= (0.01 if not sweeps else 0.2)
+
+
+def test_a_soak_goes_on_where_it_was_interrupted(tmp_path):
+    file = tmp_path / "soak.csv"
+    assert dynamics_soak.read(file) == []
+    chunks = [dynamics_soak.soak("bouncing", 0, number, 5) for number in range(2)]
+    for chunk in chunks:
+        dynamics_soak.append(file, chunk)
+    assert dynamics_soak.read(file) == chunks
+
+
+def six_cubes(**options):
+    """A driven cube pushes five others along the floor, against each other."""
+    cube = tg.generate.box((0.5, 0.5, 0.5))
+    bodies = [floor(), Body(cube, at(-1.5, 0.0, 0.26), driven=True, name="pusher")]
+    bodies += [Body(cube, at(-0.8 + 0.6 * k, 0.1 * (-1) ** k, 0.26), name=f"cube {k}") for k in range(5)]
+    return World(bodies, device="cpu", friction=0.3, **options)
+
+
+def push_about(world, steps, look):
+    """To and fro and sideways, so that cubes meet in ever new ways."""
+    rng = np.random.default_rng(0)
+    for step in range(steps):
+        if step % 50 == 0:
+            world.drive("pusher", velocity=[*rng.uniform(-1.0, 1.0, 2), 0.0], spin=[0.0, 0.0, rng.uniform(-1.0, 1.0)])
+        if step % 400 == 399:  # back to the middle
+            for body in world:
+                if body.body.moves and np.abs(body.position[:2]).max() > 3.0:
+                    body.set_state(velocity=[*(-0.8 * np.sign(body.position[:2])), 0.0])
+        world.step()
+        if step % look == look - 1:
+            assert meeting_pairs(world) == []
+
+
+def test_six_cubes_push_each_other_and_none_passes_into_another():
+    world = six_cubes()
+    push_about(world, 300, 5)
+    assert world.truncation.all_lost_time <= 0.01 * 6 * 300 * world.dt
+
+
+@pytest.mark.slow
+@pytest.mark.feature("F-R-23")
+def test_six_cubes_push_each_other_for_ten_thousand_steps():
+    push_about(six_cubes(), 10_000, 1)
+
+
+@pytest.mark.feature("F-R-18")
+def test_an_open_pot_of_loose_triangles_drops_onto_a_sheet_and_a_bar():
+    """Edges are not shared: every triangle stands alone, and nothing has an inside."""
+    mesh = pot(800)
+    assert mesh.topology.open_edge_count == 3 * len(mesh.faces)
+    size = mesh.extent
+    sheet = Body(tg.generate.sheet(2, size=(4 * size, 4 * size)), fixed=True, name="sheet")
+    bar = Body(tg.generate.box((size, 0.1 * size, 0.1 * size)), at(z=0.08 * size), name="bar")
+    high = 0.25 * size - float(mesh.vertices[:, 2].min())
+    world = World([sheet, bar, Body(mesh, at(0.1 * size, 0.0, high), mass=1.0, name="pot")], device="cpu", friction=0.4)
+    for _ in range(100):
+        world.step()
+        assert meeting_pairs(world) == []
+    lowest = world["pot"].mesh.vertices[:, 2].min()
+    assert 0.0 < lowest < 0.2 * size
+    assert world.truncation.all_lost_time == 0.0
+
+
+@pytest.mark.feature("F-R-66")
+def test_a_box_pushed_over_the_floor_against_a_wall_in_worlds_of_both_orders():
+    """With and without inertia it stops where the wall is, slides along it, and never enters it."""
+    box, places = tg.generate.box((1.0, 1.0, 1.0)), {}
+    for order in (1, 2):
+        wall = Body(tg.generate.box((0.2, 8.0, 4.0)), at(2.0), fixed=True, name="wall")
+        world = World([floor(), wall, Body(box, at(z=0.51), name="box")], order=order, friction=0.0, device="cpu")
+        world.push("box", force=[1500.0, 300.0, 0.0])
+        for _ in range(300):
+            world.step()
+            assert meeting_pairs(world) == []
+        places[order] = world["box"].position
+        assert places[order][0] == pytest.approx(1.4 - world.separation, abs=world.separation)
+        assert world["box"].velocity[0] == pytest.approx(0.0, abs=1e-6)
+    assert places[1][1] == pytest.approx(0.3 * 3.0, rel=1e-3)  # force / mass is its velocity
+    assert places[2][1] == pytest.approx(0.5 * 0.3 * 3.0**2, rel=1e-2)  # and its acceleration
+
+
+@pytest.mark.feature("F-R-64")
+def test_a_sliding_box_stays_between_the_distances_and_meets_nothing():
+    """No artificial collisions: what slides is neither hit nor lost, step after step."""
+    box = tg.generate.box((0.6, 0.6, 0.3))
+    world = World(
+        [floor(), Body(box, at(-5.0, 0.0, 0.15 + 1e-3), velocity=[4.0, 1.0, 0.0])], friction=0.05, device="cpu"
+    )
+    within, steps = 0, 400
+    for _ in range(steps):
+        world.step()
+        gap = world["box"].mesh.vertices[:, 2].min()
+        within += 0.4 * world.separation <= gap <= 2.3 * world.separation
+        assert gap > 0.0
+    assert within > 0.99 * (steps - 5)
+    assert world.truncation.all_solved_again == 0
+    assert world.truncation.all_lost_time == 0.0

@@ -1,0 +1,239 @@
+"""Worlds from files that people write: scene.toml and URDF; every error names the file and the key."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tangere as tg
+from tangere.dynamics import World
+from tangere.runtime import InputError, UnsupportedError
+from tests.oracles.rigid_worlds import meeting_pairs
+
+SCENE = """
+dt = 0.005
+gravity = [0, 0, -10]
+friction = 0.3
+separation = 2e-4
+seconds = 0.5
+allowed = [["door", "floor"]]
+
+[[material]]
+between = ["rubber", "ice"]
+friction = 0.9
+
+[[body]]
+name = "floor"
+shape = {kind = "box", size = [4, 4, 0.2]}
+position = [0, 0, -0.1]
+fixed = true
+material = "ice"
+
+[[body]]
+name = "door"
+mesh = "door.stl"
+units = "mm"
+position = [0.5, 0, 1.01]
+density = 600
+
+[[body]]
+name = "ball"
+shape = {kind = "icosphere", subdivisions = 2, radius = 0.1}
+scale = [1, 1, 1]
+position = [-1, 0, 0.5]
+rotation = [0, 0, 90]
+velocity = [0.5, 0, 0]
+material = "rubber"
+
+[[joint]]
+kind = "hinge"
+a = "door"
+at = [0.1, 0, 1]
+axis = [0, 0, 1]
+limits = [-1.5, 1.5]
+speed = 1.0
+name = "hinge"
+"""
+
+
+@pytest.fixture
+def scene_file(tmp_path):
+    tg.generate.box((800.0, 40.0, 1900.0)).save(tmp_path / "door.stl")
+    path = tmp_path / "scene.toml"
+    path.write_text(SCENE)
+    return path
+
+
+def test_a_scene_file_makes_the_world_that_it_describes(scene_file):
+    world = World.load(scene_file, device="cpu")
+    assert [body.name for body in world] == ["floor", "door", "ball"]
+    assert world.dt == 0.005
+    assert world.gravity.tolist() == [0, 0, -10]
+    assert world["door"].body.mass == pytest.approx(600 * 0.8 * 0.04 * 1.9)
+    np.testing.assert_array_equal(world["ball"].pose[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    world.run()  # as long as the file says
+    assert world.time == pytest.approx(0.5)
+    assert world.coordinates["hinge"] == pytest.approx(0.5, abs=1e-6)
+    assert meeting_pairs(world) == []
+    assert World.load(scene_file, dt=0.01, device="cpu").dt == 0.01
+
+
+def test_a_saved_world_is_the_same_world_with_joints_where_they_are(scene_file, tmp_path):
+    world = World.load(scene_file, device="cpu")
+    world.run(steps=40)
+    world.push("ball", force=[0.1, 0.0, 0.0])
+    world.save(tmp_path / "later.toml")
+    again = World.load(tmp_path / "later.toml", device="cpu")
+    np.testing.assert_allclose(again.poses, world.poses, atol=1e-15)  # a pose is told by all its digits
+    np.testing.assert_array_equal(again.velocities, world.velocities)
+    np.testing.assert_array_equal(again.loads, world.loads)
+    assert again.coordinates == world.coordinates
+    assert again.motor("hinge") == (1.0, None)
+    assert again.joints[0].limits == world.joints[0].limits
+    assert again.told_options() == world.told_options()
+    for one in (world, again):
+        one.run(steps=30)
+    np.testing.assert_allclose(again.poses, world.poses, atol=1e-6)  # it began without warm starts
+
+
+def test_ground_and_bodies_by_formula_stand_in_a_file(tmp_path):
+    tg.Heightfield(np.zeros((5, 5)), 1.0, origin=(-2.0, -2.0, 0.0)).save(tmp_path / "flat.npz")
+    tg.generate.box((0.4, 0.4, 0.4)).save(tmp_path / "block.ply")
+    (tmp_path / "scene.toml").write_text(
+        '[[body]]\nname = "ground"\nground = "flat.npz"\n'
+        '[[body]]\nname = "barrel"\nshape = {kind = "cylinder", radius = 0.3, height = 0.8}\nposition = [0, 0, 0.45]\n'
+        '[[body]]\nname = "ball"\nshape = {kind = "sphere", radius = 0.2}\nposition = [1, 0, 0.25]\n'
+        '[[body]]\nname = "block"\nmesh = "block.ply"\nconvex = true\nposition = [-1, 0, 0.25]\n'
+    )
+    world = World.load(tmp_path / "scene.toml", device="cpu")
+    world.run(0.5)
+    assert world["barrel"].position[2] == pytest.approx(0.4, abs=1e-3)
+    assert world["ball"].position[2] == pytest.approx(0.2, abs=1e-3)
+    world.save(tmp_path / "later.toml")
+    again = World.load(tmp_path / "later.toml", device="cpu")
+    for one, other in zip(world.bodies, again.bodies, strict=True):
+        assert (one.ground is None, one.analytic is None) == (other.ground is None, other.analytic is None)
+    np.testing.assert_allclose(again.poses, world.poses, atol=1e-15)
+    again.step()
+
+
+def replaced(old: str, new: str):
+    def change(text: str) -> str:
+        assert old in text
+        return text.replace(old, new)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (replaced("dt = 0.005", "dt = 0"), "dt must be positive"),
+        (replaced("dt = 0.005", "time_step = 0.1"), "no key 'time_step'"),
+        (replaced("density = 600", "densty = 600"), r"body\[1\] \('door'\): there is no key 'densty'; is 'density'"),
+        (replaced("density = 600", "density = -1"), r"body\[1\] \('door'\): .*density must be positive"),
+        (replaced("density = 600", "mass = 0.0"), r"'door' moves: mass must be positive"),
+        (replaced("density = 600", "inertia = [[1,0,0],[0,1,0],[0,0,-1]]"), "no body has the moments of inertia"),
+        (replaced("position = [0.5, 0, 1.01]", "position = [0.5, 0]"), "position must be three finite numbers"),
+        (replaced("position = [0.5, 0, 1.01]", "pose = 3"), "pose"),
+        (replaced("rotation = [0, 0, 90]", "quaternion = [0, 0, 0, 0]"), "quaternion is four numbers"),
+        (replaced("rotation = [0, 0, 90]", "rotation = [0, 0, 90]\nquaternion = [1, 0, 0, 0]"), "one of them"),
+        (replaced('mesh = "door.stl"', 'mesh = "gate.stl"'), r"body\[1\] \('door'\): there is no mesh '.*gate.stl'"),
+        (replaced('mesh = "door.stl"', ""), "says mesh or ground, a file, or shape"),
+        (replaced('units = "mm"', 'units = "parsec"'), "parsec"),
+        (replaced('kind = "icosphere"', 'kind = "icosfere"'), "shape.kind is .*icosphere.*, not 'icosfere'"),
+        (replaced("radius = 0.1", "raduis = 0.1"), "there is no key 'raduis'; is 'radius' meant"),
+        (replaced("scale = [1, 1, 1]", "scale = 0"), "scale is a number or three"),
+        (replaced("scale = [1, 1, 1]", "units = 'mm'"), "units are of a mesh file"),
+        (replaced('mesh = "door.stl"', 'ground = "hills.npz"'), "units are of a mesh file"),
+        (replaced('mesh = "door.stl"\nunits = "mm"', 'ground = "hills.npz"'), "there is no ground '.*hills.npz'"),
+        (replaced('between = ["rubber", "ice"]', 'between = "rubber"'), r"material\[0\]: between is the names"),
+        (replaced('between = ["rubber", "ice"]', 'between = ["rubber", "snow"]'), "no body is made of 'snow'"),
+        (replaced('kind = "hinge"\n', ""), r"joint\[0\] says no kind"),
+        (replaced('kind = "hinge"\n', 'kind = "screw"\n'), r"joint\[0\]: .*a joint is ball, hinge"),
+        (replaced('a = "door"', 'a = "gate"'), r"joint\[0\]: there is no body called 'gate'"),
+        (replaced('a = "door"', 'a = "floor"'), "neither of its bodies can move"),
+        (replaced("limits = [-1.5, 1.5]", "limits = [2, 1]"), "the least coordinate 2 is above"),
+        (replaced("at = [0.1, 0, 1]", "at = [nan, 0, 1]"), "at must be three finite numbers"),
+        (replaced("velocity = [0.5, 0, 0]", "force = [nan, 0, 0]"), "force must be three finite numbers"),
+        (replaced("seconds = 0.5", "seconds = 0.5\nsteps = 3"), "one of them is enough"),
+        (replaced("seconds = 0.5", "steps = 0"), "steps must be a whole number"),
+        (replaced('["door", "floor"]', '["door"]'), r"allowed\[0\] is a pair"),
+        (replaced("[[body]]", "[body]"), "is not TOML"),
+        (lambda text: "dt = 0.1", "has no"),
+        (lambda text: "dt =", "is not TOML"),
+    ],
+)
+def test_what_is_wrong_with_a_scene_file_is_told_by_its_key(scene_file, change, told):
+    scene_file.write_text(change(SCENE))
+    with pytest.raises(InputError, match=told) as found:
+        World.load(scene_file, device="cpu")
+    assert len(str(found.value).splitlines()) == 1
+
+
+def test_overlaps_at_the_start_are_told_by_the_first_step_and_nothing_has_happened(scene_file):
+    scene_file.write_text(SCENE.replace("position = [-1, 0, 0.5]", "position = [0.5, 0, 1]"))
+    world = World.load(scene_file, device="cpu")
+    with pytest.raises(InputError, match=r"bodies 1 \('door'\) and 2 \('ball'\) overlap at the start"):
+        world.step()
+    assert world.steps == 0
+
+
+def test_a_file_that_is_none_is_refused(tmp_path):
+    for name, told in (("none.toml", "cannot be read"), ("scene.yaml", "loaded from a .toml, .json, .urdf or .npz")):
+        with pytest.raises(InputError, match=told):
+            World.load(tmp_path / name)
+
+
+ARM = """<robot name="arm">
+  <link name="world"/>
+  <link name="base"><collision><geometry><box size="0.4 0.4 0.1"/></geometry></collision></link>
+  <link name="plate"><collision><geometry><box size="0.2 0.2 0.02"/></geometry></collision></link>
+  <link name="upper">
+    <inertial><origin xyz="0.25 0 0" rpy="0 0 1.5707963267948966"/><mass value="2"/>
+      <inertia ixx="0.04" iyy="0.01" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><origin xyz="0.25 0 0"/><geometry><box size="0.4 0.05 0.05"/></geometry></collision>
+  </link>
+  <link name="flange"/>
+  <link name="lower">
+    <collision><origin xyz="0.25 0 0"/><geometry><box size="0.4 0.05 0.05"/></geometry></collision>
+  </link>
+  <link name="bit"><collision><geometry><box size="0.02 0.02 0.02"/></geometry></collision></link>
+  <joint name="ground" type="fixed"><parent link="world"/><child link="base"/></joint>
+  <joint name="on" type="fixed"><parent link="base"/><child link="plate"/><origin xyz="0 0 0.3"/></joint>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><origin xyz="0 0 1"/>
+    <axis xyz="0 1 0"/><limit lower="-0.5" upper="0.6" effort="9" velocity="9"/></joint>
+  <joint name="mount" type="fixed"><parent link="upper"/><child link="flange"/><origin xyz="0.5 0 0"/></joint>
+  <joint name="reach" type="prismatic"><parent link="flange"/><child link="lower"/>
+    <axis xyz="1 0 0"/><limit lower="0.1" upper="0.2" effort="9" velocity="9"/></joint>
+  <joint name="tip" type="fixed"><parent link="lower"/><child link="bit"/><origin xyz="0.5 0 0"/></joint>
+</robot>
+"""
+
+
+def test_a_urdf_mechanism_swings_between_its_limits(tmp_path):
+    pytest.importorskip("yourdfpy", reason="URDF needs the extra [robot]")
+    (tmp_path / "arm.urdf").write_text(ARM)
+    world = World.load(tmp_path / "arm.urdf", device="cpu")
+    assert [(j.name, j.kind) for j in world.joints] == [("shoulder", "hinge"), ("reach", "slider"), ("tip", "weld")]
+    assert [body.body.fixed for body in world] == [True, True, False, False, False]
+    upper = world["upper"].body.mass_properties
+    assert upper.mass == 2.0
+    np.testing.assert_allclose(upper.inertia, np.diag([0.01, 0.04, 0.05]), atol=1e-12)
+    np.testing.assert_allclose(upper.centre, [0.25, 0, 0])
+    np.testing.assert_allclose(world["lower"].pose[:3, 3], [0.6, 0, 1.0])  # as far out as its limits ask at least
+    world.run(1.0)
+    values = world.coordinates
+    assert values["shoulder"] == pytest.approx(0.6, abs=1e-3)  # it fell until its limit
+    assert values["reach"] == pytest.approx(0.1, abs=1e-3)  # and slid down until its own
+    down = world["upper"].pose[:3, 0]
+    np.testing.assert_allclose(down, [np.cos(0.6), 0, -np.sin(0.6)], atol=2e-3)
+    np.testing.assert_allclose(world["bit"].pose[:3, 3], [0, 0, 1] + (0.5 + 0.2 + 0.5) * down, atol=3e-3)
+
+
+def test_a_link_without_a_body_between_two_joints_is_refused(tmp_path):
+    pytest.importorskip("yourdfpy", reason="URDF needs the extra [robot]")
+    text = ARM.replace('name="mount" type="fixed"', 'name="mount" type="continuous"')
+    (tmp_path / "arm.urdf").write_text(text)
+    with pytest.raises(UnsupportedError, match="'flange' has no body, and joints move on both sides"):
+        World.load(tmp_path / "arm.urdf", device="cpu")
