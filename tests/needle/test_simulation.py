@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import warp as wp
@@ -13,6 +15,7 @@ from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Body, RodArrays, RowArrays, rod_arrays
 from tangere.soft import Simulation as SoftSimulation
 from tangere.soft.contact.rows import LEAST_ROOM
+from tangere.soft.solver.cuda.sweeps import CudaSweeps
 from tangere.soft.solver.rod import relax_rod
 
 SPEED, DT = 0.02, 0.005
@@ -181,6 +184,15 @@ def test_springs_of_any_stiffness_puncture_at_their_force_and_not_at_once(grip):
     assert log[:, 1].max() == pytest.approx(1.0, rel=0.05)
 
 
+@pytest.mark.parametrize("grip", [1e4, 1e6])
+def test_springs_that_are_too_stiff_are_told_and_stay_finite(grip):
+    with pytest.warns(UserWarning, match="springs with a grip of .* E h may puncture at once; up to 1000 do not"):
+        simulation = inserted(tissue=Tissue(grip=grip))
+    log = push(simulation, 0.006)
+    assert np.isfinite(log).all()
+    assert np.isfinite(simulation.soft.positions).all()
+
+
 def test_the_load_of_a_patch_makes_puncture_depth_depend_less_on_the_mesh():
     depths = {}
     for patch in (0.0, 0.025):
@@ -261,25 +273,78 @@ def test_a_spinning_bevel_is_straight():
 # -- a step as a whole -------------------------------------------------------------------------------------------------
 
 
-def test_a_step_that_is_stopped_leaves_the_needle_as_it_was():
-    needle = Needle(length=0.12, radius=0.35e-3, youngs_modulus=75e9, tip=Bevel(0.5))
-    simulation = inserted(needle)
-    push(simulation, 0.02)
-    before = simulation.nodes, simulation.particles, simulation.depth, simulation.soft.positions
-    solve = simulation.soft.phases["solve"]
+@pytest.mark.slow
+@pytest.mark.parametrize(("puncture", "tolerance"), [(0.4, 0.05), (1.0, 0.05)])
+def test_the_path_does_not_depend_on_the_length_of_steps(puncture, tolerance):
+    # Without a rebound (0.4 N is what cutting takes) and with one.
+    tissue, aside = Tissue(puncture=puncture), []
+    for dt in (0.01, 0.002, 0.001):
+        simulation, _ = flexible(0.5, dt=dt, body=tissue_block((10, 10, 8), size=(0.1, 0.1, 0.09)), tissue=tissue)
+        aside.append(np.hypot(*(simulation.tip_rest - simulation.particles.rest[0])[:2]))
+    assert max(aside) == pytest.approx(min(aside), rel=tolerance)
 
-    def stop(pipeline):
+
+def test_steps_are_made_in_parts_after_a_puncture_and_then_no_more():
+    simulation = inserted(dt=0.01)
+    solve, parts = simulation.soft.phases["solve"], [0]
+
+    def counting(pipeline):
+        parts[-1] += 1
         solve(pipeline)
-        raise KeyboardInterrupt
 
-    simulation.soft.phases["solve"] = stop
-    with pytest.raises(KeyboardInterrupt):
+    simulation.soft.phases["solve"] = counting
+    while not simulation.inside:
         simulation.step(SPEED)
-    simulation.soft.phases["solve"] = solve
-    assert np.array_equal(simulation.nodes, before[0])
-    assert np.array_equal(simulation.particles.anchor, before[1].anchor)
-    assert simulation.depth == before[2]
-    assert np.array_equal(simulation.soft.positions, before[3])
+        parts.append(0)
+    assert set(parts[:-1]) == {1}
+    parts[:] = [0]
+    for _ in range(6):
+        simulation.step(SPEED)
+        parts.append(0)
+    assert parts[:-1] == [10, 10, 10, 1, 1, 1]
+    assert simulation.soft.time == pytest.approx(0.01 * simulation.soft.steps)
+
+
+class Stopped(BaseException):
+    """Not even an `Exception`, as `KeyboardInterrupt` is none."""
+
+
+def everything(simulation: Simulation) -> list[np.ndarray]:
+    particles, soft = simulation.particles, simulation.soft
+    found = [simulation.nodes, particles.anchor, particles.length, particles.force, particles.weights]
+    found += [simulation.force, simulation.tip_rest, soft.positions, soft.velocities]
+    numbers = [simulation.depth, simulation.tip_force, simulation.inside, soft.steps, soft.time]
+    return [*found, np.array(numbers, dtype=float)]
+
+
+def test_a_step_may_be_stopped_between_any_two_calls_of_functions(rng):
+    needle = Needle(length=0.12, radius=0.35e-3, youngs_modulus=75e9, tip=Bevel(0.5))
+    disturbed, plain = (inserted(needle, dt=0.01, threads=1) for _ in range(2))
+    stopped = 0
+    for _ in range(70):
+        before, left = everything(disturbed), int(rng.integers(1, 400))
+
+        def count(frame, event: str, argument) -> None:
+            nonlocal left
+            if event == "call" and any(f"tangere/{room}/" in frame.f_code.co_filename for room in ("soft", "needle")):
+                left -= 1
+                if left == 0:
+                    raise Stopped
+
+        sys.setprofile(count)
+        try:
+            disturbed.step(SPEED)
+        except Stopped:
+            sys.setprofile(None)
+            stopped += 1
+            assert all(np.array_equal(a, b) for a, b in zip(everything(disturbed), before, strict=True))
+            disturbed.step(SPEED)
+        finally:
+            sys.setprofile(None)
+        plain.step(SPEED)
+    assert stopped > 10
+    assert plain.inside
+    assert all(np.array_equal(a, b) for a, b in zip(everything(disturbed), everything(plain), strict=True))
 
 
 @pytest.mark.parametrize("threads", [2, 3])
@@ -332,6 +397,41 @@ def test_a_needle_goes_into_a_body_of_a_simulation_with_others():
 def test_bad_input_is_told_in_one_sentence(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_launches_for_cuda_go_where_the_sweeps_of_the_cpu_go(monkeypatch):
+    """The twin for CUDA, with the rod, run on the CPU."""
+    ends = []
+    for twin in (False, True):
+        simulation = inserted(
+            Needle(length=0.12, radius=0.35e-3, youngs_modulus=75e9, tip=Bevel(0.5)), dt=0.01, sweeps=20
+        )
+        push(simulation, 0.001)
+        pipeline = simulation.soft._pipeline
+        if twin:
+            given = [pipeline.assembly, pipeline.islands, pipeline.free_motion, pipeline.inertia]
+
+            def prepare(pipeline=pipeline, given=given):
+                pipeline.sweeps = CudaSweeps(*given, pipeline.rows, pipeline.dt, pipeline.rod)
+                pipeline._sweeps_capacity = pipeline.rows.capacity
+
+            monkeypatch.setattr(pipeline, "_prepare_sweeps", prepare)
+            prepare()
+        push(simulation, 0.02)
+        ends.append((simulation.nodes, simulation.force, simulation.depth))
+    assert ends[0][2] > 0.01
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.cuda
+def test_on_cuda_a_needle_that_bends_goes_where_it_goes_on_cpu():
+    ends = []
+    for device in ("cpu", "cuda"):
+        simulation, aside = flexible(0.5, device=device)
+        ends.append((simulation.nodes, simulation.force, simulation.depth, aside))
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-2, atol=1e-5)
 
 
 @pytest.mark.cuda

@@ -2,7 +2,8 @@
 
 Question: what may a needle come near to, and to what does a segment or a triangle belong?
 Method:   all points, segments and triangles in common arrays, registered in the cells they cross (`Registration`), the
-          insides of triangles too.
+          insides of triangles too; or carried along by a solid that deforms, each point by the corners of its
+          tetrahedron.
 Known as: filiform and surface entities (Pitiot 2015, section 9.1).
 """
 
@@ -18,6 +19,7 @@ from tangere.cells.maps import CellMap
 from tangere.cells.registration import Registration
 from tangere.runtime import InputError, check_kind, positive
 from tangere.shape.mesh import Mesh
+from tangere.shape.tets import TetMesh
 
 
 @dataclass(frozen=True)
@@ -62,17 +64,10 @@ class Membrane:
             positive(self.puncture, f"Membrane {self.mesh.name!r}: puncture")
 
 
-class Anatomy:
-    """Vessels and membranes in common arrays, and where they are in a map."""
+class AnatomyArrays:
+    """Vessels and membranes in common arrays."""
 
-    def __init__(
-        self,
-        map: CellMap,
-        vessels: Sequence[Vessel | Any] = (),
-        membranes: Sequence[Membrane | Mesh] = (),
-        *,
-        threads: int | None = 1,
-    ) -> None:
+    def __init__(self, vessels: Sequence[Vessel | Any] = (), membranes: Sequence[Membrane | Mesh] = ()) -> None:
         self.vessels = tuple(v if isinstance(v, Vessel) else Vessel(v) for v in vessels)
         self.membranes = tuple(m if isinstance(m, Membrane) else Membrane(m) for m in membranes)
         points, segments, triangles, count = [np.empty((0, 3))], [], [], 0
@@ -85,26 +80,57 @@ class Anatomy:
             triangles.append(membrane.mesh.faces + count)
             points.append(membrane.mesh.vertices)
             count += len(membrane.mesh.vertices)
-        every, lines, faces = np.concatenate(points), _rows(segments, 2), _rows(triangles, 3)
-        self.points = every  #: (n, 3) [m]
-        self.segments, self.triangles = lines, faces  #: (s, 2), (t, 3) numbers of points
+        self.points = np.concatenate(points)  #: (n, 3) [m], at rest
+        self.segments, self.triangles = _rows(segments, 2), _rows(triangles, 3)  #: (s, 2), (t, 3) numbers of points
         sizes = [len(rows) for rows in (*segments, *triangles)]
         self.owner = np.repeat(np.arange(len(sizes)), sizes)  #: (s + t,) vessel, or vessels + membrane, of each
         own = [np.arange(size) for size in sizes]
         self.own_number = np.concatenate([np.empty(0, int), *own])  #: (s + t,) number in its vessel or membrane
         radii = [vessel.radius for vessel in self.vessels] + [0.0] * len(self.membranes)
         self.radius = np.array(radii)[self.owner] if sizes else np.empty(0)  #: (s + t,) [m]
-        if len(every) == 0:  # a registration has points
-            every = map.arrays.centre.numpy()[map.leaves[:1]]
-        try:
-            self.registration = Registration(map, every, lines, faces, form="incremental", fill=True, threads=threads)
-        except InputError as error:
-            raise InputError(f"vessels and membranes must be inside the body: {error}") from error
 
     @property
     def largest_radius(self) -> float:
         """[m]"""
         return float(self.radius.max(initial=0.0))
+
+
+class Anatomy(AnatomyArrays):
+    """Vessels and membranes, and where they are in a map."""
+
+    def __init__(
+        self,
+        map: CellMap,
+        vessels: Sequence[Vessel | Any] = (),
+        membranes: Sequence[Membrane | Mesh] = (),
+        *,
+        threads: int | None = 1,
+    ) -> None:
+        super().__init__(vessels, membranes)
+        # A registration has points.
+        points = self.points if len(self.points) else map.arrays.centre.numpy()[map.leaves[:1]]
+        entities = points, self.segments, self.triangles
+        try:
+            self.registration = Registration(map, *entities, form="incremental", fill=True, threads=threads)
+        except InputError as error:
+            raise InputError(f"vessels and membranes must be inside the body: {error}") from error
+
+
+class CarriedAnatomy(AnatomyArrays):
+    """Vessels and membranes that a solid carries along."""
+
+    def __init__(
+        self, solid: TetMesh, vessels: Sequence[Vessel | Any] = (), membranes: Sequence[Membrane | Mesh] = ()
+    ) -> None:
+        super().__init__(vessels, membranes)
+        try:
+            self._corners, self._weights = solid.weights_at(self.points)
+        except InputError as error:
+            raise InputError(f"vessels and membranes must be inside the body: {error}") from error
+
+    def points_at(self, vertices: np.ndarray) -> np.ndarray:
+        """(n, 3) where all points are when the vertices of the solid are there [m]."""
+        return (self._weights[..., None] * vertices[self._corners]).sum(axis=1)
 
 
 def _rows(parts: list[np.ndarray], width: int) -> np.ndarray:

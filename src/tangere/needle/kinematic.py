@@ -19,12 +19,15 @@ import numpy as np
 from tangere.cells.maps import CellMap
 from tangere.cells.tracking import BLOCKED, as_map_points, locate_darts
 from tangere.needle.anatomy import Anatomy, Membrane, Vessel
+from tangere.needle.drawing import scene_of
 from tangere.needle.instrument import Needle, part_of_a_cycle
+from tangere.needle.nearness import contacts_of
 from tangere.needle.tip_frame import TipFrame, duty_cycled
 from tangere.needle.tip_refinement import Mode, RefinementReport, TipRefinement
-from tangere.needle.tip_search import COUNT, MEMBRANE, SELF, STATUS, VISITED, TipSearch
+from tangere.needle.tip_search import COUNT, STATUS, VISITED, TipSearch
 from tangere.query.contacts import Contacts
-from tangere.runtime import InputError, check_kind, number, positive, three_numbers, whole
+from tangere.runtime import InputError, check_kind, number, positive, three_numbers, view_room, whole
+from tangere.scene import Scene
 from tangere.shape.mesh import Mesh
 
 
@@ -118,7 +121,7 @@ class KinematicSimulation:
         self.needle, self.map = needle, map
         self.frame = TipFrame.looking(start, direction, number(roll, "roll"))  #: of the tip
         self.anatomy = Anatomy(map, vessels, membranes)
-        self._lock = lock
+        self._lock, self.distance = lock, distance
         self._search = TipSearch(
             self.anatomy, start, int(darts.numpy()[0]), lock_length=lock, distance=distance, radius=needle.radius
         )
@@ -197,6 +200,29 @@ class KinematicSimulation:
         )
 
     @property
+    def nodes(self) -> np.ndarray:
+        """(n, 3) the needle from its entry to its tip [m]."""
+        return np.concatenate([self._search.path[: self._search.state[COUNT]], self._search.tip[:1]])
+
+    @property
+    def anatomy_points(self) -> np.ndarray:
+        """(n, 3) the points of vessels and membranes [m]."""
+        return self.anatomy.points
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """How deep the tip is along its path [m]."""
+        return {"travel": self.length, "depth": self.length}
+
+    def scene(self, **options: Any) -> Scene:
+        """Needle, what is near, and cells cut by the needle's plane; for pictures and files; see `Recording.scene`."""
+        return scene_of(self, **options)
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: what there is now; None where it cannot be drawn."""
+        return view_room().png(self.scene())
+
+    @property
     def report(self) -> RefinementReport:
         """What cells cost so far: merges, splits, postponed wishes, overruns, leaves."""
         return self._refinement.report
@@ -213,25 +239,4 @@ class KinematicSimulation:
         Body 0 is the needle, 1 and on are vessels and then membranes; `feature_a` is the segment of the needle, from
         the entry on, `feature_b` the segment or triangle. Against body 0 it is the needle itself.
         """
-        found = self._search.found
-        found = found[np.argsort(found["gap"], kind="stable")]
-        kind, number = found["kind"], found["number"]
-        a, b = found["a"].reshape(-1, 3), found["b"].reshape(-1, 3)
-        apart = a - b
-        away = np.linalg.norm(apart, axis=1, keepdims=True)
-        normal = np.divide(apart, away, out=np.zeros_like(apart), where=away > 0)
-        thing = np.where(kind == int(MEMBRANE), number + len(self.anatomy.segments), number)
-        own = kind == int(SELF)
-        owner, own_number = (np.append(x, 0) for x in (self.anatomy.owner, self.anatomy.own_number))
-        thing = np.where(own, len(owner) - 1, thing)
-        return Contacts.of(
-            point_a=a,
-            point_b=b,
-            normal=normal,
-            gap=found["gap"].copy(),
-            body_a=0,
-            body_b=np.where(own, 0, 1 + owner[thing]).astype(np.int32),
-            feature_a=found["segment"].astype(np.int32),
-            feature_b=np.where(own, number, own_number[thing]).astype(np.int32),
-            key=found["segment"].astype(np.int64) << 32 | found["kind"].astype(np.int64) << 30 | number,
-        )
+        return contacts_of(self._search.found, self.anatomy)

@@ -13,19 +13,24 @@ Known as: needle insertion with stiffness, cutting and friction forces (DiMaio a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from tangere.needle.anatomy import Membrane
+from tangere.needle.anatomy import CarriedAnatomy, Membrane, Vessel
+from tangere.needle.drawing import scene_of
 from tangere.needle.instrument import Needle, unit_vector
 from tangere.needle.material_points import MaterialPoint, MaterialPoints
+from tangere.needle.nearness import contacts_of, near_pieces
 from tangere.needle.shaft import GuideRows, Particle
 from tangere.needle.tissue import Tissue
-from tangere.runtime import InputError, check_kind, number, positive, three_numbers, whole
+from tangere.query.contacts import Contacts
+from tangere.runtime import InputError, check_kind, number, positive, three_numbers, view_room, whole
+from tangere.scene import Scene
 from tangere.shape.mesh import Mesh
 from tangere.soft import Body, RodArrays, StepPipeline, rod_arrays
 from tangere.soft import Simulation as SoftSimulation
@@ -36,6 +41,14 @@ _OUTSIDE = 0.2
 _PATCH_POINTS = 19
 #: A place at the very tip that still belongs to the last piece of the rod.
 _ALMOST = 1.0 - 1e-9
+#: After a puncture tissue springs back within milliseconds, and the tip cuts on through it: for so long steps are made
+#: in parts no longer than that [s].
+_SETTLING, _SHORT = 0.03, 1e-3
+#: Springs that are stiffer, in E h, may take the first step for a puncture.
+_STIFFEST_GRIP = 1e3
+#: What a step changes of a needle.
+_STATE = ("_base", "_roll", "_spun", "_tip", "_particles", "inside", "force", "tip_force", "_deepest", "_depth")
+_STATE += ("_touching", "_patch", "_held_by", "_settling")
 
 
 @dataclass(frozen=True)
@@ -63,8 +76,10 @@ class Simulation:
         entry: where the tip touches the surface at the start [m].
         direction: where it looks there.
         lock_length: a particle is left behind every so much of the path [m].
+        vessels: lines inside the body, which it carries along: what a needle should not come near to.
         membranes: surfaces inside the body, with the force to go through.
-        nodes: of a needle that bends.
+        distance: what is nearer to the needle is among `contacts` [m]; None means the lock length.
+        nodes: of the needle.
         dt, sweeps, device, threads: of the simulation that is made of a body.
 
     Example:
@@ -91,7 +106,9 @@ class Simulation:
         direction: Any,
         body_number: int = 0,
         lock_length: float = 3e-3,
+        vessels: Sequence[Vessel | Any] = (),
         membranes: Sequence[Membrane | Mesh] = (),
+        distance: float | None = None,
         nodes: int = 41,
         dt: float = 0.01,
         sweeps: int = 20,
@@ -119,12 +136,16 @@ class Simulation:
         edges = body.shape.vertices[body.shape.edges]
         self._edge = float(np.linalg.norm(edges[:, 0] - edges[:, 1], axis=1).mean())
         self._grip = tissue.grip * body.youngs_modulus * self._edge
+        if tissue.grip > _STIFFEST_GRIP:
+            told = f"springs with a grip of {tissue.grip:g} E h may puncture at once; up to {_STIFFEST_GRIP:g} do not"
+            warnings.warn(f"Tissue: {told}", stacklevel=2)
         self._lock = positive(lock_length, "lock_length")
         ahead, start = unit_vector(direction, "direction"), three_numbers(entry, "entry")
         self._tip, away = self._points.nearest(start)
         if away > 0.1 * self._edge:
             raise InputError(f"entry: {start.tolist()} is {away:.3g} m from body {body.name!r}")
         self._base, self._ahead, self._roll, self._spun = start - needle.length * ahead, ahead, 0.0, False
+        self._start = self._base
         self._side = np.cross(ahead, np.eye(3)[np.argmin(np.abs(ahead))])
         self._side /= np.linalg.norm(self._side)
         self._particles: list[Particle] = []
@@ -134,11 +155,14 @@ class Simulation:
         self._deepest = self._depth = 0.0
         self._touching = False
         self._patch = self._disc(start, ahead)
-        self._membranes = [m if isinstance(m, Membrane) else Membrane(m) for m in membranes]
-        self._corners = [m.mesh.vertices[m.mesh.faces] for m in self._membranes]
+        self.anatomy = CarriedAnatomy(body.shape, vessels, membranes)  #: vessels and membranes
+        self.distance = self._lock if distance is None else positive(distance, "distance")
+        self._corners = [m.mesh.vertices[m.mesh.faces] for m in self.anatomy.membranes]
         self._held_by: int | None = None
-        self._pierced: set[tuple[int, int]] = set()
-        self._rod = self._make_rod(whole(nodes, "nodes", 5))
+        self._settling = 0.0  # for how long steps are short, because something was punctured [s]
+        self._node_count = whole(nodes, "nodes", 5)
+        self._rod = self._make_rod(self._node_count)
+        self._solved = self._rod  # where the tissue is solved
         self._guides: GuideRows | None = None
         self._put_phase()
 
@@ -163,24 +187,47 @@ class Simulation:
 
     def move(self, base: Any, *, roll: float | None = None) -> None:
         """One step of the tissue with the base of the needle at another place [m]: what a hand or a script does."""
-        before = self._base, self._roll
-        shape = None if self._rod is None else self._rod.x.numpy().copy()
+        base = three_numbers(base, "base")
+        roll = self._roll if roll is None else number(roll, "roll")
+        parts = max(1, int(np.ceil(self.soft.dt / _SHORT - 1e-9))) if self._settling > 0.0 else 1
+        way, turn = (base - self._base) / parts, (roll - self._roll) / parts
+        before = self._state()
         try:
-            self._base = three_numbers(base, "base")
-            turned = self._roll if roll is None else roll
-            self._spun = abs(turned - self._roll) > 0.5 * np.pi
-            self._roll = turned
-            if self._rod is not None:
-                self._rod.x.numpy()[:] += self._base - before[0]
-            self.soft.step()
+            self._spun = abs(roll - self._roll) > 0.5 * np.pi
+            with self.soft.step_in_parts(parts) as advance:
+                for k in range(parts):
+                    self._settling = max(self._settling - self.soft.dt / parts, 0.0)
+                    self._go(base - (parts - 1 - k) * way, roll - (parts - 1 - k) * turn)
+                    advance()
+                    self._follow()
         except BaseException:
-            self._base, self._roll = before
-            if self._rod is not None:
-                self._rod.x.numpy()[:] = shape
+            self._set_state(before)
             raise
-        self._follow()
+
+    def _go(self, base: np.ndarray, roll: float) -> None:
+        """The base is elsewhere now."""
+        if self._rod is not None:
+            self._rod.x.numpy()[:] += base - self._base
+        self._base, self._roll = base, roll
+
+    def _state(self) -> dict[str, Any]:
+        """All that a step changes, but for the tissue."""
+        state = {name: getattr(self, name) for name in _STATE}
+        state["_particles"] = [replace(particle) for particle in self._particles]
+        return state | {"nodes": None if self._rod is None else self._rod.x.numpy().copy()}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        for name in _STATE:
+            setattr(self, name, state[name])
+        if self._rod is not None:
+            self._rod.x.numpy()[:] = state["nodes"]
 
     # -- what there is -------------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """Simulated [s]."""
+        return self.soft.time
 
     @property
     def depth(self) -> float:
@@ -192,7 +239,45 @@ class Simulation:
         """(n, 3) the needle from base to tip [m]."""
         if self._rod is not None:
             return self._rod.x.numpy().copy()
-        return np.stack([self._base, self._base + self.needle.length * self._ahead])
+        return self._base + np.linspace(0.0, self.needle.length, self._node_count)[:, None] * self._ahead
+
+    @property
+    def anatomy_points(self) -> np.ndarray:
+        """(n, 3) where the points of vessels and membranes are now [m]."""
+        return self.anatomy.points_at(self.soft[self._number].positions)
+
+    @property
+    def surface(self) -> Mesh:
+        """Of the tissue, where it is now."""
+        return self.soft.meshes()[self._number]
+
+    @property
+    def travel(self) -> float:
+        """Of the base along its direction since the start [m]."""
+        return float((self._base - self._start) @ self._ahead)
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """The force along the needle that a hand feels [N], how far its base went and how deep its tip is [m]."""
+        return {"force": float(-self.force @ self._ahead), "travel": self.travel, "depth": self.depth}
+
+    @property
+    def contacts(self) -> Contacts:
+        """What is within `distance` of the needle now, the nearest first: of its tip, its shaft, and itself.
+
+        Body 0 is the needle, 1 and on are vessels and then membranes; `feature_a` is the piece of the needle from its
+        base on, the last one that of the tip, `feature_b` the segment or triangle. Against body 0 it is the needle.
+        """
+        given = self.nodes, self.needle.radius, self.anatomy, self.anatomy_points, self.distance
+        return contacts_of(near_pieces(*given), self.anatomy)
+
+    def scene(self, **options: Any) -> Scene:
+        """Tissue, needle and what is near as they are now, for pictures and files; see `Recording.scene`."""
+        return scene_of(self, **options)
+
+    def _repr_png_(self) -> bytes | None:
+        """For notebooks: what there is now; None where it cannot be drawn."""
+        return view_room().png(self.scene())
 
     @property
     def particles(self) -> ShaftParticles:
@@ -228,7 +313,12 @@ class Simulation:
         mass = self.soft.bodies[self._number].vertex_mass.mean()
         room = int(self.needle.length / self._lock) + _PATCH_POINTS + 8
         line = self._base + along * self._ahead
-        return rod_arrays(line, bending=self.needle.bending_stiffness, weight=mass, room=4 * room)
+        self._rod_options = {"bending": self.needle.bending_stiffness, "weight": mass, "room": 4 * room}
+        return rod_arrays(line, **self._rod_options)
+
+    def _rod_on(self, device: wp.Device) -> RodArrays:
+        """The rod where the tissue is: it is told where to go before a step, and asked after it."""
+        return rod_arrays(self.nodes, device=device, **self._rod_options)
 
     def _put_phase(self) -> None:
         """Append the rows of the needle before the tissue is solved."""
@@ -244,11 +334,10 @@ class Simulation:
         if self._guides is None:
             dofs = pipeline.assembly.dofs
             self._guides = GuideRows(pipeline.assembly.device, self._number, self._first_dof, dofs.free)
-            anchored = pipeline.islands.anchored.numpy().copy()
-            anchored[self._number] = 1  # a push from outside: its momentum is not known in advance
-            pipeline.islands.anchored.assign(anchored)
+            pipeline.pull.anchor(self._number)
             if self._rod is not None:
-                pipeline.attach_rod(self._rod)
+                self._solved = self._rod if pipeline.assembly.device.is_cpu else self._rod_on(pipeline.assembly.device)
+                pipeline.attach_rod(self._solved)
         points, places, guide = self._laws()
         aim, tangent = self._lines(places)
         if not self.inside and len(self._patch):
@@ -261,6 +350,9 @@ class Simulation:
             self._rod.place.numpy()[: len(places)] = places
             self._rod.base.numpy()[:] = self._base, self._base + self._rod.spacing * self._ahead
             self._rod.push.numpy()[0] = self._bevel_force()
+            if self._solved is not self._rod:
+                for name in ("count", "x", "base", "push", "place"):
+                    wp.copy(getattr(self._solved, name), getattr(self._rod, name))
         pipeline.rows.append(len(points), self._guides.write)
 
     def _laws(self) -> tuple[list[MaterialPoint], np.ndarray, np.ndarray]:
@@ -286,7 +378,7 @@ class Simulation:
     def _tip_limit(self) -> float:
         """What the tip can push before it goes on [N]."""
         if self._held_by is not None:
-            force = self._membranes[self._held_by].puncture
+            force = self.anatomy.membranes[self._held_by].puncture
             return self.tissue.puncture if force is None else force
         if self._depth < self._deepest - 1e-9:
             return 0.0  # in its own channel
@@ -316,6 +408,8 @@ class Simulation:
 
     def _follow(self) -> None:
         """After a step: forces, anchors that slip, and a tip that goes on."""
+        if self._rod is not None and self._solved is not None and self._solved is not self._rod:
+            self._rod.x.numpy()[:] = self._solved.x.numpy()
         vertices, tets, k = self.soft[self._number].positions, self._points.tets, self._grip
         points, places, guide = self._laws()
         aim, tangent = self._lines(places)
@@ -345,7 +439,7 @@ class Simulation:
             self._cut_on(vertices, over * tangent[-1])
 
     def _go_in(self) -> None:
-        self.inside, self._patch = True, []
+        self.inside, self._patch, self._settling = True, [], _SETTLING
         self._deposit()
 
     def _deposit(self) -> None:
@@ -356,8 +450,8 @@ class Simulation:
         """The tip goes on by a step [m], up to the first membrane in its way."""
         before = self.tip_rest
         if self._held_by is not None:
-            self._pierced.add((self._held_by, len(self._particles)))
             self._held_by = None
+            self._settling = _SETTLING
             free = True
         else:
             free = False

@@ -23,6 +23,7 @@ from tangere.cells.registration import CellListEntries
 from tangere.cells.tracking import march_step, march_to, sides, start_march, walk
 from tangere.needle.anatomy import Anatomy
 from tangere.needle.distances import SegmentNearest, segment_to_segment, segment_to_triangle
+from tangere.needle.nearness import MEMBRANE, SELF, VESSEL, Found
 from tangere.runtime import SOUND, PreparedLaunch, launch
 
 wp.set_module_options(SOUND)
@@ -31,23 +32,9 @@ wp.set_module_options(SOUND)
 #: found, and whether there was no room for it; cells looked at; the mark of the last search; whether to move at all.
 STATUS, COUNT, FIRST, FOUND, FULL, VISITED, _MARK, _MOVING = (wp.constant(k) for k in range(8))
 _STATE_SIZE = 8
-#: Kinds of what is found.
-VESSEL, MEMBRANE, SELF = (wp.constant(k) for k in range(3))
 #: Segments next to one that are not compared with it.
 SKIPPED = wp.constant(2)
 _STEP_LIMIT = wp.constant(1000000)
-
-
-@wp.struct
-class Found:
-    """Something near a segment of the needle."""
-
-    kind: int
-    number: int  # of the segment of a vessel, the triangle of a membrane, or the segment of the needle
-    segment: int  # of the needle
-    gap: wp.float64  # between surfaces
-    a: wp.vec3d  # on the axis of the needle
-    b: wp.vec3d  # on the other's axis, or on the membrane
 
 
 @wp.struct
