@@ -17,7 +17,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) 
 help: ## what the targets do
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
-demo: .venv/view.stamp ## two meshes meet: pictures and the time of first contact (5 minutes at most, set-up included)
+demo: .venv/view.stamp ## two meshes meet: pictures and the time of first contact (3 minutes at most, set-up included)
 	$(BIN)/tangere demo
 
 test: test-release test-debug ## the test suite, and its kernels once more with bounds checks

@@ -28,8 +28,16 @@ def description() -> str:
 
 def versions(*packages: str) -> str:
     """Versions of Python, tangere, Warp, NumPy and the peers named."""
-    named = [f"{name} {importlib.metadata.version(name)}" for name in ("tangere", "warp-lang", "numpy", *packages)]
+    named = [f"{name} {_version(name)}" for name in ("tangere", "warp-lang", "numpy", *packages)]
     return ", ".join([f"Python {platform.python_version()}", *named])
+
+
+def _version(name: str) -> str:
+    """Of an installed package, or of one that is merely on the path."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return str(getattr(importlib.import_module({"warp-lang": "warp"}.get(name, name)), "__version__", "unknown"))
 
 
 def _processor() -> str:

@@ -80,7 +80,8 @@ def _peer(simulation: Simulation):
 
     peer = pyrvo.RVOSimulator()
     peer.set_time_step(DT)
-    places, goals = simulation.positions[:, :2], simulation.points.current_waypoints()[:, :2]
+    routes = simulation.points.routes  # at the start everybody is under way
+    places, goals = simulation.positions[:, :2], routes.points.numpy()[routes.current.numpy(), :2]
     speed = simulation.points.traits["speed"]
     wish = (goals - places) * (speed / np.linalg.norm(goals - places, axis=1))[:, None]
     for number, place in enumerate(places.tolist()):

@@ -56,7 +56,7 @@ def test_an_example_writes_its_picture_where_it_is_told(path, tmp_path, monkeypa
 
 
 def test_there_is_a_notebook_for_each_system():
-    assert len(NOTEBOOKS) == 5
+    assert len(NOTEBOOKS) == 6
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -34,6 +34,7 @@ ROOMS = {
     "tangere.shape.generate": "tg.generate",
     "tangere.shape.generate.terrain": "tg.generate.terrain",
     "tangere.dynamics": "tg.dynamics",
+    "tangere.dynamics.scenes": "tg.dynamics.scenes",
     "tangere.dynamics.solver": "tangere.dynamics.solver",
     "tangere.soft": "tg.soft",
     "tangere.soft.scenes": "tg.soft.scenes",

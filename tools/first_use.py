@@ -1,5 +1,7 @@
 """How long does a first use of each question take? Prints the table of docs/first-use.md (`python -m tools.first_use`).
 
+Names of questions after the command measure only these.
+
 Each question is asked about something tiny, in a process of its own, twice: with an empty folder for compiled kernels,
 and again with that folder. One process at a time.
 """
@@ -38,8 +40,9 @@ def main() -> None:
     from tangere.cli.shared.first_calls import FIRST_CALLS
 
     print("| question | first use ever | first use in a process |\n|---|---|---|")
+    chosen = sys.argv[1:]
     for calls in FIRST_CALLS.values():
-        for question, _ in calls:
+        for question in (name for name, _ in calls if not chosen or name in chosen):
             with tempfile.TemporaryDirectory() as folder:
                 cold, warm = seconds(question, folder), seconds(question, folder)
             print(f"| {question} | {cold:.1f} s | {warm:.2f} s |", flush=True)

@@ -50,6 +50,20 @@ def rigid_parts() -> list[np.ndarray]:
     return [tg.picture(scene, t, size=SIZE) for t in np.linspace(first, last, 44)]
 
 
+def dynamics() -> list[np.ndarray]:
+    """A ball flies into an arch of loose stones."""
+    arch = tg.dynamics.scenes.arch(19)
+    start = np.eye(4)
+    start[:3, 3] = 0.35, -1.6, 0.75
+    ball = tg.generate.icosphere(3, radius=0.16)
+    thrown = tg.dynamics.Body(ball, start, density=7800.0, velocity=[0.0, 5.0, 1.6], name="ball")
+    world = tg.dynamics.World([*arch.bodies, thrown], friction=0.6)
+    run = world.record(1.3, every=3)
+    camera = Camera((0.75, -1.0, 0.35), zoom=1.9, target=(0.0, 0.15, 0.45))
+    scene = Scene(run.scene(forces=False).things, camera=camera)
+    return [tg.picture(scene, t, size=SIZE) for t in run.parts]
+
+
 def deforming_bodies() -> list[np.ndarray]:
     """A soft ring dropped on a beam."""
     solid, surface = solid_torus((24, 3), radius=0.5, tube=0.15), tg.generate.torus(3200, radius=0.5, tube=0.15)
@@ -126,6 +140,7 @@ def gallery() -> list[np.ndarray]:
 PICTURES: dict[str, tuple[Callable[[], Sequence[np.ndarray]], float]] = {  #: and seconds of a frame
     "moving-triangles": (moving_triangles, 0.06),
     "rigid-parts": (rigid_parts, 0.08),
+    "dynamics": (dynamics, 0.05),
     "deforming-bodies": (deforming_bodies, 0.05),
     "cells-and-crowds": (cells_and_crowds, 0.1),
     "cylinders-on-terrain": (cylinders_on_terrain, 0.06),

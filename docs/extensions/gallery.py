@@ -28,6 +28,7 @@ FIRST = (
     "first_contact_of_two_meshes",
     "check_a_path",
     "crowd_corridor",
+    "steer_round_a_vessel",
     "watch_it",
     "soft_tori",
     "barrels_on_kerb",
@@ -101,7 +102,7 @@ def _picture(example: Path, run: bool) -> Path | None:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 check=True,
-                timeout=300,
+                timeout=900,  # the first use of a question compiles it, and others may use the machine
             )
     return picture if picture.exists() else None
 

@@ -26,6 +26,9 @@ def test_the_demo_leaves_a_picture_and_a_table_of_real_answers(tmp_path):
         assert cells[1] == str(case.triangles)
         assert 0.0 < float(cells[2].removeprefix("t = ")) < 1.0
         assert int(cells[4]) >= 1
+    boxes = next(line for line in text.splitlines() if line.startswith("| 27 boxes"))
+    assert boxes.split("|")[-2].strip() == "0"  # pairs that overlap
+    assert int(boxes.split("|")[-3]) > 50
     image = np.asarray(image_module.open(tmp_path / "out" / "demo.png").convert("RGB"))
     assert image.shape[1] > 3 * 160
     assert image.std() > 10

@@ -59,6 +59,12 @@ def test_questions_have_names_of_their_own():
     assert set(FIRST_CALLS) <= set(kernels.ROOMS)
 
 
+def test_the_page_on_first_use_tells_how_long_every_question_takes():
+    page = (Path(__file__).parents[2] / "docs" / "first-use.md").read_text(encoding="utf-8")
+    for name in (name for calls in FIRST_CALLS.values() for name, _ in calls):
+        assert re.search(rf"^\| {re.escape(name)} \| [\d.]+ s \| [\d.]+ s \|$", page, re.MULTILINE), name
+
+
 def test_the_command_says_what_was_compiled_and_then_that_everything_is_there(monkeypatch):
     done, files = [], set()
 
@@ -108,6 +114,7 @@ def test_after_warming_an_empty_cache_no_command_compiles_anything(tmp_path):
         ["check", str(part), "--against", str(part), "--path", str(path)],
         ["terrain", "demo", "--out", out],
         *(["soft", scene, "--steps", "5"] for scene in ("tori", "knot", "drop", "cloth")),
+        *(["world", scene, "--steps", "5"] for scene in ("stack", "cradle", "body", "door")),
         *(["crowd", scene, "--seconds", "2", "--out", out] for scene in ("corridor", "city", "planet", "swarm")),
     ]
     for words in commands:

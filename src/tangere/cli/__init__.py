@@ -20,10 +20,12 @@ _COMMANDS = {
     "demo": "See it work: contacts, a picture and speeds, in about a minute.",
     "first-contact": "When do two moving meshes, or one and itself, first touch?",
     "info": "What is in a mesh file, and what is unusual about it?",
+    "needle": "Needles into tissue: drive them, feel the force, see what is near.",
     "soft": "Soft bodies that fall, touch and never pass through: run, watch and pull, record, draw.",
     "terrain": "Wheels, barrels and other bodies on height grids: a demo, and a check of your own.",
     "view": "Look at meshes, or at a recorded scene, in the browser.",
     "warm": "Compile all kernels now, so that no first use waits for them.",
+    "world": "Rigid bodies that fall, slide, bounce and never pass through: run, watch and pull, record, draw.",
 }
 
 
@@ -72,6 +74,8 @@ def _loaded(name: str) -> click.Command | None:
             from tangere.cli.first_contact import first_contact as command
         case "info":
             from tangere.cli.info import info as command
+        case "needle":
+            from tangere.cli.needle import needle as command
         case "soft":
             from tangere.cli.soft import soft as command
         case "terrain":
@@ -80,6 +84,8 @@ def _loaded(name: str) -> click.Command | None:
             from tangere.cli.view import view as command
         case "warm":
             from tangere.cli.warm import warm as command
+        case "world":
+            from tangere.cli.world import world as command
         case _:
             return None
     return command

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tangere.cli.shared.json_text import json_text
-from tangere.cli.shared.options import machine_options, quaternion_option, units_option
-from tangere.cli.shared.several_values import SeveralValues
+from tangere.cli.shared.options import SeveralValues, machine_options, quaternion_option, units_option
 
 if TYPE_CHECKING:
     from tangere.query.path_check import PathCheck
@@ -188,9 +187,8 @@ def _print(found: PathCheck, names: list[str], scene: Scene) -> None:
     verdict = found.status.name.lower()
     if found.skin is not None:
         verdict += f" but for {found.skin}" if not found else f", deeper than {found.skin}"
-    if found:
-        obstacle = names[found.contacts.body_b[0]] if len(found.contacts) else names[found.segment_obstacle.max()]
-        verdict += f" at t = {_shown(scene, found.time, 9, down=True)} with {obstacle}"
+    if found.obstacle is not None:
+        verdict += f" at t = {_shown(scene, found.time, 9, down=True)} with {names[found.obstacle]}"
     console.print(f"[bold]{escape(verdict)}[/bold]   ({escape(scene.title)})", highlight=False, soft_wrap=True)
     clearance = found.clearance
     obstacle = names[clearance.obstacle[clearance.upper.argmin()]]

@@ -1,7 +1,12 @@
-"""`tangere demo`: a part taken out of a door, three moving scenes, a million queries of each kind."""
+"""`tangere demo`: a part out of a door, three moving scenes, what happens next, a million queries of each kind."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +22,12 @@ if TYPE_CHECKING:
 
 _SCENES = ["scene", "triangles", "first contact", "found in", "all contacts", "found in "]
 _PATHS = ["path", "segments", "triangles", "verdict", "clearance", "checked in"]
+_WORLDS = ["world", "bodies", "steps", "a step", "contacts at the end", "pairs that overlap"]
 _BATCHES = ["batch", "queries", "contacts", "queries/s"]
+#: A first world, whose kernels stay on disk.
+_AHEAD = "import sys; import tangere as tg; tg.dynamics.scenes.pile(27, device=sys.argv[1] or None).run(steps=80)"
+#: Steps until boxes in a bin are at rest.
+_STEPS = 200
 
 
 @click.command()
@@ -39,7 +49,7 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
     check_view_extra(pillow=True)
     make_out_folder(out)
     console = Console()
-    with using_threads(threads), console.status("") as status:
+    with using_threads(threads), console.status("") as status, _compiling_ahead(device) as ahead:
         status.update("taking a motor out of a door")
         paths, frames = _paths(width, device)
         scenes = []
@@ -48,6 +58,10 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
             row, frame = _scene(case, width, device)
             scenes.append(row)
             frames.append(frame)
+        status.update("boxes fall into a bin")
+        ahead.wait()
+        worlds, frame = _world(width, device)
+        frames.append(frame)
         batches = []
         for kind in ("vertex_face", "edge_edge"):
             status.update(f"{queries} queries: {kind.replace('_', '-')}")
@@ -55,8 +69,10 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
         where = f"{choose_device(device).name}, {thread_count()} threads"
     console.print(screen_table(f"A window-lifter motor out of a door ({where})", _PATHS, paths))
     console.print(screen_table("Moving scenes", _SCENES, scenes))
+    console.print(screen_table("What happens next", _WORLDS, worlds))
     console.print(screen_table("Random vertex-face and edge-edge queries", _BATCHES, batches))
-    tables = (markdown_table(*table) for table in ((_PATHS, paths), (_SCENES, scenes), (_BATCHES, batches)))
+    every = ((_PATHS, paths), (_SCENES, scenes), (_WORLDS, worlds), (_BATCHES, batches))
+    tables = (markdown_table(*table) for table in every)
     stacked(frames).save(out / "demo.png")
     write_report(out / "demo.md", ["# tangere demo", where, *tables])
     console.print(f"wrote {out / 'demo.png'} and {out / 'demo.md'}", highlight=False, markup=False, soft_wrap=True)
@@ -98,6 +114,50 @@ def _scene(case: Case, width: int, device: str | None) -> tuple[list[str], np.nd
     times = [0.0, float(contacts.time.min()) if len(contacts) else 0.5, 1.0]
     labels = [f"{case.name}, t = 0", f"first contact, {answer}", f"{len(contacts)} contacts by t = 1"]
     return row, strip(scene, times, labels=labels, size=(width, width * 3 // 4), device=device)
+
+
+@contextmanager
+def _compiling_ahead(device: str | None) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process compiles the kernels of rigid worlds meanwhile: compiling takes one core at a time."""
+    command = [sys.executable, "-c", _AHEAD, device or ""]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def _world(width: int, device: str | None) -> tuple[list[list[str]], np.ndarray]:
+    """Boxes that fall into a bin: one row, and how they come to rest; every pair is tested at the end."""
+    from itertools import combinations
+
+    import tangere as tg
+    from tangere.view import strip
+
+    world = tg.dynamics.scenes.pile(27, device=device)
+    world.run(steps=2)  # compiles
+    began = time.perf_counter()
+    recording = world.record(steps=_STEPS, every=10)
+    seconds = time.perf_counter() - began
+    meshes, moves = world.meshes(), [body.moves for body in world.bodies]  # walls and floor of the bin are joined
+    pairs = [(a, b) for a, b in combinations(range(len(world)), 2) if moves[a] or moves[b]]
+    overlaps = sum(bool(tg.intersects(meshes[a], meshes[b], device=device)) for a, b in pairs)
+    steps, contacts = f"{_STEPS} of {1e3 * world.dt:g} ms", len(world.contacts)
+    row = [
+        "27 boxes in a bin",
+        str(len(world)),
+        steps,
+        f"{1e3 * seconds / _STEPS:.1f} ms",
+        str(contacts),
+        str(overlaps),
+    ]
+    labels = [
+        "27 boxes in a bin, t = 0",
+        f"t = {0.3 * recording.seconds:.1f} s",
+        f"{contacts} contacts, {overlaps} overlaps",
+    ]
+    frame = strip(recording, [0.0, 0.3, 1.0], labels=labels, size=(width, width * 3 // 4), device=device)
+    return [row], frame
 
 
 def _batch(kind: str, count: int, device: str | None) -> list[str]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tangere.cli.shared.json_text import json_text
-from tangere.cli.shared.options import machine_options, query_options, units_option
-from tangere.cli.shared.several_values import SeveralValues
+from tangere.cli.shared.options import SeveralValues, machine_options, query_options, units_option
 
 if TYPE_CHECKING:
     from tangere.query.contacts import Contacts
