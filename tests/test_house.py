@@ -25,12 +25,14 @@ SHARED_NAMES = {"Body", "Simulation", "Recorder", "Recording"}
 #: Imports of another room's inner modules: docs/architecture.md says why.
 INNER_DOORS = {
     ("query.first_contact.rigid.cpu.simd_advance", "geometry.simd.four_oriented_boxes"),
-    ("query.proximity.posed.cpu.simd_descent", "geometry.simd.oriented_boxes"),
+    ("bvh.eights.simd_descent", "geometry.simd.oriented_boxes"),
+    ("query.distance.cpu.simd_descent", "geometry.simd.oriented_boxes"),
+    ("query.intersection.cpu.simd_gaps", "geometry.simd.triangle_gaps"),
     ("soft.validation", "query.first_contact.deforming.culling"),
     ("soft.validation", "query.first_contact.primitives.edge_face"),
 }
 #: Where C++ stands in strings: what the compiler turns into SIMD instructions, what suits one device, the thread pool.
-NATIVE = ("geometry/simd/", "runtime/thread_pool/", "bvh/wide/", "/cpu/", "/cuda/")
+NATIVE = ("geometry/simd/", "runtime/thread_pool/", "bvh/wide/", "bvh/eights/", "/cpu/", "/cuda/")
 
 
 @cache

@@ -36,7 +36,7 @@ ROOMS = (
     "compat",
 )
 #: Modules of C++ for the CPU that stand in no folder of that name: trees for SIMD lanes, the thread pool.
-_LANES = ("tangere.bvh.wide.", "tangere.runtime.thread_pool.")
+_LANES = ("tangere.bvh.wide.", "tangere.bvh.eights.", "tangere.runtime.thread_pool.")
 #: What Warp writes when it has compiled something.
 _COMPILED = {".o", ".cubin", ".ptx"}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from tangere.geometry.triangles import MEET, UNSURE
 from tangere.motion import Rest
 from tangere.query.contacts.record import Kind
 from tangere.query.dispatch import refuse_unsupported
+from tangere.query.distance.cpu.search import find_nearest_in_eights
+from tangere.query.distance.cpu.simd_descent import NEARER_SCRATCH
 from tangere.query.distance.traversal import (
     BOUNDS,
     MEETING,
@@ -35,10 +38,20 @@ from tangere.query.distance.traversal import (
     find_nearest,
 )
 from tangere.query.intersection.api import intersecting_pairs
-from tangere.query.intersection.posed import as_posed, paired
+from tangere.query.intersection.cpu.search import eights_pair, fits_eights
+from tangere.query.intersection.posed import as_posed, paired, world_scale
 from tangere.query.intersection.prepared_pair import PosedPair
 from tangere.query.intersection.traversal import decide_exactly
-from tangere.runtime import Arrays, LaunchCache, PreparedLaunch, choose_device, launch, load, using_threads, view_room
+from tangere.runtime import (
+    Arrays,
+    LaunchCache,
+    PreparedLaunch,
+    choose_device,
+    launch,
+    thread_count,
+    using_threads,
+    view_room,
+)
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -123,49 +136,62 @@ def distance(
     refuse_tiny(one.mesh)
     refuse_tiny(other.mesh)
     device = choose_device(device)
+    meshes = one.mesh, other.mesh
     trees = ObbTree.of(one.mesh, device), ObbTree.of(other.mesh, device)
     single = one.single and other.single
     if single and device.is_cpu:
-        search = _searches.of(*trees)
+        scales = world_scale(one, other)
+        search = (_eights_searches if _in_eights(scales, device) else _searches).of(*meshes)
         search.rows[:, 0], search.rows[:, 1] = one.poses, other.poses
         poses, numbers, vectors = search.poses, *search.found()
     else:
         poses = paired(one, other, device)
+        scales = world_scale(one, other)
         numbers_found = wp.zeros((len(poses), NUMBERS), dtype=wp.int32, device=device)
         vectors_found = wp.zeros((len(poses), VECTORS), dtype=wp.vec3d, device=device)
-        inputs = [trees[0].nodes, trees[1].nodes, trees[0].corners, trees[1].corners, poses]
-        launch(find_nearest, len(poses), inputs, [numbers_found, vectors_found], device=device, grain=1)
+        kernel, inputs = find_nearest, [trees[0].nodes, trees[1].nodes, trees[0].corners, trees[1].corners]
+        if _in_eights(scales, device):
+            kernel, inputs = find_nearest_in_eights, [eights_pair(*meshes, NEARER_SCRATCH, thread_count())]
+        launch(kernel, len(poses), [*inputs, poses], [numbers_found, vectors_found], device=device, grain=1)
         numbers, vectors = numbers_found.numpy(), vectors_found.numpy()
     unsure = [0] * int(numbers[0, MEETING] == UNSURE) if single else np.flatnonzero(numbers[:, MEETING] == UNSURE)
     for query in unsure:
-        _decide_exactly(query, numbers, vectors, (one.mesh, other.mesh), trees, poses)
+        _decide_exactly(query, numbers, vectors, meshes, trees, poses)
     if single:
-        scale = _scales(np.stack([one.poses, other.poses], axis=1), (one.mesh, other.mesh)).item()
-        return Distance(**_fields(numbers[0], vectors[0], scale))
-    return Distance(**_columns(numbers, vectors, _scales(poses.numpy(), (one.mesh, other.mesh))))
+        return Distance(**_fields(numbers[0], vectors[0], scales.item()))
+    return Distance(**_columns(numbers, vectors, scales))
 
 
 class PreparedDistance(PosedPair):
-    """The search at one pose of each mesh."""
+    """The search at one pose of each mesh, by one thread."""
 
-    def __init__(self, *trees: ObbTree) -> None:
-        super().__init__(*trees)
-        load(find_nearest, wp.get_device("cpu"))
+    def __init__(self, a: Mesh, b: Mesh, *, eights: bool) -> None:
+        super().__init__(a, b)
         numbers = wp.zeros((1, NUMBERS), dtype=wp.int32, device="cpu")
         vectors = wp.zeros((1, VECTORS), dtype=wp.vec3d, device="cpu")
         self._host_numbers, self._host_vectors = numbers.numpy(), vectors.numpy()
-        a, b = trees
-        arguments = [a.nodes, b.nodes, a.corners, b.corners, self.poses, numbers, vectors]
-        self._recorded = PreparedLaunch(find_nearest, arguments, wp.get_device("cpu"))
+        one, other = self.trees
+        kernel, inputs = find_nearest, [one.nodes, other.nodes, one.corners, other.corners]
+        self._leading = [0]
+        if eights:
+            kernel, inputs = find_nearest_in_eights, [eights_pair(a, b, NEARER_SCRATCH)]
+            self._leading = [0, 0, 0]
+        self._recorded = PreparedLaunch(kernel, [*inputs, self.poses, numbers, vectors], wp.get_device("cpu"))
 
     def found(self) -> tuple[np.ndarray, np.ndarray]:
         """The numbers and vectors found at the poses in `rows`; valid until the next call."""
         self._host_vectors[:] = 0.0
-        self._recorded.launch(1, 0)
+        self._recorded.launch(1, *self._leading)
         return self._host_numbers, self._host_vectors
 
 
-_searches = LaunchCache(PreparedDistance)
+_searches = LaunchCache(partial(PreparedDistance, eights=False))
+_eights_searches = LaunchCache(partial(PreparedDistance, eights=True))
+
+
+def _in_eights(scales: np.ndarray, device: wp.Device) -> bool:
+    """Whether the twin for CPUs answers."""
+    return device.is_cpu and len(scales) > 0 and fits_eights(scales.min(), scales.max())
 
 
 def _decide_exactly(
@@ -233,11 +259,6 @@ def _columns(numbers: np.ndarray, vectors: np.ndarray, scale: np.ndarray) -> dic
         "weights_a": weights_a,
         "weights_b": weights_b,
     }
-
-
-def _scales(poses: np.ndarray, meshes: tuple[Mesh, Mesh]) -> np.ndarray:
-    """(n,) bound of the coordinates in the world."""
-    return np.abs(poses[:, :, :3, 3]).max(axis=(1, 2)) + max(float(np.abs(mesh.bounds).max()) for mesh in meshes)
 
 
 #: Kind of contact by how many corners have weight on either side.

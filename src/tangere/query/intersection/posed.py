@@ -59,6 +59,13 @@ def paired(a: Posed, b: Posed, device: wp.Device) -> wp.array:
     return wp.array(rows, dtype=wp.mat44d, device=device, copy=not device.is_cpu)
 
 
+def world_scale(a: Posed, b: Posed) -> np.ndarray:
+    """(n,) bound of the coordinates in the world; of one pose of each a number."""
+    away = [np.abs(body.poses[:, :3, 3]).max(axis=1) for body in (a, b)]
+    sizes = [float(np.abs(body.mesh.bounds).max()) for body in (a, b)]
+    return np.maximum(*away) + max(sizes)
+
+
 def _posed(mesh: Mesh, poses: np.ndarray) -> Posed:
     return Posed(mesh, poses.reshape(-1, 4, 4), poses.ndim == 2)
 

@@ -11,6 +11,8 @@ Known as: interference detection by OBB trees (Gottschalk, Lin and Manocha 1996,
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import warp as wp
 
@@ -19,6 +21,7 @@ from tangere.geometry.obb import SKEW, boxes_apart
 from tangere.geometry.triangles import APART, MEET, UNSURE, triangles_meet_or_not
 from tangere.motion import RigidPose
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
+from tangere.query.intersection.cpu.search import eights_pair, find_meeting_in_eights, fits_eights
 from tangere.query.intersection.posed import (
     Posed,
     as_posed,
@@ -27,6 +30,7 @@ from tangere.query.intersection.posed import (
     pose_of,
     relative_pose,
     world_corners,
+    world_scale,
 )
 from tangere.query.intersection.prepared_pair import PosedPair
 from tangere.runtime import (
@@ -38,7 +42,6 @@ from tangere.runtime import (
     choose_device,
     collect,
     launch,
-    load,
     reserve_slots,
 )
 from tangere.shape import Moving
@@ -79,7 +82,8 @@ def _pairs_meet(a: Posed, b: Posed, device: wp.Device, every: bool = True) -> np
     """The pairs of triangles that meet, (n, 2), in any order; only some of them unless `every`."""
     trees = ObbTree.of(a.mesh, device), ObbTree.of(b.mesh, device)
     if device.is_cpu:
-        search = _searches.of(*trees)
+        scale = world_scale(a, b)
+        search = (_eights_searches if fits_eights(scale, scale) else _searches).of(a.mesh, b.mesh)
         search.rows[:, 0], search.rows[:, 1] = a.poses, b.poses
         found, poses = search.found(every), search.poses
     else:
@@ -97,13 +101,17 @@ def _pairs_meet(a: Posed, b: Posed, device: wp.Device, every: bool = True) -> np
 class PreparedIntersection(PosedPair):
     """The depth-first descent of two trees by one thread."""
 
-    def __init__(self, *trees: ObbTree) -> None:
-        super().__init__(*trees)
-        load(_search, wp.get_device("cpu"))
-        self._front = wp.zeros(1, dtype=wp.vec2i, device="cpu")
+    def __init__(self, a: Mesh, b: Mesh, *, eights: bool) -> None:
+        super().__init__(a, b)
         self._any = wp.zeros(1, dtype=wp.int32, device="cpu")
         self._counts = wp.zeros(COUNTER_STRIDE, dtype=wp.int64, device="cpu")
         self._host_any, self._host_counts = self._any.numpy(), self._counts.numpy()
+        one, other = self.trees
+        front = wp.zeros(1, dtype=wp.vec2i, device="cpu")
+        self._kernel = _search
+        self._inputs = [front, one.nodes, other.nodes, self.poses, one.corners, other.corners, self._any]
+        if eights:
+            self._kernel, self._inputs = find_meeting_in_eights, [eights_pair(a, b), self.poses, self._any]
         self._make_room(_START)
 
     def found(self, every: bool) -> np.ndarray:
@@ -120,12 +128,12 @@ class PreparedIntersection(PosedPair):
     def _make_room(self, capacity: int) -> None:
         found = wp.empty(capacity, dtype=wp.vec3i, device="cpu")
         self._host_found = found.numpy()
-        a, b = self.trees
-        inputs = [self._front, a.nodes, b.nodes, self.poses, a.corners, b.corners, self._any]
-        self._recorded = PreparedLaunch(_search, [*inputs, self._counts, capacity, found], wp.get_device("cpu"))
+        arguments = [*self._inputs, self._counts, capacity, found]
+        self._recorded = PreparedLaunch(self._kernel, arguments, wp.get_device("cpu"))
 
 
-_searches = LaunchCache(PreparedIntersection)
+_searches = LaunchCache(partial(PreparedIntersection, eights=False))
+_eights_searches = LaunchCache(partial(PreparedIntersection, eights=True))
 
 
 def _found_by_many(trees: tuple[ObbTree, ObbTree], poses: wp.array, every: bool) -> np.ndarray:

@@ -10,8 +10,8 @@ from typing import Any
 
 import warp as wp
 
+from tangere.bvh.eights import eight_tables
 from tangere.query.contacts.record import empty_columns
-from tangere.query.proximity.posed.cpu.eights import eight_tables
 from tangere.query.proximity.posed.cpu.ordering import (
     CONTACTS,
     NEEDED,

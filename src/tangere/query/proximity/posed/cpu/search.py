@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.query.proximity.posed.cpu.eights import EightTables
+from tangere.bvh.eights import FIRST_LEAF, LEAVES, EightTables, begin_descent, next_leaves
 from tangere.query.proximity.posed.cpu.ordering import PairSegments
-from tangere.query.proximity.posed.cpu.simd_descent import FIRST_LEAF, begin_descent, next_leaves
 from tangere.query.proximity.posed.cpu.simd_leaves import FIRST_CANDIDATE, list_candidates
 from tangere.query.proximity.posed.leaf import Appended, candidate_of, consider, least_of_interest, nearest_so_far
 from tangere.query.proximity.posed.shapes import FACE, ShapeTables
@@ -52,7 +51,7 @@ def find_constraints_in_eights(
     if search.status == APART:
         bodies = queries.pairs[pair]
         begin_descent(eights, shapes.shape[bodies[0]], shapes.shape[bodies[1]], shard, scratch)
-        leaves = next_leaves(eights.rows, frame.turn, frame.shift, slack, shard, scratch)
+        leaves = next_leaves(eights.rows, eights.rows, frame.turn, frame.shift, slack, LEAVES, shard, scratch)
     begin = int(0)
     while begin < leaves:
         listed = list_candidates(
@@ -93,7 +92,7 @@ def find_constraints_in_eights(
         begin += 8
         if begin >= leaves:
             begin = 0
-            leaves = next_leaves(eights.rows, frame.turn, frame.shift, slack, shard, scratch)
+            leaves = next_leaves(eights.rows, eights.rows, frame.turn, frame.shift, slack, LEAVES, shard, scratch)
     search.so_far = so_far
     results.status[pair] = search.status
     results.least[pair] = wp.float64(0.0)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.bvh.eights import FIRST_LEAF, SCRATCH
 from tangere.geometry.simd import VECTORS
-from tangere.query.proximity.posed.cpu.simd_descent import FIRST_LEAF, SCRATCH
 from tangere.query.proximity.posed.features import HAS_PLANE
 from tangere.query.proximity.posed.leaf import (
     CANDIDATES,

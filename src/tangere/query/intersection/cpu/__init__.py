@@ -1,0 +1,1 @@
+"""Triangles that meet, on CPUs: eight oriented boxes and eight pairs of triangles at a time."""
