@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tangere as tg
-from tangere.dynamics import World
+from tangere.dynamics import Body, World
 from tangere.runtime import InputError
 from tests.oracles.rigid_worlds import EnergyRule, meeting_pairs
 
@@ -147,23 +147,6 @@ def test_a_tight_tunnel_takes_no_speed(fixtures, walls):
     assert world.truncation.all_lost_time == 0.0
 
 
-@pytest.mark.parametrize("angle", [25, 45])
-def test_blocks_slide_as_coulomb_says(fixtures, angle):
-    world = World.load(fixtures / f"friction/incline-plane/incline-plane-{angle}deg.json", device="cpu")
-    mover = next(k for k, body in enumerate(world.bodies) if body.moves)
-    data = json.loads((fixtures / f"friction/incline-plane/incline-plane-{angle}deg.json").read_text())
-    friction = data["rigid_body_problem"]["coefficient_friction"]
-    gravity = float(np.linalg.norm(world.gravity))
-    while not len(world.contacts) or not np.abs(world.forces).max() > 0.0:
-        world.step()
-    world.run(steps=5)
-    before = world.velocities[mover, :3]
-    world.run(steps=40)
-    found = np.linalg.norm(world.velocities[mover, :3] - before) / (40 * world.dt)
-    slope = np.radians(angle)
-    assert found == pytest.approx(gravity * (np.sin(slope) - friction * np.cos(slope)), rel=1e-5)
-
-
 def scene_of(fixtures, name, **options):
     world = World.load(fixtures / f"{name}.json", device="cpu", **options)
     return world, [k for k, body in enumerate(world.bodies) if body.moves]
@@ -206,6 +189,155 @@ def test_a_turntable_carries_what_its_friction_holds(fixtures, friction, carried
         assert np.linalg.norm(world.velocities[cube, :3] - belt) < 1.1 * turned
     else:
         assert moved < 1e-6
+
+
+def test_a_turntable_that_turns_ever_faster_loses_what_its_friction_holds_no_more(fixtures):
+    """Sliding outwards, and over the rim; the other one holds at the same speeds."""
+    rims = {}
+    for friction in ("0.1", "0.5"):
+        world, (table, cube) = scene_of(fixtures, f"friction/turntable/turntable-mu={friction}")
+        world.run(steps=100)
+        arm = (world.positions[cube] - world.positions[table])[[0, 2]]
+        need = world.velocities[table, 4] ** 2 * np.linalg.norm(arm) / (float(friction) * 9.8)
+        rims[friction] = need, np.linalg.norm(arm)
+        assert meeting_pairs(world) == []
+    assert rims["0.1"][0] > 1.0 > rims["0.5"][0]
+    assert rims["0.1"][1] > 1.5 + 0.3 > rims["0.5"][1] + 0.2
+
+
+def plane_cut(cells: int) -> tg.Mesh:
+    """The square of the plane's file, 10 m wide at y = 0, in 2 `cells`^2 triangles."""
+    steps = np.linspace(-5.0, 5.0, cells + 1)
+    x, z = np.meshgrid(steps, steps, indexing="ij")
+    points = np.stack([x, np.zeros_like(x), z], axis=-1).reshape(-1, 3)
+    corner = (np.arange(cells)[:, None] * (cells + 1) + np.arange(cells)).reshape(-1)
+    across, beyond = corner + cells + 1, corner + cells + 2
+    faces = np.concatenate([np.stack([corner, corner + 1, beyond], 1), np.stack([corner, beyond, across], 1)])
+    return tg.Mesh(points, faces)
+
+
+@pytest.mark.parametrize("name", ["two-triangles", "two-triangles-tet"])
+def test_a_plane_of_8192_triangles_carries_as_one_of_two_does(fixtures, name):
+    found = {}
+    for cells in (1, 64):
+        world, (mover,) = scene_of(fixtures, f"unit-tests/tessellated-plane/{name}")
+        plane = next(body for body in world.bodies if not body.moves)
+        cut = plane_cut(cells)
+        np.testing.assert_allclose(cut.bounds, plane.mesh.bounds, atol=1e-12)
+        bodies = [body if body.moves else Body(cut, body.pose, fixed=True) for body in world.bodies]
+        options = {"dt": world.dt, "gravity": world.gravity, "separation": world.separation, "friction": 0.0}
+        world = World(bodies, device="cpu", **options)
+        world.run(1.0)
+        assert meeting_pairs(world) == []
+        assert np.abs(world.velocities[mover]).max() < 1e-6
+        found[cells] = world[mover].mesh.vertices
+    assert np.abs(found[64] - found[1]).max() < 2.0 * world.separation
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("rolling/cone", 250),
+        ("rolling/gomboc", 120),
+        pytest.param("spolling-coin", 12_500, marks=pytest.mark.slow),
+        pytest.param("rolling/gomboc", 2000, marks=pytest.mark.slow),
+    ],
+)
+def test_what_rolls_stays_on_the_plane_and_only_loses_energy(fixtures, name, steps):
+    world, (mover,) = scene_of(fixtures, f"friction/{name}")
+    plane = next(mesh for mesh, body in zip(world.meshes(), world.bodies, strict=True) if not body.moves)
+    level = plane.bounds[1, 1]
+    energy, touched = EnergyRule(world), False
+    for number in range(steps):
+        world.step()
+        energy.look()
+        gap = world[mover].mesh.vertices[:, 1].min() - level
+        touched = touched or gap < 2.0 * world.separation
+        assert gap > 0.0
+        assert not touched or gap < 10.0 * world.separation
+        if number % 50 == 0:
+            assert meeting_pairs(world) == []
+    assert touched
+    weight = world.bodies[mover].mass * np.linalg.norm(world.gravity)
+    assert energy.rise < 0.05 * weight * world.separation  # what rests too near is put back into its distance
+    assert world.truncation.all_lost_time == 0.0
+
+
+INCLINES = [
+    *(f"incline-plane-{angle}deg" for angle in (15, 20, 25, 30, 45, 85)),
+    *(f"slopeTest_highSchoolPhysics_mu={friction}" for friction in ("0.5", "1")),
+]
+
+
+@pytest.mark.parametrize("name", INCLINES)
+def test_blocks_on_slopes_stick_or_slide_as_coulomb_says(fixtures, name):
+    """Speed along the slope once the block lies on it: none to speak of, or what the rest of the pull makes of it."""
+    world, (mover,) = scene_of(fixtures, f"friction/incline-plane/{name}")
+    plane = next(mesh for mesh, body in zip(world.meshes(), world.bodies, strict=True) if not body.moves)
+    a, b, c = plane.vertices[plane.faces[0]]
+    normal = np.cross(b - a, c - a) / np.linalg.norm(np.cross(b - a, c - a))
+    normal = normal if normal @ world.gravity < 0.0 else -normal
+    push = -(world.gravity @ normal)
+    pull = float(np.linalg.norm(world.gravity + push * normal))
+    friction = world.told_options()["friction"]
+    flat = 0
+    while flat < 5:  # the one at 30 degrees falls on an edge first
+        world.step()
+        lies = world.forces.any(axis=1).sum() > 1 and np.abs(world.velocities[mover, 3:]).max() < 1e-3
+        flat = flat + 1 if lies else 0
+        assert world.time < 3.0
+    before = world.velocities[mover, :3]
+    world.run(steps=8)
+    gained = np.linalg.norm(world.velocities[mover, :3] - before) / (8 * world.dt)
+    if pull <= friction * push * (1.0 + 1e-6):
+        assert np.linalg.norm(world.velocities[mover, :3]) < 1e-3
+    else:
+        assert gained == pytest.approx(pull - friction * push, rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "steps", "speed"), [
+    ("piles/plane", 400, 1e-6), ("piles/cone", 2400, 5e-3), ("piles/cone-bunnies-lowpoly", 1000, 1e-3),
+    ("compactor/single-cube", 400, 1e-6),
+])  # fmt: skip
+def test_piles_come_to_rest(fixtures, name, steps, speed):
+    """Nothing rubs in these files: what is left in a cone sways out slowly."""
+    world, moving = scene_of(fixtures, name)
+    for number in range(steps):
+        world.step()
+        if number % 20 == 19:
+            assert meeting_pairs(world) == []
+    assert np.abs(world.velocities[moving, :3]).max() < speed
+    assert world.truncation.all_lost_time == 0.0
+
+
+@pytest.mark.slow
+def test_cubes_squeezed_out_of_a_compactor_are_beyond_its_planes(fixtures):
+    """Nothing rubs and no wall closes the fourth side: planes come together only when all cubes have left."""
+    world, moving = scene_of(fixtures, "compactor/multiple-cubes")
+    planes, cubes = moving[:4], moving[4:]
+    reach = max(np.abs(world.meshes()[k].bounds[:, 2]).max() for k in planes)
+    for _ in range(450):
+        world.step()
+        assert meeting_pairs(world) == []
+        left, right = (world.positions[k, 0] for k in planes[:2])
+        if right < left:
+            assert min(np.abs(world.meshes()[k].bounds[:, 2]).min() for k in cubes) > reach
+            break
+    assert world.truncation.all_lost_time == 0.0
+
+
+@pytest.mark.slow
+def test_a_house_of_cards_falls_under_falling_blocks(fixtures):
+    world, moving = scene_of(fixtures, "friction/card-house/card-house-3-levels-falling-blocks")
+    cards = [k for k in moving if len(world.bodies[k].mesh.faces) == 2]
+    before = world.positions[cards]
+    for number in range(300):
+        world.step()
+        if number % 5 == 4:
+            assert meeting_pairs(world) == []
+    size = world.bodies[cards[0]].mesh.extent
+    assert (np.linalg.norm(world.positions[cards] - before, axis=1) > 0.1 * size).sum() > len(cards) // 2
 
 
 @pytest.mark.slow

@@ -231,6 +231,50 @@ def test_a_urdf_mechanism_swings_between_its_limits(tmp_path):
     np.testing.assert_allclose(world["bit"].pose[:3, 3], [0, 0, 1] + (0.5 + 0.2 + 0.5) * down, atol=3e-3)
 
 
+def test_links_fixed_to_neighbours_may_overlap_at_the_start_and_others_are_told(tmp_path):
+    """A cover on the base round the shoulder, as robots have it, and a hook that reaches into the tip of the arm."""
+    pytest.importorskip("yourdfpy", reason="URDF needs the extra [robot]")
+    box = '<link name="{}"><collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>'
+    fixed = '<joint name="to {0}" type="fixed"><parent link="{1}"/><child link="{0}"/><origin xyz="{2}"/></joint>'
+    cover = box.format("cover") + fixed.format("cover", "base", "0.1 0 1")
+    (tmp_path / "arm.urdf").write_text(ARM.replace("</robot>", cover + "</robot>"))
+    world = World.load(tmp_path / "arm.urdf", device="cpu")
+    world.step()
+    pairs = {tuple(sorted((world.bodies[a].name, world.bodies[b].name))) for a, b in world.truncation.overlapping}
+    assert pairs == {("cover", "upper")}
+    assert ("plate", "upper") not in pairs  # which are apart, and stay compared
+    hook = box.format("hook") + fixed.format("hook", "base", "1.05 0 1")
+    (tmp_path / "hooked.urdf").write_text(ARM.replace("</robot>", cover + hook + "</robot>"))
+    hooked = World.load(tmp_path / "hooked.urdf", device="cpu")
+    with pytest.raises(InputError, match=r"overlap at the start, and so do .*allowed=\"overlapping\""):
+        hooked.step()
+    hooked = World.load(tmp_path / "hooked.urdf", device="cpu", allowed="overlapping")
+    hooked.step()
+    pairs = {tuple(sorted((hooked.bodies[a].name, hooked.bodies[b].name))) for a, b in hooked.truncation.overlapping}
+    assert pairs == {("cover", "upper"), ("bit", "hook"), ("hook", "lower")}
+
+
+@pytest.mark.parametrize("inertia", ['ixx="0" iyy="0" izz="0"', 'ixx="0.04" iyy="0.01" izz="0.5"'])
+def test_a_link_with_an_inertia_that_no_body_has_gets_that_of_its_shape_with_a_warning(tmp_path, inertia):
+    pytest.importorskip("yourdfpy", reason="URDF needs the extra [robot]")
+    (tmp_path / "arm.urdf").write_text(ARM.replace('ixx="0.04" iyy="0.01" izz="0.05"', inertia))
+    with pytest.warns(UserWarning, match="no body has the moments of inertia of 'upper'"):
+        world = World.load(tmp_path / "arm.urdf", device="cpu")
+    found = world["upper"].body.mass_properties
+    assert found.mass == 2.0
+    box = 2.0 / 12.0 * np.array([0.05**2 + 0.05**2, 0.4**2 + 0.05**2, 0.4**2 + 0.05**2])
+    np.testing.assert_allclose(found.inertia, np.diag(box), atol=1e-9)
+
+
+@pytest.mark.parametrize("dt", [None, 0.001])
+def test_seconds_of_a_file_are_seconds_whatever_the_step(scene_file, dt):
+    scene_file.write_text("seconds = 0.05\n" + "\n".join(
+        line for line in scene_file.read_text().splitlines() if not line.startswith(("seconds", "steps"))
+    ))  # fmt: skip
+    world = World.load(scene_file, device="cpu", **({} if dt is None else {"dt": dt}))
+    assert world.steps_told == round(0.05 / world.dt)
+
+
 def test_a_link_without_a_body_between_two_joints_is_refused(tmp_path):
     pytest.importorskip("yourdfpy", reason="URDF needs the extra [robot]")
     text = ARM.replace('name="mount" type="fixed"', 'name="mount" type="continuous"')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
@@ -301,11 +303,61 @@ def test_a_world_without_inertia_goes_as_it_is_pushed():
         (lambda: world_of(Body(BOX)).join("hinge", 0, at=[0, 0, 0]), "a hinge needs an axis"),
         (lambda: world_of(Body(BOX)).join("screw", 0, at=[0, 0, 0]), "a joint is ball, hinge"),
         (lambda: world_of(Body(BOX)).run(), "say how long"),
+        (lambda: world_of(Body(BOX), allowed=5), "allowed is a list of pairs"),
+        (lambda: world_of(Body(BOX), allowed=None), "allowed is a list of pairs"),
+        (lambda: Body(BOX, driven="yes"), "driven is True or False"),
+        (lambda: Body(BOX, group="left"), "group must be a whole number"),
+        (lambda: Body(BOX, group=-2), "group must be a whole number"),
+        (lambda: Body(BOX, material=5), "material is a name"),
+        (lambda: world_of(Body(BOX)).resume(cast(Any, 5)), "a checkpoint is a dictionary"),
+        (lambda: world_of(Body(BOX)).resume({}), "the checkpoint has no 'position'"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(make, told):
     with pytest.raises(InputError, match=told):
         make()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda kept: {**kept, "position": kept["position"] * np.nan}, "'position' holds what is not a finite number"),
+        (lambda kept: {**kept, "velocity": kept["velocity"][:1]}, r"'velocity' has the shape \(1, 6\), not \(2, 6\)"),
+        (lambda kept: {**kept, "load": "none"}, r"'load' has the shape \(\)"),
+        (lambda kept: {name: kept[name] for name in kept if name != "count"}, "the checkpoint has no 'count'"),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_changes_nothing(spoil, told):
+    world = world_of(floor(), Body(BOX, at(z=0.6)))
+    kept = world.checkpoint()
+    world.run(steps=3)
+    poses, steps = world.poses, world.steps
+    with pytest.raises(InputError, match=told):
+        world.resume(spoil(kept))
+    assert (world.poses == poses).all()
+    assert world.steps == steps
+    world.resume(kept)
+    assert world.steps == 0
+
+
+def test_a_force_too_large_for_numbers_is_told_and_leaves_the_world_as_it_was():
+    world = world_of(floor(), Body(BOX, at(z=0.6), name="box"))
+    world.push("box", force=[0.0, 0.0, -1e300])
+    poses = [world.poses]
+
+    def steps():
+        for _ in range(5):
+            world.step()
+            poses.append(world.poses)
+
+    with pytest.raises(InputError, match="not finite"):
+        steps()
+    assert (world.poses == poses[-1]).all()
+    assert world.steps == len(poses) - 1
+    world.push("box")
+    world["box"].set_state(velocity=[0.0, 0.0, 0.0])
+    world.run(steps=5)
+    assert meeting_pairs(world) == []
 
 
 def test_allowed_pairs_may_overlap_and_are_not_compared():

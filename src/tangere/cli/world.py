@@ -23,6 +23,7 @@ _FILES = (".toml", ".json", ".urdf", ".npz")
 @click.option("--seconds", type=float, help="How long instead [s].")
 @click.option("--dt", type=float, help="Length of a step [s]; default: what the scene says.")
 @click.option("--meshes", type=click.Path(path_type=Path), help="Folder of the meshes that a file names.")
+@click.option("--allow-overlaps", is_flag=True, help="Do not compare bodies that overlap at the start.")
 @click.option("--record", type=click.Path(path_type=Path), help="Write every frame there (.npz), to be replayed.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the run as .glb, .usd, .pvd, .mp4, .gif, …")
 @click.option("--png", type=click.Path(path_type=Path), help="Write a strip of pictures.")
@@ -37,6 +38,7 @@ def world(
     seconds: float | None,
     dt: float | None,
     meshes: Path | None,
+    allow_overlaps: bool,
     record: Path | None,
     out: Path | None,
     png: Path | None,
@@ -71,7 +73,7 @@ def world(
         raise InputError("--steps and --seconds: one of them is enough")
     if Path(scene).suffix.lower() == ".npz":
         given = {"--steps": steps, "--seconds": seconds, "--dt": dt, "--meshes": meshes, "--record": record}
-        given |= {"--plot": plot, "--json": as_json or None}
+        given |= {"--plot": plot, "--json": as_json or None, "--allow-overlaps": allow_overlaps or None}
         unused = next((option for option, value in given.items() if value is not None), None)
         if unused is not None:
             raise InputError(f"{unused}: a recorded run is replayed as it is")
@@ -83,7 +85,9 @@ def world(
         raise InputError("--view with --record, --out, --png or --plot: say how long, --steps or --seconds")
     if look and as_json:
         raise InputError("--view and --json: somebody looks, or a program reads")
-    made, told = _world(scene, meshes, {} if dt is None else {"dt": dt}, threads, device)
+    options: dict[str, Any] = {} if dt is None else {"dt": dt}
+    options |= {"allowed": "overlapping"} if allow_overlaps else {}
+    made, told = _world(scene, meshes, options, threads, device)
     count = _count(made, steps, seconds, told, look, scene)
     _run(made, scene, count, record, out, png, plot, as_json, look, width)
 

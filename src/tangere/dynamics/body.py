@@ -15,7 +15,17 @@ import numpy as np
 
 from tangere.dynamics.ground.analytic_body import check_one, mass_of, surface_of
 from tangere.motion import as_poses
-from tangere.runtime import Arrays, InputError, check_kind, described, not_negative, positive, to_numpy, view_room
+from tangere.runtime import (
+    Arrays,
+    InputError,
+    check_kind,
+    described,
+    not_negative,
+    positive,
+    to_numpy,
+    view_room,
+    whole,
+)
 from tangere.shape.analytic import Analytic, ConvexMesh
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import MassProperties, Mesh
@@ -48,7 +58,7 @@ class Body:
         friction: coefficient of Coulomb friction; None means the world's. Two bodies have the geometric mean.
         restitution: of impacts, 0 to 1; None means the world's. Two bodies have the larger one.
         material: what it is made of, for the `materials` of a world.
-        group: bodies of one group are not compared with each other; None is no group.
+        group: a whole number; bodies of one group are not compared with each other; None is no group.
         name: what to call it; None means the name of the mesh.
 
     Example:
@@ -94,6 +104,12 @@ class Body:
             not_negative(self.friction, f"{self._whose}: friction")
         if self.restitution is not None:
             check_restitution(self.restitution, f"{self._whose}: restitution")
+        if not isinstance(self.driven, bool | np.bool_):
+            raise InputError(f"{self._whose}: driven is True or False, not {described(self.driven)}")
+        if self.group is not None:
+            self._put("group", whole(self.group, f"{self._whose}: group"))
+        if self.material is not None and not isinstance(self.material, str):
+            raise InputError(f"{self._whose}: material is a name, not {described(self.material)}")
         self._put("held", self._held_axes(self.fixed))
         if self.driven and not self.held.all():
             self._put("held", np.ones(6, bool))
@@ -194,8 +210,8 @@ class Body:
         scale = np.abs(array).max()
         if not np.allclose(array, array.T, atol=1e-9 * scale):
             raise InputError(f"{self._whose}: inertia must be symmetric")
-        moments = np.linalg.eigvalsh(array)
-        if moments[0] <= 0.0 or moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-6):
+        if not possible_moments(array):
+            moments = np.linalg.eigvalsh(array)
             told = ", ".join(f"{moment:.4g}" for moment in moments)
             raise InputError(f"{self._whose}: no body has the moments of inertia {told} kg m^2")
         return 0.5 * (array + array.T)
@@ -217,6 +233,12 @@ class Body:
         if matrix.shape != (4, 4):
             raise InputError(f"{self._whose}: pose must have shape (4, 4), not {matrix.shape}")
         return matrix
+
+
+def possible_moments(inertia: np.ndarray) -> bool:
+    """Whether a body can have an inertia, (3, 3): all moments are positive, and none is above the sum of the others."""
+    moments = np.linalg.eigvalsh(inertia)
+    return bool(moments[0] > 0.0 and moments[2] <= (moments[0] + moments[1]) * (1.0 + 1e-6))
 
 
 def check_restitution(value: Any, name: str) -> float:

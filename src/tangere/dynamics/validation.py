@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,12 @@ from tangere.runtime import InputError, described
 
 #: The security distance chosen, as part of the median size of the bodies that move.
 SECURITY_PART = 2e-4
+#: In the place of `allowed` pairs: all that overlap at the start.
+OVERLAPPING = "overlapping"
+#: Pairs that an error names.
+NAMED = 5
+#: Arrays of a checkpoint whose shapes the bodies and joints give.
+_OF_BODIES = ("position", "rotation", "velocity", "load", "joint/coordinate")
 #: Sweeps of the solver for all bodies together, and the range of those chosen.
 SWEEPS, SWEEPS_RANGE = 6000, (150, 2000)
 
@@ -45,13 +51,46 @@ def chosen_sweeps(bodies: Sequence[Body]) -> int:
 
 
 def checked_pairs(allowed: Any, bodies: Sequence[Body]) -> np.ndarray:
-    """(k, 2) numbers of pairs that are told by number or name."""
+    """(k, 2) numbers of pairs that are told by number or name, or all that overlap where bodies start."""
+    if isinstance(allowed, str) and allowed == OVERLAPPING:
+        poses = np.array([body.pose for body in bodies])
+        return np.array(overlapping_pairs(bodies, poses, _near_pairs(bodies)), np.int64).reshape(-1, 2)
+    if isinstance(allowed, str) or not isinstance(allowed, Iterable):
+        told = f"allowed is a list of pairs of bodies, by number or name, or {OVERLAPPING!r}"
+        raise InputError(f"{told}, not {described(allowed)}")
     pairs = []
     for at, pair in enumerate(allowed):
         if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise InputError(f"allowed[{at}] is a pair of bodies, by number or name, not {described(pair)}")
         pairs.append([body_number(tuple(bodies), one) for one in pair])
     return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _near_pairs(bodies: Sequence[Body]) -> np.ndarray:
+    """(k, 2) pairs, of which one is not fixed and none is ground, whose boxes overlap where they start."""
+    boxes = np.array([body.mesh.at(body.pose).bounds for body in bodies])
+    fixed, ground = np.array([[body.fixed, body.ground is not None] for body in bodies]).T
+    a, b = np.triu_indices(len(bodies), 1)
+    apart = (boxes[a, 0] > boxes[b, 1]).any(axis=1) | (boxes[b, 0] > boxes[a, 1]).any(axis=1)
+    return np.stack([a, b], axis=1)[~(apart | (fixed[a] & fixed[b]) | ground[a] | ground[b])]
+
+
+def checked_checkpoint(kept: Any, mine: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of a checkpoint that fit a world whose own ones are known; raises on any other."""
+    if not isinstance(kept, Mapping):
+        raise InputError(f"resume: a checkpoint is a dictionary of arrays, not {described(kept)}")
+    missing = next((name for name in mine if name not in kept), None)
+    if missing is not None:
+        raise InputError(f"resume: the checkpoint has no {missing!r}")
+    arrays = {name: np.asarray(kept[name]) for name in kept}
+    for name, own in mine.items():
+        given = arrays[name]
+        same_shape = given.shape == own.shape if name in _OF_BODIES else given.ndim == own.ndim
+        if not same_shape:
+            raise InputError(f"resume: {name!r} has the shape {given.shape}, not {own.shape}")
+        if given.dtype.kind not in ("biuf" + own.dtype.kind) or (name in _OF_BODIES and not np.isfinite(given).all()):
+            raise InputError(f"resume: {name!r} holds what is not a finite number")
+    return arrays
 
 
 def overlapping_pairs(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarray) -> tuple[tuple[int, int], ...]:
@@ -65,14 +104,20 @@ def overlapping_pairs(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarr
 
 
 def refuse_overlaps(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarray, when: str) -> None:
-    """Raise if two bodies of a pair meet, by the exact test."""
-    for a, b in pairs.tolist():
-        first, second = (bodies[k].mesh.moving(Rest(poses[k])) for k in (a, b))
-        if intersects(first, second, device="cpu"):
-            raise InputError(
-                f"bodies {a} ({bodies[a].name!r}) and {b} ({bodies[b].name!r}) overlap {when}; move them apart, or list"
-                f" the pair in allowed= if they are not to be compared"
-            )
+    """Raise if two bodies of a pair meet, by the exact test; all that do are counted, and some named."""
+    found = overlapping_pairs(bodies, poses, pairs)
+    if not found:
+        return
+    (a, b), others = found[0], found[1:]
+    told = f"bodies {a} ({bodies[a].name!r}) and {b} ({bodies[b].name!r}) overlap {when}"
+    if others:
+        named = ", ".join(f"{bodies[i].name!r} and {bodies[j].name!r}" for i, j in others[: NAMED - 1])
+        more = len(others) - (NAMED - 1)
+        told += f", and so do {named}" + (f", and {more} more pairs" if more > 0 else "")
+    raise InputError(
+        f"{told}; move them apart, or list {'the pairs' if others else 'the pair'} in allowed= if they are not to be"
+        f' compared, or say allowed="overlapping"'
+    )
 
 
 def refuse_sunken(bodies: Sequence[Body], sunken: np.ndarray, when: str) -> None:

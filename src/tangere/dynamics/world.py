@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import warp as wp
@@ -32,7 +32,14 @@ from tangere.dynamics.stepping.events import WorldImpacts
 from tangere.dynamics.stepping.made import PHASES, make_step, steps_in
 from tangere.dynamics.stepping.report import WorldTruncation
 from tangere.dynamics.stepping.step import WorldOptions, WorldStep
-from tangere.dynamics.validation import checked_bodies, checked_pairs, chosen_separation, chosen_sweeps
+from tangere.dynamics.validation import (
+    checked_bodies,
+    checked_checkpoint,
+    checked_pairs,
+    chosen_separation,
+    chosen_sweeps,
+    overlapping_pairs,
+)
 from tangere.dynamics.world_body import WorldBody, body_number
 from tangere.dynamics.world_copies import WorldCopies
 from tangere.query.contacts import Contacts
@@ -73,7 +80,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             that move. No motion takes more than 0.6 of that away, or a tenth where more is asked for. What fits more
             tightly, or was put nearer, keeps moving: it keeps most of the distance it has.
         allowed: pairs of bodies, by number or name, that may overlap: they are not compared, and neither are those of
-            a joint or of a group.
+            a joint or of a group. "overlapping" means all pairs that overlap at the start, as links of robots do.
         order: 2 for Newton's law; 1 for a world without inertia, where velocities are what forces do in one second.
         sweeps: of the solver in each step, at most; None means 6000 for all bodies that move together, but 150 to 2000:
             few bodies are solved to the end, of many none waits for all.
@@ -102,7 +109,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         restitution: float = 0.0,
         materials: Materials | None = None,
         separation: float | None = None,
-        allowed: Sequence[tuple[int | str, int | str]] = (),
+        allowed: Sequence[tuple[int | str, int | str]] | Literal["overlapping"] = (),
         order: int = 2,
         sweeps: int | None = None,
         second_order: bool = True,
@@ -437,15 +444,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
     def resume(self, kept: dict[str, np.ndarray]) -> None:
         """Go on from the checkpoint of a world of the same bodies, joints and options."""
         with self._step.lock:
-            mine = checkpoint_of(self._step)
-            missing = next((name for name in mine if name not in kept), None)
-            if missing is not None:
-                raise InputError(f"resume: the checkpoint has no {missing!r}")
-            fixed = ("position", "rotation", "velocity", "load", "joint/coordinate")
-            other = next((name for name in fixed if kept[name].shape != mine[name].shape), None)
-            if other is not None:
-                raise InputError(f"resume: {other!r} has the shape {kept[other].shape}, not {mine[other].shape}")
-            resume_from(self._step, kept)
+            resume_from(self._step, checked_checkpoint(kept, checkpoint_of(self._step)))
 
     def told_options(self) -> dict[str, Any]:
         """Arguments of `World` that make another one like it, but for `dt`, `gravity`, `device` and `threads`."""
@@ -550,11 +549,17 @@ def read_scene_file(file: Path, meshes: Path | None) -> SceneFile:
 def world_of(read: SceneFile, where: str, **options: Any) -> World:
     """The world that a file describes; options come before what it says."""
     given = {key: value for key, value in {**read.options, **options}.items() if key != "bodies"}
-    world = World(read.options["bodies"], **given)
+    bodies = read.options["bodies"]
+    if read.neighbours:
+        given["allowed"] = [
+            *overlapping_pairs(bodies, np.array([body.pose for body in bodies]), np.array(read.neighbours)),
+            *checked_pairs(given.get("allowed", ()), bodies).tolist(),
+        ]
+    world = World(bodies, **given)
     if read.joints:
         from tangere.dynamics.files.description import add_joint
 
         for number, joint in enumerate(read.joints):
             add_joint(world, joint, f"{where}: joint[{number}]")
-    world.steps_told = read.steps
+    world.steps_told = read.steps if read.seconds is None else max(1, round(read.seconds / world.dt))
     return world

@@ -53,8 +53,10 @@ class SceneFile:
     """What a file says of a world: arguments of `World`, its joints, and how long it is to run."""
 
     options: dict[str, Any]
-    steps: int | None
+    steps: int | None = None
     joints: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float | None = None  #: in the place of steps, whatever their length
+    neighbours: list[tuple[int, int]] = field(default_factory=list)  #: not compared if they overlap at the start
 
 
 # -- read --------------------------------------------------------------------------------------------------------------
@@ -76,14 +78,15 @@ def read_description(told: Any, shape_of: Callable[[dict[str, Any], str], BodySh
     options = {key: told[key] for key in WORLD_KEYS if key in told}
     options["bodies"] = [_body(entry, k, shape_of, where) for k, entry in enumerate(entries)]
     options["materials"] = _materials(_tables(told, "material", where), where)
-    dt = positive(told.get("dt", 0.01), f"{where}: dt")
+    positive(told.get("dt", 0.01), f"{where}: dt")
     joints = _tables(told, "joint", where)
     for k, joint in enumerate(joints):
         check_keys(joint, (*JOINT_KEYS, *FRAME_KEYS), f"{where}: joint[{k}]")
         for key in ("kind", "a"):
             if key not in joint:
                 raise InputError(f"{where}: joint[{k}] says no {key}")
-    return SceneFile(options, _steps(told, dt, where), joints)
+    steps, seconds = _length(told, where)
+    return SceneFile(options, steps, joints, seconds)
 
 
 def add_joint(world: World, told: dict[str, Any], where: str) -> None:
@@ -120,15 +123,16 @@ def _tables(told: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
     return found
 
 
-def _steps(told: dict[str, Any], dt: float, where: str) -> int | None:
+def _length(told: dict[str, Any], where: str) -> tuple[int | None, float | None]:
+    """How many steps, or how many seconds, a run is told to take."""
     if "seconds" in told and "steps" in told:
         raise InputError(f"{where}: says seconds and steps; one of them is enough")
     if "steps" in told:
         steps = told["steps"]
         if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
             raise InputError(f"{where}: steps must be a whole number of at least 1, not {described(steps)}")
-        return steps
-    return max(1, round(positive(told["seconds"], f"{where}: seconds") / dt)) if "seconds" in told else None
+        return steps, None
+    return None, positive(told["seconds"], f"{where}: seconds") if "seconds" in told else None
 
 
 def _body(told: dict[str, Any], k: int, shape_of: Callable[[dict[str, Any], str], BodyShape], where: str) -> Body:

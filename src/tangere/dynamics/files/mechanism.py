@@ -6,9 +6,10 @@
 | prismatic | slider, with its limits |
 | fixed | weld |
 
-The first link is fixed to the world. A link weighs what its `inertial` says, or is of the density of water. Joints
-stand at 0, or as near to it as their limits allow; a coordinate is counted from there. Neighbours are not compared. A
-joint that mimics another is free here, which is warned of.
+The first link is fixed to the world. A link weighs what its `inertial` says, or is of the density of water; where the
+moments of inertia told are such as no body has, they are those of its shape at its mass, which is warned of. Joints
+stand at 0, or as near to it as their limits allow; a coordinate is counted from there. Neighbours are not compared, nor
+are links fixed to them that overlap at the start. A joint that mimics another is free here, which is warned of.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.dynamics.body import Body
+from tangere.dynamics.body import Body, possible_moments
 from tangere.dynamics.files.description import SceneFile
 from tangere.runtime import UnsupportedError
 from tangere.shape.robot import Joint, Robot
@@ -39,7 +40,7 @@ def read_mechanism(path: Path, meshes: Path | None) -> SceneFile:
     }
     chain = robot.chain(start, start)
     poses = [chain.link(k).pose(0.0) for k in range(len(robot.links))]
-    bodies, number = [], {}
+    bodies, number, strange = [], {}, []
     for k, mesh in enumerate(robot.shapes):
         if mesh is None:
             continue
@@ -49,9 +50,16 @@ def read_mechanism(path: Path, meshes: Path | None) -> SceneFile:
         if told is not None and told.mass > 0.0:
             weight = {"mass": told.mass, "centre": told.centre, "inertia": told.inertia}
         fixed = _stands(robot, k)
+        if weight and not fixed and not possible_moments(weight["inertia"]):
+            strange.append(robot.links[k])
+            del weight["inertia"]
         bodies.append(Body(mesh, poses[k], fixed=fixed, name=robot.links[k], **({} if fixed else weight)))
+    if strange:
+        links = ", ".join(map(repr, strange))
+        message = f"Robot {robot.name!r}: no body has the moments of inertia of {links}; taken from the shape and mass"
+        warnings.warn(message, UserWarning, stacklevel=2)
     joints = [told for k in number if (told := _joint(robot, k, number, poses, start)) is not None]
-    return SceneFile({"bodies": bodies}, None, joints)
+    return SceneFile({"bodies": bodies}, None, joints, neighbours=_neighbours(robot, number))
 
 
 def _start(joint: Joint) -> float:
@@ -61,6 +69,27 @@ def _start(joint: Joint) -> float:
 def _stands(robot: Robot, link: int) -> bool:
     """Whether nothing moves between a link and the world."""
     return robot.parents[link] < 0 or (robot.joints[link].kind == "fixed" and _stands(robot, robot.parents[link]))
+
+
+def _root(robot: Robot, link: int) -> int:
+    """The first of the links that are fixed to each other, and so move as one."""
+    while robot.parents[link] >= 0 and robot.joints[link].kind == "fixed":
+        link = robot.parents[link]
+    return link
+
+
+def _neighbours(robot: Robot, number: dict[int, int]) -> list[tuple[int, int]]:
+    """Pairs of bodies that move as one, or that a single joint moves against each other."""
+    links = list(number)
+    roots = {link: _root(robot, link) for link in links}
+    above = {root: _root(robot, robot.parents[root]) if robot.parents[root] >= 0 else -1 for root in roots.values()}
+    found = []
+    for at, link in enumerate(links):
+        for other in links[at + 1 :]:
+            a, b = roots[link], roots[other]
+            if a == b or above[a] == b or above[b] == a:
+                found.append((number[link], number[other]))
+    return found
 
 
 def _above(robot: Robot, link: int) -> tuple[int, int]:

@@ -58,15 +58,9 @@ def read_rigid_ipc(path: Path, meshes: Path | None) -> SceneFile:
     if isinstance(barrier, dict) and "minimum_separation_distance" in barrier:
         separation = _number(barrier, "minimum_separation_distance", 0.0, path)
         options["separation"] = separation if separation > 0.0 else None
-    return SceneFile(options, _steps(data, dt, path))
-
-
-def _steps(data: dict[str, Any], dt: float, path: Path) -> int | None:
     if "max_iterations" in data:
-        return int(_number(data, "max_iterations", 0.0, path))
-    if "max_time" in data:
-        return max(1, round(_number(data, "max_time", 0.0, path) / dt))
-    return None
+        return SceneFile(options, int(_number(data, "max_iterations", 0.0, path)))
+    return SceneFile(options, seconds=_number(data, "max_time", 0.0, path) if "max_time" in data else None)
 
 
 def _mesh_folder(path: Path) -> Path:

@@ -234,7 +234,10 @@ class Solver(NonCopyable):
                 bad = np.argwhere(~np.isfinite(values) & ~((name in ("lower", "upper")) & np.isinf(values)))
                 if len(bad):
                     raise InputError(f"{what}.{name}[{bad[0][0]}] is not finite")
-        raise InputError("an inverse mass or inertia is negative, or a lower bound is above the upper one")
+        raise InputError(
+            "an inverse mass or inertia is negative, a lower bound is above the upper one, or forces or speeds are so"
+            " large that their products are not finite"
+        )
 
 
 def _arrays(rows: Any) -> list[wp.array]:
