@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
     from tangere.query.clearance import LeastClearance, least_clearance
     from tangere.query.contacts import Contacts, Kind, Status
+    from tangere.query.depth import Depth, depth, overlap_volume
     from tangere.query.distance import Distance, distance
     from tangere.query.first_contact import (
         DeformingOptions,
@@ -53,6 +54,7 @@ __all__ = [
     "ConvexMesh",
     "Cylinder",
     "DeformingOptions",
+    "Depth",
     "Detector",
     "Distance",
     "DistanceField",
@@ -87,6 +89,7 @@ __all__ = [
     "check_path",
     "compat",
     "crowd",
+    "depth",
     "distance",
     "dynamics",
     "first_contact",
@@ -97,6 +100,7 @@ __all__ = [
     "least_clearance",
     "manifold",
     "needle",
+    "overlap_volume",
     "picture",
     "proximity",
     "query",
@@ -114,6 +118,7 @@ _HOMES = {
     "motion": "Chain Linear Path Rest Screw Twist",
     "query.clearance": "LeastClearance least_clearance",
     "query.contacts": "Contacts Kind Status",
+    "query.depth": "Depth depth overlap_volume",
     "query.distance": "Distance distance",
     "query.first_contact": (
         "DeformingOptions FirstContact FirstContacts PreparedFirstContact RigidOptions SceneOptions "

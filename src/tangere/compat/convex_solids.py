@@ -23,7 +23,7 @@ _PRECISION = 1e-8  #: of the depth, relative to the solids
 
 
 @dataclass(frozen=True)
-class Depth:
+class ConvexDepth:
     """How far b has to go along `normal` until it only touches a."""
 
     depth: float
@@ -54,7 +54,7 @@ def one_inside(a: CollisionObject, b: CollisionObject) -> tuple[bool, tuple[np.n
     return None
 
 
-def overlap_depth(a: CollisionObject, b: CollisionObject) -> Depth:
+def overlap_depth(a: CollisionObject, b: CollisionObject) -> ConvexDepth:
     """The depth of two solids that overlap."""
     from scipy.spatial import ConvexHull, QhullError
 
@@ -65,7 +65,7 @@ def overlap_depth(a: CollisionObject, b: CollisionObject) -> Depth:
     of_b = corners_b[np.argmin(directions @ corners_b.T, axis=1)]
     reach = np.einsum("ij,ij->i", directions, of_a - of_b)
     best = int(np.argmin(reach))
-    found = Depth(max(float(reach[best]), 0.0), directions[best], of_a[best], of_b[best])
+    found = ConvexDepth(max(float(reach[best]), 0.0), directions[best], of_a[best], of_b[best])
     try:
         hull = ConvexHull(of_a - of_b, incremental=True)
         for _ in range(_ROUNDS):
@@ -76,7 +76,7 @@ def overlap_depth(a: CollisionObject, b: CollisionObject) -> Depth:
             reach = np.einsum("ij,ij->i", normals, far_a - far_b)
             best = int(np.argmin(reach))
             if reach[best] <= found.depth:
-                found = Depth(max(float(reach[best]), 0.0), normals[best].copy(), far_a[best], far_b[best])
+                found = ConvexDepth(max(float(reach[best]), 0.0), normals[best].copy(), far_a[best], far_b[best])
             if found.depth - least <= _PRECISION * scale:
                 break
             new = reach + hull.equations[facets, 3] > 0.1 * _PRECISION * scale
@@ -94,7 +94,7 @@ def _some_normals(solid: CollisionObject) -> np.ndarray:
     return solid.planes[:: -(-len(solid.planes) // _FACES), :3] @ solid.pose[:3, :3].T
 
 
-def _with_points(found: Depth, hull: Any, of_a: np.ndarray, of_b: np.ndarray) -> Depth:
+def _with_points(found: ConvexDepth, hull: Any, of_a: np.ndarray, of_b: np.ndarray) -> ConvexDepth:
     """The same with the points of both solids that meet the origin's projection on the nearest facet."""
     facets = np.flatnonzero(hull.equations[:, :3] @ found.normal > 1.0 - _SAME_PLANE)
     corners = hull.simplices[facets]

@@ -19,6 +19,7 @@ KIND_COLOURS: dict[Kind, tuple[float, float, float]] = {
     Kind.VERTEX_EDGE: (0.98, 0.52, 0.00),
     Kind.VERTEX_VERTEX: (0.95, 0.80, 0.05),
     Kind.OVERLAP: (0.08, 0.08, 0.10),
+    Kind.INSIDE: (0.05, 0.35, 0.75),
 }
 _SIDES = 10
 

@@ -1,7 +1,7 @@
 """Two triangles at one instant: how far apart, and do they meet."""
 
 from tangere.geometry.triangles.distance import nearest_of_triangles
-from tangere.geometry.triangles.exact_intersection import side_of, triangles_meet_or_not
+from tangere.geometry.triangles.exact_intersection import UNKNOWN, side_of, triangles_meet_or_not, turn_of
 from tangere.geometry.triangles.gap import (
     ClosestFeatures,
     Triangle,
@@ -27,6 +27,7 @@ from tangere.geometry.triangles.intersection import (
 __all__ = [
     "APART",
     "MEET",
+    "UNKNOWN",
     "UNSURE",
     "ClosestFeatures",
     "Triangle",
@@ -45,4 +46,5 @@ __all__ = [
     "triangle_edge",
     "triangles_meet",
     "triangles_meet_or_not",
+    "turn_of",
 ]

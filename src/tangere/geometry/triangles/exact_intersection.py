@@ -27,7 +27,7 @@ Terms = wp.types.vector(length=_ROOM, dtype=wp.float64)
 Turns = wp.types.vector(length=10, dtype=wp.int32)
 _MOST = wp.constant(_ROOM)
 #: A sign that is not known.
-_UNKNOWN = wp.constant(2)
+UNKNOWN = wp.constant(2)
 
 #: Factors beyond these may overflow, or lose digits to underflow, in a product of three and its error terms.
 _LARGE = wp.constant(wp.float64(1.0e75))
@@ -75,7 +75,7 @@ def triangles_meet_exactly(a: wp.mat33d, b: wp.mat33d) -> int:
             corners = a
             point = corner(b, k % 3)
         sign = side_of(corner(corners, 0), corner(corners, 1), corner(corners, 2), point)
-        if sign == _UNKNOWN:
+        if sign == UNKNOWN:
             return UNSURE
         if k < 3:
             sides_a[k] = sign
@@ -112,7 +112,7 @@ def edge_through_plane(p: wp.vec3d, q: wp.vec3d, face: wp.mat33d) -> int:
     k = int(0)
     while k < 3:
         sign = side_of(p, q, corner(face, k), corner(face, (k + 1) % 3))
-        if sign == _UNKNOWN:
+        if sign == UNKNOWN:
             return UNSURE
         seen[k] = sign
         k += 1
@@ -139,7 +139,7 @@ def edge_in_plane(p: wp.vec3d, q: wp.vec3d, face: wp.mat33d, axis: int) -> int:
             u = p
             v = q
         turns[k] = turn_of(u, v, w, axis)
-        if turns[k] == _UNKNOWN:
+        if turns[k] == UNKNOWN:
             return UNSURE
         k += 1
     out = -turns[0]
@@ -157,7 +157,7 @@ def edge_in_plane(p: wp.vec3d, q: wp.vec3d, face: wp.mat33d, axis: int) -> int:
 
 @wp.func
 def side_of(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d) -> int:
-    """On which side of the plane abc d is: -1, 0 or 1; `_UNKNOWN` if numbers are out of range."""
+    """On which side of the plane abc d is: -1, 0 or 1; `UNKNOWN` if numbers are out of range."""
     sign = side(a, b, c, d)
     if sign != 0:
         return sign
@@ -178,7 +178,7 @@ def side_of(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d) -> int:
 
 @wp.func
 def turn_of(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, axis: int) -> int:
-    """Which way abc turns, seen along a coordinate axis: -1, 0 or 1; `_UNKNOWN` if numbers are out of range."""
+    """Which way abc turns, seen along a coordinate axis: -1, 0 or 1; `UNKNOWN` if numbers are out of range."""
     x = (axis + 1) % 3
     y = (axis + 2) % 3
     one = (a[x] - c[x]) * (b[y] - c[y])
@@ -199,7 +199,7 @@ def turn_of(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, axis: int) -> int:
 
 @wp.func
 def determinant_sign(whole: wp.mat33d, rest: wp.mat33d) -> int:
-    """The sign of the determinant of whole + rest; `_UNKNOWN` if numbers are out of range.
+    """The sign of the determinant of whole + rest; `UNKNOWN` if numbers are out of range.
 
     The sum grows term by term: its doubles rise and do not overlap, those that become zero are left out.
     """
@@ -225,7 +225,7 @@ def determinant_sign(whole: wp.mat33d, rest: wp.mat33d) -> int:
             largest = wp.max(wp.max(wp.abs(p), wp.abs(q)), wp.abs(r))
             smallest = wp.min(wp.min(wp.abs(p), wp.abs(q)), wp.abs(r))
             if not (largest < _LARGE and smallest > _SMALL and count + 4 <= _MOST):
-                return _UNKNOWN
+                return UNKNOWN
             pq = multiplied(p, q)
             low = multiplied(pq[1], r)
             high = multiplied(pq[0], r)

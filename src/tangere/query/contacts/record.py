@@ -34,6 +34,7 @@ class Kind(IntEnum):
     VERTEX_EDGE = 3
     VERTEX_VERTEX = 4
     OVERLAP = 5  #: an edge pierces a face at time 0
+    INSIDE = 6  #: one solid, or a piece of it, is wholly inside the other; the vertex is one of it (`solid=True`)
 
     def __str__(self) -> str:
         return self.name.lower().replace("_", "-")

@@ -17,7 +17,7 @@ from tangere.query.dispatch import BODIES, kind_of
 from tangere.query.first_contact.engines import answer
 from tangere.query.first_contact.options import DeformingOptions, Mode, RigidOptions, SceneOptions, Start
 from tangere.query.first_contact.result import Candidates, FirstContact, FirstContacts
-from tangere.runtime import Arrays, InputError
+from tangere.runtime import Arrays, InputError, using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
@@ -32,6 +32,7 @@ def first_contact(
     skin: float | None = None,
     separation: float = 0.0,
     tolerance: float | None = None,
+    solid: bool = False,
     options: DeformingOptions | RigidOptions | SceneOptions | None = None,
     device: str | wp.Device | None = None,
     threads: int | None = None,
@@ -55,6 +56,8 @@ def first_contact(
         separation: distance that already counts as contact [m].
         tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
             size of the query.
+        solid: bodies are solid: one that begins inside another is START, with a contact of kind INSIDE; later none can
+            get in without touching. Closed meshes whose triangles agree, at rest or moving; others are refused.
         options: of one engine: `DeformingOptions(broad_phase=)` of meshes in Linear motion, `RigidOptions(contacts=,
             recession=)` of meshes in rigid motion, `SceneOptions(broad_phase=)` of a list.
         device: where to compute; None means where the motion's data is, else CUDA if present.
@@ -79,7 +82,7 @@ def first_contact(
     """
     of_list = {}
     if kind_of(a) == BODIES and b is None:
-        of_list = {"allowed": allowed}
+        of_list, a = {"allowed": allowed}, list(a)
     elif allowed is not None:
         raise InputError("allowed says which bodies of a list may touch: first_contact([a, b, c], allowed=[(0, 1)])")
     warn_of_doubted_units(a, b)
@@ -91,6 +94,8 @@ def first_contact(
         tolerance = taken.tolerance(tolerance, a.shape.extent if isinstance(a, Moving) else a.extent)
     elif skin is not None:
         raise InputError("skin goes with start='leaving'")
+    if solid:
+        _check_solids(a, b)
     found = answer(
         "first_contact",
         a,
@@ -104,7 +109,26 @@ def first_contact(
         threads=threads,
         **of_list,
     )
+    if solid:
+        from tangere.query.containment.api import starting_inside
+
+        with using_threads(threads):
+            found = starting_inside(found, a, b, device=device, allowed=allowed)
     return found if taken is None else replace(found, skin=taken)
+
+
+def _check_solids(a: Any, b: Any) -> None:
+    """Raise unless all the bodies have an inside."""
+    from tangere.query.containment.api import check_solid
+
+    if kind_of(a) == BODIES and b is None:
+        for number, body in enumerate(a):
+            check_solid(body, f"body {number}")
+        return
+    if b is None:
+        raise InputError("solid=True is about one body inside another: give b, or a list of bodies")
+    check_solid(a, "a")
+    check_solid(b, "b")
 
 
 def all_contacts(

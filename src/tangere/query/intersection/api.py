@@ -1,7 +1,7 @@
 """Which triangles of two rigid meshes meet, at one instant, or does one mesh pass through itself?
 
 Exact:  for the positions as rounded to double precision in the world (`traversal`, `self_intersection`). Closed sets:
-        touching counts. One mesh wholly inside another does not meet it.
+        touching counts. One mesh wholly inside another does not meet it, unless they are said to be solid.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import numpy as np
 import warp as wp
 
 from tangere.query.dispatch import refuse_unsupported
+from tangere.query.intersection.posed import as_posed
 from tangere.query.intersection.self_intersection import intersects_itself
 from tangere.query.intersection.traversal import meeting_triangles, meshes_meet
-from tangere.runtime import using_threads
+from tangere.runtime import InputError, using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -52,18 +53,47 @@ def intersects(
     b: Mesh | Moving | None = None,
     *,
     time: float = 0.0,
+    solid: bool = False,
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> bool:
     """Whether any triangles of two meshes meet at one instant, or one mesh passes through itself.
 
     Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh?
+
+    Args:
+        solid: one body inside another meets it as well; closed meshes whose triangles agree, others are refused.
+
+    Example:
+        >>> import tangere as tg
+        >>> small, large = tg.generate.box([1, 1, 1]), tg.generate.box([3, 3, 3])
+        >>> tg.intersects(small, large, device="cpu"), tg.intersects(small, large, solid=True, device="cpu")
+        (False, True)
     """
     if not (isinstance(a, Mesh | Moving) and (b is None or isinstance(b, Mesh | Moving))):
         refuse_unsupported("intersects", a, b)
+    if solid:
+        return _solids_meet(a, b, time, device, threads)
     if b is None:
         return intersects_itself(a if isinstance(a, Mesh) else a.at(time), device=device, threads=threads)
     if threads is not None:
         with using_threads(threads):
             return meshes_meet(a, b, time=time, device=device)
     return meshes_meet(a, b, time=time, device=device)
+
+
+def _solids_meet(
+    a: Mesh | Moving, b: Mesh | Moving | None, time: float, device: str | wp.Device | None, threads: int | None
+) -> bool:
+    """Whether surfaces meet, or one body is inside the other."""
+    from tangere.query.containment.api import check_solid, contained  # as an engine: who does not ask does not load it
+
+    if b is None:
+        raise InputError("solid=True is about one body inside another: give b")
+    check_solid(a, "a")
+    check_solid(b, "b")
+    with using_threads(threads):
+        if meshes_meet(a, b, time=time, device=device):
+            return True
+        inside = contained(as_posed(a, time), as_posed(b, time), device)
+        return bool(max(vertex.max() for vertex in inside) >= 0)

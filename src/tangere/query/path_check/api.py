@@ -21,6 +21,7 @@ import warp as wp
 from tangere.motion import Path, Rest
 from tangere.query.clearance.api import check_accuracy
 from tangere.query.contacts.record import Contacts, Status, contact_facts
+from tangere.query.containment.api import check_solid, starting_inside
 from tangere.query.first_contact.options import RigidOptions
 from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
 from tangere.query.first_contact.rigid.bodies import MovingBodies
@@ -99,6 +100,7 @@ def check_path(
     skin: float | None = None,
     separation: float = 0.0,
     tolerance: float | None = None,
+    solid: bool = False,
     instants: int = 4,
     accuracy: float = 0.1,
     cap: float | None = None,
@@ -118,6 +120,8 @@ def check_path(
         separation: distance that already counts as contact [m].
         tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
             larger body's size.
+        solid: bodies are solid: where the part begins a segment inside an obstacle that is START, of kind INSIDE, and
+            the clearance is 0. Closed meshes whose triangles agree; others are refused.
         instants: so many per segment at which the clearance is measured.
         accuracy: `clearance.certain` is at least (1 - accuracy) `clearance.least`, in (0, 1).
         cap: clearance beyond it need not be certified [m]: `certain` is then at least (1 - accuracy) cap; None means
@@ -149,8 +153,12 @@ def check_path(
         raise InputError(f"start must be 'checked' or 'leaving', not {described(start)}")
     elif skin is not None:
         raise InputError("skin goes with start='leaving'")
+    if solid:
+        check_solid(part, "the part")
+        for number, thing in enumerate(things):
+            check_solid(thing, f"obstacle {number}")
     with using_threads(threads), _reported(progress) as report:
-        question = PathQuestion(part, things, path, separation, tolerance, device, report)
+        question = PathQuestion(part, things, path, separation, tolerance, solid, device, report)
         status = np.zeros((len(things), len(path)), np.uint8)
         times, uppers = np.full(status.shape, np.inf), np.full(status.shape, np.inf)
         for number, thing, block in question.blocks(0):
@@ -162,6 +170,9 @@ def check_path(
                 details=False,
                 device=device,
             )
+            if solid:
+                starts = part.moving(Rest(path.pose(path.times[:-1][block])))
+                found = starting_inside(found, starts, thing, device=device)
             status[number, block] = found.status
             times[number, block], uppers[number, block] = found.time, found.time_upper
         segments = PathSegments.of(path, status, times, uppers)
@@ -210,14 +221,17 @@ def _verdict(question: PathQuestion, segments: PathSegments, clearance: Clearanc
     if not len(segments.touching):
         return PathCheck(path, np.inf, np.inf, Status.FREE, Contacts(), *columns)
     first = int(segments.touching[0])
+    moving, obstacle = question.part.moving(path.segments[first]), question.obstacles[segments.obstacle[first]]
     hit = rigid_first_contact(
-        question.part.moving(path.segments[first]),
-        question.obstacles[segments.obstacle[first]],
+        moving,
+        obstacle,
         separation=question.separation,
         tolerance=question.tolerance,
         options=RigidOptions(contacts="all"),
         device=question.device,
     )
+    if question.solid:
+        hit = starting_inside(hit, moving, obstacle, device=question.device)
     time = float(segments.time[first])
     hit.contacts.time[:] = time
     hit.contacts.body_b[:] = segments.obstacle[first]

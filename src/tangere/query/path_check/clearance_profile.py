@@ -74,6 +74,7 @@ class PathQuestion:
     path: Path
     separation: float
     tolerance: float | None
+    solid: bool  #: a part inside an obstacle touches it
     device: str | wp.Device | None
     progress: Callable[[int, int], object] | None
 
@@ -90,7 +91,8 @@ class PathQuestion:
     def distances(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """From below and from above, each (obstacles, len(times)) [m]."""
         poses = self.path.pose(times)
-        found = [distance(self.part.moving(Rest(poses)), obstacle, device=self.device) for obstacle in self.obstacles]
+        part = self.part.moving(Rest(poses))
+        found = [distance(part, each, solid=self.solid, device=self.device) for each in self.obstacles]
         return np.stack([each.lower for each in found]), np.stack([each.upper for each in found])
 
 

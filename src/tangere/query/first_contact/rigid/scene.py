@@ -67,8 +67,8 @@ def scene_first_contact(
         raise InputError(f"bodies must be a list of bodies, not {type(bodies).__name__}")
     device = choose_device(device)
     with using_threads(threads):
-        things = [_body(number, body) for number, body in enumerate(bodies)]
-        dropped = _allowed(allowed, [shape.name for shape, _ in things])
+        things = [rigid_body(number, body) for number, body in enumerate(bodies)]
+        dropped = allowed_pairs(allowed, [shape.name for shape, _ in things])
         if len(things) < 2:
             return FirstContact(np.inf, np.inf, Status.FREE)
         shapes, motions = zip(*things, strict=True)
@@ -155,7 +155,7 @@ def _hit(detail: np.ndarray, status: Status, pair: Sequence[int], shapes: Sequen
     return FirstContact(float(detail["time"][0]), float(detail["time_upper"][0]), status, record)
 
 
-def _body(number: int, body: Mesh | Moving) -> tuple[Mesh, Rigid]:
+def rigid_body(number: int, body: Mesh | Moving) -> tuple[Mesh, Rigid]:
     """Shape and motion of a body."""
     if isinstance(body, Mesh):
         return body, Rest()
@@ -170,7 +170,7 @@ def _body(number: int, body: Mesh | Moving) -> tuple[Mesh, Rigid]:
     return body.shape, body.motion
 
 
-def _allowed(pairs: Arrays | None, names: list[str]) -> np.ndarray:
+def allowed_pairs(pairs: Arrays | None, names: list[str]) -> np.ndarray:
     """The pairs that may touch as numbers of bodies, (k, 2), the smaller one first."""
     if pairs is None:
         return np.zeros((0, 2), np.int64)
