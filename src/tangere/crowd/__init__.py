@@ -4,13 +4,25 @@ from tangere.crowd import scenarios
 from tangere.crowd.agents.step_kernel import Behaviour
 from tangere.crowd.bodies import Body, Cage, box, chain, deformable, rigid
 from tangere.crowd.environment import cell_edges, cell_triangles, wall_edges, wall_quads
+from tangere.crowd.floor import (
+    CountingLine,
+    Door,
+    FloorPlan,
+    FloorRun,
+    FloorSimulation,
+    Stage,
+    grid_density,
+    voronoi_density,
+)
 from tangere.crowd.navigation.planning import Planner
 from tangere.crowd.navigation.street_map import StreetMap
 from tangere.crowd.observation import Observation
 from tangere.crowd.obstacles import Obstacle
 from tangere.crowd.simulation import Simulation
 from tangere.crowd.steering.bubbles import Bubbles
+from tangere.crowd.steering.collision_free_speed import CollisionFreeSpeed
 from tangere.crowd.steering.orca import Orca
+from tangere.crowd.steering.social_force import SocialForce
 from tangere.crowd.trajectories import Recorder, Trajectories, check_format
 
 __all__ = [
@@ -18,12 +30,20 @@ __all__ = [
     "Body",
     "Bubbles",
     "Cage",
+    "CollisionFreeSpeed",
+    "CountingLine",
+    "Door",
+    "FloorPlan",
+    "FloorRun",
+    "FloorSimulation",
     "Observation",
     "Obstacle",
     "Orca",
     "Planner",
     "Recorder",
     "Simulation",
+    "SocialForce",
+    "Stage",
     "StreetMap",
     "Trajectories",
     "box",
@@ -32,8 +52,10 @@ __all__ = [
     "chain",
     "check_format",
     "deformable",
+    "grid_density",
     "rigid",
     "scenarios",
+    "voronoi_density",
     "wall_edges",
     "wall_quads",
 ]

@@ -11,7 +11,7 @@ Known as: agent-based crowd simulation with local avoidance (Pitiot 2015, chapte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 import warp as wp
@@ -26,6 +26,7 @@ from tangere.crowd.agents.population import Population
 from tangere.crowd.agents.relocation import place_points
 from tangere.crowd.agents.step_kernel import Behaviour, StepLaunches, step_launches
 from tangere.crowd.bodies import Body
+from tangere.crowd.floor import FloorPlan, FloorSimulation
 from tangere.crowd.navigation.detours import Detours
 from tangere.crowd.navigation.planning import Planner
 from tangere.crowd.navigation.routes import Goals, WaypointLists
@@ -63,7 +64,8 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
     """Agents in a map.
 
     Args:
-        map: the ground (flat or a surface) or space they are in; it is split and merged as they go.
+        map: the ground (flat or a surface) or space they are in; it is split and merged as they go. With a `FloorPlan`
+            this makes a `FloorSimulation`, whose arguments and methods are others.
         behaviour: how points steer: `Bubbles`, `Orca` or your own.
         adaptive: when cells split and merge; None: never. `levels`: at most so fine; None: as fine as the range allows.
         adapt_every: steps between looks at the density; cells change when many are to, or at every eighth look.
@@ -80,6 +82,26 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
         device: where to compute, and where the map goes; None: where the map is.
         threads: CPU threads; None means all, or TANGERE_THREADS.
     """
+
+    @overload
+    def __new__(
+        cls,
+        map: FloorPlan,
+        *,
+        behaviour: Behaviour | None = None,
+        dt: float = 0.01,
+        no_way: Literal["refuse", "stay"] = "refuse",
+        seed: int = 0,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
+    ) -> FloorSimulation: ...
+
+    @overload
+    def __new__(cls, map: CellMap, **settings: Any) -> Self: ...
+
+    def __new__(cls, map: CellMap | FloorPlan, **settings: Any) -> Any:
+        """Of a map, or a `FloorSimulation` of a floor plan."""
+        return FloorSimulation(map, **settings) if isinstance(map, FloorPlan) else super().__new__(cls)
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from tangere.view.address import DEFAULT_PORT
 from tangere.view.crowd_pictures import plot_measures, top_view
 from tangere.view.crowd_scene import crowd_scene
+from tangere.view.floor_pictures import floor_png, floor_scene, floor_video, floor_view
 from tangere.view.live_pages import CrowdViewer, LiveViewer, ReplayViewer, WorldViewer
 from tangere.view.notebook import html, png
 from tangere.view.pictures import Picture, picture, stacked, strip
@@ -20,6 +21,10 @@ __all__ = [
     "Viewer",
     "WorldViewer",
     "crowd_scene",
+    "floor_png",
+    "floor_scene",
+    "floor_video",
+    "floor_view",
     "html",
     "picture",
     "plot_lines",

@@ -45,7 +45,6 @@ def save_video(
     if suffix not in (".gif", ".mp4"):
         raise InputError(f"{path}: a video is a .gif or a .mp4 file")
     check_out_file(path, "a video", suffix)
-    write = _write_gif if suffix == ".gif" else _write_mp4
     length = _length(scene) if seconds is None else positive(seconds, "seconds")
     count = max(2, math.ceil(_RATE * length)) if frames is None else whole(frames, "frames", least=1)
     if suffix == ".mp4" and (size[0] % 2 or size[1] % 2):
@@ -53,7 +52,13 @@ def save_video(
     times = np.linspace(*scene.time_range, count).tolist()
     images = _images(scene, times, size, samples, device)
     with writing(path), using_threads(threads):
-        write(path, images, size, length / count)
+        write_frames(path, images, size, length / count)
+
+
+def write_frames(path: Path, images: Iterator[Picture], size: tuple[int, int], seconds: float) -> None:
+    """Write pictures of one size, width and height, as a .gif or .mp4 file, each shown for so many seconds."""
+    write = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
+    write(path, images, size, seconds)
 
 
 def _length(scene: Scene) -> float:

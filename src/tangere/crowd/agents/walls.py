@@ -38,6 +38,7 @@ class Walls:
     space: int  # 1: triangles
     own: wp.array[int]  # by cell: how many of its own sides are walls
     reach: wp.float64  # those farther from the box of a cell are left out [m]
+    opaque: int  # 1: nobody sees through them
 
 
 @wp.struct

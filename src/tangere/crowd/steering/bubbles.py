@@ -24,6 +24,7 @@ import warp as wp
 from tangere.cells.maps import MapArrays, RingTable
 from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, ball_may_be_near, is_first_cell_seen, squared_edge_reach
 from tangere.crowd.agents.neighbour_ranges import nearest_wall_of_cell, rounded_up, squared_gap
+from tangere.crowd.agents.wall_crossings import is_hidden
 from tangere.crowd.agents.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError, not_negative, number, positive
 
@@ -243,6 +244,8 @@ def agent_pushes(c: CrowdArrays, p: wp.array[wp.float64], i: int, begin: int, en
                 seen = bool(True)
                 if seeing:
                     seen = -wp.dot(v, w) >= p[_COSINE] * wp.length(v) * d
+                if seen:
+                    seen = not is_hidden(c.neighbourhoods, c.cell[i], x, c.position[other])
                 if seen:
                     if d > _TINY:
                         w = w * (_ONE / d)

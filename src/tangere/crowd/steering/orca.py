@@ -27,6 +27,7 @@ from tangere.crowd.agents.arrays import (
     squared_edge_reach,
 )
 from tangere.crowd.agents.neighbour_ranges import nearest_wall_of_cell, rounded_up, squared_gap
+from tangere.crowd.agents.wall_crossings import is_hidden
 from tangere.crowd.agents.walls import nearest_on_segment
 from tangere.runtime import SOUND, InputError, positive, whole
 
@@ -290,19 +291,20 @@ def steer(
         while j < end:
             d = wp.length_sq(x - c.position[j])
             if d < within and j != i:
-                at = int(count)
-                if count == most:
-                    at = most - 1
-                else:
-                    count += 1
-                while at > 0 and near[wp.max(at - 1, 0)] > d:
-                    near[at] = near[at - 1]
-                    who[at] = who[at - 1]
-                    at -= 1
-                near[at] = d
-                who[at] = j
-                if count == most:
-                    within = near[most - 1]
+                if not is_hidden(c.neighbourhoods, cell, x, c.position[j]):
+                    at = int(count)
+                    if count == most:
+                        at = most - 1
+                    else:
+                        count += 1
+                    while at > 0 and near[wp.max(at - 1, 0)] > d:
+                        near[at] = near[at - 1]
+                        who[at] = who[at - 1]
+                        at -= 1
+                    near[at] = d
+                    who[at] = j
+                    if count == most:
+                        within = near[most - 1]
             j += 1
         if apart <= edges_within:
             for q in range(e.start[run.first], e.start[run.last + 1]):

@@ -1,0 +1,188 @@
+"""People who come while a simulation runs, and queues that serve them one by one.
+
+Question: who enters now, and whose turn is it?
+Method:   one thread after each step. A source has places in its area; whoever is due takes one that is free, or waits
+          outside until there is one, in order. A queue has places, its front first: who comes near the first free one
+          gets it, who has stood at the front for the time of service goes on, and the others move up.
+Sound:    nobody enters where somebody stands; the order of people is that of their cells, so that it depends on no
+          number of threads.
+Known as: inflow with rejection; first come, first served.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from tangere.crowd.agents.arrays import CrowdArrays, MovedAgents
+from tangere.crowd.floor.cell_grid import floor_cell
+from tangere.crowd.floor.floor_step import FloorArrays
+from tangere.crowd.floor.stages import QUEUE, chosen_stage
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+#: Places of a source that are tried in a step, and that it has.
+_TRIES = wp.constant(16)
+SLOTS = 1024
+#: Who is so near to his place in a queue has reached it, and who is so near to the next one joins [m].
+_REACHED, _JOIN = (wp.constant(wp.float64(x)) for x in (0.3, 1.5))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where people come from: their numbers, and when they are due."""
+
+    start: int  #: number of the stage they begin at
+    numbers: np.ndarray
+    due: np.ndarray  #: rising [s]
+    slots: np.ndarray  #: (k, 2) places where they may enter [m]
+
+
+@wp.struct
+class SourceTable:
+    first: wp.array[int]  # by source, into `due` and `number`, and one more
+    next: wp.array[int]  # who is next
+    start: wp.array[int]  # stage
+    slot_first: wp.array[int]  # and one more
+    slot: wp.array[wp.vec2d]
+    due: wp.array[wp.float64]
+    number: wp.array[int]
+    seed: int
+
+
+@wp.struct
+class QueueTable:
+    """By stage: who stands where."""
+
+    stage: wp.array[int]  # by queue
+    service: wp.array[wp.float64]  # by queue [s]
+    count: wp.array[int]  # by queue: people in it
+    member: wp.array[int]  # beside the places of all queues: who has them
+    served: wp.array[wp.float64]  # by queue: since when the first is served; inf: not yet
+
+
+def source_table(sources: list[Source], done: list[int], seed: int, device: wp.Device) -> SourceTable:
+    """The sources for kernels; done: how many of each have come."""
+    table = SourceTable()
+    first = np.cumsum([0, *(len(s.numbers) for s in sources)])
+    whole = {
+        "first": first,
+        "next": first[:-1] + np.array(done, int),
+        "start": [s.start for s in sources],
+        "slot_first": np.cumsum([0, *(len(s.slots) for s in sources)]),
+        "number": np.concatenate([np.empty(0, int), *(s.numbers for s in sources)]),
+    }
+    for name, values in whole.items():
+        setattr(table, name, wp.array(np.array(values, np.int32), dtype=wp.int32, device=device))
+    slots = np.concatenate([np.empty((0, 2)), *(s.slots for s in sources)])
+    table.slot = wp.array(slots, dtype=wp.vec2d, device=device)
+    due = np.concatenate([np.empty(0), *(s.due for s in sources)])
+    table.due = wp.array(due, dtype=wp.float64, device=device)
+    table.seed = seed
+    return table
+
+
+@wp.func
+def _is_free(
+    c: CrowdArrays, out: MovedAgents, x: wp.vec3d, cell: int, radius: wp.float64, before: int, now: int
+) -> bool:
+    """Whether nobody stands within his and this radius of x: of those there before, by cell, and of the new ones."""
+    row = c.neighbourhoods.cell[cell].run
+    for k in range(row, row + c.neighbourhoods.cell[cell].runs):
+        run = c.neighbourhoods.run[k]
+        for j in range(c.start[run.first], c.start[run.last + 1]):
+            if out.cell[j] >= 0:
+                apart = radius + c.radius[out.number[j]]
+                if wp.length_sq(out.position[j] - x) < apart * apart:
+                    return False
+    for j in range(before, now):
+        apart = radius + c.radius[out.number[j]]
+        if wp.length_sq(out.position[j] - x) < apart * apart:
+            return False
+    return True
+
+
+@wp.kernel
+def admit(first: int, c: CrowdArrays, f: FloorArrays, s: SourceTable, out: MovedAgents):
+    """Let people in who are due, after a step and before the sort."""
+    before = f.live[0]
+    now = int(before)
+    time = wp.float64(c.clock[0] + 1) * c.dt
+    for source in range(s.next.shape[0]):
+        waiting = bool(True)
+        while waiting:
+            k = int(s.next[source])
+            waiting = False
+            if k < s.first[source + 1]:
+                if s.due[k] <= time:
+                    number = s.number[k]
+                    state = wp.rand_init(s.seed, number * 7919 + c.clock[0])
+                    begin = s.slot_first[source]
+                    slots = s.slot_first[source + 1] - begin
+                    for _attempt in range(_TRIES):
+                        place = s.slot[begin + wp.min(int(wp.randf(state) * wp.float32(slots)), slots - 1)]
+                        x = wp.vec3d(place[0], place[1], wp.float64(0.0))
+                        cell = floor_cell(f.cells, x)
+                        if not waiting and cell >= 0:
+                            if _is_free(c, out, x, cell, c.radius[number], before, now):
+                                out.position[now] = x
+                                out.velocity[now] = wp.vec3d()
+                                out.number[now] = int(number)
+                                out.cell[now] = cell
+                                now += 1
+                                waiting = True
+                    if waiting:
+                        x = out.position[now - 1]
+                        f.people.entered[number] = time
+                        f.people.chooser[number] = int(s.start[source])
+                        f.people.stage[number] = chosen_stage(
+                            f.stages, f.fields, s.start[source], number, f.people.size[number], x
+                        )
+                        s.next[source] = k + 1
+    f.live[0] = now
+
+
+@wp.func
+def _distance(place: wp.vec2d, x: wp.vec3d) -> wp.float64:
+    dx = place[0] - x[0]
+    dy = place[1] - x[1]
+    return wp.sqrt(dx * dx + dy * dy)
+
+
+@wp.kernel
+def serve(first: int, c: CrowdArrays, f: FloorArrays, q: QueueTable, out: MovedAgents):
+    """Let people join queues, move up, and go on when they have been served."""
+    time = wp.float64(c.clock[0] + 1) * c.dt
+    for i in range(f.live[0]):
+        number = out.number[i]
+        stage = f.people.stage[number]
+        if stage >= 0 and out.cell[i] >= 0:
+            if f.stages.kind[stage] == QUEUE:
+                for k in range(q.stage.shape[0]):
+                    if q.stage[k] == stage:
+                        base = f.place_first[stage]
+                        places = f.place_first[stage + 1] - base
+                        if f.people.rank[number] < 0 and q.count[k] < places:
+                            if _distance(f.place[base + q.count[k]], out.position[i]) < _JOIN:
+                                q.member[base + q.count[k]] = number
+                                f.people.rank[number] = int(q.count[k])
+                                q.count[k] = q.count[k] + 1
+                        if f.people.rank[number] == 0:
+                            if not q.served[k] < wp.float64(wp.inf):
+                                if _distance(f.place[base], out.position[i]) < _REACHED:
+                                    q.served[k] = time
+                            elif time >= q.served[k] + q.service[k]:
+                                f.people.rank[number] = -1
+                                f.people.chooser[number] = int(stage)
+                                f.people.stage[number] = chosen_stage(
+                                    f.stages, f.fields, stage, number, f.people.size[number], out.position[i]
+                                )
+                                q.count[k] = q.count[k] - 1
+                                q.served[k] = wp.float64(wp.inf)
+                                for place in range(q.count[k]):
+                                    other = int(q.member[base + place + 1])
+                                    q.member[base + place] = other
+                                    f.people.rank[other] = place

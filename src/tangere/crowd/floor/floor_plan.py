@@ -1,0 +1,168 @@
+"""A floor plan: where people may walk, as one polygon with holes.
+
+Question: which segments are walls, and what is wrong with a plan that cannot be used?
+Method:   every side of the polygon and of its holes is a wall, as it is: nothing is cut, merged or refused for being
+          narrow. `doors` tells where it is too narrow for somebody (`narrow_doors`).
+Known as: walkable area with obstacles (RiMEA guideline).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tangere.crowd.floor.narrow_doors import Door, narrow_doors, shapely_library
+from tangere.runtime import InputError, positive
+
+#: Coordinates beyond this are too coarse for walls kept at a micrometre [m].
+_FAR = 1.0e7
+
+
+class FloorPlan:
+    """Where people may walk.
+
+    Args:
+        polygon: a polygon or several, holes are walls: of shapely, as WKT, or as GeoJSON (text or dict) [m].
+
+    Example:
+        >>> plan = FloorPlan("POLYGON ((0 0, 9 0, 9 4, 4.5 4, 4.5 0.5, 4 0.5, 4 4, 0 4, 0 0))")
+        >>> plan
+        FloorPlan(34.25 m², 8 walls)
+        >>> print(*plan.doors(radius=0.3))
+        a door of 0.500 m at (4.00, 0.25)
+    """
+
+    def __init__(self, polygon: Any) -> None:
+        shapely = shapely_library()
+        self.polygon = _checked(shapely, _geometry(shapely, polygon, "polygon"))
+        #: (n, 2, 2) the two ends of each wall [m]
+        self.walls = segments_of(self.polygon)
+
+    def __repr__(self) -> str:
+        return f"FloorPlan({self.area:.6g} m², {len(self.walls)} walls)"
+
+    @classmethod
+    def load(cls, path: str | Path) -> FloorPlan:
+        """Read a file of WKT (`.wkt`) or GeoJSON (`.geojson`, `.json`)."""
+        path = Path(path)
+        if path.suffix not in (".wkt", ".geojson", ".json"):
+            raise InputError(f"{path}: floor plans are read from .wkt, .geojson or .json, not {path.suffix or 'this'}")
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: cannot be read: {error}") from error
+        return cls(text)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as WKT or GeoJSON, by the name of the file."""
+        path = Path(path)
+        if path.suffix not in (".wkt", ".geojson", ".json"):
+            raise InputError(f"{path}: floor plans are written as .wkt, .geojson or .json, not {path.suffix or 'this'}")
+        shapely = shapely_library()
+        text = shapely.to_wkt(self.polygon, -1) if path.suffix == ".wkt" else shapely.to_geojson(self.polygon)
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    @property
+    def area(self) -> float:
+        """[m²]."""
+        return float(self.polygon.area)
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Least x and y, most x and y [m]."""
+        return self.polygon.bounds
+
+    def contains(self, points: Any) -> np.ndarray:
+        """(n,) which of (n, 2) points are on the floor and on no wall."""
+        points = np.asarray(points, float)
+        return shapely_library().contains_xy(self.polygon, points[:, 0], points[:, 1])
+
+    def distance_to_walls(self, points: Any) -> np.ndarray:
+        """(n,) of (n, 2) points [m]."""
+        shapely = shapely_library()
+        return shapely.distance(shapely.boundary(self.polygon), shapely.points(np.asarray(points, float)))
+
+    def doors(self, radius: float) -> list[Door]:
+        """Where a person of this radius [m] does not get from one part of the plan to another, narrowest first."""
+        return narrow_doors(self.polygon, self.walls, positive(radius, "radius"))
+
+
+def area_of(given: Any, name: str) -> Any:
+    """A polygon of shapely, from what people give: shapely, WKT, GeoJSON."""
+    shapely = shapely_library()
+    area = _geometry(shapely, given, name)
+    if area.geom_type not in ("Polygon", "MultiPolygon") or area.is_empty or not area.is_valid:
+        raise InputError(f"{name} must be a polygon that does not cross itself, not {_short(given)}")
+    return shapely.force_2d(area)
+
+
+def _geometry(shapely: Any, given: Any, name: str) -> Any:
+    if isinstance(given, FloorPlan):
+        return given.polygon
+    if isinstance(given, shapely.Geometry):
+        return given
+    if isinstance(given, str) and given.lstrip()[:1] == "{":
+        try:
+            given = json.loads(given)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{name}: this is not GeoJSON: {error}") from error
+    try:
+        if isinstance(given, dict):
+            return _from_geojson(shapely, given, name)
+        if isinstance(given, str):
+            return shapely.from_wkt(given)
+    except shapely.errors.ShapelyError as error:
+        raise InputError(f"{name} cannot be read: {str(error).splitlines()[0]}") from error
+    raise InputError(f"{name} must be a polygon of shapely, WKT or GeoJSON, not {_short(given)}")
+
+
+def _from_geojson(shapely: Any, given: dict, name: str) -> Any:
+    """All polygons of a geometry, a feature or a collection of them, as one."""
+    kind = given.get("type")
+    if kind == "FeatureCollection":
+        shapes = [_from_geojson(shapely, feature, name) for feature in given.get("features", [])]
+        return shapely.union_all([s for s in shapes if s.geom_type in ("Polygon", "MultiPolygon")])
+    if kind == "Feature":
+        return _from_geojson(shapely, given.get("geometry") or {}, name)
+    return shapely.from_geojson(json.dumps(given))
+
+
+def _checked(shapely: Any, polygon: Any) -> Any:
+    """The polygon, or a sentence on what is wrong with it."""
+    if polygon is None or polygon.is_empty:
+        raise InputError("polygon: the plan is empty")
+    if polygon.geom_type not in ("Polygon", "MultiPolygon"):
+        raise InputError(f"polygon must be a Polygon or a MultiPolygon, not a {polygon.geom_type}")
+    polygon = shapely.force_2d(polygon)
+    coordinates = shapely.get_coordinates(polygon)
+    if not np.isfinite(coordinates).all():
+        raise InputError(f"polygon: corner {int(np.argwhere(~np.isfinite(coordinates))[0, 0])} is not finite")
+    if not polygon.is_valid:
+        reason = shapely.is_valid_reason(polygon).replace("[", " near (").replace("]", ")")
+        raise InputError(f"polygon: its sides cross or touch each other: {reason}")
+    if np.abs(coordinates).max() > _FAR:
+        raise InputError(f"polygon: corners are farther than {_FAR:.0e} m from the origin: move the plan there")
+    return polygon
+
+
+def segments_of(polygon: Any) -> np.ndarray:
+    """(n, 2, 2) the sides of all rings."""
+    shapely = shapely_library()
+    sides = []
+    for part in shapely.get_parts(polygon):
+        for ring in [part.exterior, *part.interiors]:
+            corners = shapely.get_coordinates(ring)
+            sides.append(np.stack([corners[:-1], corners[1:]], axis=1))
+    walls = np.concatenate(sides)
+    return np.ascontiguousarray(walls[(walls[:, 0] != walls[:, 1]).any(axis=1)])
+
+
+def _short(given: Any) -> str:
+    text = repr(given)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,228 @@
+"""A step on a floor plan: everybody sees, steers and goes as far as walls allow; who reaches an aim gets the next.
+
+Question: where is everybody after a step, who has left, and who has crossed a line?
+Method:   one kernel for all people who are there (`live`), with any behaviour; the preferred velocity is that of the
+          field of the person's stage. The time at which a line is crossed is that of the crossing itself.
+Sound:    it reads the state before the step and writes what is the person's own: the same bits for any threads. Nobody
+          passes a wall (`wall_crossings`), and who would leave the cells stays.
+Known as: a fused kernel.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import warp as wp
+
+from tangere.cells.maps import MapArrays, RingTable
+from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, MovedAgents
+from tangere.crowd.agents.wall_crossings import clipped_way
+from tangere.crowd.floor.cell_grid import FloorCells, floor_cell
+from tangere.crowd.floor.stages import (
+    EXIT,
+    QUEUE,
+    QUICKEST,
+    START,
+    WAITING,
+    People,
+    StageTable,
+    chosen_stage,
+    is_in_stage,
+)
+from tangere.crowd.floor.travel_fields import FieldTable, way_direction
+from tangere.runtime import SOUND, PreparedLaunch
+
+wp.set_module_options(SOUND)
+
+#: People per kernel index on CPU, where every index costs a copy of all array headers.
+_CHUNK, _GRAIN = 32, 4
+_ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))
+#: Who waits in a queue slows down this long before his place [s].
+_EASE = wp.constant(wp.float64(0.5))
+
+
+@wp.struct
+class FloorArrays:
+    """All of a floor that a step reads beside the crowd."""
+
+    cells: FloorCells
+    stages: StageTable
+    fields: FieldTable
+    people: People
+    live: wp.array[int]
+    line: wp.array[wp.vec4d]
+    place: wp.array[wp.vec2d]  # of queues, one after the other
+    place_first: wp.array[int]  # by stage, and one more
+
+
+def step_launch(steer: Any, inputs: list[Any], out: MovedAgents, device: wp.Device) -> PreparedLaunch:
+    """The launch of a step; inputs: crowd, map, rings, edges, parameters, floor."""
+    chunk = 1 if device.is_cuda else _CHUNK
+    indices = -(-len(out.cell) // chunk)
+    return PreparedLaunch(_floor_kernel(steer), [*inputs, chunk, out], device, dim=indices, grain=_GRAIN)
+
+
+def begin_launch(crowd: CrowdArrays, floor: FloorArrays, device: wp.Device) -> PreparedLaunch:
+    """The launch that lets people who begin now choose their first stage."""
+    return PreparedLaunch(_begin, [crowd, floor], device, dim=len(crowd.position))
+
+
+def rechoice_launch(crowd: CrowdArrays, floor: FloorArrays, device: wp.Device) -> PreparedLaunch:
+    """The launch that lets people who take the quickest way choose again."""
+    return PreparedLaunch(_choose_again, [crowd, floor], device, dim=len(crowd.position))
+
+
+@wp.func
+def _straight_to(target: wp.vec2d, x: wp.vec3d) -> wp.vec3d:
+    return wp.normalize(wp.vec3d(target[0] - x[0], target[1] - x[1], _ZERO))
+
+
+@wp.func
+def preferred_on_floor(f: FloorArrays, number: int, x: wp.vec3d, speed: wp.float64) -> wp.vec3d:
+    """The velocity that somebody wants."""
+    s = f.people.stage[number]
+    if s < 0:
+        return wp.vec3d()
+    kind = f.stages.kind[s]
+    if kind == START or (kind == WAITING and f.people.since[number] < wp.float64(wp.inf)):
+        return wp.vec3d()
+    rank = f.people.rank[number]
+    if kind == QUEUE and rank >= 0:
+        place = f.place[f.place_first[s] + rank]
+        to = wp.vec3d(place[0] - x[0], place[1] - x[1], _ZERO)
+        return to * wp.min(_ONE / _EASE, speed / wp.max(wp.length(to), wp.float64(1.0e-9)))
+    if f.stages.straight[s] == 1:
+        return speed * _straight_to(f.stages.target[s], x)
+    way = way_direction(f.fields, f.stages.field[s, f.people.size[number]], x)
+    if way[0] == _ZERO and way[1] == _ZERO:
+        way = _straight_to(f.stages.target[s], x)
+    return speed * way
+
+
+@wp.func
+def _next_stage(f: FloorArrays, number: int, x: wp.vec3d):
+    at = f.people.stage[number]
+    f.people.chooser[number] = int(at)
+    f.people.stage[number] = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], x)
+    f.people.since[number] = wp.float64(wp.inf)
+
+
+@wp.func
+def _arrive(f: FloorArrays, number: int, x: wp.vec3d, time: wp.float64) -> bool:
+    """Give who has reached his stage the next one; whether he leaves."""
+    s = f.people.stage[number]
+    if s < 0:
+        return False
+    kind = f.stages.kind[s]
+    if kind == START:
+        if time >= f.stages.opens[s]:
+            _next_stage(f, number, x)
+        return False
+    if kind == QUEUE:
+        return False
+    since = f.people.since[number]
+    if not since < wp.float64(wp.inf):
+        if not is_in_stage(f.stages, s, x):
+            return False
+        if kind == EXIT:
+            f.people.left[number] = time
+            return True
+        f.people.since[number] = time
+        since = time
+    if time >= since + f.stages.wait[s] and time >= f.stages.opens[s]:
+        _next_stage(f, number, x)
+    return False
+
+
+@wp.func
+def _crossing(line: wp.vec4d, p: wp.vec3d, q: wp.vec3d) -> wp.float64:
+    """The part of a way at which it crosses a line, negative from right to left of it; inf: it does not."""
+    ax = line[0]
+    ay = line[1]
+    dx = line[2] - ax
+    dy = line[3] - ay
+    s0 = dx * (p[1] - ay) - dy * (p[0] - ax)
+    s1 = dx * (q[1] - ay) - dy * (q[0] - ax)
+    if (s0 > _ZERO) == (s1 > _ZERO):
+        return wp.float64(wp.inf)
+    part = s0 / (s0 - s1)
+    along = (p[0] + part * (q[0] - p[0]) - ax) * dx + (p[1] + part * (q[1] - p[1]) - ay) * dy
+    if along < _ZERO or along > dx * dx + dy * dy:
+        return wp.float64(wp.inf)
+    if s0 > _ZERO:
+        return part + _ONE
+    return -part - _ONE
+
+
+@wp.func
+def _note_crossings(f: FloorArrays, number: int, p: wp.vec3d, q: wp.vec3d, step: int, dt: wp.float64):
+    for k in range(f.line.shape[0]):
+        if not wp.abs(f.people.crossed[k, number]) < wp.float64(wp.inf):
+            part = _crossing(f.line[k], p, q)
+            if wp.abs(part) < wp.float64(wp.inf):
+                time = (wp.float64(step) + wp.abs(part) - _ONE) * dt
+                f.people.crossed[k, number] = wp.where(part > _ZERO, time, -time)
+
+
+@cache
+def _floor_kernel(steer: Any) -> wp.Kernel:
+    @wp.kernel(module="unique", module_options=SOUND)
+    def floor_step(
+        first: int,
+        c: CrowdArrays,
+        m: MapArrays,
+        rings: RingTable,
+        e: BodyEdges,
+        parameters: wp.array[wp.float64],
+        f: FloorArrays,
+        chunk: int,
+        out: MovedAgents,
+    ):
+        time = wp.float64(c.clock[0] + 1) * c.dt
+        up = wp.vec3d(_ZERO, _ZERO, _ONE)
+        begin = (first + wp.tid()) * chunk
+        for i in range(begin, wp.min(begin + chunk, f.live[0])):
+            x = c.position[i]
+            number = c.number[i]
+            v = steer(c, m, rings, e, parameters, i, preferred_on_floor(f, number, x, c.speed[number]), up)
+            way = clipped_way(c.neighbourhoods, c.cell[i], x, c.dt * v)
+            y = x + way
+            cell = floor_cell(f.cells, y)
+            if cell < 0:
+                y = x
+                cell = int(c.cell[i])
+            _note_crossings(f, number, x, y, c.clock[0], c.dt)
+            out.position[i] = y
+            out.velocity[i] = (y - x) / c.dt
+            out.number[i] = int(number)
+            out.cell[i] = cell
+            if _arrive(f, number, y, time):
+                out.cell[i] = -1
+
+    return floor_step
+
+
+@wp.kernel
+def _begin(first: int, c: CrowdArrays, f: FloorArrays):
+    i = first + wp.tid()
+    if i < f.live[0]:
+        number = c.number[i]
+        s = f.people.stage[number]
+        if s >= 0:
+            if f.stages.kind[s] == START and wp.float64(c.clock[0]) * c.dt >= f.stages.opens[s]:
+                _next_stage(f, number, c.position[i])
+
+
+@wp.kernel
+def _choose_again(first: int, c: CrowdArrays, f: FloorArrays):
+    i = first + wp.tid()
+    if i < f.live[0]:
+        number = c.number[i]
+        at = f.people.chooser[number]
+        waits = f.people.rank[number] >= 0 or f.people.since[number] < wp.float64(wp.inf)
+        if at >= 0 and not waits:
+            if f.stages.choice[at] == QUICKEST:
+                s = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], c.position[i])
+                if s >= 0:
+                    f.people.stage[number] = s
