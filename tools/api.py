@@ -50,6 +50,7 @@ ROOMS = {
     "tangere.view": "tg.view",
     "tangere.compat": "tg.compat",
     "tangere.runtime": "tg.runtime",
+    "tangere.runtime.pacer": "tangere.runtime.pacer",
     "tangere.published.course": "tangere.published.course",
     "tangere.published.redon_screws": "tangere.published.redon_screws",
     "tangere.published.redon_cubics": "tangere.published.redon_cubics",
