@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tangere.runtime import InputError
-from tangere.runtime.pacer import LatencyHistogram, Pacer, no_collection, real_time
+from tangere.runtime.pacer import LatencyHistogram, LoopPacer, no_collection, real_time
 
 
 class FakeClock:
@@ -29,9 +29,9 @@ class FakeClock:
         self.now += seconds
 
 
-def virtual(rate: float, **options: object) -> tuple[Pacer, FakeClock]:
+def virtual(rate: float, **options: object) -> tuple[LoopPacer, FakeClock]:
     clock = FakeClock()
-    return Pacer(rate, clock=clock, sleep=clock.sleep, **options), clock
+    return LoopPacer(rate, clock=clock, sleep=clock.sleep, **options), clock
 
 
 def test_ticks_stay_on_the_grid_of_the_first_however_long_the_work_takes():
@@ -146,7 +146,7 @@ def test_a_quantile_is_never_below_the_true_one_and_at_most_a_sixteenth_above(du
 
 
 def test_a_real_loop_makes_its_ticks_and_can_be_stopped():
-    pacer = Pacer(500.0)
+    pacer = LoopPacer(500.0)
     times = list(pacer.ticks(0.1))
     assert pacer.report().ticks == len(times)
     assert pacer.report().ticks + pacer.report().skipped == 50
@@ -190,4 +190,4 @@ def test_the_collector_rests_meanwhile():
 )
 def test_bad_rates_and_modes_are_refused_by_name(options, named):
     with pytest.raises(InputError, match=named):
-        Pacer(**options)
+        LoopPacer(**options)

@@ -2,6 +2,36 @@
 
 from __future__ import annotations
 
-from tangere.hand.devices.device import ALL_AXES, Device, DeviceLostError, DeviceState
+from tangere.hand.devices import (
+    ALL_AXES,
+    CapReports,
+    Device,
+    DeviceLostError,
+    DeviceState,
+    ForcePacket,
+    GamepadDevice,
+    KeyboardDevice,
+    PointerDevice,
+    Sight,
+    SpaceMouseDevice,
+    StatePacket,
+    UdpDevice,
+    UdpDriver,
+)
 
-__all__ = ["ALL_AXES", "Device", "DeviceLostError", "DeviceState"]
+__all__ = [
+    "ALL_AXES",
+    "CapReports",
+    "Device",
+    "DeviceLostError",
+    "DeviceState",
+    "ForcePacket",
+    "GamepadDevice",
+    "KeyboardDevice",
+    "PointerDevice",
+    "Sight",
+    "SpaceMouseDevice",
+    "StatePacket",
+    "UdpDevice",
+    "UdpDriver",
+]

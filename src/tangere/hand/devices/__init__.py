@@ -3,5 +3,26 @@
 from __future__ import annotations
 
 from tangere.hand.devices.device import ALL_AXES, Device, DeviceLostError, DeviceState
+from tangere.hand.devices.gamepad import GamepadDevice
+from tangere.hand.devices.keyboard import KeyboardDevice
+from tangere.hand.devices.pointer import PointerDevice, Sight
+from tangere.hand.devices.spacemouse import CapReports, SpaceMouseDevice
+from tangere.hand.devices.udp_device import UdpDevice, UdpDriver
+from tangere.hand.devices.udp_packets import ForcePacket, StatePacket
 
-__all__ = ["ALL_AXES", "Device", "DeviceLostError", "DeviceState"]
+__all__ = [
+    "ALL_AXES",
+    "CapReports",
+    "Device",
+    "DeviceLostError",
+    "DeviceState",
+    "ForcePacket",
+    "GamepadDevice",
+    "KeyboardDevice",
+    "PointerDevice",
+    "Sight",
+    "SpaceMouseDevice",
+    "StatePacket",
+    "UdpDevice",
+    "UdpDriver",
+]

@@ -2,7 +2,7 @@
 
 from tangere.runtime.pacer.latency_histogram import LatencyHistogram
 from tangere.runtime.pacer.loop_process import LoopProcess, ProcessLostError, Ticking
-from tangere.runtime.pacer.pacer import Mode, Pacer, PacerReport, PostponableWork
+from tangere.runtime.pacer.pacer import Mode, LoopPacer, PacerReport, PostponableWork
 from tangere.runtime.pacer.scheduling import no_collection, real_time
 from tangere.runtime.pacer.seqlock import SharedRecord
 from tangere.runtime.pacer.shared_rows import SharedRows
@@ -11,7 +11,7 @@ __all__ = [
     "LatencyHistogram",
     "LoopProcess",
     "Mode",
-    "Pacer",
+    "LoopPacer",
     "PacerReport",
     "PostponableWork",
     "ProcessLostError",

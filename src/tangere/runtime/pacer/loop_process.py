@@ -2,7 +2,7 @@
 
 Question: how does a thousand-hertz loop live beside a program that computes, draws and serves pages?
 Method:   a new process makes the loop's object from a function and its arguments, freezes the garbage collector, asks
-          for SCHED_FIFO and ticks by a `Pacer`. It talks to this one by records in shared memory: how it keeps its
+          for SCHED_FIFO and ticks by a `LoopPacer`. It talks to this one by records in shared memory: how it keeps its
           rate, and whether it shall go on. Whoever dies is noticed by the other: the loop ends when its parent is gone,
           and `check` raises when the loop is.
 Known as: a device server beside the simulation (Redon 2002, section 6.1), with real-time scheduling.
@@ -22,7 +22,7 @@ import numpy as np
 
 from tangere.runtime.checks import positive
 from tangere.runtime.errors import TangereError
-from tangere.runtime.pacer.pacer import Mode, Pacer, PacerReport
+from tangere.runtime.pacer.pacer import Mode, LoopPacer, PacerReport
 from tangere.runtime.pacer.scheduling import no_collection, real_time
 from tangere.runtime.pacer.seqlock import SharedRecord
 
@@ -56,7 +56,7 @@ class LoopProcess:
         make: gives what is to be ticked; called in the new process, so it must be a function of a module.
         arguments: of `make`; they are pickled.
         rate: ticks a second.
-        mode: "hard" or "soft", as of a `Pacer`.
+        mode: "hard" or "soft", as of a `LoopPacer`.
         priority: of SCHED_FIFO, 1 to 99; None asks for nothing.
         spin: how long before a deadline the loop stops sleeping [s].
     """
@@ -178,7 +178,7 @@ def _live(
         with SharedRecord(_ORDER, names[0]) as order, SharedRecord(_BEAT, names[1]) as beat:
             loop = make(*arguments)
             try:
-                pacer = Pacer(**options)
+                pacer = LoopPacer(**options)
                 with no_collection(), real_time(priority) as pacer.scheduling:
                     pipe.send(("ready", pacer.scheduling))
                     _tick(loop, pacer, order, beat)
@@ -189,7 +189,7 @@ def _live(
         pipe.send(("error", traceback.format_exc(limit=-6)))
 
 
-def _tick(loop: Ticking, pacer: Pacer, order: SharedRecord, beat: SharedRecord) -> None:
+def _tick(loop: Ticking, pacer: LoopPacer, order: SharedRecord, beat: SharedRecord) -> None:
     parent, every = os.getppid(), max(1, round(pacer.rate / _BEATS))
     told = np.zeros(1, _BEAT)
     for due in pacer.ticks():

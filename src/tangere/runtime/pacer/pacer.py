@@ -84,7 +84,7 @@ class PacerReport:
         return told
 
 
-class Pacer:
+class LoopPacer:
     """A loop of a fixed rate.
 
     Args:
@@ -95,8 +95,8 @@ class Pacer:
         sleep: how that clock is waited for, given seconds.
 
     Example:
-        >>> from tangere.runtime.pacer import Pacer
-        >>> pacer = Pacer(200.0)
+        >>> from tangere.runtime.pacer import LoopPacer
+        >>> pacer = LoopPacer(200.0)
         >>> sum(1 for _ in pacer.ticks(0.05))
         10
         >>> pacer.report().ticks

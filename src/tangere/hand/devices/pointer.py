@@ -1,0 +1,186 @@
+"""The pointer of a picture as a device: rays through pixels become ways in a plane, or in depth, or turns.
+
+Question: a person has pressed on a point of a part and drags; where is the part to go?
+Method:   dragging moves the point that was pressed in the plane through it that faces the eye. With the wheel, or with
+          the modifier for depth, it moves along the direction of sight. With the modifier for turns it turns the part
+          about that point, as a ball of the size of half the picture under the finger would (an arcball). A gizmo
+          gives a rotation outright. The handle follows within a frame and without a jump (`handle_motion`).
+Known as: direct manipulation in the image plane; arcball (Shoemake 1992).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tangere.hand.devices.device import ALL_AXES, DeviceState
+from tangere.hand.devices.handle_motion import FollowingHandle, orthonormal, turn_of
+from tangere.hand.devices.rate_device import NO_AXES
+from tangere.motion import as_poses
+from tangere.runtime import InputError, three_numbers
+
+DragKind = Literal["plane", "depth", "turn"]
+#: Of the distance to the eye: how far a notch of the wheel moves.
+_NOTCH = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """A camera.
+
+    Args:
+        eye: (3,) [m].
+        axes: (3, 3), columns right, up and towards the eye.
+        half_height: tangent of half the opening from top to bottom.
+        aspect: width by height of the picture.
+    """
+
+    eye: np.ndarray
+    axes: np.ndarray
+    half_height: float
+    aspect: float = 1.0
+
+    def ray(self, x: float, y: float) -> np.ndarray:
+        """Direction (3,) through a point of the picture, 0 to 1 from the left and from the top; its depth is 1."""
+        right, up, back = self.axes.T
+        across = (2.0 * x - 1.0) * self.half_height * self.aspect
+        return across * right + (1.0 - 2.0 * y) * self.half_height * up - back
+
+
+class PointerDevice:
+    """The pointer of a picture as a device. `press`, `drag` and `release` are what a page tells it.
+
+    The part is held while the pointer is pressed; else the first button is told, which is the clutch of a hand, so that
+    it stays where it is.
+
+    Args:
+        start: (4, 4), where the handle is at first: the pose of the part, so that it turns about the point pressed.
+        settling: how long the handle takes to follow [s].
+    """
+
+    measured_axes = ALL_AXES
+    forced_axes = NO_AXES
+
+    def __init__(self, start: Any = None, *, settling: float = 0.016) -> None:
+        self._handle = FollowingHandle(settling=settling)
+        pose = np.eye(4) if start is None else as_poses(start, "start").reshape(4, 4)
+        self._handle.place(pose)
+        self._target = pose.copy()
+        self._pressed: _Press | None = None
+
+    @property
+    def pressed(self) -> bool:
+        """Whether the part is held."""
+        return self._pressed is not None
+
+    @property
+    def point(self) -> np.ndarray | None:
+        """Where the point that was pressed is to be now, (3,) [m]."""
+        press = self._pressed
+        return None if press is None else self._target[:3, :3] @ press.local + self._target[:3, 3]
+
+    def press(self, pose: Any, point: Any, sight: Sight, x: float, y: float, kind: DragKind = "plane") -> None:
+        """Take a part.
+
+        Args:
+            pose: (4, 4) of the part.
+            point: (3,) that was pressed [m].
+            sight: the camera.
+            x, y: the pointer, 0 to 1 from the left and from the top of the picture.
+            kind: what dragging does: "plane", "depth" or "turn".
+        """
+        if kind not in ("plane", "depth", "turn"):
+            raise InputError(f"kind must be 'plane', 'depth' or 'turn', not {kind!r}")
+        given, place = as_poses(pose, "pose").reshape(4, 4).copy(), three_numbers(point, "point")
+        if self._pressed is None:  # else the kind has changed, and the part is held already
+            self._handle.place(given)
+            self._target = given
+        start = self._target.copy()
+        local = start[:3, :3].T @ (place - start[:3, 3])
+        self._pressed = _Press(start, place, local, sight, float(x), float(y), kind)
+
+    def drag(self, x: float, y: float, notches: float = 0.0) -> None:
+        """The pointer is there now, and the wheel has been turned by so many notches since it was pressed."""
+        press = self._pressed
+        if press is None or not np.isfinite([x, y, notches]).all():
+            return
+        self._target = press.target(x, y, notches)
+
+    def turn_to(self, rotation: Any) -> None:
+        """A gizmo says how the part is to be turned (3, 3), about the point that was pressed."""
+        press, point = self._pressed, self.point
+        if press is None or point is None:
+            return
+        turned, target = np.asarray(rotation, float).reshape(3, 3), np.eye(4)
+        target[:3, :3] = orthonormal(turned)
+        target[:3, 3] = point - target[:3, :3] @ press.local
+        self._target = target
+
+    def release(self) -> None:
+        """Let go."""
+        self._pressed = None
+
+    def read(self, time: float) -> DeviceState:
+        """Where the handle has come to; the first button while nothing is pressed."""
+        pressed, handle = self._pressed is not None, self._handle
+        if not pressed:
+            handle.place(handle.pose)  # where it is, at rest
+        handle.follow(self._target if pressed else handle.pose, time)
+        return DeviceState(handle.pose.copy(), handle.velocity.copy(), 0 if pressed else 1)
+
+    def write(self, force: np.ndarray, torque: np.ndarray) -> None:
+        """It cannot push: the picture shows an arrow."""
+
+    def close(self) -> None:
+        """Let go."""
+        self.release()
+
+
+@dataclass(frozen=True, eq=False)
+class _Press:
+    """What was when the pointer was pressed."""
+
+    pose: np.ndarray
+    point: np.ndarray
+    local: np.ndarray
+    sight: Sight
+    x: float
+    y: float
+    kind: DragKind
+
+    def target(self, x: float, y: float, notches: float) -> np.ndarray:
+        """Where the part is to be, (4, 4)."""
+        sight, target = self.sight, self.pose.copy()
+        depth = -float((self.point - sight.eye) @ sight.axes[:, 2])
+        if self.kind == "turn":
+            turn = _ball(x, y, sight.aspect), _ball(self.x, self.y, sight.aspect)
+            turned = sight.axes @ _between(turn[1], turn[0]) @ sight.axes.T
+            target[:3, :3] = turned @ self.pose[:3, :3]
+            target[:3, 3] = self.point - target[:3, :3] @ self.local
+        elif self.kind == "depth":
+            target[:3, 3] -= 2.0 * (self.y - y) * sight.half_height * depth * sight.axes[:, 2]
+        else:
+            target[:3, 3] += depth * (sight.ray(x, y) - sight.ray(self.x, self.y))
+        towards = sight.ray(x, y) if self.kind == "plane" else -sight.axes[:, 2]
+        target[:3, 3] += _NOTCH * depth * notches * towards
+        return target
+
+
+def _ball(x: float, y: float, aspect: float) -> np.ndarray:
+    """The point of a unit ball in front of the eye under the pointer, or of its edge."""
+    across, up = (2.0 * x - 1.0) * max(aspect, 1.0), (1.0 - 2.0 * y) / min(aspect, 1.0)
+    square = across * across + up * up
+    if square > 1.0:
+        across, up = across / np.sqrt(square), up / np.sqrt(square)
+        return np.array([across, up, 0.0])
+    return np.array([across, up, np.sqrt(1.0 - square)])
+
+
+def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The rotation of an arcball: twice the angle from a to b."""
+    axis = np.cross(a, b)
+    sine = float(np.linalg.norm(axis))
+    angle = 2.0 * np.arctan2(sine, float(a @ b))
+    return np.eye(3) if sine < 1e-12 else turn_of(axis / sine * angle)
