@@ -13,11 +13,16 @@ from tangere.hand.devices import (
     KeyboardDevice,
     PointerDevice,
     Sight,
+    SimulatedDevice,
     SpaceMouseDevice,
     StatePacket,
+    TraceDevice,
+    TraceRecorder,
     UdpDevice,
     UdpDriver,
 )
+from tangere.hand.hand import Hand, Pacer
+from tangere.hand.report import HandReport
 
 __all__ = [
     "ALL_AXES",
@@ -27,11 +32,17 @@ __all__ = [
     "DeviceState",
     "ForcePacket",
     "GamepadDevice",
+    "Hand",
+    "HandReport",
     "KeyboardDevice",
+    "Pacer",
     "PointerDevice",
     "Sight",
+    "SimulatedDevice",
     "SpaceMouseDevice",
     "StatePacket",
+    "TraceDevice",
+    "TraceRecorder",
     "UdpDevice",
     "UdpDriver",
 ]

@@ -6,7 +6,9 @@ from tangere.hand.devices.device import ALL_AXES, Device, DeviceLostError, Devic
 from tangere.hand.devices.gamepad import GamepadDevice
 from tangere.hand.devices.keyboard import KeyboardDevice
 from tangere.hand.devices.pointer import PointerDevice, Sight
+from tangere.hand.devices.simulated import SimulatedDevice
 from tangere.hand.devices.spacemouse import CapReports, SpaceMouseDevice
+from tangere.hand.devices.trace import TraceDevice, TraceRecorder
 from tangere.hand.devices.udp_device import UdpDevice, UdpDriver
 from tangere.hand.devices.udp_packets import ForcePacket, StatePacket
 
@@ -21,8 +23,11 @@ __all__ = [
     "KeyboardDevice",
     "PointerDevice",
     "Sight",
+    "SimulatedDevice",
     "SpaceMouseDevice",
     "StatePacket",
+    "TraceDevice",
+    "TraceRecorder",
     "UdpDevice",
     "UdpDriver",
 ]
