@@ -116,6 +116,19 @@ def test_rows_that_outgrow_their_memory_arrive_all_and_with_the_record_they_belo
         reader.join(10.0)
 
 
+def test_a_reader_knows_whether_there_is_something_new_also_when_the_rows_have_moved():
+    with SharedRows(HEAD, ROW, capacity=2) as shared, SharedRows(HEAD, ROW, shared.name) as reader:
+        assert reader.read() is None
+        assert reader.age == float("inf")
+        for number, rows in ((1, 2), (2, 1), (3, 9), (4, 9)):
+            shared.write(np.array((number,), HEAD), np.zeros(rows, ROW))
+            assert reader.fresh
+            record, told = reader.read()
+            assert (int(record["number"]), len(told)) == (number, rows)
+            assert not reader.fresh
+        assert reader.age < 60.0
+
+
 def test_what_cannot_be_shared_is_refused_by_name():
     with pytest.raises(InputError, match="dtype"):
         SharedRecord(object)

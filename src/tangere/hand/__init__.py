@@ -22,6 +22,7 @@ from tangere.hand.devices import (
     UdpDriver,
 )
 from tangere.hand.hand import Hand, Pacer
+from tangere.hand.real_time import SeparateLoops, ThreadedLoops
 from tangere.hand.report import HandReport
 
 __all__ = [
@@ -37,10 +38,12 @@ __all__ = [
     "KeyboardDevice",
     "Pacer",
     "PointerDevice",
+    "SeparateLoops",
     "Sight",
     "SimulatedDevice",
     "SpaceMouseDevice",
     "StatePacket",
+    "ThreadedLoops",
     "TraceDevice",
     "TraceRecorder",
     "UdpDevice",

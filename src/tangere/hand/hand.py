@@ -21,6 +21,7 @@ from tangere.hand.coupling.fast_tick import CLUTCHED, HOLDING, CouplingSettings
 from tangere.hand.devices.device import Device
 from tangere.hand.report import HandReport
 from tangere.hand.slow_loop import SlowLoop
+from tangere.motion import as_poses
 from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, NonCopyable, check_kind, not_negative, positive, three_numbers, whole
 
@@ -170,7 +171,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
             clutch_buttons=whole(clutch_buttons, "clutch_buttons"),
         )
         self._fast.put(self._slow.rows())
-        self._time, self._slow_ticks = 0.0, 0
+        self._slow_ticks = 0
         self._pacer: Pacer | None = None
 
     def _settings(
@@ -225,7 +226,6 @@ class Hand(NonCopyable, instead="make another one of another world"):
     def fast_tick(self, time: float) -> None:
         """Read the device, let the coupling move the part along the contacts that are known, and write the force."""
         self._fast.tick(time)
-        self._time = time
 
     def slow_tick(self, time: float) -> None:
         """Take the part to where the fast loop has it, as far as it can go, and look what is near it there."""
@@ -261,6 +261,19 @@ class Hand(NonCopyable, instead="make another one of another world"):
             if after_tick is not None:
                 after_tick(time)
 
+    def place(self, pose: Any) -> None:
+        """Put the part elsewhere, at rest; the device takes it there as it is.
+
+        Args:
+            pose: (4, 4), where it touches nothing.
+        """
+        held = self.world[self.body]
+        held.set_state(pose=as_poses(pose, "pose").reshape(4, 4), velocity=np.zeros(3), spin=np.zeros(3))
+        self._slow.look_again()
+        there = self._slow.pose
+        self._fast.place(there[:3, :3] @ self._slow.grip + there[:3, 3], there[:3, :3])
+        self._fast.put(self._slow.rows())
+
     def resume(self) -> None:
         """Hold the part again with a device that was lost and answers now, from where both are."""
         self._fast.resume()
@@ -272,6 +285,11 @@ class Hand(NonCopyable, instead="make another one of another world"):
     # -- two processes -------------------------------------------------------------------------------------------------
 
     @property
+    def fast_loop(self) -> FastLoop:
+        """The fast loop, for who runs one like it in another process (`real_time`)."""
+        return self._fast
+
+    @property
     def proxy_message(self) -> np.ndarray:
         """(25,) what a slow loop in another process needs to know of this fast one."""
         return self._fast.proxy
@@ -280,6 +298,11 @@ class Hand(NonCopyable, instead="make another one of another world"):
         """A slow tick for a fast loop in another process, which told where the part is; what to tell it back."""
         self._slow_ticks += 1
         return self._slow.look(np.asarray(proxy_message, float)).packed()
+
+    @property
+    def rows_message(self) -> np.ndarray:
+        """What a slow loop tells a fast one in another process about where the part is now."""
+        return self._slow.rows().packed()
 
     def put_rows(self, rows_message: np.ndarray) -> None:
         """What a slow loop in another process told."""
@@ -290,7 +313,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
     @property
     def time(self) -> float:
         """Of the last fast tick [s]."""
-        return self._time
+        return float(self._fast.proxy[0])
 
     @property
     def pose(self) -> np.ndarray:
@@ -327,6 +350,23 @@ class Hand(NonCopyable, instead="make another one of another world"):
     def contacts(self) -> Contacts:
         """What is within reach of the part, which is the first body of each."""
         return self._slow.contacts
+
+    @property
+    def handle(self) -> np.ndarray:
+        """(4, 4) of the part at its grip: turned as the part is, with the grip as its origin."""
+        frame = self.pose
+        frame[:3, 3] += frame[:3, :3] @ self._slow.grip
+        return frame
+
+    @property
+    def grip(self) -> np.ndarray:
+        """(3,) the point of the part that follows the device, in the mesh's frame [m]."""
+        return self._slow.grip
+
+    @property
+    def separation(self) -> float:
+        """How far contacts are kept apart [m]."""
+        return self._slow.security
 
     @property
     def clearance(self) -> float:

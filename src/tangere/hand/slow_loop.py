@@ -101,6 +101,10 @@ class SlowLoop(NonCopyable):
         assert self._found is not None
         return self._rows(self._found, False)
 
+    def look_again(self) -> None:
+        """Where are the bodies now, and what is near the part?"""
+        self._read_world()
+
     def _read_world(self) -> None:
         """Other bodies may have been put elsewhere, and so may the part: the world knows."""
         poses = self.world.poses[self._bodies]

@@ -110,6 +110,17 @@ class FastLoop(NonCopyable):
         """What the next tick goes by."""
         self._pending = rows
 
+    def place(self, grip: np.ndarray, rotation: np.ndarray) -> None:
+        """The part was put elsewhere: without a force, and to be taken there."""
+        state = self._state
+        for name in ("grip", "image", "base"):
+            state[name]["position"], state[name]["rotation"] = grip, rotation
+        for name in ("velocity", "force", "faded", "gain"):
+            state[name] = 0.0
+        if state["mode"] != LOST:
+            state["mode"] = WAITING
+        self._tell(float(self._proxy[0]))
+
     def resume(self) -> None:
         """Hold the part again with a device that was lost, from where both are."""
         if self._state["mode"] == LOST:
@@ -134,6 +145,31 @@ class FastLoop(NonCopyable):
     def lost(self) -> str | None:
         """Why the device is not followed any more; None as long as it is."""
         return REASONS[int(self._state["lost_why"])] if self._state["mode"] == LOST else None
+
+    def told_settings(self) -> dict[str, Any]:
+        """What makes another loop like this one, in another process: `made_from` takes it."""
+        names = CouplingSettings.vars
+        settings = {name: np.array(getattr(self._settings, name)).tolist() for name in names}
+        return {"settings": settings, "ticks_per_look": self._per_look, "clutch_buttons": self._buttons}
+
+    @classmethod
+    def made_from(cls, device: Device, told: dict[str, Any], state: np.ndarray) -> FastLoop:
+        """A loop with the settings and in the state of another one."""
+        settings: Any = CouplingSettings()
+        for name, value in told["settings"].items():
+            setattr(settings, name, vec6d(*value) if isinstance(value, list) else value)
+        made = cls(
+            device, settings, np.zeros(3), np.eye(3), level=0.0, ticks_per_look=told["ticks_per_look"],
+            clutch_buttons=told["clutch_buttons"],
+        )  # fmt: skip
+        made.mirror(state, made.proxy, 0)
+        return made
+
+    def mirror(self, state: Any, proxy: np.ndarray, ticks: int) -> None:
+        """Be in the state of a loop in another process."""
+        for name in self._state.dtype.names:
+            self._state[name] = state[name]
+        self._proxy, self.ticks = np.array(proxy), int(ticks)
 
     def _tell(self, time: float) -> None:
         """Where the part is, in an array of its own: who looks on reads no half-written one."""

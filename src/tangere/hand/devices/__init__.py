@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tangere.hand.devices.device import ALL_AXES, Device, DeviceLostError, DeviceState
 from tangere.hand.devices.gamepad import GamepadDevice
-from tangere.hand.devices.keyboard import KeyboardDevice
+from tangere.hand.devices.keyboard import KEY_CODES, KeyboardDevice
 from tangere.hand.devices.pointer import PointerDevice, Sight
+from tangere.hand.devices.rate_device import RateDevice
 from tangere.hand.devices.simulated import SimulatedDevice
 from tangere.hand.devices.spacemouse import CapReports, SpaceMouseDevice
 from tangere.hand.devices.trace import TraceDevice, TraceRecorder
@@ -14,6 +15,7 @@ from tangere.hand.devices.udp_packets import ForcePacket, StatePacket
 
 __all__ = [
     "ALL_AXES",
+    "KEY_CODES",
     "CapReports",
     "Device",
     "DeviceLostError",
@@ -22,6 +24,7 @@ __all__ = [
     "GamepadDevice",
     "KeyboardDevice",
     "PointerDevice",
+    "RateDevice",
     "Sight",
     "SimulatedDevice",
     "SpaceMouseDevice",

@@ -30,6 +30,8 @@ KEYS: dict[str, tuple[int, float]] = {
 }
 #: Keys that are buttons.
 BUTTONS: dict[str, int] = {"Space": 1, "Enter": 2}
+#: All of them: `KeyboardEvent.code`s.
+KEY_CODES = (*KEYS, *BUTTONS)
 
 
 class KeyboardDevice(RateDevice):

@@ -17,7 +17,6 @@ import numpy as np
 
 from tangere.hand.devices.device import ALL_AXES, DeviceState
 from tangere.hand.devices.handle_motion import FollowingHandle, orthonormal, turn_of
-from tangere.hand.devices.rate_device import NO_AXES
 from tangere.motion import as_poses
 from tangere.runtime import InputError, three_numbers
 
@@ -53,22 +52,20 @@ class PointerDevice:
     """The pointer of a picture as a device. `press`, `drag` and `release` are what a page tells it.
 
     The part is held while the pointer is pressed; else the first button is told, which is the clutch of a hand, so that
-    it stays where it is.
+    it stays where it is. The device tells motions: it stands still when another point is pressed, wherever that is.
 
     Args:
-        start: (4, 4), where the handle is at first: the pose of the part, so that it turns about the point pressed.
         settling: how long the handle takes to follow [s].
     """
 
     measured_axes = ALL_AXES
-    forced_axes = NO_AXES
+    forced_axes = ALL_AXES  # what it cannot push with a picture shows
 
-    def __init__(self, start: Any = None, *, settling: float = 0.016) -> None:
+    def __init__(self, *, settling: float = 0.016) -> None:
         self._handle = FollowingHandle(settling=settling)
-        pose = np.eye(4) if start is None else as_poses(start, "start").reshape(4, 4)
-        self._handle.place(pose)
-        self._target = pose.copy()
+        self._target = self._taken = np.eye(4)  # of the part: where it is to go, and where it was taken
         self._pressed: _Press | None = None
+        self._from: tuple[np.ndarray, np.ndarray] | None = None  # part and device when the part was taken
 
     @property
     def pressed(self) -> bool:
@@ -85,7 +82,7 @@ class PointerDevice:
         """Take a part.
 
         Args:
-            pose: (4, 4) of the part.
+            pose: (4, 4) of the handle, `hand.handle`: it turns about the point that was pressed.
             point: (3,) that was pressed [m].
             sight: the camera.
             x, y: the pointer, 0 to 1 from the left and from the top of the picture.
@@ -95,8 +92,7 @@ class PointerDevice:
             raise InputError(f"kind must be 'plane', 'depth' or 'turn', not {kind!r}")
         given, place = as_poses(pose, "pose").reshape(4, 4).copy(), three_numbers(point, "point")
         if self._pressed is None:  # else the kind has changed, and the part is held already
-            self._handle.place(given)
-            self._target = given
+            self._target, self._taken, self._from = given, given.copy(), None
         start = self._target.copy()
         local = start[:3, :3].T @ (place - start[:3, 3])
         self._pressed = _Press(start, place, local, sight, float(x), float(y), kind)
@@ -125,13 +121,21 @@ class PointerDevice:
     def read(self, time: float) -> DeviceState:
         """Where the handle has come to; the first button while nothing is pressed."""
         pressed, handle = self._pressed is not None, self._handle
-        if not pressed:
-            handle.place(handle.pose)  # where it is, at rest
-        handle.follow(self._target if pressed else handle.pose, time)
+        if not pressed or self._from is None:
+            handle.place(handle.pose)  # where it is, at rest: the hand takes the part here
+            handle.follow(handle.pose, time)
+            if pressed:
+                self._from = self._taken, handle.pose.copy()
+        else:
+            part, device = self._from
+            wanted = np.eye(4)
+            wanted[:3, :3] = self._target[:3, :3] @ part[:3, :3].T @ device[:3, :3]
+            wanted[:3, 3] = device[:3, 3] + self._target[:3, 3] - part[:3, 3]
+            handle.follow(wanted, time)
         return DeviceState(handle.pose.copy(), handle.velocity.copy(), 0 if pressed else 1)
 
     def write(self, force: np.ndarray, torque: np.ndarray) -> None:
-        """It cannot push: the picture shows an arrow."""
+        """It cannot push: pictures show an arrow."""
 
     def close(self) -> None:
         """Let go."""

@@ -17,7 +17,6 @@ from tangere.hand.devices.handle_motion import orthonormal, turn_of
 from tangere.motion import as_poses
 from tangere.runtime import InputError, fraction, not_negative, positive
 
-NO_AXES = (False,) * 6
 #: The longest time between two readings that is integrated: who was away does not find the part elsewhere [s].
 _LONGEST = 0.1
 
@@ -34,7 +33,7 @@ class RateDevice:
     """
 
     measured_axes: tuple[bool, ...] = ALL_AXES
-    forced_axes: tuple[bool, ...] = NO_AXES
+    forced_axes: tuple[bool, ...] = ALL_AXES  # what it cannot push with a picture shows
 
     def __init__(
         self,
@@ -80,7 +79,7 @@ class RateDevice:
         return DeviceState(self._pose.copy(), self._velocity.copy(), buttons)
 
     def write(self, force: np.ndarray, torque: np.ndarray) -> None:
-        """It cannot push."""
+        """It cannot push: pictures show an arrow."""
 
     def close(self) -> None:
         """There is nothing to let go of."""

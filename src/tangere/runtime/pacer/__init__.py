@@ -2,16 +2,16 @@
 
 from tangere.runtime.pacer.latency_histogram import LatencyHistogram
 from tangere.runtime.pacer.loop_process import LoopProcess, ProcessLostError, Ticking
-from tangere.runtime.pacer.pacer import Mode, LoopPacer, PacerReport, PostponableWork
+from tangere.runtime.pacer.pacer import LoopPacer, Mode, PacerReport, PostponableWork
 from tangere.runtime.pacer.scheduling import no_collection, real_time
 from tangere.runtime.pacer.seqlock import SharedRecord
 from tangere.runtime.pacer.shared_rows import SharedRows
 
 __all__ = [
     "LatencyHistogram",
+    "LoopPacer",
     "LoopProcess",
     "Mode",
-    "LoopPacer",
     "PacerReport",
     "PostponableWork",
     "ProcessLostError",

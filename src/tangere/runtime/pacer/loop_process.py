@@ -22,7 +22,7 @@ import numpy as np
 
 from tangere.runtime.checks import positive
 from tangere.runtime.errors import TangereError
-from tangere.runtime.pacer.pacer import Mode, LoopPacer, PacerReport
+from tangere.runtime.pacer.pacer import LoopPacer, Mode, PacerReport
 from tangere.runtime.pacer.scheduling import no_collection, real_time
 from tangere.runtime.pacer.seqlock import SharedRecord
 

@@ -126,6 +126,7 @@ class LoopPacer:
     def reset(self) -> None:
         """Forget all that was counted; the next tick is the first."""
         self.tick_count = self._overruns = self._skipped = 0
+        self.missed = 0  #: deadlines that were skipped before the last tick
         self._late, self._busy = LatencyHistogram(), LatencyHistogram()
         self._start = self._began = 0.0
         self._number = -1  # of the last deadline
@@ -170,8 +171,10 @@ class LoopPacer:
         else:
             now, following = self.clock(), self._number + 1
             passed = int((now - self._start) * self.rate)  # the latest deadline that is not ahead
+            self.missed = 0
             if passed > following:
-                self._skipped += (passed if last is None else min(passed, last)) - following
+                self.missed = (passed if last is None else min(passed, last)) - following
+                self._skipped += self.missed
                 following = passed
             self._number = following
         if last is not None and self._number >= last:

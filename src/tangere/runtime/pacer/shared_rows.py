@@ -53,9 +53,10 @@ class SharedRows:
         return self._place.name
 
     @property
-    def newest(self) -> int:
-        """A number that changes with each record that is written into the same memory."""
-        return 0 if self._data is None else self._data.newest
+    def fresh(self) -> bool:
+        """Whether something may have been written since it was read last."""
+        data = self._data
+        return data is None or data.closed or data.newest != data.seen
 
     @property
     def age(self) -> float:
