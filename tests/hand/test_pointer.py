@@ -78,14 +78,23 @@ def test_with_the_modifier_for_depth_it_goes_along_the_direction_of_sight_only(r
 
 
 def test_with_the_modifier_for_turns_it_turns_about_the_point_that_was_pressed(rng):
-    device, camera, pose, point, local = taken(rng, "turn", 0.5, 0.5)
-    device.drag(0.6, 0.5)
+    device, camera, pose, point, local = taken(rng, "turn", 0.3, 0.2)
+    device.drag(0.4, 0.2)
     target = device._target
     assert target[:3, :3] @ local + target[:3, 3] == pytest.approx(point)
     turned = Rotation.from_matrix(target[:3, :3] @ pose[:3, :3].T).as_rotvec()
     along = camera.axes.T @ turned
-    # To the right from the middle: about the axis up, by twice the angle on the ball.
-    assert along == pytest.approx([0.0, 2.0 * np.arcsin(0.2 * ASPECT), 0.0], abs=1e-9)
+    # To the right: what is in front goes right, about the axis up; the height of the picture is half a turn.
+    assert along == pytest.approx([0.0, 0.1 * ASPECT * np.pi, 0.0], abs=1e-9)
+    device.drag(0.3, 0.45)  # down: what is in front goes down
+    turned = Rotation.from_matrix(device._target[:3, :3] @ pose[:3, :3].T)
+    assert camera.axes.T @ turned.as_rotvec() == pytest.approx([0.25 * np.pi, 0.0, 0.0], abs=1e-9)
+    near = turned.apply(camera.axes[:, 2])
+    assert near @ camera.axes[:, 1] < -0.5
+    device.drag(0.3, 0.2, notches=2.0)
+    turned = Rotation.from_matrix(device._target[:3, :3] @ pose[:3, :3].T).as_rotvec()
+    assert camera.axes.T @ turned == pytest.approx([0.0, 0.0, -np.deg2rad(10.0)], abs=1e-9)
+    assert device.point == pytest.approx(point)
     device.turn_to(np.eye(3))
     assert device._target[:3, :3] == pytest.approx(np.eye(3))
     assert device.point == pytest.approx(point)

@@ -2,10 +2,10 @@
 
 Question: a person has pressed on a point of a part and drags; where is the part to go?
 Method:   dragging moves the point that was pressed in the plane through it that faces the eye. With the wheel, or with
-          the modifier for depth, it moves along the direction of sight. With the modifier for turns it turns the part
-          about that point, as a ball of the size of half the picture under the finger would (an arcball). A gizmo
-          gives a rotation outright. The handle follows within a frame and without a jump (`handle_motion`).
-Known as: direct manipulation in the image plane; arcball (Shoemake 1992).
+          the modifier for depth, it moves along the direction of sight. With the modifier for turns dragging across
+          turns the part about that point and the axis up, dragging down about the axis right, the wheel about the
+          direction of sight. A gizmo gives a rotation outright. The handle follows within a frame and without a jump (`handle_motion`).
+Known as: direct manipulation in the image plane; two-axis valuator (Chen, Mountford and Sellen 1988).
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from tangere.motion import as_poses
 from tangere.runtime import InputError, three_numbers
 
 DragKind = Literal["plane", "depth", "turn"]
-#: Of the distance to the eye: how far a notch of the wheel moves.
-_NOTCH = 0.02
+#: Of the distance to the eye: how far a notch of the wheel moves; and how far it turns [rad].
+_NOTCH, _ROLL = 0.02, np.deg2rad(5.0)
+#: Dragging by the height of the picture turns by so much [rad].
+_HALF_TURN = np.pi
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,32 +161,16 @@ class _Press:
         sight, target = self.sight, self.pose.copy()
         depth = -float((self.point - sight.eye) @ sight.axes[:, 2])
         if self.kind == "turn":
-            turn = _ball(x, y, sight.aspect), _ball(self.x, self.y, sight.aspect)
-            turned = sight.axes @ _between(turn[1], turn[0]) @ sight.axes.T
-            target[:3, :3] = turned @ self.pose[:3, :3]
+            # Across turns about up, down about right, the wheel about the direction of sight.
+            amount = np.array([y - self.y, sight.aspect * (x - self.x), 0.0]) * _HALF_TURN
+            amount[2] = -_ROLL * notches
+            target[:3, :3] = turn_of(sight.axes @ amount) @ self.pose[:3, :3]
             target[:3, 3] = self.point - target[:3, :3] @ self.local
-        elif self.kind == "depth":
+            return target
+        if self.kind == "depth":
             target[:3, 3] -= 2.0 * (self.y - y) * sight.half_height * depth * sight.axes[:, 2]
         else:
             target[:3, 3] += depth * (sight.ray(x, y) - sight.ray(self.x, self.y))
         towards = sight.ray(x, y) if self.kind == "plane" else -sight.axes[:, 2]
         target[:3, 3] += _NOTCH * depth * notches * towards
         return target
-
-
-def _ball(x: float, y: float, aspect: float) -> np.ndarray:
-    """The point of a unit ball in front of the eye under the pointer, or of its edge."""
-    across, up = (2.0 * x - 1.0) * max(aspect, 1.0), (1.0 - 2.0 * y) / min(aspect, 1.0)
-    square = across * across + up * up
-    if square > 1.0:
-        across, up = across / np.sqrt(square), up / np.sqrt(square)
-        return np.array([across, up, 0.0])
-    return np.array([across, up, np.sqrt(1.0 - square)])
-
-
-def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The rotation of an arcball: twice the angle from a to b."""
-    axis = np.cross(a, b)
-    sine = float(np.linalg.norm(axis))
-    angle = 2.0 * np.arctan2(sine, float(a @ b))
-    return np.eye(3) if sine < 1e-12 else turn_of(axis / sine * angle)
