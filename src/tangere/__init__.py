@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tangere import cells, compat, crowd, dynamics, needle, query, runtime, scene, shape, soft, view
+    from tangere import cells, compat, crowd, dynamics, hand, needle, query, runtime, scene, shape, soft, view
     from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
     from tangere.query.clearance import LeastClearance, least_clearance
     from tangere.query.contacts import Contacts, Kind, Status
@@ -94,6 +94,7 @@ __all__ = [
     "dynamics",
     "first_contact",
     "generate",
+    "hand",
     "intersecting_pairs",
     "intersects",
     "largest_step",

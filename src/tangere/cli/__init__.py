@@ -19,6 +19,7 @@ _COMMANDS = {
     "crowd": "Crowds in corridors, cities, on planets and in space: run, measure, draw.",
     "demo": "See it work: contacts, a picture and speeds, in about a minute.",
     "first-contact": "When do two moving meshes, or one and itself, first touch?",
+    "hand": "Hold a part with mouse, SpaceMouse or a driver of your own, feel it touch, take it out.",
     "info": "What is in a mesh file, and what is unusual about it?",
     "needle": "Needles into tissue: drive them, feel the force, see what is near.",
     "soft": "Soft bodies that fall, touch and never pass through: run, watch and pull, record, draw.",
@@ -72,6 +73,8 @@ def _loaded(name: str) -> click.Command | None:
             from tangere.cli.demo import demo as command
         case "first-contact":
             from tangere.cli.first_contact import first_contact as command
+        case "hand":
+            from tangere.cli.hand import hand as command
         case "info":
             from tangere.cli.info import info as command
         case "needle":

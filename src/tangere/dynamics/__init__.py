@@ -16,7 +16,7 @@ from tangere.dynamics.world_copies import WorldCopies
 
 if TYPE_CHECKING:
     from tangere.dynamics import scenes
-    from tangere.dynamics.drawing import force_arrows, size_of
+    from tangere.dynamics.drawing import arrows, force_arrows, size_of
     from tangere.dynamics.recording import Recorder, Recording
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "WorldImpacts",
     "WorldJoint",
     "WorldTruncation",
+    "arrows",
     "force_arrows",
     "scenes",
     "size_of",
@@ -41,7 +42,7 @@ def __getattr__(name: str) -> Any:
     """What a step does without is loaded when it is asked for: recordings, drawings, ready scenes."""
     if name in ("Recorder", "Recording"):
         import tangere.dynamics.recording as module
-    elif name in ("force_arrows", "size_of"):
+    elif name in ("arrows", "force_arrows", "size_of"):
         import tangere.dynamics.drawing as module
     elif name == "scenes":
         import tangere.dynamics.scenes as module

@@ -233,11 +233,24 @@ class Recorder:
         elif world.joints != self._joints:
             raise InputError("Recorder: bodies were joined since the first frame; begin another recording")
         found = world.contacts
-        self._states.append(world.checkpoint())
-        self._poses.append(world.poses)
         pairs = np.stack([found.body_a, found.body_b], axis=1)
-        self._contacts.append((0.5 * (found.point_a + found.point_b), world.forces, pairs))
-        self._times.append(world.time)
+        self.keep(world.time, 0.5 * (found.point_a + found.point_b), world.forces, pairs)
+
+    def keep(self, time: float, points: np.ndarray, forces: np.ndarray, pairs: np.ndarray) -> None:
+        """Keep what is now, with a time and contacts of somebody who moves its bodies without steps.
+
+        Args:
+            time: not before that of the last frame [s].
+            points: (n, 3) of the contacts [m].
+            forces: (n, 3) on the first body of each [N].
+            pairs: (n, 2) bodies of each.
+        """
+        if self._times and time < self._times[-1]:
+            raise InputError(f"time must not fall: {time:g} s comes after {self._times[-1]:g} s")
+        self._states.append(self.simulation.checkpoint())
+        self._poses.append(self.simulation.poses)
+        self._contacts.append((points, forces, pairs))
+        self._times.append(time)
 
     def recording(self) -> Recording:
         """Everything kept so far."""

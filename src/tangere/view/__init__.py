@@ -4,7 +4,7 @@ from tangere.view.address import DEFAULT_PORT
 from tangere.view.crowd_pictures import plot_measures, top_view
 from tangere.view.crowd_scene import crowd_scene
 from tangere.view.floor_pictures import floor_png, floor_scene, floor_video, floor_view
-from tangere.view.live_pages import CrowdViewer, LiveViewer, ReplayViewer, WorldViewer
+from tangere.view.live_pages import CrowdViewer, HandViewer, LiveViewer, ReplayViewer, WorldViewer
 from tangere.view.notebook import html, png
 from tangere.view.pictures import Picture, picture, stacked, strip
 from tangere.view.plots import plot_lines
@@ -15,6 +15,7 @@ from tangere.view.web import Viewer, show
 __all__ = [
     "DEFAULT_PORT",
     "CrowdViewer",
+    "HandViewer",
     "LiveViewer",
     "Picture",
     "ReplayViewer",

@@ -17,6 +17,7 @@ import ipaddress
 import secrets
 import socket
 import threading
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -28,6 +29,8 @@ from tangere.runtime import UnsupportedError
 MOST_PAGES = 16
 #: The largest message a page may send; screenshots are the largest it has [bytes].
 MOST_BYTES = 16 * 1024 * 1024
+#: Where the script of a page, if it has one, opens a socket of its own, below the token.
+INPUT_PATH = "input"
 #: How long a connection may take to say what it wants [s].
 _PATIENCE = 5.0
 
@@ -82,6 +85,10 @@ class Access:
             return HTTPStatus.SERVICE_UNAVAILABLE, f"{pages} pages are open already\n"
         return None
 
+    def is_input(self, path: str) -> bool:
+        """Whether a request that may pass is for the socket of a page's own script."""
+        return path.partition("?")[0].strip("/").split("/")[1:] == [INPUT_PATH]
+
     def options(self, options: dict[str, Any]) -> dict[str, Any]:
         """Those of viser for `websockets.serve`, with this rule in front."""
         answer = options.get("process_request") or (lambda connection, request: None)
@@ -115,11 +122,21 @@ class Access:
         return address.is_loopback or not self._address.is_loopback
 
 
-def serve(viser: Any, access: Access, address: str, port: int, label: str) -> Any:
+def serve(
+    viser: Any,
+    access: Access,
+    address: str,
+    port: int,
+    label: str,
+    own_socket: Callable[[Any], Awaitable[None]] | None = None,
+) -> Any:
     """A `viser.ViserServer` behind the rule.
 
     viser starts its server within its constructor and has no place for a rule, so what it starts it with,
     `websockets.asyncio.server.serve`, is replaced meanwhile.
+
+    Args:
+        own_socket: answers sockets at `INPUT_PATH`, which the script of a page opens; the same rule is before them.
     """
     from websockets.asyncio import server as websockets
 
@@ -130,7 +147,12 @@ def serve(viser: Any, access: Access, address: str, port: int, label: str) -> An
             return original(handler, *args, **options)
         options = access.options(options)
         guarded.append(1)
-        return original(handler, *args, **options)
+
+        async def routed(connection: Any) -> None:
+            own = own_socket is not None and access.is_input(connection.request.path)
+            await (own_socket if own else handler)(connection)  # pyright: ignore[reportOptionalCall]
+
+        return original(routed, *args, **options)
 
     with _BUILDING:
         original = websockets.serve

@@ -9,7 +9,7 @@ import io
 import sys
 import threading
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from types import TracebackType
 from typing import Any
@@ -81,7 +81,8 @@ class Viewer:
         self._lock = threading.RLock()
         self._access = Access(host, address)
         with _quiet():
-            self.server = serve(viser, self._access, address, free_port, scene.title or "tangere")
+            label = scene.title or "tangere"
+            self.server = serve(viser, self._access, address, free_port, label, self._own_socket())
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         self.server.gui.main_panel.dock_right()
         self._place_camera()
@@ -179,6 +180,10 @@ class Viewer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _own_socket(self) -> Callable[[Any], Awaitable[None]] | None:
+        """What answers the socket of the page's own script; None where the page has none."""
+        return None
 
     def _place_camera(self) -> None:
         scene = self.scene

@@ -1,7 +1,15 @@
 """Solvers of the frictional contact problem at velocity level: sweeps, interior point, projections of one body."""
 
 from tangere.dynamics.solver.api import Solver, SolverReport
-from tangere.dynamics.solver.one_body import INFEASIBLE, SOLVED, UNFINISHED, OneBodyMotion, OneBodyProjection
+from tangere.dynamics.solver.block_cholesky import mat66d
+from tangere.dynamics.solver.one_body import (
+    INFEASIBLE,
+    SOLVED,
+    UNFINISHED,
+    OneBodyMotion,
+    OneBodyProjection,
+    project_one_body,
+)
 from tangere.dynamics.solver.problem import (
     ContactRowArrays,
     JointRowArrays,
@@ -32,6 +40,8 @@ __all__ = [
     "frames",
     "joint_rows",
     "mat36d",
+    "mat66d",
+    "project_one_body",
     "reserve",
     "rigid_bodies",
     "vec6d",

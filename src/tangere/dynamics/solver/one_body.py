@@ -200,27 +200,28 @@ def without(active: ActiveRows, leaving: int, unit: wp.array[vec6d]) -> ActiveRo
     return rest
 
 
-@wp.kernel
-def _project(
-    first: int,
+@wp.func
+def project_one_body(
+    m: int,
+    euclidean: bool,
+    w: vec6d,
+    l: mat66d,
     rows: wp.array[vec6d],
     need: wp.array[wp.float64],
-    wanted: wp.array[vec6d],
-    count: wp.array[wp.int32],
-    factor: wp.array[mat66d],
     unit: wp.array[vec6d],
     gap: wp.array[wp.float64],
     scale: wp.array[wp.float64],
     pool: wp.array[wp.int32],
     motion: wp.array[vec6d],
     impulse: wp.array[wp.float64],
-    status: wp.array[wp.int32],
-):
-    """All of it, on one thread."""
-    m = count[0]
-    euclidean = count[1] == 1
-    w = wanted[0]
-    l = factor[0]
+) -> int:
+    """All of it, on one thread, for the first m rows; writes motion[0] and impulses, and tells what became of it.
+
+    Args:
+        w: the wanted motion.
+        l: L with M^-1 = L L^T, the identity if `euclidean`.
+        unit, gap, scale, pool: room for m rows each.
+    """
     answer = int(_SOLVED)
     total = wp.float64(0.0) * wp.length(w)  # not zero where a number is not finite
     p = int(-1)  # the row that is violated most
@@ -317,4 +318,27 @@ def _project(
     for k in range(active.count):
         impulse[active.number[k]] = active.multiplier[k] * scale[active.number[k]]
     motion[0] = w + l * y
-    status[0] = answer
+    return answer
+
+
+@wp.kernel
+def _project(
+    first: int,
+    rows: wp.array[vec6d],
+    need: wp.array[wp.float64],
+    wanted: wp.array[vec6d],
+    count: wp.array[wp.int32],
+    factor: wp.array[mat66d],
+    unit: wp.array[vec6d],
+    gap: wp.array[wp.float64],
+    scale: wp.array[wp.float64],
+    pool: wp.array[wp.int32],
+    motion: wp.array[vec6d],
+    impulse: wp.array[wp.float64],
+    status: wp.array[wp.int32],
+):
+    """One projection."""
+    euclidean = count[1] == 1
+    status[0] = project_one_body(
+        count[0], euclidean, wanted[0], factor[0], rows, need, unit, gap, scale, pool, motion, impulse
+    )

@@ -1,0 +1,51 @@
+"""A person in the loop: devices, how their motion drives a part, and the force that comes back."""
+
+from __future__ import annotations
+
+from tangere.hand.devices import (
+    ALL_AXES,
+    CapReports,
+    Device,
+    DeviceLostError,
+    DeviceState,
+    ForcePacket,
+    GamepadDevice,
+    KeyboardDevice,
+    PointerDevice,
+    Sight,
+    SimulatedDevice,
+    SpaceMouseDevice,
+    StatePacket,
+    TraceDevice,
+    TraceRecorder,
+    UdpDevice,
+    UdpDriver,
+)
+from tangere.hand.hand import Hand, Pacer
+from tangere.hand.real_time import SeparateLoops, ThreadedLoops
+from tangere.hand.report import HandReport
+
+__all__ = [
+    "ALL_AXES",
+    "CapReports",
+    "Device",
+    "DeviceLostError",
+    "DeviceState",
+    "ForcePacket",
+    "GamepadDevice",
+    "Hand",
+    "HandReport",
+    "KeyboardDevice",
+    "Pacer",
+    "PointerDevice",
+    "SeparateLoops",
+    "Sight",
+    "SimulatedDevice",
+    "SpaceMouseDevice",
+    "StatePacket",
+    "ThreadedLoops",
+    "TraceDevice",
+    "TraceRecorder",
+    "UdpDevice",
+    "UdpDriver",
+]

@@ -1,0 +1,63 @@
+"""What the slow loop tells the fast one: contacts as rows, and where the part was when they were looked for.
+
+As one array of numbers it goes to another process through shared memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tangere.runtime import InputError
+
+#: Numbers before those of the rows: how many rows, whether the walk was stopped, reach, grip and rotation.
+HEAD = 15
+#: Numbers of a row.
+WIDTH = 7
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRowSet:
+    """Contacts of a part: row . motion >= -room, for motions of its grip from where they were looked for.
+
+    Args:
+        grip: (3,) of the grip then [m].
+        rotation: (3, 3) of the part then.
+        rows: (n, 6), normal and arm x normal.
+        room: (n,) gap without the security distance [m].
+        reach: how far from there no point of the part may go [m].
+        stopped: whether the part is to go back there.
+    """
+
+    grip: np.ndarray
+    rotation: np.ndarray
+    rows: np.ndarray
+    room: np.ndarray
+    reach: float
+    stopped: bool = False
+
+    def packed(self) -> np.ndarray:
+        """All of it as numbers."""
+        numbers = np.empty(HEAD + WIDTH * len(self.room))
+        numbers[:3] = len(self.room), self.stopped, self.reach
+        numbers[3:6], numbers[6:HEAD] = self.grip, self.rotation.ravel()
+        table = numbers[HEAD:].reshape(-1, WIDTH)
+        table[:, :6], table[:, 6] = self.rows, self.room
+        return numbers
+
+    @classmethod
+    def unpacked(cls, numbers: np.ndarray) -> ContactRowSet:
+        """From the beginning of an array of numbers that may be longer."""
+        count = int(numbers[0]) if len(numbers) >= HEAD and numbers[0] >= 0.0 else -1
+        if count < 0 or len(numbers) < HEAD + WIDTH * count:
+            raise InputError(f"numbers must begin with a packed set of rows; {len(numbers)} do not hold one")
+        table = numbers[HEAD : HEAD + WIDTH * count].reshape(-1, WIDTH)
+        return cls(
+            grip=numbers[3:6].copy(),
+            rotation=numbers[6:HEAD].reshape(3, 3).copy(),
+            rows=table[:, :6].copy(),
+            room=table[:, 6].copy(),
+            reach=float(numbers[2]),
+            stopped=bool(numbers[1]),
+        )

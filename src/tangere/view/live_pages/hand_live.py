@@ -1,0 +1,319 @@
+"""A page where a person takes a part with the mouse, or with keys or a gamepad, and sees what it touches.
+
+Question: what does the part that is held do, and what does it feel?
+Method:   the part is drawn where a certified motion has brought it, never where the device would have it; that is shown
+          as a ghost if wanted. Dragging the part moves it in the plane that faces the eye; with the wheel, or with
+          shift, in depth; with ctrl it turns, and a gizmo turns it about one axis. Contacts light up, the force on the
+          hand is an arrow, clearance and latency stand in the panel. Sixty times a second the ticks of the time that
+          has passed are made, and the picture is sent; with a fast loop in a process of its own only slow ticks are.
+Known as: direct manipulation with pseudo-haptic feedback (Redon 2002, sections 6.2 and 6.3).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tangere.dynamics import arrows, size_of
+from tangere.hand import Device, GamepadDevice, Hand, KeyboardDevice, PointerDevice, SeparateLoops, Sight
+from tangere.hand.devices import KEY_CODES, RateDevice
+from tangere.motion import quaternions_of, rotations_of
+from tangere.runtime.pacer import LoopPacer
+from tangere.view.live_pages.page_input import PageInput
+from tangere.view.live_pages.simulation_viewer import SimulationViewer
+
+_RATE = 60.0  #: pictures a second
+_BEHIND = 0.1  #: how far ticks may be behind; what is more is left out and counted [s]
+_GHOST = 0.25  #: opacity of where the device wants the part
+_ARROW = 0.01  #: length of the arrow of a newton, as a part of the size of the part
+_LONGEST_ARROW = 1.5
+_CONTACT, _NEAR = (235, 40, 40), (245, 170, 40)  #: colours: at the security distance, within reach
+_TOUCHING = 1.5  #: security distances within which a contact lights up red
+_KINDS = {None: "plane", "shift": "depth", "cmd/ctrl": "turn"}
+
+
+class HandViewer(SimulationViewer):
+    """A page of a hand. Use it as a context manager; `run` makes the ticks.
+
+    Args:
+        hand: what is shown and ticked.
+        loops: with a fast loop in another process, only slow ticks are made here.
+        host, port: as of a `Viewer`.
+    """
+
+    def __init__(
+        self,
+        hand: Hand,
+        *,
+        loops: SeparateLoops | None = None,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+    ) -> None:
+        world, device = hand.world, hand.device
+        self.hand, self._loops = hand, loops
+        self.pacer = LoopPacer(_RATE)  #: of the pictures
+        self.left_out = 0.0  #: time of which no ticks were made, because they take longer than it [s]
+        self._sight: Sight | None = None
+        self._pointer = self._pressed_at = (0.5, 0.5, 0.0)  # across, down, notches of the wheel
+        self._is_pressed = False
+        self._behind = 0.0
+        self._frame = (
+            threading.Lock()
+        )  # of ticks and restarts; callbacks of the page wait for a tick, not for a picture
+        keys = isinstance(device, KeyboardDevice)
+        self.input = PageInput(keys=list(KEY_CODES) if keys else [], gamepad=isinstance(device, GamepadDevice))
+        poses, scene = world.poses, replace(world.scene(forces=False), title="tangere hand")
+        self._names = [thing.name for thing in scene.things]
+        self._home = np.linalg.inv(poses[hand.body])
+        self._size = size_of([world.bodies[hand.body]], poses[[hand.body]])
+        self._start = poses[hand.body].copy()
+        super().__init__(hand, scene, host=host, port=port)
+        self._listen(device)
+        self.input.install(self.server)
+
+    def run(self, steps: int | None = None, after_step: Callable[[], Any] | None = None) -> int:
+        """Make ticks and pictures, so many pictures, or until the page is closed or the user presses Ctrl-C.
+
+        Args:
+            steps: pictures to make; None means until the page is closed.
+            after_step: called after each picture.
+        """
+        done = 0
+        try:
+            for _ in self.pacer.ticks():
+                if self._closed.is_set() or (steps is not None and done >= steps):
+                    break
+                if self._running.is_set() or self._single.is_set():
+                    self._single.clear()
+                    self.advance(self.pacer.period)
+                    self.show()
+                    done += 1
+                    if after_step is not None:
+                        after_step()
+        except KeyboardInterrupt:
+            pass
+        return done
+
+    def advance(self, seconds: float) -> None:
+        """Make the ticks of so much time; slow ones only where the fast loop is elsewhere."""
+        hand = self.hand
+        with self._frame:
+            self._look_from_camera()
+            if self._loops is not None:
+                self._loops.look()
+                return
+            self._behind += seconds + self.pacer.missed * self.pacer.period
+            if self._behind > _BEHIND:
+                self.left_out += self._behind - _BEHIND
+                self._behind = _BEHIND
+            ticks = int(self._behind * hand.fast_rate + 1e-6)
+            if ticks:
+                self._behind -= ticks / hand.fast_rate
+                hand.run(ticks / hand.fast_rate)
+
+    def restart(self) -> None:
+        """Put the part back to where it was when the page was opened."""
+        with self._frame:
+            self.hand.place(self._start)
+            if isinstance(self.hand.device, PointerDevice):
+                self.hand.device.release()
+        self.show()
+
+    def show(self) -> None:
+        """Draw the part where it is certified to be, its contacts and its force."""
+        hand = self.hand
+        with self._lock, self.server.atomic():
+            self._place(self.body(self._names[hand.body]), hand.pose)
+            if self._ghost is not None:
+                self._ghost.visible = bool(self._show_ghost.value) and hand.holding
+                if self._ghost.visible:
+                    self._place(self._ghost, hand.target)
+            self._draw_contacts_now()
+            self._draw_force()
+            self._text.content = self.summary()
+            stamp = self.input.shown()
+            if stamp is not None:
+                self._echo.content = f'<span id="tangere-echo" data-stamp="{stamp!r}"></span>'
+        self.server.flush()
+
+    def summary(self) -> str:
+        """The text of the panel, in Markdown."""
+        hand, told = self.hand, self.hand.report
+        reach = hand.clearance
+        force = float(np.linalg.norm(hand.force))
+        lines = [f"t = {hand.time:.2f} s", f"force {force:.2f} N"]
+        lines.append(f"clearance {1e3 * reach:.3g} mm" if np.isfinite(reach) else "nothing within reach")
+        lines.append(f"{len(hand.contacts)} contacts within reach")
+        name = hand.world.bodies[hand.body].name
+        lines.append(f"holding {name}" if hand.holding else f"take the {name}" if told.lost is None else told.lost)
+        lines.append(f"walks stopped: {told.walks_stopped}; given {1e3 * told.given:.3g} mJ")
+        latency = self.input.latency
+        if latency.count:
+            lines.append(f"latency {1e3 * latency.quantile(0.5):.0f} ms, p99 {1e3 * latency.quantile(0.99):.0f} ms")
+        if self._loops is not None:
+            lines.append(f"fast loop: {self._loops.scheduling}, {self._loops.late} overruns")
+        return "  \n".join(lines)
+
+    # -- input ---------------------------------------------------------------------------------------------------------
+
+    def _own_socket(self) -> Callable[[Any], Awaitable[None]]:
+        return self.input.answer
+
+    def _listen(self, device: Device) -> None:
+        """Let the page feed what the hand holds."""
+        if isinstance(device, KeyboardDevice):
+            self.input.on_keys = device.hold
+        elif isinstance(device, GamepadDevice):
+            self.input.on_gamepad = lambda axes, buttons: device.rest() if axes is None else device.feed(axes, buttons)
+        elif isinstance(device, PointerDevice):
+            self.input.on_pointer = self._on_pointer
+            for modifier, kind in _KINDS.items():
+                handle = self.body(self._names[self.hand.body])
+                handle.on_drag("left", modifier=modifier)(lambda event, kind=kind: self._on_drag(event, kind))
+
+    def _on_pointer(self, x: float, y: float, notches: float, pressed: bool) -> None:
+        """The pointer is there; from the thread of the socket."""
+        device = self.hand.device
+        self._pointer = (x, y, notches)
+        if pressed and not self._is_pressed:
+            self._pressed_at = self._pointer
+        self._is_pressed = pressed
+        if not pressed:
+            device.release()
+        elif device.pressed:
+            device.drag(x, y, notches - self._pressed_at[2])
+
+    def _on_drag(self, event: Any, kind: Any) -> None:
+        """viser says that a drag of the part begins or ends; in between the page's own script tells each motion."""
+        device = self.hand.device
+        if event.phase == "start":
+            x, y, notches = self._pressed_at
+            with self._frame:
+                device.press(self.hand.handle, event.start_position, sight_of(event.client.camera), x, y, kind)
+            device.drag(self._pointer[0], self._pointer[1], self._pointer[2] - notches)
+        elif event.phase == "end":
+            device.release()
+            self._pressed_at = self._pointer  # with another modifier it goes on from here
+
+    def _look_from_camera(self) -> None:
+        """Devices that tell velocities tell them along the axes of the picture."""
+        device, clients = self.hand.device, self.server.get_clients()
+        if isinstance(device, RateDevice) and clients:
+            camera = clients[min(clients)].camera
+            if camera.image_height:
+                device.look_from(sight_of(camera).axes)
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def _add_own_controls(self, gui: Any) -> None:
+        gui.add_button("Restart").on_click(lambda _: self.restart())
+        super()._add_own_controls(gui)
+        self._echo = gui.add_html('<span id="tangere-echo" data-stamp=""></span>')
+        with gui.add_folder("Show"):
+            self._show_contacts = gui.add_checkbox("contacts", True)
+            self._show_force = gui.add_checkbox("force", True)
+            self._show_ghost = gui.add_checkbox("where the hand wants it", False)
+            self._glass = gui.add_checkbox("see through", True)
+            self._glass.on_update(lambda _: self._see_through_others())
+        if isinstance(self.hand.device, PointerDevice):
+            self._turning = gui.add_checkbox("gizmo for turns", False)
+            self._turning.on_update(lambda _: self._toggle_gizmo())
+            gui.add_markdown("Drag the part; wheel or shift: depth; ctrl: turn.")
+        self._add_marks()
+        self._see_through_others()
+
+    def _add_marks(self) -> None:
+        scene, hand = self.server.scene, self.hand
+        thing = self.scene.things[hand.body]
+        vertices = thing.vertices(self.scene.time_range[0])[thing.creased.source].astype(np.float32)
+        self._ghost = scene.add_mesh_simple(
+            "/ghost", vertices, thing.creased.faces, color=(120, 120, 220), opacity=_GHOST, visible=False
+        )
+        arrow = arrows(np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]]))
+        self._arrow = scene.add_mesh_simple(
+            "/force", arrow.vertices.astype(np.float32), arrow.faces, color=_CONTACT, visible=False
+        )
+        self._points = scene.add_point_cloud(
+            "/touching", np.zeros((1, 3), np.float32), _CONTACT, point_size=0.02 * self._size, point_shape="circle",
+            precision="float32", visible=False,
+        )  # fmt: skip
+        self._gizmo: Any = None
+
+    def _see_through_others(self) -> None:
+        """Whether bodies hide what touches behind them."""
+        for number, thing in enumerate(self.scene.things):
+            if number != self.hand.body:
+                opacity = min(thing.opacity, 0.45) if self._glass.value else 1.0
+                self.body(thing.name).opacity = None if opacity == 1.0 else opacity
+
+    def _place(self, handle: Any, pose: np.ndarray) -> None:
+        moved = pose @ self._home
+        handle.position, handle.wxyz = tuple(moved[:3, 3]), tuple(quaternions_of(moved[None, :3, :3])[0])
+
+    def _draw_contacts_now(self) -> None:
+        contacts = self.hand.contacts
+        shown = bool(self._show_contacts.value) and len(contacts) > 0
+        if shown:
+            near = contacts.gap <= _TOUCHING * self.hand.separation
+            self._points.points = (0.5 * (contacts.point_a + contacts.point_b)).astype(np.float32)
+            self._points.colors = np.where(near[:, None], _CONTACT, _NEAR).astype(np.uint8)
+        if self._points.visible != shown:
+            self._points.visible = shown
+
+    def _draw_force(self) -> None:
+        hand, force = self.hand, self.hand.force
+        strength = float(np.linalg.norm(force))
+        shown = bool(self._show_force.value) and strength > 1e-3
+        if shown:
+            length = min(_ARROW * strength, _LONGEST_ARROW) * self._size
+            self._arrow.position = tuple(hand.handle[:3, 3])
+            self._arrow.wxyz = tuple(quaternions_of(turned_to(force / strength)[None])[0])
+            self._arrow.scale = length
+        if self._arrow.visible != shown:
+            self._arrow.visible = shown
+
+    def _toggle_gizmo(self) -> None:
+        """Rings about the part's middle, by which it is turned."""
+        if self._gizmo is not None:
+            self._gizmo.remove()
+            self._gizmo = None
+        if not self._turning.value:
+            return
+        self._gizmo = self.server.scene.add_transform_controls(
+            "/turning", 0.6 * self._size, disable_axes=True, disable_sliders=True, depth_test=False,
+            position=tuple(self.hand.handle[:3, 3]),
+        )  # fmt: skip
+        self._gizmo.on_update(lambda event: self._on_gizmo(event))
+
+    def _on_gizmo(self, event: Any) -> None:
+        device, hand, phase = self.hand.device, self.hand, event.phase
+        if phase == "start":
+            with self._frame:
+                self._turned_from = handle = hand.handle
+                middle = handle[:3, 3]
+                device.press(handle, middle, Sight(middle, np.eye(3), 1.0), 0.5, 0.5)
+        elif phase == "update" and device.pressed:
+            turn = rotations_of(np.asarray(event.target.wxyz, float)[None], "gizmo")[0]
+            device.turn_to(turn @ self._turned_from[:3, :3])
+        elif phase == "end":
+            device.release()
+            self._toggle_gizmo()  # where the part is now
+
+
+def sight_of(camera: Any) -> Sight:
+    """The camera of a page, as viser tells it: x to the right, y down, z ahead."""
+    axes = rotations_of(np.asarray(camera.wxyz, float)[None], "camera")[0] * [1.0, -1.0, -1.0]
+    aspect = camera.image_width / max(camera.image_height, 1)
+    return Sight(np.asarray(camera.position, float), axes, float(np.tan(0.5 * camera.fov)), aspect)
+
+
+def turned_to(direction: np.ndarray) -> np.ndarray:
+    """A rotation (3, 3) that brings z to a direction (3,)."""
+    other = np.eye(3)[int(np.argmin(np.abs(direction)))]
+    first = np.cross(other, direction)
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(direction, first), direction], axis=1)

@@ -1,0 +1,131 @@
+"""What a person does in a page with mouse, keys and gamepad, as it happens.
+
+Question: where is the pointer now, which keys are down, what does the gamepad say?
+Method:   a script in the page (`page_input.js`) tells each event by a socket of its own, which is behind the same rule
+          as the page (`access`). The newest counts: listeners are called with it, from the thread of the socket.
+          The stamp of an event comes back to the page in the stream of the picture that shows it, and the page tells
+          how long that took.
+Sound:    what is no message, or has numbers that are none, is counted and left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tangere.runtime import UnsupportedError
+from tangere.runtime.pacer import LatencyHistogram
+
+_MOST_BYTES = 4096  #: of a message
+_MOST_KEYS = 32
+_LONGEST = 60_000.0  #: latency that is believed [ms]
+
+
+class PageInput:
+    """What comes from the script of a page.
+
+    Args:
+        keys: `KeyboardEvent.code`s that the script takes for itself; others are the camera's.
+        gamepad: whether it looks at one.
+    """
+
+    def __init__(self, *, keys: list[str] | None = None, gamepad: bool = False) -> None:
+        self._options = {"keys": keys or [], "gamepad": gamepad}
+        self.on_pointer: Callable[[float, float, float, bool], None] = _nothing  #: x, y, notches, pressed
+        self.on_keys: Callable[[frozenset[str]], None] = _nothing
+        self.on_gamepad: Callable[[list[float] | None, list[float]], None] = _nothing  #: axes, None if unplugged
+        self.refused: Counter[str] = Counter()  #: messages that were left out, by why
+        self.received = 0  #: messages that were not
+        self.open = 0  #: sockets
+        self.latency = LatencyHistogram()  #: from an event to the picture that shows it, in the page [s]
+        self.server_latency = LatencyHistogram()  #: from the arrival of an event to when its picture was sent [s]
+        self._newest: tuple[float, float] | None = None  # stamp, and when it arrived
+
+    def install(self, server: Any) -> None:
+        """Let every page of a viser server run the script."""
+        from viser import _messages
+
+        script = Path(__file__).with_name("page_input.js").read_text(encoding="utf-8")
+        made = getattr(_messages, "RunJavascriptMessage", None)
+        if made is None:
+            raise UnsupportedError("this version of viser runs no scripts in its pages; tangere needs 1.1")
+        server.gui._websock_interface.queue_message(
+            made(source=script.replace("TANGERE_OPTIONS", json.dumps(self._options)))
+        )
+
+    async def answer(self, connection: Any) -> None:
+        """Hear one socket until it is closed; then nothing is pressed any more."""
+        self.open += 1
+        try:
+            async for message in connection:
+                self.take(message)
+        finally:
+            self.open -= 1
+            self.on_pointer(0.5, 0.5, 0.0, False)
+            self.on_keys(frozenset())
+            self.on_gamepad(None, [])
+
+    def take(self, message: str | bytes) -> None:
+        """One message of the script."""
+        arrived = time.monotonic()
+        if not isinstance(message, str) or len(message) > _MOST_BYTES:
+            self.refused["size"] += 1
+            return
+        try:
+            told = json.loads(message)
+            kind = self._tell(told)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            self.refused["form"] += 1
+            return
+        self.received += 1
+        if kind == "event":
+            self._newest = _number(told.get("stamp", 0.0)), arrived
+
+    def shown(self) -> float | None:
+        """The picture that uses all input so far was sent; gives the stamp to be written into the page, if new."""
+        newest, self._newest = self._newest, None
+        if newest is None:
+            return None
+        self.server_latency.add(time.monotonic() - newest[1])
+        return newest[0]
+
+    def _tell(self, told: Any) -> str:
+        if not isinstance(told, dict):
+            raise ValueError
+        if "latency" in told:
+            latency = _number(told["latency"])
+            if not 0.0 <= latency <= _LONGEST:
+                raise ValueError
+            self.latency.add(1e-3 * latency)
+            return "latency"
+        _number(told.get("stamp", 0.0))
+        if "pointer" in told:
+            x, y, notches = (_number(value) for value in told["pointer"])
+            self.on_pointer(x, y, notches, bool(told["pressed"]))
+        elif "keys" in told:
+            keys = told["keys"]
+            if not isinstance(keys, list) or len(keys) > _MOST_KEYS or not all(isinstance(key, str) for key in keys):
+                raise ValueError
+            self.on_keys(frozenset(keys))
+        else:
+            pad = told["gamepad"]
+            if pad is None:
+                self.on_gamepad(None, [])
+            else:
+                self.on_gamepad([_number(v) for v in pad["axes"]], [_number(v) for v in pad["buttons"]])
+        return "event"
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def _nothing(*_: Any) -> None:
+    """Nobody listens."""
