@@ -113,6 +113,23 @@ def test_the_scene_of_a_run_shows_bodies_where_they_were_and_forces_as_arrows(re
     assert scene.clock == pytest.approx((0.0, 0.9))
 
 
+def test_arrows_of_a_stack_point_up_in_whatever_order_its_bodies_come():
+    """Each contact has one arrow, on the body that is carried: none points down through what stands below."""
+    box = tg.generate.box((1.0, 1.0, 1.0))
+    places = np.tile(np.eye(4), (4, 1, 1))
+    places[:, 2, 3] = -0.5, 0.501, 1.502, 2.503
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]):
+        world = World([Body(box, places[k], fixed=k == 0) for k in order], device="cpu")
+        run = world.record(steps=25)
+        pushing = np.linalg.norm(world.forces, axis=1) > 0.0
+        live = world.scene().things[-1].mesh.vertices.reshape(-1, 26, 3)
+        kept = run.scene().things[-1].vertices(1.0).reshape(-1, 26, 3)[: len(pushing)][pushing]
+        assert len(live) == len(kept) == pushing.sum() >= 9
+        for arrows in (live, kept):
+            assert ((arrows[:, 25] - arrows[:, 24])[:, 2] > 0.0).all()
+        assert (live[:, 24, 2] > 1.9).sum() >= 3  # the upper contacts have arrows of their own
+
+
 def test_runs_are_written_for_other_programs(recorded, tmp_path):
     trimesh = pytest.importorskip("trimesh")
     recorded.save(tmp_path / "run.glb")

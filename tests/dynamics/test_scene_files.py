@@ -160,6 +160,14 @@ def replaced(old: str, new: str):
         (replaced("seconds = 0.5", "steps = 0"), "steps must be a whole number"),
         (replaced('["door", "floor"]', '["door"]'), r"allowed\[0\] is a pair"),
         (replaced("[[body]]", "[body]"), "is not TOML"),
+        (replaced('[["door", "floor"]]', '"all"'), "allowed is a list of pairs .*, or 'overlapping', not 'all'"),
+        (replaced('["door", "floor"]', '["door", "gate"]'), "there is no body called 'gate'"),
+        (replaced("dt = 0.005", "order = 3"), "order is 1"),
+        (replaced("dt = 0.005", "second_order = 'no'"), "second_order is True or False"),
+        (replaced("gravity = [0, 0, -10]", "gravity = 10"), "gravity must be three finite numbers"),
+        (replaced("density = 600", "convex = 'yes'"), r"body\[1\] \('door'\): convex is True or False"),
+        (replaced("density = 600", "driven = 1"), r"body\[1\] \('door'\): .*driven is True or False"),
+        (replaced("density = 600", "group = 'a'"), r"body\[1\] \('door'\): .*group must be a whole number"),
         (lambda text: "dt = 0.1", "has no"),
         (lambda text: "dt =", "is not TOML"),
     ],
@@ -169,6 +177,7 @@ def test_what_is_wrong_with_a_scene_file_is_told_by_its_key(scene_file, change, 
     with pytest.raises(InputError, match=told) as found:
         World.load(scene_file, device="cpu")
     assert len(str(found.value).splitlines()) == 1
+    assert str(found.value).startswith(str(scene_file))
 
 
 def test_overlaps_at_the_start_are_told_by_the_first_step_and_nothing_has_happened(scene_file):
@@ -177,6 +186,11 @@ def test_overlaps_at_the_start_are_told_by_the_first_step_and_nothing_has_happen
     with pytest.raises(InputError, match=r"bodies 1 \('door'\) and 2 \('ball'\) overlap at the start"):
         world.step()
     assert world.steps == 0
+
+
+def test_a_folder_of_meshes_that_is_none_is_refused(scene_file, tmp_path):
+    with pytest.raises(InputError, match="meshes: there is no folder '.*nowhere'"):
+        World.load(scene_file, meshes=tmp_path / "nowhere", device="cpu")
 
 
 def test_a_file_that_is_none_is_refused(tmp_path):

@@ -104,8 +104,7 @@ class Body:
             not_negative(self.friction, f"{self._whose}: friction")
         if self.restitution is not None:
             check_restitution(self.restitution, f"{self._whose}: restitution")
-        if not isinstance(self.driven, bool | np.bool_):
-            raise InputError(f"{self._whose}: driven is True or False, not {described(self.driven)}")
+        self._put("driven", yes_or_no(self.driven, f"{self._whose}: driven"))
         if self.group is not None:
             self._put("group", whole(self.group, f"{self._whose}: group"))
         if self.material is not None and not isinstance(self.material, str):
@@ -239,6 +238,13 @@ def possible_moments(inertia: np.ndarray) -> bool:
     """Whether a body can have an inertia, (3, 3): all moments are positive, and none is above the sum of the others."""
     moments = np.linalg.eigvalsh(inertia)
     return bool(moments[0] > 0.0 and moments[2] <= (moments[0] + moments[1]) * (1.0 + 1e-6))
+
+
+def yes_or_no(value: Any, name: str) -> bool:
+    """True or False, and nothing that could be taken for one of them."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is True or False, not {described(value)}")
+    return bool(value)
 
 
 def check_restitution(value: Any, name: str) -> float:

@@ -1,7 +1,8 @@
 """What a world looks like: bodies in colours of their own, fixed ones grey, and forces as arrows.
 
-An arrow stands at each contact and points the way the body is pushed, the first of both that can move; its length is in
-proportion to the force, the weight of the heaviest body being a quarter of the size of what moves.
+One arrow stands at each contact and points the way that one of both bodies is pushed: the one that is carried, which
+the other pushes up; where neither is, the first, and never one that cannot move. Its length is in proportion to the
+force, the weight of the heaviest body being a quarter of the size of what moves.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def world_scene(world: World, *, forces: bool = True, opacity: float = 1.0) -> S
 def force_arrows(world: World) -> Thing | None:
     """The forces of the contacts of the last step; None where there are none."""
     contacts = world.contacts
-    pushed = on_who_moves(world.bodies, np.stack([contacts.body_a, contacts.body_b], axis=1), world.forces)
+    pairs = np.stack([contacts.body_a, contacts.body_b], axis=1)
+    pushed = on_who_is_carried(world.bodies, pairs, world.forces, world.gravity)
     acting = np.linalg.norm(pushed, axis=1) > 0.0
     if not acting.any():
         return None
@@ -129,10 +131,21 @@ def arrow_scale(bodies: Sequence[Body], gravity: np.ndarray, size: float) -> flo
     return WEIGHT_ARROW * size / (heaviest * (float(np.linalg.norm(gravity)) or 1.0))
 
 
-def on_who_moves(bodies: Sequence[Body], pairs: np.ndarray, forces: np.ndarray) -> np.ndarray:
-    """(n, 3) forces on the first bodies of pairs (n, 2), or on the second where the first one does not move [N]."""
+def on_who_is_carried(bodies: Sequence[Body], pairs: np.ndarray, forces: np.ndarray, gravity: np.ndarray) -> np.ndarray:
+    """(n, 3) forces on one body of each pair, of those on the first ones [N].
+
+    That is the one that is pushed up, whatever the order of the pair, so that a stack is drawn as it carries; where
+    gravity tells nothing the first one; and the other where one cannot move.
+
+    Args:
+        pairs: (n, 2) numbers of bodies.
+        forces: (n, 3) on the first body of each.
+    """
     moves = np.array([body.moves for body in bodies])
-    return np.where(moves[pairs[:, 0]][:, None], forces, -forces)
+    first, second = moves[pairs].T
+    up = forces @ -np.asarray(gravity, float)
+    sideways = 1e-6 * np.linalg.norm(forces, axis=1) * np.linalg.norm(gravity)
+    return np.where((first & (~second | (up >= -sideways)))[:, None], forces, -forces)
 
 
 def arrows(points: np.ndarray, vectors: np.ndarray, longest: float = np.inf) -> Mesh:

@@ -27,7 +27,7 @@ from tangere.dynamics.drawing import (
     body_colour,
     camera_for,
     moving_points,
-    on_who_moves,
+    on_who_is_carried,
     opacities,
     size_of,
     thing_names,
@@ -63,7 +63,7 @@ class ForceArrows:
     def positions(self, start: Any, time: float) -> np.ndarray:
         recording = self.recording
         points, forces, pairs = recording.contact_forces(recording.frame_at(time))
-        forces = on_who_moves(recording.bodies, pairs, forces)
+        forces = on_who_is_carried(recording.bodies, pairs, forces, recording.gravity)
         moved = np.broadcast_to(recording.poses[0, 0, :3, 3], np.shape(start)).copy()
         if len(points):
             placed = arrows(points, self.scale * forces, self.longest).vertices
@@ -107,6 +107,11 @@ class Recording:
         """(k,) when each frame is shown, 0 the first and 1 the last."""
         return (self.times - self.times[0]) / (self.seconds or 1.0)
 
+    @property
+    def gravity(self) -> np.ndarray:
+        """(3,) [m/s^2]."""
+        return np.array(self.described.get("gravity", (0.0, 0.0, -9.81)), float)
+
     @cached_property
     def bodies(self) -> list[Body]:
         """As they were given."""
@@ -144,8 +149,7 @@ class Recording:
 
     def scene(self, *, forces: bool = True) -> Scene:
         """The run as a scene: time 0 is the first frame and 1 the last; forces of contacts are arrows."""
-        bodies, parts = self.bodies, self.parts
-        gravity = np.array(self.described.get("gravity", (0.0, 0.0, -9.81)), float)
+        bodies, parts, gravity = self.bodies, self.parts, self.gravity
         seen = opacities(bodies, self.poses[0], gravity)
         things = []
         for k, name in enumerate(thing_names(bodies)):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import warp as wp
 
-from tangere.dynamics.body import Body, check_restitution
+from tangere.dynamics.body import Body, check_restitution, yes_or_no
 from tangere.dynamics.energy import RigidEnergy, energy_of, momentum_of
 from tangere.dynamics.joint import JointKind, WorldJoint, checked_motor, joint_of
 from tangere.dynamics.material import Materials, SurfaceKinds
@@ -127,7 +127,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             chosen,
             order,
             chosen_sweeps(bodies) if sweeps is None else whole(sweeps, "sweeps"),
-            bool(second_order),
+            yes_or_no(second_order, "second_order"),
             threads,
         )
         surfaces = SurfaceKinds.of(
@@ -178,6 +178,8 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             options: in the place of what the file says; see `World`.
         """
         file, folder = Path(fspath(path)), None if meshes is None else Path(fspath(meshes))
+        if folder is not None and not folder.is_dir():
+            raise InputError(f"meshes: there is no folder {str(folder)!r}")
         if file.suffix.lower() == ".npz":
             from tangere.dynamics.recording import Recording
 
@@ -550,12 +552,15 @@ def world_of(read: SceneFile, where: str, **options: Any) -> World:
     """The world that a file describes; options come before what it says."""
     given = {key: value for key, value in {**read.options, **options}.items() if key != "bodies"}
     bodies = read.options["bodies"]
-    if read.neighbours:
-        given["allowed"] = [
-            *overlapping_pairs(bodies, np.array([body.pose for body in bodies]), np.array(read.neighbours)),
-            *checked_pairs(given.get("allowed", ()), bodies).tolist(),
-        ]
-    world = World(bodies, **given)
+    try:
+        if read.neighbours:
+            given["allowed"] = [
+                *overlapping_pairs(bodies, np.array([body.pose for body in bodies]), np.array(read.neighbours)),
+                *checked_pairs(given.get("allowed", ()), bodies).tolist(),
+            ]
+        world = World(bodies, **given)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
     if read.joints:
         from tangere.dynamics.files.description import add_joint
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tangere.dynamics.body import Body
+from tangere.dynamics.body import Body, yes_or_no
 from tangere.dynamics.joint import WITH_COORDINATE, WorldJoint, checked_motor
 from tangere.dynamics.material import ContactMaterial
 from tangere.runtime import InputError, TangereError, described, number, positive, three_numbers, to_numpy
@@ -141,7 +141,7 @@ def _body(told: dict[str, Any], k: int, shape_of: Callable[[dict[str, Any], str]
     try:
         options = {key: told[key] for key in BODY_KEYS if key in told}
         shape: Any = shape_of(told, whose)
-        if told.get("convex", False):
+        if yes_or_no(told.get("convex", False), f"{whose}: convex"):
             if not isinstance(shape, Mesh):
                 raise InputError(f"{whose}: convex is of a mesh")
             shape = ConvexMesh(shape)
