@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -222,10 +223,8 @@ def _run_separate(
         else:
             if recorder is not None:
                 loops.pacer.postponable("recording", _recording_work(holding, recorder))
-            try:
+            with suppress(KeyboardInterrupt):
                 loops.run(seconds or 1e9)
-            except KeyboardInterrupt:
-                pass
             reports = {"slow loop": loops.pacer.report()}
         return {"fast loop": loops.stop(), **reports}
 
