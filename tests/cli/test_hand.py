@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tangere.cli import main
 from tangere.dynamics import Recording
 from tangere.hand import Hand, SimulatedDevice
-from tangere.hand.scenes import HAND_SCENES, LedWay, hand_scene
+from tangere.hand.led_parts import LedWay, led_part
 from tangere.runtime import InputError
 from tests.oracles.rigid_worlds import meeting_pairs
 
@@ -58,7 +58,7 @@ def test_a_page_is_served_for_the_mouse_so_long():
     pytest.importorskip("viser")
     result = hand("wheel", "--seconds", "0.2")
     assert result.exception is None, result.output
-    assert re.search(r"http://\S+ shows finger", result.output)
+    assert re.search(r"http://\S+ shows part", result.output)
     assert "pictures: ticks" in result.output
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence(words, told, tmp_path, monk
 @pytest.mark.parametrize("name", ["lifter", "pylon", "door"])
 @pytest.mark.release
 def test_a_hand_that_knows_the_way_gets_the_part_where_it_is_to_be_without_passing_through_anything(name):
-    scene = hand_scene(name, device="cpu")
+    scene = led_part(name, device="cpu")
     held = Hand(scene.world, scene.body, SimulatedDevice(scene.way), slow_rate=100.0, **scene.options)
     held.run(scene.way.seconds + 1.0)
     assert np.linalg.norm(held.handle[:3, 3] - scene.way.poses[-1][:3, 3]) < 5e-3
@@ -106,6 +106,5 @@ def test_a_way_goes_from_pose_to_pose_and_stays(rng):
         np.testing.assert_allclose(way(time)[:3, :3], slerp(along).as_matrix(), atol=1e-9)
         expected = [np.interp(along, np.arange(4.0), places[:, k]) for k in range(3)]
         np.testing.assert_allclose(way(time)[:3, 3], expected, atol=1e-12)
-    assert set(HAND_SCENES) == {"lifter", "door", "pylon", "wheel"}
-    with pytest.raises(InputError, match="scenes lifter"):
-        hand_scene("car")
+    with pytest.raises(InputError, match="scenes door"):
+        led_part("car")
