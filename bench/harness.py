@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bench import machine
-from bench.plots import Plot
+from bench.plots import Map, Plot
 
 __all__ = ["Report", "SkippedError", "Timing", "count", "measure", "ratio", "seconds"]
 
@@ -83,7 +83,7 @@ class Report:
     docstring: str
     packages: list[str] = field(default_factory=list)  #: peers whose versions the page states
     _parts: list[str] = field(default_factory=list)
-    _plots: dict[str, Plot] = field(default_factory=dict)
+    _plots: dict[str, Plot | Map] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -102,7 +102,7 @@ class Report:
         lines += [["-" if cell is None else str(cell) for cell in row] for row in rows]
         self._add("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
-    def plot(self, key: str, plot: Plot) -> None:
+    def plot(self, key: str, plot: Plot | Map) -> None:
         """A picture, saved beside the page as NAME-KEY.svg."""
         self._plots[key] = plot
         self._add(f"![{plot.title}]({self.name}-{key}.svg)")

@@ -1,4 +1,4 @@
-"""Line and bar plots of benchmark pages, as SVG whose bytes depend on the figures only."""
+"""Line and bar plots and maps of benchmark pages, as SVG whose bytes depend on the figures only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Plot"]
+__all__ = ["Map", "Plot"]
 
 
 @dataclass(frozen=True)
@@ -47,3 +47,32 @@ class Plot:
             places = [i + (k - (len(self.series) - 1) / 2) * width for i in range(len(self.x))]
             axes.bar(places, [value or 0.0 for value in values], width, label=name)
         axes.set_xticks(range(len(self.x)), [str(x) for x in self.x])
+
+
+@dataclass(frozen=True)
+class Map:
+    """A table of numbers as colours."""
+
+    title: str
+    x_label: str
+    y_label: str
+    x: Sequence[str]
+    y: Sequence[str]
+    values: Sequence[Sequence[float]]
+    label: str  #: of the colours
+
+    def save(self, path: Path) -> None:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        from matplotlib import pyplot as plt
+
+        with mpl.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "path", "font.size": 8}):
+            figure, axes = plt.subplots(figsize=(7.4, 3.8), layout="constrained")
+            shown = axes.pcolormesh(self.values, cmap="viridis", edgecolors="white", linewidth=0.5)
+            axes.set_xticks([k + 0.5 for k in range(len(self.x))], self.x, fontsize=6)
+            axes.set_yticks([k + 0.5 for k in range(len(self.y))], self.y)
+            axes.set(title=self.title, xlabel=self.x_label, ylabel=self.y_label)
+            figure.colorbar(shown, label=self.label)
+            figure.savefig(path, metadata={"Date": None})
+            plt.close(figure)

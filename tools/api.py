@@ -42,6 +42,7 @@ ROOMS = {
     "tangere.crowd.scenarios": "tg.crowd.scenarios",
     "tangere.needle": "tg.needle",
     "tangere.hand": "tg.hand",
+    "tangere.hand.scenes": "tg.hand.scenes",
     "tangere.cells": "tangere.cells",
     "tangere.cells.generate": "tangere.cells.generate",
     "tangere.cells.maps": "tangere.cells.maps",

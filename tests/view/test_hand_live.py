@@ -15,7 +15,7 @@ import pytest
 
 from oracles.helpers.browser import pixels, until
 from tangere.hand import GamepadDevice, Hand, KeyboardDevice, PointerDevice, Sight
-from tangere.hand.scenes import hand_scene
+from tangere.hand.led_parts import led_part
 from tangere.view import HandViewer
 from tangere.view.live_pages.hand_live import sight_of, turned_to
 from tangere.view.live_pages.page_input import PageInput
@@ -207,7 +207,7 @@ def test_the_socket_of_the_script_is_behind_the_token_and_the_origin_and_its_end
 
 @pytest.fixture
 def viewer() -> Iterator[HandViewer]:
-    scene = hand_scene("lifter", device="cpu")
+    scene = led_part("lifter", device="cpu")
     hand = Hand(scene.world, scene.body, PointerDevice(), slow_rate=100.0)
     with HandViewer(hand, port=free_port()) as opened:
         opened.way = scene.way

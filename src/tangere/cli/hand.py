@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,8 @@ import click
 
 if TYPE_CHECKING:
     from tangere.hand import Device, Hand
+    from tangere.hand.led_parts import LedPart
     from tangere.hand.recording import HandRecorder
-    from tangere.hand.scenes import HandScene
     from tangere.runtime.pacer import PacerReport
 
 _FRAMES = 30.0  #: a second that are recorded
@@ -20,7 +21,7 @@ _WAIT = 60.0  #: how long a driver may take to speak [s]
 
 
 @click.command()
-@click.argument("scene", type=click.Choice(["lifter", "door", "pylon", "wheel"]))
+@click.argument("scene", type=click.Choice(["lifter", "door", "pylon", "wheel", "peg"]))
 @click.option(
     "--device",
     "held",
@@ -60,7 +61,7 @@ def hand(
     compute: str | None,
     threads: int | None,
 ) -> None:
-    """Hold a part of SCENE: the motor of a window lifter, a car door, the part of a pylon, or a fingertip on a wheel.
+    """Hold a part of SCENE: the motor of a window lifter, a car door, the part of a pylon, a finger on a wheel, a peg.
 
     \b
     tangere hand lifter                                  take it with the mouse, in the browser
@@ -73,8 +74,8 @@ def hand(
 
     from tangere.cli.shared.extras import check_view_extra
     from tangere.hand import Hand
+    from tangere.hand.led_parts import led_part
     from tangere.hand.recording import HandRecorder
-    from tangere.hand.scenes import hand_scene
     from tangere.runtime import InputError, check_out_file, positive
     from tangere.scene.export import check_export_file
 
@@ -93,7 +94,7 @@ def hand(
     if seconds is not None:
         positive(seconds, "--seconds")
     console = Console()
-    made = hand_scene(scene, device=compute, threads=threads)
+    made = led_part(scene, device=compute, threads=threads)
     make = _device(held, made)
     options = {**made.options, "slow_rate": slow_rate, "threads": threads}
     if stiffness is not None:
@@ -140,7 +141,7 @@ class _Nothing:
         """There is nothing to let go of."""
 
 
-def _device(word: str, made: HandScene) -> Any:
+def _device(word: str, made: LedPart) -> Any:
     """What gives the device that was asked for, here or in another process."""
     from tangere.hand import (
         GamepadDevice,
@@ -222,10 +223,8 @@ def _run_separate(
         else:
             if recorder is not None:
                 loops.pacer.postponable("recording", _recording_work(holding, recorder))
-            try:
+            with suppress(KeyboardInterrupt):
                 loops.run(seconds or 1e9)
-            except KeyboardInterrupt:
-                pass
             reports = {"slow loop": loops.pacer.report()}
         return {"fast loop": loops.stop(), **reports}
 

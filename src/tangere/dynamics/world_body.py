@@ -182,5 +182,8 @@ def body_number(bodies: tuple[Body, ...], body: Any) -> int:
 
 
 def _write(target: wp.array, row: int, values: np.ndarray) -> None:
+    if target.device.is_cpu:  # a view takes a tenth of the time of an array
+        target.numpy()[row] = values
+        return
     one = wp.array(np.asarray(values, float)[None], dtype=target.dtype, device=target.device)
     wp.copy(target, one, dest_offset=row, count=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from tangere.hand.devices import (
     ALL_AXES,
     CapReports,
@@ -24,6 +26,9 @@ from tangere.hand.devices import (
 from tangere.hand.hand import Hand, Pacer
 from tangere.hand.real_time import SeparateLoops, ThreadedLoops
 from tangere.hand.report import HandReport
+
+if TYPE_CHECKING:
+    from tangere.hand import scenes
 
 __all__ = [
     "ALL_AXES",
@@ -48,4 +53,14 @@ __all__ = [
     "TraceRecorder",
     "UdpDevice",
     "UdpDriver",
+    "scenes",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Ready scenes are loaded when they are asked for."""
+    if name == "scenes":
+        import tangere.hand.scenes as module
+
+        return module
+    raise AttributeError(f"module 'tangere.hand' has no attribute {name!r}")

@@ -83,6 +83,8 @@ class Hand(NonCopyable, instead="make another one of another world"):
         reach: within which distance contacts are looked for, at least [m]; None means ten separations.
         most_reach: and at most, when the part is fast [m]; None means a twentieth of the size of the part.
         most_force: on the device [N]; None means any.
+        most_change: how fast the force may change where the part's own motion changes it, as when it slips off an edge
+            [N/s]; the part goes more slowly then.
         slow_rate, fast_rate: of the loops [1/s].
         tank: energy that the hand may be given more than it has put in [J]; None switches the tank off, and energy is
             only observed.
@@ -126,6 +128,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
         reach: float | None = None,
         most_reach: float | None = None,
         most_force: float | None = None,
+        most_change: float = 300.0,
         slow_rate: float = 200.0,
         fast_rate: float = 1000.0,
         tank: float | None = TANK,
@@ -157,8 +160,8 @@ class Hand(NonCopyable, instead="make another one of another world"):
             threads=threads,
         )  # fmt: skip
         settings = self._settings(
-            stiffness, damping, turn_stiffness, turn_damping, mass, metaphor, law, scale, most_force, tank, fading,
-            most_jump,
+            stiffness, damping, turn_stiffness, turn_damping, mass, metaphor, law, scale, most_force,
+            most_change, tank, fading, most_jump,
         )  # fmt: skip
         pose = self._slow.pose
         self._fast = FastLoop(
@@ -185,6 +188,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
         law: str,
         scale: float,
         most_force: float | None,
+        most_change: float,
         tank: float | None,
         fading: float,
         most_jump: float,
@@ -206,6 +210,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
         settings.radius, settings.lever = self._slow.radius, LEVER
         settings.scale = positive(scale, "scale")
         settings.most_force = np.inf if most_force is None else positive(most_force, "most_force")
+        settings.most_change = positive(most_change, "most_change") / self.fast_rate
         settings.fading = max(positive(fading, "fading"), settings.period)
         settings.most_way = positive(most_jump, "most_jump")
         settings.most_turn = min(10.0 * most_jump, np.pi)

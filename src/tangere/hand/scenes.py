@@ -1,121 +1,104 @@
-"""Parts to be taken out, put in and felt: those of Redon 2002, chapter 6, each with a way that a hand knows roughly.
+"""Worlds with a part to hold: the parts of Redon 2002, chapter 6, a square peg, and a finger on a steering wheel.
 
-lifter   the motor of a window lifter, out of its door
-door     a door, into the opening of a car body
-pylon    a bent part, out of a pylon of beams and pipes
-wheel    a fingertip, over the embossed logo of a steering wheel
+The shapes are of our own making with as many triangles as in the document. The part is the last body of each world and
+is called "part".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tangere.dynamics import Body, World
-from tangere.dynamics.scenes import door_positioning, motor_removal, pylon_extraction
-from tangere.hand.devices.handle_motion import turn_of, vector_of_turn
-from tangere.runtime import InputError, positive
+from tangere.runtime import positive
 from tangere.shape import generate
+from tangere.shape.generate import PartInPlace
+from tangere.shape.mesh import Mesh
 
-#: Where the flat face of the wheel's hub is, and the radius of the fingertip [m].
-_FACE, _TIP = 0.01, 0.004
-#: How far a fingertip is kept from the wheel [m].
-_FEEL = 2e-5
-
-
-@dataclass(frozen=True, eq=False)
-class LedWay:
-    """Where a hand is at a time: from pose to pose at a steady pace, then still. It goes to other processes as it is.
-
-    Args:
-        poses: (n, 4, 4).
-        seconds: how long the whole way takes.
-        wait: how long it stays at the first pose [s].
-    """
-
-    poses: np.ndarray
-    seconds: float
-    wait: float = 0.2
-
-    def __post_init__(self) -> None:
-        positive(self.seconds, "seconds")
-
-    def __call__(self, time: float) -> np.ndarray:
-        """(4, 4) at a time [s]."""
-        last = len(self.poses) - 1
-        along = min(max((time - self.wait) / self.seconds, 0.0), 1.0) * last
-        first = min(int(along), last - 1)
-        start, end, part = self.poses[first], self.poses[first + 1], along - first
-        pose = np.eye(4)
-        pose[:3, 3] = (1.0 - part) * start[:3, 3] + part * end[:3, 3]
-        pose[:3, :3] = turn_of(part * vector_of_turn(end[:3, :3] @ start[:3, :3].T)) @ start[:3, :3]
-        return pose
+#: The security distance, as a part of the size of what stands still.
+SECURITY_PART = 1e-4
+#: Half the side of a square hole, half the side of its plate, and the thickness of that [m].
+HOLE, PLATE, THICK = 0.01, 0.03, 0.02
 
 
-@dataclass(frozen=True, eq=False)
-class HandScene:
-    """A world, the part of it that is held, and a way for it.
+def door(triangles: tuple[int, int] = (16_000, 29_000), **options: Any) -> World:
+    """A door in front of the opening of a car body, ready to be put in; options are those of `World`."""
+    task = generate.door_on_body(*triangles)
+    return _part_in_place(task, task.free_path[-1], options)
+
+
+def lifter(**options: Any) -> World:
+    """The motor of a window lifter in its door, ready to be taken out: 20,000 triangles."""
+    task = generate.window_lifter()
+    return _part_in_place(task, task.free_path[0], options)
+
+
+def pylon(**options: Any) -> World:
+    """A bent part in a pylon of perforated beams and pipes, ready to be taken out: 80,000 triangles."""
+    task = generate.pylon_bay()
+    return _part_in_place(task, task.free_path[0], options)
+
+
+def wheel(*, finger: float = 0.001, above: float = 0.002, **options: Any) -> World:
+    """A small cube above the logo of a steering wheel of 11,000 triangles; it does not turn.
 
     Args:
-        world: of the part.
-        body: its name.
-        way: where a hand that knows the way leads its middle, which is the grip of a `Hand`.
-        options: of the `Hand`.
+        finger: side of the cube [m].
+        above: how far above the hub's highest point it begins [m].
+        options: of the `World`; the separation is a fiftieth of the cube unless given.
     """
-
-    world: World
-    body: str
-    way: LedWay
-    options: dict[str, Any]
-
-
-def lifter(**options: Any) -> HandScene:
-    """The motor of a window lifter is taken out of its door; options of the `World`."""
-    return _led(motor_removal(**options), "motor")
+    mesh, start = generate.steering_wheel(), np.eye(4)
+    hub = np.linalg.norm(mesh.vertices[:, :2], axis=1) < 0.06
+    start[2, 3] = mesh.vertices[hub, 2].max() + 0.5 * positive(finger, "finger") + above
+    cube = Body(generate.box((finger,) * 3), start, fixed=(False, False, False, True, True, True), name="part")
+    return World([Body(mesh, fixed=True, name="wheel"), cube], **{"separation": 0.02 * finger, **options})
 
 
-def door(**options: Any) -> HandScene:
-    """A door is put into the opening of a car body; options of the `World`."""
-    return _led(door_positioning(**options), "door")
+def square_peg(clearance: float = 1e-4, *, separations: float = 4.0, depth: float = 0.01, **options: Any) -> World:
+    """A square peg, 40 mm long, in a square hole of 20 mm; it is in by so much and goes in along -z.
+
+    Args:
+        clearance: on each side [m].
+        separations: how many security distances the clearance is; 1.1 leaves a tenth of one to move in.
+        depth: how far it is in [m]; below zero it is above the hole.
+        options: of the `World`.
+    """
+    half, start = HOLE - positive(clearance, "clearance", below=HOLE), np.eye(4)
+    start[2, 3] = 0.02 - depth
+    peg = Body(generate.box((2.0 * half, 2.0 * half, 0.04)), start, name="part")
+    plate = Body(plate_with_square_hole(), fixed=True, name="plate")
+    security = clearance / positive(separations, "separations")
+    return World([plate, peg], **{"separation": security, **options})
 
 
-def pylon(**options: Any) -> HandScene:
-    """A bent part is pivoted out of a pylon; options of the `World`."""
-    world, way = pylon_extraction(**options), generate.pylon_bay().free_path  # it is turned while it is pulled
-    return _scene(world, "part", way)
+def plate_with_square_hole() -> Mesh:
+    """A closed plate below z = 0 with a square hole through it."""
+    outer, inner = PLATE * _CORNERS, HOLE * _CORNERS
+    ring = np.concatenate([outer, inner])
+    vertices = np.concatenate([np.c_[ring, np.zeros(8)], np.c_[ring, np.full(8, -THICK)]])
+    faces = []
+    for k in range(4):
+        n = (k + 1) % 4
+        faces += [[k, n, 4 + n], [k, 4 + n, 4 + k], [8 + k, 12 + n, 8 + n], [8 + k, 12 + k, 12 + n]]  # top, bottom
+        faces += [[k, 8 + n, n], [k, 8 + k, 8 + n]]  # outside
+        faces += [[4 + k, 4 + n, 12 + n], [4 + k, 12 + n, 12 + k]]  # the hole
+    return Mesh(vertices, np.array(faces), name="plate")
 
 
-def wheel(**options: Any) -> HandScene:
-    """A fingertip is pressed on the hub of a steering wheel and drawn across its logo; options of the `World`."""
-    tip = generate.icosphere(triangles=320, radius=_TIP)
-    poses = np.tile(np.eye(4), (4, 1, 1))
-    poses[:, :3, 3] = [(-0.03, 0, 0.03), (-0.03, 0, _FACE + 0.5 * _TIP), (0.03, 0, _FACE + 0.5 * _TIP), (0.03, 0, 0.03)]
-    bodies = [Body(generate.steering_wheel(), fixed=True, name="wheel"), Body(tip, poses[0], name="finger")]
-    world = World(bodies, **{"gravity": (0.0, 0.0, 0.0), "separation": _FEEL, **options})
-    return _scene(world, "finger", poses, stiffness=1000.0)
-
-
-def _led(world: World, body: str) -> HandScene:
-    """The way is that of the scene's own guide."""
-    return _scene(world, body, np.concatenate([world[body].pose[None], world.phases["guide"].way]))
-
-
-def _scene(world: World, body: str, way: np.ndarray, **options: Any) -> HandScene:
-    """A part that goes from pose to pose."""
-    grip = np.eye(4)
-    grip[:3, 3] = world[body].body.mesh.bounds.mean(axis=0)
-    return HandScene(world, body, LedWay(way @ grip, 4.0), options)
-
+_CORNERS = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
 
 #: Scenes by name.
-HAND_SCENES: dict[str, Callable[..., HandScene]] = {"lifter": lifter, "door": door, "pylon": pylon, "wheel": wheel}
+SCENES: dict[str, Callable[..., World]] = {
+    "door": door,
+    "lifter": lifter,
+    "peg": square_peg,
+    "pylon": pylon,
+    "wheel": wheel,
+}
 
 
-def hand_scene(name: str, **options: Any) -> HandScene:
-    """A scene by its name; options of the `World`."""
-    if name not in HAND_SCENES:
-        raise InputError(f"{name!r} is not one of the scenes {', '.join(HAND_SCENES)}")
-    return HAND_SCENES[name](**options)
+def _part_in_place(task: PartInPlace, pose: np.ndarray, options: dict[str, Any]) -> World:
+    bodies = [Body(task.fixed, fixed=True, name=task.fixed.name), Body(task.part, pose, name="part")]
+    return World(bodies, **{"separation": SECURITY_PART * task.fixed.extent, "gravity": (0.0, 0.0, 0.0), **options})

@@ -5,7 +5,7 @@ Method:   a twist leads from the last certified pose to the new one. Bodies that
           of the part goes cannot be met; of all others the first contact is asked for. Where there is one the part
           stops before it. Then the features of all bodies within reach of the part become rows.
 Sound:    every pose that is handed out was reached by a certified motion, on which the part kept 0.4 of the security
-          distance, or of what it had where that was less, from everything.
+          distance from everything, or of what it had where that was less: nine tenths of what was little.
 Known as: multi-rate haptic rendering; constraint-based god-objects (Ortega, Redon and Coquillart 2007).
 """
 
@@ -25,6 +25,8 @@ from tangere.runtime import InputError, NonCopyable, UnsupportedError
 
 #: Of the security distance, or of a gap that is less: what a walk keeps; of what it may give up: its tolerance.
 KEPT, TOLERANCE = 0.4, 0.2
+#: Of the security distance: a gap that is small; of such a one: what a walk keeps, so that walks do not take all of it.
+SMALL, KEPT_OF_SMALL = 0.1, 0.9
 #: Of the reach: how far the part may go from where contacts were looked for. What is not known is farther away.
 GONE = 0.5
 #: Times the way of the last walk: what the part looks ahead. Who goes as far as it may gets twice as far in the next.
@@ -64,6 +66,7 @@ class SlowLoop(NonCopyable):
         self.radius = float(np.linalg.norm(meshes[0].vertices - grip, axis=1).max())
         self._held = world[body]
         self.poses = world.poses[self._bodies]
+        self._in_world = self.poses.copy()  # as the world has them, which rounds
         self.stopped, self.asked = 0, 0  #: walks that met something, and walks that had to ask
         self.clearance = np.inf  #: not above the distance to anything, up to the reach
         self._found: PosedContacts | None = None
@@ -93,6 +96,7 @@ class SlowLoop(NonCopyable):
         goal[:3, 3] = proxy[1:4] - goal[:3, :3] @ self.grip
         stopped = self._walk(goal)
         self._held.set_state(pose=self.poses[0], velocity=np.zeros(3), spin=np.zeros(3))
+        self._in_world = self.world.poses[self._bodies]
         found = self._look(min(max(GROWTH * self._gone, self._reach), self._most_reach))
         return self._rows(found, stopped)
 
@@ -108,8 +112,8 @@ class SlowLoop(NonCopyable):
     def _read_world(self) -> None:
         """Other bodies may have been put elsewhere, and so may the part: the world knows."""
         poses = self.world.poses[self._bodies]
-        if not np.array_equal(poses, self.poses):
-            self.poses = poses
+        if not np.array_equal(poses, self._in_world):
+            self.poses, self._in_world = poses, poses.copy()
             self._look(self._searched)
 
     def _walk(self, goal: np.ndarray) -> bool:
@@ -120,7 +124,8 @@ class SlowLoop(NonCopyable):
         farthest = float(np.linalg.norm(way) + self.radius * np.linalg.norm(turn))
         self._gone = farthest
         least = self._least
-        kept = KEPT * np.minimum(self.security, least)
+        small = np.minimum(SMALL * self.security, KEPT_OF_SMALL * least)
+        kept = np.minimum(KEPT * self.security, np.maximum(KEPT * least, small))
         asked = np.flatnonzero(farthest >= (least - kept) * (1.0 - 1e-9)) if farthest > 0.0 else ()
         until = 1.0
         if len(asked):

@@ -46,7 +46,7 @@ _WAITING, _HOLDING, _CLUTCHED, _LOST = (wp.constant(mode) for mode in (WAITING, 
 SILENT, NOT_FINITE, JUMP = 1, 2, 3
 _SILENT, _NOT_FINITE, _JUMP = (wp.constant(why) for why in (SILENT, NOT_FINITE, JUMP))
 #: Of what a contact lacks: how much is asked back until the next slow tick.
-RECOVERY = wp.constant(wp.float64(0.2))
+RECOVERY = wp.constant(wp.float64(0.5))
 _SOLVED = wp.constant(SOLVED)
 
 
@@ -62,6 +62,7 @@ class CouplingSettings:
     lever: wp.float64  # that turns are compared with ways by [m]
     scale: wp.float64  # of the device's ways
     most_force: wp.float64  # [N]
+    most_change: wp.float64  # of the force in a tick, where the part's own motion changes it [N]
     fading: wp.float64  # how long forces take to come and go [s]
     most_way: wp.float64  # of the device in one tick [m]
     most_turn: wp.float64  # [rad]
@@ -97,6 +98,7 @@ class CouplingState:
     base: PlacedFrame  # where the part was when contacts were looked for
     reach: wp.float64  # how far from there it may go [m]
     most_step: wp.float64  # how far in a tick [m]
+    pull: vec6d  # of the coupling on the device's image [N], [N m]
     force: vec6d  # on the device [N], [N m]
     faded: vec6d  # what is left of the force that acted when the hand let go
     fade_step: vec6d
@@ -179,6 +181,7 @@ def taken(state: CouplingState, device: PlacedFrame) -> CouplingState:
     state.device_taken = device
     state.grip_taken = state.grip
     state.velocity = vec6d()
+    state.pull = vec6d()
     return state
 
 
@@ -243,6 +246,45 @@ def within_reach(moved: vec6d, motion: vec6d, reach: wp.float64, radius: wp.floa
     return part
 
 
+@wp.func
+def pull_of(error: vec6d, velocity: vec6d, motion: vec6d, settings: CouplingSettings) -> vec6d:
+    """The force on the device's image, (6.4) or (6.5), where a motion of the part leaves an error."""
+    pull = vec6d()
+    for k in range(6):
+        damped = velocity[k]
+        if settings.law != DRAG:
+            damped -= motion[k] / settings.period
+        pull[k] = -settings.stiffness[k] * error[k] - settings.damping[k] * damped
+    return pull
+
+
+@wp.func
+def force_change(error: vec6d, velocity: vec6d, motion: vec6d, before: vec6d, settings: CouplingSettings) -> vec6d:
+    """How a motion of the part changes the force; torques as forces at the lever."""
+    change = pull_of(error - motion, velocity, motion, settings) - before
+    for k in range(3):
+        change[3 + k] = change[3 + k] / settings.lever
+    return change
+
+
+@wp.func
+def gentle_part(goes_on: vec6d, turns: vec6d, most: wp.float64) -> wp.float64:
+    """How much of a change of motion changes the force by no more than it may change in a tick, or by the least.
+
+    Args:
+        goes_on: change of the force where the part goes on as before.
+        turns: and where it goes the new motion.
+    """
+    b = turns - goes_on
+    square = wp.dot(b, b)
+    part = wp.float64(1.0)
+    if square > wp.float64(0.0):
+        middle = -wp.dot(goes_on, b) / square
+        spread = middle * middle - (wp.dot(goes_on, goes_on) - most * most) / square
+        part = wp.clamp(middle + wp.sqrt(wp.max(spread, wp.float64(0.0))), wp.float64(0.0), wp.float64(1.0))
+    return part
+
+
 @wp.kernel
 def tick(
     first: int,
@@ -280,7 +322,8 @@ def tick(
             velocity = motion_between(state.grip, image) / period
         state.image = image
         moved = motion_between(state.base, state.grip)
-        wanted = coupled_motion(motion_between(state.grip, image), velocity, state, settings)
+        error = motion_between(state.grip, image)
+        wanted = coupled_motion(error, velocity, state, settings)
         status = projected(wanted, moved, settings, arrays, RECOVERY)
         if status != _SOLVED:
             state.relaxed += 1
@@ -291,6 +334,14 @@ def tick(
         way = way_of(motion, settings.radius)
         if way > state.most_step:
             motion = motion * (state.most_step / way)
+        # who slips off an edge would take all of the force away at once: it goes on as it went, and turns gently
+        change = force_change(error, velocity, motion, state.pull, settings)
+        if wp.length(change) > settings.most_change:
+            status = projected(period * state.velocity, moved, settings, arrays, wp.float64(0.0))
+            if status == _SOLVED:
+                same = arrays.motion[0]
+                kept = force_change(error, velocity, same, state.pull, settings)
+                motion = same + gentle_part(kept, change, settings.most_change) * (motion - same)
         part = within_reach(moved, motion, state.reach, settings.radius)
         if part < wp.float64(1.0):
             state.held_back += 1
@@ -300,12 +351,8 @@ def tick(
         state.velocity = motion / period
         error = motion_between(state.grip, image)
         state.gain = wp.min(state.gain + period / settings.fading, wp.float64(1.0))
-        pull = vec6d()
-        for k in range(6):
-            damped = velocity[k]
-            if settings.law != DRAG:
-                damped -= state.velocity[k]
-            pull[k] = -settings.stiffness[k] * error[k] - settings.damping[k] * damped
+        pull = pull_of(error, velocity, motion, settings)
+        state.pull = pull
         size = wp.length(linear(pull)) + wp.length(angular(pull)) / settings.lever
         if size > settings.most_force:
             pull = pull * (settings.most_force / size)

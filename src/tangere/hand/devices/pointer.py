@@ -4,7 +4,8 @@ Question: a person has pressed on a point of a part and drags; where is the part
 Method:   dragging moves the point that was pressed in the plane through it that faces the eye. With the wheel, or with
           the modifier for depth, it moves along the direction of sight. With the modifier for turns dragging across
           turns the part about that point and the axis up, dragging down about the axis right, the wheel about the
-          direction of sight. A gizmo gives a rotation outright. The handle follows within a frame and without a jump (`handle_motion`).
+          direction of sight. A gizmo gives a rotation outright. The handle follows within a frame and without a jump
+          (`handle_motion`).
 Known as: direct manipulation in the image plane; two-axis valuator (Chen, Mountford and Sellen 1988).
 """
 

@@ -15,7 +15,7 @@ from pathlib import Path as FilePath
 import numpy as np
 
 from tangere.hand.devices.device import ALL_AXES, Device, DeviceState
-from tangere.motion import Path, quaternions_of, rotations_of
+from tangere.motion import Path, Screw, quaternions_of, rotations_of
 from tangere.runtime import InputError, NonCopyable, check_out_file, writing
 
 #: Columns of a trace; the first eight are those of a path file.
@@ -49,6 +49,7 @@ class TraceDevice(NonCopyable):
             begin, end = path.clock
             self._poses, self._times = path.poses, (begin + (end - begin) * path.times).tolist()
             self._velocity, self._buttons = _velocities(self._times, path), np.zeros(len(path.poses), int)
+        self._between = Screw(self._poses[:-1], self._poses[1:]) if len(self._poses) > 1 else None
         #: (n, 6) forces and torques that were written to it, in turn.
         self.written: list[np.ndarray] = []
 
@@ -62,10 +63,10 @@ class TraceDevice(NonCopyable):
         at = bisect.bisect_right(self._times, time) - 1
         if at < 0 or (at == len(self._times) - 1 and time > self._times[-1]):
             return DeviceState(self._poses[max(at, 0)].copy(), np.zeros(6), int(self._buttons[max(at, 0)]))
-        if self._times[at] == time:
+        if self._times[at] == time or self._between is None:
             return DeviceState(self._poses[at].copy(), self._velocity[at].copy(), int(self._buttons[at]))
         part = (time - self._times[at]) / (self._times[at + 1] - self._times[at])
-        pose = Path(self._poses[at : at + 2]).pose(part)
+        pose = self._between[at].pose(part)
         velocity = (1.0 - part) * self._velocity[at] + part * self._velocity[at + 1]
         return DeviceState(pose, velocity, int(self._buttons[at]))
 
