@@ -1,6 +1,7 @@
 """Deformable bodies: solids of tetrahedra and sheets of triangles that move, touch, slide and never pass through."""
 
 from tangere.soft import scenes
+from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.drawing import (
@@ -20,6 +21,7 @@ from tangere.soft.step import StepPipeline
 
 __all__ = [
     "CAMERA",
+    "Blade",
     "Body",
     "Energy",
     "Recorder",

@@ -41,6 +41,9 @@ class Body:
         fixed: vertices of the shape that do not move: a mask (n,), numbers, or True for all of them.
         velocity: at the start, shape (3,) or (n, 3) [m/s].
         name: what to call it; None means the name of the shape.
+        cuttable: whether it can be cut (`Simulation.cut`, `Blade`); a solid then has its own surface.
+        snap: vertices nearer to a cut than this part of an edge are put on it, 0 to 0.4.
+        kerf: width of a cut at rest [m]; None means a tenth of the contact distance.
 
     Example:
         >>> import tangere as tg
@@ -60,6 +63,9 @@ class Body:
     velocity: Arrays = (0.0, 0.0, 0.0)
     name: str | None = None
     areal_density: float | None = None
+    cuttable: bool = False
+    snap: float = 0.2
+    kerf: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, TetMesh | Mesh):
@@ -80,6 +86,7 @@ class Body:
         self._set_densities()
         object.__setattr__(self, "fixed", self._mask(self.fixed))
         object.__setattr__(self, "velocity", self._start_velocity(self.velocity))
+        self._check_cutting()
         if not self.is_solid:
             flat = np.flatnonzero(self.shape.face_areas <= 0.0)
             if len(flat):
@@ -125,6 +132,45 @@ class Body:
         own = self.shape.surface_vertices if self.is_solid else np.arange(len(self.shape.vertices), dtype=np.int32)
         return np.repeat(own[:, None], 4, axis=1), np.tile([1.0, 0.0, 0.0, 0.0], (len(own), 1))
 
+    @cached_property
+    def wall_vertices(self) -> np.ndarray:
+        """(k,) bool: which vertices of the surface are on walls that a blade has opened."""
+        return np.zeros(len(self.surface.vertices), bool)
+
+    @cached_property
+    def wall_faces(self) -> np.ndarray:
+        """(f,) bool: which triangles of the surface are walls that a blade has opened."""
+        return np.zeros(len(self.surface.faces), bool)
+
+    @cached_property
+    def mass_per_area(self) -> float:
+        """What a surface vertex weighs in contacts, by the area around it [kg/m^2]; cuts do not change it."""
+        return float(self.vertex_mass.sum() / self.surface.face_areas.sum())
+
+    def piece(
+        self,
+        shape: TetMesh | Mesh,
+        surface: Mesh,
+        carriers: tuple[np.ndarray, np.ndarray],
+        *,
+        fixed: np.ndarray,
+        walls: tuple[np.ndarray, np.ndarray],
+        name: str | None = None,
+    ) -> Body:
+        """A body of the same material in another shape: what a cut leaves of it.
+
+        Args:
+            carriers: of its surface vertices, see `carriers`.
+            walls: which of its surface vertices, and of its triangles, a blade has opened.
+        """
+        made = object.__new__(Body)
+        made.__dict__.update({key: self.__dict__[key] for key in self.__dataclass_fields__})
+        velocity = np.zeros((len(shape.vertices), 3))
+        made.__dict__.update(shape=shape, surface=surface, fixed=fixed, velocity=velocity, name=name or self.name)
+        made.__dict__.update(carriers=carriers, wall_vertices=walls[0], wall_faces=walls[1])
+        made.__dict__.update(mass_per_area=self.mass_per_area)
+        return made
+
     def sweeps_needed(self, dt: float) -> int:
         """Sweeps after which a step of `dt` [s] is near its solution: 5.5 for every edge that sound crosses.
 
@@ -138,6 +184,21 @@ class Body:
         short, edge = np.quantile(np.linalg.norm(edges[:, 0] - edges[:, 1], axis=1), [0.1, 0.5])
         edge = edge if edge < 2.0 * short else short
         return int(np.ceil(5.5 * dt * np.sqrt(self.youngs_modulus / self.density) / edge))
+
+    def _check_cutting(self) -> None:
+        """Whether it can be cut, if it should."""
+        if not isinstance(self.cuttable, bool | np.bool_):
+            raise InputError(f"Body {self.name!r}: cuttable must be True or False, not {self.cuttable!r}")
+        if not 0.0 <= number(self.snap, f"Body {self.name!r}: snap") <= 0.4:
+            raise InputError(f"Body {self.name!r}: snap must be between 0 and 0.4, not {self.snap!r}")
+        if self.kerf is not None:
+            positive(self.kerf, f"Body {self.name!r}: kerf")
+        if self.cuttable and self.is_solid and self.surface is not self.shape.surface:
+            raise InputError(
+                f"Body {self.name!r}: a solid that carries another surface cannot be cut; leave out the surface"
+            )
+        if self.cuttable and self.is_obstacle:
+            raise InputError(f"Body {self.name!r}: nothing of it can move, so it cannot be cut")
 
     def _set_densities(self) -> None:
         """What is not given of density and areal density."""

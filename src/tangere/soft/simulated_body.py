@@ -76,6 +76,22 @@ class SimulatedBody:
         with self._pipeline.lock, using_threads(self._pipeline.options.threads):
             return self._pipeline.meshes()[self.number]
 
+    @property
+    def force(self) -> np.ndarray:
+        """(3,) what all contacts do to it where the bodies are now, and what its edge cuts, if it is a blade [N].
+
+        A hand that leads it feels just that.
+        """
+        pipeline = self._pipeline
+        with pipeline.lock, using_threads(pipeline.options.threads):
+            total = np.zeros(3) if pipeline.cuts is None else pipeline.cuts.force_on(self.number).copy()
+            rows, count = pipeline.rows, pipeline.detection.contact_points.count
+            if count:
+                rows.update_forces()
+                force, bodies = rows.arrays.force.numpy()[:count], rows.arrays.bodies.numpy()[:count]
+                total += force[bodies[:, 0] == self.number].sum(axis=0) - force[bodies[:, 1] == self.number].sum(axis=0)
+            return total
+
     def set_state(self, *, positions: Any = None, velocities: Any = None) -> None:
         """Put it elsewhere, or give what of it is free other velocities, shapes (n, 3) [m], [m/s].
 

@@ -15,15 +15,16 @@ All arrays stay on one device. What each phase does is in `step`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import warp as wp
 
 from tangere.query.contacts import Contacts
 from tangere.runtime import (
+    Arrays,
     InputError,
     NonCopyable,
     choose_device,
@@ -34,6 +35,7 @@ from tangere.runtime import (
     whole,
 )
 from tangere.shape.mesh import Mesh
+from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembly import Assembly
@@ -43,6 +45,9 @@ from tangere.soft.safe_step.truncation import TruncationReport
 from tangere.soft.simulated_body import SimulatedBody, check_speed
 from tangere.soft.step import StepOptions, StepPipeline
 from tangere.soft.validation import check_no_overlap, check_options, checked_bodies, mean_edge
+
+if TYPE_CHECKING:
+    from tangere.soft.cutting import CutEvent, Cuts
 
 #: Least and most sweeps chosen for a step.
 SWEEPS = (8, 40)
@@ -81,7 +86,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
 
     def __init__(
         self,
-        bodies: Sequence[Body],
+        bodies: Sequence[Body | Blade],
         *,
         dt: float = 0.02,
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
@@ -93,12 +98,19 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         device: str | wp.Device | None = None,
         threads: int | None = None,
     ) -> None:
+        bodies, blades = _without_blades(bodies)
         bodies = checked_bodies(bodies)
         dt, down = positive(dt, "dt"), three_numbers(gravity, "gravity")
         check_options(response, friction, contact_stiffness, sweeps)
         with using_threads(threads):
-            assembly = Assembly.of(bodies, choose_device(device))
             distance = mean_edge(bodies) * DISTANCE_PART if distance is None else positive(distance, "distance")
+            cuttable = any(body.cuttable for body in bodies)
+            if cuttable:
+                from tangere.soft.cutting import Cuts, kerf_of
+
+                kerf = min(kerf_of(body, distance) for body in bodies if body.cuttable)
+                bodies = [blades[n].obstacle(kerf) if n in blades else body for n, body in enumerate(bodies)]
+            assembly = Assembly.of(bodies, choose_device(device))
             needed = max(body.sweeps_needed(dt) for body in bodies)
             sweeps = int(np.clip(needed, *SWEEPS)) if sweeps is None else int(sweeps)
             for at, body in enumerate(bodies):
@@ -111,6 +123,8 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             )
             self._pipeline = StepPipeline(assembly, options)
             self._pipeline.refresh_initial_contacts()
+            if cuttable:
+                self._pipeline.cuts = Cuts(self._pipeline, blades)
         self._clock = PhaseClock(assembly.device)
         #: The phases of a step in order; put a function of the `StepPipeline` in the place of any. All but "record" run
         #: again where a list had to grow, so "record" is the last whatever is added.
@@ -125,6 +139,28 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         }
         if response != "hard":
             del self.phases["truncate"]
+        if blades and cuttable:
+            self._add_blades()
+
+    def _add_blades(self) -> None:
+        """Phases for blades: they cut before contacts are looked for, and press while the solver works."""
+
+        def cut(pipeline: StepPipeline) -> None:
+            if pipeline.cuts is not None:
+                pipeline.cuts.advance_blades()
+
+        def press(pipeline: StepPipeline) -> None:
+            if pipeline.cuts is not None:
+                pipeline.cuts.press_blades()
+
+        phases = {}
+        for name, phase in self.phases.items():
+            if name == "predict":
+                phases["cut"] = cut
+            if name == "solve":
+                phases["press"] = press
+            phases[name] = phase
+        self.phases = phases
 
     def __repr__(self) -> str:
         names = ", ".join(repr(body.name) for body in self.bodies)
@@ -172,6 +208,8 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         with pipeline.lock, using_threads(pipeline.options.threads):
             pipeline.save()
             try:
+                if pipeline.cuts is not None:
+                    pipeline.cuts.separate()
                 pipeline.set_dt(self.dt / parts)
                 yield self._advance
                 pipeline.end_step(parts)
@@ -221,11 +259,72 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             with self._clock.timing(name):
                 self.phases[name](self._pipeline)
 
+    # -- cutting -------------------------------------------------------------------------------------------------------
+
+    def cut(self, body: int | str, start: Arrays, end: Arrays) -> list[CutEvent]:
+        """The edge of a blade goes through a body that is `cuttable`, from one polyline to another; what it has done.
+
+        Between steps, or in a phase of one. Where it starts just where it was left, the stroke goes on from there in
+        the material, wherever that is by now; else a new one begins. What has come off a body is a body of its own,
+        numbered after all others, and cut by itself.
+
+        Args:
+            body: number or name.
+            start, end: of the edge of the blade, shape (k, 3) both [m].
+
+        Example:
+            >>> import numpy as np
+            >>> from tangere.shape.tets import solid_block
+            >>> from tangere.soft import Body, Simulation
+            >>> block = Body(solid_block((4, 2, 2), size=(2.0, 1.0, 1.0)), cuttable=True)
+            >>> simulation = Simulation([block], gravity=(0.0, 0.0, 0.0), device="cpu")
+            >>> blade = np.array([[0.1, -0.8, -0.8], [0.1, -0.8, 0.8]])
+            >>> events = simulation.cut(0, blade, blade + [0.0, 1.6, 0.0])
+            >>> events += simulation.end_stroke(0)
+            >>> [event.kind for event in events if event.kind == "parted"], len(simulation)
+            (['parted'], 2)
+        """
+        number = self[body].number
+        return self._change(lambda cuts: cuts.cut(number, start, end), number)
+
+    def end_stroke(self, body: int | str) -> list[CutEvent]:
+        """The blade has left a body, and all that has come off it: what it has not decided is decided now."""
+        number = self[body].number
+        return self._change(lambda cuts: cuts.end_stroke(number), number)
+
+    @property
+    def events(self) -> list[CutEvent]:
+        """What blades have done in the last step, before it since the one before, and since."""
+        with self._pipeline.lock:
+            cuts, steps = self._pipeline.cuts, self.steps
+            return [] if cuts is None else [event for event in cuts.events if event.step >= steps - 1]
+
+    def _change(self, change: Callable[[Cuts], None], number: int) -> list[CutEvent]:
+        """Cut something, as a whole or not at all."""
+        pipeline = self._pipeline
+        with pipeline.lock, using_threads(pipeline.options.threads):
+            cuts = pipeline.cuts
+            if cuts is None:
+                name = self.bodies[number].name
+                raise InputError(f"cut: body {number} {name!r} cannot be cut; bodies that can say cuttable=True")
+            known = set(map(id, cuts.events))
+            if pipeline.stepping:
+                change(cuts)
+            else:
+                pipeline.save()
+                try:
+                    change(cuts)
+                    pipeline.end_change()
+                except BaseException:
+                    pipeline.restore()
+                    raise
+            return [event for event in cuts.events if id(event) not in known]
+
     # -- bodies --------------------------------------------------------------------------------------------------------
 
     @property
     def bodies(self) -> tuple[Body, ...]:
-        """As they were given, at rest."""
+        """At rest: as they were given, and after cuts what there is of them; what has come off is at the end."""
         return self._pipeline.assembly.bodies
 
     def __len__(self) -> int:
@@ -348,3 +447,12 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
     def sweeps(self) -> int:
         """Of the solver in each step."""
         return self._pipeline.options.sweeps
+
+
+def _without_blades(bodies: Sequence[Body | Blade]) -> tuple[list[Body], dict[int, Blade]]:
+    """Bodies, with obstacles in the places of blades, and the blades by their numbers."""
+    if isinstance(bodies, Body | Blade) or not isinstance(bodies, Iterable):
+        return checked_bodies(bodies), {}
+    given = list(bodies)
+    blades = {number: blade for number, blade in enumerate(given) if isinstance(blade, Blade)}
+    return [blade.obstacle(None) if isinstance(blade, Blade) else blade for blade in given], blades

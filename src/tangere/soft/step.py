@@ -12,13 +12,16 @@ On CUDA the host reads a few counters once a step.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 
 from tangere.runtime import InputError, PreparedLaunch
 from tangere.shape.mesh import Mesh
+from tangere.soft.body import Body
 from tangere.soft.contact.detection import Detection
 from tangere.soft.contact.initial_contacts import InitialContacts
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
@@ -33,7 +36,10 @@ from tangere.soft.solver.cuda.sweeps import CudaSweeps
 from tangere.soft.solver.initial_guess import InitialGuess
 from tangere.soft.solver.pull import Pull
 from tangere.soft.solver.rod import RodArrays, rod_arrays
-from tangere.soft.validation import raise_not_finite
+from tangere.soft.validation import check_no_overlap, raise_not_finite
+
+if TYPE_CHECKING:
+    from tangere.soft.cutting import Cuts
 
 #: Part of the contact distance that surfaces always keep.
 LEAST_GAP = 1e-4
@@ -56,6 +62,18 @@ class StepOptions:
     threads: int | None
 
 
+@dataclass(frozen=True, eq=False)
+class BodiesChange:
+    """Bodies that take the place of others, n dofs and s surface vertices in all, and what they go on from."""
+
+    bodies: Sequence[Body]
+    x: np.ndarray  #: (n, 3) where the dofs are [m]
+    v: np.ndarray  #: (n, 3) [m/s]
+    sources: np.ndarray  #: (s,) the surface vertex that each one was before; -1 for new ones
+    limits: np.ndarray  #: (s,) the gap below which each one touches other bodies [m]
+    opened: np.ndarray  #: (s,) bool: whether it has just been opened: what it touched before is forgotten
+
+
 class StepPipeline:
     """The state of all bodies, the buffers of a step, and its phases as methods: what `Simulation.phases` calls.
 
@@ -64,14 +82,23 @@ class StepPipeline:
     """
 
     def __init__(self, assembly: Assembly, options: StepOptions) -> None:
-        self.assembly, self.options = assembly, options
+        self.options = options
         self.steps = 0  #: made so far
         self.dt = options.dt  #: of the step, or of the part of it, that is made now [s]
         self.lock = threading.RLock()  #: who steps, puts or reads holds it, so that nobody meets half a step
+        self.rod = rod_arrays(device=assembly.device)  #: none, until one is attached
+        self.cuts: Cuts | None = None  #: of bodies that can be cut; None where there are none
+        self.stepping = False  #: whether a step, or a cut between steps, is under way
+        self._saved_layout: dict[str, Any] | None = None
+        self._lay_out(assembly, options.dt)
+
+    def _lay_out(self, assembly: Assembly, dt: float) -> None:
+        """All buffers for these bodies, each in its place."""
+        self.assembly, options = assembly, self.options
         a, device = assembly, assembly.device
         self.start, self.free_motion = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.x)
-        self._saved_x, self._saved_v, self._saved_steps = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.v), 0
-        self.inertia = wp.array(a.dofs.mass.numpy() / self.dt**2, dtype=wp.float64, device=device)  #: m / dt^2 [kg/s^2]
+        self._saved_x, self._saved_v = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.v)
+        self.inertia = wp.array(a.dofs.mass.numpy() / dt**2, dtype=wp.float64, device=device)  #: m / dt^2 [kg/s^2]
         self.surface_start, self.surface_end = wp.zeros_like(a.surface.rest), wp.zeros_like(a.surface.rest)
         self._map_start, self._map_end = carry_surface(a, self.surface_start), carry_surface(a, self.surface_end)
         self._graphs = PhaseGraphs(device)
@@ -89,7 +116,7 @@ class StepPipeline:
         self.rows = ContactRows(
             a,
             self.start,
-            dt=self.dt,
+            dt=dt,
             distance=options.distance,
             friction=options.friction,
             stiffness=options.contact_stiffness,
@@ -97,8 +124,7 @@ class StepPipeline:
             smooth=options.response == "hard",
             places=self.detection.places,
         )
-        self.rod = rod_arrays(device=device)  #: none, until one is attached
-        self._prepare_for_dt(options.dt)
+        self._prepare_for_dt(dt)
 
     # -- phases --------------------------------------------------------------------------------------------------------
 
@@ -163,6 +189,34 @@ class StepPipeline:
                 self._graphs.invalidate()
             self.detection.clear()
 
+    def change_bodies(self, change: BodiesChange) -> None:
+        """Go on with other bodies: what has been cut. `restore` takes it back as long as the step lasts.
+
+        With response "hard" it raises, and changes nothing, if surfaces touch then.
+        """
+        before = dict(self.__dict__)
+        if self._saved_layout is None:
+            self._saved_layout = before
+        try:
+            self._take_over(change)
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+
+    def _take_over(self, change: BodiesChange) -> None:
+        memory, detection, pull = self.rows.memory, self.detection, self.pull
+        assembly = Assembly.of(change.bodies, self.assembly.device)
+        assembly.dofs.x.assign(change.x)
+        assembly.dofs.v.assign(change.v)
+        self._lay_out(assembly, self.dt)
+        if self.options.response == "hard":
+            check_no_overlap(assembly, self.meshes(), "as they are cut")
+        self.initial_contacts.go_on(change.limits)
+        known = np.where(change.opened, -1, change.sources)
+        self.rows.memory.take_over(memory, self.detection.sources(detection, known))
+        self.pull.take_over(pull, change.sources)
+        self.refresh_initial_contacts()
+
     def fits(self) -> bool:
         """Whether all lists of the step had room; those that had not are given more, and the dofs go back."""
         response = self.options.response
@@ -195,9 +249,11 @@ class StepPipeline:
         """Keep what a step changes that the next one goes on from."""
         wp.copy(self._saved_x, self.assembly.dofs.x)
         wp.copy(self._saved_v, self.assembly.dofs.v)
-        self._saved_steps = self.steps
+        self._saved_steps, self._saved_layout, self.stepping = self.steps, None, True
         self.rows.memory.save()
         self.patches.save()
+        if self.cuts is not None:
+            self.cuts.save()
 
     def end_step(self, parts: int) -> None:
         """So many parts were one step."""
@@ -205,9 +261,19 @@ class StepPipeline:
             made = self.steps - self._saved_steps
             raise InputError(f"step_in_parts: {made} of {parts} parts were made")
         self.steps = self._saved_steps + 1
+        self.end_change()
+
+    def end_change(self) -> None:
+        """What was begun by `save` is done: it is not taken back any more."""
+        self.stepping, self._saved_layout = False, None
 
     def restore(self) -> None:
         """As if the step, of which any part may be done, had not been begun; without its contacts, or others."""
+        if self._saved_layout is not None:
+            self.__dict__.update(self._saved_layout)
+        self.end_change()
+        if self.cuts is not None:
+            self.cuts.restore()
         wp.copy(self.assembly.dofs.x, self._saved_x)
         wp.copy(self.assembly.dofs.v, self._saved_v)
         self.steps = self._saved_steps

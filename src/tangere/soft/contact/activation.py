@@ -1,5 +1,8 @@
 """What counts as a contact of a vertex and a face, and how far off (see `nearest_faces`).
 
+Points of one body touch below a part of their distance at rest, so that a body at rest has no contacts. Walls of a cut
+do not: they slide, and what was opposite at rest soon is not. They touch as two bodies do, where each is in front of
+the other, below gaps that open with them (`friction_memory`).
 Known as: the activation distance of a contact (the d-hat of Li et al. 2020).
 """
 
@@ -9,7 +12,7 @@ import warp as wp
 
 from tangere.geometry.closest_points import face_offset, nearest_on_face
 from tangere.runtime import SOUND
-from tangere.soft.model.assembly import CLOSED, STILL, SurfaceArrays
+from tangere.soft.model.assembly import CLOSED, STILL, WALL, SurfaceArrays
 
 wp.set_module_options(SOUND)
 
@@ -31,6 +34,13 @@ def activation(distance: wp.float64, apart_at_rest: wp.float64, same_body: bool)
     if same_body:
         return wp.min(distance, REST_PART * apart_at_rest)
     return distance
+
+
+@wp.func
+def meets_wall(v: int, f0: int, f1: int, f2: int, surface: SurfaceArrays) -> bool:
+    """Whether a vertex on a wall is asked about a face of its own body that is at the cut too."""
+    at_cut = surface.traits[v] & (surface.traits[f0] | surface.traits[f1] | surface.traits[f2]) & WALL
+    return at_cut != 0 and surface.body[v] == surface.body[f0]
 
 
 @wp.func
@@ -118,19 +128,22 @@ def contact_gap(
     a = positions[f0]
     b = positions[f1]
     c = positions[f2]
-    if (both & CLOSED) != 0:
+    walls = meets_wall(v, f0, f1, f2, surface)
+    if (both & CLOSED) != 0 or walls:
         if wp.dot(normal, wp.cross(b - a, c - a)) > wp.float64(0.0):
             return FAR
     w = nearest_on_face(p, a, b, c)
     offset = face_offset(p, a, b, c, w)
     gap = wp.length(offset)
     apart = wp.float64(0.0)
-    same_body = surface.body[v] == surface.body[f0]
+    same_body = surface.body[v] == surface.body[f0] and not walls
     if same_body:
         apart = wp.length(face_offset(surface.rest[v], surface.rest[f0], surface.rest[f1], surface.rest[f2], w))
     if not (gap < REACH * activation(distance, apart, same_body)):
         return FAR
     behind = wp.dot(offset, normal) > wp.float64(0.0)
+    if behind and walls:
+        return FAR
     if gap > wp.where(behind, least[1], least[0]):
         return FAR
     if not is_nearest_around(wp.vec3i(f0, f1, f2), w, offset, positions, surface):

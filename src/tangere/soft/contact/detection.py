@@ -43,6 +43,27 @@ class Detection:
         """How many features may touch, see `ContactPartners`."""
         return len(self._partners.nearest)
 
+    def sources(self, before: Detection, vertices: np.ndarray) -> np.ndarray:
+        """(places,) which place each feature that may touch had before bodies were cut, -1 for new ones.
+
+        Args:
+            vertices: (s,) the same for surface vertices.
+        """
+        known = vertices >= 0
+        at_vertices = np.where(known[:, None], 2 * vertices[:, None] + [0, 1], -1).ravel()
+        ends, old_ends = self._sharp.ends.numpy(), before._sharp.ends.numpy()
+        count = len(before.positions)
+        keys = np.sort(old_ends, axis=1).astype(np.int64) @ [count, 1]
+        order = np.argsort(keys)
+        wanted = np.sort(vertices[ends], axis=1).astype(np.int64)
+        asked = np.where(wanted[:, 0] >= 0, wanted @ [count, 1], -1)
+        place = np.minimum(np.searchsorted(keys[order], asked), len(keys) - 1)
+        if not len(keys):
+            return np.concatenate([at_vertices, np.full(len(ends), -1)])
+        found = order[place]
+        edges = np.where(keys[found] == asked, before._partners.first_edge + found, -1)
+        return np.concatenate([at_vertices, edges])
+
     def clear(self) -> None:
         """No contacts."""
         self.contact_points.live.zero_()

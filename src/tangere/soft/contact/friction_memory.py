@@ -1,16 +1,19 @@
-"""How far each contact is strained sideways, kept from step to step: what rests on a slope stays there.
+"""What is kept of each contact from step to step: how far it is strained sideways, and from which gap on it pushes.
 
-Question: which friction does a contact carry when a step begins?
+Question: which friction does a contact carry when a step begins, so that what rests on a slope stays there?
 Method:   a bristle for each feature that may touch (`ContactPartners`): the slip it has taken up, at most that below
           which friction is proportional to it. A contact that goes on with the same body starts from there; beyond
           that length it slides, and the bristle goes along.
+Walls:    those of a cut are born a kerf apart. Contacts there push below the gap at which they were first seen, and
+          when that opens, below the wider one, up to the contact distance (`ratcheted`): nothing pushes at birth.
 Sound:    at rest nothing creeps; friction never exceeds that of Coulomb's law. Forgotten where contact ends, and where
           bodies are put elsewhere; a step that is undone leaves it as it was.
-Known as: bristle models of friction, stick-slip with an anchor (Dahl 1968; Haessig and Friedland 1991).
+Known as: bristle models of friction, stick-slip with an anchor (Dahl 1968; Haessig and Friedland 1991); gap activation.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
@@ -25,6 +28,7 @@ class Bristles:
 
     strain: wp.array[wp.vec3d]  #: [m]
     partner: wp.array[int]  #: the body it touched, -1 for none
+    limit: wp.array[wp.float64]  #: the gap below which it pushed, or would have; 0 where nothing was in reach [m]
 
 
 class FrictionMemory:
@@ -34,22 +38,33 @@ class FrictionMemory:
         self._device, self.bristles = device, Bristles()
         self.bristles.strain = wp.zeros(places, dtype=wp.vec3d, device=device)
         self.bristles.partner = wp.full(places, -1, dtype=wp.int32, device=device)
-        self._saved = wp.zeros_like(self.bristles.strain), wp.clone(self.bristles.partner)
+        self.bristles.limit = wp.zeros(places, dtype=wp.float64, device=device)
+        self._saved = {name: wp.clone(getattr(self.bristles, name)) for name in ("strain", "partner", "limit")}
         self._launch: tuple[RowArrays, PreparedLaunch] | None = None
 
     def forget(self) -> None:
         """Nothing touches."""
         self.bristles.partner.fill_(-1)
+        self.bristles.limit.zero_()
+
+    def take_over(self, before: FrictionMemory, sources: np.ndarray) -> None:
+        """Features are counted anew: what each one remembers is what its source did, if it has one (not -1)."""
+        known = sources >= 0
+        for name, fill in (("strain", 0.0), ("partner", -1), ("limit", 0.0)):
+            old = getattr(before.bristles, name).numpy()
+            new = np.full((len(sources), *old.shape[1:]), fill, old.dtype)
+            new[known] = old[sources[known]]
+            getattr(self.bristles, name).assign(new)
 
     def save(self) -> None:
         """Keep what a step changes."""
-        wp.copy(self._saved[0], self.bristles.strain)
-        wp.copy(self._saved[1], self.bristles.partner)
+        for name, kept in self._saved.items():
+            wp.copy(kept, getattr(self.bristles, name))
 
     def restore(self) -> None:
         """As if the step had not been begun."""
-        wp.copy(self.bristles.strain, self._saved[0])
-        wp.copy(self.bristles.partner, self._saved[1])
+        for name, kept in self._saved.items():
+            wp.copy(getattr(self.bristles, name), kept)
 
     def keep(self, rows: RowArrays, x: wp.array, count: int) -> None:
         """After a step: what its contacts are strained where the dofs are now; `count` rows to launch for."""
@@ -69,11 +84,21 @@ def recall(place: int, body: int, bristles: Bristles) -> wp.vec3d:
     return strain
 
 
+@wp.func
+def ratcheted(place: int, gap: wp.float64, distance: wp.float64, bristles: Bristles) -> wp.float64:
+    """The gap below which a contact at a cut pushes: where it was first seen, or the widest since [m]."""
+    limit = wp.min(gap, distance)
+    if place >= 0:
+        limit = wp.max(limit, bristles.limit[place])
+    return limit
+
+
 @wp.kernel
 def _keep(first: int, x: wp.array[wp.vec3d], rows: RowArrays, bristles: Bristles):
     r = first + wp.tid()
     if r >= rows.live[0] or rows.place[r] < 0:
         return
+    bristles.limit[rows.place[r]] = rows.law[r][1]
     gap = wp.vec3d()
     strain = rows.strain[r]
     for k in range(rows.sizes[r]):

@@ -41,6 +41,11 @@ class InitialContacts:
         self.current = self._checked_apart = False
         self._gaps_known = self._gaps_known and keep_gaps
 
+    def go_on(self, limits: np.ndarray) -> None:
+        """Bodies have been cut, and are apart: the gaps (s,) below which vertices touch are known [m]."""
+        self.limits.assign(limits)
+        self.current, self._checked_apart, self._gaps_known = False, True, True
+
     def refresh(self, meshes: list[Mesh]) -> None:
         """At the bodies where they are; the detection's positions must be theirs."""
         if not self._checked_apart:

@@ -3,7 +3,7 @@
 Where two surfaces are smooth, vertices near the crossing of two edges tell the same gap as the edges do. Where both are
 sharp, as two boxes that meet edge to edge, or end, as the rims of sheets, only the edges know. So contacts are looked
 for between edges that are sharp at rest, and where the nearest points lie inside both (Léonard 2021, section 3.7.2).
-A smooth body has no such edge, and pays nothing.
+A smooth body has no such edge, and pays nothing. Rims of a cut touch as walls do (`activation`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import warp as wp
 from tangere.bvh.lbvh import LinearTree, MovingBox, TreeArrays, boxes_meet
 from tangere.geometry.closest_points import edges_offset, nearest_on_edges
 from tangere.runtime import SOUND, launch
-from tangere.soft.contact.activation import REACH, activation
-from tangere.soft.model.assembly import STILL, Assembly, SurfaceArrays, sharp_edges
+from tangere.soft.contact.activation import REACH, activation, vertex_normal
+from tangere.soft.model.assembly import STILL, WALL, Assembly, SurfaceArrays, sharp_edges
 
 wp.set_module_options(SOUND)
 
@@ -52,6 +52,23 @@ class SharpEdges:
         inputs = [self.ends, boxes, tree.arrays, fitted.nodes, fitted.items]
         inputs += [positions, assembly.surface, distance, base]
         launch(_nearest, self.count, inputs, [partners], device=assembly.device, grain=GRAIN)
+
+
+@wp.func
+def rims_of_cut(v0: int, v1: int, w0: int, w1: int, surface: SurfaceArrays) -> bool:
+    """Whether both are edges on walls of one body."""
+    at_cut = surface.traits[v0] & surface.traits[v1] & surface.traits[w0] & surface.traits[w1] & WALL
+    return at_cut != 0 and surface.body[v0] == surface.body[w0]
+
+
+@wp.func
+def outside_each_other(
+    v0: int, v1: int, w0: int, w1: int, offset: wp.vec3d, positions: wp.array[wp.vec3d], surface: SurfaceArrays
+) -> bool:
+    """Whether the way between two edges leaves the body at both; `offset` goes from the second to the first."""
+    ours = vertex_normal(v0, positions, surface) + vertex_normal(v1, positions, surface)
+    theirs = vertex_normal(w0, positions, surface) + vertex_normal(w1, positions, surface)
+    return wp.dot(ours, offset) < wp.float64(0.0) and wp.dot(theirs, offset) > wp.float64(0.0)
 
 
 @wp.kernel
@@ -92,15 +109,17 @@ def _nearest(
                         at = nearest_on_edges(positions[v0], positions[v1], positions[w0], positions[w1])
                         inside = wp.min(wp.min(at[0], at[1]), wp.float64(1.0) - wp.max(at[0], at[1]))
                         if inside > wp.float64(0.0):
-                            gap = wp.length(
-                                edges_offset(positions[v0], positions[v1], positions[w0], positions[w1], at)
-                            )
+                            offset = edges_offset(positions[v0], positions[v1], positions[w0], positions[w1], at)
+                            gap = wp.length(offset)
                             apart = wp.length(
                                 edges_offset(surface.rest[v0], surface.rest[v1], surface.rest[w0], surface.rest[w1], at)
                             )
-                            if gap < REACH * activation(distance, apart, surface.body[v0] == surface.body[w0]):
+                            walls = rims_of_cut(v0, v1, w0, w1, surface)
+                            same_body = surface.body[v0] == surface.body[w0] and not walls
+                            if gap < REACH * activation(distance, apart, same_body):
                                 if gap < least or (gap == least and j < nearest):
-                                    least = gap
-                                    nearest = j
+                                    if not walls or outside_each_other(v0, v1, w0, w1, offset, positions, surface):
+                                        least = gap
+                                        nearest = j
             node = tree.skip[node]
     partners[base + i] = nearest

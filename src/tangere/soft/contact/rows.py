@@ -23,12 +23,13 @@ from collections.abc import Callable
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch, launch
-from tangere.soft.contact.activation import activation, is_flat, vertex_normal
+from tangere.soft.contact.activation import activation, is_flat, meets_wall, vertex_normal
 from tangere.soft.contact.contact_points import ContactArrays, ContactPoints
-from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, recall
+from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, ratcheted, recall
 from tangere.soft.contact.islands import ContactIslands, union
+from tangere.soft.contact.nearest_edges import rims_of_cut
 from tangere.soft.contact.row_entries import WIDTH, RowArrays, RowDofs, RowEntries, RowWeights
-from tangere.soft.model.assembly import CLOSED, SMOOTH, Assembly, SurfaceArrays, struct_of
+from tangere.soft.model.assembly import CLOSED, RIM, SMOOTH, WALL, Assembly, SurfaceArrays, struct_of
 
 wp.set_module_options(SOUND)
 
@@ -209,11 +210,13 @@ def _laws(
         of_a += wp.max(w, zero) * traits
         of_b += wp.max(-w, zero) * traits
     pair = wp.vec2i(surface.body[quad[0]], surface.body[quad[3]])
+    found = surface.traits[quad[0]] | surface.traits[quad[1]] | surface.traits[quad[2]] | surface.traits[quad[3]]
+    at_cut = (found & (WALL | RIM)) != 0
     length = wp.length(gap)
     normal = wp.vec3d()
     if length > zero:
         normal = gap / length
-        if weights[1] <= zero and pair[0] != pair[1] and (surface.traits[quad[0]] & smooth) != 0:
+        if weights[1] <= zero and pair[0] != pair[1] and (surface.traits[quad[0]] & smooth) != 0 and not at_cut:
             own = wp.normalize(vertex_normal(quad[0], positions, surface))
             along = wp.dot(own, gap)
             if wp.abs(along) > _ASIDE * length:
@@ -225,9 +228,16 @@ def _laws(
     spring = stiffness + zero
     if spring == zero:
         spring = wp.max(heaviest[0] / distance, wp.float64(4.0) * heaviest[1] / (dt * dt))
-    below = activation(distance, wp.length(apart), pair[0] == pair[1])
+    walls = bool(False)
+    if weights[1] <= zero:
+        walls = meets_wall(quad[0], quad[1], quad[2], quad[3], surface)
+    else:
+        walls = rims_of_cut(quad[0], quad[1], quad[2], quad[3], surface)
+    below = activation(distance, wp.length(apart), pair[0] == pair[1] and not walls)
     if pair[0] != pair[1]:
         below = wp.min(below, wp.min(of_a[2], of_b[2]))
+    if at_cut:
+        below = wp.min(below, ratcheted(contacts.place[r], length, distance, bristles))
     rows.normal[r] = normal
     rows.bodies[r] = pair
     rows.law[r] = wp.vec2d(spring, below)

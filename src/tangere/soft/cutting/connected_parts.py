@@ -86,6 +86,16 @@ class ConnectedParts:
         self.parts = int(self._numbers[PARTS])
         return self._arrays.parted.numpy()[: self._numbers[PARTED], :2].copy()
 
+    def state(self) -> tuple[np.ndarray, int]:
+        """All that later slices depend on, to go back to (`restore`); floods under way begin anew then."""
+        return self._seeds, self.parts
+
+    def restore(self, state: tuple[np.ndarray, int]) -> None:
+        """As it was; the body is restored by itself."""
+        self._seeds, self.parts = state
+        self._dirty = len(self._seeds) > 0
+        self._numbers[[PARTS, UNFINISHED]] = self.parts, 0
+
     @property
     def finished(self) -> bool:
         """Whether all that was opened is accounted for."""

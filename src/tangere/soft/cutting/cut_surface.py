@@ -68,7 +68,7 @@ class CutSurface:
 
     def follow(self) -> None:
         """What the last step of the body has changed."""
-        if self._body.arrays is not self._known:  # it has grown: slots lie elsewhere
+        if self._body.arrays is not self._known or self._facets < 4 * self._body.arrays.simplex_room:  # it has grown
             self._build(self._arrays.triangle_room, self._arrays.vertex_room, keep=True)
         self._follow.run()
         while self._numbers[SHORT_OF_ROOM]:
@@ -79,6 +79,20 @@ class CutSurface:
     def undo(self) -> None:
         """Take back the last `follow`; the body is undone by itself."""
         self._undo.run()
+
+    def state(self) -> tuple[SurfaceStore, np.ndarray, np.ndarray]:
+        """All that later steps depend on, to go back to after any number of them (`restore`)."""
+        return self._arrays, self._store.copy(), self._numbers.copy()
+
+    def restore(self, state: tuple[SurfaceStore, np.ndarray, np.ndarray]) -> None:
+        """As it was; the body is restored by itself."""
+        arrays, store, numbers = state
+        mark = int(arrays.numbers.numpy()[MARK])
+        arrays.store.numpy()[:], arrays.numbers.numpy()[:] = store, numbers
+        arrays.numbers.numpy()[MARK] = mark  # only counts up
+        if arrays is not self._arrays:
+            self._arrays = arrays
+            self._prepare()
 
     @property
     def triangles(self) -> np.ndarray:
@@ -106,6 +120,11 @@ class CutSurface:
     def touched(self) -> np.ndarray:
         """(c,) triangles that the last step has looked at: their corners, or their vertices' places, may be new."""
         return self._arrays.touched.numpy()[: self._numbers[TOUCHED], 0].copy()
+
+    @property
+    def _facets(self) -> int:
+        """How many facets there are slots for."""
+        return self._arrays.corners - self._arrays.slots
 
     @property
     def _numbers(self) -> np.ndarray:
@@ -142,12 +161,16 @@ class CutSurface:
                 store[begin : begin + size] = before[ends_before[k] : ends_before[k] + size]
             arrays.numbers.assign(old.numbers)
             arrays.numbers.numpy()[[MARK, LOGGED]] = 0
-        self._arrays, self._known = arrays, self._body.arrays
-        inputs = [self._body.arrays, arrays]
-        self._follow = PreparedLaunch(_follow, [*inputs, 0], self._device, dim=1)
-        self._undo = PreparedLaunch(_undo, [arrays], self._device, dim=1)
+        self._arrays = arrays
+        self._prepare()
         if old is None:
-            PreparedLaunch(_follow, [*inputs, int(self._body._numbers[layout.SIMPLICES])], self._device, dim=1).run()
+            inputs = [self._body.arrays, arrays, int(self._body._numbers[layout.SIMPLICES])]
+            PreparedLaunch(_follow, inputs, self._device, dim=1).run()
+
+    def _prepare(self) -> None:
+        self._known, inputs = self._body.arrays, [self._body.arrays, self._arrays]
+        self._follow = PreparedLaunch(_follow, [*inputs, 0], self._device, dim=1)
+        self._undo = PreparedLaunch(_undo, [self._arrays], self._device, dim=1)
 
 
 @wp.func

@@ -55,6 +55,8 @@ _BY_VERTEX = (
     "vertex_mark",
 )
 _BY_VERTEX += ("vertex_kept",)
+#: What a step counts up or writes before it reads.
+_SCRATCH = ("mark", "changed", "kept", "twin", "vertex_mark", "vertex_kept")
 _JOURNAL = ("journal", "journal_corners", "journal_neighbours", "journal_words")
 _VERTEX_JOURNAL = ("vertex_journal", "vertex_journal_rest", "vertex_journal_normal", "vertex_journal_height")
 _VERTEX_JOURNAL += ("vertex_journal_words",)
@@ -85,6 +87,18 @@ class ComplexChange:
 
     def __bool__(self) -> bool:
         return len(self.changed) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class ComplexState:
+    """A `SimplicialComplex` at one instant."""
+
+    simplices: int
+    vertices: int
+    stroke: int
+    rows: dict[str, np.ndarray]  #: of its arrays
+    lists: dict[int, np.ndarray]
+    last: dict[int, tuple[np.ndarray, int]]  #: the polyline the blade has reached in each part, and its first number
 
 
 class SimplicialComplex:
@@ -125,7 +139,7 @@ class SimplicialComplex:
         self.arrays = self._laid_out(points, corners, room)
         self._points = 0
         self._counter = 0
-        self._last: np.ndarray | None = None
+        self._last: dict[int, tuple[np.ndarray, int]] = {}
         self._give_points(_POINTS)
         self._prepare()
 
@@ -153,12 +167,13 @@ class SimplicialComplex:
         self._numbers[layout.STROKE] += 1
         lengths = self._numpy("lengths")
         lengths[layout.ON] = lengths[layout.WAITING] = 0
-        self._last = None
+        self._last = {}
 
-    def cut(self, start: Arrays, end: Arrays) -> ComplexChange:
+    def cut(self, start: Arrays, end: Arrays, *, part: int = -1) -> ComplexChange:
         """The edge of the blade goes from one polyline to another in the rest shape, both (k, 3) [m].
 
         Where it starts just where the last step of the stroke ended, the two surfaces it sweeps share that polyline.
+        Of a body in several parts, one may be cut alone; each has polylines of its own then.
         """
         start, end = to_numpy(start, "cut: start"), to_numpy(end, "cut: end")
         if start.ndim != 2 or start.shape[1:] != (3,) or len(start) < 2 or start.shape != end.shape:
@@ -171,14 +186,18 @@ class SimplicialComplex:
         if count > self._points:
             self._give_points(max(count, 2 * self._points))
             self._prepare()
-        on = self._last is not None and np.array_equal(self._last, start)
-        first = self._counter - count if on else self._counter
-        self._counter = first + 2 * count
+        last, begin = self._last.get(part, (None, 0))
+        if last is None or not np.array_equal(last, start):
+            begin = self._counter
+            self._counter += count
         points, numbers = self._blade_points, self._blade_numbers
         points[:count], points[count : 2 * count] = start, end
-        numbers[: 2 * count] = np.arange(first, first + 2 * count)
+        numbers[:count] = np.arange(begin, begin + count)
+        numbers[count : 2 * count] = np.arange(self._counter, self._counter + count)
+        self._last[part] = end.copy(), self._counter
+        self._counter += count
         self._count_view[0] = count
-        self._last = end.copy()
+        self._numbers[layout.WANTED_PART] = part
         return self._run("_cut")
 
     def end_stroke(self) -> ComplexChange:
@@ -197,6 +216,32 @@ class SimplicialComplex:
     def undo(self) -> None:
         """Take back the last step, once."""
         self._undo.run()
+
+    def name_part(self, part: int, of: int) -> None:
+        """A part has come off another one: the blade has gone as far in both."""
+        if of in self._last:
+            self._last[part] = self._last[of]
+
+    def state(self) -> ComplexState:
+        """All that later steps depend on, to go back to after any number of them (`restore`)."""
+        counts = {"simplices": int(self._numbers[layout.SIMPLICES]), "vertices": int(self._numbers[layout.VERTICES])}
+        rows = {name: self._numpy(name)[: counts["simplices"]].copy() for name in _BY_SIMPLEX if name not in _SCRATCH}
+        rows |= {name: self._numpy(name)[: counts["vertices"]].copy() for name in _BY_VERTEX if name not in _SCRATCH}
+        lists = {int(which): self._list(which) for which in (layout.ON, layout.WAITING)}
+        return ComplexState(
+            **counts, stroke=int(self._numbers[layout.STROKE]), rows=rows, lists=lists, last=self._last.copy()
+        )
+
+    def restore(self, state: ComplexState) -> None:
+        """As it was."""
+        for name, rows in state.rows.items():
+            self._numpy(name)[: len(rows)] = rows
+        for which, items in state.lists.items():
+            self._numpy("lists")[which, : len(items)] = items
+            self._numpy("lengths")[which] = len(items)
+        n = self._numbers
+        n[layout.SIMPLICES], n[layout.VERTICES], n[layout.STROKE] = state.simplices, state.vertices, state.stroke
+        self._last = state.last.copy()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

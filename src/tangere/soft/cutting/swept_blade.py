@@ -24,6 +24,7 @@ from tangere.soft.cutting.complex_arrays import (
     FULL,
     STATUS,
     STROKE,
+    WANTED_PART,
     ComplexArrays,
     new_mark,
     push,
@@ -114,8 +115,10 @@ def find_candidates(c: ComplexArrays, tree: wp.uint64, blade: SweptBlade, count:
     """Simplices that may be crossed: those whose first ancestors are in the boxes of the blade, and neighbours of them.
 
     Vertices are moved a little, so a simplex may be outside the box of its ancestor; its neighbours then know of it.
+    Where one part of the body is wanted, the others are not asked: they may be elsewhere by now.
     """
     mark = new_mark(c)
+    wanted = c.numbers[WANTED_PART]
     for w in range(2 * (count - 1)):
         if blade.lower[w][0] <= blade.upper[w][0]:
             # Two units in the last place of float32 outward: what is rounded inward is not missed.
@@ -133,7 +136,7 @@ def find_candidates(c: ComplexArrays, tree: wp.uint64, blade: SweptBlade, count:
                 while t >= 0:
                     if c.mark[t] != mark:
                         c.mark[t] = mark
-                        if meets_blade(c, t, blade, count):
+                        if (wanted < 0 or c.part[t] == wanted) and meets_blade(c, t, blade, count):
                             push(c, CANDIDATES, t)
                     t = c.next[t]
     i = int(0)

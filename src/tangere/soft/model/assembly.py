@@ -57,7 +57,7 @@ class SurfaceArrays:
     contact_mass: wp.array[wp.float64]  #: (s,) [kg] share of each vertex in the mass of its body; 0 for obstacles
     contact_area: wp.array[wp.float64]  #: (s,) Young's modulus times the area around it [N]; 0 for obstacles
     body: wp.array[int]  #: (s,)
-    traits: wp.array[int]  #: (s,) bits: CLOSED surface, STILL (none of its carriers moves), SMOOTH
+    traits: wp.array[int]  #: (s,) bits: CLOSED surface, STILL (none of its carriers moves), SMOOTH, WALL, RIM
     faces: wp.array2d[int]  #: (f, 3)
     face_offsets: wp.array[int]  #: (s + 1,) triangles at each vertex
     faces_at: wp.array[int]
@@ -104,9 +104,11 @@ class Assembly:
         still = ~(free[carriers] & (weights != 0.0)).any(axis=1)
         closed = _per_vertex([surface.topology.is_closed for surface in surfaces], surfaces)
         area = np.concatenate([_vertex_areas(surface) for surface in surfaces])
-        heavy = [0.0 if b.is_obstacle else b.vertex_mass.sum() / b.surface.face_areas.sum() for b in bodies]
+        heavy = [0.0 if b.is_obstacle else b.mass_per_area for b in bodies]
         stiff = [0.0 if b.is_obstacle else b.youngs_modulus for b in bodies]
         around = whole.topology.vertex_faces
+        walls = np.concatenate([int(WALL if b.is_solid else RIM) * b.wall_vertices for b in bodies])
+        traits = int(CLOSED) * closed + int(STILL) * still + int(SMOOTH) * smooth_vertices(whole) + walls
 
         dofs = struct_of(
             DofArrays,
@@ -127,7 +129,7 @@ class Assembly:
             contact_mass=area * _per_vertex(heavy, surfaces),
             contact_area=area * _per_vertex(stiff, surfaces),
             body=np.repeat(np.arange(len(bodies)), np.diff(vertex_base)),
-            traits=int(CLOSED) * closed + int(STILL) * still + int(SMOOTH) * smooth_vertices(whole),
+            traits=traits,
             faces=whole.faces,
             face_offsets=around.offsets,
             faces_at=around.indices,
@@ -151,10 +153,12 @@ class Assembly:
 COLOURINGS = 4
 #: Edges between faces whose normals differ by more than this are sharp [degrees].
 SHARP = 30.0
-#: Bits of `Assembly.traits`.
+#: Bits of `Assembly.traits`; the last two are of what a blade has opened, of a solid or of a sheet.
 CLOSED = wp.constant(1)
 STILL = wp.constant(2)
 SMOOTH = wp.constant(4)
+WALL = wp.constant(8)
+RIM = wp.constant(16)
 
 
 def sharp_edges(mesh: Mesh) -> np.ndarray:

@@ -60,18 +60,33 @@ class Pull:
         anchored[body] = 1  # its island has a push from outside: its momentum is not known in advance
         self._islands.anchored.assign(anchored)
 
+    def take_over(self, before: Pull, sources: np.ndarray) -> None:
+        """Bodies have been cut: pull the vertex that was pulled before; `sources` are what vertices were then."""
+        old, bodies = before._assembly.surface.body.numpy(), self._assembly.surface.body.numpy()
+        for body in np.flatnonzero(before._anchored):
+            for piece in np.unique(bodies[(sources >= 0) & (old[np.maximum(sources, 0)] == body)]):
+                self.anchor(int(piece))
+        stiffness = float(before._stiffness.numpy()[0])
+        here = np.flatnonzero(sources == int(before._vertex.numpy()[0]))
+        if stiffness > 0.0 and len(here):
+            body = int(bodies[here[0]])
+            vertex = int(here[0] - self._assembly.vertex_base[body])
+            self.attach(body, vertex, before._target.numpy()[0].tolist(), stiffness)
+
     def release(self) -> None:
         """Pull nothing."""
         self._stiffness.zero_()
         wp.copy(self._inertia, self._plain)
         self._islands.anchored.assign(self._anchored)
 
-    def anchor(self, body: int) -> None:
-        """From now on something else pushes a body from outside: its momentum is not known in advance."""
-        self._anchored[body] = 1
-        anchored = self._islands.anchored.numpy().copy()
-        anchored[body] = 1
-        self._islands.anchored.assign(anchored)
+    def anchor(self, body: int, *, on: bool = True) -> None:
+        """From now on something else pushes a body from outside, or no more: its momentum is not known in advance."""
+        wanted = int(on or self._assembly.bodies[body].fixed.any())
+        if self._anchored[body] != wanted:
+            self._anchored[body] = wanted
+            anchored = self._islands.anchored.numpy().copy()
+            anchored[body] = wanted
+            self._islands.anchored.assign(anchored)
 
     def set_inertia(self, inertia: np.ndarray) -> None:
         """m / dt^2 of steps of another length."""

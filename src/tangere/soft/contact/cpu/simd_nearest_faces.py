@@ -1,8 +1,8 @@
 """The search of `nearest_faces` for CPUs: the boxes of eight faces at a time, and the distances of eight candidates.
 
 Faces whose boxes meet that of a vertex go to a short list, and eight of them are compared at once with what the vertex
-has, by the formulas of `contact_gap`. Slivers, and faces whose nearest point is on their rim, are looked at one by one:
-so the answers are those of `nearest_faces`, of which this is the twin for one device.
+has, by the formulas of `contact_gap`. Slivers, walls, and faces whose nearest point is on their rim, are looked at one
+by one: so the answers are those of `nearest_faces`, of which this is the twin for one device.
 Arguments stay positional: the tree and the lists of patches as one struct took 5 to 14 % longer, as every patch copies
 its headers.
 """
@@ -17,7 +17,7 @@ from tangere.geometry.simd import POINT_TRIANGLE, VECTORS
 from tangere.runtime import SOUND
 from tangere.soft.contact.activation import FAR, REACH, REST_PART, contact_gap, vertex_normal
 from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, drop_eight
-from tangere.soft.model.assembly import CLOSED, STILL, SurfaceArrays
+from tangere.soft.model.assembly import CLOSED, STILL, WALL, SurfaceArrays
 
 wp.set_module_options(SOUND)
 
@@ -136,7 +136,7 @@ def keep_nearest(
 @wp.func_native(
     VECTORS
     + f"""
-    const int closed = {int(CLOSED)}, still = {int(STILL)}, pending = {int(PENDING)};
+    const int closed = {int(CLOSED)}, still = {int(STILL)}, wall = {int(WALL)}, pending = {int(PENDING)};
     const double reach = {float(REACH)!r}, rest_part = {float(REST_PART)!r};
 """
     + """
@@ -181,6 +181,10 @@ def keep_nearest(
             continue;
         double limit = distance;
         if (surface.body.data[v] == surface.body.data[face[0]]) {
+            if (trait[v] & (trait[face[0]] | trait[face[1]] | trait[face[2]]) & wall) {
+                one_by_one |= 1 << lane;
+                continue;
+            }
             const double* at[4] = {
                 (const double*)&surface.rest.data[v], (const double*)&surface.rest.data[face[0]],
                 (const double*)&surface.rest.data[face[1]], (const double*)&surface.rest.data[face[2]]};

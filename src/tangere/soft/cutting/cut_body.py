@@ -1,0 +1,292 @@
+"""One body that is cut, and the bodies that its parts have become.
+
+Question: a blade goes on through a body that is bent and moves; which bodies does the simulation go on with?
+Method:   the blade is led through the rest shape (`rest_map`), where `SimplicialComplex` opens the body, `CutSurface`
+          keeps up its surface, and `ConnectedParts` tells what has come off. A part is a body: its vertices are those
+          of the complex in their order, its surface has the walls half a kerf inside (`wall_inset`). What vertices
+          carry, places and velocities, follows the blends of the complex.
+Sound:    volume, elastic energy and momentum are kept as far as the complex keeps them; dofs that are not touched keep
+          their bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tangere.shape.mesh import Mesh
+from tangere.shape.tets import TetMesh
+from tangere.soft.body import Body
+from tangere.soft.cutting.connected_parts import ConnectedParts
+from tangere.soft.cutting.cut_surface import CutSurface
+from tangere.soft.cutting.rest_map import to_rest
+from tangere.soft.cutting.simplicial_complex import ComplexChange, SimplicialComplex
+from tangere.soft.cutting.wall_inset import WallFacets, inset_carriers
+
+#: Segments of a blade are divided until they are at most this many edges long.
+_SEGMENT = 1.0
+#: Points of a blade, at most.
+_MOST_POINTS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where the rows of a complex are in the arrays of a simulation: number of the body or -1, and place in it."""
+
+    body: np.ndarray
+    place: np.ndarray
+
+    def of(self, number: int) -> np.ndarray:
+        """The rows of a body, in the order of their places, which rise with them."""
+        return np.flatnonzero(self.body == number)
+
+    def rows(self, base: np.ndarray) -> np.ndarray:
+        """In arrays of all bodies, where each begins at its base; -1 for none."""
+        return np.where(self.body >= 0, base[self.body] + self.place, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Stroke:
+    """How far the blade has gone through a part."""
+
+    world: np.ndarray  #: (k, 3) where it was [m]
+    rest: np.ndarray  #: (m, 3) in the rest shape, divided [m]
+    divided: np.ndarray  #: (k - 1,) pieces of each segment
+
+
+class CutBody:
+    """A body of a simulation that can be cut.
+
+    Args:
+        number: of the body in the simulation.
+        body: as it was given.
+        kerf: width of a cut at rest [m].
+    """
+
+    def __init__(self, number: int, body: Body, kerf: float) -> None:
+        shape = body.shape
+        self.given, self.kerf = body, kerf
+        simplices = shape.tets if isinstance(shape, TetMesh) else shape.faces
+        self.complex = SimplicialComplex(shape.vertices, simplices, snap=body.snap)
+        self.surface = CutSurface(self.complex) if body.is_solid else None
+        self.parts = ConnectedParts(self.complex)
+        self.numbers = {0: number}  #: the body that each part is
+        self.fixed = body.fixed
+        every = np.arange(len(shape.vertices))
+        self.dofs = Places(np.full(len(every), number), every)
+        at = self.surface_dofs
+        place = np.searchsorted(shape.surface_vertices, at) if isinstance(shape, TetMesh) else at
+        self.vertices = Places(np.full(len(at), number), place)
+        self._strokes: dict[int, Stroke] = {}
+
+    # -- what is done to it ------------------------------------------------------------------------------------------
+
+    def cut(self, part: int, start: np.ndarray, end: np.ndarray, x: np.ndarray) -> list[ComplexChange]:
+        """The blade goes on from a polyline to another, in the world (k, 3) [m]; `x` (v, 3) are the vertices now.
+
+        Where it starts just where it was, the stroke goes on from where it was in the material. Else one begins.
+        """
+        changes = []
+        stroke = self._strokes.get(part)
+        if stroke is not None and not np.array_equal(stroke.world, start):
+            changes.append(self.end_stroke())
+            stroke = None
+        if not self._strokes:
+            self.complex.begin_stroke()
+        mine = self._part == part
+        solid = x, self.complex.rest, self.complex.corners[mine]
+        if stroke is None:
+            length = np.linalg.norm(np.diff(start, axis=0), axis=1)
+            pieces = np.ceil(np.maximum(length, 1e-300) / (_SEGMENT * self.complex.edge)).astype(int)
+            pieces = np.clip(pieces, 1, max(1, _MOST_POINTS // len(pieces)))
+            stroke = Stroke(start, to_rest(_divided(start, pieces), *solid), pieces)
+        reached = to_rest(_divided(end, stroke.divided), *solid)
+        changes.append(self.complex.cut(stroke.rest, reached, part=part))
+        self._follow(changes[-1])
+        self._strokes[part] = Stroke(end.copy(), reached, stroke.divided)
+        return [change for change in changes if change]
+
+    def end_stroke(self) -> ComplexChange:
+        """The blade has left all parts."""
+        change = self.complex.end_stroke()
+        self._follow(change)
+        self._strokes = {}
+        return change
+
+    def sweep(self, part: int, start: np.ndarray, end: np.ndarray) -> ComplexChange:
+        """The blade goes on from a polyline to another in the rest shape (k, 3) [m], in the stroke there is."""
+        if not self._strokes:
+            self.complex.begin_stroke()
+        change = self.complex.cut(start, end, part=part)
+        self._follow(change)
+        self._strokes[part] = Stroke(end.copy(), end.copy(), np.ones(len(end) - 1, int))
+        return change
+
+    def simplices_of(self, part: int) -> np.ndarray:
+        """(m, 3 or 4) of one part."""
+        return self.complex.corners[self._part == part]
+
+    @property
+    def stroking(self) -> bool:
+        """Whether a stroke has begun that has not ended."""
+        return bool(self._strokes)
+
+    def separate(self, next_number: int) -> list[tuple[int, int]]:
+        """One slice of looking for parts: (new number of a body, number of the one it was part of) for each found."""
+        found = []
+        for part, of in self.parts.advance():
+            self.numbers[int(part)] = next_number + len(found)
+            found.append((self.numbers[int(part)], self.numbers[int(of)]))
+            self.complex.name_part(int(part), int(of))
+            if int(of) in self._strokes:
+                self._strokes[int(part)] = self._strokes[int(of)]
+        return found
+
+    def part_at(self, number: int) -> int:
+        """The part that is the body of this number."""
+        return next(part for part, body in self.numbers.items() if body == number)
+
+    def number_of(self, simplex: int) -> int:
+        """The body that a simplex belongs to."""
+        return self.numbers[int(self._part[simplex])]
+
+    # -- what it is then ---------------------------------------------------------------------------------------------
+
+    def blended(self, change: ComplexChange, values: np.ndarray) -> np.ndarray:
+        """What the vertices carry (v, …) after a change: values at new places between old ones."""
+        grown = np.zeros((change.vertices, *values.shape[1:]), values.dtype)
+        grown[: len(values)] = values
+        for (m, p, q), s in zip(change.blended.tolist(), change.blends.tolist(), strict=True):
+            grown[m] = (1.0 - s) * grown[p] + s * grown[q]
+        return grown
+
+    def take_notes(self, change: ComplexChange) -> None:
+        """Keep up which vertices are fixed: new ones between two that are."""
+        fixed = np.zeros(change.vertices, bool)
+        fixed[: len(self.fixed)] = self.fixed
+        for m, p, q in change.blended[change.blended[:, 0] >= len(self.fixed)].tolist():
+            fixed[m] = fixed[p] and fixed[q]
+        self.fixed = fixed
+
+    def opened_area(self, change: ComplexChange) -> float:
+        """Of the walls, one side of each, at rest [m^2]; of a sheet their length times its thickness."""
+        if not len(change.opened):
+            return 0.0
+        owner, facet = change.opened[:, 0] >> 2, change.opened[:, 0] & 3
+        corners, size = self.complex.corners[owner], self.complex.size
+        keep = np.arange(size)[None] != facet[:, None]
+        ends = self.complex.rest[corners[keep].reshape(-1, size - 1)]
+        if size == 3:
+            return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).sum() * self.given.thickness)
+        return float(0.5 * np.linalg.norm(np.cross(ends[:, 1] - ends[:, 0], ends[:, 2] - ends[:, 0]), axis=1).sum())
+
+    def opened_vertices(self, changes: list[ComplexChange]) -> np.ndarray:
+        """(k,) surface vertices at facets that have just been opened, and on walls that are new."""
+        triangles, facets, walls = self._triangles()
+        opened = np.concatenate([change.opened.ravel() for change in changes] or [np.zeros(0, np.int32)])
+        if self.surface is None:
+            corners, size = self.complex.corners, self.complex.size
+            keep = np.arange(size)[None] != (opened & 3)[:, None]
+            return np.unique(corners[opened >> 2][keep])
+        new = (triangles >= len(self.vertices.place)).any(axis=1)
+        return np.unique(triangles[walls & (new | np.isin(facets, opened))])
+
+    def layout(self, inset: float) -> dict[int, Body]:
+        """The bodies of all parts by numbers, with walls inset by this part of half a kerf; notes their places."""
+        corners, rest, part, name = self.complex.corners, self.complex.rest, self._part, str(self.given.name)
+        triangles, owners, walls = self._triangles()
+        dofs, owners = self.surface_dofs, owners >> 2
+        facets = self._wall_facets(triangles, owners, walls)
+        carriers, weights = inset_carriers(facets, np.unique(triangles), dofs, rest, corners, 0.5 * self.kerf * inset)
+        at_wall = np.zeros(len(dofs), bool)
+        at_wall[facets.corners] = True
+        points = np.einsum("ij,ijk->ik", weights, rest[carriers])
+        bodies = {}
+        dof_body, dof_place = np.full(len(rest), -1), np.zeros(len(rest), np.int64)
+        vertex_body, vertex_place = np.full(len(dofs), -1), np.zeros(len(dofs), np.int64)
+        for own, number in self.numbers.items():
+            mine, ours = part == own, part[owners] == own
+            used, seen = np.unique(corners[mine]), np.unique(triangles[ours])
+            dof_body[used], dof_place[used] = number, np.arange(len(used))
+            vertex_body[seen], vertex_place[seen] = number, np.arange(len(seen))
+            surface = Mesh(points[seen], vertex_place[triangles[ours]], name=name)
+            shape = TetMesh(rest[used], dof_place[corners[mine]], name=name) if self.surface is not None else None
+            bodies[number] = self.given.piece(
+                shape or Mesh(rest[used], dof_place[corners[mine]], name=name),
+                surface,
+                (dof_place[carriers[seen]].astype(np.int32), weights[seen]),
+                fixed=self.fixed[used],
+                walls=(at_wall[seen], walls[ours]),
+                name=name if own == 0 else f"{name} {own + 1}",
+            )
+        self.dofs, self.vertices = Places(dof_body, dof_place), Places(vertex_body, vertex_place)
+        return bodies
+
+    def state(self) -> tuple[Any, ...]:
+        """All that later steps depend on (`restore`)."""
+        surface = None if self.surface is None else self.surface.state()
+        notes = self.numbers.copy(), self.fixed, self.dofs, self.vertices, self._strokes.copy()
+        return self.complex.state(), surface, self.parts.state(), notes
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """As it was."""
+        topology, surface, parts, notes = state
+        self.complex.restore(topology)
+        if self.surface is not None:
+            self.surface.restore(surface)
+        self.parts.restore(parts)
+        numbers, self.fixed, self.dofs, self.vertices, strokes = notes
+        self.numbers, self._strokes = numbers.copy(), strokes.copy()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _part(self) -> np.ndarray:
+        """(n,) which part each simplex belongs to."""
+        return self.complex.arrays.part.numpy()[: len(self.complex.corners)]
+
+    def _follow(self, change: ComplexChange) -> None:
+        if not change:
+            return
+        if self.surface is not None:
+            self.surface.follow()
+        self.parts.note(change)
+
+    @property
+    def surface_dofs(self) -> np.ndarray:
+        """(s,) the vertex of the complex at each surface vertex; any where there is none."""
+        if self.surface is None:
+            return np.arange(len(self.complex.rest))
+        return np.maximum(self.surface.dofs, 0)
+
+    def _triangles(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Surface vertices (f, 3), facets 4 t + k (f,) and whether it is a wall (f,), of all triangles."""
+        if self.surface is None:
+            corners = self.complex.corners
+            return corners, 4 * np.arange(len(corners)), np.zeros(len(corners), bool)
+        triangles, facets, walls = self.surface.triangles, self.surface.owners, self.surface.walls
+        alive = triangles[:, 0] >= 0
+        return triangles[alive], facets[alive], walls[alive]
+
+    def _wall_facets(self, triangles: np.ndarray, owners: np.ndarray, walls: np.ndarray) -> WallFacets:
+        rest = self.complex.rest
+        if self.surface is not None:
+            corners, dofs = triangles[walls], self.surface_dofs
+            a, b, c = (rest[dofs[corners[:, k]]] for k in range(3))
+            return WallFacets(corners, np.cross(b - a, c - a), owners[walls])
+        flags = self.complex.arrays.wall.numpy()[: len(triangles)]
+        owner, facet = np.nonzero((flags[:, None] >> np.arange(3)) & 1)
+        ends = np.stack([triangles[owner, (facet + 1) % 3], triangles[owner, (facet + 2) % 3]], axis=1)
+        a, b, across = rest[ends[:, 0]], rest[ends[:, 1]], rest[triangles[owner, facet]]
+        along = (b - a) / np.linalg.norm(b - a, axis=1, keepdims=True)
+        inward = (across - a) - np.einsum("ij,ij->i", across - a, along)[:, None] * along
+        length = np.linalg.norm(b - a, axis=1, keepdims=True) / np.linalg.norm(inward, axis=1, keepdims=True)
+        return WallFacets(ends, -inward * length, owner)
+
+
+def _divided(line: np.ndarray, pieces: np.ndarray) -> np.ndarray:
+    """A polyline with more points: each segment in so many equal pieces."""
+    parts = [a + np.arange(n)[:, None] / n * (b - a) for a, b, n in zip(line[:-1], line[1:], pieces, strict=True)]
+    return np.concatenate([*parts, line[-1:]])

@@ -1,0 +1,270 @@
+"""All that is cut in a simulation: blades that go on, parts that come off, and what the simulation is told of it.
+
+Question: which bodies are there after this step of a blade, where are they, and how fast?
+Method:   `CutBody` cuts and parts; then the step's buffers are laid out for the bodies that there are now, and take
+          over what is known: places, velocities, contact limits, friction, what is pulled.
+Sound:    after a cut the surfaces are looked at by the exact test; where they would touch, walls are inset less. What
+          fails is undone as a whole, topology included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tangere.runtime import Arrays, InputError, TangereError, to_numpy
+from tangere.soft.blade import Blade
+from tangere.soft.body import Body
+from tangere.soft.cutting.blade_edge import BladeEdge
+from tangere.soft.cutting.cut_body import CutBody
+from tangere.soft.cutting.simplicial_complex import ComplexChange
+from tangere.soft.step import BodiesChange, StepPipeline
+
+#: The width of a cut, as part of the contact distance. In one half as wide, walls of a body that hardly carries itself
+#: were held by the truncation while they slid, and it gained 2 % of the energy that it lost in the end; here nothing.
+KERF_PART = 0.1
+#: Parts of half a kerf by which walls are inset, one after the other until surfaces are apart.
+_INSETS = (1.0, 0.5, 0.25, 0.1)
+
+
+@dataclass(frozen=True)
+class CutEvent:
+    """Something that a blade has done."""
+
+    kind: Literal["opened", "split", "parted"]  #: facets opened, vertices split, a part has come off
+    body: int  #: number of the body in the simulation
+    count: int  #: of facets or vertices; of vertices of the part
+    step: int  #: during which, counted from 0
+    area: float = 0.0  #: of the walls, one side of each, at rest [m^2]
+    part: int | None = None  #: number of the body that has come off
+
+
+class Cuts:
+    """The bodies of one simulation that can be cut."""
+
+    def __init__(self, pipeline: StepPipeline, blades: dict[int, Blade]) -> None:
+        """`blades` by their numbers among the bodies."""
+        self._pipeline, self.events = pipeline, list[CutEvent]()
+        distance = pipeline.options.distance
+        self.bodies = [
+            CutBody(number, body, kerf_of(body, distance))
+            for number, body in enumerate(pipeline.assembly.bodies)
+            if body.cuttable
+        ]
+        edge = min(own.complex.edge for own in self.bodies)
+        self.blades = [BladeEdge(pipeline, number, blade, edge) for number, blade in blades.items()]
+        for number in blades:  # its flanks are felt where they are
+            limits, base = pipeline.initial_contacts.limits.numpy().copy(), pipeline.assembly.vertex_base
+            begin, end = base[number : number + 2]
+            limits[begin:end] = np.minimum(limits[begin:end], 0.5 * min(own.kerf for own in self.bodies))
+            pipeline.initial_contacts.limits.assign(limits)
+        for own in self.bodies:
+            if own.kerf >= 0.5 * own.complex.altitude:
+                raise InputError(
+                    f"Body {own.given.name!r}: a kerf of {own.kerf:g} m is too wide for elements that are"
+                    f" {own.complex.altitude:g} m high"
+                )
+        self._saved: dict[int, tuple[Any, ...]] = {}
+        self._saved_events: list[CutEvent] = []
+        self._saved_blades = [blade.state() for blade in self.blades]
+
+    def cut(self, number: int, start: Arrays, end: Arrays) -> None:
+        """The edge of a blade goes on through a body, from one polyline to another (k, 3) [m]."""
+        begin, stop = checked_blade(start, end)
+        own, part = self.find(number)
+        self._touch(own)
+        self._change(own, lambda: own.cut(part, begin, stop, self._rows(own, "x")))
+
+    def end_stroke(self, number: int) -> None:
+        """The blade has left a body, and whatever has come off it."""
+        own, _ = self.find(number)
+        if own.stroking:
+            self._touch(own)
+            self._change(own, lambda: _changed(own.end_stroke()))
+
+    def advance_blades(self) -> None:
+        """The phase "cut": blades go on through what they press on."""
+        for blade in self.blades:
+            for own, part, start, end in blade.advance(self.bodies):
+                self._touch(own)
+                self._change(own, lambda own=own, part=part, a=start, b=end: _changed(own.sweep(part, a, b)))
+        for own in self.bodies:
+            if self.blades and own.stroking and not any(blade.holds(self.bodies.index(own)) for blade in self.blades):
+                self._touch(own)
+                self._change(own, lambda own=own: _changed(own.end_stroke()))
+
+    def press_blades(self) -> None:
+        """The phase "press": what the edges of blades hold on to has rows in this step."""
+        for blade in self.blades:
+            blade.rows(self.bodies)
+
+    def force_on(self, number: int) -> np.ndarray:
+        """(3,) what a body feels of what its edge cuts, if it is a blade [N]."""
+        return sum((blade.force for blade in self.blades if blade.number == number), np.zeros(3))
+
+    def separate(self) -> None:
+        """Go on looking for parts, one slice a step, where the last one did not finish."""
+        for own in self.bodies:
+            if not own.parts.finished:
+                self._touch(own)
+                self._change(own, lambda: [])
+
+    def find(self, number: int) -> tuple[CutBody, int]:
+        """What is cut, and which part of it is the body of this number."""
+        for own in self.bodies:
+            if number in own.numbers.values():
+                return own, own.part_at(number)
+        name = self._pipeline.assembly.bodies[number].name
+        raise InputError(f"cut: body {number} {name!r} cannot be cut; bodies that can say cuttable=True")
+
+    def save(self) -> None:
+        """From here on everything can be taken back."""
+        self._saved, self._saved_events = {}, self.events.copy()
+        self._saved_blades = [blade.state() for blade in self.blades]
+
+    def restore(self) -> None:
+        """As if nothing had been cut since `save`."""
+        for index, state in self._saved.items():
+            self.bodies[index].restore(state)
+        self._saved, self.events = {}, self._saved_events.copy()
+        for blade, state in zip(self.blades, self._saved_blades, strict=True):
+            blade.restore(state)
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _touch(self, own: CutBody) -> None:
+        index = self.bodies.index(own)
+        if index not in self._saved:
+            self._saved[index] = own.state()
+
+    def _rows(self, own: CutBody, name: str) -> np.ndarray:
+        """What the vertices of a body carry now, as its complex counts them."""
+        assembly = self._pipeline.assembly
+        return getattr(assembly.dofs, name).numpy()[own.dofs.rows(assembly.dof_base)]
+
+    def _change(self, own: CutBody, cut: Callable[[], list[ComplexChange]]) -> None:
+        """Cut a body, see what has come off, and let the simulation go on with what there is then."""
+        pipeline, assembly = self._pipeline, self._pipeline.assembly
+        if int(pipeline.rod.count.numpy()[0]):
+            raise InputError("cut: a body that a needle is in cannot be cut")
+        x, v = self._rows(own, "x"), self._rows(own, "v")
+        sources = own.vertices.rows(assembly.vertex_base)
+        limits = np.where(sources >= 0, pipeline.initial_contacts.limits.numpy()[sources], np.inf)
+        by_dof = np.full(len(x), np.inf)
+        np.minimum.at(by_dof, own.surface_dofs, limits)
+        changes = cut()
+        for change in changes:
+            x, v = own.blended(change, x), own.blended(change, v)
+            by_dof = _least_blended(change, by_dof)
+            own.take_notes(change)
+        parted = own.separate(len(assembly.bodies))
+        for number, of in parted:
+            for blade in self.blades:
+                blade.part_off(self.bodies.index(own), own.part_at(number), own.part_at(of))
+        if not changes and not parted:
+            return
+        _check_inside_out(own, changes, x)
+        known = np.minimum(by_dof[own.surface_dofs], pipeline.options.distance)
+        known[: len(limits)] = limits
+        sources = np.concatenate([sources, np.full(len(known) - len(sources), -1)])
+        opened = np.zeros(len(known), bool)
+        opened[own.opened_vertices(changes)] = True
+        for inset in _INSETS:
+            try:
+                pipeline.change_bodies(self._bodies_change(own, own.layout(inset), (x, v), (sources, known, opened)))
+                break
+            except InputError:
+                if inset == _INSETS[-1]:
+                    raise
+        self._note(own, changes, parted)
+
+    def _bodies_change(
+        self,
+        own: CutBody,
+        parts: dict[int, Body],
+        of_dofs: tuple[np.ndarray, ...],
+        of_vertices: tuple[np.ndarray, ...],
+    ) -> BodiesChange:
+        """The bodies of all parts in their places, and all others as they are; columns as the complex counts rows."""
+        assembly, limits = self._pipeline.assembly, self._pipeline.initial_contacts.limits.numpy()
+        count = len(assembly.bodies) + sum(number >= len(assembly.bodies) for number in parts)
+        bodies, columns = [], ([], [], [], [], [])
+        for number in range(count):
+            if number in parts:
+                bodies.append(parts[number])
+                dofs, vertices = own.dofs.of(number), own.vertices.of(number)
+                rows = *(column[dofs] for column in of_dofs), *(column[vertices] for column in of_vertices)
+            else:
+                bodies.append(assembly.bodies[number])
+                begin, end = assembly.dof_base[number : number + 2]
+                vertices = np.arange(*assembly.vertex_base[number : number + 2])
+                x_all, v_all = assembly.dofs.x.numpy(), assembly.dofs.v.numpy()
+                nothing = np.zeros(len(vertices), bool)
+                rows = x_all[begin:end], v_all[begin:end], vertices, limits[vertices], nothing
+            for column, row in zip(columns, rows, strict=True):
+                column.append(row)
+        return BodiesChange(bodies, *(np.concatenate(column) for column in columns))
+
+    def _note(self, own: CutBody, changes: list[ComplexChange], parted: list[tuple[int, int]]) -> None:
+        """Tell what has happened."""
+        step = self._pipeline.steps
+        self.events = [event for event in self.events if event.step >= step - 1]
+        for change in changes:
+            first = own.number_of(int(change.changed[0]))
+            if len(change.opened):
+                number = own.number_of(int(change.opened[0, 0] >> 2))
+                area = own.opened_area(change)
+                self.events.append(CutEvent("opened", number, len(change.opened), step, area=area))
+            if change.split:
+                self.events.append(CutEvent("split", first, change.split, step))
+        for number, of in parted:
+            count = int((own.dofs.body == number).sum())
+            self.events.append(CutEvent("parted", of, count, step, part=number))
+
+
+def kerf_of(body: Body, distance: float) -> float:
+    """The width of a cut through a body at a contact distance [m]."""
+    return KERF_PART * distance if body.kerf is None else body.kerf
+
+
+def _changed(change: ComplexChange) -> list[ComplexChange]:
+    return [change] if change else []
+
+
+def checked_blade(start: Arrays, end: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    """Two polylines of as many points, of which the first has a length."""
+    begin, stop = to_numpy(start, "cut: start"), to_numpy(end, "cut: end")
+    if begin.ndim != 2 or begin.shape[1:] != (3,) or len(begin) < 2 or begin.shape != stop.shape:
+        raise InputError(f"cut: start and end are polylines (k, 3), k at least 2, not {begin.shape} and {stop.shape}")
+    if not (np.isfinite(begin).all() and np.isfinite(stop).all()):
+        raise InputError("cut: a point of the blade is not finite")
+    for which, line in (("start", begin), ("end", stop)):
+        if not np.linalg.norm(np.diff(line, axis=0), axis=1).sum() > 0.0:
+            raise InputError(f"cut: the blade has no length at its {which}")
+    return begin, stop
+
+
+def _least_blended(change: ComplexChange, values: np.ndarray) -> np.ndarray:
+    """Values (v,) of vertices after a change: a new one has the lesser of those it lies between."""
+    grown = np.full(change.vertices, np.inf)
+    grown[: len(values)] = values
+    for m, p, q in change.blended[change.blended[:, 0] >= len(values)].tolist():
+        grown[m] = min(grown[p], grown[q])
+    return grown
+
+
+def _check_inside_out(own: CutBody, changes: list[ComplexChange], x: np.ndarray) -> None:
+    """Raise if tetrahedra that were cut are inside out where they are: their walls would cross."""
+    if own.complex.size == 3 or not changes:
+        return
+    changed = np.unique(np.concatenate([change.changed for change in changes]))
+    a, b, c, d = np.moveaxis(x[own.complex.corners[changed]], 1, 0)
+    wrong = np.flatnonzero(np.einsum("ij,ij->i", np.cross(b - a, c - a), d - a) <= 0.0)
+    if len(wrong):
+        place = x[own.complex.corners[changed[wrong[0]]]].mean(axis=0).round(6).tolist()
+        raise TangereError(
+            f"cut: body {own.given.name!r} is inside out near {place}, where the blade is; nothing was cut"
+        )

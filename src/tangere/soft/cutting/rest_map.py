@@ -1,0 +1,107 @@
+"""Where points of the world are in the rest shape of a body: a blade is led through that.
+
+Question: the body is bent and somewhere else; where in it, as it is at rest, does a blade go?
+Method:   a point in a tetrahedron has its weights of the corners there, in both shapes. Outside, a point keeps its
+          place against the nearest vertex, turned as the body is turned there. For a sheet, a point keeps its weights
+          in the nearest triangle and its height over it.
+Known as: material coordinates; polar decomposition.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+#: Weights may be negative by this much where a point lies between two tetrahedra.
+_ROUNDING = 1e-9
+#: Points beside a sheet go with the plane of its triangles up to this negative weight.
+_BESIDE = 1.0
+
+
+def to_rest(points: np.ndarray, x: np.ndarray, rest: np.ndarray, simplices: np.ndarray) -> np.ndarray:
+    """(k, 3) points in the rest shape [m].
+
+    Args:
+        points: in the world (k, 3) [m].
+        x, rest: vertices of the body where they are, and at rest (n, 3) [m].
+        simplices: (m, 4) tetrahedra or (m, 3) triangles; vertices that none of them has are not asked.
+    """
+    used, local = np.unique(simplices, return_inverse=True)
+    simplices = local.reshape(simplices.shape)
+    x, rest = x[used], rest[used]
+    if simplices.shape[1] == 3:
+        return np.stack([_at_sheet(point, x, rest, simplices) for point in points])
+    found, weights = locate(points, x, simplices, _ROUNDING)
+    inside = np.einsum("ij,ijk->ik", weights, rest[simplices[found]])
+    return np.stack(
+        [inside[k] if found[k] >= 0 else _beside(point, x, rest, simplices) for k, point in enumerate(points)]
+    )
+
+
+def locate(
+    points: np.ndarray, vertices: np.ndarray, simplices: np.ndarray, outside: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) the simplex that has each point, -1 for none, and its weights there, (k, 3 or 4).
+
+    Args:
+        vertices: of the simplices, in the shape in which the points are [m].
+        outside: how negative a weight may be; infinity means the best one there is. Heights over triangles are free.
+    """
+    corners = vertices[simplices]
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    loose = 0.1 * float(np.median(np.linalg.norm(high - low, axis=1)))
+    found, weights = np.full(len(points), -1), np.zeros((len(points), simplices.shape[1]))
+    low, high = low - loose, high + loose
+    meets = ((low <= points.max(axis=0)) & (points.min(axis=0) <= high)).all(axis=1)
+    there = np.flatnonzero(meets)
+    for k, point in enumerate(points):
+        near = there[((low[there] <= point) & (point <= high[there])).all(axis=1)]
+        if not len(near) and np.isinf(outside):
+            near = np.argsort(((corners.mean(axis=1) - point) ** 2).sum(axis=1))[:16]
+        if not len(near):
+            continue
+        size = simplices.shape[1] - 1
+        inner = _solved(_frames(corners[near]), point - corners[near, 0])[:, :size]
+        all_weights = np.column_stack([1.0 - inner.sum(axis=1), inner])
+        best = int(all_weights.min(axis=1).argmax())
+        if all_weights[best].min() >= -outside:
+            found[k], weights[k] = near[best], all_weights[best]
+    return found, weights
+
+
+def _solved(frames: np.ndarray, ways: np.ndarray) -> np.ndarray:
+    """(m, 3) coordinates of ways in frames; far away where a frame is flat."""
+    flat = np.abs(np.linalg.det(frames)) == 0.0
+    sound = np.where(flat[:, None, None], np.eye(3), frames)
+    return np.where(flat[:, None], 1e300, np.linalg.solve(sound, ways[..., None])[..., 0])
+
+
+def _at_sheet(point: np.ndarray, x: np.ndarray, rest: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    nearest = int(((x - point) ** 2).sum(axis=1).argmin())
+    around = triangles[(triangles == nearest).any(axis=1)]
+    frames = _frames(x[around])
+    inner = np.linalg.solve(frames, (point - x[around[:, 0]])[..., None])[..., 0]
+    least = np.minimum(inner[:, :2].min(axis=1), 1.0 - inner[:, :2].sum(axis=1))
+    best = int(least.argmax())
+    if least[best] < -_BESIDE:
+        return _beside(point, x, rest, triangles)
+    return rest[around[best, 0]] + _frames(rest[around[best : best + 1]])[0] @ inner[best]
+
+
+def _beside(point: np.ndarray, x: np.ndarray, rest: np.ndarray, simplices: np.ndarray) -> np.ndarray:
+    """As seen from the nearest vertex, which turns with the simplices around it."""
+    nearest = int(((x - point) ** 2).sum(axis=1).argmin())
+    around = simplices[(simplices == nearest).any(axis=1)]
+    now, once = _frames(x[around]), _frames(rest[around])
+    gradient = (now @ np.linalg.inv(once)).mean(axis=0)
+    u, _, v = np.linalg.svd(gradient)
+    turn = u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ v))]) @ v
+    return rest[nearest] + turn.T @ (point - x[nearest])
+
+
+def _frames(corners: np.ndarray) -> np.ndarray:
+    """(m, 3, 3) the sides from the first corner as columns; of triangles the unit normal is the third."""
+    sides = np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2)
+    if sides.shape[2] == 3:
+        return sides
+    normal = np.cross(sides[:, :, 0], sides[:, :, 1])
+    return np.concatenate([sides, (normal / np.linalg.norm(normal, axis=1, keepdims=True))[:, :, None]], axis=2)
