@@ -41,6 +41,8 @@ ROOMS = {
     "tangere.crowd": "tg.crowd",
     "tangere.crowd.scenarios": "tg.crowd.scenarios",
     "tangere.needle": "tg.needle",
+    "tangere.robot": "tg.robot",
+    "tangere.robot.generate": "tg.robot.generate",
     "tangere.cells": "tangere.cells",
     "tangere.cells.generate": "tangere.cells.generate",
     "tangere.cells.maps": "tangere.cells.maps",

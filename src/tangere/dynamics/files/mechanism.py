@@ -22,7 +22,7 @@ import numpy as np
 from tangere.dynamics.body import Body
 from tangere.dynamics.files.description import SceneFile
 from tangere.runtime import UnsupportedError
-from tangere.shape.robot import Joint, Robot
+from tangere.shape.robot import Joint, RobotDescription
 
 _KINDS = {"fixed": "weld", "turning": "hinge", "sliding": "slider"}
 
@@ -33,7 +33,7 @@ def read_mechanism(path: Path, meshes: Path | None) -> SceneFile:
     Args:
         meshes: not used: a URDF file says itself where its meshes are.
     """
-    robot = Robot.load(path)
+    robot = RobotDescription.load(path)
     start = {
         joint.name: _start(joint) for joint in robot.joints if joint.kind != "fixed" and joint.follows == joint.name
     }
@@ -58,12 +58,12 @@ def _start(joint: Joint) -> float:
     return float(np.clip(0.0, *joint.limits))
 
 
-def _stands(robot: Robot, link: int) -> bool:
+def _stands(robot: RobotDescription, link: int) -> bool:
     """Whether nothing moves between a link and the world."""
     return robot.parents[link] < 0 or (robot.joints[link].kind == "fixed" and _stands(robot, robot.parents[link]))
 
 
-def _above(robot: Robot, link: int) -> tuple[int, int]:
+def _above(robot: RobotDescription, link: int) -> tuple[int, int]:
     """The next body up the tree, -1 for the world, and the link whose joint moves between the two."""
     moved, parent = link, robot.parents[link]
     while parent >= 0 and robot.shapes[parent] is None:
@@ -77,7 +77,7 @@ def _above(robot: Robot, link: int) -> tuple[int, int]:
 
 
 def _joint(
-    robot: Robot, link: int, number: dict[int, int], poses: list[np.ndarray], start: dict[str, float]
+    robot: RobotDescription, link: int, number: dict[int, int], poses: list[np.ndarray], start: dict[str, float]
 ) -> dict[str, Any] | None:
     if _stands(robot, link):
         return None
