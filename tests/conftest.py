@@ -65,12 +65,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 #: What asks the library as a user does: the kernels behind it have tests of their own.
 _USE = ("cli", "view", "scene", "compat", "test_examples.py", "test_package.py", "test_coming_from.py")
 #: Rooms whose kernels take minutes to compile and run with bounds checks: `make test-slow` does that.
-_LONG = ("soft", "crowd", "cells", "dynamics", "needle")
+_LONG = ("soft", "crowd", "cells", "dynamics", "needle", "robot")
 _QUERIES = ("query", "geometry", "published")
 _LONG_QUERIES = ("test_rigid", "test_manifold", "test_terrain", "test_interval", "test_screw", "test_proximity")
 _LONG_QUERIES += ("test_cpu_broad_phase", "test_parallel_sort", "test_representative", "test_frontier", "test_leaving")
 _LONG_QUERIES += ("test_least_clearance", "test_largest_step", "test_redon_recession", "test_path_check")
-_LONG_QUERIES += ("test_posed", "test_prepared_first_contact", "test_redon_dynamics")
+_LONG_QUERIES += ("test_posed", "test_prepared_first_contact", "test_redon_dynamics", "test_chain_layout")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

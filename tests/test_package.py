@@ -186,6 +186,7 @@ def test_the_python_code_on_a_page_runs_and_finds_a_contact_within_the_step(page
         ("deforming-bodies", "near"),
         ("cells-and-crowds", "result"),
         ("floor-plans", "done"),
+        ("robots", "found"),
     ],
 )
 def test_the_python_code_on_a_page_of_a_system_runs_as_printed_and_finds_a_contact(page, found):

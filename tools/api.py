@@ -43,6 +43,8 @@ ROOMS = {
     "tangere.needle": "tg.needle",
     "tangere.hand": "tg.hand",
     "tangere.hand.scenes": "tg.hand.scenes",
+    "tangere.robot": "tg.robot",
+    "tangere.robot.generate": "tg.robot.generate",
     "tangere.cells": "tangere.cells",
     "tangere.cells.generate": "tangere.cells.generate",
     "tangere.cells.maps": "tangere.cells.maps",

@@ -64,6 +64,22 @@ def dynamics() -> list[np.ndarray]:
     return [tg.picture(scene, t, size=SIZE) for t in run.parts]
 
 
+def robots() -> list[np.ndarray]:
+    """An arm swings towards a pillar until it first touches it."""
+    robot, table, pillar = tg.robot.generate.arm(gripper=True), np.eye(4), np.eye(4)
+    table[2, 3], pillar[:3, 3] = -0.03, (0.55, 0.1, 0.4)
+    world = {
+        "table": tg.generate.box((1.2, 1.4, 0.05)).at(table),
+        "pillar": tg.generate.prism(16, radius=0.04, height=0.8).at(pillar),
+    }
+    bend = [0.8, 0.5, 0.2, 0.0, 0.0, 0.02]
+    plan = np.linspace([-1.4, *bend], [1.0, *bend], 13)
+    found = robot.check(plan, world=world, device="cpu")
+    shown = robot.scene(plan, world, found)
+    scene = Scene(shown.things, shown.contacts, camera=Camera((1.0, -0.8, 0.6), zoom=1.15))
+    return [tg.picture(scene, t, size=SIZE) for t in np.linspace(0.0, found.time, 15)]
+
+
 def deforming_bodies() -> list[np.ndarray]:
     """A soft ring dropped on a beam."""
     solid, surface = solid_torus((24, 3), radius=0.5, tube=0.15), tg.generate.torus(3200, radius=0.5, tube=0.15)
@@ -141,6 +157,7 @@ PICTURES: dict[str, tuple[Callable[[], Sequence[np.ndarray]], float]] = {  #: an
     "moving-triangles": (moving_triangles, 0.06),
     "rigid-parts": (rigid_parts, 0.08),
     "dynamics": (dynamics, 0.05),
+    "robots": (robots, 0.12),
     "deforming-bodies": (deforming_bodies, 0.05),
     "cells-and-crowds": (cells_and_crowds, 0.1),
     "cylinders-on-terrain": (cylinders_on_terrain, 0.06),

@@ -27,6 +27,7 @@ FIRST = (
     "wheels_on_dunes",
     "first_contact_of_two_meshes",
     "check_a_path",
+    "robot_in_a_cell",
     "crowd_corridor",
     "steer_round_a_vessel",
     "watch_it",

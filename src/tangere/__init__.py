@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tangere import cells, compat, crowd, dynamics, hand, needle, query, runtime, scene, shape, soft, view
+    from tangere import cells, compat, crowd, dynamics, hand, needle, query, robot, runtime, scene, shape, soft, view
     from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
     from tangere.query.clearance import LeastClearance, least_clearance
     from tangere.query.contacts import Contacts, Kind, Status
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from tangere.query.proximity import Detector, Exclusion, proximity
     from tangere.query.proximity.posed import PosedContacts, PosedProximity
     from tangere.query.signed_distance import DistanceField, signed_distance
+    from tangere.robot import Robot
     from tangere.runtime import TangereError
     from tangere.scene import Scene
     from tangere.shape import generate
     from tangere.shape.analytic import Box, Capsule, Cone, ConvexMesh, Cylinder, Sphere
     from tangere.shape.heightfield import Heightfield, TiledHeightfield
     from tangere.shape.mesh import Mesh
-    from tangere.shape.robot import Robot
     from tangere.shape.tets import TetMesh
     from tangere.view import picture
 
@@ -105,6 +105,7 @@ __all__ = [
     "picture",
     "proximity",
     "query",
+    "robot",
     "runtime",
     "scene",
     "shape",
@@ -132,12 +133,12 @@ _HOMES = {
     "query.proximity": "Detector Exclusion proximity",
     "query.proximity.posed": "PosedContacts PosedProximity",
     "query.signed_distance": "DistanceField signed_distance",
+    "robot": "Robot",
     "runtime": "TangereError",
     "scene": "Scene",
     "shape.analytic": "Box Capsule Cone ConvexMesh Cylinder Sphere",
     "shape.heightfield": "Heightfield TiledHeightfield",
     "shape.mesh": "Mesh",
-    "shape.robot": "Robot",
     "shape.tets": "TetMesh",
     "view": "picture",
 }

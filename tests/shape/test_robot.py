@@ -14,7 +14,7 @@ from tangere.query.contacts import Status
 from tangere.query.first_contact import first_contact
 from tangere.runtime import InputError, MissingExtraError, UnsupportedError
 from tangere.shape import generate
-from tangere.shape.robot import Robot
+from tangere.shape.robot import RobotDescription
 
 ARM = """<robot name="arm">
   <link name="base"><collision><geometry><box size="0.4 0.4 0.1"/></geometry></collision></link>
@@ -61,7 +61,7 @@ def arm_file(tmp_path):
 def test_links_are_where_another_reader_puts_them(arm_file, rng):
     """The reader's own kinematics at the start, at the end, and at every configuration in between."""
     yourdfpy = pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = Robot.load(arm_file)
+    robot = RobotDescription.load(arm_file)
     assert robot.joint_names == ("turn", "reach", "wrist")
     peer = yourdfpy.URDF.load(str(arm_file), load_meshes=False)
     start, end = rng.uniform(-1, 1, 3), rng.uniform(-1, 1, 3) + [9.0, 0.0, 0.0]
@@ -75,7 +75,7 @@ def test_links_are_where_another_reader_puts_them(arm_file, rng):
 
 def test_bodies_hold_the_shapes_the_file_tells(arm_file):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = Robot.load(arm_file)
+    robot = RobotDescription.load(arm_file)
     shapes: dict[str, Any] = dict(zip(robot.links, robot.shapes, strict=True))
     assert shapes["frame"] is None
     assert np.allclose(shapes["base"].bounds, [[-0.2, -0.2, -0.05], [0.2, 0.2, 0.05]])
@@ -89,7 +89,7 @@ def test_bodies_hold_the_shapes_the_file_tells(arm_file):
 
 def test_neighbours_are_told_across_links_without_a_body(arm_file):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = Robot.load(arm_file)
+    robot = RobotDescription.load(arm_file)
     moving = robot.moving({"turn": 0.5}, {"turn": 1.0, "reach": 0.2})
     assert [body.shape.name for body in moving] == ["base", "mast", "slide", "hand", "finger"]
     assert robot.linked_pairs().tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
@@ -98,7 +98,7 @@ def test_neighbours_are_told_across_links_without_a_body(arm_file):
 def test_a_robot_and_its_cell_are_asked_about_in_one_call(arm_file):
     """As the first page says: what its joints hold together may touch, the rest and the cell may not."""
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = Robot.load(arm_file)
+    robot = RobotDescription.load(arm_file)
     pose = np.eye(4)
     pose[:3, 3] = 0.0, 0.9, 1.0
     wall = generate.box((4.0, 0.2, 4.0), name="wall").at(pose)
@@ -109,7 +109,7 @@ def test_a_robot_and_its_cell_are_asked_about_in_one_call(arm_file):
 
 def test_configurations_and_files_that_make_no_sense_are_refused(arm_file, tmp_path):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = Robot.load(arm_file)
+    robot = RobotDescription.load(arm_file)
     with pytest.raises(InputError, match="arm: start has 2 values for 3 joints"):
         robot.chain([0, 0], [0, 0, 0])
     with pytest.raises(InputError, match="arm: end names joint 'elbow'; there are turn, reach, wrist"):
@@ -117,20 +117,20 @@ def test_configurations_and_files_that_make_no_sense_are_refused(arm_file, tmp_p
     with pytest.raises(InputError, match="arm: start has nan for joint 'turn'"):
         robot.chain({"turn": np.nan}, {})
     with pytest.raises(InputError, match="there is no file"):
-        Robot.load(tmp_path / "none.urdf")
+        RobotDescription.load(tmp_path / "none.urdf")
     (tmp_path / "odd.urdf").write_text(ARM.replace('type="continuous"', 'type="floating"'))
     with pytest.raises(UnsupportedError, match="joint 'turn' is floating"):
-        Robot.load(tmp_path / "odd.urdf")
+        RobotDescription.load(tmp_path / "odd.urdf")
     for radius in ("-1", "0", "nan"):
         (tmp_path / "ball.urdf").write_text(ARM.replace('sphere radius="0.2"', f'sphere radius="{radius}"'))
         with pytest.raises(InputError, match="radius must be positive"):
-            Robot.load(tmp_path / "ball.urdf")
+            RobotDescription.load(tmp_path / "ball.urdf")
     (tmp_path / "loop.urdf").write_text(
         '<robot name="loop"><link name="a"/><link name="b"/><joint name="x" type="fixed"><parent link="a"/><child'
         ' link="b"/></joint><joint name="y" type="fixed"><parent link="b"/><child link="a"/></joint></robot>'
     )
     with pytest.raises(InputError, match="links a, b hang in a loop"):
-        Robot.load(tmp_path / "loop.urdf")
+        RobotDescription.load(tmp_path / "loop.urdf")
 
 
 MIMICS = """<robot name="mimics"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
@@ -147,7 +147,7 @@ MIMICS = """<robot name="mimics"><link name="a"/><link name="b"/><link name="c"/
 def test_a_joint_that_mimics_one_that_mimics_another_follows_both(tmp_path):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     (tmp_path / "mimics.urdf").write_text(MIMICS)
-    robot = Robot.load(tmp_path / "mimics.urdf")
+    robot = RobotDescription.load(tmp_path / "mimics.urdf")
     assert robot.joint_names == ("first",)
     chain = robot.chain([0.1], [0.7])
     for t, first in ((0.0, 0.1), (0.5, 0.4), (1.0, 0.7)):
@@ -177,14 +177,14 @@ def test_robots_whose_names_do_not_fit_together_are_refused(old, new, reason, tm
     assert old in MIMICS
     (tmp_path / "odd.urdf").write_text(MIMICS.replace(old, new, 1))
     with pytest.raises(InputError, match=reason):
-        Robot.load(tmp_path / "odd.urdf")
+        RobotDescription.load(tmp_path / "odd.urdf")
 
 
 def test_a_joint_that_mimics_one_that_is_not_there_is_warned_of_and_moves_by_itself(tmp_path):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     (tmp_path / "odd.urdf").write_text(MIMICS.replace('joint="first"', 'joint="typo"', 1))
     with pytest.warns(UserWarning, match="joint 'second' mimics 'typo', which is not there"):
-        robot = Robot.load(tmp_path / "odd.urdf")
+        robot = RobotDescription.load(tmp_path / "odd.urdf")
     assert set(robot.joint_names) == {"first", "second"}
     moved = robot.chain({}, {"second": 0.3}).link(robot.links.index("d")).pose(1.0)
     expected = np.eye(4)
@@ -194,7 +194,7 @@ def test_a_joint_that_mimics_one_that_is_not_there_is_warned_of_and_moves_by_its
 
 
 def test_a_robot_prints_as_one_line(arm_file):
-    robot = Robot.load(arm_file)
+    robot = RobotDescription.load(arm_file)
     assert "\n" not in repr(robot)
     assert len(repr(robot)) < 120
     assert robot.name in repr(robot)
@@ -219,7 +219,7 @@ def test_meshes_of_packages_are_found_with_two_slashes_and_with_three(address, f
     generate.box((1.0, 2.0, 3.0)).save(tmp_path / "arm" / "meshes" / "hand.stl")
     text = ONE_LINK.format(f'<geometry><mesh filename="{address}"/></geometry>')
     (tmp_path / folder / "one.urdf").write_text(text)
-    (hand,) = Robot.load(tmp_path / folder / "one.urdf").shapes
+    (hand,) = RobotDescription.load(tmp_path / folder / "one.urdf").shapes
     assert hand is not None
     assert np.allclose(hand.bounds[1] - hand.bounds[0], [1.0, 2.0, 3.0])
 
@@ -253,14 +253,14 @@ def test_what_is_wrong_with_a_file_is_said_once_with_the_file_and_the_link(text,
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     (tmp_path / "odd.urdf").write_text(text)
     with pytest.raises(InputError, match=f"^Robot 'odd.urdf': .*{reason}"):
-        Robot.load(tmp_path / "odd.urdf")
+        RobotDescription.load(tmp_path / "odd.urdf")
     assert (capfd.readouterr().err, caplog.text) == ("", "")
 
 
 def test_a_file_with_elements_of_a_namespace_that_it_does_not_define_is_read(tmp_path, capfd, caplog):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     (tmp_path / "odd.urdf").write_text('<robot name="odd"><link name="hand"/><sensor:camera/></robot>')
-    assert Robot.load(tmp_path / "odd.urdf").links == ("hand",)
+    assert RobotDescription.load(tmp_path / "odd.urdf").links == ("hand",)
     assert (capfd.readouterr().err, caplog.text) == ("", "")
 
 
@@ -279,16 +279,16 @@ def test_a_declaration_that_xml_does_not_allow_is_passed_over_and_errors_name_th
     path = tmp_path / "odd.urdf"
     path.write_bytes(f'{declaration}\n<robot name="odd"><link name="h\xe4nd"/></robot>'.encode("latin-1"))
     if "iso" in declaration:
-        assert Robot.load(path).links == ("h\xe4nd",)
+        assert RobotDescription.load(path).links == ("h\xe4nd",)
     else:
         with pytest.raises(InputError, match="is not XML"):
-            Robot.load(path)
+            RobotDescription.load(path)
     path.write_text(f'{declaration}\n<robot name="odd">\n<link name="hand"/><sensor:camera/></robot>')
-    assert Robot.load(path).links == ("hand",)
+    assert RobotDescription.load(path).links == ("hand",)
     path.write_text(f'{declaration}\n<robot name="odd">\n<link></robot>')
     line = declaration.count("\n") + 3
     with pytest.raises(InputError, match=f"is not XML: Opening and ending tag mismatch: link .*, line {line}"):
-        Robot.load(path)
+        RobotDescription.load(path)
 
 
 def test_a_scale_of_four_numbers_is_refused_by_name(tmp_path):
@@ -297,13 +297,13 @@ def test_a_scale_of_four_numbers_is_refused_by_name(tmp_path):
     text = ONE_LINK.format('<geometry><mesh filename="hand.stl" scale="1 1 1 1"/></geometry>')
     (tmp_path / "odd.urdf").write_text(text)
     with pytest.raises(InputError, match=r"link 'hand': .*its scale must be one or three numbers, not 4"):
-        Robot.load(tmp_path / "odd.urdf")
+        RobotDescription.load(tmp_path / "odd.urdf")
 
 
 @pytest.mark.parametrize("value", [None, "x", [1.0, 2.0], np.inf])
 def test_joint_values_that_are_no_numbers_are_refused_by_name(value, arm_file):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
-    robot = Robot.load(arm_file)
+    robot = RobotDescription.load(arm_file)
     with pytest.raises(InputError, match=r"arm: end has .* for joint 'turn'"):
         robot.chain({}, {"turn": value})
     with pytest.raises(InputError, match=r"arm: start has .* for joint 'reach'"):
@@ -323,4 +323,4 @@ def test_without_the_extra_a_robot_says_what_to_install(arm_file, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(MissingExtraError, match=r"'yourdfpy': pip install 'tangere\[robot\]'"):
-        Robot.load(arm_file)
+        RobotDescription.load(arm_file)

@@ -1,12 +1,13 @@
 """What moves how between two instants."""
 
 from tangere.motion.chain import Chain
+from tangere.motion.joint import JointArrays, joint_arrays, joint_motion
 from tangere.motion.kinematics import COSINE, STEADY, TANGENT, RigidMotion, RigidPose, pose_at, velocity_at
 from tangere.motion.linear import Linear
 from tangere.motion.path import Path, deviation, split
 from tangere.motion.pose_files import read_poses
 from tangere.motion.poses import as_poses, quaternions_of, rotations_of
-from tangere.motion.rigid_motion import Rigid, joined_records
+from tangere.motion.rigid_motion import Rigid, joined_records, motions_of
 from tangere.motion.screw import Screw
 from tangere.motion.twist import TWIST_FAULTS, Rest, Twist, TwistArrays, twist_fault, twist_motion
 
@@ -16,6 +17,7 @@ __all__ = [
     "TANGENT",
     "TWIST_FAULTS",
     "Chain",
+    "JointArrays",
     "Linear",
     "Path",
     "Rest",
@@ -28,6 +30,9 @@ __all__ = [
     "as_poses",
     "deviation",
     "joined_records",
+    "joint_arrays",
+    "joint_motion",
+    "motions_of",
     "pose_at",
     "quaternions_of",
     "read_poses",

@@ -23,7 +23,7 @@ import numpy as np
 from tangere.dynamics.body import Body, possible_moments
 from tangere.dynamics.files.description import SceneFile
 from tangere.runtime import UnsupportedError
-from tangere.shape.robot import Joint, Robot
+from tangere.shape.robot import Joint, RobotDescription
 
 _KINDS = {"fixed": "weld", "turning": "hinge", "sliding": "slider"}
 
@@ -34,7 +34,7 @@ def read_mechanism(path: Path, meshes: Path | None) -> SceneFile:
     Args:
         meshes: not used: a URDF file says itself where its meshes are.
     """
-    robot = Robot.load(path)
+    robot = RobotDescription.load(path)
     start = {
         joint.name: _start(joint) for joint in robot.joints if joint.kind != "fixed" and joint.follows == joint.name
     }
@@ -66,19 +66,19 @@ def _start(joint: Joint) -> float:
     return float(np.clip(0.0, *joint.limits))
 
 
-def _stands(robot: Robot, link: int) -> bool:
+def _stands(robot: RobotDescription, link: int) -> bool:
     """Whether nothing moves between a link and the world."""
     return robot.parents[link] < 0 or (robot.joints[link].kind == "fixed" and _stands(robot, robot.parents[link]))
 
 
-def _root(robot: Robot, link: int) -> int:
+def _root(robot: RobotDescription, link: int) -> int:
     """The first of the links that are fixed to each other, and so move as one."""
     while robot.parents[link] >= 0 and robot.joints[link].kind == "fixed":
         link = robot.parents[link]
     return link
 
 
-def _neighbours(robot: Robot, number: dict[int, int]) -> list[tuple[int, int]]:
+def _neighbours(robot: RobotDescription, number: dict[int, int]) -> list[tuple[int, int]]:
     """Pairs of bodies that move as one, or that a single joint moves against each other."""
     links = list(number)
     roots = {link: _root(robot, link) for link in links}
@@ -92,7 +92,7 @@ def _neighbours(robot: Robot, number: dict[int, int]) -> list[tuple[int, int]]:
     return found
 
 
-def _above(robot: Robot, link: int) -> tuple[int, int]:
+def _above(robot: RobotDescription, link: int) -> tuple[int, int]:
     """The next body up the tree, -1 for the world, and the link whose joint moves between the two."""
     moved, parent = link, robot.parents[link]
     while parent >= 0 and robot.shapes[parent] is None:
@@ -106,7 +106,7 @@ def _above(robot: Robot, link: int) -> tuple[int, int]:
 
 
 def _joint(
-    robot: Robot, link: int, number: dict[int, int], poses: list[np.ndarray], start: dict[str, float]
+    robot: RobotDescription, link: int, number: dict[int, int], poses: list[np.ndarray], start: dict[str, float]
 ) -> dict[str, Any] | None:
     if _stands(robot, link):
         return None

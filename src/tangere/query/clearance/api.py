@@ -9,13 +9,19 @@ Known as: certified (minimum) clearance, minimum separation distance over a moti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from tangere.query.clearance.traversal import NearestApproach, NodePair, find_nearest_approach
+from tangere.query.clearance.traversal import (
+    NearestApproach,
+    NodePair,
+    find_nearest_approach,
+    lower_by_triangles,
+)
 from tangere.query.dispatch import engine_for
 from tangere.query.distance.api import distance
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, batch_size, bodies_of
@@ -37,6 +43,11 @@ from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
 #: An accuracy that rounding does not allow is made coarser up to this.
 COARSEST = 0.9
+#: Of groups that are alike one in so many is searched first.
+SAMPLED = 8
+_NEAREST = NearestApproach.numpy_dtype()
+#: What is to stay beyond a length is searched up to this multiple of it.
+SLACK = 1.1
 #: Instants at which the distance is measured first: the nearer the first bound, the shorter the search.
 INSTANTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -148,26 +159,97 @@ def search_clearance(
     """
     device, count = choose_device(device), len(bounds)
     if not count:
-        return np.zeros(0, NearestApproach.numpy_dtype()), np.zeros(0)
+        return np.zeros(0, _NEAREST), np.zeros(0)
     forests = Forest.of(a.shapes, device), Forest.of(b.shapes, device)
     batch = RigidQueryBatch(*forests, count, len(a.motion.records()) + len(b.motion.records()), device)
     batch.set_queries(a, b, 0.0, tolerance)
-    room = forests[0].depth + forests[1].depth + 4
-    nearest = np.zeros(count, NearestApproach.numpy_dtype())
-    nearest["upper"], nearest["time"] = bounds, -1.0
-    found = wp.array(nearest, dtype=NearestApproach, device=device)
-    stack = wp.empty(count * room, dtype=NodePair, device=device)
-    reached = np.full(count, accuracy)
+    return nearest_approaches(batch, bounds, accuracy=accuracy, tolerances=batch.tolerances)
+
+
+def nearest_approaches(
+    batch: RigidQueryBatch,
+    bounds: np.ndarray,
+    *,
+    begin: np.ndarray | None = None,
+    accuracy: float,
+    tolerances: np.ndarray,
+    like: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The `NearestApproach` of groups of prepared queries, and how near they certainly do not come, each (groups,).
+
+    Args:
+        bounds: distances that are known, or as far as is asked, (groups,), finite.
+        begin: the first query of each group, of which the nearest is asked for, and the end, (groups + 1,); None means
+            that every query is a group.
+        accuracy: as for `least_clearance`.
+        tolerances: what comes within this touches, (groups,) [m].
+        like: where groups that follow each other are alike: the query of each group that asks what the one given asks
+            for another, -1 where none does. Every so many groups are then searched first, and their nearest triangles
+            bound the others.
+    """
+    search = _Search(batch, bounds, begin)
+    if like is not None and len(bounds) > SAMPLED:
+        search.run_some(accuracy, like)
+    reached = np.full(len(bounds), accuracy)
     while True:
-        launch(find_nearest_approach, count, [batch.arrays, accuracy, room, stack], [found], device=device, grain=1)
-        nearest = found.numpy()
+        nearest = search.run(accuracy)
         # Where rounding does not allow the accuracy, a coarser one; what comes within the tolerance touches.
         missed = ~nearest["certified"]
-        if not (missed & (nearest["upper"] > batch.tolerances)).any() or accuracy >= COARSEST:
+        if not (missed & (nearest["upper"] > tolerances)).any() or accuracy >= COARSEST:
             break
         accuracy = min(10.0 * accuracy, COARSEST)
         reached[missed] = accuracy
     return nearest, np.where(nearest["certified"], (1.0 - reached) * nearest["upper"], 0.0)
+
+
+def stay_beyond(batch: RigidQueryBatch, lengths: np.ndarray, begin: np.ndarray | None = None) -> np.ndarray:
+    """Whether the bodies of each group of queries certainly stay farther apart than these lengths > 0, (groups,).
+
+    False may mean that they come nearer than `SLACK` times the length; groups as for `nearest_approaches`.
+    """
+    return _Search(batch, SLACK * lengths, begin).run(1.0 - 1.0 / SLACK, stop=True)["certified"]
+
+
+class _Search:
+    """Groups of queries, and what is known of each."""
+
+    def __init__(self, batch: RigidQueryBatch, bounds: np.ndarray, begin: np.ndarray | None) -> None:
+        self._batch, self._count = batch, len(bounds)
+        self._room = batch.a.depth + batch.b.depth + 4
+        nearest = np.zeros(self._count, _NEAREST)
+        nearest["upper"], nearest["time"] = bounds, -1.0
+        begin = np.arange(self._count + 1) if begin is None else begin
+        device = batch.device
+        self._begin = wp.array(begin.astype(np.int32), dtype=wp.int32, device=device)
+        self._found = wp.array(nearest, dtype=NearestApproach, device=device)
+        self._stack = wp.empty(self._count * self._room, dtype=NodePair, device=device)
+
+    def run_some(self, accuracy: float, like: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Search one in `SAMPLED` groups, and bound the others by the triangles found; see `nearest_approaches`."""
+        group, device = np.arange(self._count), self._batch.device
+        given = self._found.numpy().copy()
+        chosen = given.copy()
+        chosen["certified"] = group % SAMPLED != 0
+        self._found.assign(chosen)
+        found = self.run(accuracy).copy()
+        source = found[group // SAMPLED * SAMPLED]
+        seen = (source["time"] >= 0.0) & (group % SAMPLED != 0)
+        rows = np.where(seen, like(source["query"]), -1)
+        found["certified"] &= group % SAMPLED == 0
+        self._found.assign(found)
+        triangles = np.stack([source["a"], source["b"]], axis=1)
+        inputs = [
+            self._batch.arrays,
+            wp.array(rows, dtype=wp.int32, device=device),
+            wp.array(triangles, dtype=wp.vec2i, device=device),
+        ]
+        launch(lower_by_triangles, self._count, inputs, [self._found], device=device)
+
+    def run(self, accuracy: float, *, stop: bool = False) -> np.ndarray:
+        """Search what is not certified yet."""
+        inputs = [self._batch.arrays, self._begin, accuracy, stop, self._room, self._stack]
+        launch(find_nearest_approach, self._count, inputs, [self._found], device=self._batch.device, grain=1)
+        return self._found.numpy()
 
 
 def check_accuracy(accuracy: float) -> None:

@@ -4,6 +4,7 @@ Question: how near do two rigid bodies come between t = 0 and t = 1, to a relati
 Method:   U is the least distance seen so far. A pair of boxes, or of triangles, is moved on in time as long as its gap
           certainly stays above (1 - accuracy) U. Boxes that cannot be moved on to the end are opened; triangles are
           evaluated on the way, which lowers U. Nearer children come first, so that U falls early.
+          Several queries may share U, if only the nearest of them is asked for.
 Sound:    U only falls, so what was certified with an older one stays valid: at the end no distance during the step is
           below (1 - accuracy) U, and U is the distance at an instant that was evaluated, rounded up.
 Known as: branch and bound over node pairs with conservative advancement (Mirtich 1996; Zhang, Lee and Kim 2006).
@@ -52,6 +53,7 @@ class NearestApproach:
 
     upper: wp.float64  #: before: what is known from elsewhere, or as far as is asked; then the least that was seen [m]
     time: wp.float64  #: of the step, when that was; before, and if nothing is seen below what was given: -1
+    query: wp.int32  #: of which query
     a: wp.int32  #: triangle of a
     b: wp.int32
     certified: wp.bool  #: nothing comes nearer than (1 - accuracy) upper; before: there is nothing to search for
@@ -106,6 +108,7 @@ def approach_of_triangles(
             if apart < nearest.upper:
                 nearest.upper = apart
                 nearest.time = reparametrised_time(arrays.queries[row].smooth, time)
+                nearest.query = row
                 nearest.a = triangle_a
                 nearest.b = triangle_b
                 keep = LONGEST * (_ONE - accuracy) * nearest.upper + pairs[row].slack
@@ -128,40 +131,36 @@ def approach_of_triangles(
     return nearest
 
 
-@wp.kernel
-def find_nearest_approach(
-    first: int,
+@wp.func
+def approach_of_query(
     arrays: QueryArrays,
+    row: int,
     accuracy: wp.float64,
-    room: int,
+    stop: bool,
+    base: int,
     stack: wp.array[NodePair],
-    found: wp.array[NearestApproach],
-):
-    """One query; its stack has `room` places."""
-    job = first + wp.tid()
-    base = job * room
-    query = arrays.queries[job]
+    before: NearestApproach,
+) -> NearestApproach:
+    """`before`, lowered by the two bodies of a query; what waits lies on the stack from `base` on."""
+    query = arrays.queries[row]
     pairs = arrays.pairs
-    nearest = found[job]
-    if nearest.certified:
-        return
-    nearest.certified = True
+    nearest = before
     count = int(1)
     stack[base] = NodePair()
     instant = wp.float64(0.0)
-    now = relative_at(arrays, job, instant)
+    now = relative_at(arrays, row, instant)
     while count > 0 and nearest.certified:
         count -= 1
         item = stack[base + count]
         a = arrays.nodes_a[query.node_a + item.a]
         b = arrays.nodes_b[query.node_b + item.b]
-        keep = LONGEST * (_ONE - accuracy) * nearest.upper + pairs[job].slack
+        keep = LONGEST * (_ONE - accuracy) * nearest.upper + pairs[row].slack
         if a.right < 0 and b.right < 0:
-            triangle_a = corners_of(arrays.corners_a, query.triangle_a + a.triangle, pairs[job].bounds_a.pivot)
-            triangle_b = corners_of(arrays.corners_b, query.triangle_b + b.triangle, pairs[job].bounds_b.pivot)
+            triangle_a = corners_of(arrays.corners_a, query.triangle_a + a.triangle, pairs[row].bounds_a.pivot)
+            triangle_b = corners_of(arrays.corners_b, query.triangle_b + b.triangle, pairs[row].bounds_b.pivot)
             nearest = approach_of_triangles(
                 arrays,
-                job,
+                row,
                 triangle_a,
                 triangle_b,
                 a.triangle,
@@ -170,16 +169,18 @@ def find_nearest_approach(
                 accuracy,
                 nearest,
             )
+            if stop and nearest.time >= _ZERO:
+                nearest.certified = False
         else:
             if item.time != instant:
                 instant = item.time
-                now = relative_at(arrays, job, instant)
+                now = relative_at(arrays, row, instant)
             back_a = wp.transpose(box_axes(a))
-            safe = safe_time(now, pairs, job, keep, back_a, a, b, instant, _ONE)
+            safe = safe_time(now, pairs, row, keep, back_a, a, b, instant, _ONE)
             if safe[1] > instant and not safe[1] > _ONE:
                 instant = safe[1]
-                now = relative_at(arrays, job, instant)
-                safe = safe_time(now, pairs, job, keep, back_a, a, b, instant, _ONE)
+                now = relative_at(arrays, row, instant)
+                safe = safe_time(now, pairs, row, keep, back_a, a, b, instant, _ONE)
             if not safe[1] > _ONE:
                 near = NodePair()
                 near.time = safe[1]
@@ -193,10 +194,10 @@ def find_nearest_approach(
                     near.b = item.b + 1
                     far.b = b.right
                 near_apart = centre_distance(
-                    pairs, job, now, arrays.nodes_a[query.node_a + near.a], arrays.nodes_b[query.node_b + near.b]
+                    pairs, row, now, arrays.nodes_a[query.node_a + near.a], arrays.nodes_b[query.node_b + near.b]
                 )
                 far_apart = centre_distance(
-                    pairs, job, now, arrays.nodes_a[query.node_a + far.a], arrays.nodes_b[query.node_b + far.b]
+                    pairs, row, now, arrays.nodes_a[query.node_a + far.a], arrays.nodes_b[query.node_b + far.b]
                 )
                 if far_apart < near_apart:
                     swapped = near
@@ -205,4 +206,61 @@ def find_nearest_approach(
                 stack[base + count] = far
                 stack[base + count + 1] = near
                 count += 2
+    return nearest
+
+
+@wp.kernel
+def find_nearest_approach(
+    first: int,
+    arrays: QueryArrays,
+    begin: wp.array[wp.int32],
+    accuracy: wp.float64,
+    stop: bool,
+    room: int,
+    stack: wp.array[NodePair],
+    found: wp.array[NearestApproach],
+):
+    """The nearest of a group of queries, begin[job] … begin[job + 1] - 1; its stack has `room` places.
+
+    stop: with anything that is nearer than what is known, which is then not certified.
+    """
+    job = first + wp.tid()
+    nearest = found[job]
+    if nearest.certified:
+        return
+    nearest.certified = True
+    row = begin[job]
+    while row < begin[job + 1] and nearest.certified:
+        nearest = approach_of_query(arrays, row, accuracy, stop, job * room, stack, nearest)
+        row += 1
+    found[job] = nearest
+
+
+@wp.kernel
+def lower_by_triangles(
+    first: int,
+    arrays: QueryArrays,
+    rows: wp.array[wp.int32],
+    triangles: wp.array[wp.vec2i],
+    found: wp.array[NearestApproach],
+):
+    """Lower what is known of a group by two triangles of the query rows[job], at both ends of its step; -1: by none."""
+    job = first + wp.tid()
+    row = rows[job]
+    if row < 0:
+        return
+    query = arrays.queries[row]
+    pairs = arrays.pairs
+    nearest = found[job]
+    a = corners_of(arrays.corners_a, query.triangle_a + triangles[job][0], pairs[row].bounds_a.pivot)
+    b = corners_of(arrays.corners_b, query.triangle_b + triangles[job][1], pairs[row].bounds_b.pivot)
+    for k in range(2):
+        at = placed(relative_at(arrays, row, wp.float64(k)), b)
+        apart = wp.sqrt(closest_features(a, at).squared) + pairs[row].slack
+        if apart < nearest.upper:
+            nearest.upper = apart
+            nearest.time = wp.float64(k)
+            nearest.query = row
+            nearest.a = triangles[job][0]
+            nearest.b = triangles[job][1]
     found[job] = nearest

@@ -1,9 +1,9 @@
 """Robots from URDF files."""
 
-from tangere.shape.robot.robot import Inertial, Joint, Robot
+from tangere.shape.robot.robot import Inertial, Joint, RobotDescription
 
 __all__ = [
     "Inertial",
     "Joint",
-    "Robot",
+    "RobotDescription",
 ]

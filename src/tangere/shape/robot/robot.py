@@ -9,9 +9,9 @@ Known as: forward kinematics of a kinematic tree, interpolated in joint space.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -59,9 +59,9 @@ class Inertial:
     inertia: np.ndarray  #: (3, 3) about it, along the link's axes [kg m^2]
 
 
-@dataclass(frozen=True, repr=False)
-class Robot:
-    """Links in a tree, each with the joint that moves it, in an order where parents come first."""
+@dataclass(frozen=True, repr=False, eq=False)
+class RobotDescription:
+    """What a URDF file says: links in a tree, each with the joint that moves it, parents before children."""
 
     name: str
     links: tuple[str, ...]
@@ -71,20 +71,23 @@ class Robot:
     inertials: tuple[Inertial | None, ...] = ()  #: of each link, None where the file says none
 
     def __repr__(self) -> str:
-        return f"Robot({self.name!r}, {len(self.links)} links, {len(self.joint_names)} joints that move)"
+        kind, moved = type(self).__name__, len(self.joint_names)
+        return f"{kind}({self.name!r}, {len(self.links)} links, {moved} joints that move)"
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Robot:
+    def load(cls, path: str | PathLike[str], *, packages: Mapping[str, str | PathLike[str]] | None = None) -> Self:
         """Read a robot: its collision bodies, or what is seen of links that have none. Needs the extra [robot].
 
         Args:
             path: a URDF file; meshes it names are looked for beside it, those of `package://` addresses also in the
                 folders above it, with and without the name of the package. A joint that mimics one that is not there is
                 warned of and has a value of its own.
+            packages: the folders of packages that `package://` addresses name, where they are somewhere else.
         """
         from tangere.shape.robot.urdf import read_urdf
 
-        return read_urdf(path)
+        read = read_urdf(path, packages or {})
+        return cls(**{field.name: getattr(read, field.name) for field in fields(read)})
 
     @property
     def joint_names(self) -> tuple[str, ...]:

@@ -26,21 +26,21 @@ import numpy as np
 from tangere.runtime import InputError, UnsupportedError, needs_extra, positive
 from tangere.shape import generate
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.robot.robot import Inertial, Joint, Robot
+from tangere.shape.robot.robot import Inertial, Joint, RobotDescription
 
 #: Sides of a cylinder, and triangles of a ball: at most 1 % and 2 % larger than the round shape.
 SIDES, BALL = 24, 1280
 
 
-def read_urdf(path: str | PathLike[str]) -> Robot:
-    """The robot in a URDF file; see `Robot.load`."""
+def read_urdf(path: str | PathLike[str], packages: Mapping[str, str | PathLike[str]]) -> RobotDescription:
+    """The robot in a URDF file; see `RobotDescription.load`."""
     path = Path(fspath(path))
     with needs_extra("yourdfpy", "robot"):
         import yourdfpy
     if not path.is_file():
         raise InputError(f"Robot {path.name!r}: there is no file {str(path)!r}")
     with _without_log():
-        return _read(path, yourdfpy)
+        return _read(path, {name: Path(fspath(folder)) for name, folder in packages.items()}, yourdfpy)
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def _model(path: Path, yourdfpy: Any) -> Any:
             raise InputError(f"Robot {path.name!r}: cannot be read ({error})") from error
 
 
-def _read(path: Path, yourdfpy: Any) -> Robot:
+def _read(path: Path, packages: Mapping[str, Path], yourdfpy: Any) -> RobotDescription:
     model = _model(path, yourdfpy)
     above = _above(model, path)
     ordered: list[Any] = []
@@ -113,12 +113,12 @@ def _read(path: Path, yourdfpy: Any) -> Robot:
     read = {joint.name: _joint(joint, path) for joint in model.joints}
     read = {name: _with_leader(joint, read, path) for name, joint in read.items()}
     followed = {name: _followed(joint, read, path) for name, joint in read.items()}
-    return Robot(
+    return RobotDescription(
         name=model.name or path.stem,
         links=tuple(number),
         parents=tuple(number[above[name].parent] if name in above else -1 for name in number),
         joints=tuple(followed[above[name].name] if name in above else _ground(name) for name in number),
-        shapes=tuple(_shape(link, path, yourdfpy) for link in ordered),
+        shapes=tuple(_shape(link, path, packages, yourdfpy) for link in ordered),
         inertials=tuple(_inertial(link) for link in ordered),
     )
 
@@ -209,12 +209,12 @@ def _inertial(link: Any) -> Inertial | None:
     return Inertial(float(told.mass), pose[:3, 3].copy(), inertia)
 
 
-def _shape(link: Any, path: Path, yourdfpy: Any) -> Mesh | None:
+def _shape(link: Any, path: Path, packages: Mapping[str, Path], yourdfpy: Any) -> Mesh | None:
     """The body of a link in its own frame."""
     parts = []
     for part in link.collisions or link.visuals:
         try:
-            mesh = _geometry(part.geometry, path, yourdfpy)
+            mesh = _geometry(part.geometry, path, packages, yourdfpy)
             parts.append(mesh if part.origin is None else mesh.at(part.origin))
         except InputError as error:
             raise InputError(f"Robot {path.name!r}: link {link.name!r}: {error}") from error
@@ -223,7 +223,7 @@ def _shape(link: Any, path: Path, yourdfpy: Any) -> Mesh | None:
     return Mesh.join(parts, name=link.name)
 
 
-def _mesh_file(name: str, path: Path, yourdfpy: Any) -> str:
+def _mesh_file(name: str, path: Path, packages: Mapping[str, Path], yourdfpy: Any) -> str:
     """Where a mesh is that a URDF file names, or the name itself if it is nowhere.
 
     The first part of a `package://` address is a folder beside the file or above it, which often has another name than
@@ -233,12 +233,15 @@ def _mesh_file(name: str, path: Path, yourdfpy: Any) -> str:
     if inside is None:
         return yourdfpy.urdf.filename_handler_magic(name, dir=str(path.parent))
     whole = Path(inside[1])
+    folder = packages.get(whole.parts[0])
+    if folder is not None:
+        return str(folder / Path(*whole.parts[1:]))
     folders = path.absolute().parents
     places = [folder / whole for folder in folders] + [folder / Path(*whole.parts[1:]) for folder in folders]
     return next((str(place) for place in places if place.is_file()), name)
 
 
-def _geometry(geometry: Any, path: Path, yourdfpy: Any) -> Mesh:
+def _geometry(geometry: Any, path: Path, packages: Mapping[str, Path], yourdfpy: Any) -> Mesh:
     if geometry.box is not None:
         return generate.box(tuple(map(float, geometry.box.size)))
     if geometry.cylinder is not None:
@@ -253,7 +256,7 @@ def _geometry(geometry: Any, path: Path, yourdfpy: Any) -> Mesh:
         return ball.replace(vertices=ball.vertices * (radius / inside))  # its faces touch the sphere
     if geometry.mesh is None:
         raise InputError("a part has no shape")
-    mesh = Mesh.load(_mesh_file(geometry.mesh.filename, path, yourdfpy))
+    mesh = Mesh.load(_mesh_file(geometry.mesh.filename, path, packages, yourdfpy))
     scale = np.ravel(1.0 if geometry.mesh.scale is None else geometry.mesh.scale)
     if len(scale) not in (1, 3):
         raise InputError(f"Mesh {mesh.name!r}: its scale must be one or three numbers, not {len(scale)}")

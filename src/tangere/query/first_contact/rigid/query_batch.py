@@ -95,6 +95,16 @@ class RigidQueryBatch:
             rows[:count] for rows in self._in_rows
         )
 
+    def take_rows(self, other: RigidQueryBatch, rows: np.ndarray) -> None:
+        """Ask again what another batch about the same motions asked in `rows`, and keep what it found there."""
+        other._fetched(other.queries, other.host_queries)
+        found = other.fetched_hits()
+        self.take(len(rows))
+        self.host_queries[:], self.host_hits[:] = other.host_queries[rows], found[rows]
+        self._to_device(self.queries, self.host_queries)
+        self._to_device(self.hits, self.host_hits)
+        self.prepare()
+
     def arrays_of(self, queries: wp.array, motions: wp.array, pairs: wp.array) -> Any:
         """`QueryArrays` of queries about these bodies: what every kernel about them takes first."""
         arrays: Any = QueryArrays()

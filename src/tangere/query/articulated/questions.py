@@ -1,0 +1,219 @@
+"""Questions about every pair of bodies in every step, written by kernels from joint values; the earliest of each step.
+
+All of it stays on the device: values in, motions, queries and searches there, one answer for each step back.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.bvh.obb import box_axes
+from tangere.geometry.obb import LONGEST
+from tangere.motion import JointArrays, RigidMotion, joint_motion
+from tangere.query.first_contact.rigid.conservative_advancement import (
+    QueryArrays,
+    RigidQuery,
+    pair_of,
+    relative_at,
+    safe_time,
+)
+from tangere.query.first_contact.rigid.traversal import EarliestHit, no_hit
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+_ONE = wp.constant(wp.float64(1.0))
+_ZERO = wp.constant(wp.float64(0.0))
+#: Boxes about whole bodies are moved on so many times before the bodies are searched.
+_TRIES = wp.constant(6)
+#: Beyond every time.
+_NEVER = wp.constant(wp.float64(2.0))
+
+
+@wp.struct
+class FrameTable:
+    """The records of one step: where each comes from."""
+
+    source: wp.array[wp.int32]  #: (width,) a joint, or -1 - k for the k-th given motion
+    joints: JointArrays
+    given: wp.array2d[RigidMotion]  #: (steps, given) motions of frames without a joint; one row serves all steps
+
+
+@wp.struct
+class StepValues:
+    """Between which configurations each step goes."""
+
+    configurations: wp.array2d[wp.float64]  #: (n, dof)
+    begin: wp.array[wp.int32]  #: (steps,) row at its start
+    end: wp.array[wp.int32]
+
+
+@wp.struct
+class PairTable:
+    """What is asked about each pair in every step: trees, chains and lengths, (pairs,) each."""
+
+    node: wp.array[wp.vec2i]
+    wide: wp.array[wp.vec2i]
+    triangle: wp.array[wp.vec2i]
+    motion: wp.array[wp.vec2i]  #: first record of each chain within a step
+    links: wp.array[wp.vec2i]
+    smooth: wp.array[wp.bool]  #: which clock, see `tangere.motion.bounds`
+    tolerance: wp.array[wp.float64]  #: [m]
+    separation: wp.array[wp.float64]  #: [m]
+
+
+@wp.struct
+class StepHit:
+    """The earliest contact of all pairs in one step; `time` > 1: none."""
+
+    time: wp.float64  #: of the clock of the pair
+    pair: wp.int32  #: -1: none
+    row: wp.int32  #: of the query about it
+    unclear: wp.bool  #: pairs are in contact at 0 of which rounding hides whether they meet
+
+
+@wp.kernel
+def write_step_motions(first: int, frames: FrameTable, values: StepValues, motions: wp.array[RigidMotion]):
+    """One record of one step."""
+    i = first + wp.tid()
+    width = frames.source.shape[0]
+    step = i // width
+    source = frames.source[i % width]
+    if source >= 0:
+        column = frames.joints.value[source]
+        start = values.configurations[values.begin[step], column]
+        end = values.configurations[values.end[step], column]
+        motions[i] = joint_motion(frames.joints, source, start, end)
+    else:
+        motions[i] = frames.given[wp.min(step, frames.given.shape[0] - 1), -1 - source]
+
+
+@wp.func
+def query_of(table: PairTable, pair: int, base: int) -> RigidQuery:
+    """The question about a pair in a step whose records begin at `base`."""
+    node = table.node[pair]
+    wide = table.wide[pair]
+    triangle = table.triangle[pair]
+    motion = table.motion[pair]
+    links = table.links[pair]
+    query = RigidQuery()
+    query.node_a = node[0]
+    query.node_b = node[1]
+    query.wide_a = wide[0]
+    query.wide_b = wide[1]
+    query.triangle_a = triangle[0]
+    query.triangle_b = triangle[1]
+    query.motion_a = base + motion[0]
+    query.motion_b = base + motion[1]
+    query.links_a = links[0]
+    query.links_b = links[1]
+    query.smooth = table.smooth[pair]
+    query.separation = table.separation[pair]
+    query.tolerance = table.tolerance[pair]
+    return query
+
+
+@wp.kernel
+def cull_step_pairs(
+    first: int,
+    table: PairTable,
+    width: int,
+    parts: int,
+    beyond: wp.float64,
+    arrays: QueryArrays,
+    kept: wp.array[wp.int32],
+    worst: wp.array[wp.float64],
+):
+    """Which pairs of a step may meet, or come nearer than `beyond`, by the boxes about whole bodies.
+
+    An index is one of `parts` of the pairs of a step, and has a row of `arrays` to itself. Tolerances that cannot be
+    kept are told by the least that can, in `worst`.
+    """
+    i = first + wp.tid()
+    step = i // parts
+    count = table.node.shape[0]
+    pair = i % parts
+    least = wp.float64(0.0)
+    while pair < count:
+        query = query_of(table, pair, step * width)
+        arrays.queries[i] = query
+        arrays.pairs[i] = pair_of(query, arrays)
+        if arrays.pairs[i].tolerance > query.tolerance:
+            least = wp.max(least, arrays.pairs[i].tolerance)
+        keep = wp.max(arrays.pairs[i].keep, LONGEST * beyond + arrays.pairs[i].slack)
+        a = arrays.nodes_a[query.node_a]
+        b = arrays.nodes_b[query.node_b]
+        back_a = wp.transpose(box_axes(a))
+        time = wp.float64(0.0)
+        tries = int(0)
+        going = bool(True)
+        while going:
+            now = relative_at(arrays, i, time)
+            safe = safe_time(now, arrays.pairs, i, keep, back_a, a, b, time, _ONE)
+            tries += 1
+            going = safe[1] > time and not safe[1] > _ONE and tries < _TRIES
+            time = safe[1]
+        kept[step * count + pair] = wp.where(time > _ONE, 0, 1)
+        pair += parts
+    worst[i] = least
+
+
+@wp.kernel
+def gather_rows(first: int, kept: wp.array[wp.int32], starts: wp.array[wp.int32], rows: wp.array[wp.int32]):
+    """Numbers of what is kept, one after the other."""
+    i = first + wp.tid()
+    if kept[i] == 1:
+        rows[starts[i]] = i
+
+
+@wp.kernel
+def write_step_queries(
+    first: int,
+    rows: wp.array[wp.int32],
+    table: PairTable,
+    width: int,
+    arrays: QueryArrays,
+    hits: wp.array[EarliestHit],
+):
+    """One pair in one step, step * pairs + pair = rows[i], from the motions where they are."""
+    i = first + wp.tid()
+    count = table.node.shape[0]
+    query = query_of(table, rows[i] % count, (rows[i] // count) * width)
+    arrays.queries[i] = query
+    arrays.pairs[i] = pair_of(query, arrays)
+    hits[i] = no_hit()
+
+
+@wp.kernel
+def find_step_hits(
+    first: int,
+    count: int,
+    total: int,
+    rows: wp.array[wp.int32],
+    starts: wp.array[wp.int32],
+    hits: wp.array[EarliestHit],
+    found: wp.array[StepHit],
+):
+    """The earliest of the kept pairs of a step: of equal times one that overlaps at the start, then the first.
+
+    count: pairs of a step, kept or not; total: of those kept in all steps.
+    """
+    step = first + wp.tid()
+    best = StepHit()
+    best.time = _NEVER
+    best.pair = -1
+    through = bool(False)
+    i = starts[step * count]
+    while i < total and rows[i] < (step + 1) * count:
+        hit = hits[i]
+        if hit.time <= _ONE:
+            pierced = hit.pierced >= 0
+            if hit.time == _ZERO and not pierced:
+                best.unclear = True
+            if hit.time < best.time or (hit.time == best.time and pierced and not through):
+                best.time = hit.time
+                best.pair = rows[i] % count
+                best.row = i
+                through = pierced
+        i += 1
+    found[step] = best

@@ -1,0 +1,24 @@
+"""URDF robots and their trajectories: what touches, how near it comes, which links may touch."""
+
+from tangere.robot import generate
+from tangere.robot.allowed_pairs import AllowedPairs
+from tangere.robot.result import LastValid, RobotCheck, RobotChecks, TrajectorySegments
+from tangere.robot.robot import Robot, check
+from tangere.robot.touching import TouchingPair, TouchingTable
+from tangere.robot.trajectory_checker import TrajectoryChecker
+from tangere.robot.workcell import Workcell
+
+__all__ = [
+    "AllowedPairs",
+    "LastValid",
+    "Robot",
+    "RobotCheck",
+    "RobotChecks",
+    "TouchingPair",
+    "TouchingTable",
+    "TrajectoryChecker",
+    "TrajectorySegments",
+    "Workcell",
+    "check",
+    "generate",
+]

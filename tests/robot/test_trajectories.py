@@ -1,0 +1,311 @@
+"""Whole trajectories of robots against brute force: many instants, each body placed and measured by itself."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tangere as tg
+from oracles.robot_samples import SampledCell, within
+from robot.cells import place, trajectories, world
+from tangere.query.contacts import Status
+from tangere.runtime import InputError, UnsupportedError
+from tangere.shape.robot import Joint
+
+ARM = tg.robot.generate.arm(gripper=True)
+WORLD = world()
+
+
+def compared(robot, found, things) -> list[tuple[str, str]]:
+    """The pairs that a check is to compare, by its promise."""
+    group = {name: k for k, names in enumerate(robot.groups) for name in names} | dict.fromkeys(things, 0)
+    names = [*robot.bodies, *things]
+    return [pair for pair in combinations(names, 2) if group[pair[0]] != group[pair[1]] and pair not in found.ignored]
+
+
+@pytest.mark.parametrize("reduced", [True, False])
+def test_every_sampled_contact_is_found_and_none_is_told_too_late_or_where_there_is_none(rng, effort, reduced):
+    """Frames of common ancestors and whole chains from the world have to give the same statuses."""
+    cell = SampledCell(ARM, WORLD)
+    checker = tg.robot.TrajectoryChecker(
+        tg.robot.Workcell({"": ARM}, world=WORLD), ARM.default_allowed(), device="cpu", reduced=reduced
+    )
+    q = trajectories(rng, ARM, effort(4, 2), 5)
+    found = checker.check(q)
+    kinds = np.bincount(found.segments.status.ravel(), minlength=3)
+    assert (kinds[:2] > 0).all(), "the sample has free segments and contacts"
+    share = np.linspace(0.0, 1.0, 25)
+    for i, one in enumerate(found):
+        pairs = compared(ARM, one, WORLD)
+        assert len(pairs) == one.compared
+        for k in range(4):
+            status, time = one.segments.status[k], one.segments.time[k]
+            at = (k + share) / 4.0
+            apart = {pair: cell.distances(pair, within(q[i], k, share), at) for pair in pairs}
+            least = np.min(list(apart.values()), axis=0)
+            if status == Status.FREE:
+                assert least.min() > 0.0
+                continue
+            assert (least[at < time - 1e-12] > 0.0).all()
+            where = np.array([time * 4.0 - k])
+            gap = cell.distances(one.segments.pair[k], within(q[i], k, where), np.array([time]))
+            assert gap[0] <= 1.1 * 1e-6 * 3.0
+            if status == Status.START:
+                assert where[0] == 0.0
+        touching = np.flatnonzero(one.segments.status != Status.FREE)
+        assert one.segment == (touching[0] if len(touching) else None)
+
+
+def test_statuses_do_not_depend_on_the_frame_that_pairs_are_asked_in(rng, effort):
+    q = trajectories(rng, ARM, effort(30, 6), 6)
+    cell = tg.robot.Workcell({"": ARM}, world=WORLD)
+    one, other = (
+        tg.robot.TrajectoryChecker(cell, ARM.default_allowed(), device="cpu", reduced=reduced).check(q).segments
+        for reduced in (True, False)
+    )
+    assert (one.status == other.status).all()
+    hit = one.status != Status.FREE
+    assert hit.any()
+    assert np.abs(one.time[hit] - other.time[hit]).max() < 1e-3 / 5
+
+
+def test_a_contact_is_told_in_the_world_where_both_bodies_are(rng):
+    """Of links whose nearest common ancestor moves, too."""
+    q = trajectories(rng, ARM, 40, 3)
+    found = ARM.check(q, world=WORLD, device="cpu")
+    kinds = set()
+    for i in np.flatnonzero(found.status == Status.CONTACT):
+        one = found[i]
+        assert len(one.contact) == 1
+        at = np.interp(one.time, [0.0, 0.5, 1.0], [0.0, 1.0, 2.0])
+        where = within(q[i], min(int(at), 1), np.array([at - min(int(at), 1)]))
+        poses = SampledCell(ARM, WORLD).poses(where, np.array([one.time]))
+        for name, point in zip(one.pair, (one.contact.point_a[0], one.contact.point_b[0]), strict=True):
+            mesh = SampledCell(ARM, WORLD).meshes[name].at(poses[name][0])
+            assert abs(tg.signed_distance(point[None], mesh, device="cpu").distance[0]) < 1e-5
+        assert abs(np.linalg.norm(one.contact.normal[0]) - 1.0) < 1e-9
+        kinds.add(any(name in WORLD for name in one.pair))
+    assert kinds == {True, False}
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.2])
+def test_no_sampled_distance_is_below_the_clearance_and_the_least_is_near_it(rng, effort, accuracy):
+    q = trajectories(rng, ARM, effort(4, 2), 4)
+    found = ARM.check(q, world=WORLD, clearance=0.05, accuracy=accuracy, device="cpu")
+    verdict = ARM.check(q, world=WORLD, device="cpu")
+    assert (found.segments.status == verdict.segments.status).all()
+    share, cell, near = np.linspace(0.0, 1.0, 60), SampledCell(ARM, WORLD), 0
+    for i, one in enumerate(found):
+        for k in range(3):
+            low, high = one.segments.clearance_lower[k], one.segments.clearance_upper[k]
+            at = (k + share) / 3.0
+            least = min(cell.distances(pair, within(q[i], k, share), at).min() for pair in compared(ARM, one, WORLD))
+            assert low <= least
+            if one.segments.status[k] != Status.FREE:
+                assert low <= high < 1e-5
+            elif np.isfinite(high):
+                near += 1
+                assert (1.0 - accuracy) * high <= low * (1.0 + 1e-12)
+                time = one.segments.clearance_time[k]
+                where = within(q[i], k, np.array([time * 3.0 - k]))
+                there = cell.distances(one.segments.clearance_pair[k], where, np.array([time]))
+                assert there[0] <= high * (1.0 + 1e-9) + 1e-12
+            else:
+                assert low == pytest.approx((1.0 - accuracy) * 0.05)
+    assert near > 0
+
+
+def test_many_trajectories_are_answered_as_one_by_one_by_any_number_of_threads(rng, effort):
+    q = trajectories(rng, ARM, effort(12, 4), 4)
+    found = ARM.check(q, world=WORLD, clearance=0.02, device="cpu", threads=1)
+    shared = ARM.check(q, world=WORLD, clearance=0.02, device="cpu", threads=3)
+    for name in ("status", "time", "body_a", "clearance_lower", "clearance_upper", "clearance_time"):
+        assert getattr(found.segments, name).tobytes() == getattr(shared.segments, name).tobytes(), name
+    for i, one in enumerate(found):
+        alone = ARM.check(q[i], world=WORLD, device="cpu")
+        assert (alone.status, alone.time, alone.pair, alone.segment) == (one.status, one.time, one.pair, one.segment)
+        assert alone.segments.status.tolist() == one.segments.status.tolist()
+
+
+def test_until_the_first_contact_the_answer_is_the_same_and_the_rest_is_said_not_to_be_asked(rng):
+    q = trajectories(rng, ARM, 20, 12)
+    whole, short = (ARM.check(q, world=WORLD, until=until, device="cpu") for until in ("end", "contact"))
+    assert (whole.status == short.status).all()
+    assert whole.time.tobytes() == short.time.tobytes()
+    assert whole.pair == short.pair
+    assert whole.segments.asked.all()
+    assert not short.segments.asked.all()
+    left = ~short.segments.asked
+    assert (short.segments.status[left] == Status.UNRESOLVED).all()
+    assert (short.segments.status[~left] == whole.segments.status[~left]).all()
+
+
+def test_a_robot_that_stands_still_is_asked_about_where_it_is():
+    """One configuration, or several that are the same."""
+    free, low = np.zeros(7), np.array([0.0, 2.3, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for rows in (1, 3):
+        up = ARM.check(np.tile(free, (rows, 1)), world=WORLD, device="cpu")
+        down = ARM.check(np.tile(low, (rows, 1)), world=WORLD, device="cpu")
+        assert up.status == Status.FREE
+        assert up.last_valid is not None
+        assert down.status == Status.START
+        assert down.time == 0.0
+        assert "table" in down.pair
+        assert down.last_valid is None
+    checks = ARM.check(np.stack([[free], [low]]), world=WORLD, device="cpu")
+    assert checks.status.tolist() == [Status.FREE, Status.START]
+
+
+def test_fingers_that_mimic_each_other_close_on_what_is_between_them():
+    """Both slide by the same way; it is 30 mm wide, and their inner faces are 10 mm from the middle at 0."""
+    bar = tg.generate.box((0.01, 0.03, 0.01))
+    q = np.zeros((2, 7))
+    q[:, 6] = 0.03, 0.0
+    reach = ARM.poses(q[0])[list(ARM.links).index("tool")]
+    around = {"bar": bar.at(reach @ place(z=0.05))}
+    found = ARM.check(q, world=around, device="cpu")
+    assert found.status == Status.CONTACT
+    assert found.pair[0] in ("left_finger", "right_finger")
+    assert found.time == pytest.approx(25.0 / 30.0, abs=1e-5)
+    gap = SampledCell(ARM, around).distances(found.pair, within(q, 0, np.array([found.time])), np.array([found.time]))
+    assert gap[0] < 1e-6
+
+
+def test_a_moving_base_and_things_on_paths_are_where_they_are_at_each_time(rng):
+    """Segments are cut where paths have their poses; what is told is told of the segments that were given."""
+    poses = np.tile(np.eye(4), (4, 1, 1))
+    poses[:, :3, 3] = [[0.9, -0.6, 0.5], [0.9, 0.0, 0.5], [0.3, 0.1, 0.6], [0.9, 0.5, 0.5]]
+    ball = tg.generate.icosphere(subdivisions=2, radius=0.08).moving(tg.Path(poses, [0.0, 0.23, 0.6, 1.0]))
+    base = tg.Twist(place(0.1, 0.0, 0.0), [0.0, 0.1, 0.05], [0.0, 0.0, 0.4])
+    things = {"ball": ball, "wall": tg.generate.box((0.02, 1.0, 1.0)).moving(tg.Rest(place(-0.6, 0.0, 0.6)))}
+    cell = SampledCell(ARM, things, base)
+    q = trajectories(rng, ARM, 6, 5)
+    found = ARM.check(q, world=things, base=base, clearance=0.03, device="cpu")
+    assert found.segments.status.shape == (6, 4)
+    share, seen = np.linspace(0.0, 1.0, 41), set()
+    for i, one in enumerate(found):
+        pairs = [(a, b) for a in ARM.bodies for b in things]
+        for k in range(4):
+            at = (k + share) / 4.0
+            apart = {pair: cell.distances(pair, within(q[i], k, share), at) for pair in pairs}
+            least = np.min(list(apart.values()), axis=0)
+            if one.segments.status[k] == Status.FREE:
+                assert least.min() >= one.segments.clearance_lower[k]
+            else:
+                assert (least[at < one.segments.time[k] - 1e-12] > 0.0).all()
+                seen.add(one.segments.pair[k][1])
+    assert "ball" in seen
+
+
+def test_two_robots_are_checked_against_each_other_and_named():
+    arm = tg.robot.generate.arm()
+    still, lean = np.zeros((3, 6)), np.linspace([0.0] * 6, [0.0, 1.4, 0.0, 0.0, 0.0, 0.0], 3)
+    found = tg.robot.check(
+        {"left": (arm, lean), "right": (arm, still)}, bases={"right": place(x=0.9)}, device="cpu", clearance=0.05
+    )
+    assert found.status == Status.CONTACT
+    assert [name.partition("/")[0] for name in found.pair] == ["left", "right"]
+    away = tg.robot.check({"left": (arm, lean), "right": (arm, still)}, bases={"right": place(x=3.0)}, device="cpu")
+    assert away.status == Status.FREE
+    assert away.compared == found.compared
+
+
+def test_what_is_attached_moves_with_its_link_and_may_touch_what_it_is_told_to():
+    arm = tg.robot.generate.arm()
+    q = np.linspace([0.0] * 6, [0.0, 0.9, 0.0, 0.0, 0.0, 0.0], 4)
+    wall = {"wall": tg.generate.box((0.02, 1.0, 1.0)).at(place(0.9, 0.0, 0.8))}
+    rod = tg.generate.box((0.02, 0.02, 0.3))
+    holding = arm.attach("rod", rod, link="tool", pose=place(z=0.16))
+    assert arm.check(q, world=wall, device="cpu").status == Status.FREE
+    found = holding.check(q, world=wall, device="cpu")
+    assert found.pair == ("rod", "wall")
+    assert ("flange", "rod") not in [tuple(sorted(pair)) for pair in compared(holding, found, wall)]
+    assert holding.detach("rod").check(q, world=wall, device="cpu").status == Status.FREE
+    low = arm.attach("plate", tg.generate.box((0.3, 0.3, 0.01)), link="forearm", pose=place(z=0.3))
+    assert low.check(q[:1], allowed=[], device="cpu").status == Status.START
+    assert ("plate", "wrist_1") in low.check(q[:1], device="cpu").ignored
+    spared = arm.attach(
+        "plate", tg.generate.box((0.3, 0.3, 0.01)), "forearm", place(z=0.3), may_touch=["wrist_1", "wrist_2"]
+    )
+    assert spared.check(q[:1], allowed=[], device="cpu").status == Status.FREE
+    with pytest.raises(InputError, match="there is no link 'hand'"):
+        arm.attach("rod", rod, link="hand")
+    with pytest.raises(InputError, match="there is a link 'tool' already"):
+        arm.attach("tool", rod, link="flange")
+    with pytest.raises(InputError, match="nothing is attached as 'forearm'"):
+        arm.detach("forearm")
+
+
+def test_limits_are_told_and_the_last_valid_configuration_is_before_them():
+    arm = tg.robot.generate.arm()
+    q = np.linspace([0.0] * 6, [0.0, 0.0, 3.0, 0.0, 0.0, 0.0], 7)
+    found = arm.check(q, device="cpu", allowed=[], times=np.arange(7.0))
+    assert found.limits_broken == ("forearm joint",)
+    assert found.segments.limit_broken.tolist() == [False] * 5 + [True]
+    assert not found.valid
+    if found.status == Status.FREE:
+        assert found.last_valid.time == pytest.approx(2.6 / 0.5)
+        assert found.last_valid.configuration[2] == pytest.approx(2.6)
+        assert found.last_valid.segment == 5
+    outside = arm.check(q[::-1], device="cpu", allowed=[])
+    assert outside.last_valid is None
+
+
+@settings(max_examples=15)
+@given(turn=st.floats(0.3, 3.0), thickness=st.floats(1e-4, 0.02))
+def test_an_arm_that_sweeps_through_a_thin_plate_in_one_segment_is_stopped_where_geometry_says(turn, thickness):
+    """A box on a stick turns about the vertical: it reaches the plate at a known angle, however thin that is."""
+    origin = np.eye(4)
+    base = Joint("base in the world", "fixed", origin, np.array([0.0, 0.0, 1.0]), "")
+    hinge = Joint("hinge", "turning", origin, np.array([0.0, 0.0, 1.0]), "hinge")
+    needle = tg.generate.box((0.02, 0.02, 0.02), name="tip").at(place(x=1.0))
+    robot = tg.Robot("stick", ("base", "tip"), (-1, 0), (base, hinge), (None, needle))
+    plate = tg.generate.box((0.5, thickness, 0.5)).at(place(1.0, 0.5 * thickness))
+    found = robot.check([[-turn], [turn]], world={"plate": plate}, device="cpu")
+    # The inner front corner at (0.99, 0.01) from the axis comes to y = 0 first.
+    angle = -np.arctan2(0.01, 0.99)
+    assert found.status == Status.CONTACT
+    assert found.time <= (angle + turn) / (2.0 * turn) + 1e-12
+    assert found.time == pytest.approx((angle + turn) / (2.0 * turn), abs=4e-6)
+
+
+def test_input_that_makes_no_sense_is_told_in_one_sentence():
+    arm = tg.robot.generate.arm()
+    q = np.zeros((2, 6))
+    with pytest.raises(InputError, match=r"q must have shape \(k, 6\) or \(n, k, 6\)"):
+        arm.check(np.zeros(6), device="cpu")
+    with pytest.raises(InputError, match=r"q must have shape \(k, 6\) or \(n, k, 6\) for the joints shoulder joint"):
+        arm.check(np.zeros((2, 5)), device="cpu")
+    with pytest.raises(InputError, match=r"q\[0, 1\] has nan for joint 'shoulder joint'"):
+        arm.check([[0.0] * 6, [np.nan] + [0.0] * 5], device="cpu")
+    with pytest.raises(InputError, match="allowed names 'elbow', which is no body"):
+        arm.check(q, allowed=[("base", "elbow")], device="cpu")
+    with pytest.raises(InputError, match="two bodies 'base'"):
+        arm.check(q, world={"base": tg.generate.box()}, device="cpu")
+    with pytest.raises(UnsupportedError, match="world: 'ball' must be a Mesh"):
+        arm.check(q, world={"ball": tg.Sphere(1.0)}, device="cpu")
+    with pytest.raises(InputError, match="times must be 2 numbers that rise"):
+        arm.check(q, times=[0.0, 0.0], device="cpu")
+    with pytest.raises(InputError, match="until must be 'end' or 'contact'"):
+        arm.check(q, until="now", device="cpu")
+    with pytest.raises(InputError, match="accuracy"):
+        arm.check(q, clearance=0.1, accuracy=1.5, device="cpu")
+    with pytest.raises(InputError, match="tolerance 1e-30 is below"):
+        arm.check(np.linspace(q[0], q[0] + 1.0, 2), tolerance=1e-30, device="cpu")
+    with pytest.raises(InputError, match="as long as each other"):
+        tg.robot.check({"a": (arm, q), "b": (arm, np.zeros((3, 6)))}, device="cpu")
+
+
+@pytest.mark.cuda
+def test_the_gpu_agrees_with_the_cpu(rng):
+    q = trajectories(rng, ARM, 40, 8)
+    cpu, cuda = (ARM.check(q, world=WORLD, clearance=0.05, device=device) for device in ("cpu", "cuda"))
+    assert (cpu.segments.status == cuda.segments.status).all()
+    hit = cpu.segments.status != Status.FREE
+    assert np.abs(cpu.segments.time[hit] - cuda.segments.time[hit]).max() < 1e-3 / 7
+    assert (cuda.segments.clearance_lower <= cpu.segments.clearance_upper + 1e-9).all()
+    assert (cpu.segments.clearance_lower <= cuda.segments.clearance_upper + 1e-9).all()
