@@ -239,9 +239,12 @@ def _searches(
     total = sums["now, prepared"]
     verdicts = [("the five that search, at most 800 us", seconds(total), total <= 800e-6)]
     if len(sums) > 1:
-        best = min(taken for name, taken in sums.items() if name != "now, prepared")
-        report.note("Trial code: the kernel alone, against a body at rest and without balls, recession or chains.")
-        verdicts.append(("… not slower than the trial code", ratio(best, total), total <= best))
+        report.note(
+            "Trial code: the kernel alone, against a body at rest, without balls, recession or chains; what floats may "
+            "be off by it does not know."
+        )
+        doubles = sums["four doubles"]
+        verdicts.append(("… not slower than the trial code in doubles", ratio(doubles, total), total <= doubles))
     return verdicts
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from oracles.posed_constraints import Surface, assert_lists_constraints, mesh_distance
+from oracles.rigid_distances import mesh_distances
 from tangere.motion import Rest
 from tangere.query.distance import distance
 from tangere.query.intersection import intersects
@@ -478,6 +479,25 @@ def test_large_bodies_are_searched_alike_in_eights_and_one_by_one():
     found = near.at([np.eye(4), at], [[0, 1]], 0.5)
     for column in COLUMNS:
         assert np.array_equal(getattr(found.contacts, column), getattr(expected.contacts, column)), column
+
+
+@pytest.mark.parametrize("eights", [True, False], ids=["eights", "one by one"])
+def test_triangles_that_are_lines_up_to_rounding_are_never_told_too_far(eights, rng):
+    """Their normals are noise, along which one of their corners is not where another is."""
+    count, rounds = 60, 20
+    lines = rng.normal(size=(count, 8, 1, 3)) * rng.random((count, 8, 3, 1)) + 0.5 * rng.normal(size=(count, 8, 1, 3))
+    needles = [Mesh(corners.reshape(-1, 3), np.arange(24).reshape(-1, 3)) for corners in lines]
+    ball = generate.icosphere(subdivisions=1)
+    near = PosedProximity([*needles, ball], device="cpu", threads=1)
+    if not eights:
+        near._engine = CudaSearch(shape_tables([*needles, ball], near.device), near.device)
+    pairs = np.stack([np.arange(count), np.full(count, count)], axis=1)
+    poses = np.stack([random_poses(count + 1, rng, "anywhere") for _ in range(rounds)])
+    least = np.stack([near.at(each, pairs, 5.0).least for each in poses])
+    for k, needle in enumerate(needles):
+        true = mesh_distances(needle, ball, poses[:, k], poses[:, count])
+        assert (least[:, k] <= true + 1e-13).all()
+        assert (least[:, k] >= np.minimum(true, 5.0) - 1e-9).all()
 
 
 @pytest.mark.cuda

@@ -107,16 +107,12 @@ def compare_triangles(
     if along > far:
         return state
     leaf.normal_a = wp.cross(leaf.a[1] - leaf.a[0], leaf.a[2] - leaf.a[0])
-    across_a = leaf.b * leaf.normal_a
-    level = wp.dot(leaf.a[0], leaf.normal_a)
-    gap_a = wp.max(wp.min(across_a) - level, level - wp.max(across_a))
+    gap_a = gap_across(leaf.a, leaf.b, leaf.normal_a)
     area_a = wp.dot(leaf.normal_a, leaf.normal_a)
     if gap_a > _ZERO and gap_a * gap_a > far * far * _LIMIT_ROOM * area_a:
         return state
     leaf.normal_b = wp.cross(leaf.b[1] - leaf.b[0], leaf.b[2] - leaf.b[0])
-    across_b = leaf.a * leaf.normal_b
-    level = wp.dot(leaf.b[0], leaf.normal_b)
-    gap_b = wp.max(wp.min(across_b) - level, level - wp.max(across_b))
+    gap_b = gap_across(leaf.a, leaf.b, leaf.normal_b)
     area_b = wp.dot(leaf.normal_b, leaf.normal_b)
     if gap_b > _ZERO and gap_b * gap_b > far * far * _LIMIT_ROOM * area_b:
         return state
@@ -136,6 +132,17 @@ def compare_triangles(
     if nearer or may_meet:
         state = nearest_so_far(shapes, frame, face_a, face_b, may_meet, state)
     return state
+
+
+@wp.func
+def gap_across(a: wp.mat33d, b: wp.mat33d, normal: wp.vec3d) -> wp.float64:
+    """How far two triangles are apart along a normal, times its length; below 0 where they overlap along it.
+
+    All corners are projected: the normal of a triangle that is a line up to rounding is noise, and not across it.
+    """
+    of_a = a * normal
+    of_b = b * normal
+    return wp.max(wp.min(of_b) - wp.max(of_a), wp.min(of_a) - wp.max(of_b))
 
 
 @wp.func

@@ -82,12 +82,13 @@ _CODE += """
         - largest_of(dot(a[0], way), dot(a[1], way), dot(a[2], way));
     const Vector normal_a = cross(d[0], minus(a[2], a[0])), normal_b = cross(e[0], minus(b[2], b[0]));
     const Wide area_a = dot(normal_a, normal_a), area_b = dot(normal_b, normal_b);
-    auto gap_across = [&](Vector normal, Vector origin, const Vector* points) -> Wide {
-        const Wide level = dot(origin, normal), x = dot(points[0], normal), y = dot(points[1], normal);
-        const Wide z = dot(points[2], normal);
-        return __builtin_elementwise_max(least_of(x, y, z) - level, level - largest_of(x, y, z));
+    auto gap_across = [&](Vector normal) -> Wide {
+        const Wide a0 = dot(a[0], normal), a1 = dot(a[1], normal), a2 = dot(a[2], normal);
+        const Wide b0 = dot(b[0], normal), b1 = dot(b[1], normal), b2 = dot(b[2], normal);
+        return __builtin_elementwise_max(
+            least_of(b0, b1, b2) - largest_of(a0, a1, a2), least_of(a0, a1, a2) - largest_of(b0, b1, b2));
     };
-    const Wide gap_a = gap_across(normal_a, a[0], b), gap_b = gap_across(normal_b, b[0], a);
+    const Wide gap_a = gap_across(normal_a), gap_b = gap_across(normal_b);
     const double far = limit + tiny, beyond = far * far * limit_room;
     const int counted = (1 << count) - 1;
     const int apart = bits_of(along > (Wide)far)
