@@ -66,7 +66,7 @@ def run(report: Report, quick: bool = False) -> None:
         raise SkippedError(str(error)) from error
     report.packages += [engine.package for engine in ENGINES]
     for case in _cases(quick):
-        _compare(report, case, quick)
+        compare(report, case, quick)
 
 
 def _cases(quick: bool) -> list[Case]:
@@ -91,7 +91,8 @@ def _ring_pieces(body: Body) -> list[np.ndarray]:
     return [np.concatenate([rings[k], rings[(k + 1) % 24]]) for k in range(24)]
 
 
-def _compare(report: Report, case: Case, quick: bool) -> None:
+def compare(report: Report, case: Case, quick: bool) -> None:
+    """A table of a case: ours, and each peer as it comes and stiff."""
     report.section(case.name[0].upper() + case.name[1:])
     steps = 40 if quick else case.steps
     ours = _ours(case, steps)
@@ -152,7 +153,8 @@ def _ours(case: Case, steps: int) -> Run:
     part = rise / max(highest - lowest, 1e-9 * sum(body.mass for body in world.bodies if body.moves))
     held = world.truncation
     note = f"Ours: {len(world.contacts)} contacts at the end, {int(world.asleep.sum())} bodies asleep, "
-    note += f"{held.all_bodies} held back, {held.all_solved_again} times solved again."
+    note += f"{held.all_bodies} held back, {held.all_solved_again} times solved again; "
+    note += f"at most {np.abs(world.velocities[:, :3]).max():.2g} m/s in the end."
     return Run(_late_mean(taken), deepest, pairs, drift, part, note)
 
 

@@ -139,3 +139,16 @@ def test_a_scene_that_says_no_length_must_be_told_one_and_an_overlap_is_told(sce
     (tmp_path / "overlap.toml").write_text(SCENE.replace("position = [0, 0, 0.7]", "position = [0, 0, 0.4]"))
     result = world(str(tmp_path / "overlap.toml"), "--device", "cpu")
     assert (result.exit_code, "overlap at the start" in result.output) == (2, True)
+
+
+def test_bodies_that_overlap_at_the_start_are_refused_or_left_uncompared(scene_file, tmp_path):
+    (tmp_path / "in.toml").write_text(SCENE.replace("[0, 0, 0.7]", "[0, 0, 0.3]"))
+    refused = world(str(tmp_path / "in.toml"), "--device", "cpu")
+    assert refused.exit_code == 2
+    assert "bodies 0 ('floor') and 1 ('crate') overlap at the start" in refused.output
+    taken = world(str(tmp_path / "in.toml"), "--allow-overlaps", "--json", "--device", "cpu")
+    assert taken.exception is None, taken.output
+    assert json.loads(taken.output)["truncation"]["overlapping"] == [[0, 1]]
+    folder = world(scene_file, "--meshes", str(tmp_path / "nowhere"), "--device", "cpu")
+    assert folder.exit_code == 2
+    assert "there is no folder" in folder.output

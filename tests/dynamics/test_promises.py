@@ -93,6 +93,68 @@ def test_an_open_pot_of_loose_triangles_drops_onto_a_sheet_and_a_bar():
     assert world.truncation.all_lost_time == 0.0
 
 
+def rough_mesh(rng):
+    """A shape as files have it: triangles missing, turned round, there twice, or none of it."""
+    shapes = [
+        tg.generate.icosphere(subdivisions=2, radius=0.5),
+        tg.generate.torus(300, radius=0.4, tube=0.15),
+        tg.generate.box((0.9, 0.5, 0.2)),
+        tg.generate.gear(384),
+        tg.generate.sheet(6, size=(0.8, 0.8)),
+    ]
+    mesh = shapes[rng.integers(len(shapes))]
+    mesh = mesh.replace(vertices=(mesh.vertices - mesh.bounds.mean(axis=0)) / mesh.extent)
+    faces = mesh.faces.copy()
+    if rng.random() < 0.8:
+        turned = rng.random(len(faces)) < 0.2
+        faces[turned] = faces[turned, ::-1]
+        faces = np.concatenate([faces[rng.random(len(faces)) < 0.8], faces[:3], [faces[0, [0, 0, 1]]]])
+    return tg.Mesh(mesh.vertices, faces)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_meshes_with_every_fault_at_any_scale_never_meet(seed):
+    """Millimetres to kilometres, masses up to ten thousand times as large, sheets and bins without thickness."""
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** (seed - 2.5)
+    corners = np.array([[-0.5, -0.5, -0.6], [0.5, -0.5, -0.6], [0.5, 0.5, -0.6], [-0.5, 0.5, -0.6]])
+    rim = np.concatenate([corners, 3.0 * corners * [1, 1, 0] + [0, 0, 2.0]])
+    sides = [t for k in range(4) for t in ([k, (k + 1) % 4, 4 + (k + 1) % 4], [k, 4 + (k + 1) % 4, 4 + k])]
+    bin_of_sheets = tg.Mesh(scale * rim, np.array([[0, 1, 2], [0, 2, 3], *sides]))
+    bodies = [Body(bin_of_sheets, fixed=True, name="bin")]
+    for k in range(4):
+        mesh = rough_mesh(rng)
+        pose = at(*(0.2 * scale * rng.uniform(-1.0, 1.0, 2)), scale * (0.6 + 1.05 * k))
+        pose[:3, :3] = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        pose[:3, 0] *= np.sign(np.linalg.det(pose[:3, :3]))
+        speed = np.sqrt(9.81 * scale)
+        moving = {"velocity": [0.0, 0.0, -2.0 * speed], "spin": rng.normal(size=3) * speed / scale}
+        mesh = mesh.replace(vertices=scale * mesh.vertices)
+        bodies.append(Body(mesh, pose, mass=10.0 ** rng.uniform(-2.0, 2.0), **moving))
+    world = World(
+        bodies, dt=0.02 * np.sqrt(scale), friction=float(rng.uniform()), device="cpu", sweeps=[None, 10][seed % 2]
+    )
+    met = 0
+    for _ in range(60):
+        world.step()
+        assert meeting_pairs(world) == []
+        met += len(world.contacts) > 0
+    assert met > 10
+    assert np.isfinite(world.poses).all()
+
+
+@pytest.mark.parametrize("ratio", [1e2, 1e4, 1e6])
+def test_a_light_box_carries_a_heavy_one_and_both_come_to_rest(ratio):
+    box = tg.generate.box((1.0, 1.0, 1.0))
+    light, heavy = (Body(box, at(z=z), mass=mass) for z, mass in ((0.51, ratio**-0.5), (1.53, ratio**0.5)))
+    world = World([floor(), light, heavy], device="cpu")
+    world.run(1.0)
+    assert np.abs(world.velocities).max() < 1e-3
+    np.testing.assert_allclose(world.positions[1:, 2], [0.5, 1.5], atol=3.0 * world.separation)
+    assert meeting_pairs(world) == []
+    assert world.truncation.all_lost_time == 0.0
+
+
 @pytest.mark.feature("F-R-66")
 def test_a_box_pushed_over_the_floor_against_a_wall_in_worlds_of_both_orders():
     """With and without inertia it stops where the wall is, slides along it, and never enters it."""

@@ -292,7 +292,7 @@ def test_blocks_on_slopes_stick_or_slide_as_coulomb_says(fixtures, name):
     if pull <= friction * push * (1.0 + 1e-6):
         assert np.linalg.norm(world.velocities[mover, :3]) < 1e-3
     else:
-        assert gained == pytest.approx(pull - friction * push, rel=1e-3)
+        assert gained == pytest.approx(pull - friction * push, rel=1e-5)
 
 
 @pytest.mark.slow

@@ -189,7 +189,7 @@ def test_overlaps_at_the_start_are_told_by_the_first_step_and_nothing_has_happen
 
 
 def test_a_folder_of_meshes_that_is_none_is_refused(scene_file, tmp_path):
-    with pytest.raises(InputError, match="meshes: there is no folder '.*nowhere'"):
+    with pytest.raises(InputError, match=r"meshes: there is no folder '.*nowhere'"):
         World.load(scene_file, meshes=tmp_path / "nowhere", device="cpu")
 
 

@@ -44,6 +44,15 @@ def test_what_stands_stands_still(make, steps):
     assert np.abs(world.velocities[:, :3]).max() < 1e-3
 
 
+@pytest.mark.slow
+def test_a_stack_of_thirty_stands_still():
+    world = scenes.stack(30, device="cpu")
+    before = world.positions
+    run(world, 300, every=50)
+    assert np.linalg.norm(world.positions - before, axis=1).max() < 1e-3
+    assert np.abs(world.velocities[:, :3]).max() < 1e-3
+
+
 def test_an_arch_that_is_too_thin_falls():
     world = scenes.arch(device="cpu", thickness=0.06, stones=15)
     before = world.positions

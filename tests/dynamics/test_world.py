@@ -179,6 +179,17 @@ def test_newtons_cradle_hands_its_speed_to_the_last_ball():
     np.testing.assert_allclose(world.velocities[:, 0], [0.0, 0.0, 0.0, 2.0, 0.0], atol=1e-6)
 
 
+def test_a_stray_vertex_changes_neither_the_security_distance_nor_the_weight():
+    """As in files that keep points which no triangle uses."""
+    stray = tg.Mesh(np.concatenate([BOX.vertices, [[1e4, 0.0, 0.0]]]), BOX.faces)
+    sheet = tg.Mesh(np.concatenate([BOX.vertices, [[1e4, 0.0, 0.0]]]), BOX.faces[:-2])
+    assert Body(sheet).mass == pytest.approx(Body(tg.Mesh(BOX.vertices, BOX.faces[:-2])).mass)
+    world = world_of(floor(), Body(stray, at(z=0.6), name="box"))
+    assert world.separation == pytest.approx(world_of(floor(), Body(BOX, at(z=0.6))).separation)
+    world.run(0.4)
+    assert world["box"].position[2] == pytest.approx(0.5 + world.separation, abs=1e-6)
+
+
 def test_materials_of_a_pair_come_before_what_each_body_says():
     ice = {("steel", "ice"): ContactMaterial(friction=0.0)}
     sled = Body(BOX, at(z=0.5 + 1e-4), velocity=[1.0, 0.0, 0.0], material="steel", name="sled")

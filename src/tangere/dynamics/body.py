@@ -128,6 +128,11 @@ class Body:
         """Whether contacts can move it."""
         return not self.held.all()
 
+    @cached_property
+    def size(self) -> float:
+        """Diagonal of the box round its triangles [m]; vertices that none of them uses count for nothing."""
+        return float(np.linalg.norm(np.ptp(self.mesh.vertices[np.unique(self.mesh.faces)], axis=0)))
+
     @property
     def is_shell(self) -> bool:
         """Whether its triangles have the mass, because they enclose nothing."""
@@ -145,7 +150,7 @@ class Body:
         if self.analytic is not None:
             uniform = mass_of(self.analytic, self.density)
         elif self.is_shell:
-            thickness = SHELL_PART * self.mesh.extent if self.thickness is None else self.thickness
+            thickness = SHELL_PART * self.size if self.thickness is None else self.thickness
             uniform = self.mesh.sheet_mass_properties(self.density * thickness)
         else:
             uniform = self.mesh.mass_properties(self.density)

@@ -41,7 +41,7 @@ def checked_bodies(bodies: Any) -> list[Body]:
 
 def chosen_separation(bodies: Sequence[Body]) -> float:
     """The security distance that fits the bodies."""
-    sizes = [body.mesh.extent for body in bodies if body.moves] or [body.mesh.extent for body in bodies]
+    sizes = [body.size for body in bodies if body.moves] or [body.size for body in bodies]
     return SECURITY_PART * float(np.median(sizes))
 
 
