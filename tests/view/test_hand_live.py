@@ -289,7 +289,7 @@ def test_in_chromium_the_motor_of_a_window_lifter_is_dragged_out_of_its_door_wit
         until(lambda: not hand.device.pressed, page)
     assert abs(missing_turn()) < 0.04
     page.keyboard.up("Control")
-    page.screenshot(path=str(tmp_path / "turned.png"))
+    page.screenshot(path=str(tmp_path / "turned.png"), timeout=60_000)
     # Then it is pulled straight to where it is to be, in the plane and with the wheel in depth.
     goal = way[-1][:3, 3]
     start = hand.handle[:3, 3]
@@ -303,7 +303,7 @@ def test_in_chromium_the_motor_of_a_window_lifter_is_dragged_out_of_its_door_wit
     until(lambda: np.linalg.norm(hand.handle[:3, 3] - goal) < 0.06, page, seconds=60.0)
     page.wait_for_timeout(500)
     image = pixels(page)
-    page.screenshot(path=str(tmp_path / "out.png"))
+    page.screenshot(path=str(tmp_path / "out.png"), timeout=60_000)
     page.mouse.up()
     until(lambda: not hand.device.pressed, page)
     # It is out, nothing was passed through, and the picture shows it where it is.
