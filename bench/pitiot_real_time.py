@@ -9,6 +9,8 @@ Then a needle's cells are adapted between pictures of 30 Hz, in soft and in hard
 
 from __future__ import annotations
 
+import json
+import threading
 from functools import partial
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from bench.harness import Report, count
 from bench.pitiot_needle import _needle
-from tangere.hand import Hand, SeparateLoops, SimulatedDevice, ThreadedLoops
+from tangere.hand import Hand, PointerDevice, SeparateLoops, Sight, SimulatedDevice, ThreadedLoops
 from tangere.hand.led_parts import LedPart, LedWay, led_part
 from tangere.runtime.pacer import LoopPacer, Mode, PacerReport
 
@@ -42,6 +44,7 @@ _HEADER = [
 def run(report: Report, quick: bool = False) -> None:
     seconds = _SHORT if quick else _LONG
     _pictures(report, seconds)
+    _mouse(report, _SHORT if quick else 30.0)
     _adaptation(report, _SHORT if quick else 60.0)
 
 
@@ -113,6 +116,44 @@ class _page:
     def __exit__(self, *_: object) -> None:
         if self._viewer is not None:
             self._viewer.close()
+
+
+def _mouse(report: Report, seconds: float) -> None:
+    """Events of a mouse, as the script of the page tells them, to when the picture that uses them is sent."""
+    try:
+        from tangere.view import HandViewer
+    except ImportError:
+        report.note("Mouse to picture: viser is not installed.")
+        return
+    report.section(f"mouse to picture, {seconds:g} s [ms]")
+    rows = []
+    for name in ("lifter", "pylon", "peg"):
+        made = led_part(name, device="cpu")
+        hand = Hand(made.world, made.body, PointerDevice(), slow_rate=100.0, **made.options)
+        hand.run(0.2)
+        with HandViewer(hand) as viewer:
+            handle, ended = hand.handle, threading.Event()
+            sight = Sight(handle[:3, 3] + [0.0, 0.0, 1.0], np.eye(3), 0.4)
+            hand.device.press(handle, handle[:3, 3], sight, 0.5, 0.5)
+
+            def move(viewer: Any = viewer, ended: threading.Event = ended) -> None:
+                k = 0
+                while not ended.wait(0.0077):
+                    place = [0.5 + 0.02 * np.sin(0.05 * k), 0.5, 0.0]
+                    viewer.input.take(json.dumps({"pointer": place, "pressed": True, "stamp": k}))
+                    k += 1
+
+            thread = threading.Thread(target=move, daemon=True)
+            thread.start()
+            viewer.run(round(60.0 * seconds))
+            ended.set()
+            thread.join()
+            told, latency = viewer.pacer.report(), viewer.input.server_latency
+        p50, p99 = (1e3 * latency.quantile(share) for share in (0.5, 0.99))
+        step = [1e3 * value for value in told.work[:2]]
+        rows.append([name, f"{p50:.1f}", f"{p99:.1f}", f"{step[0]:.1f}", f"{step[1]:.1f}", f"{1e3 / told.rate:.1f}"])
+    report.table(["scene", "event to picture sent, p50", "p99", "step and picture, p50", "p99", "a frame"], rows)
+    report.note("From there to the screen is the browser's: the page tells what it measures.")
 
 
 def _adaptation(report: Report, seconds: float) -> None:

@@ -29,6 +29,7 @@ FIRST = (
     "check_a_path",
     "crowd_corridor",
     "steer_round_a_vessel",
+    "a_driver_of_your_own",
     "watch_it",
     "soft_tori",
     "barrels_on_kerb",

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from oracles.helpers.browser import pixels, until
-from tangere.hand import GamepadDevice, Hand, KeyboardDevice, PointerDevice, Sight
+from tangere.hand import GamepadDevice, Hand, KeyboardDevice, PointerDevice, SeparateLoops, Sight
 from tangere.hand.led_parts import led_part
 from tangere.view import HandViewer
 from tangere.view.live_pages.hand_live import sight_of, turned_to
 from tangere.view.live_pages.page_input import PageInput
-from tests.hand.real_time_devices import cube_on_table
+from tests.hand.real_time_devices import cube_on_table, pressing
 from tests.oracles.rigid_worlds import meeting_pairs
 
 pytest.importorskip("viser", reason="the viewer needs the extra [view]")
@@ -99,7 +99,7 @@ def test_a_part_is_dragged_onto_the_table_lights_up_and_pushes_back_and_stays_wh
         assert not hand.holding
         assert viewer.input.server_latency.count > 5
         assert "data-stamp" in viewer._echo.content
-        assert "100.0" in viewer._echo.content
+        assert '"100.0"' in viewer._echo.content
         viewer.restart()
         np.testing.assert_allclose(hand.pose, start, atol=1e-12)
         assert meeting_pairs(hand.world) == []
@@ -189,6 +189,23 @@ def test_messages_that_are_none_are_counted_and_left_out(message):
     assert (heard, given.received, sum(given.refused.values()), given.shown()) == ([], 0, 1, None)
 
 
+def test_the_latency_is_that_of_the_oldest_event_that_a_picture_is_the_first_to_show():
+    given = PageInput()
+    for stamp in (1.0, 2.0):
+        given.take(json.dumps({"keys": [], "stamp": stamp}))
+    given.begin()
+    given.take(json.dumps({"keys": [], "stamp": 3.0}))  # while the picture is made, which does not show it
+    assert given.shown() == 1.0
+    assert given.shown() is None
+    given.begin()
+    assert given.shown() == 3.0
+    given.begin()
+    assert given.shown() is None
+    assert given.server_latency.count == 2
+    given.take(json.dumps({"latency": 20.0}))
+    assert given.latency.quantile(1.0) == pytest.approx(0.02)
+
+
 def test_a_sight_is_the_camera_of_the_page():
     seen = camera(np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 0.5]))
     sight = sight_of(seen)
@@ -223,6 +240,24 @@ def test_the_socket_of_the_script_is_behind_the_token_and_the_origin_and_its_end
                 break
             end.wait(0.02)
         assert heard == [(0.25, 0.75, 1.0, True), (0.5, 0.5, 0.0, False)]
+
+
+@pytest.mark.release
+def test_a_thousand_ticks_a_second_go_on_beside_sixty_pictures():
+    """For five seconds; how late they were is told, and nothing about it is asserted."""
+    hand = Hand(cube_on_table(), "cube", pressing())
+    with SeparateLoops(hand, pressing) as loops, HandViewer(hand, loops=loops, port=free_port()) as viewer:
+        assert viewer.run(300) == 300
+        assert "fast loop:" in viewer.summary()
+        told = loops.stop()
+        pictures = viewer.pacer.report()
+    print(*told.rows(), *pictures.rows(), sep="\n")
+    assert pictures.ticks == 301  # one more, at which it is seen that there are enough
+    assert told.ticks + told.skipped >= 4_000
+    assert hand.pose[2, 3] == pytest.approx(0.1 + hand.separation, abs=2.0 * hand.separation)
+    assert hand.report.walks_stopped == 0
+    assert hand.force[2] > 5.0
+    assert meeting_pairs(hand.world) == []
 
 
 @pytest.fixture

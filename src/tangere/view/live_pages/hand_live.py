@@ -105,6 +105,7 @@ class HandViewer(SimulationViewer):
         """Make the ticks of so much time; slow ones only where the fast loop is elsewhere."""
         hand = self.hand
         with self._frame:
+            self.input.begin()
             self._look_from_camera()
             if self._loops is not None:
                 self._loops.look()
@@ -151,7 +152,8 @@ class HandViewer(SimulationViewer):
         reach = hand.clearance
         force = float(np.linalg.norm(hand.force))
         lines = [f"t = {hand.time:.2f} s", f"force {force:.2f} N"]
-        lines.append(f"clearance {1e3 * reach:.3g} mm" if np.isfinite(reach) else "nothing within reach")
+        more = "" if len(hand.contacts) else "more than "
+        lines.append(f"clearance {more}{1e3 * reach:.3g} mm" if np.isfinite(reach) else "nothing to touch")
         lines.append(f"{len(hand.contacts)} contacts within reach")
         name = hand.world.bodies[hand.body].name
         lines.append(f"holding {name}" if hand.holding else f"take the {name}" if told.lost is None else told.lost)
