@@ -30,6 +30,7 @@ FIRST = (
     "robot_in_a_cell",
     "crowd_corridor",
     "steer_round_a_vessel",
+    "a_driver_of_your_own",
     "watch_it",
     "soft_tori",
     "barrels_on_kerb",

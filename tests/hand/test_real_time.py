@@ -86,6 +86,13 @@ def test_a_device_that_cannot_be_opened_says_why():
         SeparateLoops(held(), broken)
 
 
+def test_a_look_before_the_first_tick_finds_the_part_where_it_is():
+    hand = held()
+    there = hand.pose
+    hand.slow_tick(0.0)
+    np.testing.assert_allclose(hand.pose, there, atol=1e-15)
+
+
 def test_two_threads_come_to_the_force_of_the_virtual_clock():
     reference = held()
     reference.run(1.5)

@@ -21,7 +21,7 @@ from tangere.runtime import InputError, positive
 from tangere.shape import generate
 
 #: How far below where it begins the finger is pressed, and how far it is drawn [m].
-_PRESSED, _DRAWN = 0.006, 0.04
+_PRESSED, _DRAWN = 0.0045, 0.04
 #: How far in a peg goes [m].
 _PUSHED = 0.008
 

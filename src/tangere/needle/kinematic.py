@@ -174,8 +174,14 @@ class KinematicSimulation:
                 ahead = TipFrame(self._search.tip[0].copy(), ahead.rotation)
             self.frame = ahead
 
-    def refine(self) -> None:
-        """Split and merge cells for where the tip is."""
+    def refine(self, *, deadline: float | None = None) -> None:
+        """Split and merge cells for where the tip is.
+
+        Args:
+            deadline: that counts from now on [s], such as what a pacer has left; None keeps that of before.
+        """
+        if deadline is not None and np.isfinite(deadline):
+            self._refinement.deadline = positive(deadline, "deadline")
         if self._refinement.level:
             self._refinement.step()
 

@@ -76,7 +76,7 @@ class FastLoop(NonCopyable):
         for name in ("grip", "image", "base"):
             state[name]["position"], state[name]["rotation"] = grip, rotation
         state["account"]["level"] = level
-        self._proxy = np.zeros(PROXY_NUMBERS)
+        self._tell(0.0)
         self._pending: ContactRowSet | None = None
         self._made = 0
         self._reserve(_ROOM)
@@ -163,6 +163,7 @@ class FastLoop(NonCopyable):
             clutch_buttons=told["clutch_buttons"],
         )  # fmt: skip
         made.mirror(state, made.proxy, 0)
+        made._tell(0.0)
         return made
 
     def mirror(self, state: Any, proxy: np.ndarray, ticks: int) -> None:

@@ -12,6 +12,7 @@ Known as: direct manipulation with pseudo-haptic feedback (Redon 2002, sections 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,7 @@ from tangere.view.live_pages.simulation_viewer import SimulationViewer
 
 _RATE = 60.0  #: pictures a second
 _BEHIND = 0.1  #: how far ticks may be behind; what is more is left out and counted [s]
+_TEXT_SECONDS = 0.2  #: between two changes of the text
 _GHOST = 0.25  #: opacity of where the device wants the part
 _ARROW = 0.01  #: length of the arrow of a newton, as a part of the size of the part
 _LONGEST_ARROW = 1.5
@@ -60,7 +62,8 @@ class HandViewer(SimulationViewer):
         self._sight: Sight | None = None
         self._pointer = self._pressed_at = (0.5, 0.5, 0.0)  # across, down, notches of the wheel
         self._is_pressed = False
-        self._behind = 0.0
+        self._behind, self._text_due = 0.0, 0.0
+        self._sent: dict[tuple[str, str], np.ndarray] = {}
         self._frame = (
             threading.Lock()
         )  # of ticks and restarts; callbacks of the page wait for a tick, not for a picture
@@ -102,6 +105,7 @@ class HandViewer(SimulationViewer):
         """Make the ticks of so much time; slow ones only where the fast loop is elsewhere."""
         hand = self.hand
         with self._frame:
+            self.input.begin()
             self._look_from_camera()
             if self._loops is not None:
                 self._loops.look()
@@ -124,17 +128,19 @@ class HandViewer(SimulationViewer):
         self.show()
 
     def show(self) -> None:
-        """Draw the part where it is certified to be, its contacts and its force."""
-        hand = self.hand
+        """Draw the part where it is certified to be, its contacts and its force; what has not changed is not sent."""
+        hand, now = self.hand, time.monotonic()
         with self._lock, self.server.atomic():
             self._place(self.body(self._names[hand.body]), hand.pose)
-            if self._ghost is not None:
-                self._ghost.visible = bool(self._show_ghost.value) and hand.holding
-                if self._ghost.visible:
-                    self._place(self._ghost, hand.target)
+            ghost = bool(self._show_ghost.value) and hand.holding
+            self._send(self._ghost, visible=ghost)
+            if ghost:
+                self._place(self._ghost, hand.target)
             self._draw_contacts_now()
             self._draw_force()
-            self._text.content = self.summary()
+            if now >= self._text_due:
+                self._text_due = now + _TEXT_SECONDS
+                self._text.content = self.summary()
             stamp = self.input.shown()
             if stamp is not None:
                 self._echo.content = f'<span id="tangere-echo" data-stamp="{stamp!r}"></span>'
@@ -146,7 +152,8 @@ class HandViewer(SimulationViewer):
         reach = hand.clearance
         force = float(np.linalg.norm(hand.force))
         lines = [f"t = {hand.time:.2f} s", f"force {force:.2f} N"]
-        lines.append(f"clearance {1e3 * reach:.3g} mm" if np.isfinite(reach) else "nothing within reach")
+        more = "" if len(hand.contacts) else "more than "
+        lines.append(f"clearance {more}{1e3 * reach:.3g} mm" if np.isfinite(reach) else "nothing to touch")
         lines.append(f"{len(hand.contacts)} contacts within reach")
         name = hand.world.bodies[hand.body].name
         lines.append(f"holding {name}" if hand.holding else f"take the {name}" if told.lost is None else told.lost)
@@ -250,31 +257,39 @@ class HandViewer(SimulationViewer):
                 opacity = min(thing.opacity, 0.45) if self._glass.value else 1.0
                 self.body(thing.name).opacity = None if opacity == 1.0 else opacity
 
+    def _send(self, handle: Any, **properties: Any) -> None:
+        """Change what differs from what was sent last."""
+        for name, value in properties.items():
+            key, given = (handle.name, name), np.asarray(value)
+            sent = self._sent.get(key)
+            if sent is None or sent.shape != given.shape or not np.array_equal(sent, given):
+                self._sent[key] = given
+                setattr(handle, name, value)
+
     def _place(self, handle: Any, pose: np.ndarray) -> None:
         moved = pose @ self._home
-        handle.position, handle.wxyz = tuple(moved[:3, 3]), tuple(quaternions_of(moved[None, :3, :3])[0])
+        turn = np.round(quaternions_of(moved[None, :3, :3])[0], 7)
+        self._send(handle, position=tuple(np.round(moved[:3, 3] / self._size, 7) * self._size), wxyz=tuple(turn))
 
     def _draw_contacts_now(self) -> None:
         contacts = self.hand.contacts
         shown = bool(self._show_contacts.value) and len(contacts) > 0
         if shown:
             near = contacts.gap <= _TOUCHING * self.hand.separation
-            self._points.points = (0.5 * (contacts.point_a + contacts.point_b)).astype(np.float32)
-            self._points.colors = np.where(near[:, None], _CONTACT, _NEAR).astype(np.uint8)
-        if self._points.visible != shown:
-            self._points.visible = shown
+            points = np.round(0.5 * (contacts.point_a + contacts.point_b) / self._size, 5) * self._size
+            colours = np.where(near[:, None], _CONTACT, _NEAR).astype(np.uint8)
+            self._send(self._points, points=points.astype(np.float32), colors=colours)
+        self._send(self._points, visible=shown)
 
     def _draw_force(self) -> None:
-        hand, force = self.hand, self.hand.force
+        hand, force = self.hand, np.round(self.hand.force, 2)
         strength = float(np.linalg.norm(force))
-        shown = bool(self._show_force.value) and strength > 1e-3
+        shown = bool(self._show_force.value) and strength > 0.0
         if shown:
+            turn = np.round(quaternions_of(turned_to(force / strength)[None])[0], 4)
             length = min(_ARROW * strength, _LONGEST_ARROW) * self._size
-            self._arrow.position = tuple(hand.handle[:3, 3])
-            self._arrow.wxyz = tuple(quaternions_of(turned_to(force / strength)[None])[0])
-            self._arrow.scale = length
-        if self._arrow.visible != shown:
-            self._arrow.visible = shown
+            self._send(self._arrow, position=tuple(hand.handle[:3, 3]), wxyz=tuple(turn), scale=length)
+        self._send(self._arrow, visible=shown)
 
     def _toggle_gizmo(self) -> None:
         """Rings about the part's middle, by which it is turned."""

@@ -44,7 +44,9 @@ class PageInput:
         self.open = 0  #: sockets
         self.latency = LatencyHistogram()  #: from an event to the picture that shows it, in the page [s]
         self.server_latency = LatencyHistogram()  #: from the arrival of an event to when its picture was sent [s]
-        self._newest: tuple[float, float] | None = None  # stamp, and when it arrived
+        # Stamp of an event, and when it arrived: the oldest since a picture was begun, and that of the picture begun.
+        self._waiting: tuple[float, float] | None = None
+        self._drawn: tuple[float, float] | None = None
 
     def install(self, server: Any) -> None:
         """Let every page of a viser server run the script."""
@@ -83,16 +85,22 @@ class PageInput:
             self.refused["form"] += 1
             return
         self.received += 1
-        if kind == "event":
-            self._newest = _number(told.get("stamp", 0.0)), arrived
+        if kind == "event" and self._waiting is None:
+            self._waiting = _number(told.get("stamp", 0.0)), arrived
+
+    def begin(self) -> None:
+        """A picture is begun: it uses all events so far, and no later ones."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and self._drawn is None:
+            self._drawn = waiting
 
     def shown(self) -> float | None:
-        """The picture that uses all input so far was sent; gives the stamp to be written into the page, if new."""
-        newest, self._newest = self._newest, None
-        if newest is None:
+        """The picture was sent; gives the stamp of the oldest event that none had shown before, if there is one."""
+        drawn, self._drawn = self._drawn, None
+        if drawn is None:
             return None
-        self.server_latency.add(time.monotonic() - newest[1])
-        return newest[0]
+        self.server_latency.add(time.monotonic() - drawn[1])
+        return drawn[0]
 
     def _tell(self, told: Any) -> str:
         if not isinstance(told, dict):

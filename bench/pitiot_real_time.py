@@ -1,0 +1,196 @@
+"""A thousand ticks a second beside sixty pictures: how well a hand keeps its rates, in two processes and on threads.
+
+Experiment on Pitiot 2015, section 1.2, which asks for 30 steps a second to be seen and about 1,000 to be felt, in hard
+and in soft real time, and on Redon 2002, section 6.6. A motor is pressed and slid in the door of a window lifter by a
+simulated device. The fast loop is in a process of its own, with SCHED_FIFO and without; here are the slow loop, at 200
+Hz, and pictures at 60 Hz, which are sent to a page that nobody has open. Threads of one interpreter are beside them.
+Then a needle's cells are adapted between pictures of 30 Hz, in soft and in hard mode, beside the same fast loop.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bench.harness import Report, count
+from bench.pitiot_needle import _needle
+from tangere.hand import Hand, PointerDevice, SeparateLoops, Sight, SimulatedDevice, ThreadedLoops
+from tangere.hand.led_parts import LedPart, LedWay, led_part
+from tangere.runtime.pacer import LoopPacer, Mode, PacerReport
+
+FEATURES = ["F-P-2"]
+
+#: Seconds of a full run, and of a small one.
+_LONG, _SHORT = 600.0, 5.0
+_HEADER = [
+    "",
+    "scheduling",
+    "ticks",
+    "overruns",
+    "share",
+    "skipped",
+    "late p50",
+    "p99",
+    "p99.9",
+    "work p50",
+    "p99 [us]",
+]
+
+
+def run(report: Report, quick: bool = False) -> None:
+    seconds = _SHORT if quick else _LONG
+    _pictures(report, seconds)
+    _mouse(report, _SHORT if quick else 30.0)
+    _adaptation(report, _SHORT if quick else 60.0)
+
+
+def _pressed(made: LedPart, seconds: float) -> LedWay:
+    """Down by some millimetres and to and fro, so that it slides along what it meets, for as long as that."""
+    first, times = made.way.poses[0], np.arange(0.0, seconds + 2.0, 0.05)
+    poses = np.tile(first, (len(times), 1, 1))
+    poses[:, 0, 3] += 0.02 * np.sin(2.0 * np.pi * 0.5 * times)
+    poses[:, 2, 3] -= 0.03 * np.minimum(times, 1.0)
+    return LedWay(poses, float(times[-1]))
+
+
+def _pictures(report: Report, seconds: float) -> None:
+    report.section(f"1 kHz beside a 60 Hz picture, {seconds:g} s each")
+    rows = []
+    for name, priority in (("two processes, FIFO", 10), ("two processes", None)):
+        made = led_part("lifter", device="cpu")
+        make = partial(SimulatedDevice, _pressed(made, seconds))
+        hand = Hand(made.world, made.body, make(), **made.options)
+        with SeparateLoops(hand, make, priority=priority) as loops, _page(hand, loops) as picture:
+            loops.run(seconds, after_look=picture)
+            slow = loops.pacer.report()
+        rows.append(_row(f"{name}: fast loop", loops.fast_report))
+        rows.append(_row(f"{name}: slow loop", slow))
+        told = hand.report
+        report.note(
+            f"{name}: {count(told.slow_ticks)} looks, {told.walks_stopped} walks stopped, {picture.sent} pictures, "
+            f"work given to the hand {1e3 * told.given:.3g} mJ."
+        )
+    for name, priority in (("two threads, FIFO", 10), ("two threads", None)):
+        made = led_part("lifter", device="cpu")
+        hand = Hand(made.world, made.body, SimulatedDevice(_pressed(made, seconds)), **made.options)
+        threads = ThreadedLoops(priority=priority)
+        hand.run(min(seconds, 60.0), pacer=threads)
+        rows.append(_row(f"{name}: fast loop", threads.fast_report))
+    report.table(_HEADER, rows)
+    report.note("Asked for: with FIFO at most 0.3 % overruns and 150 us of lateness at p99.")
+
+
+def _row(name: str, told: PacerReport | None) -> list[str]:
+    assert told is not None
+    late, work = ([f"{1e6 * value:.0f}" for value in values[:3]] for values in (told.late, told.work))
+    counts = [count(told.ticks), count(told.overruns), f"{told.overrun_share:.2%}", count(told.skipped)]
+    return [name, told.scheduling, *counts, *late, *work[:2]]
+
+
+class _page:
+    """A page that shows a hand sixty times a second; without viser, poses are only read."""
+
+    def __init__(self, hand: Hand, loops: SeparateLoops) -> None:
+        self._hand, self._next, self.sent = hand, 0.0, 0
+        try:
+            from tangere.view import HandViewer
+
+            self._viewer: Any = HandViewer(hand, loops=loops)
+        except ImportError:
+            self._viewer = None
+
+    def __call__(self, time: float) -> None:
+        if time >= self._next:
+            self._next += 1.0 / 60.0
+            self.sent += 1
+            if self._viewer is not None:
+                self._viewer.show()
+
+    def __enter__(self) -> _page:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._viewer is not None:
+            self._viewer.close()
+
+
+def _mouse(report: Report, seconds: float) -> None:
+    """Events of a mouse, as the script of the page tells them, to when the picture that uses them is sent."""
+    try:
+        from tangere.view import HandViewer
+    except ImportError:
+        report.note("Mouse to picture: viser is not installed.")
+        return
+    report.section(f"mouse to picture, {seconds:g} s [ms]")
+    rows = []
+    for name in ("lifter", "pylon", "peg"):
+        made = led_part(name, device="cpu")
+        hand = Hand(made.world, made.body, PointerDevice(), slow_rate=100.0, **made.options)
+        hand.run(0.2)
+        with HandViewer(hand) as viewer:
+            handle, ended = hand.handle, threading.Event()
+            sight = Sight(handle[:3, 3] + [0.0, 0.0, 1.0], np.eye(3), 0.4)
+            hand.device.press(handle, handle[:3, 3], sight, 0.5, 0.5)
+
+            def move(viewer: Any = viewer, ended: threading.Event = ended) -> None:
+                k = 0
+                while not ended.wait(0.0077):
+                    place = [0.5 + 0.02 * np.sin(0.05 * k), 0.5, 0.0]
+                    viewer.input.take(json.dumps({"pointer": place, "pressed": True, "stamp": k}))
+                    k += 1
+
+            thread = threading.Thread(target=move, daemon=True)
+            thread.start()
+            viewer.run(round(60.0 * seconds))
+            ended.set()
+            thread.join()
+            told, latency = viewer.pacer.report(), viewer.input.server_latency
+        p50, p99 = (1e3 * latency.quantile(share) for share in (0.5, 0.99))
+        step = [1e3 * value for value in told.work[:2]]
+        rows.append([name, f"{p50:.1f}", f"{p99:.1f}", f"{step[0]:.1f}", f"{step[1]:.1f}", f"{1e3 / told.rate:.1f}"])
+    report.table(["scene", "event to picture sent, p50", "p99", "step and picture, p50", "p99", "a frame"], rows)
+    report.note("From there to the screen is the browser's: the page tells what it measures.")
+
+
+def _adaptation(report: Report, seconds: float) -> None:
+    """Cells around the tip of a needle are made fine and coarse again: work that can wait."""
+    report.section(f"adaptation of a needle's cells at 30 Hz beside 1 kHz, {seconds:g} s each")
+    rows, notes = [], []
+    for mode in ("soft", "hard"):
+        fast, slow, told = _needle_run(mode, seconds)
+        rows += [_row(f"{mode}: fast loop, 1 kHz", fast), _row(f"{mode}: needle and pictures, 30 Hz", slow)]
+        notes.append(
+            f"{mode}: adaptation had {count(slow.runs['adaptation'])} turns, {count(slow.overspent['adaptation'])} "
+            f"took longer than they were given; {count(slow.postponed['adaptation'])} splits and merges were "
+            f"postponed; {told.leaves} cells at the end."
+        )
+    report.table(_HEADER, rows)
+    for line in notes:
+        report.note(line)
+
+
+def _needle_run(mode: Mode, seconds: float) -> tuple[PacerReport, PacerReport, Any]:
+    made = led_part("peg", device="cpu")
+    make = partial(SimulatedDevice, LedWay(made.way.poses, 2.0))
+    hand = Hand(made.world, made.body, make(), **made.options)
+    needle = _needle(4, 1, 0.02, entry=[0.1, 0.4, 0.4], mode=mode)
+    needle.refine()
+    pacer = LoopPacer(30.0, mode=mode)
+
+    def adapt(given: float) -> int:
+        before = needle.report.postponed
+        needle.refine(deadline=given)
+        return needle.report.postponed - before
+
+    pacer.postponable("adaptation", adapt)
+    with SeparateLoops(hand, make, mode=mode) as loops:
+        for k, _ in enumerate(pacer.ticks(seconds)):
+            needle.advance(0.0013 if (k // 500) % 2 == 0 and not needle.stopped else 1e-6)
+            loops.look()
+        slow = pacer.report()
+    assert loops.fast_report is not None
+    return loops.fast_report, slow, needle.report
