@@ -8,6 +8,7 @@ from tangere.hand.devices.device import ALL_AXES, Device, DeviceLostError, Devic
 from tangere.hand.devices.simulated import SimulatedDevice
 from tangere.hand.devices.trace import TraceDevice, TraceRecorder
 from tangere.hand.hand import Hand, Pacer
+from tangere.hand.needle_hand import NeedleHand
 from tangere.hand.report import HandReport
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = [
     "DeviceState",
     "Hand",
     "HandReport",
+    "NeedleHand",
     "Pacer",
     "SimulatedDevice",
     "TraceDevice",
