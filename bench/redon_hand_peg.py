@@ -27,8 +27,8 @@ __all__ = ["PressedPeg", "penalty_peg", "proxy_peg"]
 FEATURES = ["F-R-72", "F-R-76"]
 
 CLEARANCE = 1e-4
-STIFFNESSES, DELAYS = (500.0, 1000.0, 2000.0, 5000.0), (0.001, 0.002, 0.003)
-SLOW_RATES, HANDS = (50.0, 100.0, 200.0, 500.0, 1000.0), (100.0, 400.0, 1500.0)
+STIFFNESSES, DELAYS = (500.0, 2000.0, 5000.0), (0.001, 0.002, 0.003)
+SLOW_RATES, HANDS = (50.0, 200.0, 1000.0), (100.0, 400.0, 1500.0)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class PressedPeg:
     """What became of the hand and the peg."""
 
     given: float  #: work of the forces on the handle [J]
-    speed: float  #: rms of the handle in the last half second [m/s]
+    most_given: float  #: the largest that was at any time [J]
+    speed: float  #: rms of the handle in the last quarter of the time [m/s]
     force: float  #: the largest on the handle [N]
     deepest: float  #: the sampled points went into a wall, at most [m]
     crossings: int  #: states that intersect by the exact test, of those looked at
@@ -44,10 +45,10 @@ class PressedPeg:
     report: HandReport | None = None
 
 
-def _hand(start: np.ndarray) -> Callable[[float], np.ndarray]:
-    """Within 0.7 s: 4 mm and 1 mm to the sides, 5 mm down, a little askew and twisted."""
+def _hand(start: np.ndarray, within: float = 0.7) -> Callable[[float], np.ndarray]:
+    """Within so many seconds: 4 mm and 1 mm to the sides, 5 mm down, a little askew and twisted."""
     poses = Twist(start, [0.004, 0.001, -0.005], [0.018, 0.06, 0.05]).pose(np.linspace(0.0, 1.0, 701))
-    return lambda now: poses[min(round(1000.0 * now), 700)]
+    return lambda now: poses[min(round(700.0 * now / within), 700)]
 
 
 def proxy_peg(
@@ -56,6 +57,7 @@ def proxy_peg(
     length: float = 2.0,
     delay: float = 1e-3,
     hand_stiffness: float = 400.0,
+    within: float = 0.7,
     **options: Any,
 ) -> PressedPeg:
     """The peg is held by a `Hand`."""
@@ -63,21 +65,21 @@ def proxy_peg(
     start, (plate, peg) = world["part"].pose, (body.mesh for body in world.bodies)
     # the hand's damping keeps its ratio
     damping = 4.0 * np.sqrt(hand_stiffness / 400.0)
-    device = SimulatedDevice(_hand(start), delay=delay, hand_stiffness=hand_stiffness, hand_damping=damping)
+    device = SimulatedDevice(_hand(start, within), delay=delay, hand_stiffness=hand_stiffness, hand_damping=damping)
     hand = Hand(world, "part", device, threads=1, **options)
-    speeds, largest, crossings = [], 0.0, 0
+    speeds, largest, crossings, most = [], 0.0, 0, 0.0
     began = time.thread_time()
 
     def after(now: float) -> None:
-        nonlocal largest, crossings
+        nonlocal largest, crossings, most
         speeds.append(np.linalg.norm(device.read(now).velocity[:3]))
-        largest = max(largest, float(np.linalg.norm(hand.force)))
+        largest, most = max(largest, float(np.linalg.norm(hand.force))), max(most, device.given)
         if len(speeds) % 50 == 0:
             crossings += bool(intersects(peg.moving(Rest(hand.pose)), plate, device="cpu"))
 
     hand.run(length, after_tick=after)
     taken = time.thread_time() - began
-    return PressedPeg(device.given, _rms(speeds), largest, 0.0, crossings, taken, hand.report)
+    return PressedPeg(device.given, most, _rms(speeds), largest, 0.0, crossings, taken, hand.report)
 
 
 def penalty_peg(stiffness: float, *, damping: float = 0.0, seconds: float = 2.0) -> PressedPeg:
@@ -101,7 +103,7 @@ def penalty_peg(stiffness: float, *, damping: float = 0.0, seconds: float = 2.0)
         largest, deepest = max(largest, float(np.linalg.norm(force))), max(deepest, float(depth.max()))
         if not speeds[-1] < 1e3:
             break
-    return PressedPeg(device.given, _rms(speeds), largest, deepest, 0, time.thread_time() - began)
+    return PressedPeg(device.given, device.given, _rms(speeds), largest, deepest, 0, time.thread_time() - began)
 
 
 def _in_walls(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +119,7 @@ def _in_walls(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rms(speeds: list[float]) -> float:
-    return float(np.sqrt(np.mean(np.square(speeds[-500:]))))
+    return float(np.sqrt(np.mean(np.square(speeds[-len(speeds) // 4 :]))))
 
 
 def run(report: Report, quick: bool = False) -> None:
@@ -151,18 +153,17 @@ def _row(name: str, one: PressedPeg, walls: str) -> list[object]:
 
 def _map(report: Report, quick: bool) -> None:
     """Where the hand is never given more than it has put in, without the tank."""
-    stiffnesses = STIFFNESSES[1:3] if quick else STIFFNESSES
-    delays, rates, hands = (DELAYS[:1], SLOW_RATES[2:3], HANDS[1:2]) if quick else (DELAYS, SLOW_RATES, HANDS)
-    length, runs = (0.3 if quick else 1.2), []
+    stiffnesses = STIFFNESSES[1:2] if quick else STIFFNESSES
+    delays, rates, hands = (DELAYS[:1], SLOW_RATES[1:2], HANDS[1:2]) if quick else (DELAYS, SLOW_RATES, HANDS)
+    length, runs = (0.3 if quick else 0.7), []
     for hand in hands:
         for delay in delays:
             for rate in rates:
                 for stiffness in stiffnesses:
                     options = {"stiffness": stiffness, "slow_rate": rate, "tank": None}
-                    one = proxy_peg(1.1, length=length, delay=delay, hand_stiffness=hand, **options)
-                    assert one.report is not None
+                    one = proxy_peg(1.1, length=length, delay=delay, hand_stiffness=hand, within=0.1, **options)
                     runs.append((hand, delay, rate, stiffness, one))
-    energy = {run[:4]: run[4].report.most_given for run in runs if run[4].report is not None}
+    energy = {run[:4]: run[4].most_given for run in runs}
     restless = sum(run[4].speed >= 1e-3 for run in runs)
     report.table(
         ["hand", "delay", *(f"{stiffness:g} N/m" for stiffness in stiffnesses)],
@@ -178,9 +179,10 @@ def _map(report: Report, quick: bool) -> None:
     )
     crossings = sum(run[4].crossings for run in runs)
     report.note(
-        f"The map: the most that the hand had been given at any time beyond what it had put in, the largest over slow "
-        f"loops of {', '.join(f'{rate:g}' for rate in rates)} Hz; {len(runs)} runs, no tank. {restless} of them were "
-        f"faster than 1 mm/s at the end, {crossings} states intersect."
+        f"The map: the peg is struck within 0.1 s. The most that the handle, by its own account, had been given at any "
+        f"time beyond what the hand had put in, the largest over slow loops of "
+        f"{', '.join(f'{rate:g}' for rate in rates)} Hz; {len(runs)} runs, no tank, law (6.4). {restless} of them were "
+        f"faster than 1 mm/s in the last quarter of {length:g} s, {crossings} states intersect."
     )
     if quick:
         return

@@ -182,6 +182,7 @@ def test_the_python_code_on_a_page_runs_and_finds_a_contact_within_the_step(page
         ("moving-triangles", "hit"),
         ("rigid-parts", "check"),
         ("dynamics", "run"),
+        ("hand", "hand"),
         ("cylinders-on-terrain", "hit"),
         ("deforming-bodies", "near"),
         ("cells-and-crowds", "result"),

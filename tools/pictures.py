@@ -80,6 +80,27 @@ def robots() -> list[np.ndarray]:
     return [tg.picture(scene, t, size=SIZE) for t in np.linspace(0.0, found.time, 15)]
 
 
+def hand() -> list[np.ndarray]:
+    """A motor is pulled out of its door by a hand, and slides along what it meets."""
+    world = tg.hand.scenes.lifter()
+    task = tg.generate.window_lifter()
+    way = tg.Path(task.free_path[[0, 18, 30]])
+    device = tg.hand.SimulatedDevice(lambda time: way.pose(min(time / 3.0, 1.0)), hand_stiffness=1500.0)
+    one = tg.hand.Hand(world, "part", device, most_reach=0.02)
+    glass = Thing("door", task.fixed, (0.72, 0.75, 0.80), opacity=0.18)
+    camera = Camera((0.35, 1.0, 0.45), zoom=1.9, target=(0.54, 0.2, 0.34))
+    frames = []
+
+    def look(time: float) -> None:
+        if round(1000 * time) % 80 == 0:
+            motor = Thing("motor", task.part.at(one.pose), (0.95, 0.55, 0.15))
+            marks = one.contacts[one.contacts.gap < 3.0 * world.separation]
+            frames.append(tg.picture(Scene((motor, glass), marks, camera=camera), size=SIZE))
+
+    one.run(3.2, after_tick=look)
+    return frames
+
+
 def deforming_bodies() -> list[np.ndarray]:
     """A soft ring dropped on a beam."""
     solid, surface = solid_torus((24, 3), radius=0.5, tube=0.15), tg.generate.torus(3200, radius=0.5, tube=0.15)
@@ -158,6 +179,7 @@ PICTURES: dict[str, tuple[Callable[[], Sequence[np.ndarray]], float]] = {  #: an
     "rigid-parts": (rigid_parts, 0.08),
     "dynamics": (dynamics, 0.05),
     "robots": (robots, 0.12),
+    "hand": (hand, 0.08),
     "deforming-bodies": (deforming_bodies, 0.05),
     "cells-and-crowds": (cells_and_crowds, 0.1),
     "cylinders-on-terrain": (cylinders_on_terrain, 0.06),

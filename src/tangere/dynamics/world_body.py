@@ -11,7 +11,7 @@ import warp as wp
 from tangere.dynamics.body import Body
 from tangere.dynamics.state import read_poses
 from tangere.motion import as_poses
-from tangere.runtime import InputError, described, positive, to_numpy, view_room
+from tangere.runtime import InputError, described, device_of, positive, to_numpy, view_room
 from tangere.shape.mesh import Mesh
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def body_number(bodies: tuple[Body, ...], body: Any) -> int:
 
 
 def _write(target: wp.array, row: int, values: np.ndarray) -> None:
-    if target.device.is_cpu:  # a view takes a tenth of the time of an array
+    if device_of(target).is_cpu:  # a view takes a tenth of the time of an array
         target.numpy()[row] = values
         return
     one = wp.array(np.asarray(values, float)[None], dtype=target.dtype, device=target.device)

@@ -24,6 +24,7 @@ from tangere.hand.devices import (
     UdpDriver,
 )
 from tangere.hand.hand import Hand, Pacer
+from tangere.hand.needle_hand import NeedleHand
 from tangere.hand.real_time import SeparateLoops, ThreadedLoops
 from tangere.hand.report import HandReport
 
@@ -41,6 +42,7 @@ __all__ = [
     "Hand",
     "HandReport",
     "KeyboardDevice",
+    "NeedleHand",
     "Pacer",
     "PointerDevice",
     "SeparateLoops",

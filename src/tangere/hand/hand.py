@@ -15,9 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from tangere.dynamics import World
-from tangere.dynamics.solver import vec6d
-from tangere.hand.coupling import LAWS, METAPHORS, ContactRowSet, FastLoop, ForceLaw, Metaphor
-from tangere.hand.coupling.fast_tick import CLUTCHED, HOLDING, CouplingSettings
+from tangere.hand.coupling import FADING, TANK, ContactRowSet, FastLoop, ForceLaw, Metaphor, coupling_settings
+from tangere.hand.coupling.fast_tick import CLUTCHED, HOLDING
 from tangere.hand.devices.device import Device
 from tangere.hand.report import HandReport
 from tangere.hand.slow_loop import SlowLoop
@@ -25,18 +24,8 @@ from tangere.motion import as_poses
 from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, NonCopyable, check_kind, not_negative, positive, three_numbers, whole
 
-#: Of the stiffness: the damping of a coupling that says nothing [s].
-DAMPING_TIME = 2e-3
-#: Turns are compared with ways by this: stiffness against turning is stiffness times its square [m].
-LEVER = 10.0**-1.5
 #: Security distances within which contacts become rows, and sizes of the part at most.
 REACH, MOST_REACH = 10.0, 0.05
-#: How long forces take to come and to go [s].
-FADING = 0.05
-#: What is in the energy tank at first, and at most [J].
-TANK, CAPACITY = 1e-3, 1.0
-#: The tank's damping turns no device of this mass round within a tick [kg].
-LEAST_MASS = 0.05
 
 
 class Pacer(Protocol):
@@ -159,9 +148,12 @@ class Hand(NonCopyable, instead="make another one of another world"):
             world, self.body, point, security=security, reach=nearest, most_reach=max(farthest, nearest),
             threads=threads,
         )  # fmt: skip
-        settings = self._settings(
-            stiffness, damping, turn_stiffness, turn_damping, mass, metaphor, law, scale, most_force,
-            most_change, tank, fading, most_jump,
+        held = world.bodies[self.body]
+        settings = coupling_settings(
+            self.fast_rate, device.forced_axes, ~held.held | held.driven, self._slow.radius, stiffness=stiffness,
+            damping=damping, turn_stiffness=turn_stiffness, turn_damping=turn_damping, mass=mass, metaphor=metaphor,
+            law=law, scale=scale, most_force=most_force, most_change=most_change, tank=tank, fading=fading,
+            most_jump=most_jump,
         )  # fmt: skip
         pose = self._slow.pose
         self._fast = FastLoop(
@@ -176,51 +168,6 @@ class Hand(NonCopyable, instead="make another one of another world"):
         self._fast.put(self._slow.rows())
         self._slow_ticks = 0
         self._pacer: Pacer | None = None
-
-    def _settings(
-        self,
-        stiffness: float,
-        damping: float | None,
-        turn_stiffness: float | None,
-        turn_damping: float | None,
-        mass: float,
-        metaphor: str,
-        law: str,
-        scale: float,
-        most_force: float | None,
-        most_change: float,
-        tank: float | None,
-        fading: float,
-        most_jump: float,
-    ) -> CouplingSettings:
-        for name, value, known in (("metaphor", metaphor, METAPHORS), ("law", law, LAWS)):
-            if value not in known:
-                raise InputError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-        k = positive(stiffness, "stiffness")
-        turn = k * LEVER**2 if turn_stiffness is None else positive(turn_stiffness, "turn_stiffness")
-        b = DAMPING_TIME * k if damping is None else not_negative(damping, "damping")
-        turn_b = DAMPING_TIME * turn if turn_damping is None else not_negative(turn_damping, "turn_damping")
-        m = not_negative(mass, "mass")
-        held = self.world.bodies[self.body]
-        settings: Any = CouplingSettings()
-        settings.period = 1.0 / self.fast_rate
-        settings.stiffness = vec6d(k, k, k, turn, turn, turn)
-        settings.damping = vec6d(b, b, b, turn_b, turn_b, turn_b)
-        settings.mass = vec6d(m, m, m, *(3 * [m * LEVER**2]))
-        settings.radius, settings.lever = self._slow.radius, LEVER
-        settings.scale = positive(scale, "scale")
-        settings.most_force = np.inf if most_force is None else positive(most_force, "most_force")
-        settings.most_change = positive(most_change, "most_change") / self.fast_rate
-        settings.fading = max(positive(fading, "fading"), settings.period)
-        settings.most_way = positive(most_jump, "most_jump")
-        settings.most_turn = min(10.0 * most_jump, np.pi)
-        settings.capacity = np.inf if tank is None else max(CAPACITY, tank)
-        settings.most_damping = LEAST_MASS * self.fast_rate
-        settings.security = self._slow.security
-        settings.metaphor, settings.law = METAPHORS.index(metaphor), LAWS.index(law)
-        settings.forced = vec6d(*(float(axis) for axis in self.device.forced_axes))
-        settings.free = vec6d(*(float(not axis or held.driven) for axis in held.held))
-        return settings
 
     def __repr__(self) -> str:
         name = self.world.bodies[self.body].name

@@ -188,6 +188,7 @@ class FastLoop(NonCopyable):
         self._host["count"][0] = count
         state["base"]["position"], state["base"]["rotation"] = rows.grip, rows.rotation
         state["reach"], state["most_step"] = rows.reach, rows.reach / self._per_look
+        state["load"], state["load_stiffness"] = rows.load, rows.load_stiffness
         if rows.stopped:
             state["grip"]["position"], state["grip"]["rotation"] = rows.grip, rows.rotation
             state["velocity"] = 0.0

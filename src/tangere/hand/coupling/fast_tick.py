@@ -68,7 +68,6 @@ class CouplingSettings:
     most_turn: wp.float64  # [rad]
     capacity: wp.float64  # of the tank [J]
     most_damping: wp.float64  # that the tank may add [N s/m]
-    security: wp.float64  # how far contacts are kept apart [m]
     metaphor: wp.int32
     law: wp.int32
     forced: vec6d  # 1 for axes on which the device can push
@@ -96,6 +95,8 @@ class CouplingState:
     device_taken: PlacedFrame  # when the part was taken
     grip_taken: PlacedFrame
     base: PlacedFrame  # where the part was when contacts were looked for
+    load: vec6d  # on the part there, from what yields [N], [N m]
+    load_stiffness: vec6d  # how much less it is for each way from there [N/m], [N m/rad]
     reach: wp.float64  # how far from there it may go [m]
     most_step: wp.float64  # how far in a tick [m]
     pull: vec6d  # of the coupling on the device's image [N], [N m]
@@ -195,16 +196,12 @@ def without_fade(fade: vec6d, step: vec6d) -> vec6d:
 
 
 @wp.func
-def projected(
-    wanted: vec6d, moved: vec6d, settings: CouplingSettings, arrays: CoupledRows, recovery: wp.float64
-) -> int:
+def projected(wanted: vec6d, moved: vec6d, metric: vec6d, arrays: CoupledRows, recovery: wp.float64) -> int:
     """The allowed motion nearest to a wanted one, written to motion[0]; tells what became of it."""
     count = arrays.count[0]
     factor = mat66d()
-    period = settings.period
     for k in range(6):
-        metric = settings.mass[k] + period * (settings.damping[k] + period * settings.stiffness[k])
-        factor[k, k] = wp.float64(1.0) / wp.sqrt(metric)
+        factor[k, k] = wp.float64(1.0) / wp.sqrt(metric[k])
     for i in range(count):
         room = arrays.room[i]
         if room < wp.float64(0.0):
@@ -217,15 +214,28 @@ def projected(
 
 
 @wp.func
-def coupled_motion(error: vec6d, velocity: vec6d, state: CouplingState, settings: CouplingSettings) -> vec6d:
-    """Where the coupling takes the part in a tick, without contacts."""
+def metric_of(state: CouplingState, settings: CouplingSettings) -> vec6d:
+    """What a motion costs: m + T b + T^2 k, and what yields counts as springs do."""
+    period = settings.period
+    metric = vec6d()
+    for k in range(6):
+        springs = settings.stiffness[k] + state.load_stiffness[k]
+        metric[k] = settings.mass[k] + period * (settings.damping[k] + period * springs)
+    return metric
+
+
+@wp.func
+def coupled_motion(
+    error: vec6d, velocity: vec6d, moved: vec6d, metric: vec6d, state: CouplingState, settings: CouplingSettings
+) -> vec6d:
+    """Where the coupling and the load take the part in a tick, without contacts."""
     period = settings.period
     wanted = vec6d()
     for k in range(6):
-        metric = settings.mass[k] + period * (settings.damping[k] + period * settings.stiffness[k])
-        push = settings.mass[k] * state.velocity[k]
-        push += period * (settings.stiffness[k] * error[k] + settings.damping[k] * velocity[k])
-        wanted[k] = settings.free[k] * period * push / metric
+        pull = settings.stiffness[k] * error[k] + settings.damping[k] * velocity[k]
+        pull += state.load[k] - state.load_stiffness[k] * moved[k]
+        push = settings.mass[k] * state.velocity[k] + period * pull
+        wanted[k] = settings.free[k] * period * push / metric[k]
     return wanted
 
 
@@ -323,11 +333,12 @@ def tick(
         state.image = image
         moved = motion_between(state.base, state.grip)
         error = motion_between(state.grip, image)
-        wanted = coupled_motion(error, velocity, state, settings)
-        status = projected(wanted, moved, settings, arrays, RECOVERY)
+        metric = metric_of(state, settings)
+        wanted = coupled_motion(error, velocity, moved, metric, state, settings)
+        status = projected(wanted, moved, metric, arrays, RECOVERY)
         if status != _SOLVED:
             state.relaxed += 1
-            status = projected(wanted, moved, settings, arrays, wp.float64(0.0))
+            status = projected(wanted, moved, metric, arrays, wp.float64(0.0))
         motion = vec6d()
         if status == _SOLVED:
             motion = arrays.motion[0]
@@ -337,7 +348,7 @@ def tick(
         # who slips off an edge would take all of the force away at once: it goes on as it went, and turns gently
         change = force_change(error, velocity, motion, state.pull, settings)
         if wp.length(change) > settings.most_change:
-            status = projected(period * state.velocity, moved, settings, arrays, wp.float64(0.0))
+            status = projected(period * state.velocity, moved, metric, arrays, wp.float64(0.0))
             if status == _SOLVED:
                 same = arrays.motion[0]
                 kept = force_change(error, velocity, same, state.pull, settings)

@@ -5,11 +5,11 @@ As one array of numbers it goes to another process through shared memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from tangere.runtime import InputError
+from tangere.runtime import InputError, UnsupportedError
 
 #: Numbers before those of the rows: how many rows, whether the walk was stopped, reach, grip and rotation.
 HEAD = 15
@@ -28,6 +28,8 @@ class ContactRowSet:
         room: (n,) gap without the security distance [m].
         reach: how far from there no point of the part may go [m].
         stopped: whether the part is to go back there.
+        load: (6,) what yields pushes the part there [N], [N m].
+        load_stiffness: (6,) how much less it does for each way from there, not negative [N/m], [N m/rad].
     """
 
     grip: np.ndarray
@@ -36,9 +38,13 @@ class ContactRowSet:
     room: np.ndarray
     reach: float
     stopped: bool = False
+    load: np.ndarray = field(default_factory=lambda: np.zeros(6))
+    load_stiffness: np.ndarray = field(default_factory=lambda: np.zeros(6))
 
     def packed(self) -> np.ndarray:
-        """All of it as numbers."""
+        """All of it as numbers, but for a load."""
+        if self.load.any():
+            raise UnsupportedError("rows with a load do not go to another process: run both loops in this one")
         numbers = np.empty(HEAD + WIDTH * len(self.room))
         numbers[:3] = len(self.room), self.stopped, self.reach
         numbers[3:6], numbers[6:HEAD] = self.grip, self.rotation.ravel()
