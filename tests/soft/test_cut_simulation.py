@@ -279,9 +279,9 @@ def test_cuts_have_the_same_bits_for_any_number_of_threads() -> None:
     assert found[0] == found[1]
 
 
-def test_a_body_that_has_turned_and_moved_is_cut_where_the_blade_is() -> None:
+def test_a_body_that_has_turned_and_moved_is_cut_where_the_blade_is(device) -> None:
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    simulation = Simulation([block(held=())], gravity=(0, 0, 0), device="cpu", threads=1)
+    simulation = Simulation([block(held=())], gravity=(0, 0, 0), device=device, threads=1)
     simulation[0].set_state(positions=simulation[0].positions @ turn.T + [5.0, 0.0, 0.0])
     way = [line @ turn.T + [5.0, 0.0, 0.0] for line in lines(0.25, 0.75, 4)]
     cut_through(simulation, way)
@@ -289,6 +289,8 @@ def test_a_body_that_has_turned_and_moved_is_cut_where_the_blade_is() -> None:
     volumes = sorted(body.shape.volumes.sum() for body in simulation.bodies)
     assert volumes == pytest.approx([0.75, 1.25], rel=1e-6)
     assert simulation[1].positions[:, 0].mean() == pytest.approx(5.0, abs=0.05)
+    simulation.run(steps=3)
+    assert not overlaps(simulation)
 
 
 def test_a_part_that_has_moved_away_is_not_cut_with_what_it_came_off() -> None:
@@ -319,6 +321,18 @@ def test_a_sheet_that_is_cut_falls_apart() -> None:
     simulation.run(steps=20)
     assert not overlaps(simulation)
     assert simulation[1].positions[:, 2].mean() < simulation[0].positions[:, 2].mean() - 0.1
+
+
+def test_walls_that_only_push_as_published_push_below_half_their_distance_at_rest() -> None:
+    simulation = Simulation([block((6, 3, 3), held=("left", "right"))], response="penalty", device="cpu", threads=1)
+    simulation.run(steps=5)
+    start = simulation.energy.total
+    for one, other in itertools.pairwise(lines(0.0, 0.15, 4)):
+        simulation.cut(0, one, other)
+        simulation.step()
+    simulation.run(steps=20)
+    assert simulation.energy.total < start + 1e-3
+    assert len(simulation.contacts)
 
 
 def test_what_is_pulled_is_pulled_on_after_a_cut() -> None:
