@@ -24,6 +24,7 @@ PICTURES = ROOT / "docs" / "gallery"
 FIRST = (
     "ball_into_a_wall",
     "soft_drop",
+    "cut_a_block",
     "wheels_on_dunes",
     "first_contact_of_two_meshes",
     "check_a_path",

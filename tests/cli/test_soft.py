@@ -52,6 +52,24 @@ def test_a_run_is_written_for_other_programs_as_it_is_made_and_when_it_is_replay
     assert ".glb" in soft("drop", "--out", str(tmp_path / "run.obj")).output
 
 
+def test_a_block_is_cut_recorded_and_written(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    names = [str(tmp_path / name) for name in ("run.npz", "cut.glb")]
+    words = ["--toughness", "10", "--depth", "0.4", "--steps", "14", "--record", names[0], "--out", names[1]]
+    result = soft("cut", *words, "--device", "cpu")
+    assert result.exception is None, result.output
+    for told in ("cut", "press", "whole step"):
+        assert told in result.output
+    assert any(thing.name.endswith("walls") for thing, _, _ in Recording.load(names[0]).bodies)
+    assert any("walls" in name for name in trimesh.load(names[1]).geometry)
+
+
+def test_wrong_cuts_are_told():
+    assert "only the scene cut" in soft("tori", "--toughness", "3").output
+    assert "toughness" in soft("cut", "--toughness", "0", "--steps", "1").output
+    assert "depth" in soft("cut", "--depth", "-1", "--steps", "1").output
+
+
 def test_your_own_tetrahedra_are_dropped(tmp_path, monkeypatch):
     """With a reader in place of meshio, which is optional and has many formats of its own."""
     block = solid_block((3, 2, 2), size=(0.3, 0.2, 0.2))

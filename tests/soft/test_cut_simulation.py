@@ -12,7 +12,7 @@ from oracles.soft_bodies import overlaps, solid_energy
 from tangere.runtime import InputError, TangereError
 from tangere.shape.tets import solid_block
 from tangere.soft import Blade, Body, Simulation
-from tangere.soft.cutting import Cuts
+from tangere.soft.cutting import ConnectedParts, Cuts
 from tangere.soft.model.assembly import Assembly
 
 SIZE = (2.0, 1.0, 1.0)
@@ -99,6 +99,30 @@ def test_a_half_that_is_cut_off_falls_at_g_onto_the_floor() -> None:
     assert -1.6 < half.mesh.vertices[:, 2].min() < -1.6 + 0.15
     touching = set(zip(simulation.contacts.body_a.tolist(), simulation.contacts.body_b.tolist(), strict=True))
     assert touching & {(number, 1), (1, number)}
+
+
+@pytest.mark.feature("F-L-52")
+def test_parts_are_looked_for_in_slices_of_a_budget(monkeypatch) -> None:
+    advance, asked = ConnectedParts.advance, []
+
+    def slice_of_40(parts: ConnectedParts, budget: int = 40) -> np.ndarray:
+        asked.append(budget)
+        return advance(parts, 40)
+
+    monkeypatch.setattr(ConnectedParts, "advance", slice_of_40)
+    simulation = Simulation([block()], device="cpu", threads=1)
+    cut_through(simulation, lines(0.0, 0.75, 2))
+    assert len(simulation) == 1
+    steps = 0
+    while len(simulation) == 1 and steps < 60:
+        simulation.step()
+        steps += 1
+    assert len(simulation) == 2
+    assert 2 <= steps < 60
+    assert [event.kind for event in simulation.events] == ["parted"]
+    made = len(asked)
+    simulation.step()
+    assert len(asked) == made  # nothing is left to look for
 
 
 @pytest.mark.parametrize("snap", [0.0, 0.2])
@@ -255,9 +279,9 @@ def test_cuts_have_the_same_bits_for_any_number_of_threads() -> None:
     assert found[0] == found[1]
 
 
-def test_a_body_that_has_turned_and_moved_is_cut_where_the_blade_is() -> None:
+def test_a_body_that_has_turned_and_moved_is_cut_where_the_blade_is(device) -> None:
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    simulation = Simulation([block(held=())], gravity=(0, 0, 0), device="cpu", threads=1)
+    simulation = Simulation([block(held=())], gravity=(0, 0, 0), device=device, threads=1)
     simulation[0].set_state(positions=simulation[0].positions @ turn.T + [5.0, 0.0, 0.0])
     way = [line @ turn.T + [5.0, 0.0, 0.0] for line in lines(0.25, 0.75, 4)]
     cut_through(simulation, way)
@@ -265,6 +289,8 @@ def test_a_body_that_has_turned_and_moved_is_cut_where_the_blade_is() -> None:
     volumes = sorted(body.shape.volumes.sum() for body in simulation.bodies)
     assert volumes == pytest.approx([0.75, 1.25], rel=1e-6)
     assert simulation[1].positions[:, 0].mean() == pytest.approx(5.0, abs=0.05)
+    simulation.run(steps=3)
+    assert not overlaps(simulation)
 
 
 def test_a_part_that_has_moved_away_is_not_cut_with_what_it_came_off() -> None:
@@ -295,6 +321,18 @@ def test_a_sheet_that_is_cut_falls_apart() -> None:
     simulation.run(steps=20)
     assert not overlaps(simulation)
     assert simulation[1].positions[:, 2].mean() < simulation[0].positions[:, 2].mean() - 0.1
+
+
+def test_walls_that_only_push_as_published_push_below_half_their_distance_at_rest() -> None:
+    simulation = Simulation([block((6, 3, 3), held=("left", "right"))], response="penalty", device="cpu", threads=1)
+    simulation.run(steps=5)
+    start = simulation.energy.total
+    for one, other in itertools.pairwise(lines(0.0, 0.15, 4)):
+        simulation.cut(0, one, other)
+        simulation.step()
+    simulation.run(steps=20)
+    assert simulation.energy.total < start + 1e-3
+    assert len(simulation.contacts)
 
 
 def test_what_is_pulled_is_pulled_on_after_a_cut() -> None:
@@ -390,9 +428,11 @@ def test_a_blade_pushes_below_the_toughness_and_cuts_above() -> None:
     assert max(loads[: first + 2]) <= 1.2 * 60.0
 
 
+@pytest.mark.feature("F-L-53")
 def test_the_hand_feels_contacts_and_the_edge() -> None:
     simulation = pressed(60.0, 20)
     contacts, forces = simulation.contacts, simulation.contact_forces
+    assert ((contacts.body_a == 1) | (contacts.body_b == 1)).sum() > 5
     sign = (contacts.body_a == 1).astype(float) - (contacts.body_b == 1)
     expected = edge_of(simulation) + sign @ forces if len(contacts) else edge_of(simulation)
     assert simulation[1].force == pytest.approx(expected)

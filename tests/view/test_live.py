@@ -12,7 +12,7 @@ import pytest
 from oracles.helpers.browser import pixels, until
 from tangere.shape import generate
 from tangere.shape.tets import solid_block
-from tangere.soft import Body, Simulation
+from tangere.soft import Body, Simulation, scenes
 from tangere.view import LiveViewer
 
 pytest.importorskip("viser", reason="the viewer needs the extra [view]")
@@ -102,3 +102,19 @@ def test_in_chromium_a_click_takes_hold_and_boxes_grid_and_contacts_are_seen(vie
     viewer.close()
     steps.join(timeout=5.0)
     assert not steps.is_alive()
+
+
+def test_a_body_that_is_cut_is_drawn_anew_with_its_walls():
+    simulation = scenes.cut(depth=0.5, speed=0.3, device="cpu", threads=1)
+    with LiveViewer(simulation) as viewer:
+        for _ in range(12):
+            simulation.step()
+        viewer.show()
+        faces = len(simulation.meshes()[0].faces)
+        drawn = viewer._cut[0]
+        assert [kind for _, _, kind in drawn] == ["skin", "walls"]
+        assert sum(len(handle.faces) for handle, _, _ in drawn) == faces
+        simulation.step()
+        viewer.show()
+        for handle, used, _ in viewer._cut[0]:
+            assert handle.vertices == pytest.approx(simulation.meshes()[0].vertices[used], abs=1e-6)

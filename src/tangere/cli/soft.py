@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tangere.soft import Simulation
 
 #: Steps of 20 ms that show all that happens in each scene.
-_STEPS = {"tori": 300, "knot": 370, "drop": 100, "cloth": 100}
+_STEPS = {"tori": 300, "knot": 370, "drop": 100, "cloth": 100, "cut": 75}
 #: Young's modulus that steps of 20 ms can follow in any of the scenes [Pa].
 _STIFFEST = 1e12
 
@@ -23,13 +23,16 @@ _STIFFEST = 1e12
 @click.option(
     "--steps",
     type=click.IntRange(min=1),
-    help="Steps of 20 ms; default: tori 300, knot 370, drop and cloth 100; with --view until Ctrl-C.",
+    help="Steps of 20 ms; default: tori 300, knot 370, drop and cloth 100, cut 75; with --view until Ctrl-C.",
 )
 @click.option("--youngs-modulus", type=float, help="Of the bodies [Pa]; default: what suits the scene.")
 @click.option(
     "--triangles", type=click.Choice(["3200", "12800", "51200", "204800"]), help="Of the tori; default: 3200."
 )
-@click.option("--mesh", type=click.Path(path_type=Path), help="Drop your own tetrahedra: .msh, .vtu, .mesh, …")
+@click.option("--mesh", type=click.Path(path_type=Path), help="Drop or cut your own tetrahedra: .msh, .vtu, .mesh, …")
+@click.option("--shape", type=click.Choice(["block", "torus"]), help="What is cut; default: block.")
+@click.option("--toughness", type=float, help="Of the blade that cuts [N/m]; default: 20.")
+@click.option("--depth", type=float, help="How far the blade goes, as part of the height; default: 1.1.")
 @click.option("--response", type=click.Choice(["hard", "penalty"]), help="How bodies touch; default: hard.")
 @click.option("--record", type=click.Path(path_type=Path), help="Write every frame there, to be replayed.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the run as .glb, .usd, .pvd, .mp4, .gif, …")
@@ -43,6 +46,9 @@ def soft(
     youngs_modulus: float | None,
     triangles: str | None,
     mesh: Path | None,
+    shape: str | None,
+    toughness: float | None,
+    depth: float | None,
     response: str | None,
     record: Path | None,
     out: Path | None,
@@ -52,9 +58,10 @@ def soft(
     threads: int | None,
     device: str | None,
 ) -> None:
-    """Run SCENE: tori, knot, drop or cloth; or replay one: the .npz file that --record wrote.
+    """Run SCENE: tori, knot, drop, cloth or cut; or replay one: the .npz file that --record wrote.
 
     \b
+    tangere soft cut --toughness 50 --depth 0.5 --png cut.png --out cut.glb
     tangere soft tori --png tori.png --record tori.npz
     tangere soft drop --mesh organ.msh --youngs-modulus 5000 --view
     tangere soft tori.npz --view
@@ -79,6 +86,9 @@ def soft(
         "--triangles": triangles,
         "--mesh": mesh,
         "--record": record,
+        "--shape": shape,
+        "--toughness": toughness,
+        "--depth": depth,
     }
     given["--response"] = response
     if replayed:
@@ -89,8 +99,14 @@ def soft(
 
         replay_file(Recording.load(scene), Path(scene), out, png, look, width, device)
         return
-    if mesh is not None and scene != "drop":
-        raise InputError(f"--mesh: only the scene drop takes another mesh, not {scene}")
+    if mesh is not None and scene not in ("drop", "cut"):
+        raise InputError(f"--mesh: only the scenes drop and cut take another mesh, not {scene}")
+    of_cut = {"shape": shape, "toughness": toughness, "depth": depth}
+    for option, value in of_cut.items():
+        if value is not None and scene != "cut":
+            raise InputError(f"--{option}: only the scene cut takes it, not {scene}")
+    if mesh is not None and shape is not None:
+        raise InputError("--shape: the mesh is what is cut")
     if triangles is not None and scene != "tori":
         raise InputError(f"--triangles: only the tori come in several resolutions, not {scene}")
     if youngs_modulus is not None and youngs_modulus > _STIFFEST:
@@ -99,7 +115,8 @@ def soft(
     if look and steps is None and any(kept.values()):
         raise InputError("--view with --record, --out or --png: say how many steps to keep, --steps")
     with using_threads(threads):
-        simulation = _simulation(scene, youngs_modulus, triangles, mesh, response or "hard", device)
+        options = {name: value for name, value in of_cut.items() if value is not None}
+        simulation = _simulation(scene, youngs_modulus, triangles, mesh, response or "hard", device, options)
         endless = look and steps is None
         _run(simulation, scene, None if endless else steps or _STEPS[scene], record, out, png, look, width)
 
@@ -111,11 +128,12 @@ def _simulation(
     mesh: Path | None,
     response: str,
     device: str | None,
+    own: dict[str, Any],
 ) -> Simulation:
     from tangere.shape.tets import TetMesh
     from tangere.soft import scenes
 
-    options: dict[str, Any] = {"response": response, "device": device}
+    options: dict[str, Any] = {"response": response, "device": device, **own}
     if youngs_modulus is not None:
         options["youngs_modulus"] = youngs_modulus
     if triangles is not None:

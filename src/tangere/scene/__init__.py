@@ -3,7 +3,7 @@
 from tangere.scene.camera import Camera, Viewpoint
 from tangere.scene.contact_balls import CONTACT_COLOURS, RecordedContacts, ball_size, balls
 from tangere.scene.creases import CreasedMesh, vertex_normals
-from tangere.scene.keyframes import Keyframes, moving_balls
+from tangere.scene.keyframes import Episode, Keyframes, moving_balls
 from tangere.scene.markers import KIND_COLOURS, contact_colours, contact_markers, marker_radius
 from tangere.scene.recorded_arrays import read_recorded, write_recorded
 from tangere.scene.scene import PALETTE, Drawable, Scene, Thing
@@ -15,6 +15,7 @@ __all__ = [
     "Camera",
     "CreasedMesh",
     "Drawable",
+    "Episode",
     "Keyframes",
     "RecordedContacts",
     "Scene",

@@ -57,6 +57,39 @@ class Keyframes:
 
 
 @dataclass(frozen=True, eq=False)
+class Episode:
+    """A motion of something that is there for a while only, as a body between two cuts; else it has no size.
+
+    Args:
+        keyframes: its states, at times within the span.
+        span: from when on it is there, and until when, which is not included unless it is the end.
+    """
+
+    keyframes: Keyframes
+    span: tuple[float, float]
+
+    @property
+    def times(self) -> Any:
+        """When its states are reached."""
+        return self.keyframes.times
+
+    @property
+    def states(self) -> np.ndarray:
+        """All of them."""
+        return self.keyframes.states
+
+    def shown(self, time: float) -> bool:
+        """Whether it is there."""
+        begin, end = self.span
+        return begin <= time and (time < end or end >= 1.0)
+
+    def positions(self, start: Any, time: float) -> np.ndarray:
+        """Where the vertices are at `time`, shape (n, 3) [m]; all in one place where it is not there."""
+        here = self.keyframes.positions(start, min(max(time, self.span[0]), 1.0))
+        return here if self.shown(time) else np.repeat(here.mean(axis=0, keepdims=True), len(here), axis=0)
+
+
+@dataclass(frozen=True, eq=False)
 class _Balls:
     """A motion of balls whose middles go through given places; who is nowhere has no size."""
 

@@ -6,6 +6,7 @@ from tangere.soft.body import Body
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.drawing import (
     CAMERA,
+    WALL_COLOUR,
     body_things,
     boxes_and_cells,
     contact_points,
@@ -21,6 +22,7 @@ from tangere.soft.step import StepPipeline
 
 __all__ = [
     "CAMERA",
+    "WALL_COLOUR",
     "Blade",
     "Body",
     "Energy",

@@ -17,6 +17,8 @@ from tangere.soft.body import Body
 
 #: How thick a blade may be where its surface begins, as part of the width of a cut.
 _THIN = 0.5
+#: How wide the band along the edge is at most, as part of the shortest edge of the mesh that leaves it.
+_BAND = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +120,9 @@ class Blade:
         """What of it bodies meet: all but a band along the edge, where it is thinner than a cut of this width [m]."""
         if kerf is None:
             return Body(self.mesh, fixed=True, name=self.name)
-        reach = self._shortest()
-        width = self._trimmed(0.5 * reach)[1]
-        band = 0.5 * reach * min(1.0, _THIN * kerf / width if width > 0.0 else 1.0)
+        widest = _BAND * self._shortest()
+        width = self._trimmed(widest)[1]
+        band = widest * min(1.0, _THIN * kerf / width if width > 0.0 else 1.0)
         return Body(self._trimmed(band)[0], fixed=True, name=self.name)
 
     def _shortest(self) -> float:

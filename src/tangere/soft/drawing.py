@@ -15,6 +15,8 @@ from tangere.shape.mesh import Mesh
 from tangere.soft.simulation import Simulation
 
 _STILL = (0.80, 0.81, 0.83)
+#: Of walls that a blade has opened.
+WALL_COLOUR = (0.80, 0.28, 0.26)
 CAMERA = Camera((0.55, -1.0, 0.35))
 
 

@@ -2,8 +2,10 @@
 
 The file to be loaded again is one `.npz` of plain arrays, read without pickle. Keys: `format`, `version`, `times` (of
 each frame [s]), `origin` (3,) [m], `points`, `kinds` and `first` (contacts: where, of which kind, and where those of
-each frame begin), and for body number i `i/name`, `i/colour`, `i/faces` and `i/frames` (float32, shape (frames, n, 3),
-from the origin). Files of version 1 have `seconds` for the whole run instead of times and an origin.
+each frame begin), and for body number i `i/name`, `i/colour`, `i/faces`, `i/frames` (float32, shape (frames, n, 3),
+from the origin) and `i/begin`, the first frame in which it is there. A body that is cut is another one from then on,
+and its walls are one of their own. Files of version 2 have bodies that are always there; those of version 1 have
+`seconds` for the whole run instead of times and an origin.
 """
 
 from __future__ import annotations
@@ -15,25 +17,26 @@ from typing import Any
 import numpy as np
 
 from tangere.runtime import InputError, view_room
-from tangere.scene import Keyframes, RecordedContacts, Scene, Thing, read_recorded, write_recorded
+from tangere.scene import Episode, Keyframes, RecordedContacts, Scene, Thing, read_recorded, write_recorded
 from tangere.scene.export import export
-from tangere.shape.mesh import Mesh
-from tangere.soft.drawing import CAMERA, body_things
+from tangere.shape.mesh import Mesh, Topology
+from tangere.soft.drawing import CAMERA, WALL_COLOUR, body_things
 from tangere.soft.simulation import Simulation
 
-FORMAT, VERSION = "tangere.soft", 2
+FORMAT, VERSION = "tangere.soft", 3
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
     """Bodies in many frames, and the contacts of each."""
 
-    bodies: list[tuple[Thing, np.ndarray, np.ndarray]]  #: how it is drawn, faces (m, 3), states (k, n, 3) [m]
+    bodies: list[tuple[Thing, np.ndarray, np.ndarray]]  #: how it is drawn, faces (m, 3), states (frames, n, 3) [m]
     times: np.ndarray  #: (k,) of the frames [s]
     origin: np.ndarray  #: (3,) of the states [m]
     points: np.ndarray  #: (c, 3) of all contacts, frame after frame [m]
     kinds: np.ndarray  #: (c,) uint8, `Kind`
     first: np.ndarray  #: (k + 1,) where the contacts of each frame begin
+    begins: tuple[int, ...] = ()  #: the first frame in which each body is there; () means that all always are
 
     def __len__(self) -> int:
         return len(self.first) - 1
@@ -68,10 +71,14 @@ class Recording:
     def scene(self) -> Scene:
         """The run as a scene: time 0 is the first frame and 1 the last, contacts are small balls."""
         things = []
-        for thing, faces, states in self.bodies:
+        for (thing, faces, states), begin in zip(self.bodies, self.begins or [0] * len(self.bodies), strict=True):
             mesh = Mesh(states[0] + self.origin, faces, name=thing.name)
             moves = len(states) > 1 and bool((states != states[0]).any())
-            motion = Keyframes(states, self.parts, self.origin)
+            motion = Keyframes(states, self.parts[begin : begin + len(states)], self.origin)
+            if len(states) < len(self):
+                end = begin + len(states)
+                span = float(self.parts[begin]), float(self.parts[end]) if end < len(self) else 1.0
+                motion, moves = Episode(motion, span), True
             things.append(Thing(thing.name, mesh.moving(motion) if moves else mesh, thing.colour))
         moving = [states for _, _, states in self.bodies if (states[0] != states[-1]).any()] or [self.bodies[0][2]]
         ends = np.concatenate([states[[0, -1]].reshape(-1, 3) for states in moving])
@@ -97,6 +104,7 @@ class Recording:
         for number, (thing, faces, states) in enumerate(self.bodies):
             arrays |= {f"{number}/name": thing.name, f"{number}/colour": thing.colour}
             arrays |= {f"{number}/faces": faces, f"{number}/frames": states}
+            arrays |= {f"{number}/begin": self.begins[number] if self.begins else 0}
         write_recorded(path, FORMAT, VERSION, arrays)
 
     @staticmethod
@@ -105,36 +113,70 @@ class Recording:
         return read_recorded(path, "a recorded run of soft bodies", FORMAT, range(1, VERSION + 1), _recording)
 
 
+@dataclass(frozen=True, eq=False)
+class _Version:
+    """A body from one cut to the next."""
+
+    thing: Thing
+    topology: Topology
+    walls: np.ndarray  #: (m,) bool, which of its triangles a blade has opened
+    begin: int  #: its first frame
+    states: list[np.ndarray] = field(default_factory=list)
+
+    def bodies(self) -> list[tuple[Thing, np.ndarray, np.ndarray]]:
+        """As a recording has it: what was its surface before, and what has been opened."""
+        faces, states = self.topology.faces, np.stack(self.states)
+        if not self.walls.any():
+            return [(self.thing, faces, states)]
+        found = []
+        for chosen, thing in (
+            (~self.walls, self.thing),
+            (self.walls, Thing(f"{self.thing.name}, walls", self.thing.shape, WALL_COLOUR)),
+        ):
+            used, local = np.unique(faces[chosen], return_inverse=True)
+            found.append((thing, local.reshape(-1, 3).astype(np.int32), states[:, used]))
+        return found
+
+
 @dataclass(eq=False)
 class Recorder:
     """Keeps the frames of a simulation: call it at the start and after each step that is to be kept."""
 
     simulation: Simulation
     _origin: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    _states: list[list[np.ndarray]] = field(default_factory=list)
+    _shown: dict[int, _Version] = field(default_factory=dict)
+    _versions: list[_Version] = field(default_factory=list)
     _contacts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     _times: list[float] = field(default_factory=list)
 
     def __call__(self) -> None:
         """Keep what is now; contacts are those of the last step."""
         meshes = self.simulation.meshes()
-        if not self._states:  # far from 0 float32 has too few digits
+        if not self._times:  # far from 0 float32 has too few digits
             self._origin = Mesh.join(meshes).bounds.mean(axis=0)
-        self._states.append([(mesh.vertices - self._origin).astype(np.float32) for mesh in meshes])
+        things = body_things(self.simulation, meshes)
+        for number, (mesh, body) in enumerate(zip(meshes, self.simulation.bodies, strict=True)):
+            shown = self._shown.get(number)
+            if shown is None or shown.topology is not mesh.topology:
+                count = sum(version.thing.name.split(",")[0] == things[number].name for version in self._versions)
+                name = things[number].name + (f", cut {count}" if count else "")
+                thing = Thing(name, mesh, things[number].colour)
+                shown = self._shown[number] = _Version(thing, mesh.topology, body.wall_faces, len(self._times))
+                self._versions.append(shown)
+            shown.states.append((mesh.vertices - self._origin).astype(np.float32))
         found = self.simulation.contacts
         self._contacts.append((0.5 * (found.point_a + found.point_b), found.kind))
         self._times.append(self.simulation.time)
 
     def recording(self) -> Recording:
         """Everything kept so far."""
-        if not self._states:
+        if not self._times:
             raise InputError("Recorder: nothing has been kept yet")
-        meshes = self.simulation.meshes()
-        things = body_things(self.simulation, meshes)
-        bodies = [
-            (thing, mesh.faces, np.stack([frame[number] for frame in self._states]))
-            for number, (thing, mesh) in enumerate(zip(things, meshes, strict=True))
-        ]
+        bodies, begins = [], []
+        for version in self._versions:
+            for one in version.bodies():
+                bodies.append(one)
+                begins.append(version.begin)
         counts = [len(points) for points, _ in self._contacts]
         return Recording(
             bodies,
@@ -143,6 +185,7 @@ class Recorder:
             np.concatenate([points.reshape(-1, 3) for points, _ in self._contacts]),
             np.concatenate([kinds for _, kinds in self._contacts]).astype(np.uint8),
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            tuple(begins) if any(len(states) < len(self._times) for _, _, states in bodies) else (),
         )
 
 
@@ -163,14 +206,19 @@ def _recording(arrays: dict[str, np.ndarray]) -> Recording:
         raise ValueError(f"there are not {frames} finite times and an origin")
     if (np.diff(times) < 0.0).any():
         raise ValueError("the times of the frames go back")
-    bodies = []
+    bodies, begins = [], []
     for number in numbers:
         faces, states = arrays[f"{number}/faces"], arrays[f"{number}/frames"]
-        if states.ndim != 3 or len(states) != frames or not np.isfinite(states).all():
+        begins.append(int(arrays.get(f"{number}/begin", np.zeros(()))))
+        whole = begins[-1] == 0 and len(states) == frames
+        if not whole and (int(arrays["version"]) < 3 or not 0 <= begins[-1] <= frames - len(states) or not len(states)):
+            raise ValueError(f"the frames of body {number} are not {frames} finite states")
+        if states.ndim != 3 or not np.isfinite(states).all():
             raise ValueError(f"the frames of body {number} are not {frames} finite states")
         mesh = Mesh(states[0] + origin, faces)
         thing = Thing(str(arrays[f"{number}/name"]), mesh, tuple(arrays[f"{number}/colour"].tolist()))
         bodies.append((thing, mesh.faces, states))
     if not bodies:
         raise ValueError("there are no bodies")
-    return Recording(bodies, times, origin, points, kinds, first)
+    always = all(len(states) == frames for _, _, states in bodies)
+    return Recording(bodies, times, origin, points, kinds, first, () if always else tuple(begins))

@@ -1,4 +1,4 @@
-"""Ready scenes: the tori and the knot of the thesis, a cloth and a solid that drop, at any resolution and stiffness.
+"""Ready scenes: the tori and the knot of the thesis, a cloth and a solid that drop, a blade that cuts; any stiffness.
 
 After Léonard 2021, section 4.1, with sizes of our own: two tori of radius 5 and tube 2, the lower one upright with its
 base held, the upper one falling on it and sliding off; a trefoil knot with its base held that collapses on itself.
@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError
+from tangere.runtime import InputError, positive
 from tangere.shape import generate
 from tangere.shape.tets import TetMesh, solid_block, solid_knot, solid_torus
+from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 from tangere.soft.simulation import Simulation
+from tangere.soft.step import StepPipeline
+from tangere.soft.validation import mean_edge
 
 #: Of the solids [kg/m^3]. The thesis names none; how they move depends on Young's modulus over it.
 DENSITY = 1.0
@@ -106,6 +109,59 @@ def drop(shape: TetMesh | None = None, *, youngs_modulus: float | None = None, *
     bodies = [Body(solid, youngs_modulus=youngs_modulus, density=DENSITY, name=solid.name) for solid in solids]
     floor_body = Body(under, fixed=True, name="floor")
     return Simulation([*bodies, floor_body], **{"distance": 0.02 * size, **options})
+
+
+def cut(
+    shape: TetMesh | str = "block",
+    *,
+    toughness: float = 20.0,
+    depth: float = 1.1,
+    youngs_modulus: float = 1e4,
+    speed: float = 0.1,
+    **options: Any,
+) -> Simulation:
+    """A blade comes down on a solid that lies held on the ground, and cuts it (after Léonard 2021, section 4.1.4).
+
+    Args:
+        shape: "block", "torus", or what is cut, of any size, where it is.
+        toughness: of the blade [N/m = J/m^2].
+        depth: how far it goes, as part of the height; beyond 1 right through.
+        youngs_modulus: Young's modulus [Pa].
+        speed: of the blade [m/s].
+        options: of the `Simulation`.
+    """
+    if isinstance(shape, str):
+        if shape not in ("block", "torus"):
+            raise InputError(f"cut: a shape is 'block', 'torus' or tetrahedra, not {shape!r}")
+        block = solid_block((12, 6, 6), size=(0.2, 0.1, 0.1), name="block")
+        shape = block if shape == "block" else solid_torus((36, 3), radius=0.08, tube=0.03)
+    low, high = shape.vertices.min(axis=0), shape.vertices.max(axis=0)
+    size, middle = high - low, 0.5 * (low + high)
+    seconds = (positive(depth, "depth") + 0.05) * size[2] / positive(speed, "speed")
+    body = Body(
+        shape,
+        kerf=0.15 * mean_edge([Body(shape)]),
+        youngs_modulus=youngs_modulus,
+        fixed=shape.vertices[:, 2] < low[2] + 0.02 * size[2],
+        cuttable=True,
+        name=shape.name,
+    )
+    blade = Blade.wedge(
+        length=1.3 * size[1],
+        height=1.5 * size[2],
+        thickness=0.03 * size[2],
+        toughness=toughness,
+        at=(middle[0] + 0.013 * size[0], middle[1], high[2] + 0.05 * size[2]),
+    )
+    simulation = Simulation([body, blade], **options)
+    simulation[1].drive((0.0, 0.0, -speed))
+
+    def stop(_pipeline: StepPipeline) -> None:
+        if simulation.time >= seconds:
+            simulation[1].drive((0.0, 0.0, 0.0))
+
+    simulation.phases = {"stop": stop, **simulation.phases}
+    return simulation
 
 
 def _turned_block(number: int) -> TetMesh:

@@ -11,13 +11,14 @@ Known as: orthogonal Procrustes problem (Kabsch 1976; Umeyama 1991 with scale); 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tangere.runtime import whole
 from tangere.scene.creases import split_creases
+from tangere.scene.keyframes import Episode
 from tangere.scene.scene import Scene, Thing
 
 _BETWEEN = 1e-4  #: how far off a thing may be between keys, as a part of the scene's extent
@@ -68,6 +69,7 @@ class Animated:
     thing: Thing
     pieces: tuple[Piece, ...] = ()
     deformation: Deformation | None = None
+    span: tuple[float, float] | None = None  #: from when until when it is there; None means always
 
 
 def animated(scene: Scene, frames: int | None = None) -> list[Animated]:
@@ -76,7 +78,8 @@ def animated(scene: Scene, frames: int | None = None) -> list[Animated]:
     Args:
         frames: so many keys at even distances; None means as many as it takes.
     """
-    return [_animated(thing, scene, key_times(scene, frames), refine=frames is None) for thing in scene.things]
+    times = key_times(scene, frames)
+    return [_in_span(thing, scene, times, refine=frames is None) for thing in scene.things]
 
 
 def key_times(scene: Scene, frames: int | None = None) -> np.ndarray:
@@ -115,6 +118,21 @@ def _own_times(thing: Thing) -> np.ndarray:
     times = getattr(_motion(thing), "times", None)
     own = np.asarray(times, float) if isinstance(times, np.ndarray) else np.empty(0)
     return own if own.ndim == 1 else np.empty(0)
+
+
+def is_shown(thing: Thing, time: float) -> bool:
+    """Whether a thing is there at a time."""
+    motion = _motion(thing)
+    return motion.shown(time) if isinstance(motion, Episode) else True
+
+
+def _in_span(thing: Thing, scene: Scene, times: np.ndarray, refine: bool) -> Animated:
+    """Keys of a thing, while it is there."""
+    motion = _motion(thing)
+    if not isinstance(motion, Episode):
+        return _animated(thing, scene, times, refine)
+    own = np.union1d(times[[motion.shown(float(time)) for time in times]], motion.times)
+    return replace(_animated(thing, scene, own, refine), span=motion.span)
 
 
 def _animated(thing: Thing, scene: Scene, times: np.ndarray, refine: bool) -> Animated:

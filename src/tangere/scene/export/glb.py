@@ -65,7 +65,20 @@ class _File:
         self._inputs: dict[Track, int] = {}
 
     def add(self, one: Animated, timing: Timing) -> int:
-        """A node with a thing."""
+        """A node with a thing; one that is there for a while only has no size before and after."""
+        node = self._add_thing(one, timing)
+        if one.span is None or (one.span[0] <= timing.start and one.span[1] >= 1.0):
+            return node
+        begin, end = one.span
+        node = self._append("nodes", {"name": f"{one.thing.name} while it is there", "children": [node]})
+        keys = [(timing.start, float(begin <= timing.start))]
+        keys += [(begin, 1.0)] if begin > timing.start else []
+        keys += [(end, 0.0)] if end < 1.0 else []
+        times = self._times(np.array([time for time, _ in keys]), timing)
+        self._animate(node, "scale", times, self._accessor(np.array([[s] * 3 for _, s in keys]), "VEC3"), holds=True)
+        return node
+
+    def _add_thing(self, one: Animated, timing: Timing) -> int:
         material = self._material(one.thing.name, one.thing.colour, one.thing.opacity)
         if one.deformation is not None:
             return self._add_deformation(one.thing, one.deformation, material, timing)

@@ -82,6 +82,13 @@ def _add(pxr: Any, stage: Any, path: str, one: Animated, timing: Timing) -> None
     thing = one.thing
     top = pxr.UsdGeom.Xform.Define(stage, path)
     top.GetPrim().SetDisplayName(thing.name)
+    if one.span is not None:
+        seen, tokens = top.CreateVisibilityAttr(), pxr.UsdGeom.Tokens
+        if one.span[0] > timing.start:
+            seen.Set(tokens.invisible, 0.0)
+        seen.Set(tokens.inherited, _CODES * float(timing.seconds(max(one.span[0], timing.start))))
+        if one.span[1] < 1.0:
+            seen.Set(tokens.invisible, _CODES * float(timing.seconds(one.span[1])))
     if one.deformation is not None:
         moved = one.deformation
         mesh = _mesh(pxr, stage, f"{path}/mesh", moved.states[0], moved.faces, thing.colour, thing.opacity)

@@ -19,7 +19,7 @@ import numpy as np
 
 from tangere.query.contacts import Contacts
 from tangere.runtime import writing
-from tangere.scene.export.animation import sampled_times
+from tangere.scene.export.animation import is_shown, sampled_times
 from tangere.scene.scene import Scene
 
 _TRIANGLE, _VERTEX = 5, 1  #: cell types
@@ -69,6 +69,8 @@ def _shown(scene: Scene, time: float, seconds: float | None) -> float:
 def _things(scene: Scene, time: float) -> str:
     vertices, faces, number, colours, count = [], [], [], [], 0
     for k, thing in enumerate(scene.things):
+        if not is_shown(thing, time):
+            continue
         own = thing.vertices(time)
         vertices.append(own)
         faces.append(thing.faces.astype(np.int64) + count)

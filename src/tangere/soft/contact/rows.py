@@ -211,7 +211,7 @@ def _laws(
         of_b += wp.max(-w, zero) * traits
     pair = wp.vec2i(surface.body[quad[0]], surface.body[quad[3]])
     found = surface.traits[quad[0]] | surface.traits[quad[1]] | surface.traits[quad[2]] | surface.traits[quad[3]]
-    at_cut = (found & (WALL | RIM)) != 0
+    at_cut = (found & (WALL | RIM)) != 0 and contacts.place[r] >= 0  # else nothing is kept of it, as published
     length = wp.length(gap)
     normal = wp.vec3d()
     if length > zero:
@@ -229,9 +229,9 @@ def _laws(
     if spring == zero:
         spring = wp.max(heaviest[0] / distance, wp.float64(4.0) * heaviest[1] / (dt * dt))
     walls = bool(False)
-    if weights[1] <= zero:
+    if at_cut and weights[1] <= zero:
         walls = meets_wall(quad[0], quad[1], quad[2], quad[3], surface)
-    else:
+    elif at_cut:
         walls = rims_of_cut(quad[0], quad[1], quad[2], quad[3], surface)
     below = activation(distance, wp.length(apart), pair[0] == pair[1] and not walls)
     if pair[0] != pair[1]:

@@ -57,6 +57,7 @@ class BladeEdge:
         self._lengths = _shares(self._start)
         self._rest = pipeline.assembly.bodies[number].shape.vertices
         self._forward = blade.forward
+        self._driven = self._written = np.zeros_like(self._rest)  # velocities as given, and as they are used [m/s]
         self._holds: dict[tuple[int, int], Hold] = {}  # by the number of the cut body, and the part of it
         self.force = np.zeros(3)  #: of the edge on the blade in the last step, against what it cuts [N]
 
@@ -64,7 +65,8 @@ class BladeEdge:
 
     def advance(self, bodies: list[CutBody]) -> list[tuple[CutBody, int, np.ndarray, np.ndarray]]:
         """Let go, slip and hold on where everything is now; what is to be cut: bodies, parts, two polylines at rest."""
-        points, velocity = self._points(0.0), self._velocity()
+        self._straighten()
+        points, velocity = self._points(0.0), self._driven.mean(axis=0)
         speed = float(np.linalg.norm(velocity))
         if speed > 0.0:
             self._forward = velocity / speed
@@ -122,13 +124,13 @@ class BladeEdge:
         """Whether it holds on to a body that is cut, or a part of it."""
         return any(own == index for own, _ in self._holds)
 
-    def state(self) -> tuple[dict, np.ndarray, np.ndarray]:
+    def state(self) -> tuple[dict[tuple[int, int], Hold], tuple[np.ndarray, ...]]:
         """All that later steps depend on."""
-        return self._holds.copy(), self._forward, self.force
+        return self._holds.copy(), (self._forward, self.force, self._driven, self._written)
 
-    def restore(self, state: tuple[dict, np.ndarray, np.ndarray]) -> None:
+    def restore(self, state: tuple[dict[tuple[int, int], Hold], tuple[np.ndarray, ...]]) -> None:
         """As it was."""
-        self._holds, self._forward, self.force = state[0].copy(), state[1], state[2]
+        self._holds, (self._forward, self.force, self._driven, self._written) = state[0].copy(), state[1]
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -140,9 +142,17 @@ class BladeEdge:
         turn, move = _rigid(self._rest, now)
         return self._start @ turn.T + move
 
-    def _velocity(self) -> np.ndarray:
-        begin, end = self._pipeline.assembly.dof_base[self.number : self.number + 2]
-        return self._pipeline.assembly.dofs.v.numpy()[begin:end].mean(axis=0)
+    def _straighten(self) -> None:
+        """A blade is stiff: vertices that were held back by what they met go faster, until it is straight again."""
+        dofs, base, dt = self._pipeline.assembly.dofs, self._pipeline.assembly.dof_base, self._pipeline.dt
+        begin, end = base[self.number : self.number + 2]
+        x, v = dofs.x.numpy()[begin:end], dofs.v.numpy()[begin:end]
+        if not np.array_equal(v, self._written):  # somebody has driven it anew
+            self._driven = v.copy()
+        turn, move = _rigid(self._rest, x)
+        self._written = self._driven + (0.5 / dt) * (self._rest @ turn.T + move - x)
+        rows = wp.array(self._written, dtype=wp.vec3d, device=dofs.v.device)
+        wp.copy(dofs.v, rows, dest_offset=int(begin), count=len(rows))
 
     def _law(self, own: CutBody) -> tuple[np.ndarray, np.ndarray]:
         """(m,) stiffness of each point [N/m], and its largest force [N]."""

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from tangere.query.contacts import Kind
-from tangere.scene import CONTACT_COLOURS, Scene, ball_size
-from tangere.soft import CAMERA, Simulation, body_things, boxes_and_cells, contact_points, extent_of
+from tangere.scene import CONTACT_COLOURS, PALETTE, Scene, ball_size
+from tangere.shape.mesh import Mesh
+from tangere.soft import CAMERA, WALL_COLOUR, Simulation, body_things, boxes_and_cells, contact_points, extent_of
 from tangere.view.live_pages.simulation_viewer import SimulationViewer
 
 _BOX, _CELL = (64, 69, 82), (140, 102, 191)
@@ -32,6 +33,7 @@ class LiveViewer(SimulationViewer):
         self._extent, self._names = extent_of(simulation, meshes), [thing.name for thing in things]
         self._hand: Any = None
         self._taken: tuple[int, int] | None = None
+        self._topologies, self._cut = [mesh.topology for mesh in meshes], dict[int, list[Any]]()
         scene = Scene(tuple(things), camera=CAMERA, title="tangere soft")
         super().__init__(simulation, scene, host=host, port=port)
         for number, body in enumerate(simulation.bodies):
@@ -75,8 +77,13 @@ class LiveViewer(SimulationViewer):
         """Draw the simulation as it is now."""
         with self._lock:
             meshes, contacts = self.simulation.meshes(), self.simulation.contacts
-            for thing, mesh, body in zip(self.scene.things, meshes, self.simulation.bodies, strict=True):
-                if not body.is_obstacle:
+            for number, (mesh, body) in enumerate(zip(meshes, self.simulation.bodies, strict=True)):
+                if number >= len(self._topologies) or mesh.topology is not self._topologies[number]:
+                    self._draw_cut(number, mesh, body.wall_faces)
+                elif number in self._cut:
+                    self._move_cut(number, mesh)
+                elif not body.is_obstacle:
+                    thing = self.scene.things[number]
                     self.body(thing.name).vertices = mesh.vertices[thing.creased.source].astype(np.float32)
             for kind in CONTACT_COLOURS:
                 self._draw_points(kind, contact_points(contacts, kind))
@@ -84,6 +91,36 @@ class LiveViewer(SimulationViewer):
             self._draw_boxes("boxes", drawn["boxes"], _BOX)
             self._draw_boxes("grid", drawn["grid"], _CELL)
             self._text.content = self.summary()
+
+    def _draw_cut(self, number: int, mesh: Mesh, walls: np.ndarray) -> None:
+        """Draw a body that has been cut anew, walls in a colour of their own; it is clicked as before."""
+        if number < len(self._topologies):
+            self._topologies[number] = mesh.topology
+        else:
+            self._topologies.append(mesh.topology)
+        if number < len(self.scene.things):
+            self.body(self.scene.things[number].name).visible = False
+        for handle, _, _ in self._cut.pop(number, []):
+            handle.remove()
+        self._cut[number] = []
+        for kind, chosen, colour in (("skin", ~walls, PALETTE[number % len(PALETTE)]), ("walls", walls, WALL_COLOUR)):
+            if chosen.any():
+                used, faces = np.unique(mesh.faces[chosen], return_inverse=True)
+                rgb = tuple(round(255 * c) for c in colour)
+                handle = self.server.scene.add_mesh_simple(
+                    f"/cut/{number}/{kind}",
+                    mesh.vertices[used].astype(np.float32),
+                    faces.reshape(-1, 3).astype(np.uint32),
+                    color=rgb,
+                    flat_shading=True,
+                    side="double",
+                )
+                handle.on_click(lambda event, body=number: self._on_click(body, event))
+                self._cut[number].append((handle, used, kind))
+
+    def _move_cut(self, number: int, mesh: Mesh) -> None:
+        for handle, used, _ in self._cut[number]:
+            handle.vertices = mesh.vertices[used].astype(np.float32)
 
     def summary(self) -> str:
         """The text of the panel, in Markdown."""
