@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
     from tangere.query.clearance import LeastClearance, least_clearance
     from tangere.query.contacts import Contacts, Kind, Status
-    from tangere.query.distance import Distance, distance
+    from tangere.query.distance import Distance, distance, distances
     from tangere.query.first_contact import (
         DeformingOptions,
         FirstContact,
@@ -88,6 +88,7 @@ __all__ = [
     "compat",
     "crowd",
     "distance",
+    "distances",
     "dynamics",
     "first_contact",
     "generate",
@@ -115,7 +116,7 @@ _HOMES = {
     "motion": "Chain Linear Path Rest Screw Twist",
     "query.clearance": "LeastClearance least_clearance",
     "query.contacts": "Contacts Kind Status",
-    "query.distance": "Distance distance",
+    "query.distance": "Distance distance distances",
     "query.first_contact": (
         "DeformingOptions FirstContact FirstContacts PreparedFirstContact RigidOptions SceneOptions "
         "all_contacts candidates first_contact"
