@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # Each job has one core: threads of NumPy's linear algebra would only wait for each other, at full speed.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
-.PHONY: help demo test test-release test-debug test-slow test-gpu test-pythons lint coverage api bench docs clean
+.PHONY: help demo test test-release test-debug test-slow test-extras test-gpu test-pythons lint coverage api bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## what the targets do
@@ -33,6 +33,9 @@ test-debug: .venv/dev.stamp
 test-slow: .venv/dev.stamp ## the tests too long for every run
 	$(PYTEST) -m slow
 	TANGERE_DEBUG=1 $(PYTEST) -m "long_in_debug and not slow and not release"
+
+test-extras: .venv/extras.stamp ## the tests that need more packages: real robots, peers and planners (not Torch: too large)
+	$(PYTEST) -m "not slow" tests/robot tests/test_examples.py tests/cli/test_check_robot.py tests/shape/test_tets.py
 
 test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVIDIA GPU (they are skipped elsewhere)
 	$(PYTEST) -m "cuda and not slow"
@@ -81,6 +84,10 @@ clean: ## remove what was built, but not .venv
 
 .venv/dev.stamp: .venv/view.stamp
 	$(PIP) --editable '.[view,dev]'
+	@touch $@
+
+.venv/extras.stamp: .venv/dev.stamp
+	$(PIP) example-robot-data coal ompl meshio
 	@touch $@
 
 .venv/bench.stamp: .venv/dev.stamp

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tangere.query.clearance import LeastClearance, least_clearance
     from tangere.query.contacts import Contacts, Kind, Status
     from tangere.query.depth import Depth, depth, overlap_volume
-    from tangere.query.distance import Distance, distance
+    from tangere.query.distance import Distance, distance, distances
     from tangere.query.first_contact import (
         DeformingOptions,
         FirstContact,
@@ -91,6 +91,7 @@ __all__ = [
     "crowd",
     "depth",
     "distance",
+    "distances",
     "dynamics",
     "first_contact",
     "generate",
@@ -121,7 +122,7 @@ _HOMES = {
     "query.clearance": "LeastClearance least_clearance",
     "query.contacts": "Contacts Kind Status",
     "query.depth": "Depth depth overlap_volume",
-    "query.distance": "Distance distance",
+    "query.distance": "Distance distance distances",
     "query.first_contact": (
         "DeformingOptions FirstContact FirstContacts PreparedFirstContact RigidOptions SceneOptions "
         "all_contacts candidates first_contact"

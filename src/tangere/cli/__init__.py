@@ -14,7 +14,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "bench": "Measure the main queries on this machine, in about a minute.",
-    "check": "Can a part be moved along a path without touching anything?",
+    "check": "Can a part, or a robot, be moved along a path without touching anything?",
     "convert": "Prepare parts: a mesh with its trees, cones and mass in one file.",
     "crowd": "Crowds in corridors, cities, on planets and in space: run, measure, draw.",
     "demo": "See it work: contacts, a picture and speeds, in about a minute.",

@@ -1,4 +1,4 @@
-"""`tangere check`: can a part be moved along a path without touching anything?"""
+"""`tangere check`: can a part be moved along a path, or a robot along its trajectory, without touching anything?"""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ _ROWS = 20  #: segments listed on the screen; --json lists all
 
 
 @click.command(cls=SeveralValues)
-@click.argument("part", type=click.Path(path_type=Path))
-@click.option("--against", multiple=True, required=True, type=click.Path(path_type=Path), help="The obstacles.")
-@click.option("--path", "poses", required=True, type=click.Path(path_type=Path), help="CSV: t,x,y,z,qw,qx,qy,qz.")
+@click.argument("part", required=False, type=click.Path(path_type=Path))
+@click.option("--against", multiple=True, type=click.Path(path_type=Path), help="The obstacles.")
+@click.option("--path", "poses", type=click.Path(path_type=Path), help="CSV: t,x,y,z,qw,qx,qy,qz.")
+@click.option("--robot", type=click.Path(path_type=Path), help="A URDF file, in the place of PART.")
+@click.option(
+    "--trajectory", type=click.Path(path_type=Path), help="Of the robot: CSV of joints by name, and t; or .npy."
+)
+@click.option("--srdf", type=click.Path(path_type=Path), help="Pairs of the robot's links that may touch.")
+@click.option("--allow", multiple=True, metavar="A,B", help="Two bodies that may touch, too; files by their names.")
+@click.option("--clearance", type=float, help="Of the robot: certify how near bodies come, up to this [m].")
 @quaternion_option
 @units_option
 @click.option("--separation", type=float, default=0.0, show_default=True, help="Distance that counts as contact [m].")
@@ -40,9 +47,14 @@ _ROWS = 20  #: segments listed on the screen; --json lists all
 @click.pass_context
 def check(
     ctx: click.Context,
-    part: Path,
+    part: Path | None,
     against: tuple[Path, ...],
-    poses: Path,
+    poses: Path | None,
+    robot: Path | None,
+    trajectory: Path | None,
+    srdf: Path | None,
+    allow: tuple[str, ...],
+    clearance: float | None,
     quaternion: str | None,
     units: str | None,
     separation: float,
@@ -61,12 +73,32 @@ def check(
 ) -> None:
     """Move PART along a path past the obstacles: where does it first touch, and how much clearance is there?
 
-    The path is a CSV file of poses; between two of them the part moves by a screw.
+    The path is a CSV file of poses; between two of them the part moves by a screw. With --robot and --trajectory: all
+    links of a robot against each other and the obstacles, every joint at a constant rate between two rows.
 
     \b
     tangere check part.stl --against door.stl body.glb --path poses.csv
+    tangere check --robot ur5.urdf --srdf ur5.srdf --trajectory q.csv --against table.stl
     Exit code: 0 free, 1 contact, 2 bad input.
     """
+    if robot is not None:
+        from tangere.cli.check_robot import RobotQuestion, check_robot
+
+        _refuse_with_robot(ctx)
+        if trajectory is None:
+            raise click.UsageError("--robot goes with --trajectory")
+        chosen = 0.5 if ctx.get_parameter_source("accuracy") == click.core.ParameterSource.DEFAULT else accuracy
+        asked = RobotQuestion(
+            robot, trajectory, srdf, allow, against, units, separation, tolerance, clearance, chosen,
+            as_json, png, out, look, threads, device,
+        )  # fmt: skip
+        ctx.exit(1 if check_robot(asked) else 0)
+    for name, given in (("--trajectory", trajectory), ("--srdf", srdf), ("--allow", allow), ("--clearance", clearance)):
+        if given:
+            raise click.UsageError(f"{name} goes with --robot")
+    if part is None or poses is None or not against:
+        raise click.UsageError("a part goes with --path and --against, a robot with --robot and --trajectory")
+
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress
@@ -118,6 +150,14 @@ def check(
     if look:
         open_page(scene, found.time)
     ctx.exit(1 if found else 0)
+
+
+def _refuse_with_robot(ctx: click.Context) -> None:
+    """Raise if something was given that is about a part on a path."""
+    for name in ("part", "poses", "quaternion", "leaving", "skin", "instants", "plot"):
+        if ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
+            option = {"part": "PART", "poses": "--path"}.get(name, f"--{name}")
+            raise click.UsageError(f"{option} does not go with --robot")
 
 
 def _shown(scene: Scene, time: float, digits: int = 6, *, down: bool = False) -> str:

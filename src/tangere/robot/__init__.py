@@ -6,6 +6,7 @@ from tangere.robot.result import LastValid, RobotCheck, RobotChecks, TrajectoryS
 from tangere.robot.robot import Robot, check
 from tangere.robot.touching import TouchingPair, TouchingTable
 from tangere.robot.trajectory_checker import TrajectoryChecker
+from tangere.robot.trajectory_files import read_trajectory
 from tangere.robot.workcell import Workcell
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "Workcell",
     "check",
     "generate",
+    "read_trajectory",
 ]

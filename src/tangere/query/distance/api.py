@@ -56,7 +56,7 @@ from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
 #: What rounding may do to a distance, relative to the largest coordinate in the world.
-_ROUNDING = 2.0**-46
+ROUNDING = 2.0**-46
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +254,7 @@ def _fields(numbers: np.ndarray, vectors: np.ndarray, scale: float) -> dict[str,
     """`_columns` of one query, in plain numbers: arrays take as long as a tenth of the search."""
     vectors = vectors.copy()
     meet = bool(numbers[MEETING] == MEET)
-    slack = _ROUNDING * scale
+    slack = ROUNDING * scale
     away = vectors[POINT_A] - vectors[POINT_B]
     x, y, z = away.tolist()
     length = math.sqrt(x * x + y * y + z * z)
@@ -281,7 +281,7 @@ def _fields(numbers: np.ndarray, vectors: np.ndarray, scale: float) -> dict[str,
 
 def _columns(numbers: np.ndarray, vectors: np.ndarray, scale: np.ndarray) -> dict[str, Any]:
     meet = numbers[:, MEETING] == MEET
-    slack = _ROUNDING * scale
+    slack = ROUNDING * scale
     away = vectors[:, POINT_A] - vectors[:, POINT_B]
     length = np.linalg.norm(away, axis=1, keepdims=True)
     weights_a, weights_b = vectors[:, WEIGHTS_A].copy(), vectors[:, WEIGHTS_B].copy()
@@ -290,7 +290,7 @@ def _columns(numbers: np.ndarray, vectors: np.ndarray, scale: np.ndarray) -> dic
         "lower": np.where(meet, 0.0, np.maximum(vectors[:, BOUNDS, 0] - slack, 0.0)),
         "upper": np.where(meet, 0.0, vectors[:, BOUNDS, 1] + slack),
         "normal": away / np.where(length > 0.0, length, 1.0),
-        "kind": np.where(meet, Kind.OVERLAP, _kinds(weights_a, weights_b)),
+        "kind": np.where(meet, Kind.OVERLAP, kinds_of(weights_a, weights_b)),
         "point_a": vectors[:, POINT_A].copy(),
         "point_b": vectors[:, POINT_B].copy(),
         "triangle_a": numbers[:, TRIANGLE_A].copy(),
@@ -310,6 +310,6 @@ _KINDS[1, 1], _KINDS[1, 2], _KINDS[2, 1], _KINDS[2, 2] = (
 )
 
 
-def _kinds(weights_a: np.ndarray, weights_b: np.ndarray) -> np.ndarray:
+def kinds_of(weights_a: np.ndarray, weights_b: np.ndarray) -> np.ndarray:
     """Which kinds of features the points with these weights are on."""
     return _KINDS[np.count_nonzero(weights_a, axis=1), np.count_nonzero(weights_b, axis=1)]

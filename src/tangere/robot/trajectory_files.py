@@ -1,0 +1,73 @@
+"""Trajectories in files: tables of joint values, with or without times.
+
+| file | columns |
+|---|---|
+| .csv with a header | `t` or `time`, if there are times; joints by their names, in any order |
+| .csv without one | the joints in order, or a time before them |
+| .npy | (k, dof) or (n, k, dof) joints in order |
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+
+from tangere.runtime import InputError
+
+_TIMES = ("t", "time")
+
+
+def read_trajectory(path: str | PathLike[str], joints: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray]:
+    """Times, (k,) or None, and configurations, (k, dof) in the order of `joints`, of a file.
+
+    Args:
+        path: a .csv or .npy file.
+        joints: names, `robot.joint_names`.
+    """
+    file = Path(fspath(path))
+    if not file.is_file():
+        raise InputError(f"{file.name}: there is no file {str(file)!r}")
+    if file.suffix == ".npy":
+        try:
+            return None, np.load(file, allow_pickle=False).astype(float)
+        except ValueError as error:
+            raise InputError(f"{file.name}: is no array of numbers: {error}") from error
+    with file.open(newline="") as text:
+        rows = [row for row in csv.reader(text) if any(cell.strip() for cell in row)]
+    if not rows:
+        raise InputError(f"{file.name}: is empty")
+    names = [cell.strip() for cell in rows[0]]
+    if all(_is_number(name) for name in names):
+        table = _numbers(file, rows, len(names), 1)
+        if len(names) == len(joints) + 1:
+            return table[:, 0], table[:, 1:]
+        if len(names) != len(joints):
+            raise InputError(f"{file.name}: has {len(names)} columns for {len(joints)} joints: {', '.join(joints)}")
+        return None, table
+    table = _numbers(file, rows[1:], len(names), 2)
+    missing = [joint for joint in joints if joint not in names]
+    if missing:
+        raise InputError(f"{file.name}: has no column for {', '.join(missing)}; there are {', '.join(names)}")
+    column = next((name for name in _TIMES if name in names), None)
+    return None if column is None else table[:, names.index(column)], table[:, [names.index(joint) for joint in joints]]
+
+
+def _numbers(file: Path, rows: list[list[str]], columns: int, first: int) -> np.ndarray:
+    table = np.zeros((len(rows), columns))
+    for k, row in enumerate(rows):
+        if len(row) != columns or not all(_is_number(cell) for cell in row):
+            raise InputError(f"{file.name}: row {first + k} is not {columns} numbers: {','.join(row)}")
+        table[k] = [float(cell) for cell in row]
+    return table
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

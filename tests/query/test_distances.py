@@ -1,0 +1,74 @@
+"""Distances of many different pairs in one launch, against `distance` pair by pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import tangere as tg
+from tangere.query.contacts import Kind
+from tangere.runtime import InputError
+
+SHAPES = (tg.generate.box(), tg.generate.icosphere(subdivisions=2), tg.generate.torus(300, tube=0.3))
+
+
+def random_poses(rng, count: int, spread: float) -> np.ndarray:
+    poses = np.tile(np.eye(4), (count, 1, 1))
+    poses[:, :3, :3] = Rotation.random(count, rng=rng).as_matrix()
+    poses[:, :3, 3] = rng.normal(0.0, spread, (count, 3))
+    return poses
+
+
+@pytest.mark.parametrize("cap", [None, 0.8])
+def test_pairs_of_any_shapes_are_as_far_apart_as_each_by_itself(rng, effort, cap, device):
+    count = effort(120, 20)
+    a, b = rng.integers(0, 3, (2, count))
+    poses = random_poses(rng, count, 2.0), random_poses(rng, count, 2.0)
+    found = tg.distances(SHAPES, a, b, *poses, cap=cap, device=device)
+    kinds = set()
+    for k in range(count):
+        bodies = [SHAPES[which[k]].moving(tg.Rest(pose[k])) for which, pose in zip((a, b), poses, strict=True)]
+        alone = tg.distance(*bodies, device="cpu")
+        if cap is not None and found.kind[k] == Kind.NONE:
+            kinds.add("far")
+            assert alone.upper >= (1.0 - 1e-5) * cap - 1e-12
+            assert found.upper[k] == np.inf
+            continue
+        assert found.lower[k] <= alone.upper
+        assert found.upper[k] >= alone.lower
+        assert found.upper[k] - found.lower[k] <= 1.1e-5 * found.upper[k] + 1e-12
+        if alone.upper == 0.0:
+            kinds.add("meet")
+            assert (found.lower[k], found.upper[k], found.kind[k]) == (0.0, 0.0, Kind.OVERLAP)
+        else:
+            kinds.add("apart")
+            gap = np.linalg.norm(found.point_a[k] - found.point_b[k])
+            assert gap == pytest.approx(alone.upper, rel=1.1e-5, abs=1e-12)
+            assert np.allclose(found.normal[k] * gap, found.point_a[k] - found.point_b[k])
+            placed = SHAPES[a[k]].at(poses[0][k])
+            corners = placed.vertices[placed.faces[found.triangle_a[k]]]
+            assert np.allclose(found.weights_a[k] @ corners, found.point_a[k], atol=1e-9)
+    assert kinds == ({"meet", "apart"} if cap is None else {"meet", "apart", "far"})
+
+
+def test_one_pose_serves_all_pairs_and_meshes_are_where_they_are_without_one():
+    away = np.eye(4)
+    away[0, 3] = 3.0
+    found = tg.distances(SHAPES[:1], [0, 0], [0, 0], None, away, device="cpu")
+    assert found.upper.tolist() == pytest.approx([2.0, 2.0])
+    assert tg.distances(SHAPES[:1], [0], [0], device="cpu").kind.tolist() == [Kind.OVERLAP]
+    assert len(tg.distances(SHAPES, np.zeros(0, int), np.zeros(0, int), device="cpu").upper) == 0
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(InputError, match="shapes must be a list of meshes"):
+        tg.distances(SHAPES[0], [0], [0], device="cpu")
+    with pytest.raises(InputError, match=r"shape\[0\] is 3 but there are 3 shapes"):
+        tg.distances(SHAPES, [3], [0], device="cpu")
+    with pytest.raises(InputError, match="poses_b must be one, or one for each of 1 pairs"):
+        tg.distances(SHAPES, [0], [0], None, np.tile(np.eye(4), (2, 1, 1)), device="cpu")
+    with pytest.raises(InputError, match="cap"):
+        tg.distances(SHAPES, [0], [0], cap=-1.0, device="cpu")
+    with pytest.raises(InputError, match="they must be as many"):
+        tg.distances(SHAPES, [0, 1], [0], device="cpu")
