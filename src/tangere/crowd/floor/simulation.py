@@ -38,6 +38,7 @@ from tangere.runtime import (
     NonCopyable,
     PreparedLaunch,
     check_kind,
+    choose_device,
     not_negative,
     on_own_threads,
     positive,
@@ -92,7 +93,7 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         if no_way not in ("refuse", "stay"):
             raise InputError(f"no_way is 'refuse' or 'stay', not {no_way!r}")
         self.no_way, self.seed, self.threads = no_way, whole(seed, "seed"), threads
-        self.device = wp.get_device(device)
+        self.device = choose_device(device)
         self.steps = 0  #: done so far
         self.stages: list[Stage] = []  #: everything added that people go to or begin at
         self.lines: list[CountingLine] = []  #: those added
