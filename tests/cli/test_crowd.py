@@ -142,3 +142,46 @@ def test_bodies_are_drawn_above_their_ground():
     flat, raised = (cell_triangles(simulation.map, raised=up)[0] for up in (False, True))
     assert np.linalg.norm(raised, axis=2).max() > np.linalg.norm(flat, axis=2).max() + 0.5
     assert len(simulation.scene().things) >= 5
+
+
+PLAN = "POLYGON ((0 0, 9 0, 9 4, 4.5 4, 4.5 1, 4 1, 4 4, 0 4, 0 0))"
+
+
+def test_a_floor_plan_is_run_told_and_drawn(tmp_path):
+    pytest.importorskip("shapely")
+    plan = tmp_path / "plan.wkt"
+    plan.write_text(PLAN)
+    command = ["crowd", str(plan), "--exits", "8,0,9,4", "--agents", "20", "--seconds", "60", "--save", "sqlite"]
+    result = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "out"), "--device", "cpu"])
+    assert result.exit_code == 0, result.output
+    assert "the last one" in result.output
+    assert "by exit 0" in result.output
+    for name in ("plan.png", "plan-n-t.png", "plan.sqlite"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "--exits"),
+        (["--exits", "1,2,3"], "x0,y0,x1,y1"),
+        (["--exits", "20,0,21,1"], "off the plan"),
+        (["--exits", "8,0,9,4", "--bodies", "3"], "--bodies"),
+        (["--exits", "8,0,9,4", "--agents", "100000"], "people fit"),
+    ],
+)
+def test_what_is_wrong_with_a_floor_plan_is_told_before_the_work(words, told, tmp_path):
+    pytest.importorskip("shapely")
+    plan = tmp_path / "plan.wkt"
+    plan.write_text(PLAN)
+    result = CliRunner().invoke(main, ["crowd", str(plan), *words, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert told in result.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("words", [["--exits", "0,0,1,1"], ["--behaviour", "speed"], ["--save", "sqlite"]])
+def test_what_is_for_floor_plans_is_refused_for_scenarios(words, tmp_path):
+    result = CliRunner().invoke(main, ["crowd", "corridor", *words, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "plan" in result.output

@@ -190,6 +190,16 @@ def test_a_queue_serves_one_after_the_other():
     assert done.evacuation_time > 6 * 2.0
 
 
+def test_a_queue_that_is_full_serves_everybody_in_the_end():
+    simulation = hall()
+    way_out = simulation.add_exit(RIGHT)
+    queue = simulation.add_queue([[8.0, 5.0], [7.5, 5.0], [7.0, 5.0]], to=way_out, service=1.0)
+    simulation.add_people(20, shapely.box(0, 0, 5, 6), to=queue, speed=1.3, seed=1)
+    done = simulation.run(240.0, until="empty")
+    assert np.isfinite(done.left).all()
+    assert done.evacuation_time > 20.0
+
+
 def test_people_may_be_added_between_steps():
     simulation = hall()
     way_out = simulation.add_exit(RIGHT)

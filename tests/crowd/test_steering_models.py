@@ -134,6 +134,21 @@ def test_social_force_is_its_formula(rng):
         x, v = simulation.positions, simulation.velocities
 
 
+def test_restless_people_free_a_door_that_the_model_as_published_clogs():
+    """Three people hold each other in a door of 0.8 m: nobody moves any more, unless who stands turns a little."""
+    left = {}
+    for restlessness in (0.0, 2.0):
+        plan = FloorPlan(shapely.union_all([shapely.box(0, 0, 10, 10), shapely.box(9.99, 4.6, 11, 5.4)]))
+        behaviour = CollisionFreeSpeed(restlessness=restlessness)
+        simulation = Simulation(plan, behaviour=behaviour, dt=0.05, device="cpu")
+        way_out = simulation.add_exit(shapely.box(10.4, 4.6, 11, 5.4))
+        simulation.add_people(150, shapely.box(0, 0, 9, 10), to=way_out, seed=5)
+        simulation.run(200.0, until="empty", record=None)
+        left[restlessness] = simulation.count
+    assert left[0.0] > 0
+    assert left[2.0] == 0
+
+
 def test_ranges_follow_from_people_unless_they_are_given():
     assert CollisionFreeSpeed().fitted(0.2, 1.2).range == pytest.approx(0.4 + 1.2)
     assert CollisionFreeSpeed(time_gap=0.5).fitted(0.2, 1.2).range == pytest.approx(0.4 + 0.1 * np.log(8e4))

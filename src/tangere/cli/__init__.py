@@ -16,7 +16,7 @@ _COMMANDS = {
     "bench": "Measure the main queries on this machine, in about a minute.",
     "check": "Can a part, or a robot, be moved along a path without touching anything?",
     "convert": "Prepare parts: a mesh with its trees, cones and mass in one file.",
-    "crowd": "Crowds in corridors, cities, on planets and in space: run, measure, draw.",
+    "crowd": "Crowds in corridors, cities, on floor plans, planets and in space: run, measure, draw.",
     "demo": "See it work: contacts, a picture and speeds, in about a minute.",
     "first-contact": "When do two moving meshes, or one and itself, first touch?",
     "hand": "Hold a part with mouse, SpaceMouse or a driver of your own, feel it touch, take it out.",

@@ -212,7 +212,8 @@ def _floor_mesh(plan: FloorPlan) -> Mesh:
 
     triangles = shapely.get_parts(shapely.constrained_delaunay_triangles(plan.polygon))
     corners = np.stack([np.asarray(t.exterior.coords)[:3, :2] for t in triangles])
-    turned = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) < 0
+    (ax, ay), (bx, by) = (corners[:, 1] - corners[:, 0]).T, (corners[:, 2] - corners[:, 0]).T
+    turned = ax * by - ay * bx < 0
     corners[turned] = corners[turned][:, ::-1]
     flat = np.concatenate([corners.reshape(-1, 2), np.zeros((3 * len(corners), 1))], axis=1)
     return Mesh(flat, np.arange(len(flat)).reshape(-1, 3))

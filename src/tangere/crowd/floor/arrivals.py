@@ -2,8 +2,8 @@
 
 Question: who enters now, and whose turn is it?
 Method:   one thread after each step. A source has places in its area; whoever is due takes one that is free, or waits
-          outside until there is one, in order. A queue has places, its front first: who comes near the first free one
-          gets it, who has stood at the front for the time of service goes on, and the others move up.
+          outside until there is one, in order. A queue has places, its front first: who comes near the last one gets
+          the first free one, who has stood at the front for the time of service goes on, and the others move up.
 Sound:    nobody enters where somebody stands; the order of people is that of their cells, so that it depends on no
           number of threads.
 Known as: inflow with rejection; first come, first served.
@@ -18,7 +18,7 @@ import warp as wp
 
 from tangere.crowd.agents.arrays import CrowdArrays, MovedAgents
 from tangere.crowd.floor.cell_grid import floor_cell
-from tangere.crowd.floor.floor_step import FloorArrays
+from tangere.crowd.floor.floor_step import JOIN, FloorArrays
 from tangere.crowd.floor.stages import QUEUE, chosen_stage
 from tangere.runtime import SOUND
 
@@ -27,8 +27,8 @@ wp.set_module_options(SOUND)
 #: Places of a source that are tried in a step, and that it has.
 _TRIES = wp.constant(16)
 SLOTS = 1024
-#: Who is so near to his place in a queue has reached it, and who is so near to the next one joins [m].
-_REACHED, _JOIN = (wp.constant(wp.float64(x)) for x in (0.3, 1.5))
+#: Who is so near to his place in a queue has reached it [m].
+_REACHED = wp.constant(wp.float64(0.3))
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,8 @@ def serve(first: int, c: CrowdArrays, f: FloorArrays, q: QueueTable, out: MovedA
                         base = f.place_first[stage]
                         places = f.place_first[stage + 1] - base
                         if f.people.rank[number] < 0 and q.count[k] < places:
-                            if _distance(f.place[base + q.count[k]], out.position[i]) < _JOIN:
+                            free = _distance(f.place[base + q.count[k]], out.position[i])
+                            if wp.min(free, _distance(f.place[base + places - 1], out.position[i])) < JOIN:
                                 q.member[base + q.count[k]] = number
                                 f.people.rank[number] = int(q.count[k])
                                 q.count[k] = q.count[k] + 1

@@ -38,6 +38,9 @@ wp.set_module_options(SOUND)
 #: People per kernel index on CPU, where every index costs a copy of all array headers.
 _CHUNK, _GRAIN = 32, 4
 _ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))
+#: Who is so near to the last place of a queue, or to the first free one, joins it; where it is full he waits [m].
+JOIN = wp.constant(wp.float64(1.5))
+_HOLD = wp.constant(wp.float64(1.2))
 #: Who waits in a queue slows down this long before his place [s].
 _EASE = wp.constant(wp.float64(0.5))
 
@@ -92,6 +95,11 @@ def preferred_on_floor(f: FloorArrays, number: int, x: wp.vec3d, speed: wp.float
         place = f.place[f.place_first[s] + rank]
         to = wp.vec3d(place[0] - x[0], place[1] - x[1], _ZERO)
         return to * wp.min(_ONE / _EASE, speed / wp.max(wp.length(to), wp.float64(1.0e-9)))
+    if kind == QUEUE:
+        # Who is so near and has no place waits for one.
+        last = f.stages.target[s]
+        if wp.length_sq(wp.vec3d(last[0] - x[0], last[1] - x[1], _ZERO)) < _HOLD * _HOLD:
+            return wp.vec3d()
     if f.stages.straight[s] == 1:
         return speed * _straight_to(f.stages.target[s], x)
     way = way_direction(f.fields, f.stages.field[s, f.people.size[number]], x)

@@ -38,6 +38,7 @@ from tangere.runtime import (
     NonCopyable,
     PreparedLaunch,
     check_kind,
+    choose_device,
     not_negative,
     on_own_threads,
     positive,
@@ -92,7 +93,7 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         if no_way not in ("refuse", "stay"):
             raise InputError(f"no_way is 'refuse' or 'stay', not {no_way!r}")
         self.no_way, self.seed, self.threads = no_way, whole(seed, "seed"), threads
-        self.device = wp.get_device(device)
+        self.device = choose_device(device)
         self.steps = 0  #: done so far
         self.stages: list[Stage] = []  #: everything added that people go to or begin at
         self.lines: list[CountingLine] = []  #: those added
@@ -177,16 +178,19 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
     def add_queue(
         self, places: Any, *, to: Any, service: float, choose: str = "nearest", shares: Any = None, name: str = ""
     ) -> Stage:
-        """A queue: places (k, 2), the front first [m], where each person stands for the time of service [s]."""
+        """A queue: places (k, 2), the front first [m], where each person stands for the time of service [s].
+
+        People come to the last place, take the first free one and move up; where none is free they wait near the last.
+        """
         shapely = shapely_library()
         points = np.asarray(places, float)
         if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0 or not np.isfinite(points).all():
             raise InputError(f"places must be points of shape (k, 2), not of shape {points.shape}")
         if not self.plan.contains(points).all():
             raise InputError(f"places: place {int(np.argmin(self.plan.contains(points)))} is off the plan")
-        discs = shapely.union_all(shapely.buffer(shapely.points(points), 0.3))
+        tail = shapely.buffer(shapely.Point(points[-1]), 0.3)
         more = {"places": points, "service": not_negative(service, "service")}
-        return self._add_stage(QUEUE, discs, name or f"queue {len(self.stages)}", to, choose, shares, **more)
+        return self._add_stage(QUEUE, tail, name or f"queue {len(self.stages)}", to, choose, shares, **more)
 
     @on_own_threads
     def add_people(

@@ -140,7 +140,7 @@ def _sides(area: Any) -> np.ndarray:
 def _target(stage: Stage) -> tuple[float, float]:
     """A point in the area: its middle where that is in it."""
     if stage.kind == int(QUEUE):
-        return tuple(stage.places[0])
+        return tuple(stage.places[-1])
     middle = stage.area.centroid
     point = middle if stage.area.contains(middle) else stage.area.representative_point()
     return point.x, point.y

@@ -25,14 +25,16 @@ from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays
 from tangere.crowd.agents.neighbour_ranges import rounded_up, squared_gap
 from tangere.crowd.agents.wall_crossings import MASKED, is_hidden_by
 from tangere.crowd.agents.walls import nearest_on_segment
-from tangere.runtime import SOUND, InputError, positive
+from tangere.runtime import SOUND, InputError, not_negative, positive
 
 wp.set_module_options(SOUND)
 
 _ZERO = wp.constant(wp.float64(0.0))
 _TINY = wp.constant(wp.float64(1.0e-12))
 _MASKED = wp.constant(MASKED)
-_RANGE, _STRENGTH, _DECAY, _WALL_STRENGTH, _WALL_DECAY, _GAP = (wp.constant(i) for i in range(6))
+_RANGE, _STRENGTH, _DECAY, _WALL_STRENGTH, _WALL_DECAY, _GAP, _RESTLESSNESS = (wp.constant(i) for i in range(7))
+#: Who is slower than this part of what he wants stands.
+_STANDING = wp.constant(wp.float64(0.02))
 #: Neighbours that are kept for the space ahead; where there are more, all are looked at again.
 _KEPT = 48
 #: Pushes below this part of the drive do not count.
@@ -49,6 +51,8 @@ class CollisionFreeSpeed:
         time_gap: seconds to who is ahead: speed is space over it. About 1.1 people/m/s pass a door with 1 s, 1.3 to 1.9
             as published with 0.8 to 0.5 s.
         strength, decay: of the push from neighbours [1, m]. wall_strength, wall_decay: from walls.
+        restlessness: who stands turns at random by up to this angle [rad]. The model as published has none, and then
+            three people may hold each other for ever in a door, each waiting for the next; two radians free them.
         cutoff: how far neighbours count [m]; None: as far as they matter, by radii, speeds and time gap.
         precision: of what pairs add: "single" is faster, "double" is for comparisons.
     """
@@ -58,12 +62,14 @@ class CollisionFreeSpeed:
     decay: float = 0.1
     wall_strength: float = 5.0
     wall_decay: float = 0.02
+    restlessness: float = 0.0
     cutoff: float | None = None
     precision: Literal["single", "double"] = "single"
 
     def __post_init__(self) -> None:
         for name in ("time_gap", "strength", "decay", "wall_strength", "wall_decay"):
             positive(getattr(self, name), f"CollisionFreeSpeed: {name}")
+        not_negative(self.restlessness, "CollisionFreeSpeed: restlessness")
         if self.cutoff is not None:
             positive(self.cutoff, "CollisionFreeSpeed: cutoff")
         if self.precision not in ("single", "double"):
@@ -89,9 +95,8 @@ class CollisionFreeSpeed:
 
     def parameters(self) -> np.ndarray:
         """What the function gets."""
-        return np.array(
-            [self.range, self.strength, self.decay, self.wall_strength, self.wall_decay, self.time_gap], float
-        )
+        values = [self.range, self.strength, self.decay, self.wall_strength, self.wall_decay, self.time_gap]
+        return np.array([*values, self.restlessness], float)
 
 
 @wp.func
@@ -177,6 +182,13 @@ def _steering(double: bool) -> Any:
                                     kept[count] = vec(-dx, -dy, d, reach)
                                 count += 1
         push = wp.normalize(push + wp.vec3d(wp.float64(push_x), wp.float64(push_y), _ZERO))
+        slow = wp.length(c.velocity[i]) < _STANDING * wanted
+        if p[_RESTLESSNESS] > _ZERO and slow and c.clock[0] > 0:
+            state = wp.rand_init(c.seed + number, c.clock[0])
+            turn = p[_RESTLESSNESS] * wp.float64(wp.randf(state, -1.0, 1.0))
+            cosine = wp.cos(turn)
+            sine = wp.sin(turn)
+            push = wp.vec3d(cosine * push[0] - sine * push[1], sine * push[0] + cosine * push[1], _ZERO)
         ex = real(push[0])
         ey = real(push[1])
         space = real(1.0e9)
