@@ -41,6 +41,7 @@ ROOMS = {
     "tangere.crowd": "tg.crowd",
     "tangere.crowd.scenarios": "tg.crowd.scenarios",
     "tangere.needle": "tg.needle",
+    "tangere.assembly": "tg.assembly",
     "tangere.cells": "tangere.cells",
     "tangere.cells.generate": "tangere.cells.generate",
     "tangere.cells.maps": "tangere.cells.maps",

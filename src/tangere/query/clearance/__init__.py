@@ -1,8 +1,10 @@
 """How near do moving rigid bodies come to each other, at the least?"""
 
-from tangere.query.clearance.api import LeastClearance, least_clearance
+from tangere.query.clearance.api import LeastClearance, check_accuracy, least_clearance, search_clearance
 
 __all__ = [
     "LeastClearance",
+    "check_accuracy",
     "least_clearance",
+    "search_clearance",
 ]
