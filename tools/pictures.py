@@ -57,7 +57,7 @@ def assemblies() -> list[np.ndarray]:
     place[:3, 3] = 0.0, 0.0, 0.029
     assembly = tg.Assembly({"plate": plate, "pin": pin.moving(tg.Rest(place))})
     scene = assembly.scene(assembly.clashes()[0])
-    angles = np.linspace(0.0, 2.0 * np.pi, 36, endpoint=False)
+    angles = np.linspace(0.0, 2.0 * np.pi, 18, endpoint=False)
     cameras = [replace(scene.camera, direction=(np.sin(t), -np.cos(t), 0.5), zoom=1.0, target=None) for t in angles]
     return [tg.picture(replace(scene, camera=camera), size=SIZE) for camera in cameras]
 
@@ -152,7 +152,7 @@ def gallery() -> list[np.ndarray]:
 PICTURES: dict[str, tuple[Callable[[], Sequence[np.ndarray]], float]] = {  #: and seconds of a frame
     "moving-triangles": (moving_triangles, 0.06),
     "rigid-parts": (rigid_parts, 0.08),
-    "assemblies": (assemblies, 0.08),
+    "assemblies": (assemblies, 0.14),
     "dynamics": (dynamics, 0.05),
     "deforming-bodies": (deforming_bodies, 0.05),
     "cells-and-crowds": (cells_and_crowds, 0.1),
