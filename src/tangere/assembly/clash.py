@@ -36,7 +36,7 @@ class Clash:
     name_a: str
     name_b: str
     kind: ClashKind
-    distance: float  #: of their surfaces, from above [m]; 0 where they meet
+    distance: float  #: of their surfaces, from above [m]; 0 where they meet, NaN where farther than the clearance
     distance_lower: float  #: … and from below
     depth_lower: float  #: how deep they are in each other, from below [m]; NaN where that was not asked for
     depth_upper: float  #: … and from above
