@@ -45,6 +45,7 @@ ROOMS = {
     "tangere.hand.scenes": "tg.hand.scenes",
     "tangere.robot": "tg.robot",
     "tangere.robot.generate": "tg.robot.generate",
+    "tangere.assembly": "tg.assembly",
     "tangere.cells": "tangere.cells",
     "tangere.cells.generate": "tangere.cells.generate",
     "tangere.cells.maps": "tangere.cells.maps",

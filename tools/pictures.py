@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,17 @@ def rigid_parts() -> list[np.ndarray]:
     scene = Scene((motor, door), camera=Camera((0.35, 1.0, 0.45), zoom=1.9, target=(0.54, 0.2, 0.34)))
     first, last = scene.time_range
     return [tg.picture(scene, t, size=SIZE) for t in np.linspace(first, last, 44)]
+
+
+def assemblies() -> list[np.ndarray]:
+    """A pin that is driven too deep into a plate, with the way out of the deepest point, seen from all sides."""
+    plate, pin, place = tg.generate.box([0.1, 0.1, 0.02]), tg.generate.prism(24, radius=0.012, height=0.05), np.eye(4)
+    place[:3, 3] = 0.0, 0.0, 0.029
+    assembly = tg.Assembly({"plate": plate, "pin": pin.moving(tg.Rest(place))})
+    scene = assembly.scene(assembly.clashes()[0])
+    angles = np.linspace(0.0, 2.0 * np.pi, 18, endpoint=False)
+    cameras = [replace(scene.camera, direction=(np.sin(t), -np.cos(t), 0.5), zoom=1.0, target=None) for t in angles]
+    return [tg.picture(replace(scene, camera=camera), size=SIZE) for camera in cameras]
 
 
 def dynamics() -> list[np.ndarray]:
@@ -177,6 +189,7 @@ def gallery() -> list[np.ndarray]:
 PICTURES: dict[str, tuple[Callable[[], Sequence[np.ndarray]], float]] = {  #: and seconds of a frame
     "moving-triangles": (moving_triangles, 0.06),
     "rigid-parts": (rigid_parts, 0.08),
+    "assemblies": (assemblies, 0.14),
     "dynamics": (dynamics, 0.05),
     "robots": (robots, 0.12),
     "hand": (hand, 0.08),

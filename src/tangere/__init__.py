@@ -9,7 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tangere import cells, compat, crowd, dynamics, hand, needle, query, robot, runtime, scene, shape, soft, view
+    from tangere import (
+        assembly,
+        cells,
+        compat,
+        crowd,
+        dynamics,
+        hand,
+        needle,
+        query,
+        robot,
+        runtime,
+        scene,
+        shape,
+        soft,
+        view,
+    )
+    from tangere.assembly import Assembly
     from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
     from tangere.query.clearance import LeastClearance, least_clearance
     from tangere.query.contacts import Contacts, Kind, Status
@@ -46,6 +62,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assembly",
     "Box",
     "Capsule",
     "Chain",
@@ -84,6 +101,7 @@ __all__ = [
     "TiledHeightfield",
     "Twist",
     "all_contacts",
+    "assembly",
     "candidates",
     "cells",
     "check_path",
@@ -118,6 +136,7 @@ __all__ = [
 
 #: Where the names of the face come from; the rest are rooms, and `shape.generate`.
 _HOMES = {
+    "assembly": "Assembly",
     "motion": "Chain Linear Path Rest Screw Twist",
     "query.clearance": "LeastClearance least_clearance",
     "query.contacts": "Contacts Kind Status",

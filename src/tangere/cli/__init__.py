@@ -1,7 +1,7 @@
 """The command line: thin, every command is one library call. Commands and Warp load only when a command runs.
 
-Exit codes: 0 fine (for first-contact, check and terrain check: free), 1 contact, 2 bad input, told in one sentence on
-stderr.
+Exit codes: 0 fine (for first-contact, check, clash and terrain check: free), 1 contact, 2 bad input, told in one
+sentence on stderr.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "bench": "Measure the main queries on this machine, in about a minute.",
     "check": "Can a part, or a robot, be moved along a path without touching anything?",
+    "clash": "Which parts of an assembly clash, how, and how deep?",
     "convert": "Prepare parts: a mesh with its trees, cones and mass in one file.",
     "crowd": "Crowds in corridors, cities, on floor plans, planets and in space: run, measure, draw.",
     "demo": "See it work: contacts, a picture and speeds, in about a minute.",
@@ -65,6 +66,8 @@ def _loaded(name: str) -> click.Command | None:
             from tangere.cli.bench import bench as command
         case "check":
             from tangere.cli.check import check as command
+        case "clash":
+            from tangere.cli.clash import clash as command
         case "convert":
             from tangere.cli.convert import convert as command
         case "crowd":

@@ -1,6 +1,7 @@
 """Look at it: pictures from a ray caster, a web page with a time scrubber, videos, plots; fed by a `tangere.scene`."""
 
 from tangere.view.address import DEFAULT_PORT
+from tangere.view.clash_report import clash_page, clash_sheet
 from tangere.view.crowd_pictures import plot_measures, top_view
 from tangere.view.crowd_scene import crowd_scene
 from tangere.view.floor_pictures import floor_png, floor_scene, floor_video, floor_view
@@ -21,6 +22,8 @@ __all__ = [
     "ReplayViewer",
     "Viewer",
     "WorldViewer",
+    "clash_page",
+    "clash_sheet",
     "crowd_scene",
     "floor_png",
     "floor_scene",

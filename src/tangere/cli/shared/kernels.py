@@ -32,6 +32,7 @@ ROOMS = (
     "soft",
     "crowd",
     "needle",
+    "assembly",
     "view",
     "compat",
 )

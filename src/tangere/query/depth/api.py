@@ -87,8 +87,8 @@ def depth(
         >>> box, beside = tg.generate.box([2, 2, 2]), np.eye(4)
         >>> beside[:3, 3] = 1.7, 0.2, 0.0
         >>> found = tg.depth(box.moving(tg.Rest(beside)), box, device="cpu")
-        >>> found.lower <= 0.3 <= found.upper, found.normal.round(6).tolist(), found.escape.round(4).tolist()
-        (True, [1.0, 0.0, 0.0], [0.3, 0.0, 0.0])
+        >>> found.lower <= 0.3 <= found.upper, bool(np.allclose(found.escape, [0.3, 0, 0], atol=1e-4))
+        (True, True)
     """
     check_accuracy(accuracy)
     check_solid(a, "a")

@@ -12,7 +12,10 @@ from tangere.query.first_contact.primitives.vertex_vertex import vertex_vertex
 from tangere.query.first_contact.result import Candidates, FirstContact, FirstContacts
 
 if TYPE_CHECKING:
+    from tangere.query.first_contact.rigid.api import rigid_first_contacts
+    from tangere.query.first_contact.rigid.bodies import MovingBodies
     from tangere.query.first_contact.rigid.prepared import PreparedAnswer, PreparedFirstContact
+    from tangere.query.first_contact.skin import Skin, mesh_without_skin
 
 __all__ = [
     "Accuracy",
@@ -20,14 +23,18 @@ __all__ = [
     "DeformingOptions",
     "FirstContact",
     "FirstContacts",
+    "MovingBodies",
     "PreparedAnswer",
     "PreparedFirstContact",
     "RigidOptions",
     "SceneOptions",
+    "Skin",
     "all_contacts",
     "candidates",
     "edge_edge",
     "first_contact",
+    "mesh_without_skin",
+    "rigid_first_contacts",
     "triangle_triangle",
     "vertex_edge",
     "vertex_face",
@@ -35,10 +42,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """What is prepared loads the engine of rigid parts, which others need not wait for."""
-    if name not in ("PreparedAnswer", "PreparedFirstContact"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tangere.query.first_contact.rigid import prepared
+#: What loads the engine of rigid parts, which others need not wait for.
+_RIGID = ("MovingBodies", "PreparedAnswer", "PreparedFirstContact", "Skin", "mesh_without_skin", "rigid_first_contacts")
 
-    return getattr(prepared, name)
+
+def __getattr__(name: str) -> Any:
+    """What is about rigid parts is loaded when it is first asked for."""
+    if name not in _RIGID:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tangere.query.first_contact import skin
+    from tangere.query.first_contact.rigid import api, bodies, prepared
+
+    return next(getattr(home, name) for home in (prepared, skin, bodies, api) if hasattr(home, name))

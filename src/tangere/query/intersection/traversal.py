@@ -195,6 +195,20 @@ def any_meeting(
     pose_b: RigidPose,
 ) -> wp.vec3i:
     """Triangle, triangle and MEET of any pair that meets; else UNSURE if there is one of those, else APART."""
+    return any_meeting_below(nodes_a, nodes_b, corners_a, corners_b, wp.vec4i(0, 0, 0, 0), pose_a, pose_b)
+
+
+@wp.func
+def any_meeting_below(
+    nodes_a: wp.array[ObbNode],
+    nodes_b: wp.array[ObbNode],
+    corners_a: wp.array[wp.vec3d],
+    corners_b: wp.array[wp.vec3d],
+    begin: wp.vec4i,
+    pose_a: RigidPose,
+    pose_b: RigidPose,
+) -> wp.vec3i:
+    """As `any_meeting`, of trees among others: `begin` has root and first triangle of a, then of b."""
     placed = relative_pose(pose_a, pose_b)
     uncertain = placement_error(pose_a, pose_b)
     waiting_a = Waiting()
@@ -205,12 +219,13 @@ def any_meeting(
         count -= 1
         i = waiting_a[count]
         j = waiting_b[count]
-        a = nodes_a[i]
-        b = nodes_b[j]
+        a = nodes_a[begin[0] + i]
+        b = nodes_b[begin[2] + j]
         if not boxes_apart(place_boxes(a, b, placed.rotation, placed.translation, uncertain), 1, SKEW):
             if a.right < 0 and b.right < 0:
                 code = triangles_meet_or_not(
-                    world_corners(corners_a, a.triangle, pose_a), world_corners(corners_b, b.triangle, pose_b)
+                    world_corners(corners_a, begin[1] + a.triangle, pose_a),
+                    world_corners(corners_b, begin[3] + b.triangle, pose_b),
                 )
                 if code != APART:
                     found = wp.vec3i(a.triangle, b.triangle, code)
