@@ -23,7 +23,7 @@ from tangere.assembly.part import Part
 from tangere.motion import as_poses
 from tangere.runtime import InputError, needs_extra, positive
 from tangere.shape.mesh import Mesh, weld_vertices
-from tangere.shape.robot import Robot
+from tangere.shape.robot import RobotDescription
 
 #: How far facets of a STEP file may be from its surfaces, unless said [m].
 TOLERANCE = 1e-5
@@ -186,7 +186,7 @@ def _natural(file: Path) -> list[Any]:
 
 def _robot(path: Path) -> tuple[Part, ...]:
     """The links of a robot that have a body, all joints at 0."""
-    robot = Robot.load(path)
+    robot = RobotDescription.load(path)
     zeros = [0.0] * len(robot.joint_names)
     chain, shapes, parts = robot.chain(zeros, zeros), _Shapes(), []
     for number, (link, mesh) in enumerate(zip(robot.links, robot.shapes, strict=True)):
