@@ -44,7 +44,6 @@ def test_what_stands_stands_still(make, steps):
     assert np.abs(world.velocities[:, :3]).max() < 1e-3
 
 
-@pytest.mark.slow
 def test_a_stack_of_thirty_stands_still():
     world = scenes.stack(30, device="cpu")
     before = world.positions
