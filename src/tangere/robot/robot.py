@@ -50,9 +50,9 @@ class Robot(RobotDescription):
         >>> q = np.linspace([-1.5, 0.7, 0.5, 0.0, 0.0, 0.0], [1.5, 0.7, 0.5, 0.0, 0.0, 0.0], 11)
         >>> found = robot.check(q, world={"pillar": pillar}, device="cpu")
         >>> found.status.name, found.pair, found.segment
-        ('CONTACT', ('forearm', 'pillar'), 4)
+        ('CONTACT', ('wrist_1', 'pillar'), 3)
         >>> [str(tg.Status(int(s))) for s in found.segments.status[:5]]
-        ['free', 'free', 'free', 'free', 'contact']
+        ['free', 'free', 'free', 'contact', 'start']
     """
 
     may_touch: tuple[tuple[str, str], ...] = ()  #: links that may touch what is attached to the robot
@@ -322,7 +322,7 @@ def check(
         >>> import numpy as np, tangere as tg
         >>> arm = tg.robot.generate.arm()
         >>> away = np.eye(4)
-        >>> away[0, 3] = 1.2
+        >>> away[0, 3] = 0.9
         >>> up = np.zeros((2, 6))
         >>> down = np.linspace([0.0] * 6, [0.0, 1.4, 0.0, 0.0, 0.0, 0.0], 2)
         >>> found = tg.robot.check({"left": (arm, down), "right": (arm, up)}, bases={"right": away}, device="cpu")
