@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from tangere.cli import main
 from tangere.dynamics import Recording
-from tangere.hand import Hand, SimulatedDevice
-from tangere.hand.led_parts import LedWay, led_part
+from tangere.hand import Hand, LedWay, SimulatedDevice, led_part
 from tangere.runtime import InputError
 from tests.oracles.rigid_worlds import meeting_pairs
 
