@@ -18,8 +18,17 @@ import numpy as np
 
 from bench.harness import Report, count
 from bench.pitiot_needle import _needle
-from tangere.hand import Hand, PointerDevice, SeparateLoops, Sight, SimulatedDevice, ThreadedLoops
-from tangere.hand.led_parts import LedPart, LedWay, led_part
+from tangere.hand import (
+    Hand,
+    LedPart,
+    LedWay,
+    PointerDevice,
+    SeparateLoops,
+    Sight,
+    SimulatedDevice,
+    ThreadedLoops,
+    led_part,
+)
 from tangere.runtime.pacer import LoopPacer, Mode, PacerReport
 
 FEATURES = ["F-P-2"]

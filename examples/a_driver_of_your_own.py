@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 import tangere as tg
-from tangere.hand.led_parts import led_part
+from tangere.hand import led_part
 
 made = led_part("peg", device="cpu")  # a square peg, in its hole by a centimetre
 device = tg.hand.UdpDevice(0, timeout=5.0)  # any free port; `tangere hand peg --device udp:5005` has a fixed one

@@ -223,6 +223,11 @@ def test_what_cannot_be_recorded_or_resumed_is_told(recorded, tmp_path):
     world.join("ball", 0, 1, at=[1.5, 0, 0])
     with pytest.raises(InputError, match="begin another recording"):
         recorder()
+    nothing = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 2), int)
+    recorder.keep(0.5, *nothing)
+    with pytest.raises(InputError, match="time must not fall"):
+        recorder.keep(0.4, *nothing)
+    assert recorder.recording().times.tolist() == [0.0, 0.5]
     with pytest.raises(InputError, match="there is no frame 500"):
         recorded.world(500)
     with pytest.raises(InputError, match="has no 'position'"):

@@ -11,10 +11,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tangere.cells.generate import hex_grid
 from tangere.hand import Hand, SeparateLoops, ThreadedLoops, UdpDevice, UdpDriver
 from tangere.hand.coupling import ContactRowSet
 from tangere.hand.real_time.shared_state import packed_rows, unpacked_rows
-from tangere.runtime.pacer import ProcessLostError
+from tangere.needle import Bevel, KinematicSimulation, Needle
+from tangere.runtime.pacer import LoopPacer, ProcessLostError
 from tests.hand.real_time_devices import Failing, above, broken, cube_on_table, press, pressing
 
 
@@ -84,6 +86,50 @@ def test_a_device_that_is_lost_over_there_is_told_here_and_the_force_goes():
 def test_a_device_that_cannot_be_opened_says_why():
     with pytest.raises(ProcessLostError, match="no such device is plugged in"):
         SeparateLoops(held(), broken)
+
+
+@pytest.mark.feature("F-P-2")
+def test_thirty_pictures_and_a_thousand_ticks_a_second_are_measured_together_and_adaptation_has_a_budget():
+    """The cells of a needle are adapted in what is left of each picture; what does not fit is counted."""
+    needle = KinematicSimulation(
+        hex_grid(4, 4, 4, size=0.25, device="cpu"),
+        Needle(length=4.0, radius=1e-3, tip=Bevel(curvature=2.0)),
+        entry=[0.3, 0.5, 0.1],
+        direction=[0.0, 0.0, 1.0],
+        lock_length=0.02,
+        radius=0.06,
+        level=3,
+        mode="hard",
+    )
+    hand, pacer, given = held(), LoopPacer(30.0, mode="hard"), []
+    before = needle.report.postponed
+
+    def adapt(seconds: float) -> int:
+        left = needle.report.postponed
+        given.append(seconds)
+        needle.refine(deadline=seconds)
+        assert needle.tip.level == 3  # the cell of the tip comes first
+        return needle.report.postponed - left
+
+    work = pacer.postponable("adaptation", adapt)
+    with SeparateLoops(hand, pressing, mode="hard") as loops:
+        late = 0
+        for due in pacer.ticks(2.0):
+            needle.advance(0.004)
+            loops.look()
+            late += pacer.left < 0.0
+            assert due * 30.0 == pytest.approx(round(due * 30.0))
+        slow, fast = pacer.report(), loops.stop()
+    print(*slow.rows(), *fast.rows(), sep="\n")
+    assert slow.ticks + slow.skipped == 60
+    assert late <= slow.overruns <= slow.ticks
+    assert fast.ticks + fast.skipped >= 1_900
+    assert fast.overruns <= fast.ticks
+    assert work.runs == len(given)
+    assert all(0.0 < seconds < 1.0 / 30.0 for seconds in given)
+    refused = slow.ticks - work.runs
+    assert slow.postponed["adaptation"] == refused + needle.report.postponed - before
+    assert needle.report.split > 0
 
 
 def test_a_look_before_the_first_tick_finds_the_part_where_it_is():

@@ -185,6 +185,23 @@ def test_the_tip_is_in_the_finest_cell_and_leaves_stay_bounded_on_a_helix(mode, 
     check_map(map, area=1.0)
 
 
+def test_a_deadline_that_is_given_counts_from_then_on():
+    map = hex_grid(4, 4, 4, size=0.25, device="cpu")
+    needle = Needle(length=4.0, radius=1e-3, tip=Bevel(curvature=0.0))
+    start = {"entry": [0.3, 0.5, 0.1], "direction": [0.0, 0.0, 1.0], "lock_length": 0.02}
+    simulation = KinematicSimulation(map, needle, **start, radius=0.2, level=3, mode="hard", deadline=60.0)
+    assert simulation.report.postponed == 0
+    simulation.advance(0.3)
+    simulation.refine(deadline=1e-9)  # no time for anything but the cell of the tip
+    assert simulation.report.postponed > 0
+    assert simulation.tip.level == 3
+    left = simulation.report.postponed
+    simulation.refine(deadline=60.0)
+    assert simulation.report.postponed == left
+    with pytest.raises(InputError, match="deadline"):
+        simulation.refine(deadline=0.0)
+
+
 @pytest.mark.feature("F-P-70")
 def test_a_needle_that_goes_round_meets_itself(rng):
     simulation = KinematicSimulation(

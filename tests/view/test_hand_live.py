@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from oracles.helpers.browser import pixels, until
-from tangere.hand import GamepadDevice, Hand, KeyboardDevice, PointerDevice, SeparateLoops, Sight
-from tangere.hand.led_parts import led_part
+from tangere.hand import GamepadDevice, Hand, KeyboardDevice, PointerDevice, SeparateLoops, Sight, led_part
 from tangere.view import HandViewer
 from tangere.view.live_pages.hand_live import sight_of, turned_to
 from tangere.view.live_pages.page_input import PageInput

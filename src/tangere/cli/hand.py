@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from tangere.hand import Device, Hand
-    from tangere.hand.led_parts import LedPart
-    from tangere.hand.recording import HandRecorder
+    from tangere.hand import Device, Hand, HandRecorder, LedPart
     from tangere.runtime.pacer import PacerReport
 
 _FRAMES = 30.0  #: a second that are recorded
@@ -73,9 +71,7 @@ def hand(
     from rich.console import Console
 
     from tangere.cli.shared.extras import check_view_extra
-    from tangere.hand import Hand
-    from tangere.hand.led_parts import led_part
-    from tangere.hand.recording import HandRecorder
+    from tangere.hand import Hand, HandRecorder, led_part
     from tangere.runtime import InputError, check_out_file, positive
     from tangere.scene.export import check_export_file
 

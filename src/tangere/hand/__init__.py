@@ -30,6 +30,8 @@ from tangere.hand.report import HandReport
 
 if TYPE_CHECKING:
     from tangere.hand import scenes
+    from tangere.hand.led_parts import LedPart, LedWay, led_part
+    from tangere.hand.recording import HandRecorder
 
 __all__ = [
     "ALL_AXES",
@@ -40,8 +42,11 @@ __all__ = [
     "ForcePacket",
     "GamepadDevice",
     "Hand",
+    "HandRecorder",
     "HandReport",
     "KeyboardDevice",
+    "LedPart",
+    "LedWay",
     "NeedleHand",
     "Pacer",
     "PointerDevice",
@@ -55,14 +60,21 @@ __all__ = [
     "TraceRecorder",
     "UdpDevice",
     "UdpDriver",
+    "led_part",
     "scenes",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Ready scenes are loaded when they are asked for."""
+    """What a hand does without is loaded when it is asked for: ready scenes, ways through them, recordings."""
     if name == "scenes":
         import tangere.hand.scenes as module
 
         return module
-    raise AttributeError(f"module 'tangere.hand' has no attribute {name!r}")
+    if name in ("LedPart", "LedWay", "led_part"):
+        import tangere.hand.led_parts as module
+    elif name == "HandRecorder":
+        import tangere.hand.recording as module
+    else:
+        raise AttributeError(f"module 'tangere.hand' has no attribute {name!r}")
+    return getattr(module, name)

@@ -76,7 +76,7 @@ def led_part(name: str, **options: Any) -> LedPart:
     """A scene by its name; options of its `World`.
 
     Example:
-        >>> from tangere.hand.led_parts import led_part
+        >>> from tangere.hand import led_part
         >>> made = led_part("peg", device="cpu")
         >>> made.body, made.way.poses.shape
         ('part', (2, 4, 4))
