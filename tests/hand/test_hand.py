@@ -17,10 +17,12 @@ def posed(x=0.0, y=0.0, z=0.0):
     return pose
 
 
-def cube_on_table(height=0.11, **options):
+def cube_on_table(height=0.11, device="cpu", **options):
     """A cube of 0.1 m above a wide table whose top is at 0.05 m."""
     table = Body(tg.generate.box((1.0, 1.0, 0.1)), name="table", fixed=True)
-    return World([table, Body(tg.generate.box((0.1, 0.1, 0.1)), posed(z=height), name="cube")], device="cpu", **options)
+    return World(
+        [table, Body(tg.generate.box((0.1, 0.1, 0.1)), posed(z=height), name="cube")], device=device, **options
+    )
 
 
 def pressed(depth, slide=0.0, height=0.11):
@@ -127,3 +129,31 @@ def test_what_cannot_be_held_is_refused():
         Hand(world, "cube", SimulatedDevice(np.eye(4)))
     with pytest.raises(InputError, match="passes through 'table'"):
         Hand(cube_on_table(height=0.09), "cube", SimulatedDevice(np.eye(4)))
+
+
+def test_a_part_that_is_alone_goes_anywhere():
+    world = World([Body(tg.generate.box((0.1, 0.1, 0.1)), name="cube")], device="cpu")
+    hand = Hand(world, "cube", SimulatedDevice(lambda time: posed(0.1 * time)))
+    hand.run(0.3)
+    assert hand.pose[0, 3] == pytest.approx(0.03, abs=2e-3)
+    assert hand.clearance == np.inf
+    assert len(hand.contacts) == 0
+
+
+def test_a_slow_tick_sees_bodies_that_were_put_elsewhere():
+    world = cube_on_table()
+    hand = Hand(world, "cube", SimulatedDevice(pressed(0.03)))
+    hand.run(0.1)
+    world["table"].set_state(pose=posed(z=-0.02))
+    hand.run(1.9)
+    assert hand.pose[2, 3] == pytest.approx(0.08 + world.separation, abs=1e-6)
+    assert not tg.intersects(*world.meshes(), device="cpu")
+
+
+@pytest.mark.cuda
+def test_a_world_on_cuda_is_felt_as_one_on_the_cpu():
+    hands = [Hand(cube_on_table(device=name), "cube", SimulatedDevice(pressed(0.03))) for name in ("cpu", "cuda:0")]
+    for hand in hands:
+        hand.run(1.5)
+    assert np.abs(hands[0].force - hands[1].force).max() < 1e-6
+    assert np.abs(hands[0].pose - hands[1].pose).max() < 1e-9
