@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import tangere as tg
+from oracles.helpers.cut_strokes import block as lattice_block
+from oracles.helpers.cut_strokes import random_stroke
+from oracles.helpers.cut_strokes import torus as lattice_torus
 from oracles.soft_bodies import overlaps, solid_energy
 from tangere.runtime import InputError, TangereError
-from tangere.shape.tets import solid_block
+from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Blade, Body, Simulation
 from tangere.soft.cutting import ConnectedParts, Cuts
 from tangere.soft.model.assembly import Assembly
@@ -303,6 +306,23 @@ def test_a_part_that_has_moved_away_is_not_cut_with_what_it_came_off() -> None:
     assert len(simulation) == 3
     assert simulation.bodies[1].shape.volumes.sum() == pytest.approx(1.0, rel=1e-9)
     assert {round(float(simulation.bodies[k].shape.volumes.sum()), 6) for k in (0, 2)} == {0.5}
+
+
+@pytest.mark.parametrize("case", [1, 28])
+def test_random_strokes_leave_surfaces_apart(case) -> None:
+    rng = np.random.default_rng(case)
+    shape = TetMesh(*(lattice_block, lattice_torus)[case % 2]())
+    simulation = Simulation([Body(shape, cuttable=True, density=1.0)], gravity=(0, 0, 0), device="cpu", threads=1)
+    opened = 0
+    for _ in range(2):
+        stroke = random_stroke(rng, cuts_of(simulation).bodies[0].complex.edge)
+        for start, end in itertools.pairwise(stroke.lines):
+            opened += len(simulation.cut(0, start, end))
+        simulation.end_stroke(0)
+        simulation.step()
+        assert not overlaps(simulation)
+    assert opened
+    assert sum(body.shape.volumes.sum() for body in simulation.bodies) == pytest.approx(shape.volumes.sum(), rel=1e-12)
 
 
 def test_a_sheet_that_is_cut_falls_apart() -> None:

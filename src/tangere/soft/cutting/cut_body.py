@@ -193,13 +193,18 @@ class CutBody:
         new = (triangles >= len(self.vertices.place)).any(axis=1)
         return np.unique(triangles[walls & (new | np.isin(facets, opened))])
 
-    def layout(self, inset: float) -> dict[int, Body]:
-        """The bodies of all parts by numbers, with walls inset by this part of half a kerf; notes their places."""
+    def layout(self, inset: float, *, stay: bool = False) -> dict[int, Body]:
+        """The bodies of all parts by numbers, with walls inset by this part of half a kerf; notes their places.
+
+        `stay`: see `inset_carriers`.
+        """
         corners, rest, part, name = self.complex.corners, self.complex.rest, self._part, str(self.given.name)
         triangles, owners, walls = self._triangles()
         dofs, owners = self.surface_dofs, owners >> 2
         facets = self._wall_facets(triangles, owners, walls)
-        carriers, weights = inset_carriers(facets, np.unique(triangles), dofs, rest, corners, 0.5 * self.kerf * inset)
+        carriers, weights = inset_carriers(
+            facets, np.unique(triangles), dofs, rest, corners, 0.5 * self.kerf * inset, stay=stay
+        )
         at_wall = np.zeros(len(dofs), bool)
         at_wall[facets.corners] = True
         points = np.einsum("ij,ijk->ik", weights, rest[carriers])

@@ -26,8 +26,8 @@ from tangere.soft.step import BodiesChange, StepPipeline
 #: The width of a cut, as part of the contact distance. In one half as wide, walls of a body that hardly carries itself
 #: were held by the truncation while they slid, and it gained 2 % of the energy that it lost in the end; here nothing.
 KERF_PART = 0.1
-#: Parts of half a kerf by which walls are inset, one after the other until surfaces are apart.
-_INSETS = (1.0, 0.5, 0.25, 0.1)
+#: How walls are inset, one after the other until surfaces are apart: part of half a kerf, `stay` of `inset_carriers`.
+_INSETS = tuple((part, stay) for part in (1.0, 0.5, 0.25, 0.1) for stay in (False, True))
 
 
 @dataclass(frozen=True)
@@ -172,12 +172,14 @@ class Cuts:
         sources = np.concatenate([sources, np.full(len(known) - len(sources), -1)])
         opened = np.zeros(len(known), bool)
         opened[own.opened_vertices(changes)] = True
-        for inset in _INSETS:
+        for inset, stay in _INSETS:
             try:
-                pipeline.change_bodies(self._bodies_change(own, own.layout(inset), (x, v), (sources, known, opened)))
+                pipeline.change_bodies(
+                    self._bodies_change(own, own.layout(inset, stay=stay), (x, v), (sources, known, opened))
+                )
                 break
             except InputError:
-                if inset == _INSETS[-1]:
+                if (inset, stay) == _INSETS[-1]:
                     raise
         self._note(own, changes, parted)
 

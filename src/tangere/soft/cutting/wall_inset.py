@@ -4,7 +4,7 @@ Question: two walls are born at one place; how do they become surfaces that are 
 Method:   a surface vertex on a wall is carried by a simplex of its own side, at the point half a kerf inside along the
           mean normal of the walls around it. At the front of the cut, where the walls of both sides meet in one
           vertex, normals cancel and it stays where it is; but where others are at the same place, it goes towards the
-          middle of its simplices.
+          middle of its simplices. Or, if asked, the one whose normals cancel most stays, and the others go.
 Sound:    dofs, masses and energies are untouched. Weights add up to 1; they are negative by a few hundredths where a
           wall meets the skin at an acute angle.
 """
@@ -31,7 +31,14 @@ class WallFacets:
 
 
 def inset_carriers(
-    walls: WallFacets, used: np.ndarray, dofs: np.ndarray, rest: np.ndarray, simplices: np.ndarray, depth: float
+    walls: WallFacets,
+    used: np.ndarray,
+    dofs: np.ndarray,
+    rest: np.ndarray,
+    simplices: np.ndarray,
+    depth: float,
+    *,
+    stay: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """What carries the surface vertices: for each four vertices of the body (s, 4), and their weights (s, 4).
 
@@ -41,6 +48,7 @@ def inset_carriers(
         rest: (v, 3) vertices of the body at rest [m].
         simplices: (n, 3 or 4) of the body.
         depth: half a kerf [m].
+        stay: of vertices at one place around which normals cancel, the one where they do so most stays.
     """
     count = len(dofs)
     carriers, weights = np.repeat(dofs[:, None], 4, axis=1), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
@@ -58,6 +66,9 @@ def inset_carriers(
     alone = least > _SAME_WAY
     mean *= np.clip(1.0 / np.where(alone, least, 1.0), 1.0, _MOST_STRETCHED)[:, None]
     crowded = _crowded(vertex[~alone[vertex]], used, rest[dofs])
+    if stay:
+        whole = np.bincount(vertex, np.linalg.norm(normals, axis=1), count)
+        crowded = _without_first(crowded, rest[dofs], size / np.where(whole > 0.0, whole, 1.0))
     mean[crowded] = _outward(crowded, vertex, rest[dofs], rest[simplices[owners]].mean(axis=1))
     alone[crowded] = True
     moved = alone[vertex]
@@ -77,6 +88,18 @@ def _crowded(asked: np.ndarray, used: np.ndarray, places: np.ndarray) -> np.ndar
     """Which surface vertices, of those asked, have another one at the same place."""
     _, group, count = np.unique(places[used], axis=0, return_inverse=True, return_counts=True)
     return np.intersect1d(asked, used[count[group.ravel()] > 1])
+
+
+def _without_first(crowded: np.ndarray, places: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Without the one of each place that is the least by these numbers, where there are several."""
+    if not len(crowded):
+        return crowded
+    _, group, count = np.unique(places[crowded], axis=0, return_inverse=True, return_counts=True)
+    order = np.lexsort((by[crowded], group.ravel()))
+    first = order[np.unique(group.ravel()[order], return_index=True)[1]]
+    left = np.ones(len(crowded), bool)
+    left[first[count > 1]] = False
+    return crowded[left]
 
 
 def _outward(asked: np.ndarray, vertex: np.ndarray, places: np.ndarray, middles: np.ndarray) -> np.ndarray:
