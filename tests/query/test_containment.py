@@ -77,7 +77,7 @@ def determinant(u, v, w):
 def test_points_are_inside_where_solid_angles_say_so(name, rng, device, effort):
     solid, speck = SHAPES[name], Mesh(1e-6 * BOX.vertices, BOX.faces)
     reach = 0.6 * solid.extent
-    count = effort(300)
+    count = effort(300, least=300)
     poses = np.stack([turned(rng, reach) for _ in range(count)] + [turned(rng, 0.1)])
     pairs = np.stack([np.arange(count), np.full(count, count)], axis=1)
     shape = np.array([0] * count + [1])

@@ -13,12 +13,12 @@ from tangere.shape.mesh import Mesh
 
 def test_pairs_meet_as_each_of_them_alone(rng, device, effort):
     shapes = (generate.box([2.0, 1.0, 0.5]), generate.torus(160), generate.icosphere(subdivisions=2))
-    count = effort(60)
+    count = effort(60, least=60)
     shape = rng.integers(3, size=count)
     poses = np.tile(np.eye(4), (count, 1, 1))
     poses[:, :3, :3] = Rotation.random(count, random_state=rng).as_matrix()
     poses[:, :3, 3] = rng.uniform(-1.5, 1.5, (count, 3))
-    pairs = rng.integers(count, size=(effort(120), 2))
+    pairs = rng.integers(count, size=(effort(120, least=100), 2))
     found = meeting_pairs(shapes, shape, poses, pairs, device)
     for (a, b), triangles in zip(pairs, found, strict=True):
         expected = intersecting_pairs(*(shapes[shape[k]].moving(Rest(poses[k])) for k in (a, b)), device=device)
