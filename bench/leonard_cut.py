@@ -21,7 +21,7 @@ from tangere.shape import generate
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.patches import Patches
 from tangere.soft.step import StepPipeline
 
@@ -162,7 +162,7 @@ def _costs(report: Report, sizes: tuple[tuple[int, int, int], ...]) -> None:
         assert pipeline.cuts is not None
         own = pipeline.cuts.bodies[0]
         topology = _least(lambda own=own: own.state() and own.layout(1.0), 3)
-        assembly = _least(lambda bodies=bodies, p=pipeline: Assembly.of(bodies, p.assembly.device), 3)
+        assembly = _least(lambda bodies=bodies, p=pipeline: AssembledBodies.of(bodies, p.assembly.device), 3)
         patches = _least(lambda p=pipeline: Patches(p.assembly), 3)
         buffers = _least(lambda p=pipeline: StepPipeline(p.assembly, p.options), 3)
         anew = _least(lambda cells=cells: _block(cells, 1e4, "both ends"), 2)

@@ -21,7 +21,7 @@ MODULES = {
 PLACES = {path.relative_to(SOURCE).as_posix(): path for path in MODULES.values()}
 PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py"}
 #: Words of the public face that several systems use.
-SHARED_NAMES = {"Assembly", "Body", "Simulation", "Recorder", "Recording"}
+SHARED_NAMES = {"Body", "Simulation", "Recorder", "Recording"}
 #: Imports of another room's inner modules: docs/architecture.md says why.
 INNER_DOORS = {
     ("query.first_contact.rigid.cpu.simd_advance", "geometry.simd.four_oriented_boxes"),

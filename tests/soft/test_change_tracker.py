@@ -11,12 +11,12 @@ import warp as wp
 from tangere.runtime import choose_device
 from tangere.shape import generate
 from tangere.soft import Body
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.patches import Patches
 
 
 def patches_of(mesh, *, per_feature: bool = False) -> Patches:
-    return Patches(Assembly.of([Body(mesh, density=1.0)], choose_device("cpu")), per_feature=per_feature)
+    return Patches(AssembledBodies.of([Body(mesh, density=1.0)], choose_device("cpu")), per_feature=per_feature)
 
 
 def placed(x: np.ndarray) -> wp.array:

@@ -16,7 +16,7 @@ from tangere.runtime import InputError, TangereError
 from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Blade, Body, Simulation
 from tangere.soft.cutting import ConnectedParts, Cuts
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 
 SIZE = (2.0, 1.0, 1.0)
 
@@ -233,7 +233,7 @@ def test_a_cut_that_fails_leaves_everything_as_it_was(monkeypatch) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Assembly, "of", fail)
+        patched.setattr(AssembledBodies, "of", fail)
         with pytest.raises(KeyboardInterrupt):
             simulation.cut(0, way[3], way[5])
     assert same(state_of(simulation), before)

@@ -13,7 +13,7 @@ from tangere.shape import generate
 from tangere.soft import Body, scenes
 from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW, simd_boxes_meet
 from tangere.soft.contact.normal_cones import NormalCones, _cones
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.patches import Patches
 
 wp.set_module_options(SOUND)
@@ -49,7 +49,7 @@ def _descend(
 def test_a_descent_finds_every_cluster_that_meets_a_box_once_but_for_those_left_out(faces, rng):
     """Boxes and cones as NumPy compares them; few faces make trees of one level."""
     mesh = generate.torus(faces) if faces > 8 else generate.box((1.0, 1.0, 1.0))
-    assembly = Assembly.of([Body(mesh, density=1.0)], choose_device("cpu"))
+    assembly = AssembledBodies.of([Body(mesh, density=1.0)], choose_device("cpu"))
     patches = Patches(assembly)
     moved = wp.array(mesh.vertices + 0.2 * rng.standard_normal(mesh.vertices.shape), dtype=wp.vec3d, device="cpu")
     fitted = patches.tree.fit(vertex_boxes(assembly.surface.rest, moved, 1.0, 0.01, patches.frame))
@@ -121,7 +121,7 @@ def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
 def test_cones_of_eight_faces_at_once_have_the_bits_of_one_by_one(rng):
     """Faces with and without area, of closed and of open surfaces."""
     closed, sheet = generate.torus(600), generate.sheet(98)
-    assembly = Assembly.of([Body(closed, density=1.0), Body(sheet, density=1.0)], choose_device("cpu"))
+    assembly = AssembledBodies.of([Body(closed, density=1.0), Body(sheet, density=1.0)], choose_device("cpu"))
     patches = Patches(assembly)
     tree = patches.tree
     places = assembly.surface.rest.numpy() + 0.1 * rng.standard_normal(assembly.surface.rest.shape + (3,))

@@ -10,12 +10,12 @@ from tangere.query.first_contact import edge_edge, vertex_face
 from tangere.runtime import choose_device
 from tangere.shape import generate
 from tangere.soft import Body
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.patches import Patches
 
 
 def patches_of(mesh) -> Patches:
-    return Patches(Assembly.of([Body(mesh, density=1.0)], choose_device("cpu")))
+    return Patches(AssembledBodies.of([Body(mesh, density=1.0)], choose_device("cpu")))
 
 
 def certified(patches: Patches, start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from tangere.shape import generate
 from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation
 from tangere.soft.contact.initial_contacts import contains_another
-from tangere.soft.model.assembly import struct_of
+from tangere.soft.model.assembled_bodies import struct_of
 from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
 
 wp.set_module_options(SOUND)

@@ -15,7 +15,7 @@ from tangere.runtime import choose_device
 from tangere.shape import generate
 from tangere.soft import Body, Simulation, scenes, step
 from tangere.soft.contact.contact_points import ContactPoints
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.cpu.refit import refit
 from tangere.soft.safe_step.patches import Patches
 from tangere.soft.solver.cuda.sweeps import CudaSweeps
@@ -78,7 +78,7 @@ def test_steps_with_contacts_go_the_same_way_launched_one_by_one(monkeypatch):
 
 def test_boxes_brought_up_to_date_are_those_of_a_new_fit(rng):
     mesh = generate.torus(2400)
-    assembly = Assembly.of([Body(mesh, density=1.0)], choose_device("cpu"))
+    assembly = AssembledBodies.of([Body(mesh, density=1.0)], choose_device("cpu"))
     patches = Patches(assembly)
 
     def boxes_at(places: np.ndarray) -> wp.array:

@@ -12,7 +12,7 @@ import warp as wp
 from tangere.runtime import InputError, to_numpy, using_threads, view_room
 from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 
 if TYPE_CHECKING:
     from tangere.soft.step import StepPipeline
@@ -161,7 +161,7 @@ class SimulatedBody:
             return array.numpy()[begin:end].copy()
 
 
-def check_speed(assembly: Assembly, velocities: np.ndarray, dt: float, whose: str) -> None:
+def check_speed(assembly: AssembledBodies, velocities: np.ndarray, dt: float, whose: str) -> None:
     """Raise if a velocity is too large for a step to keep its digits."""
     most = MOST_EXTENTS * assembly.rest_mesh.extent / dt
     speed = float(np.abs(velocities).max(initial=0.0))

@@ -38,7 +38,7 @@ from tangere.shape.mesh import Mesh
 from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 from tangere.soft.contact.rows import ContactRows
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.model.elastic import Energy, elastic_energy, energy_of
 from tangere.soft.phase_graphs import PhaseClock
 from tangere.soft.safe_step.truncation import TruncationReport
@@ -110,7 +110,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
 
                 kerf = min(kerf_of(body, distance) for body in bodies if body.cuttable)
                 bodies = [blades[n].obstacle(kerf) if n in blades else body for n, body in enumerate(bodies)]
-            assembly = Assembly.of(bodies, choose_device(device))
+            assembly = AssembledBodies.of(bodies, choose_device(device))
             needed = max(body.sweeps_needed(dt) for body in bodies)
             sweeps = int(np.clip(needed, *SWEEPS)) if sweeps is None else int(sweeps)
             for at, body in enumerate(bodies):

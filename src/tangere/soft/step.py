@@ -26,7 +26,7 @@ from tangere.soft.contact.detection import Detection
 from tangere.soft.contact.initial_contacts import InitialContacts
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.contact.rows import ContactRows
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.model.step_launches import carry_surface, find_velocity, move_bodies, predict
 from tangere.soft.phase_graphs import PhaseGraphs
 from tangere.soft.safe_step.patches import Patches
@@ -81,7 +81,7 @@ class StepPipeline:
     are and how fast, `start` is where the step began, `free_motion` where it would end without forces from inside.
     """
 
-    def __init__(self, assembly: Assembly, options: StepOptions) -> None:
+    def __init__(self, assembly: AssembledBodies, options: StepOptions) -> None:
         self.options = options
         self.steps = 0  #: made so far
         self.dt = options.dt  #: of the step, or of the part of it, that is made now [s]
@@ -92,7 +92,7 @@ class StepPipeline:
         self._saved_layout: dict[str, Any] | None = None
         self._lay_out(assembly, options.dt)
 
-    def _lay_out(self, assembly: Assembly, dt: float) -> None:
+    def _lay_out(self, assembly: AssembledBodies, dt: float) -> None:
         """All buffers for these bodies, each in its place."""
         self.assembly, options = assembly, self.options
         a, device = assembly, assembly.device
@@ -205,7 +205,7 @@ class StepPipeline:
 
     def _take_over(self, change: BodiesChange) -> None:
         memory, detection, pull = self.rows.memory, self.detection, self.pull
-        assembly = Assembly.of(change.bodies, self.assembly.device)
+        assembly = AssembledBodies.of(change.bodies, self.assembly.device)
         assembly.dofs.x.assign(change.x)
         assembly.dofs.v.assign(change.v)
         self._lay_out(assembly, self.dt)

@@ -13,7 +13,7 @@ from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
 from tangere.runtime import InputError, TangereError, not_negative, positive, whole
 from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
-from tangere.soft.model.assembly import STILL, Assembly
+from tangere.soft.model.assembled_bodies import STILL, AssembledBodies
 
 
 def checked_bodies(bodies: Sequence[Body]) -> list[Body]:
@@ -52,7 +52,7 @@ def mean_edge(bodies: Sequence[Body]) -> float:
     return float(np.concatenate(lengths).mean())
 
 
-def check_no_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> None:
+def check_no_overlap(assembly: AssembledBodies, meshes: Sequence[Mesh], when: str) -> None:
     """Raise if surfaces touch or overlap, unless nothing of either can move there.
 
     Args:
@@ -81,7 +81,7 @@ def check_no_overlap(assembly: Assembly, meshes: Sequence[Mesh], when: str) -> N
     raise InputError(f"{who} touch or overlap {when}, near {place}: response 'hard' needs surfaces apart")
 
 
-def raise_not_finite(assembly: Assembly, end: np.ndarray, step: int, dt: float) -> None:
+def raise_not_finite(assembly: AssembledBodies, end: np.ndarray, step: int, dt: float) -> None:
     """Raise because a step ends, for some dof, at a place that is not finite; `end` (n, 3) [m], `dt` [s]."""
     wrong = np.flatnonzero(~np.isfinite(end).all(axis=1))
     body = assembly.bodies[int(assembly.dofs.body.numpy()[wrong[0] if len(wrong) else 0])]

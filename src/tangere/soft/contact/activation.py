@@ -12,7 +12,7 @@ import warp as wp
 
 from tangere.geometry.closest_points import face_offset, nearest_on_face
 from tangere.runtime import SOUND
-from tangere.soft.model.assembly import CLOSED, STILL, WALL, SurfaceArrays
+from tangere.soft.model.assembled_bodies import CLOSED, STILL, WALL, SurfaceArrays
 
 wp.set_module_options(SOUND)
 

@@ -19,7 +19,7 @@ from tangere.query.contacts import Kind
 from tangere.query.proximity import ContactBuffer
 from tangere.runtime import SOUND, device_of, launch
 from tangere.soft.contact.nearest_edges import SharpEdges
-from tangere.soft.model.assembly import Assembly, struct_of
+from tangere.soft.model.assembled_bodies import AssembledBodies, struct_of
 
 wp.set_module_options(SOUND)
 
@@ -87,7 +87,7 @@ class ContactPoints:
 class ContactPartners:
     """What each feature touches: vertex v at places 2 v and 2 v + 1, then the sharp edges; -1 for nothing."""
 
-    def __init__(self, assembly: Assembly, sharp: SharpEdges) -> None:
+    def __init__(self, assembly: AssembledBodies, sharp: SharpEdges) -> None:
         device = assembly.device
         self._assembly = assembly
         self.first_edge = 2 * len(assembly.surface.rest)

@@ -18,7 +18,7 @@ from tangere.soft.contact.contact_points import ContactPartners, ContactPoints, 
 from tangere.soft.contact.nearest_edges import SharpEdges
 from tangere.soft.contact.nearest_faces import find_nearest_faces
 from tangere.soft.contact.normal_cones import NormalCones
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.patches import Patches
 
 #: Contacts there is room for at first, and for each vertex on CUDA, where more room means capturing all graphs again.
@@ -28,7 +28,7 @@ LEAST_ROOM, ROOM_PER_VERTEX = 4096, 0.5
 class Detection:
     """Finds the contacts of a simulation's steps; `contact_points` are the last ones."""
 
-    def __init__(self, assembly: Assembly, patches: Patches, positions: wp.array, distance: float) -> None:
+    def __init__(self, assembly: AssembledBodies, patches: Patches, positions: wp.array, distance: float) -> None:
         """`positions` are where the surface vertices are when a step begins [m]."""
         self._assembly, self._patches, self._distance = assembly, patches, distance
         self.positions = positions  #: of the surface vertices [m]

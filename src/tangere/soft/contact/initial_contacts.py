@@ -18,7 +18,7 @@ import warp as wp
 from tangere.query.contacts import Kind
 from tangere.shape.mesh import Mesh
 from tangere.soft.contact.detection import Detection
-from tangere.soft.model.assembly import CLOSED, Assembly
+from tangere.soft.model.assembled_bodies import CLOSED, AssembledBodies
 from tangere.soft.validation import check_no_overlap
 
 #: The least part of the contact distance that is left of it.
@@ -28,7 +28,7 @@ LEAST_PART = 0.02
 class InitialContacts:
     """Of the bodies of one simulation with hard contact; seen at the start, and after bodies were put elsewhere."""
 
-    def __init__(self, assembly: Assembly, detection: Detection, distance: float) -> None:
+    def __init__(self, assembly: AssembledBodies, detection: Detection, distance: float) -> None:
         self._assembly, self._detection, self._distance = assembly, detection, distance
         self._traits = assembly.surface.traits.numpy().copy()
         #: (s,) the gap below which each surface vertex touches other bodies [m]

@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 
 wp.set_module_options(SOUND)
 
@@ -29,7 +29,7 @@ class MassMoves:
     of threads.
     """
 
-    def __init__(self, assembly: Assembly, after: wp.array, before: wp.array) -> None:
+    def __init__(self, assembly: AssembledBodies, after: wp.array, before: wp.array) -> None:
         device = assembly.device
         self.sums = wp.zeros(len(assembly.bodies) * int(SLICES), dtype=wp.vec4d, device=device)
         self._dofs = len(assembly.dofs.x) if device.is_cuda else 0
@@ -51,7 +51,7 @@ class MassMoves:
 class ContactIslands:
     """The islands of one step; `label` is the first body of the island of each body."""
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, assembly: AssembledBodies) -> None:
         device, bodies = assembly.device, len(assembly.bodies)
         self.device, self._bodies = device, bodies
         anchored = np.array([body.fixed.any() for body in assembly.bodies], np.int32)

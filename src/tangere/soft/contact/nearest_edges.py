@@ -14,7 +14,7 @@ from tangere.bvh.lbvh import LinearTree, MovingBox, TreeArrays, boxes_meet
 from tangere.geometry.closest_points import edges_offset, nearest_on_edges
 from tangere.runtime import SOUND, launch
 from tangere.soft.contact.activation import REACH, activation, vertex_normal
-from tangere.soft.model.assembly import STILL, WALL, Assembly, SurfaceArrays, sharp_edges
+from tangere.soft.model.assembled_bodies import STILL, WALL, AssembledBodies, SurfaceArrays, sharp_edges
 
 wp.set_module_options(SOUND)
 
@@ -25,7 +25,7 @@ GRAIN = 256
 class SharpEdges:
     """The sharp edges of all surfaces, in a tree of their own."""
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, assembly: AssembledBodies) -> None:
         self._assembly, whole = assembly, assembly.rest_mesh
         number = sharp_edges(whole)
         self.count = len(number)

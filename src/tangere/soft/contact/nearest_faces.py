@@ -24,7 +24,7 @@ from tangere.soft.contact.activation import FAR, contact_gap, vertex_normal
 from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
 from tangere.soft.contact.cpu.simd_nearest_faces import simd_nearest_faces
 from tangere.soft.contact.normal_cones import cones_face_same_way
-from tangere.soft.model.assembly import Assembly, SurfaceArrays
+from tangere.soft.model.assembled_bodies import AssembledBodies, SurfaceArrays
 from tangere.soft.safe_step.patches import FittedTree, Patches, contains_cluster
 
 wp.set_module_options(SOUND)
@@ -34,7 +34,7 @@ GRAIN = 32
 
 
 def find_nearest_faces(
-    assembly: Assembly,
+    assembly: AssembledBodies,
     patches: Patches,
     fitted: FittedTree,
     cones: wp.array,

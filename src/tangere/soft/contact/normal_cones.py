@@ -12,7 +12,7 @@ import warp as wp
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import SOUND, PreparedLaunch
 from tangere.soft.contact.cpu.simd_normal_cones import simd_cones
-from tangere.soft.model.assembly import CLOSED, Assembly
+from tangere.soft.model.assembled_bodies import CLOSED, AssembledBodies
 from tangere.soft.safe_step.patch_layout import PatchLists
 
 wp.set_module_options(SOUND)
@@ -21,7 +21,7 @@ wp.set_module_options(SOUND)
 class NormalCones:
     """Axis and cosine (vec4d) of all clusters and patches; a cosine of -1 tells nothing, as for open surfaces."""
 
-    def __init__(self, assembly: Assembly, tree: LinearTree, lists: PatchLists, positions: wp.array) -> None:
+    def __init__(self, assembly: AssembledBodies, tree: LinearTree, lists: PatchLists, positions: wp.array) -> None:
         """`positions` are where the surface vertices are whenever cones are asked for [m]."""
         device = assembly.device
         self.clusters = wp.empty(len(tree.clusters), dtype=wp.vec4d, device=device)

@@ -29,7 +29,7 @@ from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, ratch
 from tangere.soft.contact.islands import ContactIslands, union
 from tangere.soft.contact.nearest_edges import rims_of_cut
 from tangere.soft.contact.row_entries import WIDTH, RowArrays, RowDofs, RowEntries, RowWeights
-from tangere.soft.model.assembly import CLOSED, RIM, SMOOTH, WALL, Assembly, SurfaceArrays, struct_of
+from tangere.soft.model.assembled_bodies import CLOSED, RIM, SMOOTH, WALL, AssembledBodies, SurfaceArrays, struct_of
 
 wp.set_module_options(SOUND)
 
@@ -46,7 +46,7 @@ class ContactRows:
 
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: AssembledBodies,
         start: wp.array,
         *,
         dt: float,

@@ -20,7 +20,7 @@ import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, launch
-from tangere.soft.model.assembly import Assembly, DofCoupling
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofCoupling
 
 wp.set_module_options(SOUND)
 
@@ -39,7 +39,7 @@ class Energy:
         return self.kinetic + self.elastic + self.gravity
 
 
-def energy_of(assembly: Assembly, gravity: np.ndarray, rest_energy: float) -> Energy:
+def energy_of(assembly: AssembledBodies, gravity: np.ndarray, rest_energy: float) -> Energy:
     """The energies now; `rest_energy` is what `elastic_energy` says at rest [J]."""
     mass, free = assembly.dofs.mass.numpy(), assembly.dofs.free.numpy() == 1
     x, v = assembly.dofs.x.numpy()[free], assembly.dofs.v.numpy()[free]
@@ -47,7 +47,7 @@ def energy_of(assembly: Assembly, gravity: np.ndarray, rest_energy: float) -> En
     return Energy(kinetic, elastic_energy(assembly) - rest_energy, -float(mass[free] @ (x @ gravity)))
 
 
-def elastic_energy(assembly: Assembly) -> float:
+def elastic_energy(assembly: AssembledBodies) -> float:
     """The energy of all materials, up to a constant [J]."""
     energy = wp.empty(len(assembly.dofs.x), dtype=wp.float64, device=assembly.device)
     launch(

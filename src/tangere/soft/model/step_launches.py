@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
-from tangere.soft.model.assembly import Assembly, DofArrays, SurfaceArrays
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, SurfaceArrays
 
 wp.set_module_options(SOUND)
 
@@ -14,25 +14,27 @@ GRAIN = 8192
 
 
 def predict(
-    assembly: Assembly, start: wp.array, free_motion: wp.array, dt: float, gravity: np.ndarray
+    assembly: AssembledBodies, start: wp.array, free_motion: wp.array, dt: float, gravity: np.ndarray
 ) -> PreparedLaunch:
     """Keeps where the dofs start, and puts them where they would go without forces from inside."""
     arguments = [assembly.dofs, dt, wp.vec3d(*gravity), start, free_motion]
     return PreparedLaunch(_predict, arguments, assembly.device, grain=GRAIN)
 
 
-def carry_surface(assembly: Assembly, surface: wp.array) -> PreparedLaunch:
+def carry_surface(assembly: AssembledBodies, surface: wp.array) -> PreparedLaunch:
     """Puts the surface vertices where the dofs carry them."""
     return PreparedLaunch(_carry, [assembly.dofs.x, assembly.surface, surface], assembly.device, grain=GRAIN)
 
 
-def find_velocity(assembly: Assembly, reached: wp.array, owed: wp.array, start: wp.array, dt: float) -> PreparedLaunch:
+def find_velocity(
+    assembly: AssembledBodies, reached: wp.array, owed: wp.array, start: wp.array, dt: float
+) -> PreparedLaunch:
     """Velocities of free dofs from what they reached in the step, and what of their mean move bodies are owed."""
     arguments = [reached, start, owed, 1.0 / dt, assembly.dofs]
     return PreparedLaunch(_velocity, arguments, assembly.device, grain=GRAIN)
 
 
-def move_bodies(assembly: Assembly, by: wp.array) -> PreparedLaunch:
+def move_bodies(assembly: AssembledBodies, by: wp.array) -> PreparedLaunch:
     """Moves each body by a vector of its own."""
     return PreparedLaunch(_move, [by, assembly.dofs], assembly.device, grain=GRAIN)
 

@@ -25,7 +25,7 @@ import warp as wp
 
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import SOUND, launch
-from tangere.soft.model.assembly import CLOSED, struct_of
+from tangere.soft.model.assembled_bodies import CLOSED, struct_of
 from tangere.soft.safe_step.cpu.patch_renewal import CORNERS, PatchFeatures, RenewalState, renew_references
 from tangere.soft.safe_step.cpu.simd_smoothness import AS_BEFORE, FROM_END, UNKNOWN, simd_certify
 from tangere.soft.safe_step.patch_layout import PatchLists, PatchReference

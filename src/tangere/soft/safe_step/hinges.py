@@ -15,7 +15,7 @@ import warp as wp
 
 from tangere.runtime import SOUND, reserve_slots
 from tangere.shape.mesh import Topology
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.patches import Patches
 from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
 from tangere.soft.safe_step.truncation_state import ACTIVE, PairBuffer
@@ -29,7 +29,7 @@ GRAIN = 1024
 class HingedEdgePairs:
     """Such pairs of one simulation's edges; `faces` are its faces, and after them the second edges."""
 
-    def __init__(self, assembly: Assembly, patches: Patches) -> None:
+    def __init__(self, assembly: AssembledBodies, patches: Patches) -> None:
         whole = assembly.rest_mesh
         found = hinged_edges(whole.topology)
         edges = whole.edges[found[:, 1]]

@@ -26,7 +26,7 @@ import warp as wp
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.activation import REACH
 from tangere.soft.contact.islands import SLICES, ContactIslands, MassMoves, MeanMoves, union
-from tangere.soft.model.assembly import STILL, Assembly, DofArrays, SurfaceArrays, struct_of
+from tangere.soft.model.assembled_bodies import STILL, AssembledBodies, DofArrays, SurfaceArrays, struct_of
 from tangere.soft.safe_step.separating_direction import VertexMoves, gap_usage, in_frame, moving_pair, shortest_way
 from tangere.soft.safe_step.truncation_state import ACTIVE, ALL_NEW, PairBuffer
 
@@ -57,7 +57,7 @@ class ImpactSubstep:
 
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: AssembledBodies,
         features: list,
         islands: ContactIslands,
         state: wp.array,
@@ -110,7 +110,7 @@ class ImpactVelocity:
 
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: AssembledBodies,
         islands: ContactIslands,
         start: wp.array,
         goal: wp.array,

@@ -9,7 +9,7 @@ import warp as wp
 
 from tangere.bvh.lbvh import LinearTree
 from tangere.shape.mesh import Topology
-from tangere.soft.model.assembly import Assembly, struct_of
+from tangere.soft.model.assembled_bodies import AssembledBodies, struct_of
 
 #: Faces of a patch, at most.
 PATCH = 32
@@ -76,7 +76,10 @@ def _ears(topology: Topology) -> np.ndarray:
 
 
 def build_patches(
-    tree: LinearTree, assembly: Assembly, near: tuple[np.ndarray, np.ndarray, np.ndarray, float], per_feature: bool
+    tree: LinearTree,
+    assembly: AssembledBodies,
+    near: tuple[np.ndarray, np.ndarray, np.ndarray, float],
+    per_feature: bool,
 ) -> PatchLists:
     """The lists of all patches.
 

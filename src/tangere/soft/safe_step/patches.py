@@ -18,7 +18,7 @@ from tangere.bvh.lbvh import Frame, LinearTree, MovingBox, TreeBoxes, boxes_meet
 from tangere.bvh.wide import MovingWideBvh
 from tangere.runtime import SOUND, launch
 from tangere.soft.contact.normal_cones import cones_face_same_way
-from tangere.soft.model.assembly import Assembly
+from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.certificates import Certificates
 from tangere.soft.safe_step.cpu.refit import ChangeTracker, refit
 from tangere.soft.safe_step.patch_layout import PatchLists, build_patches, edges_and_ears
@@ -43,7 +43,7 @@ class FittedTree:
 class Patches:
     """The faces of all surfaces in one tree, cut into patches; both stay as they are at rest."""
 
-    def __init__(self, assembly: Assembly, *, per_feature: bool | None = None) -> None:
+    def __init__(self, assembly: AssembledBodies, *, per_feature: bool | None = None) -> None:
         """`per_feature`: a thread searches for one feature, after clusters that meet nothing are known (CUDA)."""
         device, whole = assembly.device, assembly.rest_mesh
         self.device = device
@@ -152,7 +152,7 @@ class Patches:
         launch(_find_overlapping, len(self._overlapping), inputs, [self._overlapping], device=self.device, threads=1)
         return FittedTree(vertices, boxes, certified, changed, dirty, self._overlapping)
 
-    def _near_at_rest(self, assembly: Assembly) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    def _near_at_rest(self, assembly: AssembledBodies) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Edges, faces and distances of features that are near at rest, and how far "near" reaches."""
         ends = assembly.rest_mesh.vertices[assembly.rest_mesh.edges]
         reach = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean())
@@ -170,7 +170,7 @@ class Patches:
         return edge_tree.order.numpy()[places[:, 0]], places[:, 1], apart.numpy(), reach
 
 
-def _spread_out(assembly: Assembly) -> np.ndarray:
+def _spread_out(assembly: AssembledBodies) -> np.ndarray:
     """The surfaces at rest side by side on a grid, so that the order of the tree does not mix bodies."""
     bodies = len(assembly.bodies)
     side = int(np.ceil(bodies ** (1.0 / 3.0)))

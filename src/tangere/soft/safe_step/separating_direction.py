@@ -13,7 +13,7 @@ import warp as wp
 
 from tangere.geometry.closest_points import edges_offset, face_offset, nearest_on_edges, nearest_on_face
 from tangere.runtime import SOUND
-from tangere.soft.model.assembly import STILL
+from tangere.soft.model.assembled_bodies import STILL
 
 wp.set_module_options(SOUND)
 

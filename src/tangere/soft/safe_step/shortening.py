@@ -12,7 +12,7 @@ import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.islands import ContactIslands
-from tangere.soft.model.assembly import Assembly, DofArrays, SurfaceArrays
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, SurfaceArrays
 from tangere.soft.safe_step.impact import ImpactArrays, ImpactSubstep, impact_slot
 from tangere.soft.safe_step.separating_direction import (
     VertexMoves,
@@ -46,7 +46,7 @@ class Shortening:
 
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: AssembledBodies,
         features: list,
         islands: ContactIslands,
         start: wp.array,

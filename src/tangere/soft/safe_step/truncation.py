@@ -34,7 +34,7 @@ from tangere.geometry.simd import lanes_by_mask
 from tangere.runtime import SOUND, PreparedLaunch, reserve_slots
 from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
-from tangere.soft.model.assembly import Assembly, DofArrays, struct_of
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, struct_of
 from tangere.soft.safe_step.cpu.simd_crossing import simd_crossing
 from tangere.soft.safe_step.hinges import HingedEdgePairs
 from tangere.soft.safe_step.impact import ImpactArrays, ImpactVelocity
@@ -76,7 +76,7 @@ class Truncation:
 
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: AssembledBodies,
         patches: Patches,
         islands: ContactIslands,
         start: wp.array,

@@ -15,7 +15,7 @@ import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND
-from tangere.soft.model.assembly import struct_of
+from tangere.soft.model.assembled_bodies import struct_of
 
 wp.set_module_options(SOUND)
 

@@ -15,7 +15,7 @@ import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
-from tangere.soft.model.assembly import Assembly, DofArrays, DofCoupling
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, DofCoupling
 from tangere.soft.model.elastic import dof_energy
 
 wp.set_module_options(SOUND)
@@ -31,7 +31,7 @@ class InitialGuess:
     """Puts the dofs where the sweeps of a step begin."""
 
     def __init__(
-        self, assembly: Assembly, start: wp.array, y: wp.array, inertia: wp.array, islands: ContactIslands
+        self, assembly: AssembledBodies, start: wp.array, y: wp.array, inertia: wp.array, islands: ContactIslands
     ) -> None:
         """`start` is where the step begins, `y` its free motion, `inertia` m / dt^2."""
         device, count = assembly.device, len(assembly.dofs.x)

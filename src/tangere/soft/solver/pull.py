@@ -16,7 +16,7 @@ import warp as wp
 
 from tangere.runtime import SOUND, InputError, PreparedLaunch, positive, three_numbers, whole
 from tangere.soft.contact.islands import ContactIslands
-from tangere.soft.model.assembly import Assembly, DofArrays, SurfaceArrays
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, SurfaceArrays
 
 wp.set_module_options(SOUND)
 
@@ -25,7 +25,7 @@ class Pull:
     """At most one spring; its stiffness is zero while nothing is pulled."""
 
     def __init__(
-        self, assembly: Assembly, islands: ContactIslands, start: wp.array, y: wp.array, inertia: wp.array
+        self, assembly: AssembledBodies, islands: ContactIslands, start: wp.array, y: wp.array, inertia: wp.array
     ) -> None:
         """`start` is where the dofs are when a step begins, `y` their free motion, `inertia` m / dt^2."""
         device = assembly.device

@@ -17,7 +17,7 @@ from tangere.geometry.simd import POINT_TRIANGLE, VECTORS
 from tangere.runtime import SOUND
 from tangere.soft.contact.activation import FAR, REACH, REST_PART, contact_gap, vertex_normal
 from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, drop_eight
-from tangere.soft.model.assembly import CLOSED, STILL, WALL, SurfaceArrays
+from tangere.soft.model.assembled_bodies import CLOSED, STILL, WALL, SurfaceArrays
 
 wp.set_module_options(SOUND)
 

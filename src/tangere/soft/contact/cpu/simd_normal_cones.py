@@ -7,7 +7,7 @@ import warp as wp
 from tangere.bvh.lbvh import Lanes
 from tangere.geometry.simd import VECTORS
 from tangere.runtime import SOUND
-from tangere.soft.model.assembly import CLOSED
+from tangere.soft.model.assembled_bodies import CLOSED
 
 wp.set_module_options(SOUND)
 

@@ -15,7 +15,7 @@ import numpy as np
 import warp as wp
 
 from tangere.soft.contact.row_entries import RowArrays
-from tangere.soft.model.assembly import Assembly, struct_of
+from tangere.soft.model.assembled_bodies import AssembledBodies, struct_of
 
 
 @wp.struct
@@ -31,7 +31,7 @@ class DofLanes:
     laws: wp.array2d[wp.float64]  #: (3 q, 8): lam times rest size over 6 volumes or 2 areas, one over those, a
 
 
-def dof_lanes(assembly: Assembly) -> DofLanes:
+def dof_lanes(assembly: AssembledBodies) -> DofLanes:
     """The groups of an assembly."""
     material = assembly.material
     offsets, neighbours, weights = (

@@ -16,7 +16,7 @@ from tangere.runtime import SOUND, PreparedLaunch, thread_count
 from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows
-from tangere.soft.model.assembly import Assembly, struct_of
+from tangere.soft.model.assembled_bodies import AssembledBodies, struct_of
 from tangere.soft.solver.anderson import WINDOW, Dots, mixing_coefficients
 from tangere.soft.solver.cpu.dof_lanes import DofLanes, dof_lanes, move_lanes
 from tangere.soft.solver.cpu.dof_slices import (
@@ -50,7 +50,7 @@ class CpuSweeps:
 
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: AssembledBodies,
         islands: ContactIslands,
         y: wp.array,
         inertia: wp.array,

@@ -19,7 +19,7 @@ from tangere.runtime import SOUND, PreparedLaunch
 from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows, row_force
-from tangere.soft.model.assembly import Assembly, DofArrays
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays
 from tangere.soft.solver.anderson import (
     WINDOW,
     AndersonMemory,
@@ -44,7 +44,7 @@ class SweepEnd:
 
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: AssembledBodies,
         islands: ContactIslands,
         y: wp.array,
         rows: ContactRows,

@@ -18,7 +18,7 @@ from tangere.runtime import SOUND
 from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows
-from tangere.soft.model.assembly import Assembly, DofCoupling
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofCoupling
 from tangere.soft.model.elastic import element_block
 from tangere.soft.solver.cuda.sweep_end import SweepEnd
 from tangere.soft.solver.rod import RodArrays
@@ -34,7 +34,7 @@ class CudaSweeps:
 
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: AssembledBodies,
         islands: ContactIslands,
         y: wp.array,
         inertia: wp.array,

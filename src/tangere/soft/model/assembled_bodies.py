@@ -74,7 +74,7 @@ def struct_of(kind: Any, device: wp.Device, /, **members: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Assembly:
+class AssembledBodies:
     """n dofs, s surface vertices, f surface triangles, b bodies."""
 
     bodies: tuple[Body, ...]
@@ -90,7 +90,7 @@ class Assembly:
     surface: SurfaceArrays
 
     @staticmethod
-    def of(bodies: Sequence[Body], device: wp.Device) -> Assembly:
+    def of(bodies: Sequence[Body], device: wp.Device) -> AssembledBodies:
         materials = [material_of(body) for body in bodies]
         dof_base = _bases([len(body.shape.vertices) for body in bodies])
         surfaces = [body.surface for body in bodies]
@@ -135,7 +135,7 @@ class Assembly:
             faces_at=around.indices,
         )
 
-        return Assembly(
+        return AssembledBodies(
             bodies=tuple(bodies),
             device=device,
             dof_base=dof_base,
@@ -153,7 +153,7 @@ class Assembly:
 COLOURINGS = 4
 #: Edges between faces whose normals differ by more than this are sharp [degrees].
 SHARP = 30.0
-#: Bits of `Assembly.traits`; the last two are of what a blade has opened, of a solid or of a sheet.
+#: Bits of `AssembledBodies.traits`; the last two are of what a blade has opened, of a solid or of a sheet.
 CLOSED = wp.constant(1)
 STILL = wp.constant(2)
 SMOOTH = wp.constant(4)
