@@ -124,7 +124,7 @@ class SimulatedDevice(NonCopyable):
         >>> for tick in range(501):
         ...     state = device.read(0.001 * tick)
         >>> print(f"{1e3 * state.pose[0, 3]:.1f} mm, {1e3 * state.velocity[0]:.0f} mm/s")
-        48.9 mm, 100 mm/s
+        48.9 mm, 99 mm/s
     """
 
     def __init__(
