@@ -142,9 +142,9 @@ def cells_and_crowds() -> list[np.ndarray]:
         crowd.box(3.4, 1.7), [[14.0, 5.0], [22.0, 19.0]], headings=[[0, 1], [0, -1]], goals=ways, repeat=True
     )
     frames = []
-    for _ in range(36):
+    for _ in range(20):
         frames.append(tg.view.top_view(simulation, width=2 * SIZE[0]))
-        simulation.run(0.4)
+        simulation.run(0.6)
     return frames
 
 

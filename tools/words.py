@@ -85,6 +85,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "blind_cells": ("tangere.cells.maps:cells_not_star_shaped", "tangere.cells.maps:blind_cells"),
     "crossed": ("tangere.cells.tracking:crossed_cells", "tangere.cells.tracking:crossed"),
+    "locate": ("tangere.cells.tracking.locate:locate",),
     "merge_cells": ("tangere.cells:merge", "tangere.cells.maps:merge"),
     "move_points": ("tangere.cells:move", "tangere.cells.tracking:move"),
     "orbits": ("tangere.cells:orbits", "tangere.cells.maps:orbits"),

@@ -128,7 +128,7 @@ def test_a_package_that_pictures_need_is_asked_for_before_the_run(tmp_path, monk
     ("words", "reason"),
     [
         (["tory"], "a scene is tori, knot, drop, cloth"),
-        (["tori", "--mesh", "brick.vtu"], "only the scene drop"),
+        (["tori", "--mesh", "brick.vtu"], "only the scenes drop and cut"),
         (["knot", "--triangles", "3200"], "only the tori"),
         (["drop", "--mesh", "nowhere.msh"], "there is no file"),
         (["tori", "--youngs-modulus", "-1"], "youngs_modulus must be positive"),

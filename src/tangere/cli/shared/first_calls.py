@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import numpy as np
 
 import tangere as tg
-from tangere import dynamics, needle, soft
+from tangere import crowd, dynamics, needle, soft
 from tangere.cells.generate import hex_grid, quad_grid
 from tangere.cells.maps import merge, split
 from tangere.crowd import Bubbles, Orca, scenarios
@@ -174,6 +175,17 @@ def _crowd(scenario: str) -> Callable[[str], None]:
     return run
 
 
+def _floor(device: str) -> None:
+    if find_spec("shapely") is None:  # plans are of that package
+        return
+    plan = crowd.FloorPlan("POLYGON ((0 0, 6 0, 6 4, 0 4, 0 0))")
+    for rule in (crowd.CollisionFreeSpeed(), crowd.SocialForce()):
+        simulation = crowd.Simulation(plan, behaviour=rule, dt=0.05, device=device)
+        way_out = simulation.add_exit("POLYGON ((5 1, 6 1, 6 3, 5 3, 5 1))")
+        simulation.add_people(4, "POLYGON ((0.5 0.5, 3 0.5, 3 3.5, 0.5 3.5, 0.5 0.5))", to=way_out)
+        simulation.run(0.1)
+
+
 def _picture(device: str) -> None:
     tg.picture(_ball(), size=(16, 12), device=device)
 
@@ -200,6 +212,7 @@ FIRST_CALLS: dict[str, list[FirstCall]] = {
     "crowd": [
         (f"crowd {scenario}", _crowd(scenario))
         for scenario in ("corridor", "circle", "city", "snake", "planet", "knot", "potatoid", "swarm")
-    ],
+    ]
+    + [("crowd on a floor plan", _floor)],
     "view": [("picture", _picture)],
 }

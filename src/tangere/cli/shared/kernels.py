@@ -32,7 +32,9 @@ ROOMS = (
     "soft",
     "crowd",
     "needle",
+    "robot",
     "assembly",
+    "hand",
     "view",
     "compat",
 )

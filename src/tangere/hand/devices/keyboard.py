@@ -1,6 +1,6 @@
 """Keys as a device: arrows move, letters turn, space is the clutch.
 
-Somebody tells which keys are down: the page of the viewer does, by `KeyboardEvent.code`, which is the place of a key
+Somebody tells which keys are down: the page of the viewer does, by the code of a KeyboardEvent, which is the place of a key
 and not its letter.
 """
 

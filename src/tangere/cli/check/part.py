@@ -82,7 +82,7 @@ def check(
     Exit code: 0 free, 1 contact, 2 bad input.
     """
     if robot is not None:
-        from tangere.cli.check_robot import RobotQuestion, check_robot
+        from tangere.cli.check.robot_trajectory import RobotQuestion, check_robot
 
         _refuse_with_robot(ctx)
         if trajectory is None:
