@@ -24,7 +24,7 @@ from tangere.shape import generate
 
 __all__ = ["SCENES", "Chunk", "soak"]
 
-FEATURES: list[str] = []
+FEATURES = ["F-R-81"]
 
 #: Steps of a chunk, and between two kicks; chunks of each scene and number of sweeps in a whole run.
 CHUNK, KICK, CHUNKS = 1000, 100, 84

@@ -30,7 +30,7 @@ class Assembly:
     """Parts and where they are.
 
     Args:
-        parts: meshes by name, at rest or `mesh.moving(tg.Rest(pose))`; or `Part`s.
+        parts: meshes by name, at rest or `mesh.moving(tg.Rest(pose))`; or a `Part` each.
         name: what to call it.
         chord_error: how far the facets may be from the surfaces they stand for [m]; None means as the facets look.
 

@@ -1,7 +1,7 @@
 """Keys as a device: arrows move, letters turn, space is the clutch.
 
-Somebody tells which keys are down: the page of the viewer does, by the code of a KeyboardEvent, which is the place of a key
-and not its letter.
+Somebody tells which keys are down: the page of the viewer does, by the code of a KeyboardEvent, which is the place of
+a key and not its letter.
 """
 
 from __future__ import annotations

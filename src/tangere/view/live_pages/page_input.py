@@ -1,7 +1,7 @@
 """What a person does in a page with mouse, keys and gamepad, as it happens.
 
 Question: where is the pointer now, which keys are down, what does the gamepad say?
-Method:   a script in the page (the script page_input.js) tells each event by a socket of its own, which is behind the same rule
+Method:   a script in the page (page_input.js) tells each event by a socket of its own, which is behind the same rule
           as the page (`access`). The newest counts: listeners are called with it, from the thread of the socket.
           The stamp of an event comes back to the page in the stream of the picture that shows it, and the page tells
           how long that took.
