@@ -210,9 +210,11 @@ FIRST_CALLS: dict[str, list[FirstCall]] = {
     "needle": [("needles", _needle)],
     "soft": [(f"soft {scene}", _soft(scene)) for scene in ("drop", "cloth")],
     "crowd": [
-        (f"crowd {scenario}", _crowd(scenario))
-        for scenario in ("corridor", "circle", "city", "snake", "planet", "knot", "potatoid", "swarm")
-    ]
-    + [("crowd on a floor plan", _floor)],
+        *(
+            (f"crowd {scenario}", _crowd(scenario))
+            for scenario in ("corridor", "circle", "city", "snake", "planet", "knot", "potatoid", "swarm")
+        ),
+        ("crowd on a floor plan", _floor),
+    ],
     "view": [("picture", _picture)],
 }
