@@ -7,6 +7,8 @@ import importlib.metadata
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -233,3 +235,11 @@ def test_the_index_lists_every_page_of_benchmarks_and_the_readme_links_none_that
     lists = re.findall(r"```{toctree}(.*?)```", (folder / "index.md").read_text(), re.DOTALL)
     listed = [name for one in lists for name in re.findall(r"^\w+$", one, re.MULTILINE)]
     assert sorted(listed) == sorted(pages)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("home", sorted(tangere._HOMES))
+def test_every_part_of_the_face_can_be_loaded_before_all_others(home):
+    """Who loads it after something else does not meet a circle of imports."""
+    done = subprocess.run([sys.executable, "-c", f"import tangere.{home}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

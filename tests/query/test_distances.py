@@ -22,7 +22,7 @@ def random_poses(rng, count: int, spread: float) -> np.ndarray:
 
 @pytest.mark.parametrize("cap", [None, 0.8])
 def test_pairs_of_any_shapes_are_as_far_apart_as_each_by_itself(rng, effort, cap, device):
-    count = effort(120, 20)
+    count = effort(120, 60)
     a, b = rng.integers(0, 3, (2, count))
     poses = random_poses(rng, count, 2.0), random_poses(rng, count, 2.0)
     found = tg.distances(SHAPES, a, b, *poses, cap=cap, device=device)

@@ -36,8 +36,11 @@ def test_reads_beside_a_writer_that_never_rests_are_whole_and_never_go_back(chec
         writer = SPAWN.Process(target=hammer, args=(shared.name, stop.name, checked), daemon=True)
         writer.start()
         until(lambda: reader.newest)
-        last, changes = 0, 0
-        for _ in range(effort(reads)):
+        last, changes, made, wanted = 0, 0, 0, effort(reads)
+        end = time.monotonic() + 60.0
+        while made < wanted or changes <= 10:  # where cores are few, the writer has to get its turn
+            assert time.monotonic() < end, "the writer did not write meanwhile"
+            made += 1
             words = reader.read()["words"]
             number = int(words[0])
             assert words[95] == number
@@ -48,7 +51,6 @@ def test_reads_beside_a_writer_that_never_rests_are_whole_and_never_go_back(chec
         stop.write(np.array((1,), HEAD))
         writer.join(10.0)
         assert writer.exitcode == 0
-        assert changes > 10  # it did write meanwhile
         assert reader.writer == writer.pid
         reader.close()
 

@@ -14,7 +14,6 @@ import warp as wp
 from tangere.bvh.obb import ObbNode
 from tangere.geometry.triangles import MEET, UNSURE
 from tangere.motion import Rest
-from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.intersection.posed import pose_of
 from tangere.query.intersection.traversal import any_meeting_below, meeting_triangles
 from tangere.runtime import SOUND, choose_device, launch
@@ -38,6 +37,8 @@ def meeting_pairs(
     pairs = np.asarray(pairs, np.int32).reshape(-1, 2)
     if not len(pairs):
         return np.zeros((0, 2), np.int32)
+    from tangere.query.first_contact.rigid.bodies import Forest  # which needs this part
+
     forest = Forest.of(shapes, device)
     begins = np.stack([forest.first_node[shape], forest.first_triangle[shape]], axis=1)
     rows = np.concatenate([begins[pairs[:, 0]], begins[pairs[:, 1]]], axis=1).astype(np.int32)
