@@ -88,7 +88,6 @@ def test_a_device_that_cannot_be_opened_says_why():
         SeparateLoops(held(), broken)
 
 
-@pytest.mark.feature("F-P-2")
 def test_thirty_pictures_and_a_thousand_ticks_a_second_are_measured_together_and_adaptation_has_a_budget():
     """The cells of a needle are adapted in what is left of each picture; what does not fit is counted."""
     needle = KinematicSimulation(
