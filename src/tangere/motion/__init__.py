@@ -1,7 +1,6 @@
 """What moves how between two instants."""
 
 from tangere.motion.chain import Chain
-from tangere.motion.joint import JointArrays, joint_arrays, joint_motion
 from tangere.motion.kinematics import COSINE, STEADY, TANGENT, RigidMotion, RigidPose, pose_at, velocity_at
 from tangere.motion.linear import Linear
 from tangere.motion.path import Path, deviation, split
@@ -17,7 +16,6 @@ __all__ = [
     "TANGENT",
     "TWIST_FAULTS",
     "Chain",
-    "JointArrays",
     "Linear",
     "Path",
     "Rest",
@@ -30,8 +28,6 @@ __all__ = [
     "as_poses",
     "deviation",
     "joined_records",
-    "joint_arrays",
-    "joint_motion",
     "motions_of",
     "pose_at",
     "quaternions_of",

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from tangere.motion import joint_arrays
+from tangere.motion.joints import joint_arrays
 from tangere.query.articulated import ArticulatedQueries
 from tangere.query.contacts import Contacts, Status
 from tangere.robot.allowed_pairs import AllowedPairs

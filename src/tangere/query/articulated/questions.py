@@ -9,7 +9,8 @@ import warp as wp
 
 from tangere.bvh.obb import box_axes
 from tangere.geometry.obb import LONGEST
-from tangere.motion import JointArrays, RigidMotion, joint_motion
+from tangere.motion import RigidMotion
+from tangere.motion.joints import JointArrays, joint_motion
 from tangere.query.first_contact.rigid.conservative_advancement import (
     QueryArrays,
     RigidQuery,
