@@ -19,6 +19,7 @@ from tangere.query.distance import distance
 from tangere.query.distance.traversal import BOUNDS, MEETING, NUMBERS, VECTORS, find_nearest
 from tangere.query.intersection import intersecting_pairs
 from tangere.query.intersection import traversal as intersection_traversal
+from tangere.query.intersection.cpu import search as intersection_search
 from tangere.runtime import launch, using_threads
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
@@ -179,7 +180,7 @@ def test_meeting_triangles_are_those_of_pairs_of_boxes(rng, effort, monkeypatch,
     a, b = SHAPES[first], SHAPES[second]
     poses = [posed(rng, away) for away in rng.uniform(0.0, 1.2, effort(8, 3))]
     found = [intersecting_pairs(a, b.moving(Rest(pose)), device="cpu") for pose in poses]
-    monkeypatch.setattr(intersection_traversal, "fits_eights", lambda *_: False)
+    monkeypatch.setattr(intersection_search, "fits_eights", lambda *_: False)
     for pairs, pose in zip(found, poses, strict=True):
         assert np.array_equal(pairs, intersecting_pairs(a, b.moving(Rest(pose)), device="cpu"))
 
@@ -199,7 +200,7 @@ def test_eights_are_what_answers_on_cpus(monkeypatch):
     """Teeth of this file: with the plain kernels taken away the answers are the same."""
     monkeypatch.setattr(distance_api, "_searches", None)
     monkeypatch.setattr(distance_api, "find_nearest", None)
-    monkeypatch.setattr(intersection_traversal, "_searches", None)
+    monkeypatch.setattr(intersection_traversal, "_descents", None)
     ball, pose = SHAPES["ball"], np.eye(4)
     pose[0, 3] = 3.0
     assert distance(ball, ball.moving(Rest(pose)), device="cpu").upper == pytest.approx(1.0)

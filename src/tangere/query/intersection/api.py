@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from tangere.query.dispatch import refuse_unsupported
+from tangere.query.intersection.cpu.search import prepared_search
 from tangere.query.intersection.posed import as_posed
 from tangere.query.intersection.self_intersection import intersects_itself
 from tangere.query.intersection.traversal import meeting_triangles, meshes_meet
@@ -44,7 +45,7 @@ def intersecting_pairs(
     if not (isinstance(a, Mesh | Moving) and isinstance(b, Mesh | Moving)):
         refuse_unsupported("intersecting_pairs", a, b)
     with using_threads(threads):
-        found = meeting_triangles(a, b, time, device, every=True)
+        found = meeting_triangles(a, b, time, device, every=True, prepared=prepared_search)
     return found[np.lexsort((found[:, 1], found[:, 0]))]
 
 
@@ -78,8 +79,8 @@ def intersects(
         return intersects_itself(a if isinstance(a, Mesh) else a.at(time), device=device, threads=threads)
     if threads is not None:
         with using_threads(threads):
-            return meshes_meet(a, b, time=time, device=device)
-    return meshes_meet(a, b, time=time, device=device)
+            return meshes_meet(a, b, time=time, device=device, prepared=prepared_search)
+    return meshes_meet(a, b, time=time, device=device, prepared=prepared_search)
 
 
 def _solids_meet(
@@ -93,7 +94,7 @@ def _solids_meet(
     check_solid(a, "a")
     check_solid(b, "b")
     with using_threads(threads):
-        if meshes_meet(a, b, time=time, device=device):
+        if meshes_meet(a, b, time=time, device=device, prepared=prepared_search):
             return True
         inside = contained(as_posed(a, time), as_posed(b, time), device)
         return bool(max(vertex.max() for vertex in inside) >= 0)

@@ -11,7 +11,8 @@ Known as: interference detection by OBB trees (Gottschalk, Lin and Manocha 1996,
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -21,7 +22,6 @@ from tangere.geometry.obb import SKEW, boxes_apart
 from tangere.geometry.triangles import APART, MEET, UNSURE, triangles_meet_or_not
 from tangere.motion import RigidPose
 from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
-from tangere.query.intersection.cpu.search import eights_pair, find_meeting_in_eights, fits_eights
 from tangere.query.intersection.posed import (
     Posed,
     as_posed,
@@ -30,7 +30,6 @@ from tangere.query.intersection.posed import (
     pose_of,
     relative_pose,
     world_corners,
-    world_scale,
 )
 from tangere.query.intersection.prepared_pair import PosedPair
 from tangere.runtime import (
@@ -62,32 +61,42 @@ _FACES = np.array([[3, 4, 5]] * 3 + [[0, 1, 2]] * 3, np.int32)
 
 
 def meshes_meet(
-    a: Mesh | Moving, b: Mesh | Moving, *, time: float = 0.0, device: str | wp.Device | None = None
+    a: Mesh | Moving,
+    b: Mesh | Moving,
+    *,
+    time: float = 0.0,
+    device: str | wp.Device | None = None,
+    prepared: Callable[[Posed, Posed], PreparedIntersection] | None = None,
 ) -> bool:
-    """Whether any triangles of two meshes meet at one instant."""
-    return len(meeting_triangles(a, b, time, device, every=False)) > 0
+    """Whether any triangles of two meshes meet at one instant; `prepared` as of `meeting_triangles`."""
+    return len(meeting_triangles(a, b, time, device, every=False, prepared=prepared)) > 0
 
 
 def meeting_triangles(
-    a: Mesh | Moving, b: Mesh | Moving, time: float, device: str | wp.Device | None, every: bool
+    a: Mesh | Moving,
+    b: Mesh | Moving,
+    time: float,
+    device: str | wp.Device | None,
+    every: bool,
+    prepared: Callable[[Posed, Posed], PreparedIntersection] | None = None,
 ) -> np.ndarray:
-    """The pairs of triangles that meet at one instant, (n, 2), in any order; only some of them unless `every`."""
+    """The pairs of triangles that meet at one instant, (n, 2), in any order; only some of them unless `every`.
+
+    Args:
+        prepared: finds the launch to search with on CPU (`cpu.search.prepared_search`); None: the descent of two boxes
+            at a time.
+    """
     one, other = as_posed(a, time), as_posed(b, time)
     if not (one.single and other.single):
         raise InputError("triangles that meet are found for one pose of each mesh at a time")
-    return _pairs_meet(one, other, choose_device(device), every)
-
-
-def _pairs_meet(a: Posed, b: Posed, device: wp.Device, every: bool = True) -> np.ndarray:
-    """The pairs of triangles that meet, (n, 2), in any order; only some of them unless `every`."""
-    trees = ObbTree.of(a.mesh, device), ObbTree.of(b.mesh, device)
-    if device.is_cpu:
-        scale = world_scale(a, b)
-        search = (_eights_searches if fits_eights(scale, scale) else _searches).of(a.mesh, b.mesh)
-        search.rows[:, 0], search.rows[:, 1] = a.poses, b.poses
+    where = choose_device(device)
+    trees = ObbTree.of(one.mesh, where), ObbTree.of(other.mesh, where)
+    if where.is_cpu:
+        search = prepared_descent(one, other) if prepared is None else prepared(one, other)
+        search.rows[:, 0], search.rows[:, 1] = one.poses, other.poses
         found, poses = search.found(every), search.poses
     else:
-        poses = paired(a, b, device)
+        poses = paired(one, other, where)
         found = _found_by_many(trees, poses, every)
     codes = found[:, 2]
     sure = found[codes == MEET, :2]
@@ -101,18 +110,19 @@ def _pairs_meet(a: Posed, b: Posed, device: wp.Device, every: bool = True) -> np
 class PreparedIntersection(PosedPair):
     """The depth-first descent of two trees by one thread."""
 
-    def __init__(self, a: Mesh, b: Mesh, *, eights: bool) -> None:
+    def __init__(self, a: Mesh, b: Mesh) -> None:
         super().__init__(a, b)
         self._any = wp.zeros(1, dtype=wp.int32, device="cpu")
         self._counts = wp.zeros(COUNTER_STRIDE, dtype=wp.int64, device="cpu")
         self._host_any, self._host_counts = self._any.numpy(), self._counts.numpy()
+        self._kernel, self._inputs = self._search_of(a, b)
+        self._make_room(_START)
+
+    def _search_of(self, a: Mesh, b: Mesh) -> tuple[wp.Kernel, list[Any]]:
+        """The kernel, and all that it is told of the two trees."""
         one, other = self.trees
         front = wp.zeros(1, dtype=wp.vec2i, device="cpu")
-        self._kernel = _search
-        self._inputs = [front, one.nodes, other.nodes, self.poses, one.corners, other.corners, self._any]
-        if eights:
-            self._kernel, self._inputs = find_meeting_in_eights, [eights_pair(a, b), self.poses, self._any]
-        self._make_room(_START)
+        return _search, [front, one.nodes, other.nodes, self.poses, one.corners, other.corners]
 
     def found(self, every: bool) -> np.ndarray:
         """(n, 3): triangle, triangle, MEET or UNSURE, at the poses in `rows`; valid until the next call."""
@@ -128,12 +138,16 @@ class PreparedIntersection(PosedPair):
     def _make_room(self, capacity: int) -> None:
         found = wp.empty(capacity, dtype=wp.vec3i, device="cpu")
         self._host_found = found.numpy()
-        arguments = [*self._inputs, self._counts, capacity, found]
+        arguments = [*self._inputs, self._any, self._counts, capacity, found]
         self._recorded = PreparedLaunch(self._kernel, arguments, wp.get_device("cpu"))
 
 
-_searches = LaunchCache(partial(PreparedIntersection, eights=False))
-_eights_searches = LaunchCache(partial(PreparedIntersection, eights=True))
+_descents = LaunchCache(PreparedIntersection)
+
+
+def prepared_descent(a: Posed, b: Posed) -> PreparedIntersection:
+    """The launch that descends the trees of two meshes, two boxes at a time."""
+    return _descents.of(a.mesh, b.mesh)
 
 
 def _found_by_many(trees: tuple[ObbTree, ObbTree], poses: wp.array, every: bool) -> np.ndarray:

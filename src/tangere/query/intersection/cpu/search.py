@@ -18,8 +18,9 @@ from tangere.bvh.obb import ObbTree
 from tangere.geometry.triangles import APART, MEET, triangles_meet_or_not
 from tangere.motion import RigidPose
 from tangere.query.intersection.cpu.simd_gaps import gaps_below
-from tangere.query.intersection.posed import placement_error, pose_of, relative_pose, world_corners
-from tangere.runtime import SOUND, reserve_slots
+from tangere.query.intersection.posed import Posed, placement_error, pose_of, relative_pose, world_corners, world_scale
+from tangere.query.intersection.traversal import PreparedIntersection, prepared_descent
+from tangere.runtime import SOUND, LaunchCache, reserve_slots
 from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
@@ -61,6 +62,22 @@ def eights_pair(a: Mesh, b: Mesh, scratch: int = SCRATCH, threads: int = 1) -> A
     pair.scratch = wp.empty((threads, max(SCRATCH, scratch)), dtype=wp.int32, device="cpu")
     pair.gaps = wp.empty(LANES * threads, dtype=wp.float64, device="cpu")
     return pair
+
+
+class PreparedEights(PreparedIntersection):
+    """The descent of two trees of eights by one thread."""
+
+    def _search_of(self, a: Mesh, b: Mesh) -> tuple[wp.Kernel, list[Any]]:
+        return find_meeting_in_eights, [eights_pair(a, b), self.poses]
+
+
+_in_eights = LaunchCache(PreparedEights)
+
+
+def prepared_search(a: Posed, b: Posed) -> PreparedIntersection:
+    """The launch that finds the triangles of two meshes that meet soonest: in eights where their numbers allow it."""
+    scale = world_scale(a, b)
+    return _in_eights.of(a.mesh, b.mesh) if fits_eights(scale, scale) else prepared_descent(a, b)
 
 
 @wp.struct
