@@ -11,7 +11,7 @@ Known as: agent-based crowd simulation with local avoidance (Pitiot 2015, chapte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 import warp as wp
@@ -26,7 +26,7 @@ from tangere.crowd.agents.population import Population
 from tangere.crowd.agents.relocation import place_points
 from tangere.crowd.agents.step_kernel import Behaviour, StepLaunches, step_launches
 from tangere.crowd.bodies import Body
-from tangere.crowd.floor import FloorPlan, FloorSimulation
+from tangere.crowd.ground import Ground
 from tangere.crowd.navigation.detours import Detours
 from tangere.crowd.navigation.planning import Planner
 from tangere.crowd.navigation.routes import Goals, WaypointLists
@@ -51,6 +51,8 @@ from tangere.runtime import (
 
 if TYPE_CHECKING:
     from tangere.crowd.obstacles import Obstacle
+
+_Made = TypeVar("_Made")
 
 #: Stiffness and damping of the bubbles of bodies [1/(m s^2), 1/s].
 _BODY_PUSH = 30.0, 4.0
@@ -84,24 +86,14 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
     """
 
     @overload
-    def __new__(
-        cls,
-        map: FloorPlan,
-        *,
-        behaviour: Behaviour | None = None,
-        dt: float = 0.01,
-        no_way: Literal["refuse", "stay"] = "refuse",
-        seed: int = 0,
-        device: str | wp.Device | None = None,
-        threads: int | None = None,
-    ) -> FloorSimulation: ...
+    def __new__(cls, map: Ground[_Made], **settings: Any) -> _Made: ...
 
     @overload
     def __new__(cls, map: CellMap, **settings: Any) -> Self: ...
 
-    def __new__(cls, map: CellMap | FloorPlan, **settings: Any) -> Any:
-        """Of a map, or a `FloorSimulation` of a floor plan."""
-        return FloorSimulation(map, **settings) if isinstance(map, FloorPlan) else super().__new__(cls)
+    def __new__(cls, map: CellMap | Ground[Any], **settings: Any) -> Any:
+        """Of a map, or what another ground makes of it: of a floor plan a `FloorSimulation`."""
+        return map.__simulation__(**settings) if isinstance(map, Ground) else super().__new__(cls)
 
     def __init__(
         self,

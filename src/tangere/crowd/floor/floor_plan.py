@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tangere.crowd.floor.narrow_doors import Door, narrow_doors, shapely_library
 from tangere.runtime import InputError, positive
+
+if TYPE_CHECKING:
+    from tangere.crowd.floor.simulation import FloorSimulation
 
 #: Coordinates beyond this are too coarse for walls kept at a micrometre [m].
 _FAR = 1.0e7
@@ -43,6 +46,12 @@ class FloorPlan:
 
     def __repr__(self) -> str:
         return f"FloorPlan({self.area:.6g} m², {len(self.walls)} walls)"
+
+    def __simulation__(self, **settings: Any) -> FloorSimulation:
+        """What `Simulation` makes of it."""
+        from tangere.crowd.floor.simulation import FloorSimulation  # which knows plans
+
+        return FloorSimulation(self, **settings)
 
     @classmethod
     def load(cls, path: str | Path) -> FloorPlan:
