@@ -31,6 +31,14 @@ INNER_DOORS = {
     ("soft.validation", "query.first_contact.deforming.culling"),
     ("soft.validation", "query.first_contact.primitives.edge_face"),
 }
+#: The modules that the main questions may load, themselves included, by the module each begins with.
+ROADS = {
+    "query.first_contact.deforming.api": 75,
+    "query.first_contact.rigid.api": 100,
+    "query.manifold.api": 70,
+    "soft.simulation": 170,
+    "crowd.simulation": 95,
+}
 #: Where C++ stands in strings: what the compiler turns into SIMD instructions, what suits one device, the thread pool.
 NATIVE = ("geometry/simd/", "runtime/thread_pool/", "bvh/wide/", "bvh/eights/", "/cpu/", "/cuda/")
 
@@ -63,6 +71,18 @@ def test_other_rooms_come_in_by_the_door():
             if other.split(".")[0] != room and inner:
                 doors.add((name, other))
     assert doors <= INNER_DOORS
+
+
+@pytest.mark.parametrize("begin", ROADS)
+def test_roads_stay_short(begin):
+    """What may load later, in a function or for types only, counts as well: who reads on has to know it."""
+    seen, waiting = set[str](), [begin]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += imported(trees()[name])
+    assert len(seen) <= ROADS[begin]
 
 
 def test_one_class_name_is_one_class():

@@ -4,6 +4,8 @@ from tangere.soft import scenes
 from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 from tangere.soft.contact.row_entries import RowArrays
+from tangere.soft.cut_engine import CutEvent
+from tangere.soft.cutting import Cuts
 from tangere.soft.drawing import (
     CAMERA,
     WALL_COLOUR,
@@ -25,6 +27,8 @@ __all__ = [
     "WALL_COLOUR",
     "Blade",
     "Body",
+    "CutEvent",
+    "Cuts",
     "Energy",
     "Recorder",
     "Recording",

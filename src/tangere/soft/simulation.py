@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import warp as wp
@@ -38,6 +38,7 @@ from tangere.shape.mesh import Mesh
 from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 from tangere.soft.contact.rows import ContactRows
+from tangere.soft.cut_engine import CutEngine, CutEvent, cut_engine, kerf_of
 from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.model.elastic import Energy, elastic_energy, energy_of
 from tangere.soft.phase_graphs import PhaseClock
@@ -45,9 +46,6 @@ from tangere.soft.safe_step.truncation import TruncationReport
 from tangere.soft.simulated_body import SimulatedBody, check_speed
 from tangere.soft.step import StepOptions, StepPipeline
 from tangere.soft.validation import check_no_overlap, check_options, checked_bodies, mean_edge
-
-if TYPE_CHECKING:
-    from tangere.soft.cutting import CutEvent, Cuts
 
 #: Least and most sweeps chosen for a step.
 SWEEPS = (8, 40)
@@ -106,8 +104,6 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             distance = mean_edge(bodies) * DISTANCE_PART if distance is None else positive(distance, "distance")
             cuttable = any(body.cuttable for body in bodies)
             if cuttable:
-                from tangere.soft.cutting import Cuts, kerf_of
-
                 kerf = min(kerf_of(body, distance) for body in bodies if body.cuttable)
                 bodies = [blades[n].obstacle(kerf) if n in blades else body for n, body in enumerate(bodies)]
             assembly = AssembledBodies.of(bodies, choose_device(device))
@@ -124,7 +120,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             self._pipeline = StepPipeline(assembly, options)
             self._pipeline.refresh_initial_contacts()
             if cuttable:
-                self._pipeline.cuts = Cuts(self._pipeline, blades)
+                self._pipeline.cuts = cut_engine(self._pipeline, blades)
         self._clock = PhaseClock(assembly.device)
         #: The phases of a step in order; put a function of the `StepPipeline` in the place of any. All but "record" run
         #: again where a list had to grow, so "record" is the last whatever is added.
@@ -299,7 +295,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             cuts, steps = self._pipeline.cuts, self.steps
             return [] if cuts is None else [event for event in cuts.events if event.step >= steps - 1]
 
-    def _change(self, change: Callable[[Cuts], None], number: int) -> list[CutEvent]:
+    def _change(self, change: Callable[[CutEngine], None], number: int) -> list[CutEvent]:
         """Cut something, as a whole or not at all."""
         pipeline = self._pipeline
         with pipeline.lock, using_threads(pipeline.options.threads):

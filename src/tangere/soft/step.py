@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -26,6 +26,7 @@ from tangere.soft.contact.detection import Detection
 from tangere.soft.contact.initial_contacts import InitialContacts
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.contact.rows import ContactRows
+from tangere.soft.cut_engine import CutEngine
 from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.model.step_launches import carry_surface, find_velocity, move_bodies, predict
 from tangere.soft.phase_graphs import PhaseGraphs
@@ -37,9 +38,6 @@ from tangere.soft.solver.initial_guess import InitialGuess
 from tangere.soft.solver.pull import Pull
 from tangere.soft.solver.rod import RodArrays, rod_arrays
 from tangere.soft.validation import check_no_overlap, raise_not_finite
-
-if TYPE_CHECKING:
-    from tangere.soft.cutting import Cuts
 
 #: Part of the contact distance that surfaces always keep.
 LEAST_GAP = 1e-4
@@ -87,7 +85,7 @@ class StepPipeline:
         self.dt = options.dt  #: of the step, or of the part of it, that is made now [s]
         self.lock = threading.RLock()  #: who steps, puts or reads holds it, so that nobody meets half a step
         self.rod = rod_arrays(device=assembly.device)  #: none, until one is attached
-        self.cuts: Cuts | None = None  #: of bodies that can be cut; None where there are none
+        self.cuts: CutEngine | None = None  #: of bodies that can be cut; None where there are none
         self.stepping = False  #: whether a step, or a cut between steps, is under way
         self._saved_layout: dict[str, Any] | None = None
         self._lay_out(assembly, options.dt)

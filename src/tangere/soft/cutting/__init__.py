@@ -2,7 +2,7 @@
 
 from tangere.soft.cutting.connected_parts import ConnectedParts
 from tangere.soft.cutting.cut_surface import CutSurface
-from tangere.soft.cutting.cuts import CutEvent, Cuts, kerf_of
+from tangere.soft.cutting.cuts import Cuts
 from tangere.soft.cutting.simplicial_complex import ComplexChange, SimplicialComplex
 
-__all__ = ["ComplexChange", "ConnectedParts", "CutEvent", "CutSurface", "Cuts", "SimplicialComplex", "kerf_of"]
+__all__ = ["ComplexChange", "ConnectedParts", "CutSurface", "Cuts", "SimplicialComplex"]

@@ -10,36 +10,21 @@ Sound:    after a cut the surfaces are looked at by the exact test; where they w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from tangere.runtime import Arrays, InputError, TangereError, to_numpy
 from tangere.soft.blade import Blade
 from tangere.soft.body import Body
+from tangere.soft.cut_engine import CutEvent, enter_cut_engine, kerf_of
 from tangere.soft.cutting.blade_edge import BladeEdge
 from tangere.soft.cutting.cut_body import CutBody
 from tangere.soft.cutting.simplicial_complex import ComplexChange
 from tangere.soft.step import BodiesChange, StepPipeline
 
-#: The width of a cut, as part of the contact distance. In one half as wide, walls of a body that hardly carries itself
-#: were held by the truncation while they slid, and it gained 2 % of the energy that it lost in the end; here nothing.
-KERF_PART = 0.1
 #: How walls are inset, one after the other until surfaces are apart: part of half a kerf, `stay` of `inset_carriers`.
 _INSETS = tuple((part, stay) for part in (1.0, 0.5, 0.25, 0.1) for stay in (False, True))
-
-
-@dataclass(frozen=True)
-class CutEvent:
-    """Something that a blade has done."""
-
-    kind: Literal["opened", "split", "parted"]  #: facets opened, vertices split, a part has come off
-    body: int  #: number of the body in the simulation
-    count: int  #: of facets or vertices; of vertices of the part
-    step: int  #: during which, counted from 0
-    area: float = 0.0  #: of the walls, one side of each, at rest [m^2]
-    part: int | None = None  #: number of the body that has come off
 
 
 class Cuts:
@@ -227,11 +212,6 @@ class Cuts:
             self.events.append(CutEvent("parted", of, count, step, part=number))
 
 
-def kerf_of(body: Body, distance: float) -> float:
-    """The width of a cut through a body at a contact distance [m]."""
-    return KERF_PART * distance if body.kerf is None else body.kerf
-
-
 def _changed(change: ComplexChange) -> list[ComplexChange]:
     return [change] if change else []
 
@@ -270,3 +250,6 @@ def _check_inside_out(own: CutBody, changes: list[ComplexChange], x: np.ndarray)
         raise TangereError(
             f"cut: body {own.given.name!r} is inside out near {place}, where the blade is; nothing was cut"
         )
+
+
+enter_cut_engine(Cuts)
