@@ -68,8 +68,8 @@ def test_ten_thousand_cones_have_their_nearest_point_and_tell_members_by_zero_di
         members = np.arange(count) % 2 == 0
         inside = np.einsum("nmk,nm->nk", vectors, rng.uniform(0.0, 1.0, (count, m)) * (rng.random((count, m)) < 0.5))
         targets[members] = inside[members]
-        for sparse in (False, True):
-            found = ConeBatch(vectors, targets, sparse=sparse).solve()
+        for sparse, incremental in ((False, False), (True, False), (True, True)):
+            found = ConeBatch(vectors, targets, sparse=sparse, incremental=incremental).solve()
             np.testing.assert_allclose(found.point, np.einsum("nmk,nm->nk", vectors, found.weights), atol=1e-9)
             assert found.weights.min() >= 0.0
             rest = targets - found.point
@@ -374,9 +374,15 @@ def test_batches_of_contact_problems_agree_with_motion_space(rng):
     points = ConeBatch(vectors, targets).solve()
     forces = [
         LcpBatch(
-            vectors @ vectors.transpose(0, 2, 1), -np.einsum("nmk,nk->nm", vectors, targets), sparse=sparse
+            vectors @ vectors.transpose(0, 2, 1),
+            -np.einsum("nmk,nk->nm", vectors, targets),
+            sparse=sparse,
+            incremental=incremental,
+            whole=whole,
         ).solve()
         for sparse in (False, True)
+        for incremental in (False, True)
+        for whole in (False, True)
     ]
     for found in forces:
         assert found.solved.all()

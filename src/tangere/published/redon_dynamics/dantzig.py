@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import warp as wp
 
-from tangere.published.redon_dynamics.lane_cholesky import LaneRows, factor_lanes, lane_rows, lanes_of, solve_lanes
+from tangere.published.redon_dynamics.lane_cholesky import (
+    LaneRows,
+    append_lanes,
+    drop_lanes,
+    factor_lanes,
+    lane_rows,
+    lanes_of,
+    solve_lanes,
+)
 from tangere.runtime import SOUND, Arrays, launch, to_numpy
 
 wp.set_module_options(SOUND)
@@ -41,6 +49,7 @@ class SparseMatrices:
 
     m: wp.int32
     sparse: wp.bool
+    whole: wp.bool
     value: wp.array[wp.float64]
     column: wp.array[wp.int32]  # by row, in order
     entries: wp.array[wp.int32]  # of each row, how many
@@ -52,6 +61,9 @@ class LcpBatch:
     Args:
         matrices: (n, m, m), symmetric and semi-definite. vectors: (n, m).
         sparse: read only the entries of the matrices that are not zero, where accelerations are renewed.
+        incremental: as of `ConeBatch`.
+        whole: renew accelerations by all of the matrix times the change of forces, not only by the columns of the
+            contacts whose force changes. The thesis does not say which it does.
     """
 
     def __init__(
@@ -61,13 +73,15 @@ class LcpBatch:
         *,
         tolerance: float = TOLERANCE,
         sparse: bool = False,
+        incremental: bool = False,
+        whole: bool = False,
         device: str = "cpu",
     ) -> None:
         a, b = to_numpy(matrices, "matrices"), to_numpy(vectors, "vectors")
         n, m = self.shape = b.shape
         place = self._device = wp.get_device(device)
         given = SparseMatrices()
-        given.m, given.sparse = m, sparse
+        given.m, given.sparse, given.whole = m, sparse, whole
         given.value = wp.array(a.reshape(-1), dtype=wp.float64, device=place)
         full = a != 0.0 if sparse else np.zeros((1, 1, 1), bool)
         columns = np.argsort(~full, axis=2, kind="stable").astype(np.int32)
@@ -81,7 +95,7 @@ class LcpBatch:
         self._solves = wp.zeros(n, dtype=wp.int32, device=place)
         lanes = lane_rows(n * (m + 2) * lanes_of(m), place)
         outputs = [self._force, self._acceleration, self._solves, change, slope, clamped, self._state, lanes]
-        self._arguments = [given, constant, tolerance, *outputs]
+        self._arguments = [given, constant, tolerance, incremental, *outputs]
 
     def solve(self) -> LcpSolutions:
         """The forces."""
@@ -118,6 +132,19 @@ def changed_accelerations(
 ):
     """A times the change of forces, for all contacts."""
     base = p * a.m
+    if a.whole:
+        for i in range(a.m):
+            row = (base + i) * a.m
+            s = wp.float64(0.0)
+            if a.sparse:
+                for e in range(a.entries[base + i]):
+                    j = a.column[row + e]
+                    s += change[base + j] * a.value[row + j]
+            else:
+                for j in range(a.m):
+                    s += change[base + j] * a.value[row + j]
+            slope[base + i] = s
+        return
     for i in range(a.m):
         slope[base + i] = wp.float64(0.0)
     for q in range(n + 1):
@@ -141,6 +168,7 @@ def _dantzig(
     a: SparseMatrices,
     b: wp.array[wp.float64],
     tolerance: wp.float64,
+    incremental: wp.bool,
     force: wp.array[wp.float64],
     acceleration: wp.array[wp.float64],
     solves: wp.array[wp.int32],
@@ -160,7 +188,9 @@ def _dantzig(
     x = column + wide
     for i in range(m):
         acceleration[base + i] = b[base + i]
+        change[base + i] = wp.float64(0.0)
     n = int(0)
+    factored = int(0)  # of the clamped ones, those that the factor knows
     made = int(1)
     good = bool(True)
     go = bool(True)
@@ -175,15 +205,24 @@ def _dantzig(
         done = not go
         while not done and good:
             # forces of clamped contacts against a unit force of the one at hand
-            for i in range(n):
+            if not incremental:
+                factored = 0
+            for i in range(factored, n):
                 row = (base + clamped[base + i]) * m
                 for j in range(i + 1):
                     lanes.one[8 * (chol + i * wide) + j] = a.value[row + clamped[base + j]]
-                lanes.one[8 * x + i] = -a.value[row + at_hand]
+            for i in range(n):
+                lanes.one[8 * x + i] = -a.value[(base + clamped[base + i]) * m + at_hand]
             made += 1
-            if not factor_lanes(lanes, chol, wide, n, column) or made > 100 * (m + 10):
+            sound = bool(True)
+            if not incremental:
+                sound = factor_lanes(lanes, chol, wide, n, column)
+            elif factored < n:  # only the newest is not in the factor
+                sound = append_lanes(lanes, chol, wide, n - 1)
+            if not sound or made > 100 * (m + 10):
                 good = False
             else:
+                factored = n
                 solve_lanes(lanes, chol, wide, n, x)
                 for i in range(n):
                     change[base + clamped[base + i]] = lanes.one[8 * x + i]
@@ -223,6 +262,7 @@ def _dantzig(
                         acceleration[base + j] = acceleration[base + j] + step * slope[base + j]
                     if who != at_hand and acceleration[base + at_hand] >= -tolerance:
                         done = True  # where all reach zero at once: whoever is nearest by rounding need not be clamped
+                        change[base + at_hand] = wp.float64(0.0)
                     elif who == at_hand:
                         done = True
                         acceleration[base + who] = wp.float64(0.0)
@@ -231,12 +271,19 @@ def _dantzig(
                         n += 1
                     elif state[base + who] == _CLAMPED:
                         force[base + who] = wp.float64(0.0)
+                        change[base + who] = wp.float64(0.0)
                         state[base + who] = _FREE
                         k = int(0)
+                        gone = int(0)
                         for i in range(n):
                             if clamped[base + i] != who:
                                 clamped[base + k] = clamped[base + i]
                                 k += 1
+                            else:
+                                gone = i
+                        if incremental:
+                            drop_lanes(lanes, chol, wide, factored, gone)
+                            factored -= 1
                         n = k
                     else:
                         acceleration[base + who] = wp.float64(0.0)

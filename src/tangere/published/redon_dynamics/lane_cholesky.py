@@ -3,8 +3,8 @@
 Question: how are the many small systems of active-set methods factored so that they do not hide what the methods do?
 Method:   right-looking: of each column, its multiples are taken from the rows below. Rows are read as vectors of eight
           there, as single numbers elsewhere: two arrays over the same memory. What a row holds beyond the triangle is
-          never read.
-Known as: outer-product Cholesky (Golub and Van Loan 2013, section 4.2).
+          never read. Factors may also follow a system to which a row is added, or from which one is taken.
+Known as: outer-product Cholesky (Golub and Van Loan 2013, section 4.2), and its updates (section 6.5.4).
 """
 
 from __future__ import annotations
@@ -71,6 +71,49 @@ def factor_lanes(a: LaneRows, at: int, wide: int, n: int, column: int) -> bool:
             for c in range((k + 1) / 8, i / 8 + 1):
                 a.eight[below + c] = a.eight[below + c] - l * a.eight[column + c]
     return True
+
+
+@wp.func
+def append_lanes(a: LaneRows, at: int, wide: int, n: int) -> bool:
+    """Row n of a system whose n rows before are factored is factored too; False if its pivot is rounding."""
+    row = 8 * (at + n * wide)
+    pivot = a.one[row + n]
+    whole = pivot
+    for c in range(n):
+        above = 8 * (at + c * wide)
+        s = a.one[row + c]
+        for e in range(c):
+            s -= a.one[row + e] * a.one[above + e]
+        l = s / a.one[above + c]
+        a.one[row + c] = l
+        pivot -= l * l
+    if pivot <= _DEPENDENT * whole:
+        return False
+    a.one[row + n] = wp.sqrt(pivot)
+    return True
+
+
+@wp.func
+def drop_lanes(a: LaneRows, at: int, wide: int, n: int, which: int):
+    """The factor of a system of n rows without one of them; rows after it move up."""
+    for i in range(which, n - 1):
+        above = 8 * (at + i * wide)
+        below = above + 8 * wide
+        for c in range(i + 2):
+            a.one[above + c] = a.one[below + c]
+    for i in range(which, n - 1):  # columns i and i + 1 are turned so that nothing is above the diagonal
+        row = 8 * (at + i * wide)
+        p = a.one[row + i]
+        q = a.one[row + i + 1]
+        r = wp.sqrt(p * p + q * q)
+        cosine = p / r
+        sine = q / r
+        for j in range(i, n - 1):
+            own = 8 * (at + j * wide) + i
+            p = a.one[own]
+            q = a.one[own + 1]
+            a.one[own] = cosine * p + sine * q
+            a.one[own + 1] = cosine * q - sine * p
 
 
 @wp.func

@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import warp as wp
 
-from tangere.published.redon_dynamics.lane_cholesky import LaneRows, factor_lanes, lane_rows, lanes_of, solve_lanes
+from tangere.published.redon_dynamics.lane_cholesky import (
+    LaneRows,
+    append_lanes,
+    drop_lanes,
+    factor_lanes,
+    lane_rows,
+    lanes_of,
+    solve_lanes,
+)
 from tangere.runtime import SOUND, Arrays, launch, to_numpy
 
 wp.set_module_options(SOUND)
@@ -50,6 +58,7 @@ class ConeBatch:
     Args:
         vectors: (n, m, k). targets: (n, k).
         sparse: read only the entries of the vectors that are not zero.
+        incremental: factors follow who joins and leaves, as Baraff (1994) suggests and the thesis does not do.
     """
 
     def __init__(
@@ -59,6 +68,7 @@ class ConeBatch:
         *,
         tolerance: float = TOLERANCE,
         sparse: bool = False,
+        incremental: bool = False,
         device: str = "cpu",
     ) -> None:
         v, s = to_numpy(vectors, "vectors"), to_numpy(targets, "targets")
@@ -73,7 +83,7 @@ class ConeBatch:
         squares = wp.zeros(n * (k + 1) * (k + 1), dtype=wp.float64, device=place)
         lanes = lane_rows(n * (k + 3) * lanes_of(k + 1), place)
         outputs = [self._point, self._weights, self._solves, active, work, squares, lanes]
-        self._arguments = [packed(v, sparse, place), target, tolerance, *outputs]
+        self._arguments = [packed(v, sparse, place), target, tolerance, incremental, *outputs]
 
     def solve(self) -> ConePoints:
         """The nearest points."""
@@ -145,6 +155,7 @@ def _nearest(
     v: SparseVectors,
     target: wp.array[wp.float64],
     tolerance: wp.float64,
+    incremental: wp.bool,
     point: wp.array[wp.float64],
     weights: wp.array[wp.float64],
     solves: wp.array[wp.int32],
@@ -172,6 +183,7 @@ def _nearest(
     for c in range(k):
         length += wp.abs(target[at + c])
     n = int(0)
+    factored = int(0)  # of the active ones, those that the factor knows
     made = int(0)
     rounds = int(0)
     go = bool(True)
@@ -204,14 +216,24 @@ def _nearest(
             n += 1
             inner = bool(True)
             while inner:
-                for i in range(n):
+                if not incremental:
+                    factored = 0
+                for i in range(factored, n):
                     for j in range(i + 1):
                         lanes.one[8 * (chol + i * wide) + j] = squares[gram + i * size + j]
+                for i in range(n):
                     lanes.one[8 * mu + i] = work[along + i]
                 made += 1
+                sound = bool(True)
+                if not incremental:
+                    sound = factor_lanes(lanes, chol, wide, n, column)
+                elif factored < n:  # only the newest is not in the factor
+                    sound = append_lanes(lanes, chol, wide, n - 1)
+                if sound:
+                    factored = n
                 leaving = int(-1)
                 share = wp.float64(1.0)
-                if factor_lanes(lanes, chol, wide, n, column):
+                if sound:
                     solve_lanes(lanes, chol, wide, n, mu)
                     for i in range(n):
                         w = lanes.one[8 * mu + i]
@@ -231,6 +253,9 @@ def _nearest(
                     inner = False
                 else:
                     weights[p * v.m + active[mine + leaving]] = wp.float64(0.0)
+                    if incremental and leaving < factored:
+                        drop_lanes(lanes, chol, wide, factored, leaving)
+                        factored -= 1
                     kept = int(0)
                     for i in range(n):
                         if i != leaving:
