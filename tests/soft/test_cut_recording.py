@@ -91,13 +91,13 @@ def test_a_glb_shows_each_version_while_it_is_there(run, tmp_path) -> None:
 
 
 def test_a_series_for_paraview_has_only_what_is_there(run, tmp_path) -> None:
-    meshio = pytest.importorskip("meshio")
+    pyvista = pytest.importorskip("pyvista")
     recording, seen = run
     recording.save(tmp_path / "cut.pvd")
     files = sorted((tmp_path / "cut").glob("things_*.vtu"))
     assert len(files) == len(recording)
     for file, bodies in zip(files, seen, strict=True):
-        cells = meshio.read(file).cells_dict["triangle"]
+        cells = pyvista.read(file).cells_dict[pyvista.CellType.TRIANGLE]
         least = sum(len(faces) for _, faces in bodies)
         balls = [thing for thing in recording.scene().things if "contact" in thing.name]
         assert len(cells) == least + sum(len(thing.faces) for thing in balls)
