@@ -278,7 +278,7 @@ def _print(console: Any, holding: Hand, reports: dict[str, PacerReport]) -> None
 def _write(
     console: Any, recorder: HandRecorder | None, saved: list[Path], png: Path | None, width: int, holding: Hand
 ) -> None:
-    from tangere.cli.shared.recorded_runs import draw_strip
+    from tangere.cli.shared.simulation_runs import draw_strip
 
     if recorder is None:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ def soft(
     tangere soft tori.npz --out tori.glb
     """
     from tangere.cli.shared.extras import check_view_extra
-    from tangere.cli.shared.recorded_runs import replay_file
+    from tangere.cli.shared.simulation_runs import replay_file
     from tangere.runtime import InputError, check_out_file, using_threads
     from tangere.scene.export import check_export_file
 
@@ -156,58 +157,37 @@ def _run(
     """Run so many steps, or, while somebody looks, until the page is closed (None)."""
     import numpy as np
     from rich.console import Console
-    from rich.progress import Progress
 
-    from tangere.cli.shared.recorded_runs import draw_strip, shown_steps
-    from tangere.cli.shared.tables import screen_table
+    from tangere.cli.shared.simulation_runs import PhaseTimes, draw_strip, run_steps, shown_steps
     from tangere.soft import Recorder
 
     console = Console()
     recorder = Recorder(simulation)
     saved = [path for path in (record, out) if path is not None]
     shown = shown_steps(steps)
-    phases: dict[str, list[float]] = {}
+    phases = PhaseTimes()
     counts: list[int] = []
 
     def keep() -> None:
-        for phase, seconds in simulation.timings.items():
-            phases.setdefault(phase, []).append(seconds)
+        phases.add(simulation.timings)
         counts.append(simulation.rows.count)
         if saved or (png is not None and simulation.steps in shown):
             recorder()
 
     if saved or png is not None:
         recorder()
+    viewer = None
     if look:
         from tangere.view import LiveViewer
 
-        with LiveViewer(simulation) as viewer:
-            click.echo(f"{viewer.url} shows {name}; Ctrl-C ends", err=True)
-            viewer.run(steps, after_step=keep)
-    else:
-        with Progress(console=console, transient=True) as progress:
-            task = progress.add_task(name, total=steps)
-            for _ in range(steps or 0):
-                simulation.step()
-                keep()
-                progress.advance(task)
-    if phases:
-        rows = _rows(phases)
+        viewer = partial(LiveViewer, simulation)
+    run_steps(console, name, steps, simulation.step, keep, viewer)
+    if counts:
         title = f"{simulation!r}; contacts: {np.mean(counts):.0f} on average, {max(counts)} at most"
-        console.print(screen_table(title, ["phase", "mean", "median", "p99", "slowest"], rows))
+        phases.print(console, title)
     for path in saved:
         recorder.recording().save(path)
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
     if png is not None:
         draw_strip(recorder.recording(), png, width, str(simulation.device))
         console.print(f"wrote {png}", highlight=False, markup=False, soft_wrap=True)
-
-
-def _rows(phases: dict[str, list[float]]) -> list[list[str]]:
-    """Milliseconds of each phase, and of the whole step, without the first one, which compiles."""
-    import numpy as np
-
-    table = {name: 1e3 * np.array(taken[1:] or taken) for name, taken in phases.items()}
-    table["whole step"] = np.sum(list(table.values()), axis=0)
-    columns = {name: (t.mean(), np.median(t), np.percentile(t, 99), t.max()) for name, t in table.items()}
-    return [[name, *(f"{value:.2f} ms" for value in values)] for name, values in columns.items()]

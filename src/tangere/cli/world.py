@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 from tangere.cli.shared.options import machine_options
 
 if TYPE_CHECKING:
+    from tangere.cli.shared.simulation_runs import PhaseTimes
     from tangere.dynamics import Recorder, World
 
 _FILES = (".toml", ".json", ".urdf", ".npz")
@@ -59,7 +61,7 @@ def world(
     tangere world arch.npz --view
     """
     from tangere.cli.shared.extras import check_view_extra
-    from tangere.cli.shared.recorded_runs import replay_file
+    from tangere.cli.shared.simulation_runs import replay_file
     from tangere.runtime import InputError, check_out_file
     from tangere.scene.export import check_export_file
 
@@ -141,41 +143,32 @@ def _run(
 ) -> None:
     """Run so many steps, or, while somebody looks, until the page is closed (None)."""
     from rich.console import Console
-    from rich.progress import Progress
 
     from tangere.cli.shared.json_text import json_text
-    from tangere.cli.shared.recorded_runs import shown_steps
+    from tangere.cli.shared.simulation_runs import PhaseTimes, run_steps, shown_steps
     from tangere.dynamics import Recorder
 
     console = Console(stderr=as_json)
     recorder = Recorder(made)
     saved = [path for path in (record, out) if path is not None]
     shown = shown_steps(steps)
-    phases: dict[str, list[float]] = {}
+    phases = PhaseTimes()
     course: list[tuple[float, float, float, int]] = []  # time, kinetic and gravitational energy, contacts
 
     def keep() -> None:
         energy = made.energy
         course.append((made.time, energy.kinetic, energy.gravitational, len(made.contacts)))
-        for phase, taken in made.timings.items():
-            phases.setdefault(phase, []).append(taken)
+        phases.add(made.timings)
         if saved or (png is not None and made.steps in shown):
             recorder()
 
     keep()
+    viewer = None
     if look:
         from tangere.view import WorldViewer
 
-        with WorldViewer(made) as viewer:
-            click.echo(f"{viewer.url} shows {name}; Ctrl-C ends", err=True)
-            viewer.run(steps, after_step=keep)
-    else:
-        with Progress(console=console, transient=True) as progress:
-            task = progress.add_task(name, total=steps)
-            for _ in range(steps or 0):
-                made.step()
-                keep()
-                progress.advance(task)
+        viewer = partial(WorldViewer, made)
+    run_steps(console, name, steps, made.step, keep, viewer)
     if as_json:
         click.echo(json_text(_as_data(made, phases, course)))
     else:
@@ -186,15 +179,10 @@ def _run(
         console.print(f"wrote {plot}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _print(console: Any, made: World, phases: dict[str, list[float]], course: list[tuple[Any, ...]]) -> None:
-    from tangere.cli.shared.tables import screen_table
-
+def _print(console: Any, made: World, phases: PhaseTimes, course: list[tuple[Any, ...]]) -> None:
     contacts = [row[3] for row in course]
     title = f"{made!r}; contacts: {sum(contacts) / len(contacts):.0f} on average, {max(contacts)} at most"
-    if phases:
-        header = ["phase", "mean", "median", "p99", "slowest"]
-        rows = [[name, *(f"{value:.2f} ms" for value in row)] for name, row in _milliseconds(phases).items()]
-        console.print(screen_table(title, header, rows))
+    phases.print(console, title)
     told = made.truncation
     lines = [f"at most {max(abs(made.velocities[:, :3]).max(initial=0.0), 0.0):.3g} m/s at the end"]
     lines.append(f"{int(made.asleep.sum())} of {sum(body.moves for body in made.bodies)} asleep")
@@ -202,20 +190,9 @@ def _print(console: Any, made: World, phases: dict[str, list[float]], course: li
     console.print("; ".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
-def _milliseconds(phases: dict[str, list[float]]) -> dict[str, tuple[float, float, float, float]]:
-    """Of each phase, and of the whole step, without the first one, which compiles."""
-    import numpy as np
+def _as_data(made: World, phases: PhaseTimes, course: list[tuple[Any, ...]]) -> dict[str, Any]:
+    from tangere.cli.shared.simulation_runs import COLUMNS
 
-    table = {name: 1e3 * np.array(taken[1:] or taken) for name, taken in phases.items()}
-    table["whole step"] = np.sum(list(table.values()), axis=0)
-    return {
-        name: (float(t.mean()), float(np.median(t)), float(np.percentile(t, 99)), float(t.max()))
-        for name, t in table.items()
-    }
-
-
-def _as_data(made: World, phases: dict[str, list[float]], course: list[tuple[Any, ...]]) -> dict[str, Any]:
-    names = ("mean", "median", "p99", "slowest")
     told = made.truncation
     return {
         "steps": made.steps,
@@ -240,16 +217,13 @@ def _as_data(made: World, phases: dict[str, list[float]], course: list[tuple[Any
             "solved_again": told.all_solved_again,
             "overlapping": [list(pair) for pair in told.overlapping],
         },
-        "milliseconds": {
-            phase: dict(zip(names, row, strict=True))
-            for phase, row in (_milliseconds(phases) if phases else {}).items()
-        },
+        "milliseconds": {phase: dict(zip(COLUMNS, row, strict=True)) for phase, row in phases.milliseconds().items()},
         "course": [dict(zip(("time", "kinetic", "gravitational", "contacts"), row, strict=True)) for row in course],
     }
 
 
 def _write(console: Any, recorder: Recorder, saved: list[Path], png: Path | None, width: int, made: World) -> None:
-    from tangere.cli.shared.recorded_runs import draw_strip
+    from tangere.cli.shared.simulation_runs import draw_strip
 
     if not saved and png is None:
         return
