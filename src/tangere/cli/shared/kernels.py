@@ -51,9 +51,9 @@ def warm_devices(device: str | None) -> list[wp.Device]:
     return [wp.get_device("cpu"), *([choose_device("cuda")] if wp.is_cuda_available() else [])]
 
 
-def _runs_on(name: str, device: wp.Device) -> bool:
-    """Whether the kernels of a module are for a device: not those of a twin for the other kind."""
-    if device.is_cpu:
+def runs_on(name: str, *, cuda: bool) -> bool:
+    """Whether the kernels of a module are for CUDA, or for the CPU: not those of a twin for the other."""
+    if not cuda:
         return "cuda" not in name.split(".")
     return "cpu" not in name.split(".") and not name.startswith(_LANES)
 
@@ -64,7 +64,7 @@ def compilations(devices: list[wp.Device]) -> list[tuple[str, str, Callable[[], 
     for room in ROOMS:
         for device in devices:
             for name, kernels in modules_with_kernels(room):
-                if _runs_on(name, device):
+                if runs_on(name, cuda=device.is_cuda):
                     short = name.removeprefix(f"tangere.{room}.")
                     found.append((room, short, partial(_load_all, kernels, device)))
     for device in devices:
