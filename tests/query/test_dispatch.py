@@ -110,9 +110,9 @@ def test_a_refusal_names_both_things_and_what_the_question_is_known_for():
     ):
         refuse_unsupported("manifold", BOX, GROUND)
     with pytest.raises(
-        UnsupportedError, match="distance of a Mesh at rest and a Heightfield is not known; known: a Mesh"
+        UnsupportedError, match="least clearance of a Mesh at rest and a Heightfield is not known; known: a Mesh"
     ):
-        refuse_unsupported("distance", BOX, GROUND)
+        refuse_unsupported("least_clearance", BOX, GROUND)
 
 
 def test_the_options_of_another_engine_are_refused():

@@ -21,7 +21,7 @@ from tangere.bvh.obb import ObbTree, refuse_tiny
 from tangere.geometry.triangles import MEET, UNSURE
 from tangere.motion import Rest
 from tangere.query.contacts.record import Kind
-from tangere.query.dispatch import refuse_unsupported
+from tangere.query.dispatch import TERRAIN, engine_for, kind_of, refuse_unsupported
 from tangere.query.distance.cpu.search import find_nearest_in_eights
 from tangere.query.distance.cpu.simd_descent import NEARER_SCRATCH
 from tangere.query.distance.traversal import (
@@ -103,17 +103,18 @@ class Distance:
 
 def distance(
     a: Mesh | Moving,
-    b: Mesh | Moving,
+    b: Mesh | Moving | Any,
     *,
     time: Arrays = 0.0,
     solid: bool = False,
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Distance:
-    """The distance of two meshes, at one instant or at many.
+    """The distance of two meshes, or of a mesh and the ground, at one instant or at many.
 
     Args:
-        a, b: meshes at rest, or moving rigidly; batches of poses pair off, n with n or n with 1.
+        a, b: meshes at rest, or moving rigidly; batches of poses pair off, n with n or n with 1. b may be the ground, a
+            `Heightfield` or `TiledHeightfield`, which is solid: the distance of a mesh below its surface is 0.
         time: instants in [0, 1], one or (n,).
         solid: bodies are solid: where one is inside the other the distance is 0, of kind INSIDE. Closed meshes whose
             triangles agree; others are refused.
@@ -134,6 +135,10 @@ def distance(
         with using_threads(threads):
             return distance(a, b, time=time, solid=solid, device=device)
     if not (isinstance(a, Mesh | Moving) and isinstance(b, Mesh | Moving)):
+        if kind_of(b) == TERRAIN and engine_for("distance", a, b):
+            from tangere.query.distance.mesh_heightfield import mesh_heightfield_distance
+
+            return mesh_heightfield_distance(a, b, time=time, device=device)
         refuse_unsupported("distance", a, b)
     if solid:
         return _solid_distance(a, b, time, device)

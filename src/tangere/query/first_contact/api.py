@@ -13,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from tangere.query.contacts.record import Contacts
-from tangere.query.dispatch import BODIES, kind_of
+from tangere.query.dispatch import BODIES, TERRAIN, kind_of
 from tangere.query.first_contact.engines import answer
 from tangere.query.first_contact.options import DeformingOptions, Mode, RigidOptions, SceneOptions, Start
 from tangere.query.first_contact.result import Candidates, FirstContact, FirstContacts
@@ -41,11 +41,11 @@ def first_contact(
 
     Args:
         a, b: meshes at rest or moving, `mesh.moving(motion)`: by `Linear` (every vertex its own way) or rigidly, by
-            `Twist`, `Screw`, `Path`, a link of a `Chain` …; or analytic bodies moving over a `Heightfield`. All combine
-            but `Linear` with a `Path` (ask about its segments one by one), and n motions with `Linear` or a `Path`. Of
-            terrain the upper surface is what touches: walls of holes and the border are no contacts, `manifold` finds
-            the depth there, and a motion that begins below ground is START. `a` may be a list of meshes, at rest or in
-            rigid motion: any two of them; `contacts.body_a` and `body_b` say which.
+            `Twist`, `Screw`, `Path`, a link of a `Chain` …; or meshes or analytic bodies moving over a `Heightfield`,
+            `b`. All combine but `Linear` with a `Path` (ask about its segments one by one), and n motions with `Linear`
+            or a `Path`. Of terrain the upper surface is what touches: walls of holes and the border are no contacts,
+            `manifold` finds the depth there, and a motion that begins below ground is START. `a` may be a list of
+            meshes, at rest or in rigid motion: any two of them; `contacts.body_a` and `body_b` say which.
         allowed: of a list, pairs of bodies that may touch, (k, 2), by number or by name.
         mode: "sound" is never late; "exact" decides what rounding leaves open (Linear motion); "published" is the
             method as its document prints it, not safe.
@@ -94,6 +94,7 @@ def first_contact(
         tolerance = taken.tolerance(tolerance, a.shape.extent if isinstance(a, Moving) else a.extent)
     elif skin is not None:
         raise InputError("skin goes with start='leaving'")
+    solid = solid and kind_of(b) != TERRAIN  # which is solid anyway
     if solid:
         _check_solids(a, b)
     found = answer(

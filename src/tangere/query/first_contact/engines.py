@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tangere.motion import Linear
 from tangere.query.dispatch import engine_for
 from tangere.query.first_contact.options import DeformingOptions, RigidOptions, SceneOptions
 from tangere.runtime import InputError, published
@@ -75,6 +76,15 @@ def _heightfield(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> A
     return heightfield_first_contact(a, b, **common)
 
 
+def _mesh_heightfield(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.mesh_heightfield.api import mesh_heightfield_first_contact
+
+    if not (isinstance(a, Moving) and isinstance(a.motion, Linear)):
+        _only_sound(mode, "rigid meshes and terrain")
+    _no_options(options, "meshes and terrain")
+    return mesh_heightfield_first_contact(a, b, mode=mode, **common)
+
+
 def _all_contacts(a: Any, b: Any, *, options: Any = None, **common: Any) -> Any:
     from tangere.query.first_contact.deforming.api import deforming_all_contacts
 
@@ -95,6 +105,7 @@ ENGINES: dict[str, Callable[..., Any]] = {
     "scene": _scene,
     "mixed": _mixed,
     "heightfield": _heightfield,
+    "mesh_heightfield": _mesh_heightfield,
     "all_contacts": _all_contacts,
     "candidates": _candidates,
 }

@@ -6,10 +6,12 @@ Exact:  for the positions as rounded to double precision in the world (`traversa
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
-from tangere.query.dispatch import refuse_unsupported
+from tangere.query.dispatch import TERRAIN, engine_for, kind_of, refuse_unsupported
 from tangere.query.intersection.cpu.search import prepared_search
 from tangere.query.intersection.posed import as_posed
 from tangere.query.intersection.self_intersection import intersects_itself
@@ -51,7 +53,7 @@ def intersecting_pairs(
 
 def intersects(
     a: Mesh | Moving,
-    b: Mesh | Moving | None = None,
+    b: Mesh | Moving | Any = None,
     *,
     time: float = 0.0,
     solid: bool = False,
@@ -60,7 +62,8 @@ def intersects(
 ) -> bool:
     """Whether any triangles of two meshes meet at one instant, or one mesh passes through itself.
 
-    Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh?
+    Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh? `b` may be the ground, a
+    `Heightfield` or `TiledHeightfield`, which is solid: a mesh below its surface meets it.
 
     Args:
         solid: one body inside another meets it as well; closed meshes whose triangles agree, others are refused.
@@ -72,6 +75,11 @@ def intersects(
         (False, True)
     """
     if not (isinstance(a, Mesh | Moving) and (b is None or isinstance(b, Mesh | Moving))):
+        if kind_of(b) == TERRAIN and engine_for("intersects", a, b):
+            from tangere.query.distance.mesh_heightfield import mesh_heightfield_distance
+
+            with using_threads(threads):
+                return bool(mesh_heightfield_distance(a, b, time=time, device=device).upper == 0.0)
         refuse_unsupported("intersects", a, b)
     if solid:
         return _solids_meet(a, b, time, device, threads)

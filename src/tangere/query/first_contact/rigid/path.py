@@ -8,7 +8,7 @@ Known as: continuous collision detection along a piecewise trajectory, path vali
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ import warp as wp
 from tangere.motion import Path, Rest, Rigid
 from tangere.query.contacts.record import Status
 from tangere.query.first_contact.options import RigidOptions, Start
-from tangere.query.first_contact.result import FirstContact
+from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.query.first_contact.rigid.api import Counters, rigid_first_contact, rigid_first_contacts
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
@@ -51,16 +51,34 @@ def first_contact_along_path(
     # Of a batch only free or not counts: the exact test of the start is for the one stretch that is reported, unless
     # cones need it of all.
     quick, quick_start = replace(options, contacts="first"), start if options.recession else "trusted"
-    times = np.unique(np.concatenate([_breaks(a), _breaks(b)]))
+
+    def many(*parts: Moving) -> FirstContacts:
+        return rigid_first_contacts(*parts, start=quick_start, options=quick, details=False, **settings)
+
+    def one(*parts: Moving) -> FirstContact:
+        return rigid_first_contact(*parts, start=start, options=options, **settings)
+
+    return along_path((a, b), many, one)
+
+
+def along_path(
+    bodies: Sequence[Mesh | Moving], many: Callable[..., FirstContacts], one: Callable[..., FirstContact]
+) -> FirstContact:
+    """The first stretch of the bodies' paths that is not free, asked in full.
+
+    Args:
+        bodies: of which some follow a `Path`.
+        many: answers about the bodies with n motions each: which are free?
+        one: answers about the bodies with one motion each.
+    """
+    times = np.unique(np.concatenate([_breaks(body) for body in bodies]))
     for begin, end in _batches(times):
-        parts = _stretches(a, begin, end), _stretches(b, begin, end)
-        found = rigid_first_contacts(*parts, start=quick_start, options=quick, details=False, **settings)
-        touched = np.flatnonzero(found.status != Status.FREE)
+        parts = [_stretches(body, begin, end) for body in bodies]
+        touched = np.flatnonzero(many(*parts).status != Status.FREE)
         if not len(touched):
             continue
         k = int(touched[0])
-        one = (part.shape.moving(part.motion[k]) for part in parts)
-        hit = rigid_first_contact(*one, start=start, options=options, **settings)
+        hit = one(*(part.shape.moving(part.motion[k]) for part in parts))
         span = end[k] - begin[k]
         contacts = replace(hit.contacts, time=begin[k] + span * hit.contacts.time)
         upper = float(begin[k] + span * hit.time_upper)

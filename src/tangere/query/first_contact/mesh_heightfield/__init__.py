@@ -1,0 +1,1 @@
+"""First contact of moving meshes with the ground."""

@@ -1,0 +1,176 @@
+"""First contact of moving meshes with the ground: rigid parts, parts along a path, meshes that deform.
+
+Question: the earliest time in [0, 1] at which a mesh touches the surface of a terrain.
+Method:   squares of the ground that the mesh may come near are meshes at rest (`broad_phase.ground`), so the
+          engines of meshes answer: `scene_first_contact` for one rigid motion, which drops squares that are reached
+          later, `rigid_first_contacts` for many, `deforming_first_contact` for `Linear` motion.
+Sound:    as these engines: never late; at `time` the distance is at most separation + tolerance. Ground is solid, and a
+          mesh of which any part is below its surface at t = 0 is START (`below_ground`); walls of holes and the border
+          are no contacts.
+Known as: continuous collision of triangle meshes with a heightmap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.broad_phase.bodies import swept_boxes
+from tangere.broad_phase.ground import GroundBlocks
+from tangere.motion import Linear, Path, Rest, Rigid
+from tangere.query.contacts.record import Status
+from tangere.query.first_contact.deforming.api import deforming_first_contact
+from tangere.query.first_contact.mesh_heightfield.below_ground import deforming_below_ground, rigid_below_ground
+from tangere.query.first_contact.mesh_heightfield.details import in_ground, refuse_unnumbered
+from tangere.query.first_contact.options import Accuracy, Mode, Start, check_start
+from tangere.query.first_contact.result import FirstContact, FirstContacts
+from tangere.query.first_contact.rigid.api import rigid_first_contacts
+from tangere.query.first_contact.rigid.bodies import MovingBodies
+from tangere.query.first_contact.rigid.path import along_path
+from tangere.query.first_contact.rigid.query_batch import TOLERANCE
+from tangere.query.first_contact.rigid.scene import scene_first_contact
+from tangere.runtime import choose_device, using_threads
+from tangere.shape import Moving
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
+from tangere.shape.mesh import Mesh
+
+Ground = Heightfield | TiledHeightfield
+
+#: No tolerance that is not given is smaller than this part of the coordinates: rounding would hide contacts.
+LEAST_PART = 2.0**-40
+FREE = FirstContact(np.inf, np.inf, Status.FREE)
+
+
+def mesh_heightfield_first_contact(
+    a: Mesh | Moving,
+    terrain: Ground,
+    *,
+    mode: Mode = "sound",
+    start: Start = "checked",
+    separation: float = 0.0,
+    tolerance: float | None = None,
+    device: str | wp.Device | None = None,
+    threads: int | None = None,
+) -> FirstContact | FirstContacts:
+    """The earliest time in [0, 1] at which a mesh touches the surface of the ground, from above or below.
+
+    Args:
+        a: a mesh at rest or moving, by `Linear`, by a `Path` or by one or n rigid motions.
+        terrain: the ground.
+        mode, start, separation, device, threads: as for `first_contact`.
+        tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
+            mesh's size.
+
+    Returns:
+        `feature_b` is the number of the ground's vertex, edge or face, as `manifold` has it. Of n motions
+        `FirstContacts`.
+    """
+    accuracy = Accuracy(mode, separation, tolerance)
+    check_start(start)
+    refuse_unnumbered(terrain)
+    shape, motion = (a, Rest()) if isinstance(a, Mesh) else (a.shape, a.motion)
+    blocks, on = GroundBlocks.of(terrain), choose_device(device)
+    if accuracy.tolerance is None:
+        scale = np.abs(shape.bounds).max() + np.abs(terrain.bounds).max()
+        accuracy = replace(accuracy, tolerance=max(TOLERANCE * shape.extent, LEAST_PART * float(scale)))
+    with using_threads(threads):
+        if isinstance(motion, Linear):
+            found = _deforming(a, blocks, accuracy, start, device)
+            begin = partial(deforming_below_ground, shape, blocks, accuracy, device)
+        elif isinstance(motion, Path):
+            found = along_path(
+                [a],
+                lambda parts: _each(shape, parts.motion, blocks, accuracy, "trusted", on),
+                lambda part: _rigid(shape, part.motion, blocks, accuracy, start, on),
+            )
+            begin = partial(rigid_below_ground, shape, motion.pose(0.0), blocks, accuracy, on)
+        elif motion.shape:
+            return _each(shape, motion, blocks, accuracy, start, on)
+        else:
+            found = _rigid(shape, motion, blocks, accuracy, start, on)
+            begin = partial(rigid_below_ground, shape, motion.pose(0.0), blocks, accuracy, on)
+        below = begin() if start == "checked" and found.time > 0.0 else None
+        return below or found
+
+
+def _rigid(
+    mesh: Mesh, motion: Rigid, blocks: GroundBlocks, accuracy: Accuracy, start: Start, device: wp.Device
+) -> FirstContact:
+    """One rigid motion, with the surface."""
+    slices = swept_boxes([mesh], [motion], _reach(accuracy), device=device)[0]
+    near = blocks.blocks(blocks.near(slices[:, 0], slices[:, 1]))
+    if not near:
+        return FREE
+    settings = {"separation": accuracy.separation, "tolerance": accuracy.tolerance, "start": start}
+    found = scene_first_contact([mesh.moving(motion), *(block.mesh for block in near)], **settings, device=device)
+    if found.status == Status.FREE:
+        return found
+    return replace(found, contacts=in_ground(found.contacts, near[int(found.contacts.body_b[0]) - 1]))
+
+
+def _each(
+    mesh: Mesh, motions: Rigid, blocks: GroundBlocks, accuracy: Accuracy, start: Start, device: wp.Device
+) -> FirstContacts:
+    """n rigid motions: each with every square of ground that it may come near."""
+    count = motions.shape[0]
+    each = [motions[k] for k in range(count)]
+    columns: dict[str, Any] = {
+        "time": np.full(count, np.inf),
+        "time_upper": np.full(count, np.inf),
+        "status": np.zeros(count, np.uint8),
+        "kind": np.zeros(count, np.uint8),
+        "weights": np.full((count, 4), np.nan),
+        **{name: np.full((count, 3), np.nan) for name in ("point_a", "point_b", "normal")},
+    }
+    slices = swept_boxes([mesh] * count, each, _reach(accuracy), device=device) if count else ()
+    near = [blocks.near(boxes[:, 0], boxes[:, 1]) for boxes in slices]
+    squares = np.unique(np.concatenate([np.zeros(0, np.int64), *near]))
+    if len(squares):
+        motion = np.repeat(np.arange(count), list(map(len, near)))
+        found = rigid_first_contacts(
+            MovingBodies((mesh,), motions[motion]),
+            MovingBodies(
+                [block.mesh for block in blocks.blocks(squares)], Rest(), np.searchsorted(squares, np.concatenate(near))
+            ),
+            separation=accuracy.separation,
+            tolerance=accuracy.tolerance,
+            start=start,
+            device=device,
+        )
+        order = np.lexsort((found.status != Status.START, found.time, motion))
+        rows, first = np.unique(motion[order], return_index=True)
+        for name, column in columns.items():
+            column[rows] = getattr(found, name)[order[first]]
+        np.minimum.at(columns["time_upper"], motion, found.time_upper)  # contact with any square is contact
+    if start == "checked":
+        for row in np.flatnonzero(columns["time"] > 0.0):
+            below = rigid_below_ground(mesh, each[row].pose(0.0), blocks, accuracy, device)
+            if below is not None:
+                columns["time"][row] = columns["time_upper"][row] = 0.0
+                columns["status"][row] = Status.START
+                for name in ("kind", "weights", "point_a", "point_b", "normal"):
+                    columns[name][row] = getattr(below.contacts, name)[0]
+    return FirstContacts(**columns)
+
+
+def _deforming(
+    a: Moving, blocks: GroundBlocks, accuracy: Accuracy, start: Start, device: str | wp.Device | None
+) -> FirstContact:
+    """A mesh whose vertices go along lines: with the surface of the rectangle around its way."""
+    ways, reach = np.stack([a.start, a.end]).reshape(-1, 3), _reach(accuracy)
+    near = blocks.near(ways.min(axis=0) - reach, ways.max(axis=0) + reach)
+    if not len(near):
+        return FREE
+    block = blocks.around(near)
+    settings = {"mode": accuracy.mode, "separation": accuracy.separation, "tolerance": accuracy.tolerance}
+    found = deforming_first_contact(a, block.mesh, start=start, **settings, device=device)
+    return found if found.status == Status.FREE else replace(found, contacts=in_ground(found.contacts, block))
+
+
+def _reach(accuracy: Accuracy) -> float:
+    """How far from the mesh ground counts, and a little."""
+    return (accuracy.separation + (accuracy.tolerance or 0.0)) * (1.0 + 1e-9)

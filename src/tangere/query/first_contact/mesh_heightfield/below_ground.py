@@ -1,0 +1,89 @@
+"""Is a part of a mesh below the surface of the ground? Whoever is meets the surface on the way up.
+
+Method: where the surfaces do not meet, a point is below the ground if and only if the surface is somewhere above it: so
+        the mesh is moved straight up until all of it is above the ground, and asked whether it touches on the way.
+        Holes and the border need no care, and nor do triangles that reach beyond them.
+Sound:  a mesh that is below is never missed. The question is asked with a quarter of the tolerance, of meshes that are
+        farther than half of it from the surface: one that is just above does not touch on its way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from tangere.broad_phase.ground import GroundBlock, GroundBlocks
+from tangere.motion import Linear, Twist
+from tangere.query.contacts.record import Contacts, Kind, Status
+from tangere.query.first_contact.deforming.api import deforming_first_contact
+from tangere.query.first_contact.mesh_heightfield.details import in_ground
+from tangere.query.first_contact.options import Accuracy
+from tangere.query.first_contact.result import FirstContact
+from tangere.query.first_contact.rigid.scene import scene_first_contact
+from tangere.shape.mesh import Mesh
+
+#: Part of the tolerance that is asked with.
+SHARPER = 0.25
+
+
+def rigid_below_ground(
+    mesh: Mesh, pose: np.ndarray, blocks: GroundBlocks, accuracy: Accuracy, device: wp.Device
+) -> FirstContact | None:
+    """The answer START, with the point where a rigid mesh at a pose is below the ground; None where it is not."""
+    corners = mesh.bounds[np.indices((2, 2, 2)).reshape(3, -1).T, np.arange(3)]
+    placed = corners @ pose[:3, :3].T + pose[:3, 3]
+    rise = _rise(placed, blocks)
+    if rise is None:
+        return None
+    squares = blocks.blocks(rise[0])
+    up = mesh.moving(Twist(pose, (0.0, 0.0, rise[1]), (0.0, 0.0, 0.0)))
+    settings = {"tolerance": SHARPER * (accuracy.tolerance or 0.0), "start": "trusted"}
+    found = scene_first_contact([up, *(block.mesh for block in squares)], **settings, device=device)
+    if found.status == Status.FREE:
+        return None
+    return _buried(found, squares[int(found.contacts.body_b[0]) - 1], rise[1])
+
+
+def deforming_below_ground(
+    mesh: Mesh, blocks: GroundBlocks, accuracy: Accuracy, device: Any = None
+) -> FirstContact | None:
+    """The same of a mesh as its vertices are."""
+    rise = _rise(mesh.vertices, blocks)
+    if rise is None:
+        return None
+    block = blocks.around(rise[0])
+    up = mesh.moving(Linear(mesh.vertices + (0.0, 0.0, rise[1])))
+    sharper = SHARPER * (accuracy.tolerance or 0.0)
+    found = deforming_first_contact(up, block.mesh, start="trusted", tolerance=sharper, device=device)
+    return None if found.status == Status.FREE else _buried(found, block, rise[1])
+
+
+def _rise(points: np.ndarray, blocks: GroundBlocks) -> tuple[np.ndarray, float] | None:
+    """The squares of ground above the lowest of the points, and how far up it is beyond them; None without any."""
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    near = blocks.near(lower, np.array([upper[0], upper[1], np.inf]))
+    if not len(near):
+        return None
+    highest = float(blocks.bounds[near, 1, 2].max())
+    size = float(np.ptp(points, axis=0).max())
+    return near, highest - float(lower[2]) + 1e-3 * (size + abs(highest))
+
+
+def _buried(found: FirstContact, block: GroundBlock, rise: float) -> FirstContact:
+    """What is met on the way up, as a contact at the start: how far down it is, and out is up."""
+    contacts = in_ground(found.contacts, block)[:1]
+    depth = rise * float(contacts.time[0])
+    buried = Contacts.of(
+        point_a=contacts.point_a - (0.0, 0.0, depth),
+        point_b=contacts.point_b,
+        normal=np.array([[0.0, 0.0, 1.0]]),
+        gap=np.array([-depth]),
+        kind=Kind.INSIDE,
+        feature_a=contacts.feature_a,
+        feature_b=contacts.feature_b,
+        vertex_on=contacts.vertex_on,
+        weights=contacts.weights,
+    )
+    return FirstContact(0.0, 0.0, Status.START, buried)
