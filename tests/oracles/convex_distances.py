@@ -149,7 +149,10 @@ class _Programme:
         rows = [*self._groups["zero"], *self._groups["positive"], *(row for cone in self._cones for row in cone)]
         entries = [(k, column, -value) for k, (_, row) in enumerate(rows) for column, value in row.items()]
         at, columns, values = zip(*entries, strict=True)
-        cones = [clarabel.ZeroConeT(len(self._groups["zero"])), clarabel.NonnegativeConeT(len(self._groups["positive"]))]
+        cones = [
+            clarabel.ZeroConeT(len(self._groups["zero"])),
+            clarabel.NonnegativeConeT(len(self._groups["positive"])),
+        ]
         cones += [clarabel.SecondOrderConeT(len(cone)) for cone in self._cones]
         matrix = sparse.csc_matrix((values, (at, columns)), shape=(len(rows), self.count))
         return matrix, np.array([row[0] for row in rows]), cones

@@ -1,0 +1,136 @@
+"""Which function finds the nearest points of two kinds of convex bodies: the door for kernels.
+
+`closest_of(kind_a, kind_b)` is a `wp.func`; kinds are `ConvexKind`, the smaller one first. It works in a's frame, where a
+point y of b is at offset + rotation y:
+
+    closest(a, points_a, b, points_b, rotation, offset, guess, sought) -> Closest
+
+`a` and `b` are `ConvexShape`, `points_*` the tables of hulls and triangles (empty for others), `guess` any direction but
+zero that may push a away from b (closed forms do not use it), `sought` says when an answer is good enough.
+Known as: the narrow phase dispatch of a pair.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import warp as wp
+
+from tangere.query.distance.convex.closed_forms import closed_form_of
+from tangere.query.distance.convex.gjk import gjk_of
+from tangere.query.distance.convex.newton import newton_of
+from tangere.query.distance.convex.result import Closest, sought_to
+from tangere.query.distance.convex.supports import CURVED, ConvexKind, ConvexShape, margin_of
+from tangere.runtime import SOUND, InputError
+
+wp.set_module_options(SOUND)
+
+real = wp.float64
+vec = wp.vec3d
+
+_ZERO = wp.constant(real(0.0))
+_ONE = wp.constant(real(1.0))
+
+
+@cache
+def closest_of(kind_a: int, kind_b: int) -> wp.Function:
+    """The function for two kinds; the first must not come after the second."""
+    if not ConvexKind.POINT <= kind_a <= kind_b <= ConvexKind.TRIANGLE:
+        raise InputError(f"kinds must be of ConvexKind, the smaller one first, not {kind_a} and {kind_b}")
+    closed = closed_form_of(kind_a, kind_b)
+    if closed is not None:
+        return closed
+    curved = kind_a in CURVED or kind_b in CURVED
+    return newton_of(kind_a, kind_b) if curved and kind_a != ConvexKind.POINT else gjk_of(kind_a, kind_b)
+
+
+@wp.struct
+class ConvexAnswer:
+    """The distance of two bodies in the world; lengths in metres."""
+
+    lower: wp.float64
+    upper: wp.float64
+    point_a: wp.vec3d  #: of a's surface; where the bodies overlap a point of both
+    point_b: wp.vec3d
+    normal: wp.vec3d  #: unit, pushes a away from b: along it `lower` is certain; zero where the cores meet
+    overlap: wp.int32
+
+
+@wp.func
+def first_guess(offset: vec) -> vec:
+    """A direction to begin with: from b's origin to a's."""
+    guess = -offset
+    if wp.length_sq(offset) == _ZERO:
+        guess = vec(_ONE, _ZERO, _ZERO)
+    return guess
+
+
+@wp.func
+def rotation_of(pose: wp.mat44d) -> wp.mat33d:
+    return wp.mat33d(
+        pose[0, 0], pose[0, 1], pose[0, 2], pose[1, 0], pose[1, 1], pose[1, 2], pose[2, 0], pose[2, 1], pose[2, 2]
+    )
+
+
+@wp.func
+def translation_of(pose: wp.mat44d) -> vec:
+    return vec(pose[0, 3], pose[1, 3], pose[2, 3])
+
+
+@wp.func
+def answer_of(found: Closest, margin_a: real, margin_b: real) -> ConvexAnswer:
+    """What is told of the nearest points, still in a's frame."""
+    answer = ConvexAnswer()
+    n = found.normal
+    answer.normal = n
+    answer.lower = wp.max(found.lower, _ZERO)
+    answer.upper = found.upper
+    answer.point_a = found.point_a - margin_a * n
+    answer.point_b = found.point_b + margin_b * n
+    if found.meet or found.upper <= _ZERO:
+        # A point between the cores that both margins reach.
+        apart = wp.dot(found.point_a - found.point_b, n)
+        common = found.point_b + wp.clamp(real(0.5) * (apart - margin_a + margin_b), _ZERO, wp.max(apart, _ZERO)) * n
+        answer.overlap = 1
+        answer.point_a = common
+        answer.point_b = common
+        answer.lower = _ZERO
+        answer.upper = _ZERO
+    return answer
+
+
+@cache
+def distance_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
+    """The distances of n pairs of bodies of two kinds at their poses; arrays of shapes of each, or of one for all."""
+    closest, margin_a, margin_b = closest_of(kind_a, kind_b), margin_of(kind_a), margin_of(kind_b)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def convex_distances(
+        first: int,
+        shapes_a: wp.array[ConvexShape],
+        points_a: wp.array[wp.vec3d],
+        poses_a: wp.array[wp.mat44d],
+        shapes_b: wp.array[ConvexShape],
+        points_b: wp.array[wp.vec3d],
+        poses_b: wp.array[wp.mat44d],
+        tolerance: real,
+        answers: wp.array[ConvexAnswer],
+    ):
+        i = first + wp.tid()
+        a = shapes_a[wp.min(i, shapes_a.shape[0] - 1)]
+        b = shapes_b[wp.min(i, shapes_b.shape[0] - 1)]
+        pose_a = poses_a[wp.min(i, poses_a.shape[0] - 1)]
+        pose_b = poses_b[wp.min(i, poses_b.shape[0] - 1)]
+        turned = rotation_of(pose_a)
+        at = translation_of(pose_a)
+        rotation = wp.transpose(turned) * rotation_of(pose_b)
+        offset = (translation_of(pose_b) - at) * turned
+        sought = sought_to(tolerance * (a.reach + margin_a(a) + b.reach + margin_b(b)))
+        found = closest(a, points_a, b, points_b, rotation, offset, first_guess(offset), sought)
+        answer = answer_of(found, margin_a(a), margin_b(b))
+        answer.point_a = at + turned * answer.point_a
+        answer.point_b = at + turned * answer.point_b
+        answer.normal = turned * answer.normal
+        answers[i] = answer
+
+    return convex_distances
