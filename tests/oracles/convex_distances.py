@@ -2,8 +2,8 @@
 
 `certificate` judges an answer: both points must belong to their bodies (membership by formula), so their distance is no
 less than the true one; and along the normal the supports, by formula, leave a gap that is no more. If both agree, the
-answer is right, whoever found it. `conic_distance` finds it by an interior point method (Clarabel): the bodies as cones;
-its bounds are the objectives of both programmes, the duality gap. All is plain NumPy, over rows.
+answer is right, whoever found it. `conic_distance` finds it by an interior point method (Clarabel): the bodies as
+cones; its bounds are the objectives of both programmes, the duality gap. All is plain NumPy, over rows.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ class Row(NamedTuple):
 _FLEXIBLE = (MESH, DEFORMING)
 _STIFF = (MESH, RIGID)
 _PLACED = (MESH, DEFORMING, RIGID, ALONG_PATH)
+_ANALYTIC = (CYLINDER, BODY, MOVING_BODY)
 
 #: Question, what a may be, what b may be, engine. The first row that fits answers.
 TABLE = (
@@ -61,7 +62,9 @@ TABLE = (
     Row("largest_step", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "largest_step"),
     Row("largest_step", _STIFF, _STIFF, "largest_step"),
     Row("distance", _PLACED, _PLACED, "distance"),
+    Row("distance", _ANALYTIC, _ANALYTIC, "distance"),
     Row("intersects", _PLACED, (*_PLACED, ITSELF), "intersects"),
+    Row("intersects", _ANALYTIC, _ANALYTIC, "intersects"),
     Row("intersecting_pairs", _PLACED, _PLACED, "intersecting_pairs"),
     Row("touches", (CYLINDER,), (TERRAIN,), "touches"),
     Row("proximity", (MESH,), (MESH, ITSELF), "proximity"),
@@ -120,11 +123,16 @@ def kind_of(thing: Any) -> str:
     return type(thing).__name__
 
 
+def is_analytic(thing: Any) -> bool:
+    """Whether these are analytic bodies, at rest or moving."""
+    shape = thing.shape if isinstance(thing, Moving) else thing
+    return any(base.__name__ == "Analytic" for base in type(shape).__mro__)
+
+
 def _kind_of_moving(thing: Moving) -> str:
     motion = thing.motion
     if not isinstance(thing.shape, Mesh):
-        analytic = any(base.__name__ == "Analytic" for base in type(thing.shape).__mro__)
-        return MOVING_BODY if analytic else f"moving {type(thing.shape).__name__}"
+        return MOVING_BODY if is_analytic(thing) else f"moving {type(thing.shape).__name__}"
     if isinstance(motion, Linear):
         return DEFORMING
     if isinstance(motion, Path):

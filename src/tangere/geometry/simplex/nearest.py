@@ -1,9 +1,9 @@
 """The point of a segment, triangle or tetrahedron that is nearest to the origin, as weights of its corners.
 
 Question: which convex combination of one to four points is shortest?
-Method:   segments by projection; triangles by the signs of the sub-areas, or the nearest of their edges; tetrahedra by the
-          faces that the origin is not certainly behind. Inside a triangle the point itself is the origin projected along
-          the normal: the weighted sum of corners far away would lose the digits of a short one.
+Method:   segments by projection; triangles by the signs of the sub-areas, or the nearest of their edges; tetrahedra by
+          the faces that the origin is not certainly behind. Inside a triangle the point itself is the origin projected
+          along the normal: the weighted sum of corners far away would lose the digits of a short one.
 Sound:    weights are never negative and add up to 1 up to rounding, so the weighted points are of the simplex whatever
           the quality of the answer. A flat tetrahedron asks all its faces.
 Known as: the distance subalgorithm of GJK (Gilbert, Johnson and Keerthi 1988), by cases as Ericson 2005, section 5.1.
@@ -93,8 +93,8 @@ def nearest_of_three(p: vec, q: vec, r: vec) -> NearestOfSimplex:
 def nearest_of_four(p: vec, q: vec, r: vec, s: vec, far_face: bool) -> NearestOfSimplex:
     """The point of the tetrahedron pqrs nearest to the origin.
 
-    `far_face`: whether the face qrs is asked too. GJK need not: p was found beyond it, on the origin's side. Points that
-    have moved since they were found must: without it pairs that are apart seemed to overlap.
+    `far_face`: whether the face qrs is asked too. GJK need not: p was found beyond it, on the origin's side. Points
+    that have moved since they were found must: without it pairs that are apart seemed to overlap.
     """
     found = NearestOfSimplex()
     found.squared = _FAR

@@ -6,10 +6,12 @@ Exact:  for the positions as rounded to double precision in the world (`traversa
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import warp as wp
 
-from tangere.query.dispatch import refuse_unsupported
+from tangere.query.dispatch import is_analytic, refuse_unsupported
 from tangere.query.intersection.cpu.search import prepared_search
 from tangere.query.intersection.posed import as_posed
 from tangere.query.intersection.self_intersection import intersects_itself
@@ -17,6 +19,9 @@ from tangere.query.intersection.traversal import meeting_triangles, meshes_meet
 from tangere.runtime import InputError, using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
+
+if TYPE_CHECKING:
+    from tangere.shape.analytic import Analytic
 
 
 def intersecting_pairs(
@@ -50,17 +55,18 @@ def intersecting_pairs(
 
 
 def intersects(
-    a: Mesh | Moving,
-    b: Mesh | Moving | None = None,
+    a: Mesh | Analytic | Moving,
+    b: Mesh | Analytic | Moving | None = None,
     *,
     time: float = 0.0,
     solid: bool = False,
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> bool:
-    """Whether any triangles of two meshes meet at one instant, or one mesh passes through itself.
+    """Whether any triangles of two meshes meet at one instant, one mesh passes through itself, or analytic bodies meet.
 
-    Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh?
+    Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh? Analytic bodies are solid:
+    they meet unless a plane certainly separates them, so that nothing but rounding is called touching that is not.
 
     Args:
         solid: one body inside another meets it as well; closed meshes whose triangles agree, others are refused.
@@ -70,8 +76,15 @@ def intersects(
         >>> small, large = tg.generate.box([1, 1, 1]), tg.generate.box([3, 3, 3])
         >>> tg.intersects(small, large, device="cpu"), tg.intersects(small, large, solid=True, device="cpu")
         (False, True)
+        >>> tg.intersects(tg.Sphere(0.2), tg.Box([1, 1, 1]), device="cpu")
+        True
     """
-    if not (isinstance(a, Mesh | Moving) and (b is None or isinstance(b, Mesh | Moving))):
+    if b is not None and (is_analytic(a) or is_analytic(b)):
+        from tangere.query.distance.convex.api import convex_bodies_meet  # who does not ask does not load it
+
+        with using_threads(threads):
+            return convex_bodies_meet(a, b, time=time, device=device)
+    if not (isinstance(a, Mesh | Moving) and (b is None or isinstance(b, Mesh | Moving))) or is_analytic(a):
         refuse_unsupported("intersects", a, b)
     if solid:
         return _solids_meet(a, b, time, device, threads)

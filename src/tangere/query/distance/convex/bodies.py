@@ -1,4 +1,4 @@
-"""Analytic bodies as the narrow phase takes them: their kind, records and tables on a device."""
+"""Analytic bodies as the narrow phase takes them: their kind, records and tables on a device, and where they are."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.query.distance.convex.supports import ConvexKind, ConvexShape
+from tangere.motion import Path, Rigid
+from tangere.query.distance.convex.supports import CURVED, ROUNDED, ConvexKind, ConvexShape
+from tangere.query.intersection.posed import as_instants
+from tangere.runtime import Arrays, InputError, LaunchCache, UnsupportedError, to_numpy
+from tangere.shape import Moving
 from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic, Box, hull_tables
 
+#: The layout of `ConvexShape` for NumPy.
 SHAPE = np.dtype(ConvexShape.numpy_dtype())
+#: Bodies whose records are kept on their device, by each thread.
+KEPT_BODIES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,51 +29,99 @@ class ConvexBodies:
     kind: ConvexKind
     shapes: wp.array  #: (1,) or (n,) `ConvexShape`
     points: wp.array  #: corners of a hull, else empty
-    sizes: np.ndarray  #: (1,) or (n,) no point of a body is farther from its origin [m]
+    sizes: np.ndarray  #: (1,) or (n,): no point of a body is farther from its origin [m]
 
     @staticmethod
     def of(bodies: Analytic, device: wp.Device) -> ConvexBodies:
-        """What the bodies are in their own frames; kept for bodies whose records are the same ones."""
-        kept = bodies.__dict__.setdefault("_convex", {})
-        if device.alias not in kept:
-            kind = convex_kind(bodies)
-            records = shape_records(bodies)
-            margin = records["radius"] if kind <= ConvexKind.SEGMENT else 0.0
-            kept[device.alias] = ConvexBodies(
-                kind,
-                wp.array(records, dtype=ConvexShape, device=device),
-                hull_tables(bodies.hull, device.alias).corners if kind == ConvexKind.HULL else _no_points(device.alias),
-                records["reach"] + margin,
-            )
-        return kept[device.alias]
+        """What the bodies are in their own frames; kept for those that share their records."""
+        return _kept.of(bodies.records, bodies.hull, type(bodies), device)
+
+
+def _made(records: np.ndarray, hull: Any, family: type, device: wp.Device) -> ConvexBodies:
+    kind = _kind_of(records, family)
+    shapes = shape_records(records, kind, hull)
+    margin = shapes["radius"] if kind in ROUNDED else 0.0
+    points = hull_tables(hull, device.alias).corners if kind == ConvexKind.HULL else _no_points(device.alias)
+    return ConvexBodies(
+        kind, wp.array(shapes, dtype=ConvexShape, device=device), points, shapes["reach"] + margin
+    )
+
+
+_kept = LaunchCache(_made, most=KEPT_BODIES)
 
 
 def convex_kind(bodies: Analytic) -> ConvexKind:
     """What the cores of the bodies are."""
-    if bodies.kind == ROUND:
-        return ConvexKind.SEGMENT if bodies.records["half"][:, 2].any() else ConvexKind.POINT
-    if bodies.kind == CYLINDER:
+    return _kind_of(bodies.records, type(bodies))
+
+
+def _kind_of(records: np.ndarray, family: type) -> ConvexKind:
+    kind = records["kind"][0]
+    if kind == ROUND:
+        return ConvexKind.SEGMENT if records["half"][:, 2].any() else ConvexKind.POINT
+    if kind == CYLINDER:
         return ConvexKind.CYLINDER
-    if bodies.kind == CONE:
+    if kind == CONE:
         return ConvexKind.CONE
-    return ConvexKind.BOX if isinstance(bodies, Box) else ConvexKind.HULL
+    return ConvexKind.BOX if issubclass(family, Box) else ConvexKind.HULL
 
 
-def shape_records(bodies: Analytic) -> np.ndarray:
-    """(1,) or (n,) `ConvexShape` of bodies in their own frames."""
-    given = bodies.records
-    records: Any = np.zeros(len(given), SHAPE)
-    records["radius"], records["half"] = given["radius"], given["half"]
-    kind = convex_kind(bodies)
+def shape_records(records: np.ndarray, kind: ConvexKind, hull: Any) -> np.ndarray:
+    """`ConvexShape`s of `AnalyticShape`s, (1,) or (n,)."""
+    shapes: Any = np.zeros(len(records), SHAPE)
+    shapes["radius"], shapes["half"] = records["radius"], records["half"]
+    shapes["axis"] = [0.0, 0.0, 1.0]
     if kind == ConvexKind.HULL:
-        records["count"] = len(bodies.hull.corners)
-        records["reach"] = np.linalg.norm(bodies.hull.corners, axis=1).max()
+        shapes["count"] = len(hull.corners)
+        shapes["reach"] = np.linalg.norm(hull.corners, axis=1).max()
     else:
-        around = given["radius"] if kind in (ConvexKind.CYLINDER, ConvexKind.CONE) else 0.0
-        records["reach"] = np.hypot(np.linalg.norm(given["half"], axis=1), around)
-    return records
+        around = records["radius"] if kind in CURVED else 0.0
+        shapes["reach"] = np.hypot(np.linalg.norm(records["half"], axis=1), around)
+    return shapes
 
 
 @cache
 def _no_points(device: str) -> wp.array:
     return wp.zeros(0, dtype=wp.vec3d, device=device)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedBodies:
+    """Analytic bodies at n poses."""
+
+    shape: Analytic
+    poses: np.ndarray  #: (n, 4, 4)
+    single: bool  #: one body at one pose, not a batch of one
+
+
+def as_placed(thing: Analytic | Moving, time: Arrays = 0.0) -> PlacedBodies:
+    """Where analytic bodies are at `time`, one or (n,) times in [0, 1]."""
+    times = as_instants(time)
+    if isinstance(thing, Analytic):
+        poses = to_numpy(thing.poses, "poses")
+        if times.ndim == 1:
+            poses = _broadcast(poses, len(times), "bodies", "times")
+        return PlacedBodies(thing, poses, len(poses) == 1 and times.ndim == 0)
+    if not isinstance(thing.motion, (Rigid, Path)):
+        raise UnsupportedError(f"analytic bodies move by Twist, Screw, Path and the like, not by {thing.motion!r}")
+    moved = thing.motion.pose(times)
+    own = to_numpy(thing.shape.poses, "poses")
+    count = len(own) if moved.ndim == 2 else len(moved)
+    if len(own) not in (1, count):
+        raise InputError(f"{len(own)} bodies and {count} motions or times do not pair off: as many, or one of either")
+    poses = moved @ own if own.size else np.zeros((0, 4, 4))
+    return PlacedBodies(thing.shape, poses.reshape(-1, 4, 4), moved.ndim == 2 and len(own) == 1)
+
+
+def _broadcast(poses: np.ndarray, count: int, what: str, other: str) -> np.ndarray:
+    if len(poses) not in (1, count):
+        raise InputError(f"{len(poses)} {what} and {count} {other} do not pair off: as many of both, or one of either")
+    return np.broadcast_to(poses, (count, 4, 4))
+
+
+def paired_count(a: int, b: int) -> int:
+    """How many pairs a bodies and b bodies make: n with n, or n with 1."""
+    counts = {a, b} - {1}
+    if len(counts) > 1:
+        raise InputError(f"{a} bodies a do not pair off with {b} bodies b: as many of both, or one of either")
+    return counts.pop() if counts else 1

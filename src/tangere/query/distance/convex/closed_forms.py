@@ -3,8 +3,8 @@
 Question: how far is a sphere, or a capsule, from a body whose nearest point to a given one is known by a formula?
 Method:   a point: the formula (`projection`). Two segments: the nearest points of their lines, clamped one after the
           other. A segment and another core: half the squared distance along the segment is convex, its derivative
-          (p - q).u continuous and piecewise smooth, so Newton's method in a bracket ends in a few steps; of boxes, where
-          the derivative is piecewise linear, after as many as there are pieces at most.
+          (p - q).u continuous and piecewise smooth, so Newton's method in a bracket ends in a few steps; of boxes,
+          where the derivative is piecewise linear, after as many as there are pieces at most.
 Sound:    the lower bound is the gap along the direction found, from both supports, less their rounding: it holds
           whatever the quality of the points.
 Known as: closest points of primitives (Ericson 2005, section 5.1); semi-smooth Newton method (Qi and Sun 1993).
@@ -33,12 +33,13 @@ _ZERO = wp.constant(real(0.0))
 _HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
 #: Lines whose directions are nearer to parallel, as the square of a sine, are.
-_PARALLEL = wp.constant(real(1.0e-14))
+_PARALLEL = wp.constant(real(1.0e-28))
+_NEARLY_PARALLEL = wp.constant(real(1.0e-4))
 
 
 @cache
 def closest_to_point_of(kind: int) -> wp.Function:
-    """`closest(a, points_a, b, points_b, rotation, offset, guess, sought) -> Closest` of a point and a core of a kind."""
+    """`closest(…) -> Closest`, as `closest_of` says, of a point and a core of a kind."""
     project, value, margin = projection_of(kind), core_value_of(kind), margin_of(kind)
 
     @wp.func
@@ -114,30 +115,35 @@ def closest_segments(
     guess: vec,
     sought: Sought,
 ) -> Closest:
-    """Two segments: two capsules. In a's frame, whose z axis is the first; s and t are from the middles."""
+    """Two segments: two capsules; s and t are from the middles."""
     found = Closest()
     slack = gap_rounding(a, b, offset)
     margins = a.radius + b.radius
     half_a = a.half[2]
     half_b = b.half[2]
+    u = a.axis
     w = vec(rotation[0, 2], rotation[1, 2], rotation[2, 2])
-    cosine = w[2]
+    cosine = wp.dot(u, w)
+    along = wp.dot(u, offset)
     back = wp.dot(w, offset)
-    s = wp.clamp(offset[2], -half_a, half_a)
-    sine = w[0] * w[0] + w[1] * w[1]
-    if sine > _PARALLEL:
-        # Not 1 - cosine^2, and not across the lines' difference along z: both would cancel.
-        s = wp.clamp(offset[2] - cosine * (w[0] * offset[0] + w[1] * offset[1]) / sine, -half_a, half_a)
+    sine = _ONE - cosine * cosine
+    s = (along - cosine * back) / sine
+    if sine < _NEARLY_PARALLEL:  # where that cancels
+        across = wp.cross(u, w)
+        sine = wp.length_sq(across)
+        s = along
+        if sine > _PARALLEL:
+            s = wp.dot(wp.cross(offset, w), across) / sine
+    s = wp.clamp(s, -half_a, half_a)
     t = wp.clamp(s * cosine - back, -half_b, half_b)
-    s = wp.clamp(offset[2] + t * cosine, -half_a, half_a)
-    t = wp.clamp(s * cosine - back, -half_b, half_b)
+    s = wp.clamp(along + t * cosine, -half_a, half_a)
     steps = int(1)
     going = bool(True)
     while going:
         q = offset + t * w
-        r = vec(-q[0], -q[1], s - q[2])
+        found.point_a = s * u
+        r = found.point_a - q
         apart = wp.length(r)
-        found.point_a = vec(_ZERO, _ZERO, s)
         found.point_b = q
         if apart <= slack:
             found.meet = True
@@ -147,7 +153,7 @@ def closest_segments(
         else:
             n = r / apart
             found.normal = n
-            found.lower = -wp.dot(n, offset) - half_a * wp.abs(n[2]) - half_b * wp.abs(wp.dot(n, w)) - slack - margins
+            found.lower = -wp.dot(n, offset) - half_a * wp.abs(wp.dot(n, u)) - half_b * wp.abs(wp.dot(n, w)) - slack - margins
             found.upper = apart + slack - margins
             going = (
                 found.upper - found.lower
@@ -156,8 +162,8 @@ def closest_segments(
             )
             steps += 1
             # Nearly parallel lines: projecting back and forth repairs what the quotient knows badly.
-            s = wp.clamp(offset[2] + t * cosine, -half_a, half_a)
             t = wp.clamp(s * cosine - back, -half_b, half_b)
+            s = wp.clamp(along + t * cosine, -half_a, half_a)
     found.steps = steps
     return found
 
@@ -183,7 +189,7 @@ def closest_to_segment_of(kind: int) -> wp.Function:
         margins = a.radius + margin(b)
         half = a.half[2]
         middle = -(offset * rotation)
-        u = vec(rotation[2, 0], rotation[2, 1], rotation[2, 2])  # a's z axis in b's frame
+        u = a.axis * rotation  # in b's frame
         low = -half
         high = half
         t = wp.clamp(-wp.dot(middle, u), low, high)
@@ -199,7 +205,7 @@ def closest_to_segment_of(kind: int) -> wp.Function:
             apart = wp.length(r)
             if apart < upper:
                 upper = apart
-                found.point_a = vec(_ZERO, _ZERO, t)
+                found.point_a = t * a.axis
                 found.point_b = nearest.point
             if apart <= slack:
                 going = False
@@ -244,7 +250,7 @@ def closest_to_segment_of(kind: int) -> wp.Function:
 
 
 def closed_form_of(kind_a: int, kind_b: int) -> wp.Function | None:
-    """`closest(…)` of the two kinds, the smaller one first, by a formula or in one variable; None where there is none."""
+    """`closest(…)` of two kinds, the smaller one first, by a formula or in one variable; None where there is none."""
     if kind_a == kind_b == ConvexKind.POINT:
         return closest_points
     if kind_a == kind_b == ConvexKind.SEGMENT:

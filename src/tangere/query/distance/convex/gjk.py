@@ -1,15 +1,15 @@
 """GJK on the cores of two bodies, with certified bounds.
 
 Question: how far are two convex cores apart, given by their support points?
-Method:   v, the point of a simplex of support differences that is nearest to the origin, gives the direction of the next
-          support; the gap along it is a lower bound, |v| an upper one. It ends when they agree, when the origin is
+Method:   v, the point of a simplex of support differences that is nearest to the origin, gives the direction of the
+          next support; the gap along it is a lower bound, |v| an upper one. It ends when they agree, when the origin is
           inside, or when |v| falls no more. Then the differences have no digits left: the normal of the last simplex,
           whose corners lie far apart, and of boxes the 15 directions of the separating axis theorem, which have, are
           tried as well.
 Sound:    the lower bound is a gap from both supports, less its rounding, whatever the quality of the descent; the upper
           bound is the distance of two points of the cores, and `meet` is said where that is rounding only.
-Known as: GJK (Gilbert, Johnson and Keerthi 1988; van den Bergen 1999 for the bounds). `first_contact.heightfield.gjk` is
-          the other one: of a body and four corners of ground, in the world's axes.
+Known as: GJK (Gilbert, Johnson and Keerthi 1988; van den Bergen 1999 for the bounds). `first_contact.heightfield.gjk`
+          is the other one: of a body and four corners of ground, in the world's axes.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Which function finds the nearest points of two kinds of convex bodies: the door for kernels.
 
-`closest_of(kind_a, kind_b)` is a `wp.func`; kinds are `ConvexKind`, the smaller one first. It works in a's frame, where a
-point y of b is at offset + rotation y:
+`closest_of(kind_a, kind_b)` is a `wp.func`; kinds are `ConvexKind`, the smaller one first. It works in a's frame, where
+a point y of b is at offset + rotation y:
 
     closest(a, points_a, b, points_b, rotation, offset, guess, sought) -> Closest
 
-`a` and `b` are `ConvexShape`, `points_*` the tables of hulls and triangles (empty for others), `guess` any direction but
-zero that may push a away from b (closed forms do not use it), `sought` says when an answer is good enough.
+`a` and `b` are `ConvexShape`, `points_*` the tables of hulls and triangles (empty for others), `guess` any direction
+but zero that may push a away from b (closed forms do not use it), `sought` says when an answer is good enough.
 Known as: the narrow phase dispatch of a pair.
 """
 
@@ -20,7 +20,7 @@ from tangere.query.distance.convex.closed_forms import closed_form_of
 from tangere.query.distance.convex.gjk import gjk_of
 from tangere.query.distance.convex.newton import newton_of
 from tangere.query.distance.convex.result import Closest, sought_to
-from tangere.query.distance.convex.supports import CURVED, ConvexKind, ConvexShape, margin_of
+from tangere.query.distance.convex.supports import CURVED, ROUNDED, ConvexKind, ConvexShape, margin_of
 from tangere.runtime import SOUND, InputError
 
 wp.set_module_options(SOUND)
@@ -103,6 +103,8 @@ def answer_of(found: Closest, margin_a: real, margin_b: real) -> ConvexAnswer:
 def distance_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     """The distances of n pairs of bodies of two kinds at their poses; arrays of shapes of each, or of one for all."""
     closest, margin_a, margin_b = closest_of(kind_a, kind_b), margin_of(kind_a), margin_of(kind_b)
+    # The frame of a point or a segment may lie as the world's does: a matrix product less, half of the time of spheres.
+    upright = wp.constant(int(kind_a in ROUNDED))
 
     @wp.kernel(module="unique", module_options=SOUND)
     def convex_distances(
@@ -123,14 +125,22 @@ def distance_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         pose_b = poses_b[wp.min(i, poses_b.shape[0] - 1)]
         turned = rotation_of(pose_a)
         at = translation_of(pose_a)
-        rotation = wp.transpose(turned) * rotation_of(pose_b)
-        offset = (translation_of(pose_b) - at) * turned
+        rotation = rotation_of(pose_b)
+        offset = translation_of(pose_b) - at
+        if upright != 0:
+            a.axis = vec(pose_a[0, 2], pose_a[1, 2], pose_a[2, 2])
+        else:
+            rotation = wp.transpose(turned) * rotation
+            offset = offset * turned
         sought = sought_to(tolerance * (a.reach + margin_a(a) + b.reach + margin_b(b)))
         found = closest(a, points_a, b, points_b, rotation, offset, first_guess(offset), sought)
         answer = answer_of(found, margin_a(a), margin_b(b))
-        answer.point_a = at + turned * answer.point_a
-        answer.point_b = at + turned * answer.point_b
-        answer.normal = turned * answer.normal
+        if upright == 0:
+            answer.point_a = turned * answer.point_a
+            answer.point_b = turned * answer.point_b
+            answer.normal = turned * answer.normal
+        answer.point_a += at
+        answer.point_b += at
         answers[i] = answer
 
     return convex_distances

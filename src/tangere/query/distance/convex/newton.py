@@ -1,14 +1,14 @@
 """Nearest points where a core has a rim: Newton's method on the direction, then GJK where that does not end.
 
 Question: how far are two cores apart of which at least one is a cylinder or a cone?
-Method:   GJK stalls there, because the rim points of its simplex were found for directions of the past. Here a corner is
-          a label (end of the axis, tip, corner of the other core), and all kept corners are placed anew for each
+Method:   GJK stalls there, because the rim points of its simplex were found for directions of the past. Here a corner
+          is a label (end of the axis, tip, corner of the other core), and all kept corners are placed anew for each
           direction n. With the weights l of the point of their simplex nearest to the origin, at the distance m,
               B = m I + ka ta ta' + kb tb tb',   ka = r / |d|^3 times the weights of a's rim points,   ta = (-dy, dx, 0)
           where d is the direction in the core's frame; then of one label dn = B^-1 P w, of two (e = w1 - w0)
-          dn = B^-1 (P w0 + k P e) with e.(n + dn) = 0, and of three n is the normal of their plane; P drops what is along
-          n, and B^-1 is by Sherman, Morrison and Woodbury. Where a dozen steps, or five that do not halve the gap, do
-          not end it, GJK goes on.
+          dn = B^-1 (P w0 + k P e) with e.(n + dn) = 0, and of three n is the normal of their plane; P drops what is
+          along n, and B^-1 is by Sherman, Morrison and Woodbury. Where a dozen steps, or five that do not halve the
+          gap, do not end it, GJK goes on.
 Sound:    as GJK: the gap along every direction tried is a lower bound, points of the cores give the upper one.
 Known as: a Newton method for the distance of smooth convex bodies; see Montanari, Petrinic and Barbieri 2017 for the
           simplex of GJK.

@@ -1,7 +1,7 @@
 """The point of a solid that is nearest to a given one, and how fast the distance bends along a line: per kind.
 
-All in the solid's own frame. `bend` is the second derivative of half the squared distance along a unit vector u, that is
-u.(I - J)u with the derivative J of the projection: what Newton's method on a segment needs (`closed_forms`).
+All in the solid's own frame. `bend` is the second derivative of half the squared distance along a unit vector u, that
+is u.(I - J)u with the derivative J of the projection: what Newton's method on a segment needs (`closed_forms`).
 Known as: projection on a convex set; its generalised Jacobian.
 """
 

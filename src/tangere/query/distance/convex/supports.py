@@ -47,6 +47,7 @@ class ConvexShape:
 
     radius: wp.float64  #: of a sphere, capsule, cylinder or cone
     half: wp.vec3d  #: of a box; half.z: half the length along z
+    axis: wp.vec3d  #: of a segment, unit: z, unless a kernel lays its frame otherwise
     reach: wp.float64  #: no point of the core is farther from the origin
     first: wp.int32  #: of a hull or triangle: its first point in the table
     count: wp.int32  #: of a hull: how many
@@ -96,7 +97,7 @@ def _point_support(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> ve
 
 @wp.func
 def _segment_support(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> vec:
-    return vec(_ZERO, _ZERO, wp.where(d[2] < _ZERO, -shape.half[2], shape.half[2]))
+    return wp.where(wp.dot(shape.axis, d) < _ZERO, -shape.half[2], shape.half[2]) * shape.axis
 
 
 @wp.func
@@ -187,7 +188,7 @@ def _point_value(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> real
 
 @wp.func
 def _segment_value(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> real:
-    return shape.half[2] * wp.abs(d[2])
+    return shape.half[2] * wp.abs(wp.dot(shape.axis, d))
 
 
 @wp.func
