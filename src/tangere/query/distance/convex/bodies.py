@@ -42,9 +42,7 @@ def _made(records: np.ndarray, hull: Any, family: type, device: wp.Device) -> Co
     shapes = shape_records(records, kind, hull)
     margin = shapes["radius"] if kind in ROUNDED else 0.0
     points = hull_tables(hull, device.alias).corners if kind == ConvexKind.HULL else _no_points(device.alias)
-    return ConvexBodies(
-        kind, wp.array(shapes, dtype=ConvexShape, device=device), points, shapes["reach"] + margin
-    )
+    return ConvexBodies(kind, wp.array(shapes, dtype=ConvexShape, device=device), points, shapes["reach"] + margin)
 
 
 _kept = LaunchCache(_made, most=KEPT_BODIES)

@@ -153,7 +153,9 @@ def closest_segments(
         else:
             n = r / apart
             found.normal = n
-            found.lower = -wp.dot(n, offset) - half_a * wp.abs(wp.dot(n, u)) - half_b * wp.abs(wp.dot(n, w)) - slack - margins
+            found.lower = (
+                -wp.dot(n, offset) - half_a * wp.abs(wp.dot(n, u)) - half_b * wp.abs(wp.dot(n, w)) - slack - margins
+            )
             found.upper = apart + slack - margins
             going = (
                 found.upper - found.lower

@@ -29,6 +29,7 @@ real = wp.float64
 vec = wp.vec3d
 
 _ZERO = wp.constant(real(0.0))
+_HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
 
 
@@ -77,32 +78,45 @@ def translation_of(pose: wp.mat44d) -> vec:
     return vec(pose[0, 3], pose[1, 3], pose[2, 3])
 
 
-@wp.func
-def answer_of(found: Closest, margin_a: real, margin_b: real) -> ConvexAnswer:
-    """What is told of the nearest points, still in a's frame."""
-    answer = ConvexAnswer()
-    n = found.normal
-    answer.normal = n
-    answer.lower = wp.max(found.lower, _ZERO)
-    answer.upper = found.upper
-    answer.point_a = found.point_a - margin_a * n
-    answer.point_b = found.point_b + margin_b * n
-    if found.meet or found.upper <= _ZERO:
-        # A point between the cores that both margins reach.
-        apart = wp.dot(found.point_a - found.point_b, n)
-        common = found.point_b + wp.clamp(real(0.5) * (apart - margin_a + margin_b), _ZERO, wp.max(apart, _ZERO)) * n
-        answer.overlap = 1
-        answer.point_a = common
-        answer.point_b = common
-        answer.lower = _ZERO
-        answer.upper = _ZERO
+@cache
+def answer_of(kind_a: int, kind_b: int) -> wp.Function:
+    """`answer(a, b, found) -> ConvexAnswer`: what is told of the nearest points, still in a's frame."""
+    margin_a, margin_b = margin_of(kind_a), margin_of(kind_b)
+    # The points may be of another step than the normal, but for formulas.
+    formula = kind_a == ConvexKind.POINT or kind_b == ConvexKind.SEGMENT
+    along_way = wp.constant(int(kind_a in ROUNDED and not formula))
+
+    @wp.func
+    def answer(a: ConvexShape, b: ConvexShape, found: Closest) -> ConvexAnswer:
+        told = ConvexAnswer()
+        told.normal = found.normal
+        told.lower = wp.max(found.lower, _ZERO)
+        told.upper = found.upper
+        n = found.normal
+        if along_way != 0 and not found.meet:
+            way = found.point_a - found.point_b
+            n = way / wp.length(way)
+        told.point_a = found.point_a - margin_a(a) * n
+        told.point_b = found.point_b + margin_b(b) * n
+        if found.meet or found.upper <= _ZERO:
+            # A point between the cores that both margins reach.
+            apart = wp.dot(found.point_a - found.point_b, n)
+            part = wp.clamp(_HALF * (apart - margin_a(a) + margin_b(b)), _ZERO, wp.max(apart, _ZERO))
+            told.point_a = found.point_b + part * n
+            told.point_b = told.point_a
+            told.overlap = 1
+            told.lower = _ZERO
+            told.upper = _ZERO
+        return told
+
     return answer
 
 
 @cache
 def distance_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     """The distances of n pairs of bodies of two kinds at their poses; arrays of shapes of each, or of one for all."""
-    closest, margin_a, margin_b = closest_of(kind_a, kind_b), margin_of(kind_a), margin_of(kind_b)
+    closest, answer_from = closest_of(kind_a, kind_b), answer_of(kind_a, kind_b)
+    margin_a, margin_b = margin_of(kind_a), margin_of(kind_b)
     # The frame of a point or a segment may lie as the world's does: a matrix product less, half of the time of spheres.
     upright = wp.constant(int(kind_a in ROUNDED))
 
@@ -134,7 +148,7 @@ def distance_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             offset = offset * turned
         sought = sought_to(tolerance * (a.reach + margin_a(a) + b.reach + margin_b(b)))
         found = closest(a, points_a, b, points_b, rotation, offset, first_guess(offset), sought)
-        answer = answer_of(found, margin_a(a), margin_b(b))
+        answer = answer_from(a, b, found)
         if upright == 0:
             answer.point_a = turned * answer.point_a
             answer.point_b = turned * answer.point_b
