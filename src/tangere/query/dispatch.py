@@ -56,6 +56,7 @@ TABLE = (
     Row("first_contact", (DEFORMING,), (RIGID,), "mixed"),
     Row("first_contact", (RIGID,), (DEFORMING,), "mixed"),
     Row("first_contact", (MOVING_BODY,), (TERRAIN,), "heightfield"),
+    Row("first_contact", _ANALYTIC, _ANALYTIC, "convex"),
     Row("all_contacts", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "all_contacts"),
     Row("candidates", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "candidates"),
     Row("least_clearance", _STIFF, _STIFF, "least_clearance"),

@@ -75,6 +75,14 @@ def _heightfield(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> A
     return heightfield_first_contact(a, b, **common)
 
 
+def _convex(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.convex.api import convex_first_contact
+
+    _only_sound(mode, "analytic bodies")
+    _no_options(options, "analytic bodies")
+    return convex_first_contact(a, b, **common)
+
+
 def _all_contacts(a: Any, b: Any, *, options: Any = None, **common: Any) -> Any:
     from tangere.query.first_contact.deforming.api import deforming_all_contacts
 
@@ -95,6 +103,7 @@ ENGINES: dict[str, Callable[..., Any]] = {
     "scene": _scene,
     "mixed": _mixed,
     "heightfield": _heightfield,
+    "convex": _convex,
     "all_contacts": _all_contacts,
     "candidates": _candidates,
 }

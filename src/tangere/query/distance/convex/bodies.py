@@ -10,11 +10,11 @@ import numpy as np
 import warp as wp
 
 from tangere.motion import Path, Rigid
-from tangere.query.distance.convex.supports import CURVED, ROUNDED, ConvexKind, ConvexShape
+from tangere.query.distance.convex.supports import CURVED, ConvexKind, ConvexShape
 from tangere.query.intersection.posed import as_instants
 from tangere.runtime import Arrays, InputError, LaunchCache, UnsupportedError, to_numpy
 from tangere.shape import Moving
-from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic, Box, hull_tables
+from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic, AnalyticShape, Box, hull_tables
 
 #: The layout of `ConvexShape` for NumPy.
 SHAPE = np.dtype(ConvexShape.numpy_dtype())
@@ -29,7 +29,8 @@ class ConvexBodies:
     kind: ConvexKind
     shapes: wp.array  #: (1,) or (n,) `ConvexShape`
     points: wp.array  #: corners of a hull, else empty
-    sizes: np.ndarray  #: (1,) or (n,): no point of a body is farther from its origin [m]
+    records: wp.array  #: (1,) or (n,) `AnalyticShape`, as the bounds of their motions take them
+    reaches: wp.array  #: (1,) or (n,): no point of a core is farther from its origin [m]
 
     @staticmethod
     def of(bodies: Analytic, device: wp.Device) -> ConvexBodies:
@@ -40,9 +41,13 @@ class ConvexBodies:
 def _made(records: np.ndarray, hull: Any, family: type, device: wp.Device) -> ConvexBodies:
     kind = _kind_of(records, family)
     shapes = shape_records(records, kind, hull)
-    margin = shapes["radius"] if kind in ROUNDED else 0.0
-    points = hull_tables(hull, device.alias).corners if kind == ConvexKind.HULL else _no_points(device.alias)
-    return ConvexBodies(kind, wp.array(shapes, dtype=ConvexShape, device=device), points, shapes["reach"] + margin)
+    return ConvexBodies(
+        kind,
+        wp.array(shapes, dtype=ConvexShape, device=device),
+        hull_tables(hull, device.alias).corners if kind == ConvexKind.HULL else _no_points(device.alias),
+        wp.array(records, dtype=AnalyticShape, device=device),
+        wp.array(np.ascontiguousarray(shapes["reach"]), dtype=wp.float64, device=device),
+    )
 
 
 _kept = LaunchCache(_made, most=KEPT_BODIES)

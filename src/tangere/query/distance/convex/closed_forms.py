@@ -32,7 +32,9 @@ NEWTON_STEPS = wp.constant(12)
 _ZERO = wp.constant(real(0.0))
 _HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
-#: Lines whose directions are nearer to parallel, as the square of a sine, are.
+#: Roundings that bounds of two segments may differ by without a further step.
+_FEW = wp.constant(real(4.0))
+#: Lines whose directions are nearer to parallel, as the square of a sine, are; near ones need a formula of their own.
 _PARALLEL = wp.constant(real(1.0e-28))
 _NEARLY_PARALLEL = wp.constant(real(1.0e-4))
 
@@ -157,11 +159,7 @@ def closest_segments(
                 -wp.dot(n, offset) - half_a * wp.abs(wp.dot(n, u)) - half_b * wp.abs(wp.dot(n, w)) - slack - margins
             )
             found.upper = apart + slack - margins
-            going = (
-                found.upper - found.lower
-                > sought.tolerance + sought.relative * wp.max(found.lower, _ZERO) + real(4.0) * slack
-                and steps < MOST_STEPS
-            )
+            going = steps < MOST_STEPS and not is_found(found.lower + _FEW * slack, found.upper, _ZERO, sought)
             steps += 1
             # Nearly parallel lines: projecting back and forth repairs what the quotient knows badly.
             t = wp.clamp(s * cosine - back, -half_b, half_b)

@@ -39,7 +39,8 @@ class Sought:
     """When an answer is good enough: any of these."""
 
     tolerance: wp.float64  #: upper - lower [m]
-    relative: wp.float64  #: … or this part of a positive lower
+    relative: wp.float64  #: … and this part of what lower is more than `beyond`
+    beyond: wp.float64  #: [m]
     enough: wp.float64  #: … or that lower is more than this [m]
 
 
@@ -56,7 +57,8 @@ def sought_to(tolerance: real) -> Sought:
 def is_found(lower: real, upper: real, margins: real, sought: Sought) -> bool:
     """Whether bounds of the distance of the cores are good enough."""
     spare = lower - margins
-    return upper - lower <= sought.tolerance + sought.relative * wp.max(spare, _ZERO) or spare > sought.enough
+    error = sought.tolerance + sought.relative * wp.max(spare - sought.beyond, _ZERO)
+    return upper - lower <= error or spare > sought.enough
 
 
 @wp.func
