@@ -136,7 +136,9 @@ def test_paths_and_chains_and_screws_are_followed():
         box.moving(tg.Path(corner)), tg.Sphere(0.2).moving(tg.Path(corner[::-1], times=[0.0, 0.3, 1.0])), device="cpu"
     )
     assert both.status == tg.Status.CONTACT
-    many = tg.first_contact(box.at(np.stack([placed(0.0), placed(0.0, 5.0)])).moving(tg.Path(corner)), wall, device="cpu")
+    many = tg.first_contact(
+        box.at(np.stack([placed(0.0), placed(0.0, 5.0)])).moving(tg.Path(corner)), wall, device="cpu"
+    )
     assert many.time[0] == hit.time
     assert many.status.tolist() == [tg.Status.CONTACT, tg.Status.FREE]
     arm = tg.Chain([tg.Twist(np.eye(4), [0, 0, 0], [0, 0, 1.5]), tg.Twist(placed(1.0), [0, 0, 0], [0, 0, 1.5])])

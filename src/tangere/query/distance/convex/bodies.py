@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.bvh.obb import ObbTree, refuse_tiny
 from tangere.motion import Path, Rigid
 from tangere.query.distance.convex.supports import CURVED, ConvexKind, ConvexShape
-from tangere.query.intersection.posed import as_instants
+from tangere.query.intersection.posed import as_instants, as_posed
 from tangere.runtime import Arrays, InputError, LaunchCache, UnsupportedError, to_numpy
 from tangere.shape import Moving
-from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic, AnalyticShape, Box, hull_tables
+from tangere.shape.analytic import CONE, CYLINDER, HULL, ROUND, Analytic, AnalyticShape, Box, hull_tables
+from tangere.shape.mesh import Mesh
 
 #: The layout of `ConvexShape` for NumPy.
 SHAPE = np.dtype(ConvexShape.numpy_dtype())
@@ -31,6 +33,11 @@ class ConvexBodies:
     points: wp.array  #: corners of a hull, else empty
     records: wp.array  #: (1,) or (n,) `AnalyticShape`, as the bounds of their motions take them
     reaches: wp.array  #: (1,) or (n,): no point of a core is farther from its origin [m]
+
+    @property
+    def arguments(self) -> tuple[wp.array, wp.array]:
+        """What kernels of pairs take of them."""
+        return self.shapes, self.points
 
     @staticmethod
     def of(bodies: Analytic, device: wp.Device) -> ConvexBodies:
@@ -51,6 +58,39 @@ def _made(records: np.ndarray, hull: Any, family: type, device: wp.Device) -> Co
 
 
 _kept = LaunchCache(_made, most=KEPT_BODIES)
+
+
+@dataclass(frozen=True, eq=False)
+class MeshBody:
+    """A rigid mesh on a device, on the side of a kernel where a body could be."""
+
+    kind: ConvexKind  #: of its leaves: comes after all other kinds
+    arguments: tuple[wp.array, wp.array]  #: nodes and corners of its OBB tree
+    records: wp.array  #: (1,) `AnalyticShape`: something that turns as a whole
+    reaches: wp.array  #: (1,) no vertex is farther from the origin [m]
+
+    @staticmethod
+    def of(mesh: Mesh, device: wp.Device) -> MeshBody:
+        """The arrays of a mesh, kept with it."""
+        key = MeshBody, device.alias
+        if key not in mesh.cache:
+            refuse_tiny(mesh)
+            tree = ObbTree.of(mesh, device)
+            record = np.zeros(1, AnalyticShape.numpy_dtype())
+            record["kind"] = HULL
+            reach = np.linalg.norm(mesh.vertices[np.unique(mesh.faces)], axis=1).max(keepdims=True)
+            mesh.cache[key] = MeshBody(
+                ConvexKind.TRIANGLE,
+                (tree.nodes, tree.corners),
+                wp.array(record, dtype=AnalyticShape, device=device),
+                wp.array(reach, dtype=wp.float64, device=device),
+            )
+        return mesh.cache[key]
+
+
+def arrays_of(shape: Analytic | Mesh, device: wp.Device) -> ConvexBodies | MeshBody:
+    """What kernels take of bodies, or of a mesh."""
+    return MeshBody.of(shape, device) if isinstance(shape, Mesh) else ConvexBodies.of(shape, device)
 
 
 def convex_kind(bodies: Analytic) -> ConvexKind:
@@ -90,15 +130,18 @@ def _no_points(device: str) -> wp.array:
 
 @dataclass(frozen=True, eq=False)
 class PlacedBodies:
-    """Analytic bodies at n poses."""
+    """Analytic bodies, or a mesh, at n poses."""
 
-    shape: Analytic
+    shape: Analytic | Mesh
     poses: np.ndarray  #: (n, 4, 4)
     single: bool  #: one body at one pose, not a batch of one
 
 
-def as_placed(thing: Analytic | Moving, time: Arrays = 0.0) -> PlacedBodies:
-    """Where analytic bodies are at `time`, one or (n,) times in [0, 1]."""
+def as_placed(thing: Analytic | Mesh | Moving, time: Arrays = 0.0) -> PlacedBodies:
+    """Where analytic bodies, or a mesh, are at `time`, one or (n,) times in [0, 1]."""
+    if isinstance(thing, Mesh) or (isinstance(thing, Moving) and isinstance(thing.shape, Mesh)):
+        posed = as_posed(thing, time)
+        return PlacedBodies(posed.mesh, posed.poses, posed.single)
     times = as_instants(time)
     if isinstance(thing, Analytic):
         poses = to_numpy(thing.poses, "poses")

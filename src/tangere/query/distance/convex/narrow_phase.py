@@ -55,6 +55,7 @@ class ConvexAnswer:
     point_b: wp.vec3d
     normal: wp.vec3d  #: unit, pushes a away from b: along it `lower` is certain; zero where the cores meet
     overlap: wp.int32
+    triangle: wp.int32  #: of a mesh on the second side, else -1
 
 
 @wp.func
@@ -89,6 +90,7 @@ def answer_of(kind_a: int, kind_b: int) -> wp.Function:
     @wp.func
     def answer(a: ConvexShape, b: ConvexShape, found: Closest) -> ConvexAnswer:
         told = ConvexAnswer()
+        told.triangle = -1
         told.normal = found.normal
         told.lower = wp.max(found.lower, _ZERO)
         told.upper = found.upper

@@ -1,8 +1,10 @@
-"""First contact of moving analytic bodies: spheres, capsules, boxes, cylinders, cones and convex hulls, each with each.
+"""First contact of moving analytic bodies: spheres, capsules, boxes, cylinders, cones and hulls, each with each, or a
+mesh.
 
-Question: when do two solid convex bodies first come within `separation`, both moving rigidly, or one at rest?
+Question: when do two solid convex bodies, or one and the surface of a rigid mesh, first come within `separation`?
 Method:   conservative advancement with supports that turn with the bodies (`conservative_advancement`); a path is
-          answered stretch by stretch (`path`). One kernel a pair of kinds, compiled when first asked.
+          answered stretch by stretch (`path`), a mesh through its tree (`mesh_search`). One kernel a pair of kinds,
+          compiled when first asked.
 Sound:    never later than the true time; at `time` the distance is at most separation + tolerance. Bodies that overlap,
           or are nearer than the separation, at t = 0 have status START.
 Known as: continuous collision detection of convex primitives, time of impact (Mirtich 1996; Zhang, Lee and Kim 2006).
@@ -26,11 +28,12 @@ from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.runtime import InputError, choose_device, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
+from tangere.shape.mesh import Mesh
 
 
 def convex_first_contact(
-    a: Analytic | Moving,
-    b: Analytic | Moving,
+    a: Analytic | Mesh | Moving,
+    b: Analytic | Mesh | Moving,
     *,
     start: Start = "checked",
     separation: float = 0.0,
@@ -38,10 +41,11 @@ def convex_first_contact(
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact | FirstContacts:
-    """When analytic bodies first touch: one pair, or n with n, or n with 1.
+    """When analytic bodies first touch each other, or a mesh: one pair, or n with n, or n with 1.
 
     Args:
-        a, b: analytic bodies at rest, or moving by `Twist`, `Screw`, `Path`, a link of a `Chain` …
+        a, b: analytic bodies, or one of them a rigid mesh, at rest or moving by `Twist`, `Screw`, `Path`, a link of a
+            `Chain` … A mesh is a surface: wholly inside a body it overlaps it, a body wholly inside it is free.
         start: "checked" and "trusted" are the same here: whether bodies overlap at t = 0 is known at once.
         separation: distance that already counts as contact [m].
         tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
@@ -53,7 +57,7 @@ def convex_first_contact(
     accuracy = Accuracy(separation=separation, tolerance=tolerance)
     check_start(start)
     shapes = [thing.shape if isinstance(thing, Moving) else thing for thing in (a, b)]
-    on = choose_device(device, *(shape.poses for shape in shapes))
+    on = choose_device(device, *(shape.poses for shape in shapes if isinstance(shape, Analytic)))
     sides = moving_side(a, "a"), moving_side(b, "b")
     paths = _path_of(a), _path_of(b)
 
@@ -68,12 +72,13 @@ def convex_first_contact(
             found = search(*sides) if paths == (None, None) else first_along_paths(sides, paths, count, search)
     if accuracy.tolerance is not None:
         _refuse_small(found["tolerance"], accuracy.tolerance)
+    is_mesh = [isinstance(shape, Mesh) for shape in shapes]
     if all(
         len(side.poses) == 1 and (path is not None or side.motion.shape == ())
         for side, path in zip(sides, paths, strict=True)
     ):
-        return answer_of_one(found)
-    return answers_of_many(found)
+        return _answer_of_one(found, *is_mesh)
+    return _answers_of_many(found)
 
 
 def _path_of(thing: Any) -> Path | None:
@@ -90,7 +95,7 @@ def _refuse_small(kept: np.ndarray, tolerance: float) -> None:
         )
 
 
-def answers_of_many(found: np.ndarray) -> FirstContacts:
+def _answers_of_many(found: np.ndarray) -> FirstContacts:
     """What is told of n `ConvexContact` records."""
     return FirstContacts(
         time=found["time"].copy(),
@@ -102,21 +107,22 @@ def answers_of_many(found: np.ndarray) -> FirstContacts:
     )
 
 
-def answer_of_one(found: np.ndarray) -> FirstContact:
-    """What is told of a single `ConvexContact` record, with its contact."""
+def _answer_of_one(found: np.ndarray, mesh_a: bool, mesh_b: bool) -> FirstContact:
+    """What is told of a single `ConvexContact` record, with its contact; a mesh tells its triangle."""
     row = found[0]
     time, upper, status = float(row["time"]), float(row["time_upper"]), Status(int(row["status"]))
     if status == Status.FREE:
         return FirstContact(time, upper, status)
-    return FirstContact(time, upper, status, DeferredContacts.by(partial(_contacts, found.copy())))
+    return FirstContact(time, upper, status, DeferredContacts.by(partial(_contacts, found.copy(), mesh_a, mesh_b)))
 
 
-def _contacts(found: np.ndarray) -> Contacts:
+def _contacts(found: np.ndarray, mesh_a: bool, mesh_b: bool) -> Contacts:
     return Contacts.of(
         time=found["time"].copy(),
         point_a=found["point_a"].copy(),
         point_b=found["point_b"].copy(),
         normal=found["normal"].copy(),
-        feature_b=found["triangle"].copy(),
+        feature_a=found["triangle"].copy() if mesh_a else -1,
+        feature_b=found["triangle"].copy() if mesh_b else -1,
         kind=np.where(found["status"] == Status.START, Kind.OVERLAP, Kind.NONE),
     )

@@ -5,8 +5,9 @@ Method:   steps. The nearest points (`query.distance.convex`), known to a twenti
           which is then kept while the bodies go on: after h the gap along it is at least
               f(h) = n.(ca - cb) + h n.(va - vb) - A(-(n + h n x wa)) - B(n + h n x wb) - margins - keep - bend h^2
           with centres c, their velocities v, angular velocities w of the outlines, and supports A, B of the cores about
-          their centres: supports that turn with the bodies. f is concave, so f(0) > 0 and f(h) >= 0 certify all between;
-          the nearest points' own rates give an h that is no shorter than its root, and zeros of chords are safe.
+          their centres: supports that turn with the bodies. f is concave, so f(0) > 0 and f(h) >= 0 certify all
+          between; the nearest points' own rates give an h that is no shorter than its root, and zeros of chords are
+          safe.
 Sound:    nothing comes nearer than separation + tolerance / 2 before the answer; at the answer the distance is at most
           separation + tolerance, or the pair is undecided from there on. A ball around a core turns in place: margins
           are constant, and bodies of revolution turn only as their axes do (`heightfield.motion_bounds`).

@@ -1,4 +1,5 @@
-"""First contact of analytic bodies of which one or both follow a `Path`: stretch by stretch, until each pair is stopped.
+"""First contact of analytic bodies of which one or both follow a `Path`: stretch by stretch, until each pair is
+stopped.
 
 Sound:    as each stretch is; times are those of the paths, rounded towards the start (`heightfield.path`).
 Known as: continuous collision detection along a piecewise trajectory.
@@ -53,9 +54,7 @@ def first_along_paths(
     return answers
 
 
-def _stretches(
-    side: MovingSide, path: Path | None, rows: np.ndarray, begin: np.ndarray, end: np.ndarray
-) -> MovingSide:
+def _stretches(side: MovingSide, path: Path | None, rows: np.ndarray, begin: np.ndarray, end: np.ndarray) -> MovingSide:
     """The bodies of some rows, each with its motion between two times."""
     chosen = side[rows] if path is None else MovingSide(side.shape, side.poses, side.motion, side.count, False)
     if path is not None and len(side.poses) > 1:

@@ -37,7 +37,7 @@ _DEFAULT_TOLERANCE = wp.constant(wp.float64(1.0e-6))
 
 @wp.struct
 class MovingShapes:
-    """n moving bodies, and how near counts as contact; motions, shapes, poses and reaches of each, or of one for all."""
+    """n moving bodies, and how near counts; motions, shapes, poses and reaches of each, or of one for all."""
 
     motions: wp.array[RigidMotion]  # `links` of them for each
     links: wp.int32  # records whose product is the motion

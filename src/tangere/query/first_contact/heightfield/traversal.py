@@ -35,8 +35,8 @@ from tangere.query.contacts.record import Status
 from tangere.query.first_contact.heightfield.gjk import Corners, gap_of
 from tangere.query.first_contact.heightfield.motion_bounds import (
     MovingShapeBounds,
-    Outline,
     MovingShapes,
+    Outline,
     moving_shape_bounds_of,
     outline_at,
     safe_time_of,
