@@ -74,6 +74,7 @@ TABLE = (
     Row("proximity", (MESH,), (MESH, ITSELF), "proximity"),
     Row("proximity", (BODIES,), (ITSELF,), "proximity"),
     Row("manifold", (CYLINDER, BODY), (TERRAIN, TERRAINS), "manifold"),
+    Row("manifold", _ANALYTIC, _ANALYTIC, "manifold"),
     Row("signed_distance", (POINTS,), (MESH,), "signed_distance"),
 )
 
