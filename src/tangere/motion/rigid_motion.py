@@ -61,6 +61,13 @@ class Rigid:
         """Whether one of the motions is a COSINE: bounds then hold on another clock (`bounds.motion_bounds`)."""
         return bool((self._records["kind"] == COSINE).any())
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest number in the records, by size; NaN or inf where one is not finite."""
+        rows = self._records
+        fields = [np.abs(rows[name]) for name in RECORD.names or () if rows[name].dtype == np.float64]
+        return max((float(field.max()) for field in fields if field.size), key=lambda x: (x != x, x), default=0.0)
+
     def records(self) -> np.ndarray:
         """The motions as kernels take them (`RigidMotion.numpy_dtype()`), shape (n * links,), n = 1 for one motion."""
         return self._records

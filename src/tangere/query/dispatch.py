@@ -45,6 +45,7 @@ class Row(NamedTuple):
 _FLEXIBLE = (MESH, DEFORMING)
 _STIFF = (MESH, RIGID)
 _PLACED = (MESH, DEFORMING, RIGID, ALONG_PATH)
+_ANALYTIC = (CYLINDER, BODY, MOVING_BODY)
 
 #: Question, what a may be, what b may be, engine. The first row that fits answers.
 TABLE = (
@@ -54,22 +55,29 @@ TABLE = (
     Row("first_contact", (BODIES,), (ITSELF,), "scene"),
     Row("first_contact", (DEFORMING,), (RIGID,), "mixed"),
     Row("first_contact", (RIGID,), (DEFORMING,), "mixed"),
-    Row("first_contact", (MOVING_BODY,), (TERRAIN,), "heightfield"),
+    Row("first_contact", _ANALYTIC, (TERRAIN,), "heightfield"),
     Row("first_contact", _PLACED, (TERRAIN,), "mesh_heightfield"),
+    Row("first_contact", _ANALYTIC, (*_ANALYTIC, *_STIFF, ALONG_PATH), "convex"),
+    Row("first_contact", (*_STIFF, ALONG_PATH), _ANALYTIC, "convex"),
     Row("all_contacts", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "all_contacts"),
     Row("candidates", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "candidates"),
     Row("least_clearance", _STIFF, _STIFF, "least_clearance"),
     Row("largest_step", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "largest_step"),
     Row("largest_step", _STIFF, _STIFF, "largest_step"),
     Row("distance", _PLACED, _PLACED, "distance"),
-    Row("distance", _PLACED, (TERRAIN,), "distance"),
+    Row("distance", (*_PLACED, *_ANALYTIC), (TERRAIN,), "distance"),
+    Row("distance", _ANALYTIC, (*_ANALYTIC, *_PLACED), "distance"),
+    Row("distance", _PLACED, _ANALYTIC, "distance"),
     Row("intersects", _PLACED, (*_PLACED, ITSELF), "intersects"),
-    Row("intersects", _PLACED, (TERRAIN,), "intersects"),
+    Row("intersects", (*_PLACED, *_ANALYTIC), (TERRAIN,), "intersects"),
+    Row("intersects", _ANALYTIC, (*_ANALYTIC, *_PLACED), "intersects"),
+    Row("intersects", _PLACED, _ANALYTIC, "intersects"),
     Row("intersecting_pairs", _PLACED, _PLACED, "intersecting_pairs"),
     Row("touches", (CYLINDER,), (TERRAIN,), "touches"),
     Row("proximity", (MESH,), (MESH, ITSELF), "proximity"),
     Row("proximity", (BODIES,), (ITSELF,), "proximity"),
     Row("manifold", (CYLINDER, BODY), (TERRAIN, TERRAINS), "manifold"),
+    Row("manifold", _ANALYTIC, _ANALYTIC, "manifold"),
     Row("signed_distance", (POINTS,), (MESH,), "signed_distance"),
 )
 
@@ -123,11 +131,16 @@ def kind_of(thing: Any) -> str:
     return type(thing).__name__
 
 
+def is_analytic(thing: Any) -> bool:
+    """Whether these are analytic bodies, at rest or moving."""
+    shape = thing.shape if isinstance(thing, Moving) else thing
+    return any(base.__name__ == "Analytic" for base in type(shape).__mro__)
+
+
 def _kind_of_moving(thing: Moving) -> str:
     motion = thing.motion
     if not isinstance(thing.shape, Mesh):
-        analytic = any(base.__name__ == "Analytic" for base in type(thing.shape).__mro__)
-        return MOVING_BODY if analytic else f"moving {type(thing.shape).__name__}"
+        return MOVING_BODY if is_analytic(thing) else f"moving {type(thing.shape).__name__}"
     if isinstance(motion, Linear):
         return DEFORMING
     if isinstance(motion, Path):

@@ -1,7 +1,8 @@
 """How far apart?"""
 
-from tangere.query.distance.api import Distance, distance
+from tangere.query.distance.api import distance
 from tangere.query.distance.many_pairs import distances
+from tangere.query.distance.result import Distance
 
 __all__ = [
     "Distance",

@@ -1,4 +1,4 @@
-"""How far are two rigid meshes apart, and where are they nearest?
+"""How far are two rigid bodies apart, and where are they nearest? Meshes here, analytic bodies by `convex`.
 
 Method: descent of both OBB trees (`traversal`); triangles that meet are found by the same test as in
         `intersecting_pairs`, and what rounding hides is decided exactly (trees: Redon 2002, section 3.2).
@@ -10,9 +10,8 @@ Known as: minimum distance query by two bounding volume hierarchies (Larsen, Got
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -21,9 +20,10 @@ from tangere.bvh.obb import ObbTree, refuse_tiny
 from tangere.geometry.triangles import MEET, UNSURE
 from tangere.motion import Rest
 from tangere.query.contacts.record import Kind
-from tangere.query.dispatch import TERRAIN, engine_for, kind_of, refuse_unsupported
+from tangere.query.dispatch import TERRAIN, engine_for, is_analytic, kind_of, refuse_unsupported
 from tangere.query.distance.cpu.search import find_nearest_in_eights
 from tangere.query.distance.cpu.simd_descent import NEARER_SCRATCH
+from tangere.query.distance.result import Distance
 from tangere.query.distance.traversal import (
     BOUNDS,
     MEETING,
@@ -50,71 +50,36 @@ from tangere.runtime import (
     launch,
     thread_count,
     using_threads,
-    view_room,
 )
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
+
+if TYPE_CHECKING:
+    from tangere.shape.analytic import Analytic
+    from tangere.shape.heightfield import Heightfield, TiledHeightfield
 
 #: What rounding may do to a distance, relative to the largest coordinate in the world.
 ROUNDING = 2.0**-46
 
 
-@dataclass(frozen=True, eq=False)
-class Distance:
-    """Distance of two meshes; with many times or poses every field has their shape (n,) in front.
-
-    Which features are nearest is told by `kind` and by the weights: a weight that is zero leaves its corner out.
-    """
-
-    lower: Any  #: the true distance is not smaller [m]
-    upper: Any  #: … and not larger [m]; both are 0 where the meshes meet
-    point_a: Any  #: (3,) nearest point of a, in the world [m]
-    point_b: Any  #: (3,) nearest point of b
-    normal: Any  #: (3,) unit, pushes a away from b; zero where they meet
-    triangle_a: Any  #: of a that holds `point_a`
-    triangle_b: Any  #: of b that holds `point_b`
-    weights_a: Any  #: (3,) of the corners of `triangle_a`; NaN where the meshes meet
-    weights_b: Any  #: (3,)
-    kind: Any  #: `Kind` of the nearest features, OVERLAP where the meshes meet
-
-    def __repr__(self) -> str:
-        if np.ndim(self.upper):
-            least = f", least {np.min(self.upper):.9g}" if len(self.upper) else ""
-            return f"Distance({len(self.upper)} queries{least})"
-        return f"Distance({self.upper:.9g}, {Kind(self.kind)})"
-
-    def _repr_html_(self) -> str:
-        """For notebooks: how far and where; of many, the nearest."""
-        single = np.ndim(self.upper) == 0
-        facts = {} if single else {"queries": str(len(self.upper))}
-        if single or len(self.upper):
-            k = () if single else int(np.argmin(self.upper))
-            lower, upper, kind, of_a, of_b = (
-                np.asarray(value)[k] for value in (self.lower, self.upper, self.kind, self.triangle_a, self.triangle_b)
-            )
-            points = [", ".join(f"{x:.6g}" for x in np.asarray(v)[k]) for v in (self.point_a, self.point_b)]
-            facts |= {
-                "distance": f"{lower:.9g} to {upper:.9g} m",
-                "features": f"{Kind(int(kind))}, triangles {of_a} and {of_b}",
-                "points": f"({points[0]}) and ({points[1]}) m",
-            }
-        return view_room().html("Distance", facts)
-
-
 def distance(
-    a: Mesh | Moving,
-    b: Mesh | Moving | Any,
+    a: Mesh | Analytic | Moving,
+    b: Mesh | Analytic | Moving | Heightfield | TiledHeightfield,
     *,
     time: Arrays = 0.0,
     solid: bool = False,
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Distance:
-    """The distance of two meshes, or of a mesh and the ground, at one instant or at many.
+    """The distance of two bodies, or of a body and the ground, at one instant or at many.
+
+    Analytic bodies are solid and exact, never facets: their bounds differ by 1e-9 of the bodies' size at most, or as
+    much as they say where rounding leaves more open; where they overlap the distance is 0, of kind OVERLAP.
 
     Args:
-        a, b: meshes at rest, or moving rigidly; batches of poses pair off, n with n or n with 1. b may be the ground, a
-            `Heightfield` or `TiledHeightfield`, which is solid: the distance of a mesh below its surface is 0.
+        a, b: meshes or analytic bodies (`Sphere`, `Box`, `ConvexMesh` …), at rest or moving rigidly; batches of poses,
+            bodies or motions pair off, n with n or n with 1. `b` may be the ground, a `Heightfield` or
+            `TiledHeightfield`, which is solid: the distance of a body below its surface is 0.
         time: instants in [0, 1], one or (n,).
         solid: bodies are solid: where one is inside the other the distance is 0, of kind INSIDE. Closed meshes whose
             triangles agree; others are refused.
@@ -130,15 +95,21 @@ def distance(
         >>> found = distance(ball, ball.at(away), device="cpu")
         >>> round(found.upper, 9), found.upper - found.lower < 1e-12
         (1.0, True)
+        >>> distance(tg.Sphere(1.0), tg.Box([0.5, 0.5, 0.5]).at(away), device="cpu")
+        Distance(1.5, none)
     """
     if threads is not None:
         with using_threads(threads):
             return distance(a, b, time=time, solid=solid, device=device)
-    if not (isinstance(a, Mesh | Moving) and isinstance(b, Mesh | Moving)):
-        if kind_of(b) == TERRAIN and engine_for("distance", a, b):
-            from tangere.query.distance.mesh_heightfield import mesh_heightfield_distance
+    if kind_of(b) == TERRAIN and engine_for("distance", a, b):
+        from tangere.query.distance.heightfield import heightfield_distance  # who does not ask does not load it
 
-            return mesh_heightfield_distance(a, b, time=time, device=device)
+        return heightfield_distance(a, b, time=time, device=device)
+    if is_analytic(a) or is_analytic(b):
+        from tangere.query.distance.convex.api import convex_distance
+
+        return convex_distance(a, b, time=time, device=device)
+    if not (isinstance(a, Mesh | Moving) and isinstance(b, Mesh | Moving)):
         refuse_unsupported("distance", a, b)
     if solid:
         return _solid_distance(a, b, time, device)

@@ -18,7 +18,8 @@ import warp as wp
 from tangere.geometry.triangles import nearest_of_triangles
 from tangere.motion import Rest, as_poses
 from tangere.query.contacts.record import Kind
-from tangere.query.distance.api import ROUNDING, Distance, distance, kinds_of
+from tangere.query.distance.api import ROUNDING, distance, kinds_of
+from tangere.query.distance.result import Distance
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, batch_size
 from tangere.query.intersection.posed import pose_of, world_corners
 from tangere.runtime import SOUND, Arrays, InputError, choose_device, described, launch, positive, using_threads

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tangere.motion import Linear
+from tangere.motion import Linear, Rest
 from tangere.query.dispatch import engine_for
 from tangere.query.first_contact.options import DeformingOptions, RigidOptions, SceneOptions
 from tangere.runtime import InputError, published
@@ -73,7 +73,7 @@ def _heightfield(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> A
 
     _only_sound(mode, "bodies and terrain")
     _no_options(options, "bodies and terrain")
-    return heightfield_first_contact(a, b, **common)
+    return heightfield_first_contact(a if isinstance(a, Moving) else a.moving(Rest()), b, **common)
 
 
 def _mesh_heightfield(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
@@ -83,6 +83,14 @@ def _mesh_heightfield(a: Any, b: Any, *, mode: Any, options: Any, **common: Any)
         _only_sound(mode, "rigid meshes and terrain")
     _no_options(options, "meshes and terrain")
     return mesh_heightfield_first_contact(a, b, mode=mode, **common)
+
+
+def _convex(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.convex.api import convex_first_contact
+
+    _only_sound(mode, "analytic bodies")
+    _no_options(options, "analytic bodies")
+    return convex_first_contact(a, b, **common)
 
 
 def _all_contacts(a: Any, b: Any, *, options: Any = None, **common: Any) -> Any:
@@ -106,6 +114,7 @@ ENGINES: dict[str, Callable[..., Any]] = {
     "mixed": _mixed,
     "heightfield": _heightfield,
     "mesh_heightfield": _mesh_heightfield,
+    "convex": _convex,
     "all_contacts": _all_contacts,
     "candidates": _candidates,
 }

@@ -6,12 +6,12 @@ Exact:  for the positions as rounded to double precision in the world (`traversa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
-from tangere.query.dispatch import TERRAIN, engine_for, kind_of, refuse_unsupported
+from tangere.query.dispatch import TERRAIN, engine_for, is_analytic, kind_of, refuse_unsupported
 from tangere.query.intersection.cpu.search import prepared_search
 from tangere.query.intersection.posed import as_posed
 from tangere.query.intersection.self_intersection import intersects_itself
@@ -19,6 +19,10 @@ from tangere.query.intersection.traversal import meeting_triangles, meshes_meet
 from tangere.runtime import InputError, using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
+
+if TYPE_CHECKING:
+    from tangere.shape.analytic import Analytic
+    from tangere.shape.heightfield import Heightfield, TiledHeightfield
 
 
 def intersecting_pairs(
@@ -52,18 +56,19 @@ def intersecting_pairs(
 
 
 def intersects(
-    a: Mesh | Moving,
-    b: Mesh | Moving | Any = None,
+    a: Mesh | Analytic | Moving,
+    b: Mesh | Analytic | Moving | Heightfield | TiledHeightfield | None = None,
     *,
     time: float = 0.0,
     solid: bool = False,
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> bool:
-    """Whether any triangles of two meshes meet at one instant, or one mesh passes through itself.
+    """Whether any triangles of two meshes meet at one instant, one mesh passes through itself, or analytic bodies meet.
 
-    Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh? `b` may be the ground, a
-    `Heightfield` or `TiledHeightfield`, which is solid: a mesh below its surface meets it.
+    Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh? Analytic bodies are solid:
+    they meet unless a plane certainly separates them, so that nothing but rounding is called touching that is not. `b`
+    may be the ground, a `Heightfield` or `TiledHeightfield`, which is solid: a body below its surface meets it.
 
     Args:
         solid: one body inside another meets it as well; closed meshes whose triangles agree, others are refused.
@@ -73,13 +78,20 @@ def intersects(
         >>> small, large = tg.generate.box([1, 1, 1]), tg.generate.box([3, 3, 3])
         >>> tg.intersects(small, large, device="cpu"), tg.intersects(small, large, solid=True, device="cpu")
         (False, True)
+        >>> tg.intersects(tg.Sphere(0.2), tg.Box([1, 1, 1]), device="cpu")
+        True
     """
-    if not (isinstance(a, Mesh | Moving) and (b is None or isinstance(b, Mesh | Moving))):
-        if kind_of(b) == TERRAIN and engine_for("intersects", a, b):
-            from tangere.query.distance.mesh_heightfield import mesh_heightfield_distance
+    if kind_of(b) == TERRAIN and engine_for("intersects", a, b):
+        from tangere.query.distance.heightfield import heightfield_distance  # who does not ask does not load it
 
-            with using_threads(threads):
-                return bool(mesh_heightfield_distance(a, b, time=time, device=device).upper == 0.0)
+        with using_threads(threads):
+            return bool(np.any(heightfield_distance(a, b, time=time, device=device).upper == 0.0))
+    if b is not None and (is_analytic(a) or is_analytic(b)):
+        from tangere.query.distance.convex.api import convex_bodies_meet
+
+        with using_threads(threads):
+            return convex_bodies_meet(a, b, time=time, device=device)
+    if not (isinstance(a, Mesh | Moving) and (b is None or isinstance(b, Mesh | Moving))) or is_analytic(a):
         refuse_unsupported("intersects", a, b)
     if solid:
         return _solids_meet(a, b, time, device, threads)

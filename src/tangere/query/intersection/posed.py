@@ -28,12 +28,7 @@ class Posed:
 
 def as_posed(thing: Mesh | Moving, time: Arrays = 0.0) -> Posed:
     """Where `thing` is at `time`, one or (n,) times in [0, 1]."""
-    times = np.array(time) if isinstance(time, float) else to_numpy(time, "time")
-    if times.ndim > 1:
-        raise InputError(f"time must be one number or have shape (n,), not {times.shape}")
-    inside = 0.0 <= time <= 1.0 if isinstance(time, float) else ((times >= 0.0) & (times <= 1.0)).all()
-    if not inside:
-        raise InputError(f"time must be in [0, 1], not {times.tolist()}")
+    times = as_instants(time)
     if isinstance(thing, Mesh):
         return _posed(thing, _still(np.eye(4), times))
     if isinstance(thing, Moving) and isinstance(thing.motion, Rest):
@@ -46,6 +41,17 @@ def as_posed(thing: Mesh | Moving, time: Arrays = 0.0) -> Posed:
         kind = type(thing.motion).__name__
         raise UnsupportedError(f"{kind} motion is asked about at one time: many times at once need a rigid motion")
     raise UnsupportedError(f"{type(thing).__name__} is neither a Mesh nor a Moving one")
+
+
+def as_instants(time: Arrays) -> np.ndarray:
+    """Times in [0, 1], of shape () or (n,)."""
+    times = np.array(time) if isinstance(time, float) else to_numpy(time, "time")
+    if times.ndim > 1:
+        raise InputError(f"time must be one number or have shape (n,), not {times.shape}")
+    inside = 0.0 <= time <= 1.0 if isinstance(time, float) else ((times >= 0.0) & (times <= 1.0)).all()
+    if not inside:
+        raise InputError(f"time must be in [0, 1], not {times.tolist()}")
+    return times
 
 
 def paired(a: Posed, b: Posed, device: wp.Device) -> wp.array:

@@ -62,7 +62,7 @@ ROOM, MORE_ROOM = 8, 8
 FEW = 64
 
 
-def manifold(
+def heightfield_manifold(
     bodies: Analytic,
     terrain: Ground | Sequence[Ground],
     *,
@@ -74,28 +74,11 @@ def manifold(
 ) -> Contacts:
     """Where n bodies rest on the ground: at most four contacts for each group of like normals.
 
-    Args:
-        bodies: placed cylinders, spheres, capsules, boxes, cones or convex meshes.
-        terrain: the ground, in memory or in tiles, or one for each of several worlds.
-        world: with several terrains, the number of each body's, shape (n,).
-        mode: "sound"; or "published": the algorithm as printed, for cylinders, which misses contacts.
-        distance: gaps up to this count [m]; None means a hundredth of the body's radius (of a hull: of half its
-            thickness).
-        device: where to compute; None means where the poses are, else CUDA if present.
-        threads: CPU threads; None means all, or TANGERE_THREADS.
+    Arguments as for `manifold`; `bodies` are placed cylinders, spheres, capsules, boxes, cones or convex meshes.
 
     Returns:
         Contacts by rising body (`query` and `body_a` are its number, `body_b` that of its world), with gaps: negative
         inside the ground. `key` names body point and ground feature, for warm starts.
-
-    Example:
-        >>> import numpy as np
-        >>> from tangere.shape.analytic import Cylinder
-        >>> pose = np.eye(4)
-        >>> pose[:3, 3] = [5.0, 5.0, 0.595]
-        >>> found = manifold(Cylinder(0.5, 1.2).at(pose), Heightfield(np.zeros((11, 11))), device="cpu")
-        >>> len(found), found.gap.round(6).tolist()
-        (4, [-0.005, -0.005, -0.005, -0.005])
     """
     terrains, worlds = _checked(bodies, terrain, world, distance)
     if mode == "published":

@@ -16,12 +16,12 @@ from oracles.bodies_on_terrain import random_rotations
 from oracles.families.rigid_scenes import random_motion
 from tangere.motion import COSINE, Chain, Rigid
 from tangere.query.first_contact.heightfield.motion_bounds import (
-    TerrainQueries,
+    MovingShapes,
     moving_shape_bounds_of,
     outline_at,
     safe_time_of,
 )
-from tangere.query.first_contact.heightfield.query_batch import core_reach, terrain_queries
+from tangere.query.first_contact.heightfield.query_batch import core_reach, moving_shapes
 from tangere.runtime import SOUND, launch
 from tangere.shape.analytic import Analytic, Box, Capsule, Cone, Cylinder, hull_tables
 
@@ -44,7 +44,7 @@ def stepping(kind: int) -> wp.Kernel:
     def step(
         first: int,
         mutant: int,
-        queries: TerrainQueries,
+        queries: MovingShapes,
         normals: wp.array[wp.vec3d],
         gaps: wp.array[wp.float64],
         begins: wp.array[wp.float64],
@@ -69,9 +69,7 @@ def promised(body: Analytic, motion, normals, gaps, begins, mutant: int) -> np.n
     """Until when, on the motion's clock, each gap stays open."""
     count, cpu = len(gaps), wp.get_device("cpu")
     out = wp.empty(count, dtype=wp.float64, device=cpu)
-    queries = terrain_queries(
-        motion.records().reshape(-1, motion.links), body.records, body.poses, core_reach(body), cpu
-    )
+    queries = moving_shapes(motion.records().reshape(-1, motion.links), body.records, body.poses, core_reach(body), cpu)
     queries.hulls, queries.tolerance = hull_tables(body.hull, "cpu"), 1.0e-6
     inputs = [
         mutant,

@@ -36,8 +36,8 @@ _DEFAULT_TOLERANCE = wp.constant(wp.float64(1.0e-6))
 
 
 @wp.struct
-class TerrainQueries:
-    """n moving bodies, and how near to the ground counts; motions, shapes and reaches of each, or of one for all."""
+class MovingShapes:
+    """n moving bodies, and how near counts; motions, shapes, poses and reaches of each, or of one for all."""
 
     motions: wp.array[RigidMotion]  # `links` of them for each
     links: wp.int32  # records whose product is the motion
@@ -47,6 +47,7 @@ class TerrainQueries:
     hulls: Hulls
     separation: wp.float64
     tolerance: wp.float64  # negative means the default
+    smooth: wp.bool  # take the clock of a COSINE motion, for the other body has one; see `tangere.motion.bounds`
 
 
 @wp.struct
@@ -87,13 +88,13 @@ class Outline:
 
 @wp.func
 def moving_shape_bounds_of(
-    queries: TerrainQueries, i: int, ground_error: wp.float64, origin: wp.vec3d
+    queries: MovingShapes, i: int, ground_error: wp.float64, origin: wp.vec3d
 ) -> MovingShapeBounds:
     """Bounds of the motion of body i; a tolerance that would drown in rounding is made larger."""
     links = queries.links
     shape = queries.shapes[wp.min(i, queries.shapes.shape[0] - 1)]
     reach = queries.reach[wp.min(i, queries.reach.shape[0] - 1)]
-    pose = queries.poses[i]
+    pose = queries.poses[wp.min(i, queries.poses.shape[0] - 1)]
     separation = queries.separation
     m = MovingShapeBounds()
     m.motions = queries.motions
@@ -101,6 +102,7 @@ def moving_shape_bounds_of(
     m.links = links
     m.hulls = queries.hulls
     m.origin = origin
+    m.smooth = queries.smooth
     for k in range(links):
         m.smooth = m.smooth or queries.motions[m.at + k].kind == COSINE
     m.bounds = motion_bounds_of(queries.motions, m.at, links, m.smooth)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tangere.motion import Path
 from tangere.query.contacts.record import Status
 from tangere.shape import Moving
 
@@ -29,7 +28,7 @@ def first_along(bodies: Moving, trusted: bool, search: Callable[[Moving, bool], 
     """
     path, shape = bodies.motion, bodies.shape
     # Only the first stretch has a start to look at: a body that went below ground through a hole is not buried.
-    answers = _in_path_time(search(shape.moving(path.segments[:1]), trusted), path, np.zeros(len(shape), int))
+    answers = in_path_time(search(shape.moving(path.segments[:1]), trusted), *path.times[:2])
     begin, size = 1, 1
     while begin < len(path):
         moving = np.flatnonzero(answers["status"] == Status.FREE)
@@ -38,7 +37,7 @@ def first_along(bodies: Moving, trusted: bool, search: Callable[[Moving, bool], 
         size = max(1, min(2 * size, len(path) - begin, LARGEST_BATCH // len(moving)))
         stretch = np.tile(np.arange(begin, begin + size), len(moving))
         found = search(shape[np.repeat(moving, size)].moving(path.segments[stretch]), True)
-        found = _in_path_time(found, path, stretch).reshape(len(moving), size)
+        found = in_path_time(found, path.times[stretch], path.times[stretch + 1]).reshape(len(moving), size)
         first = np.argmax(found["status"] != Status.FREE, axis=1)
         kept = np.maximum(answers["tolerance"][moving], found["tolerance"].max(axis=1))
         answers[moving] = found[np.arange(len(moving)), first]
@@ -47,13 +46,12 @@ def first_along(bodies: Moving, trusted: bool, search: Callable[[Moving, bool], 
     return answers
 
 
-def _in_path_time(answers: np.ndarray, path: Path, stretch: np.ndarray) -> np.ndarray:
-    """Answers about stretches of a path, in its time."""
-    begin, end = path.times[stretch], path.times[stretch + 1]
+def in_path_time(answers: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Answers about stretches from `begin` to `end` of a path, in its time."""
     for name, towards in (("time", 0.0), ("time_upper", np.inf)):
         within = answers[name]
         along = begin + (end - begin) * within  # three roundings, together below two units in the last place
         rounded = np.minimum(np.nextafter(np.nextafter(along, towards), towards), end)
         answers[name] = np.where((within > 0.0) & np.isfinite(within), rounded, along)
-    answers["status"][(answers["status"] == Status.START) & (stretch > 0)] = Status.CONTACT
+    answers["status"][(answers["status"] == Status.START) & (begin > 0.0)] = Status.CONTACT
     return answers

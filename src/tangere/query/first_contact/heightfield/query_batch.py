@@ -9,7 +9,7 @@ import warp as wp
 
 from tangere.bvh.height_pyramid import terrain_visits, tiles_held
 from tangere.motion import RigidMotion
-from tangere.query.first_contact.heightfield.motion_bounds import TerrainQueries, moving_shape_bounds_of, outline_at
+from tangere.query.first_contact.heightfield.motion_bounds import MovingShapes, moving_shape_bounds_of, outline_at
 from tangere.query.first_contact.heightfield.traversal import Answer, search_kernel
 from tangere.query.first_contact.options import Accuracy
 from tangere.runtime import SOUND, InputError, launch, to_numpy
@@ -59,7 +59,7 @@ class _Batch:
     ) -> None:
         self._host, self._hulls, self._lengths, self.device = host, hulls, lengths, device
         motions, shapes, poses, reach = host  # motions by link, (n, links)
-        queries = self.queries = terrain_queries(motions, shapes, poses, reach, device)
+        queries = self.queries = moving_shapes(motions, shapes, poses, reach, device)
         queries.hulls = hulls
         queries.separation, queries.tolerance = lengths
 
@@ -73,8 +73,8 @@ class _Batch:
             counts = f"{len(poses)} bodies and {len(motions)} motions"
             raise InputError(f"{counts} do not pair off: as many of both, or one of either")
         for name in ("origin", "velocity", "arc", "angle", "axis", "rotation", "pivot"):
-            _check_size(motions[name], f"motion {{}}: its {name}")
-        _check_size(poses, "body {}: its pose")
+            check_size(motions[name], f"motion {{}}: its {name}")
+        check_size(poses, "body {}: its pose")
         host = motions, shape.records, np.broadcast_to(poses, (count, 4, 4)), core_reach(shape)
         return _Batch(host, hull_tables(shape.hull, device.alias), (separation, tolerance), device)
 
@@ -94,11 +94,11 @@ class _Batch:
         return centres, ways
 
 
-def terrain_queries(
+def moving_shapes(
     motions: np.ndarray, shapes: np.ndarray, poses: np.ndarray, reach: np.ndarray, device: wp.Device
 ) -> Any:
-    """`TerrainQueries` of bodies on a device, without hulls and lengths; motions by link, (n, links)."""
-    queries: Any = TerrainQueries()
+    """`MovingShapes` of bodies on a device, without hulls and lengths; motions by link, (n, links)."""
+    queries: Any = MovingShapes()
     queries.motions, queries.links = wp.array(motions.reshape(-1), dtype=RigidMotion, device=device), motions.shape[1]
     queries.shapes = wp.array(shapes, dtype=AnalyticShape, device=device)
     queries.poses = wp.array(np.ascontiguousarray(poses), dtype=wp.mat44d, device=device)
@@ -106,7 +106,7 @@ def terrain_queries(
     return queries
 
 
-def _check_size(values: np.ndarray, name: str) -> None:
+def check_size(values: np.ndarray, name: str) -> None:
     """Squares of lengths, and theirs, must be finite."""
     wrong = ~(np.abs(values.reshape(len(values), int(np.prod(values.shape[1:])))) <= LARGEST).all(axis=1)
     if wrong.any():
@@ -125,7 +125,7 @@ def core_reach(shape: Analytic) -> np.ndarray:
 @wp.kernel
 def _ways(
     first: int,
-    queries: TerrainQueries,
+    queries: MovingShapes,
     centres: wp.array[wp.vec3d],
     ways: wp.array[wp.float64],
 ):

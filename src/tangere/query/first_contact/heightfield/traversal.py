@@ -35,8 +35,8 @@ from tangere.query.contacts.record import Status
 from tangere.query.first_contact.heightfield.gjk import Corners, gap_of
 from tangere.query.first_contact.heightfield.motion_bounds import (
     MovingShapeBounds,
+    MovingShapes,
     Outline,
-    TerrainQueries,
     moving_shape_bounds_of,
     outline_at,
     safe_time_of,
@@ -328,7 +328,7 @@ def search_kernel(kind: int) -> wp.Kernel:
     def search(
         first: int,
         t: Terrain,
-        queries: TerrainQueries,
+        queries: MovingShapes,
         centres: wp.array[wp.vec3d],
         ways: wp.array[wp.float64],
         ground_error: wp.float64,

@@ -1,0 +1,235 @@
+"""How long two moving convex bodies certainly stay apart, and when they first come within a tolerance.
+
+Question: when does a moving convex body first come within separation + tolerance of another?
+Method:   steps. The nearest points (`query.distance.convex`), known to a twentieth of the gap only, give a direction n,
+          which is then kept while the bodies go on: after h the gap along it is at least
+              f(h) = n.(ca - cb) + h n.(va - vb) - A(-(n + h n x wa)) - B(n + h n x wb) - margins - keep - bend h^2
+          with centres c, their velocities v, angular velocities w of the outlines, and supports A, B of the cores about
+          their centres: supports that turn with the bodies. f is concave, so f(0) > 0 and f(h) >= 0 certify all
+          between; the nearest points' own rates give an h that is no shorter than its root, and zeros of chords are
+          safe.
+Sound:    nothing comes nearer than separation + tolerance / 2 before the answer; at the answer the distance is at most
+          separation + tolerance, or the pair is undecided from there on. A ball around a core turns in place: margins
+          are constant, and bodies of revolution turn only as their axes do (`heightfield.motion_bounds`).
+Known as: conservative advancement (Mirtich 1996; Zhang, Lee and Kim 2006) with a bound of second order in time.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import warp as wp
+
+from tangere.query.contacts.record import Status
+from tangere.query.distance.convex.narrow_phase import closest_of, first_guess
+from tangere.query.distance.convex.result import FAR, Closest, Sought
+from tangere.query.distance.convex.supports import ConvexShape, core_value_of, margin_of
+from tangere.query.first_contact.heightfield.motion_bounds import MovingShapeBounds, Outline, outline_at
+from tangere.query.first_contact.rigid.conservative_advancement import largest_safe_step
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+real = wp.float64
+vec = wp.vec3d
+
+#: Steps after which a pair that neither touches nor ends is given up as undecided from there on.
+MOST_STEPS = wp.constant(10_000)
+#: Chords tried for a step.
+CHORDS = wp.constant(3)
+#: A step asks for the distance to this part of the tolerance and this part of the gap.
+OF_TOLERANCE = wp.constant(real(0.1))
+OF_GAP = wp.constant(real(0.05))
+_ZERO = wp.constant(real(0.0))
+_HALF = wp.constant(real(0.5))
+_ONE = wp.constant(real(1.0))
+_TWO = wp.constant(real(2.0))
+#: A zero of a chord is taken short of itself by more than its rounding.
+_SHORT = wp.constant(real(1.0 - 1.0e-9))
+#: The rest of a gap along a direction that ends a search for a longer step, relative to the whole.
+_LITTLE = wp.constant(real(0.05))
+_GAIN = wp.constant(real(0.1))
+
+CONTACT = wp.constant(int(Status.CONTACT))
+START = wp.constant(int(Status.START))
+UNRESOLVED = wp.constant(int(Status.UNRESOLVED))
+
+
+@wp.struct
+class PairState:
+    """Two bodies at one instant in a's own frame, its origin in a's centre; velocities of b less those of a."""
+
+    rotation: wp.mat33d  #: of b
+    offset: wp.vec3d  #: of b's centre
+    velocity: wp.vec3d
+    turning_a: wp.vec3d
+    turning_b: wp.vec3d
+
+
+@wp.struct
+class ConvexReach:
+    """When two bodies come near each other."""
+
+    time: wp.float64  #: of the clock; beyond `until` when they stay apart
+    status: wp.int32
+    steps: wp.int32
+    closest: Closest  #: at `time`, in a's frame
+
+
+@wp.func
+def pair_state(a: Outline, b: Outline) -> PairState:
+    state = PairState()
+    back = wp.transpose(a.core.rotation)
+    state.rotation = back * b.core.rotation
+    state.offset = back * (b.centre - a.centre)
+    state.velocity = back * (b.velocity - a.velocity)
+    state.turning_a = back * a.turning
+    state.turning_b = back * b.turning
+    return state
+
+
+@wp.func
+def fastest_closing(a: MovingShapeBounds, b: MovingShapeBounds, now_a: Outline, now_b: Outline, n: vec) -> real:
+    """How fast a gap along n, in the world, can close at any time of the step."""
+    rate = a.bounds.swing + b.bounds.swing - wp.dot(n, a.bounds.drift - b.bounds.drift)
+    across = _ONE + _ZERO
+    if a.bounds.fixed_axis:
+        across = wp.length(wp.cross(n, now_a.axis))
+    rate += across * a.bounds.spin * a.rho + wp.min(a.outline_spin, across * a.bounds.spin) * a.reach
+    across = _ONE
+    if b.bounds.fixed_axis:
+        across = wp.length(wp.cross(n, now_b.axis))
+    return rate + across * b.bounds.spin * b.rho + wp.min(b.outline_spin, across * b.bounds.spin) * b.reach
+
+
+@cache
+def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
+    """`safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, most) -> float64` for two kinds.
+
+    How long a gap that was `found` along its normal, of which `keep` is to be left, certainly stays open, up to `most`.
+    """
+    value_a, value_b = core_value_of(kind_a), core_value_of(kind_b)
+    margin_a, margin_b = margin_of(kind_a), margin_of(kind_b)
+
+    @wp.func
+    def safe_step(
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        b: ConvexShape,
+        points_b: wp.array[wp.vec3d],
+        state: PairState,
+        found: Closest,
+        gap: real,
+        keep: real,
+        bend: real,
+        most: real,
+    ) -> real:
+        n = found.normal
+        along = -wp.dot(n, state.velocity)
+        turn_a = wp.cross(n, state.turning_a)
+        turn_b = wp.cross(n, state.turning_b)
+        # The nearest points' own way: no step is longer than theirs, up to rounding, which costs a chord.
+        rate = -(along + wp.dot(found.point_a, turn_a) - wp.dot(found.point_b - state.offset, turn_b))
+        far = wp.min(largest_safe_step(gap, rate, bend), most)
+        base = -wp.dot(n, state.offset) - margin_a(a) - margin_b(b) - keep
+        h = _ZERO
+        here = gap + _ZERO
+        there = (
+            base
+            + far * along
+            - value_a(a, points_a, -(n + far * turn_a))
+            - value_b(b, points_b, (n + far * turn_b) * state.rotation)
+            - bend * far * far
+        )
+        if there >= _ZERO:
+            return far
+        tries = int(0)
+        while tries < CHORDS:
+            tries += 1
+            t = h + (far - h) * (here / (here - there)) * _SHORT
+            f = (
+                base
+                + t * along
+                - value_a(a, points_a, -(n + t * turn_a))
+                - value_b(b, points_b, (n + t * turn_b) * state.rotation)
+                - bend * t * t
+            )
+            if not f >= _ZERO:
+                tries = CHORDS
+            else:
+                if f < _LITTLE * gap or t - h <= _GAIN * (far - h):
+                    tries = CHORDS
+                h = t
+                here = f
+        return h
+
+    return safe_step
+
+
+@cache
+def reached_by(kind_a: int, kind_b: int) -> wp.Function:
+    """`reached(m_a, m_b, a, points_a, b, points_b, separation, tolerance, slack, tau, until) -> ConvexReach`."""
+    closest, safe_step = closest_of(kind_a, kind_b), safe_step_of(kind_a, kind_b)
+
+    @wp.func
+    def reached(
+        m_a: MovingShapeBounds,
+        m_b: MovingShapeBounds,
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        b: ConvexShape,
+        points_b: wp.array[wp.vec3d],
+        separation: real,
+        tolerance: real,
+        slack: real,
+        tau: real,
+        until: real,
+    ) -> ConvexReach:
+        """When the bodies first come within tolerance; status FREE if not before `until`."""
+        result = ConvexReach()
+        result.time = tau
+        keep = separation + _HALF * tolerance + slack
+        bend = m_a.bend + m_b.bend
+        sought = Sought()
+        sought.tolerance = OF_TOLERANCE * tolerance
+        sought.relative = OF_GAP
+        sought.beyond = separation
+        sought.enough = FAR
+        guess = vec()
+        going = bool(True)
+        while going:
+            now_a = outline_at(m_a, result.time)
+            now_b = outline_at(m_b, result.time)
+            state = pair_state(now_a, now_b)
+            if result.steps == 0:
+                guess = first_guess(state.offset)
+            result.steps += 1
+            found = closest(a, points_a, b, points_b, state.rotation, state.offset, guess, sought)
+            result.closest = found
+            gap = found.lower - keep
+            if found.meet or found.upper <= separation + tolerance:
+                result.status = CONTACT
+                if result.time == _ZERO and (found.meet or found.upper <= separation):
+                    result.status = START
+                going = False
+            elif not gap > _ZERO:
+                result.status = UNRESOLVED
+                going = False
+            else:
+                guess = found.normal
+                most = wp.max(until - result.time, _ZERO)
+                h = safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, most)
+                if h < most:
+                    n = now_a.core.rotation * found.normal
+                    h = wp.max(h, largest_safe_step(gap, fastest_closing(m_a, m_b, now_a, now_b, n), _ZERO))
+                before = result.time
+                result.time += h
+                if result.time >= until:
+                    result.time = wp.max(result.time, until) + _ONE
+                    going = False
+                elif not result.time > before or result.steps >= MOST_STEPS:
+                    result.status = UNRESOLVED
+                    going = False
+        return result
+
+    return reached

@@ -1,0 +1,1 @@
+"""Contact manifolds of two convex bodies."""

@@ -1,0 +1,311 @@
+"""Where two features lie over each other: the corners of what their shadows along the normal have in common.
+
+Question: all points at which a face, line, disc or point of one body is over one of another, nearer than a distance.
+Method:   corners of either that are over the other, and crossings of their sides; of a disc eight points of its rim and
+          where sides cross it. Each is lifted back along the normal to both features, so a gap is exact where features
+          lean. Corners that coincide count once. The nearest points are added where no corner is as near.
+Known as: contact manifold by clipping (Sutherland and Hodgman 1974), without the order of the corners.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from tangere.query.manifold.convex.features import DISC, LINE, POINT, Features
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+real = wp.float64
+vec = wp.vec3d
+
+#: Points on the rim of a disc.
+RIM = wp.constant(8)
+_ZERO = wp.constant(real(0.0))
+_HALF = wp.constant(real(0.5))
+_ONE = wp.constant(real(1.0))
+_FAR = wp.constant(real(1.0e300))
+_STEP = wp.constant(real(0.7853981633974483))
+#: Corners that are nearer than this part of the bodies' size are one.
+_SAME = wp.constant(real(1.0e-9))
+#: Lines that turn from each other by less are parallel: both lie on each other.
+_PARALLEL = wp.constant(real(1.0e-3))
+#: What a point is: a corner of a, of b, a crossing, the nearest points.
+CORNER_A = wp.constant(0)
+CORNER_B = wp.constant(1)
+CROSSING = wp.constant(2)
+NEAREST = wp.constant(3)
+
+
+@wp.struct
+class NearPair:
+    """Two bodies that are near: what is known before their features are."""
+
+    row: wp.int32  #: of the question
+    gap: wp.float64  #: of the nearest points; negative inside [m]
+    size: wp.float64  #: of both bodies [m]
+    margin_a: wp.float64  #: around a's core [m]
+    margin_b: wp.float64
+    normal: wp.vec3d  #: unit, pushes a away from b
+    point_a: wp.vec3d  #: of a's surface, relative to a's origin, in the world's axes
+    point_b: wp.vec3d
+
+
+@wp.struct
+class ManifoldPoint:
+    """One contact, in the world."""
+
+    row: wp.int32
+    feature_a: wp.int32
+    feature_b: wp.int32
+    gap: wp.float64
+    point_a: wp.vec3d
+    point_b: wp.vec3d
+    normal: wp.vec3d
+    key: wp.int64
+
+
+@wp.struct
+class Listing:
+    """How far the list of a pair has got."""
+
+    count: wp.int32
+    least: wp.float64
+
+
+@wp.func
+def flat(v: vec, n: vec) -> vec:
+    """The part of v across n."""
+    return v - wp.dot(v, n) * n
+
+
+@wp.func
+def corners_of(f: Features, i: int) -> int:
+    """How many corners a feature has."""
+    count = f.count[i]
+    if count == DISC:
+        return RIM
+    return wp.where(count == POINT, 1, wp.where(count == LINE, 2, count))
+
+
+@wp.func
+def corner_of(f: Features, i: int, k: int) -> vec:
+    count = f.count[i]
+    if count == DISC:
+        angle = real(k) * _STEP
+        return f.starts[i, 0] + wp.cos(angle) * f.ends[i, 0] + wp.sin(angle) * f.ends[i, 1]
+    if count == LINE and k == 1:
+        return f.ends[i, 0]
+    return f.starts[i, k]
+
+
+@wp.func
+def lifted(f: Features, i: int, x: vec, n: vec) -> vec:
+    """The point of a feature that is over x, along n; of a line or a point the nearest one, seen so."""
+    count = f.count[i]
+    start = f.starts[i, 0]
+    if count == POINT:
+        return start
+    if count == LINE:
+        way = f.ends[i, 0] - start
+        across = flat(way, n)
+        part = wp.dot(x - start, across) / wp.dot(across, across)
+        return start + wp.clamp(part, _ZERO, _ONE) * way
+    return x + (wp.dot(start - x, f.normal[i]) / wp.dot(n, f.normal[i])) * n
+
+
+@wp.func
+def is_over(f: Features, i: int, x: vec, n: vec, same: real) -> bool:
+    """Whether a feature has a point over x, along n."""
+    count = f.count[i]
+    if count == POINT or count == LINE:  # noqa: SIM109
+        return wp.length(flat(x - lifted(f, i, x, n), n)) <= same
+    if count == DISC:
+        return wp.length(lifted(f, i, x, n) - f.starts[i, 0]) <= wp.length(f.ends[i, 0]) + same
+    turn = wp.where(wp.dot(f.normal[i], n) < _ZERO, -_ONE, _ONE)
+    k = int(0)
+    while k < count:
+        way = flat(f.ends[i, k] - f.starts[i, k], n)
+        if turn * wp.dot(wp.cross(way, x - f.starts[i, k]), n) < -same * wp.length(way):
+            return False
+        k += 1
+    return True
+
+
+@wp.func
+def is_corner(f: Features, i: int, x: vec, n: vec, same: real) -> bool:
+    """Whether x is a corner of a feature, seen along n."""
+    k = int(0)
+    while k < corners_of(f, i):
+        if wp.length(flat(corner_of(f, i, k) - x, n)) <= same:
+            return True
+        k += 1
+    return False
+
+
+@wp.func
+def listed(
+    list: Listing,
+    pair: NearPair,
+    a: Features,
+    b: Features,
+    i: int,
+    x: vec,
+    what: int,
+    number: int,
+    distance: real,
+    origin: vec,
+    offset: int,
+    out: wp.array[ManifoldPoint],
+) -> Listing:
+    """The list with the contact over x, if it is near enough; written down where there is a list to write to."""
+    n = pair.normal
+    point_a = lifted(a, i, x, n) - pair.margin_a * n
+    point_b = lifted(b, i, x, n) + pair.margin_b * n
+    if what == NEAREST:
+        point_a = pair.point_a
+        point_b = pair.point_b
+    gap = wp.dot(point_a - point_b, n)
+    if gap <= distance:
+        if offset >= 0:
+            point = ManifoldPoint()
+            point.row = pair.row
+            point.feature_a = a.number[i]
+            point.feature_b = b.number[i]
+            point.gap = gap
+            point.point_a = origin + point_a
+            point.point_b = origin + point_b
+            point.normal = n
+            features = (wp.int64(a.number[i]) << wp.int64(20)) | wp.int64(b.number[i])
+            point.key = (wp.int64(what) << wp.int64(60)) | (features << wp.int64(20)) | wp.int64(number)
+            out[offset + list.count] = point
+        list.count += 1
+        list.least = wp.min(list.least, gap)
+    return list
+
+
+@wp.func
+def crossing_of(p: vec, way: vec, q: vec, other: vec, n: vec, same: real, parallel: real) -> real:
+    """Where, as a part of `way`, two sides cross between their ends, seen along n; negative where they do not."""
+    turn = wp.dot(wp.cross(way, other), n)
+    long = wp.length(flat(way, n))
+    short = wp.length(flat(other, n))
+    if not wp.abs(turn) > parallel * long * short:
+        return -_ONE
+    s = wp.dot(wp.cross(q - p, other), n) / turn
+    t = wp.dot(wp.cross(q - p, way), n) / turn
+    if s * long > same and (_ONE - s) * long > same and t * short > same and (_ONE - t) * short > same:
+        return s
+    return -_ONE
+
+
+@wp.kernel
+def clip_features(
+    first: int,
+    pairs: wp.array[NearPair],
+    a: Features,
+    b: Features,
+    origins: wp.array[wp.mat44d],
+    given: real,
+    part: real,
+    counts: wp.array[int],
+    offsets: wp.array[int],
+    out: wp.array[ManifoldPoint],
+):
+    """Count the contacts of each pair that are nearer than given, or, if that is negative, than a part of its size.
+
+    With offsets, list them.
+    """
+    i = first + wp.tid()
+    pair = pairs[i]
+    distance = wp.where(given < _ZERO, part * pair.size, given)
+    n = pair.normal
+    same = _SAME * pair.size
+    pose = origins[wp.min(pair.row, origins.shape[0] - 1)]
+    origin = vec(pose[0, 3], pose[1, 3], pose[2, 3])
+    offset = int(-1)
+    if offsets.shape[0] > 0:
+        offset = offsets[i]
+    list = Listing()
+    list.least = _FAR
+    of_a = a.count[i]
+    of_b = b.count[i]
+    near = same
+    parallel = real(1.0e-12)
+    if of_a == LINE and of_b == LINE:
+        near = _PARALLEL * pair.size
+        parallel = _PARALLEL
+    k = int(0)
+    while k < corners_of(a, i):
+        x = corner_of(a, i, k)
+        if is_over(b, i, x, n, near):
+            list = listed(list, pair, a, b, i, x, CORNER_A, k, distance, origin, offset, out)
+        k += 1
+    k = int(0)
+    while k < corners_of(b, i):
+        x = corner_of(b, i, k)
+        if is_over(a, i, x, n, near) and not is_corner(a, i, x, n, near):
+            list = listed(list, pair, a, b, i, x, CORNER_B, k, distance, origin, offset, out)
+        k += 1
+    # Sides with sides.
+    j = int(0)
+    while j < of_a:
+        p = a.starts[i, j]
+        way = a.ends[i, j] - p
+        k = int(0)
+        while k < of_b:
+            q = b.starts[i, k]
+            s = crossing_of(p, way, q, b.ends[i, k] - q, n, same, parallel)
+            if s > _ZERO:
+                number = ((j & 1023) << 10) | (k & 1023)
+                list = listed(list, pair, a, b, i, p + s * way, CROSSING, number, distance, origin, offset, out)
+            k += 1
+        j += 1
+    # Sides with the rim of a disc.
+    side = int(0)
+    while side < 2:
+        disc = a
+        sides = b
+        if side == 1:
+            disc = b
+            sides = a
+        if disc.count[i] == DISC:
+            middle = disc.starts[i, 0]
+            radius = wp.length(disc.ends[i, 0])
+            k = int(0)
+            while k < sides.count[i]:
+                p = lifted(disc, i, sides.starts[i, k], n)
+                way = lifted(disc, i, sides.ends[i, k], n) - p
+                long = wp.length(way)
+                half = wp.dot(p - middle, way) / (long * long)
+                left = half * half - (wp.length_sq(p - middle) - radius * radius) / (long * long)
+                if left > _ZERO:
+                    root = int(0)
+                    while root < 2:
+                        s = -half + wp.where(root == 0, -_ONE, _ONE) * wp.sqrt(left)
+                        x = p + s * way
+                        if s * long > same and (_ONE - s) * long > same and not is_corner(disc, i, x, n, same):
+                            number = ((k & 1023) << 2) | (2 * side + root)
+                            list = listed(list, pair, a, b, i, x, CROSSING, number, distance, origin, offset, out)
+                        root += 1
+                k += 1
+        side += 1
+    if of_a == DISC and of_b == DISC:
+        middle = a.starts[i, 0]
+        radius = wp.length(a.ends[i, 0])
+        other = wp.length(b.ends[i, 0])
+        way = lifted(a, i, b.starts[i, 0], n) - middle
+        apart = wp.length(way)
+        if apart > same and apart < radius + other and apart > wp.abs(radius - other):
+            along = _HALF * (apart + (radius - other) * (radius + other) / apart)
+            beside = wp.sqrt(wp.max(radius * radius - along * along, _ZERO))
+            up = wp.cross(a.normal[i], way) / apart
+            root = int(0)
+            while root < 2:
+                x = middle + (along / apart) * way + wp.where(root == 0, -beside, beside) * up
+                if not is_corner(a, i, x, n, same) and not is_corner(b, i, x, n, same):
+                    list = listed(list, pair, a, b, i, x, CROSSING, root, distance, origin, offset, out)
+                root += 1
+    if list.least > pair.gap + same:
+        list = listed(list, pair, a, b, i, pair.point_a, NEAREST, 0, distance, origin, offset, out)
+    counts[i] = list.count

@@ -1,0 +1,281 @@
+"""How deep are two cores in each other, and which is the nearest way out?
+
+Question: the least translation that parts two convex cores that have a point in common, or nearly.
+Method:   their Minkowski difference holds the origin. A polytope inside it grows at the face that is nearest to the
+          origin, by the support across that face, until the face is on the surface. The polytope need not hold the
+          origin itself: distances of faces are signed. Differences without volume, of points and segments, have a
+          direction across them and no depth.
+          Of cores that are apart by less than rounding leaves of a difference, the depth is negative: a gap along the
+          normal of a face.
+Sound:    a translation by `depth` along `normal` parts the cores, because it is the reach of the difference itself
+          along that direction; of cores that overlap it is at most `tolerance` more than the least, unless `room` says
+          that there was none for more corners.
+Known as: the expanding polytope algorithm, EPA (van den Bergen 2001).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import warp as wp
+
+from tangere.query.distance.convex.narrow_phase import rotation_of, translation_of
+from tangere.query.distance.convex.supports import ConvexShape, core_support_of
+from tangere.runtime import SOUND
+
+wp.set_module_options(SOUND)
+
+real = wp.float64
+vec = wp.vec3d
+
+#: Corners, faces and sides of the horizon that a polytope has room for.
+MOST_CORNERS = wp.constant(192)
+MOST_FACES = wp.constant(2 * 192)
+MOST_SIDES = wp.constant(2 * 192)
+_ZERO = wp.constant(real(0.0))
+_ONE = wp.constant(real(1.0))
+_FAR = wp.constant(real(1.0e300))
+#: Lengths below this part of the size of the difference are rounding.
+_FLAT = wp.constant(real(1.0e-13))
+
+
+@wp.struct
+class Penetration:
+    """The way out, in the world."""
+
+    depth: wp.float64  #: of the cores; negative where they are apart [m]
+    flat: wp.int32  #: 1 where the cores are points or lines of one plane, which have no depth
+    normal: wp.vec3d  #: unit, pushes a away from b
+    point_a: wp.vec3d  #: deepest point of a's core
+    point_b: wp.vec3d  #: … and of b's
+    room: wp.int32  #: 0 where the polytope had no room for more corners
+
+
+@wp.struct
+class Polytopes:
+    """Scratch of each query: a polytope inside the difference."""
+
+    corners: wp.array2d[wp.vec3d]  #: support differences
+    own: wp.array2d[wp.vec3d]  #: the points of a that they come from
+    faces: wp.array2d[wp.vec3i]
+    planes: wp.array2d[wp.vec4d]  #: outward unit normal and distance from the origin; distance inf where a face is gone
+    sides: wp.array2d[wp.vec2i]  #: of the horizon
+
+
+@wp.func
+def place_face(p: Polytopes, i: int, slot: int, corners: wp.vec3i) -> int:
+    """Write a face whose corners go round it seen from outside; the next slot, the same where it has no area."""
+    one = p.corners[i, corners[0]]
+    normal = wp.cross(p.corners[i, corners[1]] - one, p.corners[i, corners[2]] - one)
+    size = wp.length(normal)
+    if not size > _ZERO:
+        return slot
+    normal = normal / size
+    p.faces[i, slot] = corners
+    p.planes[i, slot] = wp.vec4d(normal[0], normal[1], normal[2], wp.dot(normal, one))
+    return slot + 1
+
+
+@wp.func
+def add_side(p: Polytopes, i: int, count: int, start: int, end: int) -> int:
+    """Add a side to the horizon, or take its opposite away; how many there are."""
+    k = int(0)
+    while k < count:
+        side = p.sides[i, k]
+        if side[0] == end and side[1] == start:
+            p.sides[i, k] = p.sides[i, count - 1]
+            return count - 1
+        k += 1
+    p.sides[i, count] = wp.vec2i(start, end)
+    return count + 1
+
+
+@wp.func
+def across(d: vec) -> vec:
+    """A unit vector across d."""
+    e = vec(_ONE, _ZERO, _ZERO)
+    if wp.abs(d[0]) > wp.abs(d[1]):
+        e = vec(_ZERO, _ONE, _ZERO)
+    return wp.normalize(wp.cross(d, e))
+
+
+@wp.func
+def shares_of(point: vec, a: vec, b: vec, c: vec) -> vec:
+    """Weights of three corners for a point of their plane, clamped to the triangle."""
+    ab = b - a
+    ac = c - a
+    ap = point - a
+    bb = wp.dot(ab, ab)
+    bc = wp.dot(ab, ac)
+    cc = wp.dot(ac, ac)
+    area = bb * cc - bc * bc
+    if not area > _ZERO:
+        return vec(_ONE, _ZERO, _ZERO)
+    v = wp.clamp((cc * wp.dot(ab, ap) - bc * wp.dot(ac, ap)) / area, _ZERO, _ONE)
+    w = wp.clamp((bb * wp.dot(ac, ap) - bc * wp.dot(ab, ap)) / area, _ZERO, _ONE - v)
+    return vec(_ONE - v - w, v, w)
+
+
+@cache
+def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
+    """The depths of cores of two kinds that have a point in common."""
+    support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
+
+    @wp.func
+    def support(
+        p: Polytopes,
+        i: int,
+        slot: int,
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        b: ConvexShape,
+        points_b: wp.array[wp.vec3d],
+        rotation: wp.mat33d,
+        offset: vec,
+        d: vec,
+    ) -> vec:
+        """The corner of the difference that is farthest along d, kept in a slot."""
+        own = support_a(a, points_a, d)
+        corner = own - (offset + rotation * support_b(b, points_b, -(d * rotation)))
+        p.own[i, slot] = own
+        p.corners[i, slot] = corner
+        return corner
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def penetrations(
+        first: int,
+        rows: wp.array[int],
+        shapes_a: wp.array[ConvexShape],
+        points_a: wp.array[wp.vec3d],
+        poses_a: wp.array[wp.mat44d],
+        shapes_b: wp.array[ConvexShape],
+        points_b: wp.array[wp.vec3d],
+        poses_b: wp.array[wp.mat44d],
+        accuracy: real,
+        p: Polytopes,
+        found: wp.array[Penetration],
+    ):
+        i = first + wp.tid()
+        row = rows[i]
+        a = shapes_a[wp.min(row, shapes_a.shape[0] - 1)]
+        b = shapes_b[wp.min(row, shapes_b.shape[0] - 1)]
+        pose_a = poses_a[wp.min(row, poses_a.shape[0] - 1)]
+        pose_b = poses_b[wp.min(row, poses_b.shape[0] - 1)]
+        turned = rotation_of(pose_a)
+        rotation = wp.transpose(turned) * rotation_of(pose_b)
+        offset = (translation_of(pose_b) - translation_of(pose_a)) * turned
+        # Corners that span the difference: two far apart, one off their line, one off their plane.
+        d = vec(_ONE, _ZERO, _ZERO)
+        one = support(p, i, 0, a, points_a, b, points_b, rotation, offset, d)
+        far = real(-1.0)
+        way = vec(_ZERO, _ZERO, _ZERO)
+        k = int(0)
+        while k < 6:
+            d = vec(_ZERO, _ZERO, _ZERO)
+            d[k / 2] = wp.where(k % 2 == 0, -_ONE, _ONE)
+            k += 1
+            here = support(p, i, 1, a, points_a, b, points_b, rotation, offset, d) - one
+            if wp.length(here) > far:
+                far = wp.length(here)
+                way = d
+        size = a.reach + b.reach + wp.length(offset)
+        normal = vec(_ZERO, _ZERO, _ONE)
+        spans = int(0)
+        if far > _FLAT * size:
+            spans = 1
+            line = wp.normalize(support(p, i, 1, a, points_a, b, points_b, rotation, offset, way) - one)
+            normal = across(line)
+            other = wp.cross(line, normal)
+            far = real(0.0)
+            k = int(0)
+            while k < 4:
+                d = wp.where(k < 2, normal, other) * wp.where(k % 2 == 0, -_ONE, _ONE)
+                k += 1
+                here = support(p, i, 2, a, points_a, b, points_b, rotation, offset, d) - one
+                off = wp.length(here - wp.dot(here, line) * line)
+                if off > far:
+                    far = off
+                    way = d
+            if far > _FLAT * size:
+                spans = 2
+                two = p.corners[i, 1]
+                three = support(p, i, 2, a, points_a, b, points_b, rotation, offset, way)
+                normal = wp.normalize(wp.cross(two - one, three - one))
+                up = wp.dot(normal, support(p, i, 3, a, points_a, b, points_b, rotation, offset, normal) - one)
+                if not up > _FLAT * size:
+                    normal = -normal
+                    up = wp.dot(normal, support(p, i, 3, a, points_a, b, points_b, rotation, offset, normal) - one)
+                if up > _FLAT * size:
+                    spans = 3
+        answer = Penetration()
+        answer.room = 1
+        if spans < 3:  # the origin is in it, so it is in the plane, line or point that the difference is
+            answer.normal = turned * normal
+            answer.flat = 1
+            found[i] = answer
+            return
+        # The tetrahedron, faces seen from outside: the last corner is above the first three if they go round so.
+        base = wp.vec3i(0, 2, 1)
+        one = p.corners[i, 0]
+        if wp.dot(wp.cross(p.corners[i, 1] - one, p.corners[i, 2] - one), p.corners[i, 3] - one) < _ZERO:
+            base = wp.vec3i(0, 1, 2)
+        faces = place_face(p, i, 0, base)
+        faces = place_face(p, i, faces, wp.vec3i(base[1], base[0], 3))
+        faces = place_face(p, i, faces, wp.vec3i(base[2], base[1], 3))
+        faces = place_face(p, i, faces, wp.vec3i(base[0], base[2], 3))
+        corners = int(4)
+        best = int(0)
+        depth = real(0.0)
+        going = bool(True)
+        while going:
+            least = _FAR + _ZERO
+            k = int(0)
+            while k < faces:
+                if p.planes[i, k][3] < least:
+                    least = p.planes[i, k][3]
+                    best = k
+                k += 1
+            plane = p.planes[i, best]
+            normal = vec(plane[0], plane[1], plane[2])
+            corner = support(p, i, corners, a, points_a, b, points_b, rotation, offset, normal)
+            depth = wp.dot(normal, corner)
+            # the horizon of a convex polytope has fewer sides than it has corners
+            if corners + 1 >= MOST_CORNERS or faces + corners + 1 >= MOST_FACES:
+                answer.room = 0
+            if depth - least <= accuracy * size or answer.room == 0:
+                going = False
+            else:
+                sides = int(0)
+                k = int(0)
+                while k < faces:
+                    plane = p.planes[i, k]
+                    over = wp.dot(vec(plane[0], plane[1], plane[2]), corner) - plane[3]
+                    if plane[3] < _FAR and over > _FLAT * size:
+                        face = p.faces[i, k]
+                        sides = add_side(p, i, sides, face[0], face[1])
+                        sides = add_side(p, i, sides, face[1], face[2])
+                        sides = add_side(p, i, sides, face[2], face[0])
+                        # the last face takes its place
+                        faces -= 1
+                        p.faces[i, k] = p.faces[i, faces]
+                        p.planes[i, k] = p.planes[i, faces]
+                    else:
+                        k += 1
+                k = int(0)
+                while k < sides:
+                    side = p.sides[i, k]
+                    faces = place_face(p, i, faces, wp.vec3i(side[0], side[1], corners))
+                    k += 1
+                corners += 1
+        face = p.faces[i, best]
+        plane = p.planes[i, best]
+        normal = vec(plane[0], plane[1], plane[2])
+        shares = shares_of(plane[3] * normal, p.corners[i, face[0]], p.corners[i, face[1]], p.corners[i, face[2]])
+        deepest = shares[0] * p.own[i, face[0]] + shares[1] * p.own[i, face[1]] + shares[2] * p.own[i, face[2]]
+        answer.depth = depth
+        answer.normal = -(turned * normal)
+        answer.point_a = translation_of(pose_a) + turned * deepest
+        answer.point_b = answer.point_a + answer.depth * answer.normal
+        found[i] = answer
+
+    return penetrations

@@ -1,0 +1,77 @@
+"""Where do two bodies touch? The engines of contact manifolds, each loaded when it is first asked.
+
+`manifold` is what people call. Bodies on ground are answered by `api`, two analytic bodies by `convex`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import warp as wp
+
+from tangere.query.contacts.record import Contacts
+from tangere.query.dispatch import is_analytic, refuse_unsupported
+from tangere.runtime import Arrays, InputError, not_negative
+from tangere.shape import Moving
+from tangere.shape.analytic import Analytic
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
+
+
+def manifold(
+    a: Analytic | Moving,
+    b: Analytic | Moving | Heightfield | TiledHeightfield | Sequence[Heightfield | TiledHeightfield],
+    *,
+    time: Arrays = 0.0,
+    world: Arrays | None = None,
+    mode: Literal["sound", "published"] = "sound",
+    distance: float | None = None,
+    device: str | wp.Device | None = None,
+    threads: int | None = None,
+) -> Contacts:
+    """Where n bodies rest on the ground, or lie on n other bodies: points, normals, gaps.
+
+    Args:
+        a: placed cylinders, spheres, capsules, boxes, cones or convex meshes.
+        b: the ground, in memory or in tiles, or one for each of several worlds; or other bodies, n with n or n with 1.
+        time: of bodies that move, the instant in [0, 1], one or (n,).
+        world: with several terrains, the number of each body's, shape (n,).
+        mode: "sound"; or "published": the algorithm as printed, for cylinders on ground, which misses contacts.
+        distance: gaps up to this count [m]; None means a hundredth: on ground of the body's radius (of a hull: of half
+            its thickness), of two bodies of their size.
+        device: where to compute; None means where the poses are, else CUDA if present.
+        threads: CPU threads; None means all, or TANGERE_THREADS.
+
+    Returns:
+        Contacts by rising body or pair (`query`), with gaps: negative inside. On ground at most four for each group of
+        like normals; of two bodies all corners of the polygon that they have in common, on discs eight points of the
+        rim as well. `key` names body point and ground feature, or the corner, for warm starts.
+
+    Example:
+        >>> import numpy as np, tangere as tg
+        >>> pose = np.eye(4)
+        >>> pose[:3, 3] = [5.0, 5.0, 0.595]
+        >>> found = tg.manifold(tg.Cylinder(0.5, 1.2).at(pose), tg.Heightfield(np.zeros((11, 11))), device="cpu")
+        >>> len(found), found.gap.round(6).tolist()
+        (4, [-0.005, -0.005, -0.005, -0.005])
+        >>> pose[:3, 3] = [0.8, 0.3, 1.49]
+        >>> found = tg.manifold(tg.Box([0.5, 0.5, 0.5]).at(pose), tg.Box([1.0, 1.0, 1.0]), device="cpu")
+        >>> found.gap.round(9).tolist(), found.normal[0].round(9).tolist()
+        ([-0.01, -0.01, -0.01, -0.01], [-0.0, -0.0, 1.0])
+    """
+    if is_analytic(b):
+        if not is_analytic(a):
+            refuse_unsupported("manifold", a, b)
+        from tangere.query.manifold.convex.api import convex_manifold
+
+        if mode != "sound":
+            raise InputError(f"manifolds of two bodies know the mode 'sound', not {mode!r}")
+        if world is not None:
+            raise InputError("world says which of several terrains each body is on: two bodies have none")
+        if distance is not None:
+            not_negative(distance, "distance")
+        return convex_manifold(a, b, time=time, distance=distance, device=device, threads=threads)
+    from tangere.query.manifold.api import heightfield_manifold
+
+    options: dict[str, Any] = {"world": world, "mode": mode, "distance": distance, "device": device, "threads": threads}
+    return heightfield_manifold(a, b, **options)

@@ -1,0 +1,65 @@
+"""Distances of analytic bodies and the ground: closed forms on a plane, all triangles one by one on rough ground."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tangere as tg
+from oracles.convex_families import bodies, poses, sizes
+from tangere.query.contacts import Kind
+
+FLAT = tg.Heightfield(np.zeros((60, 60)), 0.5)
+KINDS = ("sphere", "box", "cylinder")
+
+
+def test_over_a_plane_the_lowest_point_tells(rng, effort, device):
+    for kind in KINDS:
+        count = effort(12, 4)
+        place = poses(count, rng, 0.5)
+        place[:, :3, 3] += (15.0, 15.0, 2.5)
+        body = bodies(kind, **sizes(kind, count, rng)).at(place)
+        found = tg.distance(body, FLAT, device=device)
+        down = np.array([0.0, 0.0, -1.0])
+        for row in range(count):
+            turned = place[row, :3, :3].T @ down
+            half, radius = (body.records[name][row] for name in ("half", "radius"))
+            low = {
+                "sphere": radius,
+                "box": half @ np.abs(turned),
+                "cylinder": half[2] * abs(turned[2]) + radius * np.hypot(*turned[:2]),
+            }[kind]
+            height = place[row, 2, 3] - low
+            assert found.lower[row] - 1e-8 <= max(height, 0.0) <= found.upper[row] + 1e-8
+        assert tg.intersects(body, FLAT, device=device) == bool((found.upper == 0.0).any())
+
+
+def test_over_rough_ground_no_triangle_is_nearer(rng, effort, device):
+    field = tg.Heightfield(2.0 * rng.random((41, 45)), 0.5, holes=rng.random((40, 44)) < 0.2)
+    surface, count = field.to_mesh(), effort(10, 4)
+    for kind in KINDS:
+        place = poses(count, rng, 1.0)
+        place[:, :3, 3] += (11.0, 10.0, 4.0)
+        body = bodies(kind, **sizes(kind, count, rng)).at(place)
+        found, whole = tg.distance(body, field, device=device), tg.distance(body, surface, device=device)
+        np.testing.assert_allclose(found.upper, whole.upper, rtol=0, atol=1e-7)
+        assert (found.lower <= whole.upper).all()
+        assert (whole.lower <= found.upper).all()
+
+
+def test_what_is_below_the_ground_is_inside_it(device):
+    pose = np.eye(4)
+    pose[:3, 3] = 10.0, 10.0, -4.0
+    for body in (tg.Sphere(0.5), tg.Box([0.3, 0.3, 0.3]), tg.Cylinder(0.5, 1.0)):
+        found = tg.distance(body.at(pose), FLAT, device=device)
+        assert (found.upper, found.kind) == (0.0, Kind.INSIDE)
+        assert tg.intersects(body.at(pose), FLAT, device=device)
+        assert tg.first_contact(body.at(pose), FLAT, device=device).status == tg.Status.START
+
+
+def test_a_resting_body_is_asked_about_first_contact_too(device):
+    pose = np.eye(4)
+    pose[:3, 3] = 10.0, 10.0, 0.75
+    assert not tg.first_contact(tg.Sphere(0.5).at(pose), FLAT, device=device)
+    assert tg.first_contact(tg.Sphere(0.5).at(pose), FLAT, separation=0.3, device=device)
+    assert tg.distance(tg.Sphere(0.5).at(pose), FLAT, device=device).upper == pytest.approx(0.25)
