@@ -175,8 +175,9 @@ def _distances(report: Report, quick: bool) -> None:
         ["bodies", "gaps", "ours", "coal", "against coal", "asked for", "python-fcl", "undecided", "coal's error"], rows
     )
     report.note(
-        """Ours and coal's are times a pair. Undecided: rows whose bounds differ by more than 1e-9 of the size. Coal's error is the largest beyond our bounds, of the bodies that are apart; python-fcl is asked
-        about a tenth of the pairs and answers -1 for overlap."""
+        """Ours and coal's are times a pair. Undecided: rows whose bounds differ by more than 1e-9 of the size. Coal's
+        error is the largest beyond our bounds, of the bodies that are apart; python-fcl is asked about a tenth of the
+        pairs, and about no hulls."""
     )
 
 

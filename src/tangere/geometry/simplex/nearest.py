@@ -97,8 +97,8 @@ def nearest_of_three(p: vec, q: vec, r: vec, far_side: bool) -> NearestOfSimplex
 def nearest_of_four(p: vec, q: vec, r: vec, s: vec, far_side: bool) -> NearestOfSimplex:
     """The point of the tetrahedron pqrs nearest to the origin.
 
-    `far_side`: whether the face qrs and its edges are asked too. GJK need not: p was found beyond it, on the origin's side. Points
-    that have moved since they were found must: without it pairs that are apart seemed to overlap.
+    `far_side`: whether the face qrs and its edges are asked too. GJK need not: p was found beyond it, on the origin's
+    side. Points that have moved since they were found must: without it pairs that are apart seemed to overlap.
     """
     found = NearestOfSimplex()
     found.squared = _FAR

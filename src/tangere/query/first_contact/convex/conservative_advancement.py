@@ -187,26 +187,27 @@ def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
         rate = -(along + wp.dot(found.point_a, turn_a) - wp.dot(found.point_b - state.offset, turn_b))
         far = wp.min(largest_safe_step(gap, rate, bend), most)
         base = -wp.dot(n, state.offset) - margin_a(a) - margin_b(b) - keep
-        h = step_along(a, points_a, b, points_b, state.rotation, n, vec(base, along, bend), turn_a, turn_b, gap, far)
+        h = _ZERO + _ZERO
         # A face that turns leaves a fixed direction at once: one that turns with a body, at w, loses only in second
-        # order, |w| speed + |w|^2 distance / 2 more.
+        # order, |w| speed + |w|^2 distance / 2 more. So first a fixed one, then one with b, then one with a.
         side = int(0)
-        while side < 2 and speed > _ZERO and h < _WORTH * far:
-            w = wp.where(side == 0, state.turning_b, state.turning_a)
+        while side < 3 and (side == 0 or (speed > _ZERO and h < _WORTH * far)):
+            w = vec()
+            if side == 1:
+                w = state.turning_b
+            elif side == 2:
+                w = state.turning_a
             side += 1
             spin = wp.length(w)
-            if spin > _ZERO:
+            if spin > _ZERO or side == 1:
                 apart = wp.length(state.offset) + a.reach + b.reach + speed * far
-                line = vec(
-                    base,
-                    along - wp.dot(state.offset, wp.cross(w, n)),
-                    bend + spin * speed + _HALF * spin * spin * apart,
-                )
+                lost = spin * speed + _HALF * spin * spin * apart
+                line = vec(base, along - wp.dot(state.offset, wp.cross(w, n)), bend + lost)
                 own = wp.cross(n, w)
-                with_body = step_along(
+                reach = step_along(
                     a, points_a, b, points_b, state.rotation, n, line, turn_a - own, turn_b - own, gap, far
                 )
-                h = wp.max(h, with_body)
+                h = wp.max(h, reach)
         return h
 
     return safe_step
