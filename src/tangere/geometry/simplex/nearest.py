@@ -51,8 +51,11 @@ def nearest_of_two(p: vec, q: vec) -> NearestOfSimplex:
 
 
 @wp.func
-def nearest_of_three(p: vec, q: vec, r: vec) -> NearestOfSimplex:
-    """The point of the triangle pqr nearest to the origin."""
+def nearest_of_three(p: vec, q: vec, r: vec, far_side: bool) -> NearestOfSimplex:
+    """The point of the triangle pqr nearest to the origin; `far_side`: whether the edge qr is asked too.
+
+    GJK need not: p was found beyond it, on the origin's side.
+    """
     found = NearestOfSimplex()
     pq = q - p
     pr = r - p
@@ -66,12 +69,9 @@ def nearest_of_three(p: vec, q: vec, r: vec) -> NearestOfSimplex:
         found.point = n * (wp.dot(n, p) / wp.dot(n, n))
         found.squared = wp.length_sq(found.point)
         return found
-    qr = r - q
     t0 = wp.clamp(-wp.dot(p, pq) / wp.max(wp.dot(pq, pq), _TINY), _ZERO, _ONE)
-    t1 = wp.clamp(-wp.dot(q, qr) / wp.max(wp.dot(qr, qr), _TINY), _ZERO, _ONE)
     t2 = wp.clamp(-wp.dot(p, pr) / wp.max(wp.dot(pr, pr), _TINY), _ZERO, _ONE)
     on_pq = p + t0 * pq
-    on_qr = q + t1 * qr
     on_pr = p + t2 * pr
     found.weights = wp.vec4d(_ONE - t0, t0, _ZERO, _ZERO)
     found.point = on_pq
@@ -81,20 +81,24 @@ def nearest_of_three(p: vec, q: vec, r: vec) -> NearestOfSimplex:
         found.weights = wp.vec4d(_ONE - t2, _ZERO, t2, _ZERO)
         found.point = on_pr
         found.squared = squared
-    squared = wp.length_sq(on_qr)
-    if squared < found.squared:
-        found.weights = wp.vec4d(_ZERO, _ONE - t1, t1, _ZERO)
-        found.point = on_qr
-        found.squared = squared
+    if far_side:
+        qr = r - q
+        t1 = wp.clamp(-wp.dot(q, qr) / wp.max(wp.dot(qr, qr), _TINY), _ZERO, _ONE)
+        on_qr = q + t1 * qr
+        squared = wp.length_sq(on_qr)
+        if squared < found.squared:
+            found.weights = wp.vec4d(_ZERO, _ONE - t1, t1, _ZERO)
+            found.point = on_qr
+            found.squared = squared
     return found
 
 
 @wp.func
-def nearest_of_four(p: vec, q: vec, r: vec, s: vec, far_face: bool) -> NearestOfSimplex:
+def nearest_of_four(p: vec, q: vec, r: vec, s: vec, far_side: bool) -> NearestOfSimplex:
     """The point of the tetrahedron pqrs nearest to the origin.
 
-    `far_face`: whether the face qrs is asked too. GJK need not: p was found beyond it, on the origin's side. Points
-    that have moved since they were found must: without it pairs that are apart seemed to overlap.
+    `far_side`: whether the face qrs and its edges are asked too. GJK need not: p was found beyond it, on the origin's
+    side. Points that have moved since they were found must: without it pairs that are apart seemed to overlap.
     """
     found = NearestOfSimplex()
     found.squared = _FAR
@@ -112,21 +116,21 @@ def nearest_of_four(p: vec, q: vec, r: vec, s: vec, far_face: bool) -> NearestOf
     of_q = -wp.dot(n_s, p)
     of_r = -wp.dot(n_q, p)
     if not of_s * volume > _ZERO:
-        found = nearest_of_three(p, q, r)
+        found = nearest_of_three(p, q, r, far_side)
     if not of_q * volume > _ZERO:
-        face = nearest_of_three(p, r, s)
+        face = nearest_of_three(p, r, s, far_side)
         if face.squared < found.squared:
             found = face
             found.weights = wp.vec4d(face.weights[0], _ZERO, face.weights[1], face.weights[2])
     if not of_r * volume > _ZERO:
-        face = nearest_of_three(p, s, q)
+        face = nearest_of_three(p, s, q, far_side)
         if face.squared < found.squared:
             found = face
             found.weights = wp.vec4d(face.weights[0], face.weights[2], _ZERO, face.weights[1])
-    if far_face:
+    if far_side:
         across = wp.cross(r - q, s - q)
         if volume == _ZERO or not wp.dot(across, q) * wp.dot(across, q - p) > _ZERO:
-            face = nearest_of_three(q, r, s)
+            face = nearest_of_three(q, r, s, True)
             if face.squared < found.squared:
                 found = face
                 found.weights = wp.vec4d(_ZERO, face.weights[0], face.weights[1], face.weights[2])
@@ -151,5 +155,5 @@ def nearest_of_points(count: int, p: vec, q: vec, r: vec, s: vec) -> NearestOfSi
     if count == 2:
         return nearest_of_two(p, q)
     if count == 3:
-        return nearest_of_three(p, q, r)
+        return nearest_of_three(p, q, r, True)
     return nearest_of_four(p, q, r, s, True)

@@ -32,8 +32,6 @@ NEWTON_STEPS = wp.constant(12)
 _ZERO = wp.constant(real(0.0))
 _HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
-#: Roundings that bounds of two segments may differ by without a further step.
-_FEW = wp.constant(real(4.0))
 #: Lines whose directions are nearer to parallel, as the square of a sine, are; near ones need a formula of their own.
 _PARALLEL = wp.constant(real(1.0e-28))
 _NEARLY_PARALLEL = wp.constant(real(1.0e-4))
@@ -139,32 +137,29 @@ def closest_segments(
     s = wp.clamp(s, -half_a, half_a)
     t = wp.clamp(s * cosine - back, -half_b, half_b)
     s = wp.clamp(along + t * cosine, -half_a, half_a)
+    # Of nearly parallel lines the quotient knows little: projecting back and forth repairs that.
+    on_b = wp.clamp(s * cosine - back, -half_b, half_b)
     steps = int(1)
-    going = bool(True)
-    while going:
-        q = offset + t * w
-        found.point_a = s * u
-        r = found.point_a - q
-        apart = wp.length(r)
-        found.point_b = q
-        if apart <= slack:
-            found.meet = True
-            found.lower = -margins
-            found.upper = -margins
-            going = False
-        else:
-            n = r / apart
-            found.normal = n
-            found.lower = (
-                -wp.dot(n, offset) - half_a * wp.abs(wp.dot(n, u)) - half_b * wp.abs(wp.dot(n, w)) - slack - margins
-            )
-            found.upper = apart + slack - margins
-            going = steps < MOST_STEPS and not is_found(found.lower + _FEW * slack, found.upper, _ZERO, sought)
-            steps += 1
-            # Nearly parallel lines: projecting back and forth repairs what the quotient knows badly.
-            t = wp.clamp(s * cosine - back, -half_b, half_b)
-            s = wp.clamp(along + t * cosine, -half_a, half_a)
+    while wp.abs(on_b - t) > slack and steps < MOST_STEPS:
+        t = on_b
+        s = wp.clamp(along + t * cosine, -half_a, half_a)
+        on_b = wp.clamp(s * cosine - back, -half_b, half_b)
+        steps += 1
+    found.point_a = s * u
+    found.point_b = offset + on_b * w
     found.steps = steps
+    r = found.point_a - found.point_b
+    apart = wp.length(r)
+    if apart <= slack:
+        found.meet = True
+        found.lower = -margins
+        found.upper = -margins
+    else:
+        n = r / apart
+        found.normal = n
+        gap = -wp.dot(n, offset) - half_a * wp.abs(wp.dot(n, u)) - half_b * wp.abs(wp.dot(n, w))
+        found.lower = gap - slack - margins
+        found.upper = apart + slack - margins
     return found
 
 

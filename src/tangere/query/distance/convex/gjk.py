@@ -123,6 +123,19 @@ def grown(s: CoreSimplex, a: vec, w: vec) -> CoreSimplex:
 
 
 @wp.func
+def shrunk(s: CoreSimplex) -> CoreSimplex:
+    """The simplex without the corner in front; its weights are still those from before."""
+    s.w0 = s.w1
+    s.a0 = s.a1
+    s.w1 = s.w2
+    s.a1 = s.a2
+    s.w2 = s.w3
+    s.a2 = s.a3
+    s.count -= 1
+    return s
+
+
+@wp.func
 def simplex_normal(s: CoreSimplex, v: vec) -> vec:
     """v made perpendicular to what the simplex spans, on the side of v; not unit, and zero where there is none."""
     n = vec(v[0], v[1], v[2])
@@ -196,24 +209,23 @@ def gjk_of(kind_a: int, kind_b: int) -> wp.Function:
                 if is_found(lower, length, margins, sought):
                     going = False
                 else:
-                    larger = grown(s, on_a, w)
+                    s = grown(s, on_a, w)
                     nearest = NearestOfSimplex()
-                    if larger.count == 2:
-                        nearest = nearest_of_two(larger.w0, larger.w1)
-                    elif larger.count == 3:
-                        nearest = nearest_of_three(larger.w0, larger.w1, larger.w2)
+                    if s.count == 2:
+                        nearest = nearest_of_two(s.w0, s.w1)
+                    elif s.count == 3:
+                        nearest = nearest_of_three(s.w0, s.w1, s.w2, False)
                     else:
-                        nearest = nearest_of_four(larger.w0, larger.w1, larger.w2, larger.w3, False)
+                        nearest = nearest_of_four(s.w0, s.w1, s.w2, s.w3, False)
                     if nearest.inside:
-                        s = larger
                         s.weights = nearest.weights
-                        s.point = nearest.point
                         going = False
                     elif not nearest.squared < length * length or steps >= MOST_STEPS:
+                        s = shrunk(s)
                         stalled = True
                         going = False
                     else:
-                        s = reduced(larger, nearest)
+                        s = reduced(s, nearest)
                         length = wp.sqrt(nearest.squared)
         if stalled:
             n = simplex_normal(s, s.point)

@@ -19,6 +19,7 @@ import warp as wp
 from tangere.query.distance.convex.closed_forms import closed_form_of
 from tangere.query.distance.convex.gjk import gjk_of
 from tangere.query.distance.convex.newton import newton_of
+from tangere.query.distance.convex.projections import projected_before
 from tangere.query.distance.convex.result import Closest, sought_to
 from tangere.query.distance.convex.supports import CURVED, ROUNDED, ConvexKind, ConvexShape, margin_of
 from tangere.runtime import SOUND, InputError
@@ -42,7 +43,10 @@ def closest_of(kind_a: int, kind_b: int) -> wp.Function:
     if closed is not None:
         return closed
     curved = kind_a in CURVED or kind_b in CURVED
-    return newton_of(kind_a, kind_b) if curved and kind_a != ConvexKind.POINT else gjk_of(kind_a, kind_b)
+    search = newton_of(kind_a, kind_b) if curved and kind_a != ConvexKind.POINT else gjk_of(kind_a, kind_b)
+    if not curved or kind_b >= ConvexKind.HULL:
+        return search
+    return projected_before(kind_a, kind_b, search)  # a third faster for bodies far apart; boxes end sooner without
 
 
 @wp.struct

@@ -49,6 +49,8 @@ _SHORT = wp.constant(real(1.0 - 1.0e-9))
 #: The rest of a gap along a direction that ends a search for a longer step, relative to the whole.
 _LITTLE = wp.constant(real(0.05))
 _GAIN = wp.constant(real(0.1))
+#: Other directions are tried where a step is below this part of what the nearest points allow.
+_WORTH = wp.constant(real(0.5))
 
 CONTACT = wp.constant(int(Status.CONTACT))
 START = wp.constant(int(Status.START))
@@ -104,12 +106,64 @@ def fastest_closing(a: MovingShapeBounds, b: MovingShapeBounds, now_a: Outline, 
 
 @cache
 def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
-    """`safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, most) -> float64` for two kinds.
+    """`safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, speed, most) -> float64` for two kinds.
 
     How long a gap that was `found` along its normal, of which `keep` is to be left, certainly stays open, up to `most`.
+    `speed`: no two points of the bodies move faster relative to each other; 0 tries no direction but a fixed one.
     """
     value_a, value_b = core_value_of(kind_a), core_value_of(kind_b)
     margin_a, margin_b = margin_of(kind_a), margin_of(kind_b)
+
+    @wp.func
+    def left(
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        b: ConvexShape,
+        points_b: wp.array[wp.vec3d],
+        rotation: wp.mat33d,
+        n: vec,
+        line: vec,
+        turn_a: vec,
+        turn_b: vec,
+        h: real,
+    ) -> real:
+        """f(h); `line` has its constant, its slope and the bend."""
+        f = line[0] + h * line[1] - line[2] * h * h
+        return f - value_a(a, points_a, -(n + h * turn_a)) - value_b(b, points_b, (n + h * turn_b) * rotation)
+
+    @wp.func
+    def step_along(
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        b: ConvexShape,
+        points_b: wp.array[wp.vec3d],
+        rotation: wp.mat33d,
+        n: vec,
+        line: vec,
+        turn_a: vec,
+        turn_b: vec,
+        gap: real,
+        far: real,
+    ) -> real:
+        """A step no longer than `far` after which f is not negative."""
+        there = left(a, points_a, b, points_b, rotation, n, line, turn_a, turn_b, far)
+        if there >= _ZERO:
+            return far
+        h = _ZERO + _ZERO
+        here = gap + _ZERO
+        tries = int(0)
+        while tries < CHORDS:
+            tries += 1
+            t = h + (far - h) * (here / (here - there)) * _SHORT
+            f = left(a, points_a, b, points_b, rotation, n, line, turn_a, turn_b, t)
+            if not f >= _ZERO:
+                tries = CHORDS
+            else:
+                if f < _LITTLE * gap or t - h <= _GAIN * (far - h):
+                    tries = CHORDS
+                h = t
+                here = f
+        return h
 
     @wp.func
     def safe_step(
@@ -122,6 +176,7 @@ def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
         gap: real,
         keep: real,
         bend: real,
+        speed: real,
         most: real,
     ) -> real:
         n = found.normal
@@ -132,35 +187,27 @@ def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
         rate = -(along + wp.dot(found.point_a, turn_a) - wp.dot(found.point_b - state.offset, turn_b))
         far = wp.min(largest_safe_step(gap, rate, bend), most)
         base = -wp.dot(n, state.offset) - margin_a(a) - margin_b(b) - keep
-        h = _ZERO
-        here = gap + _ZERO
-        there = (
-            base
-            + far * along
-            - value_a(a, points_a, -(n + far * turn_a))
-            - value_b(b, points_b, (n + far * turn_b) * state.rotation)
-            - bend * far * far
-        )
-        if there >= _ZERO:
-            return far
-        tries = int(0)
-        while tries < CHORDS:
-            tries += 1
-            t = h + (far - h) * (here / (here - there)) * _SHORT
-            f = (
-                base
-                + t * along
-                - value_a(a, points_a, -(n + t * turn_a))
-                - value_b(b, points_b, (n + t * turn_b) * state.rotation)
-                - bend * t * t
-            )
-            if not f >= _ZERO:
-                tries = CHORDS
-            else:
-                if f < _LITTLE * gap or t - h <= _GAIN * (far - h):
-                    tries = CHORDS
-                h = t
-                here = f
+        h = _ZERO + _ZERO
+        # A face that turns leaves a fixed direction at once: one that turns with a body, at w, loses only in second
+        # order, |w| speed + |w|^2 distance / 2 more. So first a fixed one, then one with b, then one with a.
+        side = int(0)
+        while side < 3 and (side == 0 or (speed > _ZERO and h < _WORTH * far)):
+            w = vec()
+            if side == 1:
+                w = state.turning_b
+            elif side == 2:
+                w = state.turning_a
+            side += 1
+            spin = wp.length(w)
+            if spin > _ZERO or side == 1:
+                apart = wp.length(state.offset) + a.reach + b.reach + speed * far
+                lost = spin * speed + _HALF * spin * spin * apart
+                line = vec(base, along - wp.dot(state.offset, wp.cross(w, n)), bend + lost)
+                own = wp.cross(n, w)
+                reach = step_along(
+                    a, points_a, b, points_b, state.rotation, n, line, turn_a - own, turn_b - own, gap, far
+                )
+                h = wp.max(h, reach)
         return h
 
     return safe_step
@@ -190,6 +237,7 @@ def reached_by(kind_a: int, kind_b: int) -> wp.Function:
         result.time = tau
         keep = separation + _HALF * tolerance + slack
         bend = m_a.bend + m_b.bend
+        speed = m_a.fastest + m_b.fastest
         sought = Sought()
         sought.tolerance = OF_TOLERANCE * tolerance
         sought.relative = OF_GAP
@@ -218,7 +266,7 @@ def reached_by(kind_a: int, kind_b: int) -> wp.Function:
             else:
                 guess = found.normal
                 most = wp.max(until - result.time, _ZERO)
-                h = safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, most)
+                h = safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, speed, most)
                 if h < most:
                     n = now_a.core.rotation * found.normal
                     h = wp.max(h, largest_safe_step(gap, fastest_closing(m_a, m_b, now_a, now_b, n), _ZERO))

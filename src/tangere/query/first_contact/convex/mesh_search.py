@@ -59,6 +59,7 @@ def with_triangle(m: MovingShapeBounds, corners: wp.array[wp.vec3d], triangle: C
     # How fast its points can be: as if its origin were on the axis and they were so far from it.
     m.rho = _ZERO
     m.reach = far
+    m.fastest = wp.length(m.bounds.drift) + m.bounds.swing + m.bounds.spin * far
     return m
 
 
@@ -111,7 +112,7 @@ def mesh_contact_kernel(kind: int) -> wp.Kernel:
             box = ConvexShape()
             box.half = vec(real(node.half[0]), real(node.half[1]), real(node.half[2]))
             most = wp.max(until - tau, _ZERO)
-            h = safe_step(a, points_a, box, points_a, at, found, gap, keep, bend, most)
+            h = safe_step(a, points_a, box, points_a, at, found, gap, keep, bend, _ZERO, most)
             time = tau + h
             if h >= most:
                 time = until + _ONE
