@@ -21,7 +21,7 @@ FAILED = ("error", "timeout", "lost", "missing")
 COMMON = {"cost": Column(ColumnKind.NUMBER, "how long it may take, to cut shards by [s]")}
 #: Columns that every answer has, before its own.
 ANSWERED = ("job", "status", "error", "note")
-_TYPES = {float: "double", int: "int64", str: "string", bool: "bool", list[float]: "list", list[str]: "strings"}
+_TYPES = (float, int, str, bool, list[float], list[str])
 
 
 class JobKind(ABC):
@@ -52,12 +52,16 @@ class JobKind(ABC):
     def schema(self, labels: Any) -> Any:
         """The Arrow schema of answers, after fields for labels."""
         pa = arrow()
-        types = {"list": pa.list_(pa.float64()), "strings": pa.list_(pa.string())}
         common = [("job", pa.int64()), ("status", pa.string()), ("error", pa.string()), ("note", pa.string())]
-        own = [
-            (name, types.get(_TYPES[kind]) or pa.type_for_alias(_TYPES[kind])) for name, kind in self.answers.items()
-        ]
+        own = [(name, arrow_type(kind)) for name, kind in self.answers.items()]
         return pa.schema([*(pa.field(*each) for each in common), *labels, *(pa.field(*each) for each in own)])
+
+
+def arrow_type(kind: Any) -> Any:
+    """The Arrow type of values of a kind."""
+    pa = arrow()
+    arrows = (pa.float64(), pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.float64()), pa.list_(pa.string()))
+    return dict(zip(_TYPES, arrows, strict=True))[kind]
 
 
 def check_one_of(kind: str, given: set[str], *ways: Sequence[str]) -> None:
@@ -117,4 +121,15 @@ class OwnJobs(JobKind):
         unknown = [name for name in found if name not in self.answers and name != "status"]
         if unknown:
             raise InputError(f"{self.name} returned {unknown[0]!r}, of which answers says nothing")
+        for name, kind in self.answers.items():
+            _check_value(found.get(name), kind, f"{self.name} returned {name!r}, which")
         return {"status": "done", **found}
+
+
+def _check_value(value: Any, kind: Any, told: str) -> None:
+    pa = arrow()
+    try:
+        pa.scalar(value, arrow_type(kind))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        word = getattr(kind, "__name__", str(kind)) if kind in (float, int, str, bool) else str(kind)
+        raise InputError(f"{told} must be a {word}, not {described(value)}") from error
