@@ -343,6 +343,14 @@ def test_wrong_arguments_are_told_before_anything_is_written(given, told, tmp_pa
         tg.fleet.run([1, 2], tmp_path / "out")
 
 
+def test_functions_that_workers_cannot_import_are_told(tmp_path, pool):
+    local = tg.fleet.Jobs(lambda row, tools: {}, {"x": [1.0]}, answers={})
+    for executor in (2, pool):
+        with pytest.raises(InputError, match="must be able to import"):
+            tg.fleet.run(local, tmp_path / "out", executor)
+    assert tg.fleet.run(local, tmp_path / "out").fine == 1
+
+
 def test_a_time_limit_needs_the_main_thread_or_workers(tmp_path):
     told = []
 

@@ -22,6 +22,7 @@ from multiprocessing.connection import wait as wait_for
 from typing import Any
 
 from tangere.fleet.worker import ShardDone, ShardTask, do_shard, ignore_interrupts
+from tangere.runtime import InputError
 
 #: Shards that an executor is given at once where it does not say how many workers it has.
 _UNKNOWN = 64
@@ -160,7 +161,16 @@ def _serve(pipe: Connection, asked_by: int) -> None:
             place, task = pipe.recv()
         except EOFError:
             return
-        pipe.send(attempt(task, place))
+        except Exception as error:  # what was sent is of modules that cannot be imported here
+            pipe.send(not_importable(error))
+        else:
+            pipe.send(attempt(task, place))
+
+
+def not_importable(error: BaseException) -> InputError:
+    """What to tell of a task that a worker cannot read."""
+    reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
+    return InputError(f"workers cannot take the jobs, whose function they must be able to import: {reason}")
 
 
 def _end_with(process: int) -> None:

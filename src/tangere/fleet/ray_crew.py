@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tangere.fleet.crews import Crew, Ended, attempt
+from tangere.fleet.crews import Crew, Ended, attempt, not_importable
 from tangere.fleet.worker import ShardDone, ShardTask
 from tangere.runtime import InputError, needs_extra, whole
 
@@ -99,8 +99,8 @@ class RayCrew(Crew):
             actor, number = self._actors.pop(asked), self._numbers.pop(asked, None)
             try:
                 told = self._ray.get(asked)
-            except self._ray.exceptions.RayTaskError:
-                raise
+            except self._ray.exceptions.RayTaskError as error:
+                raise not_importable(error.cause or error) from error
             except self._ray.exceptions.RayError as error:
                 death = " ".join(str(error).split())[:200] or type(error).__name__
                 if number is None:

@@ -11,6 +11,7 @@ Known as: a bag of tasks with checkpoints.
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 from collections import Counter, deque
@@ -21,7 +22,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from tangere.fleet.columns import FILES
-from tangere.fleet.crews import Crew, Ended, Here, Pool, Processes
+from tangere.fleet.crews import Crew, Ended, Here, Pool, Processes, not_importable
 from tangere.fleet.job_kind import FAILED
 from tangere.fleet.jobs import Jobs, Shard
 from tangere.fleet.ray_crew import RayCluster, RayCrew
@@ -83,6 +84,8 @@ def run(
     if threads is not None:
         whole(threads, "threads", 1)
     hire = _crew(executor, device, cards_per_worker)
+    if isinstance(executor, Executor | int):
+        _check_sent(jobs)
     place = RunFolder(folder)
     with place.held(), _reported(progress, jobs.kind.name) as report:
         begin = time.perf_counter()
@@ -127,6 +130,14 @@ def _crew(executor: Any, device: str, cards_per_worker: float) -> Callable[[], C
     if isinstance(executor, Executor):
         return lambda: Pool(executor)
     raise InputError(f"executor must be None, a number of processes, 'ray' or an Executor, not {described(executor)}")
+
+
+def _check_sent(jobs: Jobs) -> None:
+    """Raise unless a function of the caller's can be sent to other processes."""
+    try:
+        pickle.dumps(jobs.kind)
+    except Exception as error:  # PicklingError, AttributeError, TypeError …
+        raise not_importable(error) from error
 
 
 def _asked(place: RunFolder, jobs: Jobs, seconds: float, device: str, changed: str) -> tuple[list[Shard], list[str]]:
