@@ -1,6 +1,6 @@
 """Fleets: thousands of jobs on many processes or machines, each answered once, whatever happens to workers."""
 
-from tangere.fleet.jobs import Jobs
+from tangere.fleet.jobs import Jobs, job_columns
 from tangere.fleet.part_store import JobTools
 from tangere.fleet.ray_crew import RayCluster
 from tangere.fleet.report import FleetReport
@@ -11,5 +11,6 @@ __all__ = [
     "JobTools",
     "Jobs",
     "RayCluster",
+    "job_columns",
     "run",
 ]

@@ -89,7 +89,7 @@ def checked(table: Any, columns: Mapping[str, Column], labels: Sequence[str], ki
         else:
             raise InputError(
                 f"jobs: {kind} jobs know no column {name!r}; known are {', '.join(columns)};"
-                " columns of your own are named as labels"
+                " a column of your own is kept where labels (--label) names it"
             )
     absent = [name for name in labels if name not in given]
     if absent:

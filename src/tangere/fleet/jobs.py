@@ -87,9 +87,10 @@ class Jobs:
         self.labels = tuple(labels)
         self.kind = _kind(question, table, self.labels, answers, tuple(files), settings)
         known = {**self.kind.columns, **COMMON}
-        taken = [name for name in self.labels if name in {*ANSWERED, *self.kind.answers, "shard"}]
+        reserved = {*ANSWERED, *self.kind.answers, "shard"}
+        taken = [name for name in (*self.labels, *self.kind.columns) if name in reserved]
         if taken:
-            raise InputError(f"jobs: answers have a column {taken[0]!r}; call the label something else")
+            raise InputError(f"jobs: answers have a column {taken[0]!r}; call yours something else")
         self.table = checked(table, known, self.labels, self.kind.name)
         unknown = [name for name in settings if name not in known]
         if unknown:
@@ -222,6 +223,15 @@ def _kind(
         return _own(question, table, labels, answers, files, settings)
     if answers is not None or files:
         raise InputError("answers and files are of jobs that a function of your own answers")
+    return _landed(question)
+
+
+def job_columns(question: str) -> dict[str, Column]:
+    """The columns that "clash", "check" or "crowd" jobs may have, and what stands in them."""
+    return {**_landed(question).columns, **COMMON}
+
+
+def _landed(question: Any) -> JobKind:
     match question:
         case "clash":
             from tangere.fleet.clash_jobs import ClashJobs

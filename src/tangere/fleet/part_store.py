@@ -21,8 +21,9 @@ from tangere.bvh.prepared import PreparedPart
 from tangere.runtime import InputError, writing
 from tangere.shape.mesh import DOUBTFUL, Mesh, says_its_unit
 
-#: Parts that this process has opened, by digest and unit.
-_opened: dict[tuple[str, str], Mesh] = {}
+_MOST = 256  #: parts that a process keeps open
+#: Parts that this process has opened, by folder, digest and unit, the last used at the end.
+_opened: dict[tuple[str, str, str], Mesh] = {}
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,12 @@ class JobTools:
 
     def part(self, path: str) -> Mesh:
         """The mesh of a file, prepared, and mapped into memory."""
-        key = self.files[path], str(self.units)
-        if key not in _opened:
-            _opened[key] = self._open(Path(path), self.files[path])
-        return _opened[key]
+        key = str(self.folder), self.files[path], str(self.units)
+        mesh = _opened.pop(key, None)
+        _opened[key] = mesh = mesh or self._open(Path(path), self.files[path])
+        if len(_opened) > _MOST:
+            _opened.pop(next(iter(_opened)))
+        return mesh
 
     def units_of(self, path: str) -> str | None:
         """The unit that was told for a file that does not say its own."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tangere.fleet.columns import arrow
 from tangere.fleet.job_kind import FAILED
 from tangere.fleet.run_folder import RunFolder
 from tangere.fleet.shard_files import read_shard
-from tangere.runtime import InputError, view_room
+from tangere.runtime import InputError, view_room, writing
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class FleetReport:
         missing = told["jobs"] - len(rows)
         if missing:
             counts["missing"] = missing
-        shards = len(told["shards"])
+        shards, run = len(told["shards"]), run or {"kept": len(rows)}
         return cls(place.path, told["question"], told["jobs"], counts, tuple(told["fine"]), shards, rows, **run)
 
     @property
@@ -101,6 +101,28 @@ class FleetReport:
         facts = {status: str(count) for status, count in self.counts.items()}
         return view_room().html(repr(self), facts | {"folder": str(self.folder)})
 
+    def to_look_at(self) -> Any:
+        """The rows of `table` that are not fine: what was found, then what failed; columns without a value left out."""
+        pa, table = arrow(), self.table()
+        statuses = table["status"].to_pylist()
+        found = [k for k, status in enumerate(statuses) if status not in (*self.fine_statuses, *FAILED)]
+        failed = [k for k, status in enumerate(statuses) if status in FAILED]
+        rows = table.take(pa.array([*found, *failed], pa.int64()))
+        return rows.select([name for name in rows.column_names if rows[name].null_count < max(len(rows), 1)])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write `table` as one .parquet or .csv file; lists in .csv have semicolons between their values."""
+        pa, file, table = arrow(), Path(fspath(path)), self.table()
+        kind = file.suffix.lower()
+        if kind not in (".parquet", ".csv"):
+            raise InputError(f"{file}: answers are written as .parquet and .csv files")
+        with writing(file):
+            if kind == ".parquet":
+                pa.parquet.write_table(table, file)
+                return
+            flat = {name: _flat(table[name]) for name in table.column_names}
+            pa.csv.write_csv(pa.table(flat), file)
+
     def table(self) -> Any:
         """Jobs and answers side by side, an Arrow table by job; jobs without a row have the status "missing"."""
         pa = arrow()
@@ -117,3 +139,11 @@ class FleetReport:
                 columns[name] = self.answers[name].take(rows)
         columns["status"] = pa.compute.fill_null(columns["status"].cast(pa.string()), "missing")
         return pa.table(columns)
+
+
+def _flat(column: Any) -> Any:
+    """Lists as text."""
+    if not arrow().types.is_nested(column.type):
+        return column
+    values = column.to_pylist()
+    return arrow().array([None if value is None else ";".join(map(str, value)) for value in values], arrow().string())
