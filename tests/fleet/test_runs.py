@@ -189,12 +189,22 @@ def test_workers_end_with_a_run_that_is_killed_and_the_next_goes_on(tmp_path):
     assert rest.kept == 130 - there.counts["missing"]
 
 
-def test_a_script_without_a_guard_is_told_of_it(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(paths=sys.path).replace('if __name__ == "__main__":', "if True:"))
+def test_a_script_needs_a_guard_only_for_functions_of_its_own(tmp_path):
+    script, text = (
+        tmp_path / "script.py",
+        SCRIPT.format(paths=sys.path).replace('if __name__ == "__main__":', "if True:"),
+    )
+    script.write_text(text)
     ended = subprocess.run([sys.executable, script, tmp_path / "out"], capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    own = "\ndef own(row, tools):\n    return {'y': row['x']}\n"
+    script.write_text(text.replace("if True:", own + "if True:").replace("Jobs(faulty", "Jobs(own"))
+    ended = subprocess.run([sys.executable, script, tmp_path / "own"], capture_output=True, text=True, timeout=300)
     assert ended.returncode != 0
-    assert "if __name__ == '__main__'" in ended.stderr.splitlines()[-1]
+    assert "must call run below if __name__ == '__main__'" in ended.stderr.splitlines()[-1]
+    script.write_text(script.read_text().replace("if True:", "if __name__ == '__main__':"))
+    ended = subprocess.run([sys.executable, script, tmp_path / "guarded"], capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
 
 
 def _cut_short(path: Path) -> None:

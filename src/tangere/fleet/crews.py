@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
+from types import ModuleType
 from typing import Any
 
 from tangere.fleet.worker import ShardDone, ShardTask, do_shard, ignore_interrupts
@@ -93,16 +96,23 @@ class _Seat:
 
 
 class Processes(Crew):
-    """So many processes of ours; each that dies is replaced."""
+    """So many processes of ours; each that dies is replaced.
 
-    def __init__(self, workers: int) -> None:
+    Args:
+        script: whether they need the script that runs, because jobs are answered by a function in it. It is then
+            executed once more by each of them, as is the way of `multiprocessing`.
+    """
+
+    def __init__(self, workers: int, *, script: bool) -> None:
+        self._script = script
         self._context = get_context("spawn")  # threads of kernels do not survive a fork
         self._seats = [self._seat() for _ in range(workers)]
 
     def _seat(self) -> _Seat:
         mine, theirs = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(theirs, os.getpid()), daemon=True)
-        process.start()
+        with nullcontext() if self._script else _no_script():
+            process.start()
         theirs.close()
         return _Seat(process, mine)
 
@@ -150,6 +160,17 @@ class Processes(Crew):
             if seat.process.is_alive():
                 seat.process.kill()
                 seat.process.join()
+
+
+@contextmanager
+def _no_script() -> Iterator[None]:
+    """A process that is started inside does not execute the script that runs."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _serve(pipe: Connection, asked_by: int) -> None:

@@ -32,6 +32,8 @@ class JobKind(ABC):
     answers: Mapping[str, Any]  #: the type of each value that is told: float, int, str, bool, list[float], list[str]
     fine: tuple[str, ...]  #: statuses that need no look
 
+    in_script = False  #: whether the function that answers is in the script that runs
+
     @property
     def digest(self) -> str:
         """What the answers depend on beside the rows."""
@@ -91,6 +93,11 @@ class OwnJobs(JobKind):
         taken = [name for name in self.answers if name in ANSWERED]
         if taken:
             raise InputError(f"answers: {taken[0]!r} is told of every job; call yours something else")
+
+    @property
+    def in_script(self) -> bool:
+        """Whether the function is in the script that runs."""
+        return self.function.__module__ == "__main__"
 
     @property
     def name(self) -> str:

@@ -83,7 +83,7 @@ def run(
     positive(cards_per_worker, "cards_per_worker")
     if threads is not None:
         whole(threads, "threads", 1)
-    hire = _crew(executor, device, cards_per_worker)
+    hire = _crew(executor, device, cards_per_worker, jobs.kind.in_script)
     if isinstance(executor, Executor | int):
         _check_sent(jobs)
     place = RunFolder(folder)
@@ -117,7 +117,7 @@ def run(
         )
 
 
-def _crew(executor: Any, device: str, cards_per_worker: float) -> Callable[[], Crew]:
+def _crew(executor: Any, device: str, cards_per_worker: float, in_script: bool) -> Callable[[], Crew]:
     if executor is None:
         return Here
     if executor == "ray":
@@ -126,7 +126,7 @@ def _crew(executor: Any, device: str, cards_per_worker: float) -> Callable[[], C
         return lambda: RayCrew(executor, device, cards_per_worker)
     if isinstance(executor, int) and not isinstance(executor, bool):
         whole(executor, "executor", 1)
-        return lambda: Processes(executor)
+        return lambda: Processes(executor, script=in_script)
     if isinstance(executor, Executor):
         return lambda: Pool(executor)
     raise InputError(f"executor must be None, a number of processes, 'ray' or an Executor, not {described(executor)}")
@@ -275,8 +275,8 @@ class _Run:
             self._begun[ended.number] += 1
             if self._begun[ended.number] > self.retries:
                 raise TangereError(
-                    f"workers end before they begin: {ended.death}; a script that starts processes must do so below"
-                    " if __name__ == '__main__'"
+                    f"workers end before they begin: {ended.death}; a script with the function of its jobs in it must"
+                    " call run below if __name__ == '__main__'"
                 )
             return
         job, by_watchdog = at
