@@ -11,7 +11,7 @@ import tangere as tg
 with tempfile.TemporaryDirectory() as here:
     folder = Path(here)
     tg.generate.torus(800, bumps=0.15).save(folder / "ring.ply")
-    tg.generate.icosphere(2, radius=0.4).save(folder / "ball.ply")
+    tg.generate.icosphere(2, radius=0.15).save(folder / "ball.ply")
     grid = np.linspace(-2.0, 2.0, 12)
     places = np.array([(x, y, 0.0) for y in grid for x in grid])
     rows = [{"a": "ring.ply", "b": "ball.ply", "pose_b": [*place, 1.0, 0.0, 0.0, 0.0]} for place in places]

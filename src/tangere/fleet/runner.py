@@ -92,7 +92,7 @@ def run(
         shards, digests = _asked(place, jobs, seconds_per_shard, device, changed)
         kept, damaged = _there(place, shards, digests, repeat_failed)
         todo = [shard for shard in shards if shard.number not in kept]
-        spent = _Run(place, jobs, shards, digests, retries, report)
+        spent = _RunningShards(place, jobs, shards, digests, retries, report)
         spent.settings = {
             "seconds_per_job": seconds_per_job,
             "device": device,
@@ -176,7 +176,7 @@ def _there(place: RunFolder, shards: list[Shard], digests: list[str], repeat_fai
     return kept, damaged
 
 
-class _Run:
+class _RunningShards:
     """The shards of a run on their way."""
 
     settings: dict[str, Any]
