@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +173,19 @@ def test_parts_are_prepared_once_and_made_anew_when_damaged(meshes, tmp_path):
     assert len(first.read_bytes()) == len(whole)
 
 
+def test_a_folder_that_is_removed_is_made_anew_by_the_same_process(meshes, tmp_path):
+    jobs = tg.fleet.Jobs("clash", CLASHES[:3], base=meshes)
+    for _ in range(2):
+        assert tg.fleet.run(jobs, tmp_path / "out").failed == 0
+        shutil.rmtree(tmp_path / "out")
+
+
+def test_lists_in_csv_files_have_semicolons(meshes, tmp_path):
+    (meshes / "jobs.csv").write_text("a,b,pose_b\nball.ply,box.stl,2;0;0;1;0;0;0\nball.ply,box.stl,0.6;0;0;1;0;0;0\n")
+    report = tg.fleet.run(tg.fleet.Jobs("clash", meshes / "jobs.csv"), tmp_path / "out")
+    assert report.table()["status"].to_pylist() == ["free", "hard"]
+
+
 def test_files_that_have_changed_are_told_and_only_their_jobs_done_again(meshes, tmp_path):
     rows = [{"a": "ball.ply", "b": "box.stl"}, {"a": "ball.ply", "b": "ball.ply"}]
     tg.fleet.run(tg.fleet.Jobs("clash", rows, base=meshes), tmp_path / "out")
@@ -258,6 +272,8 @@ def test_jobs_come_from_files_tables_columns_and_rows(tmp_path):
         ([{"a": "ball.ply", "b": "box.stl"}, {"a": "ball.ply"}], r"there are a \(row 1\)"),
         ([{"a": "ball.ply", "b": "box.stl"}, {"a": 3, "b": "box.stl"}], "'a' holds different kinds of values"),
         ([{"a": "ball.ply", "b": "box.stl", "cost": -1.0}], "row 0: cost must be"),
+        ({"a": ["ball.ply"] * 2, "b": ["box.stl"]}, "columns must be of one length, not a 2, b 1"),
+        ([{"a": "ball.ply", "b": "box.stl", "pose_b": "1;x"}], "'pose_b' must hold a list of numbers: could not"),
         ("jobs.xlsx", r"jobs.xlsx: jobs are read from .parquet and .csv files"),
         ("jobs.parquet", r"jobs.parquet: there is no such file"),
     ],
@@ -276,6 +292,16 @@ def test_wrong_jobs_are_told(meshes, tmp_path):
         tg.fleet.Jobs("clash", CLASHES, base=meshes, colour="red")
     with pytest.raises(InputError, match="no column 'id' to label"):
         tg.fleet.Jobs("clash", CLASHES, base=meshes, labels=["id"])
+    with pytest.raises(InputError, match="labels: 'a' is a column of clash jobs, which would not be read"):
+        tg.fleet.Jobs("clash", CLASHES, base=meshes, labels=["a"])
+    for against, told in (([], "there are no obstacles"), ([None], None)):
+        rows = [{"part": "ball.ply", "against": against, "poses": np.stack([pose(0.0), pose(1.0)])}]
+        if told is None:
+            with pytest.raises(InputError, match="row 0: against: a name is missing in the list"):
+                tg.fleet.Jobs("check", rows, base=meshes)
+            continue
+        report = tg.fleet.run(tg.fleet.Jobs("check", rows, base=meshes), tmp_path / "out")
+        assert report.answers["error"].to_pylist() == [told]
     with pytest.raises(InputError, match="answers must say"):
         tg.fleet.Jobs(square, {"x": [1.0]})
     with pytest.raises(InputError, match="answers: 'y' must be one of float"):

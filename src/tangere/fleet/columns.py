@@ -71,6 +71,10 @@ def table_of(rows: Any) -> tuple[Any, Path | None]:
         columns = {name: [_plain(row.get(name)) for row in rows] for name in names}
     else:
         raise InputError(f"jobs must be a file, a table, columns by name or a list of rows, not {described(rows)}")
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1:
+        told = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
+        raise InputError(f"jobs: columns must be of one length, not {told}")
     return pa.table({name: _array(values, name) for name, values in columns.items()}), None
 
 
@@ -122,7 +126,12 @@ def _cast(column: Any, kind: ColumnKind, name: str) -> Any:
         return pa.chunked_array([pa.nulls(len(column), wanted)])
     text = types.is_string(column.type) or types.is_large_string(column.type)
     if kind in LISTS and text:
-        return pa.chunked_array([pa.array([_one_or_more(value) for value in column.to_pylist()], wanted)])
+        made = float if kind is ColumnKind.NUMBERS else str
+        try:
+            rows = [_one_or_more(value, made) for value in column.to_pylist()]
+        except ValueError as error:
+            raise InputError(f"jobs: column {name!r} must hold {kind}: {error}") from error
+        return pa.chunked_array([pa.array(rows, wanted)])
     if kind is ColumnKind.NUMBERS and _is_list(types, column.type):
         while _is_list(types, column.type.value_type):  # 4 x 4 as a list of lists
             column = pa.chunked_array([pa.array([_flat(value) for value in column.to_pylist()])])
@@ -133,7 +142,7 @@ def _cast(column: Any, kind: ColumnKind, name: str) -> Any:
         ColumnKind.WHOLE: types.is_integer(inner) or types.is_floating(inner),
         ColumnKind.FLAG: types.is_boolean(inner),
         ColumnKind.NUMBERS: types.is_integer(inner) or types.is_floating(inner) or types.is_null(inner),
-    }.get(kind, types.is_string(inner) or types.is_large_string(inner))
+    }.get(kind, types.is_string(inner) or types.is_large_string(inner) or (lists and types.is_null(inner)))
     if not fits or lists != (kind in LISTS):
         raise InputError(f"jobs: column {name!r} must hold {kind}, not {column.type}")
     try:
@@ -146,9 +155,9 @@ def _is_list(types: Any, kind: Any) -> bool:
     return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
 
 
-def _one_or_more(text: str | None) -> list[Any] | None:
+def _one_or_more(text: str | None, made: type) -> list[Any] | None:
     """Lists as text, as .csv files have them: with semicolons."""
-    return None if text is None else [word.strip() for word in text.split(";")]
+    return None if text is None else [made(word.strip()) for word in text.split(";")]
 
 
 def _flat(value: Any) -> Any:

@@ -91,6 +91,9 @@ class Jobs:
         taken = [name for name in (*self.labels, *self.kind.columns) if name in reserved]
         if taken:
             raise InputError(f"jobs: answers have a column {taken[0]!r}; call yours something else")
+        unread = [name for name in self.labels if name in known]
+        if unread:
+            raise InputError(f"labels: {unread[0]!r} is a column of {self.kind.name} jobs, which would not be read")
         self.table = checked(table, known, self.labels, self.kind.name)
         unknown = [name for name in settings if name not in known]
         if unknown:
@@ -188,9 +191,11 @@ class Jobs:
                 given += enumerate(self.table[name].to_pylist())
             for row, value in given:
                 for each in [value] if isinstance(value, str) else value or ():
+                    told = f"jobs: {name}" if row is None else f"jobs: row {row}: {name}"
+                    if each is None:
+                        raise InputError(f"{told}: a name is missing in the list")
                     path = self._path(each)
                     if path not in stamps:
-                        told = f"jobs: {name}" if row is None else f"jobs: row {row}: {name}"
                         stamps[path] = _stamp(path, told, self.kind.columns[name].folder)
         return stamps
 

@@ -22,8 +22,8 @@ from tangere.runtime import InputError, writing
 from tangere.shape.mesh import DOUBTFUL, Mesh, says_its_unit
 
 _MOST = 256  #: parts that a process keeps open
-#: Parts that this process has opened, by folder, digest and unit, the last used at the end.
-_opened: dict[tuple[str, str, str], Mesh] = {}
+#: Parts that this process has opened and their files, by folder, digest and unit, the last used at the end.
+_opened: dict[tuple[str, str, str], tuple[Mesh, Path]] = {}
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,13 @@ class JobTools:
     def part(self, path: str) -> Mesh:
         """The mesh of a file, prepared, and mapped into memory."""
         key = str(self.folder), self.files[path], str(self.units)
-        mesh = _opened.pop(key, None)
-        _opened[key] = mesh = mesh or self._open(Path(path), self.files[path])
+        found = _opened.pop(key, None)
+        if found is None or not found[1].is_file():  # trees are read from it when they are first asked for
+            found = self._open(Path(path), self.files[path])
+        _opened[key] = found
         if len(_opened) > _MOST:
             _opened.pop(next(iter(_opened)))
-        return mesh
+        return found[0]
 
     def units_of(self, path: str) -> str | None:
         """The unit that was told for a file that does not say its own."""
@@ -58,15 +60,15 @@ class JobTools:
         (small, one), (large, other) = sizes[0], sizes[-1]
         return f"{other} ({large:.3g} m) and {one} ({small:.3g} m): are both in metres? units='mm' or what they are"
 
-    def _open(self, path: Path, digest: str) -> Mesh:
+    def _open(self, path: Path, digest: str) -> tuple[Mesh, Path]:
         if path.suffix.lower() == ".npz":
-            return PreparedPart.load(path, mapped=True).mesh
+            return PreparedPart.load(path, mapped=True).mesh, path
         units = self.units_of(str(path))
         name = hashlib.sha256(f"{digest} {units} {path.name}".encode()).hexdigest()[:40]
         kept = self.folder / "parts" / f"{name}.npz"
         if kept.is_file():
             try:
-                return PreparedPart.load(kept, mapped=True).mesh
+                return PreparedPart.load(kept, mapped=True).mesh, kept
             except InputError:
                 pass  # damaged: made anew
         mesh = Mesh.load(path, units=units)
@@ -77,4 +79,4 @@ class JobTools:
                 os.replace(own, kept)
             finally:
                 own.unlink(missing_ok=True)
-        return PreparedPart.load(kept, mapped=True).mesh
+        return PreparedPart.load(kept, mapped=True).mesh, kept
