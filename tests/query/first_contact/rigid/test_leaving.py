@@ -11,8 +11,7 @@ import trimesh
 from scipy.spatial.transform import Rotation
 
 import tangere as tg
-from tangere.query.first_contact import Skin, mesh_without_skin
-from tangere.query.first_contact.skin import mesh_without_skin
+from tangere.query.first_contact.skin import Skin, mesh_without_skin
 from tangere.shape.mesh import chord_error, inset
 
 
