@@ -64,6 +64,14 @@ def test_clash_jobs_are_the_same_bits_for_any_threads_and_workers(threads, meshe
     assert bits(tmp_path / "there") == bits(tmp_path / "here")
 
 
+@pytest.mark.cuda
+def test_clash_jobs_on_cards_tell_the_same_kinds(meshes, tmp_path):
+    jobs = tg.fleet.Jobs("clash", CLASHES, base=meshes, clearance=0.15)
+    here = tg.fleet.run(jobs, tmp_path / "here").table()
+    cards = tg.fleet.run(jobs, tmp_path / "cards", 2, device="cuda").table()
+    assert cards["status"].to_pylist() == here["status"].to_pylist()
+
+
 def test_poses_come_as_matrices_lists_and_quaternions(meshes, tmp_path):
     rows = [
         {"a": "ball.ply", "b": "box.stl", "pose_b": pose(0.6)},

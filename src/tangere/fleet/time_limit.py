@@ -41,15 +41,21 @@ def time_limit(seconds: float | None, notes: int | None) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         raise InputError("seconds_per_job needs workers that do jobs in their main thread")
 
+    over: list[bool] = []
+
     def end(number: int, frame: object) -> None:
-        raise JobTimeOut
+        if not over:
+            raise JobTimeOut
 
     before = signal.signal(signal.SIGALRM, end)
     if notes is not None:
         faulthandler.dump_traceback_later(seconds * (1.0 + _GRACE[0]) + _GRACE[1], exit=True, file=notes)
     try:
-        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-        yield
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+            yield
+        finally:
+            over.append(True)  # an alarm from here on is too late, and must not keep the rest from being done
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
