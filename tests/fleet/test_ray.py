@@ -71,7 +71,7 @@ def test_any_number_of_actors_writes_the_same_bits(cluster, workers, tmp_path):
 
 def test_jobs_that_die_hang_and_raise_are_told(cluster, tmp_path):
     jobs = faults("die", "native", "raise")
-    report = tg.fleet.run(jobs, tmp_path / "out", tg.fleet.RayCluster(workers=2), retries=1, seconds_per_job=0.5)
+    report = tg.fleet.run(jobs, tmp_path / "out", tg.fleet.RayCluster(workers=2), retries=1, seconds_per_job=3.0)
     check_whole(report, {50: "lost", 87: "timeout", 124: "error"})
 
 
