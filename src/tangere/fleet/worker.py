@@ -69,6 +69,7 @@ def do_shard(task: ShardTask, *, here: bool = False) -> ShardDone:
         raise InputError(f"{task.folder}: is not there on {socket.gethostname()}: all workers must share the folder")
     if not here and task.asked_by == whoami():
         raise InputError("executor: jobs need workers in processes of their own, or None: here, one after the other")
+    schema = task.kind.schema(_fields(task.labels))  # loads pyarrow, which is no matter of the first job
     tools = JobTools(task.folder, task.files, task.units, task.device, task.threads)
     claim = os.open(claim_path(task.folder, task.number), os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o666)
     try:
@@ -81,7 +82,7 @@ def do_shard(task: ShardTask, *, here: bool = False) -> ShardDone:
             rows.append({"job": job, **labels, **told})
     finally:
         os.close(claim)
-    write_shard(task.folder, task.number, rows, task.kind.schema(_fields(task.labels)), task.digest)
+    write_shard(task.folder, task.number, rows, schema, task.digest)
     claim_path(task.folder, task.number).unlink(missing_ok=True)
     statuses = [row["status"] for row in rows]
     counts = {status: statuses.count(status) for status in dict.fromkeys(statuses)}
