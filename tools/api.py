@@ -46,6 +46,7 @@ ROOMS = {
     "tangere.robot": "tg.robot",
     "tangere.robot.generate": "tg.robot.generate",
     "tangere.assembly": "tg.assembly",
+    "tangere.fleet": "tg.fleet",
     "tangere.cells": "tangere.cells",
     "tangere.cells.generate": "tangere.cells.generate",
     "tangere.cells.maps": "tangere.cells.maps",

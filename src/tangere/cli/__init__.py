@@ -1,7 +1,7 @@
 """The command line: thin, every command is one library call. Commands and Warp load only when a command runs.
 
 Exit codes: 0 fine (for first-contact, check, clash and terrain check: free), 1 contact, 2 bad input, told in one
-sentence on stderr.
+sentence on stderr; 130 a fleet that was interrupted.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _COMMANDS = {
     "crowd": "Crowds in corridors, cities, on floor plans, planets and in space: run, measure, draw.",
     "demo": "See it work: contacts, a picture and speeds, in about a minute.",
     "first-contact": "When do two moving meshes, or one and itself, first touch?",
+    "fleet": "Thousands of clash, check or crowd jobs from a table: on all cores, on a Ray cluster.",
     "hand": "Hold a part with mouse, SpaceMouse or a driver of your own, feel it touch, take it out.",
     "info": "What is in a mesh file, and what is unusual about it?",
     "needle": "Needles into tissue: drive them, feel the force, see what is near.",
@@ -76,6 +77,8 @@ def _loaded(name: str) -> click.Command | None:
             from tangere.cli.demo import demo as command
         case "first-contact":
             from tangere.cli.first_contact import first_contact as command
+        case "fleet":
+            from tangere.cli.fleet import fleet as command
         case "hand":
             from tangere.cli.hand import hand as command
         case "info":

@@ -46,10 +46,15 @@ class PreparedPart:
         self._mass = None if density is None else mesh.mass_properties(density)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> PreparedPart:
-        """Open a prepared part that `save` has written; reads its header only."""
+    def load(cls, path: str | PathLike[str], *, mapped: bool = False) -> PreparedPart:
+        """Open a prepared part that `save` has written; reads its header only.
+
+        Args:
+            mapped: map its arrays into memory: processes that open the same file share them. It must not be
+                written to, only replaced, which `save` does.
+        """
         part = cls.__new__(cls)
-        file = part._file = PartFile(path)
+        file = part._file = PartFile(path, mapped=mapped)
         part._cone_vectors = int(file.header["cone_vectors"])
         part._mass = _mass_of(file.header.get("mass"))
         return part
@@ -114,7 +119,9 @@ class PreparedPart:
         depth = _checked_links(nodes["right"], nodes["triangle"], len(self.mesh.faces), damaged)
         corners = self.mesh.vertices[self.mesh.faces.ravel()]
         return ObbTree(
-            wp.array(nodes, dtype=ObbNode, device="cpu"), wp.array(corners, dtype=wp.vec3d, device="cpu"), depth
+            wp.array(nodes, dtype=ObbNode, device="cpu", copy=False),
+            wp.array(corners, dtype=wp.vec3d, device="cpu"),
+            depth,
         )
 
     @cached_property
@@ -131,8 +138,8 @@ class PreparedPart:
         ):
             raise self._file.refused("its cones do not belong to its tree")
         return RecessionCones(
-            wp.array(first, dtype=wp.int32, device="cpu"),
-            wp.array(vectors, dtype=wp.vec3d, device="cpu"),
+            wp.array(first, dtype=wp.int32, device="cpu", copy=False),
+            wp.array(vectors, dtype=wp.vec3d, device="cpu", copy=False),
             self._cone_vectors,
         )
 

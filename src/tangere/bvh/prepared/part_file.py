@@ -1,7 +1,8 @@
 """The file of a prepared part: a NumPy archive (.npz, no pickle) with a JSON header.
 
 File:   the header has format, version, a digest of the mesh, and of every array its digest. Arrays are read when they
-        are first asked for, and checked then.
+        are first asked for, and checked then. They are not compressed and begin at multiples of 64 bytes, so that
+        processes may map them into memory and share the pages (`mapped`).
 Safe:   what is cut short, damaged, foreign or from a newer version is refused with the reason. Digests find damage, not
         malice.
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
@@ -23,6 +26,9 @@ from tangere.runtime import InputError
 from tangere.shape.mesh import Mesh
 
 FORMAT, VERSION = "tangere part", 1
+_ALIGNED = 64  #: arrays begin at multiples of so many bytes
+_LOCAL_HEADER = 30  #: bytes before the name of a file in an archive
+_ZIP64 = 20  #: bytes of the field for files beyond 4 GB, which zipfile puts first
 
 
 def write_part(path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -36,8 +42,10 @@ def write_part(path: str | PathLike[str], header: Mapping[str, Any], arrays: Map
     target = Path(path)
     unfinished = target.with_name(target.name + ".part")
     try:
-        with unfinished.open("wb") as file:
-            np.savez(file, header=np.frombuffer(json.dumps(whole).encode(), np.uint8), **arrays)
+        with zipfile.ZipFile(unfinished, "w") as archive:
+            _append(archive, "header", np.frombuffer(json.dumps(whole).encode(), np.uint8))
+            for name, array in arrays.items():
+                _append(archive, name, array)
         os.replace(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -48,11 +56,24 @@ def mesh_digest(mesh: Mesh) -> str:
     return hashlib.sha256((_digest(mesh.vertices) + _digest(mesh.faces)).encode()).hexdigest()
 
 
-class PartFile:
-    """A file as `write_part` writes it; reads the header only, and arrays when they are asked for."""
+def _append(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
+    """An array as `numpy.savez` stores it, but where it can be mapped."""
+    entry = zipfile.ZipInfo(f"{name}.npy")
+    begin = archive.start_dir + _LOCAL_HEADER + len(entry.filename) + _ZIP64 + 4
+    entry.extra = struct.pack("<HH", 0x4154, -begin % _ALIGNED) + bytes(-begin % _ALIGNED)
+    with archive.open(entry, "w", force_zip64=True) as file:
+        np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path)
+
+class PartFile:
+    """A file as `write_part` writes it; reads the header only, and arrays when they are asked for.
+
+    Args:
+        mapped: arrays are mapped into memory, where they begin at a fitting place; else they are read.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, mapped: bool = False) -> None:
+        self.path, self._mapped = Path(path), mapped
         with self._reading("header"):
             self.header: dict[str, Any] = self._read_header()
 
@@ -79,10 +100,24 @@ class PartFile:
         with self._reading(name), self._archive() as archive:
             if name not in archive:
                 raise self.refused(f"the array {name!r} is missing")
-            array = archive[name]
+            array = self._map(archive, name) if self._mapped else None
+            array = archive[name] if array is None else array
         if _digest(array) != self.header["arrays"].get(name):
             raise self.refused(f"the array {name!r} is damaged")
         return array
+
+    def _map(self, archive: Any, name: str) -> np.ndarray | None:
+        """The array in the pages of the file, not to be written to; None where it cannot be had so."""
+        entry = archive.zip.getinfo(f"{name}.npy")
+        with self.path.open("rb") as file:
+            file.seek(entry.header_offset + _LOCAL_HEADER - 4)
+            file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
+            if entry.compress_type != zipfile.ZIP_STORED or np.lib.format.read_magic(file) != (1, 0):
+                return None
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            if file.tell() % _ALIGNED or fortran or dtype.hasobject or not np.prod(shape):
+                return None
+            return np.memmap(file, dtype, "r", file.tell(), shape)
 
     def _archive(self) -> Any:
         archive = np.load(self.path, allow_pickle=False)
@@ -108,5 +143,6 @@ class PartFile:
 
 def _digest(array: np.ndarray) -> str:
     content = np.ascontiguousarray(array)
-    words = f"{content.dtype.descr} {content.shape}".encode()
-    return hashlib.sha256(words + content.tobytes()).hexdigest()
+    digest = hashlib.sha256(f"{content.dtype.descr} {content.shape}".encode())
+    digest.update(content.reshape(-1).view(np.uint8) if content.size else b"")
+    return digest.hexdigest()

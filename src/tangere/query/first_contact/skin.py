@@ -30,6 +30,8 @@ _SINGLE = 2.0**-23
 _SEEN = 4e-6
 #: A skin that nobody gave is at most this part of the part.
 _LARGEST = 0.02
+#: Skins whose meshes are kept with a mesh; each has trees of its own.
+_KEPT = 4
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ def mesh_without_skin(mesh: Mesh, others: Sequence[Any], depth: float | None) ->
     """
     if depth is None:
         depth = _default_depth(mesh, [other.shape if isinstance(other, Moving) else other for other in others])
-    key = (Skin, positive(depth, "skin"))
-    if key not in mesh.cache:
+    kept = mesh.cache.setdefault(Skin, {})
+    if positive(depth, "skin") not in kept:
         taken = inset(mesh, depth)
         thinner = mesh.replace(vertices=taken.vertices)
         if not _meeting_pieces(mesh) <= _meeting_pieces(thinner):
@@ -76,8 +78,10 @@ def mesh_without_skin(mesh: Mesh, others: Sequence[Any], depth: float | None) ->
                 f"mesh {mesh.name!r} is made of pieces that touch, and without a skin of {depth:.3g} m they come apart:"
                 " unite them to one solid first, or give a smaller skin"
             )
-        mesh.cache[key] = thinner, Skin(taken.depth, taken.farthest, taken.thinner)
-    return mesh.cache[key]
+        kept[depth] = thinner, Skin(taken.depth, taken.farthest, taken.thinner)
+        if len(kept) > _KEPT:
+            kept.pop(next(iter(kept)))
+    return kept[depth]
 
 
 def _meeting_pieces(mesh: Mesh) -> set[tuple[int, int]]:

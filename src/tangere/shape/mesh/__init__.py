@@ -5,9 +5,10 @@ from tangere.shape.mesh.mass import MassProperties
 from tangere.shape.mesh.mesh import Mesh
 from tangere.shape.mesh.offset import Inset, chord_error, inset
 from tangere.shape.mesh.topology import Adjacency, Topology
-from tangere.shape.mesh.units import doubted_units, says_its_unit, warn_of_doubted_units
+from tangere.shape.mesh.units import DOUBTFUL, doubted_units, named_unit, says_its_unit, warn_of_doubted_units
 
 __all__ = [
+    "DOUBTFUL",
     "Adjacency",
     "Inset",
     "MassProperties",
@@ -16,6 +17,7 @@ __all__ = [
     "chord_error",
     "doubted_units",
     "inset",
+    "named_unit",
     "says_its_unit",
     "warn_of_doubted_units",
     "weld_vertices",

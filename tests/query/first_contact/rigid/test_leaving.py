@@ -11,7 +11,7 @@ import trimesh
 from scipy.spatial.transform import Rotation
 
 import tangere as tg
-from tangere.query.first_contact.skin import mesh_without_skin
+from tangere.query.first_contact.skin import Skin, mesh_without_skin
 from tangere.shape.mesh import chord_error, inset
 
 
@@ -327,3 +327,12 @@ def test_a_mesh_that_is_inside_out_is_refused():
     box = tg.generate.box()
     with pytest.raises(tg.TangereError, match="inside out"):
         inset(tg.Mesh(box.vertices, box.faces[:, ::-1]), 0.01)
+
+
+def test_a_mesh_keeps_a_few_skins_and_no_more():
+    """Parts of many jobs are asked about with a skin each: their meshes must not pile up."""
+    block = tg.generate.box()
+    thinner = [mesh_without_skin(block, (), 1e-3 * (1 + k))[0] for k in range(20)]
+    assert len(block.cache[Skin]) <= 4
+    assert mesh_without_skin(block, (), 20e-3)[0] is thinner[-1]
+    assert np.array_equal(mesh_without_skin(block, (), 1e-3)[0].vertices, thinner[0].vertices)
