@@ -17,10 +17,18 @@ import warp as wp
 from tangere.motion import as_poses
 from tangere.robot.allowed_pairs import AllowedPairs
 from tangere.robot.drawing import trajectory_scene
-from tangere.robot.forward_kinematics import link_poses
+from tangere.robot.forward_kinematics import link_jacobians, link_poses
 from tangere.robot.result import RobotCheck, RobotChecks
 from tangere.robot.touching import TouchingTable, touching_table
 from tangere.robot.trajectory_checker import TrajectoryChecker
+from tangere.robot.trajectory_gradients import (
+    RobotDistances,
+    SegmentGradients,
+    TrajectoryGradient,
+    clearance_gradients,
+    distances_in_cell,
+    time_gradient,
+)
 from tangere.robot.workcell import Workcell, groups_of
 from tangere.runtime import Arrays, InputError, choose_device, described, to_numpy
 from tangere.scene import Scene
@@ -80,6 +88,15 @@ class Robot(RobotDescription):
             q: configurations, (…, dof), in the order of `joint_names` [rad or m].
         """
         return link_poses(self, q)
+
+    def jacobians(self, q: Arrays) -> np.ndarray:
+        """How joints move all links, (…, links, 6, dof): the velocity of a link's origin, then its angular velocity, in
+        the frame of the base, for each joint value.
+
+        Args:
+            q: configurations, (…, dof).
+        """
+        return link_jacobians(self, q)
 
     def attach(
         self, name: str, mesh: Mesh, link: str, pose: Arrays | None = None, *, may_touch: Iterable[str] = ()
@@ -248,6 +265,82 @@ class Robot(RobotDescription):
             until=until,
         )
         return found if rows.ndim == 3 else found[0]
+
+    def distances(
+        self,
+        q: Arrays,
+        world: Mapping[str, Thing] | None = None,
+        allowed: Allowed | None = None,
+        *,
+        base: Any = None,
+        cap: float | None = None,
+        tie: float | None = None,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
+    ) -> RobotDistances:
+        """Distances of all pairs of bodies at configurations, and their gradients by the joint values.
+
+        Args:
+            q: (dof,) or (n, dof) [rad or m].
+            world, allowed, base: as for `check`; what moves is taken at its start.
+            cap: what is farther apart need not be told [m]; None means no cap.
+            tie: features that come within this of the nearest count as equally near [m]; None means 1e-9 of the
+                bodies' size.
+            device: where to compute; None means CUDA if present.
+            threads: CPU threads; None means all, or TANGERE_THREADS.
+
+        Example:
+            >>> import numpy as np, tangere as tg
+            >>> arm = tg.robot.generate.arm()
+            >>> near = arm.distances([0.1, 0.7, 0.5, 0.2, 0.3, 0.0], device="cpu")
+            >>> near.gradient.shape == (len(near.pairs), 6)
+            True
+        """
+        checker = self._checker(world, allowed, base, device, threads)
+        return distances_in_cell(checker.cell, checker.pairs, q, cap=cap, tie=tie, device=device, threads=threads)
+
+    def time_gradient(
+        self,
+        found: RobotCheck,
+        q: Arrays,
+        world: Mapping[str, Thing] | None = None,
+        *,
+        base: Any = None,
+        times: Arrays | None = None,
+        separation: float = 0.0,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
+    ) -> TrajectoryGradient:
+        """How the time of the first contact on a trajectory changes with its configurations.
+
+        Args:
+            found: what `check` said about q, with the same `world`, `base`, `times` and `separation`.
+            q: (k, dof).
+            device, threads: as for `check`.
+        """
+        cell = Workcell({"": self}, None if base is None else {"": base}, world)
+        return time_gradient(cell, found, q, times=times, separation=separation, device=device, threads=threads)
+
+    def clearance_gradients(
+        self,
+        found: RobotCheck,
+        q: Arrays,
+        world: Mapping[str, Thing] | None = None,
+        *,
+        base: Any = None,
+        times: Arrays | None = None,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
+    ) -> SegmentGradients:
+        """How the clearance of each segment of a trajectory changes with the configurations at its ends.
+
+        Args:
+            found: what `check(q, …, clearance=)` said, with the same `world`, `base` and `times`.
+            q: (k, dof).
+            device, threads: as for `check`.
+        """
+        cell = Workcell({"": self}, None if base is None else {"": base}, world)
+        return clearance_gradients(cell, found, q, times=times, device=device, threads=threads)
 
     def scene(
         self,
