@@ -5,6 +5,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
             $(shell $(p) -c 'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
 JOBS ?= 2
 GALLERY ?= 1
+TORCH ?= torch
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -34,8 +35,8 @@ test-slow: .venv/dev.stamp ## the tests too long for every run
 	$(PYTEST) -m slow
 	TANGERE_DEBUG=1 $(PYTEST) -m "long_in_debug and not slow and not release"
 
-test-extras: .venv/extras.stamp ## the tests that need more packages: real robots, peers and planners (not Torch: too large)
-	$(PYTEST) -m "not slow" tests/robot tests/test_examples.py tests/cli/test_check_robot.py tests/shape/test_tets.py
+test-extras: .venv/extras.stamp ## the tests that need more packages: real robots, peers, planners, Torch and JAX (Torch takes 5 GB; TORCH= leaves it out)
+	$(PYTEST) -m "not slow" tests/robot tests/query/gradients tests/test_examples.py tests/cli/test_check_robot.py tests/shape/test_tets.py
 
 test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVIDIA GPU (they are skipped elsewhere)
 	$(PYTEST) -m "cuda and not slow"
@@ -87,7 +88,7 @@ clean: ## remove what was built, but not .venv
 	@touch $@
 
 .venv/extras.stamp: .venv/dev.stamp
-	$(PIP) example-robot-data coal ompl meshio
+	$(PIP) example-robot-data coal ompl meshio jax $(TORCH)
 	@touch $@
 
 .venv/bench.stamp: .venv/dev.stamp

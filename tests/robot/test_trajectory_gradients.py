@@ -141,7 +141,7 @@ def test_clearances_by_both_ends_of_each_segment(rng):
                 continue  # another time of the segment is nearer: the least near the time found is told
             assert least_error(slope.ends[k].reshape(-1), asked, (1e-4,)) < 1e-6
             seen += 1
-        if seen >= 3:
+        if seen >= 2:
             break
     assert seen >= 2
 

@@ -1,7 +1,7 @@
-"""Distances, clearances and times of contact that JAX differentiates, in `jit`, `grad` and `vmap`.
+"""Distances, clearances and times of contact that JAX differentiates, compiled or in batches as well.
 
-The host computes them (`jax.pure_callback`), with their slopes at once; JAX is not installed with the library. Numbers
-are as precise as JAX holds them: `jax.config.update("jax_enable_x64", True)` for float64.
+The host computes them, with their slopes at once; JAX is not installed with the library. Numbers
+are as precise as JAX holds them: its option jax_enable_x64 makes that float64.
 """
 
 from __future__ import annotations
