@@ -220,8 +220,7 @@ class _Question:
         place, size = 0, self.steps if until == "end" else FIRST_WAVE
         while place < self.steps and len(alive):
             stop = min(place + size, self.steps)
-            trajectory, step = (part.reshape(-1) for part in np.meshgrid(alive, np.arange(place, stop), indexing="ij"))
-            self._ask(trajectory, step)
+            self._ask(np.repeat(alive, stop - place), np.tile(np.arange(place, stop), len(alive)))
             if until == "contact":
                 alive = alive[(self.status[alive, place:stop] == _FREE).all(axis=1)]
             place, size = stop, GROWTH * size

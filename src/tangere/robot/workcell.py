@@ -106,18 +106,19 @@ class Workcell:
 
     def records(self, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
         """Records of the given motions between times without a break in between: (n, given), or (1, given) at rest."""
-        if all(isinstance(motion, Rest) for motion in self.given):
-            columns = [motion.records() for motion in self.given if isinstance(motion, Rest)]
-        else:
-            columns = [
+        if len(self.still) == len(self.given):
+            return self._records_at_rest
+        return _table(
+            [
                 (motion.between(begin, end) if isinstance(motion, Path) else motion.part(begin, end)).records()
                 for motion in self.given
             ]
-        rows = len(columns[0]) if columns else 1
-        table = np.zeros((rows, len(columns)), Rest().records().dtype)
-        for k, column in enumerate(columns):
-            table[:, k] = column
-        return table
+        )
+
+    @cached_property
+    def _records_at_rest(self) -> np.ndarray:
+        """(1, given), where nothing that is given moves."""
+        return _table([motion.records() for motion in self.given if isinstance(motion, Rest)])
 
     def _put_robot(self, name: str, robot: RobotDescription, base: tuple[int, ...], moved: int) -> None:
         groups, prefix = groups_of(robot), f"{name}/" if name else ""
@@ -151,6 +152,14 @@ class Workcell:
             return ()
         self.given.append(motion)
         return (moved + len(self.given) - 1,)
+
+
+def _table(columns: list[np.ndarray]) -> np.ndarray:
+    """Records of motions side by side."""
+    table = np.zeros((len(columns[0]) if columns else 1, len(columns)), Rest().records().dtype)
+    for k, column in enumerate(columns):
+        table[:, k] = column
+    return table
 
 
 def groups_of(robot: RobotDescription) -> RigidGroups:
