@@ -36,7 +36,7 @@ test-slow: .venv/dev.stamp ## the tests too long for every run
 	TANGERE_DEBUG=1 $(PYTEST) -m "long_in_debug and not slow and not release"
 
 test-extras: .venv/extras.stamp ## the tests that need more packages: real robots, peers, planners, Torch and JAX (Torch takes 5 GB; TORCH= leaves it out)
-	$(PYTEST) -m "not slow" tests/robot tests/query/gradients tests/test_examples.py tests/cli/test_check_robot.py tests/shape/test_tets.py
+	$(PYTEST) -m "not slow" tests/robot tests/query/gradients tests/test_examples.py tests/cli/test_check_robot.py tests/shape/test_tets.py tests/shape/test_mjcf.py
 
 test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVIDIA GPU (they are skipped elsewhere)
 	$(PYTEST) -m "cuda and not slow"
@@ -88,7 +88,7 @@ clean: ## remove what was built, but not .venv
 	@touch $@
 
 .venv/extras.stamp: .venv/dev.stamp
-	$(PIP) example-robot-data coal ompl meshio jax $(TORCH)
+	$(PIP) example-robot-data coal ompl meshio mujoco jax $(TORCH)
 	@touch $@
 
 .venv/bench.stamp: .venv/dev.stamp

@@ -34,6 +34,9 @@ URDF = {
     "UR5": "ur_description/urdf/ur5_robot.urdf",
     "Panda": "panda_description/urdf/panda.urdf",
     "Talos": "talos_data/robots/talos_reduced.urdf",
+    "PR2": "pr2_description/urdf/pr2.urdf",
+    "Baxter": "baxter_description/urdf/baxter.urdf",
+    "Tiago": "tiago_description/robots/tiago.urdf",
 }
 SEGMENTS, SAMPLES, TRAJECTORIES = 50, 1000, 1000
 

@@ -33,15 +33,17 @@ from tangere.robot.workcell import Workcell, groups_of
 from tangere.runtime import Arrays, InputError, choose_device, described, to_numpy
 from tangere.scene import Scene
 from tangere.shape import Moving
+from tangere.shape.analytic import Analytic
+from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import Mesh
-from tangere.shape.robot import Joint, RobotDescription
+from tangere.shape.robot import Joint, RobotDescription, mesh_holding
 
 #: Samples by which links that always touch are found where nothing is said about it.
 DEFAULT_SAMPLES = 200
 #: Checkers a robot keeps for the next check in the same cell.
 KEPT = 4
 
-Thing = Mesh | Moving
+Thing = Mesh | Moving | Analytic | Heightfield
 Allowed = AllowedPairs | TouchingTable | Iterable[Iterable[str]]
 
 
@@ -99,13 +101,13 @@ class Robot(RobotDescription):
         return link_jacobians(self, q)
 
     def attach(
-        self, name: str, mesh: Mesh, link: str, pose: Arrays | None = None, *, may_touch: Iterable[str] = ()
+        self, name: str, mesh: Mesh | Analytic, link: str, pose: Arrays | None = None, *, may_touch: Iterable[str] = ()
     ) -> Robot:
         """The robot with something in its hand, or mounted on a link; it is compared like a link of its own.
 
         Args:
             name: of the new body.
-            mesh: its shape, in its own frame.
+            mesh: its shape, in its own frame; an analytic body is put into a mesh that holds it.
             link: what it is fixed to; bodies of the same group are not compared with it.
             pose: where it is in the link's frame, (4, 4); None means at its origin.
             may_touch: other links that may touch it.
@@ -115,6 +117,8 @@ class Robot(RobotDescription):
                 raise InputError(f"{self.name}: there is no link {known!r}; there are {', '.join(self.links)}")
         if name in self.links:
             raise InputError(f"{self.name}: there is a link {name!r} already")
+        if isinstance(mesh, Analytic):
+            mesh = mesh_holding(mesh)
         if not isinstance(mesh, Mesh):
             raise InputError(f"{self.name}: what is attached must be a Mesh, not {described(mesh)}")
         place = as_poses(np.eye(4) if pose is None else pose, "pose")
@@ -231,7 +235,8 @@ class Robot(RobotDescription):
             q: configurations in the order of `joint_names` [rad or m]: (k, dof) for one trajectory, (n, k, dof) for n.
                 k = 1 asks about single configurations.
             world: meshes by name; `mesh.moving(motion)` for what is somewhere else or moves, rigidly or along a `Path`,
-                over the whole trajectory.
+                over the whole trajectory. Spheres, cylinders and other analytic bodies are put into meshes that hold
+                them, at most 2 % larger; a `Heightfield` is its triangles.
             allowed: pairs of names that may touch: from `allowed`, from `touching`, or a list. None means
                 `default_allowed`; the answer says which pairs were left out, and why.
             base: where the robot stands, a pose (4, 4), or how its base moves over the trajectory.

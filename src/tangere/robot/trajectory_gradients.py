@@ -117,7 +117,7 @@ def distances_in_cell(
     return RobotDistances(names, **(columns if given.ndim == 2 else {k: v[0] for k, v in columns.items()}))
 
 
-class _Plan:
+class _CellPlan:
     """A trajectory of a cell, looked at where an answer is about it."""
 
     def __init__(self, cell: Workcell, q: Arrays, times: Arrays | None, device: Any, threads: int | None) -> None:
@@ -177,7 +177,7 @@ def time_gradient(
         q: its configurations, (k, dof) of the whole cell.
         times, separation, device, threads: as for `Robot.check`.
     """
-    plan = _Plan(cell, q, times, device, threads)
+    plan = _CellPlan(cell, q, times, device, threads)
     table = np.zeros_like(plan.points)
     code = {Status.FREE: GradientStatus.FREE, Status.START: GradientStatus.START}.get(found.status)
     if code is None and found.segment is not None and found.segments.status[found.segment] == Status.START:
@@ -209,7 +209,7 @@ def clearance_gradients(
     Args:
         cell, found, q, times, device, threads: as for `time_gradient`.
     """
-    plan = _Plan(cell, q, times, device, threads)
+    plan = _CellPlan(cell, q, times, device, threads)
     segments = found.segments
     count = len(plan.points) - 1
     if len(segments) != count:

@@ -19,7 +19,7 @@ import warp as wp
 from tangere.motion import COSINE, RigidMotion, motions_of
 from tangere.query.articulated.chain_layout import AT_REST, ChainLayout
 from tangere.query.articulated.questions import (
-    BodyTable,
+    BodyPaths,
     FrameTable,
     PairTable,
     StepHit,
@@ -98,7 +98,7 @@ class ArticulatedQueries(NonCopyable):
         self._given_array: np.ndarray | None = None  # what was put last
         self._rest = np.zeros(1, _MOTION)
         self._rest["axis"], self._rest["rotation"], self._rest["span"] = [0.0, 0.0, 1.0], np.eye(3), 1.0
-        self._bodies: Any = BodyTable()
+        self._bodies: Any = BodyPaths()
         self._bodies.node = wp.array(self._forest.first_node[self._shape], dtype=wp.int32, device=device)
         self._bodies.motion = wp.array(self.layout.body_first, dtype=wp.int32, device=device)
         self._bodies.links = wp.array(self.layout.body_links, dtype=wp.int32, device=device)

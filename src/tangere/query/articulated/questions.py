@@ -69,7 +69,7 @@ class PairTable:
 
 
 @wp.struct
-class BodyTable:
+class BodyPaths:
     """All bodies: the roots of their trees, and their whole paths from the world, (bodies,) each."""
 
     node: wp.array[wp.int32]
@@ -130,7 +130,7 @@ def query_of(table: PairTable, pair: int, base: int) -> RigidQuery:
 
 
 @wp.kernel
-def place_bodies(first: int, bodies: BodyTable, width: int, arrays: QueryArrays, balls: wp.array[wp.vec4d]):
+def place_bodies(first: int, bodies: BodyPaths, width: int, arrays: QueryArrays, balls: wp.array[wp.vec4d]):
     """A ball in the world, centre and radius, that a body does not leave during a step."""
     i = first + wp.tid()
     count = bodies.node.shape[0]
