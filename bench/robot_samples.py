@@ -2,7 +2,7 @@
 
 A trajectory is fifty segments of a spline through four random configurations within the limits of the joints, in a cell
 with a table, a box, a rod of 3 mm and a plate of half a millimetre. All pairs of bodies that do not always touch are
-asked about, in every segment; coal is asked about all of them at twenty instants of each segment (pairs whose balls are
+asked about, in every segment; coal is asked about all of them at twenty instants of each segment (pairs whose boxes are
 apart are not put to it). A contact that coal sees has to be told, at no later time; at every time told coal's distance
 has to be within the tolerance. Missed is what touches within a segment while no instant shows it. Cast hulls are the
 convex hulls of a body at both ends of a segment, as Tesseract's checker takes them; an alarm is counted where such
@@ -13,6 +13,8 @@ the process.
 from __future__ import annotations
 
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import coal
@@ -36,8 +38,10 @@ CAST, EVERY = 3, 5
 def run(report: Report, quick: bool = False) -> None:
     report.packages += ["coal"]
     rows, hulls = [], []
-    for name in ROBOTS[:1] if quick else ROBOTS:
-        counts = Counts(name, 1 if quick else TRAJECTORIES)
+    names = ROBOTS[:1] if quick else ROBOTS
+    with ProcessPoolExecutor(1 if quick else 2, mp_context=get_context("spawn")) as pool:
+        found = list(pool.map(found_about, names, [1 if quick else TRAJECTORIES] * len(names)))
+    for name, counts in zip(names, found, strict=True):
         assert counts.lost == 0, f"{name}: coal sees contacts that were not told"
         assert counts.farthest <= TOLERANCE * 1.001, f"{name}: a contact was told where coal has {counts.farthest} m"
         rows.append(counts.row())
@@ -68,16 +72,24 @@ def run(report: Report, quick: bool = False) -> None:
     report.table(["robot", "asked", "alarms"], hulls)
 
 
-class Counts:
-    """What was found about one robot."""
+def found_about(name: str, count: int) -> Findings:
+    """What was found about one robot, without what it was found with."""
+    findings = Findings(name, count)
+    findings.pairs = findings.pairs.tolist()
+    del findings.peer, findings.checker
+    return findings
+
+
+class Findings:
+    """What is found about one robot."""
 
     def __init__(self, name: str, count: int) -> None:
         self.name = name
         robot, world = load(name), cell()
-        self.allowed = robot.default_allowed()
-        self.peer = CoalSamples(robot, world, self.allowed)
+        allowed = robot.default_allowed()
+        self.peer = CoalSamples(robot, world, allowed)
         self.checker = tg.robot.TrajectoryChecker(
-            tg.robot.Workcell({"": robot}, world=world), self.allowed, device="cpu", threads=1
+            tg.robot.Workcell({"": robot}, world=world), allowed, device="cpu", threads=1
         )
         self.trajectories, self.pairs = count, self.checker.pairs
         self.touch = self.seen = self.missed = self.lost = self.doubted = self.cast = self.alarms = 0
@@ -123,21 +135,22 @@ class Counts:
             apart = [self._distance(poses[segment * INSTANTS + n], pair) for n in early]
             self.doubted += min(apart) > 0.0
             self.lost += min(apart) <= 0.0
-        for segment, pair in np.argwhere(touching & (told > 0.0)):
-            when = q[segment] + told[segment, pair] * (q[segment + 1] - q[segment])
-            self.farthest = max(self.farthest, self._distance(robot.poses(when), pair))
+        segments, pairs = np.nonzero(touching & (told > 0.0))
+        when = q[segments] + told[segments, pairs][:, None] * (q[segments + 1] - q[segments])
+        for each, pair in zip(robot.poses(when), pairs, strict=True):
+            self.farthest = max(self.farthest, self._distance(each, pair))
         if hulls:
             self._count_alarms(robot.poses(q), ~touching)
 
     def _sampled(self, poses: np.ndarray) -> np.ndarray:
         """(instants, pairs) whether coal finds that they collide."""
         frames = self._frames(poses)
-        meshes = self.checker.cell.meshes
-        centres = np.array([mesh.bounds.mean(axis=0) for mesh in meshes])
-        radii = np.array([np.linalg.norm(mesh.vertices - c, axis=1).max() for mesh, c in zip(meshes, centres)])
-        placed = np.einsum("nbij,bj->nbi", frames[..., :3, :3], centres) + frames[..., :3, 3]
+        bounds = np.array([mesh.bounds for mesh in self.checker.cell.meshes])
+        middle, half = bounds.mean(axis=1), 0.5 * (bounds[:, 1] - bounds[:, 0]) + 1e-9
+        centre = np.einsum("nbij,bj->nbi", frames[..., :3, :3], middle) + frames[..., :3, 3]
+        reach = np.einsum("nbij,bj->nbi", np.abs(frames[..., :3, :3]), half)
         a, b = self.pairs.T
-        near = np.linalg.norm(placed[:, a] - placed[:, b], axis=2) <= (radii[a] + radii[b]) * (1.0 + 1e-9)
+        near = (np.abs(centre[:, a] - centre[:, b]) <= reach[:, a] + reach[:, b]).all(axis=2)
         hit = np.zeros(near.shape, bool)
         request, result = coal.CollisionRequest(), coal.CollisionResult()
         for n in range(len(frames)):
@@ -158,7 +171,8 @@ class Counts:
         return np.stack([still if frame < 0 else poses[:, frame] for frame in self.peer.frames], axis=1)
 
     def _distance(self, poses: np.ndarray, pair: int) -> float:
-        places = [_transform(self._frames(poses[None])[0, body]) for body in self.pairs[pair]]
+        frames = (self.peer.frames[body] for body in self.pairs[pair])
+        places = [_transform(np.eye(4) if frame < 0 else poses[frame]) for frame in frames]
         one, other = (self.peer.models[body] for body in self.pairs[pair])
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         return max(coal.distance(one, places[0], other, places[1], request, result), 0.0)
