@@ -5,6 +5,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
             $(shell $(p) -c 'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
 JOBS ?= 2
 GALLERY ?= 1
+TORCH ?= torch
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -34,9 +35,9 @@ test-slow: .venv/dev.stamp ## the tests too long for every run
 	$(PYTEST) -m slow
 	TANGERE_DEBUG=1 $(PYTEST) -m "long_in_debug and not slow and not release"
 
-test-extras: .venv/extras.stamp ## the tests that need more packages: real robots, peers, planners, Ray (not Torch: too large)
-	$(PYTEST) -m "not slow" tests/robot tests/test_examples.py tests/cli/test_check_robot.py tests/shape/test_tets.py \
-	    tests/fleet/test_ray.py
+test-extras: .venv/extras.stamp ## the tests that need more packages: robots, peers, planners, Ray, JAX and Torch (5 GB; TORCH= leaves it out)
+	$(PYTEST) -m "not slow" tests/robot tests/query/gradients tests/test_examples.py tests/cli/test_check_robot.py \
+	    tests/shape/test_tets.py tests/shape/test_mjcf.py tests/fleet/test_ray.py
 
 test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVIDIA GPU (they are skipped elsewhere)
 	$(PYTEST) -m "cuda and not slow"
@@ -88,7 +89,7 @@ clean: ## remove what was built, but not .venv
 	@touch $@
 
 .venv/extras.stamp: .venv/dev.stamp
-	$(PIP) example-robot-data coal ompl meshio ray
+	$(PIP) example-robot-data coal ompl meshio mujoco ray jax $(TORCH)
 	@touch $@
 
 .venv/bench.stamp: .venv/dev.stamp

@@ -25,6 +25,7 @@ from bench.harness import Report, SkippedError, ratio, seconds
 from bench.harness import measure as measure_by
 from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
+from tangere.runtime import using_threads
 
 FEATURES: list[str] = []
 
@@ -33,6 +34,9 @@ URDF = {
     "UR5": "ur_description/urdf/ur5_robot.urdf",
     "Panda": "panda_description/urdf/panda.urdf",
     "Talos": "talos_data/robots/talos_reduced.urdf",
+    "PR2": "pr2_description/urdf/pr2.urdf",
+    "Baxter": "baxter_description/urdf/baxter.urdf",
+    "Tiago": "tiago_description/robots/tiago.urdf",
 }
 SEGMENTS, SAMPLES, TRAJECTORIES = 50, 1000, 1000
 
@@ -168,9 +172,10 @@ class Prototype:
             columns[f"motion_{side}"] = np.tile(layout.first[:, k], SEGMENTS) + shift
             columns[f"links_{side}"] = np.tile(layout.links[:, k], SEGMENTS)
             columns[f"shape_{side}"] = np.tile(self.pairs[:, k], SEGMENTS)
-        self.batch.upload([self._records(q)[:, layout.frames].reshape(-1)], columns)
-        self.batch.search_each()
-        return self.batch.status()
+        with using_threads(1):  # as the checks beside it
+            self.batch.upload([self._records(q)[:, layout.frames].reshape(-1)], columns)
+            self.batch.search_each()
+            return self.batch.status()
 
     def _records(self, q: np.ndarray) -> np.ndarray:
         """(segments, joints + 1), the last at rest."""

@@ -30,6 +30,7 @@ HEADER = """\
 ROOMS = {
     "tangere.query": "tg.query",
     "tangere.query.proximity.posed": "tangere.query.proximity.posed",
+    "tangere.query.gradients": "tg.gradients",
     "tangere.shape": "tg.shape",
     "tangere.shape.generate": "tg.generate",
     "tangere.shape.generate.terrain": "tg.generate.terrain",

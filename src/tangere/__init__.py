@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from tangere.assembly import Assembly
     from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
+    from tangere.query import gradients
     from tangere.query.clearance import LeastClearance, least_clearance
     from tangere.query.contacts import Contacts, Kind, Status
     from tangere.query.depth import Depth, depth, overlap_volume
@@ -115,6 +116,7 @@ __all__ = [
     "first_contact",
     "fleet",
     "generate",
+    "gradients",
     "hand",
     "intersecting_pairs",
     "intersects",
@@ -136,7 +138,7 @@ __all__ = [
     "view",
 ]
 
-#: Where the names of the face come from; the rest are rooms, and `shape.generate`.
+#: Where the names of the face come from; the rest are rooms, and parts of rooms.
 _HOMES = {
     "assembly": "Assembly",
     "motion": "Chain Linear Path Rest Screw Twist",
@@ -164,6 +166,8 @@ _HOMES = {
     "shape.tets": "TetMesh",
     "view": "picture",
 }
+#: Parts of rooms that are on the face.
+_PARTS = {"generate": "shape.generate", "gradients": "query.gradients"}
 _HOME_OF = {name: f"tangere.{home}" for home, names in _HOMES.items() for name in names.split()}
 
 
@@ -173,7 +177,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         value = getattr(import_module(_HOME_OF[name]), name)
     else:
-        value = import_module("tangere.shape.generate" if name == "generate" else f"tangere.{name}")
+        value = import_module(f"tangere.{_PARTS.get(name, name)}")
     globals()[name] = value
     return value
 

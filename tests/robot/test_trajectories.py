@@ -286,8 +286,8 @@ def test_input_that_makes_no_sense_is_told_in_one_sentence():
         arm.check(q, allowed=[("base", "elbow")], device="cpu")
     with pytest.raises(InputError, match="two bodies 'base'"):
         arm.check(q, world={"base": tg.generate.box()}, device="cpu")
-    with pytest.raises(UnsupportedError, match="world: 'ball' must be a Mesh"):
-        arm.check(q, world={"ball": tg.Sphere(1.0)}, device="cpu")
+    with pytest.raises(UnsupportedError, match="world: 'ball' must be a Mesh, an analytic body"):
+        arm.check(q, world={"ball": "a ball"}, device="cpu")
     with pytest.raises(InputError, match="times must be 2 numbers that rise"):
         arm.check(q, times=[0.0, 0.0], device="cpu")
     with pytest.raises(InputError, match="until must be 'end' or 'contact'"):
@@ -309,3 +309,33 @@ def test_the_gpu_agrees_with_the_cpu(rng):
     assert np.abs(cpu.segments.time[hit] - cuda.segments.time[hit]).max() < 1e-3 / 7
     assert (cuda.segments.clearance_lower <= cpu.segments.clearance_upper + 1e-9).all()
     assert (cpu.segments.clearance_lower <= cuda.segments.clearance_upper + 1e-9).all()
+
+
+def test_round_things_and_ground_in_the_world_are_met_no_later_than_what_they_are():
+    """The oracle: where a tool that slides straight meets a sphere, a capsule, a cone, a box and a slope of ground."""
+    arm = tg.robot.generate.arm()
+    tip = arm.attach("tip", tg.Sphere(0.02), link=arm.links[-1], pose=place(z=0.3))
+    q = np.linspace([-1.2, 0.7, 0.5, 0.0, 0.0, 0.0], [1.2, 0.7, 0.5, 0.0, 0.0, 0.0], 9)
+    way = tip.poses(q)[:, tip.links.index("tip"), :3, 3]
+    spot = place(*way[4])
+    heights = np.full((5, 5), way[4, 2])
+    ground = tg.Heightfield(heights, spacing=0.05, origin=(way[4, 0] - 0.1, way[4, 1] - 0.1, 0.0))
+    for thing in (
+        tg.Sphere(0.05).at(spot),
+        tg.Capsule(0.05, 0.2).at(spot),
+        tg.Cylinder(0.05, 0.2).at(spot),
+        tg.Cone(0.05, 0.2).at(spot),
+        tg.Box([0.05, 0.05, 0.05]).at(spot),
+        tg.Sphere(0.05).moving(tg.Rest(spot)),
+        ground,
+    ):
+        found = tip.check(q, {"thing": thing}, [*combinations(tip.bodies, 2)], device="cpu")
+        assert found.status == Status.CONTACT
+        at = found.time * 8.0
+        where = tip.poses(within(q, int(at), np.array([at - int(at)])))[0, tip.links.index("tip"), :3, 3]
+        apart = np.linalg.norm(where - spot[:3, 3])
+        assert apart > 0.02, "before the tip is in the middle"
+        if isinstance(thing, tg.Sphere):
+            assert apart + 1e-6 >= 0.07 or found.pair[0] != "tip"
+    with pytest.raises(InputError, match=r"world: 'many': a mesh holds one body, not 2"):
+        tip.check(q, {"many": tg.Sphere([0.1, 0.2])}, device="cpu")

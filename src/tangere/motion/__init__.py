@@ -5,7 +5,7 @@ from tangere.motion.kinematics import COSINE, STEADY, TANGENT, RigidMotion, Rigi
 from tangere.motion.linear import Linear
 from tangere.motion.path import Path, deviation, split
 from tangere.motion.pose_files import read_poses
-from tangere.motion.poses import as_poses, quaternions_of, rotations_of
+from tangere.motion.poses import as_poses, quaternions_of, rotation_between, rotations_of
 from tangere.motion.rigid_motion import Rigid, joined_records, motions_of
 from tangere.motion.screw import Screw
 from tangere.motion.twist import TWIST_FAULTS, Rest, Twist, TwistArrays, twist_fault, twist_motion
@@ -32,6 +32,7 @@ __all__ = [
     "pose_at",
     "quaternions_of",
     "read_poses",
+    "rotation_between",
     "rotations_of",
     "split",
     "twist_fault",

@@ -7,6 +7,13 @@ from tangere.robot.robot import Robot, check
 from tangere.robot.touching import TouchingPair, TouchingTable
 from tangere.robot.trajectory_checker import TrajectoryChecker
 from tangere.robot.trajectory_files import read_trajectory
+from tangere.robot.trajectory_gradients import (
+    RobotDistances,
+    SegmentGradients,
+    TrajectoryGradient,
+    clearance_gradients,
+    time_gradient,
+)
 from tangere.robot.workcell import Workcell
 
 __all__ = [
@@ -15,12 +22,17 @@ __all__ = [
     "Robot",
     "RobotCheck",
     "RobotChecks",
+    "RobotDistances",
+    "SegmentGradients",
     "TouchingPair",
     "TouchingTable",
     "TrajectoryChecker",
+    "TrajectoryGradient",
     "TrajectorySegments",
     "Workcell",
     "check",
+    "clearance_gradients",
     "generate",
     "read_trajectory",
+    "time_gradient",
 ]

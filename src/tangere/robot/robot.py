@@ -17,23 +17,33 @@ import warp as wp
 from tangere.motion import as_poses
 from tangere.robot.allowed_pairs import AllowedPairs
 from tangere.robot.drawing import trajectory_scene
-from tangere.robot.forward_kinematics import link_poses
+from tangere.robot.forward_kinematics import link_jacobians, link_poses
 from tangere.robot.result import RobotCheck, RobotChecks
 from tangere.robot.touching import TouchingTable, touching_table
 from tangere.robot.trajectory_checker import TrajectoryChecker
+from tangere.robot.trajectory_gradients import (
+    RobotDistances,
+    SegmentGradients,
+    TrajectoryGradient,
+    clearance_gradients,
+    distances_in_cell,
+    time_gradient,
+)
 from tangere.robot.workcell import Workcell, groups_of
 from tangere.runtime import Arrays, InputError, choose_device, described, to_numpy
 from tangere.scene import Scene
 from tangere.shape import Moving
+from tangere.shape.analytic import Analytic
+from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import Mesh
-from tangere.shape.robot import Joint, RobotDescription
+from tangere.shape.robot import Joint, RobotDescription, mesh_holding
 
 #: Samples by which links that always touch are found where nothing is said about it.
 DEFAULT_SAMPLES = 200
 #: Checkers a robot keeps for the next check in the same cell.
 KEPT = 4
 
-Thing = Mesh | Moving
+Thing = Mesh | Moving | Analytic | Heightfield
 Allowed = AllowedPairs | TouchingTable | Iterable[Iterable[str]]
 
 
@@ -81,14 +91,23 @@ class Robot(RobotDescription):
         """
         return link_poses(self, q)
 
+    def jacobians(self, q: Arrays) -> np.ndarray:
+        """How joints move all links, (…, links, 6, dof): the velocity of a link's origin, then its angular velocity, in
+        the frame of the base, for each joint value.
+
+        Args:
+            q: configurations, (…, dof).
+        """
+        return link_jacobians(self, q)
+
     def attach(
-        self, name: str, mesh: Mesh, link: str, pose: Arrays | None = None, *, may_touch: Iterable[str] = ()
+        self, name: str, mesh: Mesh | Analytic, link: str, pose: Arrays | None = None, *, may_touch: Iterable[str] = ()
     ) -> Robot:
         """The robot with something in its hand, or mounted on a link; it is compared like a link of its own.
 
         Args:
             name: of the new body.
-            mesh: its shape, in its own frame.
+            mesh: its shape, in its own frame; an analytic body is put into a mesh that holds it.
             link: what it is fixed to; bodies of the same group are not compared with it.
             pose: where it is in the link's frame, (4, 4); None means at its origin.
             may_touch: other links that may touch it.
@@ -98,6 +117,8 @@ class Robot(RobotDescription):
                 raise InputError(f"{self.name}: there is no link {known!r}; there are {', '.join(self.links)}")
         if name in self.links:
             raise InputError(f"{self.name}: there is a link {name!r} already")
+        if isinstance(mesh, Analytic):
+            mesh = mesh_holding(mesh)
         if not isinstance(mesh, Mesh):
             raise InputError(f"{self.name}: what is attached must be a Mesh, not {described(mesh)}")
         place = as_poses(np.eye(4) if pose is None else pose, "pose")
@@ -214,7 +235,8 @@ class Robot(RobotDescription):
             q: configurations in the order of `joint_names` [rad or m]: (k, dof) for one trajectory, (n, k, dof) for n.
                 k = 1 asks about single configurations.
             world: meshes by name; `mesh.moving(motion)` for what is somewhere else or moves, rigidly or along a `Path`,
-                over the whole trajectory.
+                over the whole trajectory. Spheres, cylinders and other analytic bodies are put into meshes that hold
+                them, at most 2 % larger; a `Heightfield` is its triangles.
             allowed: pairs of names that may touch: from `allowed`, from `touching`, or a list. None means
                 `default_allowed`; the answer says which pairs were left out, and why.
             base: where the robot stands, a pose (4, 4), or how its base moves over the trajectory.
@@ -248,6 +270,82 @@ class Robot(RobotDescription):
             until=until,
         )
         return found if rows.ndim == 3 else found[0]
+
+    def distances(
+        self,
+        q: Arrays,
+        world: Mapping[str, Thing] | None = None,
+        allowed: Allowed | None = None,
+        *,
+        base: Any = None,
+        cap: float | None = None,
+        tie: float | None = None,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
+    ) -> RobotDistances:
+        """Distances of all pairs of bodies at configurations, and their gradients by the joint values.
+
+        Args:
+            q: (dof,) or (n, dof) [rad or m].
+            world, allowed, base: as for `check`; what moves is taken at its start.
+            cap: what is farther apart need not be told [m]; None means no cap.
+            tie: features that come within this of the nearest count as equally near [m]; None means 1e-9 of the
+                bodies' size.
+            device: where to compute; None means CUDA if present.
+            threads: CPU threads; None means all, or TANGERE_THREADS.
+
+        Example:
+            >>> import numpy as np, tangere as tg
+            >>> arm = tg.robot.generate.arm()
+            >>> near = arm.distances([0.1, 0.7, 0.5, 0.2, 0.3, 0.0], device="cpu")
+            >>> near.gradient.shape == (len(near.pairs), 6)
+            True
+        """
+        checker = self._checker(world, allowed, base, device, threads)
+        return distances_in_cell(checker.cell, checker.pairs, q, cap=cap, tie=tie, device=device, threads=threads)
+
+    def time_gradient(
+        self,
+        found: RobotCheck,
+        q: Arrays,
+        world: Mapping[str, Thing] | None = None,
+        *,
+        base: Any = None,
+        times: Arrays | None = None,
+        separation: float = 0.0,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
+    ) -> TrajectoryGradient:
+        """How the time of the first contact on a trajectory changes with its configurations.
+
+        Args:
+            found: what `check` said about q, with the same `world`, `base`, `times` and `separation`.
+            q: (k, dof).
+            device, threads: as for `check`.
+        """
+        cell = Workcell({"": self}, None if base is None else {"": base}, world)
+        return time_gradient(cell, found, q, times=times, separation=separation, device=device, threads=threads)
+
+    def clearance_gradients(
+        self,
+        found: RobotCheck,
+        q: Arrays,
+        world: Mapping[str, Thing] | None = None,
+        *,
+        base: Any = None,
+        times: Arrays | None = None,
+        device: str | wp.Device | None = None,
+        threads: int | None = None,
+    ) -> SegmentGradients:
+        """How the clearance of each segment of a trajectory changes with the configurations at its ends.
+
+        Args:
+            found: what `check(q, …, clearance=)` said, with the same `world`, `base` and `times`.
+            q: (k, dof).
+            device, threads: as for `check`.
+        """
+        cell = Workcell({"": self}, None if base is None else {"": base}, world)
+        return clearance_gradients(cell, found, q, times=times, device=device, threads=threads)
 
     def scene(
         self,

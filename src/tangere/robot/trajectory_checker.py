@@ -144,7 +144,7 @@ class TrajectoryChecker(NonCopyable):
                 raise InputError(f"accuracy must be above 0 and below 1, not {described(accuracy)}")
         if until not in ("end", "contact"):
             raise InputError(f"until must be 'end' or 'contact', not {described(until)}")
-        clock = _clock(times, points.shape[1])
+        clock = clock_of(times, points.shape[1])
         question = _Question(self, points, clock, float(separation), tolerance, clearance, accuracy)
         question.search(until)
         return question.answer()
@@ -162,7 +162,7 @@ def configurations_of(q: Arrays, dof: int, names: tuple[str, ...]) -> np.ndarray
     return np.ascontiguousarray(points, np.float64)
 
 
-def _clock(times: Arrays | None, count: int) -> np.ndarray:
+def clock_of(times: Arrays | None, count: int) -> np.ndarray:
     """(k,) when the configurations are reached."""
     if times is None:
         return np.linspace(0.0, 1.0, count) if count > 1 else np.zeros(1)
@@ -220,8 +220,7 @@ class _Question:
         place, size = 0, self.steps if until == "end" else FIRST_WAVE
         while place < self.steps and len(alive):
             stop = min(place + size, self.steps)
-            trajectory, step = (part.reshape(-1) for part in np.meshgrid(alive, np.arange(place, stop), indexing="ij"))
-            self._ask(trajectory, step)
+            self._ask(np.repeat(alive, stop - place), np.tile(np.arange(place, stop), len(alive)))
             if until == "contact":
                 alive = alive[(self.status[alive, place:stop] == _FREE).all(axis=1)]
             place, size = stop, GROWTH * size

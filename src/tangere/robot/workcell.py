@@ -21,8 +21,10 @@ from tangere.robot.allowed_pairs import AllowedPairs
 from tangere.robot.rigid_groups import RigidGroups
 from tangere.runtime import InputError, UnsupportedError, described
 from tangere.shape import Moving
+from tangere.shape.analytic import Analytic
+from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import Mesh
-from tangere.shape.robot import Joint, RobotDescription
+from tangere.shape.robot import Joint, RobotDescription, mesh_holding
 
 #: A motion that is given for the whole trajectory.
 Given = Path | Rigid
@@ -44,14 +46,15 @@ class Workcell:
     Args:
         robots: by name; the bodies of one without a name are called as its links are.
         bases: where robots stand or how they move, by name; others stand at the origin.
-        world: things by name: meshes at rest, or moving rigidly or along a `Path`, over the whole trajectory.
+        world: things by name: meshes and analytic bodies at rest, or moving rigidly or along a `Path`, over the whole
+            trajectory; height fields. Round bodies become meshes that hold them.
     """
 
     def __init__(
         self,
         robots: Mapping[str, RobotDescription],
         bases: Mapping[str, Any] | None = None,
-        world: Mapping[str, Mesh | Moving] | None = None,
+        world: Mapping[str, Any] | None = None,
     ) -> None:
         self.robots: list[PlacedRobot] = []
         self.names: list[str] = []
@@ -106,18 +109,19 @@ class Workcell:
 
     def records(self, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
         """Records of the given motions between times without a break in between: (n, given), or (1, given) at rest."""
-        if all(isinstance(motion, Rest) for motion in self.given):
-            columns = [motion.records() for motion in self.given if isinstance(motion, Rest)]
-        else:
-            columns = [
+        if len(self.still) == len(self.given):
+            return self._records_at_rest
+        return _table(
+            [
                 (motion.between(begin, end) if isinstance(motion, Path) else motion.part(begin, end)).records()
                 for motion in self.given
             ]
-        rows = len(columns[0]) if columns else 1
-        table = np.zeros((rows, len(columns)), Rest().records().dtype)
-        for k, column in enumerate(columns):
-            table[:, k] = column
-        return table
+        )
+
+    @cached_property
+    def _records_at_rest(self) -> np.ndarray:
+        """(1, given), where nothing that is given moves."""
+        return _table([motion.records() for motion in self.given if isinstance(motion, Rest)])
 
     def _put_robot(self, name: str, robot: RobotDescription, base: tuple[int, ...], moved: int) -> None:
         groups, prefix = groups_of(robot), f"{name}/" if name else ""
@@ -130,13 +134,20 @@ class Workcell:
         for body, mesh, group in zip(groups.names, groups.meshes, groups.group, strict=True):
             self._put_body(prefix + body, mesh, (*base, *(first + joint for joint in groups.path(group))))
 
-    def _put_thing(self, name: str, thing: Mesh | Moving, moved: int) -> None:
-        if isinstance(thing, Moving) and isinstance(thing.shape, Mesh):
-            self._put_body(name, thing.shape, self._frame(_motion(thing.motion, f"world: {name!r}"), moved))
-        elif isinstance(thing, Mesh):
-            self._put_body(name, thing, ())
-        else:
-            raise UnsupportedError(f"world: {name!r} must be a Mesh, at rest or moving, not {described(thing)}")
+    def _put_thing(self, name: str, thing: Any, moved: int) -> None:
+        shape = thing.shape if isinstance(thing, Moving) else thing
+        if isinstance(shape, Analytic):
+            try:
+                shape = mesh_holding(shape)
+            except InputError as error:
+                raise InputError(f"world: {name!r}: {error}") from error
+        elif isinstance(shape, Heightfield):
+            shape = shape.to_mesh()
+        if not isinstance(shape, Mesh):
+            kinds = "a Mesh, an analytic body, at rest or moving, or a Heightfield"
+            raise UnsupportedError(f"world: {name!r} must be {kinds}, not {described(thing)}")
+        motion = _motion(thing.motion, f"world: {name!r}") if isinstance(thing, Moving) else None
+        self._put_body(name, shape, self._frame(motion, moved))
 
     def _put_body(self, name: str, mesh: Mesh, path: tuple[int, ...]) -> None:
         if not isinstance(name, str) or name in self.names:
@@ -151,6 +162,14 @@ class Workcell:
             return ()
         self.given.append(motion)
         return (moved + len(self.given) - 1,)
+
+
+def _table(columns: list[np.ndarray]) -> np.ndarray:
+    """Records of motions side by side."""
+    table = np.zeros((len(columns[0]) if columns else 1, len(columns)), Rest().records().dtype)
+    for k, column in enumerate(columns):
+        table[:, k] = column
+    return table
 
 
 def groups_of(robot: RobotDescription) -> RigidGroups:

@@ -19,6 +19,7 @@ import warp as wp
 from tangere.motion import COSINE, RigidMotion, motions_of
 from tangere.query.articulated.chain_layout import AT_REST, ChainLayout
 from tangere.query.articulated.questions import (
+    BodyPaths,
     FrameTable,
     PairTable,
     StepHit,
@@ -26,6 +27,7 @@ from tangere.query.articulated.questions import (
     cull_step_pairs,
     find_step_hits,
     gather_rows,
+    place_bodies,
     write_step_motions,
     write_step_queries,
 )
@@ -93,9 +95,18 @@ class ArticulatedQueries(NonCopyable):
         source[frames == AT_REST] = -1 - self._given
         self._frames.source = wp.array(source, dtype=wp.int32, device=device)
         self._frames.joints = joints
+        self._given_array: np.ndarray | None = None  # what was put last
         self._rest = np.zeros(1, _MOTION)
         self._rest["axis"], self._rest["rotation"], self._rest["span"] = [0.0, 0.0, 1.0], np.eye(3), 1.0
+        self._bodies: Any = BodyPaths()
+        self._bodies.node = wp.array(self._forest.first_node[self._shape], dtype=wp.int32, device=device)
+        self._bodies.motion = wp.array(self.layout.body_first, dtype=wp.int32, device=device)
+        self._bodies.links = wp.array(self.layout.body_links, dtype=wp.int32, device=device)
+        self._balls = wp.zeros(steps * len(self.meshes), dtype=wp.vec4d, device=device)
         self._table = self._pair_table()
+        self._values: Any = StepValues()
+        self._values.begin, self._values.end = (wp.zeros(steps, dtype=wp.int32, device=device) for _ in range(2))
+        self._host_rows = [array.numpy() for array in (self._values.begin, self._values.end)] if device.is_cpu else []
         self._hits = wp.zeros(steps, dtype=StepHit, device=device)
         self._host_hits = self._hits.numpy()
         self._chosen: RigidQueryBatch | None = None
@@ -126,14 +137,16 @@ class ArticulatedQueries(NonCopyable):
             raise InputError(f"there is room for {self.steps} steps, not for {count}")
         self._put_lengths(separation, tolerance)
         self._put_given(given)
-        values: Any = StepValues()
+        values = self._values
         values.configurations = configurations
-        values.begin = wp.array(begin, dtype=wp.int32, device=self.device)
-        values.end = wp.array(end, dtype=wp.int32, device=self.device)
+        self._put_rows(begin, end)
         width, pairs = self.layout.width, len(self.pairs)
         self.asked = count
         launch(write_step_motions, count * width, [self._frames, values], [self.motions], device=self.device)
-        inputs = [self._table, width, self._parts, float(beyond), self._roots.arrays]
+        bodies = len(self.meshes)
+        inputs = [self._bodies, width, self._roots.arrays]
+        launch(place_bodies, count * bodies, inputs, [self._balls], device=self.device, grain=_QUERIES)
+        inputs = [self._table, self._balls, bodies, width, self._parts, float(beyond), self._roots.arrays]
         outputs = [self._kept, self._worst]
         launch(cull_step_pairs, count * self._parts, inputs, outputs, device=self.device, grain=_STEPS)
         if tolerance is not None:
@@ -220,6 +233,14 @@ class ArticulatedQueries(NonCopyable):
         """(steps + 1,) the first query about each step."""
         return np.append(self._starts.numpy()[:: len(self.pairs)], self.total)
 
+    def _put_rows(self, begin: np.ndarray, end: np.ndarray) -> None:
+        """Between which rows of the configurations steps go."""
+        if self._host_rows:
+            self._host_rows[0][: len(begin)], self._host_rows[1][: len(end)] = begin, end
+            return
+        for kept, rows in ((self._values.begin, begin), (self._values.end, end)):
+            wp.copy(kept, wp.array(rows, dtype=wp.int32, device="cpu"), count=len(rows))
+
     def _refuse_tolerance(self, tolerance: float) -> None:
         worst = float(self._worst.numpy()[: self.asked * self._parts].max(initial=0.0))
         if worst > 0.0:
@@ -240,6 +261,7 @@ class ArticulatedQueries(NonCopyable):
         shape = self._shape[self.pairs]
         forest = self._forest
         columns = {
+            "body": self.pairs,
             "node": forest.first_node[shape],
             "wide": forest.first_wide[shape] if self.device.is_cpu else 0 * shape,
             "triangle": forest.first_triangle[shape],
@@ -265,6 +287,9 @@ class ArticulatedQueries(NonCopyable):
 
     def _put_given(self, given: np.ndarray | None) -> None:
         """Motions of the frames without a joint, and of rest."""
+        if given is not None and given is self._given_array and len(given) == 1:
+            return
+        self._given_array = given
         rows = 1 if given is None else len(given)
         records = np.zeros((rows, self._given + 1), _MOTION)
         if given is not None:
@@ -289,6 +314,7 @@ class ArticulatedQueries(NonCopyable):
             else np.zeros(len(self.pairs), bool)
         )
         self._table.smooth = wp.array(np.asarray(of_pairs), dtype=wp.bool, device=self.device)
+        self._bodies.smooth = bool(kinds.any())
 
     def _moving_pair(self, row: int) -> tuple[Moving, Moving]:
         """The bodies of a query, in the frame of their ancestor."""

@@ -28,6 +28,8 @@ class ChainLayout:
     links: np.ndarray  #: (pairs, 2) how many records it has
     shared: np.ndarray  #: (pairs,) how many frames both paths begin with
     root: np.ndarray  #: (pairs,) the first of the records of these
+    body_first: np.ndarray  #: (bodies,) the first record of each body's whole path from the world
+    body_links: np.ndarray  #: (bodies,) how many records it has
 
     @property
     def width(self) -> int:
@@ -62,7 +64,9 @@ class ChainLayout:
                 left = len(path) - cut
                 first[row, side] = place[path] + cut if left else rest
                 links[row, side] = max(left, 1)
-        return cls(np.array([*frames, AT_REST], np.int32), first, links, shared, root)
+        body_first = np.array([place[path] if path else rest for path in paths], np.int32)
+        body_links = np.array([max(len(path), 1) for path in paths], np.int32)
+        return cls(np.array([*frames, AT_REST], np.int32), first, links, shared, root, body_first, body_links)
 
 
 def _common(a: tuple[int, ...], b: tuple[int, ...]) -> int:

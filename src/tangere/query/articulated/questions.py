@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.bvh.obb import box_axes
+from tangere.bvh.obb import box_axes, box_centre
 from tangere.geometry.obb import LONGEST
 from tangere.motion import RigidMotion
+from tangere.motion.bounds import motion_bounds_of, state_of
 from tangere.motion.joints import JointArrays, joint_motion
 from tangere.query.first_contact.rigid.conservative_advancement import (
     QueryArrays,
@@ -27,6 +28,9 @@ _ONE = wp.constant(wp.float64(1.0))
 _ZERO = wp.constant(wp.float64(0.0))
 #: Boxes about whole bodies are moved on so many times before the bodies are searched.
 _TRIES = wp.constant(6)
+#: Factors that cover rounding: what they leave over is nothing to the sizes of bodies.
+_LARGER = wp.constant(wp.float64(1.0 + 1.0e-9))
+_SMALL = wp.constant(wp.float64(1.0e-9))
 #: Beyond every time.
 _NEVER = wp.constant(wp.float64(2.0))
 
@@ -53,6 +57,7 @@ class StepValues:
 class PairTable:
     """What is asked about each pair in every step: trees, chains and lengths, (pairs,) each."""
 
+    body: wp.array[wp.vec2i]
     node: wp.array[wp.vec2i]
     wide: wp.array[wp.vec2i]
     triangle: wp.array[wp.vec2i]
@@ -61,6 +66,16 @@ class PairTable:
     smooth: wp.array[wp.bool]  #: which clock, see `tangere.motion.bounds`
     tolerance: wp.array[wp.float64]  #: [m]
     separation: wp.array[wp.float64]  #: [m]
+
+
+@wp.struct
+class BodyPaths:
+    """All bodies: the roots of their trees, and their whole paths from the world, (bodies,) each."""
+
+    node: wp.array[wp.int32]
+    motion: wp.array[wp.int32]
+    links: wp.array[wp.int32]
+    smooth: wp.bool  #: whether any motion asks for the other clock
 
 
 @wp.struct
@@ -115,9 +130,36 @@ def query_of(table: PairTable, pair: int, base: int) -> RigidQuery:
 
 
 @wp.kernel
+def place_bodies(first: int, bodies: BodyPaths, width: int, arrays: QueryArrays, balls: wp.array[wp.vec4d]):
+    """A ball in the world, centre and radius, that a body does not leave during a step."""
+    i = first + wp.tid()
+    count = bodies.node.shape[0]
+    body = i % count
+    at = (i // count) * width + bodies.motion[body]
+    bounds = motion_bounds_of(arrays.motions, at, bodies.links[body], bodies.smooth)
+    state = state_of(arrays.motions, at, bodies.links[body], bodies.smooth, _ZERO)
+    root = arrays.nodes_a[bodies.node[body]]
+    arm = box_centre(root) - bounds.pivot
+    radius = wp.float64(root.radius)
+    reach = wp.length(bounds.drift) + bounds.swing + bounds.spin * (wp.length(arm) + radius)
+    centre = state.point + state.rotation * arm
+    # Rounded up by far more than all of this is off.
+    balls[i] = wp.vec4d(centre[0], centre[1], centre[2], _LARGER * (radius + reach) + _SMALL * bounds.path)
+
+
+@wp.func
+def balls_apart(a: wp.vec4d, b: wp.vec4d, keep: wp.float64) -> bool:
+    """Whether two balls are certainly farther apart than `keep`."""
+    away = wp.vec3d(a[0] - b[0], a[1] - b[1], a[2] - b[2])
+    return wp.length(away) > _LARGER * (a[3] + b[3] + keep)
+
+
+@wp.kernel
 def cull_step_pairs(
     first: int,
     table: PairTable,
+    balls: wp.array[wp.vec4d],
+    bodies: int,
     width: int,
     parts: int,
     beyond: wp.float64,
@@ -125,7 +167,7 @@ def cull_step_pairs(
     kept: wp.array[wp.int32],
     worst: wp.array[wp.float64],
 ):
-    """Which pairs of a step may meet, or come nearer than `beyond`, by the boxes about whole bodies.
+    """Which pairs of a step may meet, or come nearer than `beyond`, by balls and boxes about whole bodies.
 
     An index is one of `parts` of the pairs of a step, and has a row of `arrays` to itself. Tolerances that cannot be
     kept are told by the least that can, in `worst`.
@@ -136,6 +178,12 @@ def cull_step_pairs(
     pair = i % parts
     least = wp.float64(0.0)
     while pair < count:
+        both = table.body[pair]
+        wanted = wp.max(table.separation[pair] + table.tolerance[pair], beyond)
+        if balls_apart(balls[step * bodies + both[0]], balls[step * bodies + both[1]], wanted):
+            kept[step * count + pair] = 0
+            pair += parts
+            continue
         query = query_of(table, pair, step * width)
         arrays.queries[i] = query
         arrays.pairs[i] = pair_of(query, arrays)

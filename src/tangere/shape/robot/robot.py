@@ -76,17 +76,22 @@ class RobotDescription:
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, packages: Mapping[str, str | PathLike[str]] | None = None) -> Self:
-        """Read a robot: its collision bodies, or what is seen of links that have none. Needs the extra [robot].
+        """Read a robot: its collision bodies, or what is seen of links that have none.
+
+        URDF files need the extra [robot], MJCF files the package mujoco.
 
         Args:
-            path: a URDF file; meshes it names are looked for beside it, those of `package://` addresses also in the
-                folders above it, with and without the name of the package. A joint that mimics one that is not there is
-                warned of and has a value of its own.
+            path: a URDF or an MJCF file (its first element says which). Of MJCF, hinges and slides are read, and
+                equalities that make one joint follow another; a free joint at the root is left to `base=`. Of URDF,
+                meshes it names are looked for beside it, those of `package://` addresses also in the folders above it,
+                with and without the name of the package; a joint that mimics one that is not there is warned of and
+                has a value of its own.
             packages: the folders of packages that `package://` addresses name, where they are somewhere else.
         """
+        from tangere.shape.robot.mjcf import is_mjcf, read_mjcf
         from tangere.shape.robot.urdf import read_urdf
 
-        read = read_urdf(path, packages or {})
+        read = read_mjcf(path) if is_mjcf(path) else read_urdf(path, packages or {})
         return cls(**{field.name: getattr(read, field.name) for field in fields(read)})
 
     @property

@@ -23,13 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, UnsupportedError, needs_extra, positive
+from tangere.runtime import InputError, UnsupportedError, needs_extra
 from tangere.shape import generate
 from tangere.shape.mesh.mesh import Mesh
+from tangere.shape.robot.holding_mesh import ball_mesh, cylinder_mesh
 from tangere.shape.robot.robot import Inertial, Joint, RobotDescription
-
-#: Sides of a cylinder, and triangles of a ball: at most 1 % and 2 % larger than the round shape.
-SIDES, BALL = 24, 1280
 
 
 def read_urdf(path: str | PathLike[str], packages: Mapping[str, str | PathLike[str]]) -> RobotDescription:
@@ -245,15 +243,9 @@ def _geometry(geometry: Any, path: Path, packages: Mapping[str, Path], yourdfpy:
     if geometry.box is not None:
         return generate.box(tuple(map(float, geometry.box.size)))
     if geometry.cylinder is not None:
-        radius, height = (
-            positive(getattr(geometry.cylinder, name), f"cylinder: {name}") for name in ("radius", "length")
-        )
-        return generate.prism(SIDES, radius=radius / np.cos(np.pi / SIDES), height=height)  # sides touch the cylinder
+        return cylinder_mesh(geometry.cylinder.radius, geometry.cylinder.length)
     if geometry.sphere is not None:
-        radius = positive(geometry.sphere.radius, "sphere: radius")
-        ball = generate.icosphere(triangles=BALL, radius=radius)
-        inside = np.abs(np.einsum("ni,ni->n", ball.face_normals, ball.vertices[ball.faces[:, 0]])).min()
-        return ball.replace(vertices=ball.vertices * (radius / inside))  # its faces touch the sphere
+        return ball_mesh(geometry.sphere.radius)
     if geometry.mesh is None:
         raise InputError("a part has no shape")
     mesh = Mesh.load(_mesh_file(geometry.mesh.filename, path, packages, yourdfpy))
