@@ -3,7 +3,8 @@
 The file to be loaded again is one `.npz` of plain arrays, read without pickle. Keys: `format`, `version`, `times` (of
 each frame [s]), `needle_radius`, `radius` (of segments) [m], `segments`, `triangles`, `tissue_faces` (numbers of
 points), and for frame number i `i/nodes`, `i/points`, `i/tissue`, `i/cells` (float32 [m]), `i/levels`, `i/needle`,
-`i/segments`, `i/triangles` (shades) and `i/numbers` (force [N], travel and depth [m]).
+`i/segments`, `i/triangles` (shades) and `i/numbers` (force [N], travel and depth [m]). Version 2 has `i/faces` where
+the tissue was cut since the frame before.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tangere.runtime import InputError, view_room
 from tangere.scene import Scene, read_recorded, write_recorded
 from tangere.scene.export import export
 
-FORMAT, VERSION = "tangere.needle", 1
+FORMAT, VERSION = "tangere.needle", 2
 #: Frames of a file for other programs: each has all vertices in all shades.
 _MOST_FRAMES = 60
 _SHADED = ("needle", "segments", "triangles")
@@ -35,7 +36,6 @@ class Recording:
     radius: np.ndarray  #: (s,) of the segments of vessels [m]
     segments: np.ndarray  #: (s, 2) numbers of points
     triangles: np.ndarray  #: (t, 3) of membranes
-    tissue_faces: np.ndarray  #: (f, 3) of the surface of the tissue
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -80,7 +80,6 @@ class Recording:
         things = things_of(
             self.frames,
             self.parts,
-            tissue_faces=self.tissue_faces,
             segments=self.segments,
             triangles=self.triangles,
             radius=self.radius,
@@ -118,10 +117,12 @@ class Recording:
             export(self.scene(), path, **{"frames": min(len(self), _MOST_FRAMES), **options})
             return
         arrays: dict[str, Any] = {"times": self.times, "needle_radius": self.needle_radius, "radius": self.radius}
-        arrays |= {"segments": self.segments, "triangles": self.triangles, "tissue_faces": self.tissue_faces}
+        arrays |= {"segments": self.segments, "triangles": self.triangles, "tissue_faces": self.frames[0].faces}
         for number, frame in enumerate(self.frames):
             for name in ("nodes", "points", "tissue", "cells"):
                 arrays[f"{number}/{name}"] = getattr(frame, name).astype(np.float32)
+            if number and not np.array_equal(frame.faces, self.frames[number - 1].faces):
+                arrays[f"{number}/faces"] = frame.faces
             arrays |= {f"{number}/{name}": frame.shades[name] for name in _SHADED}
             arrays[f"{number}/levels"] = frame.levels
             arrays[f"{number}/numbers"] = np.array([frame.numbers.get(name, np.nan) for name in _NUMBERS])
@@ -130,7 +131,7 @@ class Recording:
     @staticmethod
     def load(path: str | Path) -> Recording:
         """The run recorded at `path`."""
-        return read_recorded(path, "a recorded run of a needle", FORMAT, (VERSION,), _recording)
+        return read_recorded(path, "a recorded run of a needle", FORMAT, range(1, VERSION + 1), _recording)
 
 
 @dataclass(eq=False)
@@ -156,14 +157,13 @@ class Recorder:
         """Everything kept so far."""
         if not self._frames:
             raise InputError("Recorder: nothing has been kept yet")
-        anatomy, surface = self.simulation.anatomy, getattr(self.simulation, "surface", None)
+        anatomy = self.simulation.anatomy
         return Recording(
             list(self._frames),
             self.simulation.needle.radius,
             anatomy.radius[: len(anatomy.segments)],
             anatomy.segments,
             anatomy.triangles,
-            np.empty((0, 3), np.int64) if surface is None else surface.faces,
         )
 
 
@@ -189,13 +189,15 @@ def _recording(arrays: dict[str, np.ndarray]) -> Recording:
         for rows, count, name in ((segments, len(points), "segments"), (triangles, len(points), "triangles")):
             if len(rows) and not 0 <= rows.min() <= rows.max() < count:
                 raise ValueError(f"the {name} name points that are not in frame {number}")
+        if f"{number}/faces" in arrays:
+            faces = arrays[f"{number}/faces"]
+        elif frames and tissue.shape != frames[-1].tissue.shape:
+            raise ValueError(f"the tissue has another number of vertices in frame {number}, and no faces for them")
+        if len(faces) and not 0 <= faces.min() <= faces.max() < len(tissue):
+            raise ValueError(f"the faces of the tissue name vertices that are not in frame {number}")
         known = {name: float(value) for name, value in zip(_NUMBERS, values, strict=True) if np.isfinite(value)}
-        frames.append(NeedleFrame(time, nodes, points, shades, tissue, cells, levels, known))
-    if len(faces) and not 0 <= faces.min() <= faces.max() < len(frames[0].tissue):
-        raise ValueError("the faces of the tissue name vertices that are not there")
-    if any(frame.tissue.shape != frames[0].tissue.shape for frame in frames):
-        raise ValueError("the tissue has another number of vertices in some frames")
+        frames.append(NeedleFrame(time, nodes, points, shades, tissue, faces, cells, levels, known))
     radius = np.asarray(arrays["radius"], float)
     if radius.shape != (len(segments),):
         raise ValueError("segments and their radii do not fit")
-    return Recording(frames, float(arrays["needle_radius"]), radius, segments, triangles, faces)
+    return Recording(frames, float(arrays["needle_radius"]), radius, segments, triangles)

@@ -44,6 +44,11 @@ class Tissue:
                 raise InputError(f"Tissue: {name} must be a force that is not negative, or one for each tetrahedron")
             object.__setattr__(self, name, values)
 
+    @property
+    def uniform(self) -> bool:
+        """Whether it has no layers."""
+        return self.cutting.ndim == self.friction.ndim == 0
+
     def per_tet(self, name: str, count: int) -> np.ndarray:
         """`cutting` or `friction` of each tetrahedron."""
         values = getattr(self, name)

@@ -288,6 +288,12 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         number = self[body].number
         return self._change(lambda cuts: cuts.end_stroke(number), number)
 
+    def pieces_of(self, body: int | str) -> tuple[int, ...]:
+        """The numbers of a body and of all that blades have cut off it, or off what it was part of."""
+        with self._pipeline.lock:
+            number, cuts = self[body].number, self._pipeline.cuts
+            return (number,) if cuts is None or not self.bodies[number].cuttable else cuts.pieces_of(number)
+
     @property
     def events(self) -> list[CutEvent]:
         """What blades have done in the last step, before it since the one before, and since."""
