@@ -119,7 +119,9 @@ def test_drawing_it_out_turns_the_force_and_ends_at_none():
     friction = 10.0 * simulation.depth
     outward = push(simulation, 0.03, speed=-SPEED)
     # First everything that sticks relaxes, then all of it slips the other way.
-    assert outward[:, 1].min() == pytest.approx(-friction, rel=0.15)
+    assert outward[:, 1].min() == pytest.approx(-friction, rel=0.1)
+    slides = outward[len(outward) // 2 :]
+    np.testing.assert_allclose(slides[:, 1], -10.0 * slides[:, 2], rtol=0.02, atol=4e-3)
     assert np.argmax(outward[:, 1] < 0) > 4
     assert (np.diff(outward[:, 2]) <= 1e-12).all()
     assert abs(outward[-1, 1]) < 0.1 * inward[:, 1].max()
@@ -140,10 +142,10 @@ def test_in_its_own_channel_nothing_is_cut():
     push(simulation, 0.015, speed=-SPEED)
     again = push(simulation, 0.012)
     assert again[-1, 2] < deep
-    assert again[-1, 1] == pytest.approx(10.0 * again[-1, 2], rel=0.05)
+    assert again[-1, 1] == pytest.approx(10.0 * again[-1, 2], rel=0.02)
     beyond = push(simulation, 0.008)
     assert beyond[-1, 2] > deep
-    assert beyond[-1, 1] == pytest.approx(0.4 + 10.0 * beyond[-1, 2], rel=0.05)
+    assert beyond[-1, 1] == pytest.approx(0.4 + 10.0 * beyond[-1, 2], rel=0.02)
 
 
 def test_a_membrane_takes_its_own_force_on_top_of_friction_so_far():
@@ -159,7 +161,7 @@ def test_a_membrane_takes_its_own_force_on_top_of_friction_so_far():
         near = np.abs(tip - depth) < 1e-3
         assert force[near].max() == pytest.approx(threshold + 10.0 * depth, rel=0.02)
     late = tip > 0.036
-    np.testing.assert_allclose(force[late], 0.4 + 10.0 * tip[late], rtol=0.05)
+    np.testing.assert_allclose(force[late], 0.4 + 10.0 * tip[late], rtol=0.02)
 
 
 def test_layers_resist_each_in_its_own_way():
@@ -170,8 +172,8 @@ def test_layers_resist_each_in_its_own_way():
     log = push(simulation, 0.055)
     tip, force = log[:, 2], log[:, 1]
     above, below = (tip > 0.02) & (tip < 0.028), tip > 0.042
-    assert np.polyfit(tip[above], force[above], 1)[0] == pytest.approx(10.0, rel=0.1)
-    assert np.polyfit(tip[below], force[below], 1)[0] == pytest.approx(20.0, rel=0.1)
+    assert np.polyfit(tip[above], force[above], 1)[0] == pytest.approx(10.0, rel=0.02)
+    assert np.polyfit(tip[below], force[below], 1)[0] == pytest.approx(20.0, rel=0.02)
 
 
 @pytest.mark.parametrize("grip", [1.0, 1e3])
@@ -205,6 +207,23 @@ def test_the_load_of_a_patch_makes_puncture_depth_depend_less_on_the_mesh():
             depths[patch, cells[0]] = k
     spread = {patch: depths[patch, 10] / depths[patch, 6] for patch in (0.0, 0.025)}
     assert abs(spread[0.025] - 1.0) < 0.5 * abs(spread[0.0] - 1.0)
+
+
+def test_the_rise_is_convex_where_the_capsule_is_slack_at_first():
+    # Two springs one after the other: the tissue, and the capsule, which hardens with the way.
+    rises = {}
+    for hardening in (0.0, 5e4):
+        simulation = inserted(tissue=Tissue(hardening=hardening))
+        log = push(simulation, 0.0075, speed=0.01)
+        rises[hardening] = log[: int(np.argmax(log[:, 2] > 0)) or len(log), :2]
+        assert log[:, 1].max() == pytest.approx(1.0, rel=0.02)
+    way, force = rises[0.0].T
+    grip = simulation._grip
+    tissue = np.mean(way[-20:-2] / force[-20:-2]) - 1.0 / grip
+    np.testing.assert_allclose(np.diff(force[5:-2]) / np.diff(way[5:-2]), 1.0 / (tissue + 1.0 / grip), rtol=0.1)
+    way, force = rises[5e4].T
+    np.testing.assert_allclose(force[20:-2], (way / (tissue + 1.0 / (5e4 * way)))[20:-2], rtol=0.03)
+    assert (np.diff(force[:-2:12], n=2) > 0.0).all()
 
 
 # -- needles that bend -------------------------------------------------------------------------------------------------

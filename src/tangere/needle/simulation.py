@@ -38,6 +38,8 @@ from tangere.soft import Simulation as SoftSimulation
 
 #: The hold across the tip before it is in, as a part of that inside.
 _OUTSIDE = 0.2
+#: The least stiffness of springs that harden, as a part of what they come to.
+_SLACK = 1e-6
 #: Points of the disc that carries the load before puncture.
 _PATCH_POINTS = 19
 #: A place at the very tip that still belongs to the last piece of the rod.
@@ -385,6 +387,8 @@ class Simulation:
         k, tip_place = self._grip, self.needle.length * _ALMOST
         if not self.inside:
             disc = [point for point, _ in self._patch] or [self._tip]
+            if self.tissue.hardening > 0.0:
+                k = min(k, max(self.tissue.hardening * self.travel, _SLACK * k))
             share, places = k / len(disc), np.full(len(disc), tip_place)
             most = 1e300 if self._patch else max(self._entry_limit, 1e-12 * k * self._edge)
             # What the tip does not touch it does not hold to the side; a guide has some stiffness.
