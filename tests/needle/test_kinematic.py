@@ -188,6 +188,37 @@ def test_the_tip_is_in_the_finest_cell_and_leaves_stay_bounded_on_a_helix(mode, 
     check_map(map, area=1.0)
 
 
+def test_in_hard_mode_a_batch_is_two_cells_whatever_balance_asks_for(monkeypatch):
+    simulation = KinematicSimulation(
+        hex_grid(6, 6, 6, size=1 / 6, device="cpu"),
+        Needle(length=4.0, radius=1e-3),
+        entry=[0.1, 0.4, 0.4],
+        direction=[1.0, 0.7, 0.3],
+        radius=0.03,
+        level=4,
+        mode="hard",
+        deadline=60.0,
+    )
+    refinement, done, total = simulation._refinement, [], 0
+    split, near = refinement._registration.split, refinement._split_near
+    monkeypatch.setattr(refinement._registration, "split", lambda *a, **k: done.append(split(*a, **k)) or done[-1])
+
+    def split_near(began: float) -> int:
+        done.clear()
+        left = near(began)
+        assert all(1 <= len(cells) <= 2 for cells in done)
+        return left
+
+    monkeypatch.setattr(refinement, "_split_near", split_near)
+    for _ in range(12):
+        simulation.step(0.015)
+        total += len(done)
+        assert simulation.tip.level == 4
+    assert total > 50
+    assert simulation.report.postponed == 0
+    check_map(simulation.map, area=1.0)
+
+
 def test_a_deadline_that_is_given_counts_from_then_on():
     map = hex_grid(4, 4, 4, size=0.25, device="cpu")
     needle = Needle(length=4.0, radius=1e-3, tip=Bevel(curvature=0.0))

@@ -56,7 +56,8 @@ def frame_of(simulation: Any, time: float) -> NeedleFrame:
     cut, levels = np.empty((0, 3, 3)), np.empty(0, np.uint8)
     tissue = getattr(simulation, "surface", None)
     if tissue is None:
-        cut, levels = cut_cells(simulation.map, nodes[-1], plane_of(nodes))
+        bends = simulation.frame.rotation[:, 0] if simulation.needle.curvature > 0.0 else None
+        cut, levels = cut_cells(simulation.map, nodes[-1], plane_of(nodes, bends))
     return NeedleFrame(
         time=time,
         nodes=nodes,
@@ -79,12 +80,14 @@ def scene_of(simulation: Any, **options: Any) -> Scene:
     return recorder.recording().scene(**options)
 
 
-def plane_of(nodes: np.ndarray) -> np.ndarray:
-    """(3,) the normal of the plane that a needle lies in; of a straight one, level where that can be."""
+def plane_of(nodes: np.ndarray, bends: np.ndarray | None = None) -> np.ndarray:
+    """(3,) the normal of the plane that a needle lies in; of a straight one, that in which its tip bends, if any."""
     offsets = nodes - nodes.mean(axis=0)
     _, sizes, axes = np.linalg.svd(offsets, full_matrices=True)
     if len(sizes) > 1 and sizes[1] > 1e-3 * sizes[0]:
         return axes[2]
+    if bends is not None:
+        return bends
     ahead = axes[0]
     normal = np.cross(ahead, [0.0, 0.0, 1.0] if abs(ahead[2]) < 0.99 else [1.0, 0.0, 0.0])
     return normal / np.linalg.norm(normal)

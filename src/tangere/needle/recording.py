@@ -4,7 +4,7 @@ The file to be loaded again is one `.npz` of plain arrays, read without pickle. 
 each frame [s]), `needle_radius`, `radius` (of segments) [m], `segments`, `triangles`, `tissue_faces` (numbers of
 points), and for frame number i `i/nodes`, `i/points`, `i/tissue`, `i/cells` (float32 [m]), `i/levels`, `i/needle`,
 `i/segments`, `i/triangles` (shades) and `i/numbers` (force [N], travel and depth [m]). Version 2 has `i/faces` where
-the tissue was cut since the frame before.
+the tissue was cut since the frame before, and `curve`, rows of these numbers between frames.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Recording:
     radius: np.ndarray  #: (s,) of the segments of vessels [m]
     segments: np.ndarray  #: (s, 2) numbers of points
     triangles: np.ndarray  #: (t, 3) of membranes
+    curve: np.ndarray  #: (m, 3) force [N], travel and depth [m] of every step that was noted
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -93,7 +94,7 @@ class Recording:
 
     def plot(self, path: str | Path) -> None:
         """Draw force against travel of the base as a .png file, inward and outward."""
-        force, travel = self.numbers("force"), 1e3 * self.numbers("travel")
+        force, travel = self.curve[:, 0], 1e3 * self.curve[:, 1]
         if not np.isfinite(force).all():
             raise InputError(f"{path}: a kinematic needle feels no force that could be drawn")
         deepest = int(np.argmax(travel))
@@ -117,6 +118,7 @@ class Recording:
             export(self.scene(), path, **{"frames": min(len(self), _MOST_FRAMES), **options})
             return
         arrays: dict[str, Any] = {"times": self.times, "needle_radius": self.needle_radius, "radius": self.radius}
+        arrays["curve"] = self.curve
         arrays |= {"segments": self.segments, "triangles": self.triangles, "tissue_faces": self.frames[0].faces}
         for number, frame in enumerate(self.frames):
             for name in ("nodes", "points", "tissue", "cells"):
@@ -125,7 +127,7 @@ class Recording:
                 arrays[f"{number}/faces"] = frame.faces
             arrays |= {f"{number}/{name}": frame.shades[name] for name in _SHADED}
             arrays[f"{number}/levels"] = frame.levels
-            arrays[f"{number}/numbers"] = np.array([frame.numbers.get(name, np.nan) for name in _NUMBERS])
+            arrays[f"{number}/numbers"] = np.array(_row(frame.numbers))
         write_recorded(path, FORMAT, VERSION, arrays)
 
     @staticmethod
@@ -136,10 +138,14 @@ class Recording:
 
 @dataclass(eq=False)
 class Recorder:
-    """Keeps the frames of a needle of either kind: call it at the start and after each step that is to be kept."""
+    """Keeps the frames of a needle of either kind: call it at the start and after each step that is to be kept.
+
+    Steps that are not kept may be noted, `note`: they are in the plot of the force.
+    """
 
     simulation: Any
     _frames: list[NeedleFrame] = field(default_factory=list)
+    _curve: list[list[float]] = field(default_factory=list)
 
     def __call__(self, time: float | None = None) -> None:
         """Keep what is now.
@@ -152,6 +158,11 @@ class Recorder:
         if self._frames and now < last:
             raise InputError(f"Recorder: time goes back, from {last:g} to {now:g} s")
         self._frames.append(frame_of(self.simulation, now))
+        self.note()
+
+    def note(self) -> None:
+        """Keep the numbers of what is now, and not how it looks."""
+        self._curve.append(_row(self.simulation.measures))
 
     def recording(self) -> Recording:
         """Everything kept so far."""
@@ -164,7 +175,12 @@ class Recorder:
             anatomy.radius[: len(anatomy.segments)],
             anatomy.segments,
             anatomy.triangles,
+            np.array(self._curve),
         )
+
+
+def _row(numbers: dict[str, float]) -> list[float]:
+    return [numbers.get(name, np.nan) for name in _NUMBERS]
 
 
 def _recording(arrays: dict[str, np.ndarray]) -> Recording:
@@ -200,4 +216,7 @@ def _recording(arrays: dict[str, np.ndarray]) -> Recording:
     radius = np.asarray(arrays["radius"], float)
     if radius.shape != (len(segments),):
         raise ValueError("segments and their radii do not fit")
-    return Recording(frames, float(arrays["needle_radius"]), radius, segments, triangles)
+    curve = np.asarray(arrays.get("curve", [_row(frame.numbers) for frame in frames]), float)
+    if curve.ndim != 2 or curve.shape[1] != len(_NUMBERS):
+        raise ValueError("the curve has no three columns")
+    return Recording(frames, float(arrays["needle_radius"]), radius, segments, triangles, curve)

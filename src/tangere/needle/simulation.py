@@ -47,6 +47,8 @@ _ALMOST = 1.0 - 1e-9
 #: After a puncture tissue springs back within milliseconds, and the tip cuts on through it: for so long steps are made
 #: in parts no longer than that [s].
 _SETTLING, _SHORT = 0.03, 1e-3
+#: Sweeps of a part, at most: steps as short as that converge with fewer.
+_SWEEPS_OF_A_PART = 8
 #: Springs that are stiffer, in E h, may take the first step for a puncture.
 _STIFFEST_GRIP = 1e3
 #: What a step changes of a needle.
@@ -196,7 +198,8 @@ class Simulation:
         before = self._state()
         try:
             self._spun = abs(roll - self._roll) > 0.5 * np.pi
-            with self.soft.step_in_parts(parts) as advance:
+            sweeps = None if parts == 1 else min(self.soft.sweeps, _SWEEPS_OF_A_PART)
+            with self.soft.step_in_parts(parts, sweeps=sweeps) as advance:
                 for k in range(parts):
                     self._settling = max(self._settling - self.soft.dt / parts, 0.0)
                     self._go(base - (parts - 1 - k) * way, roll - (parts - 1 - k) * turn)
