@@ -411,11 +411,51 @@ def test_a_needle_goes_into_a_body_of_a_simulation_with_others():
         (lambda: Tissue(puncture=-1.0), "Tissue: puncture must be positive"),
         (lambda: Tissue(friction=np.nan), "Tissue: friction must be a force"),
         (lambda: inserted().step(np.inf), "advance and spin must be finite"),
+        (lambda: inserted().step(50.0), "base: 0.25 m in one step is more than the needle is long, 0.12 m"),
+        (lambda: inserted().move([0.0, np.nan, 0.0]), "base must be three finite numbers"),
+        (
+            lambda: Simulation(tissue_block(), Needle(), TISSUE, entry=[0, 0, -0.03], direction=[0, 0, -1]),
+            "entry: .* is not where a needle that looks .* meets body",
+        ),
+        (
+            lambda: Simulation(tissue_block(), Needle(), TISSUE, entry=[0.01, 0, 0], direction=[0, 0, 1]),
+            "direction: .* does not lead into body 'solid'|is not where a needle",
+        ),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+@pytest.mark.parametrize("rigid", [True, False])
+def test_a_needle_goes_in_up_to_its_base_and_no_farther(rigid):
+    simulation = inserted(Needle(length=0.03, radius=0.35e-3, youngs_modulus=75e9, rigid=rigid), dt=0.01)
+    with pytest.raises(InputError, match="the needle, 0.03 m long, is in up to its base already"):
+        push(simulation, 0.06)
+    assert 0.028 < simulation.depth <= 0.0305
+    before = everything(simulation)
+    with pytest.raises(InputError, match="up to its base"):
+        simulation.step(SPEED)
+    assert all(np.array_equal(a, b) for a, b in zip(everything(simulation), before, strict=True))
+    push(simulation, 0.005, speed=-SPEED)
+
+
+def test_a_needle_enters_a_body_where_it_is_now():
+    body = tissue_block()
+    soft = SoftSimulation([Body(body.shape, youngs_modulus=3e3, fixed=body.fixed)], dt=0.01, device="cpu")
+    soft.run(steps=60)
+    sagged = soft[0].positions[:, 2].max() - body.shape.vertices[:, 2].max()
+    shape = soft.bodies[0].shape
+    top = np.flatnonzero(shape.vertices[:, 2] > -1e-9)
+    middle = top[np.argmin(np.linalg.norm(shape.vertices[top], axis=1))]
+    place = soft[0].positions[middle]
+    assert place[2] < -2e-4 < sagged
+    simulation = Simulation(soft, Needle(length=0.12, rigid=True), TISSUE, entry=place, direction=[0, 0, -1])
+    simulation.step(0.0)
+    assert simulation.tip_force == pytest.approx(0.0, abs=0.02)
+    simulation.step(SPEED)
+    assert simulation.tip_force > 0.01
 
 
 def test_launches_for_cuda_go_where_the_sweeps_of_the_cpu_go(monkeypatch):

@@ -62,9 +62,9 @@ class MaterialPoints:
         neighbour[order[same]], neighbour[order[same + 1]] = order[same + 1] // 4, order[same] // 4
         self.neighbours = neighbour.reshape(-1, 4)  #: (n, 4) the tetrahedron behind the face opposite each corner
 
-    def nearest(self, point: np.ndarray) -> tuple[MaterialPoint, float]:
-        """The material point at, or nearest to, a point at rest, and how far it is outside."""
-        corners = self.rest[self.tets]
+    def nearest(self, point: np.ndarray, vertices: np.ndarray | None = None) -> tuple[MaterialPoint, float]:
+        """The material point at, or nearest to, a point, and how far it is outside; None: where all is at rest."""
+        corners = (self.rest if vertices is None else vertices)[self.tets]
         near = np.flatnonzero(((corners.min(axis=1) <= point) & (point <= corners.max(axis=1))).all(axis=1))
         found = self._nearest_of(corners[near], point) if len(near) else (0, np.zeros(4), np.inf)
         if found[2] > 1e-9 * np.abs(corners).max():

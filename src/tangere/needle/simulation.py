@@ -78,7 +78,7 @@ class Simulation:
 
     Args:
         body: a solid that is held somewhere; or a `tangere.soft.Simulation`, and `body_number` in it.
-        entry: where the tip touches the surface at the start [m].
+        entry: where the tip touches the surface at the start [m]; of a simulation that runs already, as it is now.
         direction: where it looks there.
         lock_length: a particle is left behind every so much of the path [m].
         vessels: lines inside the body, which it carries along: what a needle should not come near to.
@@ -144,9 +144,11 @@ class Simulation:
             warnings.warn(f"Tissue: {told}", stacklevel=2)
         self._lock = positive(lock_length, "lock_length")
         ahead, start = unit_vector(direction, "direction"), three_numbers(entry, "entry")
-        self._tip, away = self._solid.points.nearest(start)
+        now = self._solid.positions(soft)
+        self._tip, away = self._solid.points.nearest(start, now)
         if away > 0.1 * self._edge:
             raise InputError(f"entry: {start.tolist()} is {away:.3g} m from body {body.name!r}")
+        self._check_entry(start, ahead, now)
         self._base, self._ahead, self._roll, self._spun = start - needle.length * ahead, ahead, 0.0, False
         self._start = self._base
         self._side = np.cross(ahead, np.eye(3)[np.argmin(np.abs(ahead))])
@@ -157,7 +159,7 @@ class Simulation:
         self.tip_force = 0.0  #: along the needle at its tip [N]
         self._deepest = self._depth = 0.0
         self._touching = False
-        self._patch = self._disc(start, ahead)
+        self._patch = self._disc(start, ahead, now)
         self.anatomy = CarriedAnatomy(body.shape, vessels, membranes)  #: vessels and membranes
         self.distance = self._lock if distance is None else positive(distance, "distance")
         self._corners = [m.mesh.vertices[m.mesh.faces] for m in self.anatomy.membranes]
@@ -169,6 +171,16 @@ class Simulation:
         self._solved = self._rod  # where the tissue is solved
         self._guides: GuideRows | None = None
         self._put_phase()
+
+    def _check_entry(self, start: np.ndarray, ahead: np.ndarray, now: np.ndarray) -> None:
+        """Raise if the tip is not on the surface, or does not look into the body."""
+        points, name = self._solid.points, self.soft.bodies[self._number].name
+        way = 0.5 * self._edge * ahead
+        if points.advance(self._tip, now, -way)[1]:
+            raise InputError(f"entry: {start.tolist()} is not where a needle that looks {ahead} meets body {name!r}")
+        inward = points.advance(self._tip, now, way)[0].at(now, points.tets)
+        if np.linalg.norm(inward - self._tip.at(now, points.tets)) < 0.01 * self._edge:
+            raise InputError(f"direction: {ahead} does not lead into body {name!r} from {start.tolist()}")
 
     def __repr__(self) -> str:
         where = f"{self.depth:.4f} m deep" if self.inside else "outside"
@@ -193,6 +205,9 @@ class Simulation:
         """One step of the tissue with the base of the needle at another place [m]: what a hand or a script does."""
         base = three_numbers(base, "base")
         roll = self._roll if roll is None else number(roll, "roll")
+        if np.linalg.norm(base - self._base) > self.needle.length:
+            way = np.linalg.norm(base - self._base)
+            raise InputError(f"base: {way:.3g} m in one step is more than the needle is long, {self.needle.length:g} m")
         parts = max(1, int(np.ceil(self.soft.dt / _SHORT - 1e-9))) if self._settling > 0.0 else 1
         way, turn = (base - self._base) / parts, (roll - self._roll) / parts
         before = self._state()
@@ -205,6 +220,8 @@ class Simulation:
                     self._go(base - (parts - 1 - k) * way, roll - (parts - 1 - k) * turn)
                     advance()
                     self._follow()
+                if self._particles and self._particles[0].anchor < 0.0:
+                    raise InputError(f"base: the needle, {self.needle.length:g} m long, is in up to its base already")
         except BaseException:
             self._set_state(before)
             raise
@@ -549,7 +566,7 @@ class Simulation:
                     best, which = part, membrane
         return best, which
 
-    def _disc(self, start: np.ndarray, ahead: np.ndarray) -> list[tuple[MaterialPoint, np.ndarray]]:
+    def _disc(self, start: np.ndarray, ahead: np.ndarray, now: np.ndarray) -> list[tuple[MaterialPoint, np.ndarray]]:
         """Points of the surface on a disc around the entry, and where they are from it: they share the load."""
         if self.tissue.patch == 0.0:
             return []
@@ -559,6 +576,6 @@ class Simulation:
         disc = []
         for k in range(_PATCH_POINTS):
             radius, angle = self.tissue.patch * np.sqrt((k + 0.5) / _PATCH_POINTS), 2.399963229728653 * k
-            point, _ = self._solid.points.nearest(start + radius * (np.cos(angle) * x + np.sin(angle) * y))
-            disc.append((point, point.at(self._solid.points.rest, self._solid.points.tets) - start))
+            point, _ = self._solid.points.nearest(start + radius * (np.cos(angle) * x + np.sin(angle) * y), now)
+            disc.append((point, point.at(now, self._solid.points.tets) - start))
         return disc
