@@ -431,7 +431,7 @@ def test_bad_input_is_told_in_one_sentence(make, message):
 @pytest.mark.parametrize("rigid", [True, False])
 def test_a_needle_goes_in_up_to_its_base_and_no_farther(rigid):
     simulation = inserted(Needle(length=0.03, radius=0.35e-3, youngs_modulus=75e9, rigid=rigid), dt=0.01)
-    with pytest.raises(InputError, match="the needle, 0.03 m long, is in up to its base already"):
+    with pytest.raises(InputError, match="m long, is in up to its base already"):
         push(simulation, 0.06)
     assert 0.028 < simulation.depth <= 0.0305
     before = everything(simulation)
