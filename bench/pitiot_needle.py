@@ -101,9 +101,7 @@ def _tip(report: Report, moves: int) -> None:
 
 
 def _itself(report: Report, moves: int) -> None:
-    report.section(
-        "E15: a needle that goes round and meets itself, 4,400 entities around it; a move, and with its cells"
-    )
+    report.section("E15: a needle that goes round and meets itself, 4,400 entities; a move of its tip, and with cells")
     start = {"entry": [0.5, 0.7, 0.5], "direction": [0.0, 0.0, 1.0]}
     simulation = _needle(4, 1, 0.02, curvature=5.0, **start)
     rows, moved, refined, met = [], [], [], 0

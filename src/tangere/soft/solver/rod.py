@@ -3,7 +3,7 @@
 Question: how does a rod bend that is held at its base, pushed at its tip, and held by guides at points of bodies?
 Method:   nodes at equal distances l; bending energy B / (2 l^3) sum |x[i+1] - 2 x[i] + x[i-1]|^2, a constant matrix; a
           spring across the rod for every guide (`contact.rows`), to where its point is now; a stiff hold along the
-          rod; the first two nodes are clamped. One factorisation L D L^T in blocks of 3 x 3, two beside the diagonal:
+          rod; the first two nodes are clamped. One Cholesky factorisation in blocks of 3 x 3, two beside the diagonal:
           what a row needs of the rows before stays in registers. Then lengths are put right from the base on, and the
           guides get their lines from the rod.
 Why:      between sweeps over dofs, rod and body alternate, which converges slowly where both are about as stiff; so the
@@ -124,6 +124,21 @@ def _hold_across(rod: RodArrays, place: wp.float64, point: wp.vec3d, k: wp.float
 
 
 @wp.func
+def _inverse_root(m: wp.mat33d) -> wp.mat33d:
+    """The inverse of L where m = L L^T: a triangle, which keeps its digits where an inverse of m would not."""
+    one = wp.float64(1.0)
+    a = one / wp.sqrt(m[0, 0])
+    l10 = m[1, 0] * a
+    l20 = m[2, 0] * a
+    b = one / wp.sqrt(m[1, 1] - l10 * l10)
+    l21 = (m[2, 1] - l20 * l10) * b
+    c = one / wp.sqrt(m[2, 2] - l20 * l20 - l21 * l21)
+    g10 = -l10 * a * b
+    zero = wp.float64(0.0)
+    return wp.mat33d(a, zero, zero, g10, b, zero, -(l20 * a + l21 * g10) * c, -l21 * b * c, c)
+
+
+@wp.func
 def _solve(rod: RodArrays):
     """With the base where it is held; the solution is in `right`."""
     n = rod.count[0]
@@ -131,9 +146,9 @@ def _solve(rod: RodArrays):
     rod.right[1] = rod.base[1]
     rod.right[2] = rod.right[2] - rod.beside[2] * rod.base[1] - rod.beyond[2] * rod.base[0]
     rod.right[3] = rod.right[3] - rod.beyond[3] * rod.base[1]
-    inverse_1 = wp.mat33d()  # of the pivots one and two rows before
-    inverse_2 = wp.mat33d()
-    last = wp.mat33d()  # factor of the row before with the row before that
+    root_1 = wp.mat33d()  # of one and two rows before
+    root_2 = wp.mat33d()
+    last = wp.mat33d()  # what the row before has beside
     y_1 = wp.vec3d()
     y_2 = wp.vec3d()
     for i in range(2, n):
@@ -143,33 +158,32 @@ def _solve(rod: RodArrays):
             beside = wp.mat33d()
         if i < 4:
             beyond = wp.mat33d()
-        factor_2 = beyond * inverse_2
-        beside = beside - beyond * wp.transpose(last)
-        factor_1 = beside * inverse_1
-        pivot = rod.diagonal[i] - beyond * wp.transpose(factor_2) - beside * wp.transpose(factor_1)
-        y = rod.right[i] - factor_1 * y_1 - factor_2 * y_2
-        inverse_2 = inverse_1
-        inverse_1 = wp.inverse(pivot)
-        last = factor_1
+        beyond = beyond * wp.transpose(root_2)
+        beside = (beside - beyond * wp.transpose(last)) * wp.transpose(root_1)
+        root_2 = root_1
+        root_1 = _inverse_root(rod.diagonal[i] - beyond * wp.transpose(beyond) - beside * wp.transpose(beside))
+        last = beside
+        y = root_1 * (rod.right[i] - beside * y_1 - beyond * y_2)
         y_2 = y_1
         y_1 = y
-        rod.beside[i] = factor_1
-        rod.beyond[i] = factor_2
-        rod.right[i] = inverse_1 * y
+        rod.diagonal[i] = root_1
+        rod.beside[i] = beside
+        rod.beyond[i] = beyond
+        rod.right[i] = y
     x_1 = wp.vec3d()  # one and two rows after
     x_2 = wp.vec3d()
-    after_1 = wp.mat33d()
-    after_2 = wp.mat33d()
-    after_3 = wp.mat33d()
+    beside_1 = wp.mat33d()
+    beyond_1 = wp.mat33d()
+    beyond_2 = wp.mat33d()
     for k in range(n - 2):
         i = n - 1 - k
-        x = rod.right[i] - wp.transpose(after_1) * x_1 - wp.transpose(after_3) * x_2
-        after_3 = after_2
-        after_2 = rod.beyond[i]
-        after_1 = rod.beside[i]
+        rest = rod.right[i] - wp.transpose(beside_1) * x_1 - wp.transpose(beyond_2) * x_2
         x_2 = x_1
-        x_1 = x
-        rod.right[i] = x
+        x_1 = wp.transpose(rod.diagonal[i]) * rest
+        beyond_2 = beyond_1
+        beyond_1 = rod.beyond[i]
+        beside_1 = rod.beside[i]
+        rod.right[i] = x_1
 
 
 @wp.func
