@@ -35,7 +35,8 @@ test-slow: .venv/dev.stamp ## the tests too long for every run
 	TANGERE_DEBUG=1 $(PYTEST) -m "long_in_debug and not slow and not release"
 
 test-extras: .venv/extras.stamp ## the tests that need more packages: real robots, peers and planners (not Torch: too large)
-	$(PYTEST) -m "not slow" tests/robot tests/test_examples.py tests/cli/test_check_robot.py tests/shape/test_tets.py
+	$(PYTEST) -m "not slow" tests/robot tests/test_examples.py tests/cli/test_check_robot.py tests/cli/test_needle.py \
+	    tests/shape/test_tets.py
 
 test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVIDIA GPU (they are skipped elsewhere)
 	$(PYTEST) -m "cuda and not slow"
