@@ -13,6 +13,7 @@ import numpy as np
 
 from bench.harness import Report, count
 from tangere.cells.generate import hex_grid
+from tangere.cells.maps import split
 from tangere.needle import Bevel, KinematicSimulation, Needle, Simulation, Tissue, Vessel
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh, solid_block
@@ -25,8 +26,11 @@ _RADIUS, _DISTANCE = 1e-4, 0.02
 
 def run(report: Report, quick: bool = False) -> None:
     _tip(report, 60 if quick else 300)
-    _cells(report, 40 if quick else 250)
+    _itself(report, 150 if quick else 400)
+    _one_split(report, 20 if quick else 200)
+    _cells(report, 40 if quick else 400)
     _tissue(report, 12 if quick else 150)
+    _curve(report, quick)
 
 
 def _anatomy(many: int) -> tuple[list[Vessel], list[Mesh]]:
@@ -96,6 +100,49 @@ def _tip(report: Report, moves: int) -> None:
     report.table(["locked segments", "p50", "p99"], rows)
 
 
+def _itself(report: Report, moves: int) -> None:
+    report.section("E15: a needle that goes round and meets itself, 4,400 entities; a move of its tip, and with cells")
+    start = {"entry": [0.5, 0.7, 0.5], "direction": [0.0, 0.0, 1.0]}
+    simulation = _needle(4, 1, 0.02, curvature=5.0, **start)
+    rows, moved, refined, met = [], [], [], 0
+    for k in range(moves):
+        began = time.thread_time()
+        simulation.advance(0.01)
+        moved.append(time.thread_time() - began)
+        simulation.refine()
+        refined.append(time.thread_time() - began)
+        met += int((simulation.contacts.body_b == 0).sum())
+        if (k + 1) % (moves // 4) == 0 and not simulation.stopped:
+            last = slice(-(moves // 4), None)
+            rows.append([str(len(simulation.particles) - 1), str(simulation.tip.level), str(simulation.report.leaves)])
+            rows[-1] += [str(met), *_quantiles(moved[last], 1e6), *_quantiles(refined[last], 1e3)]
+            met = 0
+    head = [
+        "locked segments",
+        "level at the tip",
+        "leaves",
+        "contacts with itself",
+        "move p50 [us]",
+        "p99",
+        "all p50 [ms]",
+    ]
+    report.table([*head, "p99"], rows)
+
+
+def _one_split(report: Report, splits: int) -> None:
+    report.section("One hexahedron split in one call [ms]")
+    rows = []
+    for lists in (False, True):
+        simulation = _needle(1, 1, 0.02)
+        map, registration, taken = simulation.map, simulation.anatomy.registration, []
+        for cell in [cell for cell in map.leaves if map.levels[cell] == 0][: splits + 5]:
+            began = time.thread_time()
+            registration.split([cell]) if lists else split(map, [cell])
+            taken.append(time.thread_time() - began)
+        rows.append(["and everybody in it registered" if lists else "the map alone", *_quantiles(taken[5:], 1e3)])
+    report.table(["", "p50", "p99"], rows)
+
+
 def _cells(report: Report, moves: int) -> None:
     report.section("E14: cells that follow the tip, 4,400 entities, 1.3 mm a move [ms]")
     rows = []
@@ -118,24 +165,56 @@ def _cells(report: Report, moves: int) -> None:
     report.table(head, rows)
 
 
+def _block(cells: tuple[int, int, int], *, rigid: bool, **options) -> Simulation:
+    block = solid_block(cells, size=(0.1, 0.1, 0.09), mirrored=True)
+    block = TetMesh(block.vertices - [0.0, 0.0, 0.045], block.tets)
+    held = block.vertices[:, 2] < -0.09 + 1e-9
+    body = Body(block, youngs_modulus=1e4, poisson=0.45, damping=20.0, fixed=held)
+    needle = Needle(length=0.12, radius=0.35e-3, youngs_modulus=75e9, tip=Bevel(0.5), rigid=rigid)
+    start = {"entry": [0.0013, 0.0007, 0.0], "direction": [0, 0, -1]}
+    return Simulation(body, needle, Tissue(), device="cpu", threads=1, **start, **options)
+
+
 def _tissue(report: Report, steps: int) -> None:
-    report.section("A step of the tissue, with all that the needle adds, 20 sweeps of 10 ms [ms]")
+    report.section("A step of the tissue, with all that the needle adds [ms]")
     rows = []
-    for cells in ((6, 6, 5), (10, 10, 8), (16, 16, 13)):
+    sizes = [((6, 6, 5), 0.001, 8), ((6, 6, 5), 0.01, 20), ((10, 10, 8), 0.01, 20), ((16, 16, 13), 0.01, 20)]
+    for cells, dt, sweeps in sizes:
         for rigid in (True, False):
-            block = solid_block(cells, size=(0.1, 0.1, 0.09), mirrored=True)
-            block = TetMesh(block.vertices - [0.0, 0.0, 0.045], block.tets)
-            body = Body(
-                block, youngs_modulus=1e4, poisson=0.45, damping=20.0, fixed=block.vertices[:, 2] < -0.09 + 1e-9
-            )
-            needle = Needle(length=0.12, radius=0.35e-3, youngs_modulus=75e9, tip=Bevel(0.5), rigid=rigid)
-            start = {"entry": [0.0013, 0.0007, 0.0], "direction": [0, 0, -1]}
-            simulation = Simulation(body, needle, Tissue(), dt=0.01, sweeps=20, device="cpu", threads=1, **start)
-            taken = []
-            for _ in range(steps):
+            simulation, whole, parted = _block(cells, rigid=rigid, dt=dt, sweeps=sweeps), [], []
+            for _ in range(steps * (2 if dt < 0.01 else 1)):
+                settling = simulation._settling > 0.0 and dt > 0.001
                 began = time.thread_time()
                 simulation.step(0.02)
-                taken.append(time.thread_time() - began)
-            rows.append([count(len(block.tets)), "rigid" if rigid else "bends", *_quantiles(taken[5:], 1e3)])
-    report.table(["tetrahedra", "needle", "p50", "p99"], rows)
-    report.note("p99 is of the few steps after the puncture, which are made in ten parts.")
+                (parted if settling else whole).append(time.thread_time() - began)
+            tets = count(len(simulation.soft.bodies[0].shape.tets))
+            parts = _quantiles(parted, 1e3)[0] if parted else "none"
+            rows.append([tets, f"{1e3 * dt:g} ms, {sweeps}", "rigid" if rigid else "bends"])
+            rows[-1] += [*_quantiles(whole[5:], 1e3), parts]
+    report.table(["tetrahedra", "dt, sweeps", "needle", "p50", "p99", "steps in ten parts"], rows)
+    report.note("For 30 ms after a puncture steps of 10 ms are made in ten parts; these are counted apart.")
+
+
+def _curve(report: Report, quick: bool) -> None:
+    """What is asked for by the tissue, and what a hand feels."""
+    report.section("Force against depth: asked and measured, and the path of a bevel tip for other steps and sweeps")
+    simulation, log = _block((6, 6, 5), rigid=True, dt=0.005, sweeps=16), []
+    for _ in range(120 if quick else 450):
+        simulation.step(0.02)
+        log.append((simulation.depth, float(simulation.force[2])))
+    depth, force = np.array(log).T
+    late = len(log) * 2 // 3
+    slope, constant = np.polyfit(depth[late:], force[late:], 1)
+    rows = [["peak at puncture [N]", "1", f"{force.max():.3f}"], ["friction [N/m]", "10", f"{slope:.3f}"]]
+    rows.append(["cutting [N]", "0.4", f"{constant:.3f}"])
+    for _ in range(0 if quick else 200):
+        simulation.step(0.0)
+    rows.append(["held for a second [N]", f"{force[-1]:.3f}", f"{float(simulation.force[2]):.3f}"])
+    for dt, sweeps in () if quick else ((0.01, 20), (0.002, 20), (0.001, 20), (0.01, 160)):
+        simulation = _block((10, 10, 8), rigid=False, dt=dt, sweeps=sweeps)
+        while simulation.travel < 0.03 - 1e-9:
+            simulation.step(0.02)
+        aside = 1e3 * np.hypot(*(simulation.tip_rest - simulation.particles.rest[0])[:2])
+        name = f"aside after 30 mm, dt {1e3 * dt:g} ms, {sweeps} sweeps [mm]"
+        rows.append([name, "", f"{aside:.3f}"])
+    report.table(["", "asked", "measured"], rows)

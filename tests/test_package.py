@@ -188,6 +188,7 @@ def test_the_python_code_on_a_page_runs_and_finds_a_contact_within_the_step(page
         ("cylinders-on-terrain", "hit"),
         ("deforming-bodies", "near"),
         ("cells-and-crowds", "result"),
+        ("needles", "near"),
         ("floor-plans", "done"),
         ("robots", "found"),
     ],

@@ -17,7 +17,8 @@ from PIL import Image
 
 import tangere as tg
 from tangere import crowd
-from tangere.cells.generate import quad_grid
+from tangere.cells.generate import hex_grid, quad_grid
+from tangere.needle import scenarios
 from tangere.scene import Camera, Keyframes, Scene, Thing
 from tangere.shape.tets import solid_torus
 
@@ -148,6 +149,33 @@ def cells_and_crowds() -> list[np.ndarray]:
     return frames
 
 
+def needles() -> list[np.ndarray]:
+    """A needle into a liver, redder where it is near vessels; a bevel tip round a vessel, cells fine around it."""
+    insertion = scenarios.liver(device="cpu")
+    into, driven = tg.needle.Recorder(insertion.simulation), insertion.trace
+    into(0.0)
+    driven.run(insertion.simulation, dt=insertion.dt, after_step=into)
+    vessel = tg.needle.Vessel([[0.02, 0.05, 0.05], [0.08, 0.05, 0.05]], radius=3e-3)
+    start = {"entry": [0.05, 0.05, 0.002], "direction": [0, 0, 1], "vessels": [vessel], "distance": 0.01, "level": 3}
+    bevel = tg.needle.Needle(length=0.2, radius=0.4e-3, tip=tg.needle.Bevel(curvature=20.0))
+    steered = tg.needle.KinematicSimulation(hex_grid(4, 4, 4, size=0.025, device="cpu"), bevel, **start)
+    target, round_it = [0.05, 0.052, 0.095], tg.needle.Recorder(steered)
+    plan = tg.needle.plan_steering(steered.frame, target, curvature=20.0, obstacles=[vessel])
+    for _ in range(24):
+        tg.needle.follow_plan(steered, plan, 4e-3)
+        plan = tg.needle.plan_steering(steered.frame, target, curvature=20.0, obstacles=[vessel])
+        round_it()
+        if plan.length < 2e-3:
+            break
+    half, scenes = (SIZE[0] // 2, SIZE[0] // 2), (into.recording().scene(), round_it.recording().scene())
+    deepest = float(into.recording().parts[int(into.recording().numbers("depth").argmax())])
+    frames = []
+    for part in np.linspace(0.0, 1.0, 11):
+        pair = [tg.picture(scene, t, size=half) for scene, t in zip(scenes, (deepest * part, part), strict=True)]
+        frames.append(np.concatenate(pair, axis=1))
+    return frames
+
+
 def cylinders_on_terrain() -> list[np.ndarray]:
     """Spinning wheels thrown at dunes; each stops where it first touches the sand."""
     dunes = tg.generate.terrain.dunes(size=(14.0, 9.0), height=1.2, length=8.0)
@@ -195,6 +223,7 @@ PICTURES: dict[str, tuple[Callable[[], Sequence[np.ndarray]], float]] = {  #: an
     "hand": (hand, 0.08),
     "deforming-bodies": (deforming_bodies, 0.05),
     "cells-and-crowds": (cells_and_crowds, 0.1),
+    "needles": (needles, 0.2),
     "cylinders-on-terrain": (cylinders_on_terrain, 0.06),
     "gallery": (gallery, 0.08),
 }

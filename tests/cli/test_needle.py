@@ -36,7 +36,8 @@ def test_a_liver_is_punctured_recorded_drawn_and_shown_again(tmp_path, hand):
         assert told in result.output
     assert "30 steps" in result.output
     recording = Recording.load(files[0])
-    assert recording.numbers("force").max() > 0.9
+    assert len(recording.curve) == 31  # every step, for the plot of the force
+    assert recording.curve[:, 0].max() >= recording.numbers("force").max() > 0.9
     shown = needle(files[0], "--png", files[4], "--out", files[5])
     assert shown.exit_code == 0, shown.output
     assert all((tmp_path / name).stat().st_size > 50 for name in names)
@@ -72,6 +73,20 @@ def test_a_needle_goes_into_your_own_tetrahedra(tmp_path, monkeypatch, hand):
     result = needle("liver", "--mesh", str(tmp_path / "own.vtu"), "--trace", hand, "--device", "cpu")
     assert result.exception is None, result.output
     assert "own: 0.3 s in 30 steps" in result.output
+
+
+def test_a_needle_goes_into_a_vtu_file(tmp_path, hand):
+    meshio = pytest.importorskip("meshio", reason="files of tetrahedra need the extra [tets]")
+    block = solid_block((3, 3, 3), size=(0.1, 0.1, 0.08), mirrored=True)
+    path = str(tmp_path / "own.vtu")
+    meshio.Mesh(block.vertices, [("tetra", block.tets)]).write(path)
+    for more in ([], ["--mode", "hard", "--save-trace", str(tmp_path / "in.csv")]):
+        driven = ["--trace", hand] if not more else []
+        result = needle("liver", "--mesh", path, *driven, *more, "--device", "cpu")
+        assert result.exception is None, result.output
+        assert "own: " in result.output
+    meshio.Mesh(block.vertices, [("triangle", block.surface.faces)]).write(path)
+    assert "contains no tetrahedra" in needle("liver", "--mesh", path).output
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def check_contacts(simulation: KinematicSimulation, before: int) -> int:
 def wander(simulation: KinematicSimulation, rng, moves: int, *, size: float = 0.004, refine_every: int = 5) -> int:
     """Random moves inside the unit cube, each checked; returns how many contacts were compared."""
     direction, total, path = rng.normal(size=3), 0, 0.0
-    search = simulation._search
+    search, tips = simulation._search, []
     for k in range(moves):
         direction = direction / np.linalg.norm(direction) + 0.15 * rng.normal(size=3)
         step = size * rng.uniform(0.2, 2.0) * direction / np.linalg.norm(direction)
@@ -75,17 +75,20 @@ def wander(simulation: KinematicSimulation, rng, moves: int, *, size: float = 0.
         outside = (target < 0.03) | (target > 0.97)
         if outside.any():
             direction[outside] *= -1
-            continue
+            step = np.zeros(3)  # stays where it is, and is looked at all the same
+            target = simulation.tip.position
         before = len(simulation.particles)
         search.advance(target)
         path += np.linalg.norm(step)
         total += check_contacts(simulation, before)
-        tip = simulation.tip
-        np.testing.assert_array_equal(tip.position, target)
-        assert tip.cell in owners(simulation.map, tip.position[None], slack=1e-9)[0]
+        np.testing.assert_array_equal(simulation.tip.position, target)
+        tips.append(simulation.tip)
         assert len(simulation.particles) - 1 == int(np.floor(simulation.length / LOCK + 1e-9))
         assert simulation.length == pytest.approx(path)
-        if k % refine_every == refine_every - 1:
+        if k % refine_every == refine_every - 1 or k == moves - 1:
+            holding = owners(simulation.map, np.array([tip.position for tip in tips]), slack=1e-9)
+            assert all(tip.cell in cells for tip, cells in zip(tips, holding, strict=True))
+            tips.clear()
             simulation.refine()
             assert simulation.tip.level == simulation._refinement.level
     return total
@@ -122,7 +125,7 @@ def test_no_contact_is_missed_and_no_cell_is_wrong(name, level, jitter, rng, eff
 def test_a_hundred_thousand_random_moves(name, level, rng, effort):
     for jitter in (0.0, 0.15):
         simulation = needle_in(name, jitter, level, rng)
-        assert wander(simulation, rng, effort(3600)) > 100
+        assert wander(simulation, rng, effort(3600), refine_every=20) > 100
 
 
 def test_everything_stays_registered_while_cells_follow_the_tip(rng):
@@ -183,6 +186,37 @@ def test_the_tip_is_in_the_finest_cell_and_leaves_stay_bounded_on_a_helix(mode, 
     # As many as cells around the tip, not as many as the path is long.
     assert max(leaves[len(leaves) // 2 :]) <= 1.6 * max(leaves[: len(leaves) // 2])
     check_map(map, area=1.0)
+
+
+def test_in_hard_mode_a_batch_is_two_cells_whatever_balance_asks_for(monkeypatch):
+    simulation = KinematicSimulation(
+        hex_grid(6, 6, 6, size=1 / 6, device="cpu"),
+        Needle(length=4.0, radius=1e-3),
+        entry=[0.1, 0.4, 0.4],
+        direction=[1.0, 0.7, 0.3],
+        radius=0.03,
+        level=4,
+        mode="hard",
+        deadline=60.0,
+    )
+    refinement, done, total = simulation._refinement, [], 0
+    split, near = refinement._registration.split, refinement._split_near
+    monkeypatch.setattr(refinement._registration, "split", lambda *a, **k: done.append(split(*a, **k)) or done[-1])
+
+    def split_near(began: float) -> int:
+        done.clear()
+        left = near(began)
+        assert all(1 <= len(cells) <= 2 for cells in done)
+        return left
+
+    monkeypatch.setattr(refinement, "_split_near", split_near)
+    for _ in range(12):
+        simulation.step(0.015)
+        total += len(done)
+        assert simulation.tip.level == 4
+    assert total > 50
+    assert simulation.report.postponed == 0
+    check_map(simulation.map, area=1.0)
 
 
 def test_a_deadline_that_is_given_counts_from_then_on():

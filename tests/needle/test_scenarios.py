@@ -43,10 +43,10 @@ def test_scenes_run(scene, mode):
     insertion = SCENES[scene](mode=mode, device="cpu")
     kinematic = mode is not None or scene == "self"
     assert isinstance(insertion.simulation, KinematicSimulation if kinematic else Simulation)
-    short = Trace([0.0, 0.25], insertion.trace.speed[[0, 0]])
+    short = Trace([0.0, 0.35], insertion.trace.speed[[0, 0]])
     short.run(insertion.simulation, dt=insertion.dt)
     assert insertion.simulation.measures["depth"] > 1e-4
-    assert insertion.simulation.measures["travel"] == pytest.approx(0.25 * insertion.trace.speed[0], rel=1e-3)
+    assert insertion.simulation.measures["travel"] == pytest.approx(0.35 * insertion.trace.speed[0], rel=1e-3)
 
 
 def test_a_needle_that_goes_round_meets_itself_on_the_way():

@@ -119,7 +119,9 @@ def test_drawing_it_out_turns_the_force_and_ends_at_none():
     friction = 10.0 * simulation.depth
     outward = push(simulation, 0.03, speed=-SPEED)
     # First everything that sticks relaxes, then all of it slips the other way.
-    assert outward[:, 1].min() == pytest.approx(-friction, rel=0.15)
+    assert outward[:, 1].min() == pytest.approx(-friction, rel=0.1)
+    slides = outward[len(outward) // 2 :]
+    np.testing.assert_allclose(slides[:, 1], -10.0 * slides[:, 2], rtol=0.02, atol=4e-3)
     assert np.argmax(outward[:, 1] < 0) > 4
     assert (np.diff(outward[:, 2]) <= 1e-12).all()
     assert abs(outward[-1, 1]) < 0.1 * inward[:, 1].max()
@@ -140,10 +142,10 @@ def test_in_its_own_channel_nothing_is_cut():
     push(simulation, 0.015, speed=-SPEED)
     again = push(simulation, 0.012)
     assert again[-1, 2] < deep
-    assert again[-1, 1] == pytest.approx(10.0 * again[-1, 2], rel=0.05)
+    assert again[-1, 1] == pytest.approx(10.0 * again[-1, 2], rel=0.02)
     beyond = push(simulation, 0.008)
     assert beyond[-1, 2] > deep
-    assert beyond[-1, 1] == pytest.approx(0.4 + 10.0 * beyond[-1, 2], rel=0.05)
+    assert beyond[-1, 1] == pytest.approx(0.4 + 10.0 * beyond[-1, 2], rel=0.02)
 
 
 def test_a_membrane_takes_its_own_force_on_top_of_friction_so_far():
@@ -159,7 +161,7 @@ def test_a_membrane_takes_its_own_force_on_top_of_friction_so_far():
         near = np.abs(tip - depth) < 1e-3
         assert force[near].max() == pytest.approx(threshold + 10.0 * depth, rel=0.02)
     late = tip > 0.036
-    np.testing.assert_allclose(force[late], 0.4 + 10.0 * tip[late], rtol=0.05)
+    np.testing.assert_allclose(force[late], 0.4 + 10.0 * tip[late], rtol=0.02)
 
 
 def test_layers_resist_each_in_its_own_way():
@@ -170,8 +172,8 @@ def test_layers_resist_each_in_its_own_way():
     log = push(simulation, 0.055)
     tip, force = log[:, 2], log[:, 1]
     above, below = (tip > 0.02) & (tip < 0.028), tip > 0.042
-    assert np.polyfit(tip[above], force[above], 1)[0] == pytest.approx(10.0, rel=0.1)
-    assert np.polyfit(tip[below], force[below], 1)[0] == pytest.approx(20.0, rel=0.1)
+    assert np.polyfit(tip[above], force[above], 1)[0] == pytest.approx(10.0, rel=0.02)
+    assert np.polyfit(tip[below], force[below], 1)[0] == pytest.approx(20.0, rel=0.02)
 
 
 @pytest.mark.parametrize("grip", [1.0, 1e3])
@@ -207,6 +209,23 @@ def test_the_load_of_a_patch_makes_puncture_depth_depend_less_on_the_mesh():
     assert abs(spread[0.025] - 1.0) < 0.5 * abs(spread[0.0] - 1.0)
 
 
+def test_the_rise_is_convex_where_the_capsule_is_slack_at_first():
+    # Two springs one after the other: the tissue, and the capsule, which hardens with the way.
+    rises = {}
+    for hardening in (0.0, 5e4):
+        simulation = inserted(tissue=Tissue(hardening=hardening))
+        log = push(simulation, 0.0075, speed=0.01)
+        rises[hardening] = log[: int(np.argmax(log[:, 2] > 0)) or len(log), :2]
+        assert log[:, 1].max() == pytest.approx(1.0, rel=0.02)
+    way, force = rises[0.0].T
+    grip = simulation._grip
+    tissue = np.mean(way[-20:-2] / force[-20:-2]) - 1.0 / grip
+    np.testing.assert_allclose(np.diff(force[5:-2]) / np.diff(way[5:-2]), 1.0 / (tissue + 1.0 / grip), rtol=0.1)
+    way, force = rises[5e4].T
+    np.testing.assert_allclose(force[20:-2], (way / (tissue + 1.0 / (5e4 * way)))[20:-2], rtol=0.03)
+    assert (np.diff(force[:-2:12], n=2) > 0.0).all()
+
+
 # -- needles that bend -------------------------------------------------------------------------------------------------
 
 
@@ -231,6 +250,62 @@ def test_a_rod_bends_as_a_cantilever(nodes, tolerance):
     assert deflection == pytest.approx(force * length**3 / (3.0 * bending), rel=tolerance)
     pieces = np.linalg.norm(np.diff(rod.x.numpy(), axis=0), axis=1)
     np.testing.assert_allclose(pieces, length / (nodes - 1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("nodes", [5, 6, 9, 41, 81])
+def test_one_solve_of_the_rod_is_that_of_a_dense_matrix(nodes, rng):
+    spacing, bending, guides = 3e-3, 8.8e-4, 4
+    way = np.array([0.0, 0.0, -1.0]) + 0.2 * rng.normal(size=(nodes - 1, 3))
+    line = np.concatenate([np.zeros((1, 3)), np.cumsum(spacing * way / np.linalg.norm(way, axis=1)[:, None], axis=0)])
+    rod = rod_arrays(line, bending=bending, room=guides)
+    base, push_on_tip = line[:2] + 1e-4 * rng.normal(size=(2, 3)), 0.01 * rng.normal(size=3)
+    rod.base.numpy()[:], rod.push.numpy()[0] = base, push_on_tip
+    places, stiffness = rng.uniform(0.0, spacing * (nodes - 1), guides), rng.uniform(10.0, 1000.0, guides)
+    points = np.array([line[int(a / spacing)] for a in places]) + 1e-3 * rng.normal(size=(guides, 3))
+    body = SoftSimulation([tissue_block((1, 1, 1))], response="none", device="cpu")
+    arrays, at = body.rows.arrays, wp.array(np.pad(points, ((0, 0), (0, 1))), dtype=wp.vec4d, device="cpu")
+    rod.count.numpy()[1:], rod.place.numpy()[:] = (0, guides), places
+    for j in range(guides):
+        arrays.sizes.numpy()[j], arrays.dofs.numpy()[j, 0], arrays.weights.numpy()[j, 0] = 1, j, 1.0
+        arrays.guide.numpy()[j, 0] = stiffness[j]
+    launch(_relax, 1, [rod, arrays, at], device=wp.get_device("cpu"))
+    # The same energy, written down as a matrix.
+    matrix, right, one = np.zeros((nodes, nodes, 3, 3)), np.zeros((nodes, 3)), np.eye(3)
+    c = bending / spacing**3
+    for i in range(1, nodes - 1):
+        for a, p in zip((i - 1, i, i + 1), (1, -2, 1), strict=True):
+            for b, q in zip((i - 1, i, i + 1), (1, -2, 1), strict=True):
+                matrix[a, b] += c * p * q * one
+    for i in range(nodes):
+        t = line[min(i + 1, nodes - 1)] - line[max(i - 1, 0)]
+        t /= np.linalg.norm(t)
+        hold = 1000.0 * max(c, 1.0) * np.outer(t, t)
+        matrix[i, i] += hold
+        right[i] += hold @ line[i]
+    for place, k, point in zip(places, stiffness, points, strict=True):
+        i = int(place / spacing)
+        weights = {i: 1.0 - (place / spacing - i), i + 1: place / spacing - i}
+        t = (line[i + 1] - line[i]) / spacing
+        across = k * (one - np.outer(t, t))
+        for a, p in weights.items():
+            right[a] += p * across @ point
+            for b, q in weights.items():
+                matrix[a, b] += p * q * across
+    right[-1] += push_on_tip
+    dense = matrix.transpose(0, 2, 1, 3).reshape(3 * nodes, 3 * nodes)
+    solved = rod.right.numpy().ravel()
+    np.testing.assert_array_equal(solved[:6], base.ravel())
+    # What is left of the equations, as a part of what is in them: the matrix is nearly singular for many nodes.
+    left = (dense @ solved - right.ravel())[6:]
+    assert np.abs(left).max() < 1e-12 * (np.abs(dense) @ np.abs(solved))[6:].max()
+    if nodes < 10:
+        expected = np.linalg.solve(dense[6:, 6:], right.ravel()[6:] - dense[6:, :6] @ base.ravel())
+        np.testing.assert_allclose(solved[6:], expected, atol=1e-12)
+    # Then lengths are put right.
+    there = [base[0]]
+    for piece in np.diff(solved.reshape(-1, 3), axis=0):
+        there.append(there[-1] + spacing * piece / np.linalg.norm(piece))
+    np.testing.assert_allclose(rod.x.numpy(), there, atol=1e-14)
 
 
 def flexible(bevel: float | None, *, depth=0.03, dt=0.01, sweeps=20, stiffness=8.8e-4, **options):
@@ -392,11 +467,51 @@ def test_a_needle_goes_into_a_body_of_a_simulation_with_others():
         (lambda: Tissue(puncture=-1.0), "Tissue: puncture must be positive"),
         (lambda: Tissue(friction=np.nan), "Tissue: friction must be a force"),
         (lambda: inserted().step(np.inf), "advance and spin must be finite"),
+        (lambda: inserted().step(50.0), "base: 0.25 m in one step is more than the needle is long, 0.12 m"),
+        (lambda: inserted().move([0.0, np.nan, 0.0]), "base must be three finite numbers"),
+        (
+            lambda: Simulation(tissue_block(), Needle(), TISSUE, entry=[0, 0, -0.03], direction=[0, 0, -1]),
+            "entry: .* is not where a needle that looks .* meets body",
+        ),
+        (
+            lambda: Simulation(tissue_block(), Needle(), TISSUE, entry=[0.01, 0, 0], direction=[0, 0, 1]),
+            "direction: .* does not lead into body 'solid'|is not where a needle",
+        ),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+@pytest.mark.parametrize("rigid", [True, False])
+def test_a_needle_goes_in_up_to_its_base_and_no_farther(rigid):
+    simulation = inserted(Needle(length=0.03, radius=0.35e-3, youngs_modulus=75e9, rigid=rigid), dt=0.01)
+    with pytest.raises(InputError, match="m long, is in up to its base already"):
+        push(simulation, 0.06)
+    assert 0.028 < simulation.depth <= 0.0305
+    before = everything(simulation)
+    with pytest.raises(InputError, match="up to its base"):
+        simulation.step(SPEED)
+    assert all(np.array_equal(a, b) for a, b in zip(everything(simulation), before, strict=True))
+    push(simulation, 0.005, speed=-SPEED)
+
+
+def test_a_needle_enters_a_body_where_it_is_now():
+    body = tissue_block()
+    soft = SoftSimulation([Body(body.shape, youngs_modulus=3e3, fixed=body.fixed)], dt=0.01, device="cpu")
+    soft.run(steps=60)
+    sagged = soft[0].positions[:, 2].max() - body.shape.vertices[:, 2].max()
+    shape = soft.bodies[0].shape
+    top = np.flatnonzero(shape.vertices[:, 2] > -1e-9)
+    middle = top[np.argmin(np.linalg.norm(shape.vertices[top], axis=1))]
+    place = soft[0].positions[middle]
+    assert place[2] < -2e-4 < sagged
+    simulation = Simulation(soft, Needle(length=0.12, rigid=True), TISSUE, entry=place, direction=[0, 0, -1])
+    simulation.step(0.0)
+    assert simulation.tip_force == pytest.approx(0.0, abs=0.02)
+    simulation.step(SPEED)
+    assert simulation.tip_force > 0.01
 
 
 def test_launches_for_cuda_go_where_the_sweeps_of_the_cpu_go(monkeypatch):
@@ -421,7 +536,7 @@ def test_launches_for_cuda_go_where_the_sweeps_of_the_cpu_go(monkeypatch):
         ends.append((simulation.nodes, simulation.force, simulation.depth))
     assert ends[0][2] > 0.01
     for one, other in zip(*ends, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-5 * np.abs(one).max())
 
 
 @pytest.mark.cuda

@@ -140,6 +140,8 @@ def _run(insertion: Insertion, trace: Any, *, keep: bool) -> Recording | None:
                 measured.setdefault(name, []).append(value)
             if keep and len(taken) % every == 0:
                 recorder(now)
+            elif keep:
+                recorder.note()
             progress.advance(task)
             began = time.perf_counter()
 

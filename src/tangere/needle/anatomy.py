@@ -10,6 +10,7 @@ Known as: filiform and surface entities (Pitiot 2015, section 9.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,10 +124,19 @@ class CarriedAnatomy(AnatomyArrays):
         self, solid: TetMesh, vessels: Sequence[Vessel | Any] = (), membranes: Sequence[Membrane | Mesh] = ()
     ) -> None:
         super().__init__(vessels, membranes)
+        self._find(solid)
+
+    def _find(self, solid: TetMesh) -> None:
         try:
             self._corners, self._weights = solid.weights_at(self.points)
         except InputError as error:
             raise InputError(f"vessels and membranes must be inside the body: {error}") from error
+
+    def carried_by(self, solid: TetMesh) -> CarriedAnatomy:
+        """The same, carried by what the solid has become by cuts."""
+        found = copy(self)
+        found._find(solid)
+        return found
 
     def points_at(self, vertices: np.ndarray) -> np.ndarray:
         """(n, 3) where all points are when the vertices of the solid are there [m]."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tangere.needle.nearness import contacts_of, near_pieces, redness
-from tangere.scene import Camera, Keyframes, Scene, Thing
+from tangere.scene import Camera, Episode, Keyframes, Scene, Thing
 from tangere.shape.mesh import Mesh
 
 _TISSUE, _RED = (0.86, 0.62, 0.52), (0.86, 0.04, 0.06)
@@ -40,6 +41,7 @@ class NeedleFrame:
     points: np.ndarray  #: (p, 3) of vessels and membranes [m]
     shades: dict[str, np.ndarray]  #: of pieces of the needle, segments and triangles, 0 far to `SHADES` - 1 touching
     tissue: np.ndarray  #: (v, 3) vertices of its surface [m]; none of a kinematic needle
+    faces: np.ndarray  #: (f, 3) of its surface; others after a cut
     cells: np.ndarray  #: (c, 3, 3) triangles of the cut through cells [m]
     levels: np.ndarray  #: (c,) of these cells
     numbers: dict[str, float] = field(default_factory=dict)  #: force [N], travel [m], depth [m]
@@ -54,13 +56,15 @@ def frame_of(simulation: Any, time: float) -> NeedleFrame:
     cut, levels = np.empty((0, 3, 3)), np.empty(0, np.uint8)
     tissue = getattr(simulation, "surface", None)
     if tissue is None:
-        cut, levels = cut_cells(simulation.map, nodes[-1], plane_of(nodes))
+        bends = simulation.frame.rotation[:, 0] if simulation.needle.curvature > 0.0 else None
+        cut, levels = cut_cells(simulation.map, nodes[-1], plane_of(nodes, bends))
     return NeedleFrame(
         time=time,
         nodes=nodes,
         points=points,
         shades=shades,
         tissue=np.empty((0, 3)) if tissue is None else tissue.vertices,
+        faces=np.empty((0, 3), np.int64) if tissue is None else tissue.faces,
         cells=cut,
         levels=levels,
         numbers=simulation.measures,
@@ -76,12 +80,14 @@ def scene_of(simulation: Any, **options: Any) -> Scene:
     return recorder.recording().scene(**options)
 
 
-def plane_of(nodes: np.ndarray) -> np.ndarray:
-    """(3,) the normal of the plane that a needle lies in; of a straight one, level where that can be."""
+def plane_of(nodes: np.ndarray, bends: np.ndarray | None = None) -> np.ndarray:
+    """(3,) the normal of the plane that a needle lies in; of a straight one, that in which its tip bends, if any."""
     offsets = nodes - nodes.mean(axis=0)
     _, sizes, axes = np.linalg.svd(offsets, full_matrices=True)
     if len(sizes) > 1 and sizes[1] > 1e-3 * sizes[0]:
         return axes[2]
+    if bends is not None:
+        return bends
     ahead = axes[0]
     normal = np.cross(ahead, [0.0, 0.0, 1.0] if abs(ahead[2]) < 0.99 else [1.0, 0.0, 0.0])
     return normal / np.linalg.norm(normal)
@@ -118,7 +124,6 @@ def things_of(
     frames: list[NeedleFrame],
     parts: np.ndarray,
     *,
-    tissue_faces: np.ndarray,
     segments: np.ndarray,
     triangles: np.ndarray,
     radius: np.ndarray,
@@ -128,9 +133,8 @@ def things_of(
 ) -> list[Thing]:
     """Everything that is seen in frames which are shown at parts of the time, 0 to 1."""
     things, thin = [], _THINNEST * extent
-    if len(tissue_faces):
-        states = np.stack([frame.tissue for frame in frames])
-        things.append(_deforming("tissue", states, tissue_faces, parts, _TISSUE, opacity))
+    if len(frames[0].faces):
+        things += _tissue(frames, parts, opacity)
     pieces = max(len(frame.nodes) for frame in frames) - 1
 
     def needle_piece(frame: NeedleFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -171,10 +175,21 @@ class _FrameByFrame:
         return self.place(int(np.argmin(np.abs(self.times - time))))
 
 
-def _deforming(name: str, states: np.ndarray, faces: np.ndarray, parts: np.ndarray, colour: Any, opacity: float) -> Any:
-    mesh = Mesh(states[0], faces, name=name)
-    moves = len(states) > 1 and bool((states != states[0]).any())
-    return Thing(name, mesh.moving(Keyframes(states, parts)) if moves else mesh, colour, opacity)
+def _tissue(frames: list[NeedleFrame], parts: np.ndarray, opacity: float) -> list[Thing]:
+    """Its surface, a thing from each cut to the next."""
+    cuts = [k for k in range(1, len(frames)) if not np.array_equal(frames[k].faces, frames[k - 1].faces)]
+    things = []
+    for begin, end in pairwise([0, *cuts, len(frames)]):
+        name = "tissue" if begin == 0 else f"tissue, cut {len(things)}"
+        states = np.stack([frame.tissue for frame in frames[begin:end]])
+        mesh, motion = Mesh(states[0], frames[begin].faces, name=name), Keyframes(states, parts[begin:end])
+        if cuts:
+            until = float(parts[end]) if end < len(frames) else 1.0
+            mesh = mesh.moving(Episode(motion, (float(parts[begin]), until)))
+        elif (states != states[0]).any():
+            mesh = mesh.moving(motion)
+        things.append(Thing(name, mesh, _TISSUE, opacity))
+    return things
 
 
 def _shade(kind: str, shade: int) -> tuple[float, float, float]:

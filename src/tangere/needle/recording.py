@@ -3,7 +3,8 @@
 The file to be loaded again is one `.npz` of plain arrays, read without pickle. Keys: `format`, `version`, `times` (of
 each frame [s]), `needle_radius`, `radius` (of segments) [m], `segments`, `triangles`, `tissue_faces` (numbers of
 points), and for frame number i `i/nodes`, `i/points`, `i/tissue`, `i/cells` (float32 [m]), `i/levels`, `i/needle`,
-`i/segments`, `i/triangles` (shades) and `i/numbers` (force [N], travel and depth [m]).
+`i/segments`, `i/triangles` (shades) and `i/numbers` (force [N], travel and depth [m]). Version 2 has `i/faces` where
+the tissue was cut since the frame before, and `curve`, rows of these numbers between frames.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tangere.runtime import InputError, view_room
 from tangere.scene import Scene, read_recorded, write_recorded
 from tangere.scene.export import export
 
-FORMAT, VERSION = "tangere.needle", 1
+FORMAT, VERSION = "tangere.needle", 2
 #: Frames of a file for other programs: each has all vertices in all shades.
 _MOST_FRAMES = 60
 _SHADED = ("needle", "segments", "triangles")
@@ -35,7 +36,7 @@ class Recording:
     radius: np.ndarray  #: (s,) of the segments of vessels [m]
     segments: np.ndarray  #: (s, 2) numbers of points
     triangles: np.ndarray  #: (t, 3) of membranes
-    tissue_faces: np.ndarray  #: (f, 3) of the surface of the tissue
+    curve: np.ndarray  #: (m, 3) force [N], travel and depth [m] of every step that was noted
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -80,7 +81,6 @@ class Recording:
         things = things_of(
             self.frames,
             self.parts,
-            tissue_faces=self.tissue_faces,
             segments=self.segments,
             triangles=self.triangles,
             radius=self.radius,
@@ -94,7 +94,7 @@ class Recording:
 
     def plot(self, path: str | Path) -> None:
         """Draw force against travel of the base as a .png file, inward and outward."""
-        force, travel = self.numbers("force"), 1e3 * self.numbers("travel")
+        force, travel = self.curve[:, 0], 1e3 * self.curve[:, 1]
         if not np.isfinite(force).all():
             raise InputError(f"{path}: a kinematic needle feels no force that could be drawn")
         deepest = int(np.argmax(travel))
@@ -118,27 +118,34 @@ class Recording:
             export(self.scene(), path, **{"frames": min(len(self), _MOST_FRAMES), **options})
             return
         arrays: dict[str, Any] = {"times": self.times, "needle_radius": self.needle_radius, "radius": self.radius}
-        arrays |= {"segments": self.segments, "triangles": self.triangles, "tissue_faces": self.tissue_faces}
+        arrays["curve"] = self.curve
+        arrays |= {"segments": self.segments, "triangles": self.triangles, "tissue_faces": self.frames[0].faces}
         for number, frame in enumerate(self.frames):
             for name in ("nodes", "points", "tissue", "cells"):
                 arrays[f"{number}/{name}"] = getattr(frame, name).astype(np.float32)
+            if number and not np.array_equal(frame.faces, self.frames[number - 1].faces):
+                arrays[f"{number}/faces"] = frame.faces
             arrays |= {f"{number}/{name}": frame.shades[name] for name in _SHADED}
             arrays[f"{number}/levels"] = frame.levels
-            arrays[f"{number}/numbers"] = np.array([frame.numbers.get(name, np.nan) for name in _NUMBERS])
+            arrays[f"{number}/numbers"] = np.array(_row(frame.numbers))
         write_recorded(path, FORMAT, VERSION, arrays)
 
     @staticmethod
     def load(path: str | Path) -> Recording:
         """The run recorded at `path`."""
-        return read_recorded(path, "a recorded run of a needle", FORMAT, (VERSION,), _recording)
+        return read_recorded(path, "a recorded run of a needle", FORMAT, range(1, VERSION + 1), _recording)
 
 
 @dataclass(eq=False)
 class Recorder:
-    """Keeps the frames of a needle of either kind: call it at the start and after each step that is to be kept."""
+    """Keeps the frames of a needle of either kind: call it at the start and after each step that is to be kept.
+
+    Steps that are not kept may be noted, `note`: they are in the plot of the force.
+    """
 
     simulation: Any
     _frames: list[NeedleFrame] = field(default_factory=list)
+    _curve: list[list[float]] = field(default_factory=list)
 
     def __call__(self, time: float | None = None) -> None:
         """Keep what is now.
@@ -151,20 +158,29 @@ class Recorder:
         if self._frames and now < last:
             raise InputError(f"Recorder: time goes back, from {last:g} to {now:g} s")
         self._frames.append(frame_of(self.simulation, now))
+        self.note()
+
+    def note(self) -> None:
+        """Keep the numbers of what is now, and not how it looks."""
+        self._curve.append(_row(self.simulation.measures))
 
     def recording(self) -> Recording:
         """Everything kept so far."""
         if not self._frames:
             raise InputError("Recorder: nothing has been kept yet")
-        anatomy, surface = self.simulation.anatomy, getattr(self.simulation, "surface", None)
+        anatomy = self.simulation.anatomy
         return Recording(
             list(self._frames),
             self.simulation.needle.radius,
             anatomy.radius[: len(anatomy.segments)],
             anatomy.segments,
             anatomy.triangles,
-            np.empty((0, 3), np.int64) if surface is None else surface.faces,
+            np.array(self._curve),
         )
+
+
+def _row(numbers: dict[str, float]) -> list[float]:
+    return [numbers.get(name, np.nan) for name in _NUMBERS]
 
 
 def _recording(arrays: dict[str, np.ndarray]) -> Recording:
@@ -189,13 +205,18 @@ def _recording(arrays: dict[str, np.ndarray]) -> Recording:
         for rows, count, name in ((segments, len(points), "segments"), (triangles, len(points), "triangles")):
             if len(rows) and not 0 <= rows.min() <= rows.max() < count:
                 raise ValueError(f"the {name} name points that are not in frame {number}")
+        if f"{number}/faces" in arrays:
+            faces = arrays[f"{number}/faces"]
+        elif frames and tissue.shape != frames[-1].tissue.shape:
+            raise ValueError(f"the tissue has another number of vertices in frame {number}, and no faces for them")
+        if len(faces) and not 0 <= faces.min() <= faces.max() < len(tissue):
+            raise ValueError(f"the faces of the tissue name vertices that are not in frame {number}")
         known = {name: float(value) for name, value in zip(_NUMBERS, values, strict=True) if np.isfinite(value)}
-        frames.append(NeedleFrame(time, nodes, points, shades, tissue, cells, levels, known))
-    if len(faces) and not 0 <= faces.min() <= faces.max() < len(frames[0].tissue):
-        raise ValueError("the faces of the tissue name vertices that are not there")
-    if any(frame.tissue.shape != frames[0].tissue.shape for frame in frames):
-        raise ValueError("the tissue has another number of vertices in some frames")
+        frames.append(NeedleFrame(time, nodes, points, shades, tissue, faces, cells, levels, known))
     radius = np.asarray(arrays["radius"], float)
     if radius.shape != (len(segments),):
         raise ValueError("segments and their radii do not fit")
-    return Recording(frames, float(arrays["needle_radius"]), radius, segments, triangles, faces)
+    curve = np.asarray(arrays.get("curve", [_row(frame.numbers) for frame in frames]), float)
+    if curve.ndim != 2 or curve.shape[1] != len(_NUMBERS):
+        raise ValueError("the curve has no three columns")
+    return Recording(frames, float(arrays["needle_radius"]), radius, segments, triangles, curve)

@@ -25,7 +25,8 @@ wp.set_module_options(SOUND)
 class GuideColumns:
     """Guides to be appended, one after the other."""
 
-    tets: wp.array[wp.vec4i]
+    body: wp.array[int]
+    dofs: wp.array[wp.vec4i]
     weights: wp.array[wp.vec4d]
     aim: wp.array[wp.vec3d]
     tangent: wp.array[wp.vec3d]
@@ -47,15 +48,13 @@ class Particle:
 class GuideRows:
     """Room for the guides of one needle on the device of the tissue."""
 
-    def __init__(self, device: wp.Device, body: int, first_dof: int, free: wp.array) -> None:
-        self._device, self._body, self._first_dof, self._free = device, body, first_dof, free
+    def __init__(self, device: wp.Device, free: wp.array) -> None:
+        self._device, self.free = device, free
         self._room, self.count = 0, 0
 
-    def set(
-        self, tets: np.ndarray, weights: np.ndarray, aim: np.ndarray, tangent: np.ndarray, guide: np.ndarray
-    ) -> None:
-        """The guides of the next step: (n, 4), (n, 4), (n, 3), (n, 3), (n, 4)."""
-        self.count = len(tets)
+    def set(self, **values: np.ndarray) -> None:
+        """The guides of the next step: the members of `GuideColumns`, a row for each."""
+        self.count = len(values["dofs"])
         if self.count > self._room:
             self._room = 2 * self.count
             kinds = GuideColumns.vars
@@ -66,7 +65,6 @@ class GuideRows:
                 if not self._device.is_cpu:
                     there = wp.zeros(self._room, dtype=member.type.dtype, device=self._device)
                 setattr(self._columns, name, there)
-        values = {"tets": tets, "weights": weights, "aim": aim, "tangent": tangent, "guide": guide}
         for name, rows in values.items():
             getattr(self._host, name).numpy()[: self.count] = rows
             if not self._device.is_cpu:
@@ -74,7 +72,7 @@ class GuideRows:
 
     def write(self, rows: RowArrays, first: int) -> None:
         """Write them to rows, see `ContactRows.append`."""
-        inputs = [first, self._body, self._first_dof, self._free, self._columns, rows]
+        inputs = [first, self.free, self._columns, rows]
         launch(_write, self.count, inputs, device=self._device)
 
 
@@ -82,8 +80,6 @@ class GuideRows:
 def _write(
     first: int,
     begin: int,
-    body: int,
-    first_dof: int,
     free: wp.array[int],
     columns: GuideColumns,
     rows: RowArrays,
@@ -97,7 +93,7 @@ def _write(
         names[k] = 0
         values[k] = wp.float64(0.0)
     for k in range(4):
-        names[k] = first_dof + columns.tets[i][k]
+        names[k] = columns.dofs[i][k]
         values[k] = columns.weights[i][k]
         if free[names[k]] == 1:
             bound += wp.abs(values[k])
@@ -105,7 +101,7 @@ def _write(
     rows.weights[r] = values
     rows.sizes[r] = 4
     rows.bound[r] = bound
-    rows.bodies[r] = wp.vec2i(body, body)
+    rows.bodies[r] = wp.vec2i(columns.body[i], columns.body[i])
     rows.place[r] = -1
     rows.strain[r] = wp.vec3d()
     rows.law[r] = wp.vec2d()

@@ -5,7 +5,8 @@ Method:   in every step the base of the needle goes where it is told; particles 
           the solver (`shaft`), the shaft is straight or an elastic rod that is solved in every sweep (`tangere.soft`).
           After the step anchors slip where friction was at its limit; the tip cuts on through the tissue by what its
           force is too little for (`material_points`), and leaves particles behind. Where it has been before there is a
-          channel: nothing is cut there. A membrane in the way holds the tip until it is punctured.
+          channel: nothing is cut there. A membrane in the way holds the tip until it is punctured. Where the body is
+          cut while the needle is in it, particles and tip are found again in what it has become.
 Sound:    lengths of particles add up to the path, so that friction is a line and no stairs; a step is done or not done.
 Known as: needle insertion with stiffness, cutting and friction forces (DiMaio and Salcudean 2003; Okamura et al. 2004),
           bevel-tip steering (Webster et al. 2006).
@@ -24,7 +25,7 @@ import warp as wp
 from tangere.needle.anatomy import CarriedAnatomy, Membrane, Vessel
 from tangere.needle.drawing import scene_of
 from tangere.needle.instrument import Needle, unit_vector
-from tangere.needle.material_points import MaterialPoint, MaterialPoints
+from tangere.needle.material_points import MaterialPoint, PiercedSolid
 from tangere.needle.nearness import contacts_of, near_pieces
 from tangere.needle.shaft import GuideRows, Particle
 from tangere.needle.tissue import Tissue
@@ -37,6 +38,8 @@ from tangere.soft import Simulation as SoftSimulation
 
 #: The hold across the tip before it is in, as a part of that inside.
 _OUTSIDE = 0.2
+#: The least stiffness of springs that harden, as a part of what they come to.
+_SLACK = 1e-6
 #: Points of the disc that carries the load before puncture.
 _PATCH_POINTS = 19
 #: A place at the very tip that still belongs to the last piece of the rod.
@@ -44,11 +47,13 @@ _ALMOST = 1.0 - 1e-9
 #: After a puncture tissue springs back within milliseconds, and the tip cuts on through it: for so long steps are made
 #: in parts no longer than that [s].
 _SETTLING, _SHORT = 0.03, 1e-3
+#: Sweeps of a part, at most: steps as short as that converge with fewer.
+_SWEEPS_OF_A_PART = 8
 #: Springs that are stiffer, in E h, may take the first step for a puncture.
 _STIFFEST_GRIP = 1e3
 #: What a step changes of a needle.
 _STATE = ("_base", "_roll", "_spun", "_tip", "_particles", "inside", "force", "tip_force", "_deepest", "_depth")
-_STATE += ("_touching", "_patch", "_held_by", "_settling")
+_STATE += ("_touching", "_patch", "_held_by", "_settling", "_through", "_solid", "anatomy")
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Simulation:
 
     Args:
         body: a solid that is held somewhere; or a `tangere.soft.Simulation`, and `body_number` in it.
-        entry: where the tip touches the surface at the start [m].
+        entry: where the tip touches the surface at the start [m]; of a simulation that runs already, as it is now.
         direction: where it looks there.
         lock_length: a particle is left behind every so much of the path [m].
         vessels: lines inside the body, which it carries along: what a needle should not come near to.
@@ -129,21 +134,21 @@ class Simulation:
         if not body.is_solid:
             raise InputError(f"Body {body.name!r} is a sheet: a needle goes through solids of tetrahedra")
         self.needle, self.tissue, self.soft, self._number = needle, tissue, soft, body_number
-        self._first_dof = sum(len(other.shape.vertices) for other in soft.bodies[:body_number])
-        self._points = MaterialPoints(body.shape)
-        count = len(body.shape.tets)
-        self._cutting, self._friction = tissue.per_tet("cutting", count), tissue.per_tet("friction", count)
+        self._given = body.shape
         edges = body.shape.vertices[body.shape.edges]
         self._edge = float(np.linalg.norm(edges[:, 0] - edges[:, 1], axis=1).mean())
+        self._solid = PiercedSolid.of(soft, body_number, tissue, self._given, self._edge)
         self._grip = tissue.grip * body.youngs_modulus * self._edge
         if tissue.grip > _STIFFEST_GRIP:
             told = f"springs with a grip of {tissue.grip:g} E h may puncture at once; up to {_STIFFEST_GRIP:g} do not"
             warnings.warn(f"Tissue: {told}", stacklevel=2)
         self._lock = positive(lock_length, "lock_length")
         ahead, start = unit_vector(direction, "direction"), three_numbers(entry, "entry")
-        self._tip, away = self._points.nearest(start)
+        now = self._solid.positions(soft)
+        self._tip, away = self._solid.points.nearest(start, now)
         if away > 0.1 * self._edge:
             raise InputError(f"entry: {start.tolist()} is {away:.3g} m from body {body.name!r}")
+        self._check_entry(start, ahead, now)
         self._base, self._ahead, self._roll, self._spun = start - needle.length * ahead, ahead, 0.0, False
         self._start = self._base
         self._side = np.cross(ahead, np.eye(3)[np.argmin(np.abs(ahead))])
@@ -154,17 +159,28 @@ class Simulation:
         self.tip_force = 0.0  #: along the needle at its tip [N]
         self._deepest = self._depth = 0.0
         self._touching = False
-        self._patch = self._disc(start, ahead)
+        self._patch = self._disc(start, ahead, now)
         self.anatomy = CarriedAnatomy(body.shape, vessels, membranes)  #: vessels and membranes
         self.distance = self._lock if distance is None else positive(distance, "distance")
         self._corners = [m.mesh.vertices[m.mesh.faces] for m in self.anatomy.membranes]
         self._held_by: int | None = None
+        self._through = False  # the tip has come out again: the last particle is where
         self._settling = 0.0  # for how long steps are short, because something was punctured [s]
         self._node_count = whole(nodes, "nodes", 5)
         self._rod = self._make_rod(self._node_count)
         self._solved = self._rod  # where the tissue is solved
         self._guides: GuideRows | None = None
         self._put_phase()
+
+    def _check_entry(self, start: np.ndarray, ahead: np.ndarray, now: np.ndarray) -> None:
+        """Raise if the tip is not on the surface, or does not look into the body."""
+        points, name = self._solid.points, self.soft.bodies[self._number].name
+        way = 0.5 * self._edge * ahead
+        if points.advance(self._tip, now, -way)[1]:
+            raise InputError(f"entry: {start.tolist()} is not where a needle that looks {ahead} meets body {name!r}")
+        inward = points.advance(self._tip, now, way)[0].at(now, points.tets)
+        if np.linalg.norm(inward - self._tip.at(now, points.tets)) < 0.01 * self._edge:
+            raise InputError(f"direction: {ahead} does not lead into body {name!r} from {start.tolist()}")
 
     def __repr__(self) -> str:
         where = f"{self.depth:.4f} m deep" if self.inside else "outside"
@@ -189,17 +205,23 @@ class Simulation:
         """One step of the tissue with the base of the needle at another place [m]: what a hand or a script does."""
         base = three_numbers(base, "base")
         roll = self._roll if roll is None else number(roll, "roll")
+        if np.linalg.norm(base - self._base) > self.needle.length:
+            way = np.linalg.norm(base - self._base)
+            raise InputError(f"base: {way:.3g} m in one step is more than the needle is long, {self.needle.length:g} m")
         parts = max(1, int(np.ceil(self.soft.dt / _SHORT - 1e-9))) if self._settling > 0.0 else 1
         way, turn = (base - self._base) / parts, (roll - self._roll) / parts
         before = self._state()
         try:
             self._spun = abs(roll - self._roll) > 0.5 * np.pi
-            with self.soft.step_in_parts(parts) as advance:
+            sweeps = None if parts == 1 else min(self.soft.sweeps, _SWEEPS_OF_A_PART)
+            with self.soft.step_in_parts(parts, sweeps=sweeps) as advance:
                 for k in range(parts):
                     self._settling = max(self._settling - self.soft.dt / parts, 0.0)
                     self._go(base - (parts - 1 - k) * way, roll - (parts - 1 - k) * turn)
                     advance()
                     self._follow()
+                if self._particles and self._particles[0].anchor < 0.0:
+                    raise InputError(f"base: the needle, {self.needle.length:g} m long, is in up to its base already")
         except BaseException:
             self._set_state(before)
             raise
@@ -244,12 +266,14 @@ class Simulation:
     @property
     def anatomy_points(self) -> np.ndarray:
         """(n, 3) where the points of vessels and membranes are now [m]."""
-        return self.anatomy.points_at(self.soft[self._number].positions)
+        self._follow_cuts()
+        return self.anatomy.points_at(self._solid.positions(self.soft))
 
     @property
     def surface(self) -> Mesh:
         """Of the tissue, where it is now."""
-        return self.soft.meshes()[self._number]
+        self._follow_cuts()
+        return self._solid.surface(self.soft)
 
     @property
     def travel(self) -> float:
@@ -282,8 +306,9 @@ class Simulation:
     @property
     def particles(self) -> ShaftParticles:
         """The points of the tissue along the needle."""
-        vertices, parts = self.soft[self._number].positions, self._particles
-        tets, rest = self._points.tets, self._points.rest
+        self._follow_cuts()
+        vertices, parts = self._solid.positions(self.soft), self._particles
+        tets, rest = self._solid.points.tets, self._solid.points.rest
 
         def rows(values: list[Any], *shape: int) -> np.ndarray:
             return np.array(values).reshape(len(parts), *shape)
@@ -302,7 +327,8 @@ class Simulation:
     @property
     def tip_rest(self) -> np.ndarray:
         """(3,) the point of the tissue at the tip, at rest [m]."""
-        return self._tip.at(self._points.rest, self._points.tets)
+        self._follow_cuts()
+        return self._tip.at(self._solid.points.rest, self._solid.points.tets)
 
     # -- a step --------------------------------------------------------------------------------------------------------
 
@@ -330,20 +356,41 @@ class Simulation:
         phases[name] = self._append_rows
         phases.update(later)
 
+    def _follow_cuts(self) -> None:
+        """Where the tissue has been cut since, find particles and tip in what it is now."""
+        before = self._solid
+        if self.soft.bodies is before.bodies:
+            return
+        solid = PiercedSolid.of(self.soft, self._number, self.tissue, self._given, self._edge)
+        anatomy = self.anatomy.carried_by(solid.mesh)
+        particles = [replace(p, point=solid.found(p.point, before)) for p in self._particles]
+        patch = [(solid.found(point, before), offset) for point, offset in self._patch]
+        tip = solid.found(self._tip, before)
+        self._solid, self.anatomy, self._particles, self._patch, self._tip = solid, anatomy, particles, patch, tip
+
     def _append_rows(self, pipeline: StepPipeline) -> None:
-        if self._guides is None:
-            dofs = pipeline.assembly.dofs
-            self._guides = GuideRows(pipeline.assembly.device, self._number, self._first_dof, dofs.free)
-            pipeline.pull.anchor(self._number)
-            if self._rod is not None:
-                self._solved = self._rod if pipeline.assembly.device.is_cpu else self._rod_on(pipeline.assembly.device)
-                pipeline.attach_rod(self._solved)
+        self._follow_cuts()
+        device, free = pipeline.assembly.device, pipeline.assembly.dofs.free
+        if self._guides is None or self._guides.free is not free:
+            self._guides = GuideRows(device, free)
+            for number in self._solid.numbers:
+                pipeline.pull.anchor(number)
+        if self._rod is not None and pipeline.rod is not self._solved:
+            self._solved = self._rod if device.is_cpu else self._rod_on(device)
+            pipeline.attach_rod(self._solved)
         points, places, guide = self._laws()
         aim, tangent = self._lines(places)
         if not self.inside and len(self._patch):
             aim = aim + np.array([offset for _, offset in self._patch])
-        tets = np.array([self._points.tets[p.tet] for p in points])
-        self._guides.set(tets, np.array([p.weights for p in points]), aim, tangent, guide)
+        tets = np.array([p.tet for p in points])
+        self._guides.set(
+            body=self._solid.body[tets],
+            dofs=self._solid.dofs[self._solid.points.tets[tets]],
+            weights=np.array([p.weights for p in points]),
+            aim=aim,
+            tangent=tangent,
+            guide=guide,
+        )
         if self._rod is not None:
             held = len(points) if self.inside else 0
             self._rod.count.numpy()[1:] = pipeline.rows.count, held
@@ -360,15 +407,20 @@ class Simulation:
         k, tip_place = self._grip, self.needle.length * _ALMOST
         if not self.inside:
             disc = [point for point, _ in self._patch] or [self._tip]
+            if self.tissue.hardening > 0.0:
+                k = min(k, max(self.tissue.hardening * self.travel, _SLACK * k))
             share, places = k / len(disc), np.full(len(disc), tip_place)
             most = 1e300 if self._patch else max(self._entry_limit, 1e-12 * k * self._edge)
             # What the tip does not touch it does not hold to the side; a guide has some stiffness.
             side = _OUTSIDE * share if self._touching else 1e-12 * share
             return disc, places, np.tile([side, share, most, 1.0], (len(disc), 1))
         law = [[k, k, p.friction * p.length, 0.0] for p in self._particles]
-        law.append([k, k, self._tip_limit(), 1.0])
-        places = np.array([p.anchor for p in self._particles] + [tip_place])
-        return [p.point for p in self._particles] + [self._tip], places, np.array(law)
+        places, points = [p.anchor for p in self._particles], [p.point for p in self._particles]
+        if not self._through:
+            law.append([k, k, self._tip_limit(), 1.0])
+            places.append(tip_place)
+            points.append(self._tip)
+        return points, np.array(places), np.array(law)
 
     @property
     def _entry_limit(self) -> float:
@@ -382,7 +434,7 @@ class Simulation:
             return self.tissue.puncture if force is None else force
         if self._depth < self._deepest - 1e-9:
             return 0.0  # in its own channel
-        return float(self._cutting[self._tip.tet])
+        return float(self._solid.cutting[self._tip.tet])
 
     def _lines(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Points and tangents of the needle at places along it."""
@@ -397,20 +449,22 @@ class Simulation:
     def _bevel_force(self) -> np.ndarray:
         """The push of a bevel tip to the side [N]: a part of what cutting takes, and none where it spins fast."""
         bevel = self.needle.tip
-        if self._rod is None or bevel is None or not self.inside or self._spun:
+        if self._rod is None or bevel is None or not self.inside or self._spun or self._through:
             return np.zeros(3)
         nodes = self._rod.x.numpy()
         ahead = nodes[-1] - nodes[-2]
         ahead /= np.linalg.norm(ahead)
         side = np.cos(self._roll) * self._side + np.sin(self._roll) * np.cross(self._ahead, self._side)
         side = side - (side @ ahead) * ahead
-        return bevel.force * min(self.tip_force, float(self._cutting[self._tip.tet])) * side / np.linalg.norm(side)
+        return (
+            bevel.force * min(self.tip_force, float(self._solid.cutting[self._tip.tet])) * side / np.linalg.norm(side)
+        )
 
     def _follow(self) -> None:
         """After a step: forces, anchors that slip, and a tip that goes on."""
         if self._rod is not None and self._solved is not None and self._solved is not self._rod:
             self._rod.x.numpy()[:] = self._solved.x.numpy()
-        vertices, tets, k = self.soft[self._number].positions, self._points.tets, self._grip
+        vertices, tets, k = self._solid.positions(self.soft), self._solid.points.tets, self._grip
         points, places, guide = self._laws()
         aim, tangent = self._lines(places)
         if not self.inside and self._patch:
@@ -431,6 +485,11 @@ class Simulation:
         for particle, force, slip in zip(self._particles, forces, slipped, strict=False):
             particle.force, particle.sticking = force, slip == 0.0
             particle.anchor += slip
+        if self._through:
+            self.tip_force = 0.0
+            if self._particles[-1].anchor >= self.needle.length:  # the tip is drawn back into the tissue
+                self._through, self._particles = False, self._particles[:-1]
+            return
         self.tip_force = float(-held[-1])
         over = -along[-1] - guide[-1, 2] / k
         if along[-1] > 0.0:
@@ -443,7 +502,7 @@ class Simulation:
         self._deposit()
 
     def _deposit(self) -> None:
-        friction = float(self._friction[self._tip.tet])
+        friction = float(self._solid.friction[self._tip.tet])
         self._particles.append(Particle(self._tip, self.needle.length * _ALMOST, 0.0, friction))
 
     def _cut_on(self, vertices: np.ndarray, step: np.ndarray) -> None:
@@ -455,25 +514,30 @@ class Simulation:
             free = True
         else:
             free = False
-        tip, _ = self._points.advance(self._tip, vertices, step)
-        after = tip.at(self._points.rest, self._points.tets)
+        tip, within = self._solid.points.advance(self._tip, vertices, step)
+        after = tip.at(self._solid.points.rest, self._solid.points.tets)
         if not free and self._depth >= self._deepest - 1e-9:
             part, membrane = self._membrane_between(before, after)
             if membrane is not None:
-                tip, _ = self._points.advance(self._tip, vertices, part * step)
+                tip, within = self._solid.points.advance(self._tip, vertices, part * step)
                 self._held_by = membrane
         self._tip = tip
         self._measure()
-        if self._particles[-1].length >= self._lock:
+        self._through = not within
+        if self._particles[-1].length >= self._lock or self._through:
             self._deposit()
         self._deepest = max(self._deepest, self._depth)
 
     def _draw_back(self, vertices: np.ndarray, step: np.ndarray) -> None:
         """The tip goes back; particles that it leaves are let go."""
         self._held_by = None
-        self._tip, within = self._points.advance(self._tip, vertices, step)
+        self._tip, within = self._solid.points.advance(self._tip, vertices, step)
         keep = [p for p in self._particles if p.anchor < self.needle.length]
-        if not within or not keep:
+        rest, tets = self._solid.points.rest, self._solid.points.tets
+        if not within and len(keep) > 1 and np.linalg.norm(self.tip_rest - keep[0].point.at(rest, tets)) > self._lock:
+            # Not the entry, but the wall of a cut that gapes: what is behind the gap is left, the rest is gone through.
+            self._tip, self._through = keep[-1].point, True
+        elif not within or not keep:
             self.inside, self._particles, self._depth, self._touching = False, [], 0.0, False
             return
         self._particles = keep
@@ -481,9 +545,9 @@ class Simulation:
 
     def _measure(self) -> None:
         """Lengths of the path: the last particle stands for all up to the tip."""
-        rest, tets = self._points.rest, self._points.tets
         last = self._particles[-1]
-        last.length = float(np.linalg.norm(self.tip_rest - last.point.at(rest, tets)))
+        there = last.point.at(self._solid.points.rest, self._solid.points.tets)
+        last.length = float(np.linalg.norm(self.tip_rest - there))
         self._depth = sum(p.length for p in self._particles)
 
     def _membrane_between(self, a: np.ndarray, b: np.ndarray) -> tuple[float, int | None]:
@@ -502,7 +566,7 @@ class Simulation:
                     best, which = part, membrane
         return best, which
 
-    def _disc(self, start: np.ndarray, ahead: np.ndarray) -> list[tuple[MaterialPoint, np.ndarray]]:
+    def _disc(self, start: np.ndarray, ahead: np.ndarray, now: np.ndarray) -> list[tuple[MaterialPoint, np.ndarray]]:
         """Points of the surface on a disc around the entry, and where they are from it: they share the load."""
         if self.tissue.patch == 0.0:
             return []
@@ -512,6 +576,6 @@ class Simulation:
         disc = []
         for k in range(_PATCH_POINTS):
             radius, angle = self.tissue.patch * np.sqrt((k + 0.5) / _PATCH_POINTS), 2.399963229728653 * k
-            point, _ = self._points.nearest(start + radius * (np.cos(angle) * x + np.sin(angle) * y))
-            disc.append((point, point.at(self._points.rest, self._points.tets) - start))
+            point, _ = self._solid.points.nearest(start + radius * (np.cos(angle) * x + np.sin(angle) * y), now)
+            disc.append((point, point.at(now, self._solid.points.tets) - start))
         return disc

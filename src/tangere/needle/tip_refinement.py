@@ -2,9 +2,10 @@
 
 Question: which cells are split and merged now, so that the tip is always in a cell of the finest level?
 Method:   the cell of the tip first, to the finest level. Then cells farther than 1.5 radii merge, and cells within the
-          radius split, coarse ones first: wishes come from a search of rings around the tip, so that the rest of the
-          map is not looked at. In mode "soft" all is done that the budget allows, and late steps are counted; in mode
-          "hard" nothing more is begun after two fifths of the deadline, and what is left is counted as postponed.
+          radius split: wishes come from a search of rings around the tip, so that the rest of the map is not looked
+          at. In mode "soft" all is done that the budget allows, coarse cells first, and late steps are counted. In mode
+          "hard" a batch is two cells, the nearest, or those that balance asks for before them; none is begun after two
+          fifths of the deadline, and what is left is counted as postponed.
           Merges come before other splits, so that they are never starved and the number of cells stays bounded.
 Sound:    the cell of the tip is at the finest level after every step, whatever the budget and the deadline.
 Known as: multiresolution within a frame: soft and hard real time (Pitiot 2015, sections 2.1, 6.1 and 9.1).
@@ -118,12 +119,22 @@ class TipRefinement:
         while len(near := self._list(_near_leaves)):
             if left <= 0 or self._late(began):
                 return len(near)
-            near = near[np.argsort(self._map.levels[near], kind="stable")]
+            if self.mode == "soft":
+                near = near[np.argsort(self._map.levels[near], kind="stable")]
             most = min(left, _BATCH if self.mode == "hard" else len(near))
             batch = near[: int(most)]
+            if self.mode == "hard":  # no more than these, whatever balance asks for first
+                batch = np.unique([self._coarsest(int(cell)) for cell in batch])
             self._split(batch)
             left -= len(batch)
         return 0
+
+    def _coarsest(self, cell: int) -> int:
+        """The cell, or one that has to be split before it: it has no coarser neighbour."""
+        levels, rings = self._map.levels, self._map.rings
+        while len(coarser := (ring := rings.row(cell))[levels[ring] < levels[cell]]):
+            cell = int(coarser[0])
+        return cell
 
     def _split(self, cells: np.ndarray) -> None:
         done = self._registration.split(cells, balanced=True)

@@ -48,6 +48,10 @@ class CutEngine(Protocol):
         """The blade has left a body, and whatever has come off it."""
         ...
 
+    def pieces_of(self, number: int) -> tuple[int, ...]:
+        """The numbers of a body that can be cut and of all that has come off the same one."""
+        ...
+
     def advance_blades(self) -> None:
         """The phase "cut": blades go on through what they press on."""
         ...

@@ -184,10 +184,13 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             advance()
 
     @contextmanager
-    def step_in_parts(self, parts: int = 1) -> Iterator[Callable[[], None]]:
+    def step_in_parts(self, parts: int = 1, *, sweeps: int | None = None) -> Iterator[Callable[[], None]]:
         """One step of `dt` in so many equal parts, for whoever has to do something between them: done or undone as one.
 
         Within, call what you are given once for each part. Whatever is raised there undoes all of them.
+
+        Args:
+            sweeps: of the solver in each part: short steps need fewer; None: as many as a step has.
 
         Example:
             >>> import tangere as tg
@@ -199,14 +202,14 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             >>> simulation.time
             0.01
         """
-        parts = whole(parts, "parts")
+        parts, sweeps = whole(parts, "parts"), None if sweeps is None else whole(sweeps, "sweeps")
         pipeline = self._pipeline
         with pipeline.lock, using_threads(pipeline.options.threads):
             pipeline.save()
             try:
                 if pipeline.cuts is not None:
                     pipeline.cuts.separate()
-                pipeline.set_dt(self.dt / parts)
+                pipeline.set_dt(self.dt / parts, sweeps)
                 yield self._advance
                 pipeline.end_step(parts)
             except BaseException:
@@ -287,6 +290,12 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         """The blade has left a body, and all that has come off it: what it has not decided is decided now."""
         number = self[body].number
         return self._change(lambda cuts: cuts.end_stroke(number), number)
+
+    def pieces_of(self, body: int | str) -> tuple[int, ...]:
+        """The numbers of a body and of all that blades have cut off it, or off what it was part of."""
+        with self._pipeline.lock:
+            number, cuts = self[body].number, self._pipeline.cuts
+            return (number,) if cuts is None or not self.bodies[number].cuttable else cuts.pieces_of(number)
 
     @property
     def events(self) -> list[CutEvent]:

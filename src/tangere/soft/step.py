@@ -83,6 +83,7 @@ class StepPipeline:
         self.options = options
         self.steps = 0  #: made so far
         self.dt = options.dt  #: of the step, or of the part of it, that is made now [s]
+        self.sweep_count = options.sweeps  #: of the solver in it
         self.lock = threading.RLock()  #: who steps, puts or reads holds it, so that nobody meets half a step
         self.rod = rod_arrays(device=assembly.device)  #: none, until one is attached
         self.cuts: CutEngine | None = None  #: of bodies that can be cut; None where there are none
@@ -231,8 +232,12 @@ class StepPipeline:
         wp.copy(self.assembly.dofs.x, self.start)
         return False
 
-    def set_dt(self, dt: float) -> None:
-        """Make steps of another length [s] from now on: what depends on it is prepared anew."""
+    def set_dt(self, dt: float, sweeps: int | None = None) -> None:
+        """Make steps of another length [s], or with other sweeps, from now on: what depends on it is prepared anew."""
+        sweeps = self.options.sweeps if sweeps is None else sweeps
+        if sweeps != self.sweep_count:
+            self.sweep_count = sweeps
+            self._graphs.invalidate()
         if dt != self.dt:
             self.dt = np.nan  # should something stop this, it is done again
             self.pull.set_inertia(self.assembly.dofs.mass.numpy() / dt**2)
@@ -306,7 +311,7 @@ class StepPipeline:
         self.rows.merge_islands(self.islands)
 
     def _sweep_all(self) -> None:
-        self.sweeps(self.options.sweeps)
+        self.sweeps(self.sweep_count)
         self._missing()
         self._missing_mean()
         self._move_bodies(len(self.assembly.dofs.x))

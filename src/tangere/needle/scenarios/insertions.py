@@ -110,7 +110,7 @@ def liver(
         "liver",
         solid,
         Needle(length=0.15, radius=0.5e-3, youngs_modulus=75e9, tip=Bevel(0.5, curvature=3.0)),
-        Tissue(puncture=1.0, cutting=0.4, friction=10.0, patch=0.012),
+        Tissue(puncture=1.0, cutting=0.4, friction=10.0, patch=0.012, hardening=6e4),
         8e3,
         surface_point(solid, 0.004, 0.003),
         np.array([0.0, 0.0, -1.0]),

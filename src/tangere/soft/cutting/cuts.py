@@ -70,6 +70,10 @@ class Cuts:
             self._touch(own)
             self._change(own, lambda: _changed(own.end_stroke()))
 
+    def pieces_of(self, number: int) -> tuple[int, ...]:
+        """The numbers of a body and of all that has come off the same one."""
+        return tuple(sorted(self.find(number)[0].numbers.values()))
+
     def advance_blades(self) -> None:
         """The phase "cut": blades go on through what they press on."""
         for blade in self.blades:
@@ -133,8 +137,6 @@ class Cuts:
     def _change(self, own: CutBody, cut: Callable[[], list[ComplexChange]]) -> None:
         """Cut a body, see what has come off, and let the simulation go on with what there is then."""
         pipeline, assembly = self._pipeline, self._pipeline.assembly
-        if int(pipeline.rod.count.numpy()[0]):
-            raise InputError("cut: a body that a needle is in cannot be cut")
         x, v = self._rows(own, "x"), self._rows(own, "v")
         sources = own.vertices.rows(assembly.vertex_base)
         limits = np.where(sources >= 0, pipeline.initial_contacts.limits.numpy()[sources], np.inf)
