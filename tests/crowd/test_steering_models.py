@@ -142,7 +142,7 @@ def test_restless_people_free_a_door_that_the_model_as_published_clogs():
         behaviour = CollisionFreeSpeed(restlessness=restlessness)
         simulation = Simulation(plan, behaviour=behaviour, dt=0.05, device="cpu")
         way_out = simulation.add_exit(shapely.box(10.4, 4.6, 11, 5.4))
-        simulation.add_people(150, shapely.box(0, 0, 9, 10), to=way_out, seed=5)
+        simulation.add_people(150, shapely.box(0, 0, 9, 10), to=way_out, seed=0)
         simulation.run(200.0, until="empty", record=None)
         left[restlessness] = simulation.count
     assert left[0.0] > 0

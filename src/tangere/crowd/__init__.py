@@ -5,13 +5,17 @@ from tangere.crowd.agents.step_kernel import Behaviour
 from tangere.crowd.bodies import Body, Cage, box, chain, deformable, rigid
 from tangere.crowd.environment import cell_edges, cell_triangles, wall_edges, wall_quads
 from tangere.crowd.floor import (
+    Building,
     CountingLine,
     Door,
     FloorPlan,
     FloorRun,
     FloorSimulation,
+    Sheet,
     Stage,
+    Stairs,
     grid_density,
+    load_plan,
     voronoi_density,
 )
 from tangere.crowd.navigation.planning import Planner
@@ -29,6 +33,7 @@ __all__ = [
     "Behaviour",
     "Body",
     "Bubbles",
+    "Building",
     "Cage",
     "CollisionFreeSpeed",
     "CountingLine",
@@ -41,9 +46,11 @@ __all__ = [
     "Orca",
     "Planner",
     "Recorder",
+    "Sheet",
     "Simulation",
     "SocialForce",
     "Stage",
+    "Stairs",
     "StreetMap",
     "Trajectories",
     "box",
@@ -53,6 +60,7 @@ __all__ = [
     "check_format",
     "deformable",
     "grid_density",
+    "load_plan",
     "rigid",
     "scenarios",
     "voronoi_density",

@@ -18,7 +18,7 @@ import warp as wp
 from tangere.cells.maps import MapArrays, RingTable
 from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, MovedAgents
 from tangere.crowd.agents.wall_crossings import clipped_way
-from tangere.crowd.floor.cell_grid import FloorCells, floor_cell
+from tangere.crowd.floor.cell_grid import FloorCells, crossing, floor_cell, place_after, sheet_of
 from tangere.crowd.floor.stages import (
     EXIT,
     QUEUE,
@@ -30,7 +30,7 @@ from tangere.crowd.floor.stages import (
     chosen_stage,
     is_in_stage,
 )
-from tangere.crowd.floor.travel_fields import FieldTable, way_direction
+from tangere.crowd.floor.ways.travel_fields import FieldTable, way_direction
 from tangere.runtime import SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
@@ -41,6 +41,8 @@ _ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))
 #: Who is so near to the last place of a queue, or to the first free one, joins it; where it is full he waits [m].
 JOIN = wp.constant(wp.float64(1.5))
 _HOLD = wp.constant(wp.float64(1.2))
+#: Who has no place keeps so far from those of others [m], and goes away at this part of his speed.
+_CLEAR, _AWAY = (wp.constant(wp.float64(x)) for x in (0.8, 0.5))
 #: Who waits in a queue slows down this long before his place [s].
 _EASE = wp.constant(wp.float64(0.5))
 
@@ -55,6 +57,7 @@ class FloorArrays:
     people: People
     live: wp.array[int]
     line: wp.array[wp.vec4d]
+    line_sheet: wp.array[int]
     place: wp.array[wp.vec2d]  # of queues, one after the other
     place_first: wp.array[int]  # by stage, and one more
 
@@ -82,8 +85,8 @@ def _straight_to(target: wp.vec2d, x: wp.vec3d) -> wp.vec3d:
 
 
 @wp.func
-def preferred_on_floor(f: FloorArrays, number: int, x: wp.vec3d, speed: wp.float64) -> wp.vec3d:
-    """The velocity that somebody wants."""
+def preferred_on_floor(f: FloorArrays, number: int, sheet: int, x: wp.vec3d, speed: wp.float64) -> wp.vec3d:
+    """The velocity that somebody on a sheet wants, were it level."""
     s = f.people.stage[number]
     if s < 0:
         return wp.vec3d()
@@ -95,29 +98,44 @@ def preferred_on_floor(f: FloorArrays, number: int, x: wp.vec3d, speed: wp.float
         place = f.place[f.place_first[s] + rank]
         to = wp.vec3d(place[0] - x[0], place[1] - x[1], _ZERO)
         return to * wp.min(_ONE / _EASE, speed / wp.max(wp.length(to), wp.float64(1.0e-9)))
-    if kind == QUEUE:
-        # Who is so near and has no place waits for one.
+    if kind == QUEUE and sheet == f.stages.sheet[s]:
+        # Who is so near and has no place waits for one, and out of the way of who has.
         last = f.stages.target[s]
+        for k in range(f.place_first[s], f.place_first[s + 1]):
+            off = wp.vec3d(x[0] - f.place[k][0], x[1] - f.place[k][1], _ZERO)
+            if wp.length_sq(off) < _CLEAR * _CLEAR:
+                return wp.normalize(off) * (_AWAY * speed)
         if wp.length_sq(wp.vec3d(last[0] - x[0], last[1] - x[1], _ZERO)) < _HOLD * _HOLD:
             return wp.vec3d()
     if f.stages.straight[s] == 1:
         return speed * _straight_to(f.stages.target[s], x)
-    way = way_direction(f.fields, f.stages.field[s, f.people.size[number]], x)
-    if way[0] == _ZERO and way[1] == _ZERO:
+    way = way_direction(f.fields, f.stages.field[s, f.people.size[number]], sheet, x)
+    if way[0] == _ZERO and way[1] == _ZERO and sheet == f.stages.sheet[s]:
         way = _straight_to(f.stages.target[s], x)
     return speed * way
 
 
 @wp.func
-def _next_stage(f: FloorArrays, number: int, x: wp.vec3d):
+def _slowed(f: FloorCells, sheet: int, way: wp.vec3d) -> wp.float64:
+    """Speed in a direction as a part of that on level ground: stairs are slower, up and down."""
+    if f.sheets == 1:
+        return _ONE
+    slope = f.slope[sheet]
+    if slope[0] * way[0] + slope[1] * way[1] > _ZERO:
+        return slope[2]
+    return slope[3]
+
+
+@wp.func
+def _next_stage(f: FloorArrays, number: int, sheet: int, x: wp.vec3d):
     at = f.people.stage[number]
     f.people.chooser[number] = int(at)
-    f.people.stage[number] = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], x)
+    f.people.stage[number] = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], sheet, x)
     f.people.since[number] = wp.float64(wp.inf)
 
 
 @wp.func
-def _arrive(f: FloorArrays, number: int, x: wp.vec3d, time: wp.float64) -> bool:
+def _arrive(f: FloorArrays, number: int, sheet: int, x: wp.vec3d, time: wp.float64) -> bool:
     """Give who has reached his stage the next one; whether he leaves."""
     s = f.people.stage[number]
     if s < 0:
@@ -125,13 +143,13 @@ def _arrive(f: FloorArrays, number: int, x: wp.vec3d, time: wp.float64) -> bool:
     kind = f.stages.kind[s]
     if kind == START:
         if time >= f.stages.opens[s]:
-            _next_stage(f, number, x)
+            _next_stage(f, number, sheet, x)
         return False
     if kind == QUEUE:
         return False
     since = f.people.since[number]
     if not since < wp.float64(wp.inf):
-        if not is_in_stage(f.stages, s, x):
+        if not is_in_stage(f.stages, s, sheet, x):
             return False
         if kind == EXIT:
             f.people.left[number] = time
@@ -139,35 +157,15 @@ def _arrive(f: FloorArrays, number: int, x: wp.vec3d, time: wp.float64) -> bool:
         f.people.since[number] = time
         since = time
     if time >= since + f.stages.wait[s] and time >= f.stages.opens[s]:
-        _next_stage(f, number, x)
+        _next_stage(f, number, sheet, x)
     return False
 
 
 @wp.func
-def _crossing(line: wp.vec4d, p: wp.vec3d, q: wp.vec3d) -> wp.float64:
-    """The part of a way at which it crosses a line, negative from right to left of it; inf: it does not."""
-    ax = line[0]
-    ay = line[1]
-    dx = line[2] - ax
-    dy = line[3] - ay
-    s0 = dx * (p[1] - ay) - dy * (p[0] - ax)
-    s1 = dx * (q[1] - ay) - dy * (q[0] - ax)
-    if (s0 > _ZERO) == (s1 > _ZERO):
-        return wp.float64(wp.inf)
-    part = s0 / (s0 - s1)
-    along = (p[0] + part * (q[0] - p[0]) - ax) * dx + (p[1] + part * (q[1] - p[1]) - ay) * dy
-    if along < _ZERO or along > dx * dx + dy * dy:
-        return wp.float64(wp.inf)
-    if s0 > _ZERO:
-        return part + _ONE
-    return -part - _ONE
-
-
-@wp.func
-def _note_crossings(f: FloorArrays, number: int, p: wp.vec3d, q: wp.vec3d, step: int, dt: wp.float64):
+def _note_crossings(f: FloorArrays, number: int, sheet: int, p: wp.vec3d, q: wp.vec3d, step: int, dt: wp.float64):
     for k in range(f.line.shape[0]):
-        if not wp.abs(f.people.crossed[k, number]) < wp.float64(wp.inf):
-            part = _crossing(f.line[k], p, q)
+        if f.line_sheet[k] == sheet and not wp.abs(f.people.crossed[k, number]) < wp.float64(wp.inf):
+            part = crossing(f.line[k], p, q)
             if wp.abs(part) < wp.float64(wp.inf):
                 time = (wp.float64(step) + wp.abs(part) - _ONE) * dt
                 f.people.crossed[k, number] = wp.where(part > _ZERO, time, -time)
@@ -193,19 +191,25 @@ def _floor_kernel(steer: Any) -> wp.Kernel:
         for i in range(begin, wp.min(begin + chunk, f.live[0])):
             x = c.position[i]
             number = c.number[i]
-            v = steer(c, m, rings, e, parameters, i, preferred_on_floor(f, number, x, c.speed[number]), up)
+            sheet = sheet_of(f.cells, c.cell[i])
+            preferred = preferred_on_floor(f, number, sheet, x, c.speed[number])
+            preferred = preferred * _slowed(f.cells, sheet, preferred)
+            v = steer(c, m, rings, e, parameters, i, preferred, up)
             way = clipped_way(c.neighbourhoods, c.cell[i], x, c.dt * v)
-            y = x + way
-            cell = floor_cell(f.cells, y)
+            place = place_after(f.cells, sheet, x, x + way)
+            y = wp.vec3d(place[0], place[1], _ZERO)
+            over = int(place[3])
+            cell = floor_cell(f.cells, over, y)
             if cell < 0:
                 y = x
                 cell = int(c.cell[i])
-            _note_crossings(f, number, x, y, c.clock[0], c.dt)
+                over = sheet
+            _note_crossings(f, number, sheet, x, y, c.clock[0], c.dt)
             out.position[i] = y
             out.velocity[i] = (y - x) / c.dt
             out.number[i] = int(number)
             out.cell[i] = cell
-            if _arrive(f, number, y, time):
+            if _arrive(f, number, over, y, time):
                 out.cell[i] = -1
 
     return floor_step
@@ -219,7 +223,7 @@ def _begin(first: int, c: CrowdArrays, f: FloorArrays):
         s = f.people.stage[number]
         if s >= 0:
             if f.stages.kind[s] == START and wp.float64(c.clock[0]) * c.dt >= f.stages.opens[s]:
-                _next_stage(f, number, c.position[i])
+                _next_stage(f, number, sheet_of(f.cells, c.cell[i]), c.position[i])
 
 
 @wp.kernel
@@ -231,6 +235,7 @@ def _choose_again(first: int, c: CrowdArrays, f: FloorArrays):
         waits = f.people.rank[number] >= 0 or f.people.since[number] < wp.float64(wp.inf)
         if at >= 0 and not waits:
             if f.stages.choice[at] == QUICKEST:
-                s = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], c.position[i])
+                sheet = sheet_of(f.cells, c.cell[i])
+                s = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], sheet, c.position[i])
                 if s >= 0:
                     f.people.stage[number] = s

@@ -30,9 +30,15 @@ class PeopleState:
             name: np.empty(0, int if isinstance(value, int) else float) for name, value in _PROGRESS.items()
         }
         self.crossed = np.empty((0, 0))  #: (lines, people)
-        self.places = {"number": np.empty(0, int), "position": np.empty((0, 2)), "velocity": np.empty((0, 2))}
+        self.places = {
+            "number": np.empty(0, int),
+            "position": np.empty((0, 2)),
+            "velocity": np.empty((0, 2)),
+            "sheet": np.empty(0, int),
+        }
         self.arrays, self.moved, self.people = CrowdArrays(), MovedAgents(), People()
         self.live = wp.zeros(1, dtype=wp.int32, device=device)
+        self._sheet_of_cell = np.empty(0, int)
         self._uploaded = False
 
     def __len__(self) -> int:
@@ -50,10 +56,11 @@ class PeopleState:
         self.crossed = np.concatenate([self.crossed, np.full((lines, count), np.inf)], axis=1)
         return np.arange(before, before + count)
 
-    def put(self, numbers: np.ndarray, positions: np.ndarray, time: float) -> None:
-        """Let people stand somewhere from now on."""
+    def put(self, numbers: np.ndarray, positions: np.ndarray, sheet: int, time: float) -> None:
+        """Let people stand somewhere on a sheet from now on."""
         self.read_back()
         more = {"number": numbers, "position": positions, "velocity": np.zeros_like(positions)}
+        more["sheet"] = np.full(len(numbers), sheet)
         self.places = {name: np.concatenate([self.places[name], more[name]]) for name in more}
         self.progress["entered"][numbers] = time
 
@@ -72,6 +79,12 @@ class PeopleState:
             c.position.numpy()[:count, :2].copy(),
             c.velocity.numpy()[:count, :2].copy(),
         )
+
+    def sheets(self) -> np.ndarray:
+        """(n,) the sheets that those are on who are there, in the order of `now`."""
+        if not self._uploaded:
+            return self.places["sheet"]
+        return self._sheet_of_cell[self.arrays.cell.numpy()[: self.count]]
 
     @property
     def count(self) -> int:
@@ -93,7 +106,7 @@ class PeopleState:
         if not self._uploaded:
             return
         number, position, velocity = self.now()
-        self.places = {"number": number, "position": position, "velocity": velocity}
+        self.places = {"number": number, "position": position, "velocity": velocity, "sheet": self.sheets()}
         self.progress = {name: self.trait(name) for name in _PROGRESS}
         self.crossed = self.crossings()
         self._uploaded = False
@@ -102,7 +115,7 @@ class PeopleState:
         """Send everything to the device, sorted by the cells of a grid; sizes: class of the radius of each person."""
         self.read_back()
         device, capacity, count = self.device, max(len(self), 1), len(self.places["number"])
-        cell = grid.cells_of(self.places["position"])
+        cell = grid.cells_of(self.places["position"], self.places["sheet"])
         order = np.lexsort((self.places["number"], cell))
         state = {
             "position": np.zeros((capacity, 3)),
@@ -133,5 +146,6 @@ class PeopleState:
             setattr(self.people, name, wp.array(sent, dtype=kind, device=device))
         crossed = self.crossed if self.crossed.size else np.full((len(self.crossed), capacity), np.inf)
         self.people.crossed = wp.array(crossed, dtype=wp.float64, ndim=2, device=device)
+        self._sheet_of_cell = grid.sheet
         self.live = wp.array([count], dtype=wp.int32, device=device)
         self._uploaded = True

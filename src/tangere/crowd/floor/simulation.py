@@ -21,16 +21,17 @@ from tangere.crowd.agents.step_kernel import Behaviour
 from tangere.crowd.agents.wall_crossings import WALL_MARGIN
 from tangere.crowd.floor.arrivals import SLOTS, QueueTable, Source, admit, serve, source_table
 from tangere.crowd.floor.cell_grid import CellGrid
-from tangere.crowd.floor.floor_plan import FloorPlan, area_of
 from tangere.crowd.floor.floor_step import FloorArrays, begin_launch, rechoice_launch, step_launch
 from tangere.crowd.floor.live_sort import live_sort_launches
-from tangere.crowd.floor.measures import CountingLine
-from tangere.crowd.floor.narrow_doors import shapely_library
 from tangere.crowd.floor.people_state import PeopleState
 from tangere.crowd.floor.placement import scattered, trait, usable_area
+from tangere.crowd.floor.plans.building import AnyPlan, Building
+from tangere.crowd.floor.plans.floor_plan import FloorPlan, area_of
+from tangere.crowd.floor.plans.narrow_doors import shapely_library
 from tangere.crowd.floor.records import FloorRecorder, FloorRun
-from tangere.crowd.floor.stages import EXIT, NOWHERE, QUEUE, QUICKEST, START, WAITING, WAYPOINT, Stage, stage_table
-from tangere.crowd.floor.wayfinding import Wayfinding
+from tangere.crowd.floor.staged_floor import StagedFloor
+from tangere.crowd.floor.stages import NOWHERE, QUEUE, QUICKEST, START, Stage, stage_table
+from tangere.crowd.floor.ways.wayfinding import Wayfinding
 from tangere.crowd.steering.collision_free_speed import CollisionFreeSpeed
 from tangere.crowd.validation import check_behaviour
 from tangere.runtime import (
@@ -53,7 +54,7 @@ _RECHOOSE = 2.0
 _LOOK = 50
 
 
-class FloorSimulation(NonCopyable, instead="make another one, or keep what run returns"):
+class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or keep what run returns"):
     """People on a floor plan; `Simulation(plan, …)` makes one.
 
     Args:
@@ -77,7 +78,7 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
 
     def __init__(
         self,
-        plan: FloorPlan,
+        plan: AnyPlan,
         *,
         behaviour: Behaviour | None = None,
         dt: float = 0.01,
@@ -86,17 +87,17 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         device: str | wp.Device | None = None,
         threads: int | None = None,
     ) -> None:
-        check_kind(plan, FloorPlan, "plan")
-        self.plan, self.dt = plan, positive(dt, "dt")
-        self.behaviour: Behaviour = CollisionFreeSpeed() if behaviour is None else behaviour
+        check_kind(plan, (FloorPlan, Building), "plan")
+        self.plan: AnyPlan = plan
+        self.dt = positive(dt, "dt")
+        self.behaviour: Behaviour = CollisionFreeSpeed(restlessness=2.0) if behaviour is None else behaviour
         check_behaviour(self.behaviour)
         if no_way not in ("refuse", "stay"):
             raise InputError(f"no_way is 'refuse' or 'stay', not {no_way!r}")
         self.no_way, self.seed, self.threads = no_way, whole(seed, "seed"), threads
         self.device = choose_device(device)
         self.steps = 0  #: done so far
-        self.stages: list[Stage] = []  #: everything added that people go to or begin at
-        self.lines: list[CountingLine] = []  #: those added
+        self.stages, self.lines = [], []
         self.people = PeopleState(self.device)
         self._sources: list[Source] = []
         self._random = np.random.default_rng(self.seed)
@@ -132,65 +133,24 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         return position[np.argsort(number)]
 
     @property
+    def sheets(self) -> np.ndarray:
+        """(n,) by number: which of the plan's sheets people are on: storeys and then stairs of a building."""
+        return self.people.sheets()[np.argsort(self.people.now()[0])]
+
+    @property
+    def heights(self) -> np.ndarray:
+        """(n,) of the floor under the people who are there, by number [m]."""
+        place, sheets = self.positions, self.sheets
+        found = np.zeros(len(place))
+        for k in np.unique(sheets).tolist():
+            found[sheets == k] = self.plan.sheets[k].heights(place[sheets == k])
+        return found
+
+    @property
     def velocities(self) -> np.ndarray:
         """(n, 2) [m/s]."""
         number, _, velocity = self.people.now()
         return velocity[np.argsort(number)]
-
-    def add_exit(self, area: Any, *, name: str = "") -> Stage:
-        """A place where people leave: a polygon of which a part is on the plan."""
-        return self._add_stage(EXIT, area, name or f"exit {len(self.stages)}")
-
-    def add_waypoint(
-        self,
-        area: Any,
-        *,
-        to: Any,
-        choose: str = "nearest",
-        shares: Any = None,
-        straight: bool = False,
-        name: str = "",
-    ) -> Stage:
-        """A place that people go through: a polygon, after which they go on as in `add_people`.
-
-        Args:
-            straight: go straight at its middle, whatever is between, and not by the shortest way.
-        """
-        return self._add_stage(
-            WAYPOINT, area, name or f"waypoint {len(self.stages)}", to, choose, shares, straight=straight
-        )
-
-    def add_waiting_place(
-        self,
-        area: Any,
-        *,
-        to: Any,
-        wait: float = 0.0,
-        until: float = 0.0,
-        choose: str = "nearest",
-        shares: Any = None,
-        name: str = "",
-    ) -> Stage:
-        """A place where people stay for some time, and at least until some time [s], and then go on."""
-        times = {"wait": not_negative(wait, "wait"), "opens": not_negative(until, "until")}
-        return self._add_stage(WAITING, area, name or f"waiting place {len(self.stages)}", to, choose, shares, **times)
-
-    def add_queue(
-        self, places: Any, *, to: Any, service: float, choose: str = "nearest", shares: Any = None, name: str = ""
-    ) -> Stage:
-        """A queue: places (k, 2), the front first [m], where each person stands for the time of service [s].
-
-        People come to the last place, take the first free one and move up; where none is free they wait near the last.
-        """
-        shapely = shapely_library()
-        points = np.asarray(places, float)
-        if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0 or not np.isfinite(points).all():
-            raise InputError(f"places must be points of shape (k, 2), not of shape {points.shape}")
-        if not self.plan.contains(points).all():
-            raise InputError(f"places: place {int(np.argmin(self.plan.contains(points)))} is off the plan")
-        tail = shapely.buffer(shapely.Point(points[-1]), 0.3)
-        more = {"places": points, "service": not_negative(service, "service")}
-        return self._add_stage(QUEUE, tail, name or f"queue {len(self.stages)}", to, choose, shares, **more)
 
     @on_own_threads
     def add_people(
@@ -204,6 +164,7 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         radius: Any = 0.2,
         speed: Any = (1.34, 0.26),
         start: float = 0.0,
+        storey: str | None = None,
         seed: int | None = None,
     ) -> np.ndarray:
         """Add people who are there from now on; returns their numbers.
@@ -228,16 +189,20 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         count = whole(people, "people", 1) if given is None else len(given)
         radii, speeds = trait(radius, "radius", count, random), trait(speed, "speed", count, random)
         self._check_width(radii)
+        sheet = self._sheet(storey)
         if given is None:
-            room = usable_area(self.plan, None if area is None else area_of(area, "area"), float(radii.max()), "area")
+            room = usable_area(
+                self.plan.sheets[sheet], None if area is None else area_of(area, "area"), float(radii.max()), "area"
+            )
             number, taken, _ = self.people.now()
-            places = scattered(room, radii, taken, self.people.radius[number], random, "area")
+            here = self.people.sheets() == sheet
+            places = scattered(room, radii, taken[here], self.people.radius[number[here]], random, "area")
         else:
             places = given
-            self._check_places(places)
+            self._check_places(places, sheet)
         self.stages.append(stage)
         numbers = self.people.add(radii, speeds, stage.number)
-        self.people.put(numbers, places, self.time)
+        self.people.put(numbers, places, sheet, self.time)
         self._prepared = False
         return numbers
 
@@ -256,6 +221,7 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         radius: Any = 0.2,
         speed: Any = (1.34, 0.26),
         regular: bool = True,
+        storey: str | None = None,
         seed: int | None = None,
     ) -> np.ndarray:
         """Let people enter in an area while it runs, where there is room; returns their numbers.
@@ -284,25 +250,15 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         stage.follow(to, choose, shares)
         radii, speeds = trait(radius, "radius", len(due), random), trait(speed, "speed", len(due), random)
         self._check_width(radii)
-        room = usable_area(self.plan, area_of(area, "area"), float(radii.max()), "area")
+        sheet = self._sheet(storey)
+        room = usable_area(self.plan.sheets[sheet], area_of(area, "area"), float(radii.max()), "area")
         slots = _points_in(room, random)
         self.stages.append(stage)
         numbers = self.people.add(radii, speeds, stage.number)
         self._note_arrivals()
-        self._sources.append(Source(stage.number, numbers, due, slots))
+        self._sources.append(Source(stage.number, numbers, due, slots, sheet))
         self._prepared = False
         return numbers
-
-    def add_line(self, a: Any, b: Any, *, name: str = "") -> CountingLine:
-        """Note when each person first crosses the line from a to b; the moment is that of the crossing itself."""
-        ends = np.array([a, b], float)
-        if ends.shape != (2, 2) or not np.isfinite(ends).all() or (ends[0] == ends[1]).all():
-            raise InputError(f"add_line takes two different points of the plane, not {a} and {b}")
-        line = CountingLine(self, len(self.lines), ends, name or f"line {len(self.lines)}")
-        self.lines.append(line)
-        self.people.add_line()
-        self._prepared = False
-        return line
 
     @on_own_threads
     def prepare(self) -> None:
@@ -312,7 +268,7 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         behaviour = self._fitted()
         reach = behaviour.range
         if self._grid is None or self._grid.range != reach:
-            self._grid = CellGrid(self.plan.walls, self.plan.bounds, reach, self.device)
+            self._grid = CellGrid(self.plan, reach, self.device)
         if self._ways is None:
             self._ways = Wayfinding(self.plan)
         sizes = self._ways.update(self.stages, self.people.radius)
@@ -425,26 +381,6 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
             return self.behaviour
         return fit(float(self.people.radius.max()), float(self.people.speed.max()))
 
-    def _add_stage(
-        self,
-        kind: Any,
-        area: Any,
-        name: str,
-        to: Any = None,
-        choose: str = "nearest",
-        shares: Any = None,
-        **more: Any,
-    ) -> Stage:
-        polygon = area_of(area, "area")
-        if shapely_library().intersection(polygon, self.plan.polygon).area == 0.0:
-            raise InputError(f"area: {name} lies off the plan")
-        stage = Stage(len(self.stages), int(kind), polygon, name, **more)
-        if kind != EXIT:
-            stage.follow(to, choose, shares)
-        self.stages.append(stage)
-        self._prepared = False
-        return stage
-
     def _check_width(self, radii: np.ndarray) -> None:
         fixed = getattr(self.behaviour, "fitted", None) is None or getattr(self.behaviour, "cutoff", None) is not None
         wide = radii > 0.5 * self.behaviour.range
@@ -452,16 +388,16 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
             limit = f"half the range of the behaviour, {self.behaviour.range:g} m"
             raise InputError(f"radius: that of person {int(np.argmax(wide))} is more than {limit}")
 
-    def _check_places(self, places: np.ndarray) -> None:
+    def _check_places(self, places: np.ndarray, sheet: int) -> None:
         if not np.isfinite(places).all():
             raise InputError(f"people: place {int(np.argwhere(~np.isfinite(places))[0, 0])} is not finite")
-        wrong = ~self.plan.contains(places)
+        wrong = ~self.plan.sheets[sheet].contains(places)
         if wrong.any():
             raise InputError(f"people: place {int(np.argmax(wrong))} is on a wall or off the plan")
-        near = self.plan.distance_to_walls(places) <= 2.0 * WALL_MARGIN
+        near = self.plan.sheets[sheet].distance_to_walls(places) <= 2.0 * WALL_MARGIN
         if near.any():
             raise InputError(f"people: place {int(np.argmax(near))} is on a wall")
-        everybody = np.concatenate([self.people.now()[1], places])
+        everybody = np.concatenate([self.people.now()[1][self.people.sheets() == sheet], places])
         _, first, same = np.unique(everybody, axis=0, return_index=True, return_inverse=True)
         again = first[same.ravel()] != np.arange(len(everybody))
         if again.any():
@@ -476,6 +412,8 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         floor.people, floor.live = self.people.people, self.people.live
         ends = np.array([line.ends.ravel() for line in self.lines]).reshape(-1, 4)
         floor.line = wp.array(ends, dtype=wp.vec4d, device=device)
+        sheets = np.array([line.sheet for line in self.lines], np.int32)
+        floor.line_sheet = wp.array(sheets, dtype=wp.int32, device=device)
         places = np.concatenate([np.empty((0, 2)), *(stage.places for stage in self.stages)])
         floor.place = wp.array(places, dtype=wp.vec2d, device=device)
         first = np.cumsum([0, *(len(stage.places) for stage in self.stages)])
@@ -517,13 +455,14 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         table.service = wp.array([q.service for q in queues], dtype=wp.float64, device=self.device)
         table.count = wp.array(np.array(count, np.int32), dtype=wp.int32, device=self.device)
         table.member = wp.array(member, dtype=wp.int32, device=self.device)
+        table.away = wp.zeros(places, dtype=wp.float64, device=self.device)
         table.served = wp.array(np.array(served), dtype=wp.float64, device=self.device)
         return table
 
     def _choose_again(self) -> None:
         """March the times of ways among the crowd as it is now, and let those choose again who take the quickest."""
         assert self._ways is not None
-        times = self._ways.times(self.people.now()[1])
+        times = self._ways.times(self.people.now()[1], self.people.sheets())
         self._floor.fields.time.assign(times.ravel())
         rechoice_launch(self.people.arrays, self._floor, self.device).run()
 
