@@ -8,6 +8,7 @@ from tangere.crowd.floor import (
     Building,
     CountingLine,
     Door,
+    FloorObstacle,
     FloorPlan,
     FloorRun,
     FloorSimulation,
@@ -16,6 +17,7 @@ from tangere.crowd.floor import (
     Stairs,
     grid_density,
     load_plan,
+    posed,
     voronoi_density,
 )
 from tangere.crowd.navigation.planning import Planner
@@ -38,6 +40,7 @@ __all__ = [
     "CollisionFreeSpeed",
     "CountingLine",
     "Door",
+    "FloorObstacle",
     "FloorPlan",
     "FloorRun",
     "FloorSimulation",
@@ -61,6 +64,7 @@ __all__ = [
     "deformable",
     "grid_density",
     "load_plan",
+    "posed",
     "rigid",
     "scenarios",
     "voronoi_density",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.crowd import FloorPlan, FloorRun, FloorSimulation, Sheet, grid_density
+from tangere.crowd import FloorPlan, FloorRun, FloorSimulation, Sheet, grid_density, posed
 from tangere.runtime import InputError, check_kind, check_out_file, needs_extra, positive, whole, writing
 from tangere.scene import Camera, Scene, Thing, moving_balls
 from tangere.shape.analytic import Sphere
@@ -20,7 +20,7 @@ from tangere.shape.mesh import Mesh
 from tangere.view.pictures import Picture
 from tangere.view.video import write_frames
 
-_FLOOR, _OUTSIDE, _WALL, _TRAIL = "#ffffff", "#e9eaec", "#22252b", "#4477aa"
+_FLOOR, _OUTSIDE, _WALL, _TRAIL, _SOLID = "#ffffff", "#e9eaec", "#22252b", "#4477aa", "#8a8f98"
 _STANDING, _GOING = np.array([0.80, 0.25, 0.20]), np.array([0.20, 0.45, 0.75])
 _GROUND, _PANEL, _PERSON = (0.86, 0.87, 0.88), (0.30, 0.32, 0.36), (0.27, 0.47, 0.67)
 #: Height of walls [m], and room around a plan, as a part of it.
@@ -124,6 +124,7 @@ def _state(crowd: FloorRun | FloorSimulation, frame: int) -> dict[str, Any]:
         number, time = crowd.numbers, crowd.time
         plan, moved = crowd.plan.laid_out()
         state = {"position": crowd.positions + moved[crowd.sheets], "velocity": crowd.velocities, "run": None}
+        state["obstacles"] = [posed(obstacle.area_now, (*moved[obstacle.sheet], 0.0)) for obstacle in crowd.obstacles]
         radius, speed = crowd.people.radius, crowd.people.speed
     else:
         check_kind(crowd, FloorRun, "crowd")
@@ -134,6 +135,7 @@ def _state(crowd: FloorRun | FloorSimulation, frame: int) -> dict[str, Any]:
         chosen = crowd.frame == frame % len(crowd.times)
         number, time = crowd.number[chosen], float(crowd.times[frame])
         state = {"position": crowd.position[chosen], "velocity": crowd.velocity[chosen], "run": crowd}
+        state["obstacles"] = crowd.obstacles_at(frame)
         radius, speed = crowd.radii, crowd.speeds
     return state | {"plan": plan, "radius": radius[number], "speed": speed[number], "time": time}
 
@@ -164,6 +166,9 @@ def _drawn(state: dict[str, Any], path: str | Path | None, density: float | None
     if trails > 0:
         lines = _trails(state, trails)
         axes.add_collection(collections.LineCollection(lines, colors=_TRAIL, linewidths=0.8, alpha=0.5))
+    for area in state["obstacles"]:
+        for part in getattr(area, "geoms", [area]):
+            axes.add_patch(patches.Polygon(np.asarray(part.exterior.coords), facecolor=_SOLID, edgecolor=_WALL))
     walls = collections.LineCollection(list(plan.walls), colors=_WALL, linewidths=2.4)
     walls.set_capstyle("round")
     axes.add_collection(walls)

@@ -1,5 +1,6 @@
 """People on floor plans: exits, sources, queues, lines, and what is measured of them."""
 
+from tangere.crowd.floor.floor_obstacles import FloorObstacle, posed
 from tangere.crowd.floor.measures import CountingLine, grid_density, voronoi_density
 from tangere.crowd.floor.plans.building import Building, Stairs, load_plan
 from tangere.crowd.floor.plans.floor_plan import FloorPlan
@@ -13,6 +14,7 @@ __all__ = [
     "Building",
     "CountingLine",
     "Door",
+    "FloorObstacle",
     "FloorPlan",
     "FloorRun",
     "FloorSimulation",
@@ -21,5 +23,6 @@ __all__ = [
     "Stairs",
     "grid_density",
     "load_plan",
+    "posed",
     "voronoi_density",
 ]

@@ -18,6 +18,7 @@ import warp as wp
 
 from tangere.crowd.agents.arrays import CrowdArrays, MovedAgents
 from tangere.crowd.floor.cell_grid import floor_cell, sheet_of
+from tangere.crowd.floor.floor_obstacles import is_in_obstacle
 from tangere.crowd.floor.floor_step import JOIN, FloorArrays
 from tangere.crowd.floor.stages import QUEUE, chosen_stage
 from tangere.runtime import SOUND
@@ -133,7 +134,8 @@ def admit(first: int, c: CrowdArrays, f: FloorArrays, s: SourceTable, out: Moved
                         x = wp.vec3d(place[0], place[1], wp.float64(0.0))
                         cell = floor_cell(f.cells, s.sheet[source], x)
                         if not waiting and cell >= 0:
-                            if _is_free(c, out, x, cell, c.radius[number], before, now):
+                            shut = is_in_obstacle(f.obstacles, s.sheet[source], x, c.radius[number])
+                            if not shut and _is_free(c, out, x, cell, c.radius[number], before, now):
                                 out.position[now] = x
                                 out.velocity[now] = wp.vec3d()
                                 out.number[now] = int(number)

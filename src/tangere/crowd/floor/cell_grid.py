@@ -21,7 +21,7 @@ from tangere.crowd.agents.walls import WallEdge
 from tangere.crowd.floor.plans.building import AnyPlan
 from tangere.crowd.floor.plans.narrow_doors import shapely_library
 from tangere.crowd.floor.plans.wall_raster import Raster
-from tangere.runtime import SOUND
+from tangere.runtime import SOUND, InputError
 
 wp.set_module_options(SOUND)
 
@@ -32,8 +32,8 @@ _WIDER, _ROUNDING = 1.0e-6, 2.0**-22
 #: Joints are longer than they are on each side [m].
 _LONGER = 4.0e-7
 _ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))
-#: Cells of a raster that fit into memory with ease.
-_MOST_CELLS = 40_000_000
+#: Walls by cell, and cells of a raster, that fit into memory with ease.
+_MOST_WALLS, _MOST_CELLS = 40_000_000, 40_000_000
 
 
 @wp.struct
@@ -57,15 +57,15 @@ class CellGrid:
 
     Args:
         plan: its sheets and joints. range: how far is seen [m].
-        parts: cells per range.
+        parts: cells per range. more: room for so many walls that move, in each cell.
     """
 
-    def __init__(self, plan: AnyPlan, range: float, device: wp.Device, parts: int = _PARTS) -> None:
+    def __init__(self, plan: AnyPlan, range: float, device: wp.Device, parts: int = _PARTS, more: int = 0) -> None:
         side, bounds = range / parts, plan.bounds
         width, height = bounds[2] - bounds[0], bounds[3] - bounds[1]
         while (width / side + 2) * (height / side + 2) * len(plan.sheets) > _MOST_CELLS:
             side *= 2.0
-        self.side, self.range = side, range
+        self.side, self.range, self.more = side, range, more
         raster = Raster.around(bounds, side)
         self.low = raster.origin - 0.5 * side  # nodes of the raster are the middles of cells
         self.shape = raster.shape
@@ -234,9 +234,13 @@ class CellGrid:
             cell, wall = _once(cell, wall)
         s = Neighbourhoods()
         begin = np.searchsorted(cell, np.arange(count + 1))
-        seen["wall"], seen["walls"] = begin[:-1], np.diff(begin)
-        edge = wp.zeros(len(wall), dtype=WallEdge, device="cpu").numpy()
-        edge["a"][:, :2], edge["b"][:, :2] = wall[:, 0], wall[:, 1]
+        self.static_walls = np.diff(begin)
+        place = np.arange(len(wall)) + self.more * cell
+        if self.more and (len(wall) + self.more * count) > _MOST_WALLS:
+            raise InputError(f"obstacles: {self.more} sides are too many for the {count} cells of this plan")
+        seen["wall"], seen["walls"] = begin[:-1] + self.more * np.arange(count), self.static_walls
+        edge = wp.zeros(len(wall) + self.more * count, dtype=WallEdge, device="cpu").numpy()
+        edge["a"][place, :2], edge["b"][place, :2] = wall[:, 0], wall[:, 1]
         s.cell = wp.array(seen, dtype=CellNeighbourhood, device=device)
         s.run = wp.array(run, dtype=CellRun, device=device)
         s.walls.edge = wp.array(edge, dtype=WallEdge, device=device)

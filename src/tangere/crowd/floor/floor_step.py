@@ -19,8 +19,10 @@ from tangere.cells.maps import MapArrays, RingTable
 from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, MovedAgents
 from tangere.crowd.agents.wall_crossings import clipped_way
 from tangere.crowd.floor.cell_grid import FloorCells, crossing, floor_cell, place_after, sheet_of
+from tangere.crowd.floor.floor_obstacles import ObstacleTable
 from tangere.crowd.floor.stages import (
     EXIT,
+    NEAREST,
     QUEUE,
     QUICKEST,
     START,
@@ -55,6 +57,7 @@ class FloorArrays:
     stages: StageTable
     fields: FieldTable
     people: People
+    obstacles: ObstacleTable
     live: wp.array[int]
     line: wp.array[wp.vec4d]
     line_sheet: wp.array[int]
@@ -74,9 +77,11 @@ def begin_launch(crowd: CrowdArrays, floor: FloorArrays, device: wp.Device) -> P
     return PreparedLaunch(_begin, [crowd, floor], device, dim=len(crowd.position))
 
 
-def rechoice_launch(crowd: CrowdArrays, floor: FloorArrays, device: wp.Device) -> PreparedLaunch:
-    """The launch that lets people who take the quickest way choose again."""
-    return PreparedLaunch(_choose_again, [crowd, floor], device, dim=len(crowd.position))
+def rechoice_launch(
+    crowd: CrowdArrays, floor: FloorArrays, device: wp.Device, *, all_choices: bool = False
+) -> PreparedLaunch:
+    """The launch that lets people who take the quickest way choose again, or also those who take the nearest."""
+    return PreparedLaunch(_choose_again, [crowd, floor, int(all_choices)], device, dim=len(crowd.position))
 
 
 @wp.func
@@ -227,14 +232,14 @@ def _begin(first: int, c: CrowdArrays, f: FloorArrays):
 
 
 @wp.kernel
-def _choose_again(first: int, c: CrowdArrays, f: FloorArrays):
+def _choose_again(first: int, c: CrowdArrays, f: FloorArrays, all_choices: int):
     i = first + wp.tid()
     if i < f.live[0]:
         number = c.number[i]
         at = f.people.chooser[number]
         waits = f.people.rank[number] >= 0 or f.people.since[number] < wp.float64(wp.inf)
         if at >= 0 and not waits:
-            if f.stages.choice[at] == QUICKEST:
+            if f.stages.choice[at] == QUICKEST or (all_choices == 1 and f.stages.choice[at] == NEAREST):
                 sheet = sheet_of(f.cells, c.cell[i])
                 s = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], sheet, c.position[i])
                 if s >= 0:

@@ -18,6 +18,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from tangere.crowd.floor.floor_obstacles import posed
 from tangere.crowd.floor.measures import flow_of, grid_density, voronoi_density
 from tangere.crowd.floor.plans.building import AnyPlan, plan_from_text
 from tangere.crowd.floor.plans.floor_plan import FloorPlan
@@ -47,6 +48,9 @@ class FloorRun:
     no_way: np.ndarray  #: numbers of those who had no way
     exits: np.ndarray  #: (n,) number of the stage that each person left by or goes to; -1: none
     sheet: np.ndarray  #: (k,) of each row: which of the plan's sheets, the storeys and then the stairs of a building
+    obstacle_areas: np.ndarray  #: (m,) WKT of each obstacle where it was added
+    obstacle_sheets: np.ndarray  #: (m,)
+    obstacle_poses: np.ndarray  #: (f, m, 3) displacement and turn at each frame [m, m, rad]
 
     def __repr__(self) -> str:
         gone = int(np.isfinite(self.left).sum())
@@ -85,6 +89,9 @@ class FloorRun:
         kept = self.sheet == names.index(storey)
         rows = {name: getattr(self, name)[kept] for name in ("frame", "number", "position", "velocity")}
         plan = FloorPlan(self.plan.sheets[names.index(storey)].polygon)
+        there = self.obstacle_sheets == names.index(storey)
+        rows["obstacle_areas"], rows["obstacle_poses"] = self.obstacle_areas[there], self.obstacle_poses[:, there]
+        rows["obstacle_sheets"] = np.zeros(int(there.sum()), int)
         return replace(self, plan=plan, sheet=np.zeros(int(kept.sum()), int), **rows)
 
     def laid_out(self) -> FloorRun:
@@ -92,7 +99,11 @@ class FloorRun:
         plan, moved = self.plan.laid_out()
         if plan is self.plan:
             return self
-        return replace(self, plan=plan, position=self.position + moved[self.sheet], sheet=np.zeros_like(self.sheet))
+        poses = self.obstacle_poses.copy()
+        poses[..., :2] += moved[self.obstacle_sheets]
+        changed = {"obstacle_poses": poses, "obstacle_sheets": np.zeros_like(self.obstacle_sheets)}
+        place = self.position + moved[self.sheet]
+        return replace(self, plan=plan, position=place, sheet=np.zeros_like(self.sheet), **changed)
 
     @property
     def _flat(self) -> tuple[FloorPlan, np.ndarray]:
@@ -104,6 +115,11 @@ class FloorRun:
         """Numbers and positions of who was there at a frame; -1 is the last."""
         chosen = self.frame == frame % len(self.times)
         return self.number[chosen], self.position[chosen]
+
+    def obstacles_at(self, frame: int) -> list[Any]:
+        """The polygons of obstacles at a frame."""
+        areas = shapely_library().from_wkt(self.obstacle_areas.astype(str))
+        return [posed(area, pose) for area, pose in zip(areas, self.obstacle_poses[frame], strict=True)]
 
     def density(self, side: float = 1.0, start: float = -np.inf, end: float = np.inf) -> np.ndarray:
         """(columns, rows) mean people per square metre in squares of a grid from the least corner of the plan on.
@@ -242,6 +258,7 @@ class FloorRecorder:
     def __init__(self, simulation: FloorSimulation) -> None:
         self._simulation = simulation
         self._times: list[float] = []
+        self._poses: list[list[tuple[float, float, float]]] = []
         self._rows: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
 
     def record(self) -> None:
@@ -249,6 +266,7 @@ class FloorRecorder:
         number, position, velocity = self._simulation.people.now()
         order = np.argsort(number)
         self._times.append(self._simulation.time)
+        self._poses.append([obstacle.pose for obstacle in self._simulation.obstacles])
         self._rows.append((number[order], position[order], velocity[order], self._simulation.people.sheets()[order]))
 
     def finished(self) -> FloorRun:
@@ -271,6 +289,9 @@ class FloorRecorder:
             s.no_way_numbers,
             exits.astype(int),
             sheet,
+            np.array([shapely_library().to_wkt(o.area, -1) for o in s.obstacles], str),
+            np.array([o.sheet for o in s.obstacles], int),
+            np.array(self._poses, float).reshape(len(self._poses), -1, 3),
         )
 
 

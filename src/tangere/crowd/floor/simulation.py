@@ -21,6 +21,7 @@ from tangere.crowd.agents.step_kernel import Behaviour
 from tangere.crowd.agents.wall_crossings import WALL_MARGIN
 from tangere.crowd.floor.arrivals import SLOTS, QueueTable, Source, admit, serve, source_table
 from tangere.crowd.floor.cell_grid import CellGrid
+from tangere.crowd.floor.floor_obstacles import obstacle_launches, obstacle_table
 from tangere.crowd.floor.floor_step import FloorArrays, begin_launch, rechoice_launch, step_launch
 from tangere.crowd.floor.live_sort import live_sort_launches
 from tangere.crowd.floor.people_state import PeopleState
@@ -28,6 +29,7 @@ from tangere.crowd.floor.placement import scattered, trait, usable_area
 from tangere.crowd.floor.plans.building import AnyPlan, Building
 from tangere.crowd.floor.plans.floor_plan import FloorPlan, area_of
 from tangere.crowd.floor.plans.narrow_doors import shapely_library
+from tangere.crowd.floor.plans.sheets import segments_of
 from tangere.crowd.floor.records import FloorRecorder, FloorRun
 from tangere.crowd.floor.staged_floor import StagedFloor
 from tangere.crowd.floor.stages import NOWHERE, QUEUE, QUICKEST, START, Stage, stage_table
@@ -62,6 +64,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         behaviour: how they steer: `CollisionFreeSpeed` (default), `SocialForce`, `Orca`, `Bubbles` or your own.
         dt: length of a step [s].
         no_way: what to do when somebody has no way to any of his aims: "refuse" to run, or let him "stay".
+        reroute: how often ways are found anew around obstacles [s]; 0: when `reroute` is called.
         seed: of what is random: places, traits, shares.
         device: where to compute; None: CUDA if present, else CPU. threads: CPU threads; None means all.
 
@@ -83,6 +86,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         behaviour: Behaviour | None = None,
         dt: float = 0.01,
         no_way: Literal["refuse", "stay"] = "refuse",
+        reroute: float = 0.0,
         seed: int = 0,
         device: str | wp.Device | None = None,
         threads: int | None = None,
@@ -96,8 +100,9 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             raise InputError(f"no_way is 'refuse' or 'stay', not {no_way!r}")
         self.no_way, self.seed, self.threads = no_way, whole(seed, "seed"), threads
         self.device = choose_device(device)
+        self._reroute_every = round(not_negative(reroute, "reroute") / self.dt)
         self.steps = 0  #: done so far
-        self.stages, self.lines = [], []
+        self.stages, self.lines, self.obstacles = [], [], []
         self.people = PeopleState(self.device)
         self._sources: list[Source] = []
         self._random = np.random.default_rng(self.seed)
@@ -196,6 +201,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             )
             number, taken, _ = self.people.now()
             here = self.people.sheets() == sheet
+            room = self._without_obstacles(room, sheet, float(radii.max()))
             places = scattered(room, radii, taken[here], self.people.radius[number[here]], random, "area")
         else:
             places = given
@@ -252,7 +258,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         self._check_width(radii)
         sheet = self._sheet(storey)
         room = usable_area(self.plan.sheets[sheet], area_of(area, "area"), float(radii.max()), "area")
-        slots = _points_in(room, random)
+        slots = _points_in(room, random)  # obstacles are looked at when somebody comes
         self.stages.append(stage)
         numbers = self.people.add(radii, speeds, stage.number)
         self._note_arrivals()
@@ -267,8 +273,9 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             return
         behaviour = self._fitted()
         reach = behaviour.range
-        if self._grid is None or self._grid.range != reach:
-            self._grid = CellGrid(self.plan, reach, self.device)
+        sides = sum(len(segments_of(obstacle.area)) for obstacle in self.obstacles)
+        if self._grid is None or self._grid.range != reach or self._grid.more != sides:
+            self._grid = CellGrid(self.plan, reach, self.device, more=sides)
         if self._ways is None:
             self._ways = Wayfinding(self.plan)
         sizes = self._ways.update(self.stages, self.people.radius)
@@ -285,6 +292,8 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
     def step(self) -> None:
         """Go on by `dt`."""
         self.prepare()
+        if self._reroute_every and self.obstacles and self.steps % self._reroute_every == 0:
+            self.reroute()
         if self._has_quickest and self.steps % self._rechoose == 0:
             self._choose_again()
         for part in self._launches:
@@ -354,7 +363,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         return view_room().floor_png(self)
 
     def _run_steps(self, count: int) -> None:
-        if self._has_quickest:
+        if self._has_quickest or (self._reroute_every and self.obstacles):
             for _ in range(count):
                 self.step()
             return
@@ -363,6 +372,17 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             for part in launches:
                 part.run()
         self.steps += count
+
+    @on_own_threads
+    def reroute(self) -> None:
+        """Find the ways anew around obstacles where they are now; one that was told `reroute` does so by itself."""
+        self.prepare()
+        assert self._ways is not None
+        self._ways.reroute([(obstacle.sheet, obstacle.area_now) for obstacle in self.obstacles])
+        self._floor.fields.direction.assign(self._ways.directions.reshape(-1, 2))
+        self._floor.fields.length.assign(self._ways.lengths.ravel())
+        self._floor.fields.time.assign(self._ways.lengths.ravel())
+        rechoice_launch(self.people.arrays, self._floor, self.device, all_choices=True).run()
 
     @property
     def _waiting(self) -> int:
@@ -388,6 +408,14 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             limit = f"half the range of the behaviour, {self.behaviour.range:g} m"
             raise InputError(f"radius: that of person {int(np.argmax(wide))} is more than {limit}")
 
+    def _without_obstacles(self, room: Any, sheet: int, radius: float) -> Any:
+        shapely = shapely_library()
+        areas = [shapely.buffer(o.area_now, radius + 1.0e-5) for o in self.obstacles if o.sheet == sheet]
+        room = shapely.difference(room, shapely.union_all(areas)) if areas else room
+        if room.is_empty:
+            raise InputError("area: obstacles leave no room in it")
+        return room
+
     def _check_places(self, places: np.ndarray, sheet: int) -> None:
         if not np.isfinite(places).all():
             raise InputError(f"people: place {int(np.argwhere(~np.isfinite(places))[0, 0])} is not finite")
@@ -397,6 +425,10 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         near = self.plan.sheets[sheet].distance_to_walls(places) <= 2.0 * WALL_MARGIN
         if near.any():
             raise InputError(f"people: place {int(np.argmax(near))} is on a wall")
+        for obstacle in self.obstacles:
+            inside = shapely_library().dwithin(obstacle.area_now, shapely_library().points(places), 1.0e-5)
+            if obstacle.sheet == sheet and inside.any():
+                raise InputError(f"people: place {int(np.argmax(inside))} is in {obstacle.name}")
         everybody = np.concatenate([self.people.now()[1][self.people.sheets() == sheet], places])
         _, first, same = np.unique(everybody, axis=0, return_index=True, return_inverse=True)
         again = first[same.ravel()] != np.arange(len(everybody))
@@ -410,6 +442,9 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         floor.cells, floor.fields = self._grid.arrays, self._ways.table(device)
         floor.stages = stage_table(self.stages, self._ways.numbers, self.seed, device)
         floor.people, floor.live = self.people.people, self.people.live
+        floor.obstacles = obstacle_table(self.obstacles, self.plan, self._grid, device)
+        for obstacle in self.obstacles:
+            obstacle.follow(floor.obstacles)
         ends = np.array([line.ends.ravel() for line in self.lines]).reshape(-1, 4)
         floor.line = wp.array(ends, dtype=wp.vec4d, device=device)
         sheets = np.array([line.sheet for line in self.lines], np.int32)
@@ -435,6 +470,10 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         if self._sources:
             self._launches.append(PreparedLaunch(admit, [crowd, floor, self._table, moved], device, dim=1, grain=1))
         self._launches += live_sort_launches(moved, people.live, crowd, device)
+        if self.obstacles:
+            moving = obstacle_launches(floor.obstacles, crowd, floor.cells, people.live, device)
+            moving[-1].run()
+            self._launches += moving
         self._has_quickest = any(stage.choice == int(QUICKEST) and stage.following for stage in self.stages)
         self._rechoose = max(1, round(_RECHOOSE / self.dt))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tangere.crowd.floor.floor_obstacles import FloorObstacle, checked_path
 from tangere.crowd.floor.measures import CountingLine
 from tangere.crowd.floor.people_state import PeopleState
 from tangere.crowd.floor.plans.building import AnyPlan
@@ -27,6 +28,7 @@ class StagedFloor:
     people: PeopleState
     stages: list[Stage]  #: everything added that people go to or begin at
     lines: list[CountingLine]  #: those added
+    obstacles: list[FloorObstacle]  #: those added
     _prepared: bool
 
     def add_exit(self, area: Any, *, storey: str | None = None, name: str = "") -> Stage:
@@ -110,6 +112,27 @@ class StagedFloor:
         self.people.add_line()
         self._prepared = False
         return line
+
+    def add_obstacle(self, area: Any, *, path: Any = None, storey: str | None = None, name: str = "") -> FloorObstacle:
+        """A polygon in the way of people that may move; `reroute` finds ways around it where it is.
+
+        Args:
+            area: where it is when its path is at (0, 0).
+            path: rows of (time, x, y) or (time, x, y, turn): from when on, and by how much it is moved and turned about
+                its middle [s, m, m, rad]; straight between, and it stays at the last. None: it stays.
+        """
+        rows, sheet = checked_path(path), self._sheet(storey)
+        obstacle = FloorObstacle(
+            len(self.obstacles), area_of(area, "area"), rows, sheet, name or f"obstacle {len(self.obstacles)}"
+        )
+        self.people.read_back()
+        here = self.people.sheets() == sheet
+        near = shapely_library().dwithin(obstacle.area_now, shapely_library().points(self.people.now()[1][here]), 1e-5)
+        if near.any():
+            raise InputError(f"area: {obstacle.name} stands where person {self.people.now()[0][here][near][0]} is")
+        self.obstacles.append(obstacle)
+        self._prepared = False
+        return obstacle
 
     def _add_stage(
         self,

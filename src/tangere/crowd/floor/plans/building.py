@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +202,27 @@ class Building:
 
 #: What people walk on.
 AnyPlan = FloorPlan | Building
+
+
+class FloorWithout:
+    """The sheets of a plan less obstacles.
+
+    Args:
+        obstacles: a sheet and a polygon each.
+    """
+
+    def __init__(self, plan: FloorPlan | Building, obstacles: list[tuple[int, Any]]) -> None:
+        shapely = shapely_library()
+        self.joints, self.bounds = plan.joints, plan.bounds
+        sheets = list(plan.sheets)
+        for k in {sheet for sheet, _ in obstacles}:
+            cut = shapely.union_all([area for sheet, area in obstacles if sheet == k])
+            polygon = shapely.difference(sheets[k].polygon, cut)
+            joints = [joint.ends for joint in plan.joints if k in joint.sheets]
+            sides = segments_of(polygon) if not polygon.is_empty else np.empty((0, 2, 2))
+            walls = sides if not joints else _walls(shapely, polygon, joints)
+            sheets[k] = replace(sheets[k], polygon=polygon, sides=sides, walls=walls)
+        self.sheets = tuple(sheets)
 
 
 def plan_from_text(text: str) -> AnyPlan:

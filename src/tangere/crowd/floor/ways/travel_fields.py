@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.crowd.floor.plans.building import AnyPlan
+from tangere.crowd.floor.plans.building import AnyPlan, FloorWithout
 from tangere.crowd.floor.plans.narrow_doors import narrow_gaps, shapely_library
 from tangere.crowd.floor.plans.wall_raster import Raster
 from tangere.runtime import SOUND, launch
@@ -67,7 +67,7 @@ class FieldTable:
 class WalkableNodes:
     """The nodes of all sheets of a plan for people of one radius."""
 
-    def __init__(self, plan: AnyPlan, raster: Raster, radius: float) -> None:
+    def __init__(self, plan: AnyPlan | FloorWithout, raster: Raster, radius: float) -> None:
         self.raster, self.radius, self.plan = raster, radius, plan
         kinds, entries, slowness, steps = [], [], [], []
         gaps = _closed_doors(plan, radius)
@@ -170,7 +170,7 @@ class WalkableNodes:
         return goal if part.is_empty or part.area == 0.0 else part
 
 
-def _closed_doors(plan: AnyPlan, radius: float) -> list[np.ndarray]:
+def _closed_doors(plan: AnyPlan | FloorWithout, radius: float) -> list[np.ndarray]:
     """By sheet (n, 2, 2): lines across which nobody of this radius gets, a little longer than from wall to wall."""
     shapely = shapely_library()
     gaps = [[narrow_gaps(sheet.polygon, sheet.walls, radius)] for sheet in plan.sheets]

@@ -8,12 +8,12 @@ Known as: floor fields by exit; walking speed by density (Weidmann 1993).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 
-from tangere.crowd.floor.plans.building import AnyPlan
+from tangere.crowd.floor.plans.building import AnyPlan, FloorWithout
 from tangere.crowd.floor.stages import START, Stage
 from tangere.crowd.floor.ways.travel_fields import NO_WAY, FieldTable, WalkableNodes, field_table, marched, raster_for
 from tangere.runtime import InputError
@@ -41,8 +41,8 @@ class Wayfinding:
         self._pairs: list[tuple[int, int]] = []  #: stage and class of each field
         self._goals: list[Stage] = []
         self._raster = raster_for(plan, 1.0)
-        self._lengths = np.empty((0, 0), np.float32)
-        self._directions = np.empty((0, 0, 2), np.float32)
+        self.lengths = np.empty((0, 0), np.float32)  #: (fields, nodes) [m]
+        self.directions = np.empty((0, 0, 2), np.float32)  #: (fields, nodes, 2)
 
     def update(self, stages: list[Stage], radii: np.ndarray) -> np.ndarray:
         """March what is new; (people,) the class of each."""
@@ -59,8 +59,8 @@ class Wayfinding:
         new = self._pairs[known:]
         if new or not known:
             lengths, directions = marched([(self._terrains[k], stages[s].area, stages[s].sheet) for s, k in new])
-            self._lengths = np.concatenate([self._lengths, lengths]) if known else lengths
-            self._directions = np.concatenate([self._directions, directions]) if known else directions
+            self.lengths = np.concatenate([self.lengths, lengths]) if known else lengths
+            self.directions = np.concatenate([self.directions, directions]) if known else directions
         self.numbers = np.full((len(stages), max(len(classes), 1)), -1)
         for field, pair in enumerate(self._pairs):
             self.numbers[pair] = field
@@ -68,7 +68,7 @@ class Wayfinding:
 
     def table(self, device: wp.Device) -> FieldTable:
         """The fields for kernels."""
-        return field_table(self._raster, self._lengths, self._directions, device)
+        return field_table(self._raster, self.lengths, self.directions, device)
 
     def times(self, positions: np.ndarray, sheets: np.ndarray) -> np.ndarray:
         """(fields, nodes) lengths of ways, longer where these people are and on stairs."""
@@ -88,6 +88,14 @@ class Wayfinding:
         goals = {stage.number: stage for stage in self._goals}
         return marched([(self._terrains[k], goals[s].area, goals[s].sheet) for s, k in self._pairs], crowding)[0]
 
+    def reroute(self, obstacles: list[tuple[int, Any]]) -> None:
+        """March all fields anew around obstacles: their sheets and polygons."""
+        plan = FloorWithout(self.plan, obstacles) if obstacles else self.plan
+        self._terrains = [WalkableNodes(plan, self._raster, radius) for radius in self._radii]
+        goals = {stage.number: stage for stage in self._goals}
+        asked = [(self._terrains[k], goals[s].area, goals[s].sheet) for s, k in self._pairs]
+        self.lengths, self.directions = marched(asked)
+
     def lengths_from(self, stage: int, size: int, places: np.ndarray, sheets: np.ndarray) -> np.ndarray:
         """(n,) of the ways from places to a stage [m], weighed as they are near walls; inf: there is none."""
         raster, field = self._raster, self.numbers[stage, size]
@@ -96,7 +104,7 @@ class Wayfinding:
         best = np.full(len(places), np.inf)
         for step in ((0, 0), (0, 1), (1, 0), (1, 1)):
             node = corner + step
-            there = self._lengths[field][(sheets * raster.columns + node[:, 0]) * raster.rows + node[:, 1]]
+            there = self.lengths[field][(sheets * raster.columns + node[:, 0]) * raster.rows + node[:, 1]]
             best = np.minimum(best, there + raster.side * np.linalg.norm(at - node, axis=1))
         return np.where(best < NO_WAY, best, np.inf)
 
