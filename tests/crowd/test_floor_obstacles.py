@@ -43,9 +43,7 @@ def test_nobody_gets_into_an_obstacle_that_moves_and_turns(behaviour, effort):
         for number, place in now.items():
             way = shapely.LineString([before[number], place])
             if shapely.distance(way, area.exterior) < 1e-5:
-                met += any(
-                    segments_meet(before[number], place, a, b) for a, b in pairwise(sides)
-                )
+                met += any(segments_meet(before[number], place, a, b) for a, b in pairwise(sides))
         assert not shapely.intersects(obstacle.area_now, shapely.points(list(now.values()))).any()
         before = now
     assert met == 0

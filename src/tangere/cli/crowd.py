@@ -12,7 +12,7 @@ import numpy as np
 
 from tangere.cli.shared.options import machine_options, out_folder_option
 
-_PLANS = (".wkt", ".geojson", ".json")
+_PLANS = (".wkt", ".geojson", ".json", ".dxf")
 _BEHAVIOURS = ["bubbles", "orca", "speed", "force"]
 _SCENES = ["corridor", "circle", "city", "snake", "planet", "knot", "potatoid", "swarm"]
 #: Which scenarios have agents with a shape, and how the number of them is called there.
@@ -95,8 +95,8 @@ def crowd(
 ) -> None:
     """Run a crowd; leaves SCENARIO.png and SCENARIO-measures.png in the folder OUT.
 
-    A PLAN is a file .wkt, .geojson or .json, also of a building: people anywhere on it leave by the nearest of the
-    EXITS, for SECONDS or until it is empty; leaves PLAN.png with trails and density, and PLAN-n-t.png, who has left
+    A PLAN is a file .wkt, .geojson, .dxf or .json, also of a building: people anywhere on it leave by the nearest of
+    the EXITS, for SECONDS or until it is empty; leaves PLAN.png with trails and density, and PLAN-n-t.png, who has left
     when.
 
     \b

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tangere.crowd.floor.plans.drawings import polygon_of_dxf, polygon_of_image, read_image
 from tangere.crowd.floor.plans.narrow_doors import Door, narrow_doors, shapely_library
 from tangere.crowd.floor.plans.sheets import Sheet, SheetJoint, segments_of
-from tangere.runtime import InputError, positive
+from tangere.runtime import InputError, not_negative, positive
 
 if TYPE_CHECKING:
     from tangere.crowd.floor.simulation import FloorSimulation
@@ -57,11 +58,47 @@ class FloorPlan:
         return FloorSimulation(self, **settings)
 
     @classmethod
+    def from_dxf(
+        cls,
+        path: str | Path,
+        layers: str | list[str] | None = None,
+        *,
+        unit: float | None = None,
+        snap: float = 0.005,
+        thickness: float = 0.02,
+    ) -> FloorPlan:
+        """What the lines of a DXF file enclose; outlines in one another are floor and wall by turns.
+
+        Args:
+            layers: those that are read; None: all.
+            unit: metres of a unit of the drawing; None: as the file tells.
+            snap: ends nearer than this are one [m]. thickness: of lines within an outline, which are walls [m].
+        """
+        chosen = [layers] if isinstance(layers, str) else layers
+        given = not_negative(snap, "snap"), positive(thickness, "thickness")
+        return cls(polygon_of_dxf(Path(path), chosen, unit, *given))
+
+    @classmethod
+    def from_image(cls, image: Any, pixel: float, *, light: float = 0.5) -> FloorPlan:
+        """Floor where an image is light.
+
+        Args:
+            image: a file, or (rows, columns) or (rows, columns, 3) of 0 to 255 or 0 to 1, the uppermost row first.
+            pixel: side of a pixel [m]. light: lighter than this part of white is floor.
+        """
+        pixels = read_image(Path(image)) if isinstance(image, (str, Path)) else image
+        return cls(polygon_of_image(pixels, pixel, light))
+
+    @classmethod
     def load(cls, path: str | Path) -> FloorPlan:
-        """Read a file of WKT (`.wkt`) or GeoJSON (`.geojson`, `.json`)."""
+        """Read a file of WKT (`.wkt`), GeoJSON (`.geojson`, `.json`) or DXF (`.dxf`, all layers)."""
         path = Path(path)
+        if path.suffix == ".dxf":
+            return cls.from_dxf(path)
         if path.suffix not in (".wkt", ".geojson", ".json"):
-            raise InputError(f"{path}: floor plans are read from .wkt, .geojson or .json, not {path.suffix or 'this'}")
+            raise InputError(
+                f"{path}: floor plans are read from .wkt, .geojson, .json or .dxf, not {path.suffix or 'this'}"
+            )
         return cls(read_text(path))
 
     def save(self, path: str | Path) -> None:
