@@ -20,6 +20,7 @@ from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, MovedAgents
 from tangere.crowd.agents.wall_crossings import clipped_way
 from tangere.crowd.floor.cell_grid import FloorCells, crossing, floor_cell, place_after, sheet_of
 from tangere.crowd.floor.floor_obstacles import ObstacleTable
+from tangere.crowd.floor.groups import GroupTable, kept_together, leader_of
 from tangere.crowd.floor.stages import (
     EXIT,
     NEAREST,
@@ -58,6 +59,7 @@ class FloorArrays:
     fields: FieldTable
     people: People
     obstacles: ObstacleTable
+    groups: GroupTable
     live: wp.array[int]
     line: wp.array[wp.vec4d]
     line_sheet: wp.array[int]
@@ -132,15 +134,27 @@ def _slowed(f: FloorCells, sheet: int, way: wp.vec3d) -> wp.float64:
 
 
 @wp.func
-def _next_stage(f: FloorArrays, number: int, sheet: int, x: wp.vec3d):
+def _choose(f: FloorArrays, c: CrowdArrays, at: int, number: int, sheet: int, x: wp.vec3d) -> int:
+    """What comes after a stage for somebody; for one of a group, what comes for the first of it."""
+    first = leader_of(f.groups, c, number)
+    if first < 0:
+        return chosen_stage(f.stages, f.fields, at, number, f.people.size[number], sheet, x)
+    over = sheet_of(f.cells, c.cell[first])
+    size = f.people.size[number]
+    found = chosen_stage(f.stages, f.fields, at, c.number[first], size, over, c.position[first])
+    return found
+
+
+@wp.func
+def _next_stage(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d):
     at = f.people.stage[number]
     f.people.chooser[number] = int(at)
-    f.people.stage[number] = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], sheet, x)
+    f.people.stage[number] = _choose(f, c, at, number, sheet, x)
     f.people.since[number] = wp.float64(wp.inf)
 
 
 @wp.func
-def _arrive(f: FloorArrays, number: int, sheet: int, x: wp.vec3d, time: wp.float64) -> bool:
+def _arrive(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d, time: wp.float64) -> bool:
     """Give who has reached his stage the next one; whether he leaves."""
     s = f.people.stage[number]
     if s < 0:
@@ -148,7 +162,7 @@ def _arrive(f: FloorArrays, number: int, sheet: int, x: wp.vec3d, time: wp.float
     kind = f.stages.kind[s]
     if kind == START:
         if time >= f.stages.opens[s]:
-            _next_stage(f, number, sheet, x)
+            _next_stage(f, c, number, sheet, x)
         return False
     if kind == QUEUE:
         return False
@@ -162,7 +176,7 @@ def _arrive(f: FloorArrays, number: int, sheet: int, x: wp.vec3d, time: wp.float
         f.people.since[number] = time
         since = time
     if time >= since + f.stages.wait[s] and time >= f.stages.opens[s]:
-        _next_stage(f, number, sheet, x)
+        _next_stage(f, c, number, sheet, x)
     return False
 
 
@@ -198,6 +212,7 @@ def _floor_kernel(steer: Any) -> wp.Kernel:
             number = c.number[i]
             sheet = sheet_of(f.cells, c.cell[i])
             preferred = preferred_on_floor(f, number, sheet, x, c.speed[number])
+            preferred = kept_together(f.groups, c, f.cells, i, preferred)
             preferred = preferred * _slowed(f.cells, sheet, preferred)
             v = steer(c, m, rings, e, parameters, i, preferred, up)
             way = clipped_way(c.neighbourhoods, c.cell[i], x, c.dt * v)
@@ -214,7 +229,7 @@ def _floor_kernel(steer: Any) -> wp.Kernel:
             out.velocity[i] = (y - x) / c.dt
             out.number[i] = int(number)
             out.cell[i] = cell
-            if _arrive(f, number, over, y, time):
+            if _arrive(f, c, number, over, y, time):
                 out.cell[i] = -1
 
     return floor_step
@@ -228,7 +243,7 @@ def _begin(first: int, c: CrowdArrays, f: FloorArrays):
         s = f.people.stage[number]
         if s >= 0:
             if f.stages.kind[s] == START and wp.float64(c.clock[0]) * c.dt >= f.stages.opens[s]:
-                _next_stage(f, number, sheet_of(f.cells, c.cell[i]), c.position[i])
+                _next_stage(f, c, number, sheet_of(f.cells, c.cell[i]), c.position[i])
 
 
 @wp.kernel
@@ -241,6 +256,6 @@ def _choose_again(first: int, c: CrowdArrays, f: FloorArrays, all_choices: int):
         if at >= 0 and not waits:
             if f.stages.choice[at] == QUICKEST or (all_choices == 1 and f.stages.choice[at] == NEAREST):
                 sheet = sheet_of(f.cells, c.cell[i])
-                s = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], sheet, c.position[i])
+                s = _choose(f, c, at, number, sheet, c.position[i])
                 if s >= 0:
                     f.people.stage[number] = s

@@ -26,6 +26,7 @@ class PeopleState:
     def __init__(self, device: wp.Device) -> None:
         self.device = device
         self.radius, self.speed = np.empty(0), np.empty(0)
+        self.group = np.empty(0, int)  #: -1: alone
         self.progress: dict[str, np.ndarray] = {
             name: np.empty(0, int if isinstance(value, int) else float) for name, value in _PROGRESS.items()
         }
@@ -44,11 +45,13 @@ class PeopleState:
     def __len__(self) -> int:
         return len(self.radius)
 
-    def add(self, radius: np.ndarray, speed: np.ndarray, stage: int) -> np.ndarray:
-        """Give people numbers; they are not there yet."""
+    def add(self, radius: np.ndarray, speed: np.ndarray, stage: int, group: np.ndarray | None = None) -> np.ndarray:
+        """Give people numbers; they are not there yet. group: of each among these, counted from 0."""
         self.read_back()
         count, before = len(radius), len(self)
         self.radius, self.speed = np.concatenate([self.radius, radius]), np.concatenate([self.speed, speed])
+        more = np.full(count, -1) if group is None else group + self.group.max(initial=-1) + 1
+        self.group = np.concatenate([self.group, more])
         for name, value in _PROGRESS.items():
             self.progress[name] = np.concatenate([self.progress[name], np.full(count, value)])
         self.progress["stage"][before:] = stage
@@ -136,8 +139,9 @@ class PeopleState:
             name: np.resize(values, capacity) for name, values in (("radius", self.radius), ("speed", self.speed))
         }
         c.radius, c.speed = (wp.array(padded[name], dtype=wp.float64, device=device) for name in ("radius", "speed"))
-        c.group = wp.full(capacity, -1, dtype=wp.int32, device=device)
-        c.group_centre = wp.zeros(1, dtype=wp.vec3d, device=device)
+        groups = self.group if len(self) else np.array([-1])
+        c.group = wp.array(groups.astype(np.int32), dtype=wp.int32, device=device)
+        c.group_centre = wp.zeros(max(int(groups.max()) + 1, 1), dtype=wp.vec3d, device=device)
         c.neighbourhoods, c.surface, c.dt, c.seed = grid.neighbourhoods, 0, dt, seed
         c.clock = wp.full(1, steps, dtype=wp.int32, device=device)
         for name, values in (*self.progress.items(), ("size", sizes)):

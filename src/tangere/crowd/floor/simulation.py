@@ -23,6 +23,7 @@ from tangere.crowd.floor.arrivals import SLOTS, QueueTable, Source, admit, serve
 from tangere.crowd.floor.cell_grid import CellGrid
 from tangere.crowd.floor.floor_obstacles import obstacle_launches, obstacle_table
 from tangere.crowd.floor.floor_step import FloorArrays, begin_launch, rechoice_launch, step_launch
+from tangere.crowd.floor.groups import group_launches, group_sizes, group_table, nearest_together
 from tangere.crowd.floor.live_sort import live_sort_launches
 from tangere.crowd.floor.people_state import PeopleState
 from tangere.crowd.floor.placement import scattered, trait, usable_area
@@ -169,6 +170,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         radius: Any = 0.2,
         speed: Any = (1.34, 0.26),
         start: float = 0.0,
+        groups: Any = None,
         storey: str | None = None,
         seed: int | None = None,
     ) -> np.ndarray:
@@ -181,7 +183,9 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             choose: the "nearest" by the length of the way, the "quickest" by its time among the crowd (chosen again
                 every two seconds), or "shares" by chance.
             radius, speed: one number, (mean, deviation) of a normal distribution, or one for each [m, m/s].
-            start: they stand still until then [s]. seed: of places and traits; None: what comes next.
+            start: they stand still until then [s].
+            groups: size of groups that stay together, or the sizes of all; None: everybody for himself.
+            seed: of places and traits; None: what comes next.
         """
         random = self._random if seed is None else np.random.default_rng(whole(seed, "seed"))
         stage = Stage(len(self.stages), int(START), None, "start", opens=not_negative(start, "start"))
@@ -195,6 +199,11 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         radii, speeds = trait(radius, "radius", count, random), trait(speed, "speed", count, random)
         self._check_width(radii)
         sheet = self._sheet(storey)
+        together = None
+        if groups is not None:
+            together = group_sizes(groups, count)
+            for k in range(together[-1] + 1):
+                speeds[together == k] = speeds[together == k].min()
         if given is None:
             room = usable_area(
                 self.plan.sheets[sheet], None if area is None else area_of(area, "area"), float(radii.max()), "area"
@@ -203,11 +212,13 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             here = self.people.sheets() == sheet
             room = self._without_obstacles(room, sheet, float(radii.max()))
             places = scattered(room, radii, taken[here], self.people.radius[number[here]], random, "area")
+            if together is not None:
+                places = places[nearest_together(places, together)]
         else:
             places = given
             self._check_places(places, sheet)
         self.stages.append(stage)
-        numbers = self.people.add(radii, speeds, stage.number)
+        numbers = self.people.add(radii, speeds, stage.number, together)
         self.people.put(numbers, places, sheet, self.time)
         self._prepared = False
         return numbers
@@ -285,7 +296,6 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         self.people.upload(self._grid, sizes, self.dt, self.steps, self.seed)
         floor = self._floor_arrays()
         self._make_launches(behaviour, floor)
-        begin_launch(self.people.arrays, floor, self.device).run()
         self._prepared = True
 
     @on_own_threads
@@ -442,6 +452,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         floor.cells, floor.fields = self._grid.arrays, self._ways.table(device)
         floor.stages = stage_table(self.stages, self._ways.numbers, self.seed, device)
         floor.people, floor.live = self.people.people, self.people.live
+        floor.groups = group_table(self.people.group, device)
         floor.obstacles = obstacle_table(self.obstacles, self.plan, self._grid, device)
         for obstacle in self.obstacles:
             obstacle.follow(floor.obstacles)
@@ -462,7 +473,13 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         map, rings, edges = MapArrays(), RingTable(), BodyEdges()
         map.dimension = 2
         parameters = wp.array(np.asarray(behaviour.parameters(), float), dtype=wp.float64, device=device)
-        self._launches = [step_launch(behaviour.steer, [crowd, map, rings, edges, parameters, floor], moved, device)]
+        self._launches = []
+        if (people.group >= 0).any():
+            self._launches += group_launches(floor.groups, crowd, floor.cells, people.live, device)
+            for part in self._launches:
+                part.run()
+        begin_launch(crowd, floor, device).run()
+        self._launches += [step_launch(behaviour.steer, [crowd, map, rings, edges, parameters, floor], moved, device)]
         queues = [stage for stage in self.stages if stage.kind == int(QUEUE)]
         if queues:
             self._queues = self._queue_table(queues, len(floor.place))
