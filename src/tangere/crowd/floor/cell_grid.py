@@ -1,7 +1,7 @@
 """Square cells over the sheets of a floor that do not know its walls, and the walls that each of them sees.
 
 Question: whom and which walls may somebody in a cell see or meet?
-Method:   cells are squares of a third of the range, those that touch a sheet, numbered sheet by sheet and by
+Method:   cells are squares of a third of the range or less, those that touch a sheet, numbered sheet by sheet and by
           column. From a cell all cells of its sheet are seen whose squares are within the range: one run for each
           column. Walls are listed in every cell within the range of them. Over a joint, cells and walls of the other
           sheet are seen if the way from cell to joint and on to them is within the range. Range and size of cells are
@@ -25,8 +25,8 @@ from tangere.runtime import SOUND, InputError
 
 wp.set_module_options(SOUND)
 
-#: Cells per range.
-_PARTS = 3
+#: Cells per range at least, and about how wide they are: found by trying [m].
+_PARTS, _SIDE = 3, 0.6
 #: More than rounding of coordinates and of boxes to float32 takes away, as parts of a side and of coordinates.
 _WIDER, _ROUNDING = 1.0e-6, 2.0**-22
 #: Joints are longer than they are on each side [m].
@@ -57,11 +57,11 @@ class CellGrid:
 
     Args:
         plan: its sheets and joints. range: how far is seen [m].
-        parts: cells per range. more: room for so many walls that move, in each cell.
+        parts: cells per range; None: by its length. more: room for so many walls that move, in each cell.
     """
 
-    def __init__(self, plan: AnyPlan, range: float, device: wp.Device, parts: int = _PARTS, more: int = 0) -> None:
-        side, bounds = range / parts, plan.bounds
+    def __init__(self, plan: AnyPlan, range: float, device: wp.Device, parts: int | None = None, more: int = 0) -> None:
+        side, bounds = range / (parts or max(_PARTS, round(range / _SIDE))), plan.bounds
         width, height = bounds[2] - bounds[0], bounds[3] - bounds[1]
         while (width / side + 2) * (height / side + 2) * len(plan.sheets) > _MOST_CELLS:
             side *= 2.0

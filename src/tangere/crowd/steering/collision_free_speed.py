@@ -39,6 +39,8 @@ _ASIDE = wp.constant(wp.float64(2.0))
 _STANDING = wp.constant(wp.float64(0.02))
 #: Neighbours that are kept for the space ahead; where there are more, all are looked at again.
 _KEPT = 48
+#: After so many decays a push is below the rounding of single precision.
+_FAINT = 20.0
 #: Pushes below this part of the drive do not count.
 _NEGLIGIBLE = 1.0e-4
 #: People that a range is derived for where nobody says who comes [m, m/s].
@@ -116,6 +118,7 @@ def _space_ahead(ex: Any, ey: Any, w: Any, space: Any) -> Any:
 def _steering(double: bool) -> Any:
     real = wp.float64 if double else wp.float32
     vec = wp.vec4d if double else wp.vec4f
+    faint = wp.constant(1.0e300 if double else _FAINT)
 
     @wp.func
     def steer(
@@ -162,6 +165,8 @@ def _steering(double: bool) -> Any:
         own = real(radius)
         wanted = wp.length(preferred)
         slowing = real(wanted * p[_GAP])  # who is farther does not slow it down
+        # Beyond it nobody slows down, and pushes are below rounding: in double precision nothing is left out.
+        matters = wp.max(slowing, decay * real(faint))
         push_x = real(0.0)
         push_y = real(0.0)
         for k in range(seen.run, seen.run + seen.runs):
@@ -174,11 +179,11 @@ def _steering(double: bool) -> Any:
                     apart = dx * dx + dy * dy
                     if apart < square and j != i:
                         d = wp.sqrt(apart)
-                        hidden = bool(False)
-                        if d > wall:
+                        reach = own + real(c.radius[c.number[j]])
+                        hidden = d > reach + matters
+                        if d > wall and not hidden:
                             hidden = is_hidden_by(c.neighbourhoods, cell, mask, x, y)
                         if not hidden:
-                            reach = own + real(c.radius[c.number[j]])
                             weight = strength * wp.exp((reach - d) / decay) / wp.max(d, real(1.0e-12))
                             push_x += dx * weight
                             push_y += dy * weight
