@@ -117,7 +117,7 @@ def rimea_5(behaviour: Behaviour | None = None) -> Verdict:
     simulation = FloorSimulation(_plan(_box(0, 0, 8, 5)), behaviour=behaviour, dt=0.1)
     way_out = simulation.add_exit(_box(7.5, 2, 8, 3))
     for k in range(10):
-        place = np.array([[0.8 + 1.2 * (k % 5), 1.0 + 3.0 * (k // 5)]])
+        place = np.array([[5.6 - 1.2 * (k % 5), 1.0 + 3.0 * (k // 5)]])
         simulation.add_people(place, to=way_out, start=10.0 * (k + 1))
     done = simulation.run(130.0, until="empty", record=0.1)
     late = []
