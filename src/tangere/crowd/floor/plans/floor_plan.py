@@ -196,6 +196,14 @@ def _checked(shapely: Any, polygon: Any) -> Any:
     """The polygon, or a sentence on what is wrong with it."""
     if polygon is None or polygon.is_empty:
         raise InputError("polygon: the plan is empty")
+    if polygon.geom_type == "GeometryCollection":  # as JuPedSim's files are
+        parts = shapely.get_parts(polygon)
+        wrong = [part for part in parts if part.geom_type not in ("Polygon", "MultiPolygon")]
+        if wrong:
+            raise InputError(f"polygon: a collection must be of polygons, not of a {wrong[0].geom_type}")
+        for part in parts:
+            _checked(shapely, part)
+        polygon = shapely.union_all(parts)
     if polygon.geom_type not in ("Polygon", "MultiPolygon"):
         raise InputError(f"polygon must be a Polygon or a MultiPolygon, not a {polygon.geom_type}")
     polygon = shapely.force_2d(polygon)

@@ -49,10 +49,12 @@ class Sheet:
 
     def distance_to_walls(self, points: Any) -> np.ndarray:
         """(n,) of (n, 2) points [m]."""
-        shapely = shapely_library()
-        return shapely.distance(
-            shapely.multilinestrings(list(self.walls)), shapely.points(np.asarray(points, float).reshape(-1, 2))
-        )
+        shapely, places = shapely_library(), np.asarray(points, float).reshape(-1, 2)
+        tree = shapely.STRtree(shapely.linestrings(self.walls))
+        (who, _), distance = tree.query_nearest(shapely.points(places), return_distance=True, all_matches=False)
+        found = np.full(len(places), np.inf)
+        found[who] = distance
+        return found
 
     def heights(self, points: np.ndarray) -> np.ndarray:
         """(n,) of (n, 2) points [m]."""
