@@ -231,7 +231,8 @@ def run(report: Report, quick: bool = False) -> None:
     totals = {name: sum(getattr(soaked, name) for soaked in done) for name in told}
     rows = [[name.replace("_", "-"), count(value)] for name, value in totals.items()]
     report.table(["of all plans", "number"], [["plans", count(len(done))], *rows])
-    report.note("Asked for: 10^9 agent-steps on 1,000 plans, no crossings, nobody lost or stuck, who has no way told.")
+    asked = "10^9 agent-steps on 1,000 plans, no crossings, nobody lost or stuck, who has no way told"
+    report.note(f"Asked for: {asked}. Done: {totals['agent_steps']:.3g} agent-steps on {len(done)} plans.")
 
 
 def read(file: Path) -> list[PlanSoak]:

@@ -25,7 +25,7 @@ def _oval(x: float, y: float) -> shapely.Polygon:
 
 def stadium(people: int) -> tuple[FloorPlan, shapely.Polygon, list[shapely.Polygon]]:
     """The plan, the stands, and where people leave: as large as so many need."""
-    size = np.sqrt(people / DENSITY / (np.pi * (1.0 * 0.8 - 0.55 * 0.4)))
+    size = np.sqrt(1.15 * people / DENSITY / (np.pi * (1.0 * 0.8 - 0.55 * 0.4)))  # walls take some of it
     rim, pitch, around = _oval(size, 0.8 * size), _oval(0.55 * size, 0.4 * size), _oval(size + 12, 0.8 * size + 12)
     walls = [shapely.boundary(rim).buffer(0.15)]
     gates = []

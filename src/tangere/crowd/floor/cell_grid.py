@@ -33,7 +33,7 @@ _WIDER, _ROUNDING = 1.0e-6, 2.0**-22
 _LONGER = 4.0e-7
 _ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))
 #: Walls by cell, and cells of a raster, that fit into memory with ease.
-_MOST_WALLS, _MOST_CELLS = 40_000_000, 40_000_000
+_MOST_WALLS, _MOST_CELLS = 40_000_000, 4_000_000
 
 
 @wp.struct

@@ -20,9 +20,17 @@ from tangere.runtime import InputError
 _TRIES = 400
 
 
+def floats(given: Any, name: str) -> np.ndarray:
+    """An array of numbers, or a sentence."""
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers, not {given!r}") from error
+
+
 def trait(given: Any, name: str, count: int, random: np.random.Generator) -> np.ndarray:
     """(count,) of one number, of (mean, deviation), or of one number for each."""
-    values = np.asarray(given, float)
+    values = floats(given, name)
     if values.shape == (2,) and isinstance(given, tuple):
         mean, deviation = values
         if not (np.isfinite(values).all() and mean > 0 and deviation >= 0):

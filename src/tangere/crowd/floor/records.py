@@ -113,6 +113,8 @@ class FloorRun:
 
     def rows_at(self, frame: int) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and positions of who was there at a frame; -1 is the last."""
+        if not -len(self.times) <= frame < len(self.times):
+            raise InputError(f"frame: there are {len(self.times)} frames, not one of number {frame}")
         chosen = self.frame == frame % len(self.times)
         return self.number[chosen], self.position[chosen]
 

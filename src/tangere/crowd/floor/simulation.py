@@ -26,7 +26,7 @@ from tangere.crowd.floor.floor_step import FloorArrays, begin_launch, rechoice_l
 from tangere.crowd.floor.groups import group_launches, group_sizes, group_table, nearest_together
 from tangere.crowd.floor.live_sort import live_sort_launches
 from tangere.crowd.floor.people_state import PeopleState
-from tangere.crowd.floor.placement import scattered, trait, usable_area
+from tangere.crowd.floor.placement import floats, scattered, trait, usable_area
 from tangere.crowd.floor.plans.building import AnyPlan, Building
 from tangere.crowd.floor.plans.floor_plan import FloorPlan, area_of
 from tangere.crowd.floor.plans.narrow_doors import shapely_library
@@ -53,6 +53,8 @@ from tangere.runtime import (
 
 #: How often who chooses the quickest way chooses again [s].
 _RECHOOSE = 2.0
+#: People that a source may have.
+_MOST_PEOPLE = 10_000_000
 #: Steps between looks at how many are there, on CUDA.
 _LOOK = 50
 
@@ -190,7 +192,8 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         random = self._random if seed is None else np.random.default_rng(whole(seed, "seed"))
         stage = Stage(len(self.stages), int(START), None, "start", opens=not_negative(start, "start"))
         stage.follow(to, choose, shares)
-        given = None if isinstance(people, (int, np.integer)) else np.asarray(people, float)
+        self._check_own(stage)
+        given = None if isinstance(people, (int, np.integer)) else floats(people, "people")
         if given is not None and area is not None:
             raise InputError("add_people takes places, or a number and an area")
         if given is not None and (given.ndim != 2 or given.shape[1] != 2):
@@ -258,6 +261,8 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             expected = max(0.0, (positive(until, "until") - begin) * rate)
             bound = int(expected + 1.0e-9) + 1 if regular else int(expected + 10.0 * np.sqrt(expected) + 20)
             most = min(most, bound) if count is not None else bound
+        if most > _MOST_PEOPLE:
+            raise InputError(f"add_source: {most:.2g} people are too many")
         gaps = np.full(most, 1.0 / rate) if regular else random.exponential(1.0 / rate, most)
         due = begin + np.cumsum(gaps) - (gaps[:1] if regular else 0.0)
         due = due if until is None else due[due <= until + 1.0e-9]
@@ -265,6 +270,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             raise InputError(f"add_source: nobody comes between {begin:g} s and {until:g} s")
         stage = Stage(len(self.stages), int(START), None, "source")
         stage.follow(to, choose, shares)
+        self._check_own(stage)
         radii, speeds = trait(radius, "radius", len(due), random), trait(speed, "speed", len(due), random)
         self._check_width(radii)
         sheet = self._sheet(storey)
@@ -284,12 +290,12 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             return
         behaviour = self._fitted()
         reach = behaviour.range
-        sides = sum(len(segments_of(obstacle.area)) for obstacle in self.obstacles)
-        if self._grid is None or self._grid.range != reach or self._grid.more != sides:
-            self._grid = CellGrid(self.plan, reach, self.device, more=sides)
         if self._ways is None:
             self._ways = Wayfinding(self.plan)
         sizes = self._ways.update(self.stages, self.people.radius)
+        sides = sum(len(segments_of(obstacle.area)) for obstacle in self.obstacles)
+        if self._grid is None or self._grid.range != reach or self._grid.more != sides:
+            self._grid = CellGrid(self.plan, reach, self.device, more=sides)
         if self.no_way == "refuse":
             self._ways.check(self.stages, self.people, self._sources, sizes)
         self._note_arrivals()

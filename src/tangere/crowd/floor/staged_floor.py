@@ -14,6 +14,7 @@ import numpy as np
 from tangere.crowd.floor.floor_obstacles import FloorObstacle, checked_path
 from tangere.crowd.floor.measures import CountingLine
 from tangere.crowd.floor.people_state import PeopleState
+from tangere.crowd.floor.placement import floats
 from tangere.crowd.floor.plans.building import AnyPlan
 from tangere.crowd.floor.plans.floor_plan import area_of
 from tangere.crowd.floor.plans.narrow_doors import shapely_library
@@ -92,7 +93,7 @@ class StagedFloor:
         People come to the last place, take the first free one and move up; where none is free they wait near the last.
         """
         shapely = shapely_library()
-        points = np.asarray(places, float)
+        points = floats(places, "places")
         if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0 or not np.isfinite(points).all():
             raise InputError(f"places must be points of shape (k, 2), not of shape {points.shape}")
         there = self.plan.sheets[self._sheet(storey)].contains(points)
@@ -104,7 +105,7 @@ class StagedFloor:
 
     def add_line(self, a: Any, b: Any, *, storey: str | None = None, name: str = "") -> CountingLine:
         """Note when each person first crosses the line from a to b; the moment is that of the crossing itself."""
-        ends = np.array([a, b], float)
+        ends = floats([a, b], "add_line: ends")
         if ends.shape != (2, 2) or not np.isfinite(ends).all() or (ends[0] == ends[1]).all():
             raise InputError(f"add_line takes two different points of the plane, not {a} and {b}")
         line = CountingLine(self.people, len(self.lines), ends, name or f"line {len(self.lines)}", self._sheet(storey))
@@ -152,9 +153,16 @@ class StagedFloor:
         stage = Stage(len(self.stages), int(kind), polygon, name, sheet, **more)
         if kind != EXIT:
             stage.follow(to, choose, shares)
+            self._check_own(stage)
         self.stages.append(stage)
         self._prepared = False
         return stage
+
+    def _check_own(self, stage: Stage) -> None:
+        """Raise if a stage leads to one of another simulation."""
+        for other in stage.following:
+            if other.number >= len(self.stages) or self.stages[other.number] is not other:
+                raise InputError(f"to: {other.name} is of another simulation")
 
     def _sheet(self, storey: str | None) -> int:
         """The number of a storey."""

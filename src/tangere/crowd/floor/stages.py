@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.crowd.floor.placement import floats
 from tangere.crowd.floor.plans.sheets import segments_of
 from tangere.crowd.floor.ways.travel_fields import NO_WAY, FieldTable, way_length
 from tangere.runtime import SOUND, InputError
@@ -64,7 +65,7 @@ class Stage:
         if (shares is not None) != (choose == "shares"):
             raise InputError("shares go with choose='shares', and it with them")
         if shares is not None:
-            parts = np.asarray(shares, float)
+            parts = floats(shares, "shares")
             if parts.shape != (len(stages),) or not np.isfinite(parts).all() or (parts < 0).any() or parts.sum() <= 0:
                 raise InputError(f"shares must be {len(stages)} numbers, 0 or more and not all 0, not {shares}")
             self.shares = np.cumsum(parts / parts.sum())

@@ -23,7 +23,7 @@ import warp as wp
 from tangere.crowd.floor.plans.building import AnyPlan, FloorWithout
 from tangere.crowd.floor.plans.narrow_doors import narrow_gaps, shapely_library
 from tangere.crowd.floor.plans.wall_raster import Raster
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, InputError, launch
 
 wp.set_module_options(SOUND)
 
@@ -38,6 +38,8 @@ _CLOSED = wp.constant(-1)
 _DONE = wp.constant(-2)
 
 
+#: Nodes of all fields that fit into memory: about 24 bytes each.
+_MOST_NODES = 2.0e8
 #: As many metres as a door too narrow adds to a way: what is as long is none.
 NO_WAY = 1.0e5
 _NO_WAY = wp.constant(wp.float32(NO_WAY))
@@ -207,9 +209,16 @@ def _entries(kinds: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return entries
 
 
-def raster_for(plan: AnyPlan, radius: float) -> Raster:
-    """Nodes near enough for people of the least radius."""
+def raster_for(plan: AnyPlan, radius: float, fields: int = 0) -> Raster:
+    """Nodes near enough for people of the least radius; so many fields over them must fit into memory."""
     side = max(_LEAST_SPACING, min(_SPACING, _SPACING_PART * radius))
+    x0, y0, x1, y1 = plan.bounds
+    nodes = ((x1 - x0) / side + 3.0) * ((y1 - y0) / side + 3.0) * len(plan.sheets)
+    if nodes * fields > _MOST_NODES:
+        told = (
+            f"{fields} ways over {x1 - x0:g} x {y1 - y0:g} m for a radius of {radius:g} m need {nodes:.1e} nodes each"
+        )
+        raise InputError(f"plan: {told}, which is too many: are its lengths metres?")
     return Raster.around(plan.bounds, side, shift=0.37)
 
 

@@ -47,8 +47,10 @@ class Wayfinding:
     def update(self, stages: list[Stage], radii: np.ndarray) -> np.ndarray:
         """March what is new; (people,) the class of each."""
         classes, sizes = _classes(radii)
+        aims = sum(stage.kind != int(START) and not stage.straight for stage in stages)
+        raster = raster_for(self.plan, min(classes, default=1.0), aims * len(classes))
         if classes != self._radii:
-            self._raster = raster_for(self.plan, min(classes, default=1.0))
+            self._raster = raster
             self._terrains = [WalkableNodes(self.plan, self._raster, radius) for radius in classes]
             self._radii, self._pairs, self._goals = classes, [], []
         known = len(self._pairs)
