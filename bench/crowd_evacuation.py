@@ -148,7 +148,7 @@ def _flow(left: np.ndarray) -> float:
 
 def _fields(report: Report, quick: bool) -> None:
     """Ways to ten goals in a building of a hundred rooms."""
-    from tangere.crowd.floor.travel_fields import WalkableNodes, marched, raster_for
+    from tangere.crowd.floor.ways.travel_fields import WalkableNodes, marched, raster_for
 
     size, radius = (30.0 if quick else 100.0), 0.25
     plan = FloorPlan(offices(size))
@@ -162,7 +162,7 @@ def _fields(report: Report, quick: bool) -> None:
     terrain = WalkableNodes(plan, raster_for(plan, radius), radius)
     ground = time.process_time() - begin
     timing = measure(
-        {"fields": lambda: marched([(terrain, goal) for goal in goals])}, rounds=3, clock=time.process_time
+        {"fields": lambda: marched([(terrain, goal, 0) for goal in goals])}, rounds=3, clock=time.process_time
     )
     nodes = terrain.raster.columns * terrain.raster.rows
     told = [f"{size:g} x {size:g} m", count(len(plan.walls)), count(nodes), seconds(ground), str(timing["fields"])]

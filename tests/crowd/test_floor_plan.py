@@ -37,6 +37,13 @@ def test_the_same_plan_comes_from_shapely_wkt_and_geojson(tmp_path):
         assert plan.area == 12.0
 
 
+def test_a_collection_of_polygons_is_one_plan():
+    """As the files of JuPedSim's examples are."""
+    plan = FloorPlan("GEOMETRYCOLLECTION (POLYGON ((0 0, 4 0, 4 3, 0 3, 0 0)), POLYGON ((4 1, 6 1, 6 2, 4 2, 4 1)))")
+    assert plan.area == 14.0
+    assert len(plan.walls) == 8
+
+
 def test_holes_are_walls_and_no_floor():
     plan = FloorPlan(shapely.box(0, 0, 4, 4).difference(shapely.box(1, 1, 2, 2)))
     assert len(plan.walls) == 8
@@ -51,6 +58,8 @@ def test_holes_are_walls_and_no_floor():
         ("LINESTRING (0 0, 1 1)", "LineString"),
         ("POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))", r"cross.*\(2 2\)"),
         ("POLYGON ((0 0, 1 0", "cannot be read"),
+        ("GEOMETRYCOLLECTION (POINT (0 0), POLYGON ((0 0, 1 0, 1 1, 0 0)))", "not of a Point"),
+        ("GEOMETRYCOLLECTION (POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0)))", r"cross.*\(2 2\)"),
         ('{"type": "Polygon", ', "GeoJSON"),
         (42, "polygon of shapely, WKT or GeoJSON"),
         ("POLYGON ((0 0, 1e8 0, 1e8 1e8, 0 0))", "origin"),

@@ -296,6 +296,13 @@ def test_who_has_no_way_may_stay():
         (lambda s, out: s.add_line((0, 0), (0, 0)), "two different points"),
         (lambda s, out: s.add_queue([[30.0, 1.0]], to=out, service=1.0), "place 0 is off the plan"),
         (lambda s, out: s.run(1.0, until="done"), "until is 'empty'"),
+        (lambda s, out: s.add_people("ten", to=out), "people must be numbers"),
+        (lambda s, out: s.add_people(3, to=out, radius="big"), "radius must be numbers"),
+        (lambda s, out: s.add_people(3, to=[out], choose="shares", shares=["a"]), "shares must be numbers"),
+        (lambda s, out: s.add_line("a", "b"), "ends must be numbers"),
+        (lambda s, out: s.add_queue("x", to=out, service=1.0), "places must be numbers"),
+        (lambda s, out: s.add_people(3, to=hall().add_exit(RIGHT)), "exit 0 is of another simulation"),
+        (lambda s, out: s.add_source(LEFT, rate=1e6, until=1e6, to=out), "too many"),
         (lambda s, out: s.run(), "either seconds or steps"),
     ],
 )
@@ -306,3 +313,19 @@ def test_what_cannot_be_is_told_in_one_sentence_and_changes_nothing(call, told):
         call(simulation, way_out)
     assert "\n" not in str(caught.value)
     assert (len(simulation.people), len(simulation.stages), simulation.count, simulation.steps) == (0, 1, 0, 0)
+
+
+def test_a_plan_in_millimetres_is_told_before_memory_is_full():
+    simulation = Simulation(FloorPlan(shapely.box(0, 0, 20_000, 10_000)))
+    simulation.add_people(np.array([[5.0, 5.0]]), to=simulation.add_exit(shapely.box(19_000, 0, 20_000, 10_000)))
+    with pytest.raises(InputError, match=r"radius of 0\.2 m need .* are its lengths metres"):
+        simulation.run(1.0)
+
+
+def test_a_frame_that_is_not_there_is_told():
+    simulation = hall()
+    simulation.add_people(3, to=simulation.add_exit(RIGHT))
+    done = simulation.run(1.0, record=0.5)
+    assert len(done.rows_at(0)[0]) == 3
+    with pytest.raises(InputError, match="there are 3 frames"):
+        done.rows_at(3)

@@ -7,15 +7,15 @@ import pytest
 
 from oracles.floor_plans import random_plan
 from tangere.crowd import FloorPlan
-from tangere.crowd.floor.travel_fields import WalkableNodes, marched, raster_for
-from tangere.crowd.floor.wall_raster import Raster
+from tangere.crowd.floor.plans.wall_raster import Raster
+from tangere.crowd.floor.ways.travel_fields import NO_WAY, WalkableNodes, marched, raster_for
 
 shapely = pytest.importorskip("shapely")
 
 
 def field(plan: FloorPlan, goal, radius: float = 0.2):
     terrain = WalkableNodes(plan, raster_for(plan, radius), radius)
-    lengths, directions = marched([(terrain, goal)])
+    lengths, directions = marched([(terrain, goal, 0)])
     shape = terrain.raster.shape
     return terrain, lengths[0].reshape(shape), directions[0].reshape(*shape, 2)
 
@@ -65,8 +65,8 @@ def test_no_way_leads_through_a_wall(rng, effort):
             ways = shapely.linestrings(np.stack([nodes[i, j], nodes[i + step[0], j + step[1]]], axis=1))
             assert not shapely.intersects(boundary, ways).any()
         seeds = np.zeros(raster.shape, bool)
-        seeds.ravel()[terrain.seeds(goal)[0]] = True
-        i, j = np.nonzero(np.isfinite(lengths) & ~seeds)
+        seeds.ravel()[terrain.seeds(goal, 0)[0]] = True
+        i, j = np.nonzero((lengths < NO_WAY) & ~seeds)
         least = np.full(len(i), np.inf)
         for bit, step in enumerate(((1, 0), (-1, 0), (0, 1), (0, -1))):
             may = ((entries[i, j] >> bit) & 1) == 1
@@ -86,7 +86,7 @@ def test_a_door_is_a_way_if_and_only_if_a_person_fits_through(door, is_open, ang
     goal, start = (affinity.rotate(p, angle, origin=(0, 0)) for p in (shapely.Point(8, 3), shapely.Point(2, 3)))
     terrain, lengths, _ = field(FloorPlan(plan), goal.buffer(0.4))
     i, j = np.round((np.array(start.coords[0]) - terrain.raster.origin) / terrain.raster.side).astype(int)
-    assert np.isfinite(lengths[i, j]) == is_open
+    assert (lengths[i, j] < NO_WAY) == is_open
 
 
 def test_nodes_inside_are_those_that_shapely_finds(rng):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tangere.cli.shared.options import machine_options, out_folder_option
 
-_PLANS = (".wkt", ".geojson", ".json")
+_PLANS = (".wkt", ".geojson", ".json", ".dxf")
 _BEHAVIOURS = ["bubbles", "orca", "speed", "force"]
 _SCENES = ["corridor", "circle", "city", "snake", "planet", "knot", "potatoid", "swarm"]
 #: Which scenarios have agents with a shape, and how the number of them is called there.
@@ -54,7 +54,8 @@ class _SceneOrPlan(click.ParamType):
 @click.option(
     "--exits",
     multiple=True,
-    help="Of a plan: x0,y0,x1,y1 of a box [m], WKT, or a file of WKT or GeoJSON; may be given again.",
+    help="Of a plan: x0,y0,x1,y1 of a box [m], WKT, or a file of WKT or GeoJSON; of a building STOREY: before it."
+    " May be given again.",
 )
 @click.option(
     "--bodies",
@@ -94,8 +95,9 @@ def crowd(
 ) -> None:
     """Run a crowd; leaves SCENARIO.png and SCENARIO-measures.png in the folder OUT.
 
-    A PLAN is a file .wkt, .geojson or .json: people anywhere on it leave by the nearest of the EXITS, for SECONDS or
-    until it is empty; leaves PLAN.png with trails and density, and PLAN-n-t.png, who has left when.
+    A PLAN is a file .wkt, .geojson, .dxf or .json, also of a building: people anywhere on it leave by the nearest of
+    the EXITS, for SECONDS or until it is empty; leaves PLAN.png with trails and density, and PLAN-n-t.png, who has left
+    when.
 
     \b
     corridor  two groups swap sides while boxes cross their way
@@ -199,17 +201,23 @@ def _run_plan(
     from tangere.cli.shared.extras import check_view_extra
     from tangere.cli.shared.output_folder import make_out_folder
     from tangere.cli.shared.tables import screen_table
-    from tangere.crowd import FloorPlan, FloorSimulation
+    from tangere.crowd import FloorSimulation, load_plan
     from tangere.runtime import InputError
     from tangere.view import floor_video, floor_view, plot_lines, show
 
     if not exits:
         raise InputError("--exits: say where people leave, as x0,y0,x1,y1, WKT or a file")
     check_view_extra(matplotlib=True, viser=look)
-    plan = FloorPlan.load(path)
+    plan = load_plan(path)
     simulation = FloorSimulation(plan, dt=0.02, **settings)
-    aims = [simulation.add_exit(_area(given)) for given in exits]
-    simulation.add_people(people, to=aims)
+    aims = [simulation.add_exit(_area(area), storey=storey) for storey, area in map(_on_storey, exits)]
+    storeys = [sheet for sheet in plan.sheets if sheet.slope == (0.0, 0.0)]
+    before = 0
+    for sheet, share in zip(storeys, np.cumsum([s.polygon.area for s in storeys]), strict=True):
+        count = round(people * share / sum(s.polygon.area for s in storeys)) - before
+        if count:
+            simulation.add_people(count, to=aims, storey=sheet.name or None)
+        before += count
     make_out_folder(out)
     console, name = Console(), path.stem
     with Progress(console=console, transient=True) as progress:
@@ -247,6 +255,12 @@ def _run_plan(
         with show(run.scene(), block=False) as viewer:
             console.print(f"watch it at {viewer.url} (Ctrl-C ends)", highlight=False, markup=False, soft_wrap=True)
             viewer.wait()
+
+
+def _on_storey(given: str) -> tuple[str | None, str]:
+    """The name of a storey before a colon, and the rest."""
+    storey, colon, area = given.partition(":")
+    return (storey, area) if colon and "{" not in storey else (None, given)
 
 
 def _area(given: str) -> Any:

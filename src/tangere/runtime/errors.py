@@ -38,7 +38,8 @@ def needs_extra(package: str, extra: str) -> Iterator[None]:
         raise MissingExtraError(package, extra) from error
 
 
-def check_kind(value: object, kind: type, name: str) -> None:
-    """Raise unless `value`, which callers know by `name`, is a `kind`."""
+def check_kind(value: object, kind: type | tuple[type, ...], name: str) -> None:
+    """Raise unless `value`, which callers know by `name`, is a `kind`, or one of several."""
     if not isinstance(value, kind):
-        raise InputError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")
+        names = " or a ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+        raise InputError(f"{name} must be a {names}, not {type(value).__name__}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.crowd import FloorPlan, FloorRun, FloorSimulation, grid_density
+from tangere.crowd import FloorPlan, FloorRun, FloorSimulation, Sheet, grid_density, posed
 from tangere.runtime import InputError, check_kind, check_out_file, needs_extra, positive, whole, writing
 from tangere.scene import Camera, Scene, Thing, moving_balls
 from tangere.shape.analytic import Sphere
@@ -20,11 +20,13 @@ from tangere.shape.mesh import Mesh
 from tangere.view.pictures import Picture
 from tangere.view.video import write_frames
 
-_FLOOR, _OUTSIDE, _WALL, _TRAIL = "#ffffff", "#e9eaec", "#22252b", "#4477aa"
+_FLOOR, _OUTSIDE, _WALL, _TRAIL, _SOLID = "#ffffff", "#e9eaec", "#22252b", "#4477aa", "#8a8f98"
 _STANDING, _GOING = np.array([0.80, 0.25, 0.20]), np.array([0.20, 0.45, 0.75])
 _GROUND, _PANEL, _PERSON = (0.86, 0.87, 0.88), (0.30, 0.32, 0.36), (0.27, 0.47, 0.67)
 #: Height of walls [m], and room around a plan, as a part of it.
 _HEIGHT, _MARGIN = 1.2, 0.02
+#: Nobody is faster on his trail [m/s].
+_JUMP = 10.0
 _CAMERA = Camera((0.25, -1.0, 1.3))
 
 
@@ -37,7 +39,7 @@ def floor_view(
     trails: float = 0.0,
     width: int = 1000,
 ) -> Picture:
-    """A plan with everybody on it, from above, (height, width, 3) uint8.
+    """A plan with everybody on it, from above, (height, width, 3) uint8; of a building, storeys side by side.
 
     Args:
         crowd: a run, or a simulation as it is now.
@@ -71,6 +73,7 @@ def floor_video(
         raise InputError(f"{path}: a video is a .gif or a .mp4 file")
     check_out_file(path, "a video", path.suffix.lower())
     size = floor_view(run, frame=0, width=whole(width, "width", 50)).shape
+    run = run.laid_out()
     even = size[0] - size[0] % 2, size[1] - size[1] % 2
 
     def frames() -> Iterator[Picture]:
@@ -91,8 +94,9 @@ def floor_png(crowd: FloorRun | FloorSimulation) -> bytes | None:
 
 def floor_scene(crowd: FloorRun | FloorSimulation) -> Scene:
     """The people as they are now, or over a run: floor, upright walls, balls."""
-    plan = crowd.plan
-    things = [Thing("floor", _floor_mesh(plan), _GROUND), Thing("walls", _wall_mesh(plan), _PANEL)]
+    sheets = crowd.plan.sheets
+    things = [Thing("floor", _joined([_floor_mesh(s) for s in sheets]), _GROUND)]
+    things.append(Thing("walls", _joined([_wall_mesh(s) for s in sheets]), _PANEL))
     if isinstance(crowd, FloorRun):
         times = crowd.times
         seen = np.unique(crowd.number)
@@ -100,7 +104,7 @@ def floor_scene(crowd: FloorRun | FloorSimulation) -> Scene:
             places = np.full((len(times), len(seen), 3), np.nan)
             column = np.searchsorted(seen, crowd.number)
             places[crowd.frame, column, :2] = crowd.position
-            places[crowd.frame, column, 2] = crowd.radii[crowd.number]
+            places[crowd.frame, column, 2] = crowd.heights + crowd.radii[crowd.number]
             if len(times) == 1:
                 places, times = np.repeat(places, 2, axis=0), np.array([times[0], times[0] + 1.0])
             balls = moving_balls("people", places, radius=crowd.radii[seen], times=times, colour=_PERSON)
@@ -109,7 +113,7 @@ def floor_scene(crowd: FloorRun | FloorSimulation) -> Scene:
     if crowd.count:
         radius = crowd.people.radius[crowd.numbers]
         poses = np.tile(np.eye(4), (crowd.count, 1, 1))
-        poses[:, :2, 3], poses[:, 2, 3] = crowd.positions, radius
+        poses[:, :2, 3], poses[:, 2, 3] = crowd.positions, radius + crowd.heights
         things.append(Thing("people", Sphere(radius).at(poses), _PERSON))
     return Scene(tuple(things), camera=_CAMERA, title=repr(crowd))
 
@@ -118,17 +122,22 @@ def _state(crowd: FloorRun | FloorSimulation, frame: int) -> dict[str, Any]:
     """What is drawn: the plan, people with their velocities, and rows that maps and trails are made of."""
     if isinstance(crowd, FloorSimulation):
         number, time = crowd.numbers, crowd.time
-        state = {"position": crowd.positions, "velocity": crowd.velocities, "run": None}
+        plan, moved = crowd.plan.laid_out()
+        state = {"position": crowd.positions + moved[crowd.sheets], "velocity": crowd.velocities, "run": None}
+        state["obstacles"] = [posed(obstacle.area_now, (*moved[obstacle.sheet], 0.0)) for obstacle in crowd.obstacles]
         radius, speed = crowd.people.radius, crowd.people.speed
     else:
         check_kind(crowd, FloorRun, "crowd")
+        crowd = crowd.laid_out()
+        plan = crowd.plan
         if not -len(crowd.times) <= frame < len(crowd.times):
             raise InputError(f"frame: there are {len(crowd.times)} frames, not one of number {frame}")
         chosen = crowd.frame == frame % len(crowd.times)
         number, time = crowd.number[chosen], float(crowd.times[frame])
         state = {"position": crowd.position[chosen], "velocity": crowd.velocity[chosen], "run": crowd}
+        state["obstacles"] = crowd.obstacles_at(frame)
         radius, speed = crowd.radii, crowd.speeds
-    return state | {"plan": crowd.plan, "radius": radius[number], "speed": speed[number], "time": time}
+    return state | {"plan": plan, "radius": radius[number], "speed": speed[number], "time": time}
 
 
 def _drawn(state: dict[str, Any], path: str | Path | None, density: float | None, trails: float, width: int) -> Picture:
@@ -157,6 +166,9 @@ def _drawn(state: dict[str, Any], path: str | Path | None, density: float | None
     if trails > 0:
         lines = _trails(state, trails)
         axes.add_collection(collections.LineCollection(lines, colors=_TRAIL, linewidths=0.8, alpha=0.5))
+    for area in state["obstacles"]:
+        for part in getattr(area, "geoms", [area]):
+            axes.add_patch(patches.Polygon(np.asarray(part.exterior.coords), facecolor=_SOLID, edgecolor=_WALL))
     walls = collections.LineCollection(list(plan.walls), colors=_WALL, linewidths=2.4)
     walls.set_capstyle("round")
     axes.add_collection(walls)
@@ -198,7 +210,8 @@ def _trails(state: dict[str, Any], seconds: float) -> list[np.ndarray]:
     kept = (at <= state["time"] + 1e-9) & (at >= state["time"] - seconds)
     number, place, frame = run.number[kept], run.position[kept], run.frame[kept]
     order = np.lexsort((frame, number))
-    cuts = np.flatnonzero(np.diff(number[order])) + 1
+    far = np.linalg.norm(np.diff(place[order], axis=0), axis=1) > _JUMP * np.diff(run.times).max(initial=0.0) + 0.5
+    cuts = np.flatnonzero((np.diff(number[order]) != 0) | far) + 1  # laid out, storeys are apart
     return [line for line in np.split(place[order], cuts) if len(line) > 1]
 
 
@@ -206,25 +219,32 @@ def _parts(plan: FloorPlan) -> list[Any]:
     return list(getattr(plan.polygon, "geoms", [plan.polygon]))
 
 
-def _floor_mesh(plan: FloorPlan) -> Mesh:
+def _floor_mesh(sheet: Sheet) -> tuple[np.ndarray, np.ndarray]:
     """The floor as triangles: a constrained Delaunay triangulation of its corners."""
     import shapely
 
-    triangles = shapely.get_parts(shapely.constrained_delaunay_triangles(plan.polygon))
+    triangles = shapely.get_parts(shapely.constrained_delaunay_triangles(sheet.polygon))
     corners = np.stack([np.asarray(t.exterior.coords)[:3, :2] for t in triangles])
     (ax, ay), (bx, by) = (corners[:, 1] - corners[:, 0]).T, (corners[:, 2] - corners[:, 0]).T
     turned = ax * by - ay * bx < 0
     corners[turned] = corners[turned][:, ::-1]
-    flat = np.concatenate([corners.reshape(-1, 2), np.zeros((3 * len(corners), 1))], axis=1)
-    return Mesh(flat, np.arange(len(flat)).reshape(-1, 3))
+    flat = corners.reshape(-1, 2)
+    return np.column_stack([flat, sheet.heights(flat)]), np.arange(len(flat)).reshape(-1, 3)
 
 
-def _wall_mesh(plan: FloorPlan) -> Mesh:
+def _wall_mesh(sheet: Sheet) -> tuple[np.ndarray, np.ndarray]:
     """Upright walls, to be seen from both sides."""
-    foot = np.concatenate([plan.walls, np.zeros((len(plan.walls), 2, 1))], axis=2)
+    ends = sheet.walls.reshape(-1, 2)
+    foot = np.column_stack([ends, sheet.heights(ends)]).reshape(-1, 2, 3)
     top = foot + [0.0, 0.0, _HEIGHT]
     panels = np.concatenate(
         [np.stack([foot[:, 0], foot[:, 1], top[:, 1]], axis=1), np.stack([foot[:, 0], top[:, 1], top[:, 0]], axis=1)]
     )
     both = np.concatenate([panels, panels[:, ::-1]])
-    return Mesh(both.reshape(-1, 3), np.arange(3 * len(both)).reshape(-1, 3))
+    return both.reshape(-1, 3), np.arange(3 * len(both)).reshape(-1, 3)
+
+
+def _joined(meshes: list[tuple[np.ndarray, np.ndarray]]) -> Mesh:
+    first = np.cumsum([0, *(len(points) for points, _ in meshes)])
+    faces = [triangles + start for (_, triangles), start in zip(meshes, first, strict=False)]
+    return Mesh(np.concatenate([points for points, _ in meshes]), np.concatenate(faces))

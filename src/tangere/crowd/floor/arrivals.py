@@ -17,7 +17,8 @@ import numpy as np
 import warp as wp
 
 from tangere.crowd.agents.arrays import CrowdArrays, MovedAgents
-from tangere.crowd.floor.cell_grid import floor_cell
+from tangere.crowd.floor.cell_grid import floor_cell, sheet_of
+from tangere.crowd.floor.floor_obstacles import is_in_obstacle
 from tangere.crowd.floor.floor_step import JOIN, FloorArrays
 from tangere.crowd.floor.stages import QUEUE, chosen_stage
 from tangere.runtime import SOUND
@@ -29,6 +30,8 @@ _TRIES = wp.constant(16)
 SLOTS = 1024
 #: Who is so near to his place in a queue has reached it [m].
 _REACHED = wp.constant(wp.float64(0.3))
+#: Who is so much nearer to a place in a queue than its owner takes it [m].
+_NEARER = wp.constant(wp.float64(1.0))
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Source:
     numbers: np.ndarray
     due: np.ndarray  #: rising [s]
     slots: np.ndarray  #: (k, 2) places where they may enter [m]
+    sheet: int = 0  #: that these are on
 
 
 @wp.struct
@@ -46,6 +50,7 @@ class SourceTable:
     first: wp.array[int]  # by source, into `due` and `number`, and one more
     next: wp.array[int]  # who is next
     start: wp.array[int]  # stage
+    sheet: wp.array[int]
     slot_first: wp.array[int]  # and one more
     slot: wp.array[wp.vec2d]
     due: wp.array[wp.float64]
@@ -61,6 +66,7 @@ class QueueTable:
     service: wp.array[wp.float64]  # by queue [s]
     count: wp.array[int]  # by queue: people in it
     member: wp.array[int]  # beside the places of all queues: who has them
+    away: wp.array[wp.float64]  # beside `member`: how far he is from it [m]
     served: wp.array[wp.float64]  # by queue: since when the first is served; inf: not yet
 
 
@@ -72,6 +78,7 @@ def source_table(sources: list[Source], done: list[int], seed: int, device: wp.D
         "first": first,
         "next": first[:-1] + np.array(done, int),
         "start": [s.start for s in sources],
+        "sheet": [s.sheet for s in sources],
         "slot_first": np.cumsum([0, *(len(s.slots) for s in sources)]),
         "number": np.concatenate([np.empty(0, int), *(s.numbers for s in sources)]),
     }
@@ -125,9 +132,10 @@ def admit(first: int, c: CrowdArrays, f: FloorArrays, s: SourceTable, out: Moved
                     for _attempt in range(_TRIES):
                         place = s.slot[begin + wp.min(int(wp.randf(state) * wp.float32(slots)), slots - 1)]
                         x = wp.vec3d(place[0], place[1], wp.float64(0.0))
-                        cell = floor_cell(f.cells, x)
+                        cell = floor_cell(f.cells, s.sheet[source], x)
                         if not waiting and cell >= 0:
-                            if _is_free(c, out, x, cell, c.radius[number], before, now):
+                            shut = is_in_obstacle(f.obstacles, s.sheet[source], x, c.radius[number])
+                            if not shut and _is_free(c, out, x, cell, c.radius[number], before, now):
                                 out.position[now] = x
                                 out.velocity[now] = wp.vec3d()
                                 out.number[now] = int(number)
@@ -139,7 +147,7 @@ def admit(first: int, c: CrowdArrays, f: FloorArrays, s: SourceTable, out: Moved
                         f.people.entered[number] = time
                         f.people.chooser[number] = int(s.start[source])
                         f.people.stage[number] = chosen_stage(
-                            f.stages, f.fields, s.start[source], number, f.people.size[number], x
+                            f.stages, f.fields, s.start[source], number, f.people.size[number], s.sheet[source], x
                         )
                         s.next[source] = k + 1
     f.live[0] = now
@@ -150,6 +158,20 @@ def _distance(place: wp.vec2d, x: wp.vec3d) -> wp.float64:
     dx = place[0] - x[0]
     dy = place[1] - x[1]
     return wp.sqrt(dx * dx + dy * dy)
+
+
+@wp.func
+def _take_place(f: FloorArrays, q: QueueTable, k: int, base: int, number: int, x: wp.vec3d):
+    """Let somebody take the place of a queue whose owner is much farther from it, and does not get there."""
+    taken = int(-1)
+    for place in range(q.count[k]):
+        if taken < 0 and _distance(f.place[base + place], x) + _NEARER < q.away[base + place]:
+            taken = place
+    if taken >= 0:
+        f.people.rank[q.member[base + taken]] = -1
+        f.people.rank[number] = taken
+        q.member[base + taken] = number
+        q.away[base + taken] = wp.float64(0.0)
 
 
 @wp.kernel
@@ -165,12 +187,18 @@ def serve(first: int, c: CrowdArrays, f: FloorArrays, q: QueueTable, out: MovedA
                     if q.stage[k] == stage:
                         base = f.place_first[stage]
                         places = f.place_first[stage + 1] - base
-                        if f.people.rank[number] < 0 and q.count[k] < places:
+                        here = sheet_of(f.cells, out.cell[i]) == f.stages.sheet[stage]
+                        if f.people.rank[number] < 0 and here and q.count[k] < places:
                             free = _distance(f.place[base + q.count[k]], out.position[i])
                             if wp.min(free, _distance(f.place[base + places - 1], out.position[i])) < JOIN:
                                 q.member[base + q.count[k]] = number
                                 f.people.rank[number] = int(q.count[k])
                                 q.count[k] = q.count[k] + 1
+                        elif f.people.rank[number] < 0 and here:
+                            _take_place(f, q, k, base, number, out.position[i])
+                        if f.people.rank[number] >= 0:
+                            at = base + f.people.rank[number]
+                            q.away[at] = _distance(f.place[at], out.position[i])
                         if f.people.rank[number] == 0:
                             if not q.served[k] < wp.float64(wp.inf):
                                 if _distance(f.place[base], out.position[i]) < _REACHED:
@@ -178,8 +206,9 @@ def serve(first: int, c: CrowdArrays, f: FloorArrays, q: QueueTable, out: MovedA
                             elif time >= q.served[k] + q.service[k]:
                                 f.people.rank[number] = -1
                                 f.people.chooser[number] = int(stage)
+                                sheet = sheet_of(f.cells, out.cell[i])
                                 f.people.stage[number] = chosen_stage(
-                                    f.stages, f.fields, stage, number, f.people.size[number], out.position[i]
+                                    f.stages, f.fields, stage, number, f.people.size[number], sheet, out.position[i]
                                 )
                                 q.count[k] = q.count[k] - 1
                                 q.served[k] = wp.float64(wp.inf)

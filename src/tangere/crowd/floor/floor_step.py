@@ -18,9 +18,12 @@ import warp as wp
 from tangere.cells.maps import MapArrays, RingTable
 from tangere.crowd.agents.arrays import BodyEdges, CrowdArrays, MovedAgents
 from tangere.crowd.agents.wall_crossings import clipped_way
-from tangere.crowd.floor.cell_grid import FloorCells, floor_cell
+from tangere.crowd.floor.cell_grid import FloorCells, crossing, floor_cell, place_after, sheet_of
+from tangere.crowd.floor.floor_obstacles import ObstacleTable
+from tangere.crowd.floor.groups import GroupTable, kept_together, leader_of
 from tangere.crowd.floor.stages import (
     EXIT,
+    NEAREST,
     QUEUE,
     QUICKEST,
     START,
@@ -30,7 +33,7 @@ from tangere.crowd.floor.stages import (
     chosen_stage,
     is_in_stage,
 )
-from tangere.crowd.floor.travel_fields import FieldTable, way_direction
+from tangere.crowd.floor.ways.travel_fields import FieldTable, way_direction
 from tangere.runtime import SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
@@ -41,6 +44,8 @@ _ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))
 #: Who is so near to the last place of a queue, or to the first free one, joins it; where it is full he waits [m].
 JOIN = wp.constant(wp.float64(1.5))
 _HOLD = wp.constant(wp.float64(1.2))
+#: Who has no place keeps so far from those of others [m], and goes away at this part of his speed.
+_CLEAR, _AWAY = (wp.constant(wp.float64(x)) for x in (0.8, 0.5))
 #: Who waits in a queue slows down this long before his place [s].
 _EASE = wp.constant(wp.float64(0.5))
 
@@ -53,8 +58,11 @@ class FloorArrays:
     stages: StageTable
     fields: FieldTable
     people: People
+    obstacles: ObstacleTable
+    groups: GroupTable
     live: wp.array[int]
     line: wp.array[wp.vec4d]
+    line_sheet: wp.array[int]
     place: wp.array[wp.vec2d]  # of queues, one after the other
     place_first: wp.array[int]  # by stage, and one more
 
@@ -71,9 +79,11 @@ def begin_launch(crowd: CrowdArrays, floor: FloorArrays, device: wp.Device) -> P
     return PreparedLaunch(_begin, [crowd, floor], device, dim=len(crowd.position))
 
 
-def rechoice_launch(crowd: CrowdArrays, floor: FloorArrays, device: wp.Device) -> PreparedLaunch:
-    """The launch that lets people who take the quickest way choose again."""
-    return PreparedLaunch(_choose_again, [crowd, floor], device, dim=len(crowd.position))
+def rechoice_launch(
+    crowd: CrowdArrays, floor: FloorArrays, device: wp.Device, *, all_choices: bool = False
+) -> PreparedLaunch:
+    """The launch that lets people who take the quickest way choose again, or also those who take the nearest."""
+    return PreparedLaunch(_choose_again, [crowd, floor, int(all_choices)], device, dim=len(crowd.position))
 
 
 @wp.func
@@ -82,8 +92,8 @@ def _straight_to(target: wp.vec2d, x: wp.vec3d) -> wp.vec3d:
 
 
 @wp.func
-def preferred_on_floor(f: FloorArrays, number: int, x: wp.vec3d, speed: wp.float64) -> wp.vec3d:
-    """The velocity that somebody wants."""
+def preferred_on_floor(f: FloorArrays, number: int, sheet: int, x: wp.vec3d, speed: wp.float64) -> wp.vec3d:
+    """The velocity that somebody on a sheet wants, were it level."""
     s = f.people.stage[number]
     if s < 0:
         return wp.vec3d()
@@ -95,29 +105,56 @@ def preferred_on_floor(f: FloorArrays, number: int, x: wp.vec3d, speed: wp.float
         place = f.place[f.place_first[s] + rank]
         to = wp.vec3d(place[0] - x[0], place[1] - x[1], _ZERO)
         return to * wp.min(_ONE / _EASE, speed / wp.max(wp.length(to), wp.float64(1.0e-9)))
-    if kind == QUEUE:
-        # Who is so near and has no place waits for one.
+    if kind == QUEUE and sheet == f.stages.sheet[s]:
+        # Who is so near and has no place waits for one, and out of the way of who has.
         last = f.stages.target[s]
+        for k in range(f.place_first[s], f.place_first[s + 1]):
+            off = wp.vec3d(x[0] - f.place[k][0], x[1] - f.place[k][1], _ZERO)
+            if wp.length_sq(off) < _CLEAR * _CLEAR:
+                return wp.normalize(off) * (_AWAY * speed)
         if wp.length_sq(wp.vec3d(last[0] - x[0], last[1] - x[1], _ZERO)) < _HOLD * _HOLD:
             return wp.vec3d()
     if f.stages.straight[s] == 1:
         return speed * _straight_to(f.stages.target[s], x)
-    way = way_direction(f.fields, f.stages.field[s, f.people.size[number]], x)
-    if way[0] == _ZERO and way[1] == _ZERO:
+    way = way_direction(f.fields, f.stages.field[s, f.people.size[number]], sheet, x)
+    if way[0] == _ZERO and way[1] == _ZERO and sheet == f.stages.sheet[s]:
         way = _straight_to(f.stages.target[s], x)
     return speed * way
 
 
 @wp.func
-def _next_stage(f: FloorArrays, number: int, x: wp.vec3d):
+def _slowed(f: FloorCells, sheet: int, way: wp.vec3d) -> wp.float64:
+    """Speed in a direction as a part of that on level ground: stairs are slower, up and down."""
+    if f.sheets == 1:
+        return _ONE
+    slope = f.slope[sheet]
+    if slope[0] * way[0] + slope[1] * way[1] > _ZERO:
+        return slope[2]
+    return slope[3]
+
+
+@wp.func
+def _choose(f: FloorArrays, c: CrowdArrays, at: int, number: int, sheet: int, x: wp.vec3d) -> int:
+    """What comes after a stage for somebody; for one of a group, what comes for the first of it."""
+    first = leader_of(f.groups, c, number)
+    if first < 0:
+        return chosen_stage(f.stages, f.fields, at, number, f.people.size[number], sheet, x)
+    over = sheet_of(f.cells, c.cell[first])
+    size = f.people.size[number]
+    found = chosen_stage(f.stages, f.fields, at, c.number[first], size, over, c.position[first])
+    return found
+
+
+@wp.func
+def _next_stage(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d):
     at = f.people.stage[number]
     f.people.chooser[number] = int(at)
-    f.people.stage[number] = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], x)
+    f.people.stage[number] = _choose(f, c, at, number, sheet, x)
     f.people.since[number] = wp.float64(wp.inf)
 
 
 @wp.func
-def _arrive(f: FloorArrays, number: int, x: wp.vec3d, time: wp.float64) -> bool:
+def _arrive(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d, time: wp.float64) -> bool:
     """Give who has reached his stage the next one; whether he leaves."""
     s = f.people.stage[number]
     if s < 0:
@@ -125,13 +162,13 @@ def _arrive(f: FloorArrays, number: int, x: wp.vec3d, time: wp.float64) -> bool:
     kind = f.stages.kind[s]
     if kind == START:
         if time >= f.stages.opens[s]:
-            _next_stage(f, number, x)
+            _next_stage(f, c, number, sheet, x)
         return False
     if kind == QUEUE:
         return False
     since = f.people.since[number]
     if not since < wp.float64(wp.inf):
-        if not is_in_stage(f.stages, s, x):
+        if not is_in_stage(f.stages, s, sheet, x):
             return False
         if kind == EXIT:
             f.people.left[number] = time
@@ -139,35 +176,15 @@ def _arrive(f: FloorArrays, number: int, x: wp.vec3d, time: wp.float64) -> bool:
         f.people.since[number] = time
         since = time
     if time >= since + f.stages.wait[s] and time >= f.stages.opens[s]:
-        _next_stage(f, number, x)
+        _next_stage(f, c, number, sheet, x)
     return False
 
 
 @wp.func
-def _crossing(line: wp.vec4d, p: wp.vec3d, q: wp.vec3d) -> wp.float64:
-    """The part of a way at which it crosses a line, negative from right to left of it; inf: it does not."""
-    ax = line[0]
-    ay = line[1]
-    dx = line[2] - ax
-    dy = line[3] - ay
-    s0 = dx * (p[1] - ay) - dy * (p[0] - ax)
-    s1 = dx * (q[1] - ay) - dy * (q[0] - ax)
-    if (s0 > _ZERO) == (s1 > _ZERO):
-        return wp.float64(wp.inf)
-    part = s0 / (s0 - s1)
-    along = (p[0] + part * (q[0] - p[0]) - ax) * dx + (p[1] + part * (q[1] - p[1]) - ay) * dy
-    if along < _ZERO or along > dx * dx + dy * dy:
-        return wp.float64(wp.inf)
-    if s0 > _ZERO:
-        return part + _ONE
-    return -part - _ONE
-
-
-@wp.func
-def _note_crossings(f: FloorArrays, number: int, p: wp.vec3d, q: wp.vec3d, step: int, dt: wp.float64):
+def _note_crossings(f: FloorArrays, number: int, sheet: int, p: wp.vec3d, q: wp.vec3d, step: int, dt: wp.float64):
     for k in range(f.line.shape[0]):
-        if not wp.abs(f.people.crossed[k, number]) < wp.float64(wp.inf):
-            part = _crossing(f.line[k], p, q)
+        if f.line_sheet[k] == sheet and not wp.abs(f.people.crossed[k, number]) < wp.float64(wp.inf):
+            part = crossing(f.line[k], p, q)
             if wp.abs(part) < wp.float64(wp.inf):
                 time = (wp.float64(step) + wp.abs(part) - _ONE) * dt
                 f.people.crossed[k, number] = wp.where(part > _ZERO, time, -time)
@@ -193,19 +210,26 @@ def _floor_kernel(steer: Any) -> wp.Kernel:
         for i in range(begin, wp.min(begin + chunk, f.live[0])):
             x = c.position[i]
             number = c.number[i]
-            v = steer(c, m, rings, e, parameters, i, preferred_on_floor(f, number, x, c.speed[number]), up)
+            sheet = sheet_of(f.cells, c.cell[i])
+            preferred = preferred_on_floor(f, number, sheet, x, c.speed[number])
+            preferred = kept_together(f.groups, c, f.cells, i, preferred)
+            preferred = preferred * _slowed(f.cells, sheet, preferred)
+            v = steer(c, m, rings, e, parameters, i, preferred, up)
             way = clipped_way(c.neighbourhoods, c.cell[i], x, c.dt * v)
-            y = x + way
-            cell = floor_cell(f.cells, y)
+            place = place_after(f.cells, sheet, x, x + way)
+            y = wp.vec3d(place[0], place[1], _ZERO)
+            over = int(place[3])
+            cell = floor_cell(f.cells, over, y)
             if cell < 0:
                 y = x
                 cell = int(c.cell[i])
-            _note_crossings(f, number, x, y, c.clock[0], c.dt)
+                over = sheet
+            _note_crossings(f, number, sheet, x, y, c.clock[0], c.dt)
             out.position[i] = y
             out.velocity[i] = (y - x) / c.dt
             out.number[i] = int(number)
             out.cell[i] = cell
-            if _arrive(f, number, y, time):
+            if _arrive(f, c, number, over, y, time):
                 out.cell[i] = -1
 
     return floor_step
@@ -219,18 +243,19 @@ def _begin(first: int, c: CrowdArrays, f: FloorArrays):
         s = f.people.stage[number]
         if s >= 0:
             if f.stages.kind[s] == START and wp.float64(c.clock[0]) * c.dt >= f.stages.opens[s]:
-                _next_stage(f, number, c.position[i])
+                _next_stage(f, c, number, sheet_of(f.cells, c.cell[i]), c.position[i])
 
 
 @wp.kernel
-def _choose_again(first: int, c: CrowdArrays, f: FloorArrays):
+def _choose_again(first: int, c: CrowdArrays, f: FloorArrays, all_choices: int):
     i = first + wp.tid()
     if i < f.live[0]:
         number = c.number[i]
         at = f.people.chooser[number]
         waits = f.people.rank[number] >= 0 or f.people.since[number] < wp.float64(wp.inf)
         if at >= 0 and not waits:
-            if f.stages.choice[at] == QUICKEST:
-                s = chosen_stage(f.stages, f.fields, at, number, f.people.size[number], c.position[i])
+            if f.stages.choice[at] == QUICKEST or (all_choices == 1 and f.stages.choice[at] == NEAREST):
+                sheet = sheet_of(f.cells, c.cell[i])
+                s = _choose(f, c, at, number, sheet, c.position[i])
                 if s >= 0:
                     f.people.stage[number] = s

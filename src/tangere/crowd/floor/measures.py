@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tangere.crowd.floor.floor_plan import FloorPlan
-from tangere.crowd.floor.narrow_doors import shapely_library
+from tangere.crowd.floor.plans.floor_plan import FloorPlan
+from tangere.crowd.floor.plans.narrow_doors import shapely_library
 from tangere.runtime import InputError, positive
 
 if TYPE_CHECKING:
-    from tangere.crowd.floor.simulation import FloorSimulation
+    from tangere.crowd.floor.people_state import PeopleState
 
 
 class CountingLine:
     """A line that people are counted at; `add_line` of a simulation makes it."""
 
-    def __init__(self, simulation: FloorSimulation, number: int, ends: np.ndarray, name: str) -> None:
-        self._simulation, self._number = simulation, number
-        self.ends, self.name = ends, name
+    def __init__(self, people: PeopleState, number: int, ends: np.ndarray, name: str, sheet: int = 0) -> None:
+        self._people, self._number = people, number
+        self.ends, self.name, self.sheet = ends, name, sheet
 
     def __repr__(self) -> str:
         return f"CountingLine({self.name}, {len(self.times)} crossings)"
@@ -34,7 +34,7 @@ class CountingLine:
     @property
     def crossings(self) -> np.ndarray:
         """(people,) when each first crossed it [s]; negative: from right to left of it; inf: never."""
-        return self._simulation.people.crossings()[self._number]
+        return self._people.crossings()[self._number]
 
     @property
     def times(self) -> np.ndarray:

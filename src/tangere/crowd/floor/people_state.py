@@ -26,23 +26,32 @@ class PeopleState:
     def __init__(self, device: wp.Device) -> None:
         self.device = device
         self.radius, self.speed = np.empty(0), np.empty(0)
+        self.group = np.empty(0, int)  #: -1: alone
         self.progress: dict[str, np.ndarray] = {
             name: np.empty(0, int if isinstance(value, int) else float) for name, value in _PROGRESS.items()
         }
         self.crossed = np.empty((0, 0))  #: (lines, people)
-        self.places = {"number": np.empty(0, int), "position": np.empty((0, 2)), "velocity": np.empty((0, 2))}
+        self.places = {
+            "number": np.empty(0, int),
+            "position": np.empty((0, 2)),
+            "velocity": np.empty((0, 2)),
+            "sheet": np.empty(0, int),
+        }
         self.arrays, self.moved, self.people = CrowdArrays(), MovedAgents(), People()
         self.live = wp.zeros(1, dtype=wp.int32, device=device)
+        self._sheet_of_cell = np.empty(0, int)
         self._uploaded = False
 
     def __len__(self) -> int:
         return len(self.radius)
 
-    def add(self, radius: np.ndarray, speed: np.ndarray, stage: int) -> np.ndarray:
-        """Give people numbers; they are not there yet."""
+    def add(self, radius: np.ndarray, speed: np.ndarray, stage: int, group: np.ndarray | None = None) -> np.ndarray:
+        """Give people numbers; they are not there yet. group: of each among these, counted from 0."""
         self.read_back()
         count, before = len(radius), len(self)
         self.radius, self.speed = np.concatenate([self.radius, radius]), np.concatenate([self.speed, speed])
+        more = np.full(count, -1) if group is None else group + self.group.max(initial=-1) + 1
+        self.group = np.concatenate([self.group, more])
         for name, value in _PROGRESS.items():
             self.progress[name] = np.concatenate([self.progress[name], np.full(count, value)])
         self.progress["stage"][before:] = stage
@@ -50,10 +59,11 @@ class PeopleState:
         self.crossed = np.concatenate([self.crossed, np.full((lines, count), np.inf)], axis=1)
         return np.arange(before, before + count)
 
-    def put(self, numbers: np.ndarray, positions: np.ndarray, time: float) -> None:
-        """Let people stand somewhere from now on."""
+    def put(self, numbers: np.ndarray, positions: np.ndarray, sheet: int, time: float) -> None:
+        """Let people stand somewhere on a sheet from now on."""
         self.read_back()
         more = {"number": numbers, "position": positions, "velocity": np.zeros_like(positions)}
+        more["sheet"] = np.full(len(numbers), sheet)
         self.places = {name: np.concatenate([self.places[name], more[name]]) for name in more}
         self.progress["entered"][numbers] = time
 
@@ -72,6 +82,12 @@ class PeopleState:
             c.position.numpy()[:count, :2].copy(),
             c.velocity.numpy()[:count, :2].copy(),
         )
+
+    def sheets(self) -> np.ndarray:
+        """(n,) the sheets that those are on who are there, in the order of `now`."""
+        if not self._uploaded:
+            return self.places["sheet"]
+        return self._sheet_of_cell[self.arrays.cell.numpy()[: self.count]]
 
     @property
     def count(self) -> int:
@@ -93,7 +109,7 @@ class PeopleState:
         if not self._uploaded:
             return
         number, position, velocity = self.now()
-        self.places = {"number": number, "position": position, "velocity": velocity}
+        self.places = {"number": number, "position": position, "velocity": velocity, "sheet": self.sheets()}
         self.progress = {name: self.trait(name) for name in _PROGRESS}
         self.crossed = self.crossings()
         self._uploaded = False
@@ -102,7 +118,7 @@ class PeopleState:
         """Send everything to the device, sorted by the cells of a grid; sizes: class of the radius of each person."""
         self.read_back()
         device, capacity, count = self.device, max(len(self), 1), len(self.places["number"])
-        cell = grid.cells_of(self.places["position"])
+        cell = grid.cells_of(self.places["position"], self.places["sheet"])
         order = np.lexsort((self.places["number"], cell))
         state = {
             "position": np.zeros((capacity, 3)),
@@ -123,8 +139,9 @@ class PeopleState:
             name: np.resize(values, capacity) for name, values in (("radius", self.radius), ("speed", self.speed))
         }
         c.radius, c.speed = (wp.array(padded[name], dtype=wp.float64, device=device) for name in ("radius", "speed"))
-        c.group = wp.full(capacity, -1, dtype=wp.int32, device=device)
-        c.group_centre = wp.zeros(1, dtype=wp.vec3d, device=device)
+        groups = self.group if len(self) else np.array([-1])
+        c.group = wp.array(groups.astype(np.int32), dtype=wp.int32, device=device)
+        c.group_centre = wp.zeros(max(int(groups.max()) + 1, 1), dtype=wp.vec3d, device=device)
         c.neighbourhoods, c.surface, c.dt, c.seed = grid.neighbourhoods, 0, dt, seed
         c.clock = wp.full(1, steps, dtype=wp.int32, device=device)
         for name, values in (*self.progress.items(), ("size", sizes)):
@@ -133,5 +150,6 @@ class PeopleState:
             setattr(self.people, name, wp.array(sent, dtype=kind, device=device))
         crossed = self.crossed if self.crossed.size else np.full((len(self.crossed), capacity), np.inf)
         self.people.crossed = wp.array(crossed, dtype=wp.float64, ndim=2, device=device)
+        self._sheet_of_cell = grid.sheet
         self.live = wp.array([count], dtype=wp.int32, device=device)
         self._uploaded = True

@@ -12,17 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from tangere.crowd.floor.floor_plan import FloorPlan
-from tangere.crowd.floor.narrow_doors import shapely_library
+from tangere.crowd.floor.plans.narrow_doors import shapely_library
+from tangere.crowd.floor.plans.sheets import Sheet
 from tangere.runtime import InputError
 
 #: Tries per person, on average and at the end.
 _TRIES = 400
 
 
+def floats(given: Any, name: str) -> np.ndarray:
+    """An array of numbers, or a sentence."""
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers, not {given!r}") from error
+
+
 def trait(given: Any, name: str, count: int, random: np.random.Generator) -> np.ndarray:
     """(count,) of one number, of (mean, deviation), or of one number for each."""
-    values = np.asarray(given, float)
+    values = floats(given, name)
     if values.shape == (2,) and isinstance(given, tuple):
         mean, deviation = values
         if not (np.isfinite(values).all() and mean > 0 and deviation >= 0):
@@ -43,13 +51,15 @@ def trait(given: Any, name: str, count: int, random: np.random.Generator) -> np.
     return values
 
 
-def usable_area(plan: FloorPlan, area: Any, radius: float, name: str) -> Any:
+def usable_area(sheet: Sheet, area: Any, radius: float, name: str) -> Any:
     """The part of an area where somebody of this radius has room between walls."""
     shapely = shapely_library()
-    whole = plan.polygon if area is None else shapely.intersection(plan.polygon, area)
+    whole = sheet.polygon if area is None else shapely.intersection(sheet.polygon, area)
     if whole.is_empty or whole.area == 0.0:
         raise InputError(f"{name} lies off the plan")
-    room = shapely.intersection(whole, shapely.buffer(plan.polygon, -radius * (1.0 + 1.0e-9)))
+    # Arcs around corners are polygons in them: a little more than the radius leaves them outside.
+    shrunk = shapely.buffer(sheet.polygon, -radius * (1.0 + 2.0e-5), quad_segs=128)
+    room = shapely.intersection(whole, shrunk)
     if room.is_empty or room.area == 0.0:
         raise InputError(f"{name}: nobody of radius {radius:g} m has room in it")
     return room

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import sqlite3
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,23 +18,24 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from tangere.crowd.floor.floor_plan import FloorPlan
+from tangere.crowd.floor.floor_obstacles import posed
 from tangere.crowd.floor.measures import flow_of, grid_density, voronoi_density
-from tangere.crowd.floor.narrow_doors import shapely_library
+from tangere.crowd.floor.plans.building import AnyPlan, plan_from_text
+from tangere.crowd.floor.plans.floor_plan import FloorPlan
+from tangere.crowd.floor.plans.narrow_doors import shapely_library
 from tangere.runtime import InputError, MissingExtraError, positive, view_room
 
 if TYPE_CHECKING:
     from tangere.crowd.floor.simulation import FloorSimulation
 
 _FORMATS = (".npz", ".csv", ".parquet", ".sqlite")
-_COLUMNS = ("frame", "number", "x", "y")
 
 
 @dataclass(frozen=True, eq=False)
 class FloorRun:
     """A run on a floor plan: rows of who was where at which frame, and by person what became of him."""
 
-    plan: FloorPlan
+    plan: AnyPlan
     times: np.ndarray  #: (f,) of the frames [s]
     frame: np.ndarray  #: (k,) of each row
     number: np.ndarray  #: (k,) of the person
@@ -46,6 +47,10 @@ class FloorRun:
     speeds: np.ndarray  #: (n,) wanted [m/s]
     no_way: np.ndarray  #: numbers of those who had no way
     exits: np.ndarray  #: (n,) number of the stage that each person left by or goes to; -1: none
+    sheet: np.ndarray  #: (k,) of each row: which of the plan's sheets, the storeys and then the stairs of a building
+    obstacle_areas: np.ndarray  #: (m,) WKT of each obstacle where it was added
+    obstacle_sheets: np.ndarray  #: (m,)
+    obstacle_poses: np.ndarray  #: (f, m, 3) displacement and turn at each frame [m, m, rad]
 
     def __repr__(self) -> str:
         gone = int(np.isfinite(self.left).sum())
@@ -68,13 +73,60 @@ class FloorRun:
         """People per second who left, between the first and the last of them."""
         return flow_of(np.sort(self.left[np.isfinite(self.left)]))
 
+    @property
+    def heights(self) -> np.ndarray:
+        """(k,) of the floor at each row [m]."""
+        found = np.zeros(len(self.number))
+        for k, sheet in enumerate(self.plan.sheets):
+            found[self.sheet == k] = sheet.heights(self.position[self.sheet == k])
+        return found
+
+    def on(self, storey: str) -> FloorRun:
+        """The rows on one storey or flight of stairs of a building, by its name."""
+        names = [sheet.name for sheet in self.plan.sheets]
+        if storey not in names:
+            raise InputError(f"storey: there is no {storey!r}, but {', '.join(map(repr, names))}")
+        kept = self.sheet == names.index(storey)
+        rows = {name: getattr(self, name)[kept] for name in ("frame", "number", "position", "velocity")}
+        plan = FloorPlan(self.plan.sheets[names.index(storey)].polygon)
+        there = self.obstacle_sheets == names.index(storey)
+        rows["obstacle_areas"], rows["obstacle_poses"] = self.obstacle_areas[there], self.obstacle_poses[:, there]
+        rows["obstacle_sheets"] = np.zeros(int(there.sum()), int)
+        return replace(self, plan=plan, sheet=np.zeros(int(kept.sum()), int), **rows)
+
+    def laid_out(self) -> FloorRun:
+        """The run of a building on one plan, its storeys side by side; that on a plan as it is."""
+        plan, moved = self.plan.laid_out()
+        if plan is self.plan:
+            return self
+        poses = self.obstacle_poses.copy()
+        poses[..., :2] += moved[self.obstacle_sheets]
+        changed = {"obstacle_poses": poses, "obstacle_sheets": np.zeros_like(self.obstacle_sheets)}
+        place = self.position + moved[self.sheet]
+        return replace(self, plan=plan, position=place, sheet=np.zeros_like(self.sheet), **changed)
+
+    @property
+    def _flat(self) -> tuple[FloorPlan, np.ndarray]:
+        run = self.laid_out()
+        assert isinstance(run.plan, FloorPlan)
+        return run.plan, run.position
+
     def rows_at(self, frame: int) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and positions of who was there at a frame; -1 is the last."""
+        if not -len(self.times) <= frame < len(self.times):
+            raise InputError(f"frame: there are {len(self.times)} frames, not one of number {frame}")
         chosen = self.frame == frame % len(self.times)
         return self.number[chosen], self.position[chosen]
 
+    def obstacles_at(self, frame: int) -> list[Any]:
+        """The polygons of obstacles at a frame."""
+        areas = shapely_library().from_wkt(self.obstacle_areas.astype(str))
+        return [posed(area, pose) for area, pose in zip(areas, self.obstacle_poses[frame], strict=True)]
+
     def density(self, side: float = 1.0, start: float = -np.inf, end: float = np.inf) -> np.ndarray:
         """(columns, rows) mean people per square metre in squares of a grid from the least corner of the plan on.
+
+        Of a building as it is laid out; `on` has one storey of it.
 
         Args:
             side: of a square [m]. start, end: frames of this time [s].
@@ -82,20 +134,23 @@ class FloorRun:
         kept = (self.times >= start) & (self.times <= end)
         if not kept.any():
             raise InputError(f"density: there is no frame from {start:g} s to {end:g} s")
-        return grid_density(self.plan, self.position[kept[self.frame]], side)[0] / kept.sum()
+        plan, position = self._flat
+        return grid_density(plan, position[kept[self.frame]], side)[0] / kept.sum()
 
     def voronoi_density(self, frame: int, cutoff: float | None = 2.0) -> np.ndarray:
         """(n,) one over the area of the Voronoi cell of each person at a frame, in the order of `rows_at` [1/m²]."""
-        return voronoi_density(self.plan, self.rows_at(frame)[1], cutoff)
+        run = self.laid_out()
+        return voronoi_density(self._flat[0], run.rows_at(frame)[1], cutoff)
 
     def fundamental_diagram(self, area: Any, every: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Density [1/m²] and mean speed [m/s] in a polygon, for each so many frames with somebody in it."""
-        from tangere.crowd.floor.floor_plan import area_of
+        from tangere.crowd.floor.plans.floor_plan import area_of
 
         shapely, polygon = shapely_library(), area_of(area, "area")
-        floor = float(shapely.intersection(polygon, self.plan.polygon).area)
+        plan, position = self._flat
+        floor = float(shapely.intersection(polygon, plan.polygon).area)
         positive(floor, "area: the part of it that is on the plan")
-        inside = shapely.contains_xy(polygon, self.position[:, 0], self.position[:, 1])
+        inside = shapely.contains_xy(polygon, position[:, 0], position[:, 1])
         speed = np.linalg.norm(self.velocity, axis=1)
         count = np.bincount(self.frame[inside], minlength=len(self.times))
         total = np.bincount(self.frame[inside], speed[inside], minlength=len(self.times))
@@ -108,7 +163,7 @@ class FloorRun:
             pandas, pedpy = import_module("pandas"), import_module("pedpy")
         except ImportError as error:
             raise MissingExtraError("pedpy", "pedpy") from error
-        x, y = self.position.T
+        x, y = self._flat[1].T
         table = pandas.DataFrame({"id": self.number, "frame": self.frame, "x": x, "y": y})
         return pedpy.TrajectoryData(table, frame_rate=self.frame_rate)
 
@@ -136,18 +191,21 @@ class FloorRun:
         try:
             if path.suffix == ".npz":
                 arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "plan"}
-                np.savez_compressed(path, plan=np.array(shapely_library().to_wkt(self.plan.polygon, -1)), **arrays)
+                np.savez_compressed(path, plan=np.array(self.plan.to_text()), **arrays)
             elif path.suffix == ".sqlite":
                 self._write_sqlite(path)
             else:
-                columns = [self.frame, self.number, *self.position.T]
+                columns = {"frame": self.frame, "number": self.number, "x": self.position[:, 0]}
+                columns["y"] = self.position[:, 1]
+                if len(self.plan.sheets) > 1:
+                    columns |= {"sheet": self.sheet, "z": self.heights}
                 if path.suffix == ".csv":
                     with path.open("w", newline="", encoding="utf-8") as file:
                         writer = csv.writer(file)
-                        writer.writerow(_COLUMNS)
-                        writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
+                        writer.writerow(columns)
+                        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
                 else:
-                    _write_parquet(path, dict(zip(_COLUMNS, columns, strict=True)))
+                    _write_parquet(path, columns)
         except (OSError, sqlite3.OperationalError) as error:
             raise InputError(f"{path}: cannot be written: {error}") from error
 
@@ -163,14 +221,14 @@ class FloorRun:
         if read.keys() != wanted:
             strange = ", ".join(sorted(read.keys() ^ wanted))
             raise InputError(f"{path}: this is no run on a floor: {strange} missing or unknown")
-        return cls(FloorPlan(str(read.pop("plan"))), **read)
+        return cls(plan_from_text(str(read.pop("plan"))), **read)
 
     def _write_sqlite(self, path: Path) -> None:
         """The tables of JuPedSim's files, version 2."""
-        shapely = shapely_library()
+        plan, position = self._flat
         path.unlink(missing_ok=True)
-        wkt = shapely.to_wkt(self.plan.polygon, -1)
-        x0, y0, x1, y1 = self.plan.bounds
+        wkt = plan.to_text()
+        x0, y0, x1, y1 = plan.bounds
         connection = sqlite3.connect(path)
         try:
             with connection:
@@ -188,7 +246,7 @@ class FloorRun:
                 connection.executemany("INSERT INTO frame_data VALUES (?, 1)", [(k,) for k in range(len(self.times))])
                 size = np.linalg.norm(self.velocity, axis=1, keepdims=True)
                 ahead = np.divide(self.velocity, size, out=np.zeros_like(self.velocity), where=size > 0)
-                columns = [self.frame, self.number, *self.position.T, *ahead.T]
+                columns = [self.frame, self.number, *position.T, *ahead.T]
                 rows = zip(*(column.tolist() for column in columns), strict=True)
                 connection.executemany("INSERT INTO trajectory_data VALUES (?, ?, ?, ?, ?, ?)", rows)
                 run("CREATE INDEX frame_id_idx ON trajectory_data(frame, id)")
@@ -202,19 +260,21 @@ class FloorRecorder:
     def __init__(self, simulation: FloorSimulation) -> None:
         self._simulation = simulation
         self._times: list[float] = []
-        self._rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._poses: list[list[tuple[float, float, float]]] = []
+        self._rows: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
 
     def record(self) -> None:
         """Add who is where now."""
         number, position, velocity = self._simulation.people.now()
         order = np.argsort(number)
         self._times.append(self._simulation.time)
-        self._rows.append((number[order], position[order], velocity[order]))
+        self._poses.append([obstacle.pose for obstacle in self._simulation.obstacles])
+        self._rows.append((number[order], position[order], velocity[order], self._simulation.people.sheets()[order]))
 
     def finished(self) -> FloorRun:
         """Everything recorded so far."""
         s = self._simulation
-        number, position, velocity = (np.concatenate(column) for column in zip(*self._rows, strict=True))
+        number, position, velocity, sheet = (np.concatenate(column) for column in zip(*self._rows, strict=True))
         frame = np.repeat(np.arange(len(self._rows)), [len(row[0]) for row in self._rows])
         entered, left, exits = (s.people.trait(name) for name in ("entered", "left", "stage"))
         return FloorRun(
@@ -230,6 +290,10 @@ class FloorRecorder:
             s.people.speed.copy(),
             s.no_way_numbers,
             exits.astype(int),
+            sheet,
+            np.array([shapely_library().to_wkt(o.area, -1) for o in s.obstacles], str),
+            np.array([o.sheet for o in s.obstacles], int),
+            np.array(self._poses, float).reshape(len(self._poses), -1, 3),
         )
 
 

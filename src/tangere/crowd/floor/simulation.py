@@ -21,16 +21,20 @@ from tangere.crowd.agents.step_kernel import Behaviour
 from tangere.crowd.agents.wall_crossings import WALL_MARGIN
 from tangere.crowd.floor.arrivals import SLOTS, QueueTable, Source, admit, serve, source_table
 from tangere.crowd.floor.cell_grid import CellGrid
-from tangere.crowd.floor.floor_plan import FloorPlan, area_of
+from tangere.crowd.floor.floor_obstacles import obstacle_launches, obstacle_table
 from tangere.crowd.floor.floor_step import FloorArrays, begin_launch, rechoice_launch, step_launch
+from tangere.crowd.floor.groups import group_launches, group_sizes, group_table, nearest_together
 from tangere.crowd.floor.live_sort import live_sort_launches
-from tangere.crowd.floor.measures import CountingLine
-from tangere.crowd.floor.narrow_doors import shapely_library
 from tangere.crowd.floor.people_state import PeopleState
-from tangere.crowd.floor.placement import scattered, trait, usable_area
+from tangere.crowd.floor.placement import floats, scattered, trait, usable_area
+from tangere.crowd.floor.plans.building import AnyPlan, Building
+from tangere.crowd.floor.plans.floor_plan import FloorPlan, area_of
+from tangere.crowd.floor.plans.narrow_doors import shapely_library
+from tangere.crowd.floor.plans.sheets import segments_of
 from tangere.crowd.floor.records import FloorRecorder, FloorRun
-from tangere.crowd.floor.stages import EXIT, NOWHERE, QUEUE, QUICKEST, START, WAITING, WAYPOINT, Stage, stage_table
-from tangere.crowd.floor.wayfinding import Wayfinding
+from tangere.crowd.floor.staged_floor import StagedFloor
+from tangere.crowd.floor.stages import NOWHERE, QUEUE, QUICKEST, START, Stage, stage_table
+from tangere.crowd.floor.ways.wayfinding import Wayfinding
 from tangere.crowd.steering.collision_free_speed import CollisionFreeSpeed
 from tangere.crowd.validation import check_behaviour
 from tangere.runtime import (
@@ -49,11 +53,13 @@ from tangere.runtime import (
 
 #: How often who chooses the quickest way chooses again [s].
 _RECHOOSE = 2.0
+#: People that a source may have.
+_MOST_PEOPLE = 10_000_000
 #: Steps between looks at how many are there, on CUDA.
 _LOOK = 50
 
 
-class FloorSimulation(NonCopyable, instead="make another one, or keep what run returns"):
+class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or keep what run returns"):
     """People on a floor plan; `Simulation(plan, …)` makes one.
 
     Args:
@@ -61,6 +67,7 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         behaviour: how they steer: `CollisionFreeSpeed` (default), `SocialForce`, `Orca`, `Bubbles` or your own.
         dt: length of a step [s].
         no_way: what to do when somebody has no way to any of his aims: "refuse" to run, or let him "stay".
+        reroute: how often ways are found anew around obstacles [s]; 0: when `reroute` is called.
         seed: of what is random: places, traits, shares.
         device: where to compute; None: CUDA if present, else CPU. threads: CPU threads; None means all.
 
@@ -77,26 +84,28 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
 
     def __init__(
         self,
-        plan: FloorPlan,
+        plan: AnyPlan,
         *,
         behaviour: Behaviour | None = None,
         dt: float = 0.01,
         no_way: Literal["refuse", "stay"] = "refuse",
+        reroute: float = 0.0,
         seed: int = 0,
         device: str | wp.Device | None = None,
         threads: int | None = None,
     ) -> None:
-        check_kind(plan, FloorPlan, "plan")
-        self.plan, self.dt = plan, positive(dt, "dt")
-        self.behaviour: Behaviour = CollisionFreeSpeed() if behaviour is None else behaviour
+        check_kind(plan, (FloorPlan, Building), "plan")
+        self.plan: AnyPlan = plan
+        self.dt = positive(dt, "dt")
+        self.behaviour: Behaviour = CollisionFreeSpeed(restlessness=2.0) if behaviour is None else behaviour
         check_behaviour(self.behaviour)
         if no_way not in ("refuse", "stay"):
             raise InputError(f"no_way is 'refuse' or 'stay', not {no_way!r}")
         self.no_way, self.seed, self.threads = no_way, whole(seed, "seed"), threads
         self.device = choose_device(device)
+        self._reroute_every = round(not_negative(reroute, "reroute") / self.dt)
         self.steps = 0  #: done so far
-        self.stages: list[Stage] = []  #: everything added that people go to or begin at
-        self.lines: list[CountingLine] = []  #: those added
+        self.stages, self.lines, self.obstacles = [], [], []
         self.people = PeopleState(self.device)
         self._sources: list[Source] = []
         self._random = np.random.default_rng(self.seed)
@@ -132,65 +141,24 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         return position[np.argsort(number)]
 
     @property
+    def sheets(self) -> np.ndarray:
+        """(n,) by number: which of the plan's sheets people are on: storeys and then stairs of a building."""
+        return self.people.sheets()[np.argsort(self.people.now()[0])]
+
+    @property
+    def heights(self) -> np.ndarray:
+        """(n,) of the floor under the people who are there, by number [m]."""
+        place, sheets = self.positions, self.sheets
+        found = np.zeros(len(place))
+        for k in np.unique(sheets).tolist():
+            found[sheets == k] = self.plan.sheets[k].heights(place[sheets == k])
+        return found
+
+    @property
     def velocities(self) -> np.ndarray:
         """(n, 2) [m/s]."""
         number, _, velocity = self.people.now()
         return velocity[np.argsort(number)]
-
-    def add_exit(self, area: Any, *, name: str = "") -> Stage:
-        """A place where people leave: a polygon of which a part is on the plan."""
-        return self._add_stage(EXIT, area, name or f"exit {len(self.stages)}")
-
-    def add_waypoint(
-        self,
-        area: Any,
-        *,
-        to: Any,
-        choose: str = "nearest",
-        shares: Any = None,
-        straight: bool = False,
-        name: str = "",
-    ) -> Stage:
-        """A place that people go through: a polygon, after which they go on as in `add_people`.
-
-        Args:
-            straight: go straight at its middle, whatever is between, and not by the shortest way.
-        """
-        return self._add_stage(
-            WAYPOINT, area, name or f"waypoint {len(self.stages)}", to, choose, shares, straight=straight
-        )
-
-    def add_waiting_place(
-        self,
-        area: Any,
-        *,
-        to: Any,
-        wait: float = 0.0,
-        until: float = 0.0,
-        choose: str = "nearest",
-        shares: Any = None,
-        name: str = "",
-    ) -> Stage:
-        """A place where people stay for some time, and at least until some time [s], and then go on."""
-        times = {"wait": not_negative(wait, "wait"), "opens": not_negative(until, "until")}
-        return self._add_stage(WAITING, area, name or f"waiting place {len(self.stages)}", to, choose, shares, **times)
-
-    def add_queue(
-        self, places: Any, *, to: Any, service: float, choose: str = "nearest", shares: Any = None, name: str = ""
-    ) -> Stage:
-        """A queue: places (k, 2), the front first [m], where each person stands for the time of service [s].
-
-        People come to the last place, take the first free one and move up; where none is free they wait near the last.
-        """
-        shapely = shapely_library()
-        points = np.asarray(places, float)
-        if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0 or not np.isfinite(points).all():
-            raise InputError(f"places must be points of shape (k, 2), not of shape {points.shape}")
-        if not self.plan.contains(points).all():
-            raise InputError(f"places: place {int(np.argmin(self.plan.contains(points)))} is off the plan")
-        tail = shapely.buffer(shapely.Point(points[-1]), 0.3)
-        more = {"places": points, "service": not_negative(service, "service")}
-        return self._add_stage(QUEUE, tail, name or f"queue {len(self.stages)}", to, choose, shares, **more)
 
     @on_own_threads
     def add_people(
@@ -204,6 +172,8 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         radius: Any = 0.2,
         speed: Any = (1.34, 0.26),
         start: float = 0.0,
+        groups: Any = None,
+        storey: str | None = None,
         seed: int | None = None,
     ) -> np.ndarray:
         """Add people who are there from now on; returns their numbers.
@@ -215,12 +185,15 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
             choose: the "nearest" by the length of the way, the "quickest" by its time among the crowd (chosen again
                 every two seconds), or "shares" by chance.
             radius, speed: one number, (mean, deviation) of a normal distribution, or one for each [m, m/s].
-            start: they stand still until then [s]. seed: of places and traits; None: what comes next.
+            start: they stand still until then [s].
+            groups: size of groups that stay together, or the sizes of all; None: everybody for himself.
+            seed: of places and traits; None: what comes next.
         """
         random = self._random if seed is None else np.random.default_rng(whole(seed, "seed"))
         stage = Stage(len(self.stages), int(START), None, "start", opens=not_negative(start, "start"))
         stage.follow(to, choose, shares)
-        given = None if isinstance(people, (int, np.integer)) else np.asarray(people, float)
+        self._check_own(stage)
+        given = None if isinstance(people, (int, np.integer)) else floats(people, "people")
         if given is not None and area is not None:
             raise InputError("add_people takes places, or a number and an area")
         if given is not None and (given.ndim != 2 or given.shape[1] != 2):
@@ -228,16 +201,28 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         count = whole(people, "people", 1) if given is None else len(given)
         radii, speeds = trait(radius, "radius", count, random), trait(speed, "speed", count, random)
         self._check_width(radii)
+        sheet = self._sheet(storey)
+        together = None
+        if groups is not None:
+            together = group_sizes(groups, count)
+            for k in range(together[-1] + 1):
+                speeds[together == k] = speeds[together == k].min()
         if given is None:
-            room = usable_area(self.plan, None if area is None else area_of(area, "area"), float(radii.max()), "area")
+            room = usable_area(
+                self.plan.sheets[sheet], None if area is None else area_of(area, "area"), float(radii.max()), "area"
+            )
             number, taken, _ = self.people.now()
-            places = scattered(room, radii, taken, self.people.radius[number], random, "area")
+            here = self.people.sheets() == sheet
+            room = self._without_obstacles(room, sheet, float(radii.max()))
+            places = scattered(room, radii, taken[here], self.people.radius[number[here]], random, "area")
+            if together is not None:
+                places = places[nearest_together(places, together)]
         else:
             places = given
-            self._check_places(places)
+            self._check_places(places, sheet)
         self.stages.append(stage)
-        numbers = self.people.add(radii, speeds, stage.number)
-        self.people.put(numbers, places, self.time)
+        numbers = self.people.add(radii, speeds, stage.number, together)
+        self.people.put(numbers, places, sheet, self.time)
         self._prepared = False
         return numbers
 
@@ -256,6 +241,7 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         radius: Any = 0.2,
         speed: Any = (1.34, 0.26),
         regular: bool = True,
+        storey: str | None = None,
         seed: int | None = None,
     ) -> np.ndarray:
         """Let people enter in an area while it runs, where there is room; returns their numbers.
@@ -275,6 +261,8 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
             expected = max(0.0, (positive(until, "until") - begin) * rate)
             bound = int(expected + 1.0e-9) + 1 if regular else int(expected + 10.0 * np.sqrt(expected) + 20)
             most = min(most, bound) if count is not None else bound
+        if most > _MOST_PEOPLE:
+            raise InputError(f"add_source: {most:.2g} people are too many")
         gaps = np.full(most, 1.0 / rate) if regular else random.exponential(1.0 / rate, most)
         due = begin + np.cumsum(gaps) - (gaps[:1] if regular else 0.0)
         due = due if until is None else due[due <= until + 1.0e-9]
@@ -282,27 +270,18 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
             raise InputError(f"add_source: nobody comes between {begin:g} s and {until:g} s")
         stage = Stage(len(self.stages), int(START), None, "source")
         stage.follow(to, choose, shares)
+        self._check_own(stage)
         radii, speeds = trait(radius, "radius", len(due), random), trait(speed, "speed", len(due), random)
         self._check_width(radii)
-        room = usable_area(self.plan, area_of(area, "area"), float(radii.max()), "area")
-        slots = _points_in(room, random)
+        sheet = self._sheet(storey)
+        room = usable_area(self.plan.sheets[sheet], area_of(area, "area"), float(radii.max()), "area")
+        slots = _points_in(room, random)  # obstacles are looked at when somebody comes
         self.stages.append(stage)
         numbers = self.people.add(radii, speeds, stage.number)
         self._note_arrivals()
-        self._sources.append(Source(stage.number, numbers, due, slots))
+        self._sources.append(Source(stage.number, numbers, due, slots, sheet))
         self._prepared = False
         return numbers
-
-    def add_line(self, a: Any, b: Any, *, name: str = "") -> CountingLine:
-        """Note when each person first crosses the line from a to b; the moment is that of the crossing itself."""
-        ends = np.array([a, b], float)
-        if ends.shape != (2, 2) or not np.isfinite(ends).all() or (ends[0] == ends[1]).all():
-            raise InputError(f"add_line takes two different points of the plane, not {a} and {b}")
-        line = CountingLine(self, len(self.lines), ends, name or f"line {len(self.lines)}")
-        self.lines.append(line)
-        self.people.add_line()
-        self._prepared = False
-        return line
 
     @on_own_threads
     def prepare(self) -> None:
@@ -311,24 +290,26 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
             return
         behaviour = self._fitted()
         reach = behaviour.range
-        if self._grid is None or self._grid.range != reach:
-            self._grid = CellGrid(self.plan.walls, self.plan.bounds, reach, self.device)
         if self._ways is None:
             self._ways = Wayfinding(self.plan)
         sizes = self._ways.update(self.stages, self.people.radius)
+        sides = sum(len(segments_of(obstacle.area)) for obstacle in self.obstacles)
+        if self._grid is None or self._grid.range != reach or self._grid.more != sides:
+            self._grid = CellGrid(self.plan, reach, self.device, more=sides)
         if self.no_way == "refuse":
             self._ways.check(self.stages, self.people, self._sources, sizes)
         self._note_arrivals()
         self.people.upload(self._grid, sizes, self.dt, self.steps, self.seed)
         floor = self._floor_arrays()
         self._make_launches(behaviour, floor)
-        begin_launch(self.people.arrays, floor, self.device).run()
         self._prepared = True
 
     @on_own_threads
     def step(self) -> None:
         """Go on by `dt`."""
         self.prepare()
+        if self._reroute_every and self.obstacles and self.steps % self._reroute_every == 0:
+            self.reroute()
         if self._has_quickest and self.steps % self._rechoose == 0:
             self._choose_again()
         for part in self._launches:
@@ -398,7 +379,7 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         return view_room().floor_png(self)
 
     def _run_steps(self, count: int) -> None:
-        if self._has_quickest:
+        if self._has_quickest or (self._reroute_every and self.obstacles):
             for _ in range(count):
                 self.step()
             return
@@ -407,6 +388,17 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
             for part in launches:
                 part.run()
         self.steps += count
+
+    @on_own_threads
+    def reroute(self) -> None:
+        """Find the ways anew around obstacles where they are now; one that was told `reroute` does so by itself."""
+        self.prepare()
+        assert self._ways is not None
+        self._ways.reroute([(obstacle.sheet, obstacle.area_now) for obstacle in self.obstacles])
+        self._floor.fields.direction.assign(self._ways.directions.reshape(-1, 2))
+        self._floor.fields.length.assign(self._ways.lengths.ravel())
+        self._floor.fields.time.assign(self._ways.lengths.ravel())
+        rechoice_launch(self.people.arrays, self._floor, self.device, all_choices=True).run()
 
     @property
     def _waiting(self) -> int:
@@ -425,26 +417,6 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
             return self.behaviour
         return fit(float(self.people.radius.max()), float(self.people.speed.max()))
 
-    def _add_stage(
-        self,
-        kind: Any,
-        area: Any,
-        name: str,
-        to: Any = None,
-        choose: str = "nearest",
-        shares: Any = None,
-        **more: Any,
-    ) -> Stage:
-        polygon = area_of(area, "area")
-        if shapely_library().intersection(polygon, self.plan.polygon).area == 0.0:
-            raise InputError(f"area: {name} lies off the plan")
-        stage = Stage(len(self.stages), int(kind), polygon, name, **more)
-        if kind != EXIT:
-            stage.follow(to, choose, shares)
-        self.stages.append(stage)
-        self._prepared = False
-        return stage
-
     def _check_width(self, radii: np.ndarray) -> None:
         fixed = getattr(self.behaviour, "fitted", None) is None or getattr(self.behaviour, "cutoff", None) is not None
         wide = radii > 0.5 * self.behaviour.range
@@ -452,16 +424,28 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
             limit = f"half the range of the behaviour, {self.behaviour.range:g} m"
             raise InputError(f"radius: that of person {int(np.argmax(wide))} is more than {limit}")
 
-    def _check_places(self, places: np.ndarray) -> None:
+    def _without_obstacles(self, room: Any, sheet: int, radius: float) -> Any:
+        shapely = shapely_library()
+        areas = [shapely.buffer(o.area_now, radius + 1.0e-5) for o in self.obstacles if o.sheet == sheet]
+        room = shapely.difference(room, shapely.union_all(areas)) if areas else room
+        if room.is_empty:
+            raise InputError("area: obstacles leave no room in it")
+        return room
+
+    def _check_places(self, places: np.ndarray, sheet: int) -> None:
         if not np.isfinite(places).all():
             raise InputError(f"people: place {int(np.argwhere(~np.isfinite(places))[0, 0])} is not finite")
-        wrong = ~self.plan.contains(places)
+        wrong = ~self.plan.sheets[sheet].contains(places)
         if wrong.any():
             raise InputError(f"people: place {int(np.argmax(wrong))} is on a wall or off the plan")
-        near = self.plan.distance_to_walls(places) <= 2.0 * WALL_MARGIN
+        near = self.plan.sheets[sheet].distance_to_walls(places) <= 2.0 * WALL_MARGIN
         if near.any():
             raise InputError(f"people: place {int(np.argmax(near))} is on a wall")
-        everybody = np.concatenate([self.people.now()[1], places])
+        for obstacle in self.obstacles:
+            inside = shapely_library().dwithin(obstacle.area_now, shapely_library().points(places), 1.0e-5)
+            if obstacle.sheet == sheet and inside.any():
+                raise InputError(f"people: place {int(np.argmax(inside))} is in {obstacle.name}")
+        everybody = np.concatenate([self.people.now()[1][self.people.sheets() == sheet], places])
         _, first, same = np.unique(everybody, axis=0, return_index=True, return_inverse=True)
         again = first[same.ravel()] != np.arange(len(everybody))
         if again.any():
@@ -474,8 +458,14 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         floor.cells, floor.fields = self._grid.arrays, self._ways.table(device)
         floor.stages = stage_table(self.stages, self._ways.numbers, self.seed, device)
         floor.people, floor.live = self.people.people, self.people.live
+        floor.groups = group_table(self.people.group, device)
+        floor.obstacles = obstacle_table(self.obstacles, self.plan, self._grid, device)
+        for obstacle in self.obstacles:
+            obstacle.follow(floor.obstacles)
         ends = np.array([line.ends.ravel() for line in self.lines]).reshape(-1, 4)
         floor.line = wp.array(ends, dtype=wp.vec4d, device=device)
+        sheets = np.array([line.sheet for line in self.lines], np.int32)
+        floor.line_sheet = wp.array(sheets, dtype=wp.int32, device=device)
         places = np.concatenate([np.empty((0, 2)), *(stage.places for stage in self.stages)])
         floor.place = wp.array(places, dtype=wp.vec2d, device=device)
         first = np.cumsum([0, *(len(stage.places) for stage in self.stages)])
@@ -489,7 +479,13 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         map, rings, edges = MapArrays(), RingTable(), BodyEdges()
         map.dimension = 2
         parameters = wp.array(np.asarray(behaviour.parameters(), float), dtype=wp.float64, device=device)
-        self._launches = [step_launch(behaviour.steer, [crowd, map, rings, edges, parameters, floor], moved, device)]
+        self._launches = []
+        if (people.group >= 0).any():
+            self._launches += group_launches(floor.groups, crowd, floor.cells, people.live, device)
+            for part in self._launches:
+                part.run()
+        begin_launch(crowd, floor, device).run()
+        self._launches += [step_launch(behaviour.steer, [crowd, map, rings, edges, parameters, floor], moved, device)]
         queues = [stage for stage in self.stages if stage.kind == int(QUEUE)]
         if queues:
             self._queues = self._queue_table(queues, len(floor.place))
@@ -497,6 +493,10 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         if self._sources:
             self._launches.append(PreparedLaunch(admit, [crowd, floor, self._table, moved], device, dim=1, grain=1))
         self._launches += live_sort_launches(moved, people.live, crowd, device)
+        if self.obstacles:
+            moving = obstacle_launches(floor.obstacles, crowd, floor.cells, people.live, device)
+            moving[-1].run()
+            self._launches += moving
         self._has_quickest = any(stage.choice == int(QUICKEST) and stage.following for stage in self.stages)
         self._rechoose = max(1, round(_RECHOOSE / self.dt))
 
@@ -517,13 +517,14 @@ class FloorSimulation(NonCopyable, instead="make another one, or keep what run r
         table.service = wp.array([q.service for q in queues], dtype=wp.float64, device=self.device)
         table.count = wp.array(np.array(count, np.int32), dtype=wp.int32, device=self.device)
         table.member = wp.array(member, dtype=wp.int32, device=self.device)
+        table.away = wp.zeros(places, dtype=wp.float64, device=self.device)
         table.served = wp.array(np.array(served), dtype=wp.float64, device=self.device)
         return table
 
     def _choose_again(self) -> None:
         """March the times of ways among the crowd as it is now, and let those choose again who take the quickest."""
         assert self._ways is not None
-        times = self._ways.times(self.people.now()[1])
+        times = self._ways.times(self.people.now()[1], self.people.sheets())
         self._floor.fields.time.assign(times.ravel())
         rechoice_launch(self.people.arrays, self._floor, self.device).run()
 

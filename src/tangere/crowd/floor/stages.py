@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.crowd.floor.floor_plan import segments_of
-from tangere.crowd.floor.travel_fields import FieldTable, way_length
+from tangere.crowd.floor.placement import floats
+from tangere.crowd.floor.plans.sheets import segments_of
+from tangere.crowd.floor.ways.travel_fields import NO_WAY, FieldTable, way_length
 from tangere.runtime import SOUND, InputError
 
 wp.set_module_options(SOUND)
@@ -30,6 +31,7 @@ CHOICES = ("nearest", "quickest", "shares")
 #: The stage of who has no way.
 NOWHERE = -1
 _NOWHERE = wp.constant(NOWHERE)
+_NO_WAY = wp.constant(wp.float32(NO_WAY))
 
 
 @dataclass(eq=False)
@@ -40,6 +42,7 @@ class Stage:
     kind: int
     area: Any  #: a polygon of shapely; None: a start
     name: str = ""
+    sheet: int = 0  #: storey or stairs that it is on
     straight: bool = False  #: go straight at it, by no field
     wait: float = 0.0  #: how long people stay there [s]
     opens: float = 0.0  #: nobody goes on before [s]
@@ -62,7 +65,7 @@ class Stage:
         if (shares is not None) != (choose == "shares"):
             raise InputError("shares go with choose='shares', and it with them")
         if shares is not None:
-            parts = np.asarray(shares, float)
+            parts = floats(shares, "shares")
             if parts.shape != (len(stages),) or not np.isfinite(parts).all() or (parts < 0).any() or parts.sum() <= 0:
                 raise InputError(f"shares must be {len(stages)} numbers, 0 or more and not all 0, not {shares}")
             self.shares = np.cumsum(parts / parts.sum())
@@ -75,6 +78,7 @@ class StageTable:
 
     kind: wp.array[int]
     straight: wp.array[int]
+    sheet: wp.array[int]
     low: wp.array[wp.vec2d]
     high: wp.array[wp.vec2d]
     side_first: wp.array[int]  # and one more
@@ -113,6 +117,7 @@ def stage_table(stages: list[Stage], fields: np.ndarray, seed: int, device: wp.D
     whole = {
         "kind": [s.kind for s in stages],
         "straight": [int(s.straight) for s in stages],
+        "sheet": [s.sheet for s in stages],
         "choice": [s.choice for s in stages],
         "side_first": np.cumsum([0, *map(len, sides)]),
         "next_first": np.cumsum([0, *(len(s.following) for s in stages)]),
@@ -147,8 +152,10 @@ def _target(stage: Stage) -> tuple[float, float]:
 
 
 @wp.func
-def is_in_stage(t: StageTable, s: int, x: wp.vec3d) -> bool:
-    """Whether a place is in the area of a stage, by the even-odd rule."""
+def is_in_stage(t: StageTable, s: int, sheet: int, x: wp.vec3d) -> bool:
+    """Whether a place on a sheet is in the area of a stage, by the even-odd rule."""
+    if sheet != t.sheet[s]:
+        return False
     if x[0] < t.low[s][0] or x[1] < t.low[s][1] or x[0] > t.high[s][0] or x[1] > t.high[s][1]:
         return False
     odd = int(0)
@@ -161,7 +168,7 @@ def is_in_stage(t: StageTable, s: int, x: wp.vec3d) -> bool:
 
 
 @wp.func
-def chosen_stage(t: StageTable, f: FieldTable, at: int, number: int, size: int, x: wp.vec3d) -> int:
+def chosen_stage(t: StageTable, f: FieldTable, at: int, number: int, size: int, sheet: int, x: wp.vec3d) -> int:
     """What comes after a stage for somebody at x; nowhere if there is no way to any."""
     first = t.next_first[at]
     last = t.next_first[at + 1]
@@ -173,7 +180,7 @@ def chosen_stage(t: StageTable, f: FieldTable, at: int, number: int, size: int, 
             if found < 0 and (chance < t.share[k] or k == last - 1):
                 found = t.next[k]
         return found
-    best = wp.float32(wp.inf)
+    best = _NO_WAY
     for k in range(first, last):
         s = t.next[k]
         length = wp.float32(wp.inf)
@@ -182,9 +189,9 @@ def chosen_stage(t: StageTable, f: FieldTable, at: int, number: int, size: int, 
             dy = x[1] - t.target[s][1]
             length = wp.float32(wp.sqrt(dx * dx + dy * dy))
         elif t.choice[at] == QUICKEST:
-            length = way_length(f, f.time, t.field[s, size], x)
+            length = way_length(f, f.time, t.field[s, size], sheet, x)
         else:
-            length = way_length(f, f.length, t.field[s, size], x)
+            length = way_length(f, f.length, t.field[s, size], sheet, x)
         if length < best:
             best = length
             found = s

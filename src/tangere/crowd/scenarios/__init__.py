@@ -1,8 +1,9 @@
-"""The scenarios of the thesis, and an open field: each gives a simulation ready to run.
+"""The scenarios of the thesis, and an open field: each gives a simulation ready to run; and `standards`.
 
 The scenes: Pitiot 2015, section 8.3.2; in space section 9.1.1.
 """
 
+from tangere.crowd.scenarios import standards
 from tangere.crowd.scenarios.city import city
 from tangere.crowd.scenarios.plane import circle, corridor, field, snake
 from tangere.crowd.scenarios.space import coulomb_sphere, swarm
@@ -18,5 +19,6 @@ __all__ = [
     "planet",
     "potatoid",
     "snake",
+    "standards",
     "swarm",
 ]

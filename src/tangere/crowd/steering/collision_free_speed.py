@@ -29,14 +29,18 @@ from tangere.runtime import SOUND, InputError, not_negative, positive
 
 wp.set_module_options(SOUND)
 
-_ZERO = wp.constant(wp.float64(0.0))
+_ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))
 _TINY = wp.constant(wp.float64(1.0e-12))
 _MASKED = wp.constant(MASKED)
 _RANGE, _STRENGTH, _DECAY, _WALL_STRENGTH, _WALL_DECAY, _GAP, _RESTLESSNESS = (wp.constant(i) for i in range(7))
+#: Where nobody is ahead, walls push aside at most by so many times the drive.
+_ASIDE = wp.constant(wp.float64(2.0))
 #: Who is slower than this part of what he wants stands.
 _STANDING = wp.constant(wp.float64(0.02))
 #: Neighbours that are kept for the space ahead; where there are more, all are looked at again.
 _KEPT = 48
+#: After so many decays a push is below the rounding of single precision.
+_FAINT = 20.0
 #: Pushes below this part of the drive do not count.
 _NEGLIGIBLE = 1.0e-4
 #: People that a range is derived for where nobody says who comes [m, m/s].
@@ -51,8 +55,10 @@ class CollisionFreeSpeed:
         time_gap: seconds to who is ahead: speed is space over it. About 1.1 people/m/s pass a door with 1 s, 1.3 to 1.9
             as published with 0.8 to 0.5 s.
         strength, decay: of the push from neighbours [1, m]. wall_strength, wall_decay: from walls.
-        restlessness: who stands turns at random by up to this angle [rad]. The model as published has none, and then
-            three people may hold each other for ever in a door, each waiting for the next; two radians free them.
+        restlessness: who stands turns at random by up to this angle [rad], and where nobody is ahead walls turn people
+            aside but not back.
+            The model as published has none (0), and then three people may hold each other for ever in a door, each
+            waiting for the next, and two walls one in a door that is hardly wide enough; two radians free them.
         cutoff: how far neighbours count [m]; None: as far as they matter, by radii, speeds and time gap.
         precision: of what pairs add: "single" is faster, "double" is for comparisons.
     """
@@ -112,6 +118,7 @@ def _space_ahead(ex: Any, ey: Any, w: Any, space: Any) -> Any:
 def _steering(double: bool) -> Any:
     real = wp.float64 if double else wp.float32
     vec = wp.vec4d if double else wp.vec4f
+    faint = wp.constant(1.0e300 if double else _FAINT)
 
     @wp.func
     def steer(
@@ -131,7 +138,8 @@ def _steering(double: bool) -> Any:
         radius = c.radius[number]
         r = p[_RANGE]
         seen = c.neighbourhoods.cell[cell]
-        push = wp.normalize(preferred)
+        wanting = wp.normalize(preferred)
+        push = wanting
         nearest = wp.float64(wp.inf)
         mask = wp.int64(0)
         for k in range(seen.walls):
@@ -157,6 +165,8 @@ def _steering(double: bool) -> Any:
         own = real(radius)
         wanted = wp.length(preferred)
         slowing = real(wanted * p[_GAP])  # who is farther does not slow it down
+        # Beyond it nobody slows down, and pushes are below rounding: in double precision nothing is left out.
+        matters = wp.max(slowing, decay * real(faint))
         push_x = real(0.0)
         push_y = real(0.0)
         for k in range(seen.run, seen.run + seen.runs):
@@ -169,11 +179,11 @@ def _steering(double: bool) -> Any:
                     apart = dx * dx + dy * dy
                     if apart < square and j != i:
                         d = wp.sqrt(apart)
-                        hidden = bool(False)
-                        if d > wall:
+                        reach = own + real(c.radius[c.number[j]])
+                        hidden = d > reach + matters
+                        if d > wall and not hidden:
                             hidden = is_hidden_by(c.neighbourhoods, cell, mask, x, y)
                         if not hidden:
-                            reach = own + real(c.radius[c.number[j]])
                             weight = strength * wp.exp((reach - d) / decay) / wp.max(d, real(1.0e-12))
                             push_x += dx * weight
                             push_y += dy * weight
@@ -181,6 +191,14 @@ def _steering(double: bool) -> Any:
                                 if count < _KEPT:
                                     kept[count] = vec(-dx, -dy, d, reach)
                                 count += 1
+        if p[_RESTLESSNESS] > _ZERO:
+            free = slowing
+            for k in range(wp.min(count, _KEPT)):
+                free = _space_ahead(real(wanting[0]), real(wanting[1]), kept[k], free)
+            if free >= slowing:  # nobody is ahead: walls push aside, but neither back nor much
+                off = push - wp.dot(push, wanting) * wanting
+                aside = wp.min(_ONE, _ASIDE / wp.max(wp.length(off), _TINY))
+                push = wp.max(wp.dot(push, wanting), _ONE) * wanting + off * aside
         push = wp.normalize(push + wp.vec3d(wp.float64(push_x), wp.float64(push_y), _ZERO))
         slow = wp.length(c.velocity[i]) < _STANDING * wanted
         if p[_RESTLESSNESS] > _ZERO and slow and c.clock[0] > 0:

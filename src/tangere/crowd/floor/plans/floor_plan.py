@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tangere.crowd.floor.narrow_doors import Door, narrow_doors, shapely_library
-from tangere.runtime import InputError, positive
+from tangere.crowd.floor.plans.drawings import polygon_of_dxf, polygon_of_image, read_image
+from tangere.crowd.floor.plans.narrow_doors import Door, narrow_doors, shapely_library
+from tangere.crowd.floor.plans.sheets import Sheet, SheetJoint, segments_of
+from tangere.runtime import InputError, not_negative, positive
 
 if TYPE_CHECKING:
     from tangere.crowd.floor.simulation import FloorSimulation
@@ -43,6 +45,8 @@ class FloorPlan:
         self.polygon = _checked(shapely, _geometry(shapely, polygon, "polygon"))
         #: (n, 2, 2) the two ends of each wall [m]
         self.walls = segments_of(self.polygon)
+        self.sheets: tuple[Sheet, ...] = (Sheet(self.polygon, self.walls, self.walls),)  #: the one that it is
+        self.joints: tuple[SheetJoint, ...] = ()  #: none
 
     def __repr__(self) -> str:
         return f"FloorPlan({self.area:.6g} m², {len(self.walls)} walls)"
@@ -54,16 +58,48 @@ class FloorPlan:
         return FloorSimulation(self, **settings)
 
     @classmethod
+    def from_dxf(
+        cls,
+        path: str | Path,
+        layers: str | list[str] | None = None,
+        *,
+        unit: float | None = None,
+        snap: float = 0.005,
+        thickness: float = 0.02,
+    ) -> FloorPlan:
+        """What the lines of a DXF file enclose; outlines in one another are floor and wall by turns.
+
+        Args:
+            layers: those that are read; None: all.
+            unit: metres of a unit of the drawing; None: as the file tells.
+            snap: ends nearer than this are one [m]. thickness: of lines within an outline, which are walls [m].
+        """
+        chosen = [layers] if isinstance(layers, str) else layers
+        given = not_negative(snap, "snap"), positive(thickness, "thickness")
+        return cls(polygon_of_dxf(Path(path), chosen, unit, *given))
+
+    @classmethod
+    def from_image(cls, image: Any, pixel: float, *, light: float = 0.5) -> FloorPlan:
+        """Floor where an image is light.
+
+        Args:
+            image: a file, or (rows, columns) or (rows, columns, 3) of 0 to 255 or 0 to 1, the uppermost row first.
+            pixel: side of a pixel [m]. light: lighter than this part of white is floor.
+        """
+        pixels = read_image(Path(image)) if isinstance(image, (str, Path)) else image
+        return cls(polygon_of_image(pixels, pixel, light))
+
+    @classmethod
     def load(cls, path: str | Path) -> FloorPlan:
-        """Read a file of WKT (`.wkt`) or GeoJSON (`.geojson`, `.json`)."""
+        """Read a file of WKT (`.wkt`), GeoJSON (`.geojson`, `.json`) or DXF (`.dxf`, all layers)."""
         path = Path(path)
+        if path.suffix == ".dxf":
+            return cls.from_dxf(path)
         if path.suffix not in (".wkt", ".geojson", ".json"):
-            raise InputError(f"{path}: floor plans are read from .wkt, .geojson or .json, not {path.suffix or 'this'}")
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: cannot be read: {error}") from error
-        return cls(text)
+            raise InputError(
+                f"{path}: floor plans are read from .wkt, .geojson, .json or .dxf, not {path.suffix or 'this'}"
+            )
+        return cls(read_text(path))
 
     def save(self, path: str | Path) -> None:
         """Write it as WKT or GeoJSON, by the name of the file."""
@@ -77,6 +113,14 @@ class FloorPlan:
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
+    def laid_out(self) -> tuple[FloorPlan, np.ndarray]:
+        """The plan, and by how much it was moved: not at all. Buildings lay their storeys side by side."""
+        return self, np.zeros((1, 2))
+
+    def to_text(self) -> str:
+        """It as WKT."""
+        return shapely_library().to_wkt(self.polygon, -1)
+
     @property
     def area(self) -> float:
         """[m²]."""
@@ -89,17 +133,23 @@ class FloorPlan:
 
     def contains(self, points: Any) -> np.ndarray:
         """(n,) which of (n, 2) points are on the floor and on no wall."""
-        points = np.asarray(points, float)
-        return shapely_library().contains_xy(self.polygon, points[:, 0], points[:, 1])
+        return self.sheets[0].contains(points)
 
     def distance_to_walls(self, points: Any) -> np.ndarray:
         """(n,) of (n, 2) points [m]."""
-        shapely = shapely_library()
-        return shapely.distance(shapely.boundary(self.polygon), shapely.points(np.asarray(points, float)))
+        return self.sheets[0].distance_to_walls(points)
 
     def doors(self, radius: float) -> list[Door]:
         """Where a person of this radius [m] does not get from one part of the plan to another, narrowest first."""
         return narrow_doors(self.polygon, self.walls, positive(radius, "radius"))
+
+
+def read_text(path: Path) -> str:
+    """What is in a file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
 
 
 def area_of(given: Any, name: str) -> Any:
@@ -146,6 +196,14 @@ def _checked(shapely: Any, polygon: Any) -> Any:
     """The polygon, or a sentence on what is wrong with it."""
     if polygon is None or polygon.is_empty:
         raise InputError("polygon: the plan is empty")
+    if polygon.geom_type == "GeometryCollection":  # as JuPedSim's files are
+        parts = shapely.get_parts(polygon)
+        wrong = [part for part in parts if part.geom_type not in ("Polygon", "MultiPolygon")]
+        if wrong:
+            raise InputError(f"polygon: a collection must be of polygons, not of a {wrong[0].geom_type}")
+        for part in parts:
+            _checked(shapely, part)
+        polygon = shapely.union_all(parts)
     if polygon.geom_type not in ("Polygon", "MultiPolygon"):
         raise InputError(f"polygon must be a Polygon or a MultiPolygon, not a {polygon.geom_type}")
     polygon = shapely.force_2d(polygon)
@@ -158,18 +216,6 @@ def _checked(shapely: Any, polygon: Any) -> Any:
     if np.abs(coordinates).max() > _FAR:
         raise InputError(f"polygon: corners are farther than {_FAR:.0e} m from the origin: move the plan there")
     return polygon
-
-
-def segments_of(polygon: Any) -> np.ndarray:
-    """(n, 2, 2) the sides of all rings."""
-    shapely = shapely_library()
-    sides = []
-    for part in shapely.get_parts(polygon):
-        for ring in [part.exterior, *part.interiors]:
-            corners = shapely.get_coordinates(ring)
-            sides.append(np.stack([corners[:-1], corners[1:]], axis=1))
-    walls = np.concatenate(sides)
-    return np.ascontiguousarray(walls[(walls[:, 0] != walls[:, 1]).any(axis=1)])
 
 
 def _short(given: Any) -> str:

@@ -8,14 +8,14 @@ Known as: floor fields by exit; walking speed by density (Weidmann 1993).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 
-from tangere.crowd.floor.floor_plan import FloorPlan
+from tangere.crowd.floor.plans.building import AnyPlan, FloorWithout
 from tangere.crowd.floor.stages import START, Stage
-from tangere.crowd.floor.travel_fields import FieldTable, WalkableNodes, field_table, marched, raster_for
+from tangere.crowd.floor.ways.travel_fields import NO_WAY, FieldTable, WalkableNodes, field_table, marched, raster_for
 from tangere.runtime import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SLOWEST, _SQUARE = 20.0, 1.0
 class Wayfinding:
     """Fields of a plan."""
 
-    def __init__(self, plan: FloorPlan) -> None:
+    def __init__(self, plan: AnyPlan) -> None:
         self.plan = plan
         self.numbers = np.empty((0, 0), int)  #: (stages, classes) numbers of fields, -1: none
         self._radii: list[float] = []  #: of the classes
@@ -41,14 +41,16 @@ class Wayfinding:
         self._pairs: list[tuple[int, int]] = []  #: stage and class of each field
         self._goals: list[Stage] = []
         self._raster = raster_for(plan, 1.0)
-        self._lengths = np.empty((0, 0), np.float32)
-        self._directions = np.empty((0, 0, 2), np.float32)
+        self.lengths = np.empty((0, 0), np.float32)  #: (fields, nodes) [m]
+        self.directions = np.empty((0, 0, 2), np.float32)  #: (fields, nodes, 2)
 
     def update(self, stages: list[Stage], radii: np.ndarray) -> np.ndarray:
         """March what is new; (people,) the class of each."""
         classes, sizes = _classes(radii)
+        aims = sum(stage.kind != int(START) and not stage.straight for stage in stages)
+        raster = raster_for(self.plan, min(classes, default=1.0), aims * len(classes))
         if classes != self._radii:
-            self._raster = raster_for(self.plan, min(classes, default=1.0))
+            self._raster = raster
             self._terrains = [WalkableNodes(self.plan, self._raster, radius) for radius in classes]
             self._radii, self._pairs, self._goals = classes, [], []
         known = len(self._pairs)
@@ -58,9 +60,9 @@ class Wayfinding:
                 self._pairs += [(stage.number, k) for k in range(len(classes))]
         new = self._pairs[known:]
         if new or not known:
-            lengths, directions = marched([(self._terrains[k], stages[s].area) for s, k in new])
-            self._lengths = np.concatenate([self._lengths, lengths]) if known else lengths
-            self._directions = np.concatenate([self._directions, directions]) if known else directions
+            lengths, directions = marched([(self._terrains[k], stages[s].area, stages[s].sheet) for s, k in new])
+            self.lengths = np.concatenate([self.lengths, lengths]) if known else lengths
+            self.directions = np.concatenate([self.directions, directions]) if known else directions
         self.numbers = np.full((len(stages), max(len(classes), 1)), -1)
         for field, pair in enumerate(self._pairs):
             self.numbers[pair] = field
@@ -68,25 +70,35 @@ class Wayfinding:
 
     def table(self, device: wp.Device) -> FieldTable:
         """The fields for kernels."""
-        return field_table(self._raster, self._lengths, self._directions, device)
+        return field_table(self._raster, self.lengths, self.directions, device)
 
-    def times(self, positions: np.ndarray) -> np.ndarray:
-        """(fields, nodes) lengths of ways, longer where these people are."""
+    def times(self, positions: np.ndarray, sheets: np.ndarray) -> np.ndarray:
+        """(fields, nodes) lengths of ways, longer where these people are and on stairs."""
         raster = self._raster
         low = raster.origin
         cells = np.floor((positions - low) / _SQUARE).astype(int)
         shape = tuple((np.array(raster.shape) * raster.side / _SQUARE).astype(int) + 2)
-        density = np.zeros(shape)
-        np.add.at(density, tuple(np.clip(cells, 0, np.array(shape) - 1).T), 1.0 / _SQUARE**2)
+        density = np.zeros((len(self.plan.sheets), *shape))
+        np.add.at(density, (sheets, *np.clip(cells, 0, np.array(shape) - 1).T), 1.0 / _SQUARE**2)
         with np.errstate(divide="ignore"):
             part = 1.0 - np.exp(-_GAMMA * (1.0 / density - 1.0 / _MOST))
         slower = 1.0 / np.clip(part, 1.0 / _SLOWEST, 1.0)
+        # Which way people go on stairs a field does not know: the mean of up and down.
+        slower *= np.array([2.0 / (sheet.up + sheet.down) for sheet in self.plan.sheets])[:, None, None]
         i, j = (np.floor(np.arange(n) * raster.side / _SQUARE).astype(int) for n in raster.shape)
-        crowding = slower[np.ix_(i, j)].ravel()
-        goals = {stage.number: stage.area for stage in self._goals}
-        return marched([(self._terrains[k], goals[s]) for s, k in self._pairs], crowding)[0]
+        crowding = slower[:, i[:, None], j].ravel()
+        goals = {stage.number: stage for stage in self._goals}
+        return marched([(self._terrains[k], goals[s].area, goals[s].sheet) for s, k in self._pairs], crowding)[0]
 
-    def lengths_from(self, stage: int, size: int, places: np.ndarray) -> np.ndarray:
+    def reroute(self, obstacles: list[tuple[int, Any]]) -> None:
+        """March all fields anew around obstacles: their sheets and polygons."""
+        plan = FloorWithout(self.plan, obstacles) if obstacles else self.plan
+        self._terrains = [WalkableNodes(plan, self._raster, radius) for radius in self._radii]
+        goals = {stage.number: stage for stage in self._goals}
+        asked = [(self._terrains[k], goals[s].area, goals[s].sheet) for s, k in self._pairs]
+        self.lengths, self.directions = marched(asked)
+
+    def lengths_from(self, stage: int, size: int, places: np.ndarray, sheets: np.ndarray) -> np.ndarray:
         """(n,) of the ways from places to a stage [m], weighed as they are near walls; inf: there is none."""
         raster, field = self._raster, self.numbers[stage, size]
         at = (places - raster.origin) / raster.side
@@ -94,31 +106,35 @@ class Wayfinding:
         best = np.full(len(places), np.inf)
         for step in ((0, 0), (0, 1), (1, 0), (1, 1)):
             node = corner + step
-            there = self._lengths[field][node[:, 0] * raster.rows + node[:, 1]]
+            there = self.lengths[field][(sheets * raster.columns + node[:, 0]) * raster.rows + node[:, 1]]
             best = np.minimum(best, there + raster.side * np.linalg.norm(at - node, axis=1))
-        return best
+        return np.where(best < NO_WAY, best, np.inf)
 
     def check(self, stages: list[Stage], people: PeopleState, sources: list[Source], sizes: np.ndarray) -> None:
         """Raise if somebody has no way from where he begins, or from one of his stages, to any that follow."""
         number, position, _ = people.now()
         aim = people.progress["stage"][number] if len(number) else np.empty(0, int)
         for stage in stages:
-            places, who = position[aim == stage.number], sizes[number[aim == stage.number]]
+            mine = aim == stage.number
+            places, sheets, who = position[mine], people.sheets()[mine], sizes[number[mine]]
             if stage.kind != int(START):
-                point = stage.area.intersection(self.plan.polygon).representative_point()
+                point = stage.area.intersection(self.plan.sheets[stage.sheet].polygon).representative_point()
                 places, who = np.array([[point.x, point.y]]), np.array([sizes.max(initial=0)])
+                sheets = np.array([stage.sheet])
             for source in sources:
                 if source.start == stage.number:
                     places, who = source.slots, np.full(len(source.slots), sizes[source.numbers].max())
+                    sheets = np.full(len(places), source.sheet)
             if not stage.following or not len(places):
                 continue
             best = np.full(len(places), np.inf)
             for size in np.unique(who):
+                chosen = who == size
                 for other in stage.following:
-                    near = np.zeros(int((who == size).sum()))
+                    near = np.zeros(int(chosen.sum()))
                     if not other.straight:
-                        near = self.lengths_from(other.number, int(size), places[who == size])
-                    best[who == size] = np.minimum(best[who == size], near)
+                        near = self.lengths_from(other.number, int(size), places[chosen], sheets[chosen])
+                    best[chosen] = np.minimum(best[chosen], near)
             if np.isinf(best).any():
                 self._tell(stage, places, best, float(self._radii[int(who[np.argmax(np.isinf(best))])]))
 

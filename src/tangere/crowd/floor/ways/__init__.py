@@ -1,0 +1,1 @@
+"""Ways over a floor: fields to each aim, and who has none."""
