@@ -170,8 +170,17 @@ class Hand(NonCopyable, instead="make another one of another world"):
         self._pacer: Pacer | None = None
 
     def __repr__(self) -> str:
-        name = self.world.bodies[self.body].name
-        return f"Hand({name!r} by {type(self.device).__name__}; {self.fast_rate:g} and {self.slow_rate:g} Hz)"
+        return f"Hand({self.name!r} by {type(self.device).__name__}; {self.fast_rate:g} and {self.slow_rate:g} Hz)"
+
+    @property
+    def name(self) -> str:
+        """Of what is held."""
+        return str(self.world.bodies[self.body].name)
+
+    @property
+    def computes_on(self) -> str:
+        """The device of the slow loop: "cpu", "cuda:0", …"""
+        return str(self.world.device)
 
     # -- ticks ---------------------------------------------------------------------------------------------------------
 
@@ -240,6 +249,10 @@ class Hand(NonCopyable, instead="make another one of another world"):
     def fast_loop(self) -> FastLoop:
         """The fast loop, for who runs one like it in another process (`real_time`)."""
         return self._fast
+
+    def device_maker(self, make_device: Callable[[], Device]) -> Callable[[], Device]:
+        """What gives the device to a fast loop, from what gives it to a user."""
+        return make_device
 
     @property
     def proxy_message(self) -> np.ndarray:

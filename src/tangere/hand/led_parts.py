@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from tangere.dynamics import World
+from tangere.hand.devices.device import Device
 from tangere.hand.devices.handle_motion import turn_of, vector_of_turn
+from tangere.hand.hand import Hand
 from tangere.hand.scenes import SCENES
 from tangere.runtime import InputError, positive
 from tangere.shape import generate
@@ -70,6 +72,10 @@ class LedPart:
     body: str
     way: LedWay
     options: dict[str, Any] = field(default_factory=dict)
+
+    def held_by(self, device: Device, **options: Any) -> Hand:
+        """The part in a hand; options of the `Hand`."""
+        return Hand(self.world, self.body, device, **{**self.options, **options})
 
 
 def led_part(name: str, **options: Any) -> LedPart:

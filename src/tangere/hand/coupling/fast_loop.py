@@ -189,6 +189,7 @@ class FastLoop(NonCopyable):
         state["base"]["position"], state["base"]["rotation"] = rows.grip, rows.rotation
         state["reach"], state["most_step"] = rows.reach, rows.reach / self._per_look
         state["load"], state["load_stiffness"] = rows.load, rows.load_stiffness
+        state["most_load"] = rows.most_load
         if rows.stopped:
             state["grip"]["position"], state["grip"]["rotation"] = rows.grip, rows.rotation
             state["velocity"] = 0.0

@@ -97,6 +97,7 @@ class CouplingState:
     base: PlacedFrame  # where the part was when contacts were looked for
     load: vec6d  # on the part there, from what yields [N], [N m]
     load_stiffness: vec6d  # how much less it is for each way from there [N/m], [N m/rad]
+    most_load: wp.float64  # what it is at most [N]
     reach: wp.float64  # how far from there it may go [m]
     most_step: wp.float64  # how far in a tick [m]
     pull: vec6d  # of the coupling on the device's image [N], [N m]
@@ -225,15 +226,28 @@ def metric_of(state: CouplingState, settings: CouplingSettings) -> vec6d:
 
 
 @wp.func
+def load_on(moved: vec6d, state: CouplingState) -> vec6d:
+    """What yields, as a spring that pushes no more than it can: its force where the part has moved so far."""
+    load = state.load
+    for k in range(6):
+        load[k] = load[k] - state.load_stiffness[k] * moved[k]
+    size = wp.length(linear(load))
+    if size > state.most_load:
+        for k in range(3):
+            load[k] = load[k] * (state.most_load / size)
+    return load
+
+
+@wp.func
 def coupled_motion(
     error: vec6d, velocity: vec6d, moved: vec6d, metric: vec6d, state: CouplingState, settings: CouplingSettings
 ) -> vec6d:
     """Where the coupling and the load take the part in a tick, without contacts."""
     period = settings.period
     wanted = vec6d()
+    load = load_on(moved, state)
     for k in range(6):
-        pull = settings.stiffness[k] * error[k] + settings.damping[k] * velocity[k]
-        pull += state.load[k] - state.load_stiffness[k] * moved[k]
+        pull = settings.stiffness[k] * error[k] + settings.damping[k] * velocity[k] + load[k]
         push = settings.mass[k] * state.velocity[k] + period * pull
         wanted[k] = settings.free[k] * period * push / metric[k]
     return wanted
