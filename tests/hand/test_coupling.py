@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from hand.test_hand import cube_on_table, posed, pressed
-from tangere.hand.coupling import ContactRowSet
 from tangere.hand import Hand, SimulatedDevice
+from tangere.hand.coupling import ContactRowSet
 from tangere.motion import Twist
 
 
