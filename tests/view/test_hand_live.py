@@ -177,6 +177,8 @@ def test_keys_and_gamepads_of_the_page_move_the_part():
         '{"gamepad": {"axes": [1]}}',
         '{"latency": -1}',
         '{"latency": 1e9}',
+        '{"latency": 1, "frames": -1}',
+        '{"latency": 1, "frames": 1.5}',
         '{"keys": [], "stamp": "now"}',
         "[" * 4000,
     ],
@@ -203,6 +205,10 @@ def test_the_latency_is_that_of_the_oldest_event_that_a_picture_is_the_first_to_
     assert given.server_latency.count == 2
     given.take(json.dumps({"latency": 20.0}))
     assert given.latency.quantile(1.0) == pytest.approx(0.02)
+    assert given.frames_late(0.5) == 0
+    for frames in (2, 1, 2, 7, 1):
+        given.take(json.dumps({"latency": 20.0, "frames": frames}))
+    assert [given.frames_late(share) for share in (0.4, 0.5, 1.0)] == [1, 2, 7]
 
 
 def test_a_sight_is_the_camera_of_the_page():
@@ -347,5 +353,7 @@ def test_in_chromium_the_motor_of_a_window_lifter_is_dragged_out_of_its_door_wit
     shown = image[int(y) - 3 : int(y) + 4, int(x) - 3 : int(x) + 4].reshape(-1, 3).mean(axis=0)
     assert shown[0] > shown[2] + 25  # the motor is of a sandy colour, the door is grey
     assert viewer.input.latency.count > 0
+    # A frame of the page that is drawn already, the frame and step of the server meanwhile, and the one that shows it.
+    assert 1 <= viewer.input.frames_late(0.5) <= 3
     assert "latency" in viewer.summary()
     assert viewer.input.refused == {}

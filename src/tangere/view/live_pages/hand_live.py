@@ -47,6 +47,8 @@ class HandViewer(SimulationViewer):
         host, port: as of a `Viewer`.
     """
 
+    _image_light = False  # who holds something waits for the picture
+
     def __init__(
         self,
         hand: Hand,
@@ -161,6 +163,8 @@ class HandViewer(SimulationViewer):
         latency = self.input.latency
         if latency.count:
             lines.append(f"latency {1e3 * latency.quantile(0.5):.0f} ms, p99 {1e3 * latency.quantile(0.99):.0f} ms")
+            frames = [self.input.frames_late(share) for share in (0.5, 0.99)]
+            lines.append(f"that is {frames[0]} pictures of this page, p99 {frames[1]}")
         if self._loops is not None:
             lines.append(f"fast loop: {self._loops.scheduling}, {self._loops.late} overruns")
         return "  \n".join(lines)
