@@ -182,7 +182,7 @@ def test_between_two_steps_the_load_is_a_spring_that_pushes_no_more_than_it_may(
     settings = coupling_settings(
         1000.0, (True,) * 6, (True,) * 6, 0.01, stiffness=1000.0, damping=None, turn_stiffness=None, turn_damping=None,
         mass=0.0, metaphor="spring", law="coupling", scale=1.0, most_force=None, most_change=300.0, tank=None,
-        fading=0.01, most_jump=0.1,
+        fading=0.01, most_jump=0.1, delay=0.0,
     )  # fmt: skip
     fast = FastLoop(device, settings, np.zeros(3), np.eye(3), level=np.inf, ticks_per_look=10, clutch_buttons=0)
     rows = ContactRowSet(

@@ -127,3 +127,20 @@ def test_a_pressed_and_twisted_peg_rests_with_a_proxy_and_rattles_with_penalties
     assert early.given > 1e-3
     assert late.given > 10.0 * early.given
     assert late.speed > 10.0 * early.speed > 0.1
+
+
+@pytest.mark.parametrize(("stiffness", "delay", "hand_stiffness"), [(5000.0, 0.003, 400.0), (2000.0, 0.003, 100.0)])
+def test_what_late_forces_give_is_seen_and_ended_by_a_tank_that_is_told_the_delay(stiffness, delay, hand_stiffness):
+    """Struck at a stiff coupling: without the tank the handle is given ever more; a blind tank sees nothing of it."""
+    struck = {"length": 2.0, "within": 0.1, "delay": delay, "hand_stiffness": hand_stiffness, "stiffness": stiffness}
+    without, blind, told = (
+        proxy_peg(1.1, **struck, tank=tank, told_delay=known)
+        for tank, known in ((None, 0.0), (1e-3, 0.0), (1e-3, delay))
+    )
+    assert without.most_given > 3e-3
+    assert blind.most_given > 3e-3
+    assert blind.report.most_given < 1e-4
+    assert told.report.most_given == pytest.approx(told.most_given, abs=2e-4)
+    assert told.most_given < 2e-3
+    assert told.speed < 1e-3
+    assert told.crossings == 0

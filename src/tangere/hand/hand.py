@@ -79,6 +79,8 @@ class Hand(NonCopyable, instead="make another one of another world"):
             only observed.
         fading: how long forces take to come and go when the part is taken and let go [s].
         most_jump: way of the device in one fast tick [m], and ten times that in radians, beyond which it is lost.
+        delay: how long a force takes until the device pushes with it, as far as it is known [s]; energy is counted by
+            it. Without it a loop of a stiff coupling cannot see what a late force gives.
         clutch_buttons: bits of the device's buttons that let go of the part while they are held.
         threads: CPU threads of the slow loop; None means all, or TANGERE_THREADS.
 
@@ -123,6 +125,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
         tank: float | None = TANK,
         fading: float = FADING,
         most_jump: float = 0.1,
+        delay: float = 0.0,
         clutch_buttons: int = 1,
         threads: int | None = None,
     ) -> None:
@@ -153,7 +156,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
             self.fast_rate, device.forced_axes, ~held.held | held.driven, self._slow.radius, stiffness=stiffness,
             damping=damping, turn_stiffness=turn_stiffness, turn_damping=turn_damping, mass=mass, metaphor=metaphor,
             law=law, scale=scale, most_force=most_force, most_change=most_change, tank=tank, fading=fading,
-            most_jump=most_jump,
+            most_jump=most_jump, delay=delay,
         )  # fmt: skip
         pose = self._slow.pose
         self._fast = FastLoop(

@@ -57,7 +57,7 @@ class SteppedHand(Hand):
         radius: no point of it is farther from its grip [m].
         stiffness, damping, turn_stiffness, turn_damping, mass, metaphor, law, scale, most_force, most_change: of the
             coupling, as with `Hand`.
-        fast_rate, tank, fading, most_jump, clutch_buttons: as with `Hand`.
+        fast_rate, tank, fading, most_jump, delay, clutch_buttons: as with `Hand`.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class SteppedHand(Hand):
         tank: float | None = TANK,
         fading: float = FADING,
         most_jump: float = 0.1,
+        delay: float = 0.0,
         clutch_buttons: int = 1,
     ) -> None:
         self.device = device
@@ -96,7 +97,7 @@ class SteppedHand(Hand):
             self.fast_rate, turned.forced_axes, free, radius, stiffness=stiffness, damping=damping,
             turn_stiffness=turn_stiffness, turn_damping=turn_damping, mass=mass, metaphor=metaphor, law=law,
             scale=scale, most_force=most_force, most_change=most_change, tank=tank, fading=fading,
-            most_jump=most_jump,
+            most_jump=most_jump, delay=delay,
         )  # fmt: skip
         self._fast = FastLoop(
             turned,

@@ -15,6 +15,7 @@ from tangere.dynamics.solver import vec6d
 from tangere.hand.coupling.fast_tick import (
     JUMP,
     LOST,
+    MOST_DELAY,
     NOT_FINITE,
     SILENT,
     WAITING,
@@ -79,6 +80,7 @@ class FastLoop(NonCopyable):
         self._tell(0.0)
         self._pending: ContactRowSet | None = None
         self._made = 0
+        self._sent = wp.zeros(MOST_DELAY + 1, dtype=vec6d, device=self._cpu)
         self._reserve(_ROOM)
 
     def tick(self, time: float) -> None:
@@ -202,6 +204,7 @@ class FastLoop(NonCopyable):
             setattr(arrays, name, wp.zeros(room, dtype=vec6d, device=self._cpu))
         for name in ("room", "need", "gap", "scale", "impulse"):
             setattr(arrays, name, wp.zeros(room, dtype=wp.float64, device=self._cpu))
+        arrays.sent = self._sent
         arrays.pool = wp.zeros(room, dtype=wp.int32, device=self._cpu)
         self._arrays, self._made = arrays, room
         self._host = {name: getattr(arrays, name).numpy() for name in ("count", "rows", "room")}
