@@ -83,34 +83,41 @@ def highest_below(mesh, x, y, half):
 
 
 @pytest.mark.feature("F-R-75")
-def test_the_logo_of_a_wheel_is_felt_with_a_cube_of_a_millimetre():
-    """E-17: the height of a finger that is drawn over the logo is that of the mesh, within the security distance."""
+@pytest.mark.parametrize(("speed", "slow_rate", "reach"), [(0.006, 250.0, 10.0), (0.022, 1000.0, 3.0)])
+def test_the_logo_of_a_wheel_is_felt_with_a_cube_of_a_millimetre(speed, slow_rate, reach):
+    """E-17: the height of a finger that is drawn over the logo is that of the mesh, within the security distance.
+
+    Between two looks the finger goes at most half the reach along a face that has ended: the faster, the more looks.
+    """
     world = scenes.wheel(device="cpu")
     start, security = world["part"].pose, world.separation
     mesh = world.bodies[0].mesh
 
     def path(time):
         pose = start.copy()
-        pose[:3, 3] += 0.024 + 0.006 * max(time - 0.2, 0.0), 0.015, -0.006 * min(time / 0.2, 1.0)
+        pose[:3, 3] += 0.024 + speed * max(time - 0.2, 0.0), 0.015, -0.006 * min(time / 0.2, 1.0)
         return pose
 
     device = SimulatedDevice(path, measured_axes=(1, 1, 1, 0, 0, 0), forced_axes=(1, 1, 1, 0, 0, 0))
     world["part"].set_state(pose=path(0.0))
-    hand, heights, forces = Hand(world, "part", device, slow_rate=250.0), [], []
+    hand, heights, forces = Hand(world, "part", device, slow_rate=slow_rate, reach=reach * security), [], []
+    every = round(0.00012 / speed * 1000.0)
 
     def after(time):
         forces.append(hand.force[2])
-        if time > 0.25 and round(1000 * time) % 20 == 0:
+        if time > 0.25 and round(1000 * time) % every == 0:
             x, y, z = hand.pose[:3, 3]
             heights.append((z - 0.0005 - security, highest_below(mesh, x, y, 0.0005)))
 
-    hand.run(4.0, after_tick=after)
+    hand.run(0.2 + 0.0228 / speed, after_tick=after)
     felt, true = np.array(heights).T
     assert np.ptp(true) > 0.0019  # the whole height of the logo, up and down
     assert true[0] < 0.0101
     assert true[-1] < 0.0101
     assert np.abs(felt - true).max() <= security
     assert np.ptp(forces[400:]) > 0.5  # and felt by the hand
+    if slow_rate == 1000.0:
+        assert hand.report.walks_stopped == 0
 
 
 @pytest.mark.feature("F-R-76")

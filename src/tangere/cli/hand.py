@@ -39,7 +39,7 @@ _SLOW = {"part": 200.0, "tool": 100.0}  #: rates of the slow loop [1/s]
 @click.option("--png", type=click.Path(path_type=Path), help="Write a strip of pictures.")
 @click.option("--view", "look", is_flag=True, help="Watch in the browser; devices of the page always do.")
 @click.option("--stiffness", type=float, help="Of the coupling [N/m].")
-@click.option("--slow-rate", type=float, help="Of the slow loop [1/s], a part of 1000; default: 200, soft bodies 100.")
+@click.option("--slow-rate", type=float, help="Of the slow loop [1/s], a part of 1000; default: 200, wheel 1000, soft bodies 100.")
 @click.option("--width", default=360, show_default=True, type=click.IntRange(min=16), help="Of one picture, in pixels.")
 @click.option("--compute", help="cpu, cuda, cuda:0 …; default: CUDA if present, else the CPU.")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads of the slow loop; default: every core.")
@@ -130,8 +130,9 @@ def _scene(
     from tangere.runtime import positive
 
     if name in _PARTS:
-        rate = _SLOW["part"] if slow_rate is None else positive(slow_rate, "--slow-rate")
-        return led_part(name, device=compute, threads=threads), {"slow_rate": rate, "threads": threads}
+        made = led_part(name, device=compute, threads=threads)
+        rate = made.options.get("slow_rate", _SLOW["part"]) if slow_rate is None else positive(slow_rate, "--slow-rate")
+        return made, {"slow_rate": rate, "threads": threads}
     rate = _SLOW["tool"] if slow_rate is None else positive(slow_rate, "--slow-rate")
     return led_tool(name, device=compute, threads=threads, dt=1.0 / rate), {}
 
