@@ -39,7 +39,9 @@ _SLOW = {"part": 200.0, "tool": 100.0}  #: rates of the slow loop [1/s]
 @click.option("--png", type=click.Path(path_type=Path), help="Write a strip of pictures.")
 @click.option("--view", "look", is_flag=True, help="Watch in the browser; devices of the page always do.")
 @click.option("--stiffness", type=float, help="Of the coupling [N/m].")
-@click.option("--slow-rate", type=float, help="Of the slow loop [1/s], a part of 1000; default: 200, wheel 1000, soft bodies 100.")
+@click.option(
+    "--slow-rate", type=float, help="Of the slow loop [1/s], a part of 1000; default: 200, wheel 1000, soft bodies 100."
+)
 @click.option("--width", default=360, show_default=True, type=click.IntRange(min=16), help="Of one picture, in pixels.")
 @click.option("--compute", help="cpu, cuda, cuda:0 …; default: CUDA if present, else the CPU.")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads of the slow loop; default: every core.")
