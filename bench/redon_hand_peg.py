@@ -200,8 +200,8 @@ def _map(report: Report, quick: bool) -> None:
     report.note(
         "A loose hand of 100 N/m rings by itself for a second after it was struck, 4.4 1/s of damping, which is not "
         "the coupling's doing: after 0.7 s, where an earlier map looked, 39 of 81 runs still did. What grows is a "
-        "force that comes late at a stiff coupling. A loop that takes forces to act at once does not see their work; told "
-        "the delay (`delay=`) its account is the handle's, and the tank ends it."
+        "force that comes late at a stiff coupling. A loop that takes forces to act at once does not see their work; "
+        "told the delay (`delay=`) its account is the handle's, and the tank ends it."
     )
     if quick:
         return

@@ -71,11 +71,12 @@ def test_the_fast_loop_runs_in_a_process_of_its_own_and_the_table_tells_its_rate
     assert len(Recording.load(file)) >= 1
 
 
-def test_a_page_is_served_for_the_mouse_so_long():
+@pytest.mark.parametrize(("scene", "name"), [("wheel", "part"), ("press", "tool")])
+def test_a_page_is_served_for_the_mouse_so_long(scene, name):
     pytest.importorskip("viser")
-    result = hand("wheel", "--seconds", "0.2")
+    result = hand(scene, "--seconds", "0.2")
     assert result.exception is None, result.output
-    assert re.search(r"http://\S+ shows part", result.output)
+    assert re.search(rf"http://\S+ shows {name}", result.output)
     assert "pictures: ticks" in result.output
 
 

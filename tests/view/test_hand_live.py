@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from oracles.helpers.browser import pixels, until
-from tangere.hand import GamepadDevice, Hand, KeyboardDevice, PointerDevice, SeparateLoops, Sight, led_part
-from tangere.view import HandViewer
-from tangere.view.live_pages.hand_live import sight_of, turned_to
+from tangere.hand import GamepadDevice, Hand, KeyboardDevice, PointerDevice, SeparateLoops, Sight, led_part, led_tool
+from tangere.view import HandViewer, ToolViewer
+from tangere.view.live_pages.hand_live import turned_to
+from tangere.view.live_pages.hand_page import sight_of
 from tangere.view.live_pages.page_input import PageInput
 from tests.hand.real_time_devices import cube_on_table, pressing
 from tests.oracles.rigid_worlds import meeting_pairs
@@ -102,6 +103,31 @@ def test_a_part_is_dragged_onto_the_table_lights_up_and_pushes_back_and_stays_wh
         viewer.restart()
         np.testing.assert_allclose(hand.pose, start, atol=1e-12)
         assert meeting_pairs(hand.world) == []
+
+
+def test_a_tool_is_dragged_into_a_soft_block_and_pushes_back():
+    made = led_tool("press", device="cpu")
+    with ToolViewer(made.held_by(PointerDevice()), port=free_port()) as viewer:
+        hand = viewer.hand
+        middle = hand.handle[:3, 3]
+        seen = camera(middle + [0.0, -0.6, 0.0], middle)
+        viewer.run(2)
+        assert "take the tool" in viewer.summary()
+        told(viewer, pointer=[0.5, 0.5, 0.0], pressed=True, stamp=1.0)
+        drag(viewer, "start", seen, middle)
+        for k in range(12):
+            told(viewer, pointer=[0.5, 0.5 + 0.006 * k, 0.0], pressed=True, stamp=2.0 + k)
+            viewer.run(4)
+        assert "holding tool" in viewer.summary()
+        assert hand.handle[2, 3] < middle[2] - 0.01
+        assert hand.force[2] > 1.0
+        np.testing.assert_allclose(viewer.body("1: tool").position, hand.pose[:3, 3])
+        block = made.simulation["block"].positions
+        assert np.abs(block - made.simulation.bodies[0].shape.vertices).max() > 1e-3
+        assert viewer.input.server_latency.count > 5
+        told(viewer, pointer=[0.5, 0.5, 0.0], pressed=False, stamp=99.0)
+        viewer.run(8)
+        assert not hand.holding
 
 
 def test_what_has_not_changed_is_not_sent_to_the_page_again():

@@ -266,9 +266,11 @@ def _recording_work(holding: Hand, recorder: Any) -> Any:
 
 def _show(holding: Hand, loops: Any, seconds: float | None, recorder: Any) -> dict[str, PacerReport]:
     """In the browser, so long or until the page is closed."""
-    from tangere.view import HandViewer
+    from tangere.hand import ToolHand
+    from tangere.view import HandViewer, ToolViewer
 
-    with HandViewer(holding, loops=loops) as viewer:
+    page = ToolViewer if isinstance(holding, ToolHand) else HandViewer
+    with page(holding, loops=loops) as viewer:
         click.echo(f"{viewer.url} shows {holding.name}; Ctrl-C ends", err=True)
         pictures = None if seconds is None else round(seconds * viewer.pacer.rate)
         if recorder is not None:
