@@ -85,7 +85,7 @@ def _pressed_lifter(seconds: float) -> tuple[World, LedWay]:
 
 
 def _load() -> str:
-    return f"other load of the machine: {os.getloadavg()[0]:.1f}"
+    return f"{os.getloadavg()[0]:.1f}"
 
 
 def _pictures(report: Report, seconds: float, quick: bool) -> None:
@@ -107,7 +107,7 @@ def _pictures(report: Report, seconds: float, quick: bool) -> None:
         report.note(
             f"{name}: {count(told.slow_ticks)} looks, {count(told.walks_asked)} asked for first contact, "
             f"{told.walks_stopped} walks stopped, {picture.sent} pictures, work given to the hand "
-            f"{1e3 * told.given:.3g} mJ, {1e3 * told.most_given:.2g} at most; {before} before, {_load()} after."
+            f"{1e3 * told.given:.3g} mJ, {1e3 * told.most_given:.2g} at most; load of the machine: {before} before, {_load()} after."
         )
     for name, priority in (("two threads, FIFO", 10), ("two threads", None)):
         world, way = _pressed_lifter(60.0)
@@ -260,7 +260,7 @@ def _adaptation(report: Report, seconds: float) -> None:
             f"{mode}: adaptation had {count(slow.runs['adaptation'])} turns, {count(slow.overspent['adaptation'])} "
             f"took longer than they were given by the clock, {told.spent} by processor time, which no other program "
             f"takes from; {count(slow.postponed['adaptation'])} splits and merges were postponed; {told.leaves} cells "
-            f"at the end; {_load()}."
+            f"at the end; load of the machine: {_load()}."
         )
     report.table(_HEADER, rows)
     for line in notes:

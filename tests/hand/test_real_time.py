@@ -199,6 +199,17 @@ def test_a_needle_is_held_by_a_process_of_its_own():
     assert np.abs(hand.force[:2]).max() < 0.05
 
 
+def test_a_slow_loop_that_raises_ends_the_fast_one_at_once():
+    loops, ticks = ThreadedLoops(priority=None), []
+
+    def fail(time: float) -> None:
+        raise ArithmeticError("enough")
+
+    with pytest.raises(ArithmeticError, match="enough"):
+        loops.run(ticks.append, fail, 600.0, fast_rate=100.0, slow_rate=20.0)
+    assert len(ticks) < 60_000
+
+
 def test_rows_go_through_shared_memory_as_they_are(rng):
     for count in (0, 1, 300):
         rows = ContactRowSet(

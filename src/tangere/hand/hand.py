@@ -212,6 +212,13 @@ class Hand(NonCopyable, instead="make another one of another world"):
             after_tick: called with the time after each fast tick, on the virtual clock only.
         """
         length = positive(seconds, "seconds")
+        try:
+            self._run(length, pacer, after_tick)
+        except BaseException:  # nobody ticks any more: the last force must not stay
+            self._fast.release()
+            raise
+
+    def _run(self, length: float, pacer: Pacer | None, after_tick: Callable[[float], object] | None) -> None:
         if pacer is not None:
             self._pacer = pacer
             pacer.run(self.fast_tick, self.slow_tick, length, fast_rate=self.fast_rate, slow_rate=self.slow_rate)
