@@ -4,7 +4,8 @@ Redon 2002 (sections 1.1 and 6.6) says that discrete methods make a peg oscillat
 interpenetrates does not. A simulated hand (400 N/m, 4 N s/m) holds a handle of 0.25 kg, and presses and twists a peg
 with 0.1 mm of play on each side for two seconds. Springs at sampled points of the peg that are inside, looked for every
 millisecond, against our proxy with a clearance of 4 and of 1.1 security distances. Then the map: stiffness of the
-coupling, delay of the force, rate of the slow loop, stiffness of the hand, without the energy tank. Processor time.
+coupling, delay of the force, rate of the slow loop, stiffness of the hand, without the energy tank and with it.
+Processor time.
 """
 
 from __future__ import annotations
@@ -58,15 +59,16 @@ def proxy_peg(
     delay: float = 1e-3,
     hand_stiffness: float = 400.0,
     within: float = 0.7,
+    told_delay: float = 0.0,
     **options: Any,
 ) -> PressedPeg:
-    """The peg is held by a `Hand`."""
+    """The peg is held by a `Hand`, which is told of the delay of its forces or not."""
     world = scenes.square_peg(CLEARANCE, separations=separations, device="cpu", threads=1)
     start, (plate, peg) = world["part"].pose, (body.mesh for body in world.bodies)
     # the hand's damping keeps its ratio
     damping = 4.0 * np.sqrt(hand_stiffness / 400.0)
     device = SimulatedDevice(_hand(start, within), delay=delay, hand_stiffness=hand_stiffness, hand_damping=damping)
-    hand = Hand(world, "part", device, threads=1, **options)
+    hand = Hand(world, "part", device, threads=1, delay=told_delay, **options)
     speeds, largest, crossings, most = [], 0.0, 0, 0.0
     began = time.thread_time()
 
@@ -151,39 +153,55 @@ def _row(name: str, one: PressedPeg, walls: str) -> list[object]:
     return [name, f"{1e3 * one.speed:.3g} mm/s", energy, f"{one.force:.3g} N", walls, f"{one.seconds:.2f} s"]
 
 
+def _cell(runs: list[PressedPeg]) -> str:
+    """Energy and speed of a place of the map."""
+    given, speed = max(run.most_given for run in runs), max(run.speed for run in runs)
+    energy = f"{1e6 * given:.2g} µJ" if given > 1e-15 else "none"
+    return f"{energy}; {1e3 * speed:.2g} mm/s"
+
+
 def _map(report: Report, quick: bool) -> None:
     """Where the hand is never given more than it has put in, without the tank."""
     stiffnesses = STIFFNESSES[1:2] if quick else STIFFNESSES
     delays, rates, hands = (DELAYS[:1], SLOW_RATES[1:2], HANDS[1:2]) if quick else (DELAYS, SLOW_RATES, HANDS)
-    length, runs = (0.3 if quick else 0.7), []
+    length, runs, tanks = (0.3 if quick else 2.0), [], []
     for hand in hands:
         for delay in delays:
             for rate in rates:
                 for stiffness in stiffnesses:
-                    options = {"stiffness": stiffness, "slow_rate": rate, "tank": None}
-                    one = proxy_peg(1.1, length=length, delay=delay, hand_stiffness=hand, within=0.1, **options)
+                    struck = {"length": length, "delay": delay, "hand_stiffness": hand, "within": 0.1}
+                    options = {"stiffness": stiffness, "slow_rate": rate}
+                    one = proxy_peg(1.1, **struck, **options, tank=None)
                     runs.append((hand, delay, rate, stiffness, one))
+                    tanks.append((hand, delay, rate, stiffness, proxy_peg(1.1, **struck, **options, told_delay=delay)))
     energy = {run[:4]: run[4].most_given for run in runs}
-    restless = sum(run[4].speed >= 1e-3 for run in runs)
-    report.table(
-        ["hand", "delay", *(f"{stiffness:g} N/m" for stiffness in stiffnesses)],
-        [
-            [f"{hand:g} N/m", f"{1e3 * delay:g} ms"]
-            + [
-                f"{1e6 * max(energy[hand, delay, rate, stiffness] for rate in rates):.2g} µJ"
-                for stiffness in stiffnesses
-            ]
-            for hand in hands
-            for delay in delays
-        ],
-    )
-    crossings = sum(run[4].crossings for run in runs)
+    for heading, told in (("without the tank", runs), ("with the tank, which is told the delay", tanks)):
+        report.section(f"The map {heading}")
+        found = {run[:4]: run[4] for run in told}
+        report.table(
+            ["hand", "delay", *(f"{stiffness:g} N/m" for stiffness in stiffnesses)],
+            [
+                [f"{hand:g} N/m", f"{1e3 * delay:g} ms"]
+                + [_cell([found[hand, delay, rate, stiffness] for rate in rates]) for stiffness in stiffnesses]
+                for hand in hands
+                for delay in delays
+            ],
+        )
+    crossings = sum(run[4].crossings for run in [*runs, *tanks])
+    restless = [sum(run[4].speed >= 1e-3 for run in told) for told in (runs, tanks)]
+    worst = max(run[4].most_given for run in tanks)
     report.note(
-        f"The map: the peg is struck within 0.1 s; a first map of 108 runs, pressed slowly for 0.7 s, was passive "
-        f"everywhere and told nothing. The most that the handle, by its own account, had been given at any "
-        f"time beyond what the hand had put in, the largest over slow loops of "
-        f"{', '.join(f'{rate:g}' for rate in rates)} Hz; {len(runs)} runs, no tank, law (6.4). {restless} of them were "
-        f"faster than 1 mm/s in the last quarter of {length:g} s, {crossings} states intersect."
+        f"The maps: the peg is struck within 0.1 s. The most that the handle, by its own account, had been given at "
+        f"any time beyond what the hand had put in, and its speed in the last quarter of {length:g} s, the largest "
+        f"over slow loops of {', '.join(f'{rate:g}' for rate in rates)} Hz; {len(runs)} runs each, law (6.4). "
+        f"Without the tank {restless[0]} runs were faster than 1 mm/s at the end, with it {restless[1]}, and the hand "
+        f"was given {1e3 * worst:.2g} mJ at most, of 1 mJ in the tank; {crossings} states intersect."
+    )
+    report.note(
+        "A loose hand of 100 N/m rings by itself for a second after it was struck, 4.4 1/s of damping, which is not "
+        "the coupling's doing: after 0.7 s, where an earlier map looked, 39 of 81 runs still did. What grows is a "
+        "force that comes late at a stiff coupling. A loop that takes forces to act at once does not see their work; "
+        "told the delay (`delay=`) its account is the handle's, and the tank ends it."
     )
     if quick:
         return

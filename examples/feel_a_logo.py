@@ -19,7 +19,8 @@ def path(time):  # down onto the hub, then across the ring of the logo
 
 
 world["part"].set_state(pose=start)
-hand = tg.hand.Hand(world, "part", tg.hand.SimulatedDevice(path))
+device = tg.hand.SimulatedDevice(path)
+hand = tg.hand.Hand(world, "part", device, slow_rate=1000.0, reach=3.0 * world.separation)
 felt = []
 hand.run(1.5, after_tick=lambda time: felt.append((*hand.pose[:3, 3], hand.force[2])))
 x, y, z, force = np.array(felt[250:]).T

@@ -12,6 +12,7 @@ from tangere.cli import main
 from tangere.dynamics import Recording
 from tangere.hand import Hand, LedWay, SimulatedDevice, led_part
 from tangere.runtime import InputError
+from tangere.soft import Recording as SoftRecording
 from tests.oracles.rigid_worlds import meeting_pairs
 
 
@@ -25,7 +26,7 @@ def test_a_simulated_run_is_recorded_drawn_and_traced_and_its_trace_gives_the_sa
     words = ["--seconds", "1.2", "--record", names["run.npz"], "--png", names["strip.png"], "--width", "80"]
     first = hand("wheel", "--device", "simulated", "--trace", names["me.csv"], *words, "--out", names["run.glb"])
     assert first.exception is None, first.output
-    for told in ("1.20 s, 1,200 and 240 ticks", "work given to the hand", "clearance", "walks stopped", "0 of 240"):
+    for told in ("1.20 s, 1,200 and 1,200 ticks", "work given to the hand", "clearance", "walks stopped", "0 of 1,200"):
         assert told in first.output
     assert (tmp_path / "strip.png").stat().st_size > 500
     assert (tmp_path / "run.glb").stat().st_size > 500
@@ -35,6 +36,23 @@ def test_a_simulated_run_is_recorded_drawn_and_traced_and_its_trace_gives_the_sa
     assert len(runs[0]) == 1 + 1200 // 33
     np.testing.assert_array_equal(runs[0].poses, runs[1].poses)
     assert np.abs(runs[0].poses[-1, 1] - runs[0].poses[0, 1]).max() > 0.001
+
+
+def test_a_blade_cuts_a_block_on_the_command_line(tmp_path):
+    pytest.importorskip("PIL.Image")
+    names = {name: str(tmp_path / name) for name in ("cut.npz", "cut.png", "me.csv", "again.npz")}
+    words = ["--seconds", "0.9", "--record", names["cut.npz"], "--png", names["cut.png"], "--width", "80"]
+    first = hand("cut", "--device", "simulated", "--trace", names["me.csv"], *words)
+    assert first.exception is None, first.output
+    for told in ("ToolHand('blade'", "0.90 s, 900 and 90 ticks", "work given to the hand", "force"):
+        assert told in first.output
+    assert (tmp_path / "cut.png").stat().st_size > 500
+    again = hand("cut", "--device", names["me.csv"], "--record", names["again.npz"])
+    assert again.exception is None, again.output
+    runs = [SoftRecording.load(names[name]) for name in ("cut.npz", "again.npz")]
+    assert any("cut" in thing.name for thing, _, _ in runs[0].bodies)
+    for one, other in zip(runs[0].bodies, runs[1].bodies, strict=True):
+        np.testing.assert_array_equal(one[2], other[2])
 
 
 def test_the_fast_loop_runs_in_a_process_of_its_own_and_the_table_tells_its_rate(tmp_path):
@@ -53,11 +71,12 @@ def test_the_fast_loop_runs_in_a_process_of_its_own_and_the_table_tells_its_rate
     assert len(Recording.load(file)) >= 1
 
 
-def test_a_page_is_served_for_the_mouse_so_long():
+@pytest.mark.parametrize(("scene", "name"), [("wheel", "part"), ("press", "tool")])
+def test_a_page_is_served_for_the_mouse_so_long(scene, name):
     pytest.importorskip("viser")
-    result = hand("wheel", "--seconds", "0.2")
+    result = hand(scene, "--seconds", "0.2")
     assert result.exception is None, result.output
-    assert re.search(r"http://\S+ shows part", result.output)
+    assert re.search(rf"http://\S+ shows {name}", result.output)
     assert "pictures: ticks" in result.output
 
 

@@ -32,6 +32,17 @@ def pressing() -> SimulatedDevice:
     return SimulatedDevice(press)
 
 
+def in_and_out(time: float) -> np.ndarray:
+    """Pushed by 30 mm within a second, and drawn back by 15 mm."""
+    pose = np.eye(4)
+    pose[2, 3] = -0.03 * min(time, 1.0) + 0.03 * np.clip(time - 1.0, 0.0, 0.5)
+    return pose
+
+
+def in_and_out_device() -> SimulatedDevice:
+    return SimulatedDevice(in_and_out)
+
+
 class Failing:
     """A device that is lost after some readings."""
 

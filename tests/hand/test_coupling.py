@@ -10,6 +10,7 @@ from scipy.optimize import nnls
 
 from hand.test_hand import cube_on_table, posed, pressed
 from tangere.hand import Hand, SimulatedDevice
+from tangere.hand.coupling import ContactRowSet
 from tangere.motion import Twist
 
 
@@ -65,8 +66,7 @@ def test_a_tick_is_the_nearest_motion_that_contacts_allow(seed):
     room = random.uniform(0.0, 1e-5, count)
     start = hand.proxy
     grip = start[:3, 3]
-    head = np.r_[count, 0.0, 1.0, grip, start[:3, :3].ravel()]
-    hand.put_rows(np.r_[head, np.column_stack([rows, room]).ravel()])
+    hand.put_rows(ContactRowSet(grip, start[:3, :3], rows, room, 1.0).packed())
     way, turn = random.normal(size=3) * 1e-4, random.normal(size=3) * 1e-3
     told = Twist(posed(z=0.5), way, turn).pose(1.0)
     hand._fast.device = SimulatedDevice(told)

@@ -152,3 +152,50 @@ def test_the_force_of_a_lost_device_fades_and_nothing_moves_further(fault, why):
     assert hand.report.lost is None
     assert hand.holding
     assert np.abs(hand.pose[:3, 3] - stays[:3, 3]).max() < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (OSError("usb gone"), "OSError: usb gone"),
+        (ZeroDivisionError("driver bug"), "driver bug"),
+        (None, "NoneType"),
+        (DeviceState(np.eye(3)), "IndexError"),
+    ],
+)
+def test_a_driver_that_raises_or_tells_anything_is_let_go_and_its_words_are_kept(fault, told):
+    class Driver(SimulatedDevice):
+        def read(self, time):
+            if time < 0.5:
+                return super().read(time)
+            if isinstance(fault, Exception):
+                raise fault
+            return fault
+
+    hand, forces = Hand(cube_on_table(), "cube", Driver(pressed(0.06))), []
+    hand.run(1.0, after_tick=lambda time: forces.append(hand.force[2]))
+    assert max(forces) > 1.0
+    assert hand.force[2] == 0.0
+    assert told in hand.report.lost
+
+
+def test_whatever_ends_a_run_leaves_no_force_on_the_device():
+    written = []
+
+    class Noted(SimulatedDevice):
+        def write(self, force, torque):
+            written.append(force.copy())
+            super().write(force, torque)
+
+    hand = Hand(cube_on_table(), "cube", Noted(pressed(0.06)))
+
+    def stop(time):
+        if time > 0.7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hand.run(2.0, after_tick=stop)
+    assert written[-2][2] > 1.0
+    assert not written[-1].any()
+    hand.run(0.3)
+    assert hand.force[2] > 1.0  # and it can go on

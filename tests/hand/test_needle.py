@@ -10,6 +10,7 @@ from tangere.needle import Needle, Simulation, Tissue
 from tangere.runtime import InputError
 from tangere.shape.tets import solid_block
 from tangere.soft import Body
+from tests.hand.real_time_devices import in_and_out
 
 
 def held_needle(path, *, dt=0.01, direction=(0.0, 0.0, -1.0), device=None, **options):
@@ -18,13 +19,6 @@ def held_needle(path, *, dt=0.01, direction=(0.0, 0.0, -1.0), device=None, **opt
     start = {"entry": [0.001, 0.001, 0.03], "direction": direction}
     simulation = Simulation(body, Needle(rigid=True), Tissue(), dt=dt, device="cpu", **start)
     return NeedleHand(simulation, SimulatedDevice(path) if device is None else device, **options)
-
-
-def in_and_out(time):
-    """Pushed by 30 mm within a second, and drawn back by 15 mm."""
-    pose = np.eye(4)
-    pose[2, 3] = -0.03 * min(time, 1.0) + 0.03 * np.clip(time - 1.0, 0.0, 0.5)
-    return pose
 
 
 @pytest.mark.feature("F-P-73")
@@ -105,5 +99,5 @@ def test_a_needle_is_replayed_to_the_last_bit(tmp_path):
 
 
 def test_steps_of_the_tissue_must_be_whole_ticks():
-    with pytest.raises(InputError, match="step of the tissue"):
+    with pytest.raises(InputError, match="step of the simulation"):
         held_needle(in_and_out, dt=0.0105)

@@ -12,12 +12,22 @@ import numpy as np
 import pytest
 
 from tangere.cells.generate import hex_grid
-from tangere.hand import Hand, SeparateLoops, ThreadedLoops, UdpDevice, UdpDriver
+from tangere.hand import (
+    Hand,
+    LedWay,
+    SeparateLoops,
+    SimulatedDevice,
+    ThreadedLoops,
+    UdpDevice,
+    UdpDriver,
+    led_tool,
+)
 from tangere.hand.coupling import ContactRowSet
 from tangere.hand.real_time.shared_state import packed_rows, unpacked_rows
 from tangere.needle import Bevel, KinematicSimulation, Needle
 from tangere.runtime.pacer import LoopPacer, ProcessLostError
-from tests.hand.real_time_devices import Failing, above, broken, cube_on_table, press, pressing
+from tests.hand.real_time_devices import Failing, above, broken, cube_on_table, in_and_out_device, press, pressing
+from tests.hand.test_needle import held_needle
 
 
 def held(device=None, **options) -> Hand:
@@ -156,6 +166,48 @@ def test_what_a_thread_raises_is_raised_here():
 
     with pytest.raises(ArithmeticError, match="enough"):
         ThreadedLoops(priority=None).run(fail, lambda time: None, 0.2, fast_rate=100.0, slow_rate=20.0)
+
+
+def test_a_tool_among_soft_bodies_is_held_by_a_process_of_its_own_and_what_can_wait_is_counted():
+    made = led_tool("press", device="cpu")
+    make = partial(SimulatedDevice, LedWay(made.way.poses[:2], 0.3))
+    reference = led_tool("press", device="cpu").held_by(make())
+    reference.run(1.5)
+    hand, given = made.held_by(make()), []
+    with SeparateLoops(hand, make, mode="hard", priority=None) as loops:
+        loops.pacer.postponable("recording", given.append)
+        until(loops, lambda: hand.time > 1.5)
+        slow = loops.pacer.report()
+    assert hand.force[2] == pytest.approx(reference.force[2], abs=0.1)
+    assert hand.force[2] > 1.0
+    assert hand.pose[2, 3] == pytest.approx(reference.pose[2, 3], abs=1e-3)
+    assert slow.runs["recording"] + slow.postponed["recording"] == slow.ticks
+    assert len(given) >= slow.runs["recording"]  # of the last run, of several
+    told = loops.fast_report
+    assert hand.report.late == told.overruns
+    assert told.ticks + told.skipped >= 1_500
+
+
+def test_a_needle_is_held_by_a_process_of_its_own():
+    """Its fast loop counts by the axes of the needle: the device is turned over there as it is here."""
+    hand, reference = held_needle(None, device=in_and_out_device()), held_needle(None, device=in_and_out_device())
+    with SeparateLoops(hand, in_and_out_device, priority=None) as loops:
+        until(loops, lambda: hand.time > 0.5)
+    reference.run(hand.time)
+    assert hand.simulation.inside
+    assert abs(hand.force[2] - reference.force[2]) < 0.5
+    assert np.abs(hand.force[:2]).max() < 0.05
+
+
+def test_a_slow_loop_that_raises_ends_the_fast_one_at_once():
+    loops, ticks = ThreadedLoops(priority=None), []
+
+    def fail(time: float) -> None:
+        raise ArithmeticError("enough")
+
+    with pytest.raises(ArithmeticError, match="enough"):
+        loops.run(ticks.append, fail, 600.0, fast_rate=100.0, slow_rate=20.0)
+    assert len(ticks) < 60_000
 
 
 def test_rows_go_through_shared_memory_as_they_are(rng):

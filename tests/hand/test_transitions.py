@@ -83,34 +83,41 @@ def highest_below(mesh, x, y, half):
 
 
 @pytest.mark.feature("F-R-75")
-def test_the_logo_of_a_wheel_is_felt_with_a_cube_of_a_millimetre():
-    """E-17: the height of a finger that is drawn over the logo is that of the mesh, within the security distance."""
+@pytest.mark.parametrize(("speed", "slow_rate", "reach"), [(0.006, 250.0, 10.0), (0.022, 1000.0, 3.0)])
+def test_the_logo_of_a_wheel_is_felt_with_a_cube_of_a_millimetre(speed, slow_rate, reach):
+    """E-17: the height of a finger that is drawn over the logo is that of the mesh, within the security distance.
+
+    Between two looks the finger goes at most half the reach along a face that has ended: the faster, the more looks.
+    """
     world = scenes.wheel(device="cpu")
     start, security = world["part"].pose, world.separation
     mesh = world.bodies[0].mesh
 
     def path(time):
         pose = start.copy()
-        pose[:3, 3] += 0.024 + 0.006 * max(time - 0.2, 0.0), 0.015, -0.006 * min(time / 0.2, 1.0)
+        pose[:3, 3] += 0.024 + speed * max(time - 0.2, 0.0), 0.015, -0.006 * min(time / 0.2, 1.0)
         return pose
 
     device = SimulatedDevice(path, measured_axes=(1, 1, 1, 0, 0, 0), forced_axes=(1, 1, 1, 0, 0, 0))
     world["part"].set_state(pose=path(0.0))
-    hand, heights, forces = Hand(world, "part", device, slow_rate=250.0), [], []
+    hand, heights, forces = Hand(world, "part", device, slow_rate=slow_rate, reach=reach * security), [], []
+    every = round(0.00012 / speed * 1000.0)
 
     def after(time):
         forces.append(hand.force[2])
-        if time > 0.25 and round(1000 * time) % 20 == 0:
+        if time > 0.25 and round(1000 * time) % every == 0:
             x, y, z = hand.pose[:3, 3]
             heights.append((z - 0.0005 - security, highest_below(mesh, x, y, 0.0005)))
 
-    hand.run(4.0, after_tick=after)
+    hand.run(0.2 + 0.0228 / speed, after_tick=after)
     felt, true = np.array(heights).T
     assert np.ptp(true) > 0.0019  # the whole height of the logo, up and down
     assert true[0] < 0.0101
     assert true[-1] < 0.0101
     assert np.abs(felt - true).max() <= security
     assert np.ptp(forces[400:]) > 0.5  # and felt by the hand
+    if slow_rate == 1000.0:
+        assert hand.report.walks_stopped == 0
 
 
 @pytest.mark.feature("F-R-76")
@@ -127,3 +134,20 @@ def test_a_pressed_and_twisted_peg_rests_with_a_proxy_and_rattles_with_penalties
     assert early.given > 1e-3
     assert late.given > 10.0 * early.given
     assert late.speed > 10.0 * early.speed > 0.1
+
+
+@pytest.mark.parametrize(("stiffness", "delay", "hand_stiffness"), [(5000.0, 0.003, 400.0), (2000.0, 0.003, 100.0)])
+def test_what_late_forces_give_is_seen_and_ended_by_a_tank_that_is_told_the_delay(stiffness, delay, hand_stiffness):
+    """Struck at a stiff coupling: without the tank the handle is given ever more; a blind tank sees nothing of it."""
+    struck = {"length": 2.0, "within": 0.1, "delay": delay, "hand_stiffness": hand_stiffness, "stiffness": stiffness}
+    without, blind, told = (
+        proxy_peg(1.1, **struck, tank=tank, told_delay=known)
+        for tank, known in ((None, 0.0), (1e-3, 0.0), (1e-3, delay))
+    )
+    assert without.most_given > 3e-3
+    assert blind.most_given > 3e-3
+    assert blind.report.most_given < 1e-4
+    assert told.report.most_given == pytest.approx(told.most_given, abs=2e-4)
+    assert told.most_given < 2e-3
+    assert told.speed < 1e-3
+    assert told.crossings == 0

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from oracles.helpers.browser import pixels, until
-from tangere.hand import GamepadDevice, Hand, KeyboardDevice, PointerDevice, SeparateLoops, Sight, led_part
-from tangere.view import HandViewer
-from tangere.view.live_pages.hand_live import sight_of, turned_to
+from tangere.hand import GamepadDevice, Hand, KeyboardDevice, PointerDevice, SeparateLoops, Sight, led_part, led_tool
+from tangere.view import HandViewer, ToolViewer
+from tangere.view.live_pages.hand_live import turned_to
+from tangere.view.live_pages.hand_page import sight_of
 from tangere.view.live_pages.page_input import PageInput
 from tests.hand.real_time_devices import cube_on_table, pressing
 from tests.oracles.rigid_worlds import meeting_pairs
@@ -104,6 +105,31 @@ def test_a_part_is_dragged_onto_the_table_lights_up_and_pushes_back_and_stays_wh
         assert meeting_pairs(hand.world) == []
 
 
+def test_a_tool_is_dragged_into_a_soft_block_and_pushes_back():
+    made = led_tool("press", device="cpu")
+    with ToolViewer(made.held_by(PointerDevice()), port=free_port()) as viewer:
+        hand = viewer.hand
+        middle = hand.handle[:3, 3]
+        seen = camera(middle + [0.0, -0.6, 0.0], middle)
+        viewer.run(2)
+        assert "take the tool" in viewer.summary()
+        told(viewer, pointer=[0.5, 0.5, 0.0], pressed=True, stamp=1.0)
+        drag(viewer, "start", seen, middle)
+        for k in range(12):
+            told(viewer, pointer=[0.5, 0.5 + 0.006 * k, 0.0], pressed=True, stamp=2.0 + k)
+            viewer.run(4)
+        assert "holding tool" in viewer.summary()
+        assert hand.handle[2, 3] < middle[2] - 0.01
+        assert hand.force[2] > 1.0
+        np.testing.assert_allclose(viewer.body("1: tool").position, hand.pose[:3, 3])
+        block = made.simulation["block"].positions
+        assert np.abs(block - made.simulation.bodies[0].shape.vertices).max() > 1e-3
+        assert viewer.input.server_latency.count > 5
+        told(viewer, pointer=[0.5, 0.5, 0.0], pressed=False, stamp=99.0)
+        viewer.run(8)
+        assert not hand.holding
+
+
 def test_what_has_not_changed_is_not_sent_to_the_page_again():
     with page_of(PointerDevice()) as viewer:
         viewer.run(2)
@@ -177,6 +203,8 @@ def test_keys_and_gamepads_of_the_page_move_the_part():
         '{"gamepad": {"axes": [1]}}',
         '{"latency": -1}',
         '{"latency": 1e9}',
+        '{"latency": 1, "frames": -1}',
+        '{"latency": 1, "frames": 1.5}',
         '{"keys": [], "stamp": "now"}',
         "[" * 4000,
     ],
@@ -203,6 +231,10 @@ def test_the_latency_is_that_of_the_oldest_event_that_a_picture_is_the_first_to_
     assert given.server_latency.count == 2
     given.take(json.dumps({"latency": 20.0}))
     assert given.latency.quantile(1.0) == pytest.approx(0.02)
+    assert given.frames_late(0.5) == 0
+    for frames in (2, 1, 2, 7, 1):
+        given.take(json.dumps({"latency": 20.0, "frames": frames}))
+    assert [given.frames_late(share) for share in (0.4, 0.5, 1.0)] == [1, 2, 7]
 
 
 def test_a_sight_is_the_camera_of_the_page():
@@ -347,5 +379,7 @@ def test_in_chromium_the_motor_of_a_window_lifter_is_dragged_out_of_its_door_wit
     shown = image[int(y) - 3 : int(y) + 4, int(x) - 3 : int(x) + 4].reshape(-1, 3).mean(axis=0)
     assert shown[0] > shown[2] + 25  # the motor is of a sandy colour, the door is grey
     assert viewer.input.latency.count > 0
+    # A frame of the page that is drawn already, the frame and step of the server meanwhile, and the one that shows it.
+    assert 1 <= viewer.input.frames_late(0.5) <= 3
     assert "latency" in viewer.summary()
     assert viewer.input.refused == {}

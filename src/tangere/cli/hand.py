@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from tangere.hand import Device, Hand, HandRecorder, LedPart
+    from tangere.hand import Device, Hand, LedPart, LedTool
     from tangere.runtime.pacer import PacerReport
 
 _FRAMES = 30.0  #: a second that are recorded
 _PAGE = ("mouse", "keyboard", "gamepad")  #: devices of the page
 _WAIT = 60.0  #: how long a driver may take to speak [s]
+_PARTS, _TOOLS = ("lifter", "door", "pylon", "wheel", "peg"), ("press", "cut")  #: scenes of rigid parts, soft bodies
+_SLOW = {"part": 200.0, "tool": 100.0}  #: rates of the slow loop [1/s]
 
 
 @click.command()
-@click.argument("scene", type=click.Choice(["lifter", "door", "pylon", "wheel", "peg"]))
+@click.argument("scene", type=click.Choice([*_PARTS, *_TOOLS]))
 @click.option(
     "--device",
     "held",
@@ -37,7 +39,9 @@ _WAIT = 60.0  #: how long a driver may take to speak [s]
 @click.option("--png", type=click.Path(path_type=Path), help="Write a strip of pictures.")
 @click.option("--view", "look", is_flag=True, help="Watch in the browser; devices of the page always do.")
 @click.option("--stiffness", type=float, help="Of the coupling [N/m].")
-@click.option("--slow-rate", default=200.0, show_default=True, help="Of the slow loop [1/s]; a part of 1000.")
+@click.option(
+    "--slow-rate", type=float, help="Of the slow loop [1/s], a part of 1000; default: 200, wheel 1000, soft bodies 100."
+)
 @click.option("--width", default=360, show_default=True, type=click.IntRange(min=16), help="Of one picture, in pixels.")
 @click.option("--compute", help="cpu, cuda, cuda:0 …; default: CUDA if present, else the CPU.")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads of the slow loop; default: every core.")
@@ -54,12 +58,13 @@ def hand(
     png: Path | None,
     look: bool,
     stiffness: float | None,
-    slow_rate: float,
+    slow_rate: float | None,
     width: int,
     compute: str | None,
     threads: int | None,
 ) -> None:
-    """Hold a part of SCENE: the motor of a window lifter, a car door, the part of a pylon, a finger on a wheel, a peg.
+    """Hold a part of SCENE: the motor of a window lifter, a car door, the part of a pylon, a finger on a wheel, a peg;
+    or a tool among soft bodies: press, a ball on a block, and cut, a blade.
 
     \b
     tangere hand lifter                                  take it with the mouse, in the browser
@@ -67,11 +72,11 @@ def hand(
     tangere hand wheel --device udp:5005 --view          a driver of your own (docs/devices.md)
     tangere hand pylon --device spacemouse --trace me.csv
     tangere hand pylon --device me.csv                   the same again, to the last bit
+    tangere hand cut --device simulated --png cut.png    a blade in a block that it cuts
     """
     from rich.console import Console
 
     from tangere.cli.shared.extras import check_view_extra
-    from tangere.hand import Hand, HandRecorder, led_part
     from tangere.runtime import InputError, check_out_file, positive
     from tangere.scene.export import check_export_file
 
@@ -90,23 +95,22 @@ def hand(
     if seconds is not None:
         positive(seconds, "--seconds")
     console = Console()
-    made = led_part(scene, device=compute, threads=threads)
+    made, options = _scene(scene, slow_rate, compute, threads)
     make = _device(held, made)
-    options = {**made.options, "slow_rate": slow_rate, "threads": threads}
     if stiffness is not None:
         options["stiffness"] = stiffness
     if separate:
-        holding = Hand(made.world, made.body, _Nothing(), **options)
+        holding = made.held_by(_Nothing(), **options)
     else:
         device = make()
         if trace is not None:
             from tangere.hand import TraceRecorder
 
             device = TraceRecorder(device, trace)
-        holding = Hand(made.world, made.body, device, **options)
+        holding = made.held_by(device, **options)
         if seconds is None and held not in _PAGE:
-            seconds = float(getattr(device, "end", 6.0))
-    recorder = HandRecorder(holding) if any((record, out, png)) else None
+            seconds = float(getattr(device, "end", made.way.wait + made.way.seconds + 1.8))
+    recorder = _recorder(holding, made) if any((record, out, png)) else None
     if recorder is not None and seconds is None:
         raise InputError("--record, --out and --png: say how long, --seconds")
     if separate:
@@ -118,6 +122,29 @@ def hand(
     _write(console, recorder, [path for path in (record, out) if path is not None], png, width, holding)
     if trace is not None:
         console.print(f"wrote {trace}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _scene(
+    name: str, slow_rate: float | None, compute: str | None, threads: int | None
+) -> tuple[LedPart | LedTool, dict[str, Any]]:
+    """What is held, and options of the hand."""
+    from tangere.hand import led_part, led_tool
+    from tangere.runtime import positive
+
+    if name in _PARTS:
+        made = led_part(name, device=compute, threads=threads)
+        rate = made.options.get("slow_rate", _SLOW["part"]) if slow_rate is None else positive(slow_rate, "--slow-rate")
+        return made, {"slow_rate": rate, "threads": threads}
+    rate = _SLOW["tool"] if slow_rate is None else positive(slow_rate, "--slow-rate")
+    return led_tool(name, device=compute, threads=threads, dt=1.0 / rate), {}
+
+
+def _recorder(holding: Hand, made: LedPart | LedTool) -> Any:
+    """Keeps frames of a run."""
+    from tangere.hand import HandRecorder, LedTool
+    from tangere.soft import Recorder
+
+    return Recorder(made.simulation) if isinstance(made, LedTool) else HandRecorder(holding)
 
 
 class _Nothing:
@@ -137,7 +164,7 @@ class _Nothing:
         """There is nothing to let go of."""
 
 
-def _device(word: str, made: LedPart) -> Any:
+def _device(word: str, made: LedPart | LedTool) -> Any:
     """What gives the device that was asked for, here or in another process."""
     from tangere.hand import (
         GamepadDevice,
@@ -178,9 +205,7 @@ def waiting_driver(port: int) -> Device:
     return made
 
 
-def _run_here(
-    holding: Hand, seconds: float | None, look: bool, recorder: HandRecorder | None
-) -> dict[str, PacerReport]:
+def _run_here(holding: Hand, seconds: float | None, look: bool, recorder: Any) -> dict[str, PacerReport]:
     """On the virtual clock, or as fast as pictures are shown."""
     if look:
         return _show(holding, None, seconds, recorder)
@@ -203,7 +228,7 @@ def _run_separate(
     make: Any,
     seconds: float | None,
     look: bool,
-    recorder: HandRecorder | None,
+    recorder: Any,
     hard: bool,
     priority: int | None,
     held: str,
@@ -225,7 +250,7 @@ def _run_separate(
         return {"fast loop": loops.stop(), **reports}
 
 
-def _recording_work(holding: Hand, recorder: HandRecorder) -> Any:
+def _recording_work(holding: Hand, recorder: Any) -> Any:
     """Keeps a frame when the next one is due."""
     last = -1.0
 
@@ -239,12 +264,14 @@ def _recording_work(holding: Hand, recorder: HandRecorder) -> Any:
     return keep
 
 
-def _show(holding: Hand, loops: Any, seconds: float | None, recorder: HandRecorder | None) -> dict[str, PacerReport]:
+def _show(holding: Hand, loops: Any, seconds: float | None, recorder: Any) -> dict[str, PacerReport]:
     """In the browser, so long or until the page is closed."""
-    from tangere.view import HandViewer
+    from tangere.hand import ToolHand
+    from tangere.view import HandViewer, ToolViewer
 
-    with HandViewer(holding, loops=loops) as viewer:
-        click.echo(f"{viewer.url} shows {holding.world.bodies[holding.body].name}; Ctrl-C ends", err=True)
+    page = ToolViewer if isinstance(holding, ToolHand) else HandViewer
+    with page(holding, loops=loops) as viewer:
+        click.echo(f"{viewer.url} shows {holding.name}; Ctrl-C ends", err=True)
         pictures = None if seconds is None else round(seconds * viewer.pacer.rate)
         if recorder is not None:
             work = _recording_work(holding, recorder)
@@ -275,9 +302,7 @@ def _print(console: Any, holding: Hand, reports: dict[str, PacerReport]) -> None
     console.print(screen_table(repr(holding), ["", ""], rows))
 
 
-def _write(
-    console: Any, recorder: HandRecorder | None, saved: list[Path], png: Path | None, width: int, holding: Hand
-) -> None:
+def _write(console: Any, recorder: Any, saved: list[Path], png: Path | None, width: int, holding: Hand) -> None:
     from tangere.cli.shared.simulation_runs import draw_strip
 
     if recorder is None:
@@ -287,5 +312,5 @@ def _write(
         recording.save(path)
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
     if png is not None:
-        draw_strip(recording, png, width, str(holding.world.device))
+        draw_strip(recording, png, width, holding.computes_on)
         console.print(f"wrote {png}", highlight=False, markup=False, soft_wrap=True)

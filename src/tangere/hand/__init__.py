@@ -27,10 +27,12 @@ from tangere.hand.hand import Hand, Pacer
 from tangere.hand.needle_hand import NeedleHand
 from tangere.hand.real_time import SeparateLoops, ThreadedLoops
 from tangere.hand.report import HandReport
+from tangere.hand.tool_hand import ToolHand
 
 if TYPE_CHECKING:
     from tangere.hand import scenes
     from tangere.hand.led_parts import LedPart, LedWay, led_part
+    from tangere.hand.led_tools import LedTool, led_tool
     from tangere.hand.recording import HandRecorder
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "HandReport",
     "KeyboardDevice",
     "LedPart",
+    "LedTool",
     "LedWay",
     "NeedleHand",
     "Pacer",
@@ -56,11 +59,13 @@ __all__ = [
     "SpaceMouseDevice",
     "StatePacket",
     "ThreadedLoops",
+    "ToolHand",
     "TraceDevice",
     "TraceRecorder",
     "UdpDevice",
     "UdpDriver",
     "led_part",
+    "led_tool",
     "scenes",
 ]
 
@@ -73,6 +78,8 @@ def __getattr__(name: str) -> Any:
         return module
     if name in ("LedPart", "LedWay", "led_part"):
         import tangere.hand.led_parts as module
+    elif name in ("LedTool", "led_tool"):
+        import tangere.hand.led_tools as module
     elif name == "HandRecorder":
         import tangere.hand.recording as module
     else:

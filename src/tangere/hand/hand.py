@@ -79,6 +79,8 @@ class Hand(NonCopyable, instead="make another one of another world"):
             only observed.
         fading: how long forces take to come and go when the part is taken and let go [s].
         most_jump: way of the device in one fast tick [m], and ten times that in radians, beyond which it is lost.
+        delay: how long a force takes until the device pushes with it, as far as it is known [s]; energy is counted by
+            it. Without it a loop of a stiff coupling cannot see what a late force gives.
         clutch_buttons: bits of the device's buttons that let go of the part while they are held.
         threads: CPU threads of the slow loop; None means all, or TANGERE_THREADS.
 
@@ -123,6 +125,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
         tank: float | None = TANK,
         fading: float = FADING,
         most_jump: float = 0.1,
+        delay: float = 0.0,
         clutch_buttons: int = 1,
         threads: int | None = None,
     ) -> None:
@@ -153,7 +156,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
             self.fast_rate, device.forced_axes, ~held.held | held.driven, self._slow.radius, stiffness=stiffness,
             damping=damping, turn_stiffness=turn_stiffness, turn_damping=turn_damping, mass=mass, metaphor=metaphor,
             law=law, scale=scale, most_force=most_force, most_change=most_change, tank=tank, fading=fading,
-            most_jump=most_jump,
+            most_jump=most_jump, delay=delay,
         )  # fmt: skip
         pose = self._slow.pose
         self._fast = FastLoop(
@@ -170,8 +173,17 @@ class Hand(NonCopyable, instead="make another one of another world"):
         self._pacer: Pacer | None = None
 
     def __repr__(self) -> str:
-        name = self.world.bodies[self.body].name
-        return f"Hand({name!r} by {type(self.device).__name__}; {self.fast_rate:g} and {self.slow_rate:g} Hz)"
+        return f"Hand({self.name!r} by {type(self.device).__name__}; {self.fast_rate:g} and {self.slow_rate:g} Hz)"
+
+    @property
+    def name(self) -> str:
+        """Of what is held."""
+        return str(self.world.bodies[self.body].name)
+
+    @property
+    def computes_on(self) -> str:
+        """The device of the slow loop: "cpu", "cuda:0", …"""
+        return str(self.world.device)
 
     # -- ticks ---------------------------------------------------------------------------------------------------------
 
@@ -200,6 +212,13 @@ class Hand(NonCopyable, instead="make another one of another world"):
             after_tick: called with the time after each fast tick, on the virtual clock only.
         """
         length = positive(seconds, "seconds")
+        try:
+            self._run(length, pacer, after_tick)
+        except BaseException:  # nobody ticks any more: the last force must not stay
+            self._fast.release()
+            raise
+
+    def _run(self, length: float, pacer: Pacer | None, after_tick: Callable[[float], object] | None) -> None:
         if pacer is not None:
             self._pacer = pacer
             pacer.run(self.fast_tick, self.slow_tick, length, fast_rate=self.fast_rate, slow_rate=self.slow_rate)
@@ -240,6 +259,10 @@ class Hand(NonCopyable, instead="make another one of another world"):
     def fast_loop(self) -> FastLoop:
         """The fast loop, for who runs one like it in another process (`real_time`)."""
         return self._fast
+
+    def device_maker(self, make_device: Callable[[], Device]) -> Callable[[], Device]:
+        """What gives the device to a fast loop, from what gives it to a user."""
+        return make_device
 
     @property
     def proxy_message(self) -> np.ndarray:

@@ -15,11 +15,16 @@ from typing import Any
 import numpy as np
 
 from tangere.dynamics import World
+from tangere.hand.devices.device import Device
 from tangere.hand.devices.handle_motion import turn_of, vector_of_turn
+from tangere.hand.hand import Hand
 from tangere.hand.scenes import SCENES
 from tangere.runtime import InputError, positive
 from tangere.shape import generate
 
+#: Separations within which contacts are looked for where small shapes are felt: between two looks a part goes at most
+#: half of it, and along a face that has ended it rises by no more than a separation.
+FINE_REACH = 3.0
 #: How far below where it begins the finger is pressed, and how far it is drawn [m].
 _PRESSED, _DRAWN = 0.0045, 0.04
 #: How far in a peg goes [m].
@@ -71,6 +76,10 @@ class LedPart:
     way: LedWay
     options: dict[str, Any] = field(default_factory=dict)
 
+    def held_by(self, device: Device, **options: Any) -> Hand:
+        """The part in a hand; options of the `Hand`."""
+        return Hand(self.world, self.body, device, **{**self.options, **options})
+
 
 def led_part(name: str, **options: Any) -> LedPart:
     """A scene by its name; options of its `World`.
@@ -87,7 +96,9 @@ def led_part(name: str, **options: Any) -> LedPart:
     held = world["part"]
     grip = np.eye(4)
     grip[:3, 3] = held.body.mesh.bounds.mean(axis=0)
-    told = {"stiffness": 1000.0} if name == "wheel" else {}
+    told = {}
+    if name == "wheel":  # a look at every tick, and no farther between two than edges of the logo are missed by
+        told = {"stiffness": 1000.0, "slow_rate": 1000.0, "reach": FINE_REACH * world.separation}
     return LedPart(world, "part", LedWay(_poses(name, held.pose) @ grip, 4.0), told)
 
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from tangere.hand.coupling import FADING, TANK, ContactRowSet, FastLoop, ForceLaw, Metaphor, coupling_settings
-from tangere.hand.devices.device import Device, DeviceState
-from tangere.hand.hand import Hand, Pacer
+from tangere.hand.coupling import ContactRowSet
+from tangere.hand.devices.device import Device
+from tangere.hand.stepped_hand import SteppedHand
 from tangere.needle import Simulation as NeedleSimulation
 from tangere.query.contacts import Contacts
-from tangere.runtime import InputError, NonCopyable, check_kind, not_negative, positive, whole
+from tangere.runtime import NonCopyable, check_kind
 
 #: How far the base may go between two steps of the tissue [m].
 MOST_WAY = 0.02
@@ -29,15 +29,13 @@ MOST_WAY = 0.02
 ALONG = (False, False, True, False, False, True)
 
 
-class NeedleHand(Hand):
+class NeedleHand(SteppedHand):
     """A device that holds the base of a needle, and feels the tissue. Everything else is as with `Hand`.
 
     Args:
         simulation: needle and tissue; its step is that of the slow loop.
         device: what the hand holds.
-        stiffness, damping, turn_stiffness, turn_damping, mass, metaphor, law, scale, most_force, most_change: of the
-            coupling, as with `Hand`.
-        fast_rate, tank, fading, most_jump, clutch_buttons: as with `Hand`.
+        options: of the coupling and the fast loop, as with `Hand`: stiffness, damping, most_force, tank, …
 
     Example:
         >>> import numpy as np
@@ -59,72 +57,26 @@ class NeedleHand(Hand):
         (True, True)
     """
 
-    def __init__(
-        self,
-        simulation: NeedleSimulation,
-        device: Device,
-        *,
-        stiffness: float = 2000.0,
-        damping: float | None = None,
-        turn_stiffness: float | None = None,
-        turn_damping: float | None = None,
-        mass: float = 0.0,
-        metaphor: Metaphor = "spring",
-        law: ForceLaw = "coupling",
-        scale: float = 1.0,
-        most_force: float | None = None,
-        most_change: float = 300.0,
-        fast_rate: float = 1000.0,
-        tank: float | None = TANK,
-        fading: float = FADING,
-        most_jump: float = 0.1,
-        clutch_buttons: int = 1,
-    ) -> None:
+    def __init__(self, simulation: NeedleSimulation, device: Device, **options: Any) -> None:
         check_kind(simulation, NeedleSimulation, "simulation")
-        self.simulation, self.device = simulation, device
-        self.fast_rate, self.slow_rate = positive(fast_rate, "fast_rate"), 1.0 / simulation.soft.dt
-        self._per_look = round(self.fast_rate * simulation.soft.dt)
-        if self._per_look < 1 or abs(self._per_look / self.fast_rate - simulation.soft.dt) > 1e-6 * simulation.soft.dt:
-            told = f"{simulation.soft.dt:g} s, the step of the tissue, must be a whole number of ticks"
-            raise InputError(f"fast_rate: {told}, not of {fast_rate:g} in a second")
-        self._slow: Any = NeedleSteps(simulation)
-        settings = coupling_settings(
-            self.fast_rate, device.forced_axes, ALONG, simulation.needle.radius, stiffness=stiffness, damping=damping,
-            turn_stiffness=turn_stiffness, turn_damping=turn_damping, mass=mass, metaphor=metaphor, law=law,
-            scale=scale, most_force=most_force, most_change=most_change, tank=tank, fading=fading,
-            most_jump=most_jump,
-        )  # fmt: skip
-        self._fast = FastLoop(
-            _TurnedDevice(device, self._slow.frame),
-            settings,
-            self._slow.start,
-            np.eye(3),
-            level=np.inf if tank is None else not_negative(tank, "tank"),
-            ticks_per_look=self._per_look,
-            clutch_buttons=whole(clutch_buttons, "clutch_buttons"),
+        self.simulation = simulation
+        super().__init__(
+            NeedleSteps(simulation), device, simulation.soft.dt, ALONG, simulation.needle.radius, **options
         )
-        self._fast.put(self._slow.rows())
-        self._time, self._slow_ticks = 0.0, 0
-        self._pacer: Pacer | None = None
 
     def __repr__(self) -> str:
         device = type(self.device).__name__
         return f"NeedleHand({self.simulation!r} by {device}; {self.fast_rate:g} and {self.slow_rate:g} Hz)"
 
     @property
-    def force(self) -> np.ndarray:
-        """(3,) on the device [N]."""
-        return self._slow.frame @ self._fast.force[:3]
+    def name(self) -> str:
+        """Of what is held."""
+        return "needle"
 
     @property
-    def torque(self) -> np.ndarray:
-        """(3,) on the device [N m]."""
-        return self._slow.frame @ self._fast.force[3:]
-
-    def _frame(self, name: str) -> np.ndarray:
-        frame, pose = self._fast.state[name], np.eye(4)
-        pose[:3, :3], pose[:3, 3] = self._slow.frame @ frame["rotation"], self._slow.frame @ frame["position"]
-        return pose
+    def computes_on(self) -> str:
+        """The device of the tissue: "cpu", "cuda:0", …"""
+        return str(self.simulation.soft.device)
 
 
 class NeedleSteps(NonCopyable):
@@ -134,6 +86,7 @@ class NeedleSteps(NonCopyable):
 
     def __init__(self, simulation: NeedleSimulation) -> None:
         self.simulation, self.grip = simulation, np.zeros(3)
+        self.security = simulation.soft.distance
         nodes = simulation.nodes
         ahead = (nodes[-1] - nodes[0]) / np.linalg.norm(nodes[-1] - nodes[0])
         side = np.cross(ahead, np.eye(3)[np.argmin(np.abs(ahead))])
@@ -176,24 +129,3 @@ class NeedleSteps(NonCopyable):
         load = np.zeros(6)
         load[2] = self.simulation.force @ self.frame[:, 2]
         return ContactRowSet(self._place, self._rotation, np.zeros((0, 6)), np.zeros(0), MOST_WAY, load=load)
-
-
-class _TurnedDevice:
-    """A device as it is seen in another frame."""
-
-    def __init__(self, device: Device, frame: np.ndarray) -> None:
-        self._device, self._frame = device, frame
-        self.measured_axes, self.forced_axes = device.measured_axes, device.forced_axes
-
-    def read(self, time: float) -> DeviceState:
-        told, turn = self._device.read(time), self._frame.T
-        pose, velocity = np.eye(4), np.asarray(told.velocity, float)
-        pose[:3, :3], pose[:3, 3] = turn @ told.pose[:3, :3] @ self._frame, turn @ told.pose[:3, 3]
-        return DeviceState(pose, np.concatenate([turn @ velocity[:3], turn @ velocity[3:]]), told.buttons)
-
-    def write(self, force: np.ndarray, torque: np.ndarray) -> None:
-        axes = np.array(self.forced_axes, float)
-        self._device.write(axes[:3] * (self._frame @ force), axes[3:] * (self._frame @ torque))
-
-    def close(self) -> None:
-        self._device.close()

@@ -5,7 +5,7 @@ from tangere.view.clash_report import clash_page, clash_sheet
 from tangere.view.crowd_pictures import plot_measures, top_view
 from tangere.view.crowd_scene import crowd_scene
 from tangere.view.floor_pictures import floor_png, floor_scene, floor_video, floor_view
-from tangere.view.live_pages import CrowdViewer, HandViewer, LiveViewer, ReplayViewer, WorldViewer
+from tangere.view.live_pages import CrowdViewer, HandViewer, LiveViewer, ReplayViewer, ToolViewer, WorldViewer
 from tangere.view.notebook import html, png
 from tangere.view.pictures import Picture, picture, stacked, strip
 from tangere.view.plots import plot_lines
@@ -20,6 +20,7 @@ __all__ = [
     "LiveViewer",
     "Picture",
     "ReplayViewer",
+    "ToolViewer",
     "Viewer",
     "WorldViewer",
     "clash_page",

@@ -6,6 +6,7 @@ kernel of one thread gains nothing elsewhere, and the way there and back takes l
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tangere.dynamics.solver import vec6d
 from tangere.hand.coupling.fast_tick import (
     JUMP,
     LOST,
+    MOST_DELAY,
     NOT_FINITE,
     SILENT,
     WAITING,
@@ -63,6 +65,7 @@ class FastLoop(NonCopyable):
         self.device = device
         self.clutch = False
         self.ticks = 0
+        self._last_words = ""
         self._settings, self._buttons, self._per_look = settings, clutch_buttons, ticks_per_look
         self._cpu = wp.get_device("cpu")
         self._told = wp.zeros(1, dtype=DeviceRecord, device=self._cpu)
@@ -79,6 +82,7 @@ class FastLoop(NonCopyable):
         self._tell(0.0)
         self._pending: ContactRowSet | None = None
         self._made = 0
+        self._sent = wp.zeros(MOST_DELAY + 1, dtype=vec6d, device=self._cpu)
         self._reserve(_ROOM)
 
     def tick(self, time: float) -> None:
@@ -95,16 +99,30 @@ class FastLoop(NonCopyable):
             self._told_velocity[:] = told.velocity
             record["clutch"] = self.clutch or bool(told.buttons & self._buttons)
             record["answered"] = 1
-        except (DeviceLostError, ValueError, TypeError):  # or what it told is not even numbers
+        except Exception as error:  # a driver may raise anything, and what it told may not even be numbers
             record["answered"] = 0
+            self._note(error)
         self._launch.run()
         self.ticks += 1
         force = self._force.copy()
         try:
             self.device.write(force[:3], force[3:])
-        except DeviceLostError:
+        except Exception as error:
             self._state["mode"], self._state["lost_why"] = LOST, SILENT
+            self._note(error)
         self._tell(time)
+
+    def _note(self, error: Exception) -> None:
+        """What a device said when it failed; the first words count."""
+        if self._state["mode"] != LOST or not self._last_words:
+            kind = "" if isinstance(error, DeviceLostError) else f"{type(error).__name__}: "
+            self._last_words = f": {kind}{error}"
+
+    def release(self) -> None:
+        """Push no more, whatever the device says to that."""
+        self._state["force"] = 0.0
+        with suppress(Exception):
+            self.device.write(np.zeros(3), np.zeros(3))
 
     def put(self, rows: ContactRowSet) -> None:
         """What the next tick goes by."""
@@ -125,6 +143,7 @@ class FastLoop(NonCopyable):
         """Hold the part again with a device that was lost, from where both are."""
         if self._state["mode"] == LOST:
             self._state["mode"], self._state["lost_why"] = WAITING, 0
+            self._last_words = ""
 
     @property
     def proxy(self) -> np.ndarray:
@@ -144,7 +163,10 @@ class FastLoop(NonCopyable):
     @property
     def lost(self) -> str | None:
         """Why the device is not followed any more; None as long as it is."""
-        return REASONS[int(self._state["lost_why"])] if self._state["mode"] == LOST else None
+        if self._state["mode"] != LOST:
+            return None
+        why = int(self._state["lost_why"])
+        return REASONS[why] + (self._last_words if why == SILENT else "")
 
     def told_settings(self) -> dict[str, Any]:
         """What makes another loop like this one, in another process: `made_from` takes it."""
@@ -189,6 +211,7 @@ class FastLoop(NonCopyable):
         state["base"]["position"], state["base"]["rotation"] = rows.grip, rows.rotation
         state["reach"], state["most_step"] = rows.reach, rows.reach / self._per_look
         state["load"], state["load_stiffness"] = rows.load, rows.load_stiffness
+        state["most_load"] = rows.most_load
         if rows.stopped:
             state["grip"]["position"], state["grip"]["rotation"] = rows.grip, rows.rotation
             state["velocity"] = 0.0
@@ -201,6 +224,7 @@ class FastLoop(NonCopyable):
             setattr(arrays, name, wp.zeros(room, dtype=vec6d, device=self._cpu))
         for name in ("room", "need", "gap", "scale", "impulse"):
             setattr(arrays, name, wp.zeros(room, dtype=wp.float64, device=self._cpu))
+        arrays.sent = self._sent
         arrays.pool = wp.zeros(room, dtype=wp.int32, device=self._cpu)
         self._arrays, self._made = arrays, room
         self._host = {name: getattr(arrays, name).numpy() for name in ("count", "rows", "room")}

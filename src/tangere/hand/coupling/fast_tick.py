@@ -48,6 +48,8 @@ _SILENT, _NOT_FINITE, _JUMP = (wp.constant(why) for why in (SILENT, NOT_FINITE, 
 #: Of what a contact lacks: how much is asked back until the next slow tick.
 RECOVERY = wp.constant(wp.float64(0.5))
 _SOLVED = wp.constant(SOLVED)
+#: Ticks that a force may take until it acts, at most.
+MOST_DELAY = 63
 
 
 @wp.struct
@@ -68,6 +70,7 @@ class CouplingSettings:
     most_turn: wp.float64  # [rad]
     capacity: wp.float64  # of the tank [J]
     most_damping: wp.float64  # that the tank may add [N s/m]
+    delay: wp.int32  # ticks until a force acts
     metaphor: wp.int32
     law: wp.int32
     forced: vec6d  # 1 for axes on which the device can push
@@ -97,6 +100,7 @@ class CouplingState:
     base: PlacedFrame  # where the part was when contacts were looked for
     load: vec6d  # on the part there, from what yields [N], [N m]
     load_stiffness: vec6d  # how much less it is for each way from there [N/m], [N m/rad]
+    most_load: wp.float64  # what it is at most [N]
     reach: wp.float64  # how far from there it may go [m]
     most_step: wp.float64  # how far in a tick [m]
     pull: vec6d  # of the coupling on the device's image [N], [N m]
@@ -107,6 +111,7 @@ class CouplingState:
     mode: wp.int32
     lost_why: wp.int32
     account: EnergyAccount
+    told: wp.int32  # forces told so far
     relaxed: wp.int32  # ticks in which contacts asked for more than there was room for
     held_back: wp.int32  # ticks in which the part was stopped where contacts are not known any more
 
@@ -125,6 +130,7 @@ class CoupledRows:
     pool: wp.array[wp.int32]
     motion: wp.array[vec6d]
     impulse: wp.array[wp.float64]
+    sent: wp.array[vec6d]  # the last forces, round and round: what acts now was told some ticks ago
 
 
 @wp.func
@@ -225,15 +231,28 @@ def metric_of(state: CouplingState, settings: CouplingSettings) -> vec6d:
 
 
 @wp.func
+def load_on(moved: vec6d, state: CouplingState) -> vec6d:
+    """What yields, as a spring that pushes no more than it can: its force where the part has moved so far."""
+    load = state.load
+    for k in range(6):
+        load[k] = load[k] - state.load_stiffness[k] * moved[k]
+    size = wp.length(linear(load))
+    if size > state.most_load:
+        for k in range(3):
+            load[k] = load[k] * (state.most_load / size)
+    return load
+
+
+@wp.func
 def coupled_motion(
     error: vec6d, velocity: vec6d, moved: vec6d, metric: vec6d, state: CouplingState, settings: CouplingSettings
 ) -> vec6d:
     """Where the coupling and the load take the part in a tick, without contacts."""
     period = settings.period
     wanted = vec6d()
+    load = load_on(moved, state)
     for k in range(6):
-        pull = settings.stiffness[k] * error[k] + settings.damping[k] * velocity[k]
-        pull += state.load[k] - state.load_stiffness[k] * moved[k]
+        pull = settings.stiffness[k] * error[k] + settings.damping[k] * velocity[k] + load[k]
         push = settings.mass[k] * state.velocity[k] + period * pull
         wanted[k] = settings.free[k] * period * push / metric[k]
     return wanted
@@ -295,6 +314,16 @@ def gentle_part(goes_on: vec6d, turns: vec6d, most: wp.float64) -> wp.float64:
     return part
 
 
+@wp.func
+def sent_before(arrays: CoupledRows, told: int, ticks: int) -> vec6d:
+    """The force that was told so many ticks before the last one; nothing before the first."""
+    force = vec6d()
+    number = told - 1 - ticks
+    if number >= 0:
+        force = arrays.sent[number % arrays.sent.shape[0]]
+    return force
+
+
 @wp.kernel
 def tick(
     first: int,
@@ -309,7 +338,7 @@ def tick(
     period = settings.period
     why = fault_of_device(device, settings, state)
     if state.mode != _WAITING and why == 0:
-        work = work_on(state.force, state.device, device.frame)
+        work = work_on(sent_before(arrays, state.told, settings.delay), state.device, device.frame)
         state.account = after_work(state.account, work, settings.capacity)
     if state.mode != _LOST and why != 0:
         state = let_go(state, _LOST, settings)
@@ -369,7 +398,10 @@ def tick(
             pull = pull * (settings.most_force / size)
         force = force + state.gain * six(settings.scale * linear(pull), angular(pull))
     if why == 0:
-        damping = damping_for(state.account, force, device.velocity, settings.lever, period, settings.most_damping)
+        acts = force
+        if settings.delay > 0:
+            acts = sent_before(arrays, state.told, settings.delay - 1)
+        damping = damping_for(state.account, acts, device.velocity, settings.lever, period, settings.most_damping)
         if damping > wp.float64(0.0):
             drag = damping * six(linear(device.velocity), settings.lever * settings.lever * angular(device.velocity))
             force = force - drag
@@ -379,4 +411,6 @@ def tick(
     for k in range(6):
         force[k] = force[k] * settings.forced[k]
     state.force = force
+    arrays.sent[state.told % arrays.sent.shape[0]] = force
+    state.told += 1
     states[0] = state

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tangere.runtime import InputError, UnsupportedError
+from tangere.runtime import InputError
 
-#: Numbers before those of the rows: how many rows, whether the walk was stopped, reach, grip and rotation.
-HEAD = 15
+#: Numbers before those of the rows: how many rows, whether the walk was stopped, reach, most load, grip and rotation,
+#: load and its stiffness.
+HEAD = 28
 #: Numbers of a row.
 WIDTH = 7
 
@@ -30,6 +31,7 @@ class ContactRowSet:
         stopped: whether the part is to go back there.
         load: (6,) what yields pushes the part there [N], [N m].
         load_stiffness: (6,) how much less it does for each way from there, not negative [N/m], [N m/rad].
+        most_load: what the load is at most, whatever the way from there [N].
     """
 
     grip: np.ndarray
@@ -40,14 +42,14 @@ class ContactRowSet:
     stopped: bool = False
     load: np.ndarray = field(default_factory=lambda: np.zeros(6))
     load_stiffness: np.ndarray = field(default_factory=lambda: np.zeros(6))
+    most_load: float = np.inf
 
     def packed(self) -> np.ndarray:
-        """All of it as numbers, but for a load."""
-        if self.load.any():
-            raise UnsupportedError("rows with a load do not go to another process: run both loops in this one")
+        """All of it as numbers."""
         numbers = np.empty(HEAD + WIDTH * len(self.room))
-        numbers[:3] = len(self.room), self.stopped, self.reach
-        numbers[3:6], numbers[6:HEAD] = self.grip, self.rotation.ravel()
+        numbers[:4] = len(self.room), self.stopped, self.reach, self.most_load
+        numbers[4:7], numbers[7:16] = self.grip, self.rotation.ravel()
+        numbers[16:22], numbers[22:HEAD] = self.load, self.load_stiffness
         table = numbers[HEAD:].reshape(-1, WIDTH)
         table[:, :6], table[:, 6] = self.rows, self.room
         return numbers
@@ -60,10 +62,13 @@ class ContactRowSet:
             raise InputError(f"numbers must begin with a packed set of rows; {len(numbers)} do not hold one")
         table = numbers[HEAD : HEAD + WIDTH * count].reshape(-1, WIDTH)
         return cls(
-            grip=numbers[3:6].copy(),
-            rotation=numbers[6:HEAD].reshape(3, 3).copy(),
+            grip=numbers[4:7].copy(),
+            rotation=numbers[7:16].reshape(3, 3).copy(),
             rows=table[:, :6].copy(),
             room=table[:, 6].copy(),
             reach=float(numbers[2]),
             stopped=bool(numbers[1]),
+            load=numbers[16:22].copy(),
+            load_stiffness=numbers[22:HEAD].copy(),
+            most_load=float(numbers[3]),
         )

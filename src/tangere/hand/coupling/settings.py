@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tangere.dynamics.solver import vec6d
-from tangere.hand.coupling.fast_tick import LAWS, CouplingSettings
+from tangere.hand.coupling.fast_tick import LAWS, MOST_DELAY, CouplingSettings
 from tangere.hand.coupling.metaphor import METAPHORS
 from tangere.runtime import InputError, not_negative, positive
 
@@ -43,6 +43,7 @@ def coupling_settings(
     tank: float | None,
     fading: float,
     most_jump: float,
+    delay: float,
 ) -> CouplingSettings:
     """The settings of a fast loop of so many ticks in a second; `Hand` says what each is.
 
@@ -73,6 +74,9 @@ def coupling_settings(
     settings.most_turn = min(10.0 * most_jump, np.pi)
     settings.capacity = np.inf if tank is None else max(CAPACITY, tank)
     settings.most_damping = LEAST_MASS * rate
+    settings.delay = round(not_negative(delay, "delay") * rate)
+    if settings.delay > MOST_DELAY:
+        raise InputError(f"delay must be at most {MOST_DELAY / rate:g} s at {rate:g} ticks a second, not {delay:g}")
     settings.metaphor, settings.law = METAPHORS.index(metaphor), LAWS.index(law)
     settings.forced, settings.free = (vec6d(*(float(axis) for axis in axes)) for axes in (forced, free))
     return settings

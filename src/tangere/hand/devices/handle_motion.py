@@ -42,6 +42,14 @@ def orthonormal(turn: np.ndarray) -> np.ndarray:
     return 0.5 * turn @ (3.0 * np.eye(3) - turn.T @ turn)
 
 
+def rigid_motion(rest: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rotation (3, 3) and the move (3,) that bring points (n, 3) nearest to where they are now (Kabsch 1976)."""
+    middle, centre = rest.mean(axis=0), now.mean(axis=0)
+    u, _, v = np.linalg.svd((now - centre).T @ (rest - middle))
+    turn = u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ v))]) @ v
+    return turn, centre - turn @ middle
+
+
 class FollowingHandle:
     """A handle that follows poses that it is told.
 

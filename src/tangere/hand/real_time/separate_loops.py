@@ -70,7 +70,7 @@ class SeparateLoops:
         try:
             self._process = LoopProcess(
                 FastLoopTicks,
-                (make_device, fast.told_settings(), fast.state.tobytes(), names, hand.time),
+                (hand.device_maker(make_device), fast.told_settings(), fast.state.tobytes(), names, hand.time),
                 rate=hand.fast_rate,
                 mode=mode,
                 priority=priority,

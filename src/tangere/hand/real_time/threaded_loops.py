@@ -45,13 +45,15 @@ class ThreadedLoops:
         slow_rate: float,
     ) -> None:
         """Call `fast(time)` and `slow(time)` at their rates [1/s] for so long; raises what either raises."""
-        pacer, failed = LoopPacer(fast_rate, mode=self._mode), []
+        pacer, failed, ended = LoopPacer(fast_rate, mode=self._mode), [], threading.Event()
         self.slow = LoopPacer(slow_rate, mode=self._mode)
 
         def tick() -> None:
             try:
                 with real_time(self._priority) as pacer.scheduling:
                     for time in pacer.ticks(seconds):
+                        if ended.is_set():
+                            break
                         fast(time)
             except BaseException as error:
                 failed.append(error)
@@ -64,6 +66,9 @@ class ThreadedLoops:
                     slow(time)
                     if not thread.is_alive():
                         break
+            except BaseException:  # the fast loop goes on for nobody
+                ended.set()
+                raise
             finally:
                 if failed or not thread.is_alive():
                     pacer.stop()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 import traceback
 from collections.abc import Callable
@@ -174,6 +175,7 @@ def _live(
     pipe: Connection,
 ) -> None:
     """The life of the process: make, tick, tell."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is told to all; who made the loop ends it, and hears of it
     try:
         with SharedRecord(_ORDER, names[0]) as order, SharedRecord(_BEAT, names[1]) as beat:
             loop = make(*arguments)

@@ -11,34 +11,26 @@ Known as: direct manipulation with pseudo-haptic feedback (Redon 2002, sections 
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tangere.dynamics import arrows, size_of
-from tangere.hand import Device, GamepadDevice, Hand, KeyboardDevice, PointerDevice, SeparateLoops, Sight
-from tangere.hand.devices import KEY_CODES, RateDevice
+from tangere.hand import Hand, PointerDevice, SeparateLoops, Sight
 from tangere.motion import quaternions_of, rotations_of
-from tangere.runtime.pacer import LoopPacer
-from tangere.view.live_pages.page_input import PageInput
-from tangere.view.live_pages.simulation_viewer import SimulationViewer
+from tangere.view.live_pages.hand_page import HandPage
 
-_RATE = 60.0  #: pictures a second
-_BEHIND = 0.1  #: how far ticks may be behind; what is more is left out and counted [s]
 _TEXT_SECONDS = 0.2  #: between two changes of the text
 _GHOST = 0.25  #: opacity of where the device wants the part
 _ARROW = 0.01  #: length of the arrow of a newton, as a part of the size of the part
 _LONGEST_ARROW = 1.5
 _CONTACT, _NEAR = (235, 40, 40), (245, 170, 40)  #: colours: at the security distance, within reach
 _TOUCHING = 1.5  #: security distances within which a contact lights up red
-_KINDS = {None: "plane", "shift": "depth", "cmd/ctrl": "turn"}
 
 
-class HandViewer(SimulationViewer):
+class HandViewer(HandPage):
     """A page of a hand. Use it as a context manager; `run` makes the ticks.
 
     Args:
@@ -55,69 +47,17 @@ class HandViewer(SimulationViewer):
         host: str = "127.0.0.1",
         port: int | None = None,
     ) -> None:
-        world, device = hand.world, hand.device
-        self.hand, self._loops = hand, loops
-        self.pacer = LoopPacer(_RATE)  #: of the pictures
-        self.left_out = 0.0  #: time of which no ticks were made, because they take longer than it [s]
-        self._sight: Sight | None = None
-        self._pointer = self._pressed_at = (0.5, 0.5, 0.0)  # across, down, notches of the wheel
-        self._is_pressed = False
-        self._behind, self._text_due = 0.0, 0.0
+        world = hand.world
+        self._begin(hand, loops)
+        self._text_due = 0.0
         self._sent: dict[tuple[str, str], np.ndarray] = {}
-        self._frame = (
-            threading.Lock()
-        )  # of ticks and restarts; callbacks of the page wait for a tick, not for a picture
-        keys = isinstance(device, KeyboardDevice)
-        self.input = PageInput(keys=list(KEY_CODES) if keys else [], gamepad=isinstance(device, GamepadDevice))
         poses, scene = world.poses, replace(world.scene(forces=False), title="tangere hand")
         self._names = [thing.name for thing in scene.things]
         self._home = np.linalg.inv(poses[hand.body])
         self._size = size_of([world.bodies[hand.body]], poses[[hand.body]])
         self._start = poses[hand.body].copy()
         super().__init__(hand, scene, host=host, port=port)
-        self._listen(device)
-        self.input.install(self.server)
-
-    def run(self, steps: int | None = None, after_step: Callable[[], Any] | None = None) -> int:
-        """Make ticks and pictures, so many pictures, or until the page is closed or the user presses Ctrl-C.
-
-        Args:
-            steps: pictures to make; None means until the page is closed.
-            after_step: called after each picture.
-        """
-        done = 0
-        try:
-            for _ in self.pacer.ticks():
-                if self._closed.is_set() or (steps is not None and done >= steps):
-                    break
-                if self._running.is_set() or self._single.is_set():
-                    self._single.clear()
-                    self.advance(self.pacer.period)
-                    self.show()
-                    done += 1
-                    if after_step is not None:
-                        after_step()
-        except KeyboardInterrupt:
-            pass
-        return done
-
-    def advance(self, seconds: float) -> None:
-        """Make the ticks of so much time; slow ones only where the fast loop is elsewhere."""
-        hand = self.hand
-        with self._frame:
-            self.input.begin()
-            self._look_from_camera()
-            if self._loops is not None:
-                self._loops.look()
-                return
-            self._behind += seconds + self.pacer.missed * self.pacer.period
-            if self._behind > _BEHIND:
-                self.left_out += self._behind - _BEHIND
-                self._behind = _BEHIND
-            ticks = int(self._behind * hand.fast_rate + 1e-6)
-            if ticks:
-                self._behind -= ticks / hand.fast_rate
-                hand.run(ticks / hand.fast_rate)
+        self._listen(self.body(self._names[hand.body]))
 
     def restart(self) -> None:
         """Put the part back to where it was when the page was opened."""
@@ -141,9 +81,7 @@ class HandViewer(SimulationViewer):
             if now >= self._text_due:
                 self._text_due = now + _TEXT_SECONDS
                 self._text.content = self.summary()
-            stamp = self.input.shown()
-            if stamp is not None:
-                self._echo.content = f'<span id="tangere-echo" data-stamp="{stamp!r}"></span>'
+            self._tell_shown()
         self.server.flush()
 
     def summary(self) -> str:
@@ -158,68 +96,15 @@ class HandViewer(SimulationViewer):
         name = hand.world.bodies[hand.body].name
         lines.append(f"holding {name}" if hand.holding else f"take the {name}" if told.lost is None else told.lost)
         lines.append(f"walks stopped: {told.walks_stopped}; given {1e3 * told.given:.3g} mJ")
-        latency = self.input.latency
-        if latency.count:
-            lines.append(f"latency {1e3 * latency.quantile(0.5):.0f} ms, p99 {1e3 * latency.quantile(0.99):.0f} ms")
-        if self._loops is not None:
-            lines.append(f"fast loop: {self._loops.scheduling}, {self._loops.late} overruns")
+        lines += self._lines_of_loops()
         return "  \n".join(lines)
-
-    # -- input ---------------------------------------------------------------------------------------------------------
-
-    def _own_socket(self) -> Callable[[Any], Awaitable[None]]:
-        return self.input.answer
-
-    def _listen(self, device: Device) -> None:
-        """Let the page feed what the hand holds."""
-        if isinstance(device, KeyboardDevice):
-            self.input.on_keys = device.hold
-        elif isinstance(device, GamepadDevice):
-            self.input.on_gamepad = lambda axes, buttons: device.rest() if axes is None else device.feed(axes, buttons)
-        elif isinstance(device, PointerDevice):
-            self.input.on_pointer = self._on_pointer
-            for modifier, kind in _KINDS.items():
-                handle = self.body(self._names[self.hand.body])
-                handle.on_drag("left", modifier=modifier)(lambda event, kind=kind: self._on_drag(event, kind))
-
-    def _on_pointer(self, x: float, y: float, notches: float, pressed: bool) -> None:
-        """The pointer is there; from the thread of the socket."""
-        device = self.hand.device
-        self._pointer = (x, y, notches)
-        if pressed and not self._is_pressed:
-            self._pressed_at = self._pointer
-        self._is_pressed = pressed
-        if not pressed:
-            device.release()
-        elif device.pressed:
-            device.drag(x, y, notches - self._pressed_at[2])
-
-    def _on_drag(self, event: Any, kind: Any) -> None:
-        """viser says that a drag of the part begins or ends; in between the page's own script tells each motion."""
-        device = self.hand.device
-        if event.phase == "start":
-            x, y, notches = self._pressed_at
-            with self._frame:
-                device.press(self.hand.handle, event.start_position, sight_of(event.client.camera), x, y, kind)
-            device.drag(self._pointer[0], self._pointer[1], self._pointer[2] - notches)
-        elif event.phase == "end":
-            device.release()
-            self._pressed_at = self._pointer  # with another modifier it goes on from here
-
-    def _look_from_camera(self) -> None:
-        """Devices that tell velocities tell them along the axes of the picture."""
-        device, clients = self.hand.device, self.server.get_clients()
-        if isinstance(device, RateDevice) and clients:
-            camera = clients[min(clients)].camera
-            if camera.image_height:
-                device.look_from(sight_of(camera).axes)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _add_own_controls(self, gui: Any) -> None:
         gui.add_button("Restart").on_click(lambda _: self.restart())
         super()._add_own_controls(gui)
-        self._echo = gui.add_html('<span id="tangere-echo" data-stamp=""></span>')
+        self._add_echo(gui)
         with gui.add_folder("Show"):
             self._show_contacts = gui.add_checkbox("contacts", True)
             self._show_force = gui.add_checkbox("force", True)
@@ -317,13 +202,6 @@ class HandViewer(SimulationViewer):
         elif phase == "end":
             device.release()
             self._toggle_gizmo()  # where the part is now
-
-
-def sight_of(camera: Any) -> Sight:
-    """The camera of a page, as viser tells it: x to the right, y down, z ahead."""
-    axes = rotations_of(np.asarray(camera.wxyz, float)[None], "camera")[0] * [1.0, -1.0, -1.0]
-    aspect = camera.image_width / max(camera.image_height, 1)
-    return Sight(np.asarray(camera.position, float), axes, float(np.tan(0.5 * camera.fov)), aspect)
 
 
 def turned_to(direction: np.ndarray) -> np.ndarray:

@@ -7,7 +7,9 @@
   const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/${token}/input`;
   const state = { x: 0.5, y: 0.5, pressed: false, notches: 0, stamp: 0 };
   const keys = new Set();
-  const input = (window.tangereInput = { sent: 0, latencies: [] });
+  const input = (window.tangereInput = { sent: 0, latencies: [], frames: [] });
+  const drawn = new Map(); // by the stamp of an event: pictures drawn before it
+  let pictures = 0;
   let socket = null;
   let pad = "";
 
@@ -16,6 +18,7 @@
     if (socket === null || socket.readyState !== WebSocket.OPEN) return;
     socket.send(JSON.stringify(message));
     input.sent += 1;
+    if (message.stamp !== undefined) drawn.set(message.stamp, pictures);
   };
   const sendPointer = () =>
     send({ pointer: [state.x, state.y, state.notches], pressed: state.pressed, stamp: state.stamp });
@@ -87,6 +90,7 @@
   });
 
   const lookAtPad = () => {
+    pictures += 1;
     if (options.gamepad) {
       const found = [...navigator.getGamepads()].find((one) => one !== null && one.connected);
       const told = found
@@ -111,7 +115,12 @@
     seen = echo.dataset.stamp;
     const latency = performance.now() - Number(seen);
     input.latencies.push(latency);
-    if (input.latencies.length > 2000) input.latencies.shift();
-    send({ latency });
+    const before = drawn.get(Number(seen));
+    for (const stamp of drawn.keys()) if (stamp <= Number(seen)) drawn.delete(stamp);
+    // What is in the page now is in the next picture at the latest.
+    const frames = before === undefined ? null : pictures + 1 - before;
+    if (frames !== null) input.frames.push(frames);
+    for (const kept of [input.latencies, input.frames]) if (kept.length > 2000) kept.shift();
+    send({ latency, frames });
   }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
 })();

@@ -24,6 +24,7 @@ from tangere.runtime.pacer import LatencyHistogram
 _MOST_BYTES = 4096  #: of a message
 _MOST_KEYS = 32
 _LONGEST = 60_000.0  #: latency that is believed [ms]
+_MOST_FRAMES = 10_000  #: that are told apart
 
 
 class PageInput:
@@ -44,6 +45,7 @@ class PageInput:
         self.open = 0  #: sockets
         self.latency = LatencyHistogram()  #: from an event to the picture that shows it, in the page [s]
         self.server_latency = LatencyHistogram()  #: from the arrival of an event to when its picture was sent [s]
+        self.frames: Counter[int] = Counter()  #: how many pictures the page drew until then, that one included
         # Stamp of an event, and when it arrived: the oldest since a picture was begun, and that of the picture begun.
         self._waiting: tuple[float, float] | None = None
         self._drawn: tuple[float, float] | None = None
@@ -102,6 +104,15 @@ class PageInput:
         self.server_latency.add(time.monotonic() - drawn[1])
         return drawn[0]
 
+    def frames_late(self, share: float) -> int:
+        """Pictures of the page until one shows an event, which this share of all events did not exceed; 0 if none."""
+        wanted, seen = share * self.frames.total(), 0
+        for frames in sorted(self.frames):
+            seen += self.frames[frames]
+            if seen >= wanted:
+                return frames
+        return 0
+
     def _tell(self, told: Any) -> str:
         if not isinstance(told, dict):
             raise ValueError
@@ -109,7 +120,12 @@ class PageInput:
             latency = _number(told["latency"])
             if not 0.0 <= latency <= _LONGEST:
                 raise ValueError
+            frames = told.get("frames")
+            if frames is not None and (isinstance(frames, bool) or not isinstance(frames, int) or frames < 0):
+                raise ValueError
             self.latency.add(1e-3 * latency)
+            if frames is not None:
+                self.frames[min(frames, _MOST_FRAMES)] += 1
             return "latency"
         _number(told.get("stamp", 0.0))
         if "pointer" in told:
