@@ -63,8 +63,8 @@ QUICK_ROUNDS = 2
 TRUNCATION_ROUNDS = 8
 #: Rounds in which contacts below their target are moved apart as well.
 PLACEMENT_ROUNDS = 2
-#: Sweeps of the solver for that, and the part of the security distance below which it is not worth them.
-PLACEMENT_SWEEPS, LEAST_LACK = 20, 1e-3
+#: The part of the security distance below which it is not worth a solve.
+LEAST_LACK = 1e-3
 #: Times the largest lack that it may move a body.
 MOST_PLACED = 4.0
 #: Contacts a pair of bodies keeps; one left out comes back as a hit.
