@@ -165,15 +165,6 @@ def test_lazy_sweeps_of_many_rows_come_to_what_all_sweeps_come_to(device, monkey
     assert lazy.report.worst == pytest.approx(problem.residual(lazy), rel=1e-3, abs=1e-12)
 
 
-def test_a_solver_that_was_used_gives_the_bits_of_a_new_one(device):
-    """What an earlier problem stirred up is forgotten."""
-    problem = heap(120, seed=3)
-    used = Solver(device=device, method="gauss_seidel", sweeps=60)
-    problem.solve_by(used)
-    again, new = problem.solve_by(used), problem.solve(device, method="gauss_seidel", sweeps=60)
-    np.testing.assert_array_equal(again.velocity, new.velocity)
-
-
 def test_an_answer_is_a_good_start_for_the_next_step(device):
     for problem in (tower(3), wall(2, 2)):
         first = problem.solve(device, method="gauss_seidel", sweeps=20_000, tolerance=1e-7)
