@@ -436,10 +436,25 @@ def test_what_a_file_says_is_read(tmp_path):
     np.testing.assert_allclose(fallen, [0, -0.5 * 9.8 * 0.14**2, 0], atol=1e-12)
 
 
+def test_a_mesh_may_stand_in_the_file_and_steps_below_one_say_nothing(tmp_path):
+    corners, faces = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]
+    body = {"vertices": corners, "faces": faces, "scale": 2}
+    driven = {**body, "position": [9, 0, 0], "type": "kinematic", "kinematic_max_time": 1.0}
+    problem = {"rigid_bodies": [body, driven], "gravity": [0, 0, -10]}
+    file = tmp_path / "scene.json"
+    file.write_text(json.dumps({"timestep": 0.1, "max_iterations": -1, "max_time": 0.5, "rigid_body_problem": problem}))
+    with pytest.warns(UserWarning, match=r"rigid_bodies\[1\]: kinematic_max_time is not followed"):
+        world = World.load(file, device="cpu")
+    assert [body.name for body in world.bodies] == ["body 0", "body 1"]
+    assert world.bodies[0].mass == pytest.approx(1000.0 * 8.0 / 6.0)
+    assert world.steps_told == 5
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("{", "is not JSON"),
+        ('{"rigid_body_problem": {"rigid_bodies": [{"vertices": [[0, 0]]}]}}', r"rigid_bodies\[0\]: "),
         ("{}", "no rigid_body_problem"),
         ('{"rigid_body_problem": {"rigid_bodies": [{}]}}', r"rigid_bodies\[0\]: names no mesh"),
         ('{"rigid_body_problem": {"rigid_bodies": [{"mesh": "no.obj"}]}}', "there is no mesh"),
