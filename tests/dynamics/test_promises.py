@@ -69,6 +69,34 @@ def test_six_cubes_push_each_other_and_none_passes_into_another():
     assert world.truncation.all_lost_time <= 0.01 * 6 * 300 * world.dt
 
 
+def test_a_press_that_closes_on_what_cannot_yield_is_held_back_and_told_and_opens_again():
+    """A cube between floor and press: once it is jammed steps are made in one part, until the press goes up."""
+    plate = Body(tg.generate.box((3.0, 3.0, 0.2)), at(z=1.2), driven=True, name="press")
+    world = World([floor(), Body(tg.generate.box((1.0, 1.0, 1.0)), at(z=0.501)), plate], device="cpu", dt=0.01)
+    world.drive("press", velocity=[0.0, 0.0, -1.0])
+    parts = []
+    for _ in range(40):
+        world.step()
+        parts.append(world.truncation.parts)
+        assert meeting_pairs(world) == []
+    assert max(parts) > 1
+    assert parts[-10:] == [1] * 10
+    assert 2 in world.truncation.bodies
+    assert world.positions[2, 2] > 1.1
+    kept, frozen = world.checkpoint(), world.poses
+    world.run(steps=5)
+    ended = world.poses
+    world.resume(kept)
+    np.testing.assert_array_equal(world.poses, frozen)
+    world.run(steps=5)
+    np.testing.assert_array_equal(world.poses, ended)
+    world.drive("press", velocity=[0.0, 0.0, 1.0])
+    lost = world.truncation.all_lost_time
+    world.run(steps=20)
+    assert world.truncation.all_lost_time == lost
+    assert world.positions[2, 2] == pytest.approx(ended[2, 2, 3] + 0.2, abs=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.feature("F-R-23")
 def test_six_cubes_push_each_other_for_ten_thousand_steps():

@@ -20,7 +20,7 @@ OVERLAPPING = "overlapping"
 #: Pairs that an error names.
 NAMED = 5
 #: Arrays of a checkpoint whose shapes the bodies and joints give.
-_OF_BODIES = ("position", "rotation", "velocity", "load", "joint/coordinate")
+_OF_BODIES = ("position", "rotation", "velocity", "load", "joint/coordinate", "jam/times")
 #: Sweeps of the solver for all bodies together, and of many for each that lies along an edge of a cube of them: through
 #: a pile an impulse goes from body to body. At most so many in all.
 SWEEPS, SWEEPS_ALONG, MOST_SWEEPS = 6000, 65, 2000
