@@ -85,6 +85,33 @@ def test_second_order_terms_spare_a_swinging_chain_most_hits(fixtures):
     assert 3 * hits[True] < hits[False]
 
 
+def test_a_swinging_chain_is_held_back_without_the_terms_of_second_order(fixtures, monkeypatch):
+    """Neither kappa in its rows nor what hits show that bends: links are truncated. With both none is, and few are hit.
+
+    Steps are not made in parts here, which would hide it.
+    """
+    monkeypatch.setattr("tangere.dynamics.stepping.step.SPLITS", 0)
+    told = {}
+    for terms in (True, False):
+        world = World.load(fixtures / "chain/3-links.json", device="cpu", second_order=terms)
+        step = world._step
+        add = step._add_hits
+
+        def without_bend(hits, add=add, step=step):
+            add(hits)
+            step.rows.straighten()
+
+        if not terms:
+            monkeypatch.setattr(step, "_add_hits", without_bend)
+        world.run(steps=100)
+        told[terms] = world.truncation
+        assert meeting_pairs(world) == []
+    assert told[True].all_bodies == 0
+    assert told[False].all_bodies > 50
+    assert told[False].all_lost_time > 0.1
+    assert told[False].all_solved_again > 3 * told[True].all_solved_again
+
+
 def test_the_walk_knows_the_gaps_of_the_start_whatever_it_hits(fixtures):
     """What is looked up where bodies meet must not take the place of what was found where the step began."""
     world = World.load(fixtures / "chain/3-links.json", device="cpu", second_order=False)
