@@ -97,6 +97,31 @@ def test_a_press_that_closes_on_what_cannot_yield_is_held_back_and_told_and_open
     assert world.positions[2, 2] == pytest.approx(ended[2, 2, 3] + 0.2, abs=1e-9)
 
 
+@pytest.mark.parametrize(("play", "friction"), [(1e-4, 0.5), (1e-5, 0.0)])
+def test_a_cube_leaves_a_tunnel_that_is_hardly_wider_at_full_speed(play, friction):
+    """Four walls nearer than the security distance, which adapts to them."""
+    size, length = 1.0, 4.0
+    middle = 0.5 * size + play + 0.1
+    walls = [
+        Body(tg.generate.box((length, *side)), at(0.0, y, z), fixed=True)
+        for side, y, z in (
+            ((1.5, 0.2), 0.0, middle),
+            ((1.5, 0.2), 0.0, -middle),
+            ((0.2, 2.0 * (middle - 0.1) - 1e-6), middle, 0.0),
+            ((0.2, 2.0 * (middle - 0.1) - 1e-6), -middle, 0.0),
+        )
+    ]
+    cube = Body(tg.generate.box((size, size, size)), at(x=-1.4), velocity=[10.0, 0.0, 0.0], name="cube")
+    world = World([*walls, cube], device="cpu", gravity=(0.0, 0.0, 0.0), friction=friction)
+    assert world.separation > play
+    for _ in range(50):
+        world.step()
+        assert meeting_pairs(world) == []
+    assert world["cube"].position[0] == pytest.approx(-1.4 + 10.0 * 0.5, abs=world.separation)
+    np.testing.assert_allclose(world["cube"].velocity, [10.0, 0.0, 0.0], atol=1e-5)
+    assert world.truncation.all_lost_time == 0.0
+
+
 @pytest.mark.slow
 @pytest.mark.feature("F-R-23")
 def test_six_cubes_push_each_other_for_ten_thousand_steps():
