@@ -69,6 +69,59 @@ def test_six_cubes_push_each_other_and_none_passes_into_another():
     assert world.truncation.all_lost_time <= 0.01 * 6 * 300 * world.dt
 
 
+def test_a_press_that_closes_on_what_cannot_yield_is_held_back_and_told_and_opens_again():
+    """A cube between floor and press: once it is jammed steps are made in one part, until the press goes up."""
+    plate = Body(tg.generate.box((3.0, 3.0, 0.2)), at(z=1.2), driven=True, name="press")
+    world = World([floor(), Body(tg.generate.box((1.0, 1.0, 1.0)), at(z=0.501)), plate], device="cpu", dt=0.01)
+    world.drive("press", velocity=[0.0, 0.0, -1.0])
+    parts = []
+    for _ in range(40):
+        world.step()
+        parts.append(world.truncation.parts)
+        assert meeting_pairs(world) == []
+    assert max(parts) > 1
+    assert parts[-10:] == [1] * 10
+    assert 2 in world.truncation.bodies
+    assert world.positions[2, 2] > 1.1
+    kept, frozen = world.checkpoint(), world.poses
+    world.run(steps=5)
+    ended = world.poses
+    world.resume(kept)
+    np.testing.assert_array_equal(world.poses, frozen)
+    world.run(steps=5)
+    np.testing.assert_array_equal(world.poses, ended)
+    world.drive("press", velocity=[0.0, 0.0, 1.0])
+    lost = world.truncation.all_lost_time
+    world.run(steps=20)
+    assert world.truncation.all_lost_time == lost
+    assert world.positions[2, 2] == pytest.approx(ended[2, 2, 3] + 0.2, abs=1e-9)
+
+
+@pytest.mark.parametrize(("play", "friction"), [(1e-4, 0.5), (1e-5, 0.0)])
+def test_a_cube_leaves_a_tunnel_that_is_hardly_wider_at_full_speed(play, friction):
+    """Four walls nearer than the security distance, which adapts to them."""
+    size, length = 1.0, 4.0
+    middle = 0.5 * size + play + 0.1
+    walls = [
+        Body(tg.generate.box((length, *side)), at(0.0, y, z), fixed=True)
+        for side, y, z in (
+            ((1.5, 0.2), 0.0, middle),
+            ((1.5, 0.2), 0.0, -middle),
+            ((0.2, 2.0 * (middle - 0.1) - 1e-6), middle, 0.0),
+            ((0.2, 2.0 * (middle - 0.1) - 1e-6), -middle, 0.0),
+        )
+    ]
+    cube = Body(tg.generate.box((size, size, size)), at(x=-1.4), velocity=[10.0, 0.0, 0.0], name="cube")
+    world = World([*walls, cube], device="cpu", gravity=(0.0, 0.0, 0.0), friction=friction)
+    assert world.separation > play
+    for _ in range(50):
+        world.step()
+        assert meeting_pairs(world) == []
+    assert world["cube"].position[0] == pytest.approx(-1.4 + 10.0 * 0.5, abs=world.separation)
+    np.testing.assert_allclose(world["cube"].velocity, [10.0, 0.0, 0.0], atol=1e-5)
+    assert world.truncation.all_lost_time == 0.0
+
+
 @pytest.mark.slow
 @pytest.mark.feature("F-R-23")
 def test_six_cubes_push_each_other_for_ten_thousand_steps():

@@ -152,6 +152,19 @@ def test_islands_whose_factors_cost_too_much_go_on_with_sweeps(device, monkeypat
     assert auto.report.worst == pytest.approx(sweeps.report.worst, rel=1e-6)
 
 
+def test_lazy_sweeps_of_many_rows_come_to_what_all_sweeps_come_to(device, monkeypatch):
+    """A wall is solved lazily; with more patience no contact is left out, and the answer is the same."""
+    problem = wall(8, 9)
+    options = {"method": "gauss_seidel", "sweeps": 20_000, "tolerance": 1e-9}
+    lazy = problem.solve(device, **options)
+    monkeypatch.setattr("tangere.dynamics.solver.api.PATIENT", 1_000_000)
+    eager = problem.solve(device, **options)
+    assert problem.contacts > 200
+    assert max(lazy.report.worst, eager.report.worst) <= 1e-7
+    np.testing.assert_allclose(lazy.velocity, eager.velocity, atol=1e-6)
+    assert lazy.report.worst == pytest.approx(problem.residual(lazy), rel=1e-3, abs=1e-12)
+
+
 def test_an_answer_is_a_good_start_for_the_next_step(device):
     for problem in (tower(3), wall(2, 2)):
         first = problem.solve(device, method="gauss_seidel", sweeps=20_000, tolerance=1e-7)

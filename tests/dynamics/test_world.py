@@ -66,6 +66,23 @@ def test_a_tumbling_plate_keeps_its_momentum_and_its_energy():
 # -- touching ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("turned", [1.0, 4.0, 20.0])
+def test_what_turns_by_radians_in_a_step_keeps_its_energy(turned):
+    """Boxes of any shape about any axis: by so many radians in every step, more than a turn included."""
+    rng = np.random.default_rng(5)
+    bodies = []
+    for number in range(8):
+        spin = rng.normal(size=3)
+        spin *= turned / 0.01 / np.linalg.norm(spin)
+        bodies.append(Body(tg.generate.box(rng.uniform(0.1, 1.0, 3)), at(x=3.0 * number), spin=spin))
+    world = World(bodies, dt=0.01, gravity=(0.0, 0.0, 0.0), device="cpu")
+    momentum, before = world.angular_momentum, world.energy.total
+    for _ in range(100):
+        world.step()
+        assert world.energy.total == pytest.approx(before, rel=5e-4)
+    np.testing.assert_allclose(world.angular_momentum, momentum, atol=1e-10 * np.linalg.norm(momentum))
+
+
 def test_a_crate_comes_to_rest_at_the_security_distance():
     world = world_of(floor(), Body(BOX, at(z=1.0)))
     energy = EnergyRule(world)

@@ -24,6 +24,11 @@ TRANSLATIONS, ROTATIONS, DRIVEN = 0b000111, 0b111000, 0b1000000
 STILL = TRANSLATIONS | ROTATIONS
 
 
+#: How far a body looks for contacts ahead of its motion, at most: parts of its radius, and median edges of its mesh, of
+#: which a fine one would list thousands. What is beyond is found by the walk.
+REACH, EDGES = 0.25, 4.0
+
+
 @wp.struct
 class BodyConstants:
     """What never changes, one row a body."""
@@ -32,6 +37,7 @@ class BodyConstants:
     inertia: wp.array[wp.mat33d]  # about the centre of mass, along the mesh's axes [kg m^2]
     centre: wp.array[wp.vec3d]  # of mass, in the mesh's frame [m]
     radius: wp.array[wp.float64]  # of the ball about the centre that holds the mesh [m]
+    reach: wp.array[wp.float64]  # how far it looks for contacts ahead of its motion, at most [m]
     lower: wp.array[wp.vec3d]  # box of the mesh, from the centre, along the mesh's axes [m]
     upper: wp.array[wp.vec3d]
     held: wp.array[int]  # bits
@@ -64,6 +70,10 @@ def body_table(bodies: Sequence[Body], surfaces: SurfaceKinds, device: wp.Device
             centre[i] = middle if body.centre is None else np.asarray(body.centre, float)
     meshes = [collision_mesh(body) for body in different]
     radius = [np.linalg.norm(mesh.vertices - c, axis=1).max() for mesh, c in zip(meshes, centre, strict=True)]
+    edges = [
+        EDGES * float(np.median(np.linalg.norm(np.diff(mesh.vertices[mesh.edges], axis=1), axis=2))) for mesh in meshes
+    ]
+    reach = np.minimum(REACH * np.array(radius), edges)
     boxes = np.array([mesh.bounds for mesh in meshes]) - centre[:, None]
     bits = np.array([sum(1 << k for k in range(6) if body.held[k]) for body in different])
     bits += np.array([DRIVEN if body.driven else 0 for body in different])
@@ -74,6 +84,7 @@ def body_table(bodies: Sequence[Body], surfaces: SurfaceKinds, device: wp.Device
     table.inertia = _on(inertia[row], wp.mat33d, device)
     table.centre = _on(centre[row], wp.vec3d, device)
     table.radius = _on(np.array(radius)[row], wp.float64, device)
+    table.reach = _on(reach[row], wp.float64, device)
     table.lower, table.upper = (_on(boxes[row, k], wp.vec3d, device) for k in (0, 1))
     table.held = _on(bits[row].astype(np.int32), wp.int32, device)
     table.surface = _on(surfaces.of_body, wp.int32, device)

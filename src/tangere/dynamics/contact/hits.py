@@ -14,9 +14,9 @@ import numpy as np
 import warp as wp
 
 from tangere.dynamics.contact.rows import Distances, RowFacts, SurfaceTable
+from tangere.dynamics.rotations import turn
 from tangere.dynamics.solver import ContactRowArrays, contact_frame, vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, at_point, linear_of
-from tangere.dynamics.stepping.free_motion import turn
 from tangere.query.proximity.posed import PosedColumns
 from tangere.runtime import SOUND
 

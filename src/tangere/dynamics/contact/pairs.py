@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.dynamics.rotations import turn
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, linear_of, vec6d
-from tangere.dynamics.stepping.free_motion import turn
 from tangere.runtime import SOUND, PreparedLaunch, offsets
 
 wp.set_module_options(SOUND)

@@ -1,16 +1,19 @@
 """Scenes of the Rigid-IPC project: JSON files that name meshes.
 
 Format (Ferguson et al. 2021, "Intersection-free Rigid Body Dynamics"): `rigid_body_problem` has `gravity`,
-`coefficient_friction`, `coefficient_restitution` (-1 means 0) and `rigid_bodies`; each has a `mesh`, `position`,
-`rotation` (degrees, about x, then y, then z), `scale` or `dimensions` (the box of the mesh is stretched to it),
-`linear_velocity`, `angular_velocity` (degrees per second), `force`, `torque`, `density`, `is_dof_fixed` (one truth
-value or six), `type` (static, kinematic, dynamic), `enabled` and `group_id`. Beside it stand `timestep`, `max_time` or
-`max_iterations` (a number of steps), and `minimum_separation_distance` among the settings of the barrier.
+`coefficient_friction`, `coefficient_restitution` (-1 means 0) and `rigid_bodies`; each has a `mesh`, or `vertices` and
+`faces` of its own, `position`, `rotation` (degrees, about x, then y, then z), `scale` or `dimensions` (the box of the
+mesh is stretched to it), `linear_velocity`, `angular_velocity` (degrees per second), `force`, `torque`, `density`,
+`is_dof_fixed` (one truth value or six), `type` (static, kinematic, dynamic), `enabled` and `group_id`. Beside it stand
+`timestep`, `max_time` or `max_iterations` (a number of steps; below 1 it says nothing), and
+`minimum_separation_distance` among the settings of the barrier. For how long a kinematic body is driven, and along
+which poses, is not followed: a warning tells so.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,9 @@ from tangere.dynamics.body import Body
 from tangere.dynamics.files.description import SceneFile, turned_by_degrees
 from tangere.runtime import InputError, described, to_numpy
 from tangere.shape.mesh import Mesh
+
+#: What is known of kinematic bodies and not followed.
+NOT_FOLLOWED = ("kinematic_max_time", "kinematic_poses")
 
 
 def read_rigid_ipc(path: Path, meshes: Path | None) -> SceneFile:
@@ -58,8 +64,9 @@ def read_rigid_ipc(path: Path, meshes: Path | None) -> SceneFile:
     if isinstance(barrier, dict) and "minimum_separation_distance" in barrier:
         separation = _number(barrier, "minimum_separation_distance", 0.0, path)
         options["separation"] = separation if separation > 0.0 else None
-    if "max_iterations" in data:
-        return SceneFile(options, int(_number(data, "max_iterations", 0.0, path)))
+    steps = int(_number(data, "max_iterations", 0.0, path))
+    if steps > 0:
+        return SceneFile(options, steps)
     return SceneFile(options, seconds=_number(data, "max_time", 0.0, path) if "max_time" in data else None)
 
 
@@ -73,8 +80,11 @@ def _mesh_folder(path: Path) -> Path:
 
 def _body(entry: Any, number: int, folder: Path, known: dict[Any, Mesh], path: Path) -> Body:
     where = f"{path}: rigid_bodies[{number}]"
-    if not isinstance(entry, dict) or not isinstance(entry.get("mesh"), str):
+    if not isinstance(entry, dict) or not (isinstance(entry.get("mesh"), str) or "vertices" in entry):
         raise InputError(f"{where}: names no mesh")
+    for key in NOT_FOLLOWED:
+        if entry.get(key):
+            warnings.warn(f"{where}: {key} is not followed; the body is driven at its velocity", stacklevel=2)
     mesh = _mesh(entry, folder, known, where)
     pose = np.eye(4)
     pose[:3, :3] = turned_by_degrees(_vector(entry, "rotation", (0.0, 0.0, 0.0), where))
@@ -103,7 +113,7 @@ def _body(entry: Any, number: int, folder: Path, known: dict[Any, Mesh], path: P
         force=_vector(entry, "force", (0.0, 0.0, 0.0), where),
         torque=_vector(entry, "torque", (0.0, 0.0, 0.0), where),
         group=None if group is None or group < 0 else int(group),
-        name=Path(entry["mesh"]).stem,
+        name=Path(entry.get("mesh") or f"body {number}").stem,
         **options,
     )
 
@@ -117,15 +127,13 @@ def _mesh(entry: dict[str, Any], folder: Path, known: dict[Any, Mesh], where: st
     """The mesh of a body at its size; equal ones are one mesh."""
     scale = entry.get("scale", 1.0)
     size = entry.get("dimensions")
-    key = entry["mesh"], repr(scale), repr(size)
+    told = entry.get("mesh") or repr((entry.get("vertices"), entry.get("faces")))
+    key = told, repr(scale), repr(size)
     if key in known:
         return known[key]
-    plain = known.get(entry["mesh"])
+    plain = known.get(told)
     if plain is None:
-        file = folder / entry["mesh"]
-        if not file.is_file():
-            raise InputError(f"{where}: there is no mesh {str(file)!r}; say with meshes= where they are")
-        plain = known[entry["mesh"]] = Mesh.load(file)
+        plain = known[told] = _plain_mesh(entry, folder, where)
     factors = np.ones(3) * _three_or_one(scale, f"{where}: scale")
     if size is not None:
         wanted = np.ones(3) * _three_or_one(size, f"{where}: dimensions")
@@ -136,6 +144,19 @@ def _mesh(entry: dict[str, Any], folder: Path, known: dict[Any, Mesh], where: st
         raise InputError(f"{where}: scale 0 flattens the mesh")
     known[key] = plain.at(np.diag([*np.where(flat, 1.0, factors), 1.0]))
     return known[key]
+
+
+def _plain_mesh(entry: dict[str, Any], folder: Path, where: str) -> Mesh:
+    """The mesh of a body as its file, or the entry itself, has it."""
+    if entry.get("mesh"):
+        file = folder / entry["mesh"]
+        if not file.is_file():
+            raise InputError(f"{where}: there is no mesh {str(file)!r}; say with meshes= where they are")
+        return Mesh.load(file)
+    try:
+        return Mesh(to_numpy(entry["vertices"], "vertices"), to_numpy(entry.get("faces", []), "faces").astype(np.int64))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
 
 
 def _held(entry: dict[str, Any], where: str) -> np.ndarray:

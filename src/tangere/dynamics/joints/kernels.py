@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.dynamics.rotations import rotation_vector
 from tangere.dynamics.solver import JointRowArrays, contact_frame, vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, at_point, joined
 from tangere.runtime import SOUND
@@ -79,35 +80,6 @@ def unit(k: int) -> wp.vec3d:
     axis = wp.vec3d()
     axis[k] = wp.float64(1.0)
     return axis
-
-
-@wp.func
-def rotation_vector(rotation: wp.mat33d) -> wp.vec3d:
-    """The rotation vector of a rotation, by its quaternion: right for small turns and for half turns."""
-    w = wp.float64(1.0) + rotation[0, 0] + rotation[1, 1] + rotation[2, 2]
-    v = wp.vec3d(rotation[2, 1] - rotation[1, 2], rotation[0, 2] - rotation[2, 0], rotation[1, 0] - rotation[0, 1])
-    if w > wp.float64(0.5):
-        s = wp.sqrt(w)
-        half = wp.float64(0.5) * v / s  # sin(angle / 2) axis
-        sine = wp.length(half)
-        cosine = wp.float64(0.5) * s
-        if sine < wp.float64(1.0e-9):
-            return wp.float64(2.0) * half
-        return half * (wp.float64(2.0) * wp.atan2(sine, cosine) / sine)
-    # near half a turn: the largest diagonal tells the axis
-    k = int(0)
-    if rotation[1, 1] > rotation[k, k]:
-        k = 1
-    if rotation[2, 2] > rotation[k, k]:
-        k = 2
-    axis = wp.vec3d()
-    for j in range(3):
-        axis[j] = wp.float64(0.5) * (rotation[j, k] + rotation[k, j])
-    axis[k] = rotation[k, k] - wp.float64(0.5) * (w - wp.float64(2.0))  # less the cosine
-    axis = wp.normalize(axis)
-    if wp.dot(axis, v) < wp.float64(0.0):
-        axis = -axis
-    return axis * wp.atan2(wp.float64(0.5) * wp.length(v), wp.float64(0.5) * (w - wp.float64(2.0)))
 
 
 @wp.func

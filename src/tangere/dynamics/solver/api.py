@@ -54,7 +54,9 @@ ROUND_SWEEPS = 20
 #: A round that leaves more than this part of the residual is the last one.
 HEADWAY = 0.3
 #: Products of blocks for each row that a factor may take, in "auto": heaps of thousands of bodies stay with sweeps.
-MOST_PRODUCTS = 200.0
+MOST_PRODUCTS = 5.0
+#: Islands of more rows are swept to the end before they may go to the interior point: of many bodies most tumble.
+PATIENT = 200
 #: Rows worth a CPU thread: a hundred sweeps over them take as long as it takes to wake one.
 ROWS_A_THREAD = 64
 
@@ -196,7 +198,7 @@ class Solver(NonCopyable):
         opening, polishing, interior = SweepOptions(), SweepOptions(), InteriorOptions()
         for sweeps in (opening, polishing):
             sweeps.most, sweeps.tolerance, sweeps.good = self.sweeps, self.tolerance, 0.0
-            sweeps.sliding = self._sliding
+            sweeps.sliding, sweeps.patient = self._sliding, PATIENT
         if self.method == "auto":
             opening.good = GOOD
         if self.method == "interior_point":

@@ -239,12 +239,10 @@ def _solve_chosen(
             most_sweeps = sweeps.most - report.iterations[k]
             rounds = options.rounds
         swept = int(0)
-        back = bool(False)
         worst = wp.float64(1.0)
         while swept < most_sweeps and worst > sweeps.tolerance:
-            worst = sweep(rows, at.c0, at.c1, at.j0, at.j1, back)
-            back = not back
             swept += 1
+            worst = sweep(rows, at.c0, at.c1, at.j0, at.j1, swept, True, wp.float64(0.0))
         if not affordable:
             made += swept
         apply_impulses(rows, at.c0, at.c1, at.j0, at.j1)

@@ -31,6 +31,7 @@ class WhitenedRows:
     w: wp.array[vec6d]  # change of velocity of each body, in the metric of kinetic energy
     linear_factor: wp.array[wp.float64]  # L of each body: square root of the inverse mass
     angular_factor: wp.array[wp.mat33d]  # and a triangular factor of the inverse inertia
+    stirred: wp.array[wp.int32]  # of each body: the sweep that last changed it by more than little
     c_a: wp.array[wp.int32]  # bodies that move, else -1
     c_b: wp.array[wp.int32]
     c_ga: wp.array[mat36d]  # rows of G
@@ -40,6 +41,7 @@ class WhitenedRows:
     c_delassus: wp.array[wp.mat33d]
     c_inverse: wp.array[wp.mat33d]
     c_impulse: wp.array[wp.vec3d]
+    c_seen: wp.array[wp.int32]  # the sweep that last looked at it
     j_a: wp.array[wp.int32]
     j_b: wp.array[wp.int32]
     j_ga: wp.array[vec6d]
@@ -116,6 +118,7 @@ def whiten_bodies(first: int, bodies: RigidBodyArrays, rows: WhitenedRows):
     rows.linear_factor[b] = wp.sqrt(mass)
     rows.angular_factor[b] = semidefinite_factor(bodies.inverse_inertia[b])
     rows.w[b] = vec6d()
+    rows.stirred[b] = 0
 
 
 @wp.kernel

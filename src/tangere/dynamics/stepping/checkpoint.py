@@ -39,4 +39,4 @@ def resume_from(step: WorldStep, kept: dict[str, np.ndarray]) -> None:
 
 
 def _parts(step: WorldStep) -> dict:
-    return {"row": step.rows, "joint": step.joints, "sleep": step.sleepers}
+    return {"row": step.rows, "joint": step.joints, "sleep": step.sleepers, "jam": step.jams}

@@ -3,7 +3,8 @@
 Question: the velocity at the end of a step without contacts, and the way there.
 Method:   bodies that meet something get an implicit gyroscopic term, one Newton step, for the solver to project. Bodies
           that nothing pushes go exactly along their parabola, and turn by the implicit midpoint rule with the angular
-          momentum kept: it neither gains nor loses energy over time.
+          momentum kept: it neither gains nor loses energy over time. What turns far in a step does so in parts, and
+          goes to where they lead by one turn.
 Known as: implicit gyroscopic torque (Catto 2015); implicit midpoint rule on SO(3) (Simo and Wong 1991).
 """
 
@@ -11,44 +12,18 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.dynamics.rotations import nearest_branch, orthogonal, rotation_vector, turn
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, joined, linear_of, vec6d
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-#: Fixed-point iterations for the turn of half a step.
+#: Fixed-point iterations for the turn of half a part.
 ITERATIONS = wp.constant(8)
+#: How far a body turns in one part at most [rad], and the most parts: energies sway by the square of it.
+PART, MOST_PARTS = wp.constant(wp.float64(0.05)), wp.constant(400)
 #: Parts of the speed by which a solved velocity may differ from the free one of a body that nothing pushes.
 SAME = wp.constant(wp.float64(1.0e-12))
-
-
-@wp.func
-def turn(vector: wp.vec3d) -> wp.mat33d:
-    """The rotation of a rotation vector; series where it is small, so that nothing cancels."""
-    angle2 = wp.dot(vector, vector)
-    s = wp.float64(0.0)
-    c = wp.float64(0.0)
-    if angle2 < wp.float64(1.0e-4):
-        s = wp.float64(1.0) - angle2 / wp.float64(6.0) * (
-            wp.float64(1.0) - angle2 / wp.float64(20.0) * (wp.float64(1.0) - angle2 / wp.float64(42.0))
-        )
-        c = wp.float64(0.5) - angle2 / wp.float64(24.0) * (
-            wp.float64(1.0) - angle2 / wp.float64(30.0) * (wp.float64(1.0) - angle2 / wp.float64(56.0))
-        )
-    else:
-        angle = wp.sqrt(angle2)
-        s = wp.sin(angle) / angle
-        half = wp.sin(wp.float64(0.5) * angle) / angle
-        c = wp.float64(2.0) * half * half
-    k = wp.skew(vector)
-    return wp.identity(n=3, dtype=wp.float64) + s * k + c * (k * k)
-
-
-@wp.func
-def orthogonal(rotation: wp.mat33d) -> wp.mat33d:
-    """The nearest rotation to one that is off by rounding: a step of Newton's iteration for the polar factor."""
-    one = wp.identity(n=3, dtype=wp.float64)
-    return wp.float64(0.5) * (rotation * (wp.float64(3.0) * one - wp.transpose(rotation) * rotation))
 
 
 @wp.func
@@ -80,6 +55,27 @@ def gyroscopic_change(inertia: wp.mat33d, spin: wp.vec3d, torque: wp.vec3d, dt: 
     momentum = inertia * spin
     slope = inertia + dt * (wp.skew(spin) * inertia - wp.skew(momentum))
     return wp.inverse(slope) * (dt * (torque - wp.cross(spin, momentum)))
+
+
+@wp.func
+def free_turn(
+    rotation: wp.mat33d, local: wp.mat33d, momentum: wp.vec3d, torque: wp.vec3d, spin: wp.vec3d, dt: wp.float64
+) -> wp.vec3d:
+    """The rotation vector of a step of a body that only a torque acts on; `local` is its inverse inertia."""
+    parts = 1 + int(wp.min(wp.length(spin) * dt / PART, wp.float64(MOST_PARTS - 1)))
+    h = dt / wp.float64(parts)
+    there = wp.mat33d(rotation)
+    middle = wp.vec3d(spin)
+    angle = wp.vec3d()
+    for k in range(parts):
+        halfway = momentum + (wp.float64(k) + wp.float64(0.5)) * h * torque
+        for _ in range(ITERATIONS):
+            middle = world_inertia(turn(wp.float64(0.5) * h * middle) * there, local) * halfway
+        there = turn(h * middle) * there
+        angle += h * middle
+    if parts > 1:
+        angle = nearest_branch(rotation_vector(there * wp.transpose(rotation)), angle)
+    return angle
 
 
 @wp.kernel
@@ -180,11 +176,7 @@ def find_motion(
             torque = angular_of(load[i])
             momentum = world_inertia(rotation, table.inertia[i]) * angular_of(before)
             local = wp.inverse(table.inertia[i])
-            middle = angular_of(before)
-            for _ in range(ITERATIONS):
-                half = turn(wp.float64(0.5) * dt * middle) * rotation
-                middle = world_inertia(half, local) * (momentum + wp.float64(0.5) * dt * torque)
-            angle = dt * middle
+            angle = free_turn(rotation, local, momentum, torque, angular_of(before), dt)
             spin = world_inertia(turn(angle) * rotation, local) * (momentum + dt * torque)
         way = joined(drift, angle)
         after = joined(linear_of(after), spin)

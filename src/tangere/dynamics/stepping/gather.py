@@ -2,8 +2,8 @@
 
 Question: which gaps can two bodies close in a step?
 Method:   no point of a body goes farther than dt (|v| + |w| radius), with the larger of its velocities now and without
-          contacts. Bodies that are fast for their size gather within a quarter of their radius only: what is beyond is
-          found by the walk.
+          contacts. Bodies that are fast for their size, or for that of their triangles, gather within their reach only:
+          what is beyond is found by the walk.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from tangere.dynamics.state import BodyConstants, RigidState, angular_of, linear
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
-
-#: Of its radius: how far a body looks at most.
-LARGEST_REACH = wp.constant(wp.float64(0.25))
 
 
 @wp.func
@@ -42,7 +39,7 @@ def find_reach(
     """How far each body may go, and by how much its box is grown."""
     i = first + wp.tid()
     speed = wp.max(point_speed(free[i], table.radius[i]), point_speed(state.velocity[i], table.radius[i]))
-    way[i] = wp.min(speed * distances.dt[0], LARGEST_REACH * table.radius[i])
+    way[i] = wp.min(speed * distances.dt[0], table.reach[i])
     reach[i] = way[i] + rupture * distances.security + distances.kept
     motion[i] = distances.dt[0] * free[i]
 

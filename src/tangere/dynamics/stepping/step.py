@@ -36,6 +36,7 @@ from tangere.dynamics.stepping.energy_cap import cap_energy
 from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impacts, impacts_of
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
+from tangere.dynamics.stepping.jams import Jams
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import SLOW, Sleepers
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps
@@ -61,10 +62,9 @@ SPLIT, SPLIT_ROUNDS, SPLITS = 4, 6, 3
 QUICK_ROUNDS = 2
 #: Rounds of truncation after which whoever is hit stays where it is.
 TRUNCATION_ROUNDS = 8
-#: Rounds in which contacts below their target are moved apart as well.
-PLACEMENT_ROUNDS = 2
-#: Sweeps of the solver for that, and the part of the security distance below which it is not worth them.
-PLACEMENT_SWEEPS, LEAST_LACK = 20, 1e-3
+#: Rounds in which contacts below their target are moved apart as well, and the part of the security distance below
+#: which it is not worth a solve.
+PLACEMENT_ROUNDS, LEAST_LACK = 2, 1e-3
 #: Times the largest lack that it may move a body.
 MOST_PLACED = 4.0
 #: Contacts a pair of bodies keeps; one left out comes back as a hit.
@@ -165,6 +165,7 @@ class WorldStep:
         )
         self._bounces = False
         self.tally = StepTally()  #: what steps held back
+        self.jams = Jams(count)  #: who is held back again and again
         meshes = [collision_mesh(body) for body in bodies]
         self.near = PosedProximity(meshes, device=device, threads=options.threads)
         standing = np.array([body.ground is None for body in bodies])
@@ -274,7 +275,7 @@ class WorldStep:
     def walk(self) -> None:
         """Look where the motion goes; what it hits becomes a row, and the step is solved again."""
         hits = self._walk_rounds()
-        while len(hits) and self.level < SPLITS:
+        while len(hits) and self.level < SPLITS and not self.jams.explain(hits.pairs):
             self.split(self.level + 1)
             self.predict()
             self.gather()
@@ -287,7 +288,7 @@ class WorldStep:
         self.part.fill_(1.0)
         hits = self._ask(self._walk.begin())
         for number in range(1, (ROUNDS if self.level == SPLITS else SPLIT_ROUNDS) + 1):
-            if not len(hits):
+            if not len(hits) or (number > 1 and self.jams.explain(hits.pairs)):
                 break
             if self.sleepers.touched(*hits.pairs.T):
                 self.solver.thorough = False
@@ -344,6 +345,7 @@ class WorldStep:
             rounds += 1
             hits = self._ask(self._walk.ask(), changed)
         self.tally.truncated(part, self.length)
+        self.jams.count(part)
 
     def record(self) -> None:
         """Go; keep what the next step begins with."""
@@ -369,6 +371,7 @@ class WorldStep:
         """Keep what a step changes that the next one goes on from."""
         copy_state(self._saved, self.state)
         self.sleepers.save()
+        self.jams.save()
         self._saved_steps = self.steps
 
     def begin(self) -> None:
@@ -399,6 +402,7 @@ class WorldStep:
         """As if the step, of which any part may be done, had not been begun; without warm starts."""
         copy_state(self.state, self._saved)
         self.sleepers.restore()
+        self.jams.restore()
         self.steps = self._saved_steps
         self.rows.forget()
         self.joints.forget()
